@@ -1,0 +1,93 @@
+# Restante. Two commands do everything on a fresh Debian 12: `make run` and `make test`. `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+JOBS ?= $(shell nproc)
+CTEST := ctest --output-on-failure --no-tests=error
+PAGE := web/dist/index.html
+
+# Configures once (CMake looks for new files itself) and builds.
+define build_preset
+	@[ -f build/$(1)/build.ninja ] || cmake --preset $(1)
+	@cmake --build build/$(1) -j $(JOBS) $(2)
+endef
+
+.PHONY: help
+help: ## What there is
+	@echo "Restante: make TARGET"
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
+
+.PHONY: run
+run: build ## Build and start the platform with a demo agent; prints the address to open (PORT=8080)
+	@exec build/restante dev --port $${PORT:-8080} --data ./data
+
+.PHONY: build
+build: setup page ## The optimised binary, left at build/restante
+	$(call build_preset,release,--target restante)
+	@ln -sf release/restante build/restante
+
+.PHONY: test
+test: setup-test page ## Every test, on one build with ASan and UBSan
+	$(call build_preset,dev)
+	@$(CTEST) --test-dir build/dev -j $(JOBS)
+
+.PHONY: test-unit
+test-unit: setup-test page ## Only the tests that start no server: seconds, for working on one layer
+	$(call build_preset,dev)
+	@$(CTEST) --test-dir build/dev -j $(JOBS) -L 'unit|store'
+
+.PHONY: test-tsan
+test-tsan: setup-test page ## What is concurrent (net, stores, desk and the server itself) under ThreadSanitizer
+	$(call build_preset,tsan)
+	@TSAN_OPTIONS="halt_on_error=1 suppressions=$(CURDIR)/tests/tsan.supp" \
+	  $(CTEST) --test-dir build/tsan -j $(JOBS) -R '^(net|desk|base|store_|conformance|e2e\.(http|inbox))'
+
+.PHONY: test-gcc
+test-gcc: setup-test page ## The second opinion: g++ 12, unit tests
+	$(call build_preset,gcc)
+	@$(CTEST) --test-dir build/gcc -j $(JOBS) -L 'unit|store'
+
+.PHONY: coverage
+coverage: setup-test page ## Line and branch coverage of all tests, as text and as build/coverage/html
+	$(call build_preset,coverage)
+	@tools/coverage
+
+.PHONY: bench
+bench: setup-bench page ## Speed as ratios, in one run, against nginx on the same cores
+	$(call build_preset,bench)
+	@bench/run
+
+.PHONY: fuzz
+fuzz: setup-test page ## Every fuzz target for SECONDS seconds each (60)
+	$(call build_preset,fuzz)
+	@tools/fuzz $${SECONDS_EACH:-60}
+
+.PHONY: fmt
+fmt: setup-lint ## Format the C++ sources
+	@git ls-files -co --exclude-standard '*.h' '*.cpp' | xargs clang-format-19 -i
+
+.PHONY: lint
+lint: setup-lint page ## clang-format, clang-tidy, shellcheck and the layer table, all at zero
+	@tools/lint
+
+.PHONY: page
+page: $(PAGE) ## The page, built into web/dist
+
+$(PAGE): $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
+	@cd web && npm ci --no-progress --loglevel=error && npm run --silent build
+	@touch $@
+
+.PHONY: setup setup-test setup-bench setup-lint
+setup: ## Install what a fresh Debian 12 lacks for building and running
+	@tools/setup build
+setup-test:
+	@tools/setup test
+setup-bench:
+	@tools/setup bench
+setup-lint:
+	@tools/setup lint
+
+.PHONY: clean
+clean: ## Remove everything that was built; ./data stays
+	@rm -rf build web/dist web/node_modules

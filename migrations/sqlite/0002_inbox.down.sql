@@ -1,0 +1,3 @@
+DROP TABLE message_keys;
+DROP TABLE activity_logs;
+DROP TABLE inbox_heads;

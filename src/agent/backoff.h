@@ -1,0 +1,28 @@
+// Backoff: how long to wait before the next attempt: doubling up to a bound, each time somewhere between half and all
+// of it, so that a thousand laptops do not come back to a restarted server in the same second.
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+namespace restante::agent {
+
+class Backoff {
+ public:
+  using Time = std::chrono::milliseconds;
+
+  Backoff(Time first, Time most) : first_(first), most_(most), next_(first) {}
+
+  Time next() {
+    const auto whole = next_.count();
+    next_ = std::min(next_ * 2, most_);
+    return Time(std::uniform_int_distribution<Time::rep>(whole - whole / 2, whole)(random_));
+  }
+  void reset() { next_ = first_; }
+
+ private:
+  Time first_, most_, next_;
+  std::minstd_rand random_{std::random_device{}()};
+};
+
+}  // namespace restante::agent

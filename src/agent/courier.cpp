@@ -1,0 +1,99 @@
+#include "agent/courier.h"
+
+#include "base/text.h"
+
+namespace restante::agent {
+namespace {
+
+using client::Failure;
+
+constexpr int kAttempts = 4;  // in a row, each from where the last one was cut; then it waits for its turn again
+
+// Whether a 206 begins where we asked: "bytes 100-199/200".
+bool begins_at(const client::Response& head, std::uint64_t offset) {
+  const auto* range = head.find("Content-Range");
+  return range && range->starts_with(fmt::format("bytes {}-", offset));
+}
+
+}  // namespace
+
+Courier::Fetched Courier::fetch(const Parcel& parcel, Partial& partial, std::string& why) {
+  const auto offset = partial.size();
+  bool begun = false;
+  std::optional<Fetched> ended;
+  const auto sink = [&](const client::Response& head, std::string_view bytes) {
+    if (!begun && offset > 0) {
+      const bool restart = head.status != 206;
+      if (!restart && !begins_at(head, offset))
+        return ended = Fetched::trouble, why = "the server sent another range", false;
+      if (const auto again = restart ? partial.restart() : Tried<void>(); again.has_error()) {
+        return ended = Fetched::trouble, why = again.error().sentence, false;
+      }
+    }
+    begun = true;
+    if (partial.size() + bytes.size() > parcel.size)
+      return ended = Fetched::trouble, why = "the file is larger than announced", false;
+    if (const auto written = partial.append(bytes); written.has_error()) {
+      return ended = Fetched::trouble, why = written.error().sentence, false;
+    }
+    return true;
+  };
+  const auto answer = platform_.fetch(parcel.id, offset, sink);
+  if (ended) return *ended;
+  if (answer.has_value()) return Fetched::whole;
+  const auto failure = answer.error();
+  why = failure.sentence;
+  if (failure.kind == Failure::Kind::status && failure.status == 404) return Fetched::gone;
+  if (failure.kind == Failure::Kind::status && failure.status == 416) {
+    return partial.restart().has_value() ? Fetched::again : Fetched::trouble;
+  }
+  return failure.kind == Failure::Kind::cut && partial.size() > offset ? Fetched::again : Fetched::later;
+}
+
+Courier::Brought Courier::attempt(FileRecord& record, std::string& why) {
+  const auto& parcel = record.parcel;
+  bool mismatched = false;
+  for (int i = 0; i < kAttempts; ++i) {
+    auto partial = landing_.begin(parcel);
+    if (partial.has_error()) return why = partial.error().sentence, Brought::trouble;
+    const auto fetched = partial->size() == parcel.size ? Fetched::whole : fetch(parcel, *partial, why);
+    if (fetched == Fetched::gone) return Brought::gone;
+    if (fetched == Fetched::later) return Brought::later;
+    if (fetched == Fetched::trouble) return Brought::trouble;
+    if (fetched == Fetched::again) continue;
+    const auto landed = landing_.finish(std::move(*partial), parcel);
+    if (landed.has_error()) return why = landed.error().sentence, Brought::trouble;
+    if (*landed) return record.path = **landed, Brought::landed;
+    why = "the bytes are not those that were announced (size or sha256)";
+    if (std::exchange(mismatched, true)) return Brought::trouble;  // once may be a leftover of an earlier attempt
+  }
+  return mismatched ? Brought::trouble : Brought::later;
+}
+
+Courier::Brought Courier::bring(FileRecord& record, std::string& why) {
+  const auto found = landing_.find(record.parcel);
+  if (found.has_error()) why = found.error().sentence;
+  if (found.has_value() && *found) record.path = **found;
+  const auto brought = found.has_error() ? Brought::trouble : *found ? Brought::landed : attempt(record, why);
+  switch (brought) {
+    case Brought::landed:
+      record.where = FileRecord::Where::landed;
+      record.trouble.clear();
+      break;
+    case Brought::gone: {
+      const auto state = platform_.state_of(record.parcel.id);
+      record.where = FileRecord::Where::gone;
+      record.trouble = state.has_value() && (*state == "expired" || *state == "recalled") ? *state : "gone";
+      break;
+    }
+    case Brought::later:
+      record.trouble = "missing";
+      break;
+    case Brought::trouble:
+      record.trouble = "failed";
+      break;
+  }
+  return brought;
+}
+
+}  // namespace restante::agent

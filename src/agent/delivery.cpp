@@ -1,0 +1,153 @@
+#include "agent/delivery.h"
+
+#include "base/json_writer.h"
+
+namespace restante::agent {
+namespace {
+
+std::string text_of(const Json& object, std::string_view key) {
+  const auto* value = object.find(key);
+  return value && value->if_string() ? *value->if_string() : std::string();
+}
+
+// Calls `visit` for every part of every list of A2A parts, wherever in the message it stands: the message itself, its
+// history, a task's artifacts. parse_json bounds the depth.
+template <class Node, class Visit>
+void each_part(Node& node, const Visit& visit) {
+  if (auto* list = node.if_array()) {
+    for (auto& entry : *list) each_part(entry, visit);
+  } else if (auto* object = node.if_object()) {
+    for (auto& [key, value] : *object) {
+      if (auto* parts = key == "parts" ? value.if_array() : nullptr) {
+        for (auto& part : *parts) visit(part);
+      } else {
+        each_part(value, visit);
+      }
+    }
+  }
+}
+
+// The object with the uri: a part's `file`, as A2A has it.
+template <class Node>
+Node* file_of(Node& part) {
+  auto* file = part.find("file");
+  return file && file->find("uri") && file->find("uri")->if_string() ? file : nullptr;
+}
+
+std::string state_of(const FileRecord& file) {
+  if (file.where == FileRecord::Where::landed) return "landed";
+  if (!file.trouble.empty()) return file.trouble;
+  return file.where == FileRecord::Where::waiting ? "missing" : "gone";
+}
+
+DeliveredFile delivered(const FileRecord& record) {
+  DeliveredFile file;
+  file.name = record.parcel.name;
+  file.size = static_cast<std::int64_t>(record.parcel.size);
+  file.sha256 = record.parcel.sha256;
+  file.state = state_of(record);
+  const bool here = record.where == FileRecord::Where::landed;
+  if (here) file.path = record.path;
+  file.uri = here ? "workspace:" + record.path : record.uri;
+  return file;
+}
+
+DeliveredFile rewrite(Json& file, State& state) {
+  const auto uri = text_of(file, "uri");
+  if (!uri.starts_with("platform-pending:")) {
+    DeliveredFile external;
+    external.name = text_of(file, "name");
+    external.uri = uri;
+    external.state = "external";
+    return external;
+  }
+  const auto* record = state.find(uri);
+  if (!record) {
+    DeliveredFile unknown;
+    unknown.name = text_of(file, "name");
+    unknown.uri = uri;
+    unknown.state = "unknown";
+    file.set("state", Json::string(unknown.state));
+    return unknown;
+  }
+  auto known = delivered(*record);
+  file.set("uri", Json::string(known.uri));
+  if (known.state != "landed") file.set("state", Json::string(known.state));
+  return known;
+}
+
+void write_file(JsonWriter& out, const DeliveredFile& file) {
+  out.begin_object();
+  out.member("name", file.name);
+  if (file.size) out.member("size", *file.size);
+  if (!file.sha256.empty()) out.member("sha256", file.sha256);
+  if (!file.path.empty()) out.member("path", file.path);
+  out.member("uri", file.uri);
+  out.member("state", file.state);
+  out.end_object();
+}
+
+}  // namespace
+
+std::vector<std::string> file_uris(const Json& body) {
+  std::vector<std::string> uris;
+  each_part(body, [&](const Json& part) {
+    if (const auto* file = file_of(part)) uris.push_back(text_of(*file, "uri"));
+  });
+  return uris;
+}
+
+Delivery deliver_file(const FileRecord& file) {
+  Delivery delivery;
+  delivery.type = "file";
+  delivery.id = file.row_id;
+  delivery.seq = file.seq;
+  delivery.method = "chat_upload_receive";
+  delivery.created_at = file.created_at;
+  delivery.files.push_back(delivered(file));
+  return delivery;
+}
+
+Delivery deliver_message(Row row, State& state) {
+  Delivery delivery;
+  delivery.type = row.method == "delegate_result" ? "result" : "message";
+  delivery.id = row.id;
+  delivery.seq = row.seq;
+  delivery.method = row.method;
+  delivery.source_id = row.source_id;
+  delivery.created_at = row.created_at;
+  each_part(row.request_body, [&](Json& part) {
+    if (auto* file = file_of(part)) delivery.files.push_back(rewrite(*file, state));
+    const auto text = text_of(part, "text");
+    if (text.empty()) return;
+    if (!delivery.text.empty()) delivery.text += '\n';
+    delivery.text += text;
+  });
+  delivery.body = std::move(row.request_body);
+  return delivery;
+}
+
+std::string Delivery::json() const {
+  JsonWriter out;
+  out.begin_object();
+  out.member("type", type);
+  out.member("id", id);
+  out.member("seq", seq);
+  out.member("method", method);
+  out.key("source_id");
+  source_id ? out.string(*source_id) : out.null();
+  out.member("created_at", created_at);
+  out.member("text", text);
+  out.key("files");
+  out.begin_array();
+  for (const auto& file : files) write_file(out, file);
+  out.end_array();
+  if (!body.is_null()) {
+    out.key("body");
+    out.raw(body.dump());
+  }
+  out.end_object();
+  return out.take();
+}
+
+}  // namespace restante::agent

@@ -1,0 +1,46 @@
+// Delivery: one thing handed over to the agent, as a value: a message with the files it names, or a file that came
+// alone. Made from inbox rows and the state's map of files: every file part whose uri is `platform-pending:…` gets the
+// uri `workspace:<absolute path>` if the file lies there, and otherwise keeps its uri and says so in `state`. Pure
+// functions.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "agent/platform.h"
+#include "agent/state.h"
+#include "base/json.h"
+
+namespace restante::agent {
+
+struct DeliveredFile {
+  std::string name;
+  std::optional<std::int64_t> size;
+  std::string sha256;
+  std::string path;  // empty unless it is here
+  std::string uri;   // workspace:<path>, or as the sender named it
+  std::string
+      state;  // landed, missing, expired, recalled, failed, gone, unknown, or external for a uri of another scheme
+};
+
+struct Delivery {
+  std::string type;  // message, result or file
+  std::string id;
+  std::int64_t seq = 0;
+  std::string method;
+  std::optional<std::string> source_id;
+  std::string created_at;
+  std::string text;
+  std::vector<DeliveredFile> files;
+  Json body;  // of a message: the row's request_body with rewritten uris
+
+  // One object, one line.
+  std::string json() const;
+};
+
+Delivery deliver_file(const FileRecord& file);
+Delivery deliver_message(Row row, State& state);
+
+// The uris of all file parts, in order, as sent.
+std::vector<std::string> file_uris(const Json& body);
+
+}  // namespace restante::agent

@@ -1,0 +1,152 @@
+#include "agent/delivery.h"
+
+#include <gmock/gmock.h>
+
+#include "agent/demo.h"
+#include "agent/handover.h"
+#include "agent/test_folder.h"
+#include "base/crypto.h"
+#include "base/text.h"
+
+namespace restante::agent {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const char* const kWorkspace = "11111111-1111-7111-8111-111111111111";
+const char* const kFile = "22222222-2222-7222-8222-222222222222";
+const std::string kUri = std::string("platform-pending:") + kWorkspace + "/" + kFile;
+
+FileRecord record(FileRecord::Where where, std::string trouble = "") {
+  FileRecord file;
+  file.parcel = {FileId::parse(kFile).value(), "a.txt", 5, std::string(64, 'a')};
+  file.uri = kUri;
+  file.row_id = "row";
+  file.where = where;
+  file.trouble = std::move(trouble);
+  if (where == FileRecord::Where::landed) file.path = "/w/.molecule/chat-uploads/22-a.txt";
+  return file;
+}
+
+Row message(const std::string& body) {
+  Row row;
+  row.id = "m1";
+  row.seq = 7;
+  row.method = "message/send";
+  row.request_body = parse_json(body).value();
+  return row;
+}
+
+std::string with_parts(const std::string& parts) {
+  return R"({"jsonrpc":"2.0","method":"message/send","params":{"message":{"messageId":"x","parts":[)" + parts + "]}}}";
+}
+
+std::string file_part() { return R"({"kind":"file","file":{"uri":")" + kUri + R"(","name":"a.txt"}})"; }
+
+TEST(Delivery, ALandedFileIsNamedByItsPath) {
+  State state;
+  state.files.push_back(record(FileRecord::Where::landed));
+  const auto delivery = deliver_message(message(with_parts(R"({"kind":"text","text":"look"},)" + file_part())), state);
+  EXPECT_EQ(delivery.text, "look");
+  ASSERT_EQ(delivery.files.size(), 1u);
+  EXPECT_EQ(delivery.files[0].path, "/w/.molecule/chat-uploads/22-a.txt");
+  EXPECT_EQ(delivery.files[0].uri, "workspace:/w/.molecule/chat-uploads/22-a.txt");
+  EXPECT_EQ(delivery.files[0].state, "landed");
+  EXPECT_THAT(delivery.body.dump(),
+              HasSubstr(R"("file":{"uri":"workspace:/w/.molecule/chat-uploads/22-a.txt","name":"a.txt"})"));
+}
+
+TEST(Delivery, AFileThatIsNotHereIsNeverClaimedToBe) {
+  for (const auto& [where, trouble, expected] : {std::tuple(FileRecord::Where::waiting, "", "missing"),
+                                                 {FileRecord::Where::waiting, "failed", "failed"},
+                                                 {FileRecord::Where::gone, "expired", "expired"},
+                                                 {FileRecord::Where::gone, "", "gone"}}) {
+    State state;
+    state.files.push_back(record(where, trouble));
+    const auto delivery = deliver_message(message(with_parts(file_part())), state);
+    ASSERT_EQ(delivery.files.size(), 1u);
+    EXPECT_EQ(delivery.files[0].state, expected);
+    EXPECT_EQ(delivery.files[0].path, "");
+    EXPECT_EQ(delivery.files[0].uri, kUri);
+    EXPECT_THAT(delivery.body.dump(), HasSubstr("\"state\":\"" + std::string(expected) + "\""));
+  }
+}
+
+TEST(Delivery, AFileNobodyAnnouncedIsUnknownAndOtherSchemesAreLeftAlone) {
+  State state;
+  const auto body = with_parts(file_part() + R"(,{"kind":"file","file":{"uri":"https://example.com/x","name":"x"}})");
+  const auto delivery = deliver_message(message(body), state);
+  ASSERT_EQ(delivery.files.size(), 2u);
+  EXPECT_EQ(delivery.files[0].state, "unknown");
+  EXPECT_EQ(delivery.files[1].state, "external");
+  EXPECT_THAT(delivery.body.dump(), HasSubstr(R"({"uri":"https://example.com/x","name":"x"})"));
+}
+
+TEST(Delivery, EveryListOfPartsIsRewritten) {
+  State state;
+  state.files.push_back(record(FileRecord::Where::landed));
+  const auto body = R"({"params":{"message":{"parts":[]},"history":[{"parts":[)" + file_part() +
+                    R"(]}],"task":{"artifacts":[{"parts":[)" + file_part() + "]}]}}}";
+  EXPECT_THAT(file_uris(parse_json(body).value()), ElementsAre(kUri, kUri));
+  EXPECT_EQ(deliver_message(message(body), state).body.dump().find("platform-pending:"), std::string::npos);
+}
+
+TEST(Delivery, AStrangeBodyIsHandedOverAsItIs) {
+  State state;
+  for (const char* body : {"{}", "[]", "\"text\"", R"({"parts":"x"})",
+                           R"({"parts":[1,null,{"file":1},{"file":{"uri":2}},{"text":{}}]})"}) {
+    const auto delivery = deliver_message(message(body), state);
+    EXPECT_EQ(delivery.body.dump(), body);
+    EXPECT_TRUE(delivery.files.empty());
+  }
+}
+
+TEST(Delivery, IsOneLineOfJsonWhateverItCarries) {
+  State state;
+  state.files.push_back(record(FileRecord::Where::landed));
+  const auto text =
+      deliver_message(message(with_parts(R"({"kind":"text","text":"a\nb\u001b[31m"},)" + file_part())), state).json();
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  const auto json = parse_json(text).value();
+  EXPECT_EQ(*json.find("type")->if_string(), "message");
+  EXPECT_EQ(*json.find("text")->if_string(), "a\nb\x1b[31m");
+  EXPECT_TRUE(json.find("source_id")->is_null());
+  EXPECT_EQ(json.find("files")->if_array()->at(0).find("size")->integer(), 5);
+}
+
+TEST(Delivery, AReadableLineCarriesNoControlCharacters) {
+  Delivery delivery;
+  delivery.type = "message";
+  delivery.text = "one\ntwo\x1b]0;title\x07";
+  EXPECT_EQ(readable(delivery), " message from the person: one\n    two?]0;title?");
+}
+
+TEST(Demo, AnswersEachFileWithWhatLiesOnDisk) {
+  const TestFolder folder;
+  TestFolder::write(folder.path() / "f", "hello");
+  auto landed = record(FileRecord::Where::landed);
+  landed.path = (folder.path() / "f").string();
+  EXPECT_EQ(demo_reply_to(deliver_file(landed).json()), "a.txt — 5 bytes — sha256 " + to_hex(sha256("hello")) + "\n");
+  EXPECT_EQ(demo_reply_to(deliver_file(record(FileRecord::Where::gone, "expired")).json()),
+            "a.txt — not here (expired)\n");
+}
+
+TEST(Demo, EchoesATextAndRefusesWhatIsNoDelivery) {
+  State state;
+  const auto reply =
+      demo_reply_to(deliver_message(message(with_parts(R"({"kind":"text","text":"hi"})")), state).json());
+  EXPECT_TRUE(reply.starts_with("You said: hi\n")) << reply;
+  EXPECT_EQ(demo_reply_to("{}"), "");
+  EXPECT_EQ(demo_reply_to("not json"), "");
+}
+
+TEST(Handover, SizesAreForPeople) {
+  EXPECT_EQ(human_size(1), "1 byte");
+  EXPECT_EQ(human_size(1023), "1023 bytes");
+  EXPECT_EQ(human_size(1536), "1.5 KiB");
+  EXPECT_EQ(human_size(26'214'400), "25.0 MiB");
+}
+
+}  // namespace
+}  // namespace restante::agent

@@ -1,0 +1,63 @@
+#include "agent/demo.h"
+
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "agent/handover.h"
+#include "base/crypto.h"
+#include "base/json.h"
+#include "base/text.h"
+
+namespace restante::agent {
+namespace {
+
+constexpr JsonLimits kLimits{.depth = 80, .nodes = 1'000'000};
+
+std::string text_of(const Json& object, std::string_view key) {
+  const auto* value = object.find(key);
+  return value && value->if_string() ? *value->if_string() : std::string();
+}
+
+// Hashed anew from the disk: the point of the demo is that the bytes are really here.
+std::string line_for(const Json& file) {
+  const auto name = text_of(file, "name"), path = text_of(file, "path");
+  std::ifstream in(path, std::ios::binary);
+  if (path.empty() || !in) return name + " — not here (" + text_of(file, "state") + ")";
+  Sha256 hash;
+  std::int64_t size = 0;
+  std::vector<char> piece(128 * 1024);
+  while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())), in.gcount() > 0) {
+    hash.update({piece.data(), static_cast<std::size_t>(in.gcount())});
+    size += in.gcount();
+  }
+  const auto bytes = size < 1024 ? human_size(size) : fmt::format("{} ({} bytes)", human_size(size), size);
+  return fmt::format("{} — {} — sha256 {}", name, bytes, to_hex(hash.finish()));
+}
+
+}  // namespace
+
+std::string demo_reply_to(std::string_view delivery_json) {
+  const auto delivery = parse_json(delivery_json, kLimits);
+  if (delivery.has_error() || text_of(*delivery, "type").empty()) return {};
+  std::string reply;
+  if (const auto* files = delivery->find("files"); files && files->if_array()) {
+    for (const auto& file : *files->if_array()) reply += line_for(file) + "\n";
+  }
+  if (!reply.empty()) return reply;
+  return "You said: " + text_of(*delivery, "text") +
+         "\nSend me a file and I will tell you its name, size and sha256.\n";
+}
+
+int demo_reply() {
+  const std::string input((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
+  const auto reply = demo_reply_to(std::string_view(input).substr(0, input.find_last_not_of("\r\n") + 1));
+  if (reply.empty()) {
+    std::cerr << "restante: the demo agent reads one delivery of `restante connect --exec` on stdin\n";
+    return 1;
+  }
+  std::cout << reply << std::flush;
+  return std::cout ? 0 : 1;
+}
+
+}  // namespace restante::agent

@@ -1,0 +1,107 @@
+#include "agent/handover.h"
+
+#include "agent/exec.h"
+#include "agent/files.h"
+
+namespace restante::agent {
+namespace {
+
+class LineHandover final : public Handover {
+ public:
+  LineHandover(int descriptor, Lines lines) : descriptor_(descriptor), lines_(lines) {}
+  Verdict deliver(const Delivery& delivery) override {
+    const auto text = (lines_ == Lines::json ? delivery.json() : readable(delivery)) + "\n";
+    const auto written = write_all(descriptor_, text);
+    if (written.has_error()) return {Verdict::What::closed, {}, written.error().sentence};
+    return {};
+  }
+
+ private:
+  int descriptor_;
+  Lines lines_;
+};
+
+// What a reply may carry: no NUL, which no JSON of ours takes, and no blank lines at its end.
+std::string reply_of(std::string output) {
+  std::erase(output, '\0');
+  while (!output.empty() && (output.back() == '\n' || output.back() == '\r' || output.back() == ' ')) output.pop_back();
+  return output;
+}
+
+class CommandHandover final : public Handover {
+ public:
+  CommandHandover(std::string command, const Stop& stop) : command_(std::move(command)), stop_(stop) {}
+  Verdict deliver(const Delivery& delivery) override {
+    auto ran = run_command(command_, delivery.json() + "\n", stop_);
+    switch (ran.how) {
+      case Ran::How::exited:
+        if (ran.code != 0)
+          return {Verdict::What::failed, {}, fmt::format("the command ended with exit code {}", ran.code)};
+        return {Verdict::What::handled, reply_of(std::move(ran.output)) + (ran.cut ? "\n[cut]" : ""), {}};
+      case Ran::How::killed:
+        return {Verdict::What::failed, {}, fmt::format("the command was ended by signal {}", ran.code)};
+      case Ran::How::not_started:
+        return {Verdict::What::failed, {}, "the command could not be started"};
+      case Ran::How::stopped:
+        return {Verdict::What::stopped, {}, {}};
+    }
+    return {};
+  }
+
+ private:
+  std::string command_;
+  const Stop& stop_;
+};
+
+// Text for a terminal: further lines indented, control characters as `?`.
+std::string shown(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\n') {
+      out += "\n    ";
+    } else {
+      out += (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == '\x7f' ? '?' : c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string human_size(std::int64_t bytes) {
+  if (bytes < 1024) return bytes == 1 ? "1 byte" : fmt::format("{} bytes", bytes);
+  double size = static_cast<double>(bytes);
+  const char* unit = "";
+  for (const char* next : {"KiB", "MiB", "GiB"}) {
+    if (size < 1024) break;
+    size /= 1024;
+    unit = next;
+  }
+  return fmt::format("{:.1f} {}", size, unit);
+}
+
+std::string readable(const Delivery& delivery) {
+  auto line = delivery.created_at + " ";
+  if (delivery.type == "file") {
+    line += "file";
+  } else {
+    line += delivery.type + (delivery.source_id ? " from agent " + shown(*delivery.source_id) : " from the person") +
+            ": " + shown(delivery.text);
+  }
+  for (const auto& file : delivery.files) {
+    line += delivery.type == "file" ? " " : "\n    ";
+    line += shown(file.name);
+    if (file.size) line += " (" + human_size(*file.size) + ")";
+    line += file.path.empty() ? " [" + file.state + "]" : " " + shown(file.path);
+  }
+  return line;
+}
+
+std::unique_ptr<Handover> hand_over_lines(int descriptor, Lines lines) {
+  return std::make_unique<LineHandover>(descriptor, lines);
+}
+std::unique_ptr<Handover> hand_over_to(std::string command, const Stop& stop) {
+  return std::make_unique<CommandHandover>(std::move(command), stop);
+}
+
+}  // namespace restante::agent

@@ -1,0 +1,42 @@
+// Handover: how a delivery reaches the agent; the person's choice. Each deliver() says what came of it, and only
+// `handled` lets the cursor pass. Belongs to one thread.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "agent/delivery.h"
+#include "agent/stop.h"
+
+namespace restante::agent {
+
+struct Verdict {
+  enum class What {
+    handled,
+    failed,   // worth another attempt; `trouble` says why
+    stopped,  // the agent was told to stop meanwhile
+    closed,   // nobody reads us any more
+  } what = What::handled;
+  std::string reply;  // to the sender; empty: none
+  std::string trouble;
+};
+
+class Handover {
+ public:
+  virtual ~Handover() = default;
+  virtual Verdict deliver(const Delivery& delivery) = 0;
+};
+
+// A line for a person: when, from whom, what; a file with its size and path. Control characters are shown, never sent.
+std::string readable(const Delivery& delivery);
+// 1.5 MiB, 12 bytes.
+std::string human_size(std::int64_t bytes);
+
+// Lines to a descriptor that the caller keeps open: readable ones, or one JSON object each.
+enum class Lines { readable, json };
+std::unique_ptr<Handover> hand_over_lines(int descriptor, Lines lines);
+// Runs the command with the delivery as JSON on its stdin. Exit code 0 means handled, and its stdout is the reply.
+std::unique_ptr<Handover> hand_over_to(std::string command, const Stop& stop);
+
+}  // namespace restante::agent

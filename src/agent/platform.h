@@ -1,0 +1,66 @@
+// Platform: the server's side as the agent sees it, one method per call of the wire contract. Blocking; belongs to one
+// thread at a time, cancel() apart. Every answer that is not the expected one is a Failure, so that callers decide by
+// kind and status.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "client/http_client.h"
+#include "model/ids.h"
+
+namespace restante::agent {
+
+struct Row {
+  std::string id;
+  std::int64_t seq = 0;
+  std::string method;
+  std::optional<std::string> source_id;  // the agent it comes from; none: a person
+  std::string created_at;
+  Json request_body;
+};
+
+struct Registration {
+  std::string workspace_id;
+  std::string auth_token;  // empty unless the server gave a fresh one
+};
+
+class Platform {
+ public:
+  using Bytes = client::HttpClient::Sink;
+
+  Platform(client::Url server, std::string token, client::HttpOptions options = {});
+
+  void use_token(std::string token) { token_ = std::move(token); }
+  void use_workspace(std::string id) { workspace_ = std::move(id); }
+  void cancel() { http_.cancel(); }
+
+  // In poll mode. Without a workspace the server takes the token's own.
+  client::Outcome<Registration> enlist(const std::string& workspace);
+  client::Outcome<void> beat(std::chrono::seconds uptime);
+  // The rows after since_seq, oldest first; held by the server for up to `wait` when there are none.
+  client::Outcome<std::vector<Row>> poll(std::int64_t since_seq, std::chrono::seconds wait);
+  // The bytes from `offset` on; the sink sees from the head whether the server began there (206) or at 0 (200).
+  client::Outcome<client::Response> fetch(FileId file, std::uint64_t offset, const Bytes& sink);
+  client::Outcome<void> ack(FileId file);
+  client::Outcome<void> fail(FileId file, std::string_view reason);
+  // What became of a file: staged, fetched, acked, failed, expired or recalled.
+  client::Outcome<std::string> state_of(FileId file);
+  // A message to the person. The same key twice is one message.
+  client::Outcome<void> notify(std::string_view text, std::string_view key);
+
+ private:
+  client::Request request(std::string method, std::string target) const;
+  client::Request post(std::string target, std::string json) const;
+  std::string upload(FileId file, std::string_view rest) const;
+
+  client::HttpClient http_;
+  std::string token_;
+  std::string workspace_;
+};
+
+}  // namespace restante::agent

@@ -1,0 +1,146 @@
+#include "api/guards.h"
+
+#include <algorithm>
+
+#include "api/answers.h"
+#include "base/text.h"
+#include "http/addresses.h"
+#include "model/errors.h"
+
+namespace restante::api {
+namespace {
+
+std::string_view without_port(std::string_view host) {
+  if (!host.empty() && host.front() == '[') return host.substr(0, host.find(']') + 1);
+  return host.substr(0, host.find(':'));
+}
+
+std::string_view host_of_url(std::string_view url) {
+  const auto scheme = url.find("://");
+  if (scheme == std::string_view::npos) return {};
+  url.remove_prefix(scheme + 3);
+  return without_port(url.substr(0, url.find('/')));
+}
+
+std::optional<std::string_view> session_cookie(const http::Request& request) {
+  for (const std::string_view pair : split(request.header("Cookie"), ';')) {
+    const std::string_view cookie = trim(pair);
+    const auto equals = cookie.find('=');
+    if (equals != std::string_view::npos && cookie.substr(0, equals) == kSessionCookie)
+      return cookie.substr(equals + 1);
+  }
+  return std::nullopt;
+}
+
+Result<Principal> authenticate(const Context& context, const http::Request& request) {
+  const std::size_t given = request.header_count("Authorization");
+  if (given > 1) return Error(errors::bad_parameter).say("send one Authorization header");
+  if (given == 1) {
+    const std::string_view value = request.header("Authorization");
+    const auto space = value.find(' ');
+    if (space == std::string_view::npos || !equal_ignoring_case(value.substr(0, space), "Bearer"))
+      return errors::missing_token;
+    return context.principals.by_token(trim(value.substr(space + 1)));
+  }
+  const auto cookie = session_cookie(request);
+  if (!cookie) return errors::missing_token;
+  // A browser sends the cookie whoever made it ask: only our own pages may use it.
+  if (!host_allowed(context, request.host)) return errors::foreign_host;
+  const bool reads = request.method == http::Method::get || request.method == http::Method::head;
+  if (!same_origin(context, request) &&
+      !(reads && request.header("Sec-Fetch-Site").empty() && request.header("Origin").empty())) {
+    return errors::foreign_origin;
+  }
+  return context.principals.by_session(*cookie);
+}
+
+// Authenticates and applies `allowed`; what it refuses is the route's own 401.
+template <class Allowed>
+std::optional<http::Response> admit(const Context& context, http::Request& request, const ErrorKind& refusal,
+                                    Allowed allowed) {
+  const auto principal = authenticate(context, request);
+  if (!principal) {
+    const bool unknown = principal.error().error_class() == ErrorClass::unauthenticated;
+    return answer(unknown && refusal.code == errors::admin_required.code ? Error(refusal) : principal.error());
+  }
+  const auto verdict = allowed(*principal);
+  if (verdict.has_error()) return answer(verdict.error());
+  if (!*verdict) return answer(refusal);
+  request.caller = *principal;
+  return std::nullopt;
+}
+
+// For routes under /workspaces/:id.
+template <class Allowed>
+std::optional<http::Response> admit_to_workspace(const Context& context, http::Request& request, Allowed allowed) {
+  return admit(context, request, errors::invalid_token, [&](const Principal& principal) -> Result<bool> {
+    const auto id = id_param<WorkspaceId>(request, "id");
+    if (!id) return id.error();
+    return allowed(principal, *id);
+  });
+}
+
+}  // namespace
+
+bool host_allowed(const Context& context, std::string_view host) {
+  std::string_view name = without_port(host);
+  if (equal_ignoring_case(name, "localhost")) return true;
+  if (!context.public_url.empty() && equal_ignoring_case(name, host_of_url(context.public_url))) return true;
+  for (const std::string& allowed : context.allowed_hosts) {
+    if (equal_ignoring_case(name, allowed)) return true;
+  }
+  if (name.size() > 2 && name.front() == '[') name = name.substr(1, name.size() - 2);
+  return http::is_loopback(name);
+}
+
+bool same_origin(const Context& context, const http::Request& request) {
+  const std::string_view site = request.header("Sec-Fetch-Site");
+  if (!site.empty()) return site == "same-origin" || site == "none";
+  const std::string_view origin = request.header("Origin");
+  const auto scheme = origin.find("://");
+  if (scheme == std::string_view::npos) return false;
+  if (!context.public_url.empty() && equal_ignoring_case(origin, context.public_url)) return true;
+  return host_allowed(context, request.host) && equal_ignoring_case(origin.substr(scheme + 3), request.host);
+}
+
+std::optional<http::Response> anyone(const Context&, http::Request&) { return std::nullopt; }
+
+std::optional<http::Response> admin(const Context& context, http::Request& request) {
+  return admit(context, request, errors::admin_required,
+               [](const Principal& p) -> Result<bool> { return p.is_admin(); });
+}
+
+std::optional<http::Response> agent(const Context& context, http::Request& request) {
+  return admit_to_workspace(context, request,
+                            [](const Principal& p, WorkspaceId id) { return p.is_admin() || p.is_agent_of(id); });
+}
+
+std::optional<http::Response> person(const Context& context, http::Request& request) {
+  return admit_to_workspace(context, request, [](const Principal& p, WorkspaceId id) { return p.is_person_of(id); });
+}
+
+std::optional<http::Response> member(const Context& context, http::Request& request) {
+  return admit_to_workspace(context, request,
+                            [](const Principal& p, WorkspaceId id) { return p.is_person_of(id) || p.is_agent_of(id); });
+}
+
+std::optional<http::Response> token(const Context& context, http::Request& request) {
+  return admit(context, request, errors::invalid_token, [](const Principal&) -> Result<bool> { return true; });
+}
+
+std::optional<http::Response> page(const Context& context, http::Request& request) {
+  if (host_allowed(context, request.host)) return std::nullopt;
+  return answer(errors::foreign_host);
+}
+
+std::optional<http::Response> metrics(const Context& context, http::Request& request) {
+  if (context.open_metrics) return std::nullopt;
+  const std::string_view value = request.header("Authorization");
+  if (context.metrics_token != Digest{} && value.substr(0, 7) == "Bearer " &&
+      equal_constant_time(sha256(value.substr(7)), context.metrics_token)) {
+    return std::nullopt;
+  }
+  return admin(context, request);
+}
+
+}  // namespace restante::api

@@ -1,0 +1,40 @@
+#include "api/health.h"
+
+#include "base/json_writer.h"
+
+namespace restante::api {
+
+http::Response health(const Context&, http::Request&) { return http::json(200, R"({"status":"ok"})"); }
+
+http::Response ready(const Context& context, http::Request&) {
+  JsonWriter out;
+  bool all = true;
+  out.begin_object();
+  out.key("checks");
+  out.begin_object();
+  for (const ReadinessCheck& check : context.readiness) {
+    bool passed = true;
+    try {
+      check.check();
+    } catch (const std::exception&) {
+      // Why is in the log; here it is only which.
+      passed = all = false;
+    }
+    out.member(check.name, passed ? "ok" : "failed");
+  }
+  out.end_object();
+  out.member("status", all ? "ready" : "not_ready");
+  out.end_object();
+  http::Response response = http::json(all ? 200 : 503, out.take());
+  if (!all) response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
+http::Response metrics_text(const Context& context, http::Request&) {
+  http::Response response;
+  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  response.content = context.metrics.text();
+  return response;
+}
+
+}  // namespace restante::api

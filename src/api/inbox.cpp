@@ -1,0 +1,157 @@
+#include "api/inbox.h"
+
+#include <algorithm>
+
+#include "api/answers.h"
+#include "base/text.h"
+#include "model/errors.h"
+
+namespace restante::api {
+namespace {
+
+constexpr std::int64_t kDefaultLimit = 100;
+constexpr std::int64_t kMaxLimit = 500;
+constexpr std::int64_t kMaxWait = 50;
+constexpr std::int64_t kMaxSeconds = 2'592'000;  // 30 days
+
+Error bad_parameter(std::string_view name, std::string_view wanted) {
+  return Error(errors::bad_parameter, {{"field", std::string(name)}})
+      .say(std::string(name) + " must be " + std::string(wanted));
+}
+
+Result<void> parse_cursor(const http::Request& request, ActivityQuery& query) {
+  const auto since_id = request.query_param("since_id");
+  const auto since_seq = request.query_param("since_seq");
+  if (since_id && since_seq) return bad_parameter("since_id", "given without since_seq");
+  if (since_id) {
+    query.since_id = ActivityId::parse(*since_id);
+    if (!query.since_id) return bad_parameter("since_id", "a UUID");
+  }
+  if (since_seq) {
+    query.since_seq = parse_signed(*since_seq);
+    if (!query.since_seq || *query.since_seq < 0) return bad_parameter("since_seq", "a number, 0 or above");
+  }
+  return {};
+}
+
+Result<void> parse_times(const http::Request& request, ActivityQuery& query, Time now) {
+  if (const auto text = request.query_param("since_secs")) {
+    const auto seconds = parse_signed(*text);
+    if (!seconds || *seconds <= 0) return bad_parameter("since_secs", "a number of seconds above 0");
+    query.not_before = now - std::chrono::seconds(std::min(*seconds, kMaxSeconds));
+  }
+  if (const auto text = request.query_param("before_ts")) {
+    query.before = parse_time(*text);
+    if (!query.before) return bad_parameter("before_ts", "an RFC 3339 time");
+  }
+  return {};
+}
+
+Result<void> parse_filters(const http::Request& request, ActivityQuery& query) {
+  query.type = request.query_param("type").value_or("");
+  const std::string source = request.query_param("source").value_or("");
+  if (source == "canvas") {
+    query.source = ActivityQuery::Source::canvas;
+  } else if (source == "agent") {
+    query.source = ActivityQuery::Source::agent;
+  } else if (!source.empty()) {
+    return bad_parameter("source", "canvas or agent");
+  }
+  if (const auto peer = request.query_param("peer_id")) {
+    query.peer = WorkspaceId::parse(*peer);
+    if (!query.peer) return bad_parameter("peer_id", "a UUID");
+  }
+  const auto limit = parse_signed(request.query_param("limit").value_or(""));
+  query.limit = static_cast<int>(limit && *limit > 0 ? std::min(*limit, kMaxLimit) : kDefaultLimit);
+  return {};
+}
+
+Result<ActivityQuery> parse_query(const http::Request& request, Time now) {
+  ActivityQuery query;
+  if (const auto ok = parse_cursor(request, query); !ok) return ok.error();
+  if (const auto ok = parse_times(request, query, now); !ok) return ok.error();
+  if (const auto ok = parse_filters(request, query); !ok) return ok.error();
+  return query;
+}
+
+void write_row(JsonWriter& out, const Activity& row) {
+  out.begin_object();
+  out.member("activity_type", row.activity_type);
+  out.member("created_at", format_time(row.created_at));
+  out.key("duration_ms");
+  row.duration_ms ? out.integer(*row.duration_ms) : out.null();
+  write_text(out, "error_detail", row.error_detail);
+  out.member("id", row.id.text());
+  write_text(out, "method", row.method);
+  if (!row.request_body.empty()) {
+    out.key("request_body");
+    out.raw(row.request_body);
+  }
+  if (!row.response_body.empty()) {
+    out.key("response_body");
+    out.raw(row.response_body);
+  }
+  out.member("seq", row.seq);
+  write_text(out, "source_id", row.source_id ? row.source_id->text() : std::string());
+  write_text(out, "status", row.status);
+  write_text(out, "summary", row.summary);
+  write_text(out, "target_id", row.target_id ? row.target_id->text() : std::string());
+  out.member("workspace_id", row.workspace_id.text());
+  out.end_object();
+}
+
+http::Response rows_answer(const std::vector<Activity>& rows) {
+  JsonWriter out;
+  out.begin_array();
+  for (const Activity& row : rows) write_row(out, row);
+  out.end_array();
+  return http::json(200, out.take());
+}
+
+// What a held poll does each time the bell rings.
+std::optional<http::Response> look(const Context& context, WorkspaceId workspace, const ActivityQuery& query,
+                                   const std::optional<std::string>& clamped) {
+  const auto rows = context.store.read_activity(workspace, query);
+  if (rows && rows->empty()) return std::nullopt;
+  http::Response response = rows ? rows_answer(*rows) : answer(rows.error());
+  if (clamped) response.headers.emplace_back("Restante-Wait", *clamped);
+  return response;
+}
+
+}  // namespace
+
+http::Response read_activity(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
+  if (!id) return answer(id.error());
+  const auto query = parse_query(request, context.clock.now());
+  if (!query) return answer(query.error());
+  const auto workspace = context.workspaces.find(*id);
+  if (!workspace) return answer(workspace.error());
+  const Principal& who = caller(request);
+  if (who.is_agent_of(*id)) context.presence.polled(*id, context.clock.now());
+
+  const bool cursor = query->since_id || query->since_seq;
+  const std::int64_t asked = parse_signed(request.query_param("wait").value_or("")).value_or(0);
+  const std::int64_t seconds = std::clamp<std::int64_t>(asked, 0, kMaxWait);
+  std::optional<std::string> clamped;
+  if (asked != seconds) clamped = std::to_string(seconds);
+  if (!cursor || seconds == 0) {
+    auto found = look(context, *id, *query, clamped);
+    return found ? std::move(*found) : http::json(200, "[]");
+  }
+  http::Wait wait;
+  wait.topics = {desk::topic_of(*id)};
+  wait.owner = who.token_id ? who.token_id->text() : std::string("admin");
+  wait.patience = std::chrono::seconds(seconds);
+  wait.attempt = [&context, workspace_id = *id, asked_for = *query, clamped] {
+    return look(context, workspace_id, asked_for, clamped);
+  };
+  wait.give_up = [clamped] {
+    http::Response empty = http::json(200, "[]");
+    if (clamped) empty.headers.emplace_back("Restante-Wait", *clamped);
+    return empty;
+  };
+  return http::wait(std::move(wait));
+}
+
+}  // namespace restante::api

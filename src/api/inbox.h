@@ -1,0 +1,11 @@
+// /workspaces/:id/activity: the agent's inbox and the audit log, with the long poll.
+#pragma once
+#include "api/context.h"
+#include "http/request.h"
+#include "http/response.h"
+
+namespace restante::api {
+
+http::Response read_activity(const Context&, http::Request&);
+
+}  // namespace restante::api

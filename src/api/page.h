@@ -1,0 +1,12 @@
+// The page itself: files that were embedded at build time, with a strict policy. Assets carry a hash in their name and
+// may be kept for ever; the document may not.
+#pragma once
+#include "api/context.h"
+#include "http/router.h"
+
+namespace restante::api {
+
+// One route per file, answered from memory.
+void add_page(http::Router& router, const Context& context);
+
+}  // namespace restante::api

@@ -1,0 +1,88 @@
+#include "api/routes.h"
+
+#include "api/guards.h"
+#include "api/health.h"
+#include "api/inbox.h"
+#include "api/messages.h"
+#include "api/page.h"
+#include "api/session.h"
+#include "api/uploads.h"
+#include "api/workspaces.h"
+
+namespace restante::api {
+namespace {
+
+using http::Body;
+using http::Method;
+using http::Run;
+using Handler = http::Response (*)(const Context&, http::Request&);
+using Receiver = std::unique_ptr<http::Intake> (*)(const Context&, http::Request&);
+
+struct Row {
+  Method method;
+  const char* path;
+  Guard guard;
+  Body body;
+  Run run;
+  Handler handler;
+};
+
+// `member` on reads, `agent` on what only the agent does, `person` on what only people do.
+constexpr Row kRows[] = {
+    {Method::get, "/health", anyone, Body::none, Run::at_once, health},
+    {Method::get, "/ready", anyone, Body::none, Run::on_pool, ready},
+    {Method::get, "/metrics", metrics, Body::none, Run::on_pool, metrics_text},
+    {Method::get, "/uploads/limits", anyone, Body::none, Run::at_once, upload_limits},
+
+    {Method::post, "/session", anyone, Body::required, Run::on_pool, sign_in},
+    {Method::get, "/session", token, Body::none, Run::on_pool, who_am_i},
+    {Method::delete_, "/session", token, Body::none, Run::on_pool, sign_out},
+
+    {Method::post, "/workspaces", admin, Body::required, Run::on_pool, create_workspace},
+    {Method::get, "/workspaces", admin, Body::none, Run::on_pool, list_workspaces},
+    {Method::get, "/workspaces/:id", member, Body::none, Run::on_pool, read_workspace},
+    {Method::post, "/admin/workspaces/:id/tokens", admin, Body::optional, Run::on_pool, add_workspace_token},
+    {Method::post, "/registry/register", token, Body::required, Run::on_pool, register_agent},
+    {Method::post, "/registry/heartbeat", token, Body::required, Run::on_pool, heartbeat},
+
+    {Method::get, "/workspaces/:id/activity", member, Body::none, Run::on_pool, read_activity},
+    {Method::post, "/workspaces/:id/notify", agent, Body::required, Run::on_pool, notify},
+    {Method::post, "/workspaces/:id/a2a", token, Body::required, Run::on_pool, send_message},
+
+    {Method::get, "/workspaces/:id/pending-uploads", member, Body::none, Run::on_pool, list_pending},
+    {Method::get, "/workspaces/:id/pending-uploads/:fid", member, Body::none, Run::on_pool, read_pending},
+    {Method::get, "/workspaces/:id/pending-uploads/:fid/content", member, Body::none, Run::on_pool, pending_content},
+    {Method::post, "/workspaces/:id/pending-uploads/:fid/ack", agent, Body::optional, Run::on_pool, ack_pending},
+};
+
+struct StreamRow {
+  Method method;
+  const char* path;
+  Guard guard;
+  Receiver receiver;
+};
+
+constexpr StreamRow kStreams[] = {
+    {Method::post, "/workspaces/:id/chat/uploads", person, receive_uploads},
+};
+
+}  // namespace
+
+void add_routes(http::Router& router, const Context& context) {
+  for (const Row& row : kRows) {
+    http::Route route{row.method, row.path, row.body, row.run, {}, {}, {}, 0};
+    if (row.guard != anyone)
+      route.admit = [&context, guard = row.guard](http::Request& r) { return guard(context, r); };
+    route.handle = [&context, handler = row.handler](http::Request& r) { return handler(context, r); };
+    router.add(std::move(route));
+  }
+  for (const StreamRow& row : kStreams) {
+    http::Route route{row.method, row.path, Body::stream, Run::on_pool, {}, {}, {}, 0};
+    route.admit = [&context, guard = row.guard](http::Request& r) { return guard(context, r); };
+    route.receive = [&context, receiver = row.receiver](http::Request& r) { return receiver(context, r); };
+    router.add(std::move(route));
+  }
+  add_page(router, context);
+}
+
+}  // namespace restante::api

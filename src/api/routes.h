@@ -1,0 +1,11 @@
+// The whole table of routes, with who may call each and what it takes.
+#pragma once
+#include "api/context.h"
+#include "http/router.h"
+
+namespace restante::api {
+
+// The context must outlive the router.
+void add_routes(http::Router& router, const Context& context);
+
+}  // namespace restante::api

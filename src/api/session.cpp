@@ -1,0 +1,55 @@
+#include "api/session.h"
+
+#include <fmt/format.h>
+
+#include "api/answers.h"
+#include "api/guards.h"
+#include "base/text.h"
+#include "http/addresses.h"
+#include "model/errors.h"
+
+namespace restante::api {
+namespace {
+
+http::Response describe(const Principal& principal) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("role", principal.is_admin() ? "admin" : "sender");
+  if (principal.workspace_id) out.member("workspace_id", principal.workspace_id->text());
+  out.end_object();
+  return http::json(200, out.take());
+}
+
+// The browser's own view: Secure cookies work on https and, as an exception, on loopback.
+bool cookie_can_be_secure(const http::Request& request) { return request.secure || http::is_loopback(request.peer); }
+
+}  // namespace
+
+http::Response sign_in(const Context& context, http::Request& request) {
+  if (!host_allowed(context, request.host)) return answer(errors::foreign_host);
+  if (!same_origin(context, request)) return answer(errors::foreign_origin);
+  if (!cookie_can_be_secure(request)) return answer(errors::sign_in_needs_tls);
+  const auto body = json_body(request, BodyMay::not_be_absent);
+  if (!body) return answer(body.error());
+  const auto secret = required_text(*body, "token");
+  if (!secret) return answer(secret.error());
+  const auto session = context.principals.open_session(trim(*secret));
+  if (!session) return answer(session.error());
+  http::Response response = describe(session->principal);
+  response.headers.emplace_back(
+      "Set-Cookie", fmt::format("{}={}; Path=/; Max-Age={}; HttpOnly; Secure; SameSite=Strict", kSessionCookie,
+                                session->secret, session->lifetime.count()));
+  return response;
+}
+
+http::Response who_am_i(const Context&, http::Request& request) { return describe(caller(request)); }
+
+http::Response sign_out(const Context& context, http::Request& request) {
+  context.principals.close_session(caller(request));
+  http::Response response = http::json(200, R"({"status":"signed_out"})");
+  response.headers.emplace_back(
+      "Set-Cookie", fmt::format("{}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict", kSessionCookie));
+  return response;
+}
+
+}  // namespace restante::api

@@ -1,0 +1,13 @@
+// The page's session: signing in with a token once, then a cookie that script cannot read.
+#pragma once
+#include "api/context.h"
+#include "http/request.h"
+#include "http/response.h"
+
+namespace restante::api {
+
+http::Response sign_in(const Context&, http::Request&);
+http::Response who_am_i(const Context&, http::Request&);
+http::Response sign_out(const Context&, http::Request&);
+
+}  // namespace restante::api

@@ -1,0 +1,91 @@
+// Commit<T>: an answer that is true once its group of writes is durable. The store's writer fulfils it through a
+// CommitPromise; a test or a command takes it (blocking), the edge subscribes and takes it when told (no thread
+// sleeps). Copies share one answer. Thread-safe. take() rethrows what the writer failed with, usually Unavailable.
+#pragma once
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace restante {
+
+template <class T>
+class Commit {
+ public:
+  // An answer that needed no write.
+  static Commit ready(T value) {
+    Commit commit;
+    commit.state_->value.emplace(std::move(value));
+    commit.state_->done = true;
+    return commit;
+  }
+
+  // Blocks until the group is durable. The value is moved out: taken once.
+  T take() {
+    std::unique_lock lock(state_->mutex);
+    state_->changed.wait(lock, [&] { return state_->done; });
+    if (state_->failure) std::rethrow_exception(state_->failure);
+    return std::move(*state_->value);
+  }
+
+  // Calls back once take() no longer blocks: at once on this thread, or later on the writer's, where it must be brief.
+  void on_done(std::function<void()> callback) {
+    {
+      const std::lock_guard lock(state_->mutex);
+      if (!state_->done) {
+        state_->callbacks.push_back(std::move(callback));
+        return;
+      }
+    }
+    callback();
+  }
+
+ private:
+  template <class>
+  friend class CommitPromise;
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = false;
+    std::optional<T> value;
+    std::exception_ptr failure;
+    std::vector<std::function<void()>> callbacks;
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+// The writer's end: fulfilled exactly once, after the commit.
+template <class T>
+class CommitPromise {
+ public:
+  Commit<T> commit() const { return commit_; }
+  void fulfil(T value) {
+    settle([&](auto& state) { state.value.emplace(std::move(value)); });
+  }
+  void fail(std::exception_ptr failure) {
+    settle([&](auto& state) { state.failure = std::move(failure); });
+  }
+
+ private:
+  template <class Set>
+  void settle(Set set) {
+    std::vector<std::function<void()>> callbacks;
+    {
+      auto& state = *commit_.state_;
+      const std::lock_guard lock(state.mutex);
+      set(state);
+      state.done = true;
+      callbacks.swap(state.callbacks);
+      state.changed.notify_all();
+    }
+    for (auto& callback : callbacks) callback();
+  }
+
+  Commit<T> commit_;
+};
+
+}  // namespace restante

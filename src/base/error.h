@@ -1,0 +1,94 @@
+// Error: what a correct client can cause, as a value. The mechanism lives here; the list of all errors is
+// model/errors.h, and the mapping to HTTP is one switch in api/. An Error carries the fixed sentence of its kind and
+// the facts a person needs to act (max, size, filename), never raw input, a path, SQL or a token.
+#pragma once
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <boost/system/result.hpp>
+
+namespace restante {
+
+enum class ErrorClass {
+  bad_request,
+  unauthenticated,
+  forbidden,
+  not_found,
+  conflict,
+  gone,
+  too_large,
+  unsupported_media,
+  misdirected,
+  unprocessable,
+  too_many,
+  bad_gateway,
+  unavailable,
+  storage_full,
+};
+
+struct ErrorKind {
+  std::string_view code;      // stable_snake_case, what programs look at
+  std::string_view sentence;  // what a person reads
+  ErrorClass error_class;
+};
+
+struct Fact {
+  std::string_view name;
+  std::variant<std::int64_t, std::string> value;
+};
+
+class [[nodiscard]] Error {
+ public:
+  Error() = default;  // Boost's result<void, E> wants one; it means a bug of ours
+  Error(const ErrorKind& kind) : kind_(&kind) {}  // NOLINT: an error kind is an error without facts
+  Error(const ErrorKind& kind, std::vector<Fact> facts) : kind_(&kind), facts_(std::move(facts)) {}
+
+  std::string_view code() const { return kind_->code; }
+  // The kind's sentence unless a sharper one was given; both are ours, never the client's words.
+  std::string_view sentence() const { return sentence_.empty() ? kind_->sentence : std::string_view(sentence_); }
+  ErrorClass error_class() const { return kind_->error_class; }
+  const std::vector<Fact>& facts() const { return facts_; }
+  bool is(const ErrorKind& kind) const { return kind_ == &kind; }
+  Error& say(std::string sentence) & {
+    sentence_ = std::move(sentence);
+    return *this;
+  }
+  Error&& say(std::string sentence) && {
+    sentence_ = std::move(sentence);
+    return std::move(*this);
+  }
+
+ private:
+  static constexpr ErrorKind kUnset{"internal", "this is our fault", ErrorClass::unavailable};
+  const ErrorKind* kind_ = &kUnset;
+  std::vector<Fact> facts_;
+  std::string sentence_;
+};
+
+template <class T>
+using Result = boost::system::result<T, Error>;
+
+// A backend that cannot be reached or has failed: nobody's input, so an exception. The edge answers 503 with
+// Retry-After. `what()` is for the log and never shown to a client.
+class Unavailable : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The place of the bytes or rows has no room left. The edge answers 507.
+class StorageFull : public Unavailable {
+ public:
+  using Unavailable::Unavailable;
+};
+
+// Called by Result::value() on an error: asking for the value without looking is our own bug.
+[[noreturn]] inline void throw_exception_from_error(const Error& error, const boost::source_location&) {
+  throw std::logic_error("unchecked error: " + std::string(error.code()));
+}
+
+}  // namespace restante

@@ -1,0 +1,70 @@
+// Log: one JSON object a line on a file descriptor, written by a thread of its own so that nobody waits for a slow disk
+// or pipe. Thread-safe. A full buffer or a failed write loses lines, counts them and says so later; it never blocks,
+// throws or ends the service. Never give it a token or content: fields are what an operator may read.
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <initializer_list>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <variant>
+
+#include "base/clock.h"
+
+namespace restante {
+
+enum class LogLevel { debug, info, warn, error };
+
+struct LogField {
+  std::string_view name;
+  std::variant<std::string_view, std::int64_t, double> value;
+  LogField(std::string_view n, std::string_view v) : name(n), value(v) {}
+  LogField(std::string_view n, const char* v) : name(n), value(std::string_view(v)) {}
+  LogField(std::string_view n, const std::string& v) : name(n), value(std::string_view(v)) {}
+  LogField(std::string_view n, std::int64_t v) : name(n), value(v) {}
+  LogField(std::string_view n, double v) : name(n), value(v) {}
+};
+
+class Log {
+ public:
+  // Does not own the descriptor.
+  Log(int fd, LogLevel least, const Clock& clock);
+  // Writes what is buffered, as far as the descriptor takes it.
+  ~Log();
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  void write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {});
+  void debug(std::string_view event, std::initializer_list<LogField> fields = {}) {
+    write(LogLevel::debug, event, fields);
+  }
+  void info(std::string_view event, std::initializer_list<LogField> fields = {}) {
+    write(LogLevel::info, event, fields);
+  }
+  void warn(std::string_view event, std::initializer_list<LogField> fields = {}) {
+    write(LogLevel::warn, event, fields);
+  }
+  void error(std::string_view event, std::initializer_list<LogField> fields = {}) {
+    write(LogLevel::error, event, fields);
+  }
+  bool wants(LogLevel level) const { return level >= least_; }
+  std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
+
+ private:
+  void run();
+
+  const int fd_;
+  const LogLevel least_;
+  const Clock& clock_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string buffer_;
+  std::uint64_t buffered_lines_ = 0;
+  bool stopping_ = false;
+  std::atomic<std::uint64_t> lost_{0};
+  std::thread writer_;
+};
+
+}  // namespace restante

@@ -1,0 +1,156 @@
+#include "base/metrics.h"
+
+#include <dirent.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <sstream>
+
+#include <prometheus/text_serializer.h>
+
+namespace restante {
+namespace {
+
+using prometheus::BuildCounter;
+using prometheus::BuildGauge;
+using prometheus::BuildHistogram;
+using prometheus::Registry;
+
+// From the fastest in-memory answer to the longest held poll.
+const prometheus::Histogram::BucketBoundaries kSeconds = {
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800};
+
+prometheus::Counter& counter(Registry& registry, const char* name, const char* help) {
+  return BuildCounter().Name(name).Help(help).Register(registry).Add({});
+}
+
+prometheus::Gauge& gauge(Registry& registry, const char* name, const char* help) {
+  return BuildGauge().Name(name).Help(help).Register(registry).Add({});
+}
+
+double count_open_files() {
+  DIR* folder = ::opendir("/proc/self/fd");
+  if (!folder) return 0;
+  double count = -3;  // ".", ".." and the folder itself
+  while (::readdir(folder)) ++count;
+  ::closedir(folder);
+  return count;
+}
+
+double count_threads() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    double value = 0;
+    if (word == "Threads:" && status >> value) return value;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Metrics::Metrics(const BuildInfo& build)
+    : held_polls(
+          gauge(registry_, "restante_held_polls", "Requests parked until something happens or their time is up.")),
+      wake_latency(BuildHistogram()
+                       .Name("restante_wake_latency_seconds")
+                       .Help("From the bell that wakes a held poll to its answer being handed to the socket.")
+                       .Register(registry_)
+                       .Add({}, kSeconds)),
+      uploads_staged(counter(registry_, "restante_uploads_staged_total", "Files staged for an agent.")),
+      uploads_staged_bytes(counter(registry_, "restante_uploads_staged_bytes_total", "Bytes staged for an agent.")),
+      uploads_fetched(counter(registry_, "restante_uploads_fetched_total", "Fetches of staged files by their agent.")),
+      uploads_acked(counter(registry_, "restante_uploads_acked_total", "Files acknowledged by their agent.")),
+      log_lines_lost(counter(registry_, "restante_log_lines_lost_total", "Log lines that could not be written.")),
+      http_duration_(
+          BuildHistogram()
+              .Name("restante_http_request_duration_seconds")
+              .Help("From the request's head to the end of its answer, by route template; held time included.")
+              .Register(registry_)),
+      http_responses_(
+          BuildCounter().Name("restante_http_responses_total").Help("Answers by status class.").Register(registry_)),
+      connections_(BuildGauge()
+                       .Name("restante_connections")
+                       .Help("Open client connections by the I/O thread that owns them.")
+                       .Register(registry_)),
+      requests_(BuildCounter()
+                    .Name("restante_io_thread_requests_total")
+                    .Help("Requests taken by each I/O thread.")
+                    .Register(registry_)),
+      refused_(BuildCounter()
+                   .Name("restante_requests_refused_total")
+                   .Help("Requests refused before they reached a route, by reason.")
+                   .Register(registry_)),
+      swept_(BuildCounter()
+                 .Name("restante_pending_uploads_swept_total")
+                 .Help("Staged files removed by the sweep, by outcome.")
+                 .Register(registry_)),
+      resident_(gauge(registry_, "process_resident_memory_bytes", "Resident memory.")),
+      virtual_(gauge(registry_, "process_virtual_memory_bytes", "Virtual memory.")),
+      open_files_(gauge(registry_, "process_open_fds", "Open file descriptors.")),
+      max_files_(gauge(registry_, "process_max_fds", "How many file descriptors may be open.")),
+      threads_(gauge(registry_, "process_threads", "Threads of the process.")),
+      start_time_(gauge(registry_, "process_start_time_seconds", "When the process started, in seconds since 1970.")),
+      cpu_seconds_(counter(registry_, "process_cpu_seconds_total", "User and system time.")) {
+  BuildGauge()
+      .Name("restante_build_info")
+      .Help("Always 1; the labels say what is running.")
+      .Register(registry_)
+      .Add({{"version", build.version}, {"commit", build.commit}, {"compiler", build.compiler}})
+      .Set(1);
+  start_time_.Set(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
+  for (const char* outcome : {"acked", "expired", "error"}) swept(outcome);
+}
+
+prometheus::Histogram& Metrics::http_duration(std::string_view method, std::string_view route) {
+  return http_duration_.Add({{"method", std::string(method)}, {"route", std::string(route)}}, kSeconds);
+}
+
+prometheus::Counter& Metrics::http_responses(std::string_view status_class) {
+  return http_responses_.Add({{"class", std::string(status_class)}});
+}
+
+prometheus::Gauge& Metrics::connections(unsigned io_thread) {
+  return connections_.Add({{"thread", std::to_string(io_thread)}});
+}
+
+prometheus::Counter& Metrics::requests(unsigned io_thread) {
+  return requests_.Add({{"thread", std::to_string(io_thread)}});
+}
+
+prometheus::Counter& Metrics::refused(std::string_view reason) {
+  return refused_.Add({{"reason", std::string(reason)}});
+}
+
+prometheus::Counter& Metrics::swept(std::string_view outcome) {
+  return swept_.Add({{"outcome", std::string(outcome)}});
+}
+
+std::string Metrics::text() {
+  std::ifstream statm("/proc/self/statm");
+  double pages_virtual = 0;
+  double pages_resident = 0;
+  statm >> pages_virtual >> pages_resident;
+  const auto page = static_cast<double>(::sysconf(_SC_PAGESIZE));
+  virtual_.Set(pages_virtual * page);
+  resident_.Set(pages_resident * page);
+  open_files_.Set(count_open_files());
+  threads_.Set(count_threads());
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  max_files_.Set(static_cast<double>(files.rlim_cur));
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
+  const double cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  if (cpu > cpu_seconds_.Value()) cpu_seconds_.Increment(cpu - cpu_seconds_.Value());
+
+  std::ostringstream out;
+  prometheus::TextSerializer().Serialize(out, registry_.Collect());
+  return out.str();
+}
+
+}  // namespace restante

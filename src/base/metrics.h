@@ -1,0 +1,68 @@
+// Metrics: every figure the server exposes, as plain members with a meaning, in Prometheus' registry. Labels come from
+// closed sets only: a route template, a method, an outcome; never an id or a name. Thread-safe; counting never blocks.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+namespace restante {
+
+struct BuildInfo {
+  std::string version;
+  std::string commit;
+  std::string compiler;
+};
+
+class Metrics {
+ private:
+  prometheus::Registry registry_;
+
+ public:
+  explicit Metrics(const BuildInfo& build);
+
+  // Latency of one route; asked for once at start, kept by the router.
+  prometheus::Histogram& http_duration(std::string_view method, std::string_view route);
+  // Answers by class: "2xx" and so on.
+  prometheus::Counter& http_responses(std::string_view status_class);
+  // Connections that are open on one I/O thread, to see how work is spread.
+  prometheus::Gauge& connections(unsigned io_thread);
+  prometheus::Counter& requests(unsigned io_thread);
+  // Requests that were refused before they reached a route, by a closed list of reasons.
+  prometheus::Counter& refused(std::string_view reason);
+  prometheus::Counter& swept(std::string_view outcome);
+
+  prometheus::Gauge& held_polls;
+  prometheus::Histogram& wake_latency;  // from the bell to the answer leaving
+  prometheus::Counter& uploads_staged;
+  prometheus::Counter& uploads_staged_bytes;
+  prometheus::Counter& uploads_fetched;
+  prometheus::Counter& uploads_acked;
+  prometheus::Counter& log_lines_lost;
+
+  // Prometheus text format, with the figures of the process as of now.
+  std::string text();
+
+ private:
+  prometheus::Family<prometheus::Histogram>& http_duration_;
+  prometheus::Family<prometheus::Counter>& http_responses_;
+  prometheus::Family<prometheus::Gauge>& connections_;
+  prometheus::Family<prometheus::Counter>& requests_;
+  prometheus::Family<prometheus::Counter>& refused_;
+  prometheus::Family<prometheus::Counter>& swept_;
+  prometheus::Gauge& resident_;
+  prometheus::Gauge& virtual_;
+  prometheus::Gauge& open_files_;
+  prometheus::Gauge& max_files_;
+  prometheus::Gauge& threads_;
+  prometheus::Gauge& start_time_;
+  prometheus::Counter& cpu_seconds_;
+};
+
+}  // namespace restante

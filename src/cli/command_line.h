@@ -1,0 +1,33 @@
+// The command line: what was asked, as plain values. The only user of CLI11, which takes seconds to compile.
+#pragma once
+#include <stdexcept>
+#include <string>
+
+#include "cli/config.h"
+#include "cli/connect.h"
+#include "cli/dev.h"
+#include "server/config.h"
+
+namespace restante::cli {
+
+enum class Command { serve, dev, connect, config, print };
+
+// Which command, and the options of that one; those of the others are untouched.
+struct CommandLine {
+  Command command = Command::print;
+  ConfigSources serve;
+  DevOptions dev;
+  ConnectOptions connect;
+  ConfigOptions config;
+  std::string text;  // for Command::print (--help, --version, completion): goes to stdout as it is
+};
+
+// The command line makes no sense: one sentence that says what to write instead.
+class UsageError final : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Throws UsageError. Opens nothing, and reads the environment of the process only into the result.
+CommandLine parse_command_line(int argc, const char* const* argv);
+
+}  // namespace restante::cli

@@ -1,0 +1,120 @@
+#include "cli/command_line.h"
+
+#include <gmock/gmock.h>
+
+namespace restante::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+CommandLine parse(std::vector<const char*> words) {
+  words.insert(words.begin(), "restante");
+  return parse_command_line(static_cast<int>(words.size()), words.data());
+}
+
+std::string refusal(const std::vector<const char*>& words) {
+  try {
+    parse(words);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(CommandLine, ServeTurnsItsFlagsIntoSettings) {
+  const auto asked = parse({"serve", "--config", "f.toml", "--listen", "127.0.0.1:1", "--listen", "[::1]:2",
+                            "--open-registration", "--set", "log.level=warn", "--set", "public_url=https://x?a=b"});
+  EXPECT_EQ(asked.command, Command::serve);
+  EXPECT_EQ(asked.serve.file, "f.toml");
+  ASSERT_THAT(asked.serve.flags, SizeIs(4));
+  EXPECT_EQ(asked.serve.flags[0].key, "listen");
+  EXPECT_EQ(asked.serve.flags[0].value, "127.0.0.1:1,[::1]:2");
+  EXPECT_EQ(asked.serve.flags[0].spelled, "--listen");
+  EXPECT_EQ(asked.serve.flags[1].key, "open_registration");
+  EXPECT_EQ(asked.serve.flags[1].value, "true");
+  EXPECT_EQ(asked.serve.flags[2].key, "log.level");
+  EXPECT_EQ(asked.serve.flags[3].value, "https://x?a=b") << "only the first = separates";
+}
+
+TEST(CommandLine, AnEmptyValueIsAValue) {
+  const auto asked = parse({"serve", "--public-url", ""});
+  ASSERT_THAT(asked.serve.flags, SizeIs(1));
+  EXPECT_EQ(asked.serve.flags[0].value, "");
+}
+
+TEST(CommandLine, DevHasItsDefaultsAndFlags) {
+  EXPECT_EQ(parse({"dev"}).dev.port, 8080);
+  EXPECT_EQ(parse({"dev"}).dev.data, "./data");
+  EXPECT_TRUE(parse({"dev"}).dev.agent);
+  const auto asked = parse({"dev", "--port", "0", "--data=d", "--no-agent"});
+  EXPECT_EQ(asked.command, Command::dev);
+  EXPECT_EQ(asked.dev.port, 0);
+  EXPECT_EQ(asked.dev.data, "d");
+  EXPECT_FALSE(asked.dev.agent);
+}
+
+class Environment : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("RESTANTE_URL", "https://environment.example", 1);
+    ::setenv("RESTANTE_TOKEN", "secret", 1);
+  }
+  void TearDown() override {
+    ::unsetenv("RESTANTE_URL");
+    ::unsetenv("RESTANTE_TOKEN");
+  }
+};
+
+TEST_F(Environment, ConnectTakesUrlAndTokenFromItUnlessFlagsGiveThem) {
+  const auto bare = parse({"connect"}).connect;
+  EXPECT_EQ(bare.url, "https://environment.example");
+  EXPECT_EQ(bare.token, "secret");
+  const auto given = parse({"connect", "--url", "u", "--token-file", "f"}).connect;
+  EXPECT_EQ(given.url, "u");
+  EXPECT_EQ(given.token_file, "f");
+  EXPECT_EQ(given.token, "");
+}
+
+TEST(CommandLine, ConnectTakesEveryFlag) {
+  const auto asked =
+      parse({"connect", "--enrol", "e", "--workspace", "w", "--dir", "d", "--state", "s", "--exec", "a b", "--json"});
+  EXPECT_EQ(asked.command, Command::connect);
+  EXPECT_EQ(asked.connect.enrol, "e");
+  EXPECT_EQ(asked.connect.workspace, "w");
+  EXPECT_EQ(asked.connect.dir, "d");
+  EXPECT_EQ(asked.connect.state, "s");
+  EXPECT_EQ(asked.connect.exec, "a b");
+  EXPECT_TRUE(asked.connect.json);
+}
+
+TEST(CommandLine, WhatMakesNoSenseIsRefusedWithWhatToWrite) {
+  EXPECT_THAT(refusal({}), HasSubstr("serve, dev, connect, config, completion"));
+  EXPECT_THAT(refusal({"sevre"}), HasSubstr("did you mean restante serve?"));
+  EXPECT_THAT(refusal({"xyzzy"}), HasSubstr("write one of serve"));
+  EXPECT_THAT(refusal({"serve", "--lisen", "x"}), HasSubstr("did you mean --listen?"));
+  EXPECT_THAT(refusal({"serve", "stray"}), AllOf(HasSubstr("\"stray\""), HasSubstr("restante serve --help")));
+  EXPECT_THAT(refusal({"--verson"}), HasSubstr("did you mean --version?"));
+  EXPECT_THAT(refusal({"serve", "--config"}), HasSubstr("--config needs a value"));
+  EXPECT_THAT(refusal({"serve", "--data", "a", "--data", "b"}), HasSubstr("--data is given twice"));
+  EXPECT_THAT(refusal({"serve", "--set", "log.level"}), HasSubstr("KEY=VALUE"));
+  EXPECT_THAT(refusal({"dev", "--port", "65536"}), HasSubstr("from 0 to 65535"));
+  EXPECT_THAT(refusal({"dev", "--port", "-1"}), HasSubstr("--port"));
+  EXPECT_THAT(refusal({"completion"}), HasSubstr("shell is required"));
+  EXPECT_THAT(refusal({"completion", "fish"}), HasSubstr("bash or zsh"));
+}
+
+TEST(CommandLine, CompletionKnowsEveryFlagThatHelpKnows) {
+  const auto bash = parse({"completion", "bash"}).text, zsh = parse({"completion", "zsh"}).text;
+  for (const auto* flag :
+       {"--listen", "--public-url", "--no-agent", "--enrol", "--example", "--version", "log.level="}) {
+    EXPECT_THAT(bash, HasSubstr(flag));
+    EXPECT_THAT(zsh, HasSubstr(flag));
+  }
+  EXPECT_THAT(bash, Not(HasSubstr("admin_token")));
+}
+
+}  // namespace
+}  // namespace restante::cli

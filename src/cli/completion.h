@@ -1,0 +1,34 @@
+// `restante completion bash|zsh`: a script that completes commands, flags and their values.
+//
+// Made from a plain description of the command line, which command_line.cpp takes from the very parser in use: a flag
+// cannot exist without being completed. Pure.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace restante::cli {
+
+struct CompletionFlag {
+  std::string name;  // "--config"
+  std::string help;
+  enum class Takes { nothing, text, file, directory, choice } takes = Takes::nothing;
+  std::vector<std::string> choices{};  // for Takes::choice; one that ends in = is followed by a value
+  bool repeatable = false;
+};
+
+struct CompletionCommand {
+  std::string name;
+  std::string help;
+  std::vector<CompletionFlag> flags;
+  std::vector<std::string> arguments{};  // the words its positional argument may be
+};
+
+struct CompletionTree {
+  std::vector<CompletionFlag> flags;  // before any command
+  std::vector<CompletionCommand> commands;
+};
+
+std::string bash_completion(const CompletionTree& tree);
+std::string zsh_completion(const CompletionTree& tree);
+
+}  // namespace restante::cli

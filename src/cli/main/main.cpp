@@ -1,0 +1,60 @@
+// restante: one binary, one subcommand per thing to do. Each is a function in the file of its name under cli/.
+#include <exception>
+#include <string_view>
+
+#include "base/error.h"
+#include "agent/demo.h"
+#include "cli/command_line.h"
+#include "cli/config.h"
+#include "cli/connect.h"
+#include "cli/dev.h"
+#include "cli/exit_codes.h"
+#include "cli/serve.h"
+#include "cli/terminal.h"
+#include "server/config.h"
+
+namespace restante::cli {
+namespace {
+
+int run(const CommandLine& asked) {
+  switch (asked.command) {
+    case Command::serve:
+      return serve(load_config(asked.serve));
+    case Command::dev:
+      return dev(asked.dev);
+    case Command::connect:
+      return connect(asked.connect);
+    case Command::config:
+      return config(asked.config);
+    case Command::print:
+      return print(asked.text);  // --help, --version, completion
+  }
+  return kExitFailed;
+}
+
+int main_with_errors(int argc, const char* const* argv) {
+  try {
+    return run(parse_command_line(argc, argv));
+  } catch (const UsageError& error) {
+    complain(error.what());
+    return kExitUsage;
+  } catch (const ConfigError& error) {
+    complain(error.what());
+    return kExitConfig;
+  } catch (const Unavailable& error) {
+    complain(error.what());
+    return kExitUnavailable;
+  } catch (const std::exception& error) {
+    complain(error.what());
+    return kExitFailed;
+  }
+}
+
+}  // namespace
+}  // namespace restante::cli
+
+int main(int argc, char** argv) {
+  // Not a command for people: what `restante dev` gives to its agent as --exec.
+  if (argc == 2 && std::string_view(argv[1]) == "demo-agent-reply") return restante::agent::demo_reply();
+  return restante::cli::main_with_errors(argc, argv);
+}

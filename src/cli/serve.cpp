@@ -1,0 +1,26 @@
+#include "cli/serve.h"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "cli/exit_codes.h"
+#include "cli/terminal.h"
+#include "server/run.h"
+
+namespace restante::cli {
+
+int serve(const Config& config) {
+  for (const std::string& sentence : warnings(config)) warn(sentence);
+  fmt::print(stderr, "{}", print_config(config));
+  take_signals();
+  Platform platform(config);
+  run(platform, [&] {
+    // One line, for scripts that wait for it; further addresses are in the log.
+    print(fmt::format("restante ready on {}\n", platform.addresses().front()));
+    std::fflush(stdout);
+  });
+  return kExitOk;
+}
+
+}  // namespace restante::cli

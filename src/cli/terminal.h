@@ -1,0 +1,23 @@
+// What goes to a person's terminal: error sentences, and bold or colour where that is welcome.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace restante::cli {
+
+// True when fd is a terminal that shows colours and NO_COLOR does not forbid them.
+bool colourful(int fd);
+
+// Writes the text to stdout and returns the exit code: a full disk or a closed pipe is a failure, not a success.
+int print(std::string_view text);
+
+// Writes "restante: <sentence>" as one line to stderr; control bytes in it are shown as ?.
+void complain(std::string_view sentence);
+
+// Writes "restante: warning: <sentence>" as one line to stderr.
+void warn(std::string_view sentence);
+
+// Help text with its headings (lines at the margin that end in a colon) in bold.
+std::string with_bold_headings(std::string_view text);
+
+}  // namespace restante::cli

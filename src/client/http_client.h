@@ -1,0 +1,90 @@
+// HttpClient: HTTP/1.1 to one server, blocking, over one kept-alive connection; http and https, through the proxy that
+// the environment names. Bodies stream both ways in bounded memory. Redirects are answers, never followed: a token
+// would go along. Belongs to one thread at a time; cancel() alone may come from any. Throws nothing of its own.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client/failure.h"
+#include "client/proxy.h"
+#include "client/url.h"
+
+namespace restante::client {
+
+struct Header {
+  std::string name;
+  std::string value;
+};
+
+struct Response {
+  int status = 0;
+  std::vector<Header> headers;
+  std::string body;  // empty when a sink took it
+
+  // The first of that name, any letter case; null when absent.
+  const std::string* find(std::string_view name) const;
+  bool succeeded() const { return status >= 200 && status < 300; }
+};
+
+struct Request {
+  std::string method = "GET";
+  std::string target = "/";  // path and query, after the server's own path
+  std::vector<Header> headers;
+  std::string body;
+  // Instead of `body`: called for the next bytes until it returns 0; nothing (the optional) ends the request as
+  // stopped. Sent chunked unless source_length says how many bytes will come.
+  std::function<std::optional<std::size_t>(std::span<char>)> source;
+  std::optional<std::uint64_t> source_length;
+  // The effect is the same however often it is sent; GET, HEAD, PUT, DELETE and OPTIONS are so anyway. Such a request
+  // is sent once more, silently, when a kept-alive connection turns out to be dead.
+  bool repeatable = false;
+  std::chrono::milliseconds patience{30'000};      // longest silence, either way
+  std::optional<std::chrono::milliseconds> total;  // longest duration of the whole exchange
+  std::size_t max_body = 1 << 20;                  // of an answer kept in memory
+};
+
+struct HttpOptions {
+  std::chrono::milliseconds connect_patience{15'000};  // name, connection, proxy and TLS together
+  std::string ca_file;                                 // empty: the system's authorities
+  std::string user_agent = "restante";
+  Environment environment = from_environment;
+};
+
+class HttpClient {
+ public:
+  // Takes the next bytes of a 2xx body, with the head they belong to; false ends the exchange as stopped.
+  using Sink = std::function<bool(const Response& head, std::string_view bytes)>;
+
+  explicit HttpClient(Url server, HttpOptions options = {});
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  const Url& server() const;
+
+  // Any status is an answer.
+  Outcome<Response> send(const Request& request);
+  // As send, with a 2xx body given to the sink; any other body is kept in the response. After a failure the sink has
+  // seen a true prefix of the body.
+  Outcome<Response> download(const Request& request, const Sink& sink);
+
+  // Ends a call under way and every later one as cancelled. For good: a client that was cancelled is only destroyed.
+  void cancel();
+
+ private:
+  class Exchange;
+  std::unique_ptr<Exchange> exchange_;
+};
+
+// The response if it is 2xx, else Kind::status with the server's own sentence when it sent one.
+Outcome<Response> expect_success(Outcome<Response> outcome);
+
+}  // namespace restante::client

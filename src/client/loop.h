@@ -1,0 +1,46 @@
+// Loop: runs one asynchronous operation to its end on the calling thread, with a deadline, so that client/ is blocking
+// outside and yet interruptible: cancel() from any thread wakes it and is final. Only client/*.cpp include this file.
+#pragma once
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <chrono>
+
+namespace restante::client {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+class Loop {
+ public:
+  enum class Ended { done, timeout, cancelled };
+
+  boost::asio::io_context& context() { return context_; }
+  bool cancelled() const { return cancelled_.load(); }
+
+  void cancel() {
+    cancelled_ = true;
+    boost::asio::post(context_, [] {});  // wakes run_one
+  }
+
+  // Runs until `done`, which a completion handler sets, or gives up.
+  Ended run_until(const bool& done, Deadline deadline) {
+    while (!done) {
+      if (cancelled()) return Ended::cancelled;
+      if (context_.run_one_until(deadline) == 0 && !done) return Ended::timeout;
+    }
+    return Ended::done;
+  }
+
+  // For an operation that was just aborted: its handler refers to the caller's stack, so it must have run.
+  void drain(const bool& done) {
+    while (!done) context_.run_one();
+  }
+
+ private:
+  boost::asio::io_context context_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{context_.get_executor()};
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace restante::client

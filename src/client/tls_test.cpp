@@ -1,0 +1,164 @@
+#include <gtest/gtest.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "client/http_client.h"
+#include "client/test_server.h"
+
+namespace restante::client {
+namespace {
+
+using Kind = Failure::Kind;
+
+// A certificate that signs itself, its key, and a TLS server's context with both; the certificate also as a file.
+class Certificate {
+ public:
+  explicit Certificate(const std::string& subject_alternative_name, long valid_for = 3600) {
+    key_ = EVP_EC_gen("P-256");
+    certificate_ = X509_new();
+    X509_set_version(certificate_, 2);
+    ASN1_INTEGER_set(X509_get_serialNumber(certificate_), 1);
+    X509_gmtime_adj(X509_getm_notBefore(certificate_), -7200);
+    X509_gmtime_adj(X509_getm_notAfter(certificate_), valid_for);
+    X509_set_pubkey(certificate_, key_);
+    auto* name = X509_get_subject_name(certificate_);
+    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("test"), -1, -1, 0);
+    X509_set_issuer_name(certificate_, name);
+    auto* extension = X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, subject_alternative_name.c_str());
+    X509_add_ext(certificate_, extension, -1);
+    X509_EXTENSION_free(extension);
+    X509_sign(certificate_, key_, EVP_sha256());
+    context_ = SSL_CTX_new(TLS_server_method());
+    SSL_CTX_use_certificate(context_, certificate_);
+    SSL_CTX_use_PrivateKey(context_, key_);
+    write();
+  }
+  ~Certificate() {
+    std::filesystem::remove(file_);
+    SSL_CTX_free(context_);
+    X509_free(certificate_);
+    EVP_PKEY_free(key_);
+  }
+  Certificate(const Certificate&) = delete;
+  Certificate& operator=(const Certificate&) = delete;
+
+  SSL_CTX* context() const { return context_; }
+  const std::string& file() const { return file_; }
+
+ private:
+  void write() {
+    file_ = (std::filesystem::temp_directory_path() / "restante-tls-XXXXXX").string();
+    const int fd = mkstemp(file_.data());
+    FILE* out = fdopen(fd, "w");
+    PEM_write_X509(out, certificate_);
+    fclose(out);
+  }
+
+  EVP_PKEY* key_;
+  X509* certificate_;
+  SSL_CTX* context_;
+  std::string file_;
+};
+
+TestServer::Script speak_tls(const Certificate& certificate) {
+  return [&](Peer& peer) {
+    if (!peer.start_tls(certificate.context())) return;
+    while (!peer.read_request().empty()) peer.answer("200 OK", "secret");
+  };
+}
+
+Url secure(const TestServer& server) { return parse_url("https://127.0.0.1:" + std::to_string(server.port())).value(); }
+
+TEST(Tls, ACertificateOfABelievedAuthorityForThisNameIsTaken) {
+  const Certificate certificate("IP:127.0.0.1");
+  TestServer server({speak_tls(certificate)});
+  HttpOptions options;
+  options.ca_file = certificate.file();
+  HttpClient client(secure(server), options);
+  EXPECT_EQ(client.send({}).value().body, "secret");
+  EXPECT_EQ(client.send({}).value().body, "secret");
+  EXPECT_EQ(server.connections(), 1u);
+}
+
+TEST(Tls, AnAuthorityNobodyBelievesIsRefused) {
+  const Certificate certificate("IP:127.0.0.1");
+  TestServer server({speak_tls(certificate)});
+  HttpClient client(secure(server));
+  const auto outcome = client.send({});
+  ASSERT_TRUE(outcome.has_error());
+  EXPECT_EQ(outcome.error().kind, Kind::tls) << outcome.error().sentence;
+}
+
+TEST(Tls, ACertificateForAnotherNameIsRefused) {
+  const Certificate certificate("DNS:example.com,IP:127.0.0.2");
+  TestServer server({speak_tls(certificate)});
+  HttpOptions options;
+  options.ca_file = certificate.file();
+  HttpClient client(secure(server), options);
+  const auto outcome = client.send({});
+  ASSERT_TRUE(outcome.has_error());
+  EXPECT_EQ(outcome.error().kind, Kind::tls) << outcome.error().sentence;
+}
+
+TEST(Tls, AnExpiredCertificateIsRefusedAndSaysSo) {
+  const Certificate certificate("IP:127.0.0.1", -60);
+  TestServer server({speak_tls(certificate)});
+  HttpOptions options;
+  options.ca_file = certificate.file();
+  HttpClient client(secure(server), options);
+  const auto outcome = client.send({});
+  ASSERT_TRUE(outcome.has_error());
+  EXPECT_EQ(outcome.error().kind, Kind::tls);
+  EXPECT_NE(outcome.error().sentence.find("expired"), std::string::npos) << outcome.error().sentence;
+}
+
+TEST(Tls, AServerThatSpeaksPlainlyIsATlsFailure) {
+  TestServer server({[](Peer& peer) {
+    peer.send("HTTP/1.1 400 Bad Request\r\n\r\n");
+    peer.wait_until_closed();
+  }});
+  HttpClient client(secure(server));
+  const auto outcome = client.send({});
+  ASSERT_TRUE(outcome.has_error());
+  EXPECT_EQ(outcome.error().kind, Kind::tls) << outcome.error().sentence;
+}
+
+TEST(Tls, AProxyCarriesTheSecureConnectionWithoutSeeingIntoIt) {
+  const Certificate certificate("DNS:far.example");
+  std::string asked;
+  // The proxy's far end is played by the same script: after its 200 the bytes are the server's.
+  TestServer proxy({[&](Peer& peer) {
+    asked = peer.read_request();
+    peer.send("HTTP/1.1 200 Connection established\r\n\r\n");
+    speak_tls(certificate)(peer);
+  }});
+  HttpOptions options;
+  options.ca_file = certificate.file();
+  options.environment = [&](const char* name) -> std::optional<std::string> {
+    return std::string_view(name) == "HTTPS_PROXY" ? std::optional("http://127.0.0.1:" + std::to_string(proxy.port()))
+                                                   : std::nullopt;
+  };
+  HttpClient client(parse_url("https://far.example").value(), options);
+  EXPECT_EQ(client.send({}).value().body, "secret");
+  EXPECT_TRUE(asked.starts_with("CONNECT far.example:443 HTTP/1.1\r\nHost: far.example:443\r\n")) << asked;
+}
+
+TEST(Tls, AProxyThatWillNotIsNamed) {
+  TestServer proxy({[&](Peer& peer) { peer.read_request(), peer.answer("403 Forbidden", "no"); }});
+  HttpOptions options;
+  options.environment = [&](const char* name) -> std::optional<std::string> {
+    return std::string_view(name) == "https_proxy" ? std::optional("http://127.0.0.1:" + std::to_string(proxy.port()))
+                                                   : std::nullopt;
+  };
+  HttpClient client(parse_url("https://far.example").value(), options);
+  const auto outcome = client.send({});
+  ASSERT_TRUE(outcome.has_error());
+  EXPECT_EQ(outcome.error().kind, Kind::unreachable);
+  EXPECT_NE(outcome.error().sentence.find("403"), std::string::npos) << outcome.error().sentence;
+}
+
+}  // namespace
+}  // namespace restante::client

@@ -1,0 +1,33 @@
+// Url: the http or https address of a server or a proxy, taken apart. Parsing is strict: no other scheme, no query, no
+// fragment, no control character, a host of plausible characters. A value; pure functions.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "client/failure.h"
+
+namespace restante::client {
+
+struct Url {
+  bool tls = false;
+  std::string host;  // lower case, an IPv6 address without its brackets
+  std::uint16_t port = 80;
+  std::string path;       // empty, or begins with '/' and does not end with one
+  std::string user_info;  // decoded "user:password"; only a proxy's address may have one
+
+  // host, with brackets where needed, and the port unless it is the scheme's own.
+  std::string authority() const;
+  // Always with the port: what CONNECT asks for.
+  std::string host_and_port() const;
+  // Without user_info, so that it may be shown.
+  std::string text() const;
+};
+
+// The address of a server. Failure::Kind::bad_url with a sentence that says what is wrong with it.
+Outcome<Url> parse_url(std::string_view text);
+
+// The address of a proxy: user_info is allowed, the path is dropped, and a missing scheme means http.
+Outcome<Url> parse_proxy_url(std::string_view text);
+
+}  // namespace restante::client

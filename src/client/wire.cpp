@@ -1,0 +1,133 @@
+#include "client/wire.h"
+
+#include <openssl/err.h>
+#include <openssl/x509_vfy.h>
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ssl/error.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
+
+#include "client/resolve.h"
+
+namespace restante::client {
+namespace asio = boost::asio;
+using std::chrono::steady_clock;
+
+namespace {
+
+Failure connect_failure(const Url& peer, const Wire::error_code& error) {
+  if (error == asio::error::operation_aborted) return Failure(Failure::Kind::cancelled, "cancelled");
+  const auto reason = error == asio::error::timed_out ? std::string("no answer") : error.message();
+  return Failure(Failure::Kind::unreachable, "cannot connect to " + peer.host_and_port() + ": " + reason);
+}
+
+std::string tls_reason(SSL* ssl, const Wire::error_code& error) {
+  const long verdict = SSL_get_verify_result(ssl);
+  if (verdict != X509_V_OK) return X509_verify_cert_error_string(verdict);
+  if (error.category() == asio::error::get_ssl_category()) {
+    // 1.1.1 and 3.0 word this differently; a plain-text server is the usual reason.
+    if (ERR_GET_REASON(static_cast<unsigned long>(error.value())) == SSL_R_WRONG_VERSION_NUMBER) {
+      return "the server does not speak TLS on this port";
+    }
+    if (ERR_GET_REASON(static_cast<unsigned long>(error.value())) == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+      return "the certificate was not issued to this name";
+    }
+  }
+  return error.message();
+}
+
+}  // namespace
+
+template <class Start>
+std::size_t Wire::perform(Deadline deadline, error_code& error, Start start) {
+  bool done = false;
+  std::size_t bytes = 0;
+  if (loop_->cancelled()) {
+    error = asio::error::operation_aborted;
+    return 0;
+  }
+  start([&](const error_code& result, std::size_t count = 0) {
+    error = result;
+    bytes = count;
+    done = true;
+  });
+  const auto ended = loop_->run_until(done, deadline);
+  if (ended == Loop::Ended::done) return bytes;
+  error_code ignored;
+  socket_.close(ignored);
+  loop_->drain(done);
+  error = ended == Loop::Ended::timeout ? asio::error::timed_out : asio::error::operation_aborted;
+  return 0;
+}
+
+Outcome<void> Wire::connect(const Url& peer, Deadline deadline) {
+  const auto endpoints = resolve(loop_, peer.host, peer.port, deadline);
+  if (endpoints.has_error()) return endpoints.error();
+  error_code error = asio::error::host_not_found;
+  for (std::size_t i = 0; i < endpoints->size(); ++i) {
+    // A dead IPv6 route must leave time for the IPv4 address after it.
+    const auto now = steady_clock::now();
+    const auto share = (deadline - now) / static_cast<long>(endpoints->size() - i);
+    error_code ignored;
+    socket_.close(ignored);
+    const auto& endpoint = (*endpoints)[i];
+    perform(now + share, error, [&](auto handler) { socket_.async_connect(endpoint, handler); });
+    if (!error || error == asio::error::operation_aborted) break;
+  }
+  if (error) return connect_failure(peer, error);
+  error_code ignored;
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  return {};
+}
+
+Outcome<void> Wire::start_tls(std::shared_ptr<asio::ssl::context> trust, const std::string& host, Deadline deadline) {
+  trust_ = std::move(trust);
+  tls_.emplace(socket_, *trust_);
+  error_code not_an_address;
+  asio::ip::make_address(host, not_an_address);
+  if (not_an_address) SSL_set_tlsext_host_name(tls_->native_handle(), host.c_str());
+  tls_->set_verify_callback(asio::ssl::host_name_verification(host));
+  error_code error;
+  perform(deadline, error, [&](auto handler) { tls_->async_handshake(asio::ssl::stream_base::client, handler); });
+  if (!error) return {};
+  if (error == asio::error::operation_aborted) return Failure(Failure::Kind::cancelled, "cancelled");
+  if (error == asio::error::timed_out) {
+    return Failure(Failure::Kind::timeout, host + " took the connection but did not answer the TLS handshake");
+  }
+  return Failure(Failure::Kind::tls,
+                 "no secure connection to " + host + ": " + tls_reason(tls_->native_handle(), error));
+}
+
+Deadline Wire::patience() const {
+  const auto until = steady_clock::now() + idle_;
+  return total_ ? std::min(until, *total_) : until;
+}
+
+bool Wire::is_stale() {
+  error_code error;
+  char byte = 0;
+  socket_.non_blocking(true, error);
+  if (error) return true;
+  const auto bytes = socket_.receive(asio::buffer(&byte, 1), asio::socket_base::message_peek, error);
+  if (error == asio::error::would_block || error == asio::error::try_again) return false;
+  // TLS 1.3 sends session tickets whenever it likes; on a plain connection bytes without a question are a fault.
+  return error || bytes == 0 || !tls_;
+}
+
+std::size_t Wire::read_some(asio::mutable_buffer into, error_code& error) {
+  return perform(patience(), error, [&](auto handler) {
+    tls_ ? tls_->async_read_some(asio::mutable_buffer(into), handler)
+         : socket_.async_read_some(asio::mutable_buffer(into), handler);
+  });
+}
+
+std::size_t Wire::write_some(asio::const_buffer from, error_code& error) {
+  return perform(patience(), error, [&](auto handler) {
+    tls_ ? tls_->async_write_some(asio::const_buffer(from), handler)
+         : socket_.async_write_some(asio::const_buffer(from), handler);
+  });
+}
+
+}  // namespace restante::client

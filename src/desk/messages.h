@@ -1,0 +1,43 @@
+// Messages: A2A messages as agents and pages send them, brought into one form before they are stored.
+#pragma once
+#include <string>
+
+#include "base/bell.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "model/principal.h"
+#include "store/store.h"
+
+namespace restante::desk {
+
+struct Envelope {
+  Json json;               // the whole JSON-RPC request
+  std::string message_id;  // the client's, or made
+};
+
+// A bare {method, params} is wrapped; messageId and role are filled; a part's `type` becomes `kind`; v0.2 `content`
+// becomes `parts`. bad_field when it is no message/send or has neither parts nor content.
+Result<Envelope> normalise_message(Json request, Time now);
+
+class Messages {
+ public:
+  Messages(Store& store, Bell& bell, const Clock& clock, Log& log)
+      : store_(store), bell_(bell), clock_(clock), log_(log) {}
+
+  // Into the target's inbox. The source is the calling agent's workspace, or nobody for people.
+  Commit<Result<Appended>> send(const Principal& caller, WorkspaceId target, const Envelope& envelope,
+                                std::string traceparent);
+  // From the agent to its people. `parts` are the attachments as A2A file parts, may be empty.
+  Commit<Result<Appended>> notify(WorkspaceId workspace, const std::string& text, const Json::Array& parts);
+
+ private:
+  Commit<Result<Appended>> append(WorkspaceId workspace, const NewActivity& activity);
+
+  Store& store_;
+  Bell& bell_;
+  const Clock& clock_;
+  Log& log_;
+};
+
+}  // namespace restante::desk

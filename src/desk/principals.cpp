@@ -1,0 +1,67 @@
+#include "desk/principals.h"
+
+#include "model/errors.h"
+
+namespace restante::desk {
+namespace {
+
+// A working day and a night: the laptop that was closed in the evening is still signed in the next morning.
+constexpr std::chrono::seconds kSessionLifetime = std::chrono::hours(24);
+
+std::optional<Principal::Role> role_of(TokenKind kind) {
+  switch (kind) {
+    case TokenKind::admin:
+      return Principal::Role::admin;
+    case TokenKind::workspace:
+      return Principal::Role::workspace;
+    case TokenKind::sender:
+      return Principal::Role::sender;
+    case TokenKind::enrolment:
+      return Principal::Role::enrolment;
+    case TokenKind::session:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Principal> Principals::by_token(std::string_view secret) {
+  if (!looks_like_token(secret)) return errors::invalid_token;
+  const Digest hash = sha256(secret);
+  if (equal_constant_time(hash, admin_)) return Principal{Principal::Role::admin, {}, {}, false};
+  const auto token = store_.find_token(hash);
+  if (!token || !token->live(clock_.now())) return errors::invalid_token;
+  const auto role = role_of(token->kind);
+  if (!role) return errors::invalid_token;
+  return Principal{*role, token->workspace_id, token->id, false};
+}
+
+Result<Principal> Principals::by_session(std::string_view secret) {
+  if (!looks_like_token(secret)) return errors::invalid_token;
+  const auto token = store_.find_token(sha256(secret));
+  if (!token || token->kind != TokenKind::session || !token->live(clock_.now())) return errors::invalid_token;
+  const auto role = token->workspace_id ? Principal::Role::sender : Principal::Role::admin;
+  return Principal{role, token->workspace_id, token->id, true};
+}
+
+Result<Session> Principals::open_session(std::string_view secret) {
+  auto principal = by_token(secret);
+  if (!principal) return principal.error();
+  if (principal->role != Principal::Role::admin && principal->role != Principal::Role::sender)
+    return errors::not_allowed;
+  const Time now = clock_.now();
+  FreshToken fresh = make_token();
+  NewToken token{TokenKind::session, principal->workspace_id, fresh.hash, fresh.prefix, "page", now + kSessionLifetime};
+  const auto added = store_.add_token(token, now).take();
+  if (!added) return added.error();
+  principal->token_id = added->id;
+  principal->by_session = true;
+  return Session{std::move(fresh.secret), *principal, kSessionLifetime};
+}
+
+void Principals::close_session(const Principal& principal) {
+  if (principal.by_session && principal.token_id) (void)store_.revoke_token(*principal.token_id, clock_.now()).take();
+}
+
+}  // namespace restante::desk

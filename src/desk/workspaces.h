@@ -1,0 +1,60 @@
+// Workspaces: creating them with a line to paste, agents registering and beating. Thread-safe.
+#pragma once
+#include <string>
+
+#include "base/bell.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "model/principal.h"
+#include "store/store.h"
+
+namespace restante::desk {
+
+struct CreatedWorkspace {
+  Workspace workspace;
+  std::string enrolment_token;
+  Time enrolment_expires_at;
+};
+
+struct Registration {
+  std::optional<WorkspaceId> id;  // absent: the token's own
+  std::string agent_card;
+  std::string url;
+  std::optional<DeliveryMode> delivery_mode;
+};
+
+struct Registered {
+  Workspace workspace;
+  std::string auth_token;  // empty when the agent has one already
+};
+
+class Workspaces {
+ public:
+  Workspaces(Store& store, Bell& bell, const Clock& clock, Log& log)
+      : store_(store), bell_(bell), clock_(clock), log_(log) {}
+
+  Result<CreatedWorkspace> create(const NewWorkspace& workspace);
+  // With the workspace's own token, an enrolment token (used up by it) or as admin. A fresh auth_token for an
+  // enrolment, or when the workspace has no live one.
+  Result<Registered> enter(const Principal& caller, const Registration& registration);
+  Commit<Result<void>> beat(WorkspaceId id, const Heartbeat& heartbeat);
+  // Found and not removed, with the status as of now: no sign of life for 90 s is offline.
+  Result<Workspace> find(WorkspaceId id);
+  std::vector<Workspace> list();
+  Result<std::string> add_token(WorkspaceId id, std::string label);
+
+ private:
+  Result<std::string> fresh_token(const Principal& caller, WorkspaceId id);
+
+  Store& store_;
+  Bell& bell_;
+  const Clock& clock_;
+  Log& log_;
+};
+
+// What the status is once the last sign of life is taken into account.
+WorkspaceStatus status_now(const Workspace& workspace, Time now);
+// The topic that rings when something is appended to this workspace's log.
+std::string topic_of(WorkspaceId id);
+
+}  // namespace restante::desk

@@ -1,0 +1,49 @@
+// Media types and dispositions: the two header values that carry parameters.
+//
+// A media type is read by the grammar of RFC 9110: tokens or quoted strings with backslash escapes. A
+// Content-Disposition is read as browsers and HTTP libraries really write it: raw UTF-8 between quotes, a backslash
+// that is only a backslash. Pure functions, linear in the length of the value, no value when it is malformed. A
+// parameter given twice is malformed: two readers that each pick another one is how requests get smuggled.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace restante::http {
+
+struct MediaType {
+  struct Parameter {
+    std::string name;  // lower case
+    std::string value;
+  };
+
+  std::string type;     // lower case
+  std::string subtype;  // lower case
+  std::vector<Parameter> parameters;
+
+  // Null when there is none of that (lower case) name.
+  const std::string* find(std::string_view name) const;
+};
+
+// At most 16 parameters. An unquoted value may also hold the separators a boundary may: Java sends
+// `boundary=----=_Part_0`.
+std::optional<MediaType> parse_media_type(std::string_view value);
+
+// 1 to 70 of RFC 2046's characters, not ending in a space. None of them is CR, LF or a quote.
+bool is_boundary(std::string_view text);
+
+// The boundary of a `multipart/form-data` request. No value for any other type, and for a boundary that is missing or
+// bad.
+std::optional<std::string> form_data_boundary(std::string_view content_type);
+
+struct ContentDisposition {
+  std::string type;                     // lower case
+  std::optional<std::string> name;      // as bytes: `%22`, `%0D` and `%0A` decoded, nothing else
+  std::optional<std::string> filename;  // the same; from `filename*` when that is well-formed UTF-8 and not empty
+};
+
+// The value must hold no CR, LF or NUL; other control characters pass, since browsers send them as they are.
+std::optional<ContentDisposition> parse_content_disposition(std::string_view value);
+
+}  // namespace restante::http

@@ -1,0 +1,77 @@
+// Router: one table of routes, matched by method and path. A pattern is literal segments and ':name' segments. What a
+// route may cost and who may call it stands in its row. Filled at start, read-only afterwards, so any thread may match.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "http/request.h"
+#include "http/response.h"
+
+namespace restante::http {
+
+// What a route does with a body.
+enum class Body {
+  none,      // a body that is announced is refused
+  optional,  // read into memory if there is one
+  required,  // read into memory; without framing → 411
+  stream,    // handed to an Intake as it comes
+};
+
+// Where a route runs. `at_once` is for what answers from memory in microseconds: it runs on the I/O thread.
+enum class Run { at_once, on_pool };
+
+// Takes a streamed body. Destroyed without finish() = the request was cut: nothing of it may remain.
+// Called on pool threads, one call at a time.
+class Intake {
+ public:
+  virtual ~Intake() = default;
+  // An answer ends the request early: the rest of the body is not wanted.
+  virtual std::optional<Response> take(std::string_view bytes) = 0;
+  virtual Response finish() = 0;
+};
+
+struct Route {
+  Method method = Method::get;
+  std::string pattern;
+  Body body = Body::none;
+  Run run = Run::on_pool;
+  // Decides from the head alone whether the request may go on; runs before a byte of body is read or 100 is sent.
+  std::function<std::optional<Response>(Request&)> admit;
+  std::function<Response(Request&)> handle;                  // all but stream
+  std::function<std::unique_ptr<Intake>(Request&)> receive;  // stream
+  std::uint64_t body_limit = 0;                              // 0 = the server's limit for this kind of body
+};
+
+class Router {
+ public:
+  // Patterns are checked: two routes for one method and path are a bug and throw std::logic_error.
+  void add(Route route);
+
+  struct Match {
+    const Route* route = nullptr;  // null: no such path, or not with this method
+    std::size_t index = 0;         // of the route in routes()
+    std::string allow;             // methods the path has, when the method is what does not fit
+  };
+  // Fills the request's path parameters. HEAD finds the GET route.
+  Match match(Request& request) const;
+
+  const std::vector<Route>& routes() const { return routes_; }
+
+ private:
+  struct Pattern {
+    std::vector<std::string> segments;
+    std::vector<std::size_t> routes;
+  };
+  const Pattern* find(const std::vector<std::string_view>& segments) const;
+
+  std::vector<Route> routes_;
+  std::unordered_map<std::string, std::size_t> literal_;            // patterns without parameters
+  std::unordered_map<std::size_t, std::vector<Pattern>> patterns_;  // the others, by number of segments
+};
+
+}  // namespace restante::http

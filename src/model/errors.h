@@ -1,0 +1,63 @@
+// All errors a client can be answered with: code, sentence, class. The one list; docs/errors.md is checked against it.
+#pragma once
+#include "base/error.h"
+
+namespace restante::errors {
+
+// Requests
+inline constexpr ErrorKind bad_json{"bad_json", "the body is not valid JSON", ErrorClass::bad_request};
+inline constexpr ErrorKind nul_not_allowed{"nul_not_allowed", "text must not contain a NUL character",
+                                           ErrorClass::bad_request};
+inline constexpr ErrorKind bad_field{"bad_field", "a field is missing or of the wrong type", ErrorClass::bad_request};
+inline constexpr ErrorKind bad_id{"bad_id", "the id is not a UUID", ErrorClass::bad_request};
+inline constexpr ErrorKind bad_parameter{"bad_parameter", "a query parameter has no valid value",
+                                         ErrorClass::bad_request};
+inline constexpr ErrorKind json_expected{"json_expected", "this route takes a body of Content-Type application/json",
+                                         ErrorClass::unsupported_media};
+
+// Principals
+inline constexpr ErrorKind missing_token{"missing_token", "missing workspace auth token", ErrorClass::unauthenticated};
+inline constexpr ErrorKind invalid_token{"invalid_token", "invalid workspace auth token", ErrorClass::unauthenticated};
+inline constexpr ErrorKind admin_required{"admin_required", "admin auth required", ErrorClass::unauthenticated};
+inline constexpr ErrorKind not_allowed{"not_allowed", "this token may not do that", ErrorClass::forbidden};
+inline constexpr ErrorKind foreign_origin{"foreign_origin", "the request comes from a page of another origin",
+                                          ErrorClass::forbidden};
+inline constexpr ErrorKind foreign_host{
+    "foreign_host", "the page is not served under this Host; set public_url or allowed_hosts", ErrorClass::misdirected};
+inline constexpr ErrorKind sign_in_needs_tls{
+    "sign_in_needs_tls", "sign-in over plain http works on loopback only; serve TLS and set public_url",
+    ErrorClass::forbidden};
+
+// Workspaces
+inline constexpr ErrorKind workspace_not_found{"workspace_not_found", "workspace not found", ErrorClass::not_found};
+inline constexpr ErrorKind workspace_removed{"workspace_removed", "this workspace was removed", ErrorClass::gone};
+inline constexpr ErrorKind workspace_exists{"workspace_exists", "a workspace with this id exists",
+                                            ErrorClass::conflict};
+
+// Inbox
+inline constexpr ErrorKind cursor_gone{
+    "cursor_gone",
+    "since_id or since_seq names no row of this workspace; read once without a cursor, or with since_seq=0, and go on "
+    "from there",
+    ErrorClass::gone};
+
+// Uploads
+inline constexpr ErrorKind malformed_multipart{"malformed_multipart", "malformed multipart body",
+                                               ErrorClass::bad_request};
+inline constexpr ErrorKind no_files{"no_files", "no files field in request", ErrorClass::bad_request};
+inline constexpr ErrorKind too_many_files{"too_many_files", "too many files (limit 64)", ErrorClass::bad_request};
+inline constexpr ErrorKind empty_file{"empty_file", "file is empty", ErrorClass::bad_request};
+inline constexpr ErrorKind file_too_large{"file_too_large", "file exceeds per-file cap", ErrorClass::too_large};
+inline constexpr ErrorKind field_too_large{"field_too_large", "a form field is too large", ErrorClass::too_large};
+inline constexpr ErrorKind upload_gone{"upload_gone", "pending upload not found, expired, or already acked",
+                                       ErrorClass::not_found};
+inline constexpr ErrorKind no_callback{"no_callback",
+                                       "workspace has no callback URL; register it in poll mode, or give it a url",
+                                       ErrorClass::unprocessable};
+inline constexpr ErrorKind storage_full{"storage_full", "the server's disk is full", ErrorClass::storage_full};
+
+// Platform
+inline constexpr ErrorKind platform_unavailable{
+    "platform_unavailable", "the platform cannot reach its store; try again shortly", ErrorClass::unavailable};
+
+}  // namespace restante::errors

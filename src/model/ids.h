@@ -1,0 +1,12 @@
+// The ids of the platform. Each is its own type, so that one is never taken for another.
+#pragma once
+#include "base/uuid.h"
+
+namespace restante {
+
+using WorkspaceId = Id<struct WorkspaceTag>;
+using TokenId = Id<struct TokenTag>;
+using ActivityId = Id<struct ActivityTag>;
+using FileId = Id<struct FileTag>;
+
+}  // namespace restante

@@ -1,0 +1,22 @@
+// Principal: who asks, as far as a token tells. Values only.
+#pragma once
+#include <optional>
+
+#include "model/token.h"
+
+namespace restante {
+
+struct Principal {
+  enum class Role { admin, workspace, sender, enrolment };
+  Role role = Role::workspace;
+  std::optional<WorkspaceId> workspace_id;  // none: admin, or an enrolment that creates its workspace
+  std::optional<TokenId> token_id;          // none: the admin token, which lives in a file
+  bool by_session = false;                  // the page's cookie: Host and Origin count
+
+  bool is_admin() const { return role == Role::admin; }
+  bool is_agent_of(WorkspaceId id) const { return role == Role::workspace && workspace_id == id; }
+  // One of the people who may use this workspace's chat.
+  bool is_person_of(WorkspaceId id) const { return is_admin() || (role == Role::sender && workspace_id == id); }
+};
+
+}  // namespace restante

@@ -1,0 +1,52 @@
+// Tokens and the principals they make. A token is 32 random bytes, shown once as 43 characters of base64url; what is
+// kept is its SHA-256, a prefix to recognise it by, and whose it is. Values only.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "model/ids.h"
+
+namespace restante {
+
+enum class TokenKind { admin, workspace, sender, enrolment, session };
+
+struct Token {
+  TokenId id;
+  TokenKind kind = TokenKind::workspace;
+  std::optional<WorkspaceId> workspace_id;  // none: admin, or an enrolment that creates its workspace
+  std::string prefix;                       // first 8 characters
+  std::string label;
+  Time created_at;
+  std::optional<Time> last_used_at;
+  std::optional<Time> expires_at;
+  std::optional<Time> revoked_at;
+
+  bool live(Time now) const { return !revoked_at && (!expires_at || now < *expires_at); }
+};
+
+struct NewToken {
+  TokenKind kind = TokenKind::workspace;
+  std::optional<WorkspaceId> workspace_id;
+  Digest hash{};
+  std::string prefix;
+  std::string label;
+  std::optional<Time> expires_at;
+};
+
+// The secret and what is stored of it. The secret goes to its owner and nowhere else.
+struct FreshToken {
+  std::string secret;
+  Digest hash;
+  std::string prefix;
+};
+
+FreshToken make_token();
+FreshToken describe_token(std::string secret);
+// 43 characters of the base64url alphabet.
+bool looks_like_token(std::string_view text);
+std::string_view name_of(TokenKind kind);
+std::optional<TokenKind> parse_token_kind(std::string_view text);
+
+}  // namespace restante

@@ -1,0 +1,76 @@
+#include "model/upload_names.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace restante {
+namespace {
+
+bool is_alnum(char c) { return is_alpha(c) || is_digit(c); }
+bool one_of(std::string_view set, char c) { return set.find(c) != std::string_view::npos; }
+bool is_kept(char c) { return is_alnum(c) || one_of("._-", c); }
+
+// What RFC 9110 calls a token, without `*`: a range is not a type.
+bool is_type_char(char c) { return is_alnum(c) || one_of("!#$%&'+-.^_`|~", c); }
+bool is_type_name(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_type_char); }
+
+// How many bytes the code point at the front takes: 1 for a byte that begins no well-formed UTF-8 sequence.
+std::size_t step(std::string_view text) {
+  const auto in_range = [text](std::size_t i, unsigned low, unsigned high) {
+    return i < text.size() && static_cast<unsigned char>(text[i]) >= low && static_cast<unsigned char>(text[i]) <= high;
+  };
+  const auto tails = [&in_range](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i <= last; ++i) {
+      if (!in_range(i, 0x80, 0xBF)) return false;
+    }
+    return true;
+  };
+  const unsigned lead = static_cast<unsigned char>(text.front());
+  // Overlong forms, surrogates and what lies beyond U+10FFFF are told by the second byte alone.
+  if (lead >= 0xC2 && lead <= 0xDF && tails(1, 1)) return 2;
+  if (lead >= 0xE0 && lead <= 0xEF && in_range(1, lead == 0xE0 ? 0xA0 : 0x80, lead == 0xED ? 0x9F : 0xBF) &&
+      tails(2, 2)) {
+    return 3;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4 && in_range(1, lead == 0xF0 ? 0x90 : 0x80, lead == 0xF4 ? 0x8F : 0xBF) &&
+      tails(2, 3)) {
+    return 4;
+  }
+  return 1;
+}
+
+void cut(std::string& name) {
+  if (name.size() <= kMaxFilename) return;
+  const std::size_t dot = name.rfind('.');
+  std::string extension = dot == std::string::npos ? "" : name.substr(dot);
+  if (extension.size() > kMaxKeptExtension) extension.clear();
+  name.resize(kMaxFilename - extension.size());
+  name += extension;
+}
+
+}  // namespace
+
+std::string sanitise_filename(std::string_view raw) {
+  const std::size_t separator = raw.find_last_of("/\\");
+  if (separator != std::string_view::npos) raw.remove_prefix(separator + 1);
+  std::string name;
+  while (!raw.empty()) {
+    name.push_back(is_kept(raw.front()) ? raw.front() : '_');
+    raw.remove_prefix(step(raw));
+  }
+  cut(name);
+  if (name.empty() || name == "." || name == "..") return "file";
+  return name;
+}
+
+std::string normalise_media_type(std::string_view raw) {
+  const std::string_view type = trim(raw.substr(0, raw.find(';')));
+  if (type.empty()) return "";
+  const std::size_t slash = type.find('/');
+  const bool exact = slash != std::string_view::npos && type.size() <= kMaxMediaType &&
+                     is_type_name(type.substr(0, slash)) && is_type_name(type.substr(slash + 1));
+  return exact ? std::string(type) : "application/octet-stream";
+}
+
+}  // namespace restante

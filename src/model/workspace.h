@@ -1,0 +1,55 @@
+// A workspace: one agent's place on the platform. Values only.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "model/ids.h"
+
+namespace restante {
+
+enum class DeliveryMode { push, poll };
+enum class WorkspaceStatus { awaiting_agent, online, degraded, offline, removed };
+
+struct Workspace {
+  WorkspaceId id;
+  std::string name;
+  std::string role;
+  std::optional<WorkspaceId> parent_id;
+  DeliveryMode delivery_mode = DeliveryMode::push;
+  std::string url;
+  std::string agent_card;  // JSON text, empty when none was given
+  WorkspaceStatus status = WorkspaceStatus::awaiting_agent;
+  std::optional<Time> last_heartbeat_at;
+  std::optional<Time> last_poll_at;
+  std::string current_task;
+  std::int64_t active_tasks = 0;
+  std::int64_t uptime_seconds = 0;
+  double last_error_rate = 0;
+  Time created_at;
+  Time updated_at;
+};
+
+struct NewWorkspace {
+  std::optional<WorkspaceId> id;  // made when absent
+  std::string name;
+  std::string role;
+  std::optional<WorkspaceId> parent_id;
+  DeliveryMode delivery_mode = DeliveryMode::poll;
+  std::string url;
+};
+
+struct Heartbeat {
+  std::int64_t active_tasks = 0;
+  std::string current_task;
+  std::optional<double> error_rate;
+  std::int64_t uptime_seconds = 0;
+};
+
+std::string_view name_of(DeliveryMode mode);
+std::string_view name_of(WorkspaceStatus status);
+// "push" or "poll"; nothing else.
+std::optional<DeliveryMode> parse_delivery_mode(std::string_view text);
+std::optional<WorkspaceStatus> parse_workspace_status(std::string_view text);
+
+}  // namespace restante

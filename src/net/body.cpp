@@ -1,0 +1,171 @@
+// The part of Connection that reads bodies: into memory, or chunk by chunk into an Intake.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "net/connection.h"
+
+namespace restante::net {
+namespace {
+
+constexpr std::size_t kStep = 256 << 10;      // one read of a streamed body
+constexpr std::size_t kSmallStep = 16 << 10;  // one read of a body that goes into memory
+
+}  // namespace
+
+bool Connection::body_is_buffered(const http::Request& request) const {
+  return request.content_length && *request.content_length > 0 && *request.content_length <= buffer_.view().size();
+}
+
+bool Connection::discard_buffered_body(const http::Request& request) {
+  if (!request.has_body() || body_consumed_) {
+    body_consumed_ = false;
+    return true;
+  }
+  if (!body_is_buffered(request)) return false;
+  buffer_.consume(static_cast<std::size_t>(*request.content_length));
+  return true;
+}
+
+std::optional<http::Fault> Connection::begin_body(const http::Request& request, Inflow& inflow, std::uint64_t limit) {
+  inflow.limit = limit;
+  inflow.started = std::chrono::steady_clock::now();
+  if (!request.chunked) inflow.left = request.content_length.value_or(0);
+  if (inflow.left && *inflow.left > limit) return http::faults::body_too_large;
+  inflow.done = inflow.left && *inflow.left == 0;
+  return std::nullopt;
+}
+
+std::optional<http::Fault> Connection::decode(Inflow& inflow, std::string_view bytes,
+                                              std::vector<std::string_view>& pieces) {
+  while (!inflow.done) {
+    const auto step = inflow.chunks.next(bytes);
+    if (step.state == http::ChunkedDecoder::State::malformed) return http::faults::malformed;
+    bytes.remove_prefix(step.used);
+    if (step.state == http::ChunkedDecoder::State::done) {
+      inflow.done = true;
+      // What follows is the next request.
+      buffer_.prepend(bytes);
+    } else if (step.state == http::ChunkedDecoder::State::data) {
+      inflow.received += step.data.size();
+      if (inflow.received > inflow.limit) return http::faults::body_too_large;
+      pieces.push_back(step.data);
+    } else {
+      break;
+    }
+  }
+  return std::nullopt;
+}
+
+asio::awaitable<std::optional<http::Fault>> Connection::next_pieces(http::Request& request, Inflow& inflow, char* room,
+                                                                    std::size_t size,
+                                                                    std::vector<std::string_view>& pieces) {
+  pieces.clear();
+  std::size_t n = 0;
+  if (!buffer_.empty()) {
+    // What came with the head goes first; copied, because decoding may put bytes back.
+    n = std::min(buffer_.view().size(), size);
+    if (inflow.left) n = static_cast<std::size_t>(std::min<std::uint64_t>(n, *inflow.left));
+    std::copy_n(buffer_.view().data(), n, room);
+    buffer_.consume(n);
+  } else {
+    if (request.expect_continue && !inflow.told_to_continue) {
+      inflow.told_to_continue = true;
+      const bool told = co_await send_text("HTTP/1.1 100 Continue\r\n\r\n", {});
+      if (!told) co_return http::faults::body_cut;
+    }
+    const Options& options = shared().options;
+    const auto pace = std::chrono::milliseconds(inflow.received * 1000 / std::max<std::uint64_t>(1, options.min_rate));
+    arm(std::min(inflow.started + timeouts().body_grace + pace, inflow.started + timeouts().request));
+    const std::size_t want = inflow.left ? static_cast<std::size_t>(std::min<std::uint64_t>(size, *inflow.left)) : size;
+    boost::system::error_code ec;
+    n = co_await socket_.read_some(room, want, ec);
+    disarm();
+    if (expired_) {
+      expired_ = false;
+      co_return http::faults::timed_out;
+    }
+    if (ec || n == 0) co_return http::faults::body_cut;
+  }
+  if (!inflow.left) co_return decode(inflow, {room, n}, pieces);
+  *inflow.left -= n;
+  inflow.received += n;
+  inflow.done = *inflow.left == 0;
+  pieces.emplace_back(room, n);
+  co_return std::nullopt;
+}
+
+asio::awaitable<std::optional<http::Fault>> Connection::read_body(http::Request& request, std::uint64_t limit) {
+  Inflow inflow;
+  auto fault = begin_body(request, inflow, limit);
+  if (!fault && request.content_length) request.body.reserve(static_cast<std::size_t>(*request.content_length));
+  const auto room = std::make_unique_for_overwrite<char[]>(kSmallStep);
+  std::vector<std::string_view> pieces;
+  while (!fault && !inflow.done) {
+    fault = co_await next_pieces(request, inflow, room.get(), kSmallStep, pieces);
+    for (const std::string_view piece : pieces) request.body.append(piece);
+  }
+  if (fault) {
+    closing_ = true;
+  } else {
+    body_consumed_ = true;
+  }
+  co_return fault;
+}
+
+asio::awaitable<http::Response> Connection::stream_body(http::Request& request, http::Intake& intake,
+                                                        std::uint64_t limit) {
+  Inflow inflow;
+  if (const auto fault = begin_body(request, inflow, limit)) {
+    closing_ = true;
+    co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
+  }
+  // While one buffer is hashed and written on the pool, the other is filled from the socket.
+  struct Half {
+    std::unique_ptr<char[]> room;
+    std::vector<std::string_view> pieces;
+  };
+  const std::size_t step = inflow.left ? static_cast<std::size_t>(std::min<std::uint64_t>(*inflow.left, kStep)) : kStep;
+  std::array<Half, 2> halves;
+  PoolJob<std::optional<http::Response>> job;
+  const std::vector<std::string_view>* given = nullptr;
+  auto take = [&]() -> std::optional<http::Response> {
+    for (const std::string_view piece : *given) {
+      if (auto refused = intake.take(piece)) return refused;
+    }
+    return std::nullopt;
+  };
+  std::optional<http::Response> refused;
+  std::optional<http::Fault> fault;
+  for (std::size_t turn = 0; !inflow.done && !fault && !refused; turn ^= 1) {
+    Half& half = halves[turn];
+    if (!half.room) half.room = std::make_unique_for_overwrite<char[]>(step);
+    fault = co_await next_pieces(request, inflow, half.room.get(), step, half.pieces);
+    if (job.running()) refused = co_await job.done();
+    if (fault || refused) break;
+    given = &half.pieces;
+    if (inflow.done) {
+      body_consumed_ = true;
+      auto last = [&]() -> http::Response {
+        if (auto early = take()) return std::move(*early);
+        return intake.finish();
+      };
+      co_return co_await on_pool(shared().pool, last);
+    }
+    job.start(shared().pool, home_.executor(), take);
+  }
+  if (fault) {
+    closing_ = true;
+    co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
+  }
+  if (refused) {
+    closing_ = !inflow.done;
+    body_consumed_ = inflow.done;
+    co_return std::move(*refused);
+  }
+  body_consumed_ = true;
+  auto finish = [&] { return intake.finish(); };
+  co_return co_await on_pool(shared().pool, finish);
+}
+
+}  // namespace restante::net

@@ -1,0 +1,260 @@
+#include "net/connection.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace restante::net {
+namespace {
+
+constexpr std::size_t kReadStep = 4096;
+
+bool is_request_id(std::string_view text) {
+  if (text.empty() || text.size() > 64) return false;
+  for (const char c : text) {
+    if (!is_alpha(c) && !is_digit(c) && c != '-' && c != '_' && c != '.') return false;
+  }
+  return true;
+}
+
+http::Response no_route(const http::Router::Match& match) {
+  if (match.allow.empty()) return http::json(404, R"({"error":"there is nothing at this address","code":"not_found"})");
+  http::Response response =
+      http::json(405, R"({"error":"this address does not take that method","code":"method_not_allowed"})");
+  response.headers.emplace_back("Allow", match.allow);
+  return response;
+}
+
+}  // namespace
+
+Connection::Connection(IoThread& home, tcp::socket socket, std::string peer, std::string key)
+    : home_(home),
+      socket_(std::move(socket), home.shared().tls ? home.shared().tls->current() : nullptr),
+      peer_(std::move(peer)),
+      key_(std::move(key)),
+      place_(home.connections().insert(home.connections().end(), this)) {}
+
+Connection::~Connection() { home_.forget(place_, key_); }
+
+void Connection::start() {
+  asio::co_spawn(home_.context(), run(), [self = shared_from_this()](std::exception_ptr failure) {
+    if (!failure) return;
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& e) {
+      self->shared().log.error("connection_failed", {{"reason", e.what()}});
+    }
+  });
+}
+
+void Connection::tick(SteadyTime now) {
+  if (now >= deadline_) {
+    disarm();
+    expired_ = true;
+    socket_.cancel();
+  }
+  if (unread_ && armed_ && socket_.peer_gone()) {
+    closing_ = true;
+    armed_->waiter().end();
+  }
+}
+
+void Connection::drain() {
+  closing_ = true;
+  if (idle_) socket_.cancel();
+}
+
+void Connection::abandon() {
+  closing_ = true;
+  expired_ = true;
+  if (armed_) armed_->waiter().end();
+  socket_.close();
+}
+
+asio::awaitable<void> Connection::run() {
+  if (socket_.secure()) {
+    arm(std::chrono::steady_clock::now() + timeouts().header);
+    const auto ec = co_await socket_.handshake();
+    disarm();
+    if (ec) co_return;
+  }
+  while (!closing_ && !expired_) {
+    // An idle connection owns no buffer and no request: this frame, the socket and its place in the list.
+    if (buffer_.empty() && !socket_.secure()) {
+      buffer_.release_if_empty();
+      idle_ = true;
+      home_.connections().splice(home_.connections().end(), home_.connections(), place_);
+      arm(std::chrono::steady_clock::now() + timeouts().idle);
+      const auto ec = co_await socket_.readable();
+      idle_ = false;
+      disarm();
+      if (ec || expired_) co_return;
+    }
+    const bool go_on = co_await serve_one();
+    if (!go_on) break;
+  }
+  socket_.close();
+}
+
+asio::awaitable<bool> Connection::serve_one() {
+  http::Request request;
+  std::optional<http::Fault> fault;
+  const Received received = co_await receive_head(request, fault);
+  if (received == Received::closed) co_return false;
+  const auto started = std::chrono::steady_clock::now();
+  identify(request);
+  home_.requests().Increment();
+  if (fault) {
+    co_await refuse(*fault, request);
+    account(request, {}, fault->status, started);
+    co_return false;
+  }
+
+  const http::Router::Match match = shared().router->match(request);
+  http::Response response;
+  if (!match.route) {
+    response = no_route(match);
+  } else if (match.route->run == http::Run::at_once && !request.has_body()) {
+    response = answer_at_once(request, *match.route);
+  } else {
+    response = co_await obtain(request, *match.route);
+  }
+  if (!discard_buffered_body(request)) closing_ = true;
+  if (!request.keep_alive || shared().draining.load(std::memory_order_relaxed)) closing_ = true;
+  const Sent sent = co_await perform(request, std::move(response));
+  account(request, match, sent.status, started);
+  if (!sent.whole) co_return false;
+  if (closing_) co_await linger();
+  co_return !closing_;
+}
+
+http::Response Connection::answer_at_once(http::Request& request, const http::Route& route) {
+  try {
+    if (route.admit) {
+      if (auto refused = route.admit(request)) return std::move(*refused);
+    }
+    return route.handle(request);
+  } catch (...) {
+    return failure_response(std::current_exception(), request);
+  }
+}
+
+asio::awaitable<Connection::Received> Connection::receive_head(http::Request& request,
+                                                               std::optional<http::Fault>& fault) {
+  const http::Limits& limits = shared().options.limits;
+  http::HeadScanner scanner;
+  // On TLS the wait for the next request happens here, with the patience for idle connections.
+  bool waiting = buffer_.empty() && socket_.secure();
+  for (;;) {
+    const auto outcome = scanner.scan(buffer_.view(), limits);
+    if (outcome.fault) {
+      fault = outcome.fault;
+      co_return Received::ok;
+    }
+    if (outcome.head_size > 0) {
+      fault = http::parse_head(buffer_.view().substr(0, outcome.head_size), limits, request);
+      buffer_.consume(outcome.head_size);
+      disarm();
+      co_return Received::ok;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (waiting) arm(now + timeouts().idle);
+    if (!waiting && deadline_ == SteadyTime::max()) arm(now + timeouts().header);
+    idle_ = waiting;
+    boost::system::error_code ec;
+    char* const room = buffer_.prepare(kReadStep);
+    const std::size_t n = co_await socket_.read_some(room, kReadStep, ec);
+    idle_ = false;
+    if (waiting) disarm();
+    waiting = false;
+    if (expired_ && !buffer_.empty()) {
+      expired_ = false;
+      fault = http::faults::timed_out;
+      co_return Received::ok;
+    }
+    if (ec || n == 0 || expired_) co_return Received::closed;
+    buffer_.commit(n);
+  }
+}
+
+void Connection::identify(http::Request& request) {
+  const std::string_view given = request.header("X-Request-Id");
+  request.request_id = is_request_id(given) ? std::string(given) : home_.make_request_id();
+  request.secure = socket_.secure();
+  request.peer = peer_;
+  const auto& trusted = shared().options.trusted_proxies;
+  if (trusted.empty()) return;
+  request.peer = http::client_address(peer_, request.header("X-Forwarded-For"), trusted);
+  const bool by_proxy = std::any_of(trusted.begin(), trusted.end(), [&](const auto& n) { return n.contains(peer_); });
+  if (by_proxy && equal_ignoring_case(request.header("X-Forwarded-Proto"), "https")) request.secure = true;
+}
+
+asio::awaitable<http::Response> Connection::obtain(http::Request& request, const http::Route& route) {
+  using http::Body;
+  if (route.body == Body::none && request.has_body()) co_return http::to_response(http::faults::unexpected_body);
+  if ((route.body == Body::required || route.body == Body::stream) && !request.chunked && !request.content_length) {
+    closing_ = true;
+    co_return http::to_response(http::faults::length_required);
+  }
+  std::exception_ptr failure;
+  try {
+    const std::uint64_t usual =
+        route.body == Body::stream ? shared().options.limits.stream_body : shared().options.limits.json_body;
+    const std::uint64_t limit = route.body_limit > 0 ? route.body_limit : usual;
+    std::unique_ptr<http::Intake> intake;
+    // A body that is here already needs no second trip to the pool.
+    const bool body_first = route.body != Body::stream && body_is_buffered(request);
+    if (body_first) {
+      const auto fault = co_await read_body(request, limit);
+      if (fault) co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
+    }
+    const bool ready = body_first || !request.has_body();
+    auto enter = [&]() -> std::optional<http::Response> {
+      if (route.admit) {
+        if (auto refused = route.admit(request)) return refused;
+      }
+      if (route.body == Body::stream) {
+        intake = route.receive(request);
+        return std::nullopt;
+      }
+      if (!ready) return std::nullopt;
+      http::Response answer = route.handle(request);
+      // Armed before its first look, in the same trip: what is committed in between rings.
+      if (const auto* wait = std::get_if<std::shared_ptr<http::Wait>>(&answer.content)) {
+        armed_ = shared().waiters.arm(home_.executor(), (*wait)->topics, (*wait)->owner);
+        if (auto found = (*wait)->attempt()) return found;
+      }
+      return answer;
+    };
+    std::optional<http::Response> answer = co_await on_pool(shared().pool, enter);
+    if (answer) co_return std::move(*answer);
+    if (route.body == Body::stream) co_return co_await stream_body(request, *intake, limit);
+    const auto fault = co_await read_body(request, limit);
+    if (fault) co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
+    auto handle = [&] { return route.handle(request); };
+    co_return co_await on_pool(shared().pool, handle);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  co_return failure_response(failure, request);
+}
+
+void Connection::account(const http::Request& request, const http::Router::Match& match, int status,
+                         SteadyTime started) {
+  const auto took = std::chrono::steady_clock::now() - started;
+  shared().account(match.route, match.index, status, took);
+  const LogRequests policy = shared().options.log_requests;
+  if (policy == LogRequests::none || (policy == LogRequests::errors && status < 400)) return;
+  const std::string_view traceparent = request.header("traceparent");
+  shared().log.write(status >= 500 ? LogLevel::error : LogLevel::info, "request",
+                     {{"request_id", request.request_id},
+                      {"method", name_of(request.method)},
+                      {"route", match.route ? std::string_view(match.route->pattern) : std::string_view("unmatched")},
+                      {"status", static_cast<std::int64_t>(status)},
+                      {"duration_ms", std::chrono::duration<double, std::milli>(took).count()},
+                      {"peer", request.peer},
+                      {"traceparent", traceparent.substr(0, 64)}});
+}
+
+}  // namespace restante::net

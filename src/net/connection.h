@@ -1,0 +1,113 @@
+// Connection: one client, from accept to close. Reads requests, finds their route, performs the responses: exactly one
+// per request, in order. Every wait has a deadline, every buffer a bound, and everything a client can cause ends in an
+// answer or a closed connection. The one place where exceptions of handlers are caught. Lives on one I/O thread; keeps
+// itself alive while its coroutine runs.
+#pragma once
+#include <chrono>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <boost/asio.hpp>
+
+#include "http/chunked.h"
+#include "http/head_parser.h"
+#include "http/router.h"
+#include "net/buffer.h"
+#include "net/io_thread.h"
+#include "net/on_pool.h"
+#include "net/socket.h"
+
+namespace restante::net {
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  using SteadyTime = std::chrono::steady_clock::time_point;
+
+  Connection(IoThread& home, tcp::socket socket, std::string peer, std::string key);
+  ~Connection();
+
+  void start();
+  // Ends what has passed its deadline; notices parked clients that have gone.
+  void tick(SteadyTime now);
+  bool idle() const { return idle_; }
+  void drain();
+  void abandon();
+
+ private:
+  // How a body is framed and how much of it has come.
+  struct Inflow {
+    std::uint64_t limit = 0;
+    std::uint64_t received = 0;
+    std::optional<std::uint64_t> left;  // sized bodies
+    http::ChunkedDecoder chunks;
+    bool done = false;
+    bool told_to_continue = false;
+    SteadyTime started{};
+  };
+  enum class Received { ok, closed };
+  // What came of performing a response.
+  struct Sent {
+    int status = 0;
+    bool whole = false;  // the client has all of it and the connection can go on
+  };
+
+  // connection.cpp: the loop.
+  asio::awaitable<void> run();
+  asio::awaitable<bool> serve_one();
+  asio::awaitable<Received> receive_head(http::Request& request, std::optional<http::Fault>& fault);
+  http::Response answer_at_once(http::Request& request, const http::Route& route);
+  asio::awaitable<http::Response> obtain(http::Request& request, const http::Route& route);
+  void identify(http::Request& request);
+  void account(const http::Request& request, const http::Router::Match& match, int status, SteadyTime started);
+
+  // body.cpp: what the client sends after the head.
+  asio::awaitable<std::optional<http::Fault>> read_body(http::Request& request, std::uint64_t limit);
+  asio::awaitable<http::Response> stream_body(http::Request& request, http::Intake& intake, std::uint64_t limit);
+  std::optional<http::Fault> begin_body(const http::Request& request, Inflow& inflow, std::uint64_t limit);
+  // Pieces of the body inside `room` or the buffer; both stay untouched until the next call.
+  asio::awaitable<std::optional<http::Fault>> next_pieces(http::Request& request, Inflow& inflow, char* room,
+                                                          std::size_t size, std::vector<std::string_view>& pieces);
+  std::optional<http::Fault> decode(Inflow& inflow, std::string_view bytes, std::vector<std::string_view>& pieces);
+  bool body_is_buffered(const http::Request& request) const;
+  // True when the connection can go on: nothing of the request's body is left unread.
+  bool discard_buffered_body(const http::Request& request);
+
+  // answer.cpp: what the client gets.
+  asio::awaitable<Sent> perform(http::Request& request, http::Response response);
+  asio::awaitable<http::Response> settle(http::Request& request, http::Response response);
+  asio::awaitable<http::Response> hold(http::Request& request, std::shared_ptr<http::Wait> wait);
+  asio::awaitable<Sent> stream_events(http::Request& request, std::shared_ptr<http::Events> events);
+  asio::awaitable<bool> send_text(std::string_view head, std::string_view body);
+  asio::awaitable<bool> send_file(const http::FileSlice& file);
+  asio::awaitable<void> refuse(const http::Fault& fault, const http::Request& request);
+  asio::awaitable<void> linger();
+  // The head of an answer; `length` nothing = chunked.
+  std::string write_head(const http::Request& request, const http::Response& response,
+                         std::optional<std::uint64_t> length) const;
+  http::Response failure_response(std::exception_ptr failure, const http::Request& request);
+
+  void arm(SteadyTime deadline) { deadline_ = deadline; }
+  void disarm() { deadline_ = SteadyTime::max(); }
+  void watch_for_departure();
+  Shared& shared() const { return home_.shared(); }
+  const Timeouts& timeouts() const { return home_.shared().options.timeouts; }
+
+  IoThread& home_;
+  Socket socket_;
+  const std::string peer_;
+  const std::string key_;
+  Buffer buffer_;
+  std::list<Connection*>::iterator place_;
+  SteadyTime deadline_ = SteadyTime::max();
+  bool idle_ = false;
+  bool expired_ = false;                   // the deadline passed: whatever was under way was cancelled
+  bool body_consumed_ = false;             // the body of the request under way was read to its end
+  bool closing_ = false;                   // no further request on this connection
+  bool watching_ = false;                  // a wait for readability is under way while a request is parked
+  bool unread_ = false;                    // bytes came while parked, so readability says nothing any more
+  std::unique_ptr<Waiters::Armed> armed_;  // while a request is held
+};
+
+}  // namespace restante::net

@@ -1,0 +1,144 @@
+#include "net/edge.h"
+
+#include <condition_variable>
+#include <thread>
+
+#include "net/io_thread.h"
+#include "net/listener.h"
+#include "net/shared.h"
+
+namespace restante::net {
+namespace {
+
+constexpr auto kLook = std::chrono::milliseconds(10);
+// A handler that still runs when the drain is over holds its thread no longer than its own timeouts.
+constexpr auto kAbandonGrace = std::chrono::seconds(2);
+
+}  // namespace
+
+class Edge::State {
+ public:
+  State(Options options, const Clock& clock, Log& log, Metrics& metrics)
+      : shared(std::move(options), clock, log, metrics) {
+    unsigned count = shared.options.io_threads;
+    if (count == 0) count = std::max(1u, std::thread::hardware_concurrency());
+    for (unsigned i = 0; i < count; ++i) threads.push_back(std::make_unique<IoThread>(i, shared));
+  }
+
+  // A job that comes again; its timer lives on the first I/O thread, its work on the pool.
+  struct Job {
+    std::chrono::milliseconds period;
+    std::string name;
+    std::function<void()> work;
+    std::unique_ptr<asio::steady_timer> timer;
+  };
+
+  void schedule(Job& job) {
+    job.timer->expires_after(job.period);
+    job.timer->async_wait([this, &job](const boost::system::error_code& ec) {
+      if (ec || shared.draining.load()) return;
+      asio::post(shared.pool, [this, &job] {
+        try {
+          job.work();
+        } catch (const std::exception& e) {
+          shared.log.error("job_failed", {{"job", job.name}, {"reason", e.what()}});
+        }
+        asio::post(threads.front()->context(), [this, &job] { schedule(job); });
+      });
+    });
+  }
+
+  bool quiet() const { return shared.counts.total() == 0; }
+
+  void wait_until_quiet(std::chrono::steady_clock::time_point until) {
+    std::unique_lock lock(mutex);
+    while (!quiet() && !hurry && std::chrono::steady_clock::now() < until) changed.wait_for(lock, kLook);
+  }
+
+  Shared shared;
+  std::vector<std::unique_ptr<IoThread>> threads;
+  std::vector<std::unique_ptr<Listener>> listeners;
+  std::vector<std::unique_ptr<Job>> jobs;
+  std::mutex mutex;  // stop_now() comes from another thread than stop()
+  std::condition_variable changed;
+  bool hurry = false;
+  bool started = false;
+  bool stopped = false;
+};
+
+Edge::Edge(Options options, const Clock& clock, Log& log, Metrics& metrics)
+    : state_(std::make_unique<State>(std::move(options), clock, log, metrics)) {}
+
+Edge::~Edge() { stop(); }
+
+Bell& Edge::bell() { return state_->shared.waiters; }
+
+void Edge::start(const http::Router& router) {
+  State& s = *state_;
+  s.shared.use(router);
+  for (const Endpoint& endpoint : s.shared.options.listen) {
+    s.listeners.push_back(std::make_unique<Listener>(endpoint, s.shared, s.threads));
+  }
+  s.started = true;
+  for (auto& job : s.jobs) s.schedule(*job);
+  for (auto& thread : s.threads) thread->start();
+  for (auto& listener : s.listeners) listener->start();
+}
+
+std::vector<std::string> Edge::addresses() const {
+  std::vector<std::string> all;
+  for (const auto& listener : state_->listeners) all.push_back(listener->address());
+  return all;
+}
+
+void Edge::every(std::chrono::milliseconds period, std::string name, std::function<void()> job) {
+  State& s = *state_;
+  auto timer = std::make_unique<asio::steady_timer>(s.threads.front()->context());
+  s.jobs.push_back(std::make_unique<State::Job>(State::Job{period, std::move(name), std::move(job), std::move(timer)}));
+}
+
+bool Edge::reload_tls() {
+  Shared& shared = state_->shared;
+  if (!shared.tls) return true;
+  try {
+    shared.tls->reload();
+    shared.log.info("tls_reloaded");
+    return true;
+  } catch (const std::exception& e) {
+    shared.log.error("tls_reload_failed", {{"reason", e.what()}});
+    return false;
+  }
+}
+
+void Edge::stop() {
+  State& s = *state_;
+  if (s.stopped) return;
+  s.stopped = true;
+  if (s.started) {
+    s.shared.draining.store(true);
+    for (auto& listener : s.listeners) listener->stop();
+    for (auto& thread : s.threads) thread->drain();
+    s.shared.waiters.end_all();
+    s.wait_until_quiet(std::chrono::steady_clock::now() + s.shared.options.timeouts.drain);
+    if (!s.quiet()) {
+      s.shared.log.warn("drain_cut", {{"connections", static_cast<std::int64_t>(s.shared.counts.total())}});
+      for (auto& thread : s.threads) thread->abandon();
+      {
+        const std::lock_guard lock(s.mutex);
+        s.hurry = false;
+      }
+      s.wait_until_quiet(std::chrono::steady_clock::now() + kAbandonGrace);
+    }
+  }
+  // The pool first: its jobs resume coroutines of the loops.
+  s.shared.pool.join();
+  for (auto& thread : s.threads) thread->join();
+}
+
+void Edge::stop_now() {
+  const std::lock_guard lock(state_->mutex);
+  state_->hurry = true;
+  state_->changed.notify_all();
+}
+
+}  // namespace restante::net

@@ -1,0 +1,72 @@
+// IoThread: one event loop on one thread, and the connections that live there. A connection stays on its thread for
+// life, so nothing about it needs a lock. Deadlines are looked at in a slow tick over all connections instead of a
+// timer each: re-arming costs a store to memory, not a heap operation. adopt(), drain() and abandon() may be called
+// from any thread; everything else belongs to the loop.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <list>
+#include <string>
+#include <thread>
+
+#include <boost/asio.hpp>
+
+#include "net/shared.h"
+#include "net/socket.h"
+
+namespace restante::net {
+
+class Connection;
+
+class IoThread {
+ public:
+  IoThread(unsigned index, Shared& shared);
+  ~IoThread();
+
+  void start();
+  asio::io_context& context() { return context_; }
+  asio::any_io_executor executor() { return context_.get_executor(); }
+  // How many connections it has been given and not lost; the listener gives to the one with the fewest.
+  std::size_t load() const { return load_.load(std::memory_order_relaxed); }
+
+  void adopt(tcp::socket socket, std::string peer, std::string key);
+  // The longest idle connection goes, to make room for a new one.
+  void close_one_idle();
+  // Idle connections close, the others after what they are doing.
+  void drain();
+  // Everything closes now.
+  void abandon();
+  // Lets the loop end and waits for its thread.
+  void join();
+
+  Shared& shared() { return shared_; }
+  // The Date header's value, made once a second.
+  std::string_view date(std::chrono::steady_clock::time_point now);
+  // Unique in this process, and unlikely to meet another's.
+  std::string make_request_id();
+  prometheus::Counter& requests() { return requests_; }
+
+  // Kept by connections: front is the one whose last request is longest ago.
+  std::list<Connection*>& connections() { return connections_; }
+  void forget(std::list<Connection*>::iterator place, const std::string& key);
+
+ private:
+  void tick();
+
+  Shared& shared_;
+  asio::io_context context_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_{context_.get_executor()};
+  asio::steady_timer ticker_{context_};
+  std::chrono::milliseconds period_;
+  std::list<Connection*> connections_;
+  std::atomic<std::size_t> load_{0};
+  prometheus::Gauge& gauge_;
+  prometheus::Counter& requests_;
+  std::string date_;
+  std::chrono::steady_clock::time_point date_until_{};
+  std::uint64_t id_prefix_ = 0;
+  std::uint32_t id_count_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace restante::net

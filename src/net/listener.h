@@ -1,0 +1,36 @@
+// Listener: accepts on one address and gives each connection to the I/O thread that has the fewest. Runs on the first
+// I/O thread. Refuses beyond the caps; when descriptors run out it closes an idle connection and waits a moment.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio.hpp>
+
+#include "net/io_thread.h"
+
+namespace restante::net {
+
+class Listener {
+ public:
+  // Binds; throws std::runtime_error with a sentence that names the address.
+  Listener(const Endpoint& endpoint, Shared& shared, std::vector<std::unique_ptr<IoThread>>& threads);
+
+  void start();
+  // From any thread: no more connections are accepted.
+  void stop();
+  // http://127.0.0.1:8080 with the port that was bound.
+  std::string address() const;
+
+ private:
+  asio::awaitable<void> accept();
+  void welcome(tcp::socket socket, IoThread& thread);
+  IoThread& least_loaded();
+
+  Shared& shared_;
+  std::vector<std::unique_ptr<IoThread>>& threads_;
+  tcp::acceptor acceptor_;
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace restante::net

@@ -1,0 +1,63 @@
+// Shared: what all connections of an edge have in common. Made before the first connection and gone after the last one.
+// Everything in it is constant, atomic, or says itself that it is thread-safe.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <boost/asio.hpp>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "http/router.h"
+#include "net/options.h"
+#include "net/tls.h"
+#include "net/waiters.h"
+
+namespace restante::net {
+
+// How many connections there are, altogether and per client address.
+class ConnectionCounts {
+ public:
+  enum class Verdict { welcome, full, too_many_from_there };
+
+  ConnectionCounts(std::size_t total, std::size_t per_address) : most_(total), most_per_address_(per_address) {}
+  Verdict enter(const std::string& key);
+  void leave(const std::string& key);
+  std::size_t total() const;
+
+ private:
+  const std::size_t most_;
+  const std::size_t most_per_address_;
+  mutable std::mutex mutex_;  // connections come and go on all I/O threads
+  std::size_t total_ = 0;
+  std::unordered_map<std::string, std::size_t> by_address_;
+};
+
+struct Shared {
+  Shared(Options opts, const Clock& the_clock, Log& the_log, Metrics& the_metrics);
+  void use(const http::Router& the_router);
+
+  const Options options;
+  const Clock& clock;
+  Log& log;
+  Metrics& metrics;
+  const http::Router* router = nullptr;
+  std::unique_ptr<Tls> tls;
+  asio::thread_pool pool;
+  Waiters waiters;
+  ConnectionCounts counts;
+  std::atomic<bool> draining{false};
+
+  // Index of the route, then the one for what no route took.
+  std::vector<prometheus::Histogram*> durations;
+  std::vector<prometheus::Counter*> responses;  // by status / 100
+
+  void account(const http::Route* route, std::size_t index, int status, std::chrono::steady_clock::duration took);
+};
+
+}  // namespace restante::net

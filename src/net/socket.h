@@ -1,0 +1,52 @@
+// Socket: a client's connection, plain or TLS, one step at a time. Plain sockets are tried without suspending first:
+// most answers fit into the kernel's buffer, and a coroutine that need not sleep should not pay for sleeping. Belongs
+// to its connection and its I/O thread. Never throws; failures are error codes.
+#pragma once
+#include <array>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include <boost/asio.hpp>
+#include <boost/asio/ssl.hpp>
+
+namespace restante::net {
+
+namespace asio = boost::asio;
+using tcp = asio::ip::tcp;
+
+class Socket {
+ public:
+  using ErrorCode = boost::system::error_code;
+  using Pieces = std::array<std::string_view, 2>;
+
+  Socket(tcp::socket socket, std::shared_ptr<asio::ssl::context> tls);
+
+  bool secure() const { return tls_.has_value(); }
+  tcp::socket& lowest() { return tls_ ? tls_->next_layer() : plain_; }
+
+  asio::awaitable<ErrorCode> handshake();
+  // Until there is something to read or the peer has gone. Plain sockets only: TLS keeps bytes of its own.
+  asio::awaitable<ErrorCode> readable();
+  // 0 with no error is the end of the stream.
+  asio::awaitable<std::size_t> read_some(char* data, std::size_t size, ErrorCode& ec);
+  // What the kernel takes right now, perhaps nothing; for TLS always nothing.
+  std::size_t write_now(const Pieces& pieces, ErrorCode& ec);
+  asio::awaitable<std::size_t> write_some(const Pieces& pieces, ErrorCode& ec);
+  // Sends from a file; waits until at least something was taken. 0 with no error: the file is shorter than promised.
+  asio::awaitable<std::size_t> send_file(int fd, std::uint64_t offset, std::uint64_t length, ErrorCode& ec);
+
+  // Has the peer closed its side or reset the connection? Bytes waiting to be read do not hide it.
+  bool peer_gone();
+  void cancel();
+  void close();
+  // Says that nothing more will be sent, so that the peer sees the last answer before the connection goes.
+  void finish_sending();
+
+ private:
+  tcp::socket plain_;
+  std::shared_ptr<asio::ssl::context> tls_context_;
+  std::optional<asio::ssl::stream<tcp::socket>> tls_;
+};
+
+}  // namespace restante::net

@@ -1,0 +1,88 @@
+#include "net/waiters.h"
+
+#include <algorithm>
+
+namespace restante::net {
+
+asio::awaitable<Wake> Waiter::park(std::chrono::steady_clock::time_point until) {
+  while (!ended_.load() && !rung_.load()) {
+    if (std::chrono::steady_clock::now() >= until) co_return Wake::time_up;
+    timer_.expires_at(until);
+    boost::system::error_code ignored;
+    co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+  if (ended_.load()) co_return Wake::ended;
+  rung_.store(false);
+  co_return Wake::rung;
+}
+
+void Waiter::wake() {
+  // The timer is touched on its own thread only; park() looks at the flags before it sleeps.
+  asio::post(home_, [self = shared_from_this()] { self->timer_.cancel(); });
+}
+
+void Waiter::ring() {
+  if (rung_.exchange(true)) return;
+  asio::post(home_, [self = shared_from_this(), now = std::chrono::steady_clock::now()] {
+    self->rung_at_ = now;
+    self->timer_.cancel();
+  });
+}
+
+void Waiter::end() {
+  ended_.store(true);
+  wake();
+}
+
+Waiters::Armed::Armed(Waiters& waiters, std::shared_ptr<Waiter> waiter, std::vector<std::string> topics,
+                      std::string owner)
+    : waiters_(waiters), waiter_(std::move(waiter)), topics_(std::move(topics)), owner_(std::move(owner)) {}
+
+Waiters::Armed::~Armed() {
+  waiters_.metrics_.held_polls.Decrement();
+  const std::lock_guard lock(waiters_.mutex_);
+  const auto leave = [this](auto& groups, const std::string& key) {
+    const auto group = groups.find(key);
+    if (group == groups.end()) return;
+    std::erase(group->second, waiter_);
+    if (group->second.empty()) groups.erase(group);
+  };
+  for (const std::string& topic : topics_) leave(waiters_.topics_, topic);
+  leave(waiters_.owners_, owner_);
+}
+
+std::unique_ptr<Waiters::Armed> Waiters::arm(asio::any_io_executor home, std::vector<std::string> topics,
+                                             std::string owner) {
+  auto waiter = std::make_shared<Waiter>(std::move(home));
+  std::shared_ptr<Waiter> evicted;
+  {
+    const std::lock_guard lock(mutex_);
+    if (ended_) waiter->end();
+    for (const std::string& topic : topics) topics_[topic].push_back(waiter);
+    Group& owned = owners_[owner];
+    if (owned.size() >= per_owner_) evicted = owned.front();
+    // It leaves the list at once, so that the next one does not end it again instead of its successor.
+    if (evicted) owned.erase(owned.begin());
+    owned.push_back(waiter);
+  }
+  if (evicted) evicted->end();
+  metrics_.held_polls.Increment();
+  return std::make_unique<Armed>(*this, std::move(waiter), std::move(topics), std::move(owner));
+}
+
+void Waiters::ring(std::string_view topic) {
+  const std::lock_guard lock(mutex_);
+  const auto group = topics_.find(topic);
+  if (group == topics_.end()) return;
+  for (const auto& waiter : group->second) waiter->ring();
+}
+
+void Waiters::end_all() {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  for (auto& [owner, group] : owners_) {
+    for (const auto& waiter : group) waiter->end();
+  }
+}
+
+}  // namespace restante::net

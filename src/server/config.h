@@ -1,0 +1,92 @@
+// Config: everything an operator can decide, in one struct, complete with defaults. Built once by load_config before
+// anything is opened or bound; never changed afterwards, so any thread may read it.
+//
+// Sources, each overriding the one before: the defaults here, a TOML file, RESTANTE_… variables, flags. A setting that
+// is unknown, doubled, of the wrong type or at odds with another throws ConfigError instead of being ignored: a typo
+// that starts a server with a default is worse than one that does not start. The keys are listed in
+// config_settings.cpp.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "net/options.h"
+
+namespace restante {
+
+struct Config {
+  struct Log {
+    LogLevel level = LogLevel::info;  // debug on a busy server fills the disk; error hides why it is slow
+  };
+
+  struct Metrics {
+    std::string token_file;  // who may read /metrics beyond loopback besides the admin; readable by all = no secret
+  };
+
+  struct Uploads {
+    std::uint64_t per_file_bytes = 26'214'400;      // the schema's own limit: may only be lowered
+    std::uint64_t per_request_bytes = 134'217'728;  // below per_file_bytes the largest allowed file could never arrive
+    unsigned max_files = 64;                        // files of one request; each is an open file until it commits
+    std::chrono::seconds ttl{86'400};           // unfetched files are gone after it: shorter than a night loses mail
+    std::chrono::seconds ack_retention{3'600};  // how long the page still shows an acked file; above ttl is nonsense
+  };
+
+  net::Options net;                // addresses, TLS, threads, limits, timeouts, request log: reasons in net/options.h
+  std::string data = "data";       // a second server here is refused; on a disk that forgets, all is lost
+  std::string database;            // empty = a file under data; sqlite://PATH
+  std::string blobs = "dir";       // where file bytes live; changing it orphans what is there
+  bool open_registration = false;  // anybody who can connect may create a workspace
+  std::string public_url;          // wrong = pasted lines lead nowhere and the page refuses its own origin
+  std::vector<std::string> trusted_proxies;  // addresses or CIDR; too wide = a client can forge its own address
+  std::vector<std::string> allowed_hosts;    // more Host names for the page; too wide = DNS rebinding
+  bool migrate = true;                       // false with an old schema: starts, but /ready says what is missing
+  std::string admin_token;                   // from RESTANTE_ADMIN_TOKEN only; empty = made at first start
+  Log log;
+  Metrics metrics;
+  Uploads uploads;
+
+  std::map<std::string, std::string> origins;  // key → "restante.toml:3", "RESTANTE_DATA", "--data"; absent = default
+};
+
+// For a person: one sentence that names the key, where it came from and the fix. Never holds a secret's value.
+class ConfigError final : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// One setting given on the command line. Lists are separated by commas.
+struct ConfigFlag {
+  std::string key;
+  std::string value;
+  std::string spelled;  // how the user wrote it: "--listen", "--set"
+};
+
+struct ConfigSources {
+  std::optional<std::string> file;                 // --config; absent = RESTANTE_CONFIG, if that is set
+  std::map<std::string, std::string> environment;  // all variables; only RESTANTE_… are looked at
+  std::vector<ConfigFlag> flags;
+};
+
+// Reads, merges and checks; what it returns is consistent and every file it names can be read. Throws ConfigError.
+Config load_config(const ConfigSources& sources);
+
+// The variables of this process, for ConfigSources::environment.
+std::map<std::string, std::string> process_environment();
+
+// The effective configuration as TOML that load_config takes back; secrets are masked (and therefore only comments).
+std::string print_config(const Config& config);
+
+// A TOML file with every setting, its default and the reason for it, everything commented out.
+std::string example_config();
+
+// What is allowed but probably not meant, one sentence each, most dangerous first.
+std::vector<std::string> warnings(const Config& config);
+
+// True when every listening address is reachable from this machine only.
+bool loopback_only(const Config& config);
+
+}  // namespace restante

@@ -1,0 +1,348 @@
+#include "server/config_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+#include <type_traits>
+
+#include "base/text.h"
+#include "model/token.h"
+
+namespace restante {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+// Reaches one field of a const or a mutable Config.
+#define AT(field) [](auto& c) -> auto& { return c.field; }
+
+constexpr std::uint64_t kMiB = 1024 * 1024;
+
+Setting text(std::string key, auto at, std::string help, std::string (*parse)(const std::string&)) {
+  return {std::move(key), std::move(help),
+          [at, parse](Config& c, const ConfigValue& v) { at(c) = parse(read_text(v)); },
+          [at](const Config& c) { return toml_string(at(c)); }};
+}
+
+Setting flag(std::string key, auto at, std::string help) {
+  return {std::move(key), std::move(help), [at](Config& c, const ConfigValue& v) { at(c) = read_flag(v); },
+          [at](const Config& c) -> std::string { return at(c) ? "true" : "false"; }};
+}
+
+Setting number(std::string key, auto at, std::uint64_t low, std::uint64_t high, std::string help) {
+  const auto read = [at, low, high](Config& c, const ConfigValue& v) {
+    at(c) = static_cast<std::remove_reference_t<decltype(at(c))>>(read_number(v, low, high));
+  };
+  return {std::move(key), std::move(help), read, [at](const Config& c) { return fmt::format("{}", at(c)); }};
+}
+
+// Fields of whole seconds refuse fractions rather than round them.
+Setting duration(std::string key, auto at, milliseconds low, milliseconds high, std::string help) {
+  const auto read = [at, low, high](Config& c, const ConfigValue& v) {
+    using Field = std::remove_reference_t<decltype(at(c))>;
+    const auto given = read_duration(v);
+    if (given < low || given > high) {
+      throw BadValue(fmt::format("must be from {} to {}, not {}", print_duration(low), print_duration(high),
+                                 print_duration(given)));
+    }
+    at(c) = std::chrono::duration_cast<Field>(given);
+    if (at(c) != given) throw BadValue(fmt::format("must be whole seconds, not {}", print_duration(given)));
+  };
+  return {std::move(key), std::move(help), read, [at](const Config& c) { return toml_string(print_duration(at(c))); }};
+}
+
+Setting list(std::string key, auto at, std::string help, std::string (*parse)(const std::string&)) {
+  const auto read = [at, parse](Config& c, const ConfigValue& v) {
+    std::vector<std::string> items;
+    for (const auto& item : read_list(v)) items.push_back(parse(item));
+    at(c) = std::move(items);
+  };
+  return {std::move(key), std::move(help), read, [at](const Config& c) { return toml_list(at(c)); }};
+}
+
+// The names stand in the order of the enumerators.
+Setting choice(std::string key, auto at, std::vector<std::string> names, std::string help) {
+  const auto read = [at, names](Config& c, const ConfigValue& v) {
+    using Field = std::remove_reference_t<decltype(at(c))>;
+    at(c) = static_cast<Field>(std::ranges::find(names, read_choice(v, names)) - names.begin());
+  };
+  return {std::move(key), std::move(help), read,
+          [at, names](const Config& c) { return toml_string(names.at(static_cast<std::size_t>(at(c)))); }};
+}
+
+Setting with_flag(Setting setting, std::string spelled, std::string shape) {
+  setting.flag = std::move(spelled);
+  setting.shape = std::move(shape);
+  return setting;
+}
+
+std::string any_text(const std::string& text) { return text; }
+
+std::string some_directory(const std::string& text) {
+  if (text.empty()) throw BadValue("must name a directory, such as \"data\"");
+  return text;
+}
+
+std::string some_database(const std::string& text) {
+  // The value is not repeated: it may hold a password.
+  if (text.starts_with("postgres://") || text.starts_with("postgresql://")) {
+    throw BadValue(
+        "names PostgreSQL, but this build has the embedded store only: leave it empty or write sqlite://PATH");
+  }
+  if (!text.empty() && (!text.starts_with("sqlite://") || text == "sqlite://")) {
+    throw BadValue("must be empty (a file under data) or sqlite://PATH");
+  }
+  return text;
+}
+
+std::string some_blobs(const std::string& text) {
+  if (text == "inline" || text.starts_with("s3://")) {
+    throw BadValue("must be \"dir\": this build keeps file bytes in a directory only");
+  }
+  if (text != "dir") throw BadValue(fmt::format("must be \"dir\", not {}", in_quotes(text)));
+  return text;
+}
+
+// Someone who fills in a sample sets a secret that everybody knows; 32 random bytes never look like this.
+bool looks_made_up(const std::string& token) {
+  const std::string low = lower_case(token);
+  std::string distinct = token;
+  for (const auto* word : {"changeme", "change-me", "change_me", "password", "example", "default", "placeholder"}) {
+    if (low.find(word) != std::string::npos) return true;
+  }
+  std::ranges::sort(distinct);
+  const auto rest = std::ranges::unique(distinct);
+  int steps = 0;
+  for (std::size_t i = 1; i < token.size(); ++i) steps += token[i] == token[i - 1] + 1 ? 1 : 0;
+  return distinct.size() - rest.size() < 12 || steps > 20;
+}
+
+std::string some_token(const std::string& token) {
+  constexpr auto kFix = "make one with: openssl rand -base64 32 | tr '+/' '-_' | tr -d '='";
+  if (!looks_like_token(token)) {
+    throw BadValue(fmt::format("must be 43 characters of base64url ({}) or not be set at all", kFix));
+  }
+  if (looks_made_up(token)) throw BadValue(fmt::format("looks like a sample, not a secret: {}", kFix));
+  return token;
+}
+
+Setting listen_setting() {
+  const auto read = [](Config& c, const ConfigValue& v) {
+    std::vector<net::Endpoint> endpoints;
+    std::vector<std::string> seen;
+    for (const auto& item : read_list(v)) {
+      endpoints.push_back(parse_endpoint(item));
+      if (endpoints.back().port != 0 && std::ranges::find(seen, item) != seen.end()) {
+        throw BadValue(fmt::format("names {} twice: remove one", item));
+      }
+      seen.push_back(item);
+    }
+    if (endpoints.empty()) throw BadValue("must name at least one address, such as \"127.0.0.1:8080\"");
+    c.net.listen = std::move(endpoints);
+  };
+  const auto print = [](const Config& c) {
+    std::vector<std::string> items;
+    for (const auto& endpoint : c.net.listen) items.push_back(print_endpoint(endpoint));
+    return toml_list(items);
+  };
+  Setting setting{
+      "listen",
+      "Addresses and ports to listen on; port 0 picks a free one. Anything but a loopback address is open to "
+      "the network: set tls or trusted_proxies, and public_url, with it.",
+      read, print};
+  setting.list = true;
+  return with_flag(std::move(setting), "--listen", "ADDRESS:PORT");
+}
+
+Setting ack_retention_setting() {
+  // Negative means at once, as it did in the first design; configurations with -1 are out there.
+  auto setting =
+      duration("uploads.ack_retention", AT(uploads.ack_retention), -87'600h, 8'760h,
+               "How long an acknowledged file can still be seen by people on the page. 0 removes it at the next "
+               "sweep. Not above uploads.ttl.");
+  setting.read = [plain = setting.read](Config& c, const ConfigValue& v) {
+    plain(c, v);
+    c.uploads.ack_retention = std::max(c.uploads.ack_retention, 0s);
+  };
+  return setting;
+}
+
+Setting per_file_setting() {
+  static constexpr std::uint64_t kSchemaLimit = 26'214'400;
+  auto setting =
+      number("uploads.per_file_bytes", AT(uploads.per_file_bytes), 1, std::numeric_limits<std::int64_t>::max(),
+             "Largest file. It may only be lowered: the database itself refuses more than 26214400.");
+  setting.read = [plain = setting.read](Config& c, const ConfigValue& v) {
+    plain(c, v);
+    if (c.uploads.per_file_bytes <= kSchemaLimit) return;
+    throw BadValue(
+        fmt::format("may only be lowered: write {} or less, not {}", kSchemaLimit, c.uploads.per_file_bytes));
+  };
+  return setting;
+}
+
+Setting admin_token_setting() {
+  auto setting = text("admin_token", AT(admin_token),
+                      "The operator's token, 43 characters of base64url. Not set = made at first start in "
+                      "<data>/admin.token.",
+                      some_token);
+  setting.secret = true;
+  return setting;
+}
+
+std::vector<Setting> all_settings() {
+  std::vector<Setting> all{
+      listen_setting(),
+      with_flag(
+          text("data", AT(data),
+               "Directory of everything that must survive a restart; back it up. On a disk that forgets, all mail is "
+               "lost. One server at a time.",
+               some_directory),
+          "--data", "DIR"),
+      with_flag(
+          text("database", AT(database),
+               "Where the rows live: empty = a SQLite file under data, or sqlite://PATH. Pointing it elsewhere starts "
+               "with an empty post office.",
+               some_database),
+          "--database", "URL"),
+      with_flag(text("blobs", AT(blobs),
+                     "Where the bytes of files live: dir = files under data. Changing it leaves behind what is waiting "
+                     "there.",
+                     some_blobs),
+                "--blobs", "KIND"),
+      with_flag(flag("open_registration", AT(open_registration),
+                     "Lets anybody who can connect create a workspace. Refused unless every address listened on is "
+                     "loopback."),
+                "--open-registration", ""),
+      with_flag(
+          text("public_url", AT(public_url),
+               "How the world reaches this server, for example https://post.example.org. Every printed link starts "
+               "with it and the page accepts no other origin; when wrong, pasted lines lead nowhere.",
+               parse_public_url),
+          "--public-url", "URL"),
+      list("trusted_proxies", AT(trusted_proxies),
+           "Addresses or networks whose X-Forwarded-For and X-Forwarded-Proto count. Too wide, and a client can forge "
+           "its "
+           "own address.",
+           parse_network),
+      list("allowed_hosts", AT(allowed_hosts),
+           "Host names the page answers to besides loopback and public_url. Too wide, and a foreign page can reach it "
+           "by "
+           "DNS rebinding.",
+           parse_host),
+      flag("migrate", AT(migrate),
+           "Brings the schema up to date at start. When false and the schema is old, the server starts and /ready says "
+           "what "
+           "is missing."),
+      admin_token_setting(),
+
+      text("tls.certificate", AT(net.tls_certificate),
+           "PEM file with the certificate and its chain; empty = plain HTTP. Read again on SIGHUP.", any_text),
+      text("tls.key", AT(net.tls_key), "PEM file with the private key; must not be readable by everybody.", any_text),
+
+      number("threads.io", AT(net.io_threads), 0, 1'024,
+             "Threads that move bytes; 0 = one per core. More than cores only adds switching."),
+      number("threads.pool", AT(net.pool_threads), 1, 1'024,
+             "Threads for work that blocks on the store or a disk. Too few, and requests queue behind a slow disk."),
+
+      number("limits.request_line", AT(net.limits.request_line), 64, kMiB,
+             "Bytes of a request line, beyond it 414. Cursors and filters travel in it."),
+      number("limits.header_bytes", AT(net.limits.header_bytes), 64, kMiB,
+             "Bytes of all headers of a request, beyond it 431. Held in memory for every connection."),
+      number("limits.header_count", AT(net.limits.header_count), 1, 10'000, "Headers of a request, beyond it 431."),
+      number("limits.json_body", AT(net.limits.json_body), 1, 64 * kMiB,
+             "Bytes of a JSON body, beyond it 413. Read into memory as a whole."),
+      number("limits.connections", AT(net.connections), 0, 10'000'000,
+             "Connections at once; 0 = as many as the open-file limit allows. Beyond it new ones wait or are closed."),
+      number(
+          "limits.connections_per_address", AT(net.connections_per_address), 1, 10'000'000,
+          "Connections of one address (IPv6: of one /64). Behind a proxy all clients share one: keep it high there."),
+      number("limits.polls_per_token", AT(net.parked_per_owner), 1, 10'000,
+             "Held polls of one token; one more answers the oldest empty."),
+
+      duration("timeouts.header", AT(net.timeouts.header), 1ms, 1h,
+               "From the first byte of a request to the end of its head, beyond it 408. Long = slow senders hold "
+               "connections."),
+      duration(
+          "timeouts.idle", AT(net.timeouts.idle), 1ms, 24h,
+          "A kept-alive connection with nothing asked. Shorter than the 60s of most proxies makes them answer 502."),
+      duration("timeouts.body_grace", AT(net.timeouts.body_grace), 1ms, 1h,
+               "How long a body may come slower than timeouts.min_rate before it counts."),
+      number(
+          "timeouts.min_rate", AT(net.min_rate), 1, 1'000'000'000,
+          "Bytes per second that senders (after the grace) and readers must manage on average. High = poor lines are "
+          "cut."),
+      duration("timeouts.write_stall", AT(net.timeouts.write_stall), 1ms, 1h,
+               "A reader that takes nothing at all for this long is cut."),
+      duration("timeouts.request", AT(net.timeouts.request), 1ms, 24h,
+               "Absolute deadline of one request with its body. Orphaned bytes are collected only after it."),
+      duration("timeouts.drain", AT(net.timeouts.drain), 0ms, 1h,
+               "How long a stop waits for requests under way. Keep it below the service manager's kill."),
+      duration("timeouts.linger", AT(net.timeouts.linger), 0ms, 1min,
+               "Reading on after a refusal, so that the client sees the answer and not a reset."),
+
+      choice("log.level", AT(log.level), {"debug", "info", "warn", "error"},
+             "debug, info, warn or error: the least that is logged. debug fills disks."),
+      choice("log.requests", AT(net.log_requests), {"none", "errors", "all"},
+             "Which requests get a line: errors, all or none. all costs CPU and disk at thousands a second."),
+
+      text("metrics.token_file", AT(metrics.token_file),
+           "File with a token of at least 16 characters that may read /metrics; must not be readable by everybody. On "
+           "loopback /metrics is open, elsewhere it takes this or the admin's token.",
+           any_text),
+
+      per_file_setting(),
+      number("uploads.per_request_bytes", AT(uploads.per_request_bytes), 1, 1ull << 40,
+             "Bytes of one upload request with all its files, beyond it 413. Not below uploads.per_file_bytes."),
+      number("uploads.max_files", AT(uploads.max_files), 1, 64, "Files of one upload request, at most 64."),
+      duration("uploads.ttl", AT(uploads.ttl), 1s, 8'760h,
+               "How long a file waits for its agent, in whole seconds. Shorter than a laptop stays closed loses mail."),
+      ack_retention_setting(),
+  };
+  return all;
+}
+
+#undef AT
+
+}  // namespace
+
+const std::vector<Setting>& settings() {
+  static const std::vector<Setting> all = all_settings();
+  return all;
+}
+
+const Setting* find_setting(std::string_view key) {
+  const auto found = std::ranges::find(settings(), key, &Setting::key);
+  return found == settings().end() ? nullptr : &*found;
+}
+
+std::vector<std::string> setting_keys() {
+  std::vector<std::string> keys;
+  for (const auto& setting : settings()) {
+    if (!setting.secret) keys.push_back(setting.key);
+  }
+  return keys;
+}
+
+std::string environment_name(std::string_view key) {
+  std::string name = "RESTANTE_";
+  for (const unsigned char c : key) name += c == '.' ? '_' : static_cast<char>(std::toupper(c));
+  return name;
+}
+
+std::string spelled(const std::string& key, const std::string& origin) {
+  const auto* setting = find_setting(key);
+  const bool says_key = origin == environment_name(key) || (setting && origin == setting->flag);
+  return says_key ? origin : fmt::format("{} in {}", key, origin);
+}
+
+const std::vector<std::string>& other_variables() {
+  static const std::vector<std::string> names{"RESTANTE_CONFIG", "RESTANTE_URL", "RESTANTE_TOKEN", "RESTANTE_BINARY",
+                                              "RESTANTE_SOURCE"};
+  return names;
+}
+
+}  // namespace restante

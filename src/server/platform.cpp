@@ -1,0 +1,140 @@
+#include "server/platform.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "api/routes.h"
+#include "net/edge.h"
+#include "server/admin_token.h"
+#include "server/page_files.h"
+#include "server/version.h"
+#include "store/dir/blobs.h"
+#include "store/sqlite/store.h"
+
+namespace restante {
+namespace {
+
+constexpr auto kPresencePeriod = std::chrono::seconds(15);
+
+std::filesystem::path data_directory(const Config& config) {
+  const std::filesystem::path data = config.data;
+  std::filesystem::create_directories(data);
+  std::filesystem::permissions(data, std::filesystem::perms::owner_all);
+  return data;
+}
+
+std::filesystem::path database_file(const Config& config) {
+  constexpr std::string_view kScheme = "sqlite://";
+  if (config.database.starts_with(kScheme)) return config.database.substr(kScheme.size());
+  return std::filesystem::path(config.data) / "restante.db";
+}
+
+std::unique_ptr<Store> open_store(const Config& config, const Clock& clock) {
+  sqlite::Options options;
+  options.now = clock.now();
+  options.migrate = config.migrate;
+  // An admin token beside no database: the database was lost, not never made.
+  options.may_create = !std::filesystem::exists(std::filesystem::path(config.data) / "admin.token");
+  return sqlite::open(database_file(config), options);
+}
+
+Digest metrics_token(const Config& config) {
+  if (config.metrics.token_file.empty()) return {};
+  std::ifstream in(config.metrics.token_file);
+  std::string secret;
+  std::getline(in, secret);
+  return sha256(secret);
+}
+
+desk::UploadRules upload_rules(const Config& config) {
+  return {config.uploads.per_file_bytes, config.uploads.per_request_bytes, config.uploads.max_files,
+          config.uploads.ttl};
+}
+
+}  // namespace
+
+class Platform::Parts {
+ public:
+  explicit Parts(const Config& config)
+      : log(STDERR_FILENO, config.log.level, clock),
+        metrics({std::string(version()), std::string(commit()), compiler()}),
+        data(data_directory(config)),
+        store(open_store(config, clock)),
+        blobs(dir::open(data / "blobs")),
+        admin(restante::admin_token(config.admin_token, data, log)),
+        edge(config.net, clock, log, metrics),
+        principals(*store, clock, sha256(admin)),
+        workspaces(*store, edge.bell(), clock, log),
+        presence(*store),
+        messages(*store, edge.bell(), clock, log),
+        uploads(*store, *blobs, edge.bell(), clock, log, metrics, upload_rules(config)),
+        context{clock,
+                metrics,
+                *store,
+                principals,
+                workspaces,
+                presence,
+                messages,
+                uploads,
+                readiness(),
+                page_files(),
+                config.public_url,
+                config.allowed_hosts,
+                loopback_only(config),
+                metrics_token(config)} {
+    log.info("starting",
+             {{"version", version()}, {"commit", commit()}, {"compiler", compiler()}, {"data", data.string()}});
+    api::add_routes(router, context);
+    edge.every(kPresencePeriod, "presence", [this] { presence.flush(); });
+  }
+
+  ~Parts() {
+    edge.stop();
+    presence.flush();
+    log.info("stopped");
+  }
+
+  std::vector<api::ReadinessCheck> readiness() {
+    const auto logged = [this](const char* name, std::function<void()> check) {
+      return api::ReadinessCheck{name, [this, name, check = std::move(check)] {
+                                   try {
+                                     check();
+                                   } catch (const std::exception& e) {
+                                     log.error("not_ready", {{"check", name}, {"reason", e.what()}});
+                                     throw;
+                                   }
+                                 }};
+    };
+    return {logged("database", [this] { store->check(); }), logged("blobs", [this] { blobs->check(); })};
+  }
+
+  SystemClock clock;
+  Log log;
+  Metrics metrics;
+  std::filesystem::path data;
+  std::unique_ptr<Store> store;
+  std::unique_ptr<Blobs> blobs;
+  std::string admin;
+  net::Edge edge;
+  desk::Principals principals;
+  desk::Workspaces workspaces;
+  desk::Presence presence;
+  desk::Messages messages;
+  desk::Uploads uploads;
+  api::Context context;
+  http::Router router;
+};
+
+Platform::Platform(const Config& config) : parts_(std::make_unique<Parts>(config)) {}
+Platform::~Platform() = default;
+void Platform::start() { parts_->edge.start(parts_->router); }
+std::vector<std::string> Platform::addresses() const { return parts_->edge.addresses(); }
+void Platform::reload() { parts_->edge.reload_tls(); }
+void Platform::stop() { parts_->edge.stop(); }
+void Platform::stop_now() { parts_->edge.stop_now(); }
+desk::Workspaces& Platform::workspaces() { return parts_->workspaces; }
+const std::string& Platform::admin_token() const { return parts_->admin; }
+
+}  // namespace restante

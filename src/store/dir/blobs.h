@@ -1,0 +1,19 @@
+// Blobs as files: <directory>/<2 hex>/<32 hex>. A file has no name before it is complete and synced, so a crash leaves
+// nothing behind; where the file system cannot do that, it has a name in <directory>/tmp, which open() empties. Keys
+// are random and made here: no name a client chose ever reaches the disk. An I/O error makes it refuse to write until a
+// restart. open() throws Unavailable when the directory cannot be used. One process at a time: the data directory's
+// lock.
+#pragma once
+#include <filesystem>
+#include <memory>
+
+#include "store/blobs.h"
+
+namespace restante::dir {
+
+// How bytes are kept before they are complete; `named` only where the other is not to be had.
+enum class Drafts { unnamed_if_possible, named };
+
+std::unique_ptr<Blobs> open(const std::filesystem::path& directory, Drafts drafts = Drafts::unnamed_if_possible);
+
+}  // namespace restante::dir

@@ -1,0 +1,39 @@
+// Draft: a blob in the making. Destroyed before it is published, it leaves nothing. Belongs to one thread at a time and
+// must not outlive its Place.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "store/dir/blobs.h"
+#include "store/dir/place.h"
+
+namespace restante::dir {
+
+class Draft final : public BlobWriter {
+ public:
+  Draft(Place& place, Drafts drafts);
+  ~Draft() override;
+  void write(std::string_view bytes) override;
+  std::string finish() override;
+
+ private:
+  void reserve(std::int64_t end);
+  void publish(const std::string& file);
+  void remove_temporary();
+
+  enum class State { writing, broken, finished };
+  Place& place_;
+  std::string temporary_;  // its name in tmp/, empty when it has none
+  Fd file_;
+  State state_ = State::writing;
+  std::int64_t size_ = 0;
+  std::int64_t reserved_ = 0;
+  std::int64_t flushed_ = 0;
+};
+
+// <2 hex>/<32 hex>; only for a key that is_key.
+std::string file_of(std::string_view key);
+// 32 lower-case hex digits.
+bool is_key(std::string_view text);
+
+}  // namespace restante::dir

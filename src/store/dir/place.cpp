@@ -1,0 +1,73 @@
+#include "store/dir/place.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace restante::dir {
+
+Fd::~Fd() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Place::Place(const std::filesystem::path& directory) : path_(directory) {
+  if (mkdir(path_.c_str(), 0700) != 0 && errno != EEXIST) fail("make the directory of blobs");
+  directory_ = Fd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory_) fail("open the directory of blobs");
+}
+
+void Place::require_healthy() const {
+  if (failed_) throw Unavailable("the directory of blobs had an I/O error and needs a restart");
+}
+
+void Place::require_same_directory() const {
+  struct stat now{};
+  struct stat opened{};
+  if (stat(path_.c_str(), &now) != 0 || fstat(fd(), &opened) != 0 || now.st_dev != opened.st_dev ||
+      now.st_ino != opened.st_ino) {
+    throw Unavailable("the directory of blobs was moved, replaced or removed");
+  }
+}
+
+void Place::fail(std::string_view doing) {
+  const int why = errno;
+  const std::string what = fmt::format("cannot {}: {}", doing, std::strerror(why));
+  if (why == ENOSPC || why == EDQUOT) throw StorageFull(what);
+  if (why == EIO) failed_ = true;
+  throw Unavailable(what);
+}
+
+void Place::write_all(int fd, std::string_view bytes, std::int64_t at) {
+  while (!bytes.empty()) {
+    const ssize_t written = pwrite(fd, bytes.data(), bytes.size(), at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("write a blob");
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+    at += written;
+  }
+}
+
+void Place::sync_data(int fd) {
+  if (fdatasync(fd) == 0) return;
+  // Whatever the reason, the kernel may have dropped pages it could not write.
+  const int why = errno;
+  failed_ = failed_ || (why != ENOSPC && why != EDQUOT);
+  errno = why;
+  fail("sync a blob");
+}
+
+void Place::sync_names(const char* subdirectory) {
+  const Fd names(openat(fd(), subdirectory, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!names) fail("open a directory of blobs");
+  if (fsync(names.get()) == 0) return;
+  const int why = errno;
+  failed_ = true;
+  errno = why;
+  fail("sync a directory of blobs");
+}
+
+}  // namespace restante::dir

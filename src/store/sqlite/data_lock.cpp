@@ -1,0 +1,48 @@
+#include "store/sqlite/data_lock.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "base/text.h"
+
+namespace restante::sqlite {
+namespace {
+
+std::string holder(int fd) {
+  std::array<char, 32> text{};
+  const ssize_t size = pread(fd, text.data(), text.size(), 0);
+  const auto pid = size > 1 ? parse_unsigned({text.data(), static_cast<std::size_t>(size) - 1}) : std::nullopt;
+  return pid ? fmt::format("process {}", *pid) : "another process";
+}
+
+}  // namespace
+
+DataLock::DataLock(const std::filesystem::path& directory) {
+  // The file is never removed: whoever waits on a removed one would hold a lock nobody else sees.
+  const auto file = directory / "lock";
+  fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd_ < 0) {
+    throw OpenRefused(
+        fmt::format("the data directory {} cannot be used: {}", directory.string(), std::strerror(errno)));
+  }
+  if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    const std::string who = holder(fd_);
+    ::close(fd_);
+    throw OpenRefused(fmt::format("the data directory {} is in use by {}; stop it first, or use another directory",
+                                  directory.string(), who));
+  }
+  const std::string pid = fmt::format("{}\n", getpid());
+  // Only for the sentence above, so a full disk is no reason to refuse.
+  if (ftruncate(fd_, 0) != 0 || pwrite(fd_, pid.data(), pid.size(), 0) < 0) return;
+}
+
+DataLock::~DataLock() { ::close(fd_); }
+
+}  // namespace restante::sqlite

@@ -1,0 +1,159 @@
+// Database: one SQLite connection and its prepared statements. SQL text is prepared once and kept; values are bound,
+// never pasted. Belongs to one thread at a time. Throws StorageFull when the disk is full, ConstraintFailed when a rule
+// of the schema was broken, and Unavailable for everything else; an I/O error or damage is told to Health first.
+#pragma once
+#include <sqlite3.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/uuid.h"
+#include "store/sqlite/health.h"
+
+namespace restante::sqlite {
+
+// Our own bug: the edge validates what the schema's CHECKs repeat.
+class ConstraintFailed : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+class Database;
+
+// A statement in use; ready for its next use when this goes out of scope.
+class Statement {
+ public:
+  // `keep` says whether SQLite copies each value or may point at the caller's.
+  template <class... Args>
+  Statement(Database& database, sqlite3_stmt* handle, sqlite3_destructor_type keep, const Args&... args)
+      : database_(database), handle_(handle) {
+    int at = 0;
+    (bind(++at, args, keep), ...);
+  }
+  ~Statement();
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  // True while there is a row.
+  bool step();
+
+  bool is_null(int column) const { return sqlite3_column_type(handle_, column) == SQLITE_NULL; }
+  std::int64_t integer(int column) const { return sqlite3_column_int64(handle_, column); }
+  double real(int column) const { return sqlite3_column_double(handle_, column); }
+  Time time(int column) const { return Time(std::chrono::microseconds(integer(column))); }
+  // NULL reads as empty. Good until the next step.
+  std::string_view view(int column) const;
+  std::string text(int column) const { return std::string(view(column)); }
+  Digest digest(int column) const { return bytes<32>(column); }
+  template <class AnyId>
+  AnyId id(int column) const {
+    return AnyId(Uuid(bytes<16>(column)));
+  }
+  template <class AnyId>
+  std::optional<AnyId> optional_id(int column) const {
+    return is_null(column) ? std::nullopt : std::optional<AnyId>(id<AnyId>(column));
+  }
+  std::optional<Time> optional_time(int column) const {
+    return is_null(column) ? std::nullopt : std::optional<Time>(time(column));
+  }
+  std::optional<std::int64_t> optional_integer(int column) const {
+    return is_null(column) ? std::nullopt : std::optional<std::int64_t>(integer(column));
+  }
+
+ private:
+  template <std::size_t N>
+  std::array<std::uint8_t, N> bytes(int column) const {
+    std::array<std::uint8_t, N> out{};
+    copy_bytes(column, out.data(), N);
+    return out;
+  }
+  void copy_bytes(int column, std::uint8_t* out, std::size_t size) const;
+
+  void bind(int at, std::nullopt_t, sqlite3_destructor_type keep);
+  void bind(int at, std::int64_t value, sqlite3_destructor_type keep);
+  void bind(int at, int value, sqlite3_destructor_type keep) { bind(at, std::int64_t{value}, keep); }
+  void bind(int at, double value, sqlite3_destructor_type keep);
+  void bind(int at, Time value, sqlite3_destructor_type keep) { bind(at, value.time_since_epoch().count(), keep); }
+  void bind(int at, std::string_view value, sqlite3_destructor_type keep);
+  void bind(int at, const std::string& value, sqlite3_destructor_type keep) { bind(at, std::string_view(value), keep); }
+  void bind(int at, const char* value, sqlite3_destructor_type keep) { bind(at, std::string_view(value), keep); }
+  void bind(int at, const Digest& value, sqlite3_destructor_type keep) {
+    bind_blob(at, value.data(), value.size(), keep);
+  }
+  template <class Tag>
+  void bind(int at, const Id<Tag>& value, sqlite3_destructor_type keep) {
+    bind_blob(at, value.uuid().bytes().data(), value.uuid().bytes().size(), keep);
+  }
+  template <class T>
+  void bind(int at, const std::optional<T>& value, sqlite3_destructor_type keep) {
+    value ? bind(at, *value, keep) : bind(at, std::nullopt, keep);
+  }
+  void bind_blob(int at, const std::uint8_t* data, std::size_t size, sqlite3_destructor_type keep);
+  void require(int code);
+
+  Database& database_;
+  sqlite3_stmt* handle_;
+};
+
+// Text of which nothing is stored when it is empty.
+inline std::optional<std::string_view> or_null(std::string_view text) {
+  return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
+}
+
+class Database {
+ public:
+  enum class Mode { read_write, read_only };
+
+  // The file must exist.
+  Database(const std::string& path, Mode mode, Health& health);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  // Runs a statement that answers no rows.
+  template <class... Args>
+  void run(std::string_view sql, const Args&... args) {
+    Statement(*this, prepare(sql), SQLITE_STATIC, args...).step();
+  }
+  // A statement with its values bound, to be stepped through.
+  template <class... Args>
+  Statement query(std::string_view sql, const Args&... args) {
+    return Statement(*this, prepare(sql), SQLITE_TRANSIENT, args...);
+  }
+  // Several statements in one text, without values.
+  void execute(const std::string& script);
+
+  bool in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
+  // Gives up the open transaction, if there is one still; never throws.
+  void rollback() noexcept;
+  // Rows changed since the connection was opened.
+  std::int64_t total_changes() const { return sqlite3_total_changes64(handle_); }
+  bool is_read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }
+  // The file under our path is no longer the one we opened.
+  bool has_moved() const;
+  // Calls back after each commit with the number of pages in the write-ahead log, instead of checkpointing there.
+  void watch_log(int* pages);
+  enum class Checkpoint { passive, truncate };
+  void checkpoint(Checkpoint how);
+
+  [[noreturn]] void raise(int code);
+
+ private:
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  sqlite3_stmt* prepare(std::string_view sql);
+  void close();
+
+  Health& health_;
+  sqlite3* handle_ = nullptr;
+  std::unordered_map<std::string, sqlite3_stmt*, TextHash, std::equal_to<>> prepared_;
+};
+
+}  // namespace restante::sqlite

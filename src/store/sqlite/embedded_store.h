@@ -1,0 +1,54 @@
+// EmbeddedStore: Store on SQLite. Verbs are in the file of their noun; each builds what it can on the caller's thread
+// and hands the rest to the writer. Thread-safe, as Store promises.
+#pragma once
+#include <filesystem>
+
+#include "store/sqlite/data_lock.h"
+#include "store/sqlite/readers.h"
+#include "store/sqlite/store.h"
+#include "store/sqlite/writer.h"
+#include "store/store.h"
+
+namespace restante::sqlite {
+
+class EmbeddedStore final : public Store {
+ public:
+  EmbeddedStore(const std::filesystem::path& file, const Options& options);
+
+  void check() override;
+
+  Commit<Result<Workspace>> create_workspace(const NewWorkspace& workspace, Time now) override;
+  Result<Workspace> find_workspace(WorkspaceId id) override;
+  std::vector<Workspace> list_workspaces() override;
+  Commit<Result<Workspace>> register_workspace(WorkspaceId id, DeliveryMode mode, std::string url,
+                                               std::string agent_card, Time now) override;
+  Commit<Result<void>> beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) override;
+  Commit<Result<void>> note_polls(std::span<const std::pair<WorkspaceId, Time>> polls) override;
+
+  Commit<Result<Token>> add_token(const NewToken& token, Time now) override;
+  std::optional<Token> find_token(const Digest& hash) override;
+  std::vector<Token> list_tokens(std::optional<WorkspaceId> workspace) override;
+  Commit<Result<bool>> revoke_token(TokenId id, Time now) override;
+  Commit<Result<Token>> redeem_enrolment(TokenId enrolment, const NewToken& token, Time now) override;
+  bool has_live_token(WorkspaceId workspace, Time now) override;
+
+  Commit<Result<Appended>> append_activity(WorkspaceId workspace, const NewActivity& activity, Time now) override;
+  Result<std::vector<Activity>> read_activity(WorkspaceId workspace, const ActivityQuery& query) override;
+
+  Commit<Result<std::vector<StagedUpload>>> stage_uploads(WorkspaceId workspace, std::span<const NewUpload> items,
+                                                          Time now, Time expires_at) override;
+  Result<Upload> find_upload(WorkspaceId workspace, FileId id) override;
+  std::vector<Upload> list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) override;
+  Commit<Result<void>> mark_fetched(WorkspaceId workspace, FileId id, Time now) override;
+  Commit<Result<Upload>> ack_upload(WorkspaceId workspace, FileId id, Time now) override;
+
+ private:
+  // Destroyed from the bottom: the writer commits what it took before the connections and the lock go.
+  DataLock lock_;
+  Health health_;
+  std::unique_ptr<Database> opened_;
+  Readers readers_;
+  Writer writer_;
+};
+
+}  // namespace restante::sqlite

@@ -1,0 +1,210 @@
+#include "store/sqlite/inbox.h"
+
+#include <algorithm>
+
+#include "model/errors.h"
+#include "store/sqlite/embedded_store.h"
+
+namespace restante::sqlite {
+namespace {
+
+Activity activity_of(const Statement& row, WorkspaceId workspace) {
+  Activity activity;
+  activity.workspace_id = workspace;
+  activity.id = row.id<ActivityId>(0);
+  activity.seq = row.integer(1);
+  activity.activity_type = row.text(2);
+  activity.source_id = row.optional_id<WorkspaceId>(3);
+  activity.target_id = row.optional_id<WorkspaceId>(4);
+  activity.method = row.text(5);
+  activity.summary = row.text(6);
+  activity.request_body = row.text(7);
+  activity.response_body = row.text(8);
+  activity.status = row.text(9);
+  activity.error_detail = row.text(10);
+  activity.duration_ms = row.optional_integer(11);
+  activity.created_at = row.time(12);
+  activity.message_id = row.text(13);
+  activity.traceparent = row.text(14);
+  return activity;
+}
+
+// What makes two messages the same one. Each part is preceded by its length, so that no two lists of parts run
+// together.
+Digest message_digest(const NewActivity& activity) {
+  Sha256 hash;
+  const auto add = [&hash](std::string_view part) {
+    hash.update(std::to_string(part.size()) + ':');
+    hash.update(part);
+  };
+  add(activity.source_id ? activity.source_id->text() : "");
+  add(activity.message_id);
+  add(activity.activity_type);
+  add(activity.method);
+  add(activity.request_body);
+  return hash.finish();
+}
+
+// A key whose row has been pruned counts for nothing.
+std::optional<Appended> find_repeated(Database& database, WorkspaceId workspace, const Digest& digest) {
+  Statement row = database.query(
+      "SELECT a.id, a.seq FROM message_keys k JOIN activity_logs a ON a.workspace_id = k.workspace_id AND a.seq = "
+      "k.seq "
+      "WHERE k.workspace_id = ?1 AND k.digest = ?2",
+      workspace, digest);
+  if (!row.step()) return std::nullopt;
+  return Appended{row.id<ActivityId>(0), row.integer(1)};
+}
+
+struct Range {
+  std::int64_t after;   // rows above this
+  std::int64_t before;  // and below this
+};
+
+std::int64_t last_seq(Database& database, WorkspaceId workspace) {
+  Statement row = database.query("SELECT last_seq FROM inbox_heads WHERE workspace_id = ?", workspace);
+  return row.step() ? row.integer(0) : 0;
+}
+
+// The first row at or after a moment: created_at never goes back along seq, so it is found by halving, without an index
+// that every append would pay for.
+std::int64_t seq_at(Database& database, WorkspaceId workspace, Time moment, std::int64_t head) {
+  std::int64_t low = 1;
+  std::int64_t high = head + 1;
+  while (low < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    Statement row = database.query(
+        "SELECT seq, created_at FROM activity_logs WHERE workspace_id = ?1 AND seq >= ?2 ORDER BY seq LIMIT 1",
+        workspace, middle);
+    if (!row.step() || row.time(1) >= moment) {
+      high = middle;
+    } else {
+      low = row.integer(0) + 1;
+    }
+  }
+  return low;
+}
+
+bool has_row(Database& database, WorkspaceId workspace, std::int64_t seq) {
+  return database.query("SELECT 1 FROM activity_logs WHERE workspace_id = ?1 AND seq = ?2", workspace, seq).step();
+}
+
+// Where the answer begins; below every row when there is no cursor.
+Result<std::int64_t> cursor_of(Database& database, WorkspaceId workspace, const ActivityQuery& query) {
+  if (query.since_id) {
+    Statement row =
+        database.query("SELECT seq FROM activity_logs WHERE id = ?1 AND workspace_id = ?2", *query.since_id, workspace);
+    if (!row.step()) return errors::cursor_gone;
+    return row.integer(0);
+  }
+  const std::int64_t seq = query.since_seq.value_or(0);
+  if (seq != 0 && !has_row(database, workspace, seq)) return errors::cursor_gone;
+  return seq;
+}
+
+Result<Range> range_of(Database& database, WorkspaceId workspace, const ActivityQuery& query) {
+  const auto cursor = cursor_of(database, workspace, query);
+  if (!cursor) return cursor.error();
+  Range range{*cursor, INT64_MAX};
+  if (!query.not_before && !query.before) return range;
+  const std::int64_t head = last_seq(database, workspace);
+  if (query.not_before) range.after = std::max(range.after, seq_at(database, workspace, *query.not_before, head) - 1);
+  if (query.before) range.before = seq_at(database, workspace, *query.before, head);
+  return range;
+}
+
+// Every parameter is always bound, so that the number of different statements stays small.
+std::string select_of(const ActivityQuery& query) {
+  std::string sql =
+      "SELECT id, seq, activity_type, source_id, target_id, method, summary, request_body, response_body, status, "
+      "error_detail, duration_ms, created_at, message_id, traceparent FROM activity_logs "
+      "WHERE workspace_id = ?1 AND seq > ?2 AND seq < ?3";
+  if (query.type == "chat_upload_receive") {
+    sql += " AND method = ?4";
+  } else {
+    sql += query.type.empty() ? " AND ?4 = ''" : " AND activity_type = ?4";
+  }
+  if (query.source == ActivityQuery::Source::canvas) sql += " AND source_id IS NULL";
+  if (query.source == ActivityQuery::Source::agent) sql += " AND source_id IS NOT NULL";
+  sql += query.peer ? " AND (source_id = ?5 OR target_id = ?5)" : " AND ?5 IS NULL";
+  sql += query.since_id || query.since_seq ? " ORDER BY seq" : " ORDER BY seq DESC";
+  return sql + " LIMIT ?6";
+}
+
+}  // namespace
+
+Result<Head> take_head(Database& database, WorkspaceId workspace, Time now) {
+  Statement row = database.query(
+      "SELECT last_seq, last_created_at, staged_bytes, staged_files FROM inbox_heads WHERE workspace_id = ?",
+      workspace);
+  if (!row.step()) return errors::workspace_not_found;
+  return Head{row.integer(0), std::max(now, row.time(1)), row.integer(2), row.integer(3)};
+}
+
+Result<Head> take_living_head(Database& database, WorkspaceId workspace, Time now) {
+  {
+    Statement row = database.query("SELECT status = 'removed' FROM workspaces WHERE id = ?", workspace);
+    if (!row.step()) return errors::workspace_not_found;
+    if (row.integer(0) != 0) return errors::workspace_removed;
+  }
+  return take_head(database, workspace, now);
+}
+
+void append_row(Database& database, WorkspaceId workspace, Head& head, ActivityId id, const NewActivity& activity) {
+  database.run(
+      "INSERT INTO activity_logs (id, workspace_id, seq, activity_type, source_id, target_id, method, summary, "
+      "request_body, response_body, status, error_detail, duration_ms, created_at, message_id, traceparent) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      id, workspace, ++head.seq, activity.activity_type, activity.source_id, activity.target_id, activity.method,
+      activity.summary, or_null(activity.request_body), or_null(activity.response_body), activity.status,
+      or_null(activity.error_detail), activity.duration_ms, head.created_at, or_null(activity.message_id),
+      or_null(activity.traceparent));
+}
+
+void put_head(Database& database, WorkspaceId workspace, const Head& head) {
+  database.run(
+      "UPDATE inbox_heads SET last_seq = ?, last_created_at = ?, staged_bytes = ?, staged_files = ? "
+      "WHERE workspace_id = ?",
+      head.seq, head.created_at, head.staged_bytes, head.staged_files, workspace);
+}
+
+Commit<Result<Appended>> EmbeddedStore::append_activity(WorkspaceId workspace, const NewActivity& activity, Time now) {
+  const std::size_t bytes = activity.request_body.size() + activity.response_body.size();
+  std::optional<Digest> digest;
+  if (!activity.message_id.empty()) digest = message_digest(activity);
+  return writer_.submit(
+      bytes, [workspace, activity, id = ActivityId::make(now), digest, now](Database& database) -> Result<Appended> {
+        auto head = take_living_head(database, workspace, now);
+        if (!head) return head.error();
+        if (digest) {
+          if (const auto repeated = find_repeated(database, workspace, *digest)) return *repeated;
+        }
+        append_row(database, workspace, *head, id, activity);
+        put_head(database, workspace, *head);
+        if (digest) {
+          database.run(
+              "INSERT OR REPLACE INTO message_keys (workspace_id, digest, seq, created_at) VALUES (?, ?, ?, ?)",
+              workspace, *digest, head->seq, head->created_at);
+        }
+        return Appended{id, head->seq};
+      });
+}
+
+Result<std::vector<Activity>> EmbeddedStore::read_activity(WorkspaceId workspace, const ActivityQuery& query) {
+  auto reader = readers_.take();
+  const auto range = range_of(*reader, workspace, query);
+  if (!range) return range.error();
+  Statement row = reader->query(select_of(query), workspace, range->after, range->before, query.type, query.peer,
+                                std::max(query.limit, 0));
+  std::vector<Activity> page;
+  std::size_t bytes = 0;
+  while (row.step()) {
+    Activity activity = activity_of(row, workspace);
+    bytes += activity.request_body.size() + activity.response_body.size();
+    if (!page.empty() && bytes > query.max_bytes) break;
+    page.push_back(std::move(activity));
+  }
+  return page;
+}
+
+}  // namespace restante::sqlite

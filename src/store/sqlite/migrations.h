@@ -1,0 +1,50 @@
+// Migrations: brings the schema up and down in numbered steps. Each step and its row in schema_migrations are one
+// transaction, so an interruption leaves the step before or the step after. The SQL is in the binary. Belongs to the
+// thread of its Database. Throws OpenRefused for a file that is not ours or too new for this binary.
+#pragma once
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "store/sqlite/database.h"
+#include "store/sqlite/migration_status.h"
+#include "store/sqlite/refused.h"
+
+namespace restante::sqlite {
+
+struct Migration {
+  int version;
+  std::string_view name;
+  int oldest_binary;  // the newest migration a binary must know to run on this schema
+  std::string_view up;
+  std::string_view down;
+};
+
+// Everything in migrations/sqlite, in order; generated at build time.
+std::span<const Migration> known_migrations();
+
+class Migrations {
+ public:
+  explicit Migrations(Database& database, std::span<const Migration> known = known_migrations());
+
+  // Refuses a foreign file, and one whose schema this binary must not touch. Changes nothing.
+  void require_ours();
+  // Applied and waiting ones, by number.
+  std::vector<MigrationStatus> status();
+  // The first one that waits; none when the schema is complete.
+  std::optional<MigrationStatus> missing();
+  // Applies what waits and tells how many that were.
+  int up(Time now);
+  // Takes the newest one back; false when there was none.
+  bool down();
+
+ private:
+  bool has_table();
+  void create_table();
+
+  Database& database_;
+  std::span<const Migration> known_;
+};
+
+}  // namespace restante::sqlite

@@ -1,0 +1,29 @@
+#include "store/sqlite/readers.h"
+
+namespace restante::sqlite {
+
+Readers::Readers(const std::string& path, std::size_t count, Health& health) {
+  // Room for all, so that giving back never allocates and so never throws.
+  idle_.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    idle_.push_back(std::make_unique<Database>(path, Database::Mode::read_only, health));
+  }
+}
+
+Readers::Lease Readers::take() {
+  std::unique_lock lock(mutex_);
+  returned_.wait(lock, [&] { return !idle_.empty(); });
+  auto database = std::move(idle_.back());
+  idle_.pop_back();
+  return {*this, std::move(database)};
+}
+
+void Readers::give_back(std::unique_ptr<Database> database) {
+  {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(database));
+  }
+  returned_.notify_one();
+}
+
+}  // namespace restante::sqlite

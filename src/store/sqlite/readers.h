@@ -1,0 +1,42 @@
+// Readers: a few read connections, lent out one at a time. take() blocks while all are in use: four keep two cores
+// busy, and a reader that waits costs less than a fifth that competes. Thread-safe. What is lent out must come back
+// before the end.
+#pragma once
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "store/sqlite/database.h"
+
+namespace restante::sqlite {
+
+class Readers {
+ public:
+  Readers(const std::string& path, std::size_t count, Health& health);
+
+  class Lease {
+   public:
+    Lease(Readers& from, std::unique_ptr<Database> database) : from_(from), database_(std::move(database)) {}
+    ~Lease() { from_.give_back(std::move(database_)); }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    Database& operator*() { return *database_; }
+    Database* operator->() { return database_.get(); }
+
+   private:
+    Readers& from_;
+    std::unique_ptr<Database> database_;
+  };
+  Lease take();
+
+ private:
+  void give_back(std::unique_ptr<Database> database);
+
+  std::mutex mutex_;
+  std::condition_variable returned_;
+  std::vector<std::unique_ptr<Database>> idle_;
+};
+
+}  // namespace restante::sqlite

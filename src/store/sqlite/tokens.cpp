@@ -1,0 +1,115 @@
+#include "model/errors.h"
+#include "store/sqlite/embedded_store.h"
+
+namespace restante::sqlite {
+namespace {
+
+const std::string kSelect =
+    "SELECT id, kind, workspace_id, prefix, label, created_at, last_used_at, expires_at, revoked_at FROM tokens ";
+const std::string kFindByHash = kSelect + "WHERE hash = ?";
+const std::string kFindById = kSelect + "WHERE id = ?";
+
+Token token_of(const Statement& row) {
+  const auto kind = parse_token_kind(row.view(1));
+  if (!kind) throw Unavailable("a token has a kind this binary does not know");
+  Token token;
+  token.id = row.id<TokenId>(0);
+  token.kind = *kind;
+  token.workspace_id = row.optional_id<WorkspaceId>(2);
+  token.prefix = row.text(3);
+  token.label = row.text(4);
+  token.created_at = row.time(5);
+  token.last_used_at = row.optional_time(6);
+  token.expires_at = row.optional_time(7);
+  token.revoked_at = row.optional_time(8);
+  return token;
+}
+
+std::optional<Token> find(Database& database, TokenId id) {
+  Statement row = database.query(kFindById, id);
+  return row.step() ? std::optional<Token>(token_of(row)) : std::nullopt;
+}
+
+Token made_of(const NewToken& token, Time now) {
+  Token made;
+  made.id = TokenId::make(now);
+  made.kind = token.kind;
+  made.workspace_id = token.workspace_id;
+  made.prefix = token.prefix;
+  made.label = token.label;
+  made.created_at = now;
+  made.expires_at = token.expires_at;
+  return made;
+}
+
+void insert(Database& database, const Token& token, const Digest& hash) {
+  database.run(
+      "INSERT INTO tokens (id, hash, kind, workspace_id, prefix, label, created_at, expires_at) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+      token.id, hash, name_of(token.kind), token.workspace_id, token.prefix, token.label, token.created_at,
+      token.expires_at);
+}
+
+void revoke(Database& database, TokenId id, Time now) {
+  database.run("UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", now, id);
+}
+
+// One bound to a workspace makes tokens for that workspace alone.
+bool may_redeem(const std::optional<Token>& enrolment, const NewToken& token, Time now) {
+  return enrolment && enrolment->kind == TokenKind::enrolment && enrolment->live(now) &&
+         (!enrolment->workspace_id || enrolment->workspace_id == token.workspace_id);
+}
+
+}  // namespace
+
+Commit<Result<Token>> EmbeddedStore::add_token(const NewToken& token, Time now) {
+  return writer_.submit(sizeof token, [made = made_of(token, now), hash = token.hash](Database& database) {
+    insert(database, made, hash);
+    return Result<Token>(made);
+  });
+}
+
+std::optional<Token> EmbeddedStore::find_token(const Digest& hash) {
+  auto reader = readers_.take();
+  Statement row = reader->query(kFindByHash, hash);
+  return row.step() ? std::optional<Token>(token_of(row)) : std::nullopt;
+}
+
+std::vector<Token> EmbeddedStore::list_tokens(std::optional<WorkspaceId> workspace) {
+  auto reader = readers_.take();
+  Statement row = reader->query(kSelect + "WHERE workspace_id IS ? ORDER BY created_at DESC, id DESC", workspace);
+  std::vector<Token> all;
+  while (row.step()) all.push_back(token_of(row));
+  return all;
+}
+
+Commit<Result<bool>> EmbeddedStore::revoke_token(TokenId id, Time now) {
+  return writer_.submit(sizeof id, [id, now](Database& database) -> Result<bool> {
+    const auto token = find(database, id);
+    if (!token) return false;
+    // An expired one too: should the clock go back, it must not come alive again.
+    revoke(database, id, now);
+    return token->live(now);
+  });
+}
+
+Commit<Result<Token>> EmbeddedStore::redeem_enrolment(TokenId enrolment, const NewToken& token, Time now) {
+  return writer_.submit(sizeof token,
+                        [enrolment, token, made = made_of(token, now), now](Database& database) -> Result<Token> {
+                          if (!may_redeem(find(database, enrolment), token, now)) return errors::invalid_token;
+                          revoke(database, enrolment, now);
+                          insert(database, made, token.hash);
+                          return made;
+                        });
+}
+
+bool EmbeddedStore::has_live_token(WorkspaceId workspace, Time now) {
+  auto reader = readers_.take();
+  Statement row = reader->query(
+      "SELECT 1 FROM tokens WHERE workspace_id = ?1 AND kind = 'workspace' AND revoked_at IS NULL "
+      "AND (expires_at IS NULL OR expires_at > ?2) LIMIT 1",
+      workspace, now);
+  return row.step();
+}
+
+}  // namespace restante::sqlite

@@ -1,0 +1,144 @@
+#include "store/sqlite/writer.h"
+
+
+namespace restante::sqlite {
+namespace {
+
+// Checkpointing every 16 MiB of log measured best; at 256 MiB readers have kept it from ever starting over, and waiting
+// a moment for them is better than a log without end.
+constexpr int kCheckpointPages = 4000;
+constexpr int kTruncatePages = 64000;
+
+}  // namespace
+
+Writer::Writer(std::unique_ptr<Database> database, Health& health, Limits limits)
+    : database_(std::move(database)), health_(health), limits_(limits) {
+  database_->watch_log(&log_pages_);
+  thread_ = std::thread([this] { work(); });
+}
+
+Writer::~Writer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void Writer::enqueue(std::unique_ptr<Job> job) {
+  const char* refusal = nullptr;
+  bool was_empty = false;
+  {
+    const std::lock_guard lock(mutex_);
+    // One job alone always fits, whatever its size.
+    if (stopping_) {
+      refusal = "the store is closing";
+    } else if (queue_.size() >= limits_.queued_verbs ||
+               (!queue_.empty() && queued_bytes_ + job->bytes > limits_.queued_bytes)) {
+      refusal = "too many writes are waiting";
+    } else {
+      was_empty = queue_.empty();
+      queued_bytes_ += job->bytes;
+      queue_.push_back(std::move(job));
+    }
+  }
+  if (refusal) return job->fail(std::make_exception_ptr(Unavailable(refusal)));
+  if (was_empty) changed_.notify_one();
+}
+
+void Writer::work() {
+  for (Jobs group = next_group(); !group.empty(); group = next_group()) {
+    perform(group);
+    checkpoint_if_due();
+  }
+}
+
+Writer::Jobs Writer::next_group() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+  Jobs group;
+  while (!queue_.empty() && group.size() < limits_.group_verbs) {
+    queued_bytes_ -= queue_.front()->bytes;
+    group.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  return group;
+}
+
+void Writer::perform(std::span<std::unique_ptr<Job>> group) {
+  try {
+    health_.require();
+    if (!run_together(group)) run_apart(group);
+  } catch (...) {
+    database_->rollback();
+    for (auto& job : group) job->failure = std::current_exception();
+  }
+  for (auto& job : group) job->failure ? job->fail(job->failure) : job->fulfil();
+}
+
+void Writer::begin() {
+  // Rows written to a file that was deleted or replaced under us would be gone with the process.
+  if (database_->has_moved()) {
+    health_.fail("the database file was moved, replaced or deleted");
+    health_.require();
+  }
+  database_->run("BEGIN IMMEDIATE");
+}
+
+// The common case: no savepoints, which would cost half of the writer's time. False when one verb spoilt it for all.
+bool Writer::run_together(std::span<std::unique_ptr<Job>> group) {
+  begin();
+  for (auto& job : group) {
+    const auto before = database_->total_changes();
+    bool spoilt = false;
+    try {
+      spoilt = job->run(*database_) == Outcome::refused && database_->total_changes() != before;
+    } catch (const StorageFull&) {
+      throw;
+    } catch (...) {
+      if (!health_.ok()) throw;
+      spoilt = true;
+    }
+    if (spoilt) {
+      database_->rollback();
+      return false;
+    }
+  }
+  database_->run("COMMIT");
+  return true;
+}
+
+void Writer::run_apart(std::span<std::unique_ptr<Job>> group) {
+  begin();
+  for (auto& job : group) run_in_savepoint(*job);
+  database_->run("COMMIT");
+}
+
+void Writer::run_in_savepoint(Job& job) {
+  database_->run("SAVEPOINT verb");
+  try {
+    if (job.run(*database_) == Outcome::refused) database_->run("ROLLBACK TO verb");
+  } catch (const StorageFull&) {
+    throw;
+  } catch (...) {
+    // Some failures end the whole transaction inside SQLite; then nobody in it can be answered well.
+    if (!health_.ok() || !database_->in_transaction()) throw;
+    job.failure = std::current_exception();
+    database_->run("ROLLBACK TO verb");
+  }
+  database_->run("RELEASE verb");
+}
+
+// After the answers are out, so that nobody waits for it. A failed sync shows in Health; nobody's verb is to blame.
+void Writer::checkpoint_if_due() {
+  if (log_pages_ < kCheckpointPages || !health_.ok()) return;
+  try {
+    database_->checkpoint(log_pages_ < kTruncatePages ? Database::Checkpoint::passive : Database::Checkpoint::truncate);
+  } catch (const std::exception&) {
+    // A full disk heals, and the next group tries again.
+  }
+  log_pages_ = 0;
+}
+
+}  // namespace restante::sqlite

@@ -1,0 +1,100 @@
+// Writer: the one thread that writes. What is waiting is grouped into one transaction and everyone is answered after
+// its COMMIT; no caller sleeps. A verb that throws, or that answers an error after it had changed something, is undone
+// alone and takes no other with it. submit() is thread-safe and never blocks: when the queue is full the answer is
+// Unavailable, which is the back-pressure. A full disk fails the group with StorageFull; an I/O error fails it and
+// everything after it. The destructor commits what was accepted.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/commit.h"
+#include "store/sqlite/database.h"
+
+namespace restante::sqlite {
+
+class Writer {
+ public:
+  struct Limits {
+    std::size_t queued_verbs = 8192;
+    std::size_t queued_bytes = 64 << 20;
+    // Bounds how long the first of a group waits for the last.
+    std::size_t group_verbs = 512;
+  };
+
+  Writer(std::unique_ptr<Database> database, Health& health, Limits limits);
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  // `verb(Database&)` runs inside a transaction on the writer's thread, perhaps twice, and answers a Result. `bytes` is
+  // about how much memory it holds on to.
+  template <class Verb>
+  auto submit(std::size_t bytes, Verb verb) {
+    using Answer = std::invoke_result_t<Verb&, Database&>;
+    auto job = std::make_unique<VerbJob<Verb, Answer>>(std::move(verb));
+    job->bytes = bytes;
+    Commit<Answer> commit = job->promise.commit();
+    enqueue(std::move(job));
+    return commit;
+  }
+
+ private:
+  enum class Outcome { kept, refused };
+
+  struct Job {
+    virtual ~Job() = default;
+    virtual Outcome run(Database& database) = 0;
+    virtual void fulfil() = 0;
+    virtual void fail(std::exception_ptr failure) = 0;
+    std::size_t bytes = 0;
+    std::exception_ptr failure;
+  };
+  using Jobs = std::vector<std::unique_ptr<Job>>;
+
+  template <class Verb, class Answer>
+  struct VerbJob final : Job {
+    explicit VerbJob(Verb v) : verb(std::move(v)) {}
+    Outcome run(Database& database) override {
+      answer.reset();
+      answer.emplace(verb(database));
+      return answer->has_value() ? Outcome::kept : Outcome::refused;
+    }
+    void fulfil() override { promise.fulfil(std::move(*answer)); }
+    void fail(std::exception_ptr why) override { promise.fail(std::move(why)); }
+    Verb verb;
+    std::optional<Answer> answer;
+    CommitPromise<Answer> promise;
+  };
+
+  void enqueue(std::unique_ptr<Job> job);
+  void work();
+  Jobs next_group();
+  void perform(std::span<std::unique_ptr<Job>> group);
+  bool run_together(std::span<std::unique_ptr<Job>> group);
+  void run_apart(std::span<std::unique_ptr<Job>> group);
+  void run_in_savepoint(Job& job);
+  void begin();
+  void checkpoint_if_due();
+
+  std::unique_ptr<Database> database_;
+  Health& health_;
+  const Limits limits_;
+  int log_pages_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::unique_ptr<Job>> queue_;
+  std::size_t queued_bytes_ = 0;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace restante::sqlite

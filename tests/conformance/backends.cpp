@@ -1,0 +1,86 @@
+#include "backends.h"
+
+#include "store/sqlite/database.h"
+#include "store/sqlite/store.h"
+#include "temporary_directory.h"
+
+namespace restante::testing {
+namespace {
+
+class SqliteBackend final : public Backend {
+ public:
+  std::unique_ptr<Store> open() override { return sqlite::open(file(), {.now = at(0)}); }
+  void remove_workspace(WorkspaceId id) override {
+    sqlite::Health health;
+    sqlite::Database database(file().string(), sqlite::Database::Mode::read_write, health);
+    database.run("UPDATE workspaces SET status = 'removed' WHERE id = ?", id);
+  }
+
+ private:
+  std::filesystem::path file() const { return directory_ / "restante.db"; }
+  TemporaryDirectory directory_;
+};
+
+}  // namespace
+
+std::vector<BackendKind> all_backends() {
+  return {{"Sqlite", [] { return std::make_unique<SqliteBackend>(); }}};
+}
+
+Time at(std::int64_t seconds) { return Time(std::chrono::seconds(1'767'225'600 + seconds)); }
+
+void StoreTest::reopen() {
+  store.reset();
+  store = backend->open();
+}
+
+void StoreTest::remove(WorkspaceId id) { backend->remove_workspace(id); }
+
+Workspace StoreTest::make_workspace(const std::string& name, Time now) {
+  NewWorkspace workspace;
+  workspace.name = name;
+  return store->create_workspace(workspace, now).take().value();
+}
+
+Appended StoreTest::append(WorkspaceId workspace, const NewActivity& activity, Time now) {
+  return store->append_activity(workspace, activity, now).take().value();
+}
+
+StagedUpload StoreTest::stage(WorkspaceId workspace, const NewUpload& item, Time now, Time expires_at) {
+  return store->stage_uploads(workspace, {&item, 1}, now, expires_at).take().value().at(0);
+}
+
+std::vector<Activity> StoreTest::read(WorkspaceId workspace, const ActivityQuery& query) {
+  return store->read_activity(workspace, query).value();
+}
+
+std::vector<Activity> StoreTest::log_of(WorkspaceId workspace) {
+  ActivityQuery query;
+  query.since_seq = 0;
+  query.limit = 1'000'000;
+  query.max_bytes = SIZE_MAX;
+  return read(workspace, query);
+}
+
+NewActivity message(const std::string& text, const std::string& message_id) {
+  NewActivity activity;
+  activity.activity_type = "a2a_receive";
+  activity.method = "message/send";
+  activity.summary = text;
+  activity.request_body = "{\"text\":\"" + text + "\"}";
+  activity.message_id = message_id;
+  return activity;
+}
+
+NewUpload file(const std::string& name, std::int64_t size) {
+  NewUpload upload;
+  upload.id = FileId::make(at(0));
+  upload.name = name;
+  upload.mimetype = "text/plain";
+  upload.size = size;
+  upload.sha256 = sha256(name);
+  upload.blob_key = "0123456789abcdef0123456789abcdef";
+  return upload;
+}
+
+}  // namespace restante::testing

@@ -1,0 +1,70 @@
+// The stores the conformance suite runs on. A backend joins by adding itself to all_backends(): everything here that
+// takes a parameter then runs on it too. A behaviour that is not in this suite is not promised.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "store/store.h"
+
+namespace restante::testing {
+
+// One set of data, kept until this is destroyed. open() gives a Store on it, again and again, one at a time.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::unique_ptr<Store> open() = 0;
+  // Marks a workspace as removed, as an operator does.
+  virtual void remove_workspace(WorkspaceId id) = 0;
+};
+
+struct BackendKind {
+  std::string name;
+  std::function<std::unique_ptr<Backend>()> make;
+};
+
+inline void PrintTo(const BackendKind& kind, std::ostream* out) { *out << kind.name; }
+
+std::vector<BackendKind> all_backends();
+
+// 2026-01-01T00:00:00Z and so many seconds.
+Time at(std::int64_t seconds);
+
+// A store on fresh data, and the short forms tests are written in. Every form expects success.
+class StoreTest : public ::testing::TestWithParam<BackendKind> {
+ protected:
+  StoreTest() : backend(GetParam().make()), store(backend->open()) {}
+
+  void reopen();
+  void remove(WorkspaceId id);
+  Workspace make_workspace(const std::string& name = "agent", Time now = at(0));
+  Appended append(WorkspaceId workspace, const NewActivity& activity, Time now = at(0));
+  StagedUpload stage(WorkspaceId workspace, const NewUpload& item, Time now = at(0), Time expires_at = at(86400));
+  std::vector<Activity> read(WorkspaceId workspace, const ActivityQuery& query = {});
+  // All rows, oldest first.
+  std::vector<Activity> log_of(WorkspaceId workspace);
+
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Store> store;
+};
+
+NewActivity message(const std::string& text, const std::string& message_id = "");
+NewUpload file(const std::string& name, std::int64_t size = 5);
+
+#define RESTANTE_EVERY_BACKEND(suite)                                                                 \
+  INSTANTIATE_TEST_SUITE_P(Backends, suite, ::testing::ValuesIn(::restante::testing::all_backends()), \
+                           [](const auto& test) { return test.param.name; })
+
+// An Error of this kind, and no value.
+#define EXPECT_ERROR(expression, kind)                                 \
+  do {                                                                 \
+    const auto& error_result = (expression);                           \
+    ASSERT_TRUE(error_result.has_error()) << "no error: " #expression; \
+    EXPECT_EQ(error_result.error().code(), (kind).code);               \
+  } while (false)
+
+}  // namespace restante::testing

@@ -1,0 +1,220 @@
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <thread>
+
+#include "faults.h"
+#include "store/dir/blobs.h"
+#include "temporary_directory.h"
+
+namespace restante::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using dir::Drafts;
+
+class DirBlobs : public ::testing::TestWithParam<Drafts> {
+ protected:
+  DirBlobs() : blobs(dir::open(path, GetParam())) {}
+
+  std::string put(std::string_view bytes) {
+    auto writer = blobs->put();
+    writer->write(bytes);
+    return writer->finish();
+  }
+  static std::string content(const OpenBlob& blob) {
+    std::string bytes;
+    char buffer[65536];
+    for (ssize_t size = 0; (size = pread(blob.fd(), buffer, sizeof buffer, static_cast<off_t>(bytes.size()))) > 0;) {
+      bytes.append(buffer, static_cast<std::size_t>(size));
+    }
+    return bytes;
+  }
+  // Every file below the directory, whatever its name.
+  std::size_t files() const {
+    std::size_t count = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(path)) count += entry.is_regular_file() ? 1 : 0;
+    return count;
+  }
+
+  TemporaryDirectory directory;
+  const fs::path path = directory / "blobs";
+  std::unique_ptr<Blobs> blobs;
+};
+INSTANTIATE_TEST_SUITE_P(Drafts, DirBlobs, ::testing::Values(Drafts::unnamed_if_possible, Drafts::named),
+                         [](const auto& test) { return test.param == Drafts::named ? "Named" : "Unnamed"; });
+
+TEST_P(DirBlobs, WhatWasPutIsReadBackAlsoAfterReopening) {
+  const auto key = put("hello");
+  blobs.reset();
+  blobs = dir::open(path, GetParam());
+  const auto blob = blobs->open(key);
+  ASSERT_TRUE(blob);
+  EXPECT_EQ(content(*blob), "hello");
+}
+
+TEST_P(DirBlobs, SizesAroundEveryStepComeBackExactlyAndTakeNoMoreRoomThanTheyNeed) {
+  for (const std::size_t size :
+       {0u, 1u, 4096u, (1u << 20) - 1, 1u << 20, (1u << 20) + 1, (4u << 20) + 3, 26'214'400u}) {
+    std::string bytes(size, '\0');
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 2654435761u >> 13);
+    auto writer = blobs->put();
+    for (std::size_t at = 0; at < size; at += 200'000) writer->write(std::string_view(bytes).substr(at, 200'000));
+    const auto blob = blobs->open(writer->finish());
+    EXPECT_TRUE(content(*blob) == bytes) << size;
+    struct stat info{};
+    ASSERT_EQ(fstat(blob->fd(), &info), 0);
+    EXPECT_LE(static_cast<std::size_t>(info.st_blocks) * 512, size + 65536) << "what was reserved is given back";
+  }
+}
+
+TEST_P(DirBlobs, KeysAreOursAndNeverTheSame) {
+  const auto first = put("same");
+  const auto second = put("same");
+  EXPECT_NE(first, second);
+  EXPECT_THAT(first, ::testing::MatchesRegex("[0-9a-f]+"));
+  EXPECT_EQ(first.size(), 32u);
+  EXPECT_TRUE(fs::exists(path / first.substr(0, 2) / first));
+}
+
+TEST_P(DirBlobs, AKeyThatIsNotOursOpensAndDropsNothing) {
+  const auto key = put("kept");
+
+  for (const std::string& bad :
+       {std::string(), std::string("../../etc/passwd"), key + "0", key.substr(1), "/" + key.substr(1),
+        key.substr(0, 2) + "/../" + key.substr(7), std::string(32, '.'), std::string(31, 'a') + std::string(1, '\0'),
+        std::string(32, 'g'), std::string(32, 'A')}) {
+    EXPECT_EQ(blobs->open(bad), nullptr) << bad;
+    EXPECT_NO_THROW(blobs->drop(bad)) << bad;
+  }
+  EXPECT_TRUE(blobs->open(key));
+}
+
+TEST_P(DirBlobs, WhatIsNotThereOpensAsNothingAndDropsFine) {
+  EXPECT_EQ(blobs->open(std::string(32, 'a')), nullptr);
+  EXPECT_NO_THROW(blobs->drop(std::string(32, 'a')));
+}
+
+TEST_P(DirBlobs, ADroppedBlobIsGoneButStaysReadableWhereItIsOpen) {
+  const auto key = put("still here");
+  const auto open = blobs->open(key);
+  blobs->drop(key);
+  EXPECT_EQ(blobs->open(key), nullptr);
+  EXPECT_EQ(content(*open), "still here");
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_P(DirBlobs, AnUnfinishedBlobLeavesNothing) {
+  {
+    auto writer = blobs->put();
+    writer->write(std::string(3 << 20, 'x'));
+  }
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_P(DirBlobs, AKilledProcessLeavesNoVisiblePartOfABlob) {
+  blobs.reset();
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto mine = dir::open(path, GetParam());
+    auto done = mine->put();
+    done->write("complete");
+    const auto key = done->finish();
+    auto half = mine->put();
+    half->write(std::string(3 << 20, 'x'));
+    if (write(ends[1], key.data(), key.size()) != 32) _exit(1);
+    pause();
+  }
+  std::string key(32, '\0');
+  ASSERT_EQ(read(ends[0], key.data(), key.size()), 32);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(ends[0]);
+  close(ends[1]);
+  blobs = dir::open(path, GetParam());
+  EXPECT_EQ(files(), 1u);
+  EXPECT_EQ(content(*blobs->open(key)), "complete");
+}
+
+TEST_P(DirBlobs, AFullDiskIsToldAsSuchLeavesNothingAndIsOverOnceThereIsRoom) {
+  for (const int error : {ENOSPC, EDQUOT}) {
+    for (const int spared : {0, 1, 2}) {
+      const Fault fault(Call::write, error, spared);
+      auto writer = blobs->put();
+      EXPECT_THROW(for (int i = 0; i < 3; ++i) writer->write("piece"); writer->finish(), StorageFull);
+      EXPECT_THROW(writer->finish(), std::logic_error) << "a blob that failed cannot be finished";
+    }
+  }
+  EXPECT_EQ(files(), 0u);
+  EXPECT_NO_THROW(blobs->check());
+  EXPECT_TRUE(blobs->open(put("room again")));
+}
+
+TEST_P(DirBlobs, AFailedSyncLeavesNothingAndNothingIsWrittenUntilARestart) {
+  const auto before = put("before");
+  // First the content's sync, then the directory's.
+  for (const int spared : {0, 1}) {
+    {
+      const Fault fault(Call::sync, EIO, spared);
+      EXPECT_THROW(put("lost"), Unavailable);
+      EXPECT_EQ(fault.hits(), 1);
+    }
+    EXPECT_EQ(files(), 1u);
+    EXPECT_THROW(blobs->check(), Unavailable);
+    EXPECT_THROW(blobs->put(), Unavailable);
+    EXPECT_TRUE(blobs->open(before)) << "reading goes on";
+    blobs.reset();
+    blobs = dir::open(path, GetParam());
+    EXPECT_NO_THROW(blobs->check());
+  }
+}
+
+TEST_P(DirBlobs, AnIoErrorAtAWriteEndsWritingForBlobsThatWereBegunToo) {
+  auto other = blobs->put();
+  {
+    const Fault fault(Call::write, EIO);
+    EXPECT_THROW(put("lost"), Unavailable);
+  }
+  EXPECT_THROW(other->write("x"), Unavailable);
+  EXPECT_THROW(other->finish(), Unavailable);
+}
+
+TEST_P(DirBlobs, CheckLeavesNothingBehindAndNoticesThatTheDirectoryIsGone) {
+  blobs->check();
+  EXPECT_EQ(files(), 0u);
+  fs::rename(path, directory / "elsewhere");
+  EXPECT_THROW(blobs->check(), Unavailable);
+  fs::create_directory(path);
+  EXPECT_THROW(blobs->check(), Unavailable) << "another directory under the same path is not ours";
+  EXPECT_THROW(blobs->open(std::string(32, 'a')), Unavailable) << "absence is not believed there";
+}
+
+TEST_P(DirBlobs, ManyThreadsPutAndDropAtOnce) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i) {
+        const std::string bytes = std::to_string(t * 100 + i);
+        const auto key = put(bytes);
+        EXPECT_EQ(content(*blobs->open(key)), bytes);
+        if (i % 2 == 0) blobs->drop(key);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(files(), 80u);
+}
+
+TEST_P(DirBlobs, ADirectoryThatCannotBeMadeIsUnavailable) {
+  EXPECT_THROW(dir::open(directory / "no" / "such" / "place", GetParam()), Unavailable);
+}
+
+}  // namespace
+}  // namespace restante::testing

@@ -1,0 +1,260 @@
+#include <gmock/gmock.h>
+
+#include "backends.h"
+#include "model/errors.h"
+
+namespace restante::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class Inbox : public StoreTest {
+ protected:
+  static ActivityQuery since(std::int64_t seq) {
+    ActivityQuery query;
+    query.since_seq = seq;
+    return query;
+  }
+  std::vector<std::string> summaries(WorkspaceId workspace, const ActivityQuery& query) {
+    std::vector<std::string> all;
+    for (const auto& row : read(workspace, query)) all.push_back(row.summary);
+    return all;
+  }
+};
+RESTANTE_EVERY_BACKEND(Inbox);
+
+TEST_P(Inbox, ARowIsReadBackWithEveryFieldAlsoAfterReopening) {
+  const auto workspace = make_workspace().id;
+  NewActivity given = message("hé'llo — \"%_", "m-1");
+  given.source_id = WorkspaceId::make(at(0));
+  given.target_id = workspace;
+  given.response_body = R"({"result":1.50})";
+  given.status = "error";
+  given.error_detail = "it broke";
+  given.duration_ms = 0;
+  given.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  const auto appended = append(workspace, given, at(5));
+  reopen();
+  const auto rows = log_of(workspace);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].id, appended.id);
+  EXPECT_EQ(rows[0].seq, 1);
+  EXPECT_EQ(rows[0].workspace_id, workspace);
+  EXPECT_EQ(rows[0].created_at, at(5));
+  EXPECT_EQ(rows[0].activity_type, given.activity_type);
+  EXPECT_EQ(rows[0].method, given.method);
+  EXPECT_EQ(rows[0].summary, given.summary);
+  EXPECT_EQ(rows[0].source_id, given.source_id);
+  EXPECT_EQ(rows[0].target_id, given.target_id);
+  EXPECT_EQ(rows[0].request_body, given.request_body);
+  EXPECT_EQ(rows[0].response_body, given.response_body);
+  EXPECT_EQ(rows[0].status, "error");
+  EXPECT_EQ(rows[0].error_detail, "it broke");
+  EXPECT_EQ(rows[0].duration_ms, 0);
+  EXPECT_EQ(rows[0].message_id, "m-1");
+  EXPECT_EQ(rows[0].traceparent, given.traceparent);
+}
+
+TEST_P(Inbox, WhatWasNotGivenIsReadBackAsNothing) {
+  const auto workspace = make_workspace().id;
+  NewActivity given;
+  given.activity_type = "agent_log";
+  append(workspace, given);
+  const auto row = log_of(workspace).at(0);
+  EXPECT_FALSE(row.source_id);
+  EXPECT_FALSE(row.target_id);
+  EXPECT_FALSE(row.duration_ms);
+  EXPECT_EQ(row.request_body + row.response_body + row.error_detail + row.message_id + row.traceparent, "");
+  EXPECT_EQ(row.status, "ok");
+}
+
+TEST_P(Inbox, SeqCountsFromOneInEachWorkspace) {
+  const auto a = make_workspace("a").id;
+  const auto b = make_workspace("b").id;
+  EXPECT_EQ(append(a, message("1")).seq, 1);
+  EXPECT_EQ(append(a, message("2")).seq, 2);
+  EXPECT_EQ(append(b, message("1")).seq, 1);
+  reopen();
+  EXPECT_EQ(append(a, message("3")).seq, 3);
+}
+
+TEST_P(Inbox, CreatedAtNeverGoesBackAlongSeq) {
+  const auto workspace = make_workspace().id;
+  append(workspace, message("now"), at(100));
+  append(workspace, message("the clock went back"), at(50));
+  reopen();
+  append(workspace, message("still back"), at(60));
+  append(workspace, message("caught up"), at(101));
+  std::vector<Time> times;
+  for (const auto& row : log_of(workspace)) times.push_back(row.created_at);
+  EXPECT_THAT(times, ElementsAre(at(100), at(100), at(100), at(101)));
+}
+
+TEST_P(Inbox, NothingIsAppendedForAnUnknownOrRemovedWorkspace) {
+  const auto nobody = WorkspaceId::make(at(0));
+  EXPECT_ERROR(store->append_activity(nobody, message("x"), at(0)).take(), errors::workspace_not_found);
+  EXPECT_THAT(log_of(nobody), IsEmpty());
+  const auto removed = make_workspace().id;
+  append(removed, message("evidence"));
+  remove(removed);
+  EXPECT_ERROR(store->append_activity(removed, message("x"), at(0)).take(), errors::workspace_removed);
+  EXPECT_THAT(summaries(removed, since(0)), ElementsAre("evidence")) << "what was there stays readable";
+}
+
+TEST_P(Inbox, WithACursorTheAnswerAscendsFromItWithoutOneItDescends) {
+  const auto workspace = make_workspace().id;
+  ActivityQuery by_id;
+  for (const char* text : {"1", "2", "3", "4"}) {
+    const auto appended = append(workspace, message(text));
+    if (std::string(text) == "2") by_id.since_id = appended.id;
+  }
+  EXPECT_THAT(summaries(workspace, {}), ElementsAre("4", "3", "2", "1"));
+  EXPECT_THAT(summaries(workspace, since(0)), ElementsAre("1", "2", "3", "4"));
+  EXPECT_THAT(summaries(workspace, since(2)), ElementsAre("3", "4"));
+  EXPECT_THAT(summaries(workspace, by_id), ElementsAre("3", "4"));
+  EXPECT_THAT(summaries(workspace, since(4)), IsEmpty());
+}
+
+TEST_P(Inbox, ACursorThatNamesNoRowOfThisWorkspaceIsGone) {
+  const auto workspace = make_workspace().id;
+  const auto other = make_workspace().id;
+  const auto foreign = append(other, message("foreign"));
+  append(other, message("foreign"));
+  append(workspace, message("own"));
+  for (const auto id : {foreign.id, ActivityId(), ActivityId::make(at(0))}) {
+    ActivityQuery query;
+    query.since_id = id;
+    EXPECT_ERROR(store->read_activity(workspace, query), errors::cursor_gone);
+  }
+  for (const std::int64_t seq : {std::int64_t{2}, std::int64_t{-1}, INT64_MAX, INT64_MIN}) {
+    EXPECT_ERROR(store->read_activity(workspace, since(seq)), errors::cursor_gone);
+  }
+  EXPECT_THAT(summaries(workspace, since(0)), ElementsAre("own"));
+  EXPECT_THAT(summaries(make_workspace().id, since(0)), IsEmpty()) << "0 works on an empty inbox too";
+}
+
+TEST_P(Inbox, TypeIsExactAndChatUploadReceiveSelectsByMethod) {
+  const auto workspace = make_workspace().id;
+  append(workspace, message("text"));
+  NewActivity other = message("log");
+  other.activity_type = "agent_log";
+  append(workspace, other);
+  stage(workspace, file("a.txt"));
+  ActivityQuery query = since(0);
+  query.type = "a2a_receive";
+  EXPECT_THAT(summaries(workspace, query), ElementsAre("text", "chat_upload_receive: a.txt"));
+  query.type = "chat_upload_receive";
+  EXPECT_THAT(summaries(workspace, query), ElementsAre("chat_upload_receive: a.txt"));
+  query.type = "a2a_%";
+  EXPECT_THAT(summaries(workspace, query), IsEmpty());
+}
+
+TEST_P(Inbox, SourceTellsPeopleFromAgentsAndPeerIsEitherEnd) {
+  const auto workspace = make_workspace().id;
+  const auto peer = WorkspaceId::make(at(0));
+  append(workspace, message("person"));
+  NewActivity from = message("from peer");
+  from.source_id = peer;
+  append(workspace, from);
+  NewActivity to = message("to peer");
+  to.target_id = peer;
+  append(workspace, to);
+  ActivityQuery query = since(0);
+  query.source = ActivityQuery::Source::canvas;
+  EXPECT_THAT(summaries(workspace, query), ElementsAre("person", "to peer"));
+  query.source = ActivityQuery::Source::agent;
+  EXPECT_THAT(summaries(workspace, query), ElementsAre("from peer"));
+  query.source = ActivityQuery::Source::any;
+  query.peer = peer;
+  EXPECT_THAT(summaries(workspace, query), ElementsAre("from peer", "to peer"));
+  query.peer = WorkspaceId::make(at(0));
+  EXPECT_THAT(summaries(workspace, query), IsEmpty());
+}
+
+TEST_P(Inbox, TimesFilterAndDoNotTurnTheOrder) {
+  const auto workspace = make_workspace().id;
+  for (int i = 0; i < 10; ++i) append(workspace, message(std::to_string(i)), at(i / 2 * 10));
+  ActivityQuery query;
+  query.not_before = at(30);
+  EXPECT_THAT(summaries(workspace, query), ElementsAre("9", "8", "7", "6"));
+  query.before = at(40);
+  EXPECT_THAT(summaries(workspace, query), ElementsAre("7", "6"));
+  query.not_before.reset();
+  query.before = at(10);
+  EXPECT_THAT(summaries(workspace, query), ElementsAre("1", "0"));
+  query.before = at(0);
+  EXPECT_THAT(summaries(workspace, query), IsEmpty());
+  query.before = at(1'000'000);
+  query.not_before = at(-5);
+  query.limit = 2;
+  EXPECT_THAT(summaries(workspace, query), ElementsAre("9", "8"));
+  query.not_before = at(41);
+  EXPECT_THAT(summaries(workspace, query), IsEmpty());
+  ActivityQuery with_cursor = since(3);
+  with_cursor.before = at(30);
+  EXPECT_THAT(summaries(workspace, with_cursor), ElementsAre("3", "4", "5"));
+}
+
+TEST_P(Inbox, APageIsCutByRowsAndByBytesButNeverBelowOneRow) {
+  const auto workspace = make_workspace().id;
+  for (const char* text : {"a", "b", "c"}) {
+    NewActivity activity = message(text);
+    activity.request_body = "\"" + std::string(98, 'x') + "\"";
+    append(workspace, activity);
+  }
+  ActivityQuery query = since(0);
+  query.limit = 2;
+  EXPECT_THAT(summaries(workspace, query), ElementsAre("a", "b"));
+  query.limit = 100;
+  query.max_bytes = 200;
+  EXPECT_THAT(summaries(workspace, query), ElementsAre("a", "b"));
+  query.max_bytes = 199;
+  EXPECT_THAT(summaries(workspace, query), ElementsAre("a"));
+  query.max_bytes = 1;
+  EXPECT_THAT(summaries(workspace, query), ElementsAre("a"));
+  query.limit = 0;
+  EXPECT_THAT(summaries(workspace, query), IsEmpty());
+  query.limit = -1;
+  EXPECT_THAT(summaries(workspace, query), IsEmpty()) << "a negative limit never means all";
+}
+
+TEST_P(Inbox, ARepeatedMessageIsTheSameRow) {
+  const auto workspace = make_workspace().id;
+  const auto first = append(workspace, message("hello", "m-1"), at(1));
+  reopen();
+  const auto again = append(workspace, message("hello", "m-1"), at(2));
+  EXPECT_EQ(again.id, first.id);
+  EXPECT_EQ(again.seq, first.seq);
+  EXPECT_EQ(log_of(workspace).size(), 1u);
+}
+
+TEST_P(Inbox, AMessageIsNewWithOtherContentAnotherSourceOrInAnotherInbox) {
+  const auto workspace = make_workspace().id;
+  append(workspace, message("hello", "m-1"));
+  EXPECT_EQ(append(workspace, message("other", "m-1")).seq, 2);
+  EXPECT_EQ(append(workspace, message("hello", "m-2")).seq, 3);
+  NewActivity from_agent = message("hello", "m-1");
+  from_agent.source_id = WorkspaceId::make(at(0));
+  EXPECT_EQ(append(workspace, from_agent).seq, 4);
+  EXPECT_EQ(append(workspace, from_agent).seq, 4);
+  EXPECT_EQ(append(workspace, message("other", "m-1")).seq, 2) << "each content is remembered";
+  EXPECT_EQ(append(make_workspace().id, message("hello", "m-1")).seq, 1);
+}
+
+TEST_P(Inbox, RowsWithoutAMessageIdAreNeverTheSame) {
+  const auto workspace = make_workspace().id;
+  append(workspace, message("hello"));
+  EXPECT_EQ(append(workspace, message("hello")).seq, 2);
+}
+
+TEST_P(Inbox, OfManyRepeatsAtOnceOneIsAppended) {
+  const auto workspace = make_workspace().id;
+  std::vector<Commit<Result<Appended>>> commits;
+  for (int i = 0; i < 50; ++i) commits.push_back(store->append_activity(workspace, message("x", "m"), at(i)));
+  for (auto& commit : commits) EXPECT_EQ(commit.take()->seq, 1);
+  EXPECT_EQ(log_of(workspace).size(), 1u);
+}
+
+}  // namespace
+}  // namespace restante::testing

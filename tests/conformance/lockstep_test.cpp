@@ -1,0 +1,306 @@
+// Lockstep: one random program drives a plain model and a store, which is closed and opened again at random. Every
+// answer must be the same. RESTANTE_SEED repeats a run.
+#include <random>
+
+#include "backends.h"
+#include "plain_model.h"
+
+namespace restante::testing {
+namespace {
+
+class Program {
+ public:
+  Program(Backend& backend, std::uint64_t seed) : backend_(backend), random_(seed), store_(backend.open()) {}
+
+  void run(int steps) {
+    for (int i = 0; i < steps && !::testing::Test::HasFailure(); ++i) {
+      SCOPED_TRACE("step " + std::to_string(i));
+      // Mostly forward, now and then back, as clocks do.
+      now_ += std::chrono::milliseconds(one_in(20) ? -pick(20'000) : pick(2000));
+      step();
+    }
+    compare_everything();
+  }
+
+ private:
+  int pick(int below) { return std::uniform_int_distribution<int>(0, below - 1)(random_); }
+  bool one_in(int n) { return pick(n) == 0; }
+  std::string word() { return std::string(1, static_cast<char>('a' + pick(4))); }
+  WorkspaceId workspace() {
+    if (workspaces_.empty() || one_in(30)) return WorkspaceId::make(now_);
+    return workspaces_[static_cast<std::size_t>(pick(static_cast<int>(workspaces_.size())))];
+  }
+  std::optional<WorkspaceId> perhaps_workspace() {
+    return one_in(2) ? std::optional<WorkspaceId>(workspace()) : std::nullopt;
+  }
+  FileId some_file() {
+    if (model_.uploads.empty() || one_in(20)) return FileId::make(now_);
+    return model_.uploads[static_cast<std::size_t>(pick(static_cast<int>(model_.uploads.size())))].id;
+  }
+  // The owner, mostly; sometimes a stranger.
+  WorkspaceId owner(FileId id) {
+    for (const auto& upload : model_.uploads) {
+      if (upload.id == id && !one_in(8)) return upload.workspace_id;
+    }
+    return workspace();
+  }
+  std::pair<TokenId, Digest> some_token() {
+    if (model_.tokens.empty() || one_in(20)) return {TokenId::make(now_), sha256(word())};
+    const auto& [token, hash] = model_.tokens[static_cast<std::size_t>(pick(static_cast<int>(model_.tokens.size())))];
+    return {token.id, hash};
+  }
+
+  void step() {
+    switch (pick(16)) {
+      case 0:
+        return create();
+      case 1:
+        return enter();
+      case 2:
+        return beat();
+      case 3:
+        return poll();
+      case 4:
+        return add_token();
+      case 5:
+        return revoke();
+      case 6:
+        return redeem();
+      case 7:
+        return look_up();
+      case 8:
+      case 9:
+      case 10:
+        return append();
+      case 11:
+        return read();
+      case 12:
+        return stage();
+      case 13:
+        return fetch();
+      case 14:
+        return ack();
+      default:
+        if (one_in(4)) store_.reset(), store_ = backend_.open();
+    }
+  }
+
+  void create() {
+    if (workspaces_.size() >= 6 && !one_in(10)) return;
+    NewWorkspace given;
+    if (one_in(2)) given.id = workspace();
+    given.name = word();
+    given.role = word();
+    given.parent_id = perhaps_workspace();
+    given.delivery_mode = one_in(2) ? DeliveryMode::poll : DeliveryMode::push;
+    given.url = one_in(2) ? "" : "https://" + word() + ".example";
+    const auto made = store_->create_workspace(given, now_).take();
+    Workspace expected;
+    expected.id = given.id ? *given.id : made->id;
+    expected.name = given.name;
+    expected.role = given.role;
+    expected.parent_id = given.parent_id;
+    expected.delivery_mode = given.delivery_mode;
+    expected.url = given.url;
+    expected.created_at = expected.updated_at = now_;
+    const auto error = model_.create(expected);
+    EXPECT_EQ(show(made), error.empty() ? show(expected) : error);
+    if (error.empty()) workspaces_.push_back(expected.id);
+  }
+
+  void enter() {
+    const auto id = workspace();
+    const auto mode = one_in(2) ? DeliveryMode::poll : DeliveryMode::push;
+    const auto url = word();
+    const auto card = one_in(2) ? "" : "{\"name\":\"" + word() + "\"}";
+    const auto error = model_.enter(id, mode, url, card, now_);
+    EXPECT_EQ(show(store_->register_workspace(id, mode, url, card, now_).take()),
+              error.empty() ? model_.find(id) : error);
+  }
+
+  void beat() {
+    const auto id = workspace();
+    Heartbeat heartbeat{pick(5), word(), std::nullopt, pick(1000)};
+    if (!one_in(4)) heartbeat.error_rate = pick(10) / 10.0;
+    const auto result = store_->beat_workspace(id, heartbeat, now_).take();
+    EXPECT_EQ(result ? "" : std::string(result.error().code()), model_.beat(id, heartbeat, now_));
+  }
+
+  void poll() {
+    std::vector<std::pair<WorkspaceId, Time>> polls;
+    for (int i = pick(4); i > 0; --i) polls.emplace_back(workspace(), now_ - std::chrono::seconds(pick(5)));
+    for (const auto& [id, at] : polls) model_.poll(id, at);
+    EXPECT_TRUE(store_->note_polls(polls).take());
+  }
+
+  NewToken new_token() {
+    const auto fresh = make_token();
+    constexpr TokenKind kKinds[] = {TokenKind::workspace, TokenKind::enrolment, TokenKind::sender, TokenKind::admin};
+    NewToken given{kKinds[pick(4)], perhaps_workspace(), fresh.hash, fresh.prefix, word(), std::nullopt};
+    if (one_in(2)) given.expires_at = now_ + std::chrono::seconds(pick(60));
+    return given;
+  }
+
+  void take_over(const NewToken& given, const Result<Token>& added) {
+    ASSERT_TRUE(added);
+    const Token expected{added->id,        given.kind, given.workspace_id, given.prefix, given.label, now_, {},
+                         given.expires_at, {}};
+    EXPECT_EQ(show(*added), show(expected));
+    model_.add(expected, given.hash);
+  }
+
+  void add_token() {
+    const auto given = new_token();
+    take_over(given, store_->add_token(given, now_).take());
+  }
+
+  void revoke() {
+    const auto id = some_token().first;
+    EXPECT_EQ(store_->revoke_token(id, now_).take().value(), model_.revoke(id, now_));
+  }
+
+  void redeem() {
+    const auto enrolment = some_token().first;
+    auto given = new_token();
+    // Half of the time for the workspace it is bound to, else few would ever fit.
+    for (const auto& [token, hash] : model_.tokens) {
+      if (token.id == enrolment && one_in(2)) given.workspace_id = token.workspace_id;
+    }
+    const auto error = model_.redeem(enrolment, given, now_);
+    const auto result = store_->redeem_enrolment(enrolment, given, now_).take();
+    if (error.empty()) return take_over(given, result);
+    EXPECT_EQ(show(result), error);
+  }
+
+  void look_up() {
+    const auto id = workspace();
+    EXPECT_EQ(show(store_->find_workspace(id)), model_.find(id));
+    EXPECT_EQ(store_->has_live_token(id, now_), model_.has_live_token(id, now_));
+    const auto hash = some_token().second;
+    const auto token = store_->find_token(hash);
+    EXPECT_EQ(token ? show(*token) : "none", model_.find(hash));
+    const auto file = some_file();
+    const auto at = owner(file);
+    EXPECT_EQ(show(store_->find_upload(at, file)), model_.find(at, file));
+    const auto after = one_in(2) ? std::optional<FileId>(file) : std::nullopt;
+    const int limit = pick(6);
+    EXPECT_EQ(show(store_->list_waiting(at, after, limit, now_)), model_.list_waiting(at, after, limit, now_));
+  }
+
+  void append() {
+    const auto id = workspace();
+    NewActivity given;
+    given.activity_type = one_in(3) ? "agent_log" : "a2a_receive";
+    given.method = "message/send";
+    given.summary = word();
+    given.source_id = perhaps_workspace();
+    given.target_id = perhaps_workspace();
+    given.request_body = one_in(4) ? "" : "\"" + word() + "\"";
+    given.response_body = one_in(2) ? "" : "\"" + word() + word() + "\"";
+    given.status = one_in(4) ? "error" : "ok";
+    given.error_detail = one_in(4) ? word() : "";
+    if (one_in(2)) given.duration_ms = pick(100);
+    if (one_in(2)) {
+      // Few ids, sources and contents, so that repeats happen.
+      given.activity_type = "a2a_receive";
+      given.message_id = word();
+      if (one_in(2)) given.source_id.reset();
+    }
+    const auto result = store_->append_activity(id, given, now_).take();
+    const auto answered = result ? *result : Appended{};
+    EXPECT_EQ(result ? answered.id.text() + " " + std::to_string(answered.seq) : std::string(result.error().code()),
+              model_.append(id, given, now_, answered));
+  }
+
+  void read() {
+    const auto id = workspace();
+    const auto log = model_.logs.find(id);
+    const int size = log == model_.logs.end() ? 0 : static_cast<int>(log->second.size());
+    ActivityQuery query;
+    if (one_in(2)) {
+      query.since_seq = pick(size + 2);
+    } else if (size > 0 && one_in(2)) {
+      const auto& row = log->second[static_cast<std::size_t>(pick(size))];
+      if (!row.id.uuid().is_zero()) query.since_id = row.id;
+    }
+    if (one_in(3)) query.not_before = now_ - std::chrono::seconds(pick(100));
+    if (one_in(3)) query.before = now_ - std::chrono::seconds(pick(100));
+    if (one_in(3)) query.type = one_in(2) ? "chat_upload_receive" : "a2a_receive";
+    if (one_in(3)) query.source = one_in(2) ? ActivityQuery::Source::canvas : ActivityQuery::Source::agent;
+    if (one_in(4)) query.peer = workspace();
+    query.limit = pick(20);
+    if (one_in(3)) query.max_bytes = static_cast<std::size_t>(pick(50));
+    EXPECT_EQ(show(store_->read_activity(id, query)), model_.read(id, query));
+  }
+
+  void stage() {
+    const auto id = workspace();
+    std::vector<NewUpload> items;
+    for (int i = pick(4); i > 0; --i) items.push_back(file(word() + ".txt", 1 + pick(1000)));
+    const Time expires_at = now_ + std::chrono::seconds(pick(60));
+    const auto result = store_->stage_uploads(id, items, now_, expires_at).take();
+    std::vector<Upload> staged;
+    if (result) {
+      for (const auto& one : *result) staged.push_back(one.upload);
+    }
+    const auto expected = model_.stage(id, items, now_, expires_at, result ? *result : std::vector<StagedUpload>());
+    EXPECT_EQ(result ? show(staged) : std::string(result.error().code()), expected);
+  }
+
+  void fetch() {
+    const auto id = some_file();
+    const auto at = owner(id);
+    const auto result = store_->mark_fetched(at, id, now_).take();
+    EXPECT_EQ(result ? "" : std::string(result.error().code()), model_.fetch(at, id, now_));
+  }
+
+  void ack() {
+    const auto id = some_file();
+    const auto at = owner(id);
+    EXPECT_EQ(show(store_->ack_upload(at, id, now_).take()), model_.ack(at, id, now_));
+  }
+
+  void compare_everything() {
+    store_.reset();
+    store_ = backend_.open();
+    EXPECT_EQ(show(store_->list_workspaces()), model_.list());
+    EXPECT_EQ(show(store_->list_tokens(std::nullopt)), model_.list(std::nullopt));
+    for (const auto id : workspaces_) {
+      EXPECT_EQ(show(store_->list_tokens(id)), model_.list(id));
+      ActivityQuery all;
+      all.since_seq = 0;
+      all.limit = 1'000'000;
+      EXPECT_EQ(show(store_->read_activity(id, all)), model_.read(id, all));
+      EXPECT_EQ(show(store_->list_waiting(id, {}, 1'000'000, now_)), model_.list_waiting(id, {}, 1'000'000, now_));
+    }
+    for (const auto& upload : model_.uploads) {
+      EXPECT_EQ(show(store_->find_upload(upload.workspace_id, upload.id)), show(upload));
+    }
+  }
+
+  Backend& backend_;
+  std::mt19937_64 random_;
+  std::unique_ptr<Store> store_;
+  PlainModel model_;
+  std::vector<WorkspaceId> workspaces_;
+  Time now_ = at(0);
+};
+
+class Lockstep : public ::testing::TestWithParam<BackendKind> {};
+RESTANTE_EVERY_BACKEND(Lockstep);
+
+TEST_P(Lockstep, RandomProgramsAnswerAsThePlainModelDoes) {
+  const char* given = std::getenv("RESTANTE_SEED");
+  const std::uint64_t first = given ? std::stoull(given) : std::random_device()();
+  const int programs = given ? 1 : 5;
+  for (int i = 0; i < programs && !HasFailure(); ++i) {
+    const std::uint64_t seed = first + static_cast<std::uint64_t>(i);
+    std::cout << "RESTANTE_SEED=" << seed << std::endl;
+    SCOPED_TRACE("RESTANTE_SEED=" + std::to_string(seed));
+    const auto backend = GetParam().make();
+    Program(*backend, seed).run(700);
+  }
+}
+
+}  // namespace
+}  // namespace restante::testing

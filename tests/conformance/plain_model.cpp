@@ -1,0 +1,255 @@
+#include "plain_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace restante::testing {
+namespace {
+
+std::string show(std::optional<Time> time) { return time ? format_time(*time) : "-"; }
+template <class Tag>
+std::string show(std::optional<Id<Tag>> id) {
+  return id ? id->text() : "-";
+}
+
+// The store's own row ids are compared by seq; the model learns receipts' ids only by reading.
+bool matches(const Activity& row, const ActivityQuery& query) {
+  if (query.not_before && row.created_at < *query.not_before) return false;
+  if (query.before && row.created_at >= *query.before) return false;
+  const auto& kind = query.type == "chat_upload_receive" ? row.method : row.activity_type;
+  if (!query.type.empty() && kind != query.type) return false;
+  if (query.source == ActivityQuery::Source::canvas && row.source_id) return false;
+  if (query.source == ActivityQuery::Source::agent && !row.source_id) return false;
+  return !query.peer || row.source_id == query.peer || row.target_id == query.peer;
+}
+
+}  // namespace
+
+std::string show(const Workspace& w) {
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", w.id.text(), w.name, w.role, show(w.parent_id),
+                     name_of(w.delivery_mode), w.url, w.agent_card, name_of(w.status), show(w.last_heartbeat_at),
+                     show(w.last_poll_at), w.current_task, w.active_tasks, w.uptime_seconds, w.last_error_rate,
+                     format_time(w.created_at), format_time(w.updated_at));
+}
+
+std::string show(const Token& t) {
+  return fmt::format("{} {} {} {} {} {} {} {} {}", t.id.text(), name_of(t.kind), show(t.workspace_id), t.prefix,
+                     t.label, format_time(t.created_at), show(t.last_used_at), show(t.expires_at), show(t.revoked_at));
+}
+
+std::string show(const Activity& a) {
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", a.workspace_id.text(), a.seq, a.activity_type,
+                     show(a.source_id), show(a.target_id), a.method, a.summary, a.request_body, a.response_body,
+                     a.status, a.error_detail, a.duration_ms.value_or(-1), format_time(a.created_at), a.message_id);
+}
+
+std::string show(const Upload& u) {
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", u.id.text(), u.name, u.mimetype, u.size, to_hex(u.sha256),
+                     u.blob_key, u.workspace_id.text(), format_time(u.created_at), format_time(u.expires_at),
+                     show(u.fetched_at), show(u.acked_at));
+}
+
+std::string PlainModel::living(WorkspaceId id) const { return workspaces.contains(id) ? "" : "workspace_not_found"; }
+
+std::string PlainModel::create(const Workspace& workspace) {
+  return workspaces.emplace(workspace.id, workspace).second ? "" : "workspace_exists";
+}
+
+std::string PlainModel::enter(WorkspaceId id, DeliveryMode mode, const std::string& url, const std::string& card,
+                              Time now) {
+  if (auto error = living(id); !error.empty()) return error;
+  auto& workspace = workspaces[id];
+  workspace.delivery_mode = mode;
+  workspace.url = url;
+  workspace.agent_card = card;
+  workspace.last_heartbeat_at = workspace.updated_at = now;
+  if (workspace.status != WorkspaceStatus::degraded) workspace.status = WorkspaceStatus::online;
+  return "";
+}
+
+std::string PlainModel::beat(WorkspaceId id, const Heartbeat& heartbeat, Time now) {
+  if (auto error = living(id); !error.empty()) return error;
+  auto& workspace = workspaces[id];
+  const double rate = heartbeat.error_rate.value_or(0.3);
+  if (rate >= 0.5) {
+    workspace.status = WorkspaceStatus::degraded;
+  } else if (rate < 0.1 || workspace.status != WorkspaceStatus::degraded) {
+    workspace.status = WorkspaceStatus::online;
+  }
+  if (heartbeat.error_rate) workspace.last_error_rate = rate;
+  workspace.current_task = heartbeat.current_task;
+  workspace.active_tasks = heartbeat.active_tasks;
+  workspace.uptime_seconds = heartbeat.uptime_seconds;
+  workspace.last_heartbeat_at = workspace.updated_at = now;
+  return "";
+}
+
+void PlainModel::poll(WorkspaceId id, Time now) {
+  const auto found = workspaces.find(id);
+  if (found == workspaces.end()) return;
+  auto& workspace = found->second;
+  workspace.last_poll_at = std::max(workspace.last_poll_at.value_or(now), now);
+  if (workspace.status != WorkspaceStatus::degraded) workspace.status = WorkspaceStatus::online;
+}
+
+std::string PlainModel::find(WorkspaceId id) const {
+  return workspaces.contains(id) ? show(workspaces.at(id)) : "workspace_not_found";
+}
+
+std::string PlainModel::list() const {
+  std::vector<Workspace> all;
+  for (const auto& [id, workspace] : workspaces) all.push_back(workspace);
+  std::ranges::sort(all, {}, [](const Workspace& w) { return std::pair(w.created_at, w.id); });
+  return show(all);
+}
+
+bool PlainModel::revoke(TokenId id, Time now) {
+  for (auto& [token, hash] : tokens) {
+    if (token.id != id) continue;
+    const bool live = token.live(now);
+    if (!token.revoked_at) token.revoked_at = now;
+    return live;
+  }
+  return false;
+}
+
+std::string PlainModel::redeem(TokenId enrolment, const NewToken& token, Time now) {
+  for (const auto& [held, hash] : tokens) {
+    if (held.id != enrolment || held.kind != TokenKind::enrolment || !held.live(now)) continue;
+    if (held.workspace_id && held.workspace_id != token.workspace_id) continue;
+    revoke(enrolment, now);
+    return "";
+  }
+  return "invalid_token";
+}
+
+std::string PlainModel::find(const Digest& hash) const {
+  const auto found = std::ranges::find(tokens, hash, &std::pair<Token, Digest>::second);
+  return found == tokens.end() ? "none" : show(found->first);
+}
+
+std::string PlainModel::list(std::optional<WorkspaceId> workspace) const {
+  std::vector<Token> all;
+  for (const auto& [token, hash] : tokens) {
+    if (token.workspace_id == workspace) all.push_back(token);
+  }
+  std::ranges::sort(all, std::greater{}, [](const Token& t) { return std::pair(t.created_at, t.id); });
+  return show(all);
+}
+
+bool PlainModel::has_live_token(WorkspaceId workspace, Time now) const {
+  return std::ranges::any_of(tokens, [&](const auto& held) {
+    return held.first.workspace_id == workspace && held.first.kind == TokenKind::workspace && held.first.live(now);
+  });
+}
+
+void PlainModel::push(WorkspaceId workspace, const NewActivity& activity, ActivityId id, Time now) {
+  auto& log = logs[workspace];
+  const Time created_at = log.empty() ? now : std::max(now, log.back().created_at);
+  log.push_back({activity, id, workspace, std::ssize(log) + 1, created_at});
+}
+
+std::string PlainModel::append(WorkspaceId workspace, const NewActivity& activity, Time now, const Appended& answered) {
+  if (auto error = living(workspace); !error.empty()) return error;
+  for (const auto& row : logs[workspace]) {
+    if (!activity.message_id.empty() && row.message_id == activity.message_id && row.source_id == activity.source_id &&
+        row.request_body == activity.request_body) {
+      return fmt::format("{} {}", row.id.text(), row.seq);
+    }
+  }
+  push(workspace, activity, answered.id, now);
+  return fmt::format("{} {}", answered.id.text(), logs[workspace].back().seq);
+}
+
+std::string PlainModel::read(WorkspaceId workspace, const ActivityQuery& query) const {
+  const auto found = logs.find(workspace);
+  std::vector<Activity> log = found == logs.end() ? std::vector<Activity>() : found->second;
+  std::int64_t after = query.since_seq.value_or(0);
+  if (query.since_id) {
+    const auto row = std::ranges::find(log, *query.since_id, &Activity::id);
+    after = row == log.end() ? -1 : row->seq;
+  }
+  if (after < 0 || after > std::ssize(log)) return "cursor_gone";
+  if (!query.since_id && !query.since_seq) std::ranges::reverse(log);
+  std::vector<Activity> page;
+  std::size_t bytes = 0;
+  for (const auto& row : log) {
+    if (row.seq <= after || !matches(row, query)) continue;
+    bytes += row.request_body.size() + row.response_body.size();
+    if (std::ssize(page) >= query.limit || (!page.empty() && bytes > query.max_bytes)) break;
+    page.push_back(row);
+  }
+  return show(page);
+}
+
+std::string PlainModel::stage(WorkspaceId workspace, const std::vector<NewUpload>& items, Time now, Time expires_at,
+                              const std::vector<StagedUpload>& answered) {
+  if (items.empty()) return "";
+  if (auto error = living(workspace); !error.empty()) return error;
+  std::vector<Upload> staged;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    NewActivity arrival;
+    arrival.activity_type = "a2a_receive";
+    arrival.method = "chat_upload_receive";
+    arrival.summary = "chat_upload_receive: " + items[i].name;
+    arrival.target_id = workspace;
+    arrival.request_body = fmt::format(
+        R"({{"file_id":"{0}","name":"{1}","filename":"{1}","mimeType":"{2}","size":{3},"uri":"platform-pending:{4}/{0}","sha256":"{5}"}})",
+        items[i].id.text(), items[i].name, items[i].mimetype, items[i].size, workspace.text(), to_hex(items[i].sha256));
+    push(workspace, arrival, i < answered.size() ? answered[i].activity.id : ActivityId(), now);
+    staged.push_back({items[i], workspace, logs[workspace].back().created_at, expires_at, {}, {}});
+  }
+  uploads.insert(uploads.end(), staged.begin(), staged.end());
+  return show(staged);
+}
+
+Upload* PlainModel::own(WorkspaceId workspace, FileId id) {
+  const auto found = std::ranges::find(uploads, id, [](const Upload& upload) { return upload.id; });
+  return found == uploads.end() || found->workspace_id != workspace ? nullptr : &*found;
+}
+
+std::string PlainModel::find(WorkspaceId workspace, FileId id) const {
+  const auto* upload = const_cast<PlainModel*>(this)->own(workspace, id);
+  return upload ? show(*upload) : "upload_gone";
+}
+
+std::string PlainModel::list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) const {
+  std::vector<Upload> all;
+  for (const auto& upload : uploads) {
+    if (upload.workspace_id != workspace) continue;
+    if (!upload.acked_at && now < upload.expires_at) all.push_back(upload);
+    if (after == upload.id) all.clear();
+  }
+  if (std::ssize(all) > limit) all.resize(static_cast<std::size_t>(limit));
+  return show(all);
+}
+
+std::string PlainModel::fetch(WorkspaceId workspace, FileId id, Time now) {
+  auto* upload = own(workspace, id);
+  if (!upload) return "upload_gone";
+  if (!upload->acked_at) upload->fetched_at = now;
+  return "";
+}
+
+std::string PlainModel::ack(WorkspaceId workspace, FileId id, Time now) {
+  auto* upload = own(workspace, id);
+  if (!upload || (!upload->acked_at && now >= upload->expires_at)) return "upload_gone";
+  if (!upload->acked_at) {
+    upload->acked_at = now;
+    NewActivity receipt;
+    receipt.activity_type = "upload_receipt";
+    receipt.method = "chat_upload_acked";
+    receipt.summary = "chat_upload_acked: " + upload->name;
+    receipt.target_id = workspace;
+    receipt.request_body = fmt::format(
+        R"({{"file_id":"{}","name":"{}","size":{},"fetched_at":{},"acked_at":"{}"}})", id.text(), upload->name,
+        upload->size, upload->fetched_at ? "\"" + format_time(*upload->fetched_at) + "\"" : "null", format_time(now));
+    push(workspace, receipt, ActivityId(), now);
+  }
+  return show(*upload);
+}
+
+}  // namespace restante::testing

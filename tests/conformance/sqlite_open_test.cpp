@@ -1,0 +1,179 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+
+#include "backends.h"
+#include "faults.h"
+#include "model/errors.h"
+#include "store/sqlite/data_lock.h"
+#include "store/sqlite/database.h"
+#include "store/sqlite/store.h"
+#include "temporary_directory.h"
+
+namespace restante::testing {
+namespace {
+
+using sqlite::OpenRefused;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+class SqliteOpen : public ::testing::Test {
+ protected:
+  std::unique_ptr<Store> open(sqlite::Options options = {}) { return sqlite::open(file, options); }
+  void edit(const std::string& sql) {
+    sqlite::Health health;
+    sqlite::Database(file.string(), sqlite::Database::Mode::read_write, health).execute(sql);
+  }
+  WorkspaceId make_workspace(Store& store) { return store.create_workspace({}, at(0)).take()->id; }
+
+  TemporaryDirectory directory;
+  const std::filesystem::path file = directory / "restante.db";
+};
+
+TEST_F(SqliteOpen, ASecondServerOnTheSameDataIsRefusedAndToldWhoHoldsIt) {
+  auto first = open();
+  EXPECT_THAT([&] { open(); }, ThrowsMessage<OpenRefused>(HasSubstr("in use by process " + std::to_string(getpid()))));
+  EXPECT_THROW(sqlite::migrate_up(file, at(0)), OpenRefused);
+  first.reset();
+  EXPECT_NO_THROW(open());
+}
+
+TEST_F(SqliteOpen, TheLockOfAProcessThatWasKilledIsFree) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const sqlite::DataLock lock(directory.path());
+    if (write(ready[1], "x", 1) != 1) _exit(1);
+    pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  EXPECT_THAT([&] { sqlite::DataLock(directory.path()); },
+              ThrowsMessage<OpenRefused>(HasSubstr("process " + std::to_string(child))));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_NO_THROW(sqlite::DataLock(directory.path()));
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST_F(SqliteOpen, NobodyElseMayReadTheFiles) {
+  auto store = open();
+  make_workspace(*store);
+  for (const char* name : {"restante.db", "restante.db-wal", "restante.db-shm", "lock"}) {
+    struct stat info{};
+    ASSERT_EQ(stat((directory / name).c_str(), &info), 0) << name;
+    EXPECT_EQ(info.st_mode & 0777, 0600u) << name;
+  }
+}
+
+TEST_F(SqliteOpen, AFileThatIsNoDatabaseIsRefusedAndLeftAsItIs) {
+  const std::string text = std::string(5000, 'x');
+  std::ofstream(file) << text;
+  EXPECT_THAT([&] { open(); }, ThrowsMessage<OpenRefused>(HasSubstr("no database")));
+  std::ifstream in(file);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), text);
+}
+
+TEST_F(SqliteOpen, SomebodyElsesDatabaseIsRefusedAndLeftAsItIs) {
+  std::ofstream(file, std::ios::app).flush();
+  edit("CREATE TABLE bookmarks (url TEXT)");
+  EXPECT_THAT([&] { open(); }, ThrowsMessage<OpenRefused>(HasSubstr("not Restante's")));
+  EXPECT_NO_THROW(edit("INSERT INTO bookmarks VALUES ('kept')"));
+}
+
+TEST_F(SqliteOpen, ADamagedDatabaseIsRefused) {
+  {
+    auto store = open();
+    const auto workspace = make_workspace(*store);
+    for (int i = 0; i < 300; ++i) store->append_activity(workspace, message(std::string(500, 'x')), at(i));
+  }
+  const auto size = std::filesystem::file_size(file);
+  ASSERT_GT(size, 40u * 4096);
+  std::fstream damage(file, std::ios::in | std::ios::out | std::ios::binary);
+  for (std::size_t page = 20; page < 30; ++page) {
+    damage.seekp(static_cast<std::streamoff>(page * 4096));
+    damage << std::string(200, '\xff');
+  }
+  damage.close();
+  EXPECT_THAT([&] { open(); }, ThrowsMessage<OpenRefused>(HasSubstr("damaged")));
+}
+
+TEST_F(SqliteOpen, ALostDatabaseIsNeverTakenForANewOne) {
+  open().reset();
+  std::filesystem::remove(file);
+  EXPECT_THAT([&] { open({.now = at(0), .may_create = false}); }, ThrowsMessage<OpenRefused>(HasSubstr("missing")));
+  EXPECT_FALSE(std::filesystem::exists(file));
+  std::ofstream(file.string() + "-wal") << "a log without its database";
+  EXPECT_THAT([&] { open(); }, ThrowsMessage<OpenRefused>(HasSubstr("its log is there")));
+}
+
+TEST_F(SqliteOpen, ADirectoryThatIsNotThereIsRefused) {
+  EXPECT_THROW(sqlite::open(directory / "nowhere" / "restante.db", {}), OpenRefused);
+}
+
+TEST_F(SqliteOpen, ADatabaseThatIsTooNewIsRefusedUnlessItSaysOtherwise) {
+  open().reset();
+  edit("INSERT INTO schema_migrations VALUES (900, 'future', 0, 3)");
+  EXPECT_NO_THROW(open()) << "its migration says that binaries that know number 3 may run";
+  edit("INSERT INTO schema_migrations VALUES (901, 'far_future', 0, 901)");
+  EXPECT_THAT([&] { open(); }, ThrowsMessage<OpenRefused>(HasSubstr("too new for this binary")));
+}
+
+TEST_F(SqliteOpen, WithoutMigratingItOpensAndSaysWhatIsMissing) {
+  sqlite::migrate_up(file, at(0));
+  ASSERT_TRUE(sqlite::migrate_down(file));
+  auto store = open({.now = at(0), .migrate = false});
+  EXPECT_THAT([&] { store->check(); }, ThrowsMessage<Unavailable>(HasSubstr("uploads")));
+  const auto workspace = make_workspace(*store);
+  const auto item = testing::file("a.txt");
+  EXPECT_THROW(store->stage_uploads(workspace, {&item, 1}, at(0), at(1)).take(), Unavailable);
+  EXPECT_THROW(store->find_upload(workspace, item.id), Unavailable);
+  EXPECT_TRUE(store->append_activity(workspace, message("works"), at(0)).take());
+}
+
+TEST_F(SqliteOpen, AfterAFailedSyncTheStoreSaysSoUntilItIsOpenedAgain) {
+  auto store = open();
+  const auto workspace = make_workspace(*store);
+  ASSERT_TRUE(store->append_activity(workspace, message("kept"), at(0)).take());
+  {
+    const Fault fault(Call::sync, EIO);
+    EXPECT_THROW(store->append_activity(workspace, message("lost"), at(0)).take(), Unavailable);
+  }
+  EXPECT_THROW(store->check(), Unavailable);
+  EXPECT_THROW(store->append_activity(workspace, message("refused"), at(0)).take(), Unavailable);
+  EXPECT_EQ(store->read_activity(workspace, {})->front().summary, "kept") << "reading goes on";
+  store.reset();
+  store = open();
+  EXPECT_NO_THROW(store->check());
+  EXPECT_TRUE(store->append_activity(workspace, message("again"), at(0)).take());
+}
+
+TEST_F(SqliteOpen, AFullDiskIsToldAsSuchAndReadingGoesOn) {
+  auto store = open();
+  const auto workspace = make_workspace(*store);
+  {
+    const Fault fault(Call::write, ENOSPC);
+    EXPECT_THROW(store->append_activity(workspace, message("no room"), at(0)).take(), StorageFull);
+    EXPECT_NO_THROW(store->check());
+    EXPECT_TRUE(store->find_workspace(workspace));
+  }
+  EXPECT_EQ(store->append_activity(workspace, message("room"), at(0)).take()->seq, 1);
+}
+
+TEST_F(SqliteOpen, ADatabaseDeletedWhileRunningIsNoticed) {
+  auto store = open();
+  const auto workspace = make_workspace(*store);
+  std::filesystem::remove(file);
+  EXPECT_THROW(store->check(), Unavailable);
+  EXPECT_THROW(store->append_activity(workspace, message("x"), at(0)).take(), Unavailable);
+}
+
+}  // namespace
+}  // namespace restante::testing

@@ -1,0 +1,148 @@
+#include "backends.h"
+#include "model/errors.h"
+
+namespace restante::testing {
+namespace {
+
+class Tokens : public StoreTest {
+ protected:
+  static NewToken fresh(TokenKind kind, std::optional<WorkspaceId> workspace, std::optional<Time> expires_at = {}) {
+    const auto token = make_token();
+    NewToken given;
+    given.kind = kind;
+    given.workspace_id = workspace;
+    given.hash = token.hash;
+    given.prefix = token.prefix;
+    given.label = "label";
+    given.expires_at = expires_at;
+    return given;
+  }
+  Token add(const NewToken& token, Time now = at(0)) { return store->add_token(token, now).take().value(); }
+};
+RESTANTE_EVERY_BACKEND(Tokens);
+
+TEST_P(Tokens, AnAddedOneIsFoundByItsHashAndByNoOther) {
+  const auto workspace = make_workspace().id;
+  const auto given = fresh(TokenKind::sender, workspace, at(100));
+  const auto added = add(given, at(3));
+  reopen();
+  const auto found = store->find_token(given.hash);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->id, added.id);
+  EXPECT_EQ(found->kind, TokenKind::sender);
+  EXPECT_EQ(found->workspace_id, workspace);
+  EXPECT_EQ(found->prefix, given.prefix);
+  EXPECT_EQ(found->label, "label");
+  EXPECT_EQ(found->created_at, at(3));
+  EXPECT_EQ(found->expires_at, at(100));
+  EXPECT_FALSE(found->revoked_at);
+  EXPECT_FALSE(found->last_used_at);
+  Digest other = given.hash;
+  other[31] ^= 1;
+  EXPECT_FALSE(store->find_token(other));
+}
+
+TEST_P(Tokens, EveryKindIsKept) {
+  for (const auto kind :
+       {TokenKind::admin, TokenKind::workspace, TokenKind::sender, TokenKind::enrolment, TokenKind::session}) {
+    const auto given = fresh(kind, std::nullopt);
+    add(given);
+    EXPECT_EQ(store->find_token(given.hash)->kind, kind);
+  }
+}
+
+TEST_P(Tokens, TheListIsNewestFirstAndOfOneWorkspaceOrOfNone) {
+  const auto a = make_workspace().id;
+  const auto b = make_workspace().id;
+  const auto older = add(fresh(TokenKind::workspace, a), at(1));
+  const auto newer = add(fresh(TokenKind::sender, a), at(2));
+  add(fresh(TokenKind::workspace, b), at(3));
+  const auto admin = add(fresh(TokenKind::admin, std::nullopt), at(4));
+  const auto of_a = store->list_tokens(a);
+  ASSERT_EQ(of_a.size(), 2u);
+  EXPECT_EQ(of_a[0].id, newer.id);
+  EXPECT_EQ(of_a[1].id, older.id);
+  const auto of_none = store->list_tokens(std::nullopt);
+  ASSERT_EQ(of_none.size(), 1u);
+  EXPECT_EQ(of_none[0].id, admin.id);
+}
+
+TEST_P(Tokens, RevokingSaysWhetherItWasLiveAndKeepsTheFirstTime) {
+  const auto given = fresh(TokenKind::workspace, make_workspace().id);
+  const auto id = add(given).id;
+  EXPECT_TRUE(store->revoke_token(id, at(5)).take().value());
+  EXPECT_FALSE(store->revoke_token(id, at(6)).take().value());
+  EXPECT_EQ(store->find_token(given.hash)->revoked_at, at(5));
+  EXPECT_FALSE(store->revoke_token(TokenId::make(at(0)), at(6)).take().value());
+}
+
+TEST_P(Tokens, RevokingAnExpiredOneSticksAlthoughItWasNotLive) {
+  const auto given = fresh(TokenKind::workspace, make_workspace().id, at(10));
+  const auto id = add(given).id;
+  EXPECT_FALSE(store->revoke_token(id, at(10)).take().value());
+  EXPECT_FALSE(store->find_token(given.hash)->live(at(0))) << "also when the clock goes back";
+}
+
+TEST_P(Tokens, AnEnrolmentIsUsedUpByTheTokenItMakes) {
+  const auto workspace = make_workspace().id;
+  const auto enrolment = fresh(TokenKind::enrolment, workspace, at(100));
+  const auto id = add(enrolment).id;
+  const auto first = fresh(TokenKind::workspace, workspace);
+  EXPECT_TRUE(store->redeem_enrolment(id, first, at(50)).take());
+  EXPECT_EQ(store->find_token(enrolment.hash)->revoked_at, at(50));
+  EXPECT_TRUE(store->find_token(first.hash)->live(at(50)));
+  const auto second = fresh(TokenKind::workspace, workspace);
+  EXPECT_ERROR(store->redeem_enrolment(id, second, at(51)).take(), errors::invalid_token);
+  EXPECT_FALSE(store->find_token(second.hash));
+}
+
+TEST_P(Tokens, OnlyALiveEnrolmentForThatWorkspaceIsRedeemed) {
+  const auto a = make_workspace().id;
+  const auto b = make_workspace().id;
+  const auto token = fresh(TokenKind::workspace, b);
+  const auto bound = add(fresh(TokenKind::enrolment, a)).id;
+  const auto expired = add(fresh(TokenKind::enrolment, b, at(10))).id;
+  const auto other_kind = add(fresh(TokenKind::workspace, b)).id;
+  const auto nothing = TokenId::make(at(0));
+  for (const auto id : {bound, expired, other_kind, nothing}) {
+    EXPECT_ERROR(store->redeem_enrolment(id, token, at(10)).take(), errors::invalid_token);
+  }
+  EXPECT_FALSE(store->find_token(token.hash));
+  EXPECT_FALSE(store->list_tokens(a).at(0).revoked_at) << "a refused enrolment is not used up";
+  const auto unbound = add(fresh(TokenKind::enrolment, std::nullopt)).id;
+  EXPECT_TRUE(store->redeem_enrolment(unbound, token, at(10)).take());
+}
+
+TEST_P(Tokens, OfManyAtOnceOneRedeemsAnEnrolment) {
+  const auto workspace = make_workspace().id;
+  const auto id = add(fresh(TokenKind::enrolment, workspace)).id;
+  std::vector<Commit<Result<Token>>> commits;
+  for (int i = 0; i < 20; ++i) {
+    commits.push_back(store->redeem_enrolment(id, fresh(TokenKind::workspace, workspace), at(1)));
+  }
+  int redeemed = 0;
+  for (auto& commit : commits) redeemed += commit.take().has_value() ? 1 : 0;
+  EXPECT_EQ(redeemed, 1);
+}
+
+TEST_P(Tokens, AWorkspaceHasALiveTokenUntilItsLastOneIsRevokedOrExpires) {
+  const auto workspace = make_workspace().id;
+  EXPECT_FALSE(store->has_live_token(workspace, at(0)));
+  const auto revoked = add(fresh(TokenKind::workspace, workspace)).id;
+  add(fresh(TokenKind::workspace, workspace, at(10)));
+  EXPECT_TRUE(store->has_live_token(workspace, at(0)));
+  ASSERT_TRUE(store->revoke_token(revoked, at(1)).take().value());
+  EXPECT_TRUE(store->has_live_token(workspace, at(9)));
+  EXPECT_FALSE(store->has_live_token(workspace, at(10)));
+}
+
+TEST_P(Tokens, OnlyItsOwnTokensCountAsLiveOnesOfAWorkspace) {
+  const auto workspace = make_workspace().id;
+  add(fresh(TokenKind::enrolment, workspace));
+  add(fresh(TokenKind::sender, workspace));
+  add(fresh(TokenKind::workspace, make_workspace().id));
+  EXPECT_FALSE(store->has_live_token(workspace, at(0)));
+}
+
+}  // namespace
+}  // namespace restante::testing

@@ -1,0 +1,211 @@
+#include <gmock/gmock.h>
+
+#include "backends.h"
+#include "model/errors.h"
+
+namespace restante::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class Uploads : public StoreTest {
+ protected:
+  std::vector<std::string> waiting(WorkspaceId workspace, Time now = at(0), std::optional<FileId> after = {},
+                                   int limit = 100) {
+    std::vector<std::string> names;
+    for (const auto& upload : store->list_waiting(workspace, after, limit, now)) names.push_back(upload.name);
+    return names;
+  }
+};
+RESTANTE_EVERY_BACKEND(Uploads);
+
+TEST_P(Uploads, StagingRecordsEveryItemAndOneInboxRowEachInOrder) {
+  const auto workspace = make_workspace().id;
+  append(workspace, message("before"));
+  const std::vector<NewUpload> items{file("b.txt", 1), file("a.txt", kMaxFileBytes), file("c.txt")};
+  const auto staged = store->stage_uploads(workspace, items, at(5), at(99)).take().value();
+  ASSERT_EQ(staged.size(), 3u);
+  reopen();
+  const auto rows = log_of(workspace);
+  ASSERT_EQ(rows.size(), 4u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto found = store->find_upload(workspace, items[i].id).value();
+    for (const auto* upload : {&staged[i].upload, &found}) {
+      EXPECT_EQ(upload->id, items[i].id);
+      EXPECT_EQ(upload->name, items[i].name);
+      EXPECT_EQ(upload->mimetype, "text/plain");
+      EXPECT_EQ(upload->size, items[i].size);
+      EXPECT_EQ(upload->sha256, items[i].sha256);
+      EXPECT_EQ(upload->blob_key, items[i].blob_key);
+      EXPECT_EQ(upload->workspace_id, workspace);
+      EXPECT_EQ(upload->created_at, at(5));
+      EXPECT_EQ(upload->expires_at, at(99));
+      EXPECT_EQ(upload->state(at(5)), UploadState::staged);
+    }
+    EXPECT_EQ(rows[i + 1].id, staged[i].activity.id);
+    EXPECT_EQ(rows[i + 1].seq, staged[i].activity.seq);
+    EXPECT_EQ(rows[i + 1].seq, static_cast<std::int64_t>(i) + 2);
+  }
+}
+
+TEST_P(Uploads, TheInboxRowOfAFileIsWhatTheContractSays) {
+  const auto workspace = make_workspace().id;
+  const auto item = file("report.pdf", 12345);
+  stage(workspace, item);
+  const auto row = log_of(workspace).at(0);
+  EXPECT_EQ(row.activity_type, "a2a_receive");
+  EXPECT_EQ(row.method, "chat_upload_receive");
+  EXPECT_EQ(row.summary, "chat_upload_receive: report.pdf");
+  EXPECT_FALSE(row.source_id);
+  EXPECT_EQ(row.target_id, workspace);
+  EXPECT_EQ(row.status, "ok");
+  EXPECT_EQ(row.response_body, "");
+  EXPECT_EQ(row.request_body,
+            "{\"file_id\":\"" + item.id.text() +
+                "\",\"name\":\"report.pdf\",\"filename\":\"report.pdf\",\"mimeType\":\"text/plain\","
+                "\"size\":12345,\"uri\":\"platform-pending:" +
+                workspace.text() + "/" + item.id.text() +
+                "\",\"sha256\":\"6466e450a16b77b865c5829d6b6c56d9f892956475642dbeb9ccc4340fe01b15\"}");
+}
+
+TEST_P(Uploads, AnEmptyListDoesNothing) {
+  const auto workspace = make_workspace().id;
+  EXPECT_THAT(store->stage_uploads(workspace, {}, at(0), at(1)).take().value(), IsEmpty());
+  EXPECT_THAT(store->stage_uploads(WorkspaceId::make(at(0)), {}, at(0), at(1)).take().value(), IsEmpty());
+  EXPECT_THAT(log_of(workspace), IsEmpty());
+}
+
+TEST_P(Uploads, NothingIsStagedForAnUnknownOrRemovedWorkspace) {
+  const auto nobody = WorkspaceId::make(at(0));
+  const auto removed = make_workspace().id;
+  remove(removed);
+  const auto item = file("a.txt");
+  EXPECT_ERROR(store->stage_uploads(nobody, {&item, 1}, at(0), at(1)).take(), errors::workspace_not_found);
+  EXPECT_ERROR(store->stage_uploads(removed, {&item, 1}, at(0), at(1)).take(), errors::workspace_removed);
+  EXPECT_ERROR(store->find_upload(nobody, item.id), errors::upload_gone);
+  EXPECT_ERROR(store->find_upload(removed, item.id), errors::upload_gone);
+}
+
+// The edge refuses such items; should one slip through, the schema does, and the whole batch is as if it had never
+// come.
+TEST_P(Uploads, ABatchWithAnItemTheSchemaRefusesLeavesNothing) {
+  const auto workspace = make_workspace().id;
+  const auto taken = file("taken.txt");
+  stage(workspace, taken);
+  NewUpload same_id = file("same_id.txt");
+  same_id.id = taken.id;
+  for (const auto& bad : {file("empty.txt", 0), file("big.txt", kMaxFileBytes + 1), file("", 5),
+                          file(std::string(101, 'n'), 5), same_id}) {
+    const std::vector<NewUpload> items{file("good.txt"), bad, file("also_good.txt")};
+    EXPECT_THROW(store->stage_uploads(workspace, items, at(1), at(99)).take(), std::logic_error);
+    EXPECT_ERROR(store->find_upload(workspace, items[0].id), errors::upload_gone);
+  }
+  EXPECT_EQ(log_of(workspace).size(), 1u);
+  EXPECT_THAT(waiting(workspace), ElementsAre("taken.txt"));
+  EXPECT_EQ(append(workspace, message("next")).seq, 2) << "no number was used up";
+}
+
+TEST_P(Uploads, AFileOfAnotherWorkspaceIsGoneForEveryVerb) {
+  const auto owner = make_workspace().id;
+  const auto stranger = make_workspace().id;
+  const auto id = stage(owner, file("a.txt")).upload.id;
+  EXPECT_ERROR(store->find_upload(stranger, id), errors::upload_gone);
+  EXPECT_ERROR(store->mark_fetched(stranger, id, at(1)).take(), errors::upload_gone);
+  EXPECT_ERROR(store->ack_upload(stranger, id, at(1)).take(), errors::upload_gone);
+  EXPECT_THAT(waiting(stranger), IsEmpty());
+  const auto upload = store->find_upload(owner, id).value();
+  EXPECT_FALSE(upload.fetched_at);
+  EXPECT_FALSE(upload.acked_at);
+}
+
+TEST_P(Uploads, AnUnknownFileIsGoneForEveryVerb) {
+  const auto workspace = make_workspace().id;
+  const auto id = FileId::make(at(0));
+  EXPECT_ERROR(store->find_upload(workspace, id), errors::upload_gone);
+  EXPECT_ERROR(store->mark_fetched(workspace, id, at(1)).take(), errors::upload_gone);
+  EXPECT_ERROR(store->ack_upload(workspace, id, at(1)).take(), errors::upload_gone);
+}
+
+TEST_P(Uploads, FetchedAtMovesToTheLatestFetchUntilTheAck) {
+  const auto workspace = make_workspace().id;
+  const auto id = stage(workspace, file("a.txt")).upload.id;
+  ASSERT_TRUE(store->mark_fetched(workspace, id, at(1)).take());
+  ASSERT_TRUE(store->mark_fetched(workspace, id, at(2)).take());
+  EXPECT_EQ(store->find_upload(workspace, id)->fetched_at, at(2));
+  ASSERT_TRUE(store->ack_upload(workspace, id, at(3)).take());
+  EXPECT_TRUE(store->mark_fetched(workspace, id, at(4)).take());
+  EXPECT_EQ(store->find_upload(workspace, id)->fetched_at, at(2));
+}
+
+TEST_P(Uploads, TheFirstAckSetsTheTimeAndLeavesAReceiptARepeatedOneChangesNothing) {
+  const auto workspace = make_workspace().id;
+  const auto id = stage(workspace, file("a.txt", 7)).upload.id;
+  ASSERT_TRUE(store->mark_fetched(workspace, id, at(1)).take());
+  EXPECT_EQ(store->ack_upload(workspace, id, at(2)).take()->acked_at, at(2));
+  reopen();
+  EXPECT_EQ(store->ack_upload(workspace, id, at(3)).take()->acked_at, at(2));
+  EXPECT_EQ(store->find_upload(workspace, id)->acked_at, at(2));
+  const auto rows = log_of(workspace);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1].activity_type, "upload_receipt");
+  EXPECT_EQ(rows[1].method, "chat_upload_acked");
+  EXPECT_EQ(rows[1].created_at, at(2));
+  EXPECT_EQ(rows[1].request_body, "{\"file_id\":\"" + id.text() +
+                                      "\",\"name\":\"a.txt\",\"size\":7,\"fetched_at\":\"2026-01-01T00:00:01.000000Z\","
+                                      "\"acked_at\":\"2026-01-01T00:00:02.000000Z\"}");
+}
+
+TEST_P(Uploads, AFileMayBeAckedThoughItWasNeverFetched) {
+  const auto workspace = make_workspace().id;
+  const auto id = stage(workspace, file("a.txt")).upload.id;
+  EXPECT_TRUE(store->ack_upload(workspace, id, at(2)).take());
+  EXPECT_NE(log_of(workspace).at(1).request_body.find("\"fetched_at\":null"), std::string::npos);
+}
+
+TEST_P(Uploads, OfManyAcksAtOnceOneLeavesAReceipt) {
+  const auto workspace = make_workspace().id;
+  const auto id = stage(workspace, file("a.txt")).upload.id;
+  std::vector<Commit<Result<Upload>>> commits;
+  for (int i = 0; i < 50; ++i) commits.push_back(store->ack_upload(workspace, id, at(i)));
+  for (auto& commit : commits) EXPECT_EQ(commit.take()->acked_at, at(0));
+  EXPECT_EQ(log_of(workspace).size(), 2u);
+}
+
+TEST_P(Uploads, AnExpiredFileIsFoundButNeitherListedNorAcked) {
+  const auto workspace = make_workspace().id;
+  const auto id = stage(workspace, file("a.txt"), at(0), at(10)).upload.id;
+  EXPECT_THAT(waiting(workspace, at(9)), ElementsAre("a.txt"));
+  EXPECT_THAT(waiting(workspace, at(10)), IsEmpty());
+  EXPECT_ERROR(store->ack_upload(workspace, id, at(10)).take(), errors::upload_gone);
+  EXPECT_EQ(store->find_upload(workspace, id)->state(at(10)), UploadState::expired);
+  EXPECT_EQ(log_of(workspace).size(), 1u);
+  EXPECT_TRUE(store->ack_upload(workspace, id, at(9)).take());
+}
+
+TEST_P(Uploads, ARemovedWorkspacesFilesStayAsEvidence) {
+  const auto workspace = make_workspace().id;
+  const auto id = stage(workspace, file("a.txt")).upload.id;
+  remove(workspace);
+  EXPECT_TRUE(store->find_upload(workspace, id));
+  EXPECT_THAT(waiting(workspace), ElementsAre("a.txt"));
+}
+
+TEST_P(Uploads, WaitingFilesAreListedOldestFirstPageByPage) {
+  const auto workspace = make_workspace().id;
+  stage(workspace, file("0"), at(100));
+  const std::vector<NewUpload> batch{file("1"), file("2"), file("3")};
+  ASSERT_TRUE(store->stage_uploads(workspace, batch, at(101), at(999)).take());
+  stage(workspace, file("4"), at(50), at(999));
+  EXPECT_THAT(waiting(workspace), ElementsAre("0", "1", "2", "3", "4")) << "a clock that goes back hides nothing";
+  EXPECT_THAT(waiting(workspace, at(0), std::nullopt, 2), ElementsAre("0", "1"));
+  EXPECT_THAT(waiting(workspace, at(0), batch[0].id, 2), ElementsAre("2", "3"));
+  ASSERT_TRUE(store->ack_upload(workspace, batch[1].id, at(102)).take());
+  EXPECT_THAT(waiting(workspace, at(0), batch[1].id, 2), ElementsAre("3", "4")) << "the cursor may be acked meanwhile";
+  EXPECT_THAT(waiting(workspace), ElementsAre("0", "1", "3", "4"));
+  EXPECT_THAT(waiting(workspace, at(0), FileId::make(at(0))), ElementsAre("0", "1", "3", "4"));
+  EXPECT_THAT(waiting(workspace, at(0), std::nullopt, -1), IsEmpty());
+}
+
+}  // namespace
+}  // namespace restante::testing

@@ -1,0 +1,153 @@
+#include "backends.h"
+#include "model/errors.h"
+
+namespace restante::testing {
+namespace {
+
+class Workspaces : public StoreTest {
+ protected:
+  WorkspaceStatus beat(WorkspaceId id, std::optional<double> error_rate, Time now = at(1)) {
+    Heartbeat heartbeat;
+    heartbeat.error_rate = error_rate;
+    EXPECT_TRUE(store->beat_workspace(id, heartbeat, now).take());
+    return store->find_workspace(id)->status;
+  }
+  void poll(WorkspaceId id, Time now) {
+    const std::pair<WorkspaceId, Time> polls[] = {{id, now}};
+    ASSERT_TRUE(store->note_polls(polls).take());
+  }
+};
+RESTANTE_EVERY_BACKEND(Workspaces);
+
+TEST_P(Workspaces, ACreatedOneIsFoundAsItWasGivenAlsoAfterReopening) {
+  NewWorkspace given;
+  given.name = "Anna's laptop — ünïcode ' ; -- % _";
+  given.role = "researcher";
+  given.parent_id = WorkspaceId::make(at(0));
+  given.delivery_mode = DeliveryMode::push;
+  given.url = "https://agent.example/a2a";
+  const auto made = store->create_workspace(given, at(7)).take().value();
+  reopen();
+  const auto found = store->find_workspace(made.id).value();
+  EXPECT_EQ(found.id, made.id);
+  EXPECT_EQ(found.name, given.name);
+  EXPECT_EQ(found.role, given.role);
+  EXPECT_EQ(found.parent_id, given.parent_id);
+  EXPECT_EQ(found.delivery_mode, DeliveryMode::push);
+  EXPECT_EQ(found.url, given.url);
+  EXPECT_EQ(found.agent_card, "");
+  EXPECT_EQ(found.status, WorkspaceStatus::awaiting_agent);
+  EXPECT_EQ(found.created_at, at(7));
+  EXPECT_EQ(found.updated_at, at(7));
+  EXPECT_FALSE(found.last_heartbeat_at);
+  EXPECT_FALSE(found.last_poll_at);
+}
+
+TEST_P(Workspaces, AnIdThatIsTakenIsRefusedAndTheFirstStays) {
+  NewWorkspace given;
+  given.id = WorkspaceId::make(at(0));
+  given.name = "first";
+  ASSERT_TRUE(store->create_workspace(given, at(0)).take());
+  given.name = "second";
+  EXPECT_ERROR(store->create_workspace(given, at(1)).take(), errors::workspace_exists);
+  EXPECT_EQ(store->find_workspace(*given.id)->name, "first");
+}
+
+TEST_P(Workspaces, AnUnknownOneIsNotFoundByAnyVerb) {
+  const auto nobody = WorkspaceId::make(at(0));
+  EXPECT_ERROR(store->find_workspace(nobody), errors::workspace_not_found);
+  EXPECT_ERROR(store->register_workspace(nobody, DeliveryMode::poll, "", "", at(0)).take(),
+               errors::workspace_not_found);
+  EXPECT_ERROR(store->beat_workspace(nobody, {}, at(0)).take(), errors::workspace_not_found);
+}
+
+TEST_P(Workspaces, TheListIsOldestFirstAndWithoutTheRemoved) {
+  const auto second = make_workspace("second", at(2));
+  const auto first = make_workspace("first", at(1));
+  const auto gone = make_workspace("gone", at(0));
+  remove(gone.id);
+  const auto all = store->list_workspaces();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].id, first.id);
+  EXPECT_EQ(all[1].id, second.id);
+}
+
+TEST_P(Workspaces, ARemovedOneIsFoundAsSuchAndTakesNothingMore) {
+  const auto workspace = make_workspace();
+  remove(workspace.id);
+  EXPECT_EQ(store->find_workspace(workspace.id)->status, WorkspaceStatus::removed);
+  EXPECT_ERROR(store->register_workspace(workspace.id, DeliveryMode::poll, "", "", at(1)).take(),
+               errors::workspace_removed);
+  EXPECT_ERROR(store->beat_workspace(workspace.id, {}, at(1)).take(), errors::workspace_removed);
+  poll(workspace.id, at(5));
+  EXPECT_EQ(store->find_workspace(workspace.id)->status, WorkspaceStatus::removed);
+  EXPECT_FALSE(store->find_workspace(workspace.id)->last_poll_at);
+}
+
+TEST_P(Workspaces, RegisteringTakesOverWhatTheAgentSaysAndCountsAsSeen) {
+  const auto workspace = make_workspace();
+  const auto answered =
+      store->register_workspace(workspace.id, DeliveryMode::push, "https://x.example", R"({"name":"x"})", at(9)).take();
+  const auto found = store->find_workspace(workspace.id);
+  for (const auto* seen : {&*answered, &*found}) {
+    EXPECT_EQ(seen->delivery_mode, DeliveryMode::push);
+    EXPECT_EQ(seen->url, "https://x.example");
+    EXPECT_EQ(seen->agent_card, R"({"name":"x"})");
+    EXPECT_EQ(seen->status, WorkspaceStatus::online);
+    EXPECT_EQ(seen->last_heartbeat_at, at(9));
+    EXPECT_EQ(seen->updated_at, at(9));
+    EXPECT_EQ(seen->created_at, at(0));
+  }
+}
+
+TEST_P(Workspaces, TheErrorRateDecidesBetweenOnlineAndDegraded) {
+  const auto id = make_workspace().id;
+  EXPECT_EQ(beat(id, std::nullopt), WorkspaceStatus::online) << "a beat without a rate brings it online";
+  EXPECT_EQ(beat(id, 0.49), WorkspaceStatus::online);
+  EXPECT_EQ(beat(id, 0.5), WorkspaceStatus::degraded);
+  EXPECT_EQ(beat(id, 0.3), WorkspaceStatus::degraded) << "in between it stays what it was";
+  EXPECT_EQ(beat(id, 0.1), WorkspaceStatus::degraded);
+  EXPECT_EQ(beat(id, std::nullopt), WorkspaceStatus::degraded);
+  EXPECT_EQ(beat(id, 0.0999), WorkspaceStatus::online);
+}
+
+TEST_P(Workspaces, ABeatInBetweenBringsAWaitingOneOnline) {
+  EXPECT_EQ(beat(make_workspace().id, 0.3), WorkspaceStatus::online);
+}
+
+TEST_P(Workspaces, AHeartbeatKeepsWhatItCarries) {
+  const auto id = make_workspace().id;
+  ASSERT_TRUE(store->beat_workspace(id, {3, "reading", 0.25, 1234}, at(4)).take());
+  ASSERT_TRUE(store->beat_workspace(id, {2, "writing", std::nullopt, 1239}, at(9)).take());
+  const auto found = store->find_workspace(id).value();
+  EXPECT_EQ(found.active_tasks, 2);
+  EXPECT_EQ(found.current_task, "writing");
+  EXPECT_EQ(found.uptime_seconds, 1239);
+  EXPECT_EQ(found.last_error_rate, 0.25) << "a beat that gives no rate leaves the last one";
+  EXPECT_EQ(found.last_heartbeat_at, at(9));
+}
+
+TEST_P(Workspaces, PollsAreSignsOfLifeAndAnOlderOneUndoesNothing) {
+  const auto a = make_workspace("a").id;
+  const auto b = make_workspace("b").id;
+  const std::pair<WorkspaceId, Time> polls[] = {{a, at(20)}, {b, at(21)}, {WorkspaceId::make(at(0)), at(22)}};
+  ASSERT_TRUE(store->note_polls(polls).take());
+  poll(a, at(10));
+  EXPECT_EQ(store->find_workspace(a)->last_poll_at, at(20));
+  EXPECT_EQ(store->find_workspace(b)->last_poll_at, at(21));
+  EXPECT_EQ(store->find_workspace(a)->status, WorkspaceStatus::online);
+  EXPECT_FALSE(store->find_workspace(a)->last_heartbeat_at);
+  EXPECT_TRUE(store->note_polls({}).take());
+}
+
+TEST_P(Workspaces, APollDoesNotEndDegradation) {
+  const auto id = make_workspace().id;
+  beat(id, 0.9);
+  poll(id, at(20));
+  EXPECT_EQ(store->find_workspace(id)->status, WorkspaceStatus::degraded);
+}
+
+TEST_P(Workspaces, CheckPassesOnALivingStore) { EXPECT_NO_THROW(store->check()); }
+
+}  // namespace
+}  // namespace restante::testing

@@ -1,0 +1,88 @@
+"""Fixtures of the end-to-end tests.
+
+server     one process per test file, with the file's SETTINGS (a dict, optional); alive and well after every test
+start      start(settings, …) gives a server of the test's own; all are stopped and checked at the end
+workspace  a fresh workspace on `server`
+"""
+import resource
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from support.desk import Workspace  # noqa: E402
+from support.server import Server  # noqa: E402
+
+
+def pytest_configure(config):
+    # A thousand connections need more than the usual soft limit of 1024 descriptors, here and in the server we start.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 16384 if hard == resource.RLIM_INFINITY else min(16384, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+class Slot:
+    """The server of a test file: started when first needed, and again after a test that broke it."""
+
+    def __init__(self, settings):
+        self._settings, self._server = settings, None
+
+    def get(self):
+        if not self._server:
+            self._server = Server(self._settings)
+        return self._server
+
+    def check(self):
+        """Alive and well, or away with it: the next test gets another one."""
+        try:
+            self._server.check_alive()
+            self._server.check_reports()
+        except BaseException:
+            broken, self._server = self._server, None
+            broken.discard()
+            broken.check_reports()  # a sanitizer's report says more than a closed connection
+            raise
+
+    def finish(self):
+        if self._server:
+            self._server.finish()
+
+
+@pytest.fixture(scope="module")
+def server_slot(request):
+    slot = Slot(getattr(request.module, "SETTINGS", {}))
+    yield slot
+    slot.finish()
+
+
+@pytest.fixture
+def server(server_slot):
+    yield server_slot.get()
+    server_slot.check()
+
+
+@pytest.fixture
+def start():
+    servers = []
+
+    def starter(settings=None, **options):
+        servers.append(Server(settings, **options))
+        return servers[-1]
+
+    yield starter
+    errors = []
+    for running in reversed(servers):
+        try:
+            running.finish()
+        except AssertionError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+@pytest.fixture
+def workspace(server):
+    return Workspace(server)

@@ -1,0 +1,84 @@
+import { ApiError, errorFromAnswer, unreachable } from './errors';
+import type { ActivityRow, FileStatus, Limits, Part, Session, Workspace } from './wire';
+
+// The server's verbs, one function each. Same origin, authenticated by the session cookie; every failure is an ApiError,
+// except an abort, which stays the browser's AbortError.
+
+interface Options {
+  method?: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+async function call<T>(path: string, options: Options = {}): Promise<T> {
+  const headers: Record<string, string> = { Accept: 'application/json', ...options.headers };
+  const init: RequestInit = { method: options.method ?? 'GET', headers, credentials: 'same-origin', cache: 'no-store' };
+  if (options.body !== undefined) {
+    headers['Content-Type'] = 'application/json';
+    init.body = JSON.stringify(options.body);
+  }
+  if (options.signal) init.signal = options.signal;
+
+  let status: number;
+  let retryAfter: string | null;
+  let text: string;
+  try {
+    const answer = await fetch(path, init);
+    status = answer.status;
+    retryAfter = answer.headers.get('Retry-After');
+    text = await answer.text();
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    throw unreachable();
+  }
+  if (status < 200 || status > 299) throw errorFromAnswer(status, text, retryAfter);
+  return parseAnswer<T>(status, text);
+}
+
+export function parseAnswer<T>(status: number, text: string): T {
+  try {
+    return (text === '' ? undefined : JSON.parse(text)) as T;
+  } catch {
+    throw new ApiError(status, 'bad_answer', 'The server sent an answer this page cannot read.');
+  }
+}
+
+export const workspacePath = (id: string): string => `/workspaces/${encodeURIComponent(id)}`;
+
+export const contentPath = (workspace: string, fileId: string): string =>
+  `${workspacePath(workspace)}/pending-uploads/${encodeURIComponent(fileId)}/content`;
+
+export const signIn = (token: string) => call<Session>('/session', { method: 'POST', body: { token } });
+export const currentSession = () => call<Session>('/session');
+export const signOut = () => call<void>('/session', { method: 'DELETE' });
+
+export const listWorkspaces = (signal?: AbortSignal) => call<Workspace[]>('/workspaces', signal ? { signal } : {});
+export const findWorkspace = (id: string) => call<Workspace>(workspacePath(id));
+export const uploadLimits = () => call<Limits>('/uploads/limits');
+
+// Newest first.
+export const newestActivity = (id: string, limit: number, beforeTs?: string) =>
+  call<ActivityRow[]>(
+    `${workspacePath(id)}/activity?limit=${limit}` + (beforeTs ? `&before_ts=${encodeURIComponent(beforeTs)}` : ''),
+  );
+
+// Oldest first, everything after `seq`; held by the server for up to `wait` seconds while there is nothing.
+export const activitySince = (id: string, seq: number, wait: number, signal: AbortSignal) =>
+  call<ActivityRow[]>(`${workspacePath(id)}/activity?since_seq=${seq}&wait=${wait}`, { signal });
+
+export const fileStatus = (id: string, fileId: string, signal: AbortSignal) =>
+  call<FileStatus>(`${workspacePath(id)}/pending-uploads/${encodeURIComponent(fileId)}`, { signal });
+
+// Safe to repeat: the same messageId with the same parts is the same message.
+export const sendMessage = (id: string, messageId: string, parts: Part[]) =>
+  call<{ status?: string; seq?: number }>(`${workspacePath(id)}/a2a`, {
+    method: 'POST',
+    headers: { 'Idempotency-Key': messageId },
+    body: {
+      jsonrpc: '2.0',
+      id: messageId,
+      method: 'message/send',
+      params: { message: { role: 'user', messageId, parts } },
+    },
+  });

@@ -1,0 +1,151 @@
+import { SvelteMap } from 'svelte/reactivity';
+import { newestActivity } from './api';
+import { ApiError, sentenceOf } from './errors';
+import { nextMicrosecond } from './format';
+import { follow, type Watched } from './live';
+import { fileOfRow, isFinal, newLife, withRow, withStatus, type Life } from './lives';
+import { Dispatch } from './outbox.svelte';
+import { lettersFrom, type Letter } from './timeline';
+import type { ActivityRow } from './wire';
+
+const kPage = 200;
+// How long a person is taken to be watching a file they sent.
+const kFreshMs = 60_000;
+
+// Chat: one workspace's conversation, kept up to date from open() to close(); what it was asked to send goes on after
+// that, and it may be opened again. Letters are what the log says; the outbox
+// is what this page is still sending; lives is how far each file has come.
+export class Chat {
+  letters = $state.raw<Letter[]>([]);
+  outbox = $state<Dispatch[]>([]);
+  readonly lives = new SvelteMap<string, Life>();
+  // Files the server knows nothing of (any more).
+  readonly lost = new SvelteMap<string, true>();
+  loading = $state(true);
+  error = $state('');
+  link = $state<'live' | 'lost'>('live');
+  reachedStart = $state(false);
+  loadingEarlier = $state(false);
+
+  // By seq, ascending.
+  #rows: ActivityRow[] = [];
+  #unfollow: (() => void) | null = null;
+  #closed = false;
+
+  constructor(
+    readonly workspace: string,
+    private readonly onSignedOut: () => void,
+  ) {}
+
+  async open(): Promise<void> {
+    this.#closed = false;
+    this.loading = this.letters.length === 0;
+    this.error = '';
+    try {
+      const page = await newestActivity(this.workspace, kPage);
+      if (this.#closed) return;
+      this.#rows = [];
+      this.#take(page.reverse());
+      this.reachedStart = page.length === 0 || page[0]?.seq === 1;
+      this.#follow();
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.loading = false;
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#unfollow?.();
+  }
+
+  async loadEarlier(): Promise<void> {
+    const oldest = this.#rows[0];
+    if (!oldest || this.loadingEarlier || this.reachedStart) return;
+    this.loadingEarlier = true;
+    try {
+      // Rows may share a time. One microsecond later includes the ones we have, which are dropped again, and with them
+      // any sibling; should a page hold nothing but known rows, the plain time moves on past them.
+      const taken =
+        this.#take((await newestActivity(this.workspace, kPage, nextMicrosecond(oldest.created_at))).reverse()) ||
+        this.#take((await newestActivity(this.workspace, kPage, oldest.created_at)).reverse());
+      this.reachedStart = taken === 0 || this.#rows[0]?.seq === 1;
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.loadingEarlier = false;
+    }
+  }
+
+  send(text: string, files: File[]): void {
+    const drop = (dispatch: Dispatch) => this.#drop(dispatch.messageId);
+    const dispatch = new Dispatch(this.workspace, text, files, drop, this.onSignedOut);
+    this.outbox.push(dispatch);
+    dispatch.start();
+  }
+
+  get busy(): boolean {
+    return this.outbox.some((dispatch) => !dispatch.accepted);
+  }
+
+  #follow(): void {
+    this.#unfollow?.();
+    this.#unfollow = follow(this.workspace, this.#rows.at(-1)?.seq ?? 0, () => this.#watched(), {
+      rows: (rows) => this.#take(rows),
+      file: (status) => {
+        const id = status.file_id.toLowerCase();
+        this.lives.set(id, withStatus(this.lives.get(id) ?? newLife(id), status));
+      },
+      fileUnknown: (id) => this.lost.set(id, true),
+      link: (state) => (this.link = state),
+      resync: () => void this.open(),
+      signedOut: () => this.onSignedOut(),
+    });
+  }
+
+  // Adds rows (ascending) that are not known yet and returns how many there were.
+  #take(rows: ActivityRow[]): number {
+    const known = new Set(this.#rows.map((row) => row.seq));
+    const fresh = rows.filter((row) => !known.has(row.seq));
+    if (fresh.length === 0) return 0;
+    this.#rows = [...this.#rows, ...fresh].sort((a, b) => a.seq - b.seq);
+    for (const row of fresh) {
+      const id = fileOfRow(row);
+      if (id) this.lives.set(id, withRow(this.lives.get(id) ?? newLife(id), row));
+    }
+    this.#settle();
+    return fresh.length;
+  }
+
+  #settle(): void {
+    const letters = lettersFrom(this.#rows, (file) => this.outbox.some((dispatch) => dispatch.holds(file)));
+    const arrived = new Set(letters.map((letter) => letter.messageId));
+    this.outbox = this.outbox.filter((dispatch) => !arrived.has(dispatch.messageId));
+    for (const letter of letters) {
+      if (letter.from !== 'person') continue;
+      for (const { fileId } of letter.enclosures) {
+        if (fileId && !this.lives.has(fileId)) this.lives.set(fileId, newLife(fileId));
+      }
+    }
+    this.letters = letters;
+  }
+
+  #drop(messageId: string): void {
+    this.outbox = this.outbox.filter((dispatch) => dispatch.messageId !== messageId);
+    this.#settle();
+  }
+
+  #watched(): Watched {
+    const open = [...this.lives.values()].filter((life) => !isFinal(life) && !this.lost.has(life.fileId));
+    open.sort((a, b) => (b.stagedAt ?? '9').localeCompare(a.stagedAt ?? '9'));
+    const newest = open[0];
+    const fresh = newest !== undefined && (!newest.stagedAt || Date.now() - Date.parse(newest.stagedAt) < kFreshMs);
+    return { ids: open.map((life) => life.fileId), fresh };
+  }
+
+  #fail(error: unknown): void {
+    if (error instanceof ApiError && error.signedOut) this.onSignedOut();
+    else this.error = sentenceOf(error);
+  }
+}

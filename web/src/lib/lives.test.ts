@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { stopsOf, verdictOf } from './lifeline';
+import { fileOfRow, isFinal, newLife, withRow, withStatus, type Life } from './lives';
+import { at, kFile, receiptRow, row, uploadRow } from './testing';
+import type { ActivityRow, FileStage, FileStatus } from './wire';
+
+const live = (...rows: ActivityRow[]): Life => rows.reduce(withRow, newLife(kFile));
+const status = (state: FileStage, rest: Partial<FileStatus> = {}): FileStatus => ({
+  file_id: kFile,
+  name: 'a.txt',
+  size: 3,
+  state,
+  created_at: at(1),
+  ...rest,
+});
+
+test('the word delivered appears after the ack and never before', () => {
+  const before = [live(uploadRow(1)), withStatus(live(uploadRow(1)), status('fetched', { fetched_at: at(2) }))];
+  for (const life of before) assert.notEqual(verdictOf(life), 'Delivered');
+  for (const outcome of ['failed', 'expired', 'recalled']) {
+    assert.notEqual(verdictOf(live(uploadRow(1), receiptRow(2, outcome))), 'Delivered');
+  }
+  assert.equal(verdictOf(live(uploadRow(1), receiptRow(2, 'acked', { acked_at: at(2) }))), 'Delivered');
+});
+
+test('a whole life shows three stops with their times', () => {
+  const life = live(uploadRow(1), receiptRow(3, 'acked', { fetched_at: at(2), acked_at: at(3) }));
+  assert.deepEqual(
+    stopsOf(life).map((stop) => [stop.word, stop.at, stop.mark]),
+    [
+      ['Staged', at(1), 'done'],
+      ['Fetched', at(2), 'done'],
+      ['Acked', at(3), 'done'],
+    ],
+  );
+});
+
+test('an ack without a fetch says that the fetch was not seen', () => {
+  assert.equal(stopsOf(live(uploadRow(1), receiptRow(2, 'acked')))[1].mark, 'skipped');
+});
+
+test('a status that was asked before the ack cannot undo it', () => {
+  const acked = live(uploadRow(1), receiptRow(2, 'acked', { acked_at: at(2) }));
+  assert.deepEqual(withStatus(acked, status('staged')), acked);
+});
+
+test('an older page of the log cannot undo a newer receipt', () => {
+  const life = live(receiptRow(5, 'acked', { acked_at: at(5) }), uploadRow(1), receiptRow(3, 'failed', { reason: 'x' }));
+  assert.equal(life.stage, 'acked');
+  assert.equal(life.stagedAt, at(1));
+  assert.equal(life.reason, null);
+});
+
+test('a failed file may still arrive, and its reason goes with the failure', () => {
+  const failed = live(uploadRow(1), receiptRow(2, 'failed', { reason: 'disk full' }));
+  assert.equal(isFinal(failed), false);
+  assert.equal(failed.reason, 'disk full');
+  const acked = withRow(failed, receiptRow(3, 'acked', { acked_at: at(3) }));
+  assert.equal(acked.stage, 'acked');
+  assert.equal(acked.reason, null);
+});
+
+test('a row with an unknown method or file is about no file', () => {
+  assert.equal(fileOfRow(row(1, 'upload_receipt', 'constructor', { request_body: { file_id: kFile } })), null);
+  assert.equal(fileOfRow(receiptRow(1, 'acked', { file_id: 7 })), null);
+  assert.equal(fileOfRow(receiptRow(1, 'acked', { file_id: kFile.toUpperCase() })), kFile);
+});

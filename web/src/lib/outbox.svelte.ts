@@ -1,0 +1,145 @@
+import { sendMessage } from './api';
+import { ApiError, sentenceOf } from './errors';
+import type { Enclosure } from './timeline';
+import { upload, type Upload } from './upload';
+import { fileIdOf, type Part, type StagedFile } from './wire';
+
+// What is on its way from this page: a Dispatch is one message with its Parcels. Files go first, three at a time; the
+// message that names them follows when every one is staged or was taken out. Nothing is given up silently: what failed
+// stays, says why, and can be tried again or removed.
+
+const kUploadsAtOnce = 3;
+
+export class Parcel {
+  readonly key = crypto.randomUUID();
+  stage = $state<'queued' | 'uploading' | 'staged' | 'failed'>('queued');
+  sent = $state(0);
+  // Bytes a second, from the whole of this attempt: steadier to read than the latest instant.
+  rate = $state(0);
+  error = $state('');
+  staged = $state.raw<StagedFile | null>(null);
+  #upload: Upload | null = null;
+
+  constructor(readonly file: File) {}
+
+  get fileId(): string | null {
+    return this.staged && fileIdOf(this.staged.uri);
+  }
+
+  async send(workspace: string): Promise<void> {
+    const began = performance.now();
+    this.stage = 'uploading';
+    this.error = '';
+    this.sent = 0;
+    try {
+      this.#upload = upload(workspace, this.file, this.key, (sent) => {
+        this.sent = sent;
+        this.rate = sent / Math.max(0.001, (performance.now() - began) / 1000);
+      });
+      this.staged = await this.#upload.done;
+      this.stage = 'staged';
+    } catch (error) {
+      this.stage = 'failed';
+      this.error = sentenceOf(error);
+    }
+  }
+
+  cancel(): void {
+    this.#upload?.cancel();
+  }
+}
+
+export class Dispatch {
+  readonly messageId = crypto.randomUUID();
+  readonly at = new Date().toISOString();
+  parcels = $state<Parcel[]>([]);
+  error = $state('');
+  // Accepted by the server; its row in the log has not been read yet.
+  accepted = $state(false);
+  #posting = false;
+
+  constructor(
+    readonly workspace: string,
+    readonly text: string,
+    files: File[],
+    // Called when there is nothing left to send: every file was taken out and there is no text.
+    private readonly onEmpty: (dispatch: Dispatch) => void,
+    private readonly onSignedOut: () => void,
+  ) {
+    this.parcels = files.map((file) => new Parcel(file));
+  }
+
+  // Whether this file of the log is one of these parcels. The log's row can overtake the upload's own answer; until that
+  // names the file, the size must do.
+  holds(file: Enclosure): boolean {
+    return this.parcels.some((parcel) =>
+      parcel.fileId ? parcel.fileId === file.fileId : parcel.stage === 'uploading' && parcel.file.size === file.size,
+    );
+  }
+
+  get stuck(): boolean {
+    return this.error !== '' || this.parcels.some((parcel) => parcel.stage === 'failed');
+  }
+
+  start(): void {
+    for (let n = 0; n < kUploadsAtOnce; n += 1) void this.#sendNext();
+    this.#postWhenReady();
+  }
+
+  retry(): void {
+    this.error = '';
+    for (const parcel of this.parcels) if (parcel.stage === 'failed') parcel.stage = 'queued';
+    this.start();
+  }
+
+  remove(parcel: Parcel): void {
+    this.parcels = this.parcels.filter((other) => other !== parcel);
+    parcel.cancel();
+    if (this.parcels.length === 0 && this.text === '') this.onEmpty(this);
+    else this.#postWhenReady();
+  }
+
+  abandon(): void {
+    for (const parcel of this.parcels) parcel.cancel();
+    this.parcels = [];
+    this.onEmpty(this);
+  }
+
+  async #sendNext(): Promise<void> {
+    for (;;) {
+      const busy = this.parcels.filter((parcel) => parcel.stage === 'uploading').length;
+      const next = this.parcels.find((parcel) => parcel.stage === 'queued');
+      if (!next || busy >= kUploadsAtOnce) break;
+      await next.send(this.workspace);
+    }
+    this.#postWhenReady();
+  }
+
+  #postWhenReady(): void {
+    const ready = this.parcels.every((parcel) => parcel.stage === 'staged');
+    if (!ready || this.#posting || this.accepted || (this.parcels.length === 0 && this.text === '')) return;
+    this.#posting = true;
+    void this.#post().finally(() => (this.#posting = false));
+  }
+
+  async #post(): Promise<void> {
+    this.error = '';
+    try {
+      await sendMessage(this.workspace, this.messageId, this.#parts());
+      this.accepted = true;
+    } catch (error) {
+      this.error = sentenceOf(error);
+      if (error instanceof ApiError && error.signedOut) this.onSignedOut();
+    }
+  }
+
+  #parts(): Part[] {
+    const parts: Part[] = this.text === '' ? [] : [{ kind: 'text', text: this.text }];
+    for (const { staged } of this.parcels) {
+      if (!staged) continue;
+      const { uri, name, mimeType, size } = staged;
+      parts.push({ kind: 'file', file: { uri, name, mimeType, size } });
+    }
+    return parts;
+  }
+}

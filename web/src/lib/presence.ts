@@ -1,0 +1,27 @@
+import type { Workspace } from './wire';
+
+export interface Presence {
+  word: string;
+  tone: 'here' | 'troubled' | 'away';
+}
+
+export function presenceOf(workspace: Workspace): Presence {
+  switch (workspace.status) {
+    case 'online':
+      return { word: 'Online', tone: 'here' };
+    case 'degraded':
+      return { word: 'Having trouble', tone: 'troubled' };
+    case 'awaiting_agent':
+      return { word: 'Not connected yet', tone: 'away' };
+    case 'removed':
+      return { word: 'Removed', tone: 'away' };
+    default:
+      return { word: 'Offline', tone: 'away' };
+  }
+}
+
+// A heartbeat and a poll are both signs of life; RFC 3339 in UTC sorts as text.
+export function lastSeen(workspace: Workspace): string | null {
+  const signs = [workspace.last_heartbeat_at, workspace.last_poll_at].filter((sign) => typeof sign === 'string');
+  return signs.sort().at(-1) ?? null;
+}

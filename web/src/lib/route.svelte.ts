@@ -1,0 +1,42 @@
+// Where in the page we are, kept in the address's fragment so that the server needs to know one path only:
+// `#/` the workspaces, `#/chat/<id>` one conversation. `#token=…&workspace=…` is an invitation, taken out of the address
+// (and so out of the history) before anything else happens.
+
+export type Route = { view: 'home' } | { view: 'chat'; workspace: string };
+
+class RouteState {
+  current = $state.raw<Route>(parse(location.hash));
+}
+
+export const route = new RouteState();
+
+// The invitation's token, once; null when the address holds none.
+export function takeInvitation(): string | null {
+  const invitation = new URLSearchParams(location.hash.slice(1));
+  const token = invitation.get('token');
+  if (token === null) return null;
+  const workspace = invitation.get('workspace');
+  history.replaceState(null, '', location.pathname + location.search + (workspace ? chatLink(workspace) : ''));
+  route.current = parse(location.hash);
+  return token;
+}
+
+export const chatLink = (workspace: string): string => `#/chat/${encodeURIComponent(workspace)}`;
+
+export function go(link: string): void {
+  location.hash = link;
+}
+
+export function followAddress(onInvitation: () => void): () => void {
+  const changed = () => {
+    if (new URLSearchParams(location.hash.slice(1)).has('token')) onInvitation();
+    else route.current = parse(location.hash);
+  };
+  window.addEventListener('hashchange', changed);
+  return () => window.removeEventListener('hashchange', changed);
+}
+
+function parse(hash: string): Route {
+  const match = /^#\/chat\/([0-9a-f-]{36})$/i.exec(hash);
+  return match?.[1] ? { view: 'chat', workspace: match[1].toLowerCase() } : { view: 'home' };
+}

@@ -1,0 +1,62 @@
+import { currentSession, signIn, signOut } from './api';
+import { ApiError, sentenceOf } from './errors';
+import { takeInvitation } from './route.svelte';
+import type { Session } from './wire';
+
+// Who is looking at the page. The token itself is never kept: it is exchanged once for the server's HttpOnly cookie.
+class SessionState {
+  phase = $state<'starting' | 'out' | 'in'>('starting');
+  current = $state.raw<Session | null>(null);
+  error = $state('');
+
+  // Follows the address's invitation if there is one, else asks whether the cookie is still good.
+  async start(): Promise<void> {
+    const token = takeInvitation();
+    if (token) return this.enter(token);
+    try {
+      this.#welcome(await currentSession());
+    } catch (error) {
+      const merelyOut = error instanceof ApiError && error.signedOut;
+      this.#leave(merelyOut ? '' : sentenceOf(error));
+    }
+  }
+
+  async enter(token: string): Promise<void> {
+    this.error = '';
+    try {
+      this.#welcome(await signIn(token));
+    } catch (error) {
+      const wrong = error instanceof ApiError && error.signedOut;
+      this.#leave(wrong ? 'This token is not valid here. It may have been revoked, or belong to another server.' : sentenceOf(error));
+    }
+  }
+
+  async exit(): Promise<void> {
+    try {
+      await signOut();
+      this.#leave('');
+    } catch (error) {
+      // Still signed in as far as the server knows: saying otherwise would be a lie about who can use this browser.
+      if (error instanceof ApiError && error.signedOut) this.#leave('');
+      else this.error = sentenceOf(error);
+    }
+  }
+
+  expired(): void {
+    this.#leave('Your session has ended. Sign in again to go on.');
+  }
+
+  #welcome(session: Session): void {
+    this.current = session;
+    this.error = '';
+    this.phase = 'in';
+  }
+
+  #leave(error: string): void {
+    this.current = null;
+    this.error = error;
+    this.phase = 'out';
+  }
+}
+
+export const session = new SessionState();

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { kFile, messageRow, row, uploadRow, uriOf } from './testing';
+import { lettersFrom } from './timeline';
+import type { ActivityRow } from './wire';
+
+const none = () => false;
+const filePart = { kind: 'file', file: { uri: uriOf(kFile), name: 'a.txt', mimeType: 'text/plain', size: 3 } };
+
+test('a file that a message names is shown with that message only', () => {
+  const letters = lettersFrom([uploadRow(1), messageRow(2, [{ kind: 'text', text: 'here' }, filePart])], none);
+  assert.equal(letters.length, 1);
+  assert.equal(letters[0]?.text, 'here');
+  assert.deepEqual(letters[0]?.enclosures, [{ fileId: kFile, name: 'a.txt', mimeType: 'text/plain', size: 3 }]);
+});
+
+test('a file that no message names is a letter of its own', () => {
+  const letters = lettersFrom([uploadRow(1)], none);
+  assert.deepEqual(letters.map((letter) => [letter.from, letter.text, letter.enclosures.length]), [['person', '', 1]]);
+});
+
+test('a file whose message is still on its way is held back', () => {
+  assert.deepEqual(lettersFrom([uploadRow(1)], (file) => file.fileId === kFile), []);
+});
+
+test('an upload row that is older than the loaded page does not hide the file of its message', () => {
+  assert.equal(lettersFrom([messageRow(2, [filePart])], none)[0]?.enclosures[0]?.fileId, kFile);
+});
+
+test('a notify is the agent speaking, with result and parts', () => {
+  const body = { result: 'got it', parts: [filePart] };
+  const [letter] = lettersFrom([row(1, 'a2a_receive', 'notify', { response_body: body })], none);
+  assert.equal(letter?.from, 'agent');
+  assert.equal(letter?.text, 'got it');
+  assert.equal(letter?.enclosures.length, 1);
+});
+
+test('messages of other agents, receipts and logs are not part of the conversation', () => {
+  const rows = [
+    messageRow(1, [{ kind: 'text', text: 'x' }], { source_id: kFile }),
+    row(2, 'upload_receipt', 'chat_upload_acked', { request_body: { file_id: kFile } }),
+    row(3, 'agent_log', 'notify', { response_body: { result: 'x' } }),
+  ];
+  assert.deepEqual(lettersFrom(rows, none), []);
+});
+
+test('bodies of any shape are read without a throw', () => {
+  const shapes = [undefined, null, 7, 'text', [], {}, { params: null }, { params: { message: [] } }, { file_id: 3 }];
+  const parts = [null, [null, 3, 'x', {}, { text: 5 }, { file: null }, { file: { uri: 9 } }], { length: 2 }];
+  const rows: ActivityRow[] = [];
+  for (const body of shapes) {
+    for (const method of ['message/send', 'notify', 'chat_upload_receive']) {
+      rows.push(row(rows.length + 1, 'a2a_receive', method, { request_body: body, response_body: body }));
+    }
+  }
+  for (const value of parts) rows.push(messageRow(rows.length + 1, value));
+  for (const letter of lettersFrom(rows, none)) assert.deepEqual([letter.text, letter.enclosures], ['', []]);
+});
+
+test('an inherited property is not a field of a body', () => {
+  const [letter] = lettersFrom([row(1, 'a2a_receive', 'notify', { response_body: Object.create({ result: 'no' }) })], none);
+  assert.equal(letter?.text, '');
+});

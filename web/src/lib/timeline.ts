@@ -1,0 +1,99 @@
+import { fileIdOf, type ActivityRow } from './wire';
+
+// Rows of the activity log become what a person reads: letters, each with its text and its files. Pure: the same rows
+// give the same letters, whatever order they came in. Bodies are written by others, so every field is checked.
+
+export interface Enclosure {
+  // Null for an address that is not a file held here.
+  fileId: string | null;
+  name: string;
+  mimeType: string;
+  size: number | null;
+}
+
+export interface Letter {
+  key: string;
+  from: 'person' | 'agent';
+  at: string;
+  text: string;
+  enclosures: Enclosure[];
+  messageId: string | null;
+}
+
+// Rows must be in ascending seq. A file that a message names belongs to that message; one that none names (yet, or
+// sent by a client that does not) is a letter of its own, unless `held` says that its message is still on its way.
+export function lettersFrom(rows: Iterable<ActivityRow>, held: (file: Enclosure) => boolean): Letter[] {
+  const letters: Letter[] = [];
+  const named = new Set<string>();
+  for (const row of rows) {
+    const letter = letterFrom(row);
+    if (!letter) continue;
+    letters.push(letter);
+    if (!isUpload(row)) for (const { fileId } of letter.enclosures) if (fileId) named.add(fileId);
+  }
+  return letters.filter((letter) => {
+    const [file] = letter.enclosures;
+    const alone = letter.key.startsWith('upload:') && file?.fileId;
+    return !alone || !(named.has(alone) || held(file));
+  });
+}
+
+function letterFrom(row: ActivityRow): Letter | null {
+  if (row.activity_type !== 'a2a_receive') return null;
+  const at = row.created_at;
+  if (isUpload(row)) {
+    const file = enclosureFromUpload(row.request_body);
+    return file && { key: `upload:${row.seq}`, from: 'person', at, text: '', enclosures: [file], messageId: null };
+  }
+  if (row.method === 'message/send' && !row.source_id) {
+    const message = field(field(row.request_body, 'params'), 'message');
+    const id = field(message, 'messageId');
+    const { text, enclosures } = contentOf(field(message, 'parts'));
+    return { key: `row:${row.seq}`, from: 'person', at, text, enclosures, messageId: typeof id === 'string' ? id : null };
+  }
+  if (row.method === 'notify') {
+    const result = field(row.response_body, 'result');
+    const { text, enclosures } = contentOf(field(row.response_body, 'parts'));
+    const said = [typeof result === 'string' ? result : '', text].filter(Boolean).join('\n\n');
+    return { key: `row:${row.seq}`, from: 'agent', at, text: said, enclosures, messageId: null };
+  }
+  return null;
+}
+
+export const isUpload = (row: ActivityRow): boolean =>
+  row.activity_type === 'a2a_receive' && row.method === 'chat_upload_receive';
+
+function enclosureFromUpload(body: unknown): Enclosure | null {
+  const id = field(body, 'file_id');
+  if (typeof id !== 'string') return null;
+  return { fileId: id.toLowerCase(), ...describe(body) };
+}
+
+function contentOf(parts: unknown): { text: string; enclosures: Enclosure[] } {
+  const texts: string[] = [];
+  const enclosures: Enclosure[] = [];
+  for (const part of Array.isArray(parts) ? (parts as unknown[]) : []) {
+    const text = field(part, 'text');
+    const file = field(part, 'file');
+    const uri = field(file, 'uri');
+    if (typeof text === 'string') texts.push(text);
+    else if (typeof uri === 'string') enclosures.push({ fileId: fileIdOf(uri), ...describe(file) });
+  }
+  return { text: texts.join('\n\n'), enclosures };
+}
+
+function describe(value: unknown): Omit<Enclosure, 'fileId'> {
+  const name = field(value, 'name');
+  const mimeType = field(value, 'mimeType');
+  const size = field(value, 'size');
+  return {
+    name: typeof name === 'string' && name !== '' ? name : 'file',
+    mimeType: typeof mimeType === 'string' ? mimeType : '',
+    size: typeof size === 'number' ? size : null,
+  };
+}
+
+export function field(value: unknown, key: string): unknown {
+  const holds = typeof value === 'object' && value !== null && Object.hasOwn(value, key);
+  return holds ? (value as Record<string, unknown>)[key] : undefined;
+}

@@ -1,0 +1,82 @@
+// The shapes the server speaks, as far as the page reads them. Unknown fields are ignored; what may be absent is
+// optional here, so that a missing field shows up in the compiler and not in a browser.
+
+export type Role = 'admin' | 'sender';
+
+export interface Session {
+  role: Role;
+  workspace_id?: string | null;
+}
+
+export interface Workspace {
+  id: string;
+  name: string;
+  status: 'awaiting_agent' | 'online' | 'degraded' | 'offline' | 'removed' | (string & {});
+  delivery_mode?: 'push' | 'poll' | '' | null;
+  last_heartbeat_at?: string | null;
+  last_poll_at?: string | null;
+}
+
+export interface ActivityRow {
+  id: string;
+  seq: number;
+  activity_type: string;
+  method: string | null;
+  source_id: string | null;
+  target_id: string | null;
+  summary: string | null;
+  status: string | null;
+  created_at: string;
+  // Written by agents and other clients: nothing about their shape is certain.
+  request_body?: unknown;
+  response_body?: unknown;
+}
+
+export interface Limits {
+  per_file_bytes: number;
+  per_request_bytes: number;
+  max_files: number;
+}
+
+export interface StagedFile {
+  uri: string;
+  name: string;
+  mimeType: string;
+  size: number;
+  sha256?: string;
+  expires_at?: string;
+}
+
+export type FileStage = 'staged' | 'fetched' | 'acked' | 'failed' | 'expired' | 'recalled';
+
+export interface FileStatus {
+  file_id: string;
+  name: string;
+  size: number;
+  state: FileStage;
+  mimeType?: string;
+  sha256?: string | null;
+  created_at?: string | null;
+  fetched_at?: string | null;
+  acked_at?: string | null;
+  expires_at?: string | null;
+  reason?: string | null;
+}
+
+export interface TextPart {
+  kind: 'text';
+  text: string;
+}
+
+export interface FilePart {
+  kind: 'file';
+  file: { uri: string; name: string; mimeType?: string; size?: number };
+}
+
+export type Part = TextPart | FilePart;
+
+// `platform-pending:<workspace>/<file id>` names a staged file; anything else is somebody else's address.
+export function fileIdOf(uri: string): string | null {
+  const match = /^platform-pending:[0-9a-f-]{36}\/([0-9a-f-]{36})$/i.exec(uri);
+  return match?.[1]?.toLowerCase() ?? null;
+}
