@@ -27,8 +27,10 @@ struct Settings {
   client::HttpOptions http;
   std::chrono::seconds poll_wait{25};
   std::chrono::seconds heartbeat{30};
-  // How long a file waits for a message that names it before it is handed over alone.
-  std::chrono::milliseconds file_grace{1'500};
+  // How long a file waits for a message that names it before it is handed over alone. Just below one second, the
+  // shortest poll: a page sends its message a few milliseconds after the upload, and a person looks at the clock from
+  // then on.
+  std::chrono::milliseconds file_grace{900};
   std::chrono::milliseconds backoff_first{500};
   std::chrono::milliseconds backoff_most{30'000};
   int handover_attempts = 5;

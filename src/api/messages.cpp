@@ -43,7 +43,7 @@ http::Response send_message(const Context& context, http::Request& request) {
   if (!envelope) return answer(envelope.error());
   // A push target's callback is not asked yet: its message waits in the inbox, and the answer says so.
   const bool poll = target->delivery_mode == DeliveryMode::poll;
-  auto commit = context.messages.send(who, *id, *envelope, std::string(request.header("traceparent").substr(0, 64)));
+  auto commit = context.messages.send(who, *id, *envelope, std::string(request.traceparent()));
   return http::after(std::move(commit), [poll](Result<Appended> appended) {
     if (!appended) return answer(appended.error());
     JsonWriter out;

@@ -11,8 +11,6 @@
 namespace restante::cli {
 
 int serve(const Config& config) {
-  for (const std::string& sentence : warnings(config)) warn(sentence);
-  fmt::print(stderr, "{}", print_config(config));
   take_signals();
   Platform platform(config);
   run(platform, [&] {

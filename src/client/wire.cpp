@@ -1,5 +1,6 @@
 #include "client/wire.h"
 
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>
 
@@ -72,6 +73,9 @@ Outcome<void> Wire::connect(const Url& peer, Deadline deadline) {
     error_code ignored;
     socket_.close(ignored);
     const auto& endpoint = (*endpoints)[i];
+    socket_.open(endpoint.protocol(), error);
+    if (error) continue;
+    fcntl(socket_.native_handle(), F_SETFD, FD_CLOEXEC);  // a command that we start must not keep our connections open
     perform(now + share, error, [&](auto handler) { socket_.async_connect(endpoint, handler); });
     if (!error || error == asio::error::operation_aborted) break;
   }

@@ -7,7 +7,7 @@
 namespace restante::http {
 namespace {
 
-constexpr std::size_t kMaxDigits = 15;      // beyond any body limit, short of overflow
+constexpr std::size_t kMaxDigits = 16;      // 64 bits: what is larger cannot be counted
 constexpr std::size_t kMaxExtension = 256;  // nobody uses them; nobody may fill a buffer with them
 
 }  // namespace

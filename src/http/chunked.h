@@ -19,6 +19,8 @@ class ChunkedDecoder {
 
   // Call again with the unused rest until it says more, done or malformed.
   Step next(std::string_view input);
+  // What the chunk under way has announced and not yet given: a limit need not wait for the bytes.
+  std::uint64_t announced() const { return left_; }
 
  private:
   enum class At { size, extension, size_lf, data, data_cr, data_lf, trailer, end_lf, finished };

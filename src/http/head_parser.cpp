@@ -58,7 +58,7 @@ std::optional<Method> parse_method(std::string_view text) {
   return std::nullopt;
 }
 
-// origin-form, absolute-form, or "*".
+// origin-form or absolute-form.
 bool split_target(std::string_view target, Request& request) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!equal_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
@@ -69,7 +69,7 @@ bool split_target(std::string_view target, Request& request) {
     target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
     break;
   }
-  if (target != "*" && target.front() != '/') return false;
+  if (target.front() != '/') return false;
   const auto question = target.find('?');
   request.path = target.substr(0, question);
   if (question != std::string_view::npos) request.query = target.substr(question + 1);
@@ -92,7 +92,8 @@ std::optional<Fault> parse_request_line(std::string_view line, Request& request)
   const std::string_view target = line.substr(first + 1, second - first - 1);
   if (!is_token(word) || !is_target(target)) return faults::malformed;
   const auto method = parse_method(word);
-  if (!method) return faults::unknown_method;
+  // "*" asks about the server as a whole; there is nothing to say about it.
+  if (!method || target == "*") return faults::unknown_method;
   request.method = *method;
   if (!split_target(target, request)) return faults::malformed;
   return std::nullopt;

@@ -57,4 +57,21 @@ std::optional<std::string> Request::query_param(std::string_view name) const {
   return std::nullopt;
 }
 
+std::string_view Request::traceparent() const {
+  // version-trace-parent-flags, lower-case hex; later versions may append more after a dash.
+  static constexpr std::string_view kShape = "xx-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
+  const std::string_view text = header("traceparent");
+  if (text.size() < kShape.size() || text.size() > 2 * kShape.size()) return {};
+  for (std::size_t i = 0; i < kShape.size(); ++i) {
+    const bool fits = kShape[i] == '-' ? text[i] == '-' : hex_digit(text[i]) >= 0 && to_lower(text[i]) == text[i];
+    if (!fits) return {};
+  }
+  const bool longer = text.size() > kShape.size();
+  const std::string_view version = text.substr(0, 2);
+  if (version == "ff" || (longer && (version == "00" || text[kShape.size()] != '-'))) return {};
+  const auto zero = [](std::string_view part) { return part.find_first_not_of('0') == std::string_view::npos; };
+  if (zero(text.substr(3, 32)) || zero(text.substr(36, 16))) return {};
+  return text.substr(0, kShape.size());
+}
+
 }  // namespace restante::http

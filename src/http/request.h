@@ -50,6 +50,8 @@ struct Request {
   std::string_view param(std::string_view name) const;
   // The decoded query parameter, first of that name; nothing when absent or badly escaped.
   std::optional<std::string> query_param(std::string_view name) const;
+  // The W3C trace context, when it is one; empty otherwise.
+  std::string_view traceparent() const;
 };
 
 }  // namespace restante::http

@@ -270,7 +270,9 @@ asio::awaitable<void> Connection::refuse(const http::Fault& fault, const http::R
   const http::Response response = http::to_response(fault);
   const std::string& body = std::get<std::string>(response.content);
   const std::string head = write_head(request, response, body.size());
-  const bool sent = co_await send_text(head, body);
+  // A head that could not be parsed may still have been a HEAD's.
+  const bool head_only = request.method == http::Method::head || buffer_.view().starts_with("HEAD ");
+  const bool sent = co_await send_text(head, head_only ? std::string_view() : std::string_view(body));
   if (sent) co_await linger();
 }
 

@@ -42,6 +42,7 @@ std::optional<http::Fault> Connection::decode(Inflow& inflow, std::string_view b
     const auto step = inflow.chunks.next(bytes);
     if (step.state == http::ChunkedDecoder::State::malformed) return http::faults::malformed;
     bytes.remove_prefix(step.used);
+    if (inflow.chunks.announced() > inflow.limit) return http::faults::body_too_large;
     if (step.state == http::ChunkedDecoder::State::done) {
       inflow.done = true;
       // What follows is the next request.

@@ -68,6 +68,7 @@ void Connection::drain() {
 void Connection::abandon() {
   closing_ = true;
   expired_ = true;
+  idle_ = false;
   if (armed_) armed_->waiter().end();
   socket_.close();
 }
@@ -115,6 +116,7 @@ asio::awaitable<bool> Connection::serve_one() {
   http::Response response;
   if (!match.route) {
     response = no_route(match);
+    if (request.has_body()) closing_ = true;  // what it was meant for is not known: it is not read as anything
   } else if (match.route->run == http::Run::at_once && !request.has_body()) {
     response = answer_at_once(request, *match.route);
   } else {
@@ -192,7 +194,10 @@ void Connection::identify(http::Request& request) {
 
 asio::awaitable<http::Response> Connection::obtain(http::Request& request, const http::Route& route) {
   using http::Body;
-  if (route.body == Body::none && request.has_body()) co_return http::to_response(http::faults::unexpected_body);
+  if (route.body == Body::none && request.has_body()) {
+    closing_ = true;
+    co_return http::to_response(http::faults::unexpected_body);
+  }
   if ((route.body == Body::required || route.body == Body::stream) && !request.chunked && !request.content_length) {
     closing_ = true;
     co_return http::to_response(http::faults::length_required);
@@ -246,7 +251,6 @@ void Connection::account(const http::Request& request, const http::Router::Match
   shared().account(match.route, match.index, status, took);
   const LogRequests policy = shared().options.log_requests;
   if (policy == LogRequests::none || (policy == LogRequests::errors && status < 400)) return;
-  const std::string_view traceparent = request.header("traceparent");
   shared().log.write(status >= 500 ? LogLevel::error : LogLevel::info, "request",
                      {{"request_id", request.request_id},
                       {"method", name_of(request.method)},
@@ -254,7 +258,7 @@ void Connection::account(const http::Request& request, const http::Router::Match
                       {"status", static_cast<std::int64_t>(status)},
                       {"duration_ms", std::chrono::duration<double, std::milli>(took).count()},
                       {"peer", request.peer},
-                      {"traceparent", traceparent.substr(0, 64)}});
+                      {"traceparent", request.traceparent()}});
 }
 
 }  // namespace restante::net

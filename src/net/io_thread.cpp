@@ -55,10 +55,12 @@ void IoThread::forget(std::list<Connection*>::iterator place, const std::string&
   shared_.counts.leave(key);
 }
 
-void IoThread::close_one_idle() {
-  asio::post(context_, [this] {
+void IoThread::evict_idle(std::function<void(bool evicted)> done) {
+  asio::post(context_, [this, done = std::move(done)] {
     const auto idle = std::find_if(connections_.begin(), connections_.end(), [](Connection* c) { return c->idle(); });
-    if (idle != connections_.end()) (*idle)->abandon();
+    const bool found = idle != connections_.end();
+    if (found) (*idle)->abandon();
+    done(found);
   });
 }
 

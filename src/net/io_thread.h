@@ -5,6 +5,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <list>
 #include <string>
 #include <thread>
@@ -30,8 +31,8 @@ class IoThread {
   std::size_t load() const { return load_.load(std::memory_order_relaxed); }
 
   void adopt(tcp::socket socket, std::string peer, std::string key);
-  // The longest idle connection goes, to make room for a new one.
-  void close_one_idle();
+  // The longest idle connection goes, to make room for a new one; then `done` is told on this thread whether there was one.
+  void evict_idle(std::function<void(bool evicted)> done);
   // Idle connections close, the others after what they are doing.
   void drain();
   // Everything closes now.

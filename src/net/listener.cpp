@@ -84,7 +84,8 @@ asio::awaitable<void> Listener::accept() {
     if (stopped_.load()) co_return;
     shared_.metrics.refused("accept_failed").Increment();
     shared_.log.warn("accept_failed", {{"reason", ec.message()}});
-    thread.close_one_idle();
+    // Out of descriptors, most likely: whoever has been idle longest makes room.
+    thread.evict_idle([](bool) {});
     pause.expires_after(kBackOff);
     co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ec));
   }
@@ -102,14 +103,25 @@ void Listener::welcome(tcp::socket socket, IoThread& thread) {
       thread.adopt(std::move(socket), address, key);
       return;
     case ConnectionCounts::Verdict::full:
-      // The next one finds room: whoever has been idle longest on this thread goes.
-      shared_.metrics.refused("connections").Increment();
-      thread.close_one_idle();
+      make_room(std::make_shared<tcp::socket>(std::move(socket)), thread, address, key, 0);
       return;
     case ConnectionCounts::Verdict::too_many_from_there:
       shared_.metrics.refused("connections_per_address").Increment();
       return;
   }
+}
+
+void Listener::make_room(std::shared_ptr<tcp::socket> socket, IoThread& home, std::string address, std::string key,
+                         std::size_t asked) {
+  if (asked == threads_.size()) {
+    shared_.metrics.refused("connections").Increment();
+    return;
+  }
+  threads_[asked]->evict_idle([this, socket, &home, address, key, asked](bool evicted) {
+    if (!evicted) return make_room(socket, home, address, key, asked + 1);
+    shared_.counts.replace(key);
+    home.adopt(std::move(*socket), address, key);
+  });
 }
 
 }  // namespace restante::net

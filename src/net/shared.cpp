@@ -35,6 +35,12 @@ ConnectionCounts::Verdict ConnectionCounts::enter(const std::string& key) {
   return Verdict::welcome;
 }
 
+void ConnectionCounts::replace(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  ++by_address_[key];
+  ++total_;
+}
+
 void ConnectionCounts::leave(const std::string& key) {
   const std::lock_guard lock(mutex_);
   --total_;

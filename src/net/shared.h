@@ -27,6 +27,8 @@ class ConnectionCounts {
 
   ConnectionCounts(std::size_t total, std::size_t per_address) : most_(total), most_per_address_(per_address) {}
   Verdict enter(const std::string& key);
+  // In the place of one that is about to leave: for a moment there is one more than the cap.
+  void replace(const std::string& key);
   void leave(const std::string& key);
   std::size_t total() const;
 

@@ -86,6 +86,8 @@ class Platform::Parts {
                 metrics_token(config)} {
     log.info("starting",
              {{"version", version()}, {"commit", commit()}, {"compiler", compiler()}, {"data", data.string()}});
+    log.info("configuration", {{"toml", print_config(config)}});
+    for (const std::string& sentence : warnings(config)) log.warn("configuration_warning", {{"sentence", sentence}});
     api::add_routes(router, context);
     edge.every(kPresencePeriod, "presence", [this] { presence.flush(); });
   }

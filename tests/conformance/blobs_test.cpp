@@ -159,7 +159,7 @@ TEST_P(DirBlobs, AFullDiskIsToldAsSuchLeavesNothingAndIsOverOnceThereIsRoom) {
 
 TEST_P(DirBlobs, AFailedSyncLeavesNothingAndNothingIsWrittenUntilARestart) {
   const auto before = put("before");
-  // First the content's sync, then the directory's.
+  // The content's sync is the first; those of the directories follow.
   for (const int spared : {0, 1}) {
     {
       const Fault fault(Call::sync, EIO, spared);

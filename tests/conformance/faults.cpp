@@ -62,7 +62,8 @@ Fault::Fault(Call call, int error, int spared) {
     change_sqlite(reinterpret_cast<sqlite3_syscall_ptr>(faulty_write),
                   reinterpret_cast<sqlite3_syscall_ptr>(faulty_pwrite));
   }
-  rule_of(call).hits = 0;
+  write_rule.hits = 0;
+  sync_rule.hits = 0;
   rule_of(call).left = spared;
   rule_of(call).error = error;
 }

@@ -398,3 +398,12 @@ def test_a_linked_folder_is_not_written_through_and_the_message_still_comes(work
     wait_until(lambda: len(agent.deliveries()) == 2, "the file")
     assert Path(agent.deliveries()[1]["files"][0]["path"]).read_bytes() == b"a"
     assert agent.stop() == 0
+
+
+def test_a_command_inherits_nothing_but_its_three_streams(workspace, connect):
+    agent = connect(url_of(workspace.server), token=workspace.token, exec_command="ls -l /proc/$$/fd")
+    send(workspace, "what is open")
+    wait_until(workspace.messages, "the reply")
+    listing, = workspace.messages()
+    assert "socket:" not in listing and "state.json" not in listing and "lock" not in listing
+    assert agent.stop() == 0

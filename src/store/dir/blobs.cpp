@@ -1,8 +1,6 @@
 #include "store/dir/blobs.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,7 +14,6 @@ namespace {
 class DirBlobs final : public Blobs {
  public:
   DirBlobs(const std::filesystem::path& directory, Drafts drafts) : place_(directory), drafts_(drafts) {
-    make_subdirectories();
     empty_temporaries(directory / "tmp");
     if (drafts_ == Drafts::unnamed_if_possible && !can_be_unnamed()) drafts_ = Drafts::named;
   }
@@ -54,16 +51,6 @@ class DirBlobs final : public Blobs {
   }
 
  private:
-  void make_directory(const char* name) {
-    if (mkdirat(place_.fd(), name, 0700) != 0 && errno != EEXIST) place_.fail("make a directory of blobs");
-  }
-
-  void make_subdirectories() {
-    for (int i = 0; i < 256; ++i) make_directory(fmt::format("{:02x}", i).c_str());
-    make_directory("tmp");
-    place_.sync_names(".");
-  }
-
   void empty_temporaries(const std::filesystem::path& directory) {
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {

@@ -90,6 +90,7 @@ std::string Draft::finish() {
   place_.sync_data(file_.get());
   const std::string key = new_key();
   const std::string file = file_of(key);
+  place_.need_subdirectory(key);
   publish(file);
   try {
     place_.sync_names(key.substr(0, 2).c_str());

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/text.h"
+
 namespace restante::dir {
 
 Fd::~Fd() {
@@ -18,6 +20,24 @@ Place::Place(const std::filesystem::path& directory) : path_(directory) {
   if (mkdir(path_.c_str(), 0700) != 0 && errno != EEXIST) fail("make the directory of blobs");
   directory_ = Fd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory_) fail("open the directory of blobs");
+  make_directory("tmp");
+  sync_names(".");
+  for (std::size_t i = 0; i < durable_.size(); ++i) {
+    durable_[i] = faccessat(fd(), fmt::format("{:02x}", i).c_str(), F_OK, 0) == 0;
+  }
+}
+
+void Place::make_directory(const char* name) {
+  if (mkdirat(fd(), name, 0700) != 0 && errno != EEXIST) fail("make a directory of blobs");
+}
+
+void Place::need_subdirectory(std::string_view key) {
+  auto& durable = durable_[static_cast<std::size_t>(hex_digit(key[0]) * 16 + hex_digit(key[1]))];
+  if (durable) return;
+  // Two may do this at once; each syncs before it goes on, so neither relies on the other's.
+  make_directory(std::string(key.substr(0, 2)).c_str());
+  sync_names(".");
+  durable = true;
 }
 
 void Place::require_healthy() const {

@@ -2,6 +2,7 @@
 // so that a full disk is StorageFull, anything else Unavailable, and an I/O error the end of writing until a restart:
 // what could not be synced once may be lost although a second try succeeds. Thread-safe.
 #pragma once
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <string>
@@ -44,11 +45,16 @@ class Place {
   void sync_data(int fd);
   // Makes the names in a subdirectory durable.
   void sync_names(const char* subdirectory);
+  // Subdirectories are made when they are first needed; afterwards this one is there and durable.
+  void need_subdirectory(std::string_view key);
 
  private:
+  void make_directory(const char* name);
+
   const std::filesystem::path path_;
   Fd directory_;
   std::atomic<bool> failed_{false};
+  std::array<std::atomic<bool>, 256> durable_{};
 };
 
 }  // namespace restante::dir

@@ -1,0 +1,50 @@
+"""Loadgen: the load generator as a child process that reports JSON lines."""
+import json
+import subprocess
+
+from servers import BUILD, HEALTH, on_cores
+
+
+class Loadgen:
+    """One run. next() is its next report; go_on() lets it leave a phase in which it holds what it has opened."""
+
+    def __init__(self, scenario, server, cores, **options):
+        command = [BUILD / "loadgen", scenario, "--port", str(server.port)]
+        for name, value in options.items():
+            command += [f"--{name}", str(value)]
+        for pid in server.pids():
+            command += ["--server", str(pid)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=on_cores(cores))
+
+    def next(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the load generator ended with {self.process.wait()}")
+        return json.loads(line)
+
+    def go_on(self):
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+def rate(server, cores, **options):
+    """Requests per second of GET /health and what they cost."""
+    options = {"expect": HEALTH, **options}
+    with Loadgen("rate", server, cores, **options) as run:
+        figures = run.next()
+    requests, seconds = figures["requests"], figures["seconds"]
+    figures["rps"] = requests / seconds
+    figures["server_us"] = figures["cpu_server"] / requests * 1e6
+    figures["loadgen_us"] = figures["cpu_loadgen"] / requests * 1e6
+    figures["server_cores"] = figures["cpu_server"] / seconds
+    figures["loadgen_cores"] = figures["cpu_loadgen"] / seconds
+    figures["foreign_cores"] = max(0.0, figures["cpu_machine"] - figures["cpu_server"] - figures["cpu_loadgen"]) / seconds
+    return figures

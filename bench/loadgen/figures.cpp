@@ -1,0 +1,83 @@
+#include "loadgen/figures.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace loadgen {
+namespace {
+
+double ticks_to_seconds(double ticks) { return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK)); }
+
+double process_seconds(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto name_end = text.rfind(')');
+  if (name_end == std::string::npos) throw std::runtime_error(fmt::format("process {} is gone", pid));
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;
+  double user = 0;
+  double system = 0;
+  fields >> user >> system;
+  return ticks_to_seconds(user + system);
+}
+
+double machine_seconds() {
+  std::ifstream file("/proc/stat");
+  std::string name;
+  double user = 0;
+  double nice = 0;
+  double system = 0;
+  double idle = 0;
+  double io_wait = 0;
+  double interrupts = 0;
+  double soft_interrupts = 0;
+  file >> name >> user >> nice >> system >> idle >> io_wait >> interrupts >> soft_interrupts;
+  return ticks_to_seconds(user + nice + system + interrupts + soft_interrupts);
+}
+
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
+}  // namespace
+
+std::string Latencies::json() {
+  std::sort(values_.begin(), values_.end());
+  const auto at = [this](double share) {
+    if (values_.empty()) return 0.0;
+    const auto index = static_cast<std::size_t>(share * static_cast<double>(values_.size()));
+    return 1000.0 * static_cast<double>(values_[std::min(index, values_.size() - 1)]);
+  };
+  return fmt::format(R"({{"count":{},"p50_ms":{:.3f},"p90_ms":{:.3f},"p99_ms":{:.3f},"max_ms":{:.3f}}})", count(),
+                     at(0.5), at(0.9), at(0.99), at(1.0));
+}
+
+Cpu Cpu::read(const std::vector<pid_t>& servers) {
+  Cpu cpu;
+  for (const pid_t pid : servers) cpu.servers += process_seconds(pid);
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  cpu.own = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  cpu.machine = machine_seconds();
+  return cpu;
+}
+
+Cpu Cpu::operator-(const Cpu& other) const {
+  return {servers - other.servers, own - other.own, machine - other.machine};
+}
+
+void report(const std::string& json) {
+  std::puts(json.c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace loadgen

@@ -1,0 +1,78 @@
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "loadgen/scenarios.h"
+
+namespace loadgen {
+namespace {
+
+constexpr const char* kUsage =
+    "loadgen rate|hold|polls --port N [--path P] [--expect BODY] [--connections N] [--pipeline N] [--threads N]\n"
+    "        [--warmup S] [--seconds S] [--server PID]… [--workspaces FILE] [--messages N] [--interval S]\n";
+
+Options parse(int count, char** words) {
+  Options options;
+  const std::map<std::string, std::function<void(const std::string&)>> flags = {
+      {"--port", [&](const std::string& v) { options.port = static_cast<std::uint16_t>(std::stoul(v)); }},
+      {"--path", [&](const std::string& v) { options.path = v; }},
+      {"--expect", [&](const std::string& v) { options.expect = v; }},
+      {"--connections", [&](const std::string& v) { options.connections = std::stoul(v); }},
+      {"--pipeline", [&](const std::string& v) { options.pipeline = std::stoul(v); }},
+      {"--threads", [&](const std::string& v) { options.threads = static_cast<unsigned>(std::stoul(v)); }},
+      {"--warmup", [&](const std::string& v) { options.warmup = std::stod(v); }},
+      {"--seconds", [&](const std::string& v) { options.seconds = std::stod(v); }},
+      {"--server", [&](const std::string& v) { options.servers.push_back(std::stoi(v)); }},
+      {"--workspaces", [&](const std::string& v) { options.workspaces = v; }},
+      {"--messages", [&](const std::string& v) { options.messages = std::stoul(v); }},
+      {"--interval", [&](const std::string& v) { options.interval = std::stod(v); }},
+  };
+  for (int i = 0; i < count; i += 2) {
+    const auto flag = flags.find(words[i]);
+    if (flag == flags.end() || i + 1 == count) throw std::invalid_argument(words[i]);
+    flag->second(words[i + 1]);
+  }
+  if (options.port == 0) throw std::invalid_argument("--port");
+  return options;
+}
+
+}  // namespace
+
+std::string get(const std::string& path, const std::string& token) {
+  const std::string bearer = token.empty() ? "" : fmt::format("Authorization: Bearer {}\r\n", token);
+  return fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: loadgen\r\nAccept: */*\r\n{}\r\n", path,
+                     bearer);
+}
+
+void wait_for_line() {
+  std::string line;
+  std::getline(std::cin, line);
+}
+
+}  // namespace loadgen
+
+int main(int argc, char** argv) {
+  using namespace loadgen;
+  const std::map<std::string, void (*)(const Options&)> scenarios = {{"rate", rate}, {"hold", hold}, {"polls", polls}};
+  const auto scenario = argc > 1 ? scenarios.find(argv[1]) : scenarios.end();
+  if (scenario == scenarios.end()) {
+    std::fputs(kUsage, stderr);
+    return 64;
+  }
+  try {
+    scenario->second(parse(argc - 2, argv + 2));
+    return 0;
+  } catch (const std::invalid_argument& e) {
+    fmt::print(stderr, "loadgen: what about {}?\n{}", e.what(), kUsage);
+    return 64;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "loadgen {}: {}\n", argv[1], e.what());
+    return 1;
+  }
+}

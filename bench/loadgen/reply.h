@@ -1,0 +1,35 @@
+// Reply: one HTTP/1.1 answer as its bytes come in. Knows Content-Length framing, which is all that the measured routes
+// use; anything else is an error, so that a wrong answer is never counted as a fast one. One thread.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace loadgen {
+
+class Reply {
+ public:
+  // Takes what belongs to this answer and says how many bytes that were; throws std::runtime_error on bad framing.
+  std::size_t take(std::string_view bytes);
+  bool complete() const { return head_done_ && received_ == length_; }
+  int status() const { return status_; }
+  // The first kKept bytes.
+  std::string_view body() const { return body_; }
+  std::uint64_t size() const { return received_; }
+  // Ready for the next answer; memory is kept.
+  void reset();
+
+  static constexpr std::size_t kKept = 64 << 10;
+
+ private:
+  void parse(std::string_view head);
+
+  std::string head_;  // only while a head comes in pieces
+  std::string body_;
+  bool head_done_ = false;
+  int status_ = 0;
+  std::uint64_t length_ = 0;
+  std::uint64_t received_ = 0;
+};
+
+}  // namespace loadgen

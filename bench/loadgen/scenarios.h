@@ -1,0 +1,41 @@
+// Scenarios: what the load generator can do to a server. Each reports one or more JSON lines on stdout and throws
+// std::exception when the server misbehaves. hold and polls stop between their phases until a line comes on stdin, so
+// that whoever started them can measure the server while it holds.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace loadgen {
+
+struct Options {
+  std::uint16_t port = 0;
+  std::string path = "/health";
+  std::string expect;  // the body every answer must have; empty = any
+  std::size_t connections = 64;
+  std::size_t pipeline = 1;  // requests under way on each connection
+  unsigned threads = 1;
+  double warmup = 0.5;  // seconds
+  double seconds = 2;
+  std::vector<pid_t> servers;  // whose CPU time is accounted
+  std::string workspaces;      // a file of lines "id token"
+  std::size_t messages = 200;  // how many are sent to held polls
+  double interval = 0.01;      // seconds between two messages
+};
+
+// Closed loop on keep-alive connections: each answer is followed by the next request.
+void rate(const Options& options);
+// Connections that have asked once and then stay open.
+void hold(const Options& options);
+// Long polls that are parked, then woken by messages, one workspace after the other.
+void polls(const Options& options);
+
+// "GET /path HTTP/1.1" with the headers a plain client sends.
+std::string get(const std::string& path, const std::string& token = {});
+
+// Blocks until a line, or the end, comes on stdin.
+void wait_for_line();
+
+}  // namespace loadgen

@@ -1,0 +1,56 @@
+"""Machine: what the kernel says about processes and about the machine they run on."""
+import os
+import platform
+import re
+import resource
+from pathlib import Path
+
+TICKS = os.sysconf("SC_CLK_TCK")
+OPEN_FILES = 32_768  # both servers and the load generator hold ten thousand connections each
+
+
+def cores():
+    """The cores this process may use, in order."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def cpu_seconds(pids):
+    """User and system time of the processes so far."""
+    total = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        total += (int(fields[11]) + int(fields[12])) / TICKS
+    return total
+
+
+def user_memory(pids):
+    """Bytes of anonymous memory (heap, stacks) of the processes. Sockets are the kernel's and not in it."""
+    total = 0
+    for pid in pids:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        total += sum(int(re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)[1]) for name in ("Anonymous", "Swap")) * 1024
+    return total
+
+
+def children(pid):
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def allow_open_files():
+    """Children inherit it. Without the right to raise the hard limit, the tools say themselves what they lack."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < OPEN_FILES:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, OPEN_FILES))
+            hard = OPEN_FILES
+        except (ValueError, PermissionError):
+            pass
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, OPEN_FILES) if hard != resource.RLIM_INFINITY else OPEN_FILES, hard))
+
+
+def describe():
+    info = Path("/proc/cpuinfo").read_text()
+    model = re.search(r"^model name\s*:\s*(.+)$", info, re.MULTILINE)
+    memory = int(re.search(r"^MemTotal:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)[1]) / 2**20
+    return {"cores": len(cores()), "cpu": model[1] if model else platform.machine(), "memory_gib": round(memory, 1),
+            "kernel": platform.release(), "load_at_start": os.getloadavg()[0]}

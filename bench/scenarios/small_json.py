@@ -1,0 +1,68 @@
+"""GET /health against nginx's `return 200`: how near the edge comes to the fastest thing that could stand here.
+
+Rounds are interleaved and their order rotates, so that a noisy neighbour hits all alike; ratios are of medians, and the
+spread is that of the ratios within each round.
+"""
+from statistics import median
+
+import machine
+from loadgen import rate
+from report import Section, spread
+from servers import SECURITY_HEADERS, Nginx, Restante
+
+BAR = 0.8
+CONNECTIONS = 64
+
+
+def placements():
+    """(title, server threads, server cores, load cores, load threads)."""
+    cores = machine.cores()
+    together = ("all on all cores", len(cores), cores, cores, len(cores))
+    if len(cores) == 1:
+        return [together]
+    return [("server on one core, load on the others", 1, cores[:1], cores[1:], 1), together]
+
+
+def compare(section, title, threads, server_cores, load_cores, load_threads, options):
+    with (Restante(threads, server_cores) as ours, Nginx(threads, server_cores) as nginx,
+          Nginx(threads, server_cores, SECURITY_HEADERS) as dressed):
+        servers = [ours, nginx, dressed]
+        runs = {server.name: [] for server in servers}
+        for number in range(options.rounds + 1):
+            shift = number % len(servers)
+            for server in servers[shift:] + servers[:shift]:
+                figures = rate(server, load_cores, connections=CONNECTIONS, threads=load_threads, warmup=0.3,
+                               seconds=options.seconds)
+                if number > 0:  # the first round warms caches and branch predictors of everybody
+                    runs[server.name].append(figures)
+        heads = {server.name: server.head_size() for server in servers}
+
+    section.figures[title] = {"head_bytes": heads, "rounds": runs}
+    section.note(f"{title}: {threads} I/O thread(s), {CONNECTIONS} connections, {options.rounds} rounds of {options.seconds} s")
+    for name, figures in runs.items():
+        section.show(f"  {name} ({heads[name]} B head)", f"{median(f['rps'] for f in figures):,.0f}/s",
+                     f"{spread([f['rps'] for f in figures])}; CPU {median(f['server_us'] for f in figures):.1f} us/request, "
+                     f"{median(f['server_cores'] for f in figures):.2f} cores; load generator "
+                     f"{median(f['loadgen_cores'] for f in figures):.2f}; p99 {median(f['latency']['p99_ms'] for f in figures):.2f} ms")
+    for name in (nginx.name, dressed.name):
+        verdict(section, runs[ours.name], runs[name], name)
+    foreign = median(f["foreign_cores"] for figures in runs.values() for f in figures)
+    section.note(f"foreign load while measuring: {foreign:.2f} of {len(machine.cores())} cores")
+
+
+def verdict(section, ours, theirs, name):
+    def ratio(of):
+        return of(median, ours, theirs), [of(lambda values: next(iter(values)), [a], [b]) for a, b in zip(ours, theirs)]
+
+    for what, of in (("requests/s", lambda pick, a, b: pick(f["rps"] for f in a) / pick(f["rps"] for f in b)),
+                     ("requests per CPU s", lambda pick, a, b: pick(f["server_us"] for f in b) / pick(f["server_us"] for f in a))):
+        whole, rounds = ratio(of)
+        detail = f"by round {spread(rounds, '{:.2f}')}"
+        section.at_least(f"  ratio to {name}: {what}", whole, BAR, detail)
+
+
+def run(options):
+    section = Section("small JSON: GET /health against nginx")
+    for placement in placements():
+        compare(section, *placement, options)
+    return section
