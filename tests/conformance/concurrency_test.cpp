@@ -57,7 +57,7 @@ TEST_P(Concurrency, SixteenWritersAndReadersThatFollowSeeEveryRowOnceAndInOrder)
     std::set<std::string> summaries;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       EXPECT_EQ(rows[i].seq, static_cast<std::int64_t>(i) + 1);
-      if (i > 0) EXPECT_GE(rows[i].created_at, rows[i - 1].created_at);
+      EXPECT_GE(rows[i].created_at, rows[i == 0 ? 0 : i - 1].created_at);
       summaries.insert(rows[i].summary);
     }
     EXPECT_EQ(summaries.size(), rows.size());

@@ -30,7 +30,8 @@ class Statement {
  public:
   // `keep` says whether SQLite copies each value or may point at the caller's.
   template <class... Args>
-  Statement(Database& database, sqlite3_stmt* handle, sqlite3_destructor_type keep, const Args&... args)
+  Statement(Database& database, sqlite3_stmt* handle, [[maybe_unused]] sqlite3_destructor_type keep,
+            const Args&... args)
       : database_(database), handle_(handle) {
     int at = 0;
     (bind(++at, args, keep), ...);

@@ -34,8 +34,9 @@ def address(tmp_path_factory):
     """The sign-in address of a running `restante dev`, with an empty data directory."""
     folder = tmp_path_factory.mktemp("dev")
     command = [BINARY, "dev", "--port", "0", "--data", str(folder / "data")]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_")}
     with open(folder / "stderr", "wb") as log:
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder)
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder, env=environment)
     watchdog = threading.Timer(START_SECONDS, server.kill)
     watchdog.start()
     try:
