@@ -7,12 +7,11 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "desk/inbox.h"
 #include "desk/messages.h"
-#include "desk/presence.h"
 #include "desk/principals.h"
 #include "desk/uploads.h"
 #include "desk/workspaces.h"
-#include "store/store.h"
 
 namespace restante::api {
 
@@ -32,10 +31,9 @@ struct PageFile {
 struct Context {
   const Clock& clock;
   Metrics& metrics;
-  Store& store;
   desk::Principals& principals;
   desk::Workspaces& workspaces;
-  desk::Presence& presence;
+  desk::Inbox& inbox;
   desk::Messages& messages;
   desk::Uploads& uploads;
   std::vector<ReadinessCheck> readiness;

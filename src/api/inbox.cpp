@@ -9,8 +9,6 @@
 namespace restante::api {
 namespace {
 
-constexpr std::int64_t kDefaultLimit = 100;
-constexpr std::int64_t kMaxLimit = 500;
 constexpr std::int64_t kMaxWait = 50;
 constexpr std::int64_t kMaxSeconds = 2'592'000;  // 30 days
 
@@ -61,8 +59,9 @@ Result<void> parse_filters(const http::Request& request, ActivityQuery& query) {
     query.peer = WorkspaceId::parse(*peer);
     if (!query.peer) return bad_parameter("peer_id", "a UUID");
   }
-  const auto limit = parse_signed(request.query_param("limit").value_or(""));
-  query.limit = static_cast<int>(limit && *limit > 0 ? std::min(*limit, kMaxLimit) : kDefaultLimit);
+  // Junk asks for the usual; a number beyond any page is cut before it becomes an int.
+  const auto limit = parse_signed(request.query_param("limit").value_or("")).value_or(0);
+  query.limit = static_cast<int>(std::clamp<std::int64_t>(limit, 0, 1'000'000));
   return {};
 }
 
@@ -111,7 +110,7 @@ http::Response rows_answer(const std::vector<Activity>& rows) {
 // What a held poll does each time the bell rings.
 std::optional<http::Response> look(const Context& context, WorkspaceId workspace, const ActivityQuery& query,
                                    const std::optional<std::string>& clamped) {
-  const auto rows = context.store.read_activity(workspace, query);
+  const auto rows = context.inbox.read(workspace, query);
   if (rows && rows->empty()) return std::nullopt;
   http::Response response = rows ? rows_answer(*rows) : answer(rows.error());
   if (clamped) response.headers.emplace_back("Restante-Wait", *clamped);
@@ -125,10 +124,9 @@ http::Response read_activity(const Context& context, http::Request& request) {
   if (!id) return answer(id.error());
   const auto query = parse_query(request, context.clock.now());
   if (!query) return answer(query.error());
-  const auto workspace = context.workspaces.find(*id);
-  if (!workspace) return answer(workspace.error());
   const Principal& who = caller(request);
-  if (who.is_agent_of(*id)) context.presence.polled(*id, context.clock.now());
+  const auto entered = context.inbox.enter(who, *id);
+  if (!entered) return answer(entered.error());
 
   const bool cursor = query->since_id || query->since_seq;
   const std::int64_t asked = parse_signed(request.query_param("wait").value_or("")).value_or(0);

@@ -68,14 +68,14 @@ class Platform::Parts {
         principals(*store, clock, sha256(admin)),
         workspaces(*store, edge.bell(), clock, log),
         presence(*store),
+        inbox(*store, presence, clock),
         messages(*store, edge.bell(), clock, log),
         uploads(*store, *blobs, edge.bell(), clock, log, metrics, upload_rules(config)),
         context{clock,
                 metrics,
-                *store,
                 principals,
                 workspaces,
-                presence,
+                inbox,
                 messages,
                 uploads,
                 readiness(),
@@ -123,6 +123,7 @@ class Platform::Parts {
   desk::Principals principals;
   desk::Workspaces workspaces;
   desk::Presence presence;
+  desk::Inbox inbox;
   desk::Messages messages;
   desk::Uploads uploads;
   api::Context context;
