@@ -19,6 +19,9 @@ inline constexpr ErrorKind json_expected{"json_expected", "this route takes a bo
 inline constexpr ErrorKind missing_token{"missing_token", "missing workspace auth token", ErrorClass::unauthenticated};
 inline constexpr ErrorKind invalid_token{"invalid_token", "invalid workspace auth token", ErrorClass::unauthenticated};
 inline constexpr ErrorKind admin_required{"admin_required", "admin auth required", ErrorClass::unauthenticated};
+inline constexpr ErrorKind admin_token_given{
+    "admin_token_given", "the operator's token is set with RESTANTE_ADMIN_TOKEN; change it there and start again",
+    ErrorClass::conflict};
 inline constexpr ErrorKind not_allowed{"not_allowed", "this token may not do that", ErrorClass::forbidden};
 inline constexpr ErrorKind foreign_origin{"foreign_origin", "the request comes from a page of another origin",
                                           ErrorClass::forbidden};
@@ -33,6 +36,17 @@ inline constexpr ErrorKind workspace_not_found{"workspace_not_found", "workspace
 inline constexpr ErrorKind workspace_removed{"workspace_removed", "this workspace was removed", ErrorClass::gone};
 inline constexpr ErrorKind workspace_exists{"workspace_exists", "a workspace with this id exists",
                                             ErrorClass::conflict};
+
+inline constexpr ErrorKind bad_parent{"bad_parent", "parent_id names no workspace that can be the parent of this one",
+                                      ErrorClass::bad_request};
+inline constexpr ErrorKind too_many_tokens{"too_many_tokens", "this workspace has as many live tokens as it may have",
+                                           ErrorClass::conflict};
+inline constexpr ErrorKind callback_refused{"callback_refused", "this server does not call that url",
+                                            ErrorClass::bad_request};
+
+// Repeated requests
+inline constexpr ErrorKind idempotency_mismatch{
+    "idempotency_mismatch", "this Idempotency-Key was used for another request", ErrorClass::unprocessable};
 
 // Inbox
 inline constexpr ErrorKind cursor_gone{

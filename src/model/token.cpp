@@ -35,8 +35,9 @@ FreshToken describe_token(std::string secret) {
 }
 
 bool looks_like_token(std::string_view text) {
-  return text.size() == kSecretChars &&
-         std::all_of(text.begin(), text.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '-' || c == '_'; });
+  return text.size() == kSecretChars && std::all_of(text.begin(), text.end(), [](char c) {
+           return is_alpha(c) || is_digit(c) || c == '-' || c == '_';
+         });
 }
 
 std::string_view name_of(TokenKind kind) {

@@ -39,6 +39,23 @@ struct NewWorkspace {
   std::string url;
 };
 
+// What is to change; what is absent stays.
+struct WorkspacePatch {
+  std::optional<std::string> name;
+  std::optional<std::string> role;
+  std::optional<std::string> url;
+  std::optional<std::string> agent_card;                // JSON text
+  std::optional<std::optional<WorkspaceId>> parent_id;  // inner nothing: no parent
+  std::optional<DeliveryMode> delivery_mode;
+};
+
+// A workspace whose status changed by the passing of time.
+struct StatusChange {
+  WorkspaceId id;
+  WorkspaceStatus from = WorkspaceStatus::online;
+  WorkspaceStatus to = WorkspaceStatus::offline;
+};
+
 struct Heartbeat {
   std::int64_t active_tasks = 0;
   std::string current_task;

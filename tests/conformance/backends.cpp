@@ -10,11 +10,6 @@ namespace {
 class SqliteBackend final : public Backend {
  public:
   std::unique_ptr<Store> open() override { return sqlite::open(file(), {.now = at(0)}); }
-  void remove_workspace(WorkspaceId id) override {
-    sqlite::Health health;
-    sqlite::Database database(file().string(), sqlite::Database::Mode::read_write, health);
-    database.run("UPDATE workspaces SET status = 'removed' WHERE id = ?", id);
-  }
 
  private:
   std::filesystem::path file() const { return directory_ / "restante.db"; }
@@ -34,7 +29,7 @@ void StoreTest::reopen() {
   store = backend->open();
 }
 
-void StoreTest::remove(WorkspaceId id) { backend->remove_workspace(id); }
+void StoreTest::remove(WorkspaceId id) { ASSERT_TRUE(store->remove_workspace(id, at(0)).take()); }
 
 Workspace StoreTest::make_workspace(const std::string& name, Time now) {
   NewWorkspace workspace;

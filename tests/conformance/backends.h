@@ -18,8 +18,6 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::unique_ptr<Store> open() = 0;
-  // Marks a workspace as removed, as an operator does.
-  virtual void remove_workspace(WorkspaceId id) = 0;
 };
 
 struct BackendKind {

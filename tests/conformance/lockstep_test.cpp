@@ -96,7 +96,8 @@ class Program {
     given.url = one_in(2) ? "" : "https://" + word() + ".example";
     const auto made = store_->create_workspace(given, now_).take();
     Workspace expected;
-    expected.id = given.id ? *given.id : made->id;
+    if (given.id) expected.id = *given.id;
+    if (!given.id && made) expected.id = made->id;
     expected.name = given.name;
     expected.role = given.role;
     expected.parent_id = given.parent_id;

@@ -55,7 +55,11 @@ std::string show(const Upload& u) {
 std::string PlainModel::living(WorkspaceId id) const { return workspaces.contains(id) ? "" : "workspace_not_found"; }
 
 std::string PlainModel::create(const Workspace& workspace) {
-  return workspaces.emplace(workspace.id, workspace).second ? "" : "workspace_exists";
+  if (workspaces.contains(workspace.id)) return "workspace_exists";
+  const auto& parent = workspace.parent_id;
+  if (parent && (*parent == workspace.id || !workspaces.contains(*parent))) return "bad_parent";
+  workspaces.emplace(workspace.id, workspace);
+  return "";
 }
 
 std::string PlainModel::enter(WorkspaceId id, DeliveryMode mode, const std::string& url, const std::string& card,

@@ -23,7 +23,7 @@ TEST_P(Workspaces, ACreatedOneIsFoundAsItWasGivenAlsoAfterReopening) {
   NewWorkspace given;
   given.name = "Anna's laptop — ünïcode ' ; -- % _";
   given.role = "researcher";
-  given.parent_id = WorkspaceId::make(at(0));
+  given.parent_id = make_workspace().id;
   given.delivery_mode = DeliveryMode::push;
   given.url = "https://agent.example/a2a";
   const auto made = store->create_workspace(given, at(7)).take().value();

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <new>
 
-
 namespace restante::sqlite {
 namespace {
 

@@ -18,21 +18,39 @@ class EmbeddedStore final : public Store {
   void check() override;
 
   Commit<Result<Workspace>> create_workspace(const NewWorkspace& workspace, Time now) override;
+  Commit<Result<Claimed<Workspace>>> create_workspace_once(const NewWorkspace& workspace, const Claim& claim,
+                                                           Render<Workspace> render, Time now) override;
   Result<Workspace> find_workspace(WorkspaceId id) override;
   std::vector<Workspace> list_workspaces() override;
   Commit<Result<Workspace>> register_workspace(WorkspaceId id, DeliveryMode mode, std::string url,
                                                std::string agent_card, Time now) override;
   Commit<Result<void>> beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) override;
+  Commit<Result<Workspace>> patch_workspace(WorkspaceId id, const WorkspacePatch& patch, Time now) override;
+  Commit<Result<std::vector<TokenId>>> remove_workspace(WorkspaceId id, Time now) override;
+  Commit<Result<std::vector<StatusChange>>> settle_statuses(Time silent_since, Time now) override;
+  std::vector<WorkspaceId> ancestors(WorkspaceId id) override;
+  std::string find_inbound_secret(WorkspaceId id) override;
+  Commit<Result<void>> set_inbound_secret(WorkspaceId id, std::string sealed, Time now) override;
   Commit<Result<void>> note_polls(std::span<const std::pair<WorkspaceId, Time>> polls) override;
 
   Commit<Result<Token>> add_token(const NewToken& token, Time now) override;
   std::optional<Token> find_token(const Digest& hash) override;
   std::vector<Token> list_tokens(std::optional<WorkspaceId> workspace) override;
   Commit<Result<bool>> revoke_token(TokenId id, Time now) override;
+  Commit<Result<bool>> revoke_workspace_token(WorkspaceId workspace, TokenId id, Time now) override;
+  Commit<Result<void>> note_token_uses(std::span<const std::pair<TokenId, Time>> uses) override;
+  Commit<Result<Workspace>> redeem_enrolment_for_new(TokenId enrolment, const NewWorkspace& workspace,
+                                                     const NewToken& token, Time now) override;
   Commit<Result<Token>> redeem_enrolment(TokenId enrolment, const NewToken& token, Time now) override;
   bool has_live_token(WorkspaceId workspace, Time now) override;
 
   Commit<Result<Appended>> append_activity(WorkspaceId workspace, const NewActivity& activity, Time now) override;
+  Commit<Result<Claimed<Appended>>> append_activity_once(WorkspaceId workspace, const NewActivity& activity,
+                                                         const Claim& claim, Render<Appended> render,
+                                                         Time now) override;
+  Commit<Result<std::int64_t>> ack_activity(WorkspaceId workspace, std::int64_t seq) override;
+  Result<InboxHead> find_head(WorkspaceId workspace) override;
+  Commit<Result<std::int64_t>> prune(Time before, Time ceiling, Time now, int limit) override;
   Result<std::vector<Activity>> read_activity(WorkspaceId workspace, const ActivityQuery& query) override;
 
   Commit<Result<std::vector<StagedUpload>>> stage_uploads(WorkspaceId workspace, std::span<const NewUpload> items,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/errors.h"
+#include "store/sqlite/claims.h"
 #include "store/sqlite/embedded_store.h"
 
 namespace restante::sqlite {
@@ -131,6 +132,35 @@ std::string select_of(const ActivityQuery& query) {
   return sql + " LIMIT ?6";
 }
 
+// A row to append, with what can be computed before the writer's turn.
+struct Message {
+  Message(const NewActivity& new_activity, Time now) : activity(new_activity), id(ActivityId::make(now)) {
+    if (!activity.message_id.empty()) digest = message_digest(activity);
+  }
+  NewActivity activity;
+  ActivityId id;
+  std::optional<Digest> digest;
+};
+
+std::size_t bytes_of(const NewActivity& activity) {
+  return activity.request_body.size() + activity.response_body.size();
+}
+
+Result<Appended> append(Database& database, WorkspaceId workspace, const Message& message, Time now) {
+  auto head = take_living_head(database, workspace, now);
+  if (!head) return head.error();
+  if (message.digest) {
+    if (const auto repeated = find_repeated(database, workspace, *message.digest)) return *repeated;
+  }
+  append_row(database, workspace, *head, message.id, message.activity);
+  put_head(database, workspace, *head);
+  if (message.digest) {
+    database.run("INSERT OR REPLACE INTO message_keys (workspace_id, digest, seq, created_at) VALUES (?, ?, ?, ?)",
+                 workspace, *message.digest, head->seq, head->created_at);
+  }
+  return Appended{message.id, head->seq};
+}
+
 }  // namespace
 
 Result<Head> take_head(Database& database, WorkspaceId workspace, Time now) {
@@ -169,25 +199,66 @@ void put_head(Database& database, WorkspaceId workspace, const Head& head) {
 }
 
 Commit<Result<Appended>> EmbeddedStore::append_activity(WorkspaceId workspace, const NewActivity& activity, Time now) {
-  const std::size_t bytes = activity.request_body.size() + activity.response_body.size();
-  std::optional<Digest> digest;
-  if (!activity.message_id.empty()) digest = message_digest(activity);
-  return writer_.submit(
-      bytes, [workspace, activity, id = ActivityId::make(now), digest, now](Database& database) -> Result<Appended> {
-        auto head = take_living_head(database, workspace, now);
-        if (!head) return head.error();
-        if (digest) {
-          if (const auto repeated = find_repeated(database, workspace, *digest)) return *repeated;
-        }
-        append_row(database, workspace, *head, id, activity);
-        put_head(database, workspace, *head);
-        if (digest) {
-          database.run(
-              "INSERT OR REPLACE INTO message_keys (workspace_id, digest, seq, created_at) VALUES (?, ?, ?, ?)",
-              workspace, *digest, head->seq, head->created_at);
-        }
-        return Appended{id, head->seq};
-      });
+  return writer_.submit(bytes_of(activity), [message = Message(activity, now), workspace, now](Database& database) {
+    return append(database, workspace, message, now);
+  });
+}
+
+Commit<Result<Claimed<Appended>>> EmbeddedStore::append_activity_once(WorkspaceId workspace,
+                                                                      const NewActivity& activity, const Claim& claim,
+                                                                      Render<Appended> render, Time now) {
+  return writer_.submit(bytes_of(activity), [message = Message(activity, now), workspace, claim,
+                                             render = std::move(render), now](Database& database) {
+    return once<Appended>(database, claim, now, render, [&] { return append(database, workspace, message, now); });
+  });
+}
+
+Commit<Result<std::int64_t>> EmbeddedStore::ack_activity(WorkspaceId workspace, std::int64_t seq) {
+  return writer_.submit(sizeof seq, [workspace, seq](Database& database) -> Result<std::int64_t> {
+    database.run(
+        "UPDATE inbox_heads SET acked_seq = max(acked_seq, min(?1, last_seq)) WHERE workspace_id = ?2 AND acked_seq < "
+        "?1",
+        seq, workspace);
+    Statement row = database.query("SELECT acked_seq FROM inbox_heads WHERE workspace_id = ?", workspace);
+    if (!row.step()) return errors::workspace_not_found;
+    return row.integer(0);
+  });
+}
+
+Result<InboxHead> EmbeddedStore::find_head(WorkspaceId workspace) {
+  auto reader = readers_.take();
+  Statement row =
+      reader->query("SELECT last_seq, acked_seq, last_created_at FROM inbox_heads WHERE workspace_id = ?", workspace);
+  if (!row.step()) return errors::workspace_not_found;
+  return InboxHead{row.integer(0), row.integer(1), row.time(2)};
+}
+
+Commit<Result<std::int64_t>> EmbeddedStore::prune(Time before, Time ceiling, Time now, int limit) {
+  return writer_.submit(sizeof now, [before, ceiling, now, limit](Database& database) -> Result<std::int64_t> {
+    database.run("DELETE FROM idempotency_keys WHERE expires_at <= ?", now);
+    std::vector<std::pair<WorkspaceId, std::int64_t>> heads;
+    {
+      Statement row = database.query("SELECT workspace_id, last_seq FROM inbox_heads ORDER BY workspace_id");
+      while (row.step()) heads.emplace_back(row.id<WorkspaceId>(0), row.integer(1));
+    }
+    const std::int64_t start = database.total_changes();
+    std::int64_t gone = 0;
+    for (const auto& [workspace, head] : heads) {
+      if (gone >= limit) break;
+      const std::int64_t end = seq_at(database, workspace, before, head);
+      database.run(
+          "DELETE FROM activity_logs WHERE rowid IN (SELECT a.rowid FROM activity_logs a JOIN inbox_heads h "
+          "ON h.workspace_id = a.workspace_id WHERE a.workspace_id = ?1 AND a.seq < ?2 AND "
+          "(a.activity_type <> 'a2a_receive' OR a.seq <= h.acked_seq OR a.created_at < ?3) ORDER BY a.seq LIMIT ?4)",
+          workspace, end, ceiling, limit - gone);
+      gone = database.total_changes() - start;
+    }
+    database.run(
+        "DELETE FROM message_keys WHERE created_at < ?1 AND NOT EXISTS (SELECT 1 FROM activity_logs a "
+        "WHERE a.workspace_id = message_keys.workspace_id AND a.seq = message_keys.seq)",
+        before);
+    return gone;
+  });
 }
 
 Result<std::vector<Activity>> EmbeddedStore::read_activity(WorkspaceId workspace, const ActivityQuery& query) {

@@ -1,3 +1,5 @@
+#include "store/sqlite/tokens.h"
+
 #include "model/errors.h"
 #include "store/sqlite/embedded_store.h"
 
@@ -60,13 +62,37 @@ bool may_redeem(const std::optional<Token>& enrolment, const NewToken& token, Ti
          (!enrolment->workspace_id || enrolment->workspace_id == token.workspace_id);
 }
 
+// One agent has one or two; fifty is somebody's loop that registers again and again.
+constexpr std::int64_t kMostTokens = 50;
+
+std::int64_t live_tokens(Database& database, WorkspaceId workspace, Time now) {
+  Statement row = database.query(
+      "SELECT count(*) FROM tokens WHERE workspace_id = ?1 AND kind = 'workspace' AND revoked_at IS NULL "
+      "AND (expires_at IS NULL OR expires_at > ?2)",
+      workspace, now);
+  return row.step() ? row.integer(0) : 0;
+}
+
 }  // namespace
 
+Result<Token> redeem(Database& database, TokenId enrolment, const NewToken& token, Time now) {
+  if (!may_redeem(find(database, enrolment), token, now)) return errors::invalid_token;
+  if (live_tokens(database, *token.workspace_id, now) >= kMostTokens) return errors::too_many_tokens;
+  const Token made = made_of(token, now);
+  revoke(database, enrolment, now);
+  insert(database, made, token.hash);
+  return made;
+}
+
 Commit<Result<Token>> EmbeddedStore::add_token(const NewToken& token, Time now) {
-  return writer_.submit(sizeof token, [made = made_of(token, now), hash = token.hash](Database& database) {
-    insert(database, made, hash);
-    return Result<Token>(made);
-  });
+  return writer_.submit(
+      sizeof token, [made = made_of(token, now), hash = token.hash, now](Database& database) -> Result<Token> {
+        if (made.kind == TokenKind::workspace && live_tokens(database, *made.workspace_id, now) >= kMostTokens) {
+          return errors::too_many_tokens;
+        }
+        insert(database, made, hash);
+        return made;
+      });
 }
 
 std::optional<Token> EmbeddedStore::find_token(const Digest& hash) {
@@ -94,13 +120,29 @@ Commit<Result<bool>> EmbeddedStore::revoke_token(TokenId id, Time now) {
 }
 
 Commit<Result<Token>> EmbeddedStore::redeem_enrolment(TokenId enrolment, const NewToken& token, Time now) {
-  return writer_.submit(sizeof token,
-                        [enrolment, token, made = made_of(token, now), now](Database& database) -> Result<Token> {
-                          if (!may_redeem(find(database, enrolment), token, now)) return errors::invalid_token;
-                          revoke(database, enrolment, now);
-                          insert(database, made, token.hash);
-                          return made;
-                        });
+  return writer_.submit(
+      sizeof token, [enrolment, token, now](Database& database) { return redeem(database, enrolment, token, now); });
+}
+
+Commit<Result<bool>> EmbeddedStore::revoke_workspace_token(WorkspaceId workspace, TokenId id, Time now) {
+  return writer_.submit(sizeof id, [workspace, id, now](Database& database) -> Result<bool> {
+    const auto token = find(database, id);
+    if (!token || token->workspace_id != workspace) return false;
+    revoke(database, id, now);
+    return token->live(now);
+  });
+}
+
+Commit<Result<void>> EmbeddedStore::note_token_uses(std::span<const std::pair<TokenId, Time>> uses) {
+  if (uses.empty()) return Commit<Result<void>>::ready({});
+  std::vector<std::pair<TokenId, Time>> copy(uses.begin(), uses.end());
+  const std::size_t bytes = copy.size() * sizeof copy.front();
+  return writer_.submit(bytes, [uses = std::move(copy)](Database& database) -> Result<void> {
+    for (const auto& [id, at] : uses) {
+      database.run("UPDATE tokens SET last_used_at = max(coalesce(last_used_at, 0), ?1) WHERE id = ?2", at, id);
+    }
+    return {};
+  });
 }
 
 bool EmbeddedStore::has_live_token(WorkspaceId workspace, Time now) {

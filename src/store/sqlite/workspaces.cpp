@@ -1,6 +1,9 @@
-#include "store/sqlite/embedded_store.h"
+#include <algorithm>
 
 #include "model/errors.h"
+#include "store/sqlite/claims.h"
+#include "store/sqlite/embedded_store.h"
+#include "store/sqlite/tokens.h"
 
 namespace restante::sqlite {
 namespace {
@@ -60,6 +63,36 @@ WorkspaceStatus after_beat(WorkspaceStatus status, std::optional<double> error_r
   return seen(status);
 }
 
+Workspace made_of(const NewWorkspace& workspace, Time now) {
+  Workspace made;
+  made.id = workspace.id ? *workspace.id : WorkspaceId::make(now);
+  made.name = workspace.name;
+  made.role = workspace.role;
+  made.parent_id = workspace.parent_id;
+  made.delivery_mode = workspace.delivery_mode;
+  made.url = workspace.url;
+  made.created_at = made.updated_at = now;
+  return made;
+}
+
+std::vector<WorkspaceId> ancestors_of(Database& database, WorkspaceId id) {
+  constexpr std::size_t kMaxHops = 32;
+  std::vector<WorkspaceId> found;
+  while (found.size() < kMaxHops) {
+    Statement row = database.query("SELECT parent_id FROM workspaces WHERE id = ?", id);
+    if (!row.step() || row.is_null(0)) break;
+    id = row.id<WorkspaceId>(0);
+    found.push_back(id);
+  }
+  return found;
+}
+
+bool may_be_parent(Database& database, WorkspaceId parent, WorkspaceId child) {
+  if (parent == child || !find_living(database, parent)) return false;
+  const auto above = ancestors_of(database, parent);
+  return std::find(above.begin(), above.end(), child) == above.end();
+}
+
 void insert(Database& database, const Workspace& workspace) {
   database.run(
       "INSERT INTO workspaces (id, name, role, parent_id, delivery_mode, url, status, created_at, updated_at) "
@@ -69,22 +102,28 @@ void insert(Database& database, const Workspace& workspace) {
   database.run("INSERT INTO inbox_heads (workspace_id) VALUES (?)", workspace.id);
 }
 
+Result<Workspace> create(Database& database, const Workspace& made) {
+  if (find(database, made.id)) return errors::workspace_exists;
+  if (made.parent_id && !may_be_parent(database, *made.parent_id, made.id)) return errors::bad_parent;
+  insert(database, made);
+  return made;
+}
+
 }  // namespace
 
 Commit<Result<Workspace>> EmbeddedStore::create_workspace(const NewWorkspace& workspace, Time now) {
-  Workspace made;
-  made.id = workspace.id ? *workspace.id : WorkspaceId::make(now);
-  made.name = workspace.name;
-  made.role = workspace.role;
-  made.parent_id = workspace.parent_id;
-  made.delivery_mode = workspace.delivery_mode;
-  made.url = workspace.url;
-  made.created_at = made.updated_at = now;
-  return writer_.submit(sizeof made, [made](Database& database) -> Result<Workspace> {
-    if (find(database, made.id)) return errors::workspace_exists;
-    insert(database, made);
-    return made;
-  });
+  return writer_.submit(sizeof(Workspace),
+                        [made = made_of(workspace, now)](Database& database) { return create(database, made); });
+}
+
+Commit<Result<Claimed<Workspace>>> EmbeddedStore::create_workspace_once(const NewWorkspace& workspace,
+                                                                        const Claim& claim, Render<Workspace> render,
+                                                                        Time now) {
+  return writer_.submit(sizeof(Workspace),
+                        [made = made_of(workspace, now), claim, render = std::move(render),
+                         now](Database& database) -> Result<Claimed<Workspace>> {
+                          return once<Workspace>(database, claim, now, render, [&] { return create(database, made); });
+                        });
 }
 
 Result<Workspace> EmbeddedStore::find_workspace(WorkspaceId id) { return find(*readers_.take(), id); }
@@ -147,6 +186,95 @@ Commit<Result<void>> EmbeddedStore::note_polls(std::span<const std::pair<Workspa
     }
     return {};
   });
+}
+
+Commit<Result<Workspace>> EmbeddedStore::patch_workspace(WorkspaceId id, const WorkspacePatch& patch, Time now) {
+  return writer_.submit(sizeof patch, [id, patch, now](Database& database) -> Result<Workspace> {
+    auto workspace = find_living(database, id);
+    if (!workspace) return workspace;
+    if (patch.parent_id && *patch.parent_id && !may_be_parent(database, **patch.parent_id, id))
+      return errors::bad_parent;
+    if (patch.name) workspace->name = *patch.name;
+    if (patch.role) workspace->role = *patch.role;
+    if (patch.url) workspace->url = *patch.url;
+    if (patch.agent_card) workspace->agent_card = *patch.agent_card;
+    if (patch.parent_id) workspace->parent_id = *patch.parent_id;
+    if (patch.delivery_mode) workspace->delivery_mode = *patch.delivery_mode;
+    workspace->updated_at = now;
+    database.run(
+        "UPDATE workspaces SET name = ?, role = ?, url = ?, agent_card = ?, parent_id = ?, delivery_mode = ?, "
+        "updated_at = ? "
+        "WHERE id = ?",
+        workspace->name, workspace->role, workspace->url, or_null(workspace->agent_card), workspace->parent_id,
+        name_of(workspace->delivery_mode), now, id);
+    return workspace;
+  });
+}
+
+Commit<Result<std::vector<TokenId>>> EmbeddedStore::remove_workspace(WorkspaceId id, Time now) {
+  return writer_.submit(sizeof id, [id, now](Database& database) -> Result<std::vector<TokenId>> {
+    const auto workspace = find_living(database, id);
+    if (!workspace) return workspace.error();
+    std::vector<TokenId> tokens;
+    {
+      Statement row = database.query("SELECT id FROM tokens WHERE workspace_id = ? AND revoked_at IS NULL", id);
+      while (row.step()) tokens.push_back(row.id<TokenId>(0));
+    }
+    database.run("UPDATE tokens SET revoked_at = ? WHERE workspace_id = ? AND revoked_at IS NULL", now, id);
+    database.run("UPDATE workspaces SET status = 'removed', updated_at = ? WHERE id = ?", now, id);
+    return tokens;
+  });
+}
+
+Commit<Result<std::vector<StatusChange>>> EmbeddedStore::settle_statuses(Time silent_since, Time now) {
+  return writer_.submit(sizeof now, [silent_since, now](Database& database) -> Result<std::vector<StatusChange>> {
+    std::vector<StatusChange> changes;
+    {
+      Statement row = database.query(
+          "SELECT id, status FROM workspaces WHERE status IN ('online', 'degraded') "
+          "AND max(coalesce(last_heartbeat_at, 0), coalesce(last_poll_at, 0)) < ?",
+          silent_since);
+      while (row.step()) {
+        changes.push_back({row.id<WorkspaceId>(0), status_of(row.view(1)), WorkspaceStatus::offline});
+      }
+    }
+    for (const StatusChange& change : changes) {
+      database.run("UPDATE workspaces SET status = 'offline', updated_at = ? WHERE id = ?", now, change.id);
+    }
+    return changes;
+  });
+}
+
+std::vector<WorkspaceId> EmbeddedStore::ancestors(WorkspaceId id) { return ancestors_of(*readers_.take(), id); }
+
+std::string EmbeddedStore::find_inbound_secret(WorkspaceId id) {
+  auto reader = readers_.take();
+  Statement row = reader->query("SELECT sealed FROM inbound_secrets WHERE workspace_id = ?", id);
+  return row.step() ? row.text(0) : std::string();
+}
+
+Commit<Result<void>> EmbeddedStore::set_inbound_secret(WorkspaceId id, std::string sealed, Time now) {
+  return writer_.submit(sealed.size(), [id, sealed = std::move(sealed), now](Database& database) -> Result<void> {
+    const auto workspace = find_living(database, id);
+    if (!workspace) return workspace.error();
+    database.run("INSERT OR REPLACE INTO inbound_secrets (workspace_id, sealed, updated_at) VALUES (?, ?, ?)", id,
+                 sealed, now);
+    return {};
+  });
+}
+
+Commit<Result<Workspace>> EmbeddedStore::redeem_enrolment_for_new(TokenId enrolment, const NewWorkspace& workspace,
+                                                                  const NewToken& token, Time now) {
+  return writer_.submit(sizeof workspace,
+                        [enrolment, made = made_of(workspace, now), token = NewToken(token),
+                         now](Database& database) mutable -> Result<Workspace> {
+                          auto created = create(database, made);
+                          if (!created) return created;
+                          token.workspace_id = made.id;
+                          const auto redeemed = redeem(database, enrolment, token, now);
+                          if (!redeemed) return redeemed.error();
+                          return created;
+                        });
 }
 
 }  // namespace restante::sqlite

@@ -1,6 +1,5 @@
 #include "store/sqlite/writer.h"
 
-
 namespace restante::sqlite {
 namespace {
 

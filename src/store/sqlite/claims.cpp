@@ -1,0 +1,21 @@
+#include "store/sqlite/claims.h"
+
+#include "model/errors.h"
+
+namespace restante::sqlite {
+
+Result<std::optional<std::string>> find_claim(Database& database, const Claim& claim, Time now) {
+  Statement row = database.query("SELECT request, answer FROM idempotency_keys WHERE scope = ?1 AND expires_at > ?2",
+                                 claim.scope, now);
+  if (!row.step()) return std::optional<std::string>();
+  if (row.digest(0) != claim.request) return errors::idempotency_mismatch;
+  return std::optional<std::string>(row.text(1));
+}
+
+void keep_claim(Database& database, const Claim& claim, const std::string& answer) {
+  // An expired one under the same scope may still lie there until it is pruned.
+  database.run("INSERT OR REPLACE INTO idempotency_keys (scope, request, answer, expires_at) VALUES (?, ?, ?, ?)",
+               claim.scope, claim.request, answer, claim.expires_at);
+}
+
+}  // namespace restante::sqlite

@@ -1,0 +1,191 @@
+#include "backends.h"
+#include "model/errors.h"
+
+namespace restante::testing {
+namespace {
+
+class Registry : public StoreTest {
+ protected:
+  Workspace child_of(WorkspaceId parent) {
+    NewWorkspace given;
+    given.name = "child";
+    given.parent_id = parent;
+    return store->create_workspace(given, at(0)).take().value();
+  }
+  static NewToken token_for(std::optional<WorkspaceId> workspace, TokenKind kind = TokenKind::workspace) {
+    const auto fresh = make_token();
+    return {kind, workspace, fresh.hash, fresh.prefix, "", {}};
+  }
+  static Claim claim(const std::string& key, const std::string& request, Time expires_at = at(1000)) {
+    return {sha256(key), sha256(request), expires_at};
+  }
+};
+RESTANTE_EVERY_BACKEND(Registry);
+
+TEST_P(Registry, APatchChangesWhatItNamesAndNothingElse) {
+  const auto before = make_workspace("old name");
+  WorkspacePatch patch;
+  patch.name = "new name";
+  patch.agent_card = R"({"skills":[]})";
+  ASSERT_TRUE(store->patch_workspace(before.id, patch, at(5)).take());
+  reopen();
+  const auto after = store->find_workspace(before.id).value();
+  EXPECT_EQ(after.name, "new name");
+  EXPECT_EQ(after.agent_card, R"({"skills":[]})");
+  EXPECT_EQ(after.role, before.role);
+  EXPECT_EQ(after.delivery_mode, before.delivery_mode);
+  EXPECT_EQ(after.updated_at, at(5));
+}
+
+TEST_P(Registry, AParentMustLiveAndMustNotBeADescendant) {
+  const auto top = make_workspace();
+  const auto middle = child_of(top.id);
+  const auto bottom = child_of(middle.id);
+  const auto gone = make_workspace();
+  remove(gone.id);
+  for (const auto parent : {top.id, middle.id, bottom.id, gone.id, WorkspaceId::make(at(0))}) {
+    WorkspacePatch patch;
+    patch.parent_id.emplace(parent);
+    EXPECT_TRUE(store->patch_workspace(top.id, patch, at(1)).take().error().is(errors::bad_parent));
+  }
+  WorkspacePatch none;
+  none.parent_id.emplace(std::nullopt);
+  EXPECT_FALSE(store->patch_workspace(bottom.id, none, at(1)).take().value().parent_id);
+}
+
+TEST_P(Registry, AncestorsAreNearestFirst) {
+  const auto top = make_workspace();
+  const auto middle = child_of(top.id);
+  const auto bottom = child_of(middle.id);
+  EXPECT_EQ(store->ancestors(bottom.id), (std::vector{middle.id, top.id}));
+  EXPECT_TRUE(store->ancestors(top.id).empty());
+}
+
+TEST_P(Registry, ARemovedOneLosesItsTokensAndKeepsItsRows) {
+  const auto workspace = make_workspace();
+  append(workspace.id, message("evidence"));
+  const auto given = token_for(workspace.id);
+  const auto token = store->add_token(given, at(0)).take().value();
+  EXPECT_EQ(store->remove_workspace(workspace.id, at(1)).take().value(), std::vector{token.id});
+  EXPECT_FALSE(store->find_token(given.hash)->live(at(1)));
+  EXPECT_EQ(log_of(workspace.id).size(), 1u);
+  EXPECT_TRUE(store->remove_workspace(workspace.id, at(2)).take().error().is(errors::workspace_removed));
+  EXPECT_TRUE(store->remove_workspace(WorkspaceId::make(at(0)), at(2)).take().error().is(errors::workspace_not_found));
+}
+
+TEST_P(Registry, TheSilentOnesGoOfflineOnce) {
+  const auto silent = make_workspace();
+  const auto polling = make_workspace();
+  const auto never_seen = make_workspace();
+  for (const auto& id : {silent.id, polling.id}) ASSERT_TRUE(store->beat_workspace(id, {}, at(0)).take());
+  const std::pair poll{polling.id, at(100)};
+  ASSERT_TRUE(store->note_polls({&poll, 1}).take());
+  const auto changes = store->settle_statuses(at(50), at(140)).take().value();
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].id, silent.id);
+  EXPECT_EQ(store->find_workspace(silent.id)->status, WorkspaceStatus::offline);
+  EXPECT_EQ(store->find_workspace(polling.id)->status, WorkspaceStatus::online);
+  EXPECT_EQ(store->find_workspace(never_seen.id)->status, WorkspaceStatus::awaiting_agent);
+  EXPECT_TRUE(store->settle_statuses(at(50), at(141)).take().value().empty());
+}
+
+TEST_P(Registry, FiftyTokensAreEnoughAndRevokingOneMakesRoom) {
+  const auto workspace = make_workspace().id;
+  const auto first = store->add_token(token_for(workspace), at(0)).take().value();
+  for (int i = 1; i < 50; ++i) ASSERT_TRUE(store->add_token(token_for(workspace), at(0)).take());
+  EXPECT_TRUE(store->add_token(token_for(workspace), at(0)).take().error().is(errors::too_many_tokens));
+  EXPECT_FALSE(store->revoke_workspace_token(make_workspace().id, first.id, at(1)).take().value()) << "a stranger's";
+  EXPECT_TRUE(store->revoke_workspace_token(workspace, first.id, at(1)).take().value());
+  EXPECT_FALSE(store->revoke_workspace_token(workspace, first.id, at(2)).take().value());
+  EXPECT_TRUE(store->add_token(token_for(workspace), at(3)).take());
+}
+
+TEST_P(Registry, AnEnrolmentWithoutAWorkspaceMakesOneOnce) {
+  const auto enrolment = store->add_token(token_for({}, TokenKind::enrolment), at(0)).take().value();
+  NewWorkspace wanted;
+  wanted.name = "laptop";
+  const auto given = token_for({});
+  const auto made = store->redeem_enrolment_for_new(enrolment.id, wanted, given, at(1)).take().value();
+  EXPECT_EQ(made.name, "laptop");
+  EXPECT_EQ(store->find_token(given.hash)->workspace_id, made.id);
+  const auto again = store->redeem_enrolment_for_new(enrolment.id, wanted, token_for({}), at(2)).take();
+  EXPECT_TRUE(again.error().is(errors::invalid_token));
+  EXPECT_EQ(store->list_workspaces().size(), 1u) << "the second workspace was undone with it";
+}
+
+TEST_P(Registry, AClaimHasOneEffectAndGivesTheFirstAnswerAgain) {
+  const auto workspace = make_workspace().id;
+  const auto render = [](const Appended& appended) { return "seq " + std::to_string(appended.seq); };
+  const auto send = [&](const Claim& with, Time now) {
+    return store->append_activity_once(workspace, message("hello"), with, render, now).take();
+  };
+  ASSERT_TRUE(send(claim("key", "request"), at(0))->made);
+  reopen();
+  const auto again = send(claim("key", "request"), at(1)).value();
+  EXPECT_FALSE(again.made);
+  EXPECT_EQ(again.replay, "seq 1");
+  EXPECT_TRUE(send(claim("key", "another request"), at(1)).error().is(errors::idempotency_mismatch));
+  EXPECT_TRUE(send(claim("another key", "request"), at(1))->made);
+  EXPECT_TRUE(send(claim("key", "another request", at(9000)), at(1000))->made) << "the first claim has expired";
+  EXPECT_EQ(log_of(workspace).size(), 3u);
+}
+
+TEST_P(Registry, AClaimWhoseEffectFailsIsNotKept) {
+  NewWorkspace wanted;
+  wanted.name = "a";
+  wanted.parent_id = WorkspaceId::make(at(0));
+  const auto render = [](const Workspace& made) { return made.id.text(); };
+  EXPECT_TRUE(
+      store->create_workspace_once(wanted, claim("k", "r"), render, at(0)).take().error().is(errors::bad_parent));
+  wanted.parent_id.reset();
+  EXPECT_TRUE(store->create_workspace_once(wanted, claim("k", "r"), render, at(1)).take()->made);
+}
+
+TEST_P(Registry, AnAckOnlyMovesForwardAndNeverBeyondTheHead) {
+  const auto workspace = make_workspace().id;
+  for (int i = 0; i < 3; ++i) append(workspace, message("m"));
+  EXPECT_EQ(store->ack_activity(workspace, 2).take().value(), 2);
+  EXPECT_EQ(store->ack_activity(workspace, 1).take().value(), 2);
+  EXPECT_EQ(store->ack_activity(workspace, 99).take().value(), 3);
+  EXPECT_EQ(store->find_head(workspace)->acked_seq, 3);
+  EXPECT_TRUE(store->ack_activity(WorkspaceId::make(at(0)), 1).take().error().is(errors::workspace_not_found));
+}
+
+TEST_P(Registry, RetentionKeepsWhatWasNotConsumedUntilTheCeiling) {
+  const auto workspace = make_workspace().id;
+  append(workspace, message("consumed"), at(10));
+  append(workspace, message("not consumed"), at(20));
+  NewActivity audit = message("audit");
+  audit.activity_type = "agent_log";
+  append(workspace, audit, at(30));
+  append(workspace, message("young"), at(500));
+  ASSERT_TRUE(store->ack_activity(workspace, 1).take());
+  EXPECT_EQ(store->prune(at(100), at(0), at(600), 100).take().value(), 2);
+  std::vector<std::int64_t> left;
+  for (const auto& row : log_of(workspace)) left.push_back(row.seq);
+  EXPECT_EQ(left, (std::vector<std::int64_t>{2, 4}));
+  EXPECT_EQ(store->prune(at(100), at(25), at(600), 100).take().value(), 1) << "past the hard ceiling";
+  EXPECT_EQ(append(workspace, message("next"), at(700)).seq, 5) << "numbers are never used again";
+}
+
+TEST_P(Registry, RetentionGoesInBoundedSteps) {
+  const auto workspace = make_workspace().id;
+  for (int i = 0; i < 5; ++i) append(workspace, message("m"), at(i));
+  ASSERT_TRUE(store->ack_activity(workspace, 5).take());
+  EXPECT_EQ(store->prune(at(100), at(0), at(600), 3).take().value(), 3);
+  EXPECT_EQ(log_of(workspace).front().seq, 4) << "the oldest go first";
+  EXPECT_EQ(store->prune(at(100), at(0), at(600), 3).take().value(), 2);
+  EXPECT_EQ(store->prune(at(100), at(0), at(600), 3).take().value(), 0);
+}
+
+TEST_P(Registry, AnInboundSecretIsKeptAsItWasSealed) {
+  const auto workspace = make_workspace().id;
+  EXPECT_EQ(store->find_inbound_secret(workspace), "");
+  ASSERT_TRUE(store->set_inbound_secret(workspace, "sealed bytes", at(0)).take());
+  ASSERT_TRUE(store->set_inbound_secret(workspace, "other bytes", at(1)).take());
+  reopen();
+  EXPECT_EQ(store->find_inbound_secret(workspace), "other bytes");
+}
+
+}  // namespace
+}  // namespace restante::testing
