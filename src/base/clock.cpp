@@ -5,6 +5,9 @@
 namespace restante {
 namespace {
 
+constexpr Time kFirst = std::chrono::sys_days(std::chrono::year(1970) / 1 / 1);
+constexpr Time kEnd = std::chrono::sys_days(std::chrono::year(10'000) / 1 / 1);
+
 // Reads exactly `digits` digits at the front and moves past them.
 std::optional<int> take_number(std::string_view& text, std::size_t digits) {
   if (text.size() < digits) return std::nullopt;
@@ -68,7 +71,7 @@ std::string format_time(Time time) {
 
 std::optional<Time> parse_time(std::string_view text) {
   const auto year = take_number(text, 4);
-  if (!year || *year < 1970 || !take_char(text, "-")) return std::nullopt;
+  if (!year || !take_char(text, "-")) return std::nullopt;
   const auto month = take_number(text, 2);
   if (!month || !take_char(text, "-")) return std::nullopt;
   const auto day = take_number(text, 2);
@@ -86,8 +89,13 @@ std::optional<Time> parse_time(std::string_view text) {
   const std::chrono::year_month_day date{std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
                                          std::chrono::day(static_cast<unsigned>(*day))};
   if (!date.ok()) return std::nullopt;
-  return Time(std::chrono::sys_days(date)) + std::chrono::hours(*hour) + std::chrono::minutes(*minute) +
-         std::chrono::seconds(*second) + *fraction - *offset;
+  const Time whole = Time(std::chrono::sys_days(date)) + std::chrono::hours(*hour) + std::chrono::minutes(*minute) +
+                     std::chrono::seconds(*second) - *offset;
+  // Leap seconds are put in before midnight of UTC and nowhere else; they read as the midnight itself.
+  if (*second == 60 && whole != std::chrono::floor<std::chrono::days>(whole)) return std::nullopt;
+  // An offset can lead out of the years that can be written.
+  if (whole < kFirst || whole >= kEnd) return std::nullopt;
+  return whole + *fraction;
 }
 
 }  // namespace restante

@@ -3,7 +3,11 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <csignal>
+#include <utility>
 
 #include "base/json_writer.h"
 
@@ -27,20 +31,45 @@ constexpr std::string_view name_of(LogLevel level) {
   return "error";
 }
 
-// True when all of it was taken. A non-blocking terminal or pipe is waited for; every other failure gives up.
-bool write_all(int fd, std::string_view text) {
+// How long a pipe or terminal that takes nothing is believed to be merely slow, once the service ends.
+constexpr int kPatienceMs = 1000;
+
+// Gives back what was not taken. A pipe or terminal that is full is waited for, until the service ends; every other
+// failure gives up.
+std::string_view write_all(int fd, std::string_view text, const std::atomic<bool>& stopping) {
   while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n > 0) {
-      text.remove_prefix(static_cast<std::size_t>(n));
-    } else if (n < 0 && errno == EAGAIN) {
-      pollfd ready{fd, POLLOUT, 0};
-      ::poll(&ready, 1, 1000);
-    } else if (n < 0 && errno != EINTR) {
-      return false;
+    pollfd ready{fd, POLLOUT, 0};
+    const int count = ::poll(&ready, 1, kPatienceMs);
+    if (count <= 0 && fd >= 0) {
+      if (count == 0 && stopping) break;
+      continue;
     }
+    // A pipe that has room has room for this much: even a blocking one does not hold us.
+    const ssize_t n = ::write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+    if (n < 0 && errno != EAGAIN && errno != EINTR) break;
+    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
   }
-  return true;
+  return text;
+}
+
+// Both are sent to the thread that writes and would end the process: to a pipe without a reader, past a file's limit.
+void block_signals_of_writing() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGPIPE);
+  sigaddset(&signals, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+std::string lost_note(Time now, std::uint64_t count) {
+  JsonWriter note;
+  note.begin_object();
+  note.member("ts", format_time(now));
+  note.member("level", "warn");
+  note.member("event", "log_lines_lost");
+  note.member("count", static_cast<std::int64_t>(count));
+  note.end_object();
+  return note.take() + "\n";
 }
 
 }  // namespace
@@ -79,36 +108,34 @@ void Log::write(LogLevel level, std::string_view event, std::initializer_list<Lo
     }
     buffer_ += line.text();
     buffer_ += '\n';
-    ++buffered_lines_;
   }
   changed_.notify_one();
 }
 
 void Log::run() {
+  block_signals_of_writing();
   std::uint64_t told = 0;
+  bool torn = false;
+  // Says how many lines did not make it. After half a line the next one needs a line end first.
+  const auto put = [&](std::string_view text) {
+    if (torn) torn = !write_all(fd_, "\n", stopping_).empty();
+    const std::string_view rest = torn ? text : write_all(fd_, text, stopping_);
+    if (rest.size() < text.size()) torn = rest.data()[-1] != '\n';
+    return static_cast<std::uint64_t>(std::count(rest.begin(), rest.end(), '\n'));
+  };
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stopping_ || !buffer_.empty(); });
     if (buffer_.empty()) return;
-    std::string batch = std::exchange(buffer_, {});
-    const std::uint64_t lines = std::exchange(buffered_lines_, 0);
-    const bool stopping = stopping_;
+    const std::string batch = std::exchange(buffer_, {});
     lock.unlock();
     const std::uint64_t lost = lost_.load(std::memory_order_relaxed);
-    if (lost > told) {
-      JsonWriter note;
-      note.begin_object();
-      note.member("ts", format_time(clock_.now()));
-      note.member("level", "warn");
-      note.member("event", "log_lines_lost");
-      note.member("count", static_cast<std::int64_t>(lost - told));
-      note.end_object();
-      batch.insert(0, note.take() + "\n");
-      told = lost;
-    }
-    if (!write_all(fd_, batch)) lost_.fetch_add(lines, std::memory_order_relaxed);
+    if (lost > told && put(lost_note(clock_.now(), lost - told)) == 0) told = lost;
+    const std::uint64_t missed = put(batch);
+    lost_.fetch_add(missed, std::memory_order_relaxed);
     lock.lock();
-    if (stopping && buffer_.empty()) return;
+    // Whoever took nothing of this batch would hold up the end once more for the next.
+    if (missed > 0 && stopping_) return;
   }
 }
 

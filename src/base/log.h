@@ -1,7 +1,9 @@
 // Log: one JSON object a line on a file descriptor, written by a thread of its own so that nobody waits for a slow disk
 // or pipe. Thread-safe. A full buffer or a failed write loses lines, counts them and says so later; it never blocks,
-// throws or ends the service. Never give it a token or content: fields are what an operator may read.
+// throws or ends the service; only the destructor waits, about a second for a reader that has stopped. Never give it a
+// token or content: fields are what an operator may read.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <initializer_list>
@@ -61,8 +63,7 @@ class Log {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string buffer_;
-  std::uint64_t buffered_lines_ = 0;
-  bool stopping_ = false;
+  std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> lost_{0};
   std::thread writer_;
 };

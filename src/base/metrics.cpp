@@ -86,6 +86,10 @@ Metrics::Metrics(const BuildInfo& build)
                  .Name("restante_pending_uploads_swept_total")
                  .Help("Staged files removed by the sweep, by outcome.")
                  .Register(registry_)),
+      pushes_(BuildCounter()
+                  .Name("restante_pushes_total")
+                  .Help("Messages to push workspaces: delivered to the callback, or why they went to the inbox.")
+                  .Register(registry_)),
       resident_(gauge(registry_, "process_resident_memory_bytes", "Resident memory.")),
       virtual_(gauge(registry_, "process_virtual_memory_bytes", "Virtual memory.")),
       open_files_(gauge(registry_, "process_open_fds", "Open file descriptors.")),
@@ -101,6 +105,10 @@ Metrics::Metrics(const BuildInfo& build)
       .Set(1);
   start_time_.Set(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
   for (const char* outcome : {"acked", "expired", "error"}) swept(outcome);
+  for (const char* outcome : {"delivered", "spared", "refused_address", "unreachable", "timed_out", "bad_reply",
+                              "too_large", "redirected", "busy", "failed"}) {
+    pushes(outcome);
+  }
 }
 
 prometheus::Histogram& Metrics::http_duration(std::string_view method, std::string_view route) {
@@ -125,6 +133,10 @@ prometheus::Counter& Metrics::refused(std::string_view reason) {
 
 prometheus::Counter& Metrics::swept(std::string_view outcome) {
   return swept_.Add({{"outcome", std::string(outcome)}});
+}
+
+prometheus::Counter& Metrics::pushes(std::string_view outcome) {
+  return pushes_.Add({{"outcome", std::string(outcome)}});
 }
 
 std::string Metrics::text() {

@@ -37,6 +37,8 @@ class Metrics {
   // Requests that were refused before they reached a route, by a closed list of reasons.
   prometheus::Counter& refused(std::string_view reason);
   prometheus::Counter& swept(std::string_view outcome);
+  // Messages to push workspaces: delivered, or why they went to the inbox instead.
+  prometheus::Counter& pushes(std::string_view outcome);
 
   prometheus::Gauge& held_polls;
   prometheus::Histogram& wake_latency;  // from the bell to the answer leaving
@@ -56,6 +58,7 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& requests_;
   prometheus::Family<prometheus::Counter>& refused_;
   prometheus::Family<prometheus::Counter>& swept_;
+  prometheus::Family<prometheus::Counter>& pushes_;
   prometheus::Gauge& resident_;
   prometheus::Gauge& virtual_;
   prometheus::Gauge& open_files_;

@@ -19,7 +19,9 @@ struct Parsed {
 };
 
 std::optional<Parsed> parse_address(std::string_view text) {
-  const std::string copy(text.substr(0, 64));
+  // inet_pton stops at a NUL and would take what stands before it for all.
+  if (text.size() >= INET6_ADDRSTRLEN || text.find('\0') != std::string_view::npos) return std::nullopt;
+  const std::string copy(text);
   Parsed parsed;
   in_addr v4{};
   if (::inet_pton(AF_INET, copy.c_str(), &v4) == 1) {

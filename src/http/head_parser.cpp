@@ -105,12 +105,13 @@ std::optional<std::uint64_t> parse_content_length(std::string_view text) {
   return parse_unsigned(text);
 }
 
-// What the headers say about framing and the connection; each may stand once.
+// What the headers say about framing and the connection.
 struct Framing {
   std::size_t hosts = 0;
   std::size_t lengths = 0;
   std::size_t codings = 0;
   bool unknown_coding = false;
+  bool close = false;
 };
 
 std::optional<Fault> note_header(std::string_view name, std::string_view value, Request& request, Framing& framing) {
@@ -129,9 +130,10 @@ std::optional<Fault> note_header(std::string_view name, std::string_view value, 
     case 10:
       if (!equal_ignoring_case(name, "Connection")) break;
       for (const std::string_view option : split(value, ',')) {
-        if (equal_ignoring_case(trim(option), "close")) request.keep_alive = false;
+        if (equal_ignoring_case(trim(option), "close")) framing.close = true;
         if (request.http_1_0 && equal_ignoring_case(trim(option), "keep-alive")) request.keep_alive = true;
       }
+      if (framing.close) request.keep_alive = false;
       break;
     case 14:
       if (!equal_ignoring_case(name, "Content-Length")) break;
@@ -167,20 +169,22 @@ std::optional<Fault> check_framing(const Request& request, const Framing& framin
 }  // namespace
 
 HeadScanner::Outcome HeadScanner::scan(std::string_view buffer, const Limits& limits) {
-  // Nothing but a method can start a request: a TLS hello or other binary is refused at its first byte.
-  if (lines_ == 0 && line_start_ < buffer.size()) {
-    const char c = buffer[line_start_];
-    if (!kToken[static_cast<unsigned char>(c)] && c != '\r') return {0, faults::malformed};
-  }
-  while (seen_ < buffer.size()) {
-    const auto newline = buffer.find('\n', seen_);
-    if (newline == std::string_view::npos) {
-      seen_ = buffer.size();
-      break;
+  for (;;) {
+    // Nothing but a method can start a request: a TLS hello or other binary is refused at its first byte.
+    if (lines_ == 0 && line_start_ < buffer.size()) {
+      const char c = buffer[line_start_];
+      if (!kToken[static_cast<unsigned char>(c)] && c != '\r') return {0, faults::malformed};
     }
-    seen_ = newline + 1;
-    if (newline == line_start_ || buffer[newline - 1] != '\r') return {0, faults::malformed};
-    const bool empty = newline - 1 == line_start_;
+    const auto newline = buffer.find('\n', seen_);
+    seen_ = newline == std::string_view::npos ? buffer.size() : newline + 1;
+    const std::string_view line = buffer.substr(line_start_, seen_ - line_start_);
+    const bool empty = line == "\r\n";
+    // Limits come before the line's end is looked at, so that how the bytes were split does not choose the fault.
+    if (lines_ == 0 && line.size() > limits.request_line + 2) return {0, faults::uri_too_long};
+    if (lines_ > 0 && !empty && line != "\r" && seen_ - request_line_end_ > limits.header_bytes)
+      return {0, faults::headers_too_large};
+    if (newline == std::string_view::npos) return {};
+    if (!line.ends_with("\r\n")) return {0, faults::malformed};
     line_start_ = seen_;
     if (empty) {
       // One empty line before the request line is tolerated, as RFC 9112 asks; a second one is not.
@@ -188,17 +192,10 @@ HeadScanner::Outcome HeadScanner::scan(std::string_view buffer, const Limits& li
       if (seen_ > 2) return {0, faults::malformed};
       continue;
     }
-    if (lines_ == 0) {
-      request_line_end_ = seen_;
-      if (seen_ > limits.request_line + 2) return {0, faults::uri_too_long};
-    }
+    if (lines_ == 0) request_line_end_ = seen_;
+    if (lines_ > limits.header_count) return {0, faults::headers_too_large};
     ++lines_;
-    if (lines_ - 1 > limits.header_count) return {0, faults::headers_too_large};
-    if (seen_ - request_line_end_ > limits.header_bytes) return {0, faults::headers_too_large};
   }
-  if (lines_ == 0 && buffer.size() > limits.request_line + 2) return {0, faults::uri_too_long};
-  if (lines_ > 0 && buffer.size() - request_line_end_ > limits.header_bytes) return {0, faults::headers_too_large};
-  return {};
 }
 
 std::optional<Fault> parse_head(std::string_view head, const Limits& limits, Request& request) {
@@ -226,6 +223,7 @@ std::optional<Fault> parse_head(std::string_view head, const Limits& limits, Req
     request.headers.emplace_back(name, value);
     if (const auto fault = note_header(name, value, request, framing)) return fault;
   }
+  if (!rest.empty()) return faults::malformed;
   return check_framing(request, framing);
 }
 

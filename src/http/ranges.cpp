@@ -8,12 +8,12 @@ namespace restante::http {
 
 RangeChoice choose_range(std::string_view range, std::string_view if_range, std::string_view etag, std::uint64_t size) {
   const RangeChoice whole{RangeAnswer::whole, {0, size}};
-  if (range.substr(0, 6) != "bytes=" || (!if_range.empty() && if_range != etag)) return whole;
+  if (!equal_ignoring_case(range.substr(0, 6), "bytes=") || (!if_range.empty() && if_range != etag)) return whole;
   const std::string_view spec = trim(range.substr(6));
   const auto dash = spec.find('-');
   if (dash == std::string_view::npos || spec.find(',') != std::string_view::npos) return whole;
-  const std::string_view first_text = trim(spec.substr(0, dash));
-  const std::string_view last_text = trim(spec.substr(dash + 1));
+  const std::string_view first_text = spec.substr(0, dash);
+  const std::string_view last_text = spec.substr(dash + 1);
   const auto last = parse_unsigned(last_text);
   if (first_text.empty()) {
     if (!last) return whole;

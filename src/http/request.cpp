@@ -38,6 +38,16 @@ std::size_t Request::header_count(std::string_view name) const {
       headers.begin(), headers.end(), [&](const auto& header) { return equal_ignoring_case(header.first, name); }));
 }
 
+std::string Request::header_list(std::string_view name) const {
+  std::string list;
+  for (const auto& [key, value] : headers) {
+    if (!equal_ignoring_case(key, name)) continue;
+    if (!list.empty()) list += ", ";
+    list += value;
+  }
+  return list;
+}
+
 std::string_view Request::param(std::string_view name) const {
   for (const auto& [key, value] : path_params) {
     if (key == name) return value;

@@ -46,6 +46,8 @@ struct Request {
   // First header of that name, any letter case; empty when absent.
   std::string_view header(std::string_view name) const;
   std::size_t header_count(std::string_view name) const;
+  // Every header of that name as one list, as RFC 9110 reads them: a proxy may add a line instead of an entry.
+  std::string header_list(std::string_view name) const;
   // The decoded parameter of the path; empty when the pattern has none of that name.
   std::string_view param(std::string_view name) const;
   // The decoded query parameter, first of that name; nothing when absent or badly escaped.

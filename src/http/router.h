@@ -22,7 +22,8 @@ enum class Body {
   stream,    // handed to an Intake as it comes
 };
 
-// Where a route runs. `at_once` is for what answers from memory in microseconds: it runs on the I/O thread.
+// Where a route runs. `at_once` is for what answers from memory in microseconds: it runs on the I/O thread, and its
+// answer is always bytes.
 enum class Run { at_once, on_pool };
 
 // Takes a streamed body. Destroyed without finish() = the request was cut: nothing of it may remain.
@@ -57,7 +58,8 @@ class Router {
     std::size_t index = 0;         // of the route in routes()
     std::string allow;             // methods the path has, when the method is what does not fit
   };
-  // Fills the request's path parameters. HEAD finds the GET route.
+  // Fills the request's path parameters. HEAD finds the GET route. Where several patterns fit, a literal segment goes
+  // before a parameter, and a pattern that has the method before one that has not.
   Match match(Request& request) const;
 
   const std::vector<Route>& routes() const { return routes_; }
@@ -67,11 +69,10 @@ class Router {
     std::vector<std::string> segments;
     std::vector<std::size_t> routes;
   };
-  const Pattern* find(const std::vector<std::string_view>& segments) const;
 
   std::vector<Route> routes_;
-  std::unordered_map<std::string, std::size_t> literal_;            // patterns without parameters
-  std::unordered_map<std::size_t, std::vector<Pattern>> patterns_;  // the others, by number of segments
+  std::unordered_map<std::string, std::size_t> literal_;            // of GET, without parameters
+  std::unordered_map<std::size_t, std::vector<Pattern>> patterns_;  // all, by number of segments
 };
 
 }  // namespace restante::http

@@ -1,0 +1,126 @@
+#include "base/commit.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <memory>
+#include <thread>
+
+#include "base/error.h"
+
+namespace restante {
+namespace {
+
+TEST(Commit, AReadyOneIsTakenAtOnce) {
+  auto commit = Commit<std::string>::ready("done");
+  bool told = false;
+  commit.on_done([&] { told = true; });
+  EXPECT_TRUE(told);
+  EXPECT_EQ(commit.take(), "done");
+}
+
+TEST(Commit, OnDoneBeforeTheEndIsToldAtTheEndOnce) {
+  CommitPromise<int> promise;
+  auto commit = promise.commit();
+  int told = 0;
+  commit.on_done([&] { ++told; });
+  commit.on_done([&] { ++told; });
+  EXPECT_EQ(told, 0);
+  promise.fulfil(7);
+  EXPECT_EQ(told, 2);
+  EXPECT_EQ(commit.take(), 7);
+  EXPECT_EQ(told, 2);
+}
+
+TEST(Commit, OnDoneAfterTheEndIsToldAtOnceOnThisThread) {
+  CommitPromise<int> promise;
+  promise.fulfil(7);
+  auto commit = promise.commit();
+  std::thread::id where;
+  commit.on_done([&] { where = std::this_thread::get_id(); });
+  EXPECT_EQ(where, std::this_thread::get_id());
+}
+
+TEST(Commit, WhoeverIsToldMayTakeAndSubscribeAgain) {
+  CommitPromise<std::unique_ptr<int>> promise;
+  auto commit = promise.commit();
+  std::unique_ptr<int> taken;
+  bool again = false;
+  commit.on_done([&, copy = commit]() mutable {
+    taken = copy.take();
+    copy.on_done([&] { again = true; });
+  });
+  promise.fulfil(std::make_unique<int>(7));
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(*taken, 7);
+  EXPECT_TRUE(again);
+}
+
+TEST(Commit, TheWritersFailureIsRethrownToEveryTaker) {
+  CommitPromise<int> promise;
+  auto commit = promise.commit();
+  auto copy = commit;
+  bool told = false;
+  commit.on_done([&] { told = true; });
+  promise.fail(std::make_exception_ptr(Unavailable("the disk is gone")));
+  EXPECT_TRUE(told);
+  EXPECT_THROW(commit.take(), Unavailable);
+  EXPECT_THROW(copy.take(), Unavailable);
+}
+
+TEST(Commit, ATakerOnAnotherThreadWaitsForTheValue) {
+  CommitPromise<std::string> promise;
+  std::latch waiting(1);
+  std::atomic<bool> fulfilled = false;
+  std::string taken;
+  bool early = false;
+  std::jthread taker([&, commit = promise.commit()]() mutable {
+    waiting.count_down();
+    taken = commit.take();
+    early = !fulfilled;
+  });
+  waiting.wait();
+  fulfilled = true;
+  promise.fulfil("durable");
+  taker.join();
+  EXPECT_EQ(taken, "durable");
+  EXPECT_FALSE(early);
+}
+
+TEST(Commit, ATakerOnAnotherThreadGetsTheFailure) {
+  CommitPromise<int> promise;
+  std::string what;
+  std::jthread taker([&, commit = promise.commit()]() mutable {
+    try {
+      commit.take();
+    } catch (const Unavailable& failure) {
+      what = failure.what();
+    }
+  });
+  promise.fail(std::make_exception_ptr(Unavailable("gone")));
+  taker.join();
+  EXPECT_EQ(what, "gone");
+}
+
+TEST(Commit, SubscribingWhileItIsFulfilledTellsExactlyOnce) {
+  for (int round = 0; round < 2000; ++round) {
+    auto promise = std::make_unique<CommitPromise<int>>();
+    auto commit = promise->commit();
+    std::atomic<int> told = 0;
+    std::latch start(2);
+    std::jthread writer([&] {
+      start.arrive_and_wait();
+      promise->fulfil(round);
+      promise.reset();
+    });
+    start.arrive_and_wait();
+    commit.on_done([&] { ++told; });
+    EXPECT_EQ(commit.take(), round);
+    writer.join();
+    ASSERT_EQ(told, 1);
+  }
+}
+
+}  // namespace
+}  // namespace restante

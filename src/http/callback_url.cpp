@@ -1,0 +1,211 @@
+#include "http/callback_url.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace restante::http {
+namespace {
+
+using Fault = CallbackFault;
+
+constexpr std::size_t kMaxUrl = 2048;
+constexpr std::size_t kMaxName = 253;
+constexpr std::size_t kMaxLabel = 63;
+
+// RFC 6890 and IANA's special-purpose registry: everything that is not plainly one host on the public internet.
+constexpr const char* kRefusedV4[] = {
+    "0.0.0.0/8",     "10.0.0.0/8",      "100.64.0.0/10",  "127.0.0.0/8",    "169.254.0.0/16",
+    "172.16.0.0/12", "192.0.0.0/24",    "192.0.2.0/24",   "192.88.99.0/24", "192.168.0.0/16",
+    "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",    "240.0.0.0/4",
+};
+// Within 2000::/3: protocol assignments with Teredo, ORCHID and benchmarks, documentation, 6to4. The last carry an
+// IPv4 address that a relay would connect to.
+constexpr const char* kRefusedV6[] = {"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"};
+
+std::vector<Network> networks(std::span<const char* const> texts) {
+  std::vector<Network> list;
+  for (const char* text : texts) list.push_back(Network::parse(text).value());
+  return list;
+}
+
+bool any_contains(std::span<const Network> list, std::string_view address) {
+  return std::ranges::any_of(list, [&](const Network& network) { return network.contains(address); });
+}
+
+bool is_v4(const std::string& text) {
+  in_addr parsed{};
+  return ::inet_pton(AF_INET, text.c_str(), &parsed) == 1;
+}
+
+bool is_v6(const std::string& text) {
+  in6_addr parsed{};
+  return ::inet_pton(AF_INET6, text.c_str(), &parsed) == 1;
+}
+
+// The IPv4 address in the last four bytes of an IPv6 one.
+std::string embedded_v4(const std::string& address) {
+  std::array<std::uint8_t, 16> bytes{};
+  ::inet_pton(AF_INET6, address.c_str(), bytes.data());
+  return fmt::format("{}.{}.{}.{}", bytes[12], bytes[13], bytes[14], bytes[15]);
+}
+
+bool is_public_v4(std::string_view address) {
+  static const std::vector<Network> refused = networks(kRefusedV4);
+  return !any_contains(refused, address);
+}
+
+bool is_public_v6(std::string_view address) {
+  static const Network global = Network::parse("2000::/3").value();
+  static const std::vector<Network> refused = networks(kRefusedV6);
+  return global.contains(address) && !any_contains(refused, address);
+}
+
+bool is_name_character(char c) { return is_alpha(c) || is_digit(c) || c == '-' || c == '_'; }
+
+bool is_label(std::string_view label) {
+  return !label.empty() && label.size() <= kMaxLabel && label.front() != '-' && label.back() != '-' &&
+         std::ranges::all_of(label, is_name_character);
+}
+
+// What resolvers take for a number and turn into an address: the last label decides.
+bool ends_in_number(std::string_view last) {
+  if (std::ranges::all_of(last, is_digit)) return true;
+  return last.size() >= 2 && last[0] == '0' && last[1] == 'x' &&
+         std::ranges::all_of(last.substr(2), [](char c) { return hex_digit(c) >= 0; });
+}
+
+boost::system::result<void, Fault> check_name(const std::string& host) {
+  if (host.empty() || host.size() > kMaxName) return Fault::bad_host;
+  const auto labels = split(host, '.');
+  if (!std::ranges::all_of(labels, is_label)) return Fault::bad_host;
+  if (ends_in_number(labels.back())) return Fault::numeric_host;
+  if (labels.back() == "localhost") return Fault::local_host;
+  return {};
+}
+
+boost::system::result<void, Fault> read_port(std::string_view text, CallbackUrl& url) {
+  if (text.empty()) return {};
+  text.remove_prefix(1);
+  const auto number = parse_unsigned(text);
+  if (!number || *number == 0 || *number > 65'535 || text.front() == '0') return Fault::bad_port;
+  url.port = static_cast<std::uint16_t>(*number);
+  return {};
+}
+
+boost::system::result<void, Fault> read_authority(std::string_view text, CallbackUrl& url) {
+  if (text.find('@') != std::string_view::npos) return Fault::credentials;
+  if (text.starts_with('[')) {
+    const auto close = text.find(']');
+    if (close == std::string_view::npos) return Fault::bad_host;
+    url.host = lower_case(text.substr(1, close - 1));
+    url.literal = true;
+    const auto rest = text.substr(close + 1);
+    if (!is_v6(url.host) || (!rest.empty() && rest.front() != ':')) return Fault::bad_host;
+    return read_port(rest, url);
+  }
+  const auto colon = text.find(':');
+  url.host = lower_case(text.substr(0, colon));
+  url.literal = is_v4(url.host);
+  if (!url.literal) {
+    if (const auto name = check_name(url.host); !name) return name.error();
+  }
+  return read_port(colon == std::string_view::npos ? std::string_view() : text.substr(colon), url);
+}
+
+// Of RFC 3986 and what servers really take; quotes and brackets help nobody but an injector.
+boost::system::result<void, Fault> check_target(std::string_view text) {
+  if (text.find_first_of("\"<>[]^`{|}") != std::string_view::npos) return Fault::bad_character;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') continue;
+    if (i + 2 >= text.size() || hex_digit(text[i + 1]) < 0 || hex_digit(text[i + 2]) < 0) return Fault::bad_escape;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view sentence_of(CallbackFault fault) {
+  switch (fault) {
+    case Fault::too_long:
+      return "the url is longer than 2048 characters";
+    case Fault::bad_character:
+      return "the url holds a blank, a backslash, or a character outside printable ASCII";
+    case Fault::bad_scheme:
+      return "the url must begin with http:// or https://";
+    case Fault::credentials:
+      return "the url must not hold a user name or password";
+    case Fault::fragment:
+      return "the url must not have a fragment (#)";
+    case Fault::bad_host:
+      return "the url's host must be a DNS name or an IP address";
+    case Fault::numeric_host:
+      return "the url's host is a number: write the address as four decimal parts, or a name";
+    case Fault::local_host:
+      return "the url names localhost, which is this server: agents without a public address register with "
+             "delivery_mode poll";
+    case Fault::bad_port:
+      return "the url's port must be a number from 1 to 65535";
+    case Fault::bad_escape:
+      return "the url holds a percent sign that is no escape";
+  }
+  return "the url cannot be used";
+}
+
+std::string CallbackUrl::authority() const {
+  const std::string name = host.find(':') == std::string::npos ? host : "[" + host + "]";
+  return port == (secure ? 443 : 80) ? name : fmt::format("{}:{}", name, port);
+}
+
+std::string CallbackUrl::target() const { return (path.empty() ? "/" : path) + query; }
+
+std::string CallbackUrl::text() const { return (secure ? "https://" : "http://") + authority() + path + query; }
+
+boost::system::result<CallbackUrl, CallbackFault> parse_callback_url(std::string_view text) {
+  if (text.size() > kMaxUrl) return Fault::too_long;
+  const auto plain = [](char c) { return c > ' ' && c < '\x7f' && c != '\\'; };
+  if (!std::ranges::all_of(text, plain)) return Fault::bad_character;
+  const auto scheme_end = text.find("://");
+  const std::string scheme = lower_case(text.substr(0, scheme_end));
+  if (scheme_end == std::string_view::npos || (scheme != "http" && scheme != "https")) return Fault::bad_scheme;
+  if (text.find('#') != std::string_view::npos) return Fault::fragment;
+  CallbackUrl url;
+  url.secure = scheme == "https";
+  url.port = url.secure ? 443 : 80;
+  text.remove_prefix(scheme_end + 3);
+  const auto authority_end = std::min(text.find_first_of("/?"), text.size());
+  if (const auto read = read_authority(text.substr(0, authority_end), url); !read) return read.error();
+  const std::string_view target = text.substr(authority_end);
+  if (const auto checked = check_target(target); !checked) return checked.error();
+  const auto query_at = std::min(target.find('?'), target.size());
+  url.path = target.substr(0, query_at);
+  url.query = target.substr(query_at);
+  return url;
+}
+
+bool AddressRules::may_use_port(std::uint16_t port) const {
+  return port == 80 || port == 443 || std::ranges::find(allow_ports, port) != allow_ports.end();
+}
+
+bool AddressRules::may_connect(std::string_view address) const {
+  static const Network mapped = Network::parse("::ffff:0:0/96").value();
+  static const Network nat64 = Network::parse("64:ff9b::/96").value();
+  const std::string text(address);
+  if (is_v4(text)) return any_contains(allow_networks, text) || is_public_v4(text);
+  if (!is_v6(text)) return false;
+  if (mapped.contains(text)) return may_connect(embedded_v4(text));
+  if (any_contains(allow_networks, text)) return true;
+  return nat64.contains(text) ? may_connect(embedded_v4(text)) : is_public_v6(text);
+}
+
+void throw_exception_from_error(CallbackFault fault, const boost::source_location&) {
+  throw std::logic_error("unchecked callback fault: " + std::string(sentence_of(fault)));
+}
+
+}  // namespace restante::http
