@@ -41,10 +41,17 @@ def print_section(section):
     for line in section.lines:
         verdict = "" if line.passed is None else ("PASS" if line.passed else "FAIL")
         bar = f"{verdict} ({line.bar})" if verdict else ""
-        print(f"  {line.what:<42} {line.value:>13}  {bar:<22} {line.detail}".rstrip() if line.what else f"    {line.detail}",
+        print(f"  {line.what:<46} {line.value:>11}  {bar:<22} {line.detail}".rstrip() if line.what else f"    {line.detail}",
               flush=True)
 
 
 def spread(values, form="{:,.0f}"):
     """The median and, in brackets, the smallest and largest."""
     return f"{form.format(median(values))} [{form.format(min(values))} … {form.format(max(values))}]"
+
+
+def note_noise(section, rounds):
+    """Says how much of the machine somebody else used, and when that is too much to believe the figures."""
+    foreign = median(figures["foreign_cores"] for figures in rounds)
+    doubt = "; a quarter of a core or more: repeat this when the machine is quiet" if foreign >= 0.25 else ""
+    section.note(f"foreign load while measuring: {foreign:.2f} cores{doubt}")

@@ -103,7 +103,9 @@ class Restante(Server):
                                             preexec_fn=on_cores(cores))
         ready = READY.match(self.process.stdout.readline().decode())
         if not ready:
-            raise RuntimeError("restante did not start:\n" + (self.folder / "log").read_text()[-2000:])
+            said = (self.folder / "log").read_text()[-2000:]
+            self.__exit__()
+            raise RuntimeError(f"restante did not start:\n{said}")
         self.port = int(ready[1])
 
     @property
@@ -175,7 +177,11 @@ class Nginx(Server):
         binary = shutil.which("nginx") or "/usr/sbin/nginx"
         self.process = subprocess.Popen([binary, "-c", config, "-e", self.folder / "error.log", "-p", self.folder],
                                         stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=on_cores(cores))
-        wait_until(lambda: self._answers(threads), "nginx answers")
+        try:
+            wait_until(lambda: self._answers(threads), "nginx answers")
+        except BaseException:
+            self.__exit__()
+            raise
 
     def _answers(self, threads):
         if self.process.poll() is not None:

@@ -5,7 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import machine
-from loadgen import Loadgen, rate
+from load import Loadgen, rate
 from report import Section
 from servers import Restante, wait_until
 

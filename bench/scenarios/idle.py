@@ -1,6 +1,6 @@
 """Ten thousand keep-alive connections that have asked once and now say nothing: what each costs in user memory."""
 import machine
-from loadgen import Loadgen, rate
+from load import Loadgen, rate
 from report import Section
 from servers import Nginx, Restante
 

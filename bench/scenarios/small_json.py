@@ -6,8 +6,8 @@ spread is that of the ratios within each round.
 from statistics import median
 
 import machine
-from loadgen import rate
-from report import Section, spread
+from load import rate
+from report import Section, note_noise, spread
 from servers import SECURITY_HEADERS, Nginx, Restante
 
 BAR = 0.8
@@ -44,21 +44,19 @@ def compare(section, title, threads, server_cores, load_cores, load_threads, opt
                      f"{spread([f['rps'] for f in figures])}; CPU {median(f['server_us'] for f in figures):.1f} us/request, "
                      f"{median(f['server_cores'] for f in figures):.2f} cores; load generator "
                      f"{median(f['loadgen_cores'] for f in figures):.2f}; p99 {median(f['latency']['p99_ms'] for f in figures):.2f} ms")
-    for name in (nginx.name, dressed.name):
-        verdict(section, runs[ours.name], runs[name], name)
-    foreign = median(f["foreign_cores"] for figures in runs.values() for f in figures)
-    section.note(f"foreign load while measuring: {foreign:.2f} of {len(machine.cores())} cores")
+    for what, key in (("requests/s", "rps"), ("requests per CPU second", "per_cpu_second")):
+        whole, by_round = ratio(runs[ours.name], runs[nginx.name], key)
+        section.at_least(f"  {what}, ratio to nginx", whole, BAR, by_round)
+    for what, key in (("requests/s", "rps"), ("requests per CPU second", "per_cpu_second")):
+        whole, by_round = ratio(runs[ours.name], runs[dressed.name], key)
+        section.show(f"  {what}, ratio to {dressed.name}", f"{whole:.2f}", by_round)
+    note_noise(section, [figures for rounds in runs.values() for figures in rounds])
 
 
-def verdict(section, ours, theirs, name):
-    def ratio(of):
-        return of(median, ours, theirs), [of(lambda values: next(iter(values)), [a], [b]) for a, b in zip(ours, theirs)]
-
-    for what, of in (("requests/s", lambda pick, a, b: pick(f["rps"] for f in a) / pick(f["rps"] for f in b)),
-                     ("requests per CPU s", lambda pick, a, b: pick(f["server_us"] for f in b) / pick(f["server_us"] for f in a))):
-        whole, rounds = ratio(of)
-        detail = f"by round {spread(rounds, '{:.2f}')}"
-        section.at_least(f"  ratio to {name}: {what}", whole, BAR, detail)
+def ratio(ours, theirs, key):
+    """The ratio of the medians, and the spread of the ratios within each round."""
+    rounds = [a[key] / b[key] for a, b in zip(ours, theirs)]
+    return median(f[key] for f in ours) / median(f[key] for f in theirs), f"by round {spread(rounds, '{:.2f}')}"
 
 
 def run(options):

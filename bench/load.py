@@ -1,4 +1,4 @@
-"""Loadgen: the load generator as a child process that reports JSON lines."""
+"""Load: the load generator as a child process that reports JSON lines."""
 import json
 import subprocess
 
@@ -42,8 +42,8 @@ def rate(server, cores, **options):
         figures = run.next()
     requests, seconds = figures["requests"], figures["seconds"]
     figures["rps"] = requests / seconds
-    figures["server_us"] = figures["cpu_server"] / requests * 1e6
-    figures["loadgen_us"] = figures["cpu_loadgen"] / requests * 1e6
+    figures["per_cpu_second"] = requests / max(figures["cpu_server"], 0.001)
+    figures["server_us"] = 1e6 / figures["per_cpu_second"]
     figures["server_cores"] = figures["cpu_server"] / seconds
     figures["loadgen_cores"] = figures["cpu_loadgen"] / seconds
     figures["foreign_cores"] = max(0.0, figures["cpu_machine"] - figures["cpu_server"] - figures["cpu_loadgen"]) / seconds
