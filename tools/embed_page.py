@@ -2,6 +2,7 @@
 """Writes the C++ file that puts the built page into the binary: one .incbin per file and a table of them.
 
 Usage: tools/embed_page.py OUT.cpp DIST_DIR
+docs/openapi.yaml goes with them, as /openapi.yaml.
 The files themselves are read by the assembler, so the generated file stays small.
 """
 import pathlib
@@ -17,7 +18,9 @@ TYPES = {
     ".woff2": "font/woff2",
     ".webmanifest": "application/manifest+json",
     ".txt": "text/plain; charset=utf-8",
+    ".yaml": "application/yaml",
 }
+DESCRIPTION = pathlib.Path(__file__).resolve().parents[1] / "docs/openapi.yaml"
 
 
 def main():
@@ -27,7 +30,7 @@ def main():
         sys.exit(f"{dist} has no index.html: build the page first (make page)")
     lines = ['#include "server/page_files.h"', "", "// Generated from the built page; see tools/embed_page.py.", ""]
     rows = []
-    for number, path in enumerate(files):
+    for number, path in enumerate([*files, DESCRIPTION]):
         kind = TYPES.get(path.suffix)
         if kind is None:
             sys.exit(f"{path}: no media type is known for {path.suffix}; add it to tools/embed_page.py")
@@ -36,7 +39,8 @@ def main():
                      f'.byte 0\\n.previous\\n");')
         lines.append(f"extern const char {name}_begin[] asm(\"{name}_begin\");")
         lines.append(f"extern const char {name}_end[] asm(\"{name}_end\");")
-        where = "/" if path.name == "index.html" and path.parent == dist else "/" + path.relative_to(dist).as_posix()
+        where = "/" + path.relative_to(DESCRIPTION.parent if path == DESCRIPTION else dist).as_posix()
+        where = "/" if where == "/index.html" else where
         rows.append(f'      {{"{where}", "{kind}", {{{name}_begin, static_cast<std::size_t>({name}_end - {name}_begin)}}}},')
     lines += ["", "namespace restante {", "", "std::vector<api::PageFile> page_files() {", "  return {", *rows, "  };", "}", "",
               "}  // namespace restante", ""]

@@ -2,6 +2,8 @@
 
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "base/crypto.h"
 #include "base/text.h"
 #include "model/upload_names.h"

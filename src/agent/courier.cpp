@@ -1,5 +1,7 @@
 #include "agent/courier.h"
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 
 namespace restante::agent {

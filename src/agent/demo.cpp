@@ -4,6 +4,8 @@
 #include <iostream>
 #include <iterator>
 
+#include <fmt/format.h>
+
 #include "agent/handover.h"
 #include "base/crypto.h"
 #include "base/json.h"

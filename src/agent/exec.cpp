@@ -11,8 +11,6 @@
 
 #include "agent/files.h"
 
-extern char** environ;
-
 namespace restante::agent {
 namespace {
 
@@ -26,8 +24,7 @@ struct Pipe {
 
 bool make_pipe(Pipe& pipe_ends) {
   int ends[2];
-  if (pipe(ends) != 0) return false;
-  for (const int end : ends) fcntl(end, F_SETFD, FD_CLOEXEC);
+  if (pipe2(ends, O_CLOEXEC) != 0) return false;
   pipe_ends.read = Descriptor(ends[0]);
   pipe_ends.write = Descriptor(ends[1]);
   return true;

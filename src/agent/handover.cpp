@@ -1,5 +1,7 @@
 #include "agent/handover.h"
 
+#include <fmt/format.h>
+
 #include "agent/exec.h"
 #include "agent/files.h"
 

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <climits>
 
+#include <fmt/format.h>
+
 #include "base/clock.h"
 #include "base/text.h"
 

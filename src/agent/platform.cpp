@@ -1,5 +1,7 @@
 #include "agent/platform.h"
 
+#include <fmt/format.h>
+
 #include "base/json_writer.h"
 
 namespace restante::agent {

@@ -10,8 +10,7 @@
 namespace restante::agent {
 
 Stop::Stop() {
-  if (pipe(pipe_) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
-  for (const int end : pipe_) fcntl(end, F_SETFD, FD_CLOEXEC);
+  if (pipe2(pipe_, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
 }
 
 Stop::~Stop() {

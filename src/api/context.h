@@ -1,5 +1,6 @@
 // Context: what handlers work with. One per server, made by the wiring, constant while requests are served.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -7,11 +8,16 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "desk/access.h"
+#include "desk/callbacks.h"
+#include "desk/inbound_secrets.h"
 #include "desk/inbox.h"
 #include "desk/messages.h"
 #include "desk/principals.h"
+#include "desk/tokens.h"
 #include "desk/uploads.h"
 #include "desk/workspaces.h"
+#include "http/callback_url.h"
 
 namespace restante::api {
 
@@ -28,20 +34,36 @@ struct PageFile {
   std::string_view bytes;
 };
 
+// What calling push workspaces takes.
+struct Push {
+  desk::Callbacks& callbacks;
+  desk::InboundSecrets& secrets;
+  http::AddressRules rules;
+  std::chrono::milliseconds timeout{30'000};
+  // Every address of a host; none when it does not resolve. May take seconds, never more than a few.
+  std::function<std::vector<std::string>(const std::string& host)> resolve;
+};
+
 struct Context {
   const Clock& clock;
   Metrics& metrics;
   desk::Principals& principals;
   desk::Workspaces& workspaces;
+  desk::Tokens& tokens;
+  desk::Access& access;
   desk::Inbox& inbox;
   desk::Messages& messages;
   desk::Uploads& uploads;
+  const Push& push;
   std::vector<ReadinessCheck> readiness;
   std::vector<PageFile> page;
   std::string public_url;                  // as configured, without a slash at the end; may be empty
   std::vector<std::string> allowed_hosts;  // besides loopback and public_url's
+  bool open_registration = false;          // agents without a token may register an id that has none
   bool open_metrics = false;               // a loopback bind: whoever can connect may read them
   Digest metrics_token{};                  // beside the admin's; all zero = none
+  // Makes, keeps and gives a new admin token; from then on only that one counts. Throws Unavailable.
+  std::function<Result<std::string>()> rotate_admin_token{};
 };
 
 }  // namespace restante::api

@@ -125,7 +125,19 @@ std::optional<http::Response> member(const Context& context, http::Request& requ
 }
 
 std::optional<http::Response> token(const Context& context, http::Request& request) {
-  return admit(context, request, errors::invalid_token, [](const Principal&) -> Result<bool> { return true; });
+  return admit(context, request, errors::invalid_token,
+               [](const Principal& p) -> Result<bool> { return p.role != Principal::Role::enrolment; });
+}
+
+std::optional<http::Response> registrant(const Context& context, http::Request& request) {
+  const bool anonymous = request.header_count("Authorization") == 0 && !session_cookie(request);
+  if (!context.open_registration || !anonymous) {
+    return admit(context, request, errors::invalid_token, [](const Principal&) -> Result<bool> { return true; });
+  }
+  if (!host_allowed(context, request.host)) return answer(errors::foreign_host);
+  if (!request.header("Origin").empty() && !same_origin(context, request)) return answer(errors::foreign_origin);
+  request.caller = Principal{Principal::Role::anonymous, {}, {}, false};
+  return std::nullopt;
 }
 
 std::optional<http::Response> page(const Context& context, http::Request& request) {

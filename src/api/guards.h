@@ -22,8 +22,10 @@ std::optional<http::Response> agent(const Context&, http::Request&);
 std::optional<http::Response> person(const Context&, http::Request&);
 // The agent of :id or one of its people.
 std::optional<http::Response> member(const Context&, http::Request&);
-// Any valid token; the handler looks closer.
+// Any valid token but an enrolment's, which is for registering alone; the handler looks closer.
 std::optional<http::Response> token(const Context&, http::Request&);
+// An agent that registers: any valid token, or none at all where registration is open and no foreign page asks.
+std::optional<http::Response> registrant(const Context&, http::Request&);
 // The page, under a Host it may be served from.
 std::optional<http::Response> page(const Context&, http::Request&);
 // Prometheus: open on loopback, else the admin's or the metrics token.

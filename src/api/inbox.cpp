@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/answers.h"
+#include "api/workspaces.h"
 #include "base/text.h"
 #include "model/errors.h"
 
@@ -117,7 +118,83 @@ std::optional<http::Response> look(const Context& context, WorkspaceId workspace
   return response;
 }
 
+// A member as the JSON it is, whatever its type; empty when absent.
+std::string json_text(const Json& body, std::string_view name) {
+  const Json* member = body.find(name);
+  return member && !member->is_null() ? member->dump() : std::string();
+}
+
+Result<NewActivity> parse_activity(const Json& body) {
+  NewActivity row;
+  const auto type = required_text(body, "activity_type");
+  if (!type) return type.error();
+  if (!desk::may_be_logged(*type)) {
+    return Error(errors::bad_field, {{"field", std::string("activity_type")}})
+        .say(
+            "invalid activity_type: it must be a2a_send, a2a_receive, task_update, agent_log, skill_promotion, "
+            "memory_write or error");
+  }
+  row.activity_type = *type;
+  const std::pair<std::string_view, std::string*> texts[] = {{"method", &row.method},
+                                                             {"summary", &row.summary},
+                                                             {"status", &row.status},
+                                                             {"error_detail", &row.error_detail},
+                                                             {"message_id", &row.message_id}};
+  for (const auto& [name, field] : texts) {
+    const auto text = text_field(body, name);
+    if (!text) return text.error();
+    if (*text) *field = **text;
+  }
+  const std::pair<std::string_view, std::optional<WorkspaceId>*> ids[] = {{"source_id", &row.source_id},
+                                                                          {"target_id", &row.target_id}};
+  for (const auto& [name, field] : ids) {
+    const auto id = workspace_field(body, name);
+    if (!id) return id.error();
+    *field = *id;
+  }
+  const auto duration = whole_field(body, "duration_ms");
+  if (!duration) return duration.error();
+  row.duration_ms = *duration;
+  row.request_body = json_text(body, "request_body");
+  row.response_body = json_text(body, "response_body");
+  return row;
+}
+
 }  // namespace
+
+http::Response log_activity(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
+  if (!id) return answer(id.error());
+  const auto body = json_body(request, BodyMay::not_be_absent);
+  if (!body) return answer(body.error());
+  auto row = parse_activity(*body);
+  if (!row) return answer(row.error());
+  row->traceparent = request.traceparent();
+  return http::after(context.inbox.log(*id, *row), [](const Result<Appended>& logged) {
+    return logged ? http::json(200, R"({"status":"logged"})") : answer(logged.error());
+  });
+}
+
+http::Response ack_activity(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
+  if (!id) return answer(id.error());
+  const auto body = json_body(request, BodyMay::not_be_absent);
+  if (!body) return answer(body.error());
+  const auto seq = whole_field(*body, "acked_seq");
+  if (!seq) return answer(seq.error());
+  if (!*seq || **seq < 0) {
+    return answer(
+        Error(errors::bad_field, {{"field", std::string("acked_seq")}}).say("acked_seq must be a number, 0 or above"));
+  }
+  return http::after(context.inbox.ack(*id, **seq), [](const Result<std::int64_t>& stands) {
+    if (!stands) return answer(stands.error());
+    JsonWriter out;
+    out.begin_object();
+    out.member("last_acked_seq", *stands);
+    out.end_object();
+    return http::json(200, out.take());
+  });
+}
 
 http::Response read_activity(const Context& context, http::Request& request) {
   const auto id = id_param<WorkspaceId>(request, "id");
@@ -133,22 +210,25 @@ http::Response read_activity(const Context& context, http::Request& request) {
   const std::int64_t seconds = std::clamp<std::int64_t>(asked, 0, kMaxWait);
   std::optional<std::string> clamped;
   if (asked != seconds) clamped = std::to_string(seconds);
-  if (!cursor || seconds == 0) {
-    auto found = look(context, *id, *query, clamped);
-    return found ? std::move(*found) : http::json(200, "[]");
-  }
-  http::Wait wait;
-  wait.topics = {desk::topic_of(*id)};
-  wait.owner = who.token_id ? who.token_id->text() : std::string("admin");
-  wait.patience = std::chrono::seconds(seconds);
-  wait.attempt = [&context, workspace_id = *id, asked_for = *query, clamped] {
-    return look(context, workspace_id, asked_for, clamped);
-  };
-  wait.give_up = [clamped] {
+  const auto nothing = [clamped] {
     http::Response empty = http::json(200, "[]");
     if (clamped) empty.headers.emplace_back("Restante-Wait", *clamped);
     return empty;
   };
+  if (!cursor || seconds == 0) {
+    auto found = look(context, *id, *query, clamped);
+    return found ? std::move(*found) : nothing();
+  }
+  http::Wait wait;
+  wait.topics = {desk::topic_of(*id)};
+  if (who.token_id) wait.topics.push_back(desk::topic_of(*who.token_id));
+  wait.owner = who.token_id ? who.token_id->text() : std::string("admin");
+  wait.patience = std::chrono::seconds(seconds);
+  wait.attempt = [&context, who, workspace_id = *id, asked_for = *query, clamped]() -> std::optional<http::Response> {
+    if (!context.principals.still_live(who)) return answer(errors::invalid_token);
+    return look(context, workspace_id, asked_for, clamped);
+  };
+  wait.give_up = nothing;
   return http::wait(std::move(wait));
 }
 

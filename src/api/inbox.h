@@ -7,5 +7,7 @@
 namespace restante::api {
 
 http::Response read_activity(const Context&, http::Request&);
+http::Response log_activity(const Context&, http::Request&);
+http::Response ack_activity(const Context&, http::Request&);
 
 }  // namespace restante::api

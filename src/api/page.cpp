@@ -9,6 +9,8 @@ constexpr std::string_view kPolicy =
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; "
     "connect-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
 
+constexpr std::string_view kDescription = "/openapi.yaml";
+
 }  // namespace
 
 void add_page(http::Router& router, const Context& context) {
@@ -17,7 +19,8 @@ void add_page(http::Router& router, const Context& context) {
     route.method = http::Method::get;
     route.pattern = file.path;
     route.run = http::Run::at_once;
-    route.admit = [&context](http::Request& request) { return page(context, request); };
+    // The description of the API is for programs, which come under any Host.
+    if (file.path != kDescription) route.admit = [&context](http::Request& request) { return page(context, request); };
     route.handle = [file](http::Request&) {
       http::Response response;
       response.content_type = file.content_type;

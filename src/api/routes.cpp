@@ -1,11 +1,15 @@
 #include "api/routes.h"
 
+#include "api/admin_token.h"
 #include "api/guards.h"
 #include "api/health.h"
 #include "api/inbox.h"
 #include "api/messages.h"
 #include "api/page.h"
+#include "api/push.h"
+#include "api/registry.h"
 #include "api/session.h"
+#include "api/tokens.h"
 #include "api/uploads.h"
 #include "api/workspaces.h"
 
@@ -41,11 +45,25 @@ constexpr Row kRows[] = {
     {Method::post, "/workspaces", admin, Body::required, Run::on_pool, create_workspace},
     {Method::get, "/workspaces", admin, Body::none, Run::on_pool, list_workspaces},
     {Method::get, "/workspaces/:id", member, Body::none, Run::on_pool, read_workspace},
-    {Method::post, "/admin/workspaces/:id/tokens", admin, Body::optional, Run::on_pool, add_workspace_token},
-    {Method::post, "/registry/register", token, Body::required, Run::on_pool, register_agent},
+    {Method::patch, "/workspaces/:id", agent, Body::required, Run::on_pool, patch_workspace},
+    {Method::delete_, "/workspaces/:id", admin, Body::none, Run::on_pool, remove_workspace},
+    {Method::get, "/workspaces/:id/tokens", agent, Body::none, Run::on_pool, list_tokens},
+    {Method::post, "/workspaces/:id/tokens", agent, Body::optional, Run::on_pool, create_token},
+    {Method::delete_, "/workspaces/:id/tokens/:tokenId", agent, Body::none, Run::on_pool, revoke_token},
+    {Method::post, "/admin/invites", admin, Body::required, Run::on_pool, create_invite},
+    {Method::post, "/admin/token/rotate", admin, Body::optional, Run::on_pool, rotate_admin_token},
+    {Method::post, "/admin/workspaces/:id/tokens", admin, Body::optional, Run::on_pool, create_token},
+    {Method::post, "/registry/register", registrant, Body::required, Run::on_pool, register_agent},
+    {Method::post, "/workspaces/:id/inbound-secret", agent, Body::optional, Run::on_pool, rotate_inbound_secret},
     {Method::post, "/registry/heartbeat", token, Body::required, Run::on_pool, heartbeat},
 
+    {Method::get, "/registry/:id/peers", agent, Body::none, Run::on_pool, list_peers},
+    {Method::get, "/registry/discover/:id", token, Body::none, Run::on_pool, discover},
+    {Method::post, "/registry/check-access", token, Body::required, Run::on_pool, check_access},
+
     {Method::get, "/workspaces/:id/activity", member, Body::none, Run::on_pool, read_activity},
+    {Method::post, "/workspaces/:id/activity", agent, Body::required, Run::on_pool, log_activity},
+    {Method::post, "/workspaces/:id/activity/ack", agent, Body::required, Run::on_pool, ack_activity},
     {Method::post, "/workspaces/:id/notify", agent, Body::required, Run::on_pool, notify},
     {Method::post, "/workspaces/:id/a2a", token, Body::required, Run::on_pool, send_message},
 

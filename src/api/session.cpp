@@ -11,10 +11,26 @@
 namespace restante::api {
 namespace {
 
+std::string_view name_of(Principal::Role role) {
+  switch (role) {
+    case Principal::Role::admin:
+      return "admin";
+    case Principal::Role::workspace:
+      return "workspace";
+    case Principal::Role::sender:
+      return "sender";
+    case Principal::Role::enrolment:
+      return "enrolment";
+    case Principal::Role::anonymous:
+      return "anonymous";
+  }
+  return "";
+}
+
 http::Response describe(const Principal& principal) {
   JsonWriter out;
   out.begin_object();
-  out.member("role", principal.is_admin() ? "admin" : "sender");
+  out.member("role", name_of(principal.role));
   if (principal.workspace_id) out.member("workspace_id", principal.workspace_id->text());
   out.end_object();
   return http::json(200, out.take());

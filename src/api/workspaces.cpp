@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/answers.h"
+#include "api/push.h"
 #include "model/errors.h"
 
 namespace restante::api {
@@ -29,7 +30,54 @@ void write_members(JsonWriter& out, const Workspace& workspace) {
   out.member("updated_at", format_time(workspace.updated_at));
 }
 
-// public_url, or where the client found us: on a fresh machine the line to paste works as it stands.
+Result<NewWorkspace> parse_new_workspace(const Json& body) {
+  NewWorkspace workspace;
+  const auto name = required_text(body, "name");
+  if (!name) return name.error();
+  workspace.name = *name;
+  const auto role = text_field(body, "role");
+  if (!role) return role.error();
+  workspace.role = role->value_or("");
+  const auto parent = workspace_field(body, "parent_id");
+  if (!parent) return parent.error();
+  workspace.parent_id = *parent;
+  const auto url = text_field(body, "url");
+  if (!url) return url.error();
+  workspace.url = url->value_or("");
+  const auto mode = mode_field(body);
+  if (!mode) return mode.error();
+  workspace.delivery_mode = mode->value_or(workspace.url.empty() ? DeliveryMode::poll : DeliveryMode::push);
+  return workspace;
+}
+
+Result<WorkspacePatch> parse_patch(const Json& body) {
+  WorkspacePatch patch;
+  const std::pair<std::string_view, std::optional<std::string>*> texts[] = {
+      {"name", &patch.name}, {"role", &patch.role}, {"url", &patch.url}};
+  for (const auto& [name, field] : texts) {
+    const auto text = text_field(body, name);
+    if (!text) return text.error();
+    *field = *text;
+  }
+  if (patch.name && patch.name->empty()) return required_text(body, "name").error();
+  if (const Json* card = body.find("agent_card"); card && !card->is_null()) {
+    if (!card->if_object())
+      return Error(errors::bad_field, {{"field", std::string("agent_card")}}).say("agent_card must be an object");
+    patch.agent_card = card->dump();
+  }
+  if (body.find("parent_id")) {
+    const auto parent = workspace_field(body, "parent_id");
+    if (!parent) return parent.error();
+    patch.parent_id = *parent;
+  }
+  const auto mode = mode_field(body);
+  if (!mode) return mode.error();
+  patch.delivery_mode = *mode;
+  return patch;
+}
+
+}  // namespace
+
 std::string platform_url(const Context& context, const http::Request& request) {
   if (!context.public_url.empty()) return context.public_url;
   return fmt::format("{}://{}", request.secure ? "https" : "http", request.host);
@@ -55,71 +103,12 @@ Result<std::optional<WorkspaceId>> workspace_field(const Json& body, std::string
   return id;
 }
 
-Result<NewWorkspace> parse_new_workspace(const Json& body) {
-  NewWorkspace workspace;
-  const auto name = required_text(body, "name");
-  if (!name) return name.error();
-  workspace.name = *name;
-  const auto role = text_field(body, "role");
-  if (!role) return role.error();
-  workspace.role = role->value_or("");
-  const auto parent = workspace_field(body, "parent_id");
-  if (!parent) return parent.error();
-  workspace.parent_id = *parent;
-  const auto url = text_field(body, "url");
-  if (!url) return url.error();
-  workspace.url = url->value_or("");
-  const auto mode = mode_field(body);
-  if (!mode) return mode.error();
-  workspace.delivery_mode = mode->value_or(workspace.url.empty() ? DeliveryMode::poll : DeliveryMode::push);
-  return workspace;
-}
-
-Result<desk::Registration> parse_registration(const Json& body) {
-  desk::Registration registration;
-  const auto id = workspace_field(body, "id");
-  if (!id) return id.error();
-  registration.id = *id;
-  if (const Json* card = body.find("agent_card"); card && !card->is_null()) {
-    if (!card->if_object())
-      return Error(errors::bad_field, {{"field", std::string("agent_card")}}).say("agent_card must be an object");
-    registration.agent_card = card->dump();
-  }
-  const auto url = text_field(body, "url");
-  if (!url) return url.error();
-  registration.url = url->value_or("");
-  const auto mode = mode_field(body);
-  if (!mode) return mode.error();
-  registration.delivery_mode = *mode;
-  return registration;
-}
-
-Result<Heartbeat> parse_heartbeat(const Json& body) {
-  Heartbeat beat;
-  const auto active = whole_field(body, "active_tasks");
-  if (!active) return active.error();
-  beat.active_tasks = active->value_or(0);
-  const auto uptime = whole_field(body, "uptime_seconds");
-  if (!uptime) return uptime.error();
-  beat.uptime_seconds = uptime->value_or(0);
-  const auto task = text_field(body, "current_task");
-  if (!task) return task.error();
-  beat.current_task = task->value_or("");
-  if (const Json* rate = body.find("error_rate"); rate && !rate->is_null()) {
-    beat.error_rate = rate->real();
-    if (!beat.error_rate)
-      return Error(errors::bad_field, {{"field", std::string("error_rate")}}).say("error_rate must be a number");
-  }
-  return beat;
-}
-
-}  // namespace
-
 http::Response create_workspace(const Context& context, http::Request& request) {
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
   const auto wanted = parse_new_workspace(*body);
   if (!wanted) return answer(wanted.error());
+  if (const auto fine = check_callback(context, wanted->delivery_mode, wanted->url); !fine) return answer(fine.error());
   const auto created = context.workspaces.create(*wanted);
   if (!created) return answer(created.error());
   const std::string url = platform_url(context, request);
@@ -162,51 +151,32 @@ http::Response read_workspace(const Context& context, http::Request& request) {
   return http::json(200, out.take());
 }
 
-http::Response add_workspace_token(const Context& context, http::Request& request) {
+http::Response patch_workspace(const Context& context, http::Request& request) {
   const auto id = id_param<WorkspaceId>(request, "id");
   if (!id) return answer(id.error());
-  const auto secret = context.workspaces.add_token(*id, "admin");
-  if (!secret) return answer(secret.error());
-  JsonWriter out;
-  out.begin_object();
-  out.member("auth_token", *secret);
-  out.member("workspace_id", id->text());
-  out.end_object();
-  return http::json(201, out.take());
-}
-
-http::Response register_agent(const Context& context, http::Request& request) {
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
-  const auto registration = parse_registration(*body);
-  if (!registration) return answer(registration.error());
-  const auto registered = context.workspaces.enter(caller(request), *registration);
-  if (!registered) return answer(registered.error());
-  JsonWriter out;
-  out.begin_object();
-  out.member("status", "registered");
-  out.member("delivery_mode", name_of(registered->workspace.delivery_mode));
-  out.member("workspace_id", registered->workspace.id.text());
-  out.member("name", registered->workspace.name);
-  if (!registered->auth_token.empty()) out.member("auth_token", registered->auth_token);
-  out.end_object();
-  return http::json(200, out.take());
+  const auto patch = parse_patch(*body);
+  if (!patch) return answer(patch.error());
+  const bool operators = patch->parent_id || patch->delivery_mode || patch->url;
+  if (operators && !caller(request).is_admin()) {
+    return answer(Error(errors::not_allowed).say("parent_id, delivery_mode and url are changed by the admin only"));
+  }
+  if (patch->url) {
+    if (const auto fine = check_callback(context, patch->delivery_mode, *patch->url); !fine)
+      return answer(fine.error());
+  }
+  const auto patched = context.workspaces.patch(*id, *patch);
+  return patched ? http::json(200, R"({"status":"updated"})") : answer(patched.error());
 }
 
-http::Response heartbeat(const Context& context, http::Request& request) {
-  const auto body = json_body(request, BodyMay::not_be_absent);
-  if (!body) return answer(body.error());
-  const auto id = workspace_field(*body, "workspace_id");
+http::Response remove_workspace(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
   if (!id) return answer(id.error());
-  const auto workspace = *id ? *id : caller(request).workspace_id;
-  if (!workspace)
-    return answer(Error(errors::bad_field, {{"field", std::string("workspace_id")}}).say("workspace_id is missing"));
-  if (!caller(request).is_admin() && !caller(request).is_agent_of(*workspace)) return answer(errors::invalid_token);
-  const auto beat = parse_heartbeat(*body);
-  if (!beat) return answer(beat.error());
-  return http::after(context.workspaces.beat(*workspace, *beat), [](Result<void> done) {
-    return done ? http::json(200, R"({"status":"ok"})") : answer(done.error());
-  });
+  const auto tokens = context.workspaces.remove(*id);
+  if (!tokens) return answer(tokens.error());
+  context.tokens.end_what_they_hold(*tokens);
+  return http::json(200, R"({"status":"removed"})");
 }
 
 }  // namespace restante::api

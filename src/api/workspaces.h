@@ -1,6 +1,7 @@
-// /workspaces and /registry: creating workspaces, agents registering and beating.
+// /workspaces: creating them with a line to paste, reading, changing and removing them.
 #pragma once
 #include "api/context.h"
+#include "base/json.h"
 #include "http/request.h"
 #include "http/response.h"
 
@@ -9,8 +10,13 @@ namespace restante::api {
 http::Response create_workspace(const Context&, http::Request&);
 http::Response list_workspaces(const Context&, http::Request&);
 http::Response read_workspace(const Context&, http::Request&);
-http::Response add_workspace_token(const Context&, http::Request&);
-http::Response register_agent(const Context&, http::Request&);
-http::Response heartbeat(const Context&, http::Request&);
+http::Response patch_workspace(const Context&, http::Request&);
+http::Response remove_workspace(const Context&, http::Request&);
+
+// public_url, or where the client found us: on a fresh machine the line to paste works as it stands.
+std::string platform_url(const Context& context, const http::Request& request);
+// Absent and empty are the same.
+Result<std::optional<DeliveryMode>> mode_field(const Json& body);
+Result<std::optional<WorkspaceId>> workspace_field(const Json& body, std::string_view name);
 
 }  // namespace restante::api

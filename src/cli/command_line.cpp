@@ -4,9 +4,10 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <span>
 
+#include "cli/command_line_manage.h"
 #include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/terminal.h"
@@ -74,12 +75,6 @@ void add_connect_flags(CLI::App& app, ConnectOptions& to) {
   app.add_flag("--json", to.json, "One JSON object a line on stdout for everything that arrives.");
 }
 
-CLI::App& add_command(CLI::App& app, const std::string& name) {
-  auto* command = app.add_subcommand(name, std::string(summary(name)));
-  command->group("Commands")->footer(details(name));
-  return *command;
-}
-
 void build(CLI::App& app, CommandLine& to) {
   app.formatter(std::make_shared<Wrapped>());
   app.require_subcommand(1)->footer(details(""));
@@ -95,6 +90,7 @@ void build(CLI::App& app, CommandLine& to) {
   dev.add_flag_callback("--no-agent", [&to] { to.dev.agent = false; }, "Start no agent: files stay waiting.");
 
   add_connect_flags(add_command(app, "connect"), to.connect);
+  add_manage_commands(app, to);
 
   auto& config = add_command(app, "config");
   config.add_flag("--example", to.config.example, "Print a commented file with every setting and its default instead.");
@@ -133,17 +129,22 @@ std::vector<CompletionFlag> describe_flags(const CLI::App& app) {
   return flags;
 }
 
-CompletionTree describe(const CLI::App& app) {
-  CompletionTree tree{describe_flags(app), {}};
-  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    auto& into = tree.commands.emplace_back(
-        CompletionCommand{command->get_name(), command->get_description(), describe_flags(*command)});
-    for (const auto* option : command->get_options()) {
-      if (option->get_positional()) into.arguments = CLI::detail::split(option->get_type_name(), '|');
-    }
-  }
-  return tree;
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
 }
+
+CompletionCommand describe_command(const CLI::App& app) {
+  CompletionCommand command{app.get_name(), app.get_description(), describe_flags(app)};
+  for (const auto* option : app.get_options()) {
+    const auto shape = option->get_type_name();
+    if (option->get_positional() && shape.find('|') != std::string::npos)
+      command.arguments = CLI::detail::split(shape, '|');
+  }
+  for (const auto* inner : commands_of(app)) command.commands.push_back(describe_command(*inner));
+  return command;
+}
+
+CompletionTree describe(const CLI::App& app) { return {describe_flags(app), describe_command(app).commands}; }
 
 std::string script_for(const CLI::App& app, const std::string& shell) {
   if (shell == "bash") return bash_completion(describe(app));
@@ -204,48 +205,57 @@ void take(const CLI::App& chosen, const CLI::App& app, CommandLine& to) {
   } else if (name == "config") {
     to.command = Command::config;
     to.config.sources = sources_from(chosen);
-  } else {
+  } else if (name == "completion") {
     to.text = script_for(app, chosen.get_option("shell")->results().front());
   }
 }
 
+std::string called(const CLI::App& app) {
+  return app.get_parent() ? called(*app.get_parent()) + ' ' + app.get_name() : app.get_name();
+}
+
+// The innermost command that was named.
+const CLI::App& innermost(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : innermost(*chosen.front());
+}
+
 // CLI11 would say only that an argument was not expected.
-void check_command_name(const CLI::App& app, int argc, const char* const* argv) {
+void check_command_name(const CLI::App& app, std::span<const char* const> words) {
   std::vector<std::string> names;
-  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
-  if (argc < 2) {
-    throw UsageError(fmt::format("name a command: {} (restante --help explains them)", fmt::join(names, ", ")));
+  for (const auto* command : commands_of(app)) names.push_back(command->get_name());
+  if (names.empty()) return;
+  if (words.empty()) {
+    throw UsageError(fmt::format("name a command: {} ({} --help explains them)", fmt::join(names, ", "), called(app)));
   }
-  const std::string word = argv[1];
-  if (word.starts_with('-') || std::ranges::find(names, word) != names.end()) return;
+  const std::string word = words.front();
+  if (word.starts_with('-')) return;
+  if (std::ranges::find(names, word) != names.end())
+    return check_command_name(*app.get_subcommand(word), words.subspan(1));
   const auto meant = nearest(word, names);
   throw UsageError(fmt::format("unknown command {}: {}", in_quotes(word),
                                meant.empty() ? fmt::format("write one of {}", fmt::join(names, ", "))
-                                             : fmt::format("did you mean restante {}?", meant)));
+                                             : fmt::format("did you mean {} {}?", called(app), meant)));
 }
 
 [[noreturn]] void refuse_extra(const CLI::App& app) {
-  const auto chosen = app.get_subcommands();
-  const CLI::App& where = chosen.empty() ? app : *chosen.front();
-  const auto called = chosen.empty() ? std::string("restante") : "restante " + where.get_name();
+  const CLI::App& where = innermost(app);
   const auto extra = app.remaining(true);
   const auto word = extra.empty() ? std::string() : extra.front().substr(0, extra.front().find('='));
   const auto meant = word.starts_with('-') ? nearest(word, long_names(where)) : std::string();
-  throw UsageError(
-      fmt::format("{} does not take {}: {}", called, in_quotes(word),
-                  meant.empty() ? fmt::format("see {} --help", called) : fmt::format("did you mean {}?", meant)));
+  throw UsageError(fmt::format(
+      "{} does not take {}: {}", called(where), in_quotes(word),
+      meant.empty() ? fmt::format("see {} --help", called(where)) : fmt::format("did you mean {}?", meant)));
 }
 
 // What CLI11 found wrong, in our words where its own are terse.
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error) {
   if (!app.remaining(true).empty()) refuse_extra(app);
-  const auto chosen = app.get_subcommands();
-  const auto help = fmt::format("see restante {}{}--help", chosen.empty() ? "" : chosen.front()->get_name(),
-                                chosen.empty() ? "" : " ");
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) && !chosen.empty()) {
+  const CLI::App& where = innermost(app);
+  const auto help = fmt::format("see {} --help", called(where));
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
     const std::string what = error.what(), name = what.substr(0, what.find(':'));
-    const auto* option = chosen.front()->get_option_no_throw(name);
+    const auto* option = where.get_option_no_throw(name);
     if (option)
       throw UsageError(fmt::format("{} {}: {}", name, option->count() > 1 ? "is given twice" : "needs a value", help));
   }
@@ -254,11 +264,17 @@ void check_command_name(const CLI::App& app, int argc, const char* const* argv) 
 
 }  // namespace
 
+CLI::App& add_command(CLI::App& app, const std::string& called_so) {
+  auto* command = app.add_subcommand(called_so.substr(called_so.rfind(' ') + 1), std::string(summary(called_so)));
+  command->group("Commands")->footer(details(called_so));
+  return *command;
+}
+
 CommandLine parse_command_line(int argc, const char* const* argv) {
   CommandLine asked;
   CLI::App app{std::string(summary("")), "restante"};
   build(app, asked);
-  check_command_name(app, argc, argv);
+  check_command_name(app, std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
   try {
     app.parse(argc, argv);
     take(*app.get_subcommands().front(), app, asked);

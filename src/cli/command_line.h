@@ -6,11 +6,15 @@
 #include "cli/config.h"
 #include "cli/connect.h"
 #include "cli/dev.h"
+#include "cli/invite.h"
+#include "cli/migrate.h"
+#include "cli/token.h"
+#include "cli/workspace.h"
 #include "server/config.h"
 
 namespace restante::cli {
 
-enum class Command { serve, dev, connect, config, print };
+enum class Command { serve, dev, connect, workspace, token, invite, migrate, config, print };
 
 // Which command, and the options of that one; those of the others are untouched.
 struct CommandLine {
@@ -18,6 +22,10 @@ struct CommandLine {
   ConfigSources serve;
   DevOptions dev;
   ConnectOptions connect;
+  WorkspaceOptions workspace;
+  TokenOptions token;
+  InviteOptions invite;
+  MigrateOptions migrate;
   ConfigOptions config;
   std::string text;  // for Command::print (--help, --version, completion): goes to stdout as it is
 };

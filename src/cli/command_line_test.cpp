@@ -90,8 +90,56 @@ TEST(CommandLine, ConnectTakesEveryFlag) {
   EXPECT_TRUE(asked.connect.json);
 }
 
+TEST_F(Environment, ManagingCommandsTakeUrlAndTokenFromItUnlessFlagsGiveThem) {
+  const auto bare = parse({"workspace", "list"}).workspace.remote;
+  EXPECT_EQ(bare.url, "https://environment.example");
+  EXPECT_EQ(bare.token, "secret");
+  const auto given = parse({"invite", "--url", "u", "--token-file", "f"}).invite.remote;
+  EXPECT_EQ(given.url, "u");
+  EXPECT_EQ(given.token, "");
+}
+
+TEST(CommandLine, WorkspaceCommandsTakeTheirArguments) {
+  const auto created =
+      parse({"workspace", "create", "My laptop", "--role", "r", "--parent", "p", "--push-url", "u", "--json"});
+  EXPECT_EQ(created.command, Command::workspace);
+  EXPECT_EQ(created.workspace.action, WorkspaceOptions::Action::create);
+  EXPECT_EQ(created.workspace.name, "My laptop");
+  EXPECT_EQ(created.workspace.role, "r");
+  EXPECT_EQ(created.workspace.parent, "p");
+  EXPECT_EQ(created.workspace.push_url, "u");
+  EXPECT_TRUE(created.workspace.remote.json);
+  const auto set = parse({"workspace", "set", "w", "name=a", "role=", "--data", "d"}).workspace;
+  EXPECT_EQ(set.action, WorkspaceOptions::Action::set);
+  EXPECT_EQ(set.workspace, "w");
+  EXPECT_EQ(set.changes, (std::vector<std::string>{"name=a", "role="}));
+  EXPECT_EQ(set.remote.data, "d");
+  EXPECT_EQ(parse({"workspace", "remove", "w"}).workspace.action, WorkspaceOptions::Action::remove);
+  EXPECT_EQ(parse({"workspace", "show", "w"}).workspace.action, WorkspaceOptions::Action::show);
+}
+
+TEST(CommandLine, TokenInviteAndMigrateTakeTheirArguments) {
+  const auto revoke = parse({"token", "revoke", "--workspace", "w", "abc"}).token;
+  EXPECT_EQ(revoke.action, TokenOptions::Action::revoke);
+  EXPECT_EQ(revoke.workspace, "w");
+  EXPECT_EQ(revoke.token_id, "abc");
+  EXPECT_EQ(parse({"token", "create", "--workspace", "w", "--label", "l"}).token.label, "l");
+  EXPECT_TRUE(parse({"token", "admin", "--rotate"}).token.rotate);
+  const auto invited = parse({"invite", "--sender", "--workspace", "w", "--label", "Ada"});
+  EXPECT_EQ(invited.command, Command::invite);
+  EXPECT_TRUE(invited.invite.sender);
+  EXPECT_EQ(invited.invite.label, "Ada");
+  const auto up = parse({"migrate", "up", "--data", "d", "--database", "sqlite://x", "--config", "f"});
+  EXPECT_EQ(up.command, Command::migrate);
+  EXPECT_EQ(up.migrate.action, MigrateOptions::Action::up);
+  EXPECT_EQ(up.migrate.sources.file, "f");
+  ASSERT_THAT(up.migrate.sources.flags, SizeIs(2));
+  EXPECT_EQ(up.migrate.sources.flags[0].key, "data");
+  EXPECT_TRUE(parse({"migrate", "status", "--json"}).migrate.json);
+}
+
 TEST(CommandLine, WhatMakesNoSenseIsRefusedWithWhatToWrite) {
-  EXPECT_THAT(refusal({}), HasSubstr("serve, dev, connect, config, completion"));
+  EXPECT_THAT(refusal({}), HasSubstr("serve, dev, connect, workspace, token, invite, migrate, config, completion"));
   EXPECT_THAT(refusal({"sevre"}), HasSubstr("did you mean restante serve?"));
   EXPECT_THAT(refusal({"xyzzy"}), HasSubstr("write one of serve"));
   EXPECT_THAT(refusal({"serve", "--lisen", "x"}), HasSubstr("did you mean --listen?"));
@@ -102,14 +150,21 @@ TEST(CommandLine, WhatMakesNoSenseIsRefusedWithWhatToWrite) {
   EXPECT_THAT(refusal({"serve", "--set", "log.level"}), HasSubstr("KEY=VALUE"));
   EXPECT_THAT(refusal({"dev", "--port", "65536"}), HasSubstr("from 0 to 65535"));
   EXPECT_THAT(refusal({"dev", "--port", "-1"}), HasSubstr("--port"));
+  EXPECT_THAT(refusal({"workspace"}), HasSubstr("create, list, show, remove, set (restante workspace --help"));
+  EXPECT_THAT(refusal({"workspace", "crate", "x"}), HasSubstr("did you mean restante workspace create?"));
+  EXPECT_THAT(refusal({"workspace", "create"}),
+              AllOf(HasSubstr("name is required"), HasSubstr("workspace create --help")));
+  EXPECT_THAT(refusal({"workspace", "list", "--jsn"}), HasSubstr("did you mean --json?"));
+  EXPECT_THAT(refusal({"token", "list"}), HasSubstr("--workspace is required"));
+  EXPECT_THAT(refusal({"token", "list", "--workspace"}), HasSubstr("--workspace needs a value"));
   EXPECT_THAT(refusal({"completion"}), HasSubstr("shell is required"));
   EXPECT_THAT(refusal({"completion", "fish"}), HasSubstr("bash or zsh"));
 }
 
 TEST(CommandLine, CompletionKnowsEveryFlagThatHelpKnows) {
   const auto bash = parse({"completion", "bash"}).text, zsh = parse({"completion", "zsh"}).text;
-  for (const auto* flag :
-       {"--listen", "--public-url", "--no-agent", "--enrol", "--example", "--version", "log.level="}) {
+  for (const auto* flag : {"--listen", "--public-url", "--no-agent", "--enrol", "--example", "--version",
+                           "log.level=", "--push-url", "--rotate", "--sender"}) {
     EXPECT_THAT(bash, HasSubstr(flag));
     EXPECT_THAT(zsh, HasSubstr(flag));
   }

@@ -21,8 +21,8 @@ std::vector<std::string> names(const std::vector<CompletionCommand>& commands) {
 }
 
 // The line of a bash `case "$command $previous"` that completes what follows a flag.
-std::string bash_value(const CompletionCommand& command, const CompletionFlag& flag) {
-  const auto pattern = fmt::format("    '{} {}')", command.name, flag.name);
+std::string bash_value(const std::string& command, const CompletionFlag& flag) {
+  const auto pattern = fmt::format("    '{} {}')", command, flag.name);
   switch (flag.takes) {
     case Takes::nothing:
       return {};
@@ -77,25 +77,45 @@ std::string zsh_flag(const CompletionFlag& flag) {
   return fmt::format("{}:setting:compadd -S \"\" -- {}", head, fmt::join(flag.choices, " "));
 }
 
-std::string zsh_command(const CompletionCommand& command) {
-  std::string specs;
-  for (const auto& flag : command.flags) specs += fmt::format(" \\\n            '{}'", zsh_flag(flag));
+std::string zsh_command(const CompletionCommand& command, const std::string& indent) {
+  std::string specs, nested;
+  for (const auto& flag : command.flags) specs += fmt::format(" \\\n{}    '{}'", indent, zsh_flag(flag));
   if (!command.arguments.empty()) {
-    specs += fmt::format(" \\\n            '1:{}:({})'", command.name, fmt::join(command.arguments, " "));
+    specs += fmt::format(" \\\n{}    '1:{}:({})'", indent, command.name, fmt::join(command.arguments, " "));
   }
-  return fmt::format("        {})\n          _arguments{} ;;\n", command.name, specs);
+  if (command.commands.empty()) return fmt::format("{}{})\n{}  _arguments{} ;;\n", indent, command.name, indent, specs);
+  specs += fmt::format(" \\\n{}    '1:command:({})' \\\n{}    '*::argument:->within'", indent,
+                       fmt::join(names(command.commands), " "), indent);
+  for (const auto& inner : command.commands) nested += zsh_command(inner, indent + "    ");
+  return fmt::format(
+      "{0}{1})\n{0}  _arguments -C{2}\n{0}  if [[ $state = within ]]; then\n{0}  case $words[1] in\n{3}{0}  esac\n{0}  "
+      "fi ;;\n",
+      indent, command.name, specs, nested);
+}
+
+// The words and values of one command, and of those within it.
+void add_bash(const CompletionCommand& command, const std::string& called, std::string& values, std::string& words) {
+  for (const auto& flag : command.flags) values += bash_value(called, flag);
+  auto all = names(command.commands);
+  for (const auto& name : names(command.flags)) all.push_back(name);
+  all.insert(all.end(), command.arguments.begin(), command.arguments.end());
+  words += fmt::format("    '{}') words='{}' ;;\n", called, fmt::join(all, " "));
+  for (const auto& inner : command.commands) add_bash(inner, called + ' ' + inner.name, values, words);
+}
+
+std::vector<std::string> groups(const CompletionTree& tree) {
+  std::vector<std::string> all;
+  for (const auto& command : tree.commands) {
+    if (!command.commands.empty()) all.push_back(command.name);
+  }
+  return all;
 }
 
 }  // namespace
 
 std::string bash_completion(const CompletionTree& tree) {
   std::string values, words;
-  for (const auto& command : tree.commands) {
-    for (const auto& flag : command.flags) values += bash_value(command, flag);
-    auto all = names(command.flags);
-    all.insert(all.end(), command.arguments.begin(), command.arguments.end());
-    words += fmt::format("    {}) words='{}' ;;\n", command.name, fmt::join(all, " "));
-  }
+  for (const auto& command : tree.commands) add_bash(command, command.name, values, words);
   auto first = names(tree.commands);
   for (const auto& name : names(tree.flags)) first.push_back(name);
   return fmt::format(R"(# bash completion for restante; load it with: source <(restante completion bash)
@@ -103,6 +123,9 @@ _restante() {{
   local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD - 1]}}" command='' words=''
   COMPREPLY=()
   if ((COMP_CWORD > 1)); then command="${{COMP_WORDS[1]}}"; fi
+  if ((COMP_CWORD > 2)); then
+    case "$command" in {}) command+=" ${{COMP_WORDS[2]}}" ;; esac
+  fi
   case "$command $previous" in
 {}  esac
   case "$command" in
@@ -112,7 +135,7 @@ _restante() {{
 }}
 complete -F _restante restante
 )",
-                     values, fmt::join(first, " "), words);
+                     fmt::join(groups(tree), "|"), values, fmt::join(first, " "), words);
 }
 
 std::string zsh_completion(const CompletionTree& tree) {
@@ -120,7 +143,7 @@ std::string zsh_completion(const CompletionTree& tree) {
   for (const auto& flag : tree.flags) flags += fmt::format(" \\\n    '{}'", zsh_flag(flag));
   for (const auto& command : tree.commands) {
     described += fmt::format("        '{}:{}'\n", command.name, zsh_text(command.help));
-    commands += zsh_command(command);
+    commands += zsh_command(command, "        ");
   }
   return fmt::format(R"(#compdef restante
 # zsh completion for restante; put it as _restante into a directory of $fpath, or: source <(restante completion zsh)

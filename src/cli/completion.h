@@ -20,7 +20,8 @@ struct CompletionCommand {
   std::string name;
   std::string help;
   std::vector<CompletionFlag> flags;
-  std::vector<std::string> arguments{};  // the words its positional argument may be
+  std::vector<std::string> arguments{};       // the words its positional argument may be
+  std::vector<CompletionCommand> commands{};  // of a group, such as `workspace`
 };
 
 struct CompletionTree {

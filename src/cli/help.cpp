@@ -10,7 +10,9 @@ struct Page {
   std::string_view command;
   std::string_view summary;
   std::string_view details;
+  enum class Speaks { not_at_all, to_server } speaks = Speaks::not_at_all;
 };
+using Speaks = Page::Speaks;
 
 constexpr std::string_view kExitCodes = R"(
 Exit codes:
@@ -23,10 +25,18 @@ Exit codes:
   78  a setting is wrong; the message names it and where it came from
 )";
 
-constexpr std::array<Page, 6> kPages{{
+constexpr std::string_view kRemote = R"(
+Server and token:
+  RESTANTE_URL    the server, when --url is not given; default: http://127.0.0.1:8080
+  RESTANTE_TOKEN  the token, when --token-file is not given; never a flag, because flags show in ps
+  On the server's own machine neither is needed: the token is read from admin.token in ./data, RESTANTE_DATA or --data.
+)";
+
+constexpr auto kPages = std::to_array<Page>({
     {"", "Restante: mail for AI agents nobody can call.", R"(Start here:
   restante dev                        a server, a workspace and an agent to look at
   restante serve                      the server on 127.0.0.1:8080, its data in ./data
+  restante workspace create NAME      a place for an agent, and the line to paste on its machine
   restante connect --url … --enrol …  on the laptop of an agent
   restante COMMAND --help             more about one of them
 
@@ -78,6 +88,135 @@ Environment:
   RESTANTE_URL    the server, when --url is not given
   RESTANTE_TOKEN  the workspace's token, when --token-file is not given; never a flag, because flags show in ps
 )"},
+    {"workspace", "Create, list, show, change and remove workspaces.",
+     R"(A workspace is one agent's place on the server: its inbox, its files, its tokens.
+
+Examples:
+  restante workspace create 'Research laptop'
+  restante workspace list
+  restante workspace set 'Research laptop' role='reads papers'
+)",
+     Speaks::to_server},
+    {"workspace create", "Create a workspace and print the line to paste on its agent's machine.",
+     R"(Examples:
+  restante workspace create 'Research laptop'
+  restante workspace create Reviewer --role 'reads pull requests' --parent 'Research laptop'
+  restante workspace create Callable --push-url https://agent.example.org/hook
+  restante workspace create Build --json | jq -r .connection.connect_command
+
+The line carries an enrolment token: it works once, within 24 hours, so no lasting secret lands in a shell's history.
+)",
+     Speaks::to_server},
+    {"workspace list", "List workspaces: who is there, and when they were last heard of.",
+     R"(Examples:
+  restante workspace list
+  restante workspace list --json | jq -r '.[] | select(.status == "offline") | .name'
+)",
+     Speaks::to_server},
+    {"workspace show", "Show one workspace.",
+     R"(Examples:
+  restante workspace show 'Research laptop'
+  restante workspace show 01999a3c-7a10-7c52-b2a5-3f0c6d1f9b42 --json
+)",
+     Speaks::to_server},
+    {"workspace remove", "Remove a workspace and revoke its tokens.",
+     R"(Its messages, files and tasks are not deleted: they are evidence and leave by their own retention. The id answers 410
+from now on. On a terminal you are asked first; a script is taken at its word.
+
+Examples:
+  restante workspace remove 'Research laptop'
+)",
+     Speaks::to_server},
+    {"workspace set", "Change what is written about a workspace.",
+     R"(Examples:
+  restante workspace set Reviewer name='Reviewer (night)' role='reads pull requests'
+  restante workspace set Reviewer parent_id=                    no parent any more
+  restante workspace set Reviewer delivery_mode=push url=https://agent.example.org/hook
+  restante workspace set Reviewer agent_card='{"name":"Reviewer"}'
+
+With a workspace's own token only name, role and agent_card can be changed; the rest is the operator's.
+)",
+     Speaks::to_server},
+    {"token", "List, create and revoke tokens, and replace the operator's own.",
+     R"(Examples:
+  restante token list --workspace 'Research laptop'
+  restante token revoke --workspace 'Research laptop' q3vX0b-9
+  restante token admin --rotate
+)",
+     Speaks::to_server},
+    {"token list", "List the tokens of a workspace: for what, when made, when last used.",
+     R"(The server keeps no secrets, only their fingerprints: of each token the first 8 characters are shown.
+
+Examples:
+  restante token list --workspace 'Research laptop'
+  restante token list --workspace 'Research laptop' --json
+)",
+     Speaks::to_server},
+    {"token create", "Make another token for a workspace's agent and print it, once.",
+     R"(For an agent that cannot run "restante connect"; for one that can, restante invite is better, since its line works only
+once. The token alone goes to stdout. At most 50 live ones a workspace.
+
+Examples:
+  restante token create --workspace 'Research laptop' --label cron > agent.token
+  restante token create --workspace 'Research laptop' --json | jq -r .auth_token
+)",
+     Speaks::to_server},
+    {"token revoke", "Revoke a token at once.",
+     R"(What it has open (a held poll, a stream) ends within a second.
+
+Examples:
+  restante token revoke --workspace 'Research laptop' q3vX0b-9
+  restante token revoke --workspace 'Research laptop' 01999a3c-7a10-7c52-b2a5-3f0c6d1f9b42
+)",
+     Speaks::to_server},
+    {"token admin", "Replace the operator's token.",
+     R"(The running server writes a new admin.token and forgets the old one in the same moment; whoever was signed in to the page
+with the old one is signed out. A token that was set with RESTANTE_ADMIN_TOKEN is changed where it was set.
+
+Examples:
+  restante token admin --rotate
+  restante token admin --rotate --url https://post.example.org --token-file admin.token > admin.token.new
+)",
+     Speaks::to_server},
+    {"invite", "Make a line for an agent to paste, or a link for a person.",
+     R"(Without --sender: an enrolment token for an agent, good once and for 24 hours. With --sender: a link with which a person
+can write and send files to one workspace and sees that chat alone; it stays good until it is revoked.
+
+Examples:
+  restante invite --workspace 'Research laptop'        the agent again, on another machine
+  restante invite                                      an agent that gets a workspace of its own
+  restante invite --sender --workspace 'Research laptop' --label Ada
+)",
+     Speaks::to_server},
+    {"migrate", "Bring the database's schema up or down, or show where it is.",
+     R"(serve does this by itself at start, unless the setting migrate is false. Up and down refuse while a server works on the
+data.
+
+Examples:
+  restante migrate status --data /var/lib/restante
+  restante migrate up --config restante.toml
+)"},
+    {"migrate up", "Apply every migration that waits.",
+     R"(Each is one transaction: an interruption leaves the schema before or after it, and running this again goes on.
+
+Examples:
+  restante migrate up
+  restante migrate up --data /var/lib/restante
+)"},
+    {"migrate down", "Take back the newest migration.",
+     R"(What only the tables of that migration hold is lost: make a copy of the data directory first. On a terminal you are
+asked; a script is taken at its word.
+
+Examples:
+  restante migrate down --data /var/lib/restante
+)"},
+    {"migrate status", "Show which migrations are applied and which wait.",
+     R"(Only looks, so it also works beside a running server.
+
+Examples:
+  restante migrate status
+  restante migrate status --data /var/lib/restante --json
+)"},
     {"config", "Print the effective configuration, or an example file.",
      R"(Merges and checks exactly as serve would, without starting anything: exit code 78 and one sentence if serve would refuse.
 Prints TOML that can be loaded again; what is not a default says where it came from, secrets are masked.
@@ -99,7 +238,7 @@ Environment:
   restante completion bash > ~/.local/share/bash-completion/completions/restante
   restante completion zsh > ~/.zfunc/_restante      (a directory of $fpath, before compinit)
 )"},
-}};
+});
 
 const Page* page(std::string_view command) {
   const auto found = std::ranges::find(kPages, command, &Page::command);
@@ -115,7 +254,9 @@ std::string_view summary(std::string_view command) {
 
 std::string details(std::string_view command) {
   const auto* found = page(command);
-  return found ? std::string(found->details) + std::string(kExitCodes) : std::string();
+  if (!found) return {};
+  return std::string(found->details) + std::string(found->speaks == Speaks::to_server ? kRemote : "") +
+         std::string(kExitCodes);
 }
 
 }  // namespace restante::cli

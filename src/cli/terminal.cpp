@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 
 #include "cli/exit_codes.h"
 
@@ -34,6 +35,14 @@ int print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return kExitOk;
   complain("cannot write to standard output");
   return kExitFailed;
+}
+
+bool confirmed(std::string_view question) {
+  if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) return true;
+  print(std::string(question) + " [y/N] ");
+  std::string line;
+  std::getline(std::cin, line);
+  return line == "y" || line == "Y" || line == "yes";
 }
 
 void complain(std::string_view sentence) { write_line("restante: ", sentence); }

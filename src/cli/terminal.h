@@ -11,6 +11,9 @@ bool colourful(int fd);
 // Writes the text to stdout and returns the exit code: a full disk or a closed pipe is a failure, not a success.
 int print(std::string_view text);
 
+// Asks a person yes or no, no being the default. True without asking where nobody could answer: a script means it.
+bool confirmed(std::string_view question);
+
 // Writes "restante: <sentence>" as one line to stderr; control bytes in it are shown as ?.
 void complain(std::string_view sentence);
 

@@ -6,6 +6,8 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "client/trust.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "desk/workspaces.h"
 #include "model/errors.h"
 
 namespace restante::desk {
@@ -18,6 +19,18 @@ Result<void> Inbox::enter(const Principal& caller, WorkspaceId workspace) {
   if (found->status == WorkspaceStatus::removed) return errors::workspace_removed;
   if (caller.is_agent_of(workspace)) presence_.polled(workspace, clock_.now());
   return {};
+}
+
+bool may_be_logged(std::string_view activity_type) {
+  static constexpr std::string_view kKinds[] = {"a2a_send",        "a2a_receive",  "task_update", "agent_log",
+                                                "skill_promotion", "memory_write", "error"};
+  return std::find(std::begin(kKinds), std::end(kKinds), activity_type) != std::end(kKinds);
+}
+
+Commit<Result<Appended>> Inbox::log(WorkspaceId workspace, const NewActivity& activity) {
+  auto commit = store_.append_activity(workspace, activity, clock_.now());
+  commit.on_done([&bell = bell_, topic = topic_of(workspace)] { bell.ring(topic); });
+  return commit;
 }
 
 Result<std::vector<Activity>> Inbox::read(WorkspaceId workspace, ActivityQuery query) {

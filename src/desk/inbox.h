@@ -1,5 +1,8 @@
 // Inbox: reading a workspace's log. An agent that reads is alive, and says so by reading. Thread-safe.
 #pragma once
+#include <string_view>
+
+#include "base/bell.h"
 #include "base/clock.h"
 #include "desk/presence.h"
 #include "model/principal.h"
@@ -9,17 +12,28 @@ namespace restante::desk {
 
 class Inbox {
  public:
-  Inbox(Store& store, Presence& presence, const Clock& clock) : store_(store), presence_(presence), clock_(clock) {}
+  Inbox(Store& store, Presence& presence, Bell& bell, const Clock& clock)
+      : store_(store), presence_(presence), bell_(bell), clock_(clock) {}
 
   // Somebody starts to read: workspace_not_found, workspace_removed. By its own agent it is a sign of life.
   Result<void> enter(const Principal& caller, WorkspaceId workspace);
   // One page. The limit is brought into 1 … 500, where 0 and below ask for the usual 100. cursor_gone.
   Result<std::vector<Activity>> read(WorkspaceId workspace, ActivityQuery query);
+  // A row the agent writes down itself; what it may be is told by may_be_logged().
+  Commit<Result<Appended>> log(WorkspaceId workspace, const NewActivity& activity);
+  // Everything up to `seq` was handled and may be pruned by age. Only ever forward; gives what stands.
+  Commit<Result<std::int64_t>> ack(WorkspaceId workspace, std::int64_t seq) {
+    return store_.ack_activity(workspace, seq);
+  }
 
  private:
   Store& store_;
   Presence& presence_;
+  Bell& bell_;
   const Clock& clock_;
 };
+
+// The kinds of rows an agent may log; all others are the platform's own.
+bool may_be_logged(std::string_view activity_type);
 
 }  // namespace restante::desk

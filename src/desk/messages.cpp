@@ -66,7 +66,9 @@ Result<Envelope> normalise_message(Json request, Time now) {
   if (id && !id->is_null() && !id->if_string()) return bad_field("messageId", "message.messageId must be a text");
   if (!id || !id->if_string() || id->if_string()->empty())
     message->set("messageId", Json::string(Uuid::make(now).text()));
-  if (!message->find("role")) message->set("role", Json::string("user"));
+  const Json* role = message->find("role");
+  if (role && !role->is_null() && !role->if_string()) return bad_field("role", "message.role must be a text");
+  if (!role || role->is_null()) message->set("role", Json::string("user"));
   const std::string message_id = *message->find("messageId")->if_string();
   if (!request.find("jsonrpc")) request.set("jsonrpc", Json::string("2.0"));
   if (!request.find("id")) request.set("id", Json::string(message_id));
@@ -79,8 +81,8 @@ Commit<Result<Appended>> Messages::append(WorkspaceId workspace, const NewActivi
   return commit;
 }
 
-Commit<Result<Appended>> Messages::send(const Principal& caller, WorkspaceId target, const Envelope& envelope,
-                                        std::string traceparent) {
+NewActivity message_row(const Principal& caller, WorkspaceId target, const Envelope& envelope,
+                        std::string traceparent) {
   NewActivity row;
   row.activity_type = "a2a_receive";
   row.method = "message/send";
@@ -90,7 +92,21 @@ Commit<Result<Appended>> Messages::send(const Principal& caller, WorkspaceId tar
   row.request_body = envelope.json.dump();
   row.message_id = envelope.message_id;
   row.traceparent = std::move(traceparent);
+  return row;
+}
+
+Commit<Result<Appended>> Messages::send(const Principal& caller, WorkspaceId target, const Envelope& envelope,
+                                        std::string traceparent) {
   log_.info("message_queued", {{"workspace_id", target.text()}});
+  return append(target, message_row(caller, target, envelope, std::move(traceparent)));
+}
+
+Commit<Result<Appended>> Messages::record_push(WorkspaceId target, const NewActivity& row) {
+  log_.info(row.activity_type == "a2a_send" ? "message_pushed" : "message_queued",
+            {{"workspace_id", target.text()},
+             {"status", row.status},
+             {"reason", row.error_detail},
+             {"duration_ms", row.duration_ms.value_or(0)}});
   return append(target, row);
 }
 

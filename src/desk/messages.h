@@ -20,6 +20,9 @@ struct Envelope {
 // becomes `parts`. bad_field when it is no message/send or has neither parts nor content.
 Result<Envelope> normalise_message(Json request, Time now);
 
+// The inbox row of a message: the source is the calling agent's workspace, or nobody for people.
+NewActivity message_row(const Principal& caller, WorkspaceId target, const Envelope& envelope, std::string traceparent);
+
 class Messages {
  public:
   Messages(Store& store, Bell& bell, const Clock& clock, Log& log)
@@ -28,6 +31,9 @@ class Messages {
   // Into the target's inbox. The source is the calling agent's workspace, or nobody for people.
   Commit<Result<Appended>> send(const Principal& caller, WorkspaceId target, const Envelope& envelope,
                                 std::string traceparent);
+  // What came of asking the target's callback, told in a row of message_row: a2a_send when it has the message, else an
+  // inbox row with the reason.
+  Commit<Result<Appended>> record_push(WorkspaceId target, const NewActivity& row);
   // From the agent to its people. `parts` are the attachments as A2A file parts, may be empty.
   Commit<Result<Appended>> notify(WorkspaceId workspace, const std::string& text, const Json::Array& parts);
 

@@ -29,7 +29,7 @@ std::optional<Principal::Role> role_of(TokenKind kind) {
 Result<Principal> Principals::by_token(std::string_view secret) {
   if (!looks_like_token(secret)) return errors::invalid_token;
   const Digest hash = sha256(secret);
-  if (equal_constant_time(hash, admin_)) return Principal{Principal::Role::admin, {}, {}, false};
+  if (is_admin(hash)) return Principal{Principal::Role::admin, {}, {}, false};
   const auto token = store_.find_token(hash);
   if (!token || !token->live(clock_.now())) return errors::invalid_token;
   const auto role = role_of(token->kind);
@@ -45,6 +45,12 @@ Result<Principal> Principals::by_session(std::string_view secret) {
   return Principal{role, token->workspace_id, token->id, true};
 }
 
+bool Principals::still_live(const Principal& principal) {
+  if (!principal.token_id) return true;
+  const auto token = store_.find_token(*principal.token_id);
+  return token && token->live(clock_.now());
+}
+
 Result<Session> Principals::open_session(std::string_view secret) {
   auto principal = by_token(secret);
   if (!principal) return principal.error();
@@ -55,6 +61,11 @@ Result<Session> Principals::open_session(std::string_view secret) {
   NewToken token{TokenKind::session, principal->workspace_id, fresh.hash, fresh.prefix, "page", now + kSessionLifetime};
   const auto added = store_.add_token(token, now).take();
   if (!added) return added.error();
+  if (principal->is_admin() && !is_admin(sha256(secret))) {
+    // The operator's token was replaced meanwhile, and whoever did so has not seen this session.
+    (void)store_.revoke_token(added->id, clock_.now()).take();
+    return errors::invalid_token;
+  }
   principal->token_id = added->id;
   principal->by_session = true;
   return Session{std::move(fresh.secret), *principal, kSessionLifetime};
@@ -62,6 +73,22 @@ Result<Session> Principals::open_session(std::string_view secret) {
 
 void Principals::close_session(const Principal& principal) {
   if (principal.by_session && principal.token_id) (void)store_.revoke_token(*principal.token_id, clock_.now()).take();
+}
+
+void Principals::replace_admin(const Digest& admin) {
+  {
+    const std::lock_guard lock(mutex_);
+    admin_ = admin;
+  }
+  const Time now = clock_.now();
+  for (const Token& token : store_.list_tokens(std::nullopt)) {
+    if (token.kind == TokenKind::session && token.live(now)) (void)store_.revoke_token(token.id, now).take();
+  }
+}
+
+bool Principals::is_admin(const Digest& hash) const {
+  const std::lock_guard lock(mutex_);
+  return equal_constant_time(hash, admin_);
 }
 
 }  // namespace restante::desk

@@ -2,6 +2,7 @@
 // invalid_token, a store that cannot be asked throws Unavailable. Thread-safe.
 #pragma once
 #include <chrono>
+#include <mutex>
 #include <string_view>
 
 #include "base/clock.h"
@@ -24,14 +25,21 @@ class Principals {
   Result<Principal> by_token(std::string_view secret);
   // For the page's cookie.
   Result<Principal> by_session(std::string_view secret);
+  // Asked again while something is held open: has the token been revoked or expired meanwhile?
+  bool still_live(const Principal& principal);
   // Signs a person in with an admin or sender token; not_allowed for the agents' tokens.
   Result<Session> open_session(std::string_view secret);
   void close_session(const Principal& principal);
+  // The operator's token is another one from now on; sessions that were opened with the old one end.
+  void replace_admin(const Digest& admin);
 
  private:
   Store& store_;
   const Clock& clock_;
-  const Digest admin_;
+  bool is_admin(const Digest& hash) const;
+
+  mutable std::mutex mutex_;  // a rotation on one thread, look-ups on all of them
+  Digest admin_;              // under mutex_
 };
 
 }  // namespace restante::desk

@@ -47,25 +47,71 @@ Result<std::string> Workspaces::fresh_token(const Principal& caller, WorkspaceId
   return std::move(fresh.secret);
 }
 
-Result<Registered> Workspaces::enter(const Principal& caller, const Registration& registration) {
+// A sender has the same workspace, but is a person: let in here, it would leave with the agent's token.
+bool Workspaces::may_enter(const Principal& caller, WorkspaceId id) {
+  switch (caller.role) {
+    case Principal::Role::admin:
+      return true;
+    case Principal::Role::workspace:
+    case Principal::Role::enrolment:
+      return caller.workspace_id == id;
+    case Principal::Role::anonymous:
+      return !store_.has_live_token(id, clock_.now());
+    case Principal::Role::sender:
+      return false;
+  }
+  return false;
+}
+
+Result<WorkspaceId> Workspaces::find_or_create(const Principal& caller, const Registration& registration,
+                                               std::string& secret) {
+  using Role = Principal::Role;
   const auto id = registration.id ? registration.id : caller.workspace_id;
-  if (!id) return Error(errors::bad_field, {{"field", std::string("id")}});
-  if (!caller.is_admin() && caller.workspace_id != id) return errors::invalid_token;
-  const auto known = find(*id);
-  if (!known) return known.error();
+  const bool unbound = caller.role == Role::enrolment && !caller.workspace_id;
+  const auto known = id ? store_.find_workspace(*id) : Result<Workspace>(errors::workspace_not_found);
+  if (known) {
+    if (!may_enter(caller, *id)) return errors::invalid_token;
+    if (known->status == WorkspaceStatus::removed) return errors::workspace_removed;
+    return *id;
+  }
+  if (!id && !unbound) return Error(errors::bad_field, {{"field", std::string("id")}}).say("id is missing");
+  if (!unbound && caller.role != Role::admin && caller.role != Role::anonymous) return errors::invalid_token;
+  const Time now = clock_.now();
+  NewWorkspace wanted;
+  wanted.id = id;
+  wanted.name = registration.name.empty() ? "agent" : registration.name;
+  if (!unbound) {
+    const auto created = store_.create_workspace(wanted, now).take();
+    return created ? Result<WorkspaceId>(created->id) : created.error();
+  }
+  FreshToken fresh = make_token();
+  const NewToken token{TokenKind::workspace, {}, fresh.hash, fresh.prefix, "registered", {}};
+  const auto created = store_.redeem_enrolment_for_new(*caller.token_id, wanted, token, now).take();
+  if (!created) return created.error();
+  secret = std::move(fresh.secret);
+  return created->id;
+}
+
+Result<Registered> Workspaces::enter(const Principal& caller, const Registration& registration) {
   const DeliveryMode mode =
       registration.delivery_mode.value_or(registration.url.empty() ? DeliveryMode::poll : DeliveryMode::push);
   if (mode == DeliveryMode::push && registration.url.empty()) {
     return Error(errors::bad_field, {{"field", std::string("url")}})
         .say("delivery_mode push needs a url; agents without one register with delivery_mode poll");
   }
-  auto secret = fresh_token(caller, *id);
-  if (!secret) return secret.error();
+  std::string secret;
+  const auto id = find_or_create(caller, registration, secret);
+  if (!id) return id.error();
+  if (secret.empty()) {
+    auto fresh = fresh_token(caller, *id);
+    if (!fresh) return fresh.error();
+    secret = std::move(*fresh);
+  }
   auto workspace = store_.register_workspace(*id, mode, registration.url, registration.agent_card, clock_.now()).take();
   if (!workspace) return workspace.error();
   log_.info("workspace_registered", {{"workspace_id", id->text()}, {"delivery_mode", name_of(mode)}});
   bell_.ring(topic_of(*id));
-  return Registered{std::move(*workspace), std::move(*secret)};
+  return Registered{std::move(*workspace), std::move(secret)};
 }
 
 Commit<Result<void>> Workspaces::beat(WorkspaceId id, const Heartbeat& heartbeat) {
@@ -87,14 +133,28 @@ std::vector<Workspace> Workspaces::list() {
   return all;
 }
 
-Result<std::string> Workspaces::add_token(WorkspaceId id, std::string label) {
-  const auto known = find(id);
-  if (!known) return known.error();
-  FreshToken fresh = make_token();
-  const auto added =
-      store_.add_token({TokenKind::workspace, id, fresh.hash, fresh.prefix, std::move(label), {}}, clock_.now()).take();
-  if (!added) return added.error();
-  return std::move(fresh.secret);
+Result<Workspace> Workspaces::patch(WorkspaceId id, const WorkspacePatch& patch) {
+  auto patched = store_.patch_workspace(id, patch, clock_.now()).take();
+  if (patched) bell_.ring(topic_of(id));
+  return patched;
+}
+
+Result<std::vector<TokenId>> Workspaces::remove(WorkspaceId id) {
+  auto tokens = store_.remove_workspace(id, clock_.now()).take();
+  if (!tokens) return tokens;
+  log_.info("workspace_removed", {{"workspace_id", id.text()}});
+  bell_.ring(topic_of(id));
+  return tokens;
+}
+
+void Workspaces::settle_statuses() {
+  const Time now = clock_.now();
+  const auto changes = store_.settle_statuses(now - kSilence, now).take();
+  if (!changes) return;
+  for (const StatusChange& change : *changes) {
+    log_.info("workspace_offline", {{"workspace_id", change.id.text()}});
+    bell_.ring(topic_of(change.id));
+  }
 }
 
 }  // namespace restante::desk

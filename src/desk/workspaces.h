@@ -18,6 +18,7 @@ struct CreatedWorkspace {
 
 struct Registration {
   std::optional<WorkspaceId> id;  // absent: the token's own
+  std::string name;               // of a workspace that is created by registering
   std::string agent_card;
   std::string url;
   std::optional<DeliveryMode> delivery_mode;
@@ -34,16 +35,24 @@ class Workspaces {
       : store_(store), bell_(bell), clock_(clock), log_(log) {}
 
   Result<CreatedWorkspace> create(const NewWorkspace& workspace);
-  // With the workspace's own token, an enrolment token (used up by it) or as admin. A fresh auth_token for an
-  // enrolment, or when the workspace has no live one.
+  // With the workspace's own token, an enrolment token (used up by it), as admin, or, where registration is open,
+  // anonymously for an id without live tokens. A fresh auth_token for an enrolment, or when the workspace has no live
+  // one. An id nobody created is created by admin, by an enrolment that is not bound to another, and anonymously.
   Result<Registered> enter(const Principal& caller, const Registration& registration);
   Commit<Result<void>> beat(WorkspaceId id, const Heartbeat& heartbeat);
   // Found and not removed, with the status as of now: no sign of life for 90 s is offline.
   Result<Workspace> find(WorkspaceId id);
   std::vector<Workspace> list();
-  Result<std::string> add_token(WorkspaceId id, std::string label);
+  Result<Workspace> patch(WorkspaceId id, const WorkspacePatch& patch);
+  // Gives the tokens that went with it.
+  Result<std::vector<TokenId>> remove(WorkspaceId id);
+  // Those that have been silent for 90 s are written down as offline, so that it is known since when.
+  void settle_statuses();
 
  private:
+  bool may_enter(const Principal& caller, WorkspaceId id);
+  // `secret` is set when the new workspace's token came with it.
+  Result<WorkspaceId> find_or_create(const Principal& caller, const Registration& registration, std::string& secret);
   Result<std::string> fresh_token(const Principal& caller, WorkspaceId id);
 
   Store& store_;

@@ -44,6 +44,13 @@ inline constexpr ErrorKind too_many_tokens{"too_many_tokens", "this workspace ha
 inline constexpr ErrorKind callback_refused{"callback_refused", "this server does not call that url",
                                             ErrorClass::bad_request};
 
+inline constexpr ErrorKind token_not_found{"token_not_found", "this workspace has no such live token",
+                                           ErrorClass::not_found};
+inline constexpr ErrorKind may_not_talk{
+    "may_not_talk",
+    "these workspaces may not talk: give them a common parent_id, or set access.roots to \"talk\" for unrelated ones",
+    ErrorClass::forbidden};
+
 // Repeated requests
 inline constexpr ErrorKind idempotency_mismatch{
     "idempotency_mismatch", "this Idempotency-Key was used for another request", ErrorClass::unprocessable};

@@ -7,7 +7,7 @@
 namespace restante {
 
 struct Principal {
-  enum class Role { admin, workspace, sender, enrolment };
+  enum class Role { admin, workspace, sender, enrolment, anonymous };
   Role role = Role::workspace;
   std::optional<WorkspaceId> workspace_id;  // none: admin, or an enrolment that creates its workspace
   std::optional<TokenId> token_id;          // none: the admin token, which lives in a file

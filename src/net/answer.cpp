@@ -1,5 +1,7 @@
 // The part of Connection that performs responses.
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <new>
 
 #include <fmt/format.h>
@@ -38,14 +40,32 @@ std::string Connection::write_head(const http::Request& request, const http::Res
                                    std::optional<std::uint64_t> length) const {
   std::string head;
   head.reserve(512);
-  auto out = std::back_inserter(head);
-  fmt::format_to(out, "HTTP/1.1 {} {}\r\nDate: {}\r\n", response.status, http::reason(response.status),
-                 home_.date(std::chrono::steady_clock::now()));
-  if (!response.content_type.empty()) fmt::format_to(out, "Content-Type: {}\r\n", response.content_type);
-  if (length && response.status != 204 && response.status != 304)
-    fmt::format_to(out, "Content-Length: {}\r\n", *length);
+  write_head_to(head, request, response, length, std::chrono::steady_clock::now());
+  return head;
+}
+
+void Connection::write_head_to(std::string& head, const http::Request& request, const http::Response& response,
+                               std::optional<std::uint64_t> length, SteadyTime now) const {
+  const auto line = [&head](std::string_view name, std::string_view value) {
+    head += name;
+    head += ": ";
+    head += value;
+    head += "\r\n";
+  };
+  const auto number = [](std::uint64_t value, std::array<char, 20>& room) {
+    return std::string_view(room.data(), std::to_chars(room.data(), room.data() + room.size(), value).ptr);
+  };
+  std::array<char, 20> digits;
+  head += "HTTP/1.1 ";
+  head += number(static_cast<std::uint64_t>(response.status), digits);
+  head += ' ';
+  head += http::reason(response.status);
+  head += "\r\n";
+  line("Date", home_.date(now));
+  if (!response.content_type.empty()) line("Content-Type", response.content_type);
+  if (length && response.status != 204 && response.status != 304) line("Content-Length", number(*length, digits));
   if (!length && !request.http_1_0) head += "Transfer-Encoding: chunked\r\n";
-  for (const auto& [name, value] : response.headers) fmt::format_to(out, "{}: {}\r\n", name, value);
+  for (const auto& [name, value] : response.headers) line(name, value);
   head += kSecurity;
   if (response.headers.empty()) {
     head += kDefaultPolicy;
@@ -55,14 +75,13 @@ std::string Connection::write_head(const http::Request& request, const http::Res
     if (!has_header(response, "Cache-Control")) head += kDefaultCache;
   }
   if (request.secure) head += "Strict-Transport-Security: max-age=31536000\r\n";
-  fmt::format_to(out, "X-Request-Id: {}\r\n", request.request_id);
+  line("X-Request-Id", request.request_id);
   if (closing_) {
     head += "Connection: close\r\n";
   } else if (request.http_1_0) {
     head += "Connection: keep-alive\r\n";
   }
   head += "\r\n";
-  return head;
 }
 
 asio::awaitable<bool> Connection::send_text(std::string_view head, std::string_view body) {
@@ -128,7 +147,7 @@ asio::awaitable<http::Response> Connection::settle(http::Request& request, http:
       const std::shared_ptr<http::Forward> asked = *forward;
       http::Forwarded came = co_await net::forward(*asked);
       auto then = [&] { return asked->then(std::move(came)); };
-      response = co_await on_pool(shared().pool, then);
+      response = co_await on_pool(*shared().pool, then);
     } else {
       co_return response;
     }
@@ -142,6 +161,7 @@ asio::awaitable<Connection::Sent> Connection::perform(http::Request& request, ht
   } catch (...) {
     failure = std::current_exception();
   }
+  if (failure && watching_) socket_.cancel();
   if (failure) response = failure_response(failure, request);
   if (auto* events = std::get_if<std::shared_ptr<http::Events>>(&response.content)) {
     const std::shared_ptr<http::Events> stream = *events;
@@ -165,7 +185,7 @@ asio::awaitable<Connection::Sent> Connection::perform(http::Request& request, ht
   if (sent == head.size() + shown.size()) co_return Sent{response.status, true};
   const std::string_view head_left = std::string_view(head).substr(std::min(sent, head.size()));
   const std::string_view body_left = shown.substr(sent > head.size() ? sent - head.size() : 0);
-  const bool whole = co_await (head_left.empty() ? send_text(body_left, {}) : send_text(head_left, body_left));
+  const bool whole = co_await send_text(head_left, body_left);
   co_return Sent{response.status, whole};
 }
 
@@ -174,7 +194,7 @@ asio::awaitable<http::Response> Connection::hold(http::Request&, std::shared_ptr
   auto attempt = [&] { return wait->attempt(); };
   if (!armed_) {
     armed_ = shared().waiters.arm(home_.executor(), wait->topics, wait->owner);
-    std::optional<http::Response> answer = co_await on_pool(shared().pool, attempt);
+    std::optional<http::Response> answer = co_await on_pool(*shared().pool, attempt);
     if (answer) co_return std::move(*answer);
   }
   buffer_.release_if_empty();
@@ -184,7 +204,7 @@ asio::awaitable<http::Response> Connection::hold(http::Request&, std::shared_ptr
   while (!answer && wake == Wake::rung) {
     wake = co_await armed_->waiter().park(until);
     // Also when the time is up: the bell is only a hint.
-    if (wake != Wake::ended) answer = co_await on_pool(shared().pool, attempt);
+    if (wake != Wake::ended) answer = co_await on_pool(*shared().pool, attempt);
   }
   if (watching_) socket_.cancel();
   if (!answer) co_return wait->give_up();
@@ -220,6 +240,10 @@ asio::awaitable<Connection::Sent> Connection::stream_events(http::Request& reque
   closing_ = closing_ || request.http_1_0;
   const std::string head = write_head(request, response, std::nullopt);
   bool whole = co_await send_text(head, {});
+  if (request.method == http::Method::head) {
+    armed_.reset();
+    co_return Sent{200, whole};
+  }
   buffer_.release_if_empty();
   watch_for_departure();
   const auto frame = [&request](std::string_view text) {
@@ -228,7 +252,7 @@ asio::awaitable<Connection::Sent> Connection::stream_events(http::Request& reque
   auto next = [&] { return events->next(); };
   std::optional<std::string> text = std::string();
   while (whole && text) {
-    text = co_await on_pool(shared().pool, next);
+    text = co_await on_pool(*shared().pool, next);
     if (!text) break;
     std::string framed;
     if (!text->empty()) framed = frame(*text);
@@ -260,9 +284,11 @@ http::Response Connection::failure_response(std::exception_ptr failure, const ht
     return unavailable();
   } catch (const std::exception& e) {
     shared().log.error("handler_failed", {{"request_id", request.request_id}, {"reason", e.what()}});
-    return http::json(
-        500, R"({"error":"this is our fault; the log has the details under this request id","code":"internal"})");
+  } catch (...) {
+    shared().log.error("handler_failed", {{"request_id", request.request_id}, {"reason", "not an exception"}});
   }
+  return http::json(
+      500, R"({"error":"this is our fault; the log has the details under this request id","code":"internal"})");
 }
 
 asio::awaitable<void> Connection::refuse(const http::Fault& fault, const http::Request& request) {

@@ -114,7 +114,15 @@ asio::awaitable<std::optional<http::Fault>> Connection::read_body(http::Request&
   co_return fault;
 }
 
-asio::awaitable<http::Response> Connection::stream_body(http::Request& request, http::Intake& intake,
+asio::awaitable<void> Connection::clear_away(std::unique_ptr<http::Intake>& intake) {
+  auto clear = [&] {
+    intake.reset();
+    return true;
+  };
+  co_await on_pool(*shared().pool, clear);
+}
+
+asio::awaitable<http::Response> Connection::stream_body(http::Request& request, std::unique_ptr<http::Intake>& intake,
                                                         std::uint64_t limit) {
   Inflow inflow;
   if (const auto fault = begin_body(request, inflow, limit)) {
@@ -132,41 +140,66 @@ asio::awaitable<http::Response> Connection::stream_body(http::Request& request, 
   const std::vector<std::string_view>* given = nullptr;
   auto take = [&]() -> std::optional<http::Response> {
     for (const std::string_view piece : *given) {
-      if (auto refused = intake.take(piece)) return refused;
+      if (auto refused = intake->take(piece)) return refused;
     }
     return std::nullopt;
   };
+  // The client may be waiting for our answer instead of sending more: what ends the request also ends the read.
+  auto take_ahead = [&]() -> std::optional<http::Response> {
+    const auto end_read = [this] {
+      asio::post(home_.context(), [self = shared_from_this()] { self->socket_.cancel(); });
+    };
+    try {
+      auto refused = take();
+      if (refused) end_read();
+      return refused;
+    } catch (...) {
+      end_read();
+      throw;
+    }
+  };
   std::optional<http::Response> refused;
   std::optional<http::Fault> fault;
+  std::exception_ptr failure;
   for (std::size_t turn = 0; !inflow.done && !fault && !refused; turn ^= 1) {
     Half& half = halves[turn];
-    if (!half.room) half.room = std::make_unique_for_overwrite<char[]>(step);
-    fault = co_await next_pieces(request, inflow, half.room.get(), step, half.pieces);
+    try {
+      if (!half.room) half.room = std::make_unique_for_overwrite<char[]>(step);
+      fault = co_await next_pieces(request, inflow, half.room.get(), step, half.pieces);
+    } catch (...) {
+      failure = std::current_exception();  // no memory; the job still works in our frame
+    }
     if (job.running()) refused = co_await job.done();
+    if (failure) std::rethrow_exception(failure);
     if (fault || refused) break;
     given = &half.pieces;
     if (inflow.done) {
       body_consumed_ = true;
       auto last = [&]() -> http::Response {
-        if (auto early = take()) return std::move(*early);
-        return intake.finish();
+        auto early = take();
+        http::Response answer = early ? std::move(*early) : intake->finish();
+        intake.reset();
+        return answer;
       };
-      co_return co_await on_pool(shared().pool, last);
+      co_return co_await on_pool(*shared().pool, last);
     }
-    job.start(shared().pool, home_.executor(), take);
+    job.start(*shared().pool, home_.executor(), take_ahead);
   }
-  if (fault) {
+  if (fault || refused) {
+    co_await clear_away(intake);
+    if (!inflow.done) closing_ = true;
+    body_consumed_ = inflow.done;
+    if (refused) co_return std::move(*refused);
     closing_ = true;
     co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
   }
-  if (refused) {
-    closing_ = !inflow.done;
-    body_consumed_ = inflow.done;
-    co_return std::move(*refused);
-  }
   body_consumed_ = true;
-  auto finish = [&] { return intake.finish(); };
-  co_return co_await on_pool(shared().pool, finish);
+  auto finish = [&] {
+    http::Response answer = intake->finish();
+    intake.reset();
+    return answer;
+  };
+  co_return co_await on_pool(*shared().pool, finish);
 }
 
 }  // namespace restante::net

@@ -40,10 +40,14 @@ Connection::~Connection() { home_.forget(place_, key_); }
 void Connection::start() {
   asio::co_spawn(home_.context(), run(), [self = shared_from_this()](std::exception_ptr failure) {
     if (!failure) return;
+    // Closed here, because a wait for the client's departure may still keep the connection.
+    self->socket_.close();
     try {
       std::rethrow_exception(failure);
     } catch (const std::exception& e) {
       self->shared().log.error("connection_failed", {{"reason", e.what()}});
+    } catch (...) {
+      self->shared().log.error("connection_failed", {{"reason", "not an exception"}});
     }
   });
 }
@@ -91,11 +95,53 @@ asio::awaitable<void> Connection::run() {
       idle_ = false;
       disarm();
       if (ec || expired_) co_return;
+      const std::span<char> room = home_.scratch();
+      boost::system::error_code failed;
+      const std::size_t n = socket_.read_now(room.data(), room.size(), failed);
+      if (failed) co_return;
+      std::string_view bytes(room.data(), n);
+      serve_now(bytes);
+      if (!bytes.empty()) buffer_.prepend(bytes);
+      if (!unsent_.empty()) {
+        const bool whole = co_await send_text(unsent_, {});
+        unsent_ = std::string();
+        if (!whole) break;
+      }
+      if (buffer_.empty()) continue;
     }
     const bool go_on = co_await serve_one();
     if (!go_on) break;
   }
   socket_.close();
+}
+
+void Connection::serve_now(std::string_view& bytes) {
+  const http::Limits& limits = shared().options.limits;
+  while (!bytes.empty() && !closing_ && unsent_.empty() && !shared().draining.load(std::memory_order_relaxed)) {
+    http::HeadScanner scanner;
+    const auto outcome = scanner.scan(bytes, limits);
+    if (outcome.fault || outcome.head_size == 0) return;
+    http::Request request;
+    if (http::parse_head(bytes.substr(0, outcome.head_size), limits, request)) return;
+    if (!request.keep_alive || request.has_body() || request.method != http::Method::get) return;
+    const http::Router::Match match = shared().router->match(request);
+    if (!match.route || match.route->run != http::Run::at_once) return;
+    const auto started = std::chrono::steady_clock::now();
+    bytes.remove_prefix(outcome.head_size);
+    identify(request);
+    home_.requests().Increment();
+    const http::Response response = answer_at_once(request, *match.route);
+    const std::string& body = std::get<std::string>(response.content);
+    std::string& answer = home_.answer();
+    answer.clear();
+    write_head_to(answer, request, response, body.size(), started);
+    if (response.status != 204 && response.status != 304) answer += body;
+    boost::system::error_code ec;
+    const std::size_t sent = socket_.write_now({answer, {}}, ec);
+    if (ec) closing_ = true;
+    if (!ec && sent < answer.size()) unsent_ = answer.substr(sent);
+    account(request, match, response.status, started);
+  }
 }
 
 asio::awaitable<bool> Connection::serve_one() {
@@ -187,7 +233,7 @@ void Connection::identify(http::Request& request) {
   request.peer = peer_;
   const auto& trusted = shared().options.trusted_proxies;
   if (trusted.empty()) return;
-  request.peer = http::client_address(peer_, request.header("X-Forwarded-For"), trusted);
+  request.peer = http::client_address(peer_, request.header_list("X-Forwarded-For"), trusted);
   const bool by_proxy = std::any_of(trusted.begin(), trusted.end(), [&](const auto& n) { return n.contains(peer_); });
   if (by_proxy && equal_ignoring_case(request.header("X-Forwarded-Proto"), "https")) request.secure = true;
 }
@@ -203,11 +249,12 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
     co_return http::to_response(http::faults::length_required);
   }
   std::exception_ptr failure;
+  std::unique_ptr<http::Intake> intake;
   try {
     const std::uint64_t usual =
         route.body == Body::stream ? shared().options.limits.stream_body : shared().options.limits.json_body;
     const std::uint64_t limit = route.body_limit > 0 ? route.body_limit : usual;
-    std::unique_ptr<http::Intake> intake;
+    std::unique_ptr<Waiters::Armed> armed;
     // A body that is here already needs no second trip to the pool.
     const bool body_first = route.body != Body::stream && body_is_buffered(request);
     if (body_first) {
@@ -227,21 +274,23 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
       http::Response answer = route.handle(request);
       // Armed before its first look, in the same trip: what is committed in between rings.
       if (const auto* wait = std::get_if<std::shared_ptr<http::Wait>>(&answer.content)) {
-        armed_ = shared().waiters.arm(home_.executor(), (*wait)->topics, (*wait)->owner);
+        armed = shared().waiters.arm(home_.executor(), (*wait)->topics, (*wait)->owner);
         if (auto found = (*wait)->attempt()) return found;
       }
       return answer;
     };
-    std::optional<http::Response> answer = co_await on_pool(shared().pool, enter);
+    std::optional<http::Response> answer = co_await on_pool(*shared().pool, enter);
+    armed_ = std::move(armed);  // not in there: the tick looks at it on this thread
     if (answer) co_return std::move(*answer);
-    if (route.body == Body::stream) co_return co_await stream_body(request, *intake, limit);
+    if (route.body == Body::stream) co_return co_await stream_body(request, intake, limit);
     const auto fault = co_await read_body(request, limit);
     if (fault) co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
     auto handle = [&] { return route.handle(request); };
-    co_return co_await on_pool(shared().pool, handle);
+    co_return co_await on_pool(*shared().pool, handle);
   } catch (...) {
     failure = std::current_exception();
   }
+  if (intake) co_await clear_away(intake);
   co_return failure_response(failure, request);
 }
 

@@ -56,6 +56,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // connection.cpp: the loop.
   asio::awaitable<void> run();
   asio::awaitable<bool> serve_one();
+  // Answers the requests at the front of `bytes` that need neither a body nor the pool, without suspending; the rest is
+  // left for serve_one().
+  void serve_now(std::string_view& bytes);
   asio::awaitable<Received> receive_head(http::Request& request, std::optional<http::Fault>& fault);
   http::Response answer_at_once(http::Request& request, const http::Route& route);
   asio::awaitable<http::Response> obtain(http::Request& request, const http::Route& route);
@@ -64,7 +67,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // body.cpp: what the client sends after the head.
   asio::awaitable<std::optional<http::Fault>> read_body(http::Request& request, std::uint64_t limit);
-  asio::awaitable<http::Response> stream_body(http::Request& request, http::Intake& intake, std::uint64_t limit);
+  asio::awaitable<http::Response> stream_body(http::Request& request, std::unique_ptr<http::Intake>& intake,
+                                              std::uint64_t limit);
+  // An upload that was cut: its bytes are removed on the pool, because that may take a while.
+  asio::awaitable<void> clear_away(std::unique_ptr<http::Intake>& intake);
   std::optional<http::Fault> begin_body(const http::Request& request, Inflow& inflow, std::uint64_t limit);
   // Pieces of the body inside `room` or the buffer; both stay untouched until the next call.
   asio::awaitable<std::optional<http::Fault>> next_pieces(http::Request& request, Inflow& inflow, char* room,
@@ -86,6 +92,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // The head of an answer; `length` nothing = chunked.
   std::string write_head(const http::Request& request, const http::Response& response,
                          std::optional<std::uint64_t> length) const;
+  void write_head_to(std::string& head, const http::Request& request, const http::Response& response,
+                     std::optional<std::uint64_t> length, SteadyTime now) const;
   http::Response failure_response(std::exception_ptr failure, const http::Request& request);
 
   void arm(SteadyTime deadline) { deadline_ = deadline; }
@@ -99,6 +107,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const std::string peer_;
   const std::string key_;
   Buffer buffer_;
+  std::string unsent_;  // what the client did not take at once of an answer by serve_now()
   std::list<Connection*>::iterator place_;
   SteadyTime deadline_ = SteadyTime::max();
   bool idle_ = false;

@@ -37,11 +37,13 @@ class Edge::State {
     job.timer->expires_after(job.period);
     job.timer->async_wait([this, &job](const boost::system::error_code& ec) {
       if (ec || shared.draining.load()) return;
-      asio::post(shared.pool, [this, &job] {
+      asio::post(*shared.pool, [this, &job] {
         try {
           job.work();
         } catch (const std::exception& e) {
           shared.log.error("job_failed", {{"job", job.name}, {"reason", e.what()}});
+        } catch (...) {
+          shared.log.error("job_failed", {{"job", job.name}, {"reason", "not an exception"}});
         }
         asio::post(threads.front()->context(), [this, &job] { schedule(job); });
       });
@@ -131,8 +133,10 @@ void Edge::stop() {
     }
   }
   // The pool first: its jobs resume coroutines of the loops.
-  s.shared.pool.join();
+  s.shared.pool->join();
   for (auto& thread : s.threads) thread->join();
+  // What was posted after the join never ran and still owns connections: they go while their loops are there.
+  s.shared.pool.reset();
 }
 
 void Edge::stop_now() {

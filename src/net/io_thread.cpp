@@ -42,9 +42,20 @@ void IoThread::adopt(tcp::socket socket, std::string peer, std::string key) {
   load_.fetch_add(1, std::memory_order_relaxed);
   asio::post(context_, [this, socket = std::move(socket), peer = std::move(peer), key = std::move(key)]() mutable {
     gauge_.Increment();
-    const auto connection = std::make_shared<Connection>(*this, std::move(socket), std::move(peer), std::move(key));
-    connection->start();
-    if (shared_.draining.load()) connection->drain();
+    std::shared_ptr<Connection> connection;
+    try {
+      connection = std::make_shared<Connection>(*this, std::move(socket), std::move(peer), key);
+      connection->start();
+      if (shared_.draining.load()) connection->drain();
+    } catch (const std::exception& e) {
+      // No memory, or none for OpenSSL: this client is lost, not the thread. A connection that was made gives up its
+      // own place.
+      shared_.log.error("connection_failed", {{"reason", e.what()}});
+      if (connection) return;
+      load_.fetch_sub(1, std::memory_order_relaxed);
+      gauge_.Decrement();
+      shared_.counts.leave(key);
+    }
   });
 }
 
@@ -116,6 +127,12 @@ std::string_view IoThread::date(std::chrono::steady_clock::time_point now) {
   return date_;
 }
 
-std::string IoThread::make_request_id() { return fmt::format("{:08x}{:08x}", id_prefix_, id_count_++); }
+std::string IoThread::make_request_id() {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string id(16, '0');
+  std::uint64_t number = (id_prefix_ << 32) | id_count_++;
+  for (std::size_t i = id.size(); number > 0; number >>= 4) id[--i] = kHex[number & 15];
+  return id;
+}
 
 }  // namespace restante::net

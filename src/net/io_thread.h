@@ -3,10 +3,12 @@
 // timer each: re-arming costs a store to memory, not a heap operation. adopt(), drain() and abandon() may be called
 // from any thread; everything else belongs to the loop.
 #pragma once
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <list>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -31,7 +33,8 @@ class IoThread {
   std::size_t load() const { return load_.load(std::memory_order_relaxed); }
 
   void adopt(tcp::socket socket, std::string peer, std::string key);
-  // The longest idle connection goes, to make room for a new one; then `done` is told on this thread whether there was one.
+  // The longest idle connection goes, to make room for a new one; then `done` is told on this thread whether there was
+  // one.
   void evict_idle(std::function<void(bool evicted)> done);
   // Idle connections close, the others after what they are doing.
   void drain();
@@ -46,6 +49,10 @@ class IoThread {
   // Unique in this process, and unlikely to meet another's.
   std::string make_request_id();
   prometheus::Counter& requests() { return requests_; }
+  // Room that whoever runs on this thread may use until it suspends: small requests and their answers never get
+  // buffers of their own.
+  std::span<char> scratch() { return scratch_; }
+  std::string& answer() { return answer_; }
 
   // Kept by connections: front is the one whose last request is longest ago.
   std::list<Connection*>& connections() { return connections_; }
@@ -55,14 +62,17 @@ class IoThread {
   void tick();
 
   Shared& shared_;
+  // Before the loop: connections that it still holds when it is destroyed take themselves off the list.
+  std::list<Connection*> connections_;
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{context_.get_executor()};
   asio::steady_timer ticker_{context_};
   std::chrono::milliseconds period_;
-  std::list<Connection*> connections_;
   std::atomic<std::size_t> load_{0};
   prometheus::Gauge& gauge_;
   prometheus::Counter& requests_;
+  std::array<char, 16 << 10> scratch_;
+  std::string answer_;
   std::string date_;
   std::chrono::steady_clock::time_point date_until_{};
   std::uint64_t id_prefix_ = 0;

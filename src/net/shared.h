@@ -50,7 +50,7 @@ struct Shared {
   Metrics& metrics;
   const http::Router* router = nullptr;
   std::unique_ptr<Tls> tls;
-  asio::thread_pool pool;
+  std::unique_ptr<asio::thread_pool> pool;  // until the edge has stopped
   Waiters waiters;
   ConnectionCounts counts;
   std::atomic<bool> draining{false};

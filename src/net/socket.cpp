@@ -30,7 +30,7 @@ Socket::Socket(tcp::socket socket, std::shared_ptr<asio::ssl::context> tls)
     : plain_(std::move(socket)), tls_context_(std::move(tls)) {
   ErrorCode ignored;
   plain_.non_blocking(true, ignored);
-  if (tls_context_) tls_.emplace(std::move(plain_), *tls_context_);
+  if (tls_context_) tls_ = std::make_unique<asio::ssl::stream<tcp::socket>>(std::move(plain_), *tls_context_);
 }
 
 asio::awaitable<Socket::ErrorCode> Socket::handshake() {
@@ -60,15 +60,29 @@ asio::awaitable<std::size_t> Socket::read_some(char* data, std::size_t size, Err
   co_return n;
 }
 
+std::size_t Socket::read_now(char* data, std::size_t size, ErrorCode& ec) {
+  const ssize_t n = ::recv(plain_.native_handle(), data, size, MSG_DONTWAIT);
+  if (n > 0) return static_cast<std::size_t>(n);
+  if (n == 0) ec = asio::error::eof;
+  if (n < 0 && !would_block(errno)) ec = last_error();
+  return 0;
+}
+
 std::size_t Socket::write_now(const Pieces& pieces, ErrorCode& ec) {
   if (tls_) return 0;
+  if (pieces[1].empty()) {
+    const ssize_t n = ::send(plain_.native_handle(), pieces[0].data(), pieces[0].size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n >= 0) return static_cast<std::size_t>(n);
+    if (!would_block(errno)) ec = last_error();
+    return 0;
+  }
   std::array<iovec, 2> parts{};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     parts[i] = {const_cast<char*>(pieces[i].data()), pieces[i].size()};
   }
   msghdr message{};
   message.msg_iov = parts.data();
-  message.msg_iovlen = pieces[1].empty() ? 1 : 2;
+  message.msg_iovlen = parts.size();
   const ssize_t n = ::sendmsg(plain_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (n >= 0) return static_cast<std::size_t>(n);
   if (!would_block(errno)) ec = last_error();

@@ -4,7 +4,6 @@
 #pragma once
 #include <array>
 #include <memory>
-#include <optional>
 #include <string_view>
 
 #include <boost/asio.hpp>
@@ -22,7 +21,7 @@ class Socket {
 
   Socket(tcp::socket socket, std::shared_ptr<asio::ssl::context> tls);
 
-  bool secure() const { return tls_.has_value(); }
+  bool secure() const { return tls_ != nullptr; }
   tcp::socket& lowest() { return tls_ ? tls_->next_layer() : plain_; }
 
   asio::awaitable<ErrorCode> handshake();
@@ -30,6 +29,8 @@ class Socket {
   asio::awaitable<ErrorCode> readable();
   // 0 with no error is the end of the stream.
   asio::awaitable<std::size_t> read_some(char* data, std::size_t size, ErrorCode& ec);
+  // What is there right now: 0 with no error means nothing yet, eof that the peer has finished. Plain sockets only.
+  std::size_t read_now(char* data, std::size_t size, ErrorCode& ec);
   // What the kernel takes right now, perhaps nothing; for TLS always nothing.
   std::size_t write_now(const Pieces& pieces, ErrorCode& ec);
   asio::awaitable<std::size_t> write_some(const Pieces& pieces, ErrorCode& ec);
@@ -46,7 +47,7 @@ class Socket {
  private:
   tcp::socket plain_;
   std::shared_ptr<asio::ssl::context> tls_context_;
-  std::optional<asio::ssl::stream<tcp::socket>> tls_;
+  std::unique_ptr<asio::ssl::stream<tcp::socket>> tls_;  // on the heap: plain connections must not pay for it
 };
 
 }  // namespace restante::net

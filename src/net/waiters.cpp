@@ -22,11 +22,10 @@ void Waiter::wake() {
 }
 
 void Waiter::ring() {
-  if (rung_.exchange(true)) return;
-  asio::post(home_, [self = shared_from_this(), now = std::chrono::steady_clock::now()] {
-    self->rung_at_ = now;
-    self->timer_.cancel();
-  });
+  if (rung_.load()) return;
+  // Before the flag: whoever sees it reads the time.
+  rung_at_.store(std::chrono::steady_clock::now());
+  if (!rung_.exchange(true)) wake();
 }
 
 void Waiter::end() {

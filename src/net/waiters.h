@@ -31,7 +31,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   // No more waiting: the request is answered empty. Stays so.
   void end();
   // When the last ring came, for the wake latency.
-  std::chrono::steady_clock::time_point rung_at() const { return rung_at_; }
+  std::chrono::steady_clock::time_point rung_at() const { return rung_at_.load(); }
 
  private:
   void wake();
@@ -40,7 +40,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   asio::steady_timer timer_;
   std::atomic<bool> rung_{false};
   std::atomic<bool> ended_{false};
-  std::chrono::steady_clock::time_point rung_at_{};
+  std::atomic<std::chrono::steady_clock::time_point> rung_at_{};
 };
 
 class Waiters final : public Bell {

@@ -109,4 +109,10 @@ std::map<std::string, std::string> process_environment() {
   return all;
 }
 
+std::filesystem::path database_file(const Config& config) {
+  constexpr std::string_view kScheme = "sqlite://";
+  if (config.database.starts_with(kScheme)) return config.database.substr(kScheme.size());
+  return std::filesystem::path(config.data) / "restante.db";
+}
+
 }  // namespace restante

@@ -8,6 +8,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -36,6 +37,12 @@ struct Config {
     std::chrono::seconds ack_retention{3'600};  // how long the page still shows an acked file; above ttl is nonsense
   };
 
+  struct Push {
+    std::vector<std::string> allow_networks;    // beyond the public internet; too wide = agents probe your network
+    std::vector<std::string> allow_ports;       // beside 80 and 443; 22 or 6379 here = agents talk to them through us
+    std::chrono::milliseconds timeout{30'000};  // of one call, look-up included; the sender waits for it
+  };
+
   net::Options net;                // addresses, TLS, threads, limits, timeouts, request log: reasons in net/options.h
   std::string data = "data";       // a second server here is refused; on a disk that forgets, all is lost
   std::string database;            // empty = a file under data; sqlite://PATH
@@ -44,11 +51,13 @@ struct Config {
   std::string public_url;          // wrong = pasted lines lead nowhere and the page refuses its own origin
   std::vector<std::string> trusted_proxies;  // addresses or CIDR; too wide = a client can forge its own address
   std::vector<std::string> allowed_hosts;    // more Host names for the page; too wide = DNS rebinding
+  std::string access_roots = "talk";         // "isolated" keeps workspaces without a common ancestor apart
   bool migrate = true;                       // false with an old schema: starts, but /ready says what is missing
   std::string admin_token;                   // from RESTANTE_ADMIN_TOKEN only; empty = made at first start
   Log log;
   Metrics metrics;
   Uploads uploads;
+  Push push;
 
   std::map<std::string, std::string> origins;  // key → "restante.toml:3", "RESTANTE_DATA", "--data"; absent = default
 };
@@ -85,6 +94,9 @@ std::string example_config();
 
 // What is allowed but probably not meant, one sentence each, most dangerous first.
 std::vector<std::string> warnings(const Config& config);
+
+// The file of the embedded database.
+std::filesystem::path database_file(const Config& config);
 
 // True when every listening address is reachable from this machine only.
 bool loopback_only(const Config& config);

@@ -98,6 +98,11 @@ std::string some_database(const std::string& text) {
   return text;
 }
 
+std::string some_roots(const std::string& text) {
+  if (text == "talk" || text == "isolated") return text;
+  throw BadValue("must be talk or isolated");
+}
+
 std::string some_blobs(const std::string& text) {
   if (text == "inline" || text.starts_with("s3://")) {
     throw BadValue("must be \"dir\": this build keeps file bytes in a directory only");
@@ -127,6 +132,14 @@ std::string some_token(const std::string& token) {
   }
   if (looks_made_up(token)) throw BadValue(fmt::format("looks like a sample, not a secret: {}", kFix));
   return token;
+}
+
+std::string some_port(const std::string& text) {
+  const auto port = parse_unsigned(text);
+  if (!port || *port == 0 || *port > 65'535 || text.front() == '0') {
+    throw BadValue(fmt::format("must be ports from 1 to 65535, not {}", in_quotes(text)));
+  }
+  return text;
 }
 
 Setting listen_setting() {
@@ -294,6 +307,10 @@ std::vector<Setting> all_settings() {
            "loopback /metrics is open, elsewhere it takes this or the admin's token.",
            any_text),
 
+      text("access.roots", AT(access_roots),
+           "Whether workspaces without a parent may talk to each other: talk, or isolated where several parties share "
+           "the server.",
+           some_roots),
       per_file_setting(),
       number("uploads.per_request_bytes", AT(uploads.per_request_bytes), 1, 1ull << 40,
              "Bytes of one upload request with all its files, beyond it 413. Not below uploads.per_file_bytes."),
@@ -301,6 +318,18 @@ std::vector<Setting> all_settings() {
       duration("uploads.ttl", AT(uploads.ttl), 1s, 8'760h,
                "How long a file waits for its agent, in whole seconds. Shorter than a laptop stays closed loses mail."),
       ack_retention_setting(),
+
+      list("push.allow_networks", AT(push.allow_networks),
+           "Networks beyond the public internet that push workspaces' callback URLs may lead to, for example "
+           "10.0.0.0/8. Too wide, and an agent can make this server call into your own network.",
+           parse_network),
+      list("push.allow_ports", AT(push.allow_ports),
+           "Ports that callback URLs may have beside 80 and 443. A port of another service lets agents talk to it.",
+           some_port),
+      duration(
+          "push.timeout", AT(push.timeout), 1ms, 5min,
+          "How long one call of a callback may take altogether; then the message goes to the inbox. Long = senders "
+          "wait for dead agents."),
   };
   return all;
 }

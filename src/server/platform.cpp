@@ -6,9 +6,13 @@
 #include <fstream>
 
 #include "api/routes.h"
+#include "base/text.h"
+#include "model/errors.h"
 #include "net/edge.h"
+#include "net/lookup.h"
 #include "server/admin_token.h"
 #include "server/page_files.h"
+#include "server/server_key.h"
 #include "server/version.h"
 #include "store/dir/blobs.h"
 #include "store/sqlite/store.h"
@@ -16,6 +20,7 @@
 namespace restante {
 namespace {
 
+constexpr auto kResolvePatience = std::chrono::seconds(5);  // a registration waits for it on a pool thread
 constexpr auto kPresencePeriod = std::chrono::seconds(15);
 
 std::filesystem::path data_directory(const Config& config) {
@@ -23,12 +28,6 @@ std::filesystem::path data_directory(const Config& config) {
   std::filesystem::create_directories(data);
   std::filesystem::permissions(data, std::filesystem::perms::owner_all);
   return data;
-}
-
-std::filesystem::path database_file(const Config& config) {
-  constexpr std::string_view kScheme = "sqlite://";
-  if (config.database.starts_with(kScheme)) return config.database.substr(kScheme.size());
-  return std::filesystem::path(config.data) / "restante.db";
 }
 
 std::unique_ptr<Store> open_store(const Config& config, const Clock& clock) {
@@ -53,6 +52,23 @@ desk::UploadRules upload_rules(const Config& config) {
           config.uploads.ttl};
 }
 
+http::AddressRules address_rules(const Config& config) {
+  http::AddressRules rules;
+  for (const std::string& text : config.push.allow_networks) {
+    rules.allow_networks.push_back(http::Network::parse(text).value());
+  }
+  for (const std::string& text : config.push.allow_ports) {
+    rules.allow_ports.push_back(static_cast<std::uint16_t>(parse_unsigned(text).value()));
+  }
+  return rules;
+}
+
+std::vector<std::string> resolve(const std::string& host) {
+  std::vector<std::string> addresses;
+  for (const auto& address : net::look_up_now(host, kResolvePatience).found) addresses.push_back(address.to_string());
+  return addresses;
+}
+
 }  // namespace
 
 class Platform::Parts {
@@ -64,32 +80,52 @@ class Platform::Parts {
         store(open_store(config, clock)),
         blobs(dir::open(data / "blobs")),
         admin(restante::admin_token(config.admin_token, data, log)),
+        seal(server_key(data, log)),
+        callbacks(clock, {}),
         edge(config.net, clock, log, metrics),
         principals(*store, clock, sha256(admin)),
         workspaces(*store, edge.bell(), clock, log),
+        tokens(*store, edge.bell(), clock, log),
+        access(*store, config.access_roots == "isolated" ? desk::Roots::isolated : desk::Roots::talk),
         presence(*store),
-        inbox(*store, presence, clock),
+        inbox(*store, presence, edge.bell(), clock),
         messages(*store, edge.bell(), clock, log),
         uploads(*store, *blobs, edge.bell(), clock, log, metrics, upload_rules(config)),
+        secrets(*store, seal, clock, log),
+        push{callbacks, secrets, address_rules(config), config.push.timeout, resolve},
         context{clock,
                 metrics,
                 principals,
                 workspaces,
+                tokens,
+                access,
                 inbox,
                 messages,
                 uploads,
+                push,
                 readiness(),
                 page_files(),
                 config.public_url,
                 config.allowed_hosts,
+                config.open_registration,
                 loopback_only(config),
                 metrics_token(config)} {
     log.info("starting",
              {{"version", version()}, {"commit", commit()}, {"compiler", compiler()}, {"data", data.string()}});
     log.info("configuration", {{"toml", print_config(config)}});
     for (const std::string& sentence : warnings(config)) log.warn("configuration_warning", {{"sentence", sentence}});
+    context.rotate_admin_token = [this, given = !config.admin_token.empty()]() -> Result<std::string> {
+      if (given) return errors::admin_token_given;
+      const std::lock_guard lock(rotation);
+      std::string fresh = replace_admin_token(data, log);
+      principals.replace_admin(sha256(fresh));
+      return fresh;
+    };
     api::add_routes(router, context);
-    edge.every(kPresencePeriod, "presence", [this] { presence.flush(); });
+    edge.every(kPresencePeriod, "presence", [this] {
+      presence.flush();
+      workspaces.settle_statuses();
+    });
   }
 
   ~Parts() {
@@ -119,13 +155,20 @@ class Platform::Parts {
   std::unique_ptr<Store> store;
   std::unique_ptr<Blobs> blobs;
   std::string admin;
+  Seal seal;
+  desk::Callbacks callbacks;  // before the edge: a call under way gives its leave back when the edge goes
   net::Edge edge;
+  std::mutex rotation;  // two at once must not leave one token in the file and the other in memory
   desk::Principals principals;
   desk::Workspaces workspaces;
+  desk::Tokens tokens;
+  desk::Access access;
   desk::Presence presence;
   desk::Inbox inbox;
   desk::Messages messages;
   desk::Uploads uploads;
+  desk::InboundSecrets secrets;
+  api::Push push;
   api::Context context;
   http::Router router;
 };

@@ -1,4 +1,5 @@
-// run: serves until a signal says stop. SIGTERM and SIGINT drain, a second one ends at once, SIGHUP reloads certificates.
+// run: serves until a signal says stop. SIGTERM and SIGINT drain, a second one ends at once, SIGHUP reloads
+// certificates.
 #pragma once
 #include <functional>
 

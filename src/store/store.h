@@ -77,6 +77,7 @@ class Store {
   virtual Commit<Result<Token>> add_token(const NewToken& token, Time now) = 0;
   // Whatever its state: the caller asks live(). None when no token has this hash.
   virtual std::optional<Token> find_token(const Digest& hash) = 0;
+  virtual std::optional<Token> find_token(TokenId id) = 0;
   // Newest first; for one workspace, or those of no workspace.
   virtual std::vector<Token> list_tokens(std::optional<WorkspaceId> workspace) = 0;
   // True when it was live until now.

@@ -10,7 +10,10 @@ import time
 import pytest
 
 BINARY = os.environ["RESTANTE_BINARY"]
-COMMANDS = ["serve", "dev", "connect", "config", "completion"]
+COMMANDS = ["serve", "dev", "connect", "workspace", "token", "invite", "migrate", "config", "completion"]
+GROUPS = {"workspace": ["create", "list", "show", "remove", "set"], "token": ["list", "create", "revoke", "admin"],
+          "migrate": ["up", "down", "status"]}
+EVERY_COMMAND = [*COMMANDS, *(f"{group} {word}" for group, words in GROUPS.items() for word in words)]
 ESCAPE = "\x1b"
 
 
@@ -69,9 +72,9 @@ def test_version_names_version_commit_and_compiler():
     assert re.fullmatch(r"restante \d+\.\d+\.\d+ \([^,()]+, (clang|g\+\+) [\d.]+\)\n", done.stdout)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_help_of_a_command_explains_it_with_examples_and_exit_codes(command):
-    done = restante(command, "--help")
+    done = restante(*command.split(), "--help")
     assert done.returncode == 0 and done.stderr == ""
     for heading in ["Examples:", "Exit codes:"]:
         assert f"\n{heading}\n" in done.stdout
@@ -103,6 +106,12 @@ def test_serve_help_lists_its_flags():
     (["serve", "--set", "log.level"], "KEY=VALUE"),
     (["dev", "--port", "65536"], "from 0 to 65535"),
     (["completion", "fish"], "bash or zsh"),
+    (["workspace"], "create, list, show, remove, set"),
+    (["token", "rovoke"], "did you mean restante token revoke?"),
+    (["workspace", "create", "--rol", "x"], "did you mean --role?"),
+    (["migrate", "status", "--data"], "--data needs a value"),
+    (["token", "admin"], "--rotate"),
+    (["workspace", "list", "--url", "ftp://x"], "--url ftp://x"),
     (["a\nb\x1b[31m"], "unknown command"),
 ])
 def test_a_wrong_command_line_is_one_sentence_and_64(args, says):
@@ -232,9 +241,20 @@ def test_bash_completes_commands_flags_values_and_settings(tmp_path):
 
 
 def test_bash_offers_every_long_flag_that_help_shows():
-    for command in COMMANDS:
-        shown = set(re.findall(r"^  (?:-h,)?(--[a-z-]+)", restante(command, "--help").stdout, re.M))
-        assert set(completed("restante", command, "--")) == shown
+    for command in EVERY_COMMAND:
+        shown = set(re.findall(r"^  (?:-h,)?(--[a-z-]+)", restante(*command.split(), "--help").stdout, re.M))
+        assert set(completed("restante", *command.split(), "--")) == shown
+
+
+def test_bash_completes_the_commands_of_a_group_and_their_values(tmp_path):
+    for group, words in GROUPS.items():
+        assert completed("restante", group, "") == [*words, "--help"]
+    assert completed("restante", "workspace", "s") == ["show", "set"]
+    assert completed("restante", "workspace", "create", "name", "--pu") == ["--push-url"]
+    assert completed("restante", "token", "admin", "--r") == ["--rotate"]
+    (tmp_path / "secret").write_text("")
+    assert completed("restante", "invite", "--token-file", "s", cwd=tmp_path) == ["secret"]
+    assert completed("restante", "token", "list", "--workspace", "") == []
 
 
 def test_the_tab_key_completes_in_an_interactive_bash():
@@ -255,6 +275,8 @@ def test_the_zsh_script_describes_every_command_and_quotes_what_zsh_would_read()
     assert text.startswith("#compdef restante\n")
     for command in COMMANDS:
         assert re.search(rf"^ +'{command}:", text, re.M) and re.search(rf"^ +{command}\)$", text, re.M)
+    for group, words in GROUPS.items():
+        assert f"'1:command:({' '.join(words)})'" in text
     assert "'--config[" in text and ":file:_files'" in text
     # Bash reads zsh's quoting the same way: an unbalanced quote in a help sentence would end here.
     subprocess.run(["bash", "-n"], input=text, text=True, check=True, timeout=60)

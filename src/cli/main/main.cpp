@@ -2,13 +2,14 @@
 #include <exception>
 #include <string_view>
 
-#include "base/error.h"
 #include "agent/demo.h"
+#include "base/error.h"
 #include "cli/command_line.h"
 #include "cli/config.h"
 #include "cli/connect.h"
 #include "cli/dev.h"
 #include "cli/exit_codes.h"
+#include "cli/failed.h"
 #include "cli/serve.h"
 #include "cli/terminal.h"
 #include "server/config.h"
@@ -24,6 +25,14 @@ int run(const CommandLine& asked) {
       return dev(asked.dev);
     case Command::connect:
       return connect(asked.connect);
+    case Command::workspace:
+      return workspace(asked.workspace);
+    case Command::token:
+      return token(asked.token);
+    case Command::invite:
+      return invite(asked.invite);
+    case Command::migrate:
+      return migrate(asked.migrate);
     case Command::config:
       return config(asked.config);
     case Command::print:
@@ -38,6 +47,9 @@ int main_with_errors(int argc, const char* const* argv) {
   } catch (const UsageError& error) {
     complain(error.what());
     return kExitUsage;
+  } catch (const CommandFailed& error) {
+    complain(error.what());
+    return error.exit_code();
   } catch (const ConfigError& error) {
     complain(error.what());
     return kExitConfig;

@@ -35,6 +35,7 @@ class EmbeddedStore final : public Store {
 
   Commit<Result<Token>> add_token(const NewToken& token, Time now) override;
   std::optional<Token> find_token(const Digest& hash) override;
+  std::optional<Token> find_token(TokenId id) override;
   std::vector<Token> list_tokens(std::optional<WorkspaceId> workspace) override;
   Commit<Result<bool>> revoke_token(TokenId id, Time now) override;
   Commit<Result<bool>> revoke_workspace_token(WorkspaceId workspace, TokenId id, Time now) override;

@@ -101,6 +101,8 @@ std::optional<Token> EmbeddedStore::find_token(const Digest& hash) {
   return row.step() ? std::optional<Token>(token_of(row)) : std::nullopt;
 }
 
+std::optional<Token> EmbeddedStore::find_token(TokenId id) { return find(*readers_.take(), id); }
+
 std::vector<Token> EmbeddedStore::list_tokens(std::optional<WorkspaceId> workspace) {
   auto reader = readers_.take();
   Statement row = reader->query(kSelect + "WHERE workspace_id IS ? ORDER BY created_at DESC, id DESC", workspace);

@@ -254,7 +254,8 @@ std::string EmbeddedStore::find_inbound_secret(WorkspaceId id) {
 }
 
 Commit<Result<void>> EmbeddedStore::set_inbound_secret(WorkspaceId id, std::string sealed, Time now) {
-  return writer_.submit(sealed.size(), [id, sealed = std::move(sealed), now](Database& database) -> Result<void> {
+  const std::size_t bytes = sealed.size();  // first: the order of arguments is the compiler's
+  return writer_.submit(bytes, [id, sealed = std::move(sealed), now](Database& database) -> Result<void> {
     const auto workspace = find_living(database, id);
     if (!workspace) return workspace.error();
     database.run("INSERT OR REPLACE INTO inbound_secrets (workspace_id, sealed, updated_at) VALUES (?, ?, ?)", id,

@@ -42,6 +42,7 @@ void Writer::enqueue(std::unique_ptr<Job> job) {
       queue_.push_back(std::move(job));
     }
   }
+  // NOLINTNEXTLINE(bugprone-use-after-move): moved only where there is no refusal.
   if (refusal) return job->fail(std::make_exception_ptr(Unavailable(refusal)));
   if (was_empty) changed_.notify_one();
 }

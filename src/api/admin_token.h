@@ -1,0 +1,11 @@
+// The operator's own token: replacing it while the server runs.
+#pragma once
+#include "api/context.h"
+#include "http/request.h"
+#include "http/response.h"
+
+namespace restante::api {
+
+http::Response rotate_admin_token(const Context&, http::Request&);
+
+}  // namespace restante::api

@@ -1,0 +1,231 @@
+// The parameters of GET /workspaces/:id/activity, one rule after the other.
+#include <gtest/gtest.h>
+
+#include "api/test_api.h"
+#include "base/json.h"
+
+namespace restante::api {
+namespace {
+
+class InboxApi : public ::testing::Test {
+ protected:
+  // Appends a row; its id.
+  std::string append(std::string_view summary, std::optional<WorkspaceId> source = {},
+                     std::string_view method = "message/send", std::string body = R"({"n":1})") {
+    NewActivity row;
+    row.activity_type = "a2a_receive";
+    row.method = method;
+    row.summary = summary;
+    row.source_id = source;
+    row.request_body = std::move(body);
+    const auto appended = api.desk.store->append_activity(api.workspace, row, api.desk.clock.now()).take();
+    EXPECT_TRUE(appended.has_value());
+    api.desk.clock.advance(std::chrono::seconds(1));
+    return appended->id.text();
+  }
+  Answer read(std::string_view query) { return api.get(api.path("/activity" + std::string(query)), api.agent); }
+  // The summaries in the order they came.
+  std::string order(std::string_view query) {
+    const Answer answer = read(query);
+    EXPECT_EQ(answer.status, 200) << query << " " << answer.body;
+    const auto rows = parse_json(answer.body);
+    std::string all;
+    if (!rows.has_value() || !rows->if_array()) return "not an array";
+    for (const Json& row : *rows->if_array()) all += *row.find("summary")->if_string();
+    return all;
+  }
+  void expect_refused(std::string_view query, int status, std::string_view mentions) {
+    const Answer answer = read(query);
+    EXPECT_EQ(answer.status, status) << query;
+    EXPECT_NE(answer.body.find(mentions), std::string::npos) << query << " " << answer.body;
+    EXPECT_EQ(answer.body.find("junk"), std::string::npos) << "echoes input: " << answer.body;
+  }
+
+  TestApi api;
+};
+
+TEST_F(InboxApi, AnEmptyLogIsAnEmptyArray) {
+  const Answer answer = read("");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, "[]");
+}
+
+TEST_F(InboxApi, ARowHasAllItsKeysAndBodiesOnlyWhenSet) {
+  const std::string id = append("a", api.other);
+  append("b", {}, "notify", "");
+  const std::string rows = read("?since_seq=0").body;
+  EXPECT_EQ(rows, R"([{"activity_type":"a2a_receive","created_at":")" + format_time(desk::kStart) +
+                      R"(","duration_ms":null,"error_detail":null,"id":")" + id +
+                      R"(","method":"message/send","request_body":{"n":1},"seq":1,"source_id":")" + api.other.text() +
+                      R"(","status":"ok","summary":"a","target_id":null,"workspace_id":")" + api.workspace.text() +
+                      R"("},)" + rows.substr(rows.find(R"({"activity_type")", 3)));
+  EXPECT_EQ(rows.find("request_body", rows.find(R"("summary":"a")")), std::string::npos);
+  EXPECT_EQ(rows.find("response_body"), std::string::npos);
+}
+
+TEST_F(InboxApi, DescendsWithoutACursorAndAscendsFromOne) {
+  const std::string first = append("a");
+  append("b");
+  append("c");
+  EXPECT_EQ(order(""), "cba");
+  EXPECT_EQ(order("?since_id=" + first), "bc");
+  EXPECT_EQ(order("?since_seq=0"), "abc");
+  EXPECT_EQ(order("?since_seq=2"), "c");
+  EXPECT_EQ(order("?since_seq=3"), "");
+  EXPECT_EQ(order("?unknown=junk&since_seq=2"), "c");
+}
+
+TEST_F(InboxApi, TheLimitIsAHundredUnlessANumberUpToFiveHundredIsGiven) {
+  for (int i = 0; i < 520; ++i) {
+    NewActivity row;
+    row.activity_type = "agent_log";
+    row.summary = "x";
+    (void)api.desk.store->append_activity(api.workspace, row, desk::kStart);
+  }
+  append("last");
+  const auto count = [&](std::string_view query) {
+    const auto rows = parse_json(read(query).body);
+    return rows.has_value() ? rows->if_array()->size() : 0;
+  };
+  for (const char* query : {"", "?limit=", "?limit=0", "?limit=-5", "?limit=junk", "?limit=1.5"}) {
+    EXPECT_EQ(count(query), 100u) << query;
+  }
+  EXPECT_EQ(count("?limit=1"), 1u);
+  EXPECT_EQ(count("?limit=499"), 499u);
+  EXPECT_EQ(count("?limit=501"), 500u);
+  EXPECT_EQ(count("?limit=4294967297"), 500u);
+}
+
+TEST_F(InboxApi, ACursorThatNamesNoRowOfThisWorkspaceIsGoneAndSaysHowToRecover) {
+  append("a");
+  NewActivity row;
+  row.activity_type = "agent_log";
+  const auto foreign = api.desk.store->append_activity(api.other, row, desk::kStart).take();
+  expect_refused("?since_id=00000000-0000-0000-0000-000000000000", 410, "since_id");
+  expect_refused("?since_id=" + ActivityId::make(desk::kStart).text(), 410, "since_id");
+  expect_refused("?since_id=" + foreign->id.text(), 410, "since_id");
+  expect_refused("?since_seq=2", 410, "since_seq");
+  expect_refused("?since_seq=9223372036854775807", 410, "since_seq");
+  expect_refused("?since_id=00000000-0000-0000-0000-000000000000&wait=20", 410, "since_id");
+}
+
+TEST_F(InboxApi, WhatIsNoCursorIsABadRequestThatNamesTheParameter) {
+  const std::string id = append("a");
+  for (const char* text : {"junk", "", "1", "00000000000000000000000000000000"}) {
+    expect_refused("?since_id=" + std::string(text), 400, R"("field":"since_id")");
+  }
+  for (const char* text : {"junk", "", "-1", "1.0", "99999999999999999999"}) {
+    expect_refused("?since_seq=" + std::string(text), 400, R"("field":"since_seq")");
+  }
+  expect_refused("?since_seq=0&since_id=" + id, 400, "since_seq");
+}
+
+TEST_F(InboxApi, SinceSecsIsAFilterAndStaysDescending) {
+  append("a");
+  api.desk.clock.advance(std::chrono::seconds(100));
+  append("b");
+  append("c");
+  EXPECT_EQ(order("?since_secs=50"), "cb");
+  EXPECT_EQ(order("?since_secs=2592000"), "cba");
+  EXPECT_EQ(order("?since_secs=999999999"), "cba") << "clamped";
+  for (const char* text : {"0", "-1", "junk", ""}) {
+    expect_refused("?since_secs=" + std::string(text), 400, R"("field":"since_secs")");
+  }
+}
+
+TEST_F(InboxApi, BeforeTsIsAStrictTime) {
+  append("a");
+  append("b");
+  EXPECT_EQ(order("?before_ts=" + format_time(desk::kStart + std::chrono::seconds(1))), "a");
+  EXPECT_EQ(order("?before_ts=2099-01-01T00%3A00%3A00%2B02%3A00"), "ba");
+  for (const char* text :
+       {"junk", "", "2027", "2027-01-15", "1800000000", "2027-01-15T08:00:00", "2027-13-01T00:00:00Z"}) {
+    expect_refused("?before_ts=" + std::string(text), 400, R"("field":"before_ts")");
+  }
+}
+
+TEST_F(InboxApi, SourceTellsPeopleFromAgents) {
+  append("p");
+  append("a", api.other);
+  EXPECT_EQ(order("?source=canvas"), "p");
+  EXPECT_EQ(order("?source=agent"), "a");
+  EXPECT_EQ(order("?source="), "ap");
+  expect_refused("?source=junk", 400, R"("field":"source")");
+  expect_refused("?source=Canvas", 400, "source");
+  EXPECT_EQ(order("?peer_id=" + api.other.text()), "a");
+  expect_refused("?peer_id=junk", 400, R"("field":"peer_id")");
+}
+
+TEST_F(InboxApi, TypeIsExactAndUploadsAreSelectedByTheirMethod) {
+  append("m");
+  append("u", {}, "chat_upload_receive");
+  EXPECT_EQ(order("?type=a2a_receive"), "um");
+  EXPECT_EQ(order("?type=chat_upload_receive"), "u");
+  EXPECT_EQ(order("?type=junk"), "");
+}
+
+TEST_F(InboxApi, WaitIsClampedAndTheClampTold) {
+  const std::string id = append("a");
+  struct Case {
+    const char* wait;
+    bool held;
+    const char* told;
+  };
+  const Case kCases[] = {{"50", true, ""}, {"51", true, "50"}, {"1000000", true, "50"}, {"1", true, ""},
+                         {"0", false, ""}, {"-3", false, "0"}, {"junk", false, ""},     {"", false, ""}};
+  for (const Case& c : kCases) {
+    const Answer answer = read("?since_id=" + id + "&wait=" + c.wait);
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.body, "[]");
+    EXPECT_EQ(answer.held, c.held) << c.wait;
+    EXPECT_EQ(answer.header("Restante-Wait"), c.told) << c.wait;
+  }
+  const Answer found = read("?since_seq=0&wait=99");
+  EXPECT_FALSE(found.held) << "there is something: no reason to wait";
+  EXPECT_EQ(found.header("Restante-Wait"), "50");
+  EXPECT_FALSE(read("?type=junk&wait=20").held) << "without a cursor nothing is waited for";
+}
+
+TEST_F(InboxApi, APollByTheAgentIsASignOfLifeAndOneByAPersonIsNot) {
+  (void)api.get(api.path("/activity"), api.sender);
+  (void)api.get(api.path("/activity"), api.admin);
+  api.desk.presence.flush();
+  EXPECT_FALSE(api.desk.store->find_workspace(api.workspace)->last_poll_at);
+  (void)api.get(api.path("/activity"), api.agent);
+  api.desk.presence.flush();
+  EXPECT_EQ(api.desk.store->find_workspace(api.workspace)->last_poll_at, api.desk.clock.now());
+}
+
+TEST_F(InboxApi, AWorkspaceThatIsNotThereIsNotFound) {
+  EXPECT_EQ(api.get("/workspaces/" + WorkspaceId::make(desk::kStart).text() + "/activity", api.admin).status, 404);
+}
+
+TEST_F(InboxApi, AnAgentLogsItsOwnKindsOfRowsAndNoOthers) {
+  const Answer logged = api.post(api.path("/activity"), api.agent,
+                                 R"({"activity_type":"task_update","summary":"half done","request_body":{"n":0.50}})");
+  EXPECT_EQ(logged.body, R"({"status":"logged"})");
+  EXPECT_NE(read("").body.find(R"("request_body":{"n":0.50})"), std::string::npos);
+  const Answer forged = api.post(api.path("/activity"), api.agent, R"({"activity_type":"upload_receipt"})");
+  EXPECT_EQ(forged.status, 400);
+  EXPECT_NE(forged.body.find("invalid activity_type"), std::string::npos);
+  for (const char* wrong :
+       {"{}", R"({"activity_type":7})", R"({"activity_type":"error","summary":[]})",
+        R"({"activity_type":"error","target_id":"x"})", R"({"activity_type":"error","duration_ms":"1"})"}) {
+    EXPECT_EQ(api.post(api.path("/activity"), api.agent, wrong).status, 400) << wrong;
+  }
+}
+
+TEST_F(InboxApi, AnAckMovesForwardOnlyAndNotBeyondTheHead) {
+  append("a");
+  append("b");
+  const auto ack = [&](std::string_view seq) {
+    return api.post(api.path("/activity/ack"), api.agent, "{\"acked_seq\":" + std::string(seq) + "}");
+  };
+  EXPECT_EQ(ack("1").body, R"({"last_acked_seq":1})");
+  EXPECT_EQ(ack("0").body, R"({"last_acked_seq":1})");
+  EXPECT_EQ(ack("99").body, R"({"last_acked_seq":2})");
+  for (const char* wrong : {"-1", "\"1\"", "1.5", "null"}) EXPECT_EQ(ack(wrong).status, 400) << wrong;
+}
+
+}  // namespace
+}  // namespace restante::api

@@ -1,0 +1,165 @@
+#include "api/push.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "api/answers.h"
+#include "api/messages.h"
+#include "base/text.h"
+#include "model/errors.h"
+
+namespace restante::api {
+namespace {
+
+using Outcome = http::Forwarded::Outcome;
+
+Error refused(std::string sentence) {
+  return Error(errors::callback_refused, {{"field", std::string("url")}}).say(std::move(sentence));
+}
+
+// A closed list: it is a metric's label and an error_detail.
+std::string_view name_of_outcome(const http::Forwarded& came) {
+  switch (came.outcome) {
+    case Outcome::answered:
+      return came.status >= 300 && came.status < 400 ? "redirected" : came.status == 429 ? "busy" : "failed";
+    case Outcome::refused_address:
+      return "refused_address";
+    case Outcome::unreachable:
+      return "unreachable";
+    case Outcome::timed_out:
+      return "timed_out";
+    case Outcome::bad_reply:
+      return "bad_reply";
+    case Outcome::too_large:
+      return "too_large";
+  }
+  return "failed";
+}
+
+// The agent has the message and said something about it: also "no", but not "later".
+bool has_taken(const http::Forwarded& came) {
+  if (came.outcome != Outcome::answered || came.status == 429) return false;
+  return (came.status >= 200 && came.status < 300) || (came.status >= 400 && came.status < 500);
+}
+
+// Nothing but type and body is the callback's to decide; what it sends may be shown in a browser of our origin.
+http::Response passed_on(http::Forwarded came) {
+  http::Response response;
+  response.status = came.status;
+  const auto printable = [](char c) { return c >= ' ' && c < '\x7f'; };
+  if (!came.content_type.empty() && came.content_type.size() <= 256 &&
+      std::ranges::all_of(came.content_type, printable)) {
+    response.headers.emplace_back("Content-Type", std::move(came.content_type));
+  }
+  response.headers.emplace_back("Content-Security-Policy", "sandbox; default-src 'none'");
+  response.content = std::move(came.body);
+  return response;
+}
+
+http::Response fall_back(const Context& context, WorkspaceId target, NewActivity row, std::string_view reason) {
+  context.metrics.pushes(reason).Increment();
+  row.error_detail = fmt::format("callback not used: {}", reason);
+  return http::after(context.messages.record_push(target, row),
+                     [](const Result<Appended>& appended) { return queued_answer("push-fallback", appended); });
+}
+
+http::Response pass_on(const Context& context, WorkspaceId target, NewActivity row, http::Forwarded came) {
+  context.metrics.pushes("delivered").Increment();
+  // Not a2a_receive: whoever polls that type would be handed a message the callback already has.
+  row.activity_type = "a2a_send";
+  const bool accepted = came.status < 300;
+  row.status = accepted ? "ok" : "error";
+  // A message the agent said no to may be sent again and must then not pass for a repeated one.
+  if (!accepted) row.message_id.clear();
+  if (!accepted) row.error_detail = fmt::format("callback answered {}", came.status);
+  if (parse_json(came.body)) row.response_body = came.body;
+  return http::after(context.messages.record_push(target, row),
+                     [came = std::move(came)](const Result<Appended>&) mutable { return passed_on(std::move(came)); });
+}
+
+http::Forward order_of(const Context& context, const Workspace& target, const NewActivity& row, std::string secret) {
+  http::Forward order;
+  order.url = target.url;
+  order.content_type = http::kJson;
+  order.body = row.request_body;
+  order.timeout = context.push.timeout;
+  order.headers.emplace_back("Authorization", "Bearer " + secret);
+  if (row.source_id) order.headers.emplace_back("X-Workspace-ID", row.source_id->text());
+  if (!row.traceparent.empty()) order.headers.emplace_back("traceparent", row.traceparent);
+  order.may_connect = [&rules = context.push.rules](std::string_view address) { return rules.may_connect(address); };
+  return order;
+}
+
+}  // namespace
+
+Result<void> check_callback(const Context& context, std::optional<DeliveryMode> mode, std::string_view text) {
+  if (text.empty() || mode == DeliveryMode::poll) return {};
+  const auto url = http::parse_callback_url(text);
+  if (!url) return refused(std::string(http::sentence_of(url.error())));
+  if (!context.push.rules.may_use_port(url->port)) {
+    return refused(
+        fmt::format("the url's port {} is not one this server calls; 80 and 443 are, and what the operator "
+                    "lists in push.allow_ports",
+                    url->port));
+  }
+  const auto addresses = context.push.resolve(url->host);
+  if (addresses.empty()) return refused("the url's host name did not resolve; check it, or try again");
+  const bool all_fine =
+      std::ranges::all_of(addresses, [&](const auto& address) { return context.push.rules.may_connect(address); });
+  if (!all_fine) {
+    return refused(
+        "the url leads to an address that is not public: register with delivery_mode poll, or let the operator list "
+        "the "
+        "network in push.allow_networks");
+  }
+  return {};
+}
+
+Result<std::string> inbound_secret(const Context& context, const Workspace& workspace) {
+  if (workspace.delivery_mode != DeliveryMode::push) return std::string();
+  return context.push.secrets.ensure(workspace.id);
+}
+
+http::Response push_message(const Context& context, const Principal& caller, const Workspace& target,
+                            const desk::Envelope& envelope, std::string traceparent) {
+  NewActivity row = desk::message_row(caller, target.id, envelope, std::move(traceparent));
+  const auto url = http::parse_callback_url(target.url);
+  if (!url || !context.push.rules.may_use_port(url->port)) {
+    return fall_back(context, target.id, std::move(row), "refused_address");
+  }
+  const auto leave = context.push.callbacks.ask(target.id, target.url);
+  if (!leave) return fall_back(context, target.id, std::move(row), "spared");
+  auto secret = context.push.secrets.ensure(target.id);
+  if (!secret) return answer(secret.error());
+  http::Forward order = order_of(context, target, row, std::move(*secret));
+  order.then = [&context, leave, row = std::move(row), id = target.id](http::Forwarded came) mutable {
+    row.duration_ms = came.took.count();
+    const bool taken = has_taken(came);
+    if (taken) {
+      leave->succeeded();
+    } else {
+      leave->failed();
+    }
+    return taken ? pass_on(context, id, std::move(row), std::move(came))
+                 : fall_back(context, id, std::move(row), name_of_outcome(came));
+  };
+  return http::forward(std::move(order));
+}
+
+http::Response rotate_inbound_secret(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
+  if (!id) return answer(id.error());
+  const auto workspace = context.workspaces.find(*id);
+  if (!workspace) return answer(workspace.error());
+  const auto secret = context.push.secrets.rotate(*id);
+  if (!secret) return answer(secret.error());
+  JsonWriter out;
+  out.begin_object();
+  out.member("platform_inbound_secret", *secret);
+  out.member("workspace_id", id->text());
+  out.end_object();
+  return http::json(200, out.take());
+}
+
+}  // namespace restante::api

@@ -1,0 +1,91 @@
+#include "api/session.h"
+
+#include <gtest/gtest.h>
+
+#include "api/test_api.h"
+
+namespace restante::api {
+namespace {
+
+Ask sign_in_with(std::string_view token) {
+  Ask asked;
+  asked.method = "POST";
+  asked.target = "/session";
+  asked.with("Origin", "http://localhost:8080");
+  return asked.json(R"({"token":")" + std::string(token) + R"("})");
+}
+
+std::string secret_in(const std::string& cookie) {
+  const auto begin = cookie.find('=') + 1;
+  return cookie.substr(begin, cookie.find(';') - begin);
+}
+
+TEST(SessionApi, TheCookieIsForThisHostAloneAndOutOfReachOfScripts) {
+  TestApi api;
+  const Answer answer = api.ask(sign_in_with(api.admin));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const std::string cookie = answer.header("Set-Cookie");
+  const std::string secret = secret_in(cookie);
+  EXPECT_TRUE(looks_like_token(secret));
+  EXPECT_EQ(cookie, "__Host-restante=" + secret + "; Path=/; Max-Age=86400; HttpOnly; Secure; SameSite=Strict");
+  EXPECT_NE(secret, api.admin);
+  EXPECT_EQ(answer.body, R"({"role":"admin"})");
+}
+
+TEST(SessionApi, ASenderSignsInToItsChatAndAnAgentNotAtAll) {
+  TestApi api;
+  EXPECT_EQ(api.ask(sign_in_with(api.sender)).body,
+            R"({"role":"sender","workspace_id":")" + api.workspace.text() + R"("})");
+  EXPECT_EQ(api.ask(sign_in_with(api.agent)).status, 403);
+  EXPECT_EQ(api.ask(sign_in_with(make_token().secret)).status, 401);
+  EXPECT_EQ(api.ask(sign_in_with("")).status, 400);
+}
+
+TEST(SessionApi, SigningInIsForPagesOfOurOwnOverTlsOrLoopback) {
+  TestApi api;
+  const auto status = [&](auto change) {
+    Ask asked = sign_in_with(api.admin);
+    change(asked);
+    const Answer answer = api.ask(asked);
+    EXPECT_TRUE(answer.status == 200 || answer.header("Set-Cookie").empty());
+    return answer.status;
+  };
+  EXPECT_EQ(status([](Ask& a) { a.headers[0].second = "https://evil.example"; }), 403);
+  EXPECT_EQ(status([](Ask& a) { a.headers.erase(a.headers.begin()); }), 403) << "no origin at all";
+  EXPECT_EQ(status([](Ask& a) { a.with("Host", "evil.example"); }), 421);
+  EXPECT_EQ(status([](Ask& a) { a.peer = "192.0.2.7"; }), 403) << "plain http from elsewhere";
+  EXPECT_EQ(status([](Ask& a) {
+              a.peer = "192.0.2.7";
+              a.secure = true;
+            }),
+            200);
+  EXPECT_EQ(status([](Ask& a) { a.headers[1].second = "text/plain"; }), 415) << "a form of another page";
+}
+
+TEST(SessionApi, WhoAmITellsEveryKindOfCallerWhatItIs) {
+  TestApi api;
+  const std::string of = R"(,"workspace_id":")" + api.workspace.text() + R"("})";
+  EXPECT_EQ(api.get("/session", api.admin).body, R"({"role":"admin"})");
+  EXPECT_EQ(api.get("/session", api.sender).body, R"({"role":"sender")" + of);
+  EXPECT_EQ(api.get("/session", api.agent).body, R"({"role":"workspace")" + of);
+  const std::string enrolment = api.desk.give_token(TokenKind::enrolment, api.workspace);
+  EXPECT_EQ(api.get("/session", enrolment).body, R"({"role":"enrolment")" + of);
+}
+
+TEST(SessionApi, SigningOutEndsTheSessionOnTheServerToo) {
+  TestApi api;
+  const std::string secret = secret_in(api.ask(sign_in_with(api.admin)).header("Set-Cookie"));
+  Ask asked;
+  asked.target = "/session";
+  asked.with("Cookie", "__Host-restante=" + secret).with("Sec-Fetch-Site", "same-origin");
+  EXPECT_EQ(api.ask(asked).status, 200);
+  asked.method = "DELETE";
+  const Answer out = api.ask(asked);
+  EXPECT_EQ(out.status, 200);
+  EXPECT_EQ(out.header("Set-Cookie"), "__Host-restante=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict");
+  asked.method = "GET";
+  EXPECT_EQ(api.ask(asked).status, 401);
+}
+
+}  // namespace
+}  // namespace restante::api

@@ -1,0 +1,186 @@
+// TestApi: the whole route table on a real store, asked without a socket: raw head → parser → router → guard → handler,
+// and what a handler leaves to be done (a commit, a file) is done here. For tests of api/ only.
+#pragma once
+#include <future>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/context.h"
+#include "api/guards.h"
+#include "api/routes.h"
+#include "base/seal.h"
+#include "desk/test_desk.h"
+#include "http/head_parser.h"
+#include "http/router.h"
+
+namespace restante::api {
+
+struct Answer {
+  int status = 0;
+  std::vector<http::Header> headers;
+  std::string body;
+  bool held = false;      // a poll that would wait; body is what it gives up with
+  bool admitted = false;  // the guard let it through
+
+  std::string header(std::string_view name) const {
+    for (const auto& [key, value] : headers) {
+      if (key == name) return value;
+    }
+    return {};
+  }
+};
+
+struct Ask {
+  std::string method = "GET";
+  std::string target;
+  std::vector<http::Header> headers;
+  std::string body;
+  std::string peer = "127.0.0.1";
+  bool secure = false;
+  bool guard_only = false;  // stop after the guard
+
+  Ask& with(std::string name, std::string value) {
+    headers.emplace_back(std::move(name), std::move(value));
+    return *this;
+  }
+  Ask& bearer(std::string_view secret) { return with("Authorization", "Bearer " + std::string(secret)); }
+  Ask& json(std::string text) {
+    body = std::move(text);
+    return with("Content-Type", "application/json");
+  }
+};
+
+struct TestApi {
+  TestApi() { add_routes(router, context); }
+
+  Answer ask(const Ask& asked) {
+    http::Request request;
+    std::string head = asked.method + " " + asked.target + " HTTP/1.1\r\n";
+    bool has_host = false;
+    for (const auto& [name, value] : asked.headers) {
+      head += name + ": " + value + "\r\n";
+      has_host = has_host || name == "Host";
+    }
+    if (!has_host) head += "Host: localhost:8080\r\n";
+    if (!asked.body.empty()) head += "Content-Length: " + std::to_string(asked.body.size()) + "\r\n";
+    head += "\r\n";
+    Answer answer;
+    if (http::parse_head(head, http::Limits(), request)) {
+      ADD_FAILURE() << "not a request: " << head;
+      return answer;
+    }
+    request.peer = asked.peer;
+    request.secure = asked.secure;
+    request.body = asked.body;
+    const auto match = router.match(request);
+    if (!match.route) {
+      answer.status = match.allow.empty() ? 404 : 405;
+      return answer;
+    }
+    if (match.route->admit) {
+      if (auto refused = match.route->admit(request)) return settle(std::move(*refused));
+    }
+    answer.admitted = true;
+    if (asked.guard_only) return answer;
+    answer = settle(match.route->receive ? stream(*match.route, request) : match.route->handle(request));
+    answer.admitted = true;
+    return answer;
+  }
+  Answer get(std::string target, std::string_view secret) {
+    Ask asked;
+    asked.target = std::move(target);
+    return ask(asked.bearer(secret));
+  }
+  Answer post(std::string target, std::string_view secret, std::string json) {
+    Ask asked;
+    asked.method = "POST";
+    asked.target = std::move(target);
+    return ask(asked.bearer(secret).json(std::move(json)));
+  }
+  // One file by the page's form; its id.
+  std::string upload(std::string_view secret, std::string_view name = "a.txt", std::string_view bytes = "hello",
+                     std::string_view type = "text/plain") {
+    Ask asked;
+    asked.method = "POST";
+    asked.target = path("/chat/uploads");
+    asked.bearer(secret).with("Content-Type", "multipart/form-data; boundary=b");
+    asked.body = "--b\r\nContent-Disposition: form-data; name=\"files\"; filename=\"" + std::string(name) +
+                 "\"\r\nContent-Type: " + std::string(type) + "\r\n\r\n" + std::string(bytes) + "\r\n--b--\r\n";
+    const Answer staged = ask(asked);
+    EXPECT_EQ(staged.status, 200) << staged.body;
+    const auto at = staged.body.find(workspace.text() + "/");
+    return at == std::string::npos ? std::string() : staged.body.substr(at + 37, 36);
+  }
+  std::string path(std::string_view rest) const { return "/workspaces/" + workspace.text() + std::string(rest); }
+
+  static http::Response stream(const http::Route& route, http::Request& request) {
+    const auto intake = route.receive(request);
+    for (std::size_t at = 0; at < request.body.size(); at += 7) {
+      if (auto refused = intake->take(std::string_view(request.body).substr(at, 7))) return std::move(*refused);
+    }
+    return intake->finish();
+  }
+  static Answer settle(http::Response response) {
+    if (const auto* later = std::get_if<std::shared_ptr<http::Later>>(&response.content)) {
+      std::promise<void> done;
+      (*later)->when_done([&] { done.set_value(); });
+      done.get_future().wait();
+      return settle((*later)->answer());
+    }
+    if (const auto* wait = std::get_if<std::shared_ptr<http::Wait>>(&response.content)) {
+      if (auto found = (*wait)->attempt()) return settle(std::move(*found));
+      Answer empty = settle((*wait)->give_up());
+      empty.held = true;
+      return empty;
+    }
+    Answer answer{response.status, response.headers, {}};
+    if (!response.content_type.empty()) answer.headers.emplace_back("Content-Type", response.content_type);
+    if (const auto* file = std::get_if<http::FileSlice>(&response.content)) {
+      answer.body.resize(file->length);
+      EXPECT_EQ(::pread(file->fd, answer.body.data(), file->length, static_cast<off_t>(file->offset)),
+                static_cast<ssize_t>(file->length));
+    } else if (const auto* text = std::get_if<std::string>(&response.content)) {
+      answer.body = *text;
+    } else {
+      ADD_FAILURE() << "an answer of another kind";
+    }
+    return answer;
+  }
+
+  desk::TestDesk desk;
+  desk::Inbox inbox{*desk.store, desk.presence, desk.bell, desk.clock};
+  Seal seal{SealKey{}};
+  desk::Callbacks callbacks{desk.clock, {}};
+  desk::InboundSecrets secrets{*desk.store, seal, desk.clock, desk.log};
+  Push push{callbacks, secrets, {}, std::chrono::seconds(1), [](const std::string&) {
+              return std::vector<std::string>{"93.184.216.34"};
+            }};
+  desk::Tokens tokens{*desk.store, desk.bell, desk.clock, desk.log};
+  desk::Access access{*desk.store, desk::Roots::talk};
+  Context context{desk.clock,
+                  desk.metrics,
+                  desk.principals,
+                  desk.workspaces,
+                  tokens,
+                  access,
+                  inbox,
+                  desk.messages,
+                  desk.uploads,
+                  push,
+                  {{"database", [this] { desk.store->check(); }}},
+                  {{"/", "text/html", "<html>"}},
+                  "https://post.example",
+                  {"office.example"}};
+  http::Router router;
+
+  WorkspaceId workspace = desk.make_workspace();
+  WorkspaceId other = desk.make_workspace();
+  std::string admin = desk.admin_secret;
+  std::string agent = desk.give_token(TokenKind::workspace, workspace);
+  std::string sender = desk.give_token(TokenKind::sender, workspace);
+};
+
+}  // namespace restante::api

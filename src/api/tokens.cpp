@@ -1,0 +1,109 @@
+#include "api/tokens.h"
+
+#include <fmt/format.h>
+
+#include "api/answers.h"
+#include "api/workspaces.h"
+#include "model/errors.h"
+
+namespace restante::api {
+namespace {
+
+void write_token(JsonWriter& out, const Token& token) {
+  out.begin_object();
+  out.member("id", token.id.text());
+  out.member("kind", name_of(token.kind));
+  out.member("prefix", token.prefix);
+  out.member("label", token.label);
+  out.member("created_at", format_time(token.created_at));
+  write_time(out, "last_used_at", token.last_used_at);
+  write_time(out, "expires_at", token.expires_at);
+  write_time(out, "revoked_at", token.revoked_at);
+  out.end_object();
+}
+
+// The agent of a workspace manages its own tokens; a person's link is no way to them.
+bool shown_to(const Principal& who, const Token& token) {
+  return token.kind != TokenKind::session && (who.is_admin() || token.kind == TokenKind::workspace);
+}
+
+}  // namespace
+
+http::Response list_tokens(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
+  if (!id) return answer(id.error());
+  const auto known = context.workspaces.find(*id);
+  if (!known) return answer(known.error());
+  JsonWriter out;
+  out.begin_array();
+  for (const Token& token : context.tokens.list(*id)) {
+    if (shown_to(caller(request), token)) write_token(out, token);
+  }
+  out.end_array();
+  return http::json(200, out.take());
+}
+
+http::Response create_token(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
+  if (!id) return answer(id.error());
+  const auto body = json_body(request, BodyMay::be_absent);
+  if (!body) return answer(body.error());
+  const auto label = text_field(*body, "label");
+  if (!label) return answer(label.error());
+  const auto issued = context.tokens.issue(TokenKind::workspace, *id, label->value_or(""));
+  if (!issued) return answer(issued.error());
+  JsonWriter out;
+  out.begin_object();
+  out.member("auth_token", issued->secret);
+  out.member("token_id", issued->token.id.text());
+  out.member("workspace_id", id->text());
+  out.end_object();
+  return http::json(201, out.take());
+}
+
+http::Response revoke_token(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
+  if (!id) return answer(id.error());
+  const auto token = id_param<TokenId>(request, "tokenId");
+  if (!token) return answer(token.error());
+  const auto revoked = context.tokens.revoke(*id, *token);
+  return revoked ? http::json(200, R"({"status":"revoked"})") : answer(revoked.error());
+}
+
+http::Response create_invite(const Context& context, http::Request& request) {
+  const auto body = json_body(request, BodyMay::not_be_absent);
+  if (!body) return answer(body.error());
+  const auto kind_text = required_text(*body, "kind");
+  if (!kind_text) return answer(kind_text.error());
+  const auto kind = parse_token_kind(*kind_text);
+  if (kind != TokenKind::sender && kind != TokenKind::enrolment) {
+    return answer(Error(errors::bad_field, {{"field", std::string("kind")}}).say("kind must be sender or enrolment"));
+  }
+  const auto workspace = workspace_field(*body, "workspace_id");
+  if (!workspace) return answer(workspace.error());
+  if (kind == TokenKind::sender && !*workspace) {
+    return answer(Error(errors::bad_field, {{"field", std::string("workspace_id")}})
+                      .say("a sender is invited to a workspace_id"));
+  }
+  const auto label = text_field(*body, "label");
+  if (!label) return answer(label.error());
+  const auto issued = context.tokens.issue(*kind, *workspace, label->value_or(""));
+  if (!issued) return answer(issued.error());
+  const std::string url = platform_url(context, request);
+  JsonWriter out;
+  out.begin_object();
+  out.member("token", issued->secret);
+  out.member("token_id", issued->token.id.text());
+  out.member("kind", name_of(*kind));
+  write_text(out, "workspace_id", *workspace ? (*workspace)->text() : std::string());
+  write_time(out, "expires_at", issued->token.expires_at);
+  if (kind == TokenKind::sender) {
+    out.member("link", fmt::format("{}/#token={}&workspace={}", url, issued->secret, (*workspace)->text()));
+  } else {
+    out.member("connect_command", fmt::format("restante connect --url {} --enrol {}", url, issued->secret));
+  }
+  out.end_object();
+  return http::json(201, out.take());
+}
+
+}  // namespace restante::api

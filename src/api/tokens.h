@@ -1,0 +1,14 @@
+// /workspaces/:id/tokens and /admin/invites: tokens handed out, listed and taken back.
+#pragma once
+#include "api/context.h"
+#include "http/request.h"
+#include "http/response.h"
+
+namespace restante::api {
+
+http::Response list_tokens(const Context&, http::Request&);
+http::Response create_token(const Context&, http::Request&);
+http::Response revoke_token(const Context&, http::Request&);
+http::Response create_invite(const Context&, http::Request&);
+
+}  // namespace restante::api

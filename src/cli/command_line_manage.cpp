@@ -1,0 +1,162 @@
+#include "cli/command_line_manage.h"
+
+namespace restante::cli {
+namespace {
+
+using WorkspaceAction = WorkspaceOptions::Action;
+using TokenAction = TokenOptions::Action;
+using MigrateAction = MigrateOptions::Action;
+
+constexpr auto kWorkspaceHelp = "The workspace: its id, or its name if no other has it.";
+
+std::string variable(const std::map<std::string, std::string>& all, const char* name) {
+  const auto found = all.find(name);
+  return found == all.end() ? std::string() : found->second;
+}
+
+// What every command that talks to a server takes.
+void add_remote_flags(CLI::App& app, RemoteOptions& to) {
+  app.add_option("--url", to.url, "The server. Default: http://127.0.0.1:8080.")->type_name("URL");
+  app.add_option("--token-file", to.token_file, "File with the token to use.")->type_name("FILE");
+  app.add_option("--data", to.data,
+                 "The server's data directory on this machine: the token is its admin.token. Default: ./data.")
+      ->type_name("DIR");
+  app.add_flag("--json", to.json, "Print the server's answer as it came, for scripts.");
+}
+
+// For every command of a group, below its own flags in --help.
+void add_remote_flags_within(CLI::App& group, RemoteOptions& to) {
+  for (CLI::App* leaf : group.get_subcommands([](CLI::App*) { return true; })) add_remote_flags(*leaf, to);
+}
+
+void add_environment(RemoteOptions& to) {
+  const auto all = process_environment();
+  if (to.url.empty()) to.url = variable(all, "RESTANTE_URL");
+  if (to.token_file.empty()) to.token = variable(all, "RESTANTE_TOKEN");
+}
+
+void add_workspace_argument(CLI::App& app, std::string& to) {
+  app.add_option("workspace", to, kWorkspaceHelp)->type_name("ID")->required();
+}
+
+CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, WorkspaceAction action) {
+  auto& leaf = add_command(group, called);
+  leaf.callback([&to, action] {
+    to.command = Command::workspace;
+    to.workspace.action = action;
+    add_environment(to.workspace.remote);
+  });
+  return leaf;
+}
+
+void add_workspace(CLI::App& app, CommandLine& to) {
+  auto& group = add_command(app, "workspace");
+  group.require_subcommand(1);
+  auto& options = to.workspace;
+
+  auto& create = add_action(group, "workspace create", to, WorkspaceAction::create);
+  create.add_option("name", options.name, "What people call it.")->type_name("NAME")->required();
+  create.add_option("--role", options.role, "What its agent does, in a few words.")->type_name("TEXT");
+  create.add_option("--parent", options.parent, "The workspace above it: id or name.")->type_name("ID");
+  create
+      .add_option("--push-url", options.push_url,
+                  "Where its agent can be called. Without it messages wait until the agent asks.")
+      ->type_name("URL");
+
+  add_action(group, "workspace list", to, WorkspaceAction::list);
+  add_workspace_argument(add_action(group, "workspace show", to, WorkspaceAction::show), options.workspace);
+  add_workspace_argument(add_action(group, "workspace remove", to, WorkspaceAction::remove), options.workspace);
+
+  auto& set = add_action(group, "workspace set", to, WorkspaceAction::set);
+  add_workspace_argument(set, options.workspace);
+  set.add_option("changes", options.changes,
+                 "name, role, parent_id, delivery_mode, url or agent_card; empty clears it.")
+      ->type_name("KEY=VALUE")
+      ->required();
+  add_remote_flags_within(group, options.remote);
+}
+
+CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, TokenAction action) {
+  auto& leaf = add_command(group, called);
+  leaf.callback([&to, action] {
+    to.command = Command::token;
+    to.token.action = action;
+    add_environment(to.token.remote);
+  });
+  if (action != TokenAction::admin)
+    leaf.add_option("--workspace", to.token.workspace, kWorkspaceHelp)->type_name("ID")->required();
+  return leaf;
+}
+
+void add_token(CLI::App& app, CommandLine& to) {
+  auto& group = add_command(app, "token");
+  group.require_subcommand(1);
+  add_action(group, "token list", to, TokenAction::list);
+  add_action(group, "token create", to, TokenAction::create)
+      .add_option("--label", to.token.label, "What it is for, to tell it from the others.")
+      ->type_name("TEXT");
+  add_action(group, "token revoke", to, TokenAction::revoke)
+      .add_option("token", to.token.token_id, "The token's id, or its first 8 characters.")
+      ->type_name("TOKEN")
+      ->required();
+  add_action(group, "token admin", to, TokenAction::admin)
+      .add_flag("--rotate", to.token.rotate, "Replace the operator's token by a new one.");
+  add_remote_flags_within(group, to.token.remote);
+}
+
+void add_invite(CLI::App& app, CommandLine& to) {
+  auto& invite = add_command(app, "invite");
+  invite.callback([&to] {
+    to.command = Command::invite;
+    add_environment(to.invite.remote);
+  });
+  invite.add_flag("--sender", to.invite.sender, "Invite a person to write to the workspace, not an agent.");
+  invite
+      .add_option("--workspace", to.invite.workspace,
+                  "Id or name. Without it the agent gets a workspace of its own when it connects.")
+      ->type_name("ID");
+  invite.add_option("--label", to.invite.label, "Who it is for; shown in restante token list.")->type_name("TEXT");
+  add_remote_flags(invite, to.invite.remote);
+}
+
+// --config, --data and --database as serve takes them; no other setting matters here.
+struct DataFlags {
+  std::string config, data, database;
+};
+
+CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, MigrateAction action) {
+  auto& leaf = add_command(group, called);
+  auto flags = std::make_shared<DataFlags>();
+  leaf.add_option("--data", flags->data, "The data directory. Default: ./data.")->type_name("DIR");
+  leaf.add_option("--database", flags->database, "sqlite://PATH when the database lies elsewhere.")->type_name("URL");
+  leaf.add_option("--config", flags->config, "The server's TOML file, to take both from.")->type_name("FILE");
+  leaf.callback([&to, action, flags] {
+    to.command = Command::migrate;
+    to.migrate.action = action;
+    to.migrate.sources.environment = process_environment();
+    if (!flags->config.empty()) to.migrate.sources.file = flags->config;
+    if (!flags->data.empty()) to.migrate.sources.flags.push_back({"data", flags->data, "--data"});
+    if (!flags->database.empty()) to.migrate.sources.flags.push_back({"database", flags->database, "--database"});
+  });
+  return leaf;
+}
+
+void add_migrate(CLI::App& app, CommandLine& to) {
+  auto& group = add_command(app, "migrate");
+  group.require_subcommand(1);
+  add_action(group, "migrate up", to, MigrateAction::up);
+  add_action(group, "migrate down", to, MigrateAction::down);
+  add_action(group, "migrate status", to, MigrateAction::status)
+      .add_flag("--json", to.migrate.json, "One JSON array, for scripts.");
+}
+
+}  // namespace
+
+void add_manage_commands(CLI::App& app, CommandLine& to) {
+  add_workspace(app, to);
+  add_token(app, to);
+  add_invite(app, to);
+  add_migrate(app, to);
+}
+
+}  // namespace restante::cli

@@ -1,0 +1,43 @@
+#include "cli/invite.h"
+
+#include <fmt/format.h>
+
+#include "base/json_writer.h"
+#include "cli/exit_codes.h"
+#include "cli/failed.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+
+namespace restante::cli {
+
+int invite(const InviteOptions& options) {
+  if (options.sender && options.workspace.empty())
+    throw CommandFailed(kExitUsage, "invite --sender needs --workspace: whose chat shall the person see?");
+  Remote remote(options.remote);
+  JsonWriter body;
+  body.begin_object();
+  body.member("kind", options.sender ? "sender" : "enrolment");
+  if (!options.workspace.empty()) body.member("workspace_id", remote.find_workspace(options.workspace).text());
+  if (!options.label.empty()) body.member("label", options.label);
+  body.end_object();
+  const std::string answer = remote.post("/admin/invites", body.take());
+  if (options.remote.json) return print(answer + '\n');
+  return print(format_invite(parse_answer(answer), SystemClock().now()));
+}
+
+std::string format_invite(const Json& invite, Time now) {
+  const std::string expires = text_of(invite, "expires_at");
+  if (text_of(invite, "kind") == "sender") {
+    const std::string link = text_of(invite, "link");
+    return fmt::format("Send this {} to the person; whoever has it can write to the workspace{}:\n\n  {}\n",
+                       link.empty() ? "token" : "link",
+                       expires.empty() ? "" : ", until it expires " + format_ago(expires, now),
+                       link.empty() ? text_of(invite, "token") : link);
+  }
+  const std::string line = text_of(invite, "connect_command");
+  return fmt::format("Paste this on the agent's machine; it works once{}:\n\n  {}\n",
+                     expires.empty() ? "" : " and expires " + format_ago(expires, now),
+                     line.empty() ? "restante connect --enrol " + text_of(invite, "token") : line);
+}
+
+}  // namespace restante::cli

@@ -1,0 +1,25 @@
+// `restante migrate up|down|status`: the schema of a data directory. Works on the files themselves, so up and down
+// refuse while a server has them open; status only looks.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/table.h"
+#include "server/config.h"
+#include "store/sqlite/migration_status.h"
+
+namespace restante::cli {
+
+struct MigrateOptions {
+  enum class Action { up, down, status } action = Action::status;
+  ConfigSources sources;  // the data directory is found as serve would find it
+  bool json = false;      // of status
+};
+
+// Returns the exit code.
+int migrate(const MigrateOptions& options);
+
+std::string format_migrations(const std::vector<sqlite::MigrationStatus>& all, Time now, Colours colours);
+std::string migrations_json(const std::vector<sqlite::MigrationStatus>& all);
+
+}  // namespace restante::cli

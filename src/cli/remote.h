@@ -1,0 +1,49 @@
+// Remote: the running server, as the commands that manage it meet it. Every call is one request that is answered 2xx or
+// throws CommandFailed with a sentence that says what to try: 69 when nobody answers, 77 when the token is the reason,
+// 75 when the same call may work later, 1 otherwise. Belongs to one thread.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "client/http_client.h"
+#include "model/ids.h"
+
+namespace restante::cli {
+
+struct RemoteOptions {
+  std::string url;         // --url or RESTANTE_URL; empty: the default of a server on this machine
+  std::string token;       // RESTANTE_TOKEN only: an argument would show in `ps`
+  std::string token_file;  // --token-file; wins over RESTANTE_TOKEN
+  std::string data;        // --data: where admin.token is looked for; empty: RESTANTE_DATA or ./data, for loopback only
+  bool json = false;       // --json: the server's answer as it came
+};
+
+class Remote {
+ public:
+  // Finds the token; asks nobody yet.
+  explicit Remote(const RemoteOptions& options);
+
+  std::string get(const std::string& target) { return send("GET", target, {}); }
+  std::string post(const std::string& target, std::string json) { return send("POST", target, std::move(json)); }
+  std::string patch(const std::string& target, std::string json) { return send("PATCH", target, std::move(json)); }
+  std::string remove(const std::string& target) { return send("DELETE", target, {}); }
+
+  // An id as it is, or the id of the one workspace of that name.
+  WorkspaceId find_workspace(const std::string& id_or_name);
+
+ private:
+  std::string send(const std::string& method, const std::string& target, std::string json);
+
+  client::HttpClient http_;
+  std::string token_;
+  std::string token_origin_;  // for messages: where the token came from
+};
+
+// The answer as a document; a server that sends anything else is no Restante.
+Json parse_answer(std::string_view body);
+
+// A member as text; empty when absent, null or no text.
+std::string text_of(const Json& object, std::string_view key);
+
+}  // namespace restante::cli

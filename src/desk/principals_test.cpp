@@ -1,0 +1,128 @@
+#include "desk/principals.h"
+
+#include <gtest/gtest.h>
+
+#include "desk/test_desk.h"
+#include "model/errors.h"
+
+namespace restante::desk {
+namespace {
+
+using Role = Principal::Role;
+
+class PrincipalsTest : public ::testing::Test {
+ protected:
+  void expect_invalid(const Result<Principal>& found) {
+    ASSERT_FALSE(found.has_value());
+    EXPECT_TRUE(found.error().is(errors::invalid_token)) << found.error().code();
+  }
+
+  TestDesk desk;
+  WorkspaceId workspace = desk.make_workspace();
+};
+
+TEST_F(PrincipalsTest, EveryKindOfTokenIsWhoItSays) {
+  const std::pair<TokenKind, Role> kKinds[] = {{TokenKind::workspace, Role::workspace},
+                                               {TokenKind::sender, Role::sender},
+                                               {TokenKind::enrolment, Role::enrolment},
+                                               {TokenKind::admin, Role::admin}};
+  for (const auto& [kind, role] : kKinds) {
+    const auto of = kind == TokenKind::admin ? std::nullopt : std::optional(workspace);
+    const auto found = desk.principals.by_token(desk.give_token(kind, of));
+    ASSERT_TRUE(found.has_value()) << name_of(kind);
+    EXPECT_EQ(found->role, role);
+    EXPECT_EQ(found->workspace_id, of);
+    EXPECT_TRUE(found->token_id);
+    EXPECT_FALSE(found->by_session);
+  }
+  const auto admin = desk.principals.by_token(desk.admin_secret);
+  ASSERT_TRUE(admin.has_value());
+  EXPECT_TRUE(admin->is_admin());
+  EXPECT_FALSE(admin->token_id);
+}
+
+TEST_F(PrincipalsTest, WhatIsNoTokenOfOursIsInvalid) {
+  const std::string live = desk.give_token(TokenKind::workspace, workspace);
+  for (const std::string& secret :
+       {std::string(), std::string("x"), live.substr(1), live + "x", std::string(43, ' '), make_token().secret,
+        std::string(43, 'A'), std::string(1 << 20, 'A'), std::string(43, '\0'), std::string(42, 'A') + "!"}) {
+    expect_invalid(desk.principals.by_token(secret));
+    expect_invalid(desk.principals.by_session(secret));
+  }
+}
+
+TEST_F(PrincipalsTest, ARevokedTokenIsInvalidAtOnce) {
+  for (const TokenKind kind : {TokenKind::workspace, TokenKind::sender, TokenKind::enrolment, TokenKind::admin}) {
+    const std::string secret = desk.give_token(kind, workspace);
+    EXPECT_TRUE(desk.principals.by_token(secret));
+    desk.revoke(secret);
+    expect_invalid(desk.principals.by_token(secret));
+    EXPECT_FALSE(desk.principals.open_session(secret));
+  }
+}
+
+TEST_F(PrincipalsTest, ATokenExpiresAtItsVeryMoment) {
+  const std::string secret = desk.give_token(TokenKind::sender, workspace, kStart + std::chrono::seconds(10));
+  desk.clock.advance(std::chrono::seconds(10) - std::chrono::microseconds(1));
+  EXPECT_TRUE(desk.principals.by_token(secret));
+  desk.clock.advance(std::chrono::microseconds(1));
+  expect_invalid(desk.principals.by_token(secret));
+}
+
+TEST_F(PrincipalsTest, ASessionIsNoBearerAndABearerNoSession) {
+  for (const std::string& secret : {desk.admin_secret, desk.give_token(TokenKind::sender, workspace)}) {
+    const auto session = desk.principals.open_session(secret);
+    ASSERT_TRUE(session.has_value());
+    EXPECT_NE(session->secret, secret);
+    expect_invalid(desk.principals.by_token(session->secret));
+    expect_invalid(desk.principals.by_session(secret));
+    const auto who = desk.principals.by_session(session->secret);
+    ASSERT_TRUE(who.has_value());
+    EXPECT_TRUE(who->by_session);
+    EXPECT_EQ(who->role, session->principal.role);
+    EXPECT_EQ(who->workspace_id, session->principal.workspace_id);
+  }
+}
+
+TEST_F(PrincipalsTest, AgentsAndEnrolmentsCannotSignIn) {
+  for (const TokenKind kind : {TokenKind::workspace, TokenKind::enrolment}) {
+    const auto session = desk.principals.open_session(desk.give_token(kind, workspace));
+    ASSERT_FALSE(session.has_value());
+    EXPECT_TRUE(session.error().is(errors::not_allowed));
+  }
+  const auto nobody = desk.principals.open_session(make_token().secret);
+  ASSERT_FALSE(nobody.has_value());
+  EXPECT_TRUE(nobody.error().is(errors::invalid_token));
+}
+
+TEST_F(PrincipalsTest, ASessionEndsByTimeAndBySigningOut) {
+  const auto first = desk.principals.open_session(desk.admin_secret);
+  const auto second = desk.principals.open_session(desk.admin_secret);
+  desk.principals.close_session(first->principal);
+  expect_invalid(desk.principals.by_session(first->secret));
+  EXPECT_TRUE(desk.principals.by_session(second->secret));
+  desk.clock.advance(second->lifetime);
+  expect_invalid(desk.principals.by_session(second->secret));
+}
+
+TEST_F(PrincipalsTest, ClosingTheSessionOfABearerTouchesNoToken) {
+  const std::string secret = desk.give_token(TokenKind::sender, workspace);
+  desk.principals.close_session(*desk.principals.by_token(secret));
+  EXPECT_TRUE(desk.principals.by_token(secret));
+}
+
+TEST_F(PrincipalsTest, AStoreThatCannotBeAskedThrowsInsteadOfPassing) {
+  TestFolder folder;
+  // Without its tables a store answers every question with Unavailable.
+  sqlite::Options options{kStart};
+  options.migrate = false;
+  const auto broken = sqlite::open(folder.path() / "empty.db", options);
+  Principals principals(*broken, desk.clock, sha256(desk.admin_secret));
+  const std::string secret = desk.give_token(TokenKind::workspace, workspace);
+  EXPECT_THROW((void)principals.by_token(secret), Unavailable);
+  EXPECT_THROW((void)principals.by_session(secret), Unavailable);
+  EXPECT_THROW((void)principals.open_session(desk.admin_secret), Unavailable);
+}
+
+}  // namespace
+}  // namespace restante::desk

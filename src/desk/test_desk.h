@@ -1,0 +1,128 @@
+// TestDesk: the verbs on a real store of their own, with a clock that stands still until a test moves it and a bell
+// that remembers what rang. For tests of desk/ and api/ only.
+#pragma once
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/bell.h"
+#include "desk/messages.h"
+#include "desk/presence.h"
+#include "desk/principals.h"
+#include "desk/uploads.h"
+#include "desk/workspaces.h"
+#include "store/dir/blobs.h"
+#include "store/sqlite/store.h"
+
+namespace restante::desk {
+
+inline constexpr Time kStart = Time(std::chrono::seconds(1'800'000'000));
+
+class TestFolder {
+ public:
+  TestFolder() {
+    auto name = (std::filesystem::temp_directory_path() / "restante-desk-XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary directory");
+    path_ = name;
+  }
+  ~TestFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+class RememberingBell final : public Bell {
+ public:
+  void ring(std::string_view topic) override {
+    const std::lock_guard lock(mutex_);
+    rung_.emplace_back(topic);
+    changed_.notify_all();
+  }
+  // What rang since the last time; waits until it is at least so many, because a bell rings on the writer's thread.
+  std::vector<std::string> rung(std::size_t at_least = 1) {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(60), [&] { return rung_.size() >= at_least; }));
+    return std::exchange(rung_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> rung_;
+};
+
+// A descriptor for a log nobody reads.
+class Nowhere {
+ public:
+  ~Nowhere() { ::close(fd); }
+  const int fd = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+};
+
+struct TestDesk {
+  explicit TestDesk(UploadRules upload_rules = {}) : rules(upload_rules) {}
+
+  WorkspaceId make_workspace(DeliveryMode mode = DeliveryMode::poll) {
+    NewWorkspace wanted;
+    wanted.name = "agent";
+    wanted.delivery_mode = mode;
+    wanted.url = mode == DeliveryMode::push ? "https://agent.example/" : "";
+    return store->create_workspace(wanted, clock.now()).take()->id;
+  }
+  // A token of that kind, straight into the store.
+  std::string give_token(TokenKind kind, std::optional<WorkspaceId> workspace, std::optional<Time> expires = {}) {
+    FreshToken fresh = make_token();
+    EXPECT_TRUE(store->add_token({kind, workspace, fresh.hash, fresh.prefix, "test", expires}, clock.now()).take());
+    return fresh.secret;
+  }
+  void revoke(std::string_view secret) {
+    const auto token = store->find_token(sha256(secret));
+    ASSERT_TRUE(token);
+    EXPECT_TRUE(store->revoke_token(token->id, clock.now()).take());
+  }
+  std::vector<Activity> log_of(WorkspaceId workspace) {
+    ActivityQuery query;
+    query.since_seq = 0;
+    auto rows = store->read_activity(workspace, query);
+    return rows ? *rows : std::vector<Activity>();
+  }
+  // Files under the place of the bytes, whatever they are.
+  std::size_t blob_files() const {
+    std::size_t files = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path() / "blobs")) {
+      if (entry.is_regular_file()) ++files;
+    }
+    return files;
+  }
+
+  TestFolder folder;
+  ManualClock clock{kStart};
+  Nowhere nowhere;
+  Log log{nowhere.fd, LogLevel::debug, clock};
+  Metrics metrics{BuildInfo{"test", "test", "test"}};
+  RememberingBell bell;
+  std::unique_ptr<Store> store = sqlite::open(folder.path() / "test.db", sqlite::Options{clock.now()});
+  std::unique_ptr<Blobs> blobs = dir::open(folder.path() / "blobs");
+  std::string admin_secret = make_token().secret;
+  UploadRules rules;
+  Principals principals{*store, clock, sha256(admin_secret)};
+  Workspaces workspaces{*store, bell, clock, log};
+  Presence presence{*store};
+  Messages messages{*store, bell, clock, log};
+  Uploads uploads{*store, *blobs, bell, clock, log, metrics, rules};
+};
+
+}  // namespace restante::desk

@@ -1,0 +1,56 @@
+#include "desk/tokens.h"
+
+#include "desk/test_desk.h"
+#include "model/errors.h"
+
+namespace restante::desk {
+namespace {
+
+struct TokensTest : ::testing::Test {
+  TestDesk desk;
+  Tokens tokens{*desk.store, desk.bell, desk.clock, desk.log};
+  WorkspaceId workspace = desk.make_workspace();
+};
+
+TEST_F(TokensTest, AnIssuedTokenActsForItsWorkspaceUntilItIsRevoked) {
+  const auto issued = tokens.issue(TokenKind::workspace, workspace, "laptop");
+  ASSERT_TRUE(issued.has_value());
+  const auto who = desk.principals.by_token(issued->secret);
+  ASSERT_TRUE(who.has_value());
+  EXPECT_TRUE(who->is_agent_of(workspace));
+  EXPECT_TRUE(desk.principals.still_live(*who));
+  ASSERT_TRUE(tokens.revoke(workspace, issued->token.id).has_value());
+  EXPECT_FALSE(desk.principals.by_token(issued->secret).has_value());
+  EXPECT_FALSE(desk.principals.still_live(*who)) << "what it holds open must notice";
+}
+
+TEST_F(TokensTest, RevokingRingsTheTokensTopic) {
+  const auto issued = tokens.issue(TokenKind::sender, workspace, "");
+  desk.bell.rung(0);
+  ASSERT_TRUE(tokens.revoke(workspace, issued->token.id).has_value());
+  EXPECT_EQ(desk.bell.rung(), std::vector{topic_of(issued->token.id)});
+}
+
+TEST_F(TokensTest, AnotherWorkspacesTokenIsAsGoodAsAbsent) {
+  const auto issued = tokens.issue(TokenKind::workspace, workspace, "");
+  const auto stranger = desk.make_workspace();
+  EXPECT_TRUE(tokens.revoke(stranger, issued->token.id).error().is(errors::token_not_found));
+  EXPECT_TRUE(tokens.revoke(workspace, TokenId::make(kStart)).error().is(errors::token_not_found));
+  EXPECT_TRUE(desk.principals.by_token(issued->secret).has_value());
+}
+
+TEST_F(TokensTest, AnEnrolmentIsGoodForADay) {
+  const auto issued = tokens.issue(TokenKind::enrolment, workspace, "");
+  EXPECT_TRUE(desk.principals.by_token(issued->secret).has_value());
+  desk.clock.advance(std::chrono::hours(24));
+  EXPECT_FALSE(desk.principals.by_token(issued->secret).has_value());
+}
+
+TEST_F(TokensTest, NothingIsIssuedForAWorkspaceThatIsNotThere) {
+  EXPECT_TRUE(tokens.issue(TokenKind::sender, WorkspaceId::make(kStart), "").error().is(errors::workspace_not_found));
+  ASSERT_TRUE(desk.workspaces.remove(workspace).has_value());
+  EXPECT_TRUE(tokens.issue(TokenKind::sender, workspace, "").error().is(errors::workspace_removed));
+}
+
+}  // namespace
+}  // namespace restante::desk

@@ -1,0 +1,300 @@
+// Every kind of answer a handler can give at once: bytes, files, later ones, failures.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "net/test_edge.h"
+
+namespace restante::net {
+namespace {
+
+// A file in memory with a gate that opens when the server has let go of it.
+http::Response file_answer(std::string_view bytes, std::uint64_t offset, std::uint64_t length,
+                           Gate* released = nullptr) {
+  const int fd = ::memfd_create("file", MFD_CLOEXEC);
+  EXPECT_EQ(::pwrite(fd, bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  std::shared_ptr<void> owner(nullptr, [fd, released](void*) {
+    ::close(fd);
+    if (released) released->open();
+  });
+  http::Response response;
+  response.content = http::FileSlice{std::move(owner), fd, offset, length};
+  return response;
+}
+
+TEST(Answer, BytesComeWithTheirLengthAndTheHeadersThatProtectThem) {
+  TestEdge server;
+  server.get("/", [](auto&) {
+    http::Response response = http::json(201, R"({"a":1})");
+    response.headers.emplace_back("X-Own", "yes");
+    return response;
+  });
+  server.start();
+  const Reply reply = server.ask("/");
+  EXPECT_EQ(reply.status, 201);
+  EXPECT_EQ(reply.body, R"({"a":1})");
+  EXPECT_TRUE(reply.head.starts_with("HTTP/1.1 201 Created\r\n"));
+  EXPECT_EQ(reply.header("Content-Type"), "application/json");
+  EXPECT_EQ(reply.header("X-Own"), "yes");
+  EXPECT_EQ(reply.header("X-Content-Type-Options"), "nosniff");
+  EXPECT_EQ(reply.header("Cache-Control"), "no-store");
+  EXPECT_EQ(reply.header("Content-Security-Policy"), "default-src 'none'; frame-ancestors 'none'");
+  EXPECT_NE(reply.header("Date"), "");
+}
+
+TEST(Answer, WhatTheRouteSaysItselfIsNotSaidTwice) {
+  TestEdge server;
+  server.get("/", [](auto&) {
+    http::Response response = text("page");
+    response.headers.emplace_back("cache-control", "no-cache");
+    response.headers.emplace_back("Content-Security-Policy", "default-src 'self'");
+    return response;
+  });
+  server.start();
+  const std::string head = lower_case(server.ask("/").head);
+  const auto count = [&](std::string_view name) {
+    std::size_t found = 0;
+    for (auto at = head.find(name); at != std::string::npos; at = head.find(name, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("cache-control:"), 1u);
+  EXPECT_EQ(count("content-security-policy:"), 1u);
+}
+
+TEST(Answer, HeadHasTheLengthAndNoBody) {
+  Gate released;
+  TestEdge server;
+  server.get("/bytes", [](auto&) { return text("12345"); });
+  server.get("/file", [&](auto&) { return file_answer("0123456789", 0, 10, &released); });
+  server.get("/nothing", [](auto&) { return text("", 204); });
+  server.start();
+  Client client = server.client();
+  for (const auto& [path, length] : {std::pair("/bytes", "5"), std::pair("/file", "10")}) {
+    client.send("HEAD " + std::string(path) + " HTTP/1.1\r\nHost: h\r\n\r\n");
+    const Reply reply = client.reply(false);
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(reply.header("Content-Length"), length);
+  }
+  released.wait();
+  client.get("/nothing");
+  const Reply nothing = client.reply();
+  EXPECT_EQ(nothing.status, 204);
+  EXPECT_EQ(nothing.header("Content-Length"), "");
+  // Whatever had been sent as a body would be in the way of this answer.
+  client.get("/bytes");
+  EXPECT_EQ(client.reply().body, "12345");
+}
+
+TEST(Answer, AFileIsSentFromItsOffsetForItsLengthAndLetGo) {
+  Gate released;
+  TestEdge server;
+  server.get("/whole", [&](auto&) { return file_answer("0123456789", 0, 10, &released); });
+  server.get("/part", [&](auto&) {
+    http::Response response = file_answer("0123456789", 3, 4, &released);
+    response.status = 206;
+    response.headers.emplace_back("Content-Range", "bytes 3-6/10");
+    return response;
+  });
+  server.get("/none", [&](auto&) { return file_answer("0123456789", 0, 0, &released); });
+  server.start();
+  Client client = server.client();
+  client.get("/whole");
+  EXPECT_EQ(client.reply().body, "0123456789");
+  client.get("/part");
+  const Reply part = client.reply();
+  EXPECT_EQ(part.status, 206);
+  EXPECT_EQ(part.body, "3456");
+  client.get("/none");
+  EXPECT_EQ(client.reply().body, "");
+  for (int i = 0; i < 3; ++i) released.wait();
+}
+
+TEST(Answer, ABigFileReachesAReaderWithATinyWindow) {
+  std::string bytes(5 << 20, '\0');
+  TestEdge server;
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 31 >> 7);
+  server.get("/", [&](auto&) { return file_answer(bytes, 0, bytes.size()); });
+  server.get("/bytes", [&](auto&) { return text(bytes); });
+  server.start();
+  Client client(server.port(), 4096);
+  client.get("/");
+  EXPECT_TRUE(client.reply().body == bytes);
+  client.get("/bytes");
+  EXPECT_TRUE(client.reply().body == bytes);
+}
+
+TEST(Answer, AFileShorterThanPromisedCutsTheConnection) {
+  TestEdge server;
+  server.get("/", [](auto&) { return file_answer("only this", 0, 100); });
+  server.start();
+  Client client = server.client();
+  client.get("/");
+  const Reply reply = client.reply();
+  EXPECT_EQ(reply.header("Content-Length"), "100");
+  EXPECT_EQ(reply.body, "only this");
+  EXPECT_TRUE(client.at_end());
+}
+
+TEST(Answer, AReaderThatTakesNothingIsCutAndTheFileLetGo) {
+  Options options = test_options();
+  options.timeouts.write_stall = std::chrono::milliseconds(100);
+  Gate released;
+  const std::string bytes(32 << 20, 'x');
+  TestEdge server(options);
+  server.get("/", [&](auto&) { return file_answer(bytes, 0, bytes.size(), &released); });
+  server.start();
+  Client client(server.port(), 4096);
+  client.get("/");
+  released.wait();
+}
+
+// --- later
+
+TEST(Later, IsAnsweredOnceItIsCommittedFromWhateverThread) {
+  CommitPromise<int> promise;
+  Gate asked;
+  TestEdge server;
+  server.get("/", [&](auto&) {
+    asked.open();
+    return http::after(promise.commit(), [](int value) { return text(std::to_string(value)); });
+  });
+  server.get("/ready", [](auto&) {
+    return http::after(Commit<int>::ready(7), [](int value) { return text(std::to_string(value)); });
+  });
+  server.start();
+  Client client = server.client();
+  client.get("/");
+  asked.wait();
+  std::thread([&] { promise.fulfil(42); }).join();
+  EXPECT_EQ(client.reply().body, "42");
+  client.get("/ready");
+  EXPECT_EQ(client.reply().body, "7");
+}
+
+TEST(Later, MayLeadToAnyOtherAnswer) {
+  TestEdge server;
+  server.get("/file",
+             [](auto&) { return http::after(Commit<int>::ready(1), [](int) { return file_answer("abc", 1, 2); }); });
+  server.get("/wait", [](auto&) {
+    return http::after(Commit<int>::ready(1), [](int) {
+      return http::wait(
+          {{"t"}, "o", kNever, [] { return std::optional(text("found")); }, [] { return text("empty"); }});
+    });
+  });
+  server.start();
+  EXPECT_EQ(server.ask("/file").body, "bc");
+  EXPECT_EQ(server.ask("/wait").body, "found");
+}
+
+// What goes wrong, and where: each must end in the same answer wherever it is thrown.
+using Thrower = std::function<void()>;
+struct Failure {
+  const char* name;
+  Thrower raise;
+  int status;
+  const char* code;
+  const char* retry_after;
+};
+const Failure kFailures[] = {
+    {"unavailable", [] { throw Unavailable("/secret/path is gone"); }, 503, "platform_unavailable", "1"},
+    {"storage_full", [] { throw StorageFull("/secret/path is full"); }, 507, "storage_full", ""},
+    {"logic_error", [] { throw std::logic_error("SELECT secret"); }, 500, "internal", ""},
+    {"bad_alloc", [] { throw std::bad_alloc(); }, 503, "platform_unavailable", "1"},
+    {"not an exception", [] { throw 42; }, 500, "internal", ""},
+};
+
+template <class T>
+T raised(const Thrower& raise) {
+  raise();
+  throw std::logic_error("nothing was thrown");
+}
+
+void expect_answer(const Reply& reply, const Failure& failure) {
+  EXPECT_EQ(reply.status, failure.status);
+  EXPECT_NE(reply.body.find("\"code\":\"" + std::string(failure.code) + "\""), std::string::npos) << reply.body;
+  EXPECT_EQ(reply.body.find("secret"), std::string::npos) << reply.body;
+  EXPECT_EQ(reply.header("Retry-After"), failure.retry_after);
+  EXPECT_EQ(reply.header("Content-Type"), "application/json");
+}
+
+class FailureTest : public ::testing::TestWithParam<Failure> {};
+
+TEST_P(FailureTest, IsAnsweredWithoutDetailsWhereverItIsThrown) {
+  const Failure& failure = GetParam();
+  TestEdge server;
+  const auto raise = [&](auto&) { return raised<http::Response>(failure.raise); };
+  server.get("/at-once", raise, http::Run::at_once);
+  server.get("/pool", raise);
+  server.post("/body", http::Body::required, raise);
+  server.get("/commit", [&](auto&) {
+    CommitPromise<int> promise;
+    try {
+      failure.raise();
+    } catch (...) {
+      promise.fail(std::current_exception());
+    }
+    return http::after(promise.commit(), [](int) { return text("durable"); });
+  });
+  server.get("/wait", [&](auto&) {
+    return http::wait({{"t"}, "o", kNever, [&] { return raised<std::optional<http::Response>>(failure.raise); }, {}});
+  });
+  server.get("/woken", [&, rung = std::make_shared<bool>(false)](auto&) {
+    const auto attempt = [&server, &failure, rung]() -> std::optional<http::Response> {
+      if (std::exchange(*rung, true)) return raised<std::optional<http::Response>>(failure.raise);
+      server.ring("t");
+      return std::nullopt;
+    };
+    return http::wait({{"t"}, "o", kNever, attempt, {}});
+  });
+  http::Route guarded;
+  guarded.pattern = "/guard";
+  guarded.admit = [&](auto&) { return raised<std::optional<http::Response>>(failure.raise); };
+  guarded.handle = [](auto&) { return text("let in"); };
+  server.router.add(guarded);
+  struct Broken final : http::Intake {
+    explicit Broken(const Failure& what) : failure_(what) {}
+    std::optional<http::Response> take(std::string_view) override {
+      return raised<std::optional<http::Response>>(failure_.raise);
+    }
+    http::Response finish() override { return text("taken"); }
+    const Failure& failure_;
+  };
+  server.stream("/stream", [&](auto&) { return std::make_unique<Broken>(failure); });
+  server.stream("/receive", [&](auto&) { return raised<std::unique_ptr<http::Intake>>(failure.raise); });
+  server.start();
+
+  Client client = server.client();
+  for (const char* path : {"/at-once", "/pool", "/commit", "/wait", "/woken", "/guard"}) {
+    SCOPED_TRACE(path);
+    client.get(path);
+    expect_answer(client.reply(), failure);
+  }
+  client.post("/body", "{}");
+  expect_answer(client.reply(), failure);
+  for (const char* path : {"/stream", "/receive"}) {
+    SCOPED_TRACE(path);
+    Client one = server.client();
+    one.post(path, "bytes");
+    expect_answer(one.reply(), failure);
+  }
+  // The connection that saw all of that still serves.
+  client.get("/pool");
+  expect_answer(client.reply(), failure);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FailureTest, ::testing::ValuesIn(kFailures), [](const auto& info) {
+  std::string name = info.param.name;
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+});
+
+TEST(Answer, AStatusOutsideTheUsualClassesIsCountedNotIndexedWith) {
+  TestEdge server;
+  server.get("/", [](auto&) { return text("odd", 799); });
+  server.start();
+  EXPECT_EQ(server.ask("/").status, 799);
+}
+
+}  // namespace
+}  // namespace restante::net

@@ -1,0 +1,379 @@
+#include "net/forwarder.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+
+namespace restante::net {
+namespace {
+
+using namespace std::chrono_literals;
+namespace asio = boost::asio;
+using Outcome = http::Forwarded::Outcome;
+
+// Another server: one connection after the other, each handled as the test says.
+class Other {
+ public:
+  using Script = std::function<void(Other&, int)>;
+
+  explicit Other(Script script) : script_(std::move(script)), listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(listener_, 8), 0);
+    socklen_t size = sizeof address;
+    ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+    EXPECT_EQ(::pipe(ending_), 0);
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Other() {
+    ::close(ending_[1]);
+    thread_.join();
+    ::close(ending_[0]);
+    ::close(listener_);
+  }
+
+  std::string url(std::string_view scheme = "http", std::string_view host = "127.0.0.1") const {
+    return std::string(scheme) + "://" + std::string(host) + ":" + std::to_string(port_) + "/in";
+  }
+  int connections() const { return connections_; }
+  // What was asked, head and body.
+  std::string read_request(int fd) {
+    std::string text;
+    while (text.find("\r\n\r\n") == std::string::npos && receive(fd, text)) {
+    }
+    const auto body = text.find("\r\n\r\n") + 4;
+    const auto length = text.find("Content-Length: ");
+    const std::size_t wanted = length == std::string::npos ? 0 : std::stoul(text.substr(length + 16));
+    while (text.size() < body + wanted && receive(fd, text)) {
+    }
+    return text;
+  }
+  // False once the reader is gone.
+  bool say(int fd, std::string_view bytes) {
+    while (!bytes.empty()) {
+      const auto sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+  // Until the other side closes.
+  void wait_until_left(int fd) {
+    std::string ignored;
+    while (receive(fd, ignored)) {
+    }
+  }
+  // Until the test lets go of it: a reader with a full buffer does not even notice that the other side has left.
+  void wait_until_over() {
+    pollfd entry{ending_[0], POLLIN, 0};
+    ::poll(&entry, 1, -1);
+  }
+  std::string asked;  // read after the forward has come back
+
+ private:
+  static bool receive(int fd, std::string& text) {
+    char piece[4096];
+    const auto got = ::recv(fd, piece, sizeof piece, 0);
+    if (got <= 0) return false;
+    text.append(piece, static_cast<std::size_t>(got));
+    return true;
+  }
+  void run() {
+    for (;;) {
+      pollfd entries[] = {{listener_, POLLIN, 0}, {ending_[0], POLLIN, 0}};
+      ::poll(entries, 2, -1);
+      if (!(entries[0].revents & POLLIN)) return;
+      const int fd = ::accept(listener_, nullptr, nullptr);
+      ++connections_;
+      script_(*this, fd);
+      ::close(fd);
+    }
+  }
+
+  Script script_;
+  const int listener_;
+  int ending_[2] = {-1, -1};
+  std::uint16_t port_ = 0;
+  std::atomic<int> connections_{0};
+  std::thread thread_;
+};
+
+Other::Script answering(std::string reply) {
+  return [reply](Other& other, int fd) {
+    other.asked = other.read_request(fd);
+    other.say(fd, reply);
+  };
+}
+
+// Far beyond what a busy machine needs; tests of the timeout itself set it small.
+http::Forward order_for(std::string url, std::chrono::milliseconds timeout = 60s) {
+  http::Forward order;
+  order.url = std::move(url);
+  order.content_type = "application/json";
+  order.body = R"({"a":1})";
+  order.timeout = timeout;
+  order.may_connect = [](std::string_view) { return true; };
+  return order;
+}
+
+http::Forwarded ask(const http::Forward& order, const LookUp& names = look_up) {
+  asio::io_context context;
+  http::Forwarded came;
+  std::exception_ptr failure;
+  asio::co_spawn(context, forward(order, names), [&](std::exception_ptr e, http::Forwarded result) {
+    failure = e;
+    came = std::move(result);
+    context.stop();
+  });
+  context.run();
+  if (failure) std::rethrow_exception(failure);
+  return came;
+}
+
+LookUp names_as(std::vector<const char*> addresses) {
+  return [addresses](const std::string&, std::chrono::steady_clock::time_point) -> asio::awaitable<Addresses> {
+    Addresses answer;
+    answer.outcome = Addresses::Outcome::found;
+    for (const char* text : addresses) answer.found.push_back(asio::ip::make_address(text));
+    co_return answer;
+  };
+}
+
+TEST(Forwarder, PassesStatusTypeAndBodyOn) {
+  Other other(
+      answering("HTTP/1.1 418 Teapot\r\nContent-Type: text/x-tea\r\nSet-Cookie: a=b\r\nContent-Length: 4\r\n\r\nmilk"));
+  auto order = order_for(other.url());
+  order.headers.emplace_back("Authorization", "Bearer secret");
+  const auto came = ask(order);
+  EXPECT_EQ(came.outcome, Outcome::answered);
+  EXPECT_EQ(came.status, 418);
+  EXPECT_EQ(came.content_type, "text/x-tea");
+  EXPECT_EQ(came.body, "milk");
+  EXPECT_TRUE(other.asked.starts_with("POST /in HTTP/1.1\r\n")) << other.asked;
+  for (const char* part : {"Authorization: Bearer secret\r\n", "Content-Type: application/json\r\n",
+                           "Content-Length: 7\r\n", "\r\n\r\n{\"a\":1}"}) {
+    EXPECT_NE(other.asked.find(part), std::string::npos) << part << " in " << other.asked;
+  }
+}
+
+TEST(Forwarder, AReplyThatEndsWithItsConnectionIsWhole) {
+  Other other(answering("HTTP/1.0 200 OK\r\n\r\nhello"));
+  EXPECT_EQ(ask(order_for(other.url())).body, "hello");
+}
+
+TEST(Forwarder, InterimAnswersAreNotTheAnswer) {
+  Other other(
+      answering("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"));
+  EXPECT_EQ(ask(order_for(other.url())).status, 204);
+}
+
+TEST(Forwarder, AnEndlessRowOfInterimAnswersIsNoReply) {
+  Other other([](Other& self, int fd) {
+    self.read_request(fd);
+    while (self.say(fd, "HTTP/1.1 100 Continue\r\n\r\n")) {
+    }
+  });
+  EXPECT_EQ(ask(order_for(other.url())).outcome, Outcome::bad_reply);
+}
+
+TEST(Forwarder, ARedirectIsAnAnswerAndNotFollowed) {
+  Other trap(answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+  Other other(
+      answering("HTTP/1.1 307 Temporary Redirect\r\nLocation: " + trap.url() + "\r\nContent-Length: 0\r\n\r\n"));
+  EXPECT_EQ(ask(order_for(other.url())).status, 307);
+  EXPECT_EQ(trap.connections(), 0);
+}
+
+TEST(Forwarder, ARefusedAddressIsNeverConnectedTo) {
+  Other other(answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+  auto order = order_for(other.url());
+  std::string asked;
+  order.may_connect = [&](std::string_view address) {
+    asked = address;
+    return false;
+  };
+  EXPECT_EQ(ask(order).outcome, Outcome::refused_address);
+  EXPECT_EQ(asked, "127.0.0.1");
+  EXPECT_EQ(other.connections(), 0);
+}
+
+TEST(Forwarder, OneRefusedAddressAmongManyRefusesAll) {
+  Other other(answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+  auto order = order_for(other.url("http", "mixed.example"));
+  order.may_connect = [](std::string_view address) { return address != "10.0.0.1"; };
+  EXPECT_EQ(ask(order, names_as({"127.0.0.1", "10.0.0.1"})).outcome, Outcome::refused_address);
+  EXPECT_EQ(other.connections(), 0);
+}
+
+TEST(Forwarder, TheCheckedAddressIsTheOneThatIsUsed) {
+  Other other(answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+  int look_ups = 0;
+  const LookUp rebinding = [&](const std::string& host,
+                               std::chrono::steady_clock::time_point until) -> asio::awaitable<Addresses> {
+    const LookUp names = names_as({++look_ups == 1 ? "127.0.0.1" : "192.0.2.1"});
+    Addresses answer = co_await names(host, until);
+    co_return answer;
+  };
+  auto order = order_for(other.url("http", "rebind.example"));
+  order.may_connect = [](std::string_view address) { return address == "127.0.0.1"; };
+  const auto came = ask(order, rebinding);
+  EXPECT_EQ(came.status, 200);
+  EXPECT_EQ(look_ups, 1);
+  EXPECT_NE(other.asked.find("Host: rebind.example:"), std::string::npos) << other.asked;
+}
+
+TEST(Forwarder, ASlowNameServerIsWithinTheTimeout) {
+  const LookUp silent = [](const std::string&,
+                           std::chrono::steady_clock::time_point until) -> asio::awaitable<Addresses> {
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    timer.expires_at(until);
+    co_await timer.async_wait(asio::use_awaitable);
+    Addresses late;
+    late.outcome = Addresses::Outcome::too_slow;
+    co_return late;
+  };
+  EXPECT_EQ(ask(order_for("http://silent.example/", 50ms), silent).outcome, Outcome::timed_out);
+}
+
+TEST(Forwarder, AnUnknownNameIsUnreachable) {
+  EXPECT_EQ(ask(order_for("http://no-such-host.invalid/")).outcome, Outcome::unreachable);
+}
+
+TEST(Forwarder, WhatIsNoCallbackUrlIsRefused) {
+  for (const char* url : {"", "ftp://127.0.0.1/", "http://user@127.0.0.1/", "http://localhost/", "http://127.1/"}) {
+    EXPECT_EQ(ask(order_for(url)).outcome, Outcome::refused_address) << url;
+  }
+}
+
+TEST(Forwarder, NobodyListeningIsUnreachable) {
+  std::string url;
+  {
+    Other gone(answering(""));
+    url = gone.url();
+  }
+  EXPECT_EQ(ask(order_for(url)).outcome, Outcome::unreachable);
+}
+
+TEST(Forwarder, AServerThatNeverReadsTimesOut) {
+  Other other([](Other& self, int fd) { self.wait_until_left(fd); });
+  auto order = order_for(other.url(), 200ms);
+  Other deaf([](Other& self, int) { self.wait_until_over(); });
+  auto big = order_for(deaf.url(), 200ms);
+  big.body = std::string(32 << 20, 'x');
+  EXPECT_EQ(ask(order).outcome, Outcome::timed_out);
+  EXPECT_EQ(ask(big).outcome, Outcome::timed_out);
+}
+
+TEST(Forwarder, AServerThatDripsTimesOut) {
+  Other other([](Other& self, int fd) {
+    self.read_request(fd);
+    self.say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n");
+    pollfd entry{fd, POLLRDHUP, 0};
+    while (::poll(&entry, 1, 10) == 0 && self.say(fd, "x")) {
+    }
+  });
+  auto order = order_for(other.url(), 200ms);
+  order.reply_cap = 200'000'000;
+  EXPECT_EQ(ask(order).outcome, Outcome::timed_out);
+}
+
+TEST(Forwarder, AReplyBeyondTheCapIsTooLarge) {
+  const std::string megabyte(1 << 20, 'x');
+  Other sized(answering("HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n" + megabyte + "x"));
+  EXPECT_EQ(ask(order_for(sized.url())).outcome, Outcome::too_large);
+  Other exact(answering("HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n" + megabyte));
+  EXPECT_EQ(ask(order_for(exact.url())).body, megabyte);
+  Other endless([](Other& self, int fd) {
+    self.read_request(fd);
+    self.say(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    while (self.say(fd, "400\r\n" + std::string(1024, 'x') + "\r\n")) {
+    }
+  });
+  EXPECT_EQ(ask(order_for(endless.url())).outcome, Outcome::too_large);
+}
+
+TEST(Forwarder, WhatIsNoHttpIsNoReply) {
+  const std::string megabyte(1 << 20, 'x');
+  for (const std::string& reply :
+       {std::string(), std::string("garbage\r\n\r\n"), std::string("HTTP/1.1 200"),
+        std::string("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"),
+        std::string("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!"),
+        std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+        "HTTP/1.1 200 OK\r\nX-Big: " + megabyte + "\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Trailer: " + megabyte + "\r\n\r\n"}) {
+    Other other(answering(reply));
+    EXPECT_EQ(ask(order_for(other.url())).outcome, Outcome::bad_reply) << reply.substr(0, 60);
+  }
+}
+
+TEST(Forwarder, AServerThatIsNotTlsOrNotTrustedIsUnreachable) {
+  Other plain([](Other& self, int fd) {
+    self.say(fd, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    self.wait_until_left(fd);
+  });
+  EXPECT_EQ(ask(order_for(plain.url("https"))).outcome, Outcome::unreachable);
+
+  // Signed by nobody but itself.
+  EVP_PKEY* key = EVP_RSA_gen(2048);
+  X509* certificate = X509_new();
+  ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
+  X509_gmtime_adj(X509_getm_notBefore(certificate), -60);
+  X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
+  X509_set_pubkey(certificate, key);
+  X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_ASC,
+                             reinterpret_cast<const unsigned char*>("127.0.0.1"), -1, -1, 0);
+  X509_set_issuer_name(certificate, X509_get_subject_name(certificate));
+  X509_sign(certificate, key, EVP_sha256());
+  SSL_CTX* tls = SSL_CTX_new(TLS_server_method());
+  SSL_CTX_use_certificate(tls, certificate);
+  SSL_CTX_use_PrivateKey(tls, key);
+  std::atomic<bool> shaken{false};
+  {
+    Other secure([&](Other&, int fd) {
+      SSL* ssl = SSL_new(tls);
+      SSL_set_fd(ssl, fd);
+      shaken = SSL_accept(ssl) == 1;
+      SSL_free(ssl);
+    });
+    EXPECT_EQ(ask(order_for(secure.url("https"))).outcome, Outcome::unreachable);
+    EXPECT_EQ(secure.connections(), 1);
+  }
+  EXPECT_FALSE(shaken);
+  SSL_CTX_free(tls);
+  X509_free(certificate);
+  EVP_PKEY_free(key);
+}
+
+TEST(LookUp, AnAddressIsFoundAsItself) {
+  const auto four = look_up_now("192.0.2.7", 1ms);
+  ASSERT_EQ(four.outcome, Addresses::Outcome::found);
+  EXPECT_EQ(four.found.front().to_string(), "192.0.2.7");
+  EXPECT_EQ(look_up_now("2001:db8::7", 1ms).found.front().to_string(), "2001:db8::7");
+}
+
+TEST(LookUp, TheSystemsNamesAreFoundAndUnknownOnesAreNot) {
+  const auto local = look_up_now("localhost", 60s);
+  ASSERT_EQ(local.outcome, Addresses::Outcome::found);
+  EXPECT_TRUE(local.found.front().is_loopback());
+  EXPECT_EQ(look_up_now("no-such-host.invalid", 60s).outcome, Addresses::Outcome::unknown_name);
+}
+
+TEST(LookUp, IsGivenUpWhenTimeIsUp) {
+  EXPECT_NE(look_up_now("no-such-host.invalid", 0ms).outcome, Addresses::Outcome::found);
+}
+
+}  // namespace
+}  // namespace restante::net

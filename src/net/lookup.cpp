@@ -1,0 +1,158 @@
+#include "net/lookup.h"
+
+#include <netdb.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+namespace restante::net {
+namespace {
+
+namespace asio = boost::asio;
+using Outcome = Addresses::Outcome;
+
+constexpr int kMostThreads = 64;
+constexpr int kMostWaiting = 4;
+std::atomic<int> threads_running{0};
+std::atomic<int> threads_waiting{0};
+
+// One of a bounded number of places; taken() says whether there was one.
+class Place {
+ public:
+  Place(std::atomic<int>& count, int most) : count_(count), taken_(count.fetch_add(1) < most) {}
+  ~Place() { count_.fetch_sub(1); }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  bool taken() const { return taken_; }
+
+ private:
+  std::atomic<int>& count_;
+  const bool taken_;
+};
+
+Addresses ask_system(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  Addresses result;
+  if (::getaddrinfo(host.c_str(), nullptr, &hints, &list) != 0) return result;
+  for (const addrinfo* entry = list; entry; entry = entry->ai_next) {
+    asio::ip::tcp::endpoint endpoint;
+    if (entry->ai_addrlen > endpoint.capacity()) continue;
+    std::memcpy(endpoint.data(), entry->ai_addr, entry->ai_addrlen);
+    result.found.push_back(endpoint.address());
+  }
+  ::freeaddrinfo(list);
+  if (!result.found.empty()) result.outcome = Outcome::found;
+  return result;
+}
+
+std::optional<Addresses> as_literal(const std::string& host) {
+  boost::system::error_code ec;
+  const asio::ip::address address = asio::ip::make_address(host, ec);
+  if (ec) return std::nullopt;
+  Addresses result;
+  result.outcome = Outcome::found;
+  result.found = {address};
+  return result;
+}
+
+// Calls back on the look-up's thread; false when there are too many already.
+bool start(const std::string& host, std::function<void(Addresses)> done) {
+  auto place = std::make_shared<Place>(threads_running, kMostThreads);
+  if (!place->taken()) return false;
+  try {
+    std::thread([host, place = std::move(place), done = std::move(done)] { done(ask_system(host)); }).detach();
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return true;
+}
+
+// What the thread and the coroutine that waits for it share. The coroutine may be gone, and its event loop with it,
+// long before the thread comes back: `home` may be used only while there is a timer, under the lock.
+struct Meeting {
+  explicit Meeting(const asio::any_io_executor& executor) : home(executor) {}
+
+  asio::any_io_executor home;
+  std::mutex mutex;
+  asio::steady_timer* timer = nullptr;  // none once the coroutine has stopped waiting
+  std::optional<Addresses> result;
+};
+
+class Appointment {
+ public:
+  Appointment(std::shared_ptr<Meeting> meeting, asio::steady_timer& timer) : meeting_(std::move(meeting)) {
+    const std::lock_guard lock(meeting_->mutex);
+    meeting_->timer = &timer;
+  }
+  ~Appointment() {
+    const std::lock_guard lock(meeting_->mutex);
+    meeting_->timer = nullptr;
+  }
+  Appointment(const Appointment&) = delete;
+  Appointment& operator=(const Appointment&) = delete;
+
+ private:
+  std::shared_ptr<Meeting> meeting_;
+};
+
+void arrive(const std::shared_ptr<Meeting>& meeting, Addresses addresses) {
+  const std::lock_guard lock(meeting->mutex);
+  if (!meeting->timer) return;
+  meeting->result = std::move(addresses);
+  asio::post(meeting->home, [meeting] {
+    const std::lock_guard again(meeting->mutex);
+    if (meeting->timer) meeting->timer->cancel();
+  });
+}
+
+}  // namespace
+
+asio::awaitable<Addresses> look_up(const std::string& host, std::chrono::steady_clock::time_point until) {
+  if (auto literal = as_literal(host)) co_return std::move(*literal);
+  const asio::any_io_executor home = co_await asio::this_coro::executor;
+  asio::steady_timer timer(home);
+  const auto meeting = std::make_shared<Meeting>(home);
+  const Appointment appointment(meeting, timer);
+  timer.expires_at(until);
+  Addresses late;
+  late.outcome = Outcome::too_slow;
+  if (!start(host, [meeting](Addresses addresses) { arrive(meeting, std::move(addresses)); })) co_return late;
+  boost::system::error_code ignored;
+  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  const std::lock_guard lock(meeting->mutex);
+  if (!meeting->result) co_return late;
+  co_return std::move(*meeting->result);
+}
+
+Addresses look_up_now(const std::string& host, std::chrono::milliseconds patience) {
+  if (auto literal = as_literal(host)) return std::move(*literal);
+  struct Reply {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<Addresses> result;
+  };
+  const Place place(threads_waiting, kMostWaiting);
+  const auto reply = std::make_shared<Reply>();
+  const bool started = place.taken() && start(host, [reply](Addresses addresses) {
+                         const std::lock_guard lock(reply->mutex);
+                         reply->result = std::move(addresses);
+                         reply->changed.notify_one();
+                       });
+  std::unique_lock lock(reply->mutex);
+  const bool in_time = started && reply->changed.wait_for(lock, patience, [&] { return reply->result.has_value(); });
+  if (in_time) return std::move(*reply->result);
+  Addresses late;
+  late.outcome = Outcome::too_slow;
+  return late;
+}
+
+}  // namespace restante::net

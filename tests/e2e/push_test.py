@@ -1,0 +1,406 @@
+"""Push workspaces: messages go to a callback that presents itself as well as it can, and to the inbox when it cannot."""
+import json
+import re
+import socket
+import ssl
+import subprocess
+import threading
+
+import pytest
+
+from support.checks import MARKER, check_error
+from support.waiting import CEILING, wait_until
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{\"result\":\"hi\"}"
+
+
+class Callback:
+    """A server of the agent's own: every connection gets the script's treatment, on a thread of its own.
+
+    script(connection, request bytes) sends what it likes; the connection closes when it returns. `requests` is what came.
+    """
+
+    def __init__(self, script=None, tls=None):
+        self.script = script or (lambda connection, _: connection.sendall(OK))
+        self.requests, self._tls, self._changed = [], tls, threading.Condition()
+        self.over = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.port = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def url(self, path="/a2a", scheme="http", host="127.0.0.1"):
+        return f"{scheme}://{host}:{self.port}{path}"
+
+    def _run(self):
+        while not self.over.is_set():
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        try:
+            with connection:
+                connection.settimeout(CEILING)
+                if self._tls:
+                    connection = self._tls.wrap_socket(connection, server_side=True)
+                request = read_request(connection)
+                if not request:
+                    return
+                with self._changed:
+                    self.requests.append(request)
+                    self._changed.notify_all()
+                self.script(connection, request)
+        except OSError:
+            pass  # the server left, as some tests want it to
+
+    def close(self):
+        if self.over.is_set():
+            return
+        self.over.set()
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def read_request(connection):
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = connection.recv(65536)
+        if not piece:
+            return b""
+        data += piece
+    length = int(re.search(rb"(?i)\r\ncontent-length: *([0-9]+)", data)[1])
+    while len(data) < data.index(b"\r\n\r\n") + 4 + length:
+        data += connection.recv(65536)
+    return data
+
+
+def head_and_body(request):
+    head, body = request.split(b"\r\n\r\n", 1)
+    lines = head.decode().split("\r\n")
+    return lines[0], {name.lower(): value for name, value in (line.split(": ", 1) for line in lines[1:])}, json.loads(body)
+
+
+def allowing(*ports, **more):
+    """Settings of a server that may call this machine on these ports."""
+    return {"push.allow_networks": "127.0.0.0/8", "push.allow_ports": ",".join(str(port) for port in ports), **more}
+
+
+class PushWorkspace:
+    """A workspace whose agent has registered `url`."""
+
+    def __init__(self, server, url, name="push"):
+        self.server = server
+        made = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": name})
+        assert made.status == 201, made
+        self.id = made.json()["id"]
+        registered = self.register(url, token=made.json()["connection"]["enrolment_token"])
+        assert registered.status == 200, registered
+        self.registered = registered.json()
+        self.token, self.secret = self.registered["auth_token"], self.registered["platform_inbound_secret"]
+
+    def register(self, url, token=None, **more):
+        body = {"id": self.id, "agent_card": {"name": "x"}, "url": url, "delivery_mode": "push", **more}
+        return self.server.request("POST", "/registry/register", token=token or self.token, json_body=body)
+
+    def send(self, text="hello", message_id=None, token=None):
+        message = {"parts": [{"kind": "text", "text": text}], **({"messageId": message_id} if message_id else {})}
+        return self.server.request("POST", f"/workspaces/{self.id}/a2a", token=token or self.server.admin_token,
+                                   json_body={"method": "message/send", "params": {"message": message}})
+
+    def rows(self, type=""):
+        got = self.server.get(f"/workspaces/{self.id}/activity?since_seq=0&limit=500&type={type}", token=self.token)
+        assert got.status == 200, got
+        return got.json()
+
+    def check_fell_back(self, sent, text="hello", outcome=None):
+        """The answer says where the message is, and there it is."""
+        assert sent.status == 200, sent
+        answer = sent.json()
+        assert (answer["delivery_mode"], answer["method"], answer["status"]) == ("push-fallback", "message/send", "queued")
+        row = self.rows("a2a_receive")[-1]
+        assert (row["id"], row["seq"]) == (answer["activity_id"], answer["seq"])
+        assert row["request_body"]["params"]["message"]["parts"] == [{"kind": "text", "text": text}]
+        if outcome:
+            assert outcome in row["error_detail"], row
+        return row
+
+
+# -- delivered
+
+
+def test_a_message_is_passed_to_the_callback_and_its_answer_back(start):
+    with Callback() as callback:
+        server = start(allowing(callback.port))
+        workspace = PushWorkspace(server, callback.url("/a2a?x=1"))
+        caller = PushWorkspace(server, callback.url())
+        sent = workspace.send("grüße", message_id="m-1", token=caller.token)
+        assert (sent.status, sent.header("Content-Type"), sent.body) == (200, "application/json", b'{"result":"hi"}')
+        line, fields, body = head_and_body(callback.requests[-1])
+        assert line == "POST /a2a?x=1 HTTP/1.1"
+        assert fields["host"] == f"127.0.0.1:{callback.port}"
+        assert fields["content-type"] == "application/json"
+        assert fields["authorization"] == f"Bearer {workspace.secret}"
+        assert fields["x-workspace-id"] == caller.id
+        assert body["params"]["message"]["messageId"] == "m-1"
+        assert body["params"]["message"]["parts"] == [{"kind": "text", "text": "grüße"}]
+        row, = workspace.rows()
+        assert (row["activity_type"], row["method"], row["status"]) == ("a2a_send", "message/send", "ok")
+        assert (row["source_id"], row["target_id"]) == (caller.id, workspace.id)
+        assert isinstance(row["duration_ms"], int) and row["response_body"] == {"result": "hi"}
+        assert workspace.rows("a2a_receive") == [], "a poller would be handed what the callback has"
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 409, 413, 422])
+def test_a_no_of_the_agent_is_passed_through(start, status):
+    def script(connection, _):
+        connection.sendall(b"HTTP/1.1 %d No\r\nContent-Type: text/plain\r\nX-Evil: 1\r\nSet-Cookie: a=b\r\nContent-Length: 2\r\n\r\nno" % status)
+
+    with Callback(script) as callback:
+        workspace = PushWorkspace(start(allowing(callback.port)), callback.url())
+        sent = workspace.send()
+        assert (sent.status, sent.header("Content-Type"), sent.body) == (status, "text/plain", b"no")
+        assert sent.header("X-Evil") is None and sent.header("Set-Cookie") is None, "only the type is relayed"
+        row, = workspace.rows()
+        assert (row["activity_type"], row["status"]) == ("a2a_send", "error") and str(status) in row["error_detail"]
+        for _ in range(6):  # an agent that says no is alive
+            assert workspace.send().status == status
+
+
+# -- not delivered
+
+
+def answers(reply):
+    return lambda connection, _: connection.sendall(reply)
+
+
+def endless(head, piece):
+    def script(connection, _):
+        connection.sendall(head)
+        while True:
+            connection.sendall(piece)
+    return script
+
+
+FAILURES = {
+    "closes at once": (lambda connection, _: None, "bad_reply"),
+    "closes in the middle": (answers(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), "bad_reply"),
+    "speaks no HTTP": (answers(b"\x00\x01garbage\r\n\r\n"), "bad_reply"),
+    "is broken": (answers(b"HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\noops"), "failed"),
+    "is unavailable": (answers(b"HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n"), "failed"),
+    "is busy": (answers(b"HTTP/1.1 429 Later\r\nContent-Length: 0\r\n\r\n"), "busy"),
+    "redirects": (answers(b"HTTP/1.1 307 There\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n"), "redirected"),
+    "redirects to a file": (answers(b"HTTP/1.1 301 There\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n"), "redirected"),
+    "sends too much": (endless(b"HTTP/1.1 200 OK\r\nContent-Length: 10737418240\r\n\r\n", b"x" * 65536), "too_large"),
+    "never ends its chunks": (endless(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"400\r\n" + b"x" * 1024 + b"\r\n"), "too_large"),
+    "sends a megabyte of headers": (endless(b"HTTP/1.1 200 OK\r\n", b"X-Header: " + b"y" * 1000 + b"\r\n"), "bad_reply"),
+    "sends an endless trailer": (endless(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Trailer: ", b"z" * 65536), "bad_reply"),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_the_message_is_in_the_inbox_when_the_callback(start, name):
+    script, outcome = FAILURES[name]
+    with Callback(script) as callback:
+        server = start(allowing(callback.port))
+        workspace = PushWorkspace(server, callback.url())
+        row = workspace.check_fell_back(workspace.send(message_id="m-7"), outcome=outcome)
+        assert row["request_body"]["params"]["message"]["messageId"] == "m-7"
+        assert row["activity_type"] == "a2a_receive" and isinstance(row["duration_ms"], int)
+        assert len(callback.requests) == 1, "one attempt"
+        assert len(workspace.rows()) == 1
+        assert server.metric("restante_pushes_total", f'{{outcome="{outcome}"}}') == 1
+
+
+def drip(callback):
+    def script(connection, _):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+        while not callback().over.wait(0.05):
+            connection.sendall(b"x")
+    return script
+
+
+@pytest.mark.parametrize("kind", ["never answers", "drips"])
+def test_a_callback_that_is_too_slow_costs_its_timeout_and_no_more(start, kind):
+    slow = []
+    script = drip(lambda: slow[0]) if kind == "drips" else lambda connection, _: slow[0].over.wait(CEILING)
+    with Callback(script) as callback:
+        slow.append(callback)
+        server = start(allowing(callback.port, **{"push.timeout": "300ms"}))
+        workspace = PushWorkspace(server, callback.url())
+        workspace.check_fell_back(workspace.send(), outcome="timed_out")
+
+
+def test_a_callback_that_is_down_leaves_the_message_in_the_inbox(start):
+    with Callback() as callback:
+        server = start(allowing(callback.port))
+        workspace = PushWorkspace(server, callback.url())
+    sent = workspace.send("still here", message_id="m-1")
+    workspace.check_fell_back(sent, "still here", "unreachable")
+    again = workspace.send("still here", message_id="m-1")
+    assert again.json() == sent.json(), "the same message is one message"
+    assert len(workspace.rows()) == 1
+
+
+def test_a_callback_without_a_trusted_certificate_is_not_talked_to(start, tmp_path):
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    with Callback(tls=tls) as callback:
+        distrusting = start(allowing(callback.port))
+        workspace = PushWorkspace(distrusting, callback.url(scheme="https"))
+        workspace.check_fell_back(workspace.send(), outcome="unreachable")
+        assert callback.requests == [], "the secret was shown to a stranger"
+        trusting = start(allowing(callback.port), environment={"SSL_CERT_FILE": str(certificate)})
+        workspace = PushWorkspace(trusting, callback.url(scheme="https"))
+        assert workspace.send().body == b'{"result":"hi"}'
+
+
+# -- spared
+
+
+def test_a_dead_callback_is_spared_and_asked_again_later(start):
+    broken = threading.Event()
+    broken.set()
+
+    def script(connection, _):
+        connection.sendall(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n" if broken.is_set() else OK)
+
+    with Callback(script) as callback, Callback() as healthy:
+        server = start(allowing(callback.port, healthy.port))
+        workspace, other = PushWorkspace(server, callback.url()), PushWorkspace(server, healthy.url())
+        for number in range(5):
+            workspace.check_fell_back(workspace.send(f"{number}"), f"{number}", "failed")
+        assert len(callback.requests) == 5
+        workspace.check_fell_back(workspace.send("spared"), "spared", "spared")
+        assert len(callback.requests) == 5, "a spared callback is not asked"
+        assert other.send().body == b'{"result":"hi"}', "one dead callback concerns nobody else"
+        broken.clear()
+        sent = []
+        wait_until(lambda: sent.append(workspace.send("back?")) or sent[-1].body == b'{"result":"hi"}', "the probe")
+        assert len(callback.requests) == 6, "one probe, and it was enough"
+        assert workspace.send().body == b'{"result":"hi"}'
+        lost = len(sent) - 1
+        texts = [row["summary"] for row in workspace.rows("a2a_receive")]
+        assert texts == ["0", "1", "2", "3", "4", "spared"] + ["back?"] * lost, "every message is somewhere"
+
+
+def test_a_callback_that_hangs_delays_nobody_else(start):
+    with Callback(lambda connection, _: hanging[0].over.wait(CEILING)) as callback, Callback() as healthy:
+        hanging = [callback]
+        server = start(allowing(callback.port, healthy.port, **{"push.timeout": "5m", "threads.pool": "2", "threads.io": "1",
+                                                                "timeouts.drain": "0ms"}))
+        stuck, other = PushWorkspace(server, callback.url()), PushWorkspace(server, healthy.url())
+        wires = []
+        for number in range(20):
+            wires.append(server.connect())
+            body = json.dumps({"method": "message/send", "params": {"message": {"parts": [{"text": f"{number}"}]}}}).encode()
+            wires[-1].send(b"POST /workspaces/%s/a2a HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"
+                           b"Content-Length: %d\r\n\r\n%s" % (stuck.id.encode(), server.admin_token.encode(), len(body), body))
+        wait_until(lambda: len(callback.requests) == 20, "all calls under way")
+        assert other.send().body == b'{"result":"hi"}'
+        assert not any(wire.has_input() for wire in wires)
+        callback.close()
+
+
+# -- refused at registration
+
+LOOPBACK = ["127.0.0.1", "localhost", "a.localhost", "[::1]", "0.0.0.0", "127.1", "2130706433", "0x7f000001", "017700000001",
+            "127。0。0。1", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "[::]"]
+PRIVATE = ["10.0.0.1", "172.16.0.1", "192.168.0.1", "100.64.0.1", "169.254.169.254", "224.0.0.1", "240.0.0.1", "192.0.0.1",
+           "198.18.0.1", "[fd00::1]", "[fe80::1]", "[2002:a00:1::1]"]
+SPELLINGS = ["file:///etc/passwd", "gopher://example.org/", "ftp://example.org/", "data:text/plain,x", "unix:/run/x",
+             "http://user:pass@1.1.1.1/", "http://1.1.1.1#@10.0.0.1/", "http://1.1.1.1\\@10.0.0.1/", "http://1.1.1.1/\t",
+             "http://1.1.1.1/\r\nX: y", "http://1.1.1.1:22/", "http://1.1.1.1:25/", "http://1.1.1.1:6379/", "http://1.1.1.1:/",
+             "http://", "", "   ", f"http://no-such-host.invalid/{MARKER}", "http://1.1.1.1/" + "x" * 2048]
+
+
+@pytest.mark.parametrize("url", [f"http://{host}/{MARKER}" for host in LOOPBACK + PRIVATE] + SPELLINGS)
+def test_a_url_that_must_not_be_called_is_refused_at_registration(server, url):
+    created = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "x"})
+    token, id = created.json()["connection"]["enrolment_token"], created.json()["id"]
+    error = check_error(server.request("POST", "/registry/register", token=token, json_body={
+        "id": id, "agent_card": {}, "url": url, "delivery_mode": "push"}), 400)
+    assert error["field"] == "url" and "url" in error["error"], error
+    kept = server.get(f"/workspaces/{id}", token=server.admin_token).json()
+    assert (kept["url"], kept["delivery_mode"], kept["status"]) == (None, "poll", "awaiting_agent"), "refused, so nothing changed"
+    if url.strip():
+        check_error(server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "x", "url": url}), 400,
+                    code="callback_refused")
+
+
+def test_a_poll_workspace_may_name_any_url(server):
+    created = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "x"}).json()
+    registered = server.request("POST", "/registry/register", token=created["connection"]["enrolment_token"], json_body={
+        "id": created["id"], "agent_card": {}, "url": "http://localhost:8000", "delivery_mode": "poll"})
+    assert registered.status == 200 and registered.json()["delivery_mode"] == "poll", registered
+    assert "platform_inbound_secret" not in registered.json()
+
+
+def test_a_network_that_is_no_longer_allowed_is_not_called(start, tmp_path):
+    with Callback() as callback:
+        before = start(allowing(callback.port), data=tmp_path)
+        workspace = PushWorkspace(before, callback.url())
+        assert workspace.send().body == b'{"result":"hi"}'
+        before.stop()
+        workspace.server = start({"push.allow_ports": str(callback.port)}, data=tmp_path)
+        workspace.check_fell_back(workspace.send(), outcome="refused_address")
+        assert len(callback.requests) == 1
+
+
+# -- the secret
+
+
+def test_the_inbound_secret_is_told_to_the_agent_and_rotates(start):
+    with Callback() as callback:
+        server = start(allowing(callback.port))
+        workspace, stranger = PushWorkspace(server, callback.url()), PushWorkspace(server, callback.url())
+        assert re.fullmatch(r"[A-Za-z0-9_-]{43}", workspace.secret) and workspace.secret != stranger.secret
+        assert workspace.register(callback.url()).json()["platform_inbound_secret"] == workspace.secret
+        beat = server.request("POST", "/registry/heartbeat", token=workspace.token, json_body={"workspace_id": workspace.id})
+        assert beat.json() == {"status": "ok", "platform_inbound_secret": workspace.secret}
+        path = f"/workspaces/{workspace.id}/inbound-secret"
+        check_error(server.request("POST", path), 401)
+        check_error(server.request("POST", path, token=stranger.token), 401)
+        rotated = server.request("POST", path, token=workspace.token)
+        assert rotated.status == 200 and rotated.json()["platform_inbound_secret"] != workspace.secret, rotated
+        workspace.send()
+        assert head_and_body(callback.requests[-1])[1]["authorization"] == f"Bearer {rotated.json()['platform_inbound_secret']}"
+        assert server.request("POST", path, token=server.admin_token).status == 200
+
+
+def test_the_secret_survives_a_restart_and_is_to_be_found_nowhere(start, tmp_path):
+    with Callback() as callback:
+        first = start(allowing(callback.port, **{"log.level": "debug", "log.requests": "all"}), data=tmp_path)
+        workspace = PushWorkspace(first, callback.url())
+        workspace.send()
+        key = (tmp_path / "server.key").read_bytes()
+        assert len(key) == 32 and (tmp_path / "server.key").stat().st_mode & 0o777 == 0o600
+        metrics = first.get("/metrics").body
+        first.stop()
+        secret = workspace.secret.encode()
+        assert secret not in b"\n".join(first.stderr()) and secret not in metrics
+        for file in tmp_path.rglob("*"):
+            if file.is_file():
+                content = file.read_bytes()
+                assert secret not in content, f"{file.name} holds the secret"
+                assert file.name == "server.key" or key not in content, f"{file.name} holds the key"
+        workspace.server = second = start(allowing(callback.port), data=tmp_path)
+        assert workspace.register(callback.url()).json()["platform_inbound_secret"] == workspace.secret
+        second.stop()
+        (tmp_path / "server.key").unlink()
+        workspace.server = start(allowing(callback.port), data=tmp_path)
+        fresh = workspace.register(callback.url()).json()["platform_inbound_secret"]
+        assert fresh != workspace.secret, "a lost key means a new secret, not a broken server"
+        workspace.send()
+        assert head_and_body(callback.requests[-1])[1]["authorization"] == f"Bearer {fresh}"

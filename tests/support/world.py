@@ -1,0 +1,143 @@
+"""World: a workspace, its neighbour and everybody who might ask, for tests that try every operation as everybody.
+
+A request is made from docs/openapi.yaml: path parameters and bodies are filled in with what the world holds, so that it
+would succeed if the caller is allowed to make it. Every answer is checked against the document as it comes in.
+"""
+import json
+import secrets
+import uuid
+
+from support.desk import Workspace, multipart
+from support.waiting import Deadline
+from support.wire import request
+
+# A request's JSON body by operationId: what a well-meaning client sends. Every operation that takes JSON stands here.
+BODIES = {
+    "signIn": lambda w: {"token": w.server.admin_token},
+    "createWorkspace": lambda w: {"name": "made", "role": "tests", "parent_id": w.subject.id},
+    "patchWorkspace": lambda w: {"name": "renamed", "role": ""},
+    "createToken": lambda w: {"label": "another"},
+    "adminCreateToken": lambda w: {"label": "another"},
+    "invite": lambda w: {"kind": "sender", "workspace_id": w.subject.id, "label": "Ada"},
+    "register": lambda w: {"id": w.subject.id, "agent_card": {"name": "tester"}, "delivery_mode": "poll"},
+    "heartbeat": lambda w: {"workspace_id": w.subject.id, "active_tasks": 1, "current_task": "testing", "error_rate": 0.0, "uptime_seconds": 5},
+    "checkAccess": lambda w: {"caller_id": w.subject.id, "target_id": w.other.id},
+    "logActivity": lambda w: {"activity_type": "agent_log", "summary": "tested", "request_body": {"a": [1, None]}},
+    "ackActivity": lambda w: {"acked_seq": 0},
+    "notify": lambda w: {"message": "hello", "attachments": [{"uri": "https://example.org/a", "name": "a", "mimeType": "text/plain", "size": 1}]},
+    "sendMessage": lambda w: {"jsonrpc": "2.0", "id": "1", "method": "message/send",
+                              "params": {"message": {"messageId": str(uuid.uuid4()), "role": "user", "parts": [{"kind": "text", "text": "hello"}]}}},
+}
+EVERYBODY = ["none", "wrong", "revoked", "peer", "sender", "other_sender", "enrolment", "other_enrolment", "agent", "admin"]
+
+
+class World:
+    def __init__(self, server):
+        self.server = server
+        self.subject, self.other = Workspace(server, "subject"), Workspace(server, "other")
+        self._known = {"none": None, "wrong": secrets.token_urlsafe(32), "agent": self.subject.token, "peer": self.other.token}
+
+    def token(self, who):
+        """The secret of that principal; None for nobody."""
+        if who == "admin":
+            return self.server.admin_token  # read anew: an operation replaces it
+        if who not in self._known:
+            place = self.other if who.startswith("other_") else self.subject
+            self._known[who] = self._revoked() if who == "revoked" else self.invite(who.removeprefix("other_"), place)
+        return self._known[who]
+
+    def invite(self, kind, place):
+        return self._admin("POST", "/admin/invites", {"kind": kind, "workspace_id": place.id, "label": "test"}, 201)["token"]
+
+    def fresh_token(self):
+        """(id, secret) of one more token of the subject."""
+        made = self._admin("POST", self.subject.path("tokens"), {"label": "spare"}, 201)
+        return made["token_id"], made["auth_token"]
+
+    def _revoked(self):
+        token_id, secret = self.fresh_token()
+        self._admin("DELETE", self.subject.path(f"tokens/{token_id}"), None, 200)
+        return secret
+
+    def _admin(self, method, target, body, status):
+        answer = self.server.request(method, target, token=self.server.admin_token, json_body=body)
+        assert answer.status == status, f"{method} {target}: {answer}"
+        return answer.json()
+
+    # -- requests
+
+    def target(self, operation, subject_id=None):
+        """The path with its parameters filled in."""
+        path = operation.path.replace("{id}", subject_id or self.subject.id)
+        if "{fid}" in path:
+            path = path.replace("{fid}", self.subject.upload(("a.txt", b"content", "text/plain"))[0][0] if not subject_id else str(uuid.uuid4()))
+        if "{tokenId}" in path:
+            path = path.replace("{tokenId}", self.fresh_token()[0] if not subject_id else str(uuid.uuid4()))
+        assert "{" not in path, f"support/world.py does not know the parameters of {path}"
+        return path
+
+    def body(self, operation):
+        """(headers, bytes) of a body that would do."""
+        if operation.json_body is not None:
+            assert operation.id in BODIES, f"support/world.py has no body for {operation.id}"
+            return {"Content-Type": "application/json"}, json.dumps(BODIES[operation.id](self)).encode()
+        if "multipart/form-data" in operation.body:
+            return multipart(("b.txt", b"content", "text/plain"))
+        return {}, None
+
+    def headers(self, operation, who):
+        fields = {}
+        if operation.id == "signIn":
+            fields["Sec-Fetch-Site"] = "same-origin"
+        if any(p["in"] == "header" and p["name"] == "X-Workspace-ID" and p.get("required") for p in operation.parameters):
+            fields["X-Workspace-ID"] = self.other.id if who == "peer" else self.subject.id
+        return fields
+
+    def call(self, operation, who, *, subject_id=None, body=None, headers=(), query="", wire=None):
+        """Makes the request as that principal; the answer, checked against the document. body: bytes instead of the usual."""
+        kind, usual = self.body(operation)
+        fields = {**self.headers(operation, who), **kind, **dict(headers)}
+        if self.token(who):
+            fields.setdefault("Authorization", f"Bearer {self.token(who)}")
+        raw = request(operation.method, self.target(operation, subject_id) + query, fields, usual if body is None else body)
+        return exchange(self.server, operation, raw, wire)
+
+
+def exchange(server, operation, raw, wire=None):
+    """Sends the bytes of a request of that operation; the answer, checked. Of a stream only the head is waited for."""
+    own = wire or server.connect()
+    try:
+        own.send(raw)
+        streams = "text/event-stream" in (operation.response(200) or {}).get("content", {})
+        answer = read_stream_head(own) if streams else own.read(operation.method)
+    finally:
+        if not wire:
+            own.close()
+    assert answer is not None, f"{operation}: closed without an answer"
+    check_answer(operation, answer)
+    return answer
+
+
+def read_stream_head(wire):
+    """The head of a stream that goes on, or the whole of any other answer."""
+    deadline = Deadline()
+    while not wire.buffer and not wire.ended:
+        wire._fill(deadline)
+    answer = wire._read_head(deadline)
+    if not (answer.header("Content-Type") or "").startswith("text/event-stream"):
+        answer.body = wire._read_body(answer, deadline)
+    return answer
+
+
+def check_answer(operation, answer):
+    """Its status, media type and every field are documented."""
+    documented = operation.response(answer.status)
+    assert documented is not None, f"{operation} answers {answer.status}, which docs/openapi.yaml does not know: {answer}"
+    content = documented.get("content", {})
+    media = (answer.header("Content-Type") or "").split(";")[0]
+    if not content or "*/*" in content:
+        return
+    assert media in content, f"{operation} answers {answer.status} as {media!r}, documented are {list(content)}"
+    if media == "application/json":
+        faults = operation.spec.faults(answer.json(), content[media]["schema"], closed=True)
+        assert not faults, f"{operation} {answer.status}: {faults}\n{answer.body.decode()}"
