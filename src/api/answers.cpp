@@ -106,7 +106,7 @@ Result<std::optional<std::int64_t>> whole_field(const Json& object, std::string_
   if (!member || member->is_null()) return std::optional<std::int64_t>();
   const auto number = member->integer();
   if (!number) return bad_field(name, "a whole number");
-  return std::optional<std::int64_t>(*number);
+  return number;
 }
 
 Error bad_id(std::string_view name) { return Error(errors::bad_id, {{"field", std::string(name)}}); }

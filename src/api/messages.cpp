@@ -12,8 +12,9 @@ Result<Json::Array> attachment_parts(const Json& body) {
   Json::Array parts;
   const Json* attachments = body.find("attachments");
   if (!attachments || attachments->is_null()) return parts;
-  const Error wrong = Error(errors::bad_field, {{"field", std::string("attachments")}})
-                          .say("attachments must be a list of objects with uri and name, and mimeType and size of the right type");
+  const Error wrong =
+      Error(errors::bad_field, {{"field", std::string("attachments")}})
+          .say("attachments must be a list of objects with uri and name, and mimeType and size of the right type");
   if (!attachments->if_array()) return wrong;
   for (const Json& item : *attachments->if_array()) {
     const auto uri = required_text(item, "uri");

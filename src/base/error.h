@@ -44,7 +44,7 @@ struct Fact {
 
 class [[nodiscard]] Error {
  public:
-  Error() = default;  // Boost's result<void, E> wants one; it means a bug of ours
+  Error() = default;                              // Boost's result<void, E> wants one; it means a bug of ours
   Error(const ErrorKind& kind) : kind_(&kind) {}  // NOLINT: an error kind is an error without facts
   Error(const ErrorKind& kind, std::vector<Fact> facts) : kind_(&kind), facts_(std::move(facts)) {}
 

@@ -7,11 +7,11 @@
 namespace restante::http {
 
 struct Limits {
-  std::size_t request_line = 8 * 1024;      // longer → 414
-  std::size_t header_bytes = 16 * 1024;     // all header lines together; more → 431
-  std::size_t header_count = 100;           // more → 431
-  std::uint64_t json_body = 1024 * 1024;    // a body that is read into memory; more → 413
-  std::uint64_t stream_body = 128ull << 20; // a body that is streamed; more → 413
+  std::size_t request_line = 8 * 1024;       // longer → 414
+  std::size_t header_bytes = 16 * 1024;      // all header lines together; more → 431
+  std::size_t header_count = 100;            // more → 431
+  std::uint64_t json_body = 1024 * 1024;     // a body that is read into memory; more → 413
+  std::uint64_t stream_body = 128ull << 20;  // a body that is streamed; more → 413
 };
 
 }  // namespace restante::http

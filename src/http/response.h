@@ -87,9 +87,9 @@ struct Response {
 inline constexpr std::string_view kJson = "application/json";
 
 Response json(int status, std::string body);
-Response wait(Wait wait);
-Response events(Events events);
-Response forward(Forward forward);
+Response wait(Wait value);
+Response events(Events value);
+Response forward(Forward value);
 
 // The answer `to_response` makes of a commit's value, once it is durable.
 template <class T, class ToResponse>

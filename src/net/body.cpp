@@ -67,7 +67,7 @@ asio::awaitable<std::optional<http::Fault>> Connection::next_pieces(http::Reques
     // What came with the head goes first; copied, because decoding may put bytes back.
     n = std::min(buffer_.view().size(), size);
     if (inflow.left) n = static_cast<std::size_t>(std::min<std::uint64_t>(n, *inflow.left));
-    std::copy_n(buffer_.view().data(), n, room);
+    buffer_.view().copy(room, n);
     buffer_.consume(n);
   } else {
     if (request.expect_continue && !inflow.told_to_continue) {

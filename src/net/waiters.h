@@ -23,7 +23,7 @@ enum class Wake { rung, time_up, ended };
 
 class Waiter : public std::enable_shared_from_this<Waiter> {
  public:
-  explicit Waiter(asio::any_io_executor home) : home_(home), timer_(std::move(home)) {}
+  explicit Waiter(asio::any_io_executor home) : home_(std::move(home)), timer_(home_) {}
 
   // Until a ring, the time, or the end, whichever is first. Rings since the last park() count.
   asio::awaitable<Wake> park(std::chrono::steady_clock::time_point until);
