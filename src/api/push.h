@@ -11,7 +11,7 @@ namespace restante::api {
 // What is about to be a push workspace's url; without a mode, having one makes it push. callback_refused with a
 // sentence when the URL is not one we call, its name does not resolve, or any of its addresses is not public. An empty
 // url and those of poll workspaces are nobody's concern. Looks the name up: for a pool thread.
-Result<void> check_callback(const Context& context, std::optional<DeliveryMode> mode, std::string_view url);
+Result<void> check_callback(const Context& context, std::optional<DeliveryMode> mode, std::string_view text);
 
 // What an agent is told with its registration and heartbeats; empty for a poll workspace.
 Result<std::string> inbound_secret(const Context& context, const Workspace& workspace);

@@ -24,7 +24,7 @@ int workspace(const WorkspaceOptions& options);
 
 // What the server answered, for a person.
 std::string format_workspaces(const Json& list, Time now, Colours colours);
-std::string format_workspace(const Json& workspace, Time now, Colours colours);
+std::string format_workspace(const Json& one, Time now, Colours colours);
 // The name, the id and the line to paste.
 std::string format_created(const Json& created, Time now);
 

@@ -15,7 +15,9 @@ struct AccessTest : ::testing::Test {
   }
   bool may(Access& access, WorkspaceId from, WorkspaceId to) {
     const auto checked = access.check(from, to);
-    if (!checked) EXPECT_TRUE(checked.error().is(errors::may_not_talk));
+    if (!checked) {
+      EXPECT_TRUE(checked.error().is(errors::may_not_talk));
+    }
     return checked.has_value();
   }
 

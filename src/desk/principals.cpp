@@ -29,7 +29,7 @@ std::optional<Principal::Role> role_of(TokenKind kind) {
 Result<Principal> Principals::by_token(std::string_view secret) {
   if (!looks_like_token(secret)) return errors::invalid_token;
   const Digest hash = sha256(secret);
-  if (is_admin(hash)) return Principal{Principal::Role::admin, {}, {}, false};
+  if (const auto turn = admin_turn(hash)) return Principal{Principal::Role::admin, {}, {}, false, *turn};
   const auto token = store_.find_token(hash);
   if (!token || !token->live(clock_.now())) return errors::invalid_token;
   const auto role = role_of(token->kind);
@@ -46,7 +46,10 @@ Result<Principal> Principals::by_session(std::string_view secret) {
 }
 
 bool Principals::still_live(const Principal& principal) {
-  if (!principal.token_id) return true;
+  if (!principal.token_id) {
+    const std::lock_guard lock(mutex_);
+    return !principal.is_admin() || principal.admin_turn == turn_;
+  }
   const auto token = store_.find_token(*principal.token_id);
   return token && token->live(clock_.now());
 }
@@ -61,7 +64,7 @@ Result<Session> Principals::open_session(std::string_view secret) {
   NewToken token{TokenKind::session, principal->workspace_id, fresh.hash, fresh.prefix, "page", now + kSessionLifetime};
   const auto added = store_.add_token(token, now).take();
   if (!added) return added.error();
-  if (principal->is_admin() && !is_admin(sha256(secret))) {
+  if (principal->is_admin() && !principal->token_id && !still_live(*principal)) {
     // The operator's token was replaced meanwhile, and whoever did so has not seen this session.
     (void)store_.revoke_token(added->id, clock_.now()).take();
     return errors::invalid_token;
@@ -79,6 +82,7 @@ void Principals::replace_admin(const Digest& admin) {
   {
     const std::lock_guard lock(mutex_);
     admin_ = admin;
+    ++turn_;
   }
   const Time now = clock_.now();
   for (const Token& token : store_.list_tokens(std::nullopt)) {
@@ -86,9 +90,9 @@ void Principals::replace_admin(const Digest& admin) {
   }
 }
 
-bool Principals::is_admin(const Digest& hash) const {
+std::optional<std::uint64_t> Principals::admin_turn(const Digest& hash) const {
   const std::lock_guard lock(mutex_);
-  return equal_constant_time(hash, admin_);
+  return equal_constant_time(hash, admin_) ? std::optional(turn_) : std::nullopt;
 }
 
 }  // namespace restante::desk

@@ -34,12 +34,14 @@ class Principals {
   void replace_admin(const Digest& admin);
 
  private:
+  // Which of the admin tokens in turn this is; nothing unless it is the present one.
+  std::optional<std::uint64_t> admin_turn(const Digest& hash) const;
+
   Store& store_;
   const Clock& clock_;
-  bool is_admin(const Digest& hash) const;
-
   mutable std::mutex mutex_;  // a rotation on one thread, look-ups on all of them
   Digest admin_;              // under mutex_
+  std::uint64_t turn_ = 0;    // under mutex_
 };
 
 }  // namespace restante::desk

@@ -111,6 +111,25 @@ TEST_F(PrincipalsTest, ClosingTheSessionOfABearerTouchesNoToken) {
   EXPECT_TRUE(desk.principals.by_token(secret));
 }
 
+TEST_F(PrincipalsTest, AReplacedAdminTokenIsVoidWithItsSessionsAndWhatItHoldsOpen) {
+  const auto before = desk.principals.by_token(desk.admin_secret);
+  const auto session = desk.principals.open_session(desk.admin_secret);
+  const std::string sender = desk.give_token(TokenKind::sender, workspace);
+  const auto person = desk.principals.open_session(sender);
+  ASSERT_TRUE(before && session && person);
+  const FreshToken fresh = make_token();
+  desk.principals.replace_admin(fresh.hash);
+  expect_invalid(desk.principals.by_token(desk.admin_secret));
+  expect_invalid(desk.principals.by_session(session->secret));
+  EXPECT_FALSE(desk.principals.still_live(*before));
+  EXPECT_FALSE(desk.principals.still_live(session->principal));
+  const auto after = desk.principals.by_token(fresh.secret);
+  ASSERT_TRUE(after.has_value());
+  EXPECT_TRUE(after->is_admin());
+  EXPECT_TRUE(desk.principals.still_live(*after));
+  EXPECT_TRUE(desk.principals.by_session(person->secret)) << "people who were invited stay signed in";
+}
+
 TEST_F(PrincipalsTest, AStoreThatCannotBeAskedThrowsInsteadOfPassing) {
   TestFolder folder;
   // Without its tables a store answers every question with Unavailable.

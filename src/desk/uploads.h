@@ -62,7 +62,7 @@ class Uploads {
 
   const UploadRules& rules() const { return rules_; }
   // workspace_not_found, workspace_removed; no_callback for one that is not in poll mode.
-  Result<std::unique_ptr<Staging>> stage(WorkspaceId workspace);
+  Result<std::unique_ptr<Staging>> stage(WorkspaceId id);
   // The bytes, for its agent until acked or expired, for people until swept. upload_gone.
   Result<OpenUpload> open(const Principal& caller, WorkspaceId workspace, FileId id);
   // The agent itself has asked for the bytes: a sign on the life line, not a delivery.

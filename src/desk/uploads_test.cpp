@@ -27,7 +27,9 @@ class UploadsTest : public ::testing::Test {
   }
   static void add(Staging& staging, std::string_view name, std::string_view bytes) {
     EXPECT_TRUE(staging.begin_file(name, "text/plain").has_value());
-    if (!bytes.empty()) EXPECT_TRUE(staging.write(bytes).has_value());
+    if (!bytes.empty()) {
+      EXPECT_TRUE(staging.write(bytes).has_value());
+    }
     EXPECT_TRUE(staging.end_file().has_value());
   }
   Upload upload(std::string_view name = "a.txt", std::string_view bytes = "hello") {

@@ -34,7 +34,7 @@ class Workspaces {
   Workspaces(Store& store, Bell& bell, const Clock& clock, Log& log)
       : store_(store), bell_(bell), clock_(clock), log_(log) {}
 
-  Result<CreatedWorkspace> create(const NewWorkspace& workspace);
+  Result<CreatedWorkspace> create(const NewWorkspace& wanted);
   // With the workspace's own token, an enrolment token (used up by it), as admin, or, where registration is open,
   // anonymously for an id without live tokens. A fresh auth_token for an enrolment, or when the workspace has no live
   // one. An id nobody created is created by admin, by an enrolment that is not bound to another, and anonymously.

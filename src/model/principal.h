@@ -1,5 +1,6 @@
 // Principal: who asks, as far as a token tells. Values only.
 #pragma once
+#include <cstdint>
 #include <optional>
 
 #include "model/token.h"
@@ -12,6 +13,7 @@ struct Principal {
   std::optional<WorkspaceId> workspace_id;  // none: admin, or an enrolment that creates its workspace
   std::optional<TokenId> token_id;          // none: the admin token, which lives in a file
   bool by_session = false;                  // the page's cookie: Host and Origin count
+  std::uint64_t admin_turn = 0;             // of the admin token: how often it had been replaced before
 
   bool is_admin() const { return role == Role::admin; }
   bool is_agent_of(WorkspaceId id) const { return role == Role::workspace && workspace_id == id; }

@@ -218,7 +218,11 @@ def test_rotating_the_operators_token_voids_the_old_one_at_once(start):
     operator, old = Operator(server), server.admin_token
     session = server.request("POST", "/session", json_body={"token": old}, headers={"Sec-Fetch-Site": "same-origin"})
     cookie = session.header("Set-Cookie").split(";")[0]
+    workspace = Workspace(server)
+    poll, = workspace.park(token=old)
     new = operator("token", "admin", "--rotate").strip()
+    workspace.notify("not for whoever has the old one")
+    assert poll.read().status == 401
     assert new == server.admin_token != old and re.fullmatch(SECRET, new)
     assert (server.data / "admin.token").stat().st_mode & 0o777 == 0o600
     assert server.get("/workspaces", token=old).status == 401
