@@ -78,7 +78,11 @@ asio::awaitable<void> Listener::accept() {
     tcp::socket socket =
         co_await acceptor_.async_accept(thread.context(), asio::redirect_error(asio::use_awaitable, ec));
     if (!ec) {
-      welcome(std::move(socket), thread);
+      try {
+        welcome(std::move(socket), thread);
+      } catch (const std::exception& e) {
+        shared_.log.error("accept_failed", {{"reason", e.what()}});  // out of memory: this one goes, the next may stay
+      }
       continue;
     }
     if (stopped_.load()) co_return;

@@ -130,7 +130,11 @@ class Platform::Parts {
 
   ~Parts() {
     edge.stop();
-    presence.flush();
+    try {
+      presence.flush();
+    } catch (const std::exception& e) {
+      log.warn("presence_lost", {{"reason", e.what()}});  // seconds of "last seen", nobody's mail
+    }
     // The writer goes before the edge: a commit nobody waits for still rings the edge's bell.
     store.reset();
     log.info("stopped");
