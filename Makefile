@@ -59,7 +59,7 @@ bench: setup-bench page ## Speed as ratios, in one run, against nginx on the sam
 	@bench/run
 
 .PHONY: fuzz
-fuzz: setup-test page ## Every fuzz target for SECONDS seconds each (60)
+fuzz: setup-test page ## Every fuzz target, a minute each (SECONDS_EACH=60)
 	$(call build_preset,fuzz,--target fuzz/all)
 	@tools/fuzz $${SECONDS_EACH:-60}
 
