@@ -32,6 +32,19 @@ class Commit {
     return std::move(*state_->value);
   }
 
+  // Shows what was decided, before anybody can take it; a failed write shows nothing. Runs at once on this thread, or
+  // later on the writer's, where it must be brief. For whoever makes the commit, before handing it on.
+  void then(std::function<void(const T&)> observer) {
+    {
+      const std::lock_guard lock(state_->mutex);
+      if (!state_->settled()) {
+        state_->observers.push_back(std::move(observer));
+        return;
+      }
+    }
+    if (state_->value) observer(*state_->value);
+  }
+
   // Calls back once take() no longer blocks: at once on this thread, or later on the writer's, where it must be brief.
   void on_done(std::function<void()> callback) {
     {
@@ -53,7 +66,10 @@ class Commit {
     bool done = false;
     std::optional<T> value;
     std::exception_ptr failure;
+    std::vector<std::function<void(const T&)>> observers;
     std::vector<std::function<void()>> callbacks;
+
+    bool settled() const { return value || failure; }
   };
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
@@ -73,11 +89,19 @@ class CommitPromise {
  private:
   template <class Set>
   void settle(Set set) {
-    std::vector<std::function<void()>> callbacks;
+    auto& state = *commit_.state_;
+    std::vector<std::function<void(const T&)>> observers;
     {
-      auto& state = *commit_.state_;
       const std::lock_guard lock(state.mutex);
       set(state);
+      observers.swap(state.observers);
+    }
+    if (state.value) {
+      for (auto& observer : observers) observer(*state.value);
+    }
+    std::vector<std::function<void()>> callbacks;
+    {
+      const std::lock_guard lock(state.mutex);
       state.done = true;
       callbacks.swap(state.callbacks);
       state.changed.notify_all();

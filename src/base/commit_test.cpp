@@ -42,6 +42,35 @@ TEST(Commit, OnDoneAfterTheEndIsToldAtOnceOnThisThread) {
   EXPECT_EQ(where, std::this_thread::get_id());
 }
 
+TEST(Commit, ThenSeesTheValueBeforeItCanBeTaken) {
+  CommitPromise<std::string> promise;
+  auto commit = promise.commit();
+  std::string seen;
+  std::string order;
+  commit.on_done([&] { order += "done"; });
+  commit.then([&](const std::string& value) {
+    seen = value;
+    order += "then ";
+  });
+  promise.fulfil("kept");
+  EXPECT_EQ(seen, "kept");
+  EXPECT_EQ(order, "then done");
+  EXPECT_EQ(commit.take(), "kept");
+}
+
+TEST(Commit, ThenIsShownWhatWasDecidedAlreadyAndNothingOfAFailure) {
+  int seen = 0;
+  Commit<int>::ready(7).then([&](int value) { seen = value; });
+  EXPECT_EQ(seen, 7);
+  CommitPromise<int> before;
+  before.commit().then([&](int value) { seen = value; });
+  before.fail(std::make_exception_ptr(Unavailable("gone")));
+  CommitPromise<int> after;
+  after.fail(std::make_exception_ptr(Unavailable("gone")));
+  after.commit().then([&](int value) { seen = value; });
+  EXPECT_EQ(seen, 7);
+}
+
 TEST(Commit, WhoeverIsToldMayTakeAndSubscribeAgain) {
   CommitPromise<std::unique_ptr<int>> promise;
   auto commit = promise.commit();

@@ -24,8 +24,13 @@ constexpr std::array<std::pair<TokenKind, std::string_view>, 5> kKinds{{
 
 FreshToken make_token() {
   std::array<std::uint8_t, kSecretBytes> bytes{};
-  random_bytes(bytes);
-  return describe_token(to_base64url(bytes));
+  std::string secret;
+  // Tokens and their prefixes are typed on command lines, where a dash in front makes an option of them.
+  do {
+    random_bytes(bytes);
+    secret = to_base64url(bytes);
+  } while (secret.starts_with('-'));
+  return describe_token(std::move(secret));
 }
 
 FreshToken describe_token(std::string secret) {
