@@ -151,7 +151,7 @@ struct TestApi {
   }
 
   desk::TestDesk desk;
-  desk::Inbox inbox{*desk.store, desk.presence, desk.bell, desk.clock};
+  desk::Inbox inbox{*desk.store, desk.presence, desk.news, desk.clock};
   Seal seal{SealKey{}};
   desk::Callbacks callbacks{desk.clock, {}};
   desk::InboundSecrets secrets{*desk.store, seal, desk.clock, desk.log};

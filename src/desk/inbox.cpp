@@ -29,7 +29,9 @@ bool may_be_logged(std::string_view activity_type) {
 
 Commit<Result<Appended>> Inbox::log(WorkspaceId workspace, const NewActivity& activity) {
   auto commit = store_.append_activity(workspace, activity, clock_.now());
-  commit.on_done([&bell = bell_, topic = topic_of(workspace)] { bell.ring(topic); });
+  commit.then([&news = news_, workspace, activity](const Result<Appended>& at) {
+    if (at) news.appended(workspace, *at, activity);
+  });
   return commit;
 }
 

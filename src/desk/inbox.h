@@ -2,8 +2,8 @@
 #pragma once
 #include <string_view>
 
-#include "base/bell.h"
 #include "base/clock.h"
+#include "desk/news.h"
 #include "desk/presence.h"
 #include "model/principal.h"
 #include "store/store.h"
@@ -12,8 +12,8 @@ namespace restante::desk {
 
 class Inbox {
  public:
-  Inbox(Store& store, Presence& presence, Bell& bell, const Clock& clock)
-      : store_(store), presence_(presence), bell_(bell), clock_(clock) {}
+  Inbox(Store& store, Presence& presence, News& news, const Clock& clock)
+      : store_(store), presence_(presence), news_(news), clock_(clock) {}
 
   // Somebody starts to read: workspace_not_found, workspace_removed. By its own agent it is a sign of life.
   Result<void> enter(const Principal& caller, WorkspaceId workspace);
@@ -29,7 +29,7 @@ class Inbox {
  private:
   Store& store_;
   Presence& presence_;
-  Bell& bell_;
+  News& news_;
   const Clock& clock_;
 };
 

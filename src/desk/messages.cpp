@@ -77,7 +77,9 @@ Result<Envelope> normalise_message(Json request, Time now) {
 
 Commit<Result<Appended>> Messages::append(WorkspaceId workspace, const NewActivity& activity) {
   auto commit = store_.append_activity(workspace, activity, clock_.now());
-  commit.on_done([&bell = bell_, topic = topic_of(workspace)] { bell.ring(topic); });
+  commit.then([&news = news_, workspace, activity](const Result<Appended>& at) {
+    if (at) news.appended(workspace, *at, activity);
+  });
   return commit;
 }
 

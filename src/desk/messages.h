@@ -2,10 +2,10 @@
 #pragma once
 #include <string>
 
-#include "base/bell.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "desk/news.h"
 #include "model/principal.h"
 #include "store/store.h"
 
@@ -25,8 +25,8 @@ NewActivity message_row(const Principal& caller, WorkspaceId target, const Envel
 
 class Messages {
  public:
-  Messages(Store& store, Bell& bell, const Clock& clock, Log& log)
-      : store_(store), bell_(bell), clock_(clock), log_(log) {}
+  Messages(Store& store, News& news, const Clock& clock, Log& log)
+      : store_(store), news_(news), clock_(clock), log_(log) {}
 
   // Into the target's inbox. The source is the calling agent's workspace, or nobody for people.
   Commit<Result<Appended>> send(const Principal& caller, WorkspaceId target, const Envelope& envelope,
@@ -41,7 +41,7 @@ class Messages {
   Commit<Result<Appended>> append(WorkspaceId workspace, const NewActivity& activity);
 
   Store& store_;
-  Bell& bell_;
+  News& news_;
   const Clock& clock_;
   Log& log_;
 };

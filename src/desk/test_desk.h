@@ -114,15 +114,16 @@ struct TestDesk {
   Log log{nowhere.fd, LogLevel::debug, clock};
   Metrics metrics{BuildInfo{"test", "test", "test"}};
   RememberingBell bell;
+  News news{bell};
   std::unique_ptr<Store> store = sqlite::open(folder.path() / "test.db", sqlite::Options{clock.now()});
   std::unique_ptr<Blobs> blobs = dir::open(folder.path() / "blobs");
   std::string admin_secret = make_token().secret;
   UploadRules rules;
   Principals principals{*store, clock, sha256(admin_secret)};
-  Workspaces workspaces{*store, bell, clock, log};
+  Workspaces workspaces{*store, news, clock, log};
   Presence presence{*store};
-  Messages messages{*store, bell, clock, log};
-  Uploads uploads{*store, *blobs, bell, clock, log, metrics, rules};
+  Messages messages{*store, news, clock, log};
+  Uploads uploads{*store, *blobs, news, clock, log, metrics, rules};
 };
 
 }  // namespace restante::desk

@@ -73,7 +73,7 @@ Commit<Result<std::vector<StagedUpload>>> Staging::commit() {
   // From here on the rows may exist: dropping their bytes would break the promise of a row. If the commit fails, the
   // bytes are orphans and are collected like those of a crash.
   committed_ = true;
-  commit.on_done([&bell = uploads_.bell_, topic = topic_of(workspace_)] { bell.ring(topic); });
+  commit.on_done([&news = uploads_.news_, workspace = workspace_] { news.changed(workspace); });
   for (const NewUpload& upload : done_) {
     uploads_.metrics_.uploads_staged.Increment();
     uploads_.metrics_.uploads_staged_bytes.Increment(static_cast<double>(upload.size));
@@ -107,7 +107,7 @@ Result<OpenUpload> Uploads::open(const Principal& caller, WorkspaceId workspace,
 void Uploads::note_fetched(const Upload& upload) {
   // Not waited for: the writer keeps the order, so an ack that follows already sees it.
   auto commit = store_.mark_fetched(upload.workspace_id, upload.id, clock_.now());
-  commit.on_done([&bell = bell_, topic = topic_of(upload.workspace_id)] { bell.ring(topic); });
+  commit.on_done([&news = news_, workspace = upload.workspace_id] { news.changed(workspace); });
   metrics_.uploads_fetched.Increment();
   log_.info("upload_fetched", {{"workspace_id", upload.workspace_id.text()},
                                {"file_id", upload.id.text()},
@@ -117,7 +117,7 @@ void Uploads::note_fetched(const Upload& upload) {
 
 Commit<Result<Upload>> Uploads::ack(WorkspaceId workspace, FileId id) {
   auto commit = store_.ack_upload(workspace, id, clock_.now());
-  commit.on_done([&bell = bell_, topic = topic_of(workspace)] { bell.ring(topic); });
+  commit.on_done([&news = news_, workspace] { news.changed(workspace); });
   return commit;
 }
 

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/bell.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "desk/news.h"
 #include "model/principal.h"
 #include "store/blobs.h"
 #include "store/store.h"
@@ -57,8 +57,8 @@ struct OpenUpload {
 
 class Uploads {
  public:
-  Uploads(Store& store, Blobs& blobs, Bell& bell, const Clock& clock, Log& log, Metrics& metrics, UploadRules rules)
-      : store_(store), blobs_(blobs), bell_(bell), clock_(clock), log_(log), metrics_(metrics), rules_(rules) {}
+  Uploads(Store& store, Blobs& blobs, News& news, const Clock& clock, Log& log, Metrics& metrics, UploadRules rules)
+      : store_(store), blobs_(blobs), news_(news), clock_(clock), log_(log), metrics_(metrics), rules_(rules) {}
 
   const UploadRules& rules() const { return rules_; }
   // workspace_not_found, workspace_removed; no_callback for one that is not in poll mode.
@@ -79,7 +79,7 @@ class Uploads {
   friend class Staging;
   Store& store_;
   Blobs& blobs_;
-  Bell& bell_;
+  News& news_;
   const Clock& clock_;
   Log& log_;
   Metrics& metrics_;

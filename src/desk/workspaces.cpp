@@ -110,7 +110,7 @@ Result<Registered> Workspaces::enter(const Principal& caller, const Registration
   auto workspace = store_.register_workspace(*id, mode, registration.url, registration.agent_card, clock_.now()).take();
   if (!workspace) return workspace.error();
   log_.info("workspace_registered", {{"workspace_id", id->text()}, {"delivery_mode", name_of(mode)}});
-  bell_.ring(topic_of(*id));
+  news_.changed(*id);
   return Registered{std::move(*workspace), std::move(secret)};
 }
 
@@ -135,7 +135,7 @@ std::vector<Workspace> Workspaces::list() {
 
 Result<Workspace> Workspaces::patch(WorkspaceId id, const WorkspacePatch& patch) {
   auto patched = store_.patch_workspace(id, patch, clock_.now()).take();
-  if (patched) bell_.ring(topic_of(id));
+  if (patched) news_.changed(id);
   return patched;
 }
 
@@ -143,7 +143,7 @@ Result<std::vector<TokenId>> Workspaces::remove(WorkspaceId id) {
   auto tokens = store_.remove_workspace(id, clock_.now()).take();
   if (!tokens) return tokens;
   log_.info("workspace_removed", {{"workspace_id", id.text()}});
-  bell_.ring(topic_of(id));
+  news_.changed(id);
   return tokens;
 }
 
@@ -153,7 +153,7 @@ void Workspaces::settle_statuses() {
   if (!changes) return;
   for (const StatusChange& change : *changes) {
     log_.info("workspace_offline", {{"workspace_id", change.id.text()}});
-    bell_.ring(topic_of(change.id));
+    news_.changed(change.id);
   }
 }
 

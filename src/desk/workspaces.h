@@ -2,9 +2,9 @@
 #pragma once
 #include <string>
 
-#include "base/bell.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "desk/news.h"
 #include "model/principal.h"
 #include "store/store.h"
 
@@ -31,8 +31,8 @@ struct Registered {
 
 class Workspaces {
  public:
-  Workspaces(Store& store, Bell& bell, const Clock& clock, Log& log)
-      : store_(store), bell_(bell), clock_(clock), log_(log) {}
+  Workspaces(Store& store, News& news, const Clock& clock, Log& log)
+      : store_(store), news_(news), clock_(clock), log_(log) {}
 
   Result<CreatedWorkspace> create(const NewWorkspace& wanted);
   // With the workspace's own token, an enrolment token (used up by it), as admin, or, where registration is open,
@@ -56,7 +56,7 @@ class Workspaces {
   Result<std::string> fresh_token(const Principal& caller, WorkspaceId id);
 
   Store& store_;
-  Bell& bell_;
+  News& news_;
   const Clock& clock_;
   Log& log_;
 };

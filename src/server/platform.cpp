@@ -30,10 +30,11 @@ std::filesystem::path data_directory(const Config& config) {
   return data;
 }
 
-std::unique_ptr<Store> open_store(const Config& config, const Clock& clock) {
+std::unique_ptr<Store> open_store(const Config& config, const Clock& clock, Metrics& metrics) {
   sqlite::Options options;
   options.now = clock.now();
   options.migrate = config.migrate;
+  options.metrics = &metrics;
   // An admin token beside no database: the database was lost, not never made.
   options.may_create = !std::filesystem::exists(std::filesystem::path(config.data) / "admin.token");
   return sqlite::open(database_file(config), options);
@@ -77,20 +78,21 @@ class Platform::Parts {
       : log(STDERR_FILENO, config.log.level, clock),
         metrics({std::string(version()), std::string(commit()), compiler()}),
         data(data_directory(config)),
-        store(open_store(config, clock)),
+        store(open_store(config, clock, metrics)),
         blobs(dir::open(data / "blobs")),
         admin(restante::admin_token(config.admin_token, data, log)),
         seal(server_key(data, log)),
         callbacks(clock, {}),
         edge(config.net, clock, log, metrics),
+        news(edge.bell()),
         principals(*store, clock, sha256(admin)),
-        workspaces(*store, edge.bell(), clock, log),
+        workspaces(*store, news, clock, log),
         tokens(*store, edge.bell(), clock, log),
         access(*store, config.access_roots == "isolated" ? desk::Roots::isolated : desk::Roots::talk),
         presence(*store),
-        inbox(*store, presence, edge.bell(), clock),
-        messages(*store, edge.bell(), clock, log),
-        uploads(*store, *blobs, edge.bell(), clock, log, metrics, upload_rules(config)),
+        inbox(*store, presence, news, clock),
+        messages(*store, news, clock, log),
+        uploads(*store, *blobs, news, clock, log, metrics, upload_rules(config)),
         secrets(*store, seal, clock, log),
         push{callbacks, secrets, address_rules(config), config.push.timeout, resolve},
         context{clock,
@@ -165,6 +167,7 @@ class Platform::Parts {
   desk::Callbacks callbacks;  // before the edge: a call under way gives its leave back when the edge goes
   net::Edge edge;
   std::mutex rotation;  // two at once must not leave one token in the file and the other in memory
+  desk::News news;
   desk::Principals principals;
   desk::Workspaces workspaces;
   desk::Tokens tokens;

@@ -1,0 +1,76 @@
+// News: what has just happened, for whoever looks on live. A row of a log rings its workspace and is told to those who
+// watch everything; what is no row (fetched, online, silent) is told once and kept nowhere. The last few thousand items
+// are remembered for watchers that are slow; who falls further behind is told so. Thread-safe; telling never blocks,
+// and costs next to nothing while nobody watches. Tell from Commit::then, so that nothing untrue is told.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bell.h"
+#include "model/activity.h"
+#include "store/store.h"
+
+namespace restante::desk {
+
+struct NewsItem {
+  std::uint64_t number = 0;
+  WorkspaceId workspace;
+  std::string name;      // "UPLOAD_FETCHED"
+  std::string data;      // JSON text
+  std::int64_t seq = 0;  // of the log's row; 0: it is none
+};
+
+class News {
+ public:
+  explicit News(Bell& bell) : bell_(bell) {}
+
+  // A row was appended to a workspace's log.
+  void appended(WorkspaceId workspace, const Appended& at, const NewActivity& row);
+  // Something that is no row of a log. `data` is a JSON object.
+  void happened(WorkspaceId workspace, std::string_view name, std::string data);
+  // Something about the workspace is different; held polls look again.
+  void changed(WorkspaceId workspace);
+
+  // While one of these lives, items are remembered.
+  class Watch {
+   public:
+    explicit Watch(News& news) : watchers_(news.watchers_) { ++*watchers_; }
+    ~Watch() { --*watchers_; }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+   private:
+    std::shared_ptr<std::atomic<int>> watchers_;  // a stream may end after the desk has gone
+  };
+  struct Page {
+    std::vector<NewsItem> items;
+    std::uint64_t last = 0;  // where to go on
+    bool missed = false;     // older ones are forgotten: look at everything again
+  };
+  std::uint64_t last() const;
+  // What came after that number, of one workspace or of all.
+  Page since(std::uint64_t number, std::optional<WorkspaceId> only) const;
+
+ private:
+  void remember(NewsItem item);
+
+  Bell& bell_;
+  std::shared_ptr<std::atomic<int>> watchers_ = std::make_shared<std::atomic<int>>(0);
+  mutable std::mutex mutex_;     // told on the writer's and on pool threads, read on pool threads
+  std::deque<NewsItem> recent_;  // under mutex_
+  std::uint64_t last_ = 0;       // under mutex_
+};
+
+// Rings for what is no row of this workspace's log; rows ring topic_of(workspace).
+std::string live_topic_of(WorkspaceId workspace);
+// Rings for everything.
+inline constexpr std::string_view kAllNews = "news";
+
+}  // namespace restante::desk
