@@ -8,13 +8,16 @@
 #include "cli/dev.h"
 #include "cli/invite.h"
 #include "cli/migrate.h"
+#include "cli/send.h"
+#include "cli/sweep.h"
 #include "cli/token.h"
+#include "cli/uploads.h"
 #include "cli/workspace.h"
 #include "server/config.h"
 
 namespace restante::cli {
 
-enum class Command { serve, dev, connect, workspace, token, invite, migrate, config, print };
+enum class Command { serve, dev, connect, workspace, token, invite, send, uploads, sweep, migrate, config, print };
 
 // Which command, and the options of that one; those of the others are untouched.
 struct CommandLine {
@@ -25,6 +28,9 @@ struct CommandLine {
   WorkspaceOptions workspace;
   TokenOptions token;
   InviteOptions invite;
+  SendOptions send;
+  UploadsOptions uploads;
+  SweepOptions sweep;
   MigrateOptions migrate;
   ConfigOptions config;
   std::string text;  // for Command::print (--help, --version, completion): goes to stdout as it is

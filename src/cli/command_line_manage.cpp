@@ -119,6 +119,47 @@ void add_invite(CLI::App& app, CommandLine& to) {
   add_remote_flags(invite, to.invite.remote);
 }
 
+void add_send(CLI::App& app, CommandLine& to) {
+  auto& send = add_command(app, "send");
+  send.callback([&to] {
+    to.command = Command::send;
+    add_environment(to.send.remote);
+  });
+  send.add_option("text", to.send.text, "What to say. May be left out when there are files.")->type_name("TEXT");
+  send.add_option("--to", to.send.to, "The workspace: id or name. With a sender's token: its own.")->type_name("ID");
+  send.add_option("--file", to.send.files, "A file to send along. May be repeated.")->type_name("FILE")->take_all();
+  send.add_flag("--wait", to.send.wait,
+                "Wait until each file was fetched and acknowledged, or is known to have failed.");
+  send.add_option("--timeout", to.send.timeout, "With --wait: give up after so many seconds (exit code 75).")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
+  add_remote_flags(send, to.send.remote);
+}
+
+void add_uploads(CLI::App& app, CommandLine& to) {
+  auto& uploads = add_command(app, "uploads");
+  uploads.callback([&to] {
+    to.command = Command::uploads;
+    add_environment(to.uploads.remote);
+  });
+  uploads.add_option("--workspace", to.uploads.workspace, "Only those for this one: id or name.")->type_name("ID");
+  uploads
+      .add_option("--state", to.uploads.state,
+                  "Only those in this state: waiting (the default), never_fetched, fetched, acked, failed or all.")
+      ->type_name("STATE");
+  uploads.add_flag("--stats", to.uploads.stats, "Counts and bytes by state and workspace instead of a list.");
+  add_remote_flags(uploads, to.uploads.remote);
+}
+
+void add_sweep(CLI::App& app, CommandLine& to) {
+  auto& sweep = add_command(app, "sweep");
+  sweep.callback([&to] {
+    to.command = Command::sweep;
+    add_environment(to.sweep.remote);
+  });
+  add_remote_flags(sweep, to.sweep.remote);
+}
+
 // --config, --data and --database as serve takes them; no other setting matters here.
 struct DataFlags {
   std::string config, data, database;
@@ -156,6 +197,9 @@ void add_manage_commands(CLI::App& app, CommandLine& to) {
   add_workspace(app, to);
   add_token(app, to);
   add_invite(app, to);
+  add_send(app, to);
+  add_uploads(app, to);
+  add_sweep(app, to);
   add_migrate(app, to);
 }
 

@@ -38,6 +38,7 @@ constexpr auto kPages = std::to_array<Page>({
   restante serve                      the server on 127.0.0.1:8080, its data in ./data
   restante workspace create NAME      a place for an agent, and the line to paste on its machine
   restante connect --url … --enrol …  on the laptop of an agent
+  restante send --to NAME 'Hello'      a message for it, with files if you like
   restante COMMAND --help             more about one of them
 
 Environment:
@@ -186,6 +187,36 @@ Examples:
   restante invite --workspace 'Research laptop'        the agent again, on another machine
   restante invite                                      an agent that gets a workspace of its own
   restante invite --sender --workspace 'Research laptop' --label Ada
+)",
+     Speaks::to_server},
+    {"send", "Send a message and files to an agent, wherever it is.",
+     R"(The server keeps both until the agent comes for them. Files are sent with a progress bar, and again from the start if the
+connection breaks, without being kept twice. With --wait you see each file being fetched and then acknowledged: only then
+it is called delivered, and only then the exit code is 0. A person's token (restante invite --sender) needs no --to.
+
+Examples:
+  restante send --to 'Research laptop' 'Please summarise these.' --file a.pdf --file b.png
+  restante send --to 'Research laptop' --file build.log --wait --timeout 600
+  restante send --to 'Research laptop' --file a.pdf --wait --json | jq -r '.files[] | .name + " " + .state'
+)",
+     Speaks::to_server},
+    {"uploads", "Show what files wait, for whom, how old, and in which state.",
+     R"(A file that was fetched but not acknowledged may be lost on the agent's side; one that was never fetched waits for an
+agent that has not asked yet. Both leave the server when they expire.
+
+Examples:
+  restante uploads
+  restante uploads --workspace 'Research laptop' --state all
+  restante uploads --stats
+  restante uploads --state failed --json
+)",
+     Speaks::to_server},
+    {"sweep", "Remove now what is due: acknowledged files past their retention, expired ones, bytes nobody owns.",
+     R"(The server does this by itself at start and every few minutes.
+
+Examples:
+  restante sweep
+  restante sweep --json
 )",
      Speaks::to_server},
     {"migrate", "Bring the database's schema up or down, or show where it is.",

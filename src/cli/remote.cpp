@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,9 @@ namespace {
 constexpr std::string_view kDefaultUrl = "http://127.0.0.1:8080";
 // A list of ten thousand workspaces with their cards; memory is the laptop's of the one who asks.
 constexpr std::size_t kMaxAnswer = 64 << 20;
+// A held poll answers after 50 s at the latest; a server that syncs a big file may be silent for a while.
+constexpr auto kPatience = std::chrono::seconds(90);
+constexpr int kAttempts = 4;
 constexpr JsonLimits kAnswerLimits{.depth = 80, .nodes = 4'000'000};
 
 client::Url server_of(const RemoteOptions& options) {
@@ -114,18 +118,72 @@ Remote::Remote(const RemoteOptions& options) : http_(server_of(options)) {
   token_origin_ = std::move(token.origin);
 }
 
-std::string Remote::send(const std::string& method, const std::string& target, std::string json) {
+client::Request Remote::request_to(const std::string& method, const std::string& target) const {
   client::Request request;
   request.method = method;
   request.target = target;
   request.max_body = kMaxAnswer;
+  request.patience = kPatience;
   request.headers.push_back({"Authorization", "Bearer " + token_});
   request.headers.push_back({"Accept", "application/json"});
+  return request;
+}
+
+std::string Remote::send(const std::string& method, const std::string& target, std::string json) {
+  client::Request request = request_to(method, target);
   if (!json.empty()) request.headers.push_back({"Content-Type", "application/json"});
   request.body = std::move(json);
   auto answer = client::expect_success(http_.send(request));
   if (answer.has_error()) refuse(answer.error(), http_.server(), token_origin_);
   return std::move(answer->body);
+}
+
+std::string Remote::send_persistently(const client::Request& request, const std::function<void()>& before) {
+  for (int attempt = 1;; ++attempt) {
+    before();
+    auto answer = client::expect_success(http_.send(request));
+    if (answer.has_value()) return std::move(answer->body);
+    const client::Failure& failure = answer.error();
+    if (attempt == kAttempts || !failure.passes()) refuse(failure, http_.server(), token_origin_);
+    const auto pause = failure.retry_after.value_or(std::chrono::seconds(attempt));
+    warn(fmt::format("{}; trying again in {} s", failure.sentence, pause.count()));
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+std::string Remote::post_once(const std::string& target, std::string json, const std::string& key) {
+  client::Request request = request_to("POST", target);
+  request.headers.push_back({"Content-Type", "application/json"});
+  request.headers.push_back({"Idempotency-Key", key});
+  request.body = std::move(json);
+  return send_persistently(request, [] {});
+}
+
+std::string Remote::upload_once(const std::string& target, Form& form, Progress& progress, const std::string& key) {
+  client::Request request = request_to("POST", target);
+  request.headers.push_back({"Content-Type", form.content_type()});
+  request.headers.push_back({"Idempotency-Key", key});
+  request.source_length = form.length();
+  std::optional<CommandFailed> unreadable;
+  request.source = [&](std::span<char> into) -> std::optional<std::size_t> {
+    try {
+      const std::size_t bytes = form.read(into);
+      progress.add(bytes);
+      return bytes;
+    } catch (const CommandFailed& failed) {
+      unreadable = failed;  // the client is between two writes: it must end the exchange itself
+      return std::nullopt;
+    }
+  };
+  try {
+    return send_persistently(request, [&] {
+      form.rewind();
+      progress.restart();
+    });
+  } catch (const CommandFailed&) {
+    if (unreadable) throw *unreadable;
+    throw;
+  }
 }
 
 WorkspaceId Remote::find_workspace(const std::string& id_or_name) {

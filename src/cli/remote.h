@@ -2,10 +2,13 @@
 // throws CommandFailed with a sentence that says what to try: 69 when nobody answers, 77 when the token is the reason,
 // 75 when the same call may work later, 1 otherwise. Belongs to one thread.
 #pragma once
+#include <functional>
 #include <string>
 #include <string_view>
 
 #include "base/json.h"
+#include "cli/form.h"
+#include "cli/progress.h"
 #include "client/http_client.h"
 #include "model/ids.h"
 
@@ -28,12 +31,18 @@ class Remote {
   std::string post(const std::string& target, std::string json) { return send("POST", target, std::move(json)); }
   std::string patch(const std::string& target, std::string json) { return send("PATCH", target, std::move(json)); }
   std::string remove(const std::string& target) { return send("DELETE", target, {}); }
+  // The same under an Idempotency-Key: a connection that is cut is tried again, and has one effect all the same.
+  std::string post_once(const std::string& target, std::string json, const std::string& key);
+  std::string upload_once(const std::string& target, Form& form, Progress& progress, const std::string& key);
 
   // An id as it is, or the id of the one workspace of that name.
   WorkspaceId find_workspace(const std::string& id_or_name);
 
  private:
   std::string send(const std::string& method, const std::string& target, std::string json);
+  // As often as it takes, within reason; `before` is called ahead of every attempt.
+  std::string send_persistently(const client::Request& request, const std::function<void()>& before);
+  client::Request request_to(const std::string& method, const std::string& target) const;
 
   client::HttpClient http_;
   std::string token_;

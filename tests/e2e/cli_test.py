@@ -10,7 +10,7 @@ import time
 import pytest
 
 BINARY = os.environ["RESTANTE_BINARY"]
-COMMANDS = ["serve", "dev", "connect", "workspace", "token", "invite", "migrate", "config", "completion"]
+COMMANDS = ["serve", "dev", "connect", "workspace", "token", "invite", "send", "uploads", "sweep", "migrate", "config", "completion"]
 GROUPS = {"workspace": ["create", "list", "show", "remove", "set"], "token": ["list", "create", "revoke", "admin"],
           "migrate": ["up", "down", "status"]}
 EVERY_COMMAND = [*COMMANDS, *(f"{group} {word}" for group, words in GROUPS.items() for word in words)]

@@ -31,6 +31,12 @@ int run(const CommandLine& asked) {
       return token(asked.token);
     case Command::invite:
       return invite(asked.invite);
+    case Command::send:
+      return send(asked.send);
+    case Command::uploads:
+      return uploads(asked.uploads);
+    case Command::sweep:
+      return sweep(asked.sweep);
     case Command::migrate:
       return migrate(asked.migrate);
     case Command::config:

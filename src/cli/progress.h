@@ -1,0 +1,39 @@
+// Progress: how far a long transfer is, as one line on a terminal that is written over. Nothing is written where nobody
+// watches. Belongs to one thread.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace restante::cli {
+
+// "25.0 MiB", "1.5 KiB", "17 B".
+std::string format_bytes(std::uint64_t bytes);
+
+// "[=====>    ]  48 %  12.0 of 25.0 MiB  18.2 MiB/s  1 s left", as wide as asked or narrower.
+std::string format_progress(std::uint64_t done, std::uint64_t total, std::chrono::milliseconds elapsed,
+                            std::size_t width);
+
+class Progress {
+ public:
+  explicit Progress(std::uint64_t total);
+  // Leaves the last line as it is and goes to the next.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void add(std::uint64_t bytes);
+  // Everything is sent again: the time goes on, the count does not.
+  void restart();
+
+ private:
+  void draw();
+
+  const std::uint64_t total_;
+  const bool watched_;
+  const std::chrono::steady_clock::time_point began_;
+  std::chrono::steady_clock::time_point drawn_{};
+  std::uint64_t done_ = 0;
+};
+
+}  // namespace restante::cli

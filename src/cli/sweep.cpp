@@ -1,0 +1,26 @@
+#include "cli/sweep.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/terminal.h"
+
+namespace restante::cli {
+
+int sweep(const SweepOptions& options) {
+  Remote remote(options.remote);
+  const std::string answer = remote.post("/admin/sweep", {});
+  return print(options.remote.json ? answer + '\n' : format_sweep(parse_answer(answer)));
+}
+
+std::string format_sweep(const Json& answer) {
+  const auto count = [&](std::string_view key) {
+    const Json* value = answer.find(key);
+    return value && value->if_number() ? parse_unsigned(value->if_number()->text).value_or(0) : 0;
+  };
+  if (count("acked") + count("expired") + count("orphans") == 0) return "Nothing was due.\n";
+  return fmt::format("Removed {} acknowledged and {} expired files, and the bytes of {} uploads that never finished.\n",
+                     count("acked"), count("expired"), count("orphans"));
+}
+
+}  // namespace restante::cli

@@ -1,0 +1,18 @@
+// `restante sweep`: remove now what is due, instead of at the next round.
+#pragma once
+#include <string>
+
+#include "cli/remote.h"
+
+namespace restante::cli {
+
+struct SweepOptions {
+  RemoteOptions remote;
+};
+
+// Returns the exit code.
+int sweep(const SweepOptions& options);
+
+std::string format_sweep(const Json& answer);
+
+}  // namespace restante::cli

@@ -1,0 +1,91 @@
+#include "cli/uploads.h"
+
+#include <unistd.h>
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/exit_codes.h"
+#include "cli/failed.h"
+#include "cli/send.h"
+#include "cli/terminal.h"
+#include "server/config_nearest.h"
+
+namespace restante::cli {
+namespace {
+
+constexpr std::array<std::string_view, 6> kStates = {"waiting", "never_fetched", "fetched", "acked", "failed", "all"};
+
+std::uint64_t number_of(const Json& object, std::string_view key) {
+  const Json* value = object.find(key);
+  return value && value->if_number() ? parse_unsigned(value->if_number()->text).value_or(0) : 0;
+}
+
+std::string short_name(const Json& row) {
+  const std::string name = text_of(row, "workspace_name");
+  return name.empty() ? text_of(row, "workspace_id") : name;
+}
+
+void check_state(const std::string& state) {
+  if (std::find(kStates.begin(), kStates.end(), state) != kStates.end()) return;
+  const std::vector<std::string> known(kStates.begin(), kStates.end());
+  const auto meant = nearest(state, known);
+  throw CommandFailed(kExitUsage, meant.empty()
+                                      ? "--state is one of waiting, never_fetched, fetched, acked, failed or all"
+                                      : fmt::format("there is no such state: did you mean --state {}?", meant));
+}
+
+}  // namespace
+
+int uploads(const UploadsOptions& options) {
+  check_state(options.state);
+  Remote remote(options.remote);
+  std::string target = options.stats ? "/admin/uploads/stats" : "/admin/uploads?limit=500&state=" + options.state;
+  if (!options.workspace.empty())
+    target += (options.stats ? "?workspace=" : "&workspace=") + remote.find_workspace(options.workspace).text();
+  const std::string answer = remote.get(target);
+  if (options.remote.json) return print(answer + '\n');
+  const Colours colours = colourful(STDOUT_FILENO) ? Colours::on : Colours::off;
+  const Json parsed = parse_answer(answer);
+  return print(options.stats ? format_upload_stats(parsed, colours)
+                             : format_uploads(parsed, SystemClock().now(), colours));
+}
+
+std::string format_uploads(const Json& answer, Time now, Colours colours) {
+  const Json* list = answer.find("uploads");
+  if (!list || !list->if_array() || list->if_array()->empty()) return "No file is in this state.\n";
+  std::vector<TableRow> rows;
+  for (const Json& one : *list->if_array()) {
+    rows.push_back({{short_name(one)},
+                    {text_of(one, "name")},
+                    {format_bytes(number_of(one, "size"))},
+                    {format_ago(text_of(one, "created_at"), now)},
+                    describe_state(one),
+                    {format_ago(text_of(one, "expires_at"), now)},
+                    {text_of(one, "file_id")}});
+  }
+  return format_table({"FOR", "FILE", "SIZE", "SENT", "STATE", "EXPIRES", "ID"}, rows, colours);
+}
+
+std::string format_upload_stats(const Json& answer, Colours colours) {
+  const auto row = [](const std::string& label, const Json& counts) -> TableRow {
+    TableRow cells{{label}};
+    for (const char* state : {"never_fetched", "fetched", "acked", "failed", "expired"}) {
+      const Json* group = counts.find(state);
+      const std::uint64_t files = group ? number_of(*group, "files") : 0;
+      cells.push_back({files == 0 ? "-" : fmt::format("{} ({})", files, format_bytes(number_of(*group, "bytes"))),
+                       files == 0 ? Paint::faint : Paint::plain});
+    }
+    return cells;
+  };
+  std::vector<TableRow> rows;
+  if (const Json* each = answer.find("workspaces"); each && each->if_array()) {
+    for (const Json& one : *each->if_array()) rows.push_back(row(short_name(one), one));
+  }
+  if (const Json* total = answer.find("total")) rows.push_back(row("all together", *total));
+  return format_table({"FOR", "NEVER FETCHED", "FETCHED, NOT ACKED", "ACKED", "FAILED", "EXPIRED"}, rows, colours);
+}
+
+}  // namespace restante::cli
