@@ -7,8 +7,18 @@ CREATE TABLE inbox_heads (
   last_seq        INTEGER NOT NULL DEFAULT 0,
   last_created_at INTEGER NOT NULL DEFAULT 0,
   acked_seq       INTEGER NOT NULL DEFAULT 0,
+  -- All uploads of the workspace, which is what the quota limits, and how many of them are in which state: fetched and
+  -- failed ones are not acked, outgoing ones are in no state. Moved in the transaction that moves the rows.
   staged_bytes    INTEGER NOT NULL DEFAULT 0,
-  staged_files    INTEGER NOT NULL DEFAULT 0
+  staged_files    INTEGER NOT NULL DEFAULT 0,
+  fetched_bytes   INTEGER NOT NULL DEFAULT 0,
+  fetched_files   INTEGER NOT NULL DEFAULT 0,
+  failed_bytes    INTEGER NOT NULL DEFAULT 0,
+  failed_files    INTEGER NOT NULL DEFAULT 0,
+  acked_bytes     INTEGER NOT NULL DEFAULT 0,
+  acked_files     INTEGER NOT NULL DEFAULT 0,
+  outgoing_bytes  INTEGER NOT NULL DEFAULT 0,
+  outgoing_files  INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
 INSERT INTO inbox_heads (workspace_id) SELECT id FROM workspaces;
@@ -35,13 +45,3 @@ CREATE TABLE activity_logs (
 
 CREATE UNIQUE INDEX idx_activity_logs_workspace_seq ON activity_logs (workspace_id, seq);
 CREATE UNIQUE INDEX idx_activity_logs_id ON activity_logs (id);
-
--- Which messages were taken already. The key is a digest over source, message id and content, so that one look-up answers
--- however often an id was used with other content. created_at is for pruning, together with the rows.
-CREATE TABLE message_keys (
-  workspace_id BLOB NOT NULL CHECK (length(workspace_id) = 16),
-  digest       BLOB NOT NULL CHECK (length(digest) = 32),
-  seq          INTEGER NOT NULL,
-  created_at   INTEGER NOT NULL,
-  PRIMARY KEY (workspace_id, digest)
-) STRICT, WITHOUT ROWID;

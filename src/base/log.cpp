@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <csignal>
 #include <utility>
@@ -16,6 +17,7 @@ namespace {
 
 // A burst of some ten thousand lines; beyond it the disk or the reader of the pipe is the problem, not the buffer.
 constexpr std::size_t kBufferBytes = 4 << 20;
+constexpr auto kGather = std::chrono::milliseconds(2);
 
 constexpr std::string_view name_of(LogLevel level) {
   switch (level) {
@@ -100,16 +102,18 @@ void Log::write(LogLevel level, std::string_view event, std::initializer_list<Lo
     if (const auto* real = std::get_if<double>(&field.value)) line.real(*real);
   }
   line.end_object();
+  bool first = false;
   {
     const std::lock_guard lock(mutex_);
     if (buffer_.size() + line.text().size() > kBufferBytes) {
       lost_.fetch_add(1, std::memory_order_relaxed);
       return;
     }
+    first = buffer_.empty();
     buffer_ += line.text();
     buffer_ += '\n';
   }
-  changed_.notify_one();
+  if (first) changed_.notify_one();
 }
 
 void Log::run() {
@@ -127,6 +131,8 @@ void Log::run() {
   for (;;) {
     changed_.wait(lock, [this] { return stopping_ || !buffer_.empty(); });
     if (buffer_.empty()) return;
+    // The first of many lines waits a moment for the others: waking up for each costs more than writing it.
+    changed_.wait_for(lock, kGather, [this] { return stopping_.load(); });
     const std::string batch = std::exchange(buffer_, {});
     lock.unlock();
     const std::uint64_t lost = lost_.load(std::memory_order_relaxed);

@@ -61,8 +61,34 @@ Metrics::Metrics(const BuildInfo& build)
       uploads_staged(counter(registry_, "restante_uploads_staged_total", "Files staged for an agent.")),
       uploads_staged_bytes(counter(registry_, "restante_uploads_staged_bytes_total", "Bytes staged for an agent.")),
       uploads_fetched(counter(registry_, "restante_uploads_fetched_total", "Fetches of staged files by their agent.")),
+      uploads_fetched_bytes(
+          counter(registry_, "restante_uploads_fetched_bytes_total", "Size of the files fetched by their agent.")),
       uploads_acked(counter(registry_, "restante_uploads_acked_total", "Files acknowledged by their agent.")),
+      uploads_acked_bytes(
+          counter(registry_, "restante_uploads_acked_bytes_total", "Bytes of files acknowledged by their agent.")),
+      uploads_failed(
+          counter(registry_, "restante_uploads_failed_total", "Times an agent said that it could not take a file.")),
+      upload_push_bytes(
+          counter(registry_, "restante_upload_push_bytes_total", "Bytes of uploads passed on to callbacks.")),
+      uploads_recalled(counter(registry_, "restante_uploads_recalled_total", "Files taken back by who sent them.")),
+      pending_uploads(gauge(registry_, "restante_pending_uploads", "Files that wait for their agent.")),
+      pending_uploads_bytes(gauge(registry_, "restante_pending_uploads_bytes", "Bytes that wait for their agent.")),
+      pending_uploads_oldest_age(gauge(registry_, "restante_pending_uploads_oldest_age_seconds",
+                                       "Age of the file that has waited longest; 0 when none waits.")),
+      orphans_collected(counter(registry_, "restante_orphan_blobs_collected_total",
+                                "Bytes without a row that were found and removed, in files.")),
+      sweep_duration(BuildHistogram()
+                         .Name("restante_sweep_duration_seconds")
+                         .Help("How long one sweep of the staged files took.")
+                         .Register(registry_)
+                         .Add({}, kSeconds)),
       log_lines_lost(counter(registry_, "restante_log_lines_lost_total", "Log lines that could not be written.")),
+      store_reads(counter(registry_, "restante_store_reads_total", "Times the database was asked something.")),
+      store_commits(counter(registry_, "restante_store_commits_total", "Groups of writes committed to the database.")),
+      activity_pruned(counter(registry_, "restante_activity_pruned_total", "Rows of the log removed by retention.")),
+      invalid_tokens(counter(registry_, "restante_invalid_tokens_total", "Tokens shown that were none of ours.")),
+      silent_workspaces(
+          gauge(registry_, "restante_silent_workspaces", "Agents that used to poll and have stopped doing so.")),
       http_duration_(
           BuildHistogram()
               .Name("restante_http_request_duration_seconds")
@@ -90,6 +116,10 @@ Metrics::Metrics(const BuildInfo& build)
                   .Name("restante_pushes_total")
                   .Help("Messages to push workspaces: delivered to the callback, or why they went to the inbox.")
                   .Register(registry_)),
+      upload_pushes_(BuildCounter()
+                         .Name("restante_upload_pushes_total")
+                         .Help("Uploads to push workspaces: delivered to the callback, staged instead, or why not.")
+                         .Register(registry_)),
       resident_(gauge(registry_, "process_resident_memory_bytes", "Resident memory.")),
       virtual_(gauge(registry_, "process_virtual_memory_bytes", "Virtual memory.")),
       open_files_(gauge(registry_, "process_open_fds", "Open file descriptors.")),
@@ -108,6 +138,10 @@ Metrics::Metrics(const BuildInfo& build)
   for (const char* outcome : {"delivered", "spared", "refused_address", "unreachable", "timed_out", "bad_reply",
                               "too_large", "redirected", "busy", "failed"}) {
     pushes(outcome);
+  }
+  for (const char* outcome : {"delivered", "refused", "staged", "spared", "refused_address", "unreachable", "timed_out",
+                              "bad_reply", "too_large", "redirected", "busy", "failed", "cut"}) {
+    upload_pushes(outcome);
   }
 }
 
@@ -137,6 +171,10 @@ prometheus::Counter& Metrics::swept(std::string_view outcome) {
 
 prometheus::Counter& Metrics::pushes(std::string_view outcome) {
   return pushes_.Add({{"outcome", std::string(outcome)}});
+}
+
+prometheus::Counter& Metrics::upload_pushes(std::string_view outcome) {
+  return upload_pushes_.Add({{"outcome", std::string(outcome)}});
 }
 
 std::string Metrics::text() {

@@ -39,14 +39,31 @@ class Metrics {
   prometheus::Counter& swept(std::string_view outcome);
   // Messages to push workspaces: delivered, or why they went to the inbox instead.
   prometheus::Counter& pushes(std::string_view outcome);
+  // Uploads to push workspaces, by what came of them.
+  prometheus::Counter& upload_pushes(std::string_view outcome);
 
   prometheus::Gauge& held_polls;
   prometheus::Histogram& wake_latency;  // from the bell to the answer leaving
   prometheus::Counter& uploads_staged;
   prometheus::Counter& uploads_staged_bytes;
   prometheus::Counter& uploads_fetched;
+  prometheus::Counter& uploads_fetched_bytes;
   prometheus::Counter& uploads_acked;
+  prometheus::Counter& uploads_acked_bytes;
+  prometheus::Counter& uploads_failed;
+  prometheus::Counter& upload_push_bytes;
+  prometheus::Counter& uploads_recalled;
+  prometheus::Gauge& pending_uploads;  // of all workspaces, as the last look found them
+  prometheus::Gauge& pending_uploads_bytes;
+  prometheus::Gauge& pending_uploads_oldest_age;
+  prometheus::Counter& orphans_collected;
+  prometheus::Histogram& sweep_duration;
   prometheus::Counter& log_lines_lost;
+  prometheus::Counter& store_reads;    // every question to the database: none of them while polls are only held
+  prometheus::Counter& store_commits;  // groups of writes
+  prometheus::Counter& activity_pruned;
+  prometheus::Counter& invalid_tokens;
+  prometheus::Gauge& silent_workspaces;
 
   // Prometheus text format, with the figures of the process as of now.
   std::string text();
@@ -59,6 +76,7 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& refused_;
   prometheus::Family<prometheus::Counter>& swept_;
   prometheus::Family<prometheus::Counter>& pushes_;
+  prometheus::Family<prometheus::Counter>& upload_pushes_;
   prometheus::Gauge& resident_;
   prometheus::Gauge& virtual_;
   prometheus::Gauge& open_files_;

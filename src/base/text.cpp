@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 namespace restante {
 namespace {
@@ -79,6 +80,14 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 std::optional<std::uint64_t> parse_unsigned(std::string_view text) { return parse_number<std::uint64_t>(text); }
 std::optional<std::int64_t> parse_signed(std::string_view text) { return parse_number<std::int64_t>(text); }
+
+std::optional<std::int64_t> parse_clamped(std::string_view text) {
+  if (const auto number = parse_signed(text)) return number;
+  const bool negative = text.starts_with('-');
+  const std::string_view digits = text.substr(negative ? 1 : 0);
+  if (digits.empty() || !std::all_of(digits.begin(), digits.end(), is_digit)) return std::nullopt;
+  return negative ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+}
 
 std::string to_hex(std::span<const std::uint8_t> bytes) {
   static constexpr char kDigits[] = "0123456789abcdef";

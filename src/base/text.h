@@ -28,6 +28,8 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 // All of `text` as a decimal number; no sign for unsigned, no leading blanks, no overflow.
 std::optional<std::uint64_t> parse_unsigned(std::string_view text);
 std::optional<std::int64_t> parse_signed(std::string_view text);
+// The same, but a number that does not fit is the nearest that does.
+std::optional<std::int64_t> parse_clamped(std::string_view text);
 
 std::string to_hex(std::span<const std::uint8_t> bytes);
 // base64 of RFC 4648: the URL alphabet without padding, and the standard one with it.

@@ -54,6 +54,18 @@ TEST(Text, NumbersAreAllOfTheTextAndFit) {
   EXPECT_EQ(parse_unsigned(std::string_view("1\0", 2)), std::nullopt);
 }
 
+TEST(Text, ANumberThatDoesNotFitIsTheNearestThatDoes) {
+  EXPECT_EQ(parse_clamped("12"), 12);
+  EXPECT_EQ(parse_clamped("-12"), -12);
+  EXPECT_EQ(parse_clamped("9223372036854775808"), INT64_MAX);
+  EXPECT_EQ(parse_clamped("99999999999999999999"), INT64_MAX);
+  EXPECT_EQ(parse_clamped("-9223372036854775809"), INT64_MIN);
+  for (const char* text :
+       {"", "-", "+1", " 1", "1 ", "99999999999999999999x", "-99999999999999999999.5", "0x10", "--1"}) {
+    EXPECT_EQ(parse_clamped(text), std::nullopt) << text;
+  }
+}
+
 TEST(Text, HexIsLowerCaseAndTwoDigitsAByte) {
   EXPECT_EQ(to_hex(bytes(std::string_view("\x00\x0f\xf0\xff\x7a", 5))), "000ff0ff7a");
   EXPECT_EQ(to_hex({}), "");

@@ -22,6 +22,9 @@ inline constexpr ErrorKind admin_required{"admin_required", "admin auth required
 inline constexpr ErrorKind admin_token_given{
     "admin_token_given", "the operator's token is set with RESTANTE_ADMIN_TOKEN; change it there and start again",
     ErrorClass::conflict};
+inline constexpr ErrorKind too_many_invalid_tokens{
+    "too_many_invalid_tokens", "too many invalid tokens from this address; wait before the next one",
+    ErrorClass::too_many};
 inline constexpr ErrorKind not_allowed{"not_allowed", "this token may not do that", ErrorClass::forbidden};
 inline constexpr ErrorKind foreign_origin{"foreign_origin", "the request comes from a page of another origin",
                                           ErrorClass::forbidden};
@@ -52,8 +55,14 @@ inline constexpr ErrorKind may_not_talk{
     ErrorClass::forbidden};
 
 // Repeated requests
+inline constexpr ErrorKind bad_idempotency_key{
+    "bad_idempotency_key", "Idempotency-Key must be sent once, with 1 to 255 visible ASCII characters",
+    ErrorClass::bad_request};
 inline constexpr ErrorKind idempotency_mismatch{
     "idempotency_mismatch", "this Idempotency-Key was used for another request", ErrorClass::unprocessable};
+inline constexpr ErrorKind idempotency_in_progress{
+    "idempotency_in_progress", "the first request with this Idempotency-Key is still running; ask again shortly",
+    ErrorClass::conflict};
 
 // Inbox
 inline constexpr ErrorKind cursor_gone{
@@ -72,10 +81,38 @@ inline constexpr ErrorKind file_too_large{"file_too_large", "file exceeds per-fi
 inline constexpr ErrorKind field_too_large{"field_too_large", "a form field is too large", ErrorClass::too_large};
 inline constexpr ErrorKind upload_gone{"upload_gone", "pending upload not found, expired, or already acked",
                                        ErrorClass::not_found};
+inline constexpr ErrorKind upload_already_acked{
+    "upload_already_acked", "the agent has taken this file; it can no longer be recalled", ErrorClass::conflict};
+inline constexpr ErrorKind attachment_gone{
+    "attachment_gone", "the message names a file that is not an outgoing file of its sender, or no longer",
+    ErrorClass::bad_request};
+inline constexpr ErrorKind quota_exceeded{
+    "quota_exceeded",
+    "too much is staged for this workspace: let its agent take files, recall some, or raise its quota",
+    ErrorClass::storage_full};
 inline constexpr ErrorKind no_callback{"no_callback",
                                        "workspace has no callback URL; register it in poll mode, or give it a url",
                                        ErrorClass::unprocessable};
+inline constexpr ErrorKind callback_missing{
+    "callback_missing", "workspace has no callback URL yet; its agent must register one", ErrorClass::unavailable};
+inline constexpr ErrorKind no_inbound_secret{
+    "no_inbound_secret",
+    "the secret this workspace's callback knows us by cannot be read; its agent is told a new one when it registers or "
+    "beats",
+    ErrorClass::unavailable};
+inline constexpr ErrorKind callback_unreachable{
+    "callback_unreachable", "the workspace's callback could not be reached; nothing was delivered, try again later",
+    ErrorClass::bad_gateway};
+inline constexpr ErrorKind callback_failed{
+    "callback_failed",
+    "the workspace's callback gave no answer that can be passed on; it may have the upload, or part of it",
+    ErrorClass::bad_gateway};
 inline constexpr ErrorKind storage_full{"storage_full", "the server's disk is full", ErrorClass::storage_full};
+inline constexpr ErrorKind insufficient_storage{
+    "insufficient_storage", "the server keeps the rest of its disk free; try again when files have been taken",
+    ErrorClass::storage_full};
+inline constexpr ErrorKind sweep_running{"sweep_running", "another sweep is under way; ask again when it is done",
+                                         ErrorClass::conflict};
 
 // Platform
 inline constexpr ErrorKind platform_unavailable{

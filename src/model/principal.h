@@ -14,9 +14,12 @@ struct Principal {
   std::optional<TokenId> token_id;          // none: the admin token, which lives in a file
   bool by_session = false;                  // the page's cookie: Host and Origin count
   std::uint64_t admin_turn = 0;             // of the admin token: how often it had been replaced before
+  std::optional<TokenId> opened_by{};       // of a session: the token it was opened with
 
   bool is_admin() const { return role == Role::admin; }
   bool is_agent_of(WorkspaceId id) const { return role == Role::workspace && workspace_id == id; }
+  // Of a workspace's log only is_chat() rows are for this one.
+  bool sees_chat_only() const { return role == Role::sender; }
   // One of the people who may use this workspace's chat.
   bool is_person_of(WorkspaceId id) const { return is_admin() || (role == Role::sender && workspace_id == id); }
 };

@@ -22,6 +22,7 @@ struct Token {
   std::optional<Time> last_used_at;
   std::optional<Time> expires_at;
   std::optional<Time> revoked_at;
+  std::optional<TokenId> opened_by;  // of a session: the token it was opened with, unless that is the admin's file
 
   bool live(Time now) const { return !revoked_at && (!expires_at || now < *expires_at); }
 };
@@ -33,6 +34,7 @@ struct NewToken {
   std::string prefix;
   std::string label;
   std::optional<Time> expires_at;
+  std::optional<TokenId> opened_by{};  // it ends with this one
 };
 
 // The secret and what is stored of it. The secret goes to its owner and nowhere else.

@@ -1,6 +1,15 @@
 #include "model/upload.h"
 
+#include <algorithm>
+#include <array>
+
 namespace restante {
+namespace {
+
+constexpr std::array kStates{UploadState::staged, UploadState::fetched, UploadState::acked,
+                             UploadState::failed, UploadState::expired, UploadState::recalled};
+
+}  // namespace
 
 std::string_view name_of(UploadState state) {
   switch (state) {
@@ -18,6 +27,19 @@ std::string_view name_of(UploadState state) {
       return "recalled";
   }
   return "staged";
+}
+
+std::optional<UploadState> parse_upload_state(std::string_view text) {
+  const auto found = std::ranges::find(kStates, text, [](UploadState state) { return name_of(state); });
+  return found == kStates.end() ? std::nullopt : std::optional(*found);
+}
+
+std::string_view name_of(UploadDirection direction) { return direction == UploadDirection::in ? "in" : "out"; }
+
+std::optional<UploadDirection> parse_upload_direction(std::string_view text) {
+  if (text == "in") return UploadDirection::in;
+  if (text == "out") return UploadDirection::out;
+  return std::nullopt;
 }
 
 std::string pending_uri(WorkspaceId workspace, FileId file) {

@@ -1,4 +1,4 @@
-// A file on its way to an agent. Values only.
+// A file on its way to an agent, or from one. Values only.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,8 +10,13 @@
 namespace restante {
 
 constexpr std::int64_t kMaxFileBytes = 26'214'400;  // 25 MiB; the table's CHECK pins it
+// What may be kept in the row itself instead of in Blobs; the table's CHECK pins it.
+constexpr std::int64_t kMaxRowBytes = 16'384;
+constexpr std::size_t kMaxReasonBytes = 500;
 
 enum class UploadState { staged, fetched, acked, failed, expired, recalled };
+// For the agent, with a row in its inbox; or from it, waiting until a message names it.
+enum class UploadDirection { in, out };
 
 struct NewUpload {
   FileId id;
@@ -19,24 +24,64 @@ struct NewUpload {
   std::string mimetype;  // normalised; may be empty
   std::int64_t size = 0;
   Digest sha256{};
-  std::string blob_key;  // where Blobs keeps the bytes
+  std::string blob_key;  // where Blobs keeps the bytes; empty when the row keeps them
+  std::string content;   // the bytes themselves, at most kMaxRowBytes; empty when Blobs keeps them
 };
 
 struct Upload : NewUpload {
   WorkspaceId workspace_id;
+  UploadDirection direction = UploadDirection::in;
+  std::optional<TokenId> staged_by;  // the sender; none: the operator, or the agent itself
   Time created_at;
   Time expires_at;
   std::optional<Time> fetched_at;
   std::optional<Time> acked_at;
+  std::optional<Time> failed_at;  // the agent said that it could not take it,
+  std::string reason;             // and why
 
+  bool in_row() const { return blob_key.empty(); }
+  // An ack wins over everything; a failure stays one although the file is asked for again.
   UploadState state(Time now) const {
     if (acked_at) return UploadState::acked;
     if (now >= expires_at) return UploadState::expired;
+    if (failed_at) return UploadState::failed;
     return fetched_at ? UploadState::fetched : UploadState::staged;
   }
 };
 
+// What one workspace may have staged, both directions together; 0 is no limit.
+struct UploadQuota {
+  std::int64_t max_bytes = 0;
+  std::int64_t max_files = 0;
+};
+
+// What all files of one staging have in common.
+struct StagingTerms {
+  Time expires_at;
+  UploadQuota quota;
+  UploadDirection direction = UploadDirection::in;
+  std::optional<TokenId> staged_by;
+};
+
+// An outgoing file that a message names: whose it is, and under which new id it goes to the message's target.
+struct OutgoingFile {
+  WorkspaceId owner;
+  FileId source;
+  FileId id;
+};
+
+// Where a file is on its way, also after its bytes have left; `upload` then says nothing of where they were.
+struct UploadStory {
+  Upload upload;
+  UploadState state = UploadState::staged;
+  std::optional<Time> ended_at;  // when its row left
+};
+
 std::string_view name_of(UploadState state);
+std::optional<UploadState> parse_upload_state(std::string_view text);
+std::string_view name_of(UploadDirection direction);
+// "in" or "out"; nothing else.
+std::optional<UploadDirection> parse_upload_direction(std::string_view text);
 // platform-pending:<workspace>/<file>
 std::string pending_uri(WorkspaceId workspace, FileId file);
 

@@ -1,10 +1,12 @@
 // A workspace: one agent's place on the platform. Values only.
 #pragma once
+#include <chrono>
 #include <optional>
 #include <string>
 
 #include "base/clock.h"
 #include "model/ids.h"
+#include "model/token.h"
 
 namespace restante {
 
@@ -17,11 +19,13 @@ struct Workspace {
   std::string role;
   std::optional<WorkspaceId> parent_id;
   DeliveryMode delivery_mode = DeliveryMode::push;
+  bool mode_said = true;  // false: the row names no mode, which reads as push
   std::string url;
   std::string agent_card;  // JSON text, empty when none was given
   WorkspaceStatus status = WorkspaceStatus::awaiting_agent;
   std::optional<Time> last_heartbeat_at;
   std::optional<Time> last_poll_at;
+  std::optional<std::chrono::microseconds> usual_poll_gap;  // from the end of a poll to the next; none: not known yet
   std::string current_task;
   std::int64_t active_tasks = 0;
   std::int64_t uptime_seconds = 0;
@@ -37,6 +41,7 @@ struct NewWorkspace {
   std::optional<WorkspaceId> parent_id;
   DeliveryMode delivery_mode = DeliveryMode::poll;
   std::string url;
+  std::optional<NewToken> enrolment;  // the line to paste: made with the workspace and bound to it
 };
 
 // What is to change; what is absent stays.
@@ -54,6 +59,15 @@ struct StatusChange {
   WorkspaceId id;
   WorkspaceStatus from = WorkspaceStatus::online;
   WorkspaceStatus to = WorkspaceStatus::offline;
+};
+
+// What a workspace's polls told since it was last written down.
+struct PollNote {
+  WorkspaceId id;
+  Time at;                                               // of the latest poll
+  std::optional<std::chrono::microseconds> usual_gap{};  // absent: stays what it was
+  std::int64_t acked_seq = 0;                            // asking with a cursor acks what lies before it: by number,
+  std::optional<ActivityId> acked_id{};                  // or by row
 };
 
 struct Heartbeat {

@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace restante {
@@ -32,6 +34,12 @@ class OpenBlob {
   int fd_;
 };
 
+// Some of the blobs, and from where to go on; empty at the end.
+struct BlobPage {
+  std::vector<std::string> keys;
+  std::string next;
+};
+
 class Blobs {
  public:
   virtual ~Blobs() = default;
@@ -41,6 +49,11 @@ class Blobs {
   virtual std::shared_ptr<OpenBlob> open(std::string_view key) = 0;
   // Dropping what is not there is fine.
   virtual void drop(std::string_view key) = 0;
+  // All blobs that were finished before `before`, in bounded steps: begin with an empty `from`, go on with `next`. One
+  // that is put or dropped meanwhile may be in it or not.
+  virtual BlobPage list(std::string_view from, Time before) = 0;
+  // What a process that died had begun, if nothing was written to it since `before`. Gives how many.
+  virtual std::size_t drop_unfinished(Time before) = 0;
 };
 
 }  // namespace restante

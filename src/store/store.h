@@ -5,8 +5,10 @@
 // Thread-safe. Reads block; writes return a Commit<T>, true once its group is durable: take it in a test, await it at
 // the edge. Throws Unavailable (reads at once, writes through the Commit) when the backend cannot be reached.
 #pragma once
+#include <chrono>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/commit.h"
@@ -15,6 +17,7 @@
 #include "model/idempotency.h"
 #include "model/token.h"
 #include "model/upload.h"
+#include "model/upload_stats.h"
 #include "model/workspace.h"
 
 namespace restante {
@@ -23,6 +26,7 @@ namespace restante {
 struct Appended {
   ActivityId id;
   std::int64_t seq = 0;
+  bool repeated = false;  // the same message was there already: nothing was appended, nothing is news
 };
 
 struct InboxHead {
@@ -33,7 +37,25 @@ struct InboxHead {
 
 struct StagedUpload {
   Upload upload;
+  Appended activity;  // none, seq 0, of an outgoing one
+};
+
+// A file as it stands, and what was written to the log about it; nothing where nothing changed.
+struct UploadChange {
+  Upload upload;
+  std::optional<Appended> receipt;
+};
+
+struct SweptUploads {
+  std::int64_t acked = 0;
+  std::vector<UploadChange> expired;  // outgoing ones have no receipt
+  bool more = false;                  // the limit was reached: there may be more that is due
+};
+
+// A message and the files that came with it. Of a repeated message only where it is: its files came the first time.
+struct SentActivity {
   Appended activity;
+  std::vector<StagedUpload> files;
 };
 
 class Store {
@@ -43,8 +65,12 @@ class Store {
   // Asks the backend a question only a living one answers. Throws Unavailable.
   virtual void check() = 0;
 
+  // --- claims
+  // What was answered under this claim; nothing when it is unused or has expired. idempotency_mismatch.
+  virtual Result<std::optional<std::string>> find_answer(const Claim& claim, Time now) = 0;
+
   // --- workspaces
-  // workspace_exists when the chosen id is taken.
+  // With its enrolment, if it is to have one. workspace_exists when the chosen id is taken.
   virtual Commit<Result<Workspace>> create_workspace(const NewWorkspace& workspace, Time now) = 0;
   // The same under a claim: idempotency_mismatch when the claim's scope was used for another request.
   virtual Commit<Result<Claimed<Workspace>>> create_workspace_once(const NewWorkspace& workspace, const Claim& claim,
@@ -69,18 +95,19 @@ class Store {
   // Sealed by the caller; empty when there is none.
   virtual std::string find_inbound_secret(WorkspaceId id) = 0;
   virtual Commit<Result<void>> set_inbound_secret(WorkspaceId id, std::string sealed, Time now) = 0;
-  // Signs of life by polling, gathered in memory and written together: each workspace's latest poll.
-  virtual Commit<Result<void>> note_polls(std::span<const std::pair<WorkspaceId, Time>> polls) = 0;
+  // Signs of life by polling, gathered in memory and written together. Polls and acks only ever move forward; an acked
+  // row that is not the workspace's counts for nothing, and no ack goes beyond the head.
+  virtual Commit<Result<void>> note_polls(std::span<const PollNote> polls) = 0;
 
   // --- tokens
-  // too_many_tokens beyond 50 live ones of a workspace.
+  // too_many_tokens beyond 50 live ones of a workspace; invalid_token when the one it is opened by does not live.
   virtual Commit<Result<Token>> add_token(const NewToken& token, Time now) = 0;
   // Whatever its state: the caller asks live(). None when no token has this hash.
   virtual std::optional<Token> find_token(const Digest& hash) = 0;
   virtual std::optional<Token> find_token(TokenId id) = 0;
   // Newest first; for one workspace, or those of no workspace.
   virtual std::vector<Token> list_tokens(std::optional<WorkspaceId> workspace) = 0;
-  // True when it was live until now.
+  // With the sessions it opened. True when it was live until now.
   virtual Commit<Result<bool>> revoke_token(TokenId id, Time now) = 0;
   // The same for a token of this workspace only; anybody else's is as good as absent.
   virtual Commit<Result<bool>> revoke_workspace_token(WorkspaceId workspace, TokenId id, Time now) = 0;
@@ -101,32 +128,76 @@ class Store {
   virtual Commit<Result<Claimed<Appended>>> append_activity_once(WorkspaceId workspace, const NewActivity& activity,
                                                                  const Claim& claim, Render<Appended> render,
                                                                  Time now) = 0;
+  // The same with files: each must be an outgoing file of its owner that still lives (attachment_gone), and is staged
+  // for `workspace` under its new id with an inbox row of its own before the message, sharing the bytes. The body
+  // already names the new ids; for telling a repeated message it is read with the sources in their place. The terms'
+  // direction is not looked at. quota_exceeded.
+  virtual Commit<Result<SentActivity>> append_activity_with_files(WorkspaceId workspace, const NewActivity& activity,
+                                                                  std::vector<OutgoingFile> files,
+                                                                  const StagingTerms& terms, Time now) = 0;
+  virtual Commit<Result<Claimed<SentActivity>>> append_activity_with_files_once(
+      WorkspaceId workspace, const NewActivity& activity, std::vector<OutgoingFile> files, const StagingTerms& terms,
+      const Claim& claim, Render<SentActivity> render, Time now) = 0;
   // What has been consumed: only ever forward, never beyond the head. Gives what stands. workspace_not_found.
   virtual Commit<Result<std::int64_t>> ack_activity(WorkspaceId workspace, std::int64_t seq) = 0;
   virtual Result<InboxHead> find_head(WorkspaceId workspace) = 0;
   // One bounded step of retention: of one workspace at a time, rows older than `before`, except a2a_receive rows that
-  // were not acked and are younger than `ceiling`; with their message keys, and claims past their expiry. Gives how
-  // many rows went; fewer than `limit` means that nothing is left to do.
+  // were not acked and are younger than `ceiling`; with their message keys, and claims past their expiry; and the
+  // stories of uploads that left before `before`. Gives how many rows went; fewer than `limit` means that nothing is
+  // left to do.
   virtual Commit<Result<std::int64_t>> prune(Time before, Time ceiling, Time now, int limit) = 0;
   // cursor_gone when the cursor names no row of this workspace or lies above the head (since_seq = 0 always works).
   virtual Result<std::vector<Activity>> read_activity(WorkspaceId workspace, const ActivityQuery& query) = 0;
 
   // --- uploads
-  // Records every item and one inbox row each, in order, or nothing at all. The bytes are already in Blobs: a row is a
-  // promise that its content can be read. Nothing is done for an empty list.
-  virtual Commit<Result<std::vector<StagedUpload>>> stage_uploads(WorkspaceId workspace,
-                                                                  std::span<const NewUpload> items, Time now,
-                                                                  Time expires_at) = 0;
-  // upload_gone when absent or staged for another workspace. Acked and expired ones are found: the caller decides who
-  // may still see them.
+  // Where the tables of uploads were not made yet (migrate = false), the store works for everything else and answers
+  // here as if nothing had ever been staged: staging is no_callback, a file upload_gone or attachment_gone, lists are
+  // empty.
+  virtual bool uploads_ready() const = 0;
+  // Records every item, and one inbox row each unless it is outgoing, in order, or nothing at all. The bytes are
+  // already in Blobs or in the item: a row is a promise that its content can be read. Nothing is done for an empty
+  // list. quota_exceeded, workspace_not_found, workspace_removed.
+  virtual Commit<Result<std::vector<StagedUpload>>> stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
+                                                                  const StagingTerms& terms, Time now) = 0;
+  virtual Commit<Result<Claimed<std::vector<StagedUpload>>>> stage_uploads_once(
+      WorkspaceId workspace, std::vector<NewUpload> items, const StagingTerms& terms, const Claim& claim,
+      Render<std::vector<StagedUpload>> render, Time now) = 0;
+  // upload_gone when absent or staged for another workspace. Acked and expired ones are found, and outgoing ones: the
+  // caller decides who may still see them. Without the bytes.
   virtual Result<Upload> find_upload(WorkspaceId workspace, FileId id) = 0;
-  // Unacked and unexpired, oldest first, after `after` when given.
+  // The same with `content`, where the row keeps it.
+  virtual Result<Upload> read_upload(WorkspaceId workspace, FileId id) = 0;
+  // The state also of what has left, as long as the log is kept. upload_gone.
+  virtual Result<UploadStory> find_upload_story(WorkspaceId workspace, FileId id, Time now) = 0;
+  // For the agent, unacked and unexpired, oldest first, after `after` when given.
   virtual std::vector<Upload> list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) = 0;
-  // fetched_at moves to `now` unless the row is acked.
+  // One group, the first to expire first; of the acked the first acked.
+  virtual std::vector<Upload> list_uploads(const UploadFilter& filter, Time now) = 0;
+  // Exact figures of one moment, without counting rows: only what is overdue for the sweep is looked at.
+  virtual PlatformUploadStats upload_stats(Time now) = 0;
+  // fetched_at moves to `now` unless the row is acked or outgoing.
   virtual Commit<Result<void>> mark_fetched(WorkspaceId workspace, FileId id, Time now) = 0;
   // The first ack sets acked_at and appends the receipt; a repeated one changes nothing. upload_gone past expires_at,
-  // when absent, or of another workspace.
-  virtual Commit<Result<Upload>> ack_upload(WorkspaceId workspace, FileId id, Time now) = 0;
+  // when absent, outgoing, or of another workspace.
+  virtual Commit<Result<UploadChange>> ack_upload(WorkspaceId workspace, FileId id, Time now) = 0;
+  // The agent could not take it: failed_at, the reason (cut to kMaxReasonBytes) and a receipt. It stays until its time,
+  // and a later ack wins. The same reason again changes nothing. upload_gone as for an ack, and when acked.
+  virtual Commit<Result<UploadChange>> fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) = 0;
+  // Its row leaves, with a receipt unless it is outgoing. `recalled_by` must be who staged it, none may recall any.
+  // upload_already_acked; upload_gone when absent, expired, of another workspace or another sender.
+  virtual Commit<Result<UploadChange>> recall_upload(WorkspaceId workspace, FileId id,
+                                                     std::optional<TokenId> recalled_by, Time now) = 0;
+  // One bounded step: acked rows older than the retention and unacked ones past expires_at leave, the longest due
+  // first, at most `limit` together; expired ones with a receipt. Nothing due costs two probes of an index.
+  virtual Commit<Result<SweptUploads>> sweep_uploads(std::chrono::seconds ack_retention, int limit, Time now) = 0;
+
+  // --- bytes whose last row has left. Rows may share a blob; it is listed when none is left, in the same transaction.
+  virtual std::vector<std::string> list_dropped_blobs(int limit) = 0;
+  // Once they are gone from Blobs.
+  virtual Commit<Result<void>> forget_dropped_blobs(std::vector<std::string> keys) = 0;
+  // Those of `keys` that a row needs or that are listed as dropped, in their order: the rest are orphans, if old
+  // enough.
+  virtual std::vector<std::string> known_blobs(std::span<const std::string> keys) = 0;
 };
 
 }  // namespace restante

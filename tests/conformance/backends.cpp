@@ -42,7 +42,7 @@ Appended StoreTest::append(WorkspaceId workspace, const NewActivity& activity, T
 }
 
 StagedUpload StoreTest::stage(WorkspaceId workspace, const NewUpload& item, Time now, Time expires_at) {
-  return store->stage_uploads(workspace, {&item, 1}, now, expires_at).take().value().at(0);
+  return store->stage_uploads(workspace, {item}, until(expires_at), now).take().value().at(0);
 }
 
 std::vector<Activity> StoreTest::read(WorkspaceId workspace, const ActivityQuery& query) {
@@ -55,6 +55,12 @@ std::vector<Activity> StoreTest::log_of(WorkspaceId workspace) {
   query.limit = 1'000'000;
   query.max_bytes = SIZE_MAX;
   return read(workspace, query);
+}
+
+StagingTerms until(Time expires_at) {
+  StagingTerms terms;
+  terms.expires_at = expires_at;
+  return terms;
 }
 
 NewActivity message(const std::string& text, const std::string& message_id) {
@@ -74,7 +80,15 @@ NewUpload file(const std::string& name, std::int64_t size) {
   upload.mimetype = "text/plain";
   upload.size = size;
   upload.sha256 = sha256(name);
-  upload.blob_key = "0123456789abcdef0123456789abcdef";
+  upload.blob_key = Uuid::make(at(0)).hex();
+  return upload;
+}
+
+NewUpload small_file(const std::string& name, const std::string& content) {
+  NewUpload upload = file(name, std::ssize(content));
+  upload.blob_key.clear();
+  upload.sha256 = sha256(content);
+  upload.content = content;
   return upload;
 }
 

@@ -50,8 +50,12 @@ class StoreTest : public ::testing::TestWithParam<BackendKind> {
   std::unique_ptr<Store> store;
 };
 
+// No quota, for the agent, by nobody in particular.
+StagingTerms until(Time expires_at);
 NewActivity message(const std::string& text, const std::string& message_id = "");
+// Kept in Blobs under a key of its own; small_file() in its row.
 NewUpload file(const std::string& name, std::int64_t size = 5);
+NewUpload small_file(const std::string& name, const std::string& content);
 
 #define RESTANTE_EVERY_BACKEND(suite)                                                                 \
   INSTANTIATE_TEST_SUITE_P(Backends, suite, ::testing::ValuesIn(::restante::testing::all_backends()), \

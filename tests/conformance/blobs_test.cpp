@@ -6,6 +6,8 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
+#include <set>
 #include <thread>
 
 #include "faults.h"
@@ -79,7 +81,7 @@ TEST_P(DirBlobs, KeysAreOursAndNeverTheSame) {
   EXPECT_NE(first, second);
   EXPECT_THAT(first, ::testing::MatchesRegex("[0-9a-f]+"));
   EXPECT_EQ(first.size(), 32u);
-  EXPECT_TRUE(fs::exists(path / first.substr(0, 2) / first));
+  EXPECT_TRUE(fs::exists(path / first.substr(30) / first));
 }
 
 TEST_P(DirBlobs, AKeyThatIsNotOursOpensAndDropsNothing) {
@@ -194,6 +196,76 @@ TEST_P(DirBlobs, CheckLeavesNothingBehindAndNoticesThatTheDirectoryIsGone) {
   fs::create_directory(path);
   EXPECT_THROW(blobs->check(), Unavailable) << "another directory under the same path is not ours";
   EXPECT_THROW(blobs->open(std::string(32, 'a')), Unavailable) << "absence is not believed there";
+}
+
+TEST_P(DirBlobs, AllBlobsAreListedStepByStepAndOnlyThem) {
+  std::set<std::string> keys;
+  for (int i = 0; i < 300; ++i) keys.insert(put("x"));
+  const auto dropped = *keys.begin();
+  blobs->drop(dropped);
+  keys.erase(dropped);
+  auto unfinished = blobs->put();
+  unfinished->write("not yet");
+  // Somebody else's files are not ours to list.
+  std::ofstream(path / keys.begin()->substr(30) / "notes.txt") << "x";
+  std::ofstream(path / std::string(32, 'a')) << "x";
+  std::set<std::string> listed;
+  std::size_t largest = 0;
+  std::string from;
+  do {
+    const auto page = blobs->list(from, Time::max());
+    for (const auto& key : page.keys) EXPECT_TRUE(listed.insert(key).second) << "listed twice";
+    largest = std::max(largest, page.keys.size());
+    from = page.next;
+  } while (!from.empty());
+  EXPECT_EQ(listed, keys);
+  EXPECT_LT(largest, 30u) << "a step is a small part of all";
+}
+
+TEST_P(DirBlobs, WhatIsYoungerIsNotListed) {
+  const auto key = put("x");
+  const auto listed = [&](Time before) {
+    std::size_t count = 0;
+    std::string from;
+    do {
+      const auto page = blobs->list(from, before);
+      count += page.keys.size();
+      from = page.next;
+    } while (!from.empty());
+    return count;
+  };
+  const Time now = std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
+  EXPECT_EQ(listed(now + std::chrono::hours(1)), 1u);
+  EXPECT_EQ(listed(now - std::chrono::hours(1)), 0u);
+  EXPECT_TRUE(blobs->open(key));
+}
+
+TEST_P(DirBlobs, WhatADeadProcessLeftUnfinishedIsDroppedOnceItIsOld) {
+  const auto key = put("finished");
+  const auto left = path / "tmp" / std::string(32, 'b');
+  std::ofstream(left) << "left behind";
+  const Time now = std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
+  EXPECT_EQ(blobs->drop_unfinished(now - std::chrono::hours(1)), 0u);
+  EXPECT_TRUE(fs::exists(left));
+  EXPECT_EQ(blobs->drop_unfinished(now + std::chrono::hours(1)), 1u);
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(blobs->open(key));
+}
+
+TEST_P(DirBlobs, ABlobInTheMakingSurvivesACollectionOfOldOnes) {
+  auto writer = blobs->put();
+  writer->write("begun");
+  const Time now = std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
+  EXPECT_EQ(blobs->drop_unfinished(now - std::chrono::hours(1)), 0u);
+  writer->write(" and done");
+  EXPECT_EQ(content(*blobs->open(writer->finish())), "begun and done");
+}
+
+TEST_P(DirBlobs, ListingNoticesThatTheDirectoryIsGone) {
+  put("x");
+  fs::rename(path, directory / "elsewhere");
+  fs::create_directory(path);
+  EXPECT_THROW(blobs->list("", Time::max()), Unavailable) << "an empty place must not pass for one without blobs";
 }
 
 TEST_P(DirBlobs, ManyThreadsPutAndDropAtOnce) {

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <thread>
@@ -13,36 +14,68 @@
 namespace restante::testing {
 namespace {
 
-// One acknowledged append or upload: small enough that a write to the pipe is never torn.
+enum class Act : std::int64_t { appended, staged, acked, recalled, swept };
+
+// One acknowledged act: small enough that a write to the pipe is never torn.
 struct Acknowledged {
   std::array<std::uint8_t, 16> id;
-  std::int64_t seq;
-  std::int64_t is_upload;
+  std::int64_t seq;  // of the row it left in the log; 0 when it is told by another's answer
+  Act act;
 };
+
+constexpr std::int64_t kDue = 1'000'000;  // when what may expire does
 
 class Durability : public ::testing::TestWithParam<BackendKind> {
  protected:
-  // Runs in the child, for ever.
-  static void write_on(Store& store, WorkspaceId workspace, int thread, int pipe) {
-    for (int i = 0;; ++i) {
-      Acknowledged told{};
-      if (i % 2 == 0) {
-        const auto appended = store.append_activity(workspace, message("m"), at(i)).take().value();
-        told = {appended.id.uuid().bytes(), appended.seq, 0};
-      } else {
-        const auto item = file(std::to_string(thread) + "." + std::to_string(i));
-        const auto staged = store.stage_uploads(workspace, {&item, 1}, at(i), at(86400 * 365)).take().value().at(0);
-        if (!store.ack_upload(workspace, item.id, at(i + 1)).take()) _exit(2);
-        told = {item.id.uuid().bytes(), staged.activity.seq, 1};
-      }
+  // The writing end, in the child.
+  struct Teller {
+    int pipe;
+    void tell(const Uuid& id, std::int64_t seq, Act act) const {
+      const Acknowledged told{id.bytes(), seq, act};
       if (write(pipe, &told, sizeof told) != sizeof told) _exit(3);
+    }
+  };
+
+  static NewUpload new_file(int thread, int i) {
+    const std::string name = std::to_string(thread) + "." + std::to_string(i);
+    return i % 4 < 2 ? file(name) : small_file(name, "content of " + name);
+  }
+
+  static FileId stage(Store& store, WorkspaceId workspace, const Teller& teller, const NewUpload& item, Time expires_at,
+                      Time now) {
+    const auto staged = store.stage_uploads(workspace, {item}, until(expires_at), now).take().value().at(0);
+    teller.tell(item.id.uuid(), staged.activity.seq, Act::staged);
+    return item.id;
+  }
+
+  // Runs in the child, for ever.
+  static void write_on(Store& store, WorkspaceId workspace, int thread, const Teller& teller) {
+    for (int i = 0;; ++i) {
+      const Time later = at(kDue * 2);
+      if (i % 5 == 0) {
+        const auto appended = store.append_activity(workspace, message("m"), at(i)).take().value();
+        teller.tell(appended.id.uuid(), appended.seq, Act::appended);
+      } else if (i % 5 == 1) {
+        const auto id = stage(store, workspace, teller, new_file(thread, i), later, at(i));
+        teller.tell(id.uuid(), store.ack_upload(workspace, id, at(i)).take()->receipt->seq, Act::acked);
+      } else if (i % 5 == 2) {
+        const auto id = stage(store, workspace, teller, new_file(thread, i), later, at(i));
+        teller.tell(id.uuid(), store.recall_upload(workspace, id, {}, at(i)).take()->receipt->seq, Act::recalled);
+      } else if (i % 5 == 3) {
+        stage(store, workspace, teller, new_file(thread, i), at(kDue), at(i));
+      } else {
+        const auto swept = store.sweep_uploads(std::chrono::seconds(kDue), 3, at(kDue)).take().value();
+        for (const auto& change : swept.expired) {
+          teller.tell(change.upload.id.uuid(), change.receipt->seq, Act::swept);
+        }
+      }
     }
   }
 
   static void work(Backend& backend, WorkspaceId workspace, int pipe) {
     const auto store = backend.open();
     std::vector<std::thread> threads;
-    for (int t = 0; t < 8; ++t) threads.emplace_back([&, t] { write_on(*store, workspace, t, pipe); });
+    for (int t = 0; t < 8; ++t) threads.emplace_back([&, t] { write_on(*store, workspace, t, {pipe}); });
     for (auto& thread : threads) thread.join();
   }
 
@@ -69,6 +102,44 @@ class Durability : public ::testing::TestWithParam<BackendKind> {
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "the child ended by itself: " << status;
     return told;
   }
+
+  // Rows, receipts, stories, figures and bytes tell the same tale.
+  static void expect_nothing_half_done(Store& store, WorkspaceId workspace,
+                                       const std::map<std::int64_t, Activity>& rows) {
+    std::map<std::string, std::int64_t> methods;
+    for (const auto& [seq, row] : rows) ++methods[row.method];
+    UploadFilter filter;
+    filter.limit = 1'000'000;
+    const auto waiting = store.list_uploads(filter, at(0));
+    filter.group = UploadGroup::acked;
+    const auto acked = store.list_uploads(filter, at(0));
+    EXPECT_EQ(std::ssize(acked), methods["chat_upload_acked"]) << "none of them was old enough to be swept";
+    EXPECT_EQ(std::ssize(waiting), methods["chat_upload_receive"] - methods["chat_upload_acked"] -
+                                       methods["chat_upload_recalled"] - methods["chat_upload_expired"]);
+    const auto total = store.upload_stats(at(0)).total;
+    EXPECT_EQ(total.never_fetched.files, std::ssize(waiting));
+    EXPECT_EQ(total.acked.files, std::ssize(acked));
+    std::int64_t bytes = 0;
+    for (const auto& upload : acked) bytes += upload.size;
+    EXPECT_EQ(total.acked.bytes, bytes);
+    for (const auto& list : {waiting, acked}) {
+      for (const auto& upload : list) {
+        if (upload.in_row()) {
+          EXPECT_EQ(store.read_upload(workspace, upload.id)->content, "content of " + upload.name);
+        }
+      }
+    }
+    // What left from Blobs is listed to be dropped, and nothing that is still needed.
+    const auto dropped = store.list_dropped_blobs(1'000'000);
+    for (const auto& upload : waiting) EXPECT_EQ(std::ranges::count(dropped, upload.blob_key), 0);
+    std::int64_t left_from_blobs = 0;
+    for (const auto& [seq, row] : rows) {
+      const bool left = row.method == "chat_upload_recalled" || row.method == "chat_upload_expired";
+      // Small content is as long as its words; the others have five bytes.
+      if (left && row.request_body.find("\"size\":5,") != std::string::npos) ++left_from_blobs;
+    }
+    EXPECT_EQ(std::ssize(dropped), left_from_blobs);
+  }
 };
 RESTANTE_EVERY_BACKEND(Durability);
 
@@ -76,7 +147,7 @@ TEST_P(Durability, WhatWasAcknowledgedSurvivesAKillInTheMiddleOfWork) {
   const auto backend = GetParam().make();
   const auto workspace = backend->open()->create_workspace({}, at(0)).take()->id;
   std::vector<Acknowledged> told;
-  for (const std::size_t kill_after : {1, 100, 237}) {
+  for (const std::size_t kill_after : {1, 200, 437}) {
     const auto more = run_and_kill([&](int pipe) { work(*backend, workspace, pipe); }, kill_after);
     EXPECT_GE(more.size(), kill_after);
     told.insert(told.end(), more.begin(), more.end());
@@ -85,26 +156,39 @@ TEST_P(Durability, WhatWasAcknowledgedSurvivesAKillInTheMiddleOfWork) {
   ActivityQuery all;
   all.since_seq = 0;
   all.limit = 1'000'000;
+  all.max_bytes = SIZE_MAX;
   std::map<std::int64_t, Activity> rows;
   for (auto& row : store->read_activity(workspace, all).value()) rows.emplace(row.seq, row);
   ASSERT_FALSE(rows.empty());
   EXPECT_EQ(rows.rbegin()->first, std::ssize(rows)) << "no number is missing";
   for (const auto& one : told) {
     ASSERT_TRUE(rows.contains(one.seq));
-    if (one.is_upload == 0) {
-      EXPECT_EQ(rows.at(one.seq).id.uuid().bytes(), one.id);
+    const auto& row = rows.at(one.seq);
+    if (one.act == Act::appended) {
+      EXPECT_EQ(row.id.uuid().bytes(), one.id);
       continue;
     }
-    const auto upload = store->find_upload(workspace, FileId(Uuid(one.id)));
-    ASSERT_TRUE(upload);
-    EXPECT_TRUE(upload->acked_at);
-    EXPECT_EQ(rows.at(one.seq).summary, "chat_upload_receive: " + upload->name);
+    const auto story = store->find_upload_story(workspace, FileId(Uuid(one.id)), at(0));
+    ASSERT_TRUE(story);
+    EXPECT_NE(row.request_body.find(story->upload.id.text()), std::string::npos);
+    switch (one.act) {
+      case Act::acked:
+        EXPECT_EQ(row.method, "chat_upload_acked");
+        EXPECT_EQ(story->state, UploadState::acked);
+        break;
+      case Act::recalled:
+        EXPECT_EQ(row.method, "chat_upload_recalled");
+        EXPECT_EQ(story->state, UploadState::recalled);
+        break;
+      case Act::swept:
+        EXPECT_EQ(row.method, "chat_upload_expired");
+        EXPECT_EQ(story->state, UploadState::expired);
+        break;
+      default:
+        EXPECT_EQ(row.method, "chat_upload_receive");
+    }
   }
-  // And nothing is half done: a staged row for every upload, a receipt for every ack.
-  std::map<std::string, int> methods;
-  for (const auto& [seq, row] : rows) ++methods[row.method];
-  EXPECT_EQ(store->list_waiting(workspace, {}, 1'000'000, at(0)).size(),
-            static_cast<std::size_t>(methods["chat_upload_receive"] - methods["chat_upload_acked"]));
+  expect_nothing_half_done(*store, workspace, rows);
 }
 
 }  // namespace

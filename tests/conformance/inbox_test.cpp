@@ -196,6 +196,59 @@ TEST_P(Inbox, TimesFilterAndDoNotTurnTheOrder) {
   EXPECT_THAT(summaries(workspace, with_cursor), ElementsAre("3", "4", "5"));
 }
 
+TEST_P(Inbox, APositionNeedNotNameARowThatIsStillThere) {
+  const auto workspace = make_workspace().id;
+  for (const char* text : {"a", "b", "c", "d"}) append(workspace, message(text));
+  ActivityQuery query;
+  query.above_seq = 2;
+  EXPECT_THAT(summaries(workspace, query), ElementsAre("c", "d"));
+  query.below_seq = 4;
+  EXPECT_THAT(summaries(workspace, query), ElementsAre("c"));
+  query.above_seq.reset();
+  EXPECT_THAT(summaries(workspace, query), ElementsAre("c", "b", "a"));
+  query.below_seq = 1;
+  EXPECT_THAT(summaries(workspace, query), IsEmpty());
+  ASSERT_TRUE(store->ack_activity(workspace, 4).take());
+  ASSERT_EQ(store->prune(at(1'000'000), at(1'000'000), at(0), 100).take().value(), 4);
+  append(workspace, message("e"));
+  ActivityQuery later;
+  later.above_seq = 4;
+  EXPECT_THAT(summaries(workspace, later), ElementsAre("e"));
+  EXPECT_ERROR(store->read_activity(workspace, since(4)), errors::cursor_gone);
+}
+
+TEST_P(Inbox, TheChatIsWhatPeopleAndTheAgentSaidAndItsFiles) {
+  const auto workspace = make_workspace().id;
+  const auto peer = WorkspaceId::make(at(0));
+  for (const char* type : {"a2a_receive", "a2a_send", "upload_receipt", "agent_log"}) {
+    for (const char* method : {"message/send", "notify", "chat_upload_receive", "delegate_result", ""}) {
+      for (const auto& target : {std::optional(workspace), std::optional(peer), std::optional<WorkspaceId>()}) {
+        for (const auto& source : {std::optional<WorkspaceId>(), std::optional(peer)}) {
+          NewActivity row;
+          row.activity_type = type;
+          row.method = method;
+          row.source_id = source;
+          row.target_id = target;
+          row.summary = std::string(type) + " " + method;
+          append(workspace, row);
+        }
+      }
+    }
+  }
+  ActivityQuery everything = since(0);
+  everything.limit = 500;
+  std::vector<std::string> chat;
+  for (const Activity& row : read(workspace, everything)) {
+    if (is_chat(row)) chat.push_back(row.summary);
+  }
+  EXPECT_THAT(chat,
+              ElementsAre("a2a_receive message/send", "a2a_receive notify", "a2a_receive chat_upload_receive",
+                          "a2a_send message/send", "upload_receipt message/send", "upload_receipt notify",
+                          "upload_receipt chat_upload_receive", "upload_receipt delegate_result", "upload_receipt "));
+  everything.chat_only = true;
+  EXPECT_EQ(summaries(workspace, everything), chat);
+}
+
 TEST_P(Inbox, APageIsCutByRowsAndByBytesButNeverBelowOneRow) {
   const auto workspace = make_workspace().id;
   for (const char* text : {"a", "b", "c"}) {
@@ -226,7 +279,23 @@ TEST_P(Inbox, ARepeatedMessageIsTheSameRow) {
   const auto again = append(workspace, message("hello", "m-1"), at(2));
   EXPECT_EQ(again.id, first.id);
   EXPECT_EQ(again.seq, first.seq);
+  EXPECT_FALSE(first.repeated);
+  EXPECT_TRUE(again.repeated);
   EXPECT_EQ(log_of(workspace).size(), 1u);
+}
+
+TEST_P(Inbox, AMessageIsToldByItsContentAndByThePersonWhoSentIt) {
+  const auto workspace = make_workspace().id;
+  NewActivity sent = message("hello", "m-1");
+  sent.content = "the message";
+  sent.sent_by = "one person";
+  append(workspace, sent);
+  sent.request_body = R"({"id":"another call"})";
+  EXPECT_TRUE(append(workspace, sent).repeated) << "the rest of the body is not the message";
+  sent.sent_by = "another person";
+  EXPECT_EQ(append(workspace, sent).seq, 2);
+  sent.content = "another message";
+  EXPECT_EQ(append(workspace, sent).seq, 3);
 }
 
 TEST_P(Inbox, AMessageIsNewWithOtherContentAnotherSourceOrInAnotherInbox) {

@@ -37,6 +37,13 @@ class Program {
     if (model_.uploads.empty() || one_in(20)) return FileId::make(now_);
     return model_.uploads[static_cast<std::size_t>(pick(static_cast<int>(model_.uploads.size())))].id;
   }
+  FileId some_outgoing_file() {
+    std::vector<FileId> all;
+    for (const auto& upload : model_.uploads) {
+      if (upload.direction == UploadDirection::out) all.push_back(upload.id);
+    }
+    return all.empty() ? FileId::make(now_) : all[static_cast<std::size_t>(pick(static_cast<int>(all.size())))];
+  }
   // The owner, mostly; sometimes a stranger.
   WorkspaceId owner(FileId id) {
     for (const auto& upload : model_.uploads) {
@@ -51,7 +58,7 @@ class Program {
   }
 
   void step() {
-    switch (pick(16)) {
+    switch (pick(24)) {
       case 0:
         return create();
       case 1:
@@ -80,6 +87,20 @@ class Program {
         return fetch();
       case 14:
         return ack();
+      case 15:
+      case 16:
+        return stage();
+      case 17:
+        return fail();
+      case 18:
+        return recall();
+      case 19:
+        return sweep();
+      case 20:
+      case 21:
+        return send();
+      case 22:
+        return look_at_uploads();
       default:
         if (one_in(4)) store_.reset(), store_ = backend_.open();
     }
@@ -128,9 +149,9 @@ class Program {
   }
 
   void poll() {
-    std::vector<std::pair<WorkspaceId, Time>> polls;
-    for (int i = pick(4); i > 0; --i) polls.emplace_back(workspace(), now_ - std::chrono::seconds(pick(5)));
-    for (const auto& [id, at] : polls) model_.poll(id, at);
+    std::vector<PollNote> polls;
+    for (int i = pick(4); i > 0; --i) polls.push_back({workspace(), now_ - std::chrono::seconds(pick(5))});
+    for (const PollNote& poll : polls) model_.poll(poll.id, poll.at);
     EXPECT_TRUE(store_->note_polls(polls).take());
   }
 
@@ -144,8 +165,8 @@ class Program {
 
   void take_over(const NewToken& given, const Result<Token>& added) {
     ASSERT_TRUE(added);
-    const Token expected{added->id,        given.kind, given.workspace_id, given.prefix, given.label, now_, {},
-                         given.expires_at, {}};
+    const Token expected{added->id, given.kind, given.workspace_id, given.prefix, given.label,
+                         now_,      {},         given.expires_at,   {},           given.opened_by};
     EXPECT_EQ(show(*added), show(expected));
     model_.add(expected, given.hash);
   }
@@ -223,7 +244,11 @@ class Program {
     } else if (size > 0 && one_in(2)) {
       const auto& row = log->second[static_cast<std::size_t>(pick(size))];
       if (!row.id.uuid().is_zero()) query.since_id = row.id;
+    } else if (one_in(2)) {
+      query.above_seq = pick(size + 2);
     }
+    if (one_in(4)) query.below_seq = pick(size + 2);
+    if (one_in(4)) query.chat_only = true;
     if (one_in(3)) query.not_before = now_ - std::chrono::seconds(pick(100));
     if (one_in(3)) query.before = now_ - std::chrono::seconds(pick(100));
     if (one_in(3)) query.type = one_in(2) ? "chat_upload_receive" : "a2a_receive";
@@ -234,18 +259,85 @@ class Program {
     EXPECT_EQ(show(store_->read_activity(id, query)), model_.read(id, query));
   }
 
+  StagingTerms terms() {
+    auto given = until(now_ + std::chrono::seconds(pick(60)));
+    if (one_in(3)) given.staged_by = senders_[pick(2)];
+    if (one_in(3)) given.quota.max_files = pick(20);
+    if (one_in(3)) given.quota.max_bytes = pick(8000);
+    return given;
+  }
+  // Few scopes and requests, so that they meet.
+  Claim claim() { return {sha256(word()), sha256(word()), now_ + std::chrono::seconds(pick(60))}; }
+
   void stage() {
     const auto id = workspace();
     std::vector<NewUpload> items;
-    for (int i = pick(4); i > 0; --i) items.push_back(file(word() + ".txt", 1 + pick(1000)));
-    const Time expires_at = now_ + std::chrono::seconds(pick(60));
-    const auto result = store_->stage_uploads(id, items, now_, expires_at).take();
-    std::vector<Upload> staged;
-    if (result) {
-      for (const auto& one : *result) staged.push_back(one.upload);
+    for (int i = pick(4); i > 0; --i) {
+      items.push_back(one_in(2) ? file(word() + ".txt", 1 + pick(1000)) : small_file(word(), word() + word()));
     }
-    const auto expected = model_.stage(id, items, now_, expires_at, result ? *result : std::vector<StagedUpload>());
-    EXPECT_EQ(result ? show(staged) : std::string(result.error().code()), expected);
+    auto given = terms();
+    if (one_in(3)) given.direction = UploadDirection::out;
+    if (one_in(4)) return stage_once(id, items, given);
+    const auto result = store_->stage_uploads(id, items, given, now_).take();
+    const auto expected = model_.stage(id, items, given, now_, result ? *result : std::vector<StagedUpload>());
+    EXPECT_EQ(result ? show_files(*result) : std::string(result.error().code()), expected);
+  }
+
+  static std::string show_files(const std::vector<StagedUpload>& files) {
+    std::string out;
+    for (const auto& one : files) out += show(one.upload) + "\n";
+    return out;
+  }
+
+  void stage_once(WorkspaceId id, const std::vector<NewUpload>& items, const StagingTerms& given) {
+    const auto under = claim();
+    const auto result = store_->stage_uploads_once(id, items, given, under, show_files, now_).take();
+    if (const auto claimed = model_.claimed(under, now_); claimed && !items.empty()) {
+      EXPECT_EQ(result ? "replay " + result->replay : std::string(result.error().code()), *claimed);
+      return;
+    }
+    const bool made = result && result->made;
+    const auto expected = model_.stage(id, items, given, now_, made ? *result->made : std::vector<StagedUpload>());
+    EXPECT_EQ(made ? show_files(*result->made) : std::string(result.error().code()), expected);
+    if (made && !items.empty()) model_.claim(under, expected);
+  }
+
+  static std::string show_sent(const SentActivity& sent) {
+    return sent.activity.id.text() + " " + std::to_string(sent.activity.seq) +
+           (sent.activity.repeated ? " repeated\n" : " \n") + show_files(sent.files);
+  }
+
+  void send() {
+    const auto id = workspace();
+    std::vector<OutgoingFile> files;
+    NewActivity given = message(word(), one_in(2) ? word() : "");
+    given.request_body = "[";
+    for (int i = pick(3); i > 0; --i) {
+      const auto source = one_in(20) ? some_file() : some_outgoing_file();
+      files.push_back({owner(source), source, FileId::make(now_)});
+      given.request_body += "\"" + pending_uri(id, files.back().id) + "\",";
+    }
+    given.request_body += "null]";
+    const auto conditions = terms();
+    if (one_in(4)) return send_once(id, given, files, conditions);
+    const auto result = store_->append_activity_with_files(id, given, files, conditions, now_).take();
+    EXPECT_EQ(result ? show_sent(*result) : std::string(result.error().code()),
+              model_.send(id, given, files, conditions, now_, result ? *result : SentActivity()));
+  }
+
+  void send_once(WorkspaceId id, const NewActivity& given, const std::vector<OutgoingFile>& files,
+                 const StagingTerms& conditions) {
+    const auto under = claim();
+    const auto result =
+        store_->append_activity_with_files_once(id, given, files, conditions, under, show_sent, now_).take();
+    if (const auto claimed = model_.claimed(under, now_)) {
+      EXPECT_EQ(result ? "replay " + result->replay : std::string(result.error().code()), *claimed);
+      return;
+    }
+    const bool made = result && result->made;
+    const auto expected = model_.send(id, given, files, conditions, now_, made ? *result->made : SentActivity());
+    EXPECT_EQ(made ? show_sent(*result->made) : std::string(result.error().code()), expected);
+    if (made) model_.claim(under, expected);
   }
 
   void fetch() {
@@ -259,6 +351,47 @@ class Program {
     const auto id = some_file();
     const auto at = owner(id);
     EXPECT_EQ(show(store_->ack_upload(at, id, now_).take()), model_.ack(at, id, now_));
+  }
+
+  void fail() {
+    const auto id = some_file();
+    const auto at = owner(id);
+    const auto reason = word();
+    EXPECT_EQ(show(store_->fail_upload(at, id, reason, now_).take()), model_.fail(at, id, reason, now_));
+  }
+
+  void recall() {
+    const auto id = some_file();
+    const auto at = owner(id);
+    const auto by = one_in(2) ? std::optional<TokenId>(senders_[pick(2)]) : std::nullopt;
+    EXPECT_EQ(show(store_->recall_upload(at, id, by, now_).take()), model_.recall(at, id, by, now_));
+  }
+
+  void sweep() {
+    const std::chrono::seconds retention(pick(60));
+    const int limit = pick(8);
+    EXPECT_EQ(show(store_->sweep_uploads(retention, limit, now_).take()), model_.sweep(retention, limit, now_));
+    const auto dropped = store_->list_dropped_blobs(1'000'000);
+    EXPECT_EQ(std::set<std::string>(dropped.begin(), dropped.end()), model_.dropped);
+    if (!one_in(4)) return;
+    EXPECT_TRUE(store_->forget_dropped_blobs(dropped).take());
+    model_.dropped.clear();
+  }
+
+  void look_at_uploads() {
+    const auto file = some_file();
+    const auto at = owner(file);
+    const auto read = store_->read_upload(at, file);
+    EXPECT_EQ(read ? show(*read) + " " + read->content : std::string(read.error().code()), model_.read(at, file));
+    EXPECT_EQ(show(store_->find_upload_story(at, file, now_)), model_.story(at, file, now_));
+    EXPECT_EQ(show(store_->upload_stats(now_)), model_.stats(now_));
+    UploadFilter filter;
+    filter.group = static_cast<UploadGroup>(pick(7));
+    if (one_in(2)) filter.workspace = at;
+    if (one_in(3)) filter.expires_before = now_ + std::chrono::seconds(pick(60));
+    if (one_in(3)) filter.after = file;
+    filter.limit = pick(10);
+    EXPECT_EQ(show(store_->list_uploads(filter, now_)), model_.list_uploads(filter, now_));
   }
 
   void compare_everything() {
@@ -275,8 +408,14 @@ class Program {
       EXPECT_EQ(show(store_->list_waiting(id, {}, 1'000'000, now_)), model_.list_waiting(id, {}, 1'000'000, now_));
     }
     for (const auto& upload : model_.uploads) {
-      EXPECT_EQ(show(store_->find_upload(upload.workspace_id, upload.id)), show(upload));
+      const auto read = store_->read_upload(upload.workspace_id, upload.id);
+      ASSERT_TRUE(read);
+      EXPECT_EQ(show(*read) + " " + read->content, model_.read(upload.workspace_id, upload.id));
     }
+    for (const auto& story : model_.ended) {
+      EXPECT_EQ(show(store_->find_upload_story(story.upload.workspace_id, story.upload.id, now_)), show(story));
+    }
+    EXPECT_EQ(show(store_->upload_stats(now_)), model_.stats(now_));
   }
 
   Backend& backend_;
@@ -284,6 +423,7 @@ class Program {
   std::unique_ptr<Store> store_;
   PlainModel model_;
   std::vector<WorkspaceId> workspaces_;
+  const TokenId senders_[2] = {TokenId::make(at(0)), TokenId::make(at(0))};
   Time now_ = at(0);
 };
 

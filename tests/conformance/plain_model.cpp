@@ -19,6 +19,8 @@ std::string show(std::optional<Id<Tag>> id) {
 bool matches(const Activity& row, const ActivityQuery& query) {
   if (query.not_before && row.created_at < *query.not_before) return false;
   if (query.before && row.created_at >= *query.before) return false;
+  if (query.below_seq && row.seq >= *query.below_seq) return false;
+  if (query.chat_only && !is_chat(row)) return false;
   const auto& kind = query.type == "chat_upload_receive" ? row.method : row.activity_type;
   if (!query.type.empty() && kind != query.type) return false;
   if (query.source == ActivityQuery::Source::canvas && row.source_id) return false;
@@ -44,12 +46,6 @@ std::string show(const Activity& a) {
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", a.workspace_id.text(), a.seq, a.activity_type,
                      show(a.source_id), show(a.target_id), a.method, a.summary, a.request_body, a.response_body,
                      a.status, a.error_detail, a.duration_ms.value_or(-1), format_time(a.created_at), a.message_id);
-}
-
-std::string show(const Upload& u) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", u.id.text(), u.name, u.mimetype, u.size, to_hex(u.sha256),
-                     u.blob_key, u.workspace_id.text(), format_time(u.created_at), format_time(u.expires_at),
-                     show(u.fetched_at), show(u.acked_at));
 }
 
 std::string PlainModel::living(WorkspaceId id) const { return workspaces.contains(id) ? "" : "workspace_not_found"; }
@@ -152,8 +148,7 @@ bool PlainModel::has_live_token(WorkspaceId workspace, Time now) const {
 
 void PlainModel::push(WorkspaceId workspace, const NewActivity& activity, ActivityId id, Time now) {
   auto& log = logs[workspace];
-  const Time created_at = log.empty() ? now : std::max(now, log.back().created_at);
-  log.push_back({activity, id, workspace, std::ssize(log) + 1, created_at});
+  log.push_back({activity, id, workspace, std::ssize(log) + 1, tick(workspace, now)});
 }
 
 std::string PlainModel::append(WorkspaceId workspace, const NewActivity& activity, Time now, const Appended& answered) {
@@ -177,7 +172,8 @@ std::string PlainModel::read(WorkspaceId workspace, const ActivityQuery& query) 
     after = row == log.end() ? -1 : row->seq;
   }
   if (after < 0 || after > std::ssize(log)) return "cursor_gone";
-  if (!query.since_id && !query.since_seq) std::ranges::reverse(log);
+  if (query.above_seq) after = *query.above_seq;
+  if (!query.since_id && !query.since_seq && !query.above_seq) std::ranges::reverse(log);
   std::vector<Activity> page;
   std::size_t bytes = 0;
   for (const auto& row : log) {
@@ -187,73 +183,6 @@ std::string PlainModel::read(WorkspaceId workspace, const ActivityQuery& query) 
     page.push_back(row);
   }
   return show(page);
-}
-
-std::string PlainModel::stage(WorkspaceId workspace, const std::vector<NewUpload>& items, Time now, Time expires_at,
-                              const std::vector<StagedUpload>& answered) {
-  if (items.empty()) return "";
-  if (auto error = living(workspace); !error.empty()) return error;
-  std::vector<Upload> staged;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    NewActivity arrival;
-    arrival.activity_type = "a2a_receive";
-    arrival.method = "chat_upload_receive";
-    arrival.summary = "chat_upload_receive: " + items[i].name;
-    arrival.target_id = workspace;
-    arrival.request_body = fmt::format(
-        R"({{"file_id":"{0}","name":"{1}","filename":"{1}","mimeType":"{2}","size":{3},"uri":"platform-pending:{4}/{0}","sha256":"{5}"}})",
-        items[i].id.text(), items[i].name, items[i].mimetype, items[i].size, workspace.text(), to_hex(items[i].sha256));
-    push(workspace, arrival, i < answered.size() ? answered[i].activity.id : ActivityId(), now);
-    staged.push_back({items[i], workspace, logs[workspace].back().created_at, expires_at, {}, {}});
-  }
-  uploads.insert(uploads.end(), staged.begin(), staged.end());
-  return show(staged);
-}
-
-Upload* PlainModel::own(WorkspaceId workspace, FileId id) {
-  const auto found = std::ranges::find(uploads, id, [](const Upload& upload) { return upload.id; });
-  return found == uploads.end() || found->workspace_id != workspace ? nullptr : &*found;
-}
-
-std::string PlainModel::find(WorkspaceId workspace, FileId id) const {
-  const auto* upload = const_cast<PlainModel*>(this)->own(workspace, id);
-  return upload ? show(*upload) : "upload_gone";
-}
-
-std::string PlainModel::list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) const {
-  std::vector<Upload> all;
-  for (const auto& upload : uploads) {
-    if (upload.workspace_id != workspace) continue;
-    if (!upload.acked_at && now < upload.expires_at) all.push_back(upload);
-    if (after == upload.id) all.clear();
-  }
-  if (std::ssize(all) > limit) all.resize(static_cast<std::size_t>(limit));
-  return show(all);
-}
-
-std::string PlainModel::fetch(WorkspaceId workspace, FileId id, Time now) {
-  auto* upload = own(workspace, id);
-  if (!upload) return "upload_gone";
-  if (!upload->acked_at) upload->fetched_at = now;
-  return "";
-}
-
-std::string PlainModel::ack(WorkspaceId workspace, FileId id, Time now) {
-  auto* upload = own(workspace, id);
-  if (!upload || (!upload->acked_at && now >= upload->expires_at)) return "upload_gone";
-  if (!upload->acked_at) {
-    upload->acked_at = now;
-    NewActivity receipt;
-    receipt.activity_type = "upload_receipt";
-    receipt.method = "chat_upload_acked";
-    receipt.summary = "chat_upload_acked: " + upload->name;
-    receipt.target_id = workspace;
-    receipt.request_body = fmt::format(
-        R"({{"file_id":"{}","name":"{}","size":{},"fetched_at":{},"acked_at":"{}"}})", id.text(), upload->name,
-        upload->size, upload->fetched_at ? "\"" + format_time(*upload->fetched_at) + "\"" : "null", format_time(now));
-    push(workspace, receipt, ActivityId(), now);
-  }
-  return show(*upload);
 }
 
 }  // namespace restante::testing

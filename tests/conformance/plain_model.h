@@ -2,6 +2,7 @@
 // itself are taken over from its answers. show() makes values comparable, and a difference readable.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,11 @@ std::string show(const Workspace& workspace);
 std::string show(const Token& token);
 std::string show(const Activity& activity);
 std::string show(const Upload& upload);
+std::string show(const UploadStory& story);
+std::string show(const UploadChange& change);
+std::string show(const UploadStats& stats);
+std::string show(const PlatformUploadStats& stats);
+std::string show(const SweptUploads& swept);
 template <class T>
 std::string show(const std::vector<T>& all) {
   std::string out;
@@ -45,19 +51,52 @@ class PlainModel {
   std::string append(WorkspaceId workspace, const NewActivity& activity, Time now, const Appended& answered);
   std::string read(WorkspaceId workspace, const ActivityQuery& query) const;
 
-  std::string stage(WorkspaceId workspace, const std::vector<NewUpload>& items, Time now, Time expires_at,
+  // Uploads, in plain_uploads.cpp.
+  std::string stage(WorkspaceId workspace, const std::vector<NewUpload>& items, const StagingTerms& terms, Time now,
                     const std::vector<StagedUpload>& answered);
+  std::string send(WorkspaceId workspace, const NewActivity& activity, const std::vector<OutgoingFile>& files,
+                   const StagingTerms& terms, Time now, const SentActivity& answered);
   std::string find(WorkspaceId workspace, FileId id) const;
+  std::string read(WorkspaceId workspace, FileId id) const;
+  std::string story(WorkspaceId workspace, FileId id, Time now) const;
   std::string list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) const;
+  std::string list_uploads(const UploadFilter& filter, Time now) const;
+  std::string stats(Time now) const;
   std::string fetch(WorkspaceId workspace, FileId id, Time now);
   std::string ack(WorkspaceId workspace, FileId id, Time now);
+  std::string fail(WorkspaceId workspace, FileId id, const std::string& reason, Time now);
+  std::string recall(WorkspaceId workspace, FileId id, std::optional<TokenId> recalled_by, Time now);
+  std::string sweep(std::chrono::seconds retention, int limit, Time now);
+
+  // What a verb under this claim answers without doing anything; nothing when the claim is free.
+  std::optional<std::string> claimed(const Claim& claim, Time now) const;
+  void claim(const Claim& taken, const std::string& answer) { claims[taken.scope] = {taken, answer}; }
 
   std::map<WorkspaceId, Workspace> workspaces;
   std::vector<std::pair<Token, Digest>> tokens;
   std::map<WorkspaceId, std::vector<Activity>> logs;
-  std::vector<Upload> uploads;
+  std::vector<Upload> uploads;     // in the order in which they came
+  std::vector<UploadStory> ended;  // what became of those that left
+  std::set<std::string> dropped;   // keys of blobs that no upload needs any more
+  std::map<Digest, std::pair<Claim, std::string>> claims;
 
  private:
+  // A message with files, and its body as it was before they were given new ids.
+  struct Sent {
+    WorkspaceId workspace;
+    NewActivity activity;
+    std::string body;
+    Appended where;
+  };
+  std::vector<Sent> sent_;
+  // Of every log: the time of the last change, which never goes back.
+  std::map<WorkspaceId, Time> clocks_;
+
+  Time tick(WorkspaceId workspace, Time now);
+  std::string over_quota(WorkspaceId workspace, const UploadQuota& quota, std::int64_t files, std::int64_t bytes) const;
+  Upload& put(WorkspaceId workspace, const NewUpload& item, const StagingTerms& terms, Time now, ActivityId arrival);
+  std::string receipt(const Upload& upload, UploadState outcome, Time now);
+  void leave(const Upload& upload, UploadState outcome, Time now);
   std::string living(WorkspaceId id) const;
   void push(WorkspaceId workspace, const NewActivity& activity, ActivityId id, Time now);
   Upload* own(WorkspaceId workspace, FileId id);

@@ -78,7 +78,7 @@ TEST_P(Registry, TheSilentOnesGoOfflineOnce) {
   const auto polling = make_workspace();
   const auto never_seen = make_workspace();
   for (const auto& id : {silent.id, polling.id}) ASSERT_TRUE(store->beat_workspace(id, {}, at(0)).take());
-  const std::pair poll{polling.id, at(100)};
+  const PollNote poll{polling.id, at(100)};
   ASSERT_TRUE(store->note_polls({&poll, 1}).take());
   const auto changes = store->settle_statuses(at(50), at(140)).take().value();
   ASSERT_EQ(changes.size(), 1u);
@@ -128,6 +128,51 @@ TEST_P(Registry, AClaimHasOneEffectAndGivesTheFirstAnswerAgain) {
   EXPECT_TRUE(send(claim("another key", "request"), at(1))->made);
   EXPECT_TRUE(send(claim("key", "another request", at(9000)), at(1000))->made) << "the first claim has expired";
   EXPECT_EQ(log_of(workspace).size(), 3u);
+}
+
+TEST_P(Registry, TheAnswerOfAClaimIsFoundWithoutTryingAgain) {
+  const auto workspace = make_workspace().id;
+  EXPECT_EQ(store->find_answer(claim("key", "request"), at(0)).value(), std::nullopt);
+  const auto render = [](const Appended&) { return std::string("kept"); };
+  ASSERT_TRUE(store->append_activity_once(workspace, message("hello"), claim("key", "request"), render, at(0)).take());
+  reopen();
+  EXPECT_EQ(store->find_answer(claim("key", "request"), at(1)).value(), "kept");
+  EXPECT_TRUE(store->find_answer(claim("key", "another request"), at(1)).error().is(errors::idempotency_mismatch));
+  EXPECT_EQ(store->find_answer(claim("another key", "request"), at(1)).value(), std::nullopt);
+  EXPECT_EQ(store->find_answer(claim("key", "request"), at(1000)).value(), std::nullopt) << "it has expired";
+}
+
+TEST_P(Registry, AWorkspaceIsCreatedWithItsEnrolmentOrNotAtAll) {
+  NewWorkspace wanted;
+  wanted.name = "laptop";
+  wanted.enrolment = token_for({}, TokenKind::enrolment);
+  const auto made = store->create_workspace(wanted, at(0)).take().value();
+  reopen();
+  const auto token = store->find_token(wanted.enrolment->hash);
+  ASSERT_TRUE(token.has_value());
+  EXPECT_EQ(token->kind, TokenKind::enrolment);
+  EXPECT_EQ(token->workspace_id, made.id);
+  NewWorkspace again = wanted;
+  again.id = made.id;
+  again.enrolment = token_for({}, TokenKind::enrolment);
+  EXPECT_TRUE(store->create_workspace(again, at(1)).take().error().is(errors::workspace_exists));
+  EXPECT_FALSE(store->find_token(again.enrolment->hash)) << "nothing of it is there";
+}
+
+TEST_P(Registry, AClaimedWorkspaceHasOneEnrolment) {
+  NewWorkspace wanted;
+  wanted.name = "laptop";
+  wanted.enrolment = token_for({}, TokenKind::enrolment);
+  const auto render = [](const Workspace& made) { return made.id.text(); };
+  const auto first = store->create_workspace_once(wanted, claim("k", "r"), render, at(0)).take().value();
+  ASSERT_TRUE(first.made);
+  NewWorkspace repeated = wanted;
+  repeated.enrolment = token_for({}, TokenKind::enrolment);
+  const auto again = store->create_workspace_once(repeated, claim("k", "r"), render, at(1)).take().value();
+  EXPECT_EQ(again.replay, first.made->id.text());
+  EXPECT_TRUE(store->find_token(wanted.enrolment->hash));
+  EXPECT_FALSE(store->find_token(repeated.enrolment->hash));
+  EXPECT_EQ(store->list_workspaces().size(), 1u);
 }
 
 TEST_P(Registry, AClaimWhoseEffectFailsIsNotKept) {

@@ -29,6 +29,17 @@ class SqliteOpen : public ::testing::Test {
     sqlite::Health health;
     sqlite::Database(file.string(), sqlite::Database::Mode::read_write, health).execute(sql);
   }
+  // Takes migrations back, from the newest to the named one.
+  void down_to_before(const std::string& name) {
+    const auto applied = [&] {
+      for (const auto& migration : sqlite::migration_status(file)) {
+        if (migration.name == name) return migration.applied_at.has_value();
+      }
+      return false;
+    };
+    ASSERT_TRUE(applied());
+    while (applied()) ASSERT_TRUE(sqlite::migrate_down(file));
+  }
   WorkspaceId make_workspace(Store& store) { return store.create_workspace({}, at(0)).take()->id; }
 
   TemporaryDirectory directory;
@@ -110,6 +121,10 @@ TEST_F(SqliteOpen, ALostDatabaseIsNeverTakenForANewOne) {
   std::filesystem::remove(file);
   EXPECT_THAT([&] { open({.now = at(0), .may_create = false}); }, ThrowsMessage<OpenRefused>(HasSubstr("missing")));
   EXPECT_FALSE(std::filesystem::exists(file));
+  std::ofstream(file).flush();
+  EXPECT_THAT([&] { open({.now = at(0), .may_create = false}); }, ThrowsMessage<OpenRefused>(HasSubstr("empty")));
+  EXPECT_NO_THROW(open().reset()) << "a first start that was cut short is begun again";
+  std::filesystem::remove(file);
   std::ofstream(file.string() + "-wal") << "a log without its database";
   EXPECT_THAT([&] { open(); }, ThrowsMessage<OpenRefused>(HasSubstr("its log is there")));
 }
@@ -128,15 +143,106 @@ TEST_F(SqliteOpen, ADatabaseThatIsTooNewIsRefusedUnlessItSaysOtherwise) {
 
 TEST_F(SqliteOpen, WithoutMigratingItOpensAndSaysWhatIsMissing) {
   sqlite::migrate_up(file, at(0));
-  // Down to where uploads were not there yet.
-  for (int down = 0; down < 3; ++down) ASSERT_TRUE(sqlite::migrate_down(file));
+  down_to_before("uploads");
   auto store = open({.now = at(0), .migrate = false});
   EXPECT_THAT([&] { store->check(); }, ThrowsMessage<Unavailable>(HasSubstr("uploads")));
+}
+
+TEST_F(SqliteOpen, WithoutTheTablesOfUploadsEverythingElseWorksAndNothingIsStaged) {
+  sqlite::migrate_up(file, at(0));
+  down_to_before("uploads");
+  auto store = open({.now = at(0), .migrate = false});
+  EXPECT_FALSE(store->uploads_ready());
   const auto workspace = make_workspace(*store);
   const auto item = testing::file("a.txt");
-  EXPECT_THROW(store->stage_uploads(workspace, {&item, 1}, at(0), at(1)).take(), Unavailable);
-  EXPECT_THROW(store->find_upload(workspace, item.id), Unavailable);
-  EXPECT_TRUE(store->append_activity(workspace, message("works"), at(0)).take());
+  const Claim claim{sha256("scope"), sha256("request"), at(99)};
+  EXPECT_ERROR(store->stage_uploads(workspace, {item}, until(at(1)), at(0)).take(), errors::no_callback);
+  EXPECT_ERROR(store->stage_uploads_once(
+                        workspace, {item}, until(at(1)), claim, [](auto&) { return ""; }, at(0))
+                   .take(),
+               errors::no_callback);
+  EXPECT_TRUE(store->stage_uploads(workspace, {}, until(at(1)), at(0)).take()->empty());
+  EXPECT_ERROR(store->find_upload(workspace, item.id), errors::upload_gone);
+  EXPECT_ERROR(store->read_upload(workspace, item.id), errors::upload_gone);
+  EXPECT_ERROR(store->find_upload_story(workspace, item.id, at(0)), errors::upload_gone);
+  EXPECT_ERROR(store->mark_fetched(workspace, item.id, at(0)).take(), errors::upload_gone);
+  EXPECT_ERROR(store->ack_upload(workspace, item.id, at(0)).take(), errors::upload_gone);
+  EXPECT_ERROR(store->fail_upload(workspace, item.id, "x", at(0)).take(), errors::upload_gone);
+  EXPECT_ERROR(store->recall_upload(workspace, item.id, {}, at(0)).take(), errors::upload_gone);
+  EXPECT_TRUE(store->list_waiting(workspace, {}, 10, at(0)).empty());
+  EXPECT_TRUE(store->list_uploads({}, at(0)).empty());
+  EXPECT_TRUE(store->upload_stats(at(0)).workspaces.empty());
+  EXPECT_FALSE(store->sweep_uploads(std::chrono::seconds(0), 10, at(0)).take()->more);
+  EXPECT_TRUE(store->list_dropped_blobs(10).empty());
+  EXPECT_TRUE(store->forget_dropped_blobs({"key"}).take());
+  const std::vector<std::string> keys{"key"};
+  EXPECT_EQ(store->known_blobs(keys), keys) << "nobody can tell what is an orphan";
+  const OutgoingFile outgoing{workspace, item.id, FileId::make(at(0))};
+  EXPECT_ERROR(store->append_activity_with_files(workspace, message("m"), {outgoing}, until(at(1)), at(0)).take(),
+               errors::attachment_gone);
+  EXPECT_ERROR(store
+                   ->append_activity_with_files_once(
+                       workspace, message("m"), {outgoing}, until(at(1)), claim, [](auto&) { return ""; }, at(0))
+                   .take(),
+               errors::attachment_gone);
+  EXPECT_EQ(store->append_activity_with_files(workspace, message("m"), {}, until(at(1)), at(0)).take()->activity.seq,
+            1);
+  EXPECT_EQ(store->append_activity(workspace, message("m", "id"), at(0)).take()->seq, 2);
+  EXPECT_TRUE(store->append_activity(workspace, message("m", "id"), at(0)).take()->repeated);
+  ASSERT_TRUE(store->ack_activity(workspace, 2).take());
+  EXPECT_EQ(store->prune(at(10), at(10), at(10), 100).take().value(), 2);
+}
+
+TEST_F(SqliteOpen, OnceTheTablesAreMadeStagingWorks) {
+  sqlite::migrate_up(file, at(0));
+  down_to_before("uploads");
+  const auto workspace = make_workspace(*open({.now = at(0), .migrate = false}));
+  sqlite::migrate_up(file, at(1));
+  auto store = open({.now = at(2), .migrate = false});
+  EXPECT_TRUE(store->uploads_ready());
+  EXPECT_NO_THROW(store->check());
+  EXPECT_TRUE(store->stage_uploads(workspace, {testing::file("a.txt")}, until(at(9)), at(2)).take());
+  EXPECT_EQ(store->list_waiting(workspace, {}, 10, at(2)).size(), 1u);
+}
+
+TEST_F(SqliteOpen, SmallContentLeavesTheFileWithItsRow) {
+  auto store = open();
+  const auto workspace = make_workspace(*store);
+  const auto recalled = small_file("recalled", "one");
+  const auto acked = small_file("acked", "two");
+  const auto expired = small_file("expired", "three");
+  ASSERT_TRUE(store->stage_uploads(workspace, {recalled, acked, expired}, until(at(10)), at(0)).take());
+  const auto contents = [&] {
+    sqlite::Health health;
+    sqlite::Database database(file.string(), sqlite::Database::Mode::read_only, health);
+    auto row = database.query("SELECT count(*) FROM upload_contents");
+    return row.step() ? row.integer(0) : -1;
+  };
+  EXPECT_EQ(contents(), 3);
+  ASSERT_TRUE(store->recall_upload(workspace, recalled.id, {}, at(1)).take());
+  EXPECT_EQ(contents(), 2);
+  ASSERT_TRUE(store->ack_upload(workspace, acked.id, at(2)).take());
+  EXPECT_EQ(contents(), 2);
+  ASSERT_EQ(store->sweep_uploads(std::chrono::seconds(0), 10, at(2)).take()->acked, 1);
+  EXPECT_EQ(contents(), 1);
+  ASSERT_EQ(store->sweep_uploads(std::chrono::seconds(0), 10, at(10)).take()->expired.size(), 1u);
+  EXPECT_EQ(contents(), 0);
+}
+
+TEST_F(SqliteOpen, TakingTheTablesBackAndMakingThemAgainStartsTheQuotaFromNothing) {
+  auto terms = until(at(9));
+  terms.quota.max_files = 1;
+  WorkspaceId workspace;
+  {
+    auto store = open();
+    workspace = make_workspace(*store);
+    ASSERT_TRUE(store->stage_uploads(workspace, {testing::file("a")}, terms, at(0)).take());
+    EXPECT_ERROR(store->stage_uploads(workspace, {testing::file("b")}, terms, at(0)).take(), errors::quota_exceeded);
+  }
+  down_to_before("uploads");
+  auto store = open();
+  EXPECT_TRUE(store->upload_stats(at(0)).workspaces.empty());
+  EXPECT_TRUE(store->stage_uploads(workspace, {testing::file("b")}, terms, at(0)).take());
 }
 
 TEST_F(SqliteOpen, AfterAFailedSyncTheStoreSaysSoUntilItIsOpenedAgain) {
@@ -166,6 +272,14 @@ TEST_F(SqliteOpen, AFullDiskIsToldAsSuchAndReadingGoesOn) {
     EXPECT_TRUE(store->find_workspace(workspace));
   }
   EXPECT_EQ(store->append_activity(workspace, message("room"), at(0)).take()->seq, 1);
+}
+
+TEST_F(SqliteOpen, ALogDeletedWhileRunningIsNoticedBeforeAnythingMoreIsAcknowledged) {
+  open().reset();
+  auto store = open();
+  std::filesystem::remove(file.string() + "-wal");
+  EXPECT_THROW(store->create_workspace({}, at(0)).take(), Unavailable);
+  EXPECT_THROW(store->check(), Unavailable);
 }
 
 TEST_F(SqliteOpen, ADatabaseDeletedWhileRunningIsNoticed) {

@@ -144,5 +144,30 @@ TEST_P(Tokens, OnlyItsOwnTokensCountAsLiveOnesOfAWorkspace) {
   EXPECT_FALSE(store->has_live_token(workspace, at(0)));
 }
 
+TEST_P(Tokens, ASessionIsOpenedByALiveTokenAndRevokedWithIt) {
+  const auto workspace = make_workspace().id;
+  for (const bool by_workspace : {false, true}) {
+    const auto opener = add(fresh(TokenKind::sender, workspace));
+    const auto other = add(fresh(TokenKind::sender, workspace));
+    auto session = fresh(TokenKind::session, workspace);
+    session.opened_by = opener.id;
+    auto others = fresh(TokenKind::session, workspace);
+    others.opened_by = other.id;
+    EXPECT_EQ(add(session).opened_by, opener.id);
+    add(others);
+    reopen();
+    EXPECT_EQ(store->find_token(session.hash)->opened_by, opener.id);
+    const auto revoked = by_workspace ? store->revoke_workspace_token(workspace, opener.id, at(1)).take()
+                                      : store->revoke_token(opener.id, at(1)).take();
+    EXPECT_TRUE(revoked.value());
+    EXPECT_EQ(store->find_token(session.hash)->revoked_at, at(1));
+    EXPECT_TRUE(store->find_token(others.hash)->live(at(2)));
+    auto late = fresh(TokenKind::session, workspace);
+    late.opened_by = opener.id;
+    EXPECT_TRUE(store->add_token(late, at(2)).take().error().is(errors::invalid_token));
+    EXPECT_FALSE(store->find_token(late.hash));
+  }
+}
+
 }  // namespace
 }  // namespace restante::testing

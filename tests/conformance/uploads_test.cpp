@@ -24,7 +24,7 @@ TEST_P(Uploads, StagingRecordsEveryItemAndOneInboxRowEachInOrder) {
   const auto workspace = make_workspace().id;
   append(workspace, message("before"));
   const std::vector<NewUpload> items{file("b.txt", 1), file("a.txt", kMaxFileBytes), file("c.txt")};
-  const auto staged = store->stage_uploads(workspace, items, at(5), at(99)).take().value();
+  const auto staged = store->stage_uploads(workspace, items, until(at(99)), at(5)).take().value();
   ASSERT_EQ(staged.size(), 3u);
   reopen();
   const auto rows = log_of(workspace);
@@ -69,10 +69,120 @@ TEST_P(Uploads, TheInboxRowOfAFileIsWhatTheContractSays) {
                 "\",\"sha256\":\"6466e450a16b77b865c5829d6b6c56d9f892956475642dbeb9ccc4340fe01b15\"}");
 }
 
+TEST_P(Uploads, SmallContentIsKeptInItsRowAndComesBackByteForByte) {
+  const auto workspace = make_workspace().id;
+  std::string bytes(static_cast<std::size_t>(kMaxRowBytes), '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 7);
+  const auto large = small_file("large.bin", bytes);
+  const auto one = small_file("one.bin", std::string(1, '\0'));
+  const auto staged = store->stage_uploads(workspace, {large, one}, until(at(99)), at(0)).take().value();
+  EXPECT_TRUE(staged[0].upload.in_row());
+  EXPECT_EQ(staged[0].upload.content, "") << "an answer does not carry it back";
+  reopen();
+  EXPECT_EQ(store->find_upload(workspace, large.id)->content, "");
+  EXPECT_EQ(store->read_upload(workspace, large.id)->content, bytes);
+  EXPECT_EQ(store->read_upload(workspace, large.id)->sha256, large.sha256);
+  EXPECT_EQ(store->read_upload(workspace, one.id)->content, std::string(1, '\0'));
+  ASSERT_TRUE(store->ack_upload(workspace, large.id, at(1)).take());
+  EXPECT_EQ(store->read_upload(workspace, large.id)->content, bytes) << "until it is swept";
+}
+
+TEST_P(Uploads, WhatIsInBlobsIsReadWithoutContent) {
+  const auto workspace = make_workspace().id;
+  const auto item = file("a.txt");
+  stage(workspace, item);
+  const auto upload = store->read_upload(workspace, item.id).value();
+  EXPECT_EQ(upload.blob_key, item.blob_key);
+  EXPECT_EQ(upload.content, "");
+  EXPECT_FALSE(upload.in_row());
+}
+
+TEST_P(Uploads, AnItemWithTwoPlacesForItsBytesOrNoneOrTheWrongSizeIsRefused) {
+  const auto workspace = make_workspace().id;
+  auto nowhere = file("nowhere.txt");
+  nowhere.blob_key.clear();
+  auto twice = small_file("twice.txt", "bytes");
+  twice.blob_key = "key";
+  auto short_one = small_file("short.txt", "bytes");
+  short_one.size = 6;
+  const auto too_large = small_file("large.txt", std::string(static_cast<std::size_t>(kMaxRowBytes) + 1, 'x'));
+  for (const auto& bad : {nowhere, twice, short_one, too_large}) {
+    const auto good = small_file("good.txt", "good");
+    EXPECT_THROW(store->stage_uploads(workspace, {good, bad}, until(at(99)), at(0)).take(), std::logic_error);
+    EXPECT_ERROR(store->find_upload(workspace, good.id), errors::upload_gone);
+  }
+  EXPECT_THAT(log_of(workspace), IsEmpty());
+}
+
+TEST_P(Uploads, WhoStagedAFileIsKept) {
+  const auto workspace = make_workspace().id;
+  const auto item = file("a.txt");
+  auto terms = until(at(99));
+  terms.staged_by = TokenId::make(at(0));
+  EXPECT_EQ(store->stage_uploads(workspace, {item}, terms, at(0)).take()->at(0).upload.staged_by, terms.staged_by);
+  EXPECT_EQ(store->find_upload(workspace, item.id)->staged_by, terms.staged_by);
+  EXPECT_FALSE(store->find_upload(workspace, stage(workspace, file("b.txt")).upload.id)->staged_by);
+}
+
+TEST_P(Uploads, AnOutgoingFileIsFoundButNeitherInTheInboxNorWaitingNorTheAgentsToAck) {
+  const auto workspace = make_workspace().id;
+  const auto item = file("result.pdf");
+  auto terms = until(at(99));
+  terms.direction = UploadDirection::out;
+  const auto staged = store->stage_uploads(workspace, {item}, terms, at(5)).take()->at(0);
+  EXPECT_EQ(staged.activity.seq, 0);
+  EXPECT_EQ(staged.upload.direction, UploadDirection::out);
+  EXPECT_EQ(store->find_upload(workspace, item.id)->direction, UploadDirection::out);
+  EXPECT_EQ(store->find_upload(workspace, item.id)->created_at, at(5));
+  EXPECT_THAT(log_of(workspace), IsEmpty());
+  EXPECT_THAT(waiting(workspace), IsEmpty());
+  EXPECT_ERROR(store->ack_upload(workspace, item.id, at(6)).take(), errors::upload_gone);
+  EXPECT_ERROR(store->fail_upload(workspace, item.id, "no", at(6)).take(), errors::upload_gone);
+  EXPECT_TRUE(store->mark_fetched(workspace, item.id, at(6)).take());
+  EXPECT_FALSE(store->find_upload(workspace, item.id)->fetched_at);
+}
+
+TEST_P(Uploads, UnderAClaimARepeatedStagingIsTheFirstOne) {
+  const auto workspace = make_workspace().id;
+  const Claim claim{sha256("scope"), sha256("request"), at(100)};
+  const Render<std::vector<StagedUpload>> render = [](const auto& staged) { return staged.at(0).upload.id.text(); };
+  const auto stage_once = [&](const NewUpload& item, const Claim& under, Time now) {
+    return store->stage_uploads_once(workspace, {item}, until(at(999)), under, render, now).take();
+  };
+  const auto first = file("a.txt");
+  const auto made = stage_once(first, claim, at(1)).value();
+  ASSERT_TRUE(made.made);
+  EXPECT_EQ(made.made->at(0).upload.id, first.id);
+  EXPECT_EQ(made.made->at(0).activity.seq, 1);
+  reopen();
+  const auto second = file("a.txt");
+  const auto again = stage_once(second, claim, at(2)).value();
+  EXPECT_FALSE(again.made);
+  EXPECT_EQ(again.replay, first.id.text());
+  EXPECT_ERROR(store->find_upload(workspace, second.id), errors::upload_gone);
+  EXPECT_ERROR(stage_once(second, {claim.scope, sha256("other"), at(100)}, at(3)), errors::idempotency_mismatch);
+  EXPECT_THAT(waiting(workspace), ElementsAre("a.txt"));
+  ASSERT_TRUE(stage_once(second, {claim.scope, sha256("other"), at(200)}, at(100))->made) << "a claim ends";
+}
+
+TEST_P(Uploads, ARefusedStagingLeavesItsClaimFree) {
+  const auto workspace = make_workspace().id;
+  const Claim claim{sha256("scope"), sha256("request"), at(100)};
+  const Render<std::vector<StagedUpload>> render = [](const auto&) { return "answer"; };
+  auto tight = until(at(99));
+  tight.quota.max_files = 1;
+  stage(workspace, file("a.txt"));
+  const auto item = file("b.txt");
+  EXPECT_ERROR(store->stage_uploads_once(workspace, {item}, tight, claim, render, at(0)).take(),
+               errors::quota_exceeded);
+  tight.quota.max_files = 2;
+  EXPECT_TRUE(store->stage_uploads_once(workspace, {item}, tight, claim, render, at(0)).take()->made);
+}
+
 TEST_P(Uploads, AnEmptyListDoesNothing) {
   const auto workspace = make_workspace().id;
-  EXPECT_THAT(store->stage_uploads(workspace, {}, at(0), at(1)).take().value(), IsEmpty());
-  EXPECT_THAT(store->stage_uploads(WorkspaceId::make(at(0)), {}, at(0), at(1)).take().value(), IsEmpty());
+  EXPECT_THAT(store->stage_uploads(workspace, {}, until(at(1)), at(0)).take().value(), IsEmpty());
+  EXPECT_THAT(store->stage_uploads(WorkspaceId::make(at(0)), {}, until(at(1)), at(0)).take().value(), IsEmpty());
   EXPECT_THAT(log_of(workspace), IsEmpty());
 }
 
@@ -81,8 +191,8 @@ TEST_P(Uploads, NothingIsStagedForAnUnknownOrRemovedWorkspace) {
   const auto removed = make_workspace().id;
   remove(removed);
   const auto item = file("a.txt");
-  EXPECT_ERROR(store->stage_uploads(nobody, {&item, 1}, at(0), at(1)).take(), errors::workspace_not_found);
-  EXPECT_ERROR(store->stage_uploads(removed, {&item, 1}, at(0), at(1)).take(), errors::workspace_removed);
+  EXPECT_ERROR(store->stage_uploads(nobody, {item}, until(at(1)), at(0)).take(), errors::workspace_not_found);
+  EXPECT_ERROR(store->stage_uploads(removed, {item}, until(at(1)), at(0)).take(), errors::workspace_removed);
   EXPECT_ERROR(store->find_upload(nobody, item.id), errors::upload_gone);
   EXPECT_ERROR(store->find_upload(removed, item.id), errors::upload_gone);
 }
@@ -98,7 +208,7 @@ TEST_P(Uploads, ABatchWithAnItemTheSchemaRefusesLeavesNothing) {
   for (const auto& bad : {file("empty.txt", 0), file("big.txt", kMaxFileBytes + 1), file("", 5),
                           file(std::string(101, 'n'), 5), same_id}) {
     const std::vector<NewUpload> items{file("good.txt"), bad, file("also_good.txt")};
-    EXPECT_THROW(store->stage_uploads(workspace, items, at(1), at(99)).take(), std::logic_error);
+    EXPECT_THROW(store->stage_uploads(workspace, items, until(at(99)), at(1)).take(), std::logic_error);
     EXPECT_ERROR(store->find_upload(workspace, items[0].id), errors::upload_gone);
   }
   EXPECT_EQ(log_of(workspace).size(), 1u);
@@ -142,9 +252,9 @@ TEST_P(Uploads, TheFirstAckSetsTheTimeAndLeavesAReceiptARepeatedOneChangesNothin
   const auto workspace = make_workspace().id;
   const auto id = stage(workspace, file("a.txt", 7)).upload.id;
   ASSERT_TRUE(store->mark_fetched(workspace, id, at(1)).take());
-  EXPECT_EQ(store->ack_upload(workspace, id, at(2)).take()->acked_at, at(2));
+  EXPECT_EQ(store->ack_upload(workspace, id, at(2)).take()->upload.acked_at, at(2));
   reopen();
-  EXPECT_EQ(store->ack_upload(workspace, id, at(3)).take()->acked_at, at(2));
+  EXPECT_EQ(store->ack_upload(workspace, id, at(3)).take()->upload.acked_at, at(2));
   EXPECT_EQ(store->find_upload(workspace, id)->acked_at, at(2));
   const auto rows = log_of(workspace);
   ASSERT_EQ(rows.size(), 2u);
@@ -166,9 +276,9 @@ TEST_P(Uploads, AFileMayBeAckedThoughItWasNeverFetched) {
 TEST_P(Uploads, OfManyAcksAtOnceOneLeavesAReceipt) {
   const auto workspace = make_workspace().id;
   const auto id = stage(workspace, file("a.txt")).upload.id;
-  std::vector<Commit<Result<Upload>>> commits;
+  std::vector<Commit<Result<UploadChange>>> commits;
   for (int i = 0; i < 50; ++i) commits.push_back(store->ack_upload(workspace, id, at(i)));
-  for (auto& commit : commits) EXPECT_EQ(commit.take()->acked_at, at(0));
+  for (auto& commit : commits) EXPECT_EQ(commit.take()->upload.acked_at, at(0));
   EXPECT_EQ(log_of(workspace).size(), 2u);
 }
 
@@ -195,7 +305,7 @@ TEST_P(Uploads, WaitingFilesAreListedOldestFirstPageByPage) {
   const auto workspace = make_workspace().id;
   stage(workspace, file("0"), at(100));
   const std::vector<NewUpload> batch{file("1"), file("2"), file("3")};
-  ASSERT_TRUE(store->stage_uploads(workspace, batch, at(101), at(999)).take());
+  ASSERT_TRUE(store->stage_uploads(workspace, batch, until(at(999)), at(101)).take());
   stage(workspace, file("4"), at(50), at(999));
   EXPECT_THAT(waiting(workspace), ElementsAre("0", "1", "2", "3", "4")) << "a clock that goes back hides nothing";
   EXPECT_THAT(waiting(workspace, at(0), std::nullopt, 2), ElementsAre("0", "1"));

@@ -13,7 +13,7 @@ class Workspaces : public StoreTest {
     return store->find_workspace(id)->status;
   }
   void poll(WorkspaceId id, Time now) {
-    const std::pair<WorkspaceId, Time> polls[] = {{id, now}};
+    const PollNote polls[] = {{id, now}};
     ASSERT_TRUE(store->note_polls(polls).take());
   }
 };
@@ -130,7 +130,7 @@ TEST_P(Workspaces, AHeartbeatKeepsWhatItCarries) {
 TEST_P(Workspaces, PollsAreSignsOfLifeAndAnOlderOneUndoesNothing) {
   const auto a = make_workspace("a").id;
   const auto b = make_workspace("b").id;
-  const std::pair<WorkspaceId, Time> polls[] = {{a, at(20)}, {b, at(21)}, {WorkspaceId::make(at(0)), at(22)}};
+  const PollNote polls[] = {{a, at(20)}, {b, at(21)}, {WorkspaceId::make(at(0)), at(22)}};
   ASSERT_TRUE(store->note_polls(polls).take());
   poll(a, at(10));
   EXPECT_EQ(store->find_workspace(a)->last_poll_at, at(20));
@@ -138,6 +138,41 @@ TEST_P(Workspaces, PollsAreSignsOfLifeAndAnOlderOneUndoesNothing) {
   EXPECT_EQ(store->find_workspace(a)->status, WorkspaceStatus::online);
   EXPECT_FALSE(store->find_workspace(a)->last_heartbeat_at);
   EXPECT_TRUE(store->note_polls({}).take());
+}
+
+TEST_P(Workspaces, TheUsualGapOfPollsIsKeptUntilAnotherIsGiven) {
+  const auto id = make_workspace().id;
+  EXPECT_FALSE(store->find_workspace(id)->usual_poll_gap);
+  const PollNote known{id, at(1), std::chrono::microseconds(5'000'001)};
+  ASSERT_TRUE(store->note_polls({&known, 1}).take());
+  poll(id, at(2));
+  reopen();
+  EXPECT_EQ(store->find_workspace(id)->usual_poll_gap, std::chrono::microseconds(5'000'001));
+  EXPECT_EQ(store->list_workspaces().at(0).usual_poll_gap, std::chrono::microseconds(5'000'001));
+}
+
+TEST_P(Workspaces, AskingWithACursorAcksForwardAndOnlyWhatIsThere) {
+  const auto id = make_workspace().id;
+  const auto other = make_workspace().id;
+  NewActivity row;
+  row.activity_type = "a2a_receive";
+  std::vector<Appended> rows;
+  for (int i = 0; i < 5; ++i) rows.push_back(store->append_activity(id, row, at(i)).take().value());
+  const auto foreign = store->append_activity(other, row, at(9)).take().value();
+  const auto acked_after = [&](std::int64_t seq, std::optional<ActivityId> by_row) {
+    const PollNote note{id, at(10), std::nullopt, seq, by_row};
+    EXPECT_TRUE(store->note_polls({&note, 1}).take());
+    return store->find_head(id)->acked_seq;
+  };
+  EXPECT_EQ(acked_after(0, std::nullopt), 0);
+  EXPECT_EQ(acked_after(2, std::nullopt), 2);
+  EXPECT_EQ(acked_after(1, std::nullopt), 2);
+  EXPECT_EQ(acked_after(0, rows[3].id), 4);
+  EXPECT_EQ(acked_after(0, rows[0].id), 4);
+  EXPECT_EQ(acked_after(0, foreign.id), 4);
+  EXPECT_EQ(acked_after(0, ActivityId::make(at(0))), 4);
+  EXPECT_EQ(acked_after(99, std::nullopt), 5);
+  EXPECT_EQ(store->find_head(other)->acked_seq, 0);
 }
 
 TEST_P(Workspaces, APollDoesNotEndDegradation) {

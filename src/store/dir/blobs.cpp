@@ -1,15 +1,20 @@
 #include "store/dir/blobs.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "base/text.h"
 #include "store/dir/draft.h"
 #include "store/dir/place.h"
 
 namespace restante::dir {
 namespace {
+
+constexpr int kSubdirectories = 256;
 
 class DirBlobs final : public Blobs {
  public:
@@ -48,6 +53,30 @@ class DirBlobs final : public Blobs {
   void drop(std::string_view key) override {
     if (!is_key(key)) return;
     if (unlinkat(place_.fd(), file_of(key).c_str(), 0) != 0 && errno != ENOENT) place_.fail("drop a blob");
+  }
+
+  // A step is a subdirectory, one 256th of all.
+  BlobPage list(std::string_view from, Time before) override {
+    place_.require_same_directory();
+    const int at = from.size() == 2 ? hex_digit(from[0]) * 16 + hex_digit(from[1]) : 0;
+    BlobPage page;
+    for (auto& name : place_.names_in(fmt::format("{:02x}", at))) {
+      if (is_key(name) && time_of(name) < before) page.keys.push_back(std::move(name));
+    }
+    if (at + 1 < kSubdirectories) page.next = fmt::format("{:02x}", at + 1);
+    return page;
+  }
+
+  std::size_t drop_unfinished(Time before) override {
+    std::size_t dropped = 0;
+    for (const auto& name : place_.names_in("tmp")) {
+      const std::string file = "tmp/" + name;
+      struct stat info{};
+      if (fstatat(place_.fd(), file.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      const Time written(std::chrono::seconds(info.st_mtim.tv_sec));
+      if (written < before && unlinkat(place_.fd(), file.c_str(), 0) == 0) ++dropped;
+    }
+    return dropped;
   }
 
  private:

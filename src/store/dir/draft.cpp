@@ -6,12 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <stdexcept>
 
-#include "base/crypto.h"
 #include "base/text.h"
+#include "base/uuid.h"
 
 namespace restante::dir {
 namespace {
@@ -22,11 +21,9 @@ constexpr std::int64_t kReserveStep = 4 << 20;
 // Writing back early, while more is coming in, leaves the final sync little to do.
 constexpr std::int64_t kFlushStep = 4 << 20;
 
-std::string new_key() {
-  std::array<std::uint8_t, 16> bytes{};
-  random_bytes(bytes);
-  return to_hex(bytes);
-}
+Time wall_clock() { return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now()); }
+
+std::string new_key() { return Uuid::make(wall_clock()).hex(); }
 
 }  // namespace
 
@@ -34,7 +31,15 @@ bool is_key(std::string_view text) {
   return text.size() == 32 && std::ranges::all_of(text, [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
 }
 
-std::string file_of(std::string_view key) { return fmt::format("{}/{}", key.substr(0, 2), key); }
+std::string_view subdirectory_of(std::string_view key) { return key.substr(30); }
+
+std::string file_of(std::string_view key) { return fmt::format("{}/{}", subdirectory_of(key), key); }
+
+Time time_of(std::string_view key) {
+  std::int64_t millis = 0;
+  for (const char c : key.substr(0, 12)) millis = millis * 16 + hex_digit(c);
+  return Time(std::chrono::milliseconds(millis));
+}
 
 Draft::Draft(Place& place, Drafts drafts) : place_(place) {
   if (drafts == Drafts::unnamed_if_possible) {
@@ -90,10 +95,11 @@ std::string Draft::finish() {
   place_.sync_data(file_.get());
   const std::string key = new_key();
   const std::string file = file_of(key);
-  place_.need_subdirectory(key);
+  const std::string subdirectory(subdirectory_of(key));
+  place_.need_subdirectory(subdirectory);
   publish(file);
   try {
-    place_.sync_names(key.substr(0, 2).c_str());
+    place_.sync_names(subdirectory.c_str());
   } catch (...) {
     unlinkat(place_.fd(), file.c_str(), 0);
     throw;

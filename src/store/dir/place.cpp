@@ -1,5 +1,6 @@
 #include "store/dir/place.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -7,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "base/text.h"
 
@@ -31,13 +33,33 @@ void Place::make_directory(const char* name) {
   if (mkdirat(fd(), name, 0700) != 0 && errno != EEXIST) fail("make a directory of blobs");
 }
 
-void Place::need_subdirectory(std::string_view key) {
-  auto& durable = durable_[static_cast<std::size_t>(hex_digit(key[0]) * 16 + hex_digit(key[1]))];
+void Place::need_subdirectory(const std::string& name) {
+  auto& durable = durable_[static_cast<std::size_t>(hex_digit(name[0]) * 16 + hex_digit(name[1]))];
   if (durable) return;
   // Two may do this at once; each syncs before it goes on, so neither relies on the other's.
-  make_directory(std::string(key.substr(0, 2)).c_str());
+  make_directory(name.c_str());
   sync_names(".");
   durable = true;
+}
+
+std::vector<std::string> Place::names_in(const std::string& subdirectory) {
+  Fd opened(openat(fd(), subdirectory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened && errno == ENOENT) return {};
+  DIR* entries = opened ? fdopendir(opened.get()) : nullptr;
+  if (!entries) fail("read a directory of blobs");
+  opened.release();
+  const std::unique_ptr<DIR, int (*)(DIR*)> closing(entries, closedir);
+  std::vector<std::string> names;
+  const auto next = [entries] {
+    errno = 0;
+    return readdir(entries);
+  };
+  while (const dirent* entry = next()) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  if (errno != 0) fail("read a directory of blobs");
+  return names;
 }
 
 void Place::require_healthy() const {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 
@@ -46,7 +47,9 @@ class Place {
   // Makes the names in a subdirectory durable.
   void sync_names(const char* subdirectory);
   // Subdirectories are made when they are first needed; afterwards this one is there and durable.
-  void need_subdirectory(std::string_view key);
+  void need_subdirectory(const std::string& name);
+  // What lies in a subdirectory; nothing when it was not made yet.
+  std::vector<std::string> names_in(const std::string& subdirectory);
 
  private:
   void make_directory(const char* name);

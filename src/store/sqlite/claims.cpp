@@ -1,6 +1,7 @@
 #include "store/sqlite/claims.h"
 
 #include "model/errors.h"
+#include "store/sqlite/embedded_store.h"
 
 namespace restante::sqlite {
 
@@ -16,6 +17,10 @@ void keep_claim(Database& database, const Claim& claim, const std::string& answe
   // An expired one under the same scope may still lie there until it is pruned.
   database.run("INSERT OR REPLACE INTO idempotency_keys (scope, request, answer, expires_at) VALUES (?, ?, ?, ?)",
                claim.scope, claim.request, answer, claim.expires_at);
+}
+
+Result<std::optional<std::string>> EmbeddedStore::find_answer(const Claim& claim, Time now) {
+  return find_claim(*readers_.take(), claim, now);
 }
 
 }  // namespace restante::sqlite

@@ -1,4 +1,5 @@
-// Claims inside the writer's transaction: an effect and the key it was asked under commit together. Writer's thread.
+// Claims inside the writer's transaction: an effect and the key it was asked under commit together. Writer's thread;
+// finding one also works on a reader's.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,6 +1,7 @@
 #include "store/sqlite/database.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cassert>
 #include <cerrno>
@@ -44,6 +45,12 @@ std::string_view Statement::view(int column) const {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(handle_, column));
   if (!text) return {};
   return {text, static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
+}
+
+std::string Statement::blob(int column) const {
+  const auto* data = static_cast<const char*>(sqlite3_column_blob(handle_, column));
+  if (!data) return {};
+  return {data, static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
 }
 
 void Statement::copy_bytes(int column, std::uint8_t* out, std::size_t size) const {
@@ -108,10 +115,18 @@ void Database::rollback() noexcept {
   if (in_transaction()) sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
-bool Database::has_moved() const {
+bool Database::has_moved() {
   int moved = 0;
   sqlite3_file_control(handle_, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-  return moved != 0;
+  return moved != 0 || log_has_moved();
+}
+
+// SQLite looks after its main file only, and would go on writing to a log that nobody will ever find again.
+bool Database::log_has_moved() {
+  struct stat now{};
+  const bool there = ::stat(sqlite3_filename_wal(sqlite3_db_filename(handle_, "main")), &now) == 0;
+  if (log_inode_ == 0 && there) log_inode_ = now.st_ino;
+  return log_inode_ != 0 && (!there || now.st_ino != log_inode_);
 }
 
 void Database::watch_log(int* pages) {
@@ -120,6 +135,7 @@ void Database::watch_log(int* pages) {
     return SQLITE_OK;
   };
   sqlite3_wal_hook(handle_, note, pages);
+  (void)log_has_moved();  // from now on it would be noticed
 }
 
 void Database::checkpoint(Checkpoint how) {

@@ -23,6 +23,11 @@ class ConstraintFailed : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
+// Text that is stored as a BLOB.
+struct Bytes {
+  std::string_view bytes;
+};
+
 class Database;
 
 // A statement in use; ready for its next use when this goes out of scope.
@@ -50,6 +55,7 @@ class Statement {
   // NULL reads as empty. Good until the next step.
   std::string_view view(int column) const;
   std::string text(int column) const { return std::string(view(column)); }
+  std::string blob(int column) const;
   Digest digest(int column) const { return bytes<32>(column); }
   template <class AnyId>
   AnyId id(int column) const {
@@ -83,6 +89,9 @@ class Statement {
   void bind(int at, std::string_view value, sqlite3_destructor_type keep);
   void bind(int at, const std::string& value, sqlite3_destructor_type keep) { bind(at, std::string_view(value), keep); }
   void bind(int at, const char* value, sqlite3_destructor_type keep) { bind(at, std::string_view(value), keep); }
+  void bind(int at, Bytes value, sqlite3_destructor_type keep) {
+    bind_blob(at, reinterpret_cast<const std::uint8_t*>(value.bytes.data()), value.bytes.size(), keep);
+  }
   void bind(int at, const Digest& value, sqlite3_destructor_type keep) {
     bind_blob(at, value.data(), value.size(), keep);
   }
@@ -132,11 +141,13 @@ class Database {
   bool in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
   // Gives up the open transaction, if there is one still; never throws.
   void rollback() noexcept;
+  // The INTEGER PRIMARY KEY of the row that was inserted last.
+  std::int64_t last_row() const { return sqlite3_last_insert_rowid(handle_); }
   // Rows changed since the connection was opened.
   std::int64_t total_changes() const { return sqlite3_total_changes64(handle_); }
   bool is_read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }
-  // The file under our path is no longer the one we opened.
-  bool has_moved() const;
+  // The file under our path, or the log beside it, is no longer the one we opened.
+  bool has_moved();
   // Calls back after each commit with the number of pages in the write-ahead log, instead of checkpointing there.
   void watch_log(int* pages);
   enum class Checkpoint { passive, truncate };
@@ -151,9 +162,11 @@ class Database {
   };
   sqlite3_stmt* prepare(std::string_view sql);
   void close();
+  bool log_has_moved();
 
   Health& health_;
   sqlite3* handle_ = nullptr;
+  std::uint64_t log_inode_ = 0;  // 0: not seen yet
   std::unordered_map<std::string, sqlite3_stmt*, TextHash, std::equal_to<>> prepared_;
 };
 

@@ -17,6 +17,8 @@ class EmbeddedStore final : public Store {
 
   void check() override;
 
+  Result<std::optional<std::string>> find_answer(const Claim& claim, Time now) override;
+
   Commit<Result<Workspace>> create_workspace(const NewWorkspace& workspace, Time now) override;
   Commit<Result<Claimed<Workspace>>> create_workspace_once(const NewWorkspace& workspace, const Claim& claim,
                                                            Render<Workspace> render, Time now) override;
@@ -31,7 +33,7 @@ class EmbeddedStore final : public Store {
   std::vector<WorkspaceId> ancestors(WorkspaceId id) override;
   std::string find_inbound_secret(WorkspaceId id) override;
   Commit<Result<void>> set_inbound_secret(WorkspaceId id, std::string sealed, Time now) override;
-  Commit<Result<void>> note_polls(std::span<const std::pair<WorkspaceId, Time>> polls) override;
+  Commit<Result<void>> note_polls(std::span<const PollNote> polls) override;
 
   Commit<Result<Token>> add_token(const NewToken& token, Time now) override;
   std::optional<Token> find_token(const Digest& hash) override;
@@ -49,23 +51,50 @@ class EmbeddedStore final : public Store {
   Commit<Result<Claimed<Appended>>> append_activity_once(WorkspaceId workspace, const NewActivity& activity,
                                                          const Claim& claim, Render<Appended> render,
                                                          Time now) override;
+  Commit<Result<SentActivity>> append_activity_with_files(WorkspaceId workspace, const NewActivity& activity,
+                                                          std::vector<OutgoingFile> files, const StagingTerms& terms,
+                                                          Time now) override;
+  Commit<Result<Claimed<SentActivity>>> append_activity_with_files_once(WorkspaceId workspace,
+                                                                        const NewActivity& activity,
+                                                                        std::vector<OutgoingFile> files,
+                                                                        const StagingTerms& terms, const Claim& claim,
+                                                                        Render<SentActivity> render, Time now) override;
   Commit<Result<std::int64_t>> ack_activity(WorkspaceId workspace, std::int64_t seq) override;
   Result<InboxHead> find_head(WorkspaceId workspace) override;
   Commit<Result<std::int64_t>> prune(Time before, Time ceiling, Time now, int limit) override;
   Result<std::vector<Activity>> read_activity(WorkspaceId workspace, const ActivityQuery& query) override;
 
-  Commit<Result<std::vector<StagedUpload>>> stage_uploads(WorkspaceId workspace, std::span<const NewUpload> items,
-                                                          Time now, Time expires_at) override;
+  bool uploads_ready() const override { return uploads_ready_; }
+  Commit<Result<std::vector<StagedUpload>>> stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
+                                                          const StagingTerms& terms, Time now) override;
+  Commit<Result<Claimed<std::vector<StagedUpload>>>> stage_uploads_once(WorkspaceId workspace,
+                                                                        std::vector<NewUpload> items,
+                                                                        const StagingTerms& terms, const Claim& claim,
+                                                                        Render<std::vector<StagedUpload>> render,
+                                                                        Time now) override;
   Result<Upload> find_upload(WorkspaceId workspace, FileId id) override;
+  Result<Upload> read_upload(WorkspaceId workspace, FileId id) override;
+  Result<UploadStory> find_upload_story(WorkspaceId workspace, FileId id, Time now) override;
   std::vector<Upload> list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) override;
+  std::vector<Upload> list_uploads(const UploadFilter& filter, Time now) override;
+  PlatformUploadStats upload_stats(Time now) override;
   Commit<Result<void>> mark_fetched(WorkspaceId workspace, FileId id, Time now) override;
-  Commit<Result<Upload>> ack_upload(WorkspaceId workspace, FileId id, Time now) override;
+  Commit<Result<UploadChange>> ack_upload(WorkspaceId workspace, FileId id, Time now) override;
+  Commit<Result<UploadChange>> fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) override;
+  Commit<Result<UploadChange>> recall_upload(WorkspaceId workspace, FileId id, std::optional<TokenId> recalled_by,
+                                             Time now) override;
+  Commit<Result<SweptUploads>> sweep_uploads(std::chrono::seconds ack_retention, int limit, Time now) override;
+  std::vector<std::string> list_dropped_blobs(int limit) override;
+  Commit<Result<void>> forget_dropped_blobs(std::vector<std::string> keys) override;
+  std::vector<std::string> known_blobs(std::span<const std::string> keys) override;
 
  private:
   // Destroyed from the bottom: the writer commits what it took before the connections and the lock go.
   DataLock lock_;
   Health health_;
   std::unique_ptr<Database> opened_;
+  // Tables appear while no server runs, so once is enough.
+  const bool uploads_ready_;
   Readers readers_;
   Writer writer_;
 };

@@ -5,6 +5,7 @@
 #include "model/errors.h"
 #include "store/sqlite/claims.h"
 #include "store/sqlite/embedded_store.h"
+#include "store/sqlite/upload_rows.h"
 
 namespace restante::sqlite {
 namespace {
@@ -32,7 +33,7 @@ Activity activity_of(const Statement& row, WorkspaceId workspace) {
 
 // What makes two messages the same one. Each part is preceded by its length, so that no two lists of parts run
 // together.
-Digest message_digest(const NewActivity& activity) {
+Digest message_digest(const NewActivity& activity, std::string_view body) {
   Sha256 hash;
   const auto add = [&hash](std::string_view part) {
     hash.update(std::to_string(part.size()) + ':');
@@ -42,19 +43,21 @@ Digest message_digest(const NewActivity& activity) {
   add(activity.message_id);
   add(activity.activity_type);
   add(activity.method);
-  add(activity.request_body);
+  add(body);
+  if (!activity.sent_by.empty()) add(activity.sent_by);
   return hash.finish();
 }
 
-// A key whose row has been pruned counts for nothing.
-std::optional<Appended> find_repeated(Database& database, WorkspaceId workspace, const Digest& digest) {
-  Statement row = database.query(
-      "SELECT a.id, a.seq FROM message_keys k JOIN activity_logs a ON a.workspace_id = k.workspace_id AND a.seq = "
-      "k.seq "
-      "WHERE k.workspace_id = ?1 AND k.digest = ?2",
-      workspace, digest);
-  if (!row.step()) return std::nullopt;
-  return Appended{row.id<ActivityId>(0), row.integer(1)};
+// The new ids are fresh: they stand nowhere but in the addresses of the files.
+std::string with_sources(std::string body, WorkspaceId workspace, std::span<const OutgoingFile> files) {
+  for (const auto& file : files) {
+    const std::string given = pending_uri(workspace, file.id);
+    const std::string source = pending_uri(file.owner, file.source);
+    for (auto at = body.find(given); at != std::string::npos; at = body.find(given, at + source.size())) {
+      body.replace(at, given.size(), source);
+    }
+  }
+  return body;
 }
 
 struct Range {
@@ -98,6 +101,7 @@ Result<std::int64_t> cursor_of(Database& database, WorkspaceId workspace, const 
     if (!row.step()) return errors::cursor_gone;
     return row.integer(0);
   }
+  if (query.above_seq) return *query.above_seq;
   const std::int64_t seq = query.since_seq.value_or(0);
   if (seq != 0 && !has_row(database, workspace, seq)) return errors::cursor_gone;
   return seq;
@@ -106,11 +110,11 @@ Result<std::int64_t> cursor_of(Database& database, WorkspaceId workspace, const 
 Result<Range> range_of(Database& database, WorkspaceId workspace, const ActivityQuery& query) {
   const auto cursor = cursor_of(database, workspace, query);
   if (!cursor) return cursor.error();
-  Range range{*cursor, INT64_MAX};
+  Range range{*cursor, query.below_seq.value_or(INT64_MAX)};
   if (!query.not_before && !query.before) return range;
   const std::int64_t head = last_seq(database, workspace);
   if (query.not_before) range.after = std::max(range.after, seq_at(database, workspace, *query.not_before, head) - 1);
-  if (query.before) range.before = seq_at(database, workspace, *query.before, head);
+  if (query.before) range.before = std::min(range.before, seq_at(database, workspace, *query.before, head));
   return range;
 }
 
@@ -127,60 +131,48 @@ std::string select_of(const ActivityQuery& query) {
   }
   if (query.source == ActivityQuery::Source::canvas) sql += " AND source_id IS NULL";
   if (query.source == ActivityQuery::Source::agent) sql += " AND source_id IS NOT NULL";
-  sql += query.peer ? " AND (source_id = ?5 OR target_id = ?5)" : " AND ?5 IS NULL";
-  sql += query.since_id || query.since_seq ? " ORDER BY seq" : " ORDER BY seq DESC";
-  return sql + " LIMIT ?6";
-}
-
-// A row to append, with what can be computed before the writer's turn.
-struct Message {
-  Message(const NewActivity& new_activity, Time now) : activity(new_activity), id(ActivityId::make(now)) {
-    if (!activity.message_id.empty()) digest = message_digest(activity);
+  // The same rule as is_chat().
+  if (query.chat_only) {
+    sql +=
+        " AND source_id IS NULL AND target_id = workspace_id AND (activity_type = 'upload_receipt' OR (activity_type = "
+        "'a2a_send' AND method = 'message/send') OR (activity_type = 'a2a_receive' AND method IN ('message/send', "
+        "'notify', 'chat_upload_receive')))";
   }
-  NewActivity activity;
-  ActivityId id;
-  std::optional<Digest> digest;
-};
-
-std::size_t bytes_of(const NewActivity& activity) {
-  return activity.request_body.size() + activity.response_body.size();
+  sql += query.peer ? " AND (source_id = ?5 OR target_id = ?5)" : " AND ?5 IS NULL";
+  sql += query.since_id || query.since_seq || query.above_seq ? " ORDER BY seq" : " ORDER BY seq DESC";
+  return sql + " LIMIT ?6";
 }
 
 Result<Appended> append(Database& database, WorkspaceId workspace, const Message& message, Time now) {
   auto head = take_living_head(database, workspace, now);
   if (!head) return head.error();
-  if (message.digest) {
-    if (const auto repeated = find_repeated(database, workspace, *message.digest)) return *repeated;
-  }
-  append_row(database, workspace, *head, message.id, message.activity);
+  if (const auto repeated = find_repeated(database, workspace, message)) return *repeated;
+  const auto appended = append_message(database, workspace, *head, message);
   put_head(database, workspace, *head);
-  if (message.digest) {
-    database.run("INSERT OR REPLACE INTO message_keys (workspace_id, digest, seq, created_at) VALUES (?, ?, ?, ?)",
-                 workspace, *message.digest, head->seq, head->created_at);
-  }
-  return Appended{message.id, head->seq};
+  return appended;
 }
 
 }  // namespace
 
 Result<Head> take_head(Database& database, WorkspaceId workspace, Time now) {
   Statement row = database.query(
-      "SELECT last_seq, last_created_at, staged_bytes, staged_files FROM inbox_heads WHERE workspace_id = ?",
+      "SELECT last_seq, last_created_at, staged_files, staged_bytes FROM inbox_heads WHERE workspace_id = ?",
       workspace);
   if (!row.step()) return errors::workspace_not_found;
-  return Head{row.integer(0), std::max(now, row.time(1)), row.integer(2), row.integer(3)};
+  return Head{row.integer(0), std::max(now, row.time(1)), {row.integer(2), row.integer(3)}};
 }
 
 Result<Head> take_living_head(Database& database, WorkspaceId workspace, Time now) {
-  {
-    Statement row = database.query("SELECT status = 'removed' FROM workspaces WHERE id = ?", workspace);
-    if (!row.step()) return errors::workspace_not_found;
-    if (row.integer(0) != 0) return errors::workspace_removed;
-  }
-  return take_head(database, workspace, now);
+  Statement row = database.query(
+      "SELECT h.last_seq, h.last_created_at, h.staged_files, h.staged_bytes, w.status = 'removed' FROM workspaces w "
+      "JOIN inbox_heads h ON h.workspace_id = w.id WHERE w.id = ?",
+      workspace);
+  if (!row.step()) return errors::workspace_not_found;
+  if (row.integer(4) != 0) return errors::workspace_removed;
+  return Head{row.integer(0), std::max(now, row.time(1)), {row.integer(2), row.integer(3)}};
 }
 
-void append_row(Database& database, WorkspaceId workspace, Head& head, ActivityId id, const NewActivity& activity) {
+Appended append_row(Database& database, WorkspaceId workspace, Head& head, ActivityId id, const NewActivity& activity) {
   database.run(
       "INSERT INTO activity_logs (id, workspace_id, seq, activity_type, source_id, target_id, method, summary, "
       "request_body, response_body, status, error_detail, duration_ms, created_at, message_id, traceparent) "
@@ -189,17 +181,46 @@ void append_row(Database& database, WorkspaceId workspace, Head& head, ActivityI
       activity.summary, or_null(activity.request_body), or_null(activity.response_body), activity.status,
       or_null(activity.error_detail), activity.duration_ms, head.created_at, or_null(activity.message_id),
       or_null(activity.traceparent));
+  return {id, head.seq, false};
 }
 
 void put_head(Database& database, WorkspaceId workspace, const Head& head) {
-  database.run(
-      "UPDATE inbox_heads SET last_seq = ?, last_created_at = ?, staged_bytes = ?, staged_files = ? "
-      "WHERE workspace_id = ?",
-      head.seq, head.created_at, head.staged_bytes, head.staged_files, workspace);
+  database.run("UPDATE inbox_heads SET last_seq = ?, last_created_at = ? WHERE workspace_id = ?", head.seq,
+               head.created_at, workspace);
+}
+
+Message::Message(const NewActivity& new_activity, WorkspaceId workspace, std::span<const OutgoingFile> files, Time now)
+    : activity(new_activity), id(ActivityId::make(now)) {
+  if (activity.message_id.empty()) return;
+  const std::string& content = activity.content.empty() ? activity.request_body : activity.content;
+  digest = files.empty() ? message_digest(activity, content)
+                         : message_digest(activity, with_sources(content, workspace, files));
+}
+
+std::optional<Appended> find_repeated(Database& database, WorkspaceId workspace, const Message& message) {
+  if (!message.digest) return std::nullopt;
+  // A key whose row has been pruned counts for nothing.
+  Statement row = database.query(
+      "SELECT a.id, a.seq FROM message_keys k JOIN activity_logs a ON a.workspace_id = k.workspace_id AND a.seq = "
+      "k.seq WHERE k.workspace_id = ?1 AND k.digest = ?2",
+      workspace, *message.digest);
+  if (!row.step()) return std::nullopt;
+  return Appended{row.id<ActivityId>(0), row.integer(1), true};
+}
+
+Appended append_message(Database& database, WorkspaceId workspace, Head& head, const Message& message) {
+  const auto appended = append_row(database, workspace, head, message.id, message.activity);
+  if (message.digest) {
+    database.run("INSERT OR REPLACE INTO message_keys (workspace_id, digest, seq, created_at) VALUES (?, ?, ?, ?)",
+                 workspace, *message.digest, head.seq, head.created_at);
+  }
+  return appended;
 }
 
 Commit<Result<Appended>> EmbeddedStore::append_activity(WorkspaceId workspace, const NewActivity& activity, Time now) {
-  return writer_.submit(bytes_of(activity), [message = Message(activity, now), workspace, now](Database& database) {
+  Message message(activity, workspace, {}, now);
+  const std::size_t bytes = message.bytes();
+  return writer_.submit(bytes, [message = std::move(message), workspace, now](Database& database) {
     return append(database, workspace, message, now);
   });
 }
@@ -207,10 +228,12 @@ Commit<Result<Appended>> EmbeddedStore::append_activity(WorkspaceId workspace, c
 Commit<Result<Claimed<Appended>>> EmbeddedStore::append_activity_once(WorkspaceId workspace,
                                                                       const NewActivity& activity, const Claim& claim,
                                                                       Render<Appended> render, Time now) {
-  return writer_.submit(bytes_of(activity), [message = Message(activity, now), workspace, claim,
-                                             render = std::move(render), now](Database& database) {
-    return once<Appended>(database, claim, now, render, [&] { return append(database, workspace, message, now); });
-  });
+  Message message(activity, workspace, {}, now);
+  const std::size_t bytes = message.bytes();
+  return writer_.submit(
+      bytes, [message = std::move(message), workspace, claim, render = std::move(render), now](Database& database) {
+        return once<Appended>(database, claim, now, render, [&] { return append(database, workspace, message, now); });
+      });
 }
 
 Commit<Result<std::int64_t>> EmbeddedStore::ack_activity(WorkspaceId workspace, std::int64_t seq) {
@@ -234,31 +257,35 @@ Result<InboxHead> EmbeddedStore::find_head(WorkspaceId workspace) {
 }
 
 Commit<Result<std::int64_t>> EmbeddedStore::prune(Time before, Time ceiling, Time now, int limit) {
-  return writer_.submit(sizeof now, [before, ceiling, now, limit](Database& database) -> Result<std::int64_t> {
-    database.run("DELETE FROM idempotency_keys WHERE expires_at <= ?", now);
-    std::vector<std::pair<WorkspaceId, std::int64_t>> heads;
-    {
-      Statement row = database.query("SELECT workspace_id, last_seq FROM inbox_heads ORDER BY workspace_id");
-      while (row.step()) heads.emplace_back(row.id<WorkspaceId>(0), row.integer(1));
-    }
-    const std::int64_t start = database.total_changes();
-    std::int64_t gone = 0;
-    for (const auto& [workspace, head] : heads) {
-      if (gone >= limit) break;
-      const std::int64_t end = seq_at(database, workspace, before, head);
-      database.run(
-          "DELETE FROM activity_logs WHERE rowid IN (SELECT a.rowid FROM activity_logs a JOIN inbox_heads h "
-          "ON h.workspace_id = a.workspace_id WHERE a.workspace_id = ?1 AND a.seq < ?2 AND "
-          "(a.activity_type <> 'a2a_receive' OR a.seq <= h.acked_seq OR a.created_at < ?3) ORDER BY a.seq LIMIT ?4)",
-          workspace, end, ceiling, limit - gone);
-      gone = database.total_changes() - start;
-    }
-    database.run(
-        "DELETE FROM message_keys WHERE created_at < ?1 AND NOT EXISTS (SELECT 1 FROM activity_logs a "
-        "WHERE a.workspace_id = message_keys.workspace_id AND a.seq = message_keys.seq)",
-        before);
-    return gone;
-  });
+  return writer_.submit(
+      sizeof now,
+      [before, ceiling, now, limit, with_uploads = uploads_ready_](Database& database) -> Result<std::int64_t> {
+        database.run("DELETE FROM idempotency_keys WHERE expires_at <= ?", now);
+        std::vector<std::pair<WorkspaceId, std::int64_t>> heads;
+        {
+          Statement row = database.query("SELECT workspace_id, last_seq FROM inbox_heads ORDER BY workspace_id");
+          while (row.step()) heads.emplace_back(row.id<WorkspaceId>(0), row.integer(1));
+        }
+        const std::int64_t start = database.total_changes();
+        std::int64_t gone = 0;
+        for (const auto& [workspace, head] : heads) {
+          if (gone >= limit) break;
+          const std::int64_t end = seq_at(database, workspace, before, head);
+          database.run(
+              "DELETE FROM activity_logs WHERE rowid IN (SELECT a.rowid FROM activity_logs a JOIN inbox_heads h "
+              "ON h.workspace_id = a.workspace_id WHERE a.workspace_id = ?1 AND a.seq < ?2 AND "
+              "(a.activity_type <> 'a2a_receive' OR a.seq <= h.acked_seq OR a.created_at < ?3) ORDER BY a.seq LIMIT "
+              "?4)",
+              workspace, end, ceiling, limit - gone);
+          gone = database.total_changes() - start;
+        }
+        database.run(
+            "DELETE FROM message_keys WHERE created_at < ?1 AND NOT EXISTS (SELECT 1 FROM activity_logs a "
+            "WHERE a.workspace_id = message_keys.workspace_id AND a.seq = message_keys.seq)",
+            before);
+        if (with_uploads && gone < limit) gone += prune_finished_uploads(database, before, limit - gone);
+        return gone;
+      });
 }
 
 Result<std::vector<Activity>> EmbeddedStore::read_activity(WorkspaceId workspace, const ActivityQuery& query) {

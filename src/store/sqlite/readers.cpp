@@ -2,7 +2,7 @@
 
 namespace restante::sqlite {
 
-Readers::Readers(const std::string& path, std::size_t count, Health& health) {
+Readers::Readers(const std::string& path, std::size_t count, Health& health, Metrics* metrics) : metrics_(metrics) {
   // Room for all, so that giving back never allocates and so never throws.
   idle_.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -11,6 +11,7 @@ Readers::Readers(const std::string& path, std::size_t count, Health& health) {
 }
 
 Readers::Lease Readers::take() {
+  if (metrics_) metrics_->store_reads.Increment();
   std::unique_lock lock(mutex_);
   returned_.wait(lock, [&] { return !idle_.empty(); });
   auto database = std::move(idle_.back());

@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "base/metrics.h"
 #include "store/sqlite/database.h"
 
 namespace restante::sqlite {
 
 class Readers {
  public:
-  Readers(const std::string& path, std::size_t count, Health& health);
+  Readers(const std::string& path, std::size_t count, Health& health, Metrics* metrics);
 
   class Lease {
    public:
@@ -34,6 +35,7 @@ class Readers {
  private:
   void give_back(std::unique_ptr<Database> database);
 
+  Metrics* const metrics_;
   std::mutex mutex_;
   std::condition_variable returned_;
   std::vector<std::unique_ptr<Database>> idle_;

@@ -9,6 +9,7 @@
 
 #include "store/sqlite/embedded_store.h"
 #include "store/sqlite/migrations.h"
+#include "store/sqlite/upload_rows.h"
 
 namespace restante::sqlite {
 namespace {
@@ -34,16 +35,18 @@ void make_file(const fs::path& file) {
 }
 
 void require_file(const fs::path& file, bool may_create) {
-  if (fs::exists(file)) return;
+  // An empty one holds as little as none: a copy that failed, or a first start that was cut short.
+  const bool there = fs::exists(file);
+  if (there && fs::file_size(file) > 0) return;
   // SQLite would throw a log without its database away, and with it what was acknowledged.
   if (fs::exists(file.string() + "-wal")) {
     throw OpenRefused(fmt::format("the database {} is missing although its log is there; restore it", file.string()));
   }
   if (!may_create) {
-    throw OpenRefused(
-        fmt::format("the database {} is missing; restore it, or start with an empty data directory", file.string()));
+    throw OpenRefused(fmt::format("the database {} is {}; restore it, or start with an empty data directory",
+                                  file.string(), there ? "empty" : "missing"));
   }
-  make_file(file);
+  if (!there) make_file(file);
 }
 
 void require_sound(Database& database) {
@@ -91,8 +94,9 @@ std::unique_ptr<Database> open_checked(const fs::path& file, const Options& opti
 EmbeddedStore::EmbeddedStore(const fs::path& file, const Options& options)
     : lock_(directory_of(file)),
       opened_(open_checked(file, options, health_)),
-      readers_(file.string(), options.readers, health_),
-      writer_(std::move(opened_), health_, Writer::Limits{}) {}
+      uploads_ready_(has_upload_tables(*opened_)),
+      readers_(file.string(), options.readers, health_, options.metrics),
+      writer_(std::move(opened_), health_, Writer::Limits{}, options.metrics) {}
 
 void EmbeddedStore::check() {
   health_.require();

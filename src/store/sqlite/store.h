@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "store/sqlite/migration_status.h"
 #include "store/sqlite/refused.h"
 #include "store/store.h"
@@ -21,6 +22,7 @@ struct Options {
   // is never taken for a new one.
   bool may_create = true;
   std::size_t readers = 4;
+  Metrics* metrics = nullptr;  // where reads and commits are counted; lives longer than the store
 };
 
 std::unique_ptr<Store> open(const std::filesystem::path& file, const Options& options);

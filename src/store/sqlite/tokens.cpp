@@ -7,7 +7,8 @@ namespace restante::sqlite {
 namespace {
 
 const std::string kSelect =
-    "SELECT id, kind, workspace_id, prefix, label, created_at, last_used_at, expires_at, revoked_at FROM tokens ";
+    "SELECT id, kind, workspace_id, prefix, label, created_at, last_used_at, expires_at, revoked_at, "
+    "opened_by FROM tokens ";
 const std::string kFindByHash = kSelect + "WHERE hash = ?";
 const std::string kFindById = kSelect + "WHERE id = ?";
 
@@ -24,6 +25,7 @@ Token token_of(const Statement& row) {
   token.last_used_at = row.optional_time(6);
   token.expires_at = row.optional_time(7);
   token.revoked_at = row.optional_time(8);
+  token.opened_by = row.optional_id<TokenId>(9);
   return token;
 }
 
@@ -41,19 +43,21 @@ Token made_of(const NewToken& token, Time now) {
   made.label = token.label;
   made.created_at = now;
   made.expires_at = token.expires_at;
+  made.opened_by = token.opened_by;
   return made;
 }
 
 void insert(Database& database, const Token& token, const Digest& hash) {
   database.run(
-      "INSERT INTO tokens (id, hash, kind, workspace_id, prefix, label, created_at, expires_at) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO tokens (id, hash, kind, workspace_id, prefix, label, created_at, expires_at, opened_by) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
       token.id, hash, name_of(token.kind), token.workspace_id, token.prefix, token.label, token.created_at,
-      token.expires_at);
+      token.expires_at, token.opened_by);
 }
 
 void revoke(Database& database, TokenId id, Time now) {
-  database.run("UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", now, id);
+  // Sessions end with the token they were opened with.
+  database.run("UPDATE tokens SET revoked_at = ?1 WHERE (id = ?2 OR opened_by = ?2) AND revoked_at IS NULL", now, id);
 }
 
 // One bound to a workspace makes tokens for that workspace alone.
@@ -75,6 +79,8 @@ std::int64_t live_tokens(Database& database, WorkspaceId workspace, Time now) {
 
 }  // namespace
 
+void add(Database& database, const NewToken& token, Time now) { insert(database, made_of(token, now), token.hash); }
+
 Result<Token> redeem(Database& database, TokenId enrolment, const NewToken& token, Time now) {
   if (!may_redeem(find(database, enrolment), token, now)) return errors::invalid_token;
   if (live_tokens(database, *token.workspace_id, now) >= kMostTokens) return errors::too_many_tokens;
@@ -89,6 +95,10 @@ Commit<Result<Token>> EmbeddedStore::add_token(const NewToken& token, Time now) 
       sizeof token, [made = made_of(token, now), hash = token.hash, now](Database& database) -> Result<Token> {
         if (made.kind == TokenKind::workspace && live_tokens(database, *made.workspace_id, now) >= kMostTokens) {
           return errors::too_many_tokens;
+        }
+        if (made.opened_by) {
+          const auto opener = find(database, *made.opened_by);
+          if (!opener || !opener->live(now)) return errors::invalid_token;
         }
         insert(database, made, hash);
         return made;

@@ -5,6 +5,8 @@
 
 namespace restante::sqlite {
 
+void add(Database& database, const NewToken& token, Time now);
+
 // The enrolment is revoked and the token added. invalid_token when the enrolment is not live or bound elsewhere.
 Result<Token> redeem(Database& database, TokenId enrolment, const NewToken& token, Time now);
 

@@ -10,7 +10,8 @@ namespace {
 
 const std::string kSelect =
     "SELECT id, name, role, parent_id, delivery_mode, url, agent_card, status, last_heartbeat_at, last_poll_at, "
-    "current_task, active_tasks, uptime_seconds, last_error_rate, created_at, updated_at FROM workspaces ";
+    "current_task, active_tasks, uptime_seconds, last_error_rate, created_at, updated_at, usual_poll_gap FROM "
+    "workspaces ";
 const std::string kFind = kSelect + "WHERE id = ?";
 
 WorkspaceStatus status_of(std::string_view text) {
@@ -25,7 +26,9 @@ Workspace workspace_of(const Statement& row) {
   workspace.name = row.text(1);
   workspace.role = row.text(2);
   workspace.parent_id = row.optional_id<WorkspaceId>(3);
-  workspace.delivery_mode = parse_delivery_mode(row.view(4)).value_or(DeliveryMode::push);
+  const auto mode = parse_delivery_mode(row.view(4));
+  workspace.delivery_mode = mode.value_or(DeliveryMode::push);
+  workspace.mode_said = mode.has_value();
   workspace.url = row.text(5);
   workspace.agent_card = row.text(6);
   workspace.status = status_of(row.view(7));
@@ -37,6 +40,7 @@ Workspace workspace_of(const Statement& row) {
   workspace.last_error_rate = row.real(13);
   workspace.created_at = row.time(14);
   workspace.updated_at = row.time(15);
+  if (const auto gap = row.optional_integer(16)) workspace.usual_poll_gap = std::chrono::microseconds(*gap);
   return workspace;
 }
 
@@ -61,6 +65,22 @@ WorkspaceStatus after_beat(WorkspaceStatus status, std::optional<double> error_r
   if (error_rate && *error_rate >= 0.5) return WorkspaceStatus::degraded;
   if (error_rate && *error_rate < 0.1) return WorkspaceStatus::online;
   return seen(status);
+}
+
+// Written late and in any order, so an older poll or cursor must not undo a newer one.
+void note_poll(Database& database, const PollNote& poll) {
+  std::optional<std::int64_t> gap;
+  if (poll.usual_gap) gap = poll.usual_gap->count();
+  database.run(
+      "UPDATE workspaces SET last_poll_at = max(coalesce(last_poll_at, 0), ?1), usual_poll_gap = coalesce(?2, "
+      "usual_poll_gap), status = CASE status WHEN 'degraded' THEN status ELSE 'online' END "
+      "WHERE id = ?3 AND status <> 'removed'",
+      poll.at, gap, poll.id);
+  if (poll.acked_seq == 0 && !poll.acked_id) return;
+  database.run(
+      "UPDATE inbox_heads SET acked_seq = max(acked_seq, min(last_seq, ?1), coalesce("
+      "(SELECT seq FROM activity_logs WHERE id = ?2 AND workspace_id = ?3), 0)) WHERE workspace_id = ?3",
+      poll.acked_seq, poll.acked_id, poll.id);
 }
 
 Workspace made_of(const NewWorkspace& workspace, Time now) {
@@ -102,27 +122,32 @@ void insert(Database& database, const Workspace& workspace) {
   database.run("INSERT INTO inbox_heads (workspace_id) VALUES (?)", workspace.id);
 }
 
-Result<Workspace> create(Database& database, const Workspace& made) {
+Result<Workspace> create(Database& database, const Workspace& made, std::optional<NewToken> enrolment = {}) {
   if (find(database, made.id)) return errors::workspace_exists;
   if (made.parent_id && !may_be_parent(database, *made.parent_id, made.id)) return errors::bad_parent;
   insert(database, made);
+  if (enrolment) {
+    enrolment->workspace_id = made.id;
+    add(database, *enrolment, made.created_at);
+  }
   return made;
 }
 
 }  // namespace
 
 Commit<Result<Workspace>> EmbeddedStore::create_workspace(const NewWorkspace& workspace, Time now) {
-  return writer_.submit(sizeof(Workspace),
-                        [made = made_of(workspace, now)](Database& database) { return create(database, made); });
+  return writer_.submit(sizeof(Workspace), [made = made_of(workspace, now), enrolment = workspace.enrolment](
+                                               Database& database) { return create(database, made, enrolment); });
 }
 
 Commit<Result<Claimed<Workspace>>> EmbeddedStore::create_workspace_once(const NewWorkspace& workspace,
                                                                         const Claim& claim, Render<Workspace> render,
                                                                         Time now) {
   return writer_.submit(sizeof(Workspace),
-                        [made = made_of(workspace, now), claim, render = std::move(render),
-                         now](Database& database) -> Result<Claimed<Workspace>> {
-                          return once<Workspace>(database, claim, now, render, [&] { return create(database, made); });
+                        [made = made_of(workspace, now), enrolment = workspace.enrolment, claim,
+                         render = std::move(render), now](Database& database) -> Result<Claimed<Workspace>> {
+                          return once<Workspace>(database, claim, now, render,
+                                                 [&] { return create(database, made, enrolment); });
                         });
 }
 
@@ -172,18 +197,12 @@ Commit<Result<void>> EmbeddedStore::beat_workspace(WorkspaceId id, const Heartbe
   });
 }
 
-Commit<Result<void>> EmbeddedStore::note_polls(std::span<const std::pair<WorkspaceId, Time>> polls) {
+Commit<Result<void>> EmbeddedStore::note_polls(std::span<const PollNote> polls) {
   if (polls.empty()) return Commit<Result<void>>::ready({});
-  std::vector<std::pair<WorkspaceId, Time>> copy(polls.begin(), polls.end());
+  std::vector<PollNote> copy(polls.begin(), polls.end());
   const std::size_t bytes = copy.size() * sizeof copy.front();
   return writer_.submit(bytes, [polls = std::move(copy)](Database& database) -> Result<void> {
-    // Written late and in any order, so an older poll must not undo a newer one.
-    for (const auto& [id, at] : polls) {
-      database.run(
-          "UPDATE workspaces SET last_poll_at = max(coalesce(last_poll_at, 0), ?1), "
-          "status = CASE status WHEN 'degraded' THEN status ELSE 'online' END WHERE id = ?2 AND status <> 'removed'",
-          at, id);
-    }
+    for (const PollNote& poll : polls) note_poll(database, poll);
     return {};
   });
 }

@@ -10,8 +10,8 @@ constexpr int kTruncatePages = 64000;
 
 }  // namespace
 
-Writer::Writer(std::unique_ptr<Database> database, Health& health, Limits limits)
-    : database_(std::move(database)), health_(health), limits_(limits) {
+Writer::Writer(std::unique_ptr<Database> database, Health& health, Limits limits, Metrics* metrics)
+    : database_(std::move(database)), health_(health), limits_(limits), metrics_(metrics) {
   database_->watch_log(&log_pages_);
   thread_ = std::thread([this] { work(); });
 }
@@ -86,6 +86,11 @@ void Writer::begin() {
   database_->run("BEGIN IMMEDIATE");
 }
 
+void Writer::commit() {
+  database_->run("COMMIT");
+  if (metrics_) metrics_->store_commits.Increment();
+}
+
 // The common case: no savepoints, which would cost half of the writer's time. False when one verb spoilt it for all.
 bool Writer::run_together(std::span<std::unique_ptr<Job>> group) {
   begin();
@@ -105,14 +110,14 @@ bool Writer::run_together(std::span<std::unique_ptr<Job>> group) {
       return false;
     }
   }
-  database_->run("COMMIT");
+  commit();
   return true;
 }
 
 void Writer::run_apart(std::span<std::unique_ptr<Job>> group) {
   begin();
   for (auto& job : group) run_in_savepoint(*job);
-  database_->run("COMMIT");
+  commit();
 }
 
 void Writer::run_in_savepoint(Job& job) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/commit.h"
+#include "base/metrics.h"
 #include "store/sqlite/database.h"
 
 namespace restante::sqlite {
@@ -29,7 +30,8 @@ class Writer {
     std::size_t group_verbs = 512;
   };
 
-  Writer(std::unique_ptr<Database> database, Health& health, Limits limits);
+  // Commits are counted in `metrics`, if there are any.
+  Writer(std::unique_ptr<Database> database, Health& health, Limits limits, Metrics* metrics = nullptr);
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -82,11 +84,13 @@ class Writer {
   void run_apart(std::span<std::unique_ptr<Job>> group);
   void run_in_savepoint(Job& job);
   void begin();
+  void commit();
   void checkpoint_if_due();
 
   std::unique_ptr<Database> database_;
   Health& health_;
   const Limits limits_;
+  Metrics* const metrics_;
   int log_pages_ = 0;
 
   std::mutex mutex_;

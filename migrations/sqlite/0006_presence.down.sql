@@ -1,0 +1,3 @@
+DROP INDEX idx_tokens_opened_by;
+ALTER TABLE tokens DROP COLUMN opened_by;
+ALTER TABLE workspaces DROP COLUMN usual_poll_gap;

@@ -1,0 +1,52 @@
+#include "base/jump_guard.h"
+
+#include <gtest/gtest.h>
+
+namespace restante {
+namespace {
+
+using std::chrono::minutes;
+
+struct JumpGuardTest : ::testing::Test {
+  ManualClock clock{Time(std::chrono::seconds(1'800'000'000))};
+  JumpGuard guard{clock, minutes(5)};
+};
+
+TEST_F(JumpGuardTest, TimeThatPassesIsBelieved) {
+  EXPECT_TRUE(guard.believable());
+  clock.advance(std::chrono::hours(1000));
+  EXPECT_TRUE(guard.believable()) << "however rarely it is asked";
+}
+
+TEST_F(JumpGuardTest, SmallCorrectionsAreBelieved) {
+  clock.jump(minutes(10));
+  EXPECT_TRUE(guard.believable());
+  clock.jump(-minutes(10));
+  EXPECT_TRUE(guard.believable());
+}
+
+TEST_F(JumpGuardTest, AJumpToEitherSideIsBelievedOnceItHasStood) {
+  for (const auto jump : {minutes(11), -minutes(11)}) {
+    clock.jump(jump);
+    EXPECT_FALSE(guard.believable());
+    clock.advance(minutes(4));
+    EXPECT_FALSE(guard.believable());
+    clock.advance(minutes(1));
+    EXPECT_TRUE(guard.believable());
+  }
+}
+
+TEST_F(JumpGuardTest, ANewJumpBeginsTheWaitAnew) {
+  clock.jump(std::chrono::hours(24));
+  EXPECT_FALSE(guard.believable());
+  clock.advance(minutes(4));
+  clock.jump(-std::chrono::hours(24));
+  EXPECT_FALSE(guard.believable());
+  clock.advance(minutes(4));
+  EXPECT_FALSE(guard.believable());
+  clock.advance(minutes(1));
+  EXPECT_TRUE(guard.believable());
+}
+
+}  // namespace
+}  // namespace restante

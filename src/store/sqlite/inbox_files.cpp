@@ -1,0 +1,95 @@
+#include "model/errors.h"
+#include "store/sqlite/claims.h"
+#include "store/sqlite/embedded_store.h"
+#include "store/sqlite/inbox.h"
+#include "store/sqlite/upload_rows.h"
+
+namespace restante::sqlite {
+namespace {
+
+// A message and the files it names, as far as they are known before the writer's turn.
+struct Parcel {
+  WorkspaceId workspace;
+  Message message;
+  std::vector<OutgoingFile> files;
+  StagingTerms terms;
+};
+
+Parcel parcel_of(WorkspaceId workspace, const NewActivity& activity, std::vector<OutgoingFile> files,
+                 StagingTerms terms, Time now) {
+  terms.direction = UploadDirection::in;
+  Message message(activity, workspace, files, now);
+  return {workspace, std::move(message), std::move(files), terms};
+}
+
+std::size_t bytes_of(const Parcel& parcel) { return parcel.message.bytes() + parcel.files.size() * 1024; }
+
+Result<std::vector<UploadRow>> find_sources(Database& database, const std::vector<OutgoingFile>& files, Time now) {
+  std::vector<UploadRow> sources;
+  for (const auto& file : files) {
+    auto source = find_upload_row(database, file.owner, file.source);
+    if (!source || source->upload.direction != UploadDirection::out || now >= source->upload.expires_at) {
+      return Error(errors::attachment_gone, {{"file_id", file.source.text()}});
+    }
+    sources.push_back(std::move(*source));
+  }
+  return sources;
+}
+
+StagedUpload stage_copy(Database& database, Head& head, const UploadRow& source, FileId id, const Parcel& parcel,
+                        UploadTallies& change, Time now) {
+  NewUpload copy = source.upload;
+  copy.id = id;
+  // Small content is copied: it costs less than keeping count of who shares it.
+  const auto content_row = copy_content(database, source.content_row);
+  const NewUploadRow row(parcel.workspace, std::move(copy), parcel.terms, now);
+  return stage_row(database, head, row, content_row, change);
+}
+
+Result<SentActivity> send(Database& database, const Parcel& parcel, Time now) {
+  auto head = take_living_head(database, parcel.workspace, now);
+  if (!head) return head.error();
+  if (const auto repeated = find_repeated(database, parcel.workspace, parcel.message)) {
+    return SentActivity{*repeated, {}};
+  }
+  const auto sources = find_sources(database, parcel.files, now);
+  if (!sources) return sources.error();
+  UploadTally more;
+  for (const auto& source : *sources) more.files += 1, more.bytes += source.upload.size;
+  if (const auto fits = require_quota(*head, parcel.terms.quota, more); !fits) return fits.error();
+  SentActivity sent;
+  UploadTallies change;
+  for (std::size_t i = 0; i < sources->size(); ++i) {
+    sent.files.push_back(stage_copy(database, *head, (*sources)[i], parcel.files[i].id, parcel, change, now));
+  }
+  sent.activity = append_message(database, parcel.workspace, *head, parcel.message);
+  put_head(database, parcel.workspace, *head, change);
+  return sent;
+}
+
+}  // namespace
+
+Commit<Result<SentActivity>> EmbeddedStore::append_activity_with_files(WorkspaceId workspace,
+                                                                       const NewActivity& activity,
+                                                                       std::vector<OutgoingFile> files,
+                                                                       const StagingTerms& terms, Time now) {
+  if (!uploads_ready_ && !files.empty()) return Commit<Result<SentActivity>>::ready(errors::attachment_gone);
+  Parcel parcel = parcel_of(workspace, activity, std::move(files), terms, now);
+  const std::size_t bytes = bytes_of(parcel);
+  return writer_.submit(bytes,
+                        [parcel = std::move(parcel), now](Database& database) { return send(database, parcel, now); });
+}
+
+Commit<Result<Claimed<SentActivity>>> EmbeddedStore::append_activity_with_files_once(
+    WorkspaceId workspace, const NewActivity& activity, std::vector<OutgoingFile> files, const StagingTerms& terms,
+    const Claim& claim, Render<SentActivity> render, Time now) {
+  if (!uploads_ready_ && !files.empty()) return Commit<Result<Claimed<SentActivity>>>::ready(errors::attachment_gone);
+  Parcel parcel = parcel_of(workspace, activity, std::move(files), terms, now);
+  const std::size_t bytes = bytes_of(parcel);
+  return writer_.submit(
+      bytes, [parcel = std::move(parcel), claim, render = std::move(render), now](Database& database) {
+        return once<SentActivity>(database, claim, now, render, [&] { return send(database, parcel, now); });
+      });
+}
+
+}  // namespace restante::sqlite

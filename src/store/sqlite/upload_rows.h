@@ -1,0 +1,68 @@
+// Rows of uploads, for every verb that moves one. A row and its figures in the head move together: say how it counted
+// before and how it counts after. What changes rows belongs to the writer's thread.
+#pragma once
+#include "store/sqlite/database.h"
+#include "store/sqlite/inbox.h"
+#include "store/store.h"
+
+namespace restante::sqlite {
+
+bool has_upload_tables(Database& database);
+
+struct UploadRow {
+  Upload upload;
+  std::optional<std::int64_t> content_row;
+};
+
+// "SELECT …", to be read with upload_row_of(), and the same with " FROM pending_uploads ".
+extern const std::string kUploadColumns;
+extern const std::string kSelectUploads;
+UploadRow upload_row_of(const Statement& row);
+// upload_gone.
+Result<UploadRow> find_upload_row(Database& database, WorkspaceId workspace, FileId id);
+
+// By how much the figures of a workspace change.
+struct UploadTallies {
+  UploadTally staged;
+  UploadTally fetched;
+  UploadTally failed;
+  UploadTally acked;
+  UploadTally outgoing;
+
+  void add(const Upload& upload) { count(upload, 1); }
+  void take(const Upload& upload) { count(upload, -1); }
+
+ private:
+  void count(const Upload& upload, int by);
+};
+
+void change_tallies(Database& database, WorkspaceId workspace, const UploadTallies& change);
+// Both in one statement, for what happens with every upload.
+void put_head(Database& database, WorkspaceId workspace, const Head& head, const UploadTallies& change);
+
+// A row that is about to be made, with what can be computed before the writer's turn.
+struct NewUploadRow {
+  NewUploadRow(WorkspaceId workspace, NewUpload item, const StagingTerms& terms, Time now);
+  Upload upload;
+  std::string content;
+  ActivityId activity_id;
+  NewActivity arrival;  // left empty for an outgoing one
+};
+
+// quota_exceeded when so much more does not fit.
+Result<void> require_quota(const Head& head, const UploadQuota& quota, const UploadTally& more);
+// Nothing for no content.
+std::optional<std::int64_t> keep_content(Database& database, std::string_view content);
+std::optional<std::int64_t> copy_content(Database& database, std::optional<std::int64_t> content_row);
+// Makes the row and its inbox row.
+StagedUpload stage_row(Database& database, Head& head, const NewUploadRow& row, std::optional<std::int64_t> content_row,
+                       UploadTallies& change);
+
+// Appends chat_upload_<outcome>.
+Appended append_receipt(Database& database, Head& head, const Upload& upload, UploadState outcome, Time now);
+// Deletes the row, keeps its story, and lists the bytes as dropped if no other row needs them.
+void remove_row(Database& database, const UploadRow& row, UploadState outcome, Time now);
+// Of those that left before `before`, the first. Gives how many.
+std::int64_t prune_finished_uploads(Database& database, Time before, std::int64_t limit);
+
+}  // namespace restante::sqlite

@@ -1,0 +1,169 @@
+#include <map>
+
+#include "store/sqlite/embedded_store.h"
+#include "store/sqlite/upload_rows.h"
+
+namespace restante::sqlite {
+namespace {
+
+// How a group is told from others, and a bound on how many it has, so that a small or empty one among many rows is not
+// looked for in vain.
+struct Group {
+  std::string where;
+  std::string bound;
+};
+
+Group group_of(UploadGroup group) {
+  const std::string waiting = "acked_at IS NULL AND expires_at > ?1 AND direction = 'in'";
+  switch (group) {
+    case UploadGroup::waiting:
+      return {waiting, "staged_files - acked_files - outgoing_files"};
+    case UploadGroup::never_fetched:
+      return {waiting + " AND fetched_at IS NULL AND failed_at IS NULL",
+              "staged_files - acked_files - outgoing_files - fetched_files - failed_files"};
+    case UploadGroup::fetched:
+      return {waiting + " AND fetched_at IS NOT NULL AND failed_at IS NULL", "fetched_files"};
+    case UploadGroup::failed:
+      return {waiting + " AND failed_at IS NOT NULL", "failed_files"};
+    case UploadGroup::acked:
+      return {"acked_at IS NOT NULL AND ?1 IS NOT NULL", "acked_files"};
+    case UploadGroup::expired:
+      return {"acked_at IS NULL AND expires_at <= ?1", "staged_files"};
+    case UploadGroup::outgoing:
+      return {"acked_at IS NULL AND expires_at > ?1 AND direction = 'out'", "outgoing_files"};
+  }
+  return {"?1 IS NULL", "0"};
+}
+
+const char* order_of(UploadGroup group) { return group == UploadGroup::acked ? "acked_at" : "expires_at"; }
+
+// Every parameter is always bound, so that the number of different statements stays small.
+std::string list_sql(const UploadFilter& filter) {
+  const Group group = group_of(filter.group);
+  const std::string order = order_of(filter.group);
+  const std::string index = filter.group == UploadGroup::failed ? "INDEXED BY idx_pending_uploads_failed " : "";
+  const std::string own = filter.workspace ? "workspace_id = ?2" : "?2 IS NULL";
+  return kSelectUploads + index + "WHERE " + group.where + " AND " + own + " AND expires_at < ?3 AND (" + order +
+         ", rowid) > (?4, ?5) ORDER BY " + order + ", rowid LIMIT min(?6, (SELECT coalesce(sum(" + group.bound +
+         "), 0) FROM inbox_heads WHERE " + own + "))";
+}
+
+// A read of several statements that sees one moment.
+class Snapshot {
+ public:
+  explicit Snapshot(Database& database) : database_(database) { database_.run("BEGIN"); }
+  ~Snapshot() { database_.rollback(); }
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+ private:
+  Database& database_;
+};
+
+void add(UploadTally& to, const UploadTally& more) {
+  to.files += more.files;
+  to.bytes += more.bytes;
+}
+
+void subtract(UploadTally& from, const UploadTally& less) { add(from, {-less.files, -less.bytes}); }
+
+UploadTally tally_of(const Statement& row, int column) { return {row.integer(column), row.integer(column + 1)}; }
+
+using StatsByWorkspace = std::map<WorkspaceId, UploadStats>;
+
+StatsByWorkspace kept_figures(Database& database) {
+  Statement row = database.query(
+      "SELECT workspace_id, staged_files, staged_bytes, fetched_files, fetched_bytes, failed_files, failed_bytes, "
+      "acked_files, acked_bytes, outgoing_files, outgoing_bytes FROM inbox_heads WHERE staged_files > 0");
+  StatsByWorkspace all;
+  while (row.step()) {
+    UploadStats& stats = all[row.id<WorkspaceId>(0)];
+    stats.never_fetched = tally_of(row, 1);
+    stats.fetched = tally_of(row, 3);
+    stats.failed = tally_of(row, 5);
+    stats.acked = tally_of(row, 7);
+    stats.outgoing = tally_of(row, 9);
+    for (const auto& other : {stats.fetched, stats.failed, stats.acked, stats.outgoing}) {
+      subtract(stats.never_fetched, other);
+    }
+  }
+  return all;
+}
+
+// The figures do not know the time: what is overdue still counts for the state it was in.
+void set_expired_apart(Database& database, StatsByWorkspace& all, Time now) {
+  Statement row = database.query(
+      "SELECT workspace_id, direction, failed_at IS NOT NULL, fetched_at IS NOT NULL, count(*), sum(size_bytes) FROM "
+      "pending_uploads WHERE acked_at IS NULL AND expires_at <= ? GROUP BY 1, 2, 3, 4",
+      now);
+  while (row.step()) {
+    UploadStats& stats = all[row.id<WorkspaceId>(0)];
+    const UploadTally overdue = tally_of(row, 4);
+    add(stats.expired, overdue);
+    if (row.view(1) == "out") {
+      subtract(stats.outgoing, overdue);
+    } else if (row.integer(2) != 0) {
+      subtract(stats.failed, overdue);
+    } else {
+      subtract(row.integer(3) != 0 ? stats.fetched : stats.never_fetched, overdue);
+    }
+  }
+}
+
+std::optional<Time> oldest_of(Database& database, WorkspaceId workspace, Time now) {
+  Statement row = database.query(
+      "SELECT created_at FROM pending_uploads WHERE workspace_id = ?1 AND acked_at IS NULL AND expires_at > ?2 AND "
+      "direction = 'in' ORDER BY created_at LIMIT 1",
+      workspace, now);
+  return row.step() ? std::optional<Time>(row.time(0)) : std::nullopt;
+}
+
+void sum_up(UploadStats& total, const UploadStats& one) {
+  add(total.never_fetched, one.never_fetched);
+  add(total.fetched, one.fetched);
+  add(total.failed, one.failed);
+  add(total.acked, one.acked);
+  add(total.expired, one.expired);
+  add(total.outgoing, one.outgoing);
+  if (one.oldest && (!total.oldest || *one.oldest < *total.oldest)) total.oldest = one.oldest;
+}
+
+}  // namespace
+
+std::vector<Upload> EmbeddedStore::list_uploads(const UploadFilter& filter, Time now) {
+  std::vector<Upload> page;
+  if (!uploads_ready_) return page;
+  auto reader = readers_.take();
+  std::int64_t position = INT64_MIN;
+  std::int64_t rowid = 0;
+  // One that has left meanwhile starts from the front again, as with the waiting ones.
+  if (filter.after) {
+    const std::string sql = std::string("SELECT ") + order_of(filter.group) +
+                            ", rowid FROM pending_uploads WHERE file_id = ?1 AND (?2 IS NULL OR workspace_id = ?2)";
+    Statement row = reader->query(sql, *filter.after, filter.workspace);
+    if (row.step() && !row.is_null(0)) position = row.integer(0), rowid = row.integer(1);
+  }
+  Statement row = reader->query(list_sql(filter), now, filter.workspace, filter.expires_before.value_or(Time::max()),
+                                position, rowid, std::max(filter.limit, 0));
+  while (row.step()) page.push_back(upload_row_of(row).upload);
+  return page;
+}
+
+PlatformUploadStats EmbeddedStore::upload_stats(Time now) {
+  PlatformUploadStats stats;
+  if (!uploads_ready_) return stats;
+  auto reader = readers_.take();
+  const Snapshot snapshot(*reader);
+  auto all = kept_figures(*reader);
+  set_expired_apart(*reader, all, now);
+  for (auto& [workspace, one] : all) {
+    if (one.never_fetched.files + one.fetched.files + one.failed.files > 0) {
+      one.oldest = oldest_of(*reader, workspace, now);
+    }
+    sum_up(stats.total, one);
+    stats.workspaces.emplace_back(workspace, one);
+  }
+  return stats;
+}
+
+}  // namespace restante::sqlite

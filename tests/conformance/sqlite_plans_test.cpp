@@ -1,0 +1,107 @@
+// What a verb costs must not grow with what lies there: no statement of uploads walks through a table. SQLite counts
+// the steps of every full scan; a hook on each new connection collects them.
+#include <gmock/gmock.h>
+#include <sqlite3.h>
+
+#include <mutex>
+#include <set>
+
+#include "backends.h"
+#include "store/sqlite/store.h"
+#include "temporary_directory.h"
+
+namespace restante::testing {
+namespace {
+
+std::mutex scans_mutex;
+std::set<std::string> scans;
+
+int note_scan(unsigned, void*, void* statement, void*) {
+  auto* finished = static_cast<sqlite3_stmt*>(statement);
+  if (sqlite3_stmt_status(finished, SQLITE_STMTSTATUS_FULLSCAN_STEP, 1) == 0) return 0;
+  const std::lock_guard lock(scans_mutex);
+  scans.insert(sqlite3_sql(finished));
+  return 0;
+}
+
+int watch(sqlite3* database, const char**, const void*) {
+  return sqlite3_trace_v2(database, SQLITE_TRACE_PROFILE, note_scan, nullptr);
+}
+
+class SqlitePlans : public ::testing::Test {
+ protected:
+  SqlitePlans() {
+    sqlite3_auto_extension(reinterpret_cast<void (*)()>(watch));
+    store = sqlite::open(directory / "restante.db", {.now = at(0)});
+    forget();
+  }
+  ~SqlitePlans() override { sqlite3_cancel_auto_extension(reinterpret_cast<void (*)()>(watch)); }
+  static void forget() {
+    const std::lock_guard lock(scans_mutex);
+    scans.clear();
+  }
+  static std::set<std::string> scanned() {
+    const std::lock_guard lock(scans_mutex);
+    return scans;
+  }
+
+  TemporaryDirectory directory;
+  std::unique_ptr<Store> store;
+};
+
+TEST_F(SqlitePlans, TheHookSeesAScan) {
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(store->create_workspace({}, at(0)).take());
+  store->list_workspaces();
+  EXPECT_EQ(scanned().size(), 1u);
+}
+
+TEST_F(SqlitePlans, NoVerbOfUploadsWalksThroughATable) {
+  const auto workspace = store->create_workspace({}, at(0)).take()->id;
+  auto out = until(at(1000));
+  out.direction = UploadDirection::out;
+  out.quota = {1 << 30, 1000};
+  const auto outgoing = file("out");
+  ASSERT_TRUE(store->stage_uploads(workspace, {outgoing, small_file("out", "small")}, out, at(0)).take());
+  std::vector<FileId> ids;
+  for (int i = 0; i < 40; ++i) {
+    const auto item = i % 2 == 0 ? file("f") : small_file("f", "content");
+    ids.push_back(item.id);
+    ASSERT_TRUE(store->stage_uploads(workspace, {item}, until(at(100 + i)), at(i)).take());
+  }
+  forget();
+  const OutgoingFile copy{workspace, outgoing.id, FileId::make(at(0))};
+  ASSERT_TRUE(store->append_activity_with_files(workspace, message("m", "id"), {copy}, out, at(50)).take());
+  for (std::size_t i = 0; i < 10; ++i) {
+    ASSERT_TRUE(store->mark_fetched(workspace, ids[i], at(50)).take());
+    ASSERT_TRUE(store->fail_upload(workspace, ids[i], "why", at(50)).take());
+    ASSERT_TRUE(store->ack_upload(workspace, ids[i], at(50)).take());
+    ASSERT_TRUE(store->recall_upload(workspace, ids[i + 10], {}, at(50)).take());
+    EXPECT_TRUE(store->read_upload(workspace, ids[i]));
+    EXPECT_TRUE(store->find_upload_story(workspace, ids[i + 10], at(50)));
+  }
+  store->list_waiting(workspace, ids[5], 3, at(50));
+  EXPECT_EQ(store->sweep_uploads(std::chrono::seconds(3600), 500, at(51)).take()->acked, 0);
+  EXPECT_EQ(store->sweep_uploads(std::chrono::seconds(0), 5, at(51)).take()->acked, 5);
+  EXPECT_EQ(store->sweep_uploads(std::chrono::seconds(3600), 5, at(139)).take()->expired.size(), 5u);
+  const auto keys = store->list_dropped_blobs(3);
+  EXPECT_EQ(store->known_blobs(keys), keys);
+  ASSERT_TRUE(store->forget_dropped_blobs(keys).take());
+  for (const auto group : {UploadGroup::waiting, UploadGroup::never_fetched, UploadGroup::fetched, UploadGroup::failed,
+                           UploadGroup::acked, UploadGroup::expired, UploadGroup::outgoing}) {
+    UploadFilter filter;
+    filter.group = group;
+    store->list_uploads(filter, at(51));
+    filter.workspace = workspace;
+    store->list_uploads(filter, at(51));
+  }
+  store->upload_stats(at(130));
+  for (const auto& sql : scanned()) {
+    // The heads are one row for each workspace, and adding up their figures is what they are for. The list of dropped
+    // blobs is read from its beginning as far as its limit.
+    EXPECT_TRUE(sql.find("inbox_heads") != std::string::npos || sql.find("FROM dropped_blobs") != std::string::npos)
+        << sql;
+  }
+}
+
+}  // namespace
+}  // namespace restante::testing
