@@ -70,6 +70,11 @@ std::shared_ptr<Callbacks::Leave> Callbacks::ask(WorkspaceId workspace, std::str
   return std::make_shared<Leave>(*this, std::move(callback), probe);
 }
 
+void Callbacks::forget(WorkspaceId workspace) {
+  const std::lock_guard lock(mutex_);
+  by_workspace_.erase(workspace.text());
+}
+
 std::chrono::milliseconds Callbacks::pause_after(int failed_probes) const {
   auto pause = rules_.first_pause;
   for (int i = 0; i < failed_probes && pause < rules_.longest_pause; ++i) pause *= 2;

@@ -50,6 +50,8 @@ class Callbacks {
 
   // None when the callback is to be spared now. Another url is another callback: it starts afresh.
   std::shared_ptr<Leave> ask(WorkspaceId workspace, std::string_view url);
+  // The workspace is gone; calls under way end as they may.
+  void forget(WorkspaceId workspace);
 
   static double random_chance();
 

@@ -53,6 +53,19 @@ TEST_F(CallbacksTest, ASuccessInBetweenStartsTheCountAgain) {
   EXPECT_TRUE(ask());
 }
 
+TEST_F(CallbacksTest, OneThatIsForgottenStartsAfreshAndOldCallsTellItNothing) {
+  const auto late = ask();
+  open();
+  EXPECT_FALSE(ask());
+  callbacks.forget(other);
+  EXPECT_FALSE(ask()) << "somebody else's";
+  callbacks.forget(workspace);
+  EXPECT_TRUE(ask());
+  late->failed();
+  for (int i = 0; i < 4; ++i) fail();
+  EXPECT_TRUE(ask());
+}
+
 TEST_F(CallbacksTest, ASparedOneDoesNotConcernOthers) {
   open();
   EXPECT_TRUE(callbacks.ask(other, kUrl));

@@ -22,11 +22,10 @@ class InboundSecrets {
   Result<std::string> ensure(WorkspaceId workspace);
   // A new one; the old one is shown to nobody any more. workspace_not_found.
   Result<std::string> rotate(WorkspaceId workspace);
-
- private:
-  // Empty when there is none that can be read.
+  // Empty when there is none that can be read; none is made.
   std::string find(WorkspaceId workspace);
 
+ private:
   Store& store_;
   const Seal& seal_;
   const Clock& clock_;

@@ -13,12 +13,12 @@ constexpr int kMaxLimit = 500;
 
 }  // namespace
 
-Result<void> Inbox::enter(const Principal& caller, WorkspaceId workspace) {
+Result<std::shared_ptr<const void>> Inbox::enter(const Principal& caller, WorkspaceId workspace) {
   const auto found = store_.find_workspace(workspace);
   if (!found) return found.error();
   if (found->status == WorkspaceStatus::removed) return errors::workspace_removed;
-  if (caller.is_agent_of(workspace)) presence_.polled(workspace, clock_.now());
-  return {};
+  if (!caller.is_agent_of(workspace)) return std::shared_ptr<const void>();
+  return presence_.poll(workspace);
 }
 
 bool may_be_logged(std::string_view activity_type) {
@@ -29,10 +29,28 @@ bool may_be_logged(std::string_view activity_type) {
 
 Commit<Result<Appended>> Inbox::log(WorkspaceId workspace, const NewActivity& activity) {
   auto commit = store_.append_activity(workspace, activity, clock_.now());
-  commit.then([&news = news_, workspace, activity](const Result<Appended>& at) {
-    if (at) news.appended(workspace, *at, activity);
+  commit.then([&news = news_, workspace](const Result<Appended>& at) {
+    if (at && !at->repeated) news.appended(workspace, *at);
   });
   return commit;
+}
+
+Commit<Result<Claimed<Appended>>> Inbox::log_once(WorkspaceId workspace, const NewActivity& activity,
+                                                  const Claim& claim, Render<Appended> render) {
+  auto commit = store_.append_activity_once(workspace, activity, claim, std::move(render), clock_.now());
+  commit.then([&news = news_, workspace](const Result<Claimed<Appended>>& claimed) {
+    if (claimed && claimed->made && !claimed->made->repeated) news.appended(workspace, *claimed->made);
+  });
+  return commit;
+}
+
+Result<std::vector<Activity>> Inbox::read(const Principal& caller, WorkspaceId workspace, const ActivityQuery& query) {
+  ActivityQuery allowed = query;
+  allowed.chat_only = caller.sees_chat_only();
+  auto rows = read(workspace, std::move(allowed));
+  const bool cursor = query.since_id || query.since_seq;
+  if (rows && cursor && caller.is_agent_of(workspace)) presence_.acked(workspace, query);
+  return rows;
 }
 
 Result<std::vector<Activity>> Inbox::read(WorkspaceId workspace, ActivityQuery query) {

@@ -1,7 +1,6 @@
 #include "desk/messages.h"
 
 #include "base/text.h"
-#include "desk/workspaces.h"
 #include "model/errors.h"
 
 namespace restante::desk {
@@ -13,31 +12,64 @@ Error bad_field(std::string_view field, std::string sentence) {
   return Error(errors::bad_field, {{"field", std::string(field)}}).say(std::move(sentence));
 }
 
-Result<void> normalise_parts(Json& message) {
-  if (const Json* content = message.find("content"); content && !message.find("parts")) {
-    Json::Array parts;
-    if (const auto* text = content->if_string()) {
-      parts.push_back(Json::object({{"kind", Json::string("text")}, {"text", Json::string(*text)}}));
-    } else if (const auto* list = content->if_array()) {
-      parts = *list;
-    } else {
-      return bad_field("content", "message.content must be a text or a list of parts");
-    }
-    message.erase("content");
-    message.set("parts", Json::array(std::move(parts)));
+// Null is as good as absent.
+const Json* given(const Json& object, std::string_view name) {
+  const Json* member = object.find(name);
+  return member && !member->is_null() ? member : nullptr;
+}
+
+Result<void> take_content(Json& message) {
+  const Json* parts = given(message, "parts");
+  const Json* content = given(message, "content");
+  const bool has_parts = parts && !(parts->if_array() && parts->if_array()->empty());
+  if (!content || has_parts) return {};
+  Json::Array made;
+  if (const auto* text = content->if_string()) {
+    made.push_back(Json::object({{"kind", Json::string("text")}, {"text", Json::string(*text)}}));
+  } else if (const auto* list = content->if_array()) {
+    made = *list;
+  } else {
+    return bad_field("content", "message.content must be a text or a list of parts");
   }
+  message.erase("content");
+  message.set("parts", Json::array(std::move(made)));
+  return {};
+}
+
+Result<void> normalise_part(Json& part) {
+  if (!part.if_object()) return bad_field("parts", "every part must be an object");
+  if (const Json* type = given(part, "type"); type && !given(part, "kind")) {
+    Json kind = *type;
+    part.erase("type");
+    part.set("kind", std::move(kind));
+  }
+  const Json* kind = given(part, "kind");
+  const Json* text = given(part, "text");
+  if (kind && !kind->if_string()) return bad_field("parts", "the kind of a part must be a text");
+  if (text && !text->if_string()) return bad_field("parts", "the text of a part must be a text");
+  return {};
+}
+
+Result<void> normalise_parts(Json& message) {
+  if (const auto taken = take_content(message); !taken) return taken.error();
   Json* parts = message.find("parts");
   if (!parts || !parts->if_array() || parts->if_array()->empty()) {
     return bad_field("parts", "message.parts must be a list with at least one part");
   }
   for (Json& part : *parts->if_array()) {
-    if (!part.if_object()) return bad_field("parts", "every part must be an object");
-    if (const Json* type = part.find("type"); type && !part.find("kind")) {
-      const Json kind = *type;
-      part.erase("type");
-      part.set("kind", kind);
-    }
+    if (const auto normal = normalise_part(part); !normal) return normal.error();
   }
+  return {};
+}
+
+// The frame of JSON-RPC 2.0 around it; the id is what the answer would be told by.
+Result<void> wrap(Json& request, const std::string& message_id) {
+  const Json* version = given(request, "jsonrpc");
+  if (version && !version->if_string()) return bad_field("jsonrpc", "jsonrpc must be a text");
+  const Json* id = given(request, "id");
+  if (id && !id->if_string() && !id->if_number()) return bad_field("id", "id must be a text or a number");
+  if (!version) request.set("jsonrpc", Json::string("2.0"));
+  if (!request.find("id")) request.set("id", Json::string(message_id));
   return {};
 }
 
@@ -47,6 +79,21 @@ std::string first_text(const Json& message) {
     if (text && text->if_string()) return *text->if_string();
   }
   return "message";
+}
+
+std::string_view event_of(const NewActivity& row) {
+  if (row.method == "notify") return "message_to_people";
+  return row.activity_type == "a2a_send" ? "message_pushed" : "message_queued";
+}
+
+void tell(News& news, Log& log, WorkspaceId workspace, const NewActivity& row, const Appended& at) {
+  if (at.repeated) return;
+  news.appended(workspace, at);
+  log.info(event_of(row), {{"workspace_id", workspace.text()},
+                           {"activity_id", at.id.text()},
+                           {"status", row.status},
+                           {"reason", row.error_detail},
+                           {"duration_ms", row.duration_ms.value_or(0)}});
 }
 
 }  // namespace
@@ -62,25 +109,15 @@ Result<Envelope> normalise_message(Json request, Time now) {
   if (!message || !message->if_object()) return bad_field("params", "params.message must be an object");
   const auto parts = normalise_parts(*message);
   if (!parts) return parts.error();
-  const Json* id = message->find("messageId");
-  if (id && !id->is_null() && !id->if_string()) return bad_field("messageId", "message.messageId must be a text");
-  if (!id || !id->if_string() || id->if_string()->empty())
-    message->set("messageId", Json::string(Uuid::make(now).text()));
-  const Json* role = message->find("role");
-  if (role && !role->is_null() && !role->if_string()) return bad_field("role", "message.role must be a text");
-  if (!role || role->is_null()) message->set("role", Json::string("user"));
+  const Json* id = given(*message, "messageId");
+  if (id && !id->if_string()) return bad_field("messageId", "message.messageId must be a text");
+  if (!id || id->if_string()->empty()) message->set("messageId", Json::string(Uuid::make(now).text()));
+  const Json* role = given(*message, "role");
+  if (role && !role->if_string()) return bad_field("role", "message.role must be a text");
+  if (!role || role->if_string()->empty()) message->set("role", Json::string("user"));
   const std::string message_id = *message->find("messageId")->if_string();
-  if (!request.find("jsonrpc")) request.set("jsonrpc", Json::string("2.0"));
-  if (!request.find("id")) request.set("id", Json::string(message_id));
+  if (const auto wrapped = wrap(request, message_id); !wrapped) return wrapped.error();
   return Envelope{std::move(request), message_id};
-}
-
-Commit<Result<Appended>> Messages::append(WorkspaceId workspace, const NewActivity& activity) {
-  auto commit = store_.append_activity(workspace, activity, clock_.now());
-  commit.then([&news = news_, workspace, activity](const Result<Appended>& at) {
-    if (at) news.appended(workspace, *at, activity);
-  });
-  return commit;
 }
 
 NewActivity message_row(const Principal& caller, WorkspaceId target, const Envelope& envelope,
@@ -89,30 +126,19 @@ NewActivity message_row(const Principal& caller, WorkspaceId target, const Envel
   row.activity_type = "a2a_receive";
   row.method = "message/send";
   if (caller.role == Principal::Role::workspace) row.source_id = caller.workspace_id;
+  if (caller.role == Principal::Role::sender && caller.token_id) {
+    row.sent_by = (caller.opened_by ? *caller.opened_by : *caller.token_id).text();
+  }
   row.target_id = target;
   row.summary = cut_utf8(first_text(*envelope.json.find("params")->find("message")), kSummaryBytes);
   row.request_body = envelope.json.dump();
+  row.content = envelope.json.find("params")->dump();
   row.message_id = envelope.message_id;
   row.traceparent = std::move(traceparent);
   return row;
 }
 
-Commit<Result<Appended>> Messages::send(const Principal& caller, WorkspaceId target, const Envelope& envelope,
-                                        std::string traceparent) {
-  log_.info("message_queued", {{"workspace_id", target.text()}});
-  return append(target, message_row(caller, target, envelope, std::move(traceparent)));
-}
-
-Commit<Result<Appended>> Messages::record_push(WorkspaceId target, const NewActivity& row) {
-  log_.info(row.activity_type == "a2a_send" ? "message_pushed" : "message_queued",
-            {{"workspace_id", target.text()},
-             {"status", row.status},
-             {"reason", row.error_detail},
-             {"duration_ms", row.duration_ms.value_or(0)}});
-  return append(target, row);
-}
-
-Commit<Result<Appended>> Messages::notify(WorkspaceId workspace, const std::string& text, const Json::Array& parts) {
+NewActivity notify_row(WorkspaceId workspace, const std::string& text, const Json::Array& parts) {
   Json response = Json::object({{"result", Json::string(text)}});
   if (!parts.empty()) response.set("parts", Json::array(parts));
   NewActivity row;
@@ -121,7 +147,28 @@ Commit<Result<Appended>> Messages::notify(WorkspaceId workspace, const std::stri
   row.target_id = workspace;
   row.summary = cut_utf8(text, kSummaryBytes);
   row.response_body = response.dump();
-  return append(workspace, row);
+  return row;
+}
+
+void Messages::announce(WorkspaceId workspace, const NewActivity& row, const Appended& at) {
+  tell(news_, log_, workspace, row, at);
+}
+
+Commit<Result<Appended>> Messages::post(WorkspaceId workspace, const NewActivity& row) {
+  auto commit = store_.append_activity(workspace, row, clock_.now());
+  commit.then([&news = news_, &log = log_, workspace, row](const Result<Appended>& at) {
+    if (at) tell(news, log, workspace, row, *at);
+  });
+  return commit;
+}
+
+Commit<Result<Claimed<Appended>>> Messages::post_once(WorkspaceId workspace, const NewActivity& row, const Claim& claim,
+                                                      Render<Appended> render) {
+  auto commit = store_.append_activity_once(workspace, row, claim, std::move(render), clock_.now());
+  commit.then([&news = news_, &log = log_, workspace, row](const Result<Claimed<Appended>>& claimed) {
+    if (claimed && claimed->made) tell(news, log, workspace, row, *claimed->made);
+  });
+  return commit;
 }
 
 }  // namespace restante::desk

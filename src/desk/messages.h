@@ -20,26 +20,28 @@ struct Envelope {
 // becomes `parts`. bad_field when it is no message/send or has neither parts nor content.
 Result<Envelope> normalise_message(Json request, Time now);
 
-// The inbox row of a message: the source is the calling agent's workspace, or nobody for people.
+// The inbox row of a message: the source is the calling agent's workspace, or nobody for people. Where a callback was
+// asked, what came of it goes into the row: a2a_send when it has the message, else the reason why it is in the inbox.
 NewActivity message_row(const Principal& caller, WorkspaceId target, const Envelope& envelope, std::string traceparent);
 
+// What the agent says to its people. `parts` are the attachments as A2A file parts, may be empty.
+NewActivity notify_row(WorkspaceId workspace, const std::string& text, const Json::Array& parts);
+
+// Puts rows of the functions above into a workspace's log. Told and logged once they are durable; of a message that was
+// there already nothing is told.
 class Messages {
  public:
   Messages(Store& store, News& news, const Clock& clock, Log& log)
       : store_(store), news_(news), clock_(clock), log_(log) {}
 
-  // Into the target's inbox. The source is the calling agent's workspace, or nobody for people.
-  Commit<Result<Appended>> send(const Principal& caller, WorkspaceId target, const Envelope& envelope,
-                                std::string traceparent);
-  // What came of asking the target's callback, told in a row of message_row: a2a_send when it has the message, else an
-  // inbox row with the reason.
-  Commit<Result<Appended>> record_push(WorkspaceId target, const NewActivity& row);
-  // From the agent to its people. `parts` are the attachments as A2A file parts, may be empty.
-  Commit<Result<Appended>> notify(WorkspaceId workspace, const std::string& text, const Json::Array& parts);
+  Commit<Result<Appended>> post(WorkspaceId workspace, const NewActivity& row);
+  // The same under a claim.
+  Commit<Result<Claimed<Appended>>> post_once(WorkspaceId workspace, const NewActivity& row, const Claim& claim,
+                                              Render<Appended> render);
+  // For who appends such a row together with something else: what is told and logged once that is durable.
+  void announce(WorkspaceId workspace, const NewActivity& row, const Appended& at);
 
  private:
-  Commit<Result<Appended>> append(WorkspaceId workspace, const NewActivity& activity);
-
   Store& store_;
   News& news_;
   const Clock& clock_;

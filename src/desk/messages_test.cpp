@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "base/json.h"
 #include "desk/test_desk.h"
+#include "desk/workspaces.h"
 #include "model/errors.h"
 
 namespace restante::desk {
@@ -96,6 +99,12 @@ TEST(NormaliseMessage, RefusesWhatIsNoMessage) {
       {R"({"method":"message/send","params":{"message":{"content":[]}}})", "parts"},
       {R"({"method":"message/send","params":{"message":{"messageId":7,"parts":[{"kind":"text","text":"x"}]}}})",
        "messageId"},
+      {R"({"method":"message/send","params":{"message":{"parts":[{"kind":7,"text":"x"}]}}})", "parts"},
+      {R"({"method":"message/send","params":{"message":{"parts":[{"type":[],"text":"x"}]}}})", "parts"},
+      {R"({"method":"message/send","params":{"message":{"parts":[{"kind":"text","text":7}]}}})", "parts"},
+      {R"({"method":"message/send","params":{"message":{"parts":null,"content":null}}})", "parts"},
+      {R"({"jsonrpc":2,"method":"message/send","params":{"message":{"parts":[{"text":"x"}]}}})", "jsonrpc"},
+      {R"({"id":{},"method":"message/send","params":{"message":{"parts":[{"text":"x"}]}}})", "id"},
       {R"({"method":"message/send","params":{"message":{"role":7,"parts":[{"kind":"text","text":"x"}]}}})", "role"},
   };
   for (const auto& [text, field] : kBad) {
@@ -109,13 +118,24 @@ TEST(NormaliseMessage, RefusesWhatIsNoMessage) {
   }
 }
 
+const Principal kAdmin{Principal::Role::admin, {}, {}, false};
+
+TEST(NormaliseMessage, TakesContentWhereThereAreNoParts) {
+  for (const char* parts : {R"("parts":null,)", R"("parts":[],)"}) {
+    const auto envelope =
+        normalise(std::string(R"({"method":"message/send","params":{"message":{)") + parts + R"("content":"hi"}}})");
+    ASSERT_TRUE(envelope.has_value()) << parts;
+    EXPECT_EQ(envelope->json.find("params")->find("message")->find("parts")->dump(),
+              R"([{"kind":"text","text":"hi"}])");
+  }
+}
+
 TEST(Messages, LandInTheInboxAndRingOnceTheyAreThere) {
   TestDesk desk;
   const WorkspaceId from = desk.make_workspace();
   const WorkspaceId to = desk.make_workspace();
-  const auto envelope = normalise(kGood[0].sent);
   const Principal agent{Principal::Role::workspace, from, {}, false};
-  const auto sent = desk.messages.send(agent, to, *envelope, "00-trace").take();
+  const auto sent = desk.messages.post(to, message_row(agent, to, *normalise(kGood[0].sent), "00-trace")).take();
   ASSERT_TRUE(sent.has_value());
   EXPECT_EQ(desk.bell.rung(), std::vector<std::string>{topic_of(to)});
   const auto rows = desk.log_of(to);
@@ -130,47 +150,145 @@ TEST(Messages, LandInTheInboxAndRingOnceTheyAreThere) {
 }
 
 TEST(Messages, OfPeopleHaveNoSource) {
-  TestDesk desk;
-  const WorkspaceId to = desk.make_workspace();
+  const WorkspaceId to = WorkspaceId::make(kStart);
   for (const auto role : {Principal::Role::admin, Principal::Role::sender}) {
-    EXPECT_TRUE(desk.messages.send({role, to, {}, false}, to, *normalise(kGood[0].sent), "").take());
+    const Principal person{role, to, TokenId::make(kStart), false};
+    EXPECT_FALSE(message_row(person, to, *normalise(kGood[0].sent), "").source_id);
   }
-  for (const Activity& row : desk.log_of(to)) EXPECT_FALSE(row.source_id);
 }
 
 TEST(Messages, ALongTextIsCutInTheSummaryWithoutBreakingACharacter) {
-  TestDesk desk;
-  const WorkspaceId to = desk.make_workspace();
   std::string text;
   for (int i = 0; i < 150; ++i) text += "é";
   const auto envelope = normalise(R"({"method":"message/send","params":{"message":{"parts":[{"kind":"text","text":"x)" +
                                   text + R"("}]}}})");
-  EXPECT_TRUE(desk.messages.send({Principal::Role::admin, {}, {}, false}, to, *envelope, "").take());
-  EXPECT_EQ(desk.log_of(to).at(0).summary, "x" + text.substr(0, 198));
-}
-
-TEST(Messages, ToNobodyAreAnErrorAndLeaveNothing) {
-  TestDesk desk;
-  const WorkspaceId nobody = WorkspaceId::make(kStart);
-  const auto sent = desk.messages.send({Principal::Role::admin, {}, {}, false}, nobody, *normalise(kGood[0].sent), "");
-  auto answer = Commit<Result<Appended>>(sent).take();
-  ASSERT_FALSE(answer.has_value());
-  EXPECT_TRUE(answer.error().is(errors::workspace_not_found));
+  EXPECT_EQ(message_row(kAdmin, WorkspaceId::make(kStart), *envelope, "").summary, "x" + text.substr(0, 198));
 }
 
 TEST(Messages, NotifyHasPartsOnlyWhenThereAreAttachments) {
-  TestDesk desk;
-  const WorkspaceId id = desk.make_workspace();
-  EXPECT_TRUE(desk.messages.notify(id, "done", {}).take());
+  const WorkspaceId id = WorkspaceId::make(kStart);
+  const NewActivity plain = notify_row(id, "done", {});
+  EXPECT_EQ(plain.response_body, R"({"result":"done"})");
+  EXPECT_EQ(plain.method, "notify");
+  EXPECT_FALSE(plain.source_id);
+  EXPECT_EQ(plain.request_body, "");
   const Json part = Json::object({{"kind", Json::string("file")}});
-  EXPECT_TRUE(desk.messages.notify(id, "with a file", {part}).take());
-  const auto rows = desk.log_of(id);
-  ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows[0].response_body, R"({"result":"done"})");
-  EXPECT_EQ(rows[1].response_body, R"({"result":"with a file","parts":[{"kind":"file"}]})");
-  EXPECT_EQ(rows[0].method, "notify");
-  EXPECT_FALSE(rows[0].source_id);
-  EXPECT_EQ(rows[0].request_body, "");
+  EXPECT_EQ(notify_row(id, "with a file", {part}).response_body,
+            R"({"result":"with a file","parts":[{"kind":"file"}]})");
+}
+
+// Messages with a log that can be read, on the store and the news of a desk.
+class LoggedMessages {
+ public:
+  explicit LoggedMessages(TestDesk& desk) : desk_(desk) {}
+  ~LoggedMessages() { ::close(fd_); }
+  LoggedMessages(const LoggedMessages&) = delete;
+  LoggedMessages& operator=(const LoggedMessages&) = delete;
+
+  // The events that `act` has led to.
+  template <class Act>
+  std::vector<std::string> events_of(Act act) {
+    {
+      Log log(fd_, LogLevel::debug, desk_.clock);
+      Messages messages(*desk_.store, desk_.news, desk_.clock, log);
+      act(messages);
+    }
+    std::ifstream file(path_);
+    std::vector<std::string> events;
+    for (std::string line; std::getline(file, line);) {
+      const auto json = parse_json(line);
+      EXPECT_TRUE(json.has_value()) << line;
+      if (json) events.push_back(*json->find("event")->if_string());
+    }
+    events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(seen_));
+    seen_ += events.size();
+    return events;
+  }
+
+ private:
+  TestDesk& desk_;
+  const std::string path_ = (desk_.folder.path() / "log").string();
+  const int fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  std::size_t seen_ = 0;
+};
+
+using Events = std::vector<std::string>;
+
+TEST(Messages, AreLoggedOnceTheyAreDurableAndARepeatedOneIsNoNews) {
+  TestDesk desk;
+  LoggedMessages logged(desk);
+  const WorkspaceId to = desk.make_workspace();
+  const NewActivity row = message_row(kAdmin, to, *normalise(kGood[0].sent), "");
+  const News::Watch watch(desk.news);
+  const auto post = [&](Messages& messages) { ASSERT_TRUE(messages.post(to, row).take()); };
+  EXPECT_EQ(logged.events_of(post), Events{"message_queued"});
+  const auto after_first = desk.news.last();
+  EXPECT_EQ(after_first, 1u);
+  EXPECT_EQ(logged.events_of(post), Events{}) << "the same message, again";
+  EXPECT_EQ(desk.news.last(), after_first);
+  EXPECT_EQ(desk.log_of(to).size(), 1u);
+}
+
+TEST(Messages, ThatAreNotThereAreNeitherLoggedNorTold) {
+  TestDesk desk;
+  LoggedMessages logged(desk);
+  const News::Watch watch(desk.news);
+  const WorkspaceId nobody = WorkspaceId::make(kStart);
+  const auto events = logged.events_of([&](Messages& messages) {
+    const auto sent = messages.post(nobody, message_row(kAdmin, nobody, *normalise(kGood[0].sent), "")).take();
+    ASSERT_FALSE(sent.has_value());
+    EXPECT_TRUE(sent.error().is(errors::workspace_not_found));
+  });
+  EXPECT_EQ(events, Events{});
+  EXPECT_EQ(desk.news.last(), 0u);
+}
+
+TEST(Messages, UnderAClaimAreToldOnce) {
+  TestDesk desk;
+  LoggedMessages logged(desk);
+  const WorkspaceId to = desk.make_workspace();
+  const News::Watch watch(desk.news);
+  const Claim claim{sha256("key"), sha256("request"), kStart + std::chrono::hours(24)};
+  const auto events = logged.events_of([&](Messages& messages) {
+    const auto post = [&] {
+      return messages.post_once(to, notify_row(to, "hi", {}), claim, [](const Appended&) { return "kept"; }).take();
+    };
+    EXPECT_TRUE(post()->made);
+    const auto again = post();
+    EXPECT_FALSE(again->made);
+    EXPECT_EQ(again->replay, "kept");
+  });
+  EXPECT_EQ(events, Events{"message_to_people"});
+  EXPECT_EQ(desk.news.last(), 1u);
+  EXPECT_EQ(desk.log_of(to).size(), 1u);
+}
+
+TEST(Messages, ARepeatedIdIsTheSameMessageOnlyWithTheSameContentByTheSameSender) {
+  TestDesk desk;
+  const WorkspaceId to = desk.make_workspace();
+  const auto text = [](std::string_view id, std::string_view call, std::string_view said) {
+    return normalise(R"({"jsonrpc":"2.0","id":")" + std::string(call) +
+                     R"(","method":"message/send","params":{"message":{"messageId":")" + std::string(id) +
+                     R"(","parts":[{"kind":"text","text":")" + std::string(said) + R"("}]}}})");
+  };
+  const auto seq = [&](const Principal& who, const Result<Envelope>& envelope) {
+    return desk.messages.post(to, message_row(who, to, *envelope, "")).take()->seq;
+  };
+  const Principal agent{Principal::Role::workspace, desk.make_workspace(), {}, false};
+  const Principal person{Principal::Role::sender, to, TokenId::make(kStart), false};
+  const Principal another{Principal::Role::sender, to, TokenId::make(kStart), false};
+  Principal her_page{Principal::Role::sender, to, TokenId::make(kStart), true};
+  her_page.opened_by = person.token_id;
+
+  EXPECT_EQ(seq(agent, text("m", "1", "a")), 1);
+  EXPECT_EQ(seq(agent, text("m", "1", "a")), 1);
+  EXPECT_EQ(seq(agent, text("m", "2", "a")), 1) << "the call's own number is no part of the message";
+  EXPECT_EQ(seq(agent, text("m", "1", "b")), 2) << "other content";
+  EXPECT_EQ(seq(agent, text("n", "1", "a")), 3) << "another id";
+  EXPECT_EQ(seq(kAdmin, text("m", "1", "a")), 4) << "another sender";
+  EXPECT_EQ(seq(person, text("m", "1", "a")), 5);
+  EXPECT_EQ(seq(another, text("m", "1", "a")), 6);
+  EXPECT_EQ(seq(her_page, text("m", "1", "a")), 5) << "the same person";
 }
 
 }  // namespace

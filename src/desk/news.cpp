@@ -1,6 +1,5 @@
 #include "desk/news.h"
 
-#include "base/json_writer.h"
 #include "desk/workspaces.h"
 
 namespace restante::desk {
@@ -8,28 +7,16 @@ namespace {
 
 constexpr std::size_t kRemembered = 4096;
 
-std::string row_data(WorkspaceId workspace, const Appended& at, const NewActivity& row) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("activity_id", at.id.text());
-  out.member("activity_type", row.activity_type);
-  out.member("method", row.method);
-  out.member("seq", at.seq);
-  out.member("summary", row.summary);
-  out.member("workspace_id", workspace.text());
-  out.end_object();
-  return out.take();
-}
-
 }  // namespace
 
 std::string live_topic_of(WorkspaceId workspace) { return "live:" + workspace.text(); }
 
-void News::appended(WorkspaceId workspace, const Appended& at, const NewActivity& row) {
+void News::appended(WorkspaceId workspace, const Appended& at) {
+  // Before the ring: who is woken by it finds the row in its place among the news.
+  const bool watched = *watchers_ != 0;
+  if (watched) remember({0, workspace, {}, {}, at.seq});
   bell_.ring(topic_of(workspace));
-  if (*watchers_ == 0) return;
-  remember({0, workspace, "ACTIVITY_LOGGED", row_data(workspace, at, row), at.seq});
-  bell_.ring(kAllNews);
+  if (watched) bell_.ring(kAllNews);
 }
 
 void News::happened(WorkspaceId workspace, std::string_view name, std::string data) {
@@ -53,13 +40,22 @@ std::uint64_t News::last() const {
   return last_;
 }
 
-News::Page News::since(std::uint64_t number, std::optional<WorkspaceId> only) const {
+News::Page News::since(std::uint64_t number, std::optional<WorkspaceId> only, std::size_t most) const {
   const std::lock_guard lock(mutex_);
   Page page;
   page.last = last_;
-  page.missed = number < last_ && (recent_.empty() || recent_.front().number > number + 1);
-  for (const NewsItem& item : recent_) {
-    if (item.number > number && (!only || item.workspace == *only)) page.items.push_back(item);
+  if (recent_.empty() || number >= last_) return page;
+  const std::uint64_t first = recent_.front().number;
+  page.missed = number + 1 < first;
+  for (auto at = recent_.begin() + static_cast<std::ptrdiff_t>(page.missed ? 0 : number + 1 - first);
+       at != recent_.end(); ++at) {
+    if (only && at->workspace != *only) continue;
+    if (page.items.size() == most) {
+      page.last = at->number - 1;
+      page.more = true;
+      break;
+    }
+    page.items.push_back(*at);
   }
   return page;
 }

@@ -1,7 +1,8 @@
-// News: what has just happened, for whoever looks on live. A row of a log rings its workspace and is told to those who
-// watch everything; what is no row (fetched, online, silent) is told once and kept nowhere. The last few thousand items
-// are remembered for watchers that are slow; who falls further behind is told so. Thread-safe; telling never blocks,
-// and costs next to nothing while nobody watches. Tell from Commit::then, so that nothing untrue is told.
+// News: what has just happened, for whoever looks on live. A row of a log rings its workspace and is noted for those
+// who watch, who read it from the log; what is no row (fetched, online, silent) is told once and kept nowhere. The last
+// few thousand items are remembered for watchers that are slow; who falls further behind is told so. Thread-safe;
+// telling never blocks, and costs next to nothing while nobody watches. Tell from Commit::then, so that nothing untrue
+// is told.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -22,8 +23,8 @@ namespace restante::desk {
 struct NewsItem {
   std::uint64_t number = 0;
   WorkspaceId workspace;
-  std::string name;      // "UPLOAD_FETCHED"
-  std::string data;      // JSON text
+  std::string name;      // "UPLOAD_FETCHED"; empty for a row of the log
+  std::string data;      // a JSON object; empty for a row of the log
   std::int64_t seq = 0;  // of the log's row; 0: it is none
 };
 
@@ -32,7 +33,7 @@ class News {
   explicit News(Bell& bell) : bell_(bell) {}
 
   // A row was appended to a workspace's log.
-  void appended(WorkspaceId workspace, const Appended& at, const NewActivity& row);
+  void appended(WorkspaceId workspace, const Appended& at);
   // Something that is no row of a log. `data` is a JSON object.
   void happened(WorkspaceId workspace, std::string_view name, std::string data);
   // Something about the workspace is different; held polls look again.
@@ -53,10 +54,11 @@ class News {
     std::vector<NewsItem> items;
     std::uint64_t last = 0;  // where to go on
     bool missed = false;     // older ones are forgotten: look at everything again
+    bool more = false;       // there is more than was asked for
   };
   std::uint64_t last() const;
-  // What came after that number, of one workspace or of all.
-  Page since(std::uint64_t number, std::optional<WorkspaceId> only) const;
+  // What came after that number, of one workspace or of all, at most so many.
+  Page since(std::uint64_t number, std::optional<WorkspaceId> only, std::size_t most = 100) const;
 
  private:
   void remember(NewsItem item);
@@ -64,7 +66,7 @@ class News {
   Bell& bell_;
   std::shared_ptr<std::atomic<int>> watchers_ = std::make_shared<std::atomic<int>>(0);
   mutable std::mutex mutex_;     // told on the writer's and on pool threads, read on pool threads
-  std::deque<NewsItem> recent_;  // under mutex_
+  std::deque<NewsItem> recent_;  // under mutex_; numbers without gaps
   std::uint64_t last_ = 0;       // under mutex_
 };
 

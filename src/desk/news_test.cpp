@@ -13,7 +13,7 @@ const WorkspaceId kOther = WorkspaceId::make(kStart);
 TEST(News, ARowRingsItsWorkspaceWhetherOrNotSomebodyWatches) {
   RememberingBell bell;
   News news(bell);
-  news.appended(kOne, {}, {});
+  news.appended(kOne, {});
   EXPECT_EQ(bell.rung(), std::vector<std::string>{topic_of(kOne)});
   EXPECT_EQ(news.last(), 0u);
 }
@@ -24,10 +24,9 @@ TEST(News, AWatcherIsToldWhatCameSinceThen) {
   const News::Watch watch(news);
   news.happened(kOne, "UPLOAD_FETCHED", "{}");
   const auto seen = news.since(0, std::nullopt);
-  news.appended(kOther, {ActivityId::make(kStart), 7}, {});
+  news.appended(kOther, {ActivityId::make(kStart), 7});
   const auto fresh = news.since(seen.last, std::nullopt);
   ASSERT_EQ(fresh.items.size(), 1u);
-  EXPECT_EQ(fresh.items[0].name, "ACTIVITY_LOGGED");
   EXPECT_EQ(fresh.items[0].seq, 7);
   EXPECT_FALSE(fresh.missed);
   ASSERT_EQ(news.since(0, kOne).items.size(), 1u);
@@ -53,6 +52,28 @@ TEST(News, WhoFellTooFarBehindIsToldSo) {
   for (int i = 0; i < 5000; ++i) news.happened(kOne, "UPLOAD_FETCHED", "{}");
   EXPECT_TRUE(news.since(seen.last, std::nullopt).missed);
   EXPECT_FALSE(news.since(news.last(), std::nullopt).missed);
+}
+
+TEST(News, APageIsBoundedAndTheNextGoesOnWhereItEnded) {
+  RememberingBell bell;
+  News news(bell);
+  const News::Watch watch(news);
+  for (int i = 0; i < 7; ++i) {
+    news.happened(kOne, "UPLOAD_FETCHED", std::to_string(i));
+    news.happened(kOther, "UPLOAD_FETCHED", "other");
+  }
+  std::string heard;
+  std::uint64_t last = 0;
+  for (bool more = true; more;) {
+    const auto page = news.since(last, kOne, 3);
+    EXPECT_LE(page.items.size(), 3u);
+    for (const auto& item : page.items) heard += item.data;
+    last = page.last;
+    more = page.more;
+  }
+  EXPECT_EQ(heard, "0123456");
+  EXPECT_EQ(last, news.last());
+  EXPECT_TRUE(news.since(last, std::nullopt).items.empty());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "desk/principals.h"
 
+#include "desk/tokens.h"
 #include "model/errors.h"
 
 namespace restante::desk {
@@ -7,6 +8,8 @@ namespace {
 
 // A working day and a night: the laptop that was closed in the evening is still signed in the next morning.
 constexpr std::chrono::seconds kSessionLifetime = std::chrono::hours(24);
+
+constexpr std::string_view kAdminTopic = "admin";
 
 std::optional<Principal::Role> role_of(TokenKind kind) {
   switch (kind) {
@@ -34,6 +37,7 @@ Result<Principal> Principals::by_token(std::string_view secret) {
   if (!token || !token->live(clock_.now())) return errors::invalid_token;
   const auto role = role_of(token->kind);
   if (!role) return errors::invalid_token;
+  uses_.note(token->id);
   return Principal{*role, token->workspace_id, token->id, false};
 }
 
@@ -42,7 +46,8 @@ Result<Principal> Principals::by_session(std::string_view secret) {
   const auto token = store_.find_token(sha256(secret));
   if (!token || token->kind != TokenKind::session || !token->live(clock_.now())) return errors::invalid_token;
   const auto role = token->workspace_id ? Principal::Role::sender : Principal::Role::admin;
-  return Principal{role, token->workspace_id, token->id, true};
+  uses_.note(token->id);
+  return Principal{role, token->workspace_id, token->id, true, 0, token->opened_by};
 }
 
 bool Principals::still_live(const Principal& principal) {
@@ -62,6 +67,7 @@ Result<Session> Principals::open_session(std::string_view secret) {
   const Time now = clock_.now();
   FreshToken fresh = make_token();
   NewToken token{TokenKind::session, principal->workspace_id, fresh.hash, fresh.prefix, "page", now + kSessionLifetime};
+  token.opened_by = principal->token_id;
   const auto added = store_.add_token(token, now).take();
   if (!added) return added.error();
   if (principal->is_admin() && !principal->token_id && !still_live(*principal)) {
@@ -69,13 +75,16 @@ Result<Session> Principals::open_session(std::string_view secret) {
     (void)store_.revoke_token(added->id, clock_.now()).take();
     return errors::invalid_token;
   }
+  principal->opened_by = principal->token_id;
   principal->token_id = added->id;
   principal->by_session = true;
   return Session{std::move(fresh.secret), *principal, kSessionLifetime};
 }
 
 void Principals::close_session(const Principal& principal) {
-  if (principal.by_session && principal.token_id) (void)store_.revoke_token(*principal.token_id, clock_.now()).take();
+  if (!principal.by_session || !principal.token_id) return;
+  (void)store_.revoke_token(*principal.token_id, clock_.now()).take();
+  bell_.ring(topic_of(*principal.token_id));
 }
 
 void Principals::replace_admin(const Digest& admin) {
@@ -88,6 +97,15 @@ void Principals::replace_admin(const Digest& admin) {
   for (const Token& token : store_.list_tokens(std::nullopt)) {
     if (token.kind == TokenKind::session && token.live(now)) (void)store_.revoke_token(token.id, now).take();
   }
+  bell_.ring(kAdminTopic);
+}
+
+std::vector<std::string> ends_of(const Principal& principal) {
+  std::vector<std::string> topics;
+  if (principal.token_id) topics.push_back(topic_of(*principal.token_id));
+  if (principal.opened_by) topics.push_back(topic_of(*principal.opened_by));
+  if (principal.is_admin()) topics.emplace_back(kAdminTopic);
+  return topics;
 }
 
 std::optional<std::uint64_t> Principals::admin_turn(const Digest& hash) const {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "desk/test_desk.h"
+#include "desk/tokens.h"
 #include "model/errors.h"
 
 namespace restante::desk {
@@ -130,13 +131,62 @@ TEST_F(PrincipalsTest, AReplacedAdminTokenIsVoidWithItsSessionsAndWhatItHoldsOpe
   EXPECT_TRUE(desk.principals.by_session(person->secret)) << "people who were invited stay signed in";
 }
 
+TEST_F(PrincipalsTest, ASessionEndsWithTheTokenItWasOpenedWith) {
+  const std::string sender = desk.give_token(TokenKind::sender, workspace);
+  const auto session = desk.principals.open_session(sender);
+  const auto other = desk.principals.open_session(desk.give_token(TokenKind::sender, workspace));
+  ASSERT_TRUE(session && other);
+  const auto opener = desk.store->find_token(sha256(sender))->id;
+  EXPECT_EQ(ends_of(*desk.principals.by_session(session->secret)),
+            (std::vector{topic_of(*session->principal.token_id), topic_of(opener)}));
+  desk.revoke(sender);
+  expect_invalid(desk.principals.by_session(session->secret));
+  EXPECT_FALSE(desk.principals.still_live(session->principal));
+  EXPECT_TRUE(desk.principals.by_session(other->secret)) << "opened with another";
+}
+
+TEST_F(PrincipalsTest, WhatTheOperatorHoldsOpenHearsOfANewTokenAndOfSigningOut) {
+  const auto session = desk.principals.open_session(desk.admin_secret);
+  const auto topics = ends_of(session->principal);
+  desk.bell.rung(0);
+  desk.principals.replace_admin(make_token().hash);
+  const auto rung = desk.bell.rung();
+  ASSERT_EQ(rung.size(), 1u);
+  EXPECT_NE(std::find(topics.begin(), topics.end(), rung[0]), topics.end());
+  EXPECT_EQ(ends_of(Principal{Principal::Role::admin, {}, {}, false}), rung);
+  desk.principals.close_session(session->principal);
+  EXPECT_EQ(desk.bell.rung(), std::vector{topic_of(*session->principal.token_id)});
+}
+
+TEST_F(PrincipalsTest, WhenATokenWasUsedIsWrittenTogetherAndAtMostOnceAMinute) {
+  const std::string secret = desk.give_token(TokenKind::workspace, workspace);
+  const auto used = [&] {
+    desk.principals.flush_uses();
+    return desk.store->find_token(sha256(secret))->last_used_at;
+  };
+  EXPECT_FALSE(used());
+  EXPECT_TRUE(desk.principals.by_token(secret));
+  EXPECT_FALSE(desk.store->find_token(sha256(secret))->last_used_at);
+  EXPECT_EQ(used(), kStart);
+  desk.clock.advance(std::chrono::seconds(59));
+  EXPECT_TRUE(desk.principals.by_token(secret));
+  EXPECT_EQ(used(), kStart);
+  desk.clock.advance(std::chrono::seconds(1));
+  EXPECT_TRUE(desk.principals.by_token(secret));
+  EXPECT_EQ(used(), kStart + std::chrono::seconds(60));
+  desk.clock.advance(std::chrono::minutes(5));
+  desk.revoke(secret);
+  expect_invalid(desk.principals.by_token(secret));
+  EXPECT_EQ(used(), kStart + std::chrono::seconds(60)) << "a token that is none is not used";
+}
+
 TEST_F(PrincipalsTest, AStoreThatCannotBeAskedThrowsInsteadOfPassing) {
   TestFolder folder;
   // Without its tables a store answers every question with Unavailable.
   sqlite::Options options{kStart};
   options.migrate = false;
   const auto broken = sqlite::open(folder.path() / "empty.db", options);
-  Principals principals(*broken, desk.clock, sha256(desk.admin_secret));
+  Principals principals(*broken, desk.bell, desk.clock, sha256(desk.admin_secret));
   const std::string secret = desk.give_token(TokenKind::workspace, workspace);
   EXPECT_THROW((void)principals.by_token(secret), Unavailable);
   EXPECT_THROW((void)principals.by_session(secret), Unavailable);

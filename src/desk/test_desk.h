@@ -14,9 +14,12 @@
 #include <vector>
 
 #include "base/bell.h"
+#include "desk/idempotency.h"
 #include "desk/messages.h"
+#include "desk/outgoing.h"
 #include "desk/presence.h"
 #include "desk/principals.h"
+#include "desk/sweep.h"
 #include "desk/uploads.h"
 #include "desk/workspaces.h"
 #include "store/dir/blobs.h"
@@ -119,11 +122,14 @@ struct TestDesk {
   std::unique_ptr<Blobs> blobs = dir::open(folder.path() / "blobs");
   std::string admin_secret = make_token().secret;
   UploadRules rules;
-  Principals principals{*store, clock, sha256(admin_secret)};
-  Workspaces workspaces{*store, news, clock, log};
-  Presence presence{*store};
+  Principals principals{*store, bell, clock, sha256(admin_secret)};
+  Presence presence{*store, news, clock, log, metrics};
+  Workspaces workspaces{*store, presence, news, clock, log};
   Messages messages{*store, news, clock, log};
+  Claims claims{*store, clock};
   Uploads uploads{*store, *blobs, news, clock, log, metrics, rules};
+  Outgoing outgoing{*store, uploads, messages, clock};
+  Sweep sweep{*store, *blobs, uploads.events(), clock, log, metrics, SweepRules()};
 };
 
 }  // namespace restante::desk

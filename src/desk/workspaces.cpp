@@ -8,6 +8,11 @@ namespace {
 constexpr auto kEnrolmentLifetime = std::chrono::hours(24);
 constexpr auto kSilence = std::chrono::seconds(90);  // three missed heartbeats
 
+void log_created(Log& log, const Workspace& workspace) {
+  log.info("workspace_created",
+           {{"workspace_id", workspace.id.text()}, {"delivery_mode", name_of(workspace.delivery_mode)}});
+}
+
 }  // namespace
 
 WorkspaceStatus status_now(const Workspace& workspace, Time now) {
@@ -20,19 +25,28 @@ WorkspaceStatus status_now(const Workspace& workspace, Time now) {
 
 std::string topic_of(WorkspaceId id) { return "workspace:" + id.text(); }
 
-Result<CreatedWorkspace> Workspaces::create(const NewWorkspace& wanted) {
-  const Time now = clock_.now();
-  auto workspace = store_.create_workspace(wanted, now).take();
-  if (!workspace) return workspace.error();
+Enrolment Workspaces::enrol(NewWorkspace& wanted) const {
   FreshToken fresh = make_token();
-  const Time expires = now + kEnrolmentLifetime;
-  const auto token =
-      store_.add_token({TokenKind::enrolment, workspace->id, fresh.hash, fresh.prefix, "enrolment", expires}, now)
-          .take();
-  if (!token) return token.error();
-  log_.info("workspace_created",
-            {{"workspace_id", workspace->id.text()}, {"delivery_mode", name_of(workspace->delivery_mode)}});
-  return CreatedWorkspace{std::move(*workspace), std::move(fresh.secret), expires};
+  const Time expires = clock_.now() + kEnrolmentLifetime;
+  wanted.enrolment = NewToken{TokenKind::enrolment, {}, fresh.hash, fresh.prefix, "enrolment", expires};
+  return {std::move(fresh.secret), expires};
+}
+
+Commit<Result<Workspace>> Workspaces::create(const NewWorkspace& wanted) {
+  auto commit = store_.create_workspace(wanted, clock_.now());
+  commit.then([&log = log_](const Result<Workspace>& created) {
+    if (created) log_created(log, *created);
+  });
+  return commit;
+}
+
+Commit<Result<Claimed<Workspace>>> Workspaces::create_once(const NewWorkspace& wanted, const Claim& claim,
+                                                           Render<Workspace> render) {
+  auto commit = store_.create_workspace_once(wanted, claim, std::move(render), clock_.now());
+  commit.then([&log = log_](const Result<Claimed<Workspace>>& claimed) {
+    if (claimed && claimed->made) log_created(log, *claimed->made);
+  });
+  return commit;
 }
 
 Result<std::string> Workspaces::fresh_token(const Principal& caller, WorkspaceId id) {
@@ -107,29 +121,47 @@ Result<Registered> Workspaces::enter(const Principal& caller, const Registration
     if (!fresh) return fresh.error();
     secret = std::move(*fresh);
   }
+  presence_.prepare();
   auto workspace = store_.register_workspace(*id, mode, registration.url, registration.agent_card, clock_.now()).take();
   if (!workspace) return workspace.error();
   log_.info("workspace_registered", {{"workspace_id", id->text()}, {"delivery_mode", name_of(mode)}});
+  presence_.seen(*id);
   news_.changed(*id);
   return Registered{std::move(*workspace), std::move(secret)};
 }
 
 Commit<Result<void>> Workspaces::beat(WorkspaceId id, const Heartbeat& heartbeat) {
-  return store_.beat_workspace(id, heartbeat, clock_.now());
+  presence_.prepare();
+  auto commit = store_.beat_workspace(id, heartbeat, clock_.now());
+  commit.then([&presence = presence_, id](const Result<void>& beaten) {
+    if (beaten) presence.seen(id);
+  });
+  return commit;
+}
+
+void Workspaces::bring_up_to_date(Workspace& workspace) {
+  const Hearing heard = presence_.hearing(workspace);
+  workspace.last_poll_at = heard.last_poll_at;
+  workspace.usual_poll_gap = heard.usual_gap;
+  const Time now = clock_.now();
+  // Its polls are written down some seconds later.
+  const bool polls = heard.listening || (heard.last_poll_at && now - *heard.last_poll_at <= kSilence);
+  const bool down = workspace.status == WorkspaceStatus::awaiting_agent || workspace.status == WorkspaceStatus::offline;
+  if (polls && down) workspace.status = WorkspaceStatus::online;
+  if (!heard.listening) workspace.status = status_now(workspace, now);
 }
 
 Result<Workspace> Workspaces::find(WorkspaceId id) {
   auto workspace = store_.find_workspace(id);
   if (!workspace) return workspace;
   if (workspace->status == WorkspaceStatus::removed) return errors::workspace_removed;
-  workspace->status = status_now(*workspace, clock_.now());
+  bring_up_to_date(*workspace);
   return workspace;
 }
 
 std::vector<Workspace> Workspaces::list() {
   auto all = store_.list_workspaces();
-  const Time now = clock_.now();
-  for (Workspace& workspace : all) workspace.status = status_now(workspace, now);
+  for (Workspace& workspace : all) bring_up_to_date(workspace);
   return all;
 }
 
@@ -143,6 +175,7 @@ Result<std::vector<TokenId>> Workspaces::remove(WorkspaceId id) {
   auto tokens = store_.remove_workspace(id, clock_.now()).take();
   if (!tokens) return tokens;
   log_.info("workspace_removed", {{"workspace_id", id.text()}});
+  presence_.forget(id);
   news_.changed(id);
   return tokens;
 }
@@ -152,7 +185,7 @@ void Workspaces::settle_statuses() {
   const auto changes = store_.settle_statuses(now - kSilence, now).take();
   if (!changes) return;
   for (const StatusChange& change : *changes) {
-    log_.info("workspace_offline", {{"workspace_id", change.id.text()}});
+    presence_.lost(change.id);
     news_.changed(change.id);
   }
 }

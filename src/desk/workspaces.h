@@ -5,15 +5,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "desk/news.h"
+#include "desk/presence.h"
 #include "model/principal.h"
 #include "store/store.h"
 
 namespace restante::desk {
 
-struct CreatedWorkspace {
-  Workspace workspace;
-  std::string enrolment_token;
-  Time enrolment_expires_at;
+// What the line to paste carries; shown once.
+struct Enrolment {
+  std::string token;
+  Time expires_at;
 };
 
 struct Registration {
@@ -31,18 +32,23 @@ struct Registered {
 
 class Workspaces {
  public:
-  Workspaces(Store& store, News& news, const Clock& clock, Log& log)
-      : store_(store), news_(news), clock_(clock), log_(log) {}
+  Workspaces(Store& store, Presence& presence, News& news, const Clock& clock, Log& log)
+      : store_(store), presence_(presence), news_(news), clock_(clock), log_(log) {}
 
-  Result<CreatedWorkspace> create(const NewWorkspace& wanted);
+  // Gives what is about to be created an enrolment, which then comes with it.
+  Enrolment enrol(NewWorkspace& wanted) const;
+  Commit<Result<Workspace>> create(const NewWorkspace& wanted);
+  Commit<Result<Claimed<Workspace>>> create_once(const NewWorkspace& wanted, const Claim& claim,
+                                                 Render<Workspace> render);
   // With the workspace's own token, an enrolment token (used up by it), as admin, or, where registration is open,
   // anonymously for an id without live tokens. A fresh auth_token for an enrolment, or when the workspace has no live
   // one. An id nobody created is created by admin, by an enrolment that is not bound to another, and anonymously.
   Result<Registered> enter(const Principal& caller, const Registration& registration);
   Commit<Result<void>> beat(WorkspaceId id, const Heartbeat& heartbeat);
-  // Found and not removed, with the status as of now: no sign of life for 90 s is offline.
+  // Found and not removed, with the status as of now: no sign of life for 90 s is offline, a poll is one at once.
   Result<Workspace> find(WorkspaceId id);
   std::vector<Workspace> list();
+  Hearing hearing(const Workspace& workspace) { return presence_.hearing(workspace); }
   Result<Workspace> patch(WorkspaceId id, const WorkspacePatch& patch);
   // Gives the tokens that went with it.
   Result<std::vector<TokenId>> remove(WorkspaceId id);
@@ -54,8 +60,10 @@ class Workspaces {
   // `secret` is set when the new workspace's token came with it.
   Result<WorkspaceId> find_or_create(const Principal& caller, const Registration& registration, std::string& secret);
   Result<std::string> fresh_token(const Principal& caller, WorkspaceId id);
+  void bring_up_to_date(Workspace& workspace);
 
   Store& store_;
+  Presence& presence_;
   News& news_;
   const Clock& clock_;
   Log& log_;

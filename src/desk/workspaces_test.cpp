@@ -12,12 +12,18 @@ using Role = Principal::Role;
 
 class WorkspacesTest : public ::testing::Test {
  protected:
-  CreatedWorkspace create() {
+  struct Created {
+    Workspace workspace;
+    std::string enrolment_token;
+    Time enrolment_expires_at;
+  };
+  Created create() {
     NewWorkspace wanted;
     wanted.name = "laptop";
-    auto created = desk.workspaces.create(wanted);
+    const Enrolment enrolment = desk.workspaces.enrol(wanted);
+    const auto created = desk.workspaces.create(wanted).take();
     EXPECT_TRUE(created.has_value());
-    return std::move(*created);
+    return {created.value(), enrolment.token, enrolment.expires_at};
   }
   Principal who(std::string_view secret) {
     const auto principal = desk.principals.by_token(secret);
@@ -149,7 +155,7 @@ TEST_F(WorkspacesTest, AreOfflineAfterNinetySecondsWithoutASign) {
       {"heartbeat", [](TestDesk& d, WorkspaceId id) { EXPECT_TRUE(d.workspaces.beat(id, {}).take()); }},
       {"poll",
        [](TestDesk& d, WorkspaceId id) {
-         d.presence.polled(id, d.clock.now());
+         d.presence.poll(id);
          d.presence.flush();
        }},
   };

@@ -55,6 +55,12 @@ std::string_view Request::param(std::string_view name) const {
   return {};
 }
 
+bool Request::has_sound_query() const {
+  if (query.find('%') == std::string_view::npos) return true;  // the head takes ASCII alone
+  const auto decoded = percent_decode(query);
+  return decoded && is_valid_utf8(*decoded);
+}
+
 std::optional<std::string> Request::query_param(std::string_view name) const {
   if (query.empty()) return std::nullopt;
   for (const std::string_view pair : split(query, '&')) {

@@ -50,7 +50,9 @@ struct Request {
   std::string header_list(std::string_view name) const;
   // The decoded parameter of the path; empty when the pattern has none of that name.
   std::string_view param(std::string_view name) const;
-  // The decoded query parameter, first of that name; nothing when absent or badly escaped.
+  // Every percent escape of the query is whole, and what they stand for is text.
+  bool has_sound_query() const;
+  // The decoded query parameter, first of that name; nothing when absent, or when the query is not sound.
   std::optional<std::string> query_param(std::string_view name) const;
   // The W3C trace context, when it is one; empty otherwise.
   std::string_view traceparent() const;

@@ -60,6 +60,20 @@ TEST(Request, QueryParametersAreDecodedAndTheFirstWins) {
   EXPECT_EQ(request.query_param("e"), std::nullopt);
 }
 
+TEST(Request, AQueryIsSoundWhenEveryEscapeIsWholeAndStandsForText) {
+  const auto sound = [](std::string_view query) {
+    Request request;
+    request.query = query;
+    return request.has_sound_query();
+  };
+  for (const char* query : {"", "a=1", "a=%20&b=%C3%A9", "%61=1", "a=+", "&&=", "a=%25zz"})
+    EXPECT_TRUE(sound(query)) << query;
+  for (const char* query :
+       {"a=%", "a=%4", "a=%zz", "a=%00", "%=1", "a=1&b=%g0", "a=%ff", "a=%C3&b=%A9", "a=%ED%A0%80"}) {
+    EXPECT_FALSE(sound(query)) << query;
+  }
+}
+
 TEST(Request, ATraceContextIsTakenOnlyWhenItIsOne) {
   const std::string good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
   const auto taken = [](const std::string& value) {

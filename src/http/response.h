@@ -27,12 +27,16 @@ struct FileSlice {
   int fd = -1;
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
+  // Where sending takes long, may_go_on() is asked once and after every ring of a topic; a no cuts it off.
+  std::vector<std::string> topics = {};
+  std::function<bool()> may_go_on = {};
 };
 
 // answer() is asked once when_done has called back.
 struct Later {
   std::function<void(std::function<void()>)> when_done;
   std::function<Response()> answer;
+  bool may_block = false;  // answer() touches a store or a disk
 };
 
 // A held poll: attempt() now and after every ring of a topic, until it answers or the patience is over.
@@ -44,19 +48,27 @@ struct Wait {
   std::function<Response()> give_up;  // the empty answer: time is up, the server stops, or the owner holds too many
 };
 
-// Server-sent events: next() now and after every ring; nothing = the stream ends.
+// Server-sent events: next() now, after every ring, and again once a step that said there is more has been sent;
+// nothing = the stream ends.
 struct Events {
+  struct Step {
+    std::string text;  // whole events; may be empty
+    bool more = false;
+  };
   std::vector<std::string> topics;
-  std::string owner;
+  std::string owner;                             // whose cap of held requests this counts against
   std::chrono::milliseconds keep_alive{15'000};  // a comment this often, so that proxies do not give up
-  std::function<std::optional<std::string>()> next;
+  std::function<std::optional<Step>()> next;
 };
 
 // What came of asking another server.
 struct Forwarded {
-  enum class Outcome { answered, refused_address, unreachable, timed_out, bad_reply, too_large };
+  // cut: the body we were passing on did not come whole; whoever sent it is told by the edge.
+  enum class Outcome { answered, refused_address, unreachable, timed_out, bad_reply, too_large, cut };
   Outcome outcome = Outcome::unreachable;
-  int status = 0;
+  bool connected = false;  // if not, the other server has seen nothing at all
+  std::uint64_t sent = 0;  // bytes of the body that went out
+  int status = 0;          // 200 … 599 when it answered
   std::string content_type;
   std::string body;
   std::chrono::milliseconds took{0};
@@ -79,7 +91,7 @@ struct Response {
   int status = 200;
   std::string_view content_type;  // a constant; stored types go into headers
   std::vector<Header> headers;
-  using Content = std::variant<std::string, FileSlice, std::shared_ptr<Later>, std::shared_ptr<Wait>,
+  using Content = std::variant<std::string, std::shared_ptr<FileSlice>, std::shared_ptr<Later>, std::shared_ptr<Wait>,
                                std::shared_ptr<Events>, std::shared_ptr<Forward>>;
   Content content;
 };

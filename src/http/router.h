@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "http/intake.h"
 #include "http/request.h"
 #include "http/response.h"
 
@@ -19,22 +20,12 @@ enum class Body {
   none,      // a body that is announced is refused
   optional,  // read into memory if there is one
   required,  // read into memory; without framing → 411
-  stream,    // handed to an Intake as it comes
+  stream,    // handed on as it comes
 };
 
 // Where a route runs. `at_once` is for what answers from memory in microseconds: it runs on the I/O thread, and its
 // answer is always bytes.
 enum class Run { at_once, on_pool };
-
-// Takes a streamed body. Destroyed without finish() = the request was cut: nothing of it may remain.
-// Called on pool threads, one call at a time.
-class Intake {
- public:
-  virtual ~Intake() = default;
-  // An answer ends the request early: the rest of the body is not wanted.
-  virtual std::optional<Response> take(std::string_view bytes) = 0;
-  virtual Response finish() = 0;
-};
 
 struct Route {
   Method method = Method::get;
@@ -43,9 +34,9 @@ struct Route {
   Run run = Run::on_pool;
   // Decides from the head alone whether the request may go on; runs before a byte of body is read or 100 is sent.
   std::function<std::optional<Response>(Request&)> admit;
-  std::function<Response(Request&)> handle;                  // all but stream
-  std::function<std::unique_ptr<Intake>(Request&)> receive;  // stream
-  std::uint64_t body_limit = 0;                              // 0 = the server's limit for this kind of body
+  std::function<Response(Request&)> handle;    // all but stream
+  std::function<Reception(Request&)> receive;  // stream
+  std::uint64_t body_limit = 0;                // 0 = the server's limit for this kind of body
 };
 
 class Router {

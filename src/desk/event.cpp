@@ -1,0 +1,119 @@
+#include "desk/event.h"
+
+#include "base/json.h"
+#include "base/json_writer.h"
+#include "desk/parts.h"
+
+namespace restante::desk {
+namespace {
+
+struct Kind {
+  std::string_view activity_type;
+  std::string_view method;
+  std::string_view event;
+};
+
+constexpr Kind kKinds[] = {
+    {"a2a_receive", "notify", "AGENT_MESSAGE"},
+    {"a2a_receive", "chat_upload_receive", "UPLOAD_STAGED"},
+    {"upload_receipt", "chat_upload_acked", "UPLOAD_ACKED"},
+    {"upload_receipt", "chat_upload_failed", "UPLOAD_FAILED"},
+    {"upload_receipt", "chat_upload_expired", "UPLOAD_EXPIRED"},
+    {"upload_receipt", "chat_upload_recalled", "UPLOAD_RECALLED"},
+};
+
+// Of an upload's row or receipt; each as it stands there.
+constexpr std::string_view kFileFacts[] = {"file_id", "name",       "mimeType", "size",  "sha256",
+                                           "uri",     "fetched_at", "acked_at", "reason"};
+
+std::string_view kind_of(const Activity& row) {
+  for (const Kind& kind : kKinds) {
+    if (kind.activity_type == row.activity_type && kind.method == row.method) return kind.event;
+  }
+  return {};
+}
+
+void write_text(JsonWriter& out, std::string_view name, std::string_view text) {
+  out.key(name);
+  text.empty() ? out.null() : out.string(text);
+}
+
+void begin(JsonWriter& out, const Activity& row) {
+  out.begin_object();
+  out.member("activity_id", row.id.text());
+  out.member("seq", row.seq);
+  out.member("workspace_id", row.workspace_id.text());
+  out.member("created_at", format_time(row.created_at));
+}
+
+std::string logged(const Activity& row) {
+  JsonWriter out;
+  begin(out, row);
+  out.member("activity_type", row.activity_type);
+  write_text(out, "method", row.method);
+  write_text(out, "summary", row.summary);
+  write_text(out, "status", row.status);
+  write_text(out, "source_id", row.source_id ? row.source_id->text() : std::string());
+  write_text(out, "target_id", row.target_id ? row.target_id->text() : std::string());
+  out.end_object();
+  return out.take();
+}
+
+std::string agent_message(const Activity& row) {
+  const Said said = answered_in(row);
+  JsonWriter out;
+  begin(out, row);
+  out.member("message", said.text);
+  out.key("attachments");
+  write_files(out, said.files);
+  out.end_object();
+  return out.take();
+}
+
+std::string file_facts(const Activity& row) {
+  JsonWriter out;
+  begin(out, row);
+  if (const auto facts = parse_json(row.request_body)) {
+    for (const std::string_view name : kFileFacts) {
+      const Json* fact = facts->find(name);
+      if (!fact) continue;
+      out.key(name);
+      out.raw(fact->dump());
+    }
+  }
+  out.end_object();
+  return out.take();
+}
+
+}  // namespace
+
+std::vector<Event> events_of(const Activity& row) {
+  std::vector<Event> events;
+  const std::string_view kind = kind_of(row);
+  if (!kind.empty()) {
+    events.push_back({std::string(kind), kind == "AGENT_MESSAGE" ? agent_message(row) : file_facts(row)});
+  }
+  events.push_back({"ACTIVITY_LOGGED", logged(row), row.seq});
+  return events;
+}
+
+Event event_of(const NewsItem& item) {
+  auto told = parse_json(item.data);
+  Json data = told && told->if_object() ? std::move(*told) : Json::object();
+  data.set("workspace_id", Json::string(item.workspace.text()));
+  return {item.name, data.dump()};
+}
+
+Event resync(WorkspaceId workspace, std::int64_t head, std::int64_t position, bool replayed) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("workspace_id", workspace.text());
+  out.member("seq", head);
+  if (replayed) out.member("replayed_from", position);
+  out.end_object();
+  return {"RESYNC", out.take(), position};
+}
+
+Event resync_all() { return {"RESYNC", "{}"}; }
+
+}  // namespace restante::desk

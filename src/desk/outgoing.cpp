@@ -1,0 +1,88 @@
+#include "desk/outgoing.h"
+
+#include <map>
+
+#include "desk/parts.h"
+#include "model/errors.h"
+
+namespace restante::desk {
+namespace {
+
+constexpr std::string_view kPendingScheme = "platform-pending:";
+
+Json* uri_in(Json& part) {
+  Json* file = part.find("file");
+  Json* uri = file ? file->find("uri") : nullptr;
+  return uri && uri->if_string() ? uri : nullptr;
+}
+
+Error gone(std::optional<FileId> file) {
+  if (!file) return errors::attachment_gone;
+  return {errors::attachment_gone, {{"file_id", file->text()}}};
+}
+
+}  // namespace
+
+Result<std::vector<OutgoingFile>> address_files(const Principal& caller, WorkspaceId target, Envelope& envelope,
+                                                Time now) {
+  std::vector<OutgoingFile> files;
+  if (caller.role != Principal::Role::workspace || caller.workspace_id == target) return files;
+  const WorkspaceId owner = *caller.workspace_id;
+  std::map<FileId, FileId> names;
+  for (Json& part : *envelope.json.find("params")->find("message")->find("parts")->if_array()) {
+    Json* uri = uri_in(part);
+    if (!uri || !uri->if_string()->starts_with(kPendingScheme) || file_of(*uri->if_string(), target)) continue;
+    const auto source = file_of(*uri->if_string(), owner);
+    if (!source) return gone({});
+    const auto [name, first] = names.try_emplace(*source, FileId::make(now));
+    if (first) files.push_back({owner, *source, name->second});
+    *uri = Json::string(pending_uri(target, name->second));
+  }
+  return files;
+}
+
+StagingTerms Outgoing::terms(Time now) const {
+  const UploadRules& rules = uploads_.rules();
+  return {now + rules.ttl, rules.quota, UploadDirection::in, {}};
+}
+
+Commit<Result<SentActivity>> Outgoing::send(WorkspaceId target, const NewActivity& row,
+                                            std::vector<OutgoingFile> files) {
+  const Time now = clock_.now();
+  auto commit = store_.append_activity_with_files(target, row, std::move(files), terms(now), now);
+  commit.then([&events = uploads_.events(), &messages = messages_, target, row](const Result<SentActivity>& sent) {
+    if (!sent) return;
+    for (const StagedUpload& file : sent->files) events.staged(file);
+    messages.announce(target, row, sent->activity);
+  });
+  return commit;
+}
+
+Commit<Result<Claimed<SentActivity>>> Outgoing::send_once(WorkspaceId target, const NewActivity& row,
+                                                          std::vector<OutgoingFile> files, const Claim& claim,
+                                                          Render<SentActivity> render) {
+  const Time now = clock_.now();
+  auto commit =
+      store_.append_activity_with_files_once(target, row, std::move(files), terms(now), claim, std::move(render), now);
+  commit.then(
+      [&events = uploads_.events(), &messages = messages_, target, row](const Result<Claimed<SentActivity>>& sent) {
+        if (!sent || !sent->made) return;
+        for (const StagedUpload& file : sent->made->files) events.staged(file);
+        messages.announce(target, row, sent->made->activity);
+      });
+  return commit;
+}
+
+Result<void> Outgoing::check_shown(WorkspaceId workspace, const Json::Array& parts) {
+  const Json list = Json::array(parts);
+  for (const FilePart& shown : said_in_parts(&list).files) {
+    if (!shown.uri.starts_with(kPendingScheme)) continue;
+    const auto id = file_of(shown.uri, workspace);
+    if (!id) return gone({});
+    const auto upload = store_.find_upload(workspace, *id);
+    if (!upload || upload->state(clock_.now()) == UploadState::expired) return gone(id);
+  }
+  return {};
+}
+
+}  // namespace restante::desk

@@ -1,0 +1,43 @@
+// PeerInfo: who a row of the log came from and what has become of the files it names, for one page of rows. Looks
+// everything up once, and no more than a bounded number of things a page: beyond that a file's state is unknown.
+// Belongs to one request.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "desk/parts.h"
+#include "store/store.h"
+
+namespace restante::desk {
+
+struct Peer {
+  std::string name;
+  std::string role;
+};
+
+struct Attachment {
+  FilePart file;
+  std::string_view state;  // an upload's, or "unknown" for what is not kept here (any more)
+};
+
+class PeerInfo {
+ public:
+  PeerInfo(Store& store, Time now) : store_(store), now_(now) {}
+
+  // The workspace the row came from; none for people, and for one that was removed.
+  std::optional<Peer> peer_of(const Activity& row);
+  std::vector<Attachment> attachments_of(const Activity& row);
+
+ private:
+  std::string_view state_of(std::string_view uri, WorkspaceId workspace);
+
+  Store& store_;
+  const Time now_;
+  std::unordered_map<WorkspaceId, std::optional<Peer>> peers_;
+  std::unordered_map<FileId, std::string_view> states_;
+};
+
+}  // namespace restante::desk

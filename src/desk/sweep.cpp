@@ -1,0 +1,158 @@
+#include "desk/sweep.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "model/errors.h"
+
+namespace restante::desk {
+namespace {
+
+constexpr auto kMeasureEvery = std::chrono::seconds(15);
+constexpr auto kLongestPause = std::chrono::milliseconds(50);
+
+std::chrono::milliseconds since(SteadyTime start) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+}
+
+}  // namespace
+
+Sweep::Sweep(Store& store, Blobs& blobs, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
+             SweepRules rules)
+    : store_(store),
+      blobs_(blobs),
+      events_(events),
+      clock_(clock),
+      log_(log),
+      metrics_(metrics),
+      rules_(rules),
+      guard_(clock, rules.every) {}
+
+void Sweep::tick() {
+  bool due = false;
+  {
+    const std::unique_lock turn(turn_, std::try_to_lock);
+    if (!turn.owns_lock()) return;
+    const SteadyTime now = clock_.steady();
+    due = !swept_at_ || now - *swept_at_ >= rules_.every;
+    if (!due && (!measured_at_ || now - *measured_at_ >= kMeasureEvery)) measure();
+  }
+  if (due) (void)run_once();
+}
+
+Result<SweepReport> Sweep::run_once() {
+  const std::unique_lock turn(turn_, rules_.patience);
+  if (!turn.owns_lock()) return errors::sweep_running;
+  const SteadyTime start = std::chrono::steady_clock::now();
+  swept_at_ = clock_.steady();
+  SweepReport report;
+  try {
+    report.clock_jumped = !guard_.believable();
+    if (report.clock_jumped) log_.warn("sweep_waits", {{"reason", "the clock was set; what is due by it has to wait"}});
+    if (!report.clock_jumped) sweep_rows(report);
+    drop_blobs(report);
+    if (!report.clock_jumped) collect_orphans(report);
+    measure();
+  } catch (...) {
+    metrics_.swept("error").Increment();
+    throw;
+  }
+  report.took = since(start);
+  metrics_.sweep_duration.Observe(std::chrono::duration<double>(report.took).count());
+  if (report.acked + report.expired + report.blobs + report.orphans > 0) {
+    log_.info("swept", {{"acked", report.acked},
+                        {"expired", report.expired},
+                        {"blobs", report.blobs},
+                        {"orphans", report.orphans},
+                        {"duration_ms", static_cast<std::int64_t>(report.took.count())}});
+  }
+  return report;
+}
+
+// As long as a step took, the writer belongs to everybody else.
+void Sweep::give_way(SteadyTime since_then) const {
+  std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(since(since_then), kLongestPause));
+}
+
+void Sweep::sweep_rows(SweepReport& report) {
+  for (bool more = true; more && !stopping_;) {
+    const SteadyTime start = std::chrono::steady_clock::now();
+    const auto swept = store_.sweep_uploads(rules_.ack_retention, rules_.step, clock_.now()).take();
+    if (!swept) return;
+    report.acked += swept->acked;
+    report.expired += std::ssize(swept->expired);
+    metrics_.swept("acked").Increment(static_cast<double>(swept->acked));
+    metrics_.swept("expired").Increment(static_cast<double>(swept->expired.size()));
+    for (const UploadChange& change : swept->expired) events_.expired(change);
+    more = swept->more;
+    if (more) give_way(start);
+  }
+}
+
+// Bytes first, then what lists them: a crash in between drops what is not there, which is fine.
+void Sweep::drop_blobs(SweepReport& report) {
+  while (!stopping_) {
+    const SteadyTime start = std::chrono::steady_clock::now();
+    auto keys = store_.list_dropped_blobs(rules_.step);
+    if (keys.empty()) return;
+    for (const std::string& key : keys) blobs_.drop(key);
+    report.blobs += std::ssize(keys);
+    const bool more = std::ssize(keys) >= rules_.step;
+    (void)store_.forget_dropped_blobs(std::move(keys)).take();
+    if (!more) return;
+    give_way(start);
+  }
+}
+
+void Sweep::collect_orphans(SweepReport& report) {
+  const Time before = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.orphan_grace);
+  report.orphans += static_cast<std::int64_t>(blobs_.drop_unfinished(before));
+  for (std::size_t looked_at = 0; looked_at < rules_.look_at && !stopping_;) {
+    const SteadyTime start = std::chrono::steady_clock::now();
+    BlobPage page = blobs_.list(walk_from_, before);
+    looked_at += page.keys.size();
+    collect(page.keys, report);
+    walk_from_ = std::move(page.next);
+    if (!page.keys.empty()) give_way(start);
+    if (!walk_from_.empty()) continue;
+    std::erase_if(suspects_, [this](const auto& suspect) { return suspect.second.walk != walk_; });
+    ++walk_;
+    return;
+  }
+}
+
+// A file's time is the wall clock's, which may have been set since; so what looks old must also have been looked at for
+// as long by the clock that never jumps.
+void Sweep::collect(const std::vector<std::string>& keys, SweepReport& report) {
+  const auto known = store_.known_blobs(keys);
+  const SteadyTime now = clock_.steady();
+  auto next_known = known.begin();
+  for (const std::string& key : keys) {
+    if (next_known != known.end() && *next_known == key) {
+      ++next_known;
+      suspects_.erase(key);
+      continue;
+    }
+    const auto suspect = suspects_.try_emplace(key, Suspect{now, walk_}).first;
+    suspect->second.walk = walk_;
+    if (now - suspect->second.since < rules_.orphan_grace) continue;
+    blobs_.drop(key);
+    suspects_.erase(suspect);
+    ++report.orphans;
+    metrics_.orphans_collected.Increment();
+    log_.info("orphan_collected", {{"blob", key}});
+  }
+}
+
+void Sweep::measure() {
+  measured_at_ = clock_.steady();
+  const UploadStats total = store_.upload_stats(clock_.now()).total;
+  const UploadTally waiting{total.never_fetched.files + total.fetched.files + total.failed.files,
+                            total.never_fetched.bytes + total.fetched.bytes + total.failed.bytes};
+  metrics_.pending_uploads.Set(static_cast<double>(waiting.files));
+  metrics_.pending_uploads_bytes.Set(static_cast<double>(waiting.bytes));
+  const auto age = total.oldest ? clock_.now() - *total.oldest : std::chrono::microseconds(0);
+  metrics_.pending_uploads_oldest_age.Set(std::max(0.0, std::chrono::duration<double>(age).count()));
+}
+
+}  // namespace restante::desk

@@ -1,0 +1,284 @@
+#include "desk/sweep.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <thread>
+
+#include "desk/test_desk.h"
+#include "model/errors.h"
+
+namespace restante::desk {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+class SweepTest : public ::testing::Test {
+ protected:
+  static SweepRules small_steps() {
+    SweepRules rules;
+    rules.step = 3;
+    rules.patience = std::chrono::milliseconds(1);
+    return rules;
+  }
+  Upload stage(std::string_view bytes = "small", UploadDirection direction = UploadDirection::in) {
+    const Principal agent{Principal::Role::workspace, workspace, {}, false};
+    auto staging = desk.uploads.stage(workspace, direction, agent);
+    EXPECT_TRUE((*staging)->begin_file("f", "").has_value());
+    EXPECT_TRUE((*staging)->write(bytes).has_value());
+    EXPECT_TRUE((*staging)->end_file().has_value());
+    return (*staging)->commit().take()->at(0).upload;
+  }
+  void ack(const Upload& upload) { EXPECT_TRUE(desk.uploads.ack(workspace, upload.id).take()); }
+  std::string orphan() {
+    auto writer = desk.blobs->put();
+    writer->write("nobody's");
+    return writer->finish();
+  }
+  // Time passes and the sweep looks at the clock often enough to see that it went as it should.
+  SweepReport after(std::chrono::microseconds time) {
+    desk.clock.advance(time);
+    return *sweep.run_once();
+  }
+  std::vector<std::string> receipts() {
+    std::vector<std::string> methods;
+    for (const Activity& row : desk.log_of(workspace)) {
+      if (row.activity_type == "upload_receipt") methods.push_back(row.method);
+    }
+    return methods;
+  }
+
+  TestDesk desk;
+  const WorkspaceId workspace = desk.make_workspace();
+  const std::string big = std::string(20'000, 'x');
+  Sweep sweep{*desk.store, *desk.blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps()};
+};
+
+TEST_F(SweepTest, AckedOnesLeaveAfterTheirRetentionAndUnackedOnesAfterTheirTime) {
+  const Upload taken = stage(big);
+  const Upload waiting = stage(big);
+  ack(taken);
+  EXPECT_EQ(after(hours(1) - seconds(1)).acked, 0);
+  SweepReport report = after(seconds(1));
+  EXPECT_EQ(report.acked, 1);
+  EXPECT_EQ(report.expired, 0);
+  EXPECT_EQ(report.blobs, 1);
+  EXPECT_EQ(desk.blob_files(), 1u);
+  EXPECT_EQ(after(hours(23) - seconds(1)).expired, 0);
+  report = after(seconds(1));
+  EXPECT_EQ(report.expired, 1);
+  EXPECT_EQ(desk.blob_files(), 0u);
+  EXPECT_EQ(receipts(), (std::vector<std::string>{"chat_upload_acked", "chat_upload_expired"}));
+  EXPECT_EQ(desk.uploads.find(workspace, taken.id)->state, UploadState::acked) << "the story outlives the bytes";
+  EXPECT_EQ(desk.uploads.find(workspace, waiting.id)->state, UploadState::expired);
+  EXPECT_EQ(desk.metrics.swept("acked").Value(), 1);
+  EXPECT_EQ(desk.metrics.swept("expired").Value(), 1);
+}
+
+TEST_F(SweepTest, MoreThanOneStepIsDueAndAllOfItGoes) {
+  for (int i = 0; i < 10; ++i) stage(i % 2 == 0 ? "small" : std::string_view(big));
+  const SweepReport report = after(hours(24));
+  EXPECT_EQ(report.expired, 10);
+  EXPECT_EQ(report.blobs, 5);
+  EXPECT_EQ(receipts().size(), 10u);
+  EXPECT_EQ(after(seconds(1)).expired, 0);
+}
+
+TEST_F(SweepTest, ARetentionOfNothingTakesAckedOnesAtOnce) {
+  SweepRules rules;
+  rules.ack_retention = seconds(0);
+  Sweep at_once(*desk.store, *desk.blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, rules);
+  ack(stage());
+  EXPECT_EQ(at_once.run_once()->acked, 1);
+}
+
+TEST_F(SweepTest, OutgoingOnesLeaveWithoutAReceipt) {
+  stage(big, UploadDirection::out);
+  EXPECT_EQ(after(hours(24)).expired, 1);
+  EXPECT_EQ(desk.blob_files(), 0u);
+  EXPECT_TRUE(receipts().empty());
+}
+
+TEST_F(SweepTest, RecalledOnesLeaveTheirBytesBehindForTheNextSweep) {
+  const Upload recalled = stage(big);
+  EXPECT_TRUE(desk.uploads.recall({Principal::Role::admin, {}, {}, false}, workspace, recalled.id).take());
+  EXPECT_EQ(desk.blob_files(), 1u);
+  EXPECT_EQ(after(seconds(1)).blobs, 1);
+  EXPECT_EQ(desk.blob_files(), 0u);
+}
+
+TEST_F(SweepTest, AClockThatHasJumpedIsWaitedOut) {
+  stage(big);
+  EXPECT_FALSE(after(minutes(5)).clock_jumped);
+  desk.clock.jump(hours(48));
+  SweepReport report = after(seconds(1));
+  EXPECT_TRUE(report.clock_jumped);
+  EXPECT_EQ(report.expired, 0);
+  desk.clock.jump(-hours(48));
+  report = after(seconds(1));
+  EXPECT_TRUE(report.clock_jumped) << "and back is a jump, too";
+  for (int i = 0; i < 3; ++i) report = after(minutes(5));
+  EXPECT_FALSE(report.clock_jumped);
+  EXPECT_EQ(report.expired, 0);
+  EXPECT_EQ(desk.uploads.waiting(workspace, {}, 10).size(), 1u) << "nothing was lost";
+}
+
+TEST_F(SweepTest, AClockThatWasSetForGoodIsBelievedAfterAPeriod) {
+  stage();
+  desk.clock.jump(hours(48));
+  EXPECT_EQ(after(seconds(1)).expired, 0);
+  EXPECT_EQ(after(minutes(5)).expired, 1);
+}
+
+TEST_F(SweepTest, BytesWithoutARowAreCollectedOnceTheyHaveBeenSoForLongerThanAnyRequest) {
+  const std::string key = orphan();
+  const Upload kept = stage(big);
+  EXPECT_EQ(after(seconds(1)).orphans, 0);
+  EXPECT_EQ(after(minutes(59)).orphans, 0);
+  EXPECT_EQ(after(minutes(1)).orphans, 1);
+  EXPECT_FALSE(desk.blobs->open(key));
+  EXPECT_TRUE(desk.blobs->open(kept.blob_key));
+  EXPECT_EQ(desk.metrics.orphans_collected.Value(), 1);
+}
+
+// A request that took its time: its bytes were looked at while they had no row, and then they had one.
+TEST_F(SweepTest, BytesWhoseRowComesLateAreNoOrphans) {
+  auto staging = desk.uploads.stage(workspace, UploadDirection::in, {Principal::Role::admin, {}, {}, false});
+  EXPECT_TRUE((*staging)->begin_file("f", "").has_value());
+  EXPECT_TRUE((*staging)->write(big).has_value());
+  EXPECT_TRUE((*staging)->end_file().has_value());
+  EXPECT_EQ(after(seconds(1)).orphans, 0);
+  desk.clock.advance(minutes(30));
+  const Upload late = (*staging)->commit().take()->at(0).upload;
+  EXPECT_EQ(after(minutes(40)).orphans, 0);
+  EXPECT_TRUE(desk.blobs->open(late.blob_key));
+}
+
+TEST_F(SweepTest, ASuspectThatWentByItselfIsForgotten) {
+  const std::string key = orphan();
+  EXPECT_EQ(after(seconds(1)).orphans, 0);
+  desk.blobs->drop(key);
+  EXPECT_EQ(after(hours(2)).orphans, 0);
+}
+
+TEST_F(SweepTest, ASearchAmongManyIsSpreadOverSeveralSweeps) {
+  SweepRules rules = small_steps();
+  rules.look_at = 1;
+  Sweep patient(*desk.store, *desk.blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, rules);
+  for (int i = 0; i < 4; ++i) (void)orphan();
+  std::int64_t found = 0;
+  int sweeps = 0;
+  for (; found < 4 && sweeps < 100; ++sweeps) {
+    desk.clock.advance(minutes(61));
+    const auto report = patient.run_once();
+    EXPECT_LE(report->orphans, 2) << "a sweep looks at little more than it may";
+    found += report->orphans;
+  }
+  EXPECT_EQ(found, 4);
+  EXPECT_GT(sweeps, 4);
+  EXPECT_EQ(desk.blob_files(), 0u);
+}
+
+TEST_F(SweepTest, NothingDueIsNothingDone) {
+  stage();
+  const SweepReport report = after(seconds(1));
+  EXPECT_EQ(report.acked + report.expired + report.blobs + report.orphans, 0);
+}
+
+TEST_F(SweepTest, TheFirstComesAtOnceAndThenOneEveryPeriod) {
+  ack(stage());
+  desk.clock.advance(hours(1));
+  SweepRules rules;
+  Sweep fresh(*desk.store, *desk.blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, rules);
+  fresh.tick();
+  EXPECT_EQ(desk.metrics.swept("acked").Value(), 1);
+  ack(stage());
+  for (int i = 0; i < 13; ++i) {
+    desk.clock.advance(minutes(5) - seconds(1));
+    fresh.tick();
+    desk.clock.advance(seconds(1));
+    fresh.tick();
+  }
+  EXPECT_EQ(desk.metrics.swept("acked").Value(), 2);
+}
+
+TEST_F(SweepTest, TheFiguresOfWhatWaitsAreKept) {
+  const Upload first = stage();
+  desk.clock.advance(seconds(100));
+  stage(big);
+  sweep.tick();
+  EXPECT_EQ(desk.metrics.pending_uploads.Value(), 2);
+  EXPECT_EQ(desk.metrics.pending_uploads_bytes.Value(), 20'005);
+  EXPECT_EQ(desk.metrics.pending_uploads_oldest_age.Value(), 100);
+  ack(first);
+  desk.clock.advance(seconds(15));
+  sweep.tick();
+  EXPECT_EQ(desk.metrics.pending_uploads.Value(), 1);
+  EXPECT_EQ(desk.metrics.pending_uploads_oldest_age.Value(), 15);
+}
+
+// A place for bytes that cannot drop them, until it can.
+class StuckBlobs final : public Blobs {
+ public:
+  explicit StuckBlobs(Blobs& real) : real_(real) {}
+  void check() override { real_.check(); }
+  std::unique_ptr<BlobWriter> put() override { return real_.put(); }
+  std::shared_ptr<OpenBlob> open(std::string_view key) override { return real_.open(key); }
+  void drop(std::string_view key) override {
+    if (stuck) throw Unavailable("stuck");
+    if (dropping) dropping();
+    real_.drop(key);
+  }
+  BlobPage list(std::string_view from, Time before) override { return real_.list(from, before); }
+  std::size_t drop_unfinished(Time before) override { return real_.drop_unfinished(before); }
+  bool stuck = false;
+  std::function<void()> dropping;
+
+ private:
+  Blobs& real_;
+};
+
+TEST_F(SweepTest, OneThatFailsIsCountedAndTheNextOneGoesOnWhereItWas) {
+  StuckBlobs blobs(*desk.blobs);
+  Sweep failing(*desk.store, blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
+  stage(big);
+  desk.clock.advance(hours(24));
+  blobs.stuck = true;
+  EXPECT_THROW((void)failing.run_once(), Unavailable);
+  EXPECT_EQ(desk.metrics.swept("error").Value(), 1);
+  EXPECT_EQ(desk.metrics.swept("expired").Value(), 1) << "rows go first";
+  EXPECT_EQ(desk.blob_files(), 1u);
+  blobs.stuck = false;
+  const auto report = failing.run_once();
+  EXPECT_EQ(report->blobs, 1);
+  EXPECT_EQ(report->expired, 0) << "each row once";
+  EXPECT_EQ(desk.blob_files(), 0u);
+}
+
+TEST_F(SweepTest, AnotherOneUnderWayIsToldSo) {
+  StuckBlobs blobs(*desk.blobs);
+  Sweep one(*desk.store, blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
+  stage(big);
+  desk.clock.advance(hours(24));
+  std::optional<Error> told;
+  blobs.dropping = [&] {
+    std::thread second([&] { told = one.run_once().error(); });
+    second.join();
+  };
+  EXPECT_EQ(one.run_once()->expired, 1);
+  ASSERT_TRUE(told);
+  EXPECT_TRUE(told->is(errors::sweep_running));
+}
+
+TEST_F(SweepTest, EndsEarlyWhenTheServerStops) {
+  for (int i = 0; i < 7; ++i) stage();
+  desk.clock.advance(hours(24));
+  sweep.stop();
+  EXPECT_EQ(sweep.run_once()->expired, 0);
+  EXPECT_EQ(desk.sweep.run_once()->expired, 7);
+}
+
+}  // namespace
+}  // namespace restante::desk

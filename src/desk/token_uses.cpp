@@ -1,0 +1,30 @@
+#include "desk/token_uses.h"
+
+namespace restante::desk {
+namespace {
+
+constexpr auto kOnceIn = std::chrono::minutes(1);
+
+}  // namespace
+
+void TokenUses::note(TokenId id) {
+  const SteadyTime now = clock_.steady();
+  const std::lock_guard lock(mutex_);
+  const auto [found, first] = noted_.try_emplace(id, now);
+  if (!first && now - found->second < kOnceIn) return;
+  found->second = now;
+  unwritten_.emplace_back(id, clock_.now());
+}
+
+void TokenUses::flush() {
+  std::vector<std::pair<TokenId, Time>> uses;
+  {
+    const std::lock_guard lock(mutex_);
+    uses.swap(unwritten_);
+    const SteadyTime now = clock_.steady();
+    std::erase_if(noted_, [now](const auto& noted) { return now - noted.second >= kOnceIn; });
+  }
+  if (!uses.empty()) (void)store_.note_token_uses(uses).take();
+}
+
+}  // namespace restante::desk

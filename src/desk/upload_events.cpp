@@ -1,0 +1,79 @@
+#include "desk/upload_events.h"
+
+#include "base/json_writer.h"
+
+namespace restante::desk {
+namespace {
+
+std::string facts_of(const Upload& upload) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("file_id", upload.id.text());
+  out.member("name", upload.name);
+  out.member("size", upload.size);
+  if (upload.fetched_at) out.member("fetched_at", format_time(*upload.fetched_at));
+  out.end_object();
+  return out.take();
+}
+
+}  // namespace
+
+void UploadEvents::say(std::string_view event, const Upload& upload) {
+  log_.info(event, {{"workspace_id", upload.workspace_id.text()},
+                    {"file_id", upload.id.text()},
+                    {"name", upload.name},
+                    {"size", upload.size},
+                    {"direction", name_of(upload.direction)}});
+}
+
+void UploadEvents::receipt(const UploadChange& change) {
+  if (change.receipt) news_.appended(change.upload.workspace_id, *change.receipt);
+}
+
+void UploadEvents::staged(const StagedUpload& staged) {
+  const Upload& upload = staged.upload;
+  metrics_.uploads_staged.Increment();
+  metrics_.uploads_staged_bytes.Increment(static_cast<double>(upload.size));
+  say("upload_staged", upload);
+  if (upload.direction == UploadDirection::out) return;
+  news_.appended(upload.workspace_id, staged.activity);
+}
+
+void UploadEvents::fetched(const Upload& upload) {
+  metrics_.uploads_fetched.Increment();
+  metrics_.uploads_fetched_bytes.Increment(static_cast<double>(upload.size));
+  say("upload_fetched", upload);
+  news_.happened(upload.workspace_id, "UPLOAD_FETCHED", facts_of(upload));
+}
+
+void UploadEvents::acked(const UploadChange& change) {
+  if (!change.receipt) return;
+  metrics_.uploads_acked.Increment();
+  metrics_.uploads_acked_bytes.Increment(static_cast<double>(change.upload.size));
+  say("upload_acked", change.upload);
+  receipt(change);
+}
+
+void UploadEvents::failed(const UploadChange& change) {
+  if (!change.receipt) return;
+  metrics_.uploads_failed.Increment();
+  log_.warn("upload_failed", {{"workspace_id", change.upload.workspace_id.text()},
+                              {"file_id", change.upload.id.text()},
+                              {"name", change.upload.name},
+                              {"size", change.upload.size},
+                              {"reason", change.upload.reason}});
+  receipt(change);
+}
+
+void UploadEvents::recalled(const UploadChange& change) {
+  metrics_.uploads_recalled.Increment();
+  say("upload_recalled", change.upload);
+  receipt(change);
+}
+
+void UploadEvents::expired(const UploadChange& change) {
+  say("upload_expired", change.upload);
+  receipt(change);
+}
+
+}  // namespace restante::desk
