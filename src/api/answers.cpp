@@ -1,5 +1,7 @@
 #include "api/answers.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "http/media_type.h"
 #include "model/errors.h"
@@ -71,7 +73,12 @@ http::Response answer(const Error& error) {
   out.end_object();
   http::Response response = http::json(status_of(error.error_class()), out.take());
   if (error.error_class() == ErrorClass::unauthenticated) response.headers.emplace_back("WWW-Authenticate", "Bearer");
-  if (response.status == 429 || response.status == 503) response.headers.emplace_back("Retry-After", "1");
+  if (response.status == 429 || response.status == 503) {
+    const auto& facts = error.facts();
+    const auto known = std::find_if(facts.begin(), facts.end(), [](const Fact& f) { return f.name == "retry_after"; });
+    const std::int64_t seconds = known == facts.end() ? 1 : std::get<std::int64_t>(known->value);
+    response.headers.emplace_back("Retry-After", std::to_string(seconds));
+  }
   return response;
 }
 

@@ -7,14 +7,22 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/loop_tick.h"
 #include "base/metrics.h"
 #include "desk/access.h"
 #include "desk/callbacks.h"
+#include "desk/chat_history.h"
+#include "desk/events.h"
+#include "desk/idempotency.h"
 #include "desk/inbound_secrets.h"
 #include "desk/inbox.h"
 #include "desk/messages.h"
+#include "desk/outgoing.h"
 #include "desk/principals.h"
+#include "desk/strikes.h"
+#include "desk/sweep.h"
 #include "desk/tokens.h"
+#include "desk/upload_pushes.h"
 #include "desk/uploads.h"
 #include "desk/workspaces.h"
 #include "http/callback_url.h"
@@ -38,22 +46,30 @@ struct PageFile {
 struct Push {
   desk::Callbacks& callbacks;
   desk::InboundSecrets& secrets;
+  desk::UploadPushes& uploads;
   http::AddressRules rules;
   std::chrono::milliseconds timeout{30'000};
   // Every address of a host; none when it does not resolve. May take seconds, never more than a few.
   std::function<std::vector<std::string>(const std::string& host)> resolve;
+  bool stage_when_down = false;  // uploads that cannot be delivered wait like those of a poll workspace
 };
 
 struct Context {
   const Clock& clock;
   Metrics& metrics;
   desk::Principals& principals;
+  desk::Strikes& strikes;
   desk::Workspaces& workspaces;
   desk::Tokens& tokens;
   desk::Access& access;
   desk::Inbox& inbox;
+  desk::ChatHistory& chat_history;
+  desk::Events& events;
   desk::Messages& messages;
+  desk::Claims& claims;
   desk::Uploads& uploads;
+  desk::Outgoing& outgoing;
+  desk::Sweep& sweep;
   const Push& push;
   std::vector<ReadinessCheck> readiness;
   std::vector<PageFile> page;
@@ -64,6 +80,8 @@ struct Context {
   Digest metrics_token{};                  // beside the admin's; all zero = none
   // Makes, keeps and gives a new admin token; from then on only that one counts. Throws Unavailable.
   std::function<Result<std::string>()> rotate_admin_token{};
+  // How the background loops are doing.
+  std::function<std::vector<LoopTick>()> loops{};
 };
 
 }  // namespace restante::api

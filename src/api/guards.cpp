@@ -40,7 +40,8 @@ Result<Principal> authenticate(const Context& context, const http::Request& requ
     const auto space = value.find(' ');
     if (space == std::string_view::npos || !equal_ignoring_case(value.substr(0, space), "Bearer"))
       return errors::missing_token;
-    return context.principals.by_token(trim(value.substr(space + 1)));
+    auto principal = context.principals.by_token(trim(value.substr(space + 1)));
+    return principal ? principal : invalid_token(context, request);
   }
   const auto cookie = session_cookie(request);
   if (!cookie) return errors::missing_token;
@@ -82,6 +83,13 @@ std::optional<http::Response> admit_to_workspace(const Context& context, http::R
 
 }  // namespace
 
+Error invalid_token(const Context& context, const http::Request& request) {
+  context.metrics.invalid_tokens.Increment();
+  const auto wait = context.strikes.strike(http::limit_key(request.peer));
+  if (!wait) return errors::invalid_token;
+  return {errors::too_many_invalid_tokens, {{"retry_after", wait->count()}}};
+}
+
 bool host_allowed(const Context& context, std::string_view host) {
   std::string_view name = without_port(host);
   if (equal_ignoring_case(name, "localhost")) return true;
@@ -117,6 +125,12 @@ std::optional<http::Response> agent(const Context& context, http::Request& reque
 
 std::optional<http::Response> person(const Context& context, http::Request& request) {
   return admit_to_workspace(context, request, [](const Principal& p, WorkspaceId id) { return p.is_person_of(id); });
+}
+
+std::optional<http::Response> uploader(const Context& context, http::Request& request) {
+  return admit_to_workspace(context, request, [&](const Principal& p, WorkspaceId id) {
+    return p.is_person_of(id) || (p.is_agent_of(id) && request.query_param("direction") == "out");
+  });
 }
 
 std::optional<http::Response> member(const Context& context, http::Request& request) {

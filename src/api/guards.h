@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "api/context.h"
+#include "base/error.h"
 #include "http/request.h"
 #include "http/response.h"
 
@@ -20,6 +21,8 @@ std::optional<http::Response> admin(const Context&, http::Request&);
 std::optional<http::Response> agent(const Context&, http::Request&);
 // A person who may use the chat of :id: the operator or one of its senders.
 std::optional<http::Response> person(const Context&, http::Request&);
+// A person who may use the chat of :id; with direction=out the agent of :id as well.
+std::optional<http::Response> uploader(const Context&, http::Request&);
 // The agent of :id or one of its people.
 std::optional<http::Response> member(const Context&, http::Request&);
 // Any valid token but an enrolment's, which is for registering alone; the handler looks closer.
@@ -32,6 +35,10 @@ std::optional<http::Response> page(const Context&, http::Request&);
 std::optional<http::Response> metrics(const Context&, http::Request&);
 
 inline constexpr std::string_view kSessionCookie = "__Host-restante";
+
+// What is answered to a token that is none: that it is invalid, or, when the address has shown too many of them, to
+// wait.
+Error invalid_token(const Context& context, const http::Request& request);
 
 // loopback names, public_url's host and the configured ones; any port.
 bool host_allowed(const Context& context, std::string_view host);

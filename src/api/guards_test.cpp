@@ -8,6 +8,7 @@
 
 #include "api/test_api.h"
 #include "base/json.h"
+#include "http/addresses.h"
 
 namespace restante::api {
 namespace {
@@ -100,12 +101,16 @@ const std::map<std::string, std::string> kGuards = {
     {"GET /registry/:id/peers", "agent"},
     {"GET /registry/discover/:id", "token"},
     {"POST /registry/check-access", "token"},
+    {"GET /admin/liveness", "admin"},
     {"POST /admin/token/rotate", "admin"},
     {"POST /admin/workspaces/:id/tokens", "admin"},
     {"POST /registry/register", "registrant"},
     {"POST /registry/heartbeat", "token"},
     {"POST /workspaces/:id/inbound-secret", "agent"},
     {"GET /workspaces/:id/activity", "member"},
+    {"GET /workspaces/:id/chat-history", "member"},
+    {"GET /workspaces/:id/events/stream", "member"},
+    {"GET /events/stream", "admin"},
     {"POST /workspaces/:id/activity", "agent"},
     {"POST /workspaces/:id/activity/ack", "agent"},
     {"POST /workspaces/:id/notify", "agent"},
@@ -113,7 +118,12 @@ const std::map<std::string, std::string> kGuards = {
     {"GET /workspaces/:id/pending-uploads", "member"},
     {"GET /workspaces/:id/pending-uploads/:fid", "member"},
     {"GET /workspaces/:id/pending-uploads/:fid/content", "member"},
+    {"DELETE /workspaces/:id/pending-uploads/:fid", "person"},
     {"POST /workspaces/:id/pending-uploads/:fid/ack", "agent"},
+    {"POST /workspaces/:id/pending-uploads/:fid/fail", "agent"},
+    {"GET /admin/uploads", "admin"},
+    {"GET /admin/uploads/stats", "admin"},
+    {"POST /admin/sweep", "admin"},
     {"POST /workspaces/:id/chat/uploads", "person"},
     {"GET /", "page"},
 };
@@ -287,6 +297,37 @@ TEST(Guards, MetricsAreOpenOnLoopbackAndElseForTheirToken) {
   EXPECT_EQ(api.ask(asked).status, 401);
   api.context.open_metrics = true;
   EXPECT_EQ(api.ask(asked).status, 200);
+}
+
+TEST(Guards, TooManyInvalidTokensOfOneAddressAreToldToWaitAndNobodyElse) {
+  TestApi api;
+  while (!api.strikes.strike(http::limit_key("2001:db8::7"))) {
+  }
+  api.desk.clock.advance(std::chrono::seconds(18));
+  const auto asked = [&](std::string_view secret, const char* peer, std::string target = "/session") {
+    Ask ask;
+    ask.target = std::move(target);
+    ask.peer = peer;
+    return api.ask(ask.bearer(secret));
+  };
+  const Answer refused = asked(make_token().secret, "2001:db8::9");
+  EXPECT_EQ(refused.status, 429) << "the same /64";
+  EXPECT_EQ(refused.body, R"({"error":"too many invalid tokens from this address; wait before the next one",)"
+                          R"("code":"too_many_invalid_tokens","retry_after":42})");
+  EXPECT_EQ(refused.header("Retry-After"), "42");
+  EXPECT_EQ(asked("x", "2001:db8::7", "/workspaces").status, 429) << "the operator's routes too";
+  EXPECT_EQ(asked(make_token().secret, "2001:db8:0:1::7").status, 401) << "elsewhere";
+  EXPECT_EQ(asked(make_token().secret, "192.0.2.7").status, 401);
+  for (const std::string& secret : {api.agent, api.sender, api.admin}) {
+    EXPECT_EQ(asked(secret, "2001:db8::7").status, 200) << "a valid token is never refused by it";
+  }
+  EXPECT_EQ(asked(api.agent, "2001:db8::7", "/workspaces").status, 401) << "nor counted where it may not go";
+  Ask none;
+  none.target = "/session";
+  none.peer = "2001:db8::7";
+  EXPECT_EQ(api.ask(none).status, 401) << "no token is no guess";
+  api.desk.clock.advance(std::chrono::seconds(42));
+  EXPECT_EQ(asked(make_token().secret, "2001:db8::7").status, 401);
 }
 
 // What lets any token through looks closer in its handler.

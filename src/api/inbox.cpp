@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "api/answers.h"
+#include "api/idempotency.h"
+#include "api/inbox_rows.h"
 #include "api/workspaces.h"
 #include "base/text.h"
 #include "model/errors.h"
@@ -27,7 +29,7 @@ Result<void> parse_cursor(const http::Request& request, ActivityQuery& query) {
     if (!query.since_id) return bad_parameter("since_id", "a UUID");
   }
   if (since_seq) {
-    query.since_seq = parse_signed(*since_seq);
+    query.since_seq = parse_clamped(*since_seq);
     if (!query.since_seq || *query.since_seq < 0) return bad_parameter("since_seq", "a number, 0 or above");
   }
   return {};
@@ -35,7 +37,7 @@ Result<void> parse_cursor(const http::Request& request, ActivityQuery& query) {
 
 Result<void> parse_times(const http::Request& request, ActivityQuery& query, Time now) {
   if (const auto text = request.query_param("since_secs")) {
-    const auto seconds = parse_signed(*text);
+    const auto seconds = parse_clamped(*text);
     if (!seconds || *seconds <= 0) return bad_parameter("since_secs", "a number of seconds above 0");
     query.not_before = now - std::chrono::seconds(std::min(*seconds, kMaxSeconds));
   }
@@ -61,9 +63,15 @@ Result<void> parse_filters(const http::Request& request, ActivityQuery& query) {
     if (!query.peer) return bad_parameter("peer_id", "a UUID");
   }
   // Junk asks for the usual; a number beyond any page is cut before it becomes an int.
-  const auto limit = parse_signed(request.query_param("limit").value_or("")).value_or(0);
+  const auto limit = parse_clamped(request.query_param("limit").value_or("")).value_or(0);
   query.limit = static_cast<int>(std::clamp<std::int64_t>(limit, 0, 1'000'000));
   return {};
+}
+
+Peers parse_include(const http::Request& request) {
+  const std::string include = request.query_param("include").value_or("");
+  const auto named = split(include, ',');
+  return std::ranges::find(named, "peer_info") != named.end() ? Peers::told : Peers::untold;
 }
 
 Result<ActivityQuery> parse_query(const http::Request& request, Time now) {
@@ -74,47 +82,19 @@ Result<ActivityQuery> parse_query(const http::Request& request, Time now) {
   return query;
 }
 
-void write_row(JsonWriter& out, const Activity& row) {
-  out.begin_object();
-  out.member("activity_type", row.activity_type);
-  out.member("created_at", format_time(row.created_at));
-  out.key("duration_ms");
-  row.duration_ms ? out.integer(*row.duration_ms) : out.null();
-  write_text(out, "error_detail", row.error_detail);
-  out.member("id", row.id.text());
-  write_text(out, "method", row.method);
-  if (!row.request_body.empty()) {
-    out.key("request_body");
-    out.raw(row.request_body);
-  }
-  if (!row.response_body.empty()) {
-    out.key("response_body");
-    out.raw(row.response_body);
-  }
-  out.member("seq", row.seq);
-  write_text(out, "source_id", row.source_id ? row.source_id->text() : std::string());
-  write_text(out, "status", row.status);
-  write_text(out, "summary", row.summary);
-  write_text(out, "target_id", row.target_id ? row.target_id->text() : std::string());
-  out.member("workspace_id", row.workspace_id.text());
-  out.end_object();
-}
-
-http::Response rows_answer(const std::vector<Activity>& rows) {
-  JsonWriter out;
-  out.begin_array();
-  for (const Activity& row : rows) write_row(out, row);
-  out.end_array();
-  return http::json(200, out.take());
-}
+struct Asked {
+  ActivityQuery query;
+  Peers peers = Peers::untold;
+  std::optional<std::string> clamped;  // the wait, where it is another than was asked for
+};
 
 // What a held poll does each time the bell rings.
-std::optional<http::Response> look(const Context& context, WorkspaceId workspace, const ActivityQuery& query,
-                                   const std::optional<std::string>& clamped) {
-  const auto rows = context.inbox.read(workspace, query);
+std::optional<http::Response> look(const Context& context, const Principal& who, WorkspaceId workspace,
+                                   const Asked& asked) {
+  const auto rows = context.inbox.read(who, workspace, asked.query);
   if (rows && rows->empty()) return std::nullopt;
-  http::Response response = rows ? rows_answer(*rows) : answer(rows.error());
-  if (clamped) response.headers.emplace_back("Restante-Wait", *clamped);
+  http::Response response = rows ? rows_answer(context, *rows, asked.peers) : answer(rows.error());
+  if (asked.clamped) response.headers.emplace_back("Restante-Wait", *asked.clamped);
   return response;
 }
 
@@ -167,12 +147,18 @@ http::Response log_activity(const Context& context, http::Request& request) {
   if (!id) return answer(id.error());
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
+  Once once(context, "/workspaces/:id/activity");
+  if (auto answered = once.begin(request, *body)) return std::move(*answered);
   auto row = parse_activity(*body);
   if (!row) return answer(row.error());
   row->traceparent = request.traceparent();
-  return http::after(context.inbox.log(*id, *row), [](const Result<Appended>& logged) {
-    return logged ? http::json(200, R"({"status":"logged"})") : answer(logged.error());
-  });
+  return once.perform<Appended>([&] { return context.inbox.log(*id, *row); },
+                                [&](const Claim& claim, Render<Appended> render) {
+                                  return context.inbox.log_once(*id, *row, claim, std::move(render));
+                                },
+                                [](const Result<Appended>& logged) {
+                                  return logged ? http::json(200, R"({"status":"logged"})") : answer(logged.error());
+                                });
 }
 
 http::Response ack_activity(const Context& context, http::Request& request) {
@@ -206,27 +192,28 @@ http::Response read_activity(const Context& context, http::Request& request) {
   if (!entered) return answer(entered.error());
 
   const bool cursor = query->since_id || query->since_seq;
-  const std::int64_t asked = parse_signed(request.query_param("wait").value_or("")).value_or(0);
-  const std::int64_t seconds = std::clamp<std::int64_t>(asked, 0, kMaxWait);
-  std::optional<std::string> clamped;
-  if (asked != seconds) clamped = std::to_string(seconds);
-  const auto nothing = [clamped] {
+  const std::int64_t wanted = parse_clamped(request.query_param("wait").value_or("")).value_or(0);
+  const std::int64_t seconds = std::clamp<std::int64_t>(wanted, 0, kMaxWait);
+  Asked asked{*query, parse_include(request), {}};
+  if (wanted != seconds) asked.clamped = std::to_string(seconds);
+  const auto nothing = [clamped = asked.clamped] {
     http::Response empty = http::json(200, "[]");
     if (clamped) empty.headers.emplace_back("Restante-Wait", *clamped);
     return empty;
   };
   if (!cursor || seconds == 0) {
-    auto found = look(context, *id, *query, clamped);
+    auto found = look(context, who, *id, asked);
     return found ? std::move(*found) : nothing();
   }
   http::Wait wait;
-  wait.topics = {desk::topic_of(*id)};
-  if (who.token_id) wait.topics.push_back(desk::topic_of(*who.token_id));
+  wait.topics = desk::ends_of(who);
+  wait.topics.push_back(desk::topic_of(*id));
   wait.owner = who.token_id ? who.token_id->text() : std::string("admin");
   wait.patience = std::chrono::seconds(seconds);
-  wait.attempt = [&context, who, workspace_id = *id, asked_for = *query, clamped]() -> std::optional<http::Response> {
+  wait.attempt = [&context, who, workspace_id = *id, asked = std::move(asked),
+                  hears = *entered]() -> std::optional<http::Response> {
     if (!context.principals.still_live(who)) return answer(errors::invalid_token);
-    return look(context, workspace_id, asked_for, clamped);
+    return look(context, who, workspace_id, asked);
   };
   wait.give_up = nothing;
   return http::wait(std::move(wait));

@@ -94,6 +94,8 @@ TEST_F(InboxApi, TheLimitIsAHundredUnlessANumberUpToFiveHundredIsGiven) {
   EXPECT_EQ(count("?limit=499"), 499u);
   EXPECT_EQ(count("?limit=501"), 500u);
   EXPECT_EQ(count("?limit=4294967297"), 500u);
+  EXPECT_EQ(count("?limit=99999999999999999999"), 500u);
+  EXPECT_EQ(count("?limit=-99999999999999999999"), 100u);
 }
 
 TEST_F(InboxApi, ACursorThatNamesNoRowOfThisWorkspaceIsGoneAndSaysHowToRecover) {
@@ -114,10 +116,27 @@ TEST_F(InboxApi, WhatIsNoCursorIsABadRequestThatNamesTheParameter) {
   for (const char* text : {"junk", "", "1", "00000000000000000000000000000000"}) {
     expect_refused("?since_id=" + std::string(text), 400, R"("field":"since_id")");
   }
-  for (const char* text : {"junk", "", "-1", "1.0", "99999999999999999999"}) {
+  for (const char* text : {"junk", "", "-1", "1.0", "99999999999999999999x"}) {
     expect_refused("?since_seq=" + std::string(text), 400, R"("field":"since_seq")");
   }
   expect_refused("?since_seq=0&since_id=" + id, 400, "since_seq");
+}
+
+TEST_F(InboxApi, ABrokenEscapeIsRefusedWhateverParameterItIsIn) {
+  append("a");
+  for (const char* name :
+       {"limit", "wait", "since_id", "since_seq", "since_secs", "before_ts", "type", "source", "peer_id"}) {
+    for (const char* value : {"%", "%4", "%zz", "1%", "%00", "%ff"}) {
+      expect_refused("?" + std::string(name) + "=" + value, 400, R"("code":"bad_parameter")");
+    }
+  }
+  EXPECT_EQ(order("?since%5Fseq=junk"), "a") << "an unknown name";
+}
+
+TEST_F(InboxApi, ACursorBeyondAnyNumberIsGone) {
+  append("a");
+  expect_refused("?since_seq=99999999999999999999", 410, "since_seq");
+  expect_refused("?since_seq=-99999999999999999999", 400, R"("field":"since_seq")");
 }
 
 TEST_F(InboxApi, SinceSecsIsAFilterAndStaysDescending) {
@@ -128,7 +147,8 @@ TEST_F(InboxApi, SinceSecsIsAFilterAndStaysDescending) {
   EXPECT_EQ(order("?since_secs=50"), "cb");
   EXPECT_EQ(order("?since_secs=2592000"), "cba");
   EXPECT_EQ(order("?since_secs=999999999"), "cba") << "clamped";
-  for (const char* text : {"0", "-1", "junk", ""}) {
+  EXPECT_EQ(order("?since_secs=99999999999999999999"), "cba") << "clamped";
+  for (const char* text : {"0", "-1", "-99999999999999999999", "junk", "", "1.5", "99999999999999999999x"}) {
     expect_refused("?since_secs=" + std::string(text), 400, R"("field":"since_secs")");
   }
 }
@@ -171,8 +191,16 @@ TEST_F(InboxApi, WaitIsClampedAndTheClampTold) {
     bool held;
     const char* told;
   };
-  const Case kCases[] = {{"50", true, ""}, {"51", true, "50"}, {"1000000", true, "50"}, {"1", true, ""},
-                         {"0", false, ""}, {"-3", false, "0"}, {"junk", false, ""},     {"", false, ""}};
+  const Case kCases[] = {{"50", true, ""},
+                         {"51", true, "50"},
+                         {"1000000", true, "50"},
+                         {"1", true, ""},
+                         {"99999999999999999999", true, "50"},
+                         {"-99999999999999999999", false, "0"},
+                         {"0", false, ""},
+                         {"-3", false, "0"},
+                         {"junk", false, ""},
+                         {"", false, ""}};
   for (const Case& c : kCases) {
     const Answer answer = read("?since_id=" + id + "&wait=" + c.wait);
     EXPECT_EQ(answer.status, 200);

@@ -1,6 +1,8 @@
 #include "api/messages.h"
 
 #include "api/answers.h"
+#include "api/idempotency.h"
+#include "api/outgoing.h"
 #include "api/push.h"
 #include "model/errors.h"
 
@@ -31,33 +33,58 @@ Result<Json::Array> attachment_parts(const Json& body) {
   return parts;
 }
 
+// Agents say in a header who they are; the token knows.
+Result<void> check_named_caller(const http::Request& request, WorkspaceId owner) {
+  const std::string_view named = request.header("X-Workspace-ID");
+  if (named.empty()) return {};
+  const auto id = WorkspaceId::parse(named);
+  if (!id) {
+    return Error(errors::bad_parameter, {{"field", std::string("X-Workspace-ID")}})
+        .say("X-Workspace-ID must be a UUID");
+  }
+  if (*id != owner) return Error(errors::not_allowed).say("X-Workspace-ID is not the workspace of this token");
+  return {};
+}
+
+// The operator may always, a person to their own workspace, an agent to whom it may talk.
+Result<void> check_sender(const Context& context, const http::Request& request, WorkspaceId target) {
+  const Principal& who = caller(request);
+  if (who.role == Principal::Role::sender && !who.is_person_of(target)) return errors::not_allowed;
+  if (who.role != Principal::Role::workspace) return {};
+  if (const auto own = check_named_caller(request, *who.workspace_id); !own) return own.error();
+  return context.access.check(*who.workspace_id, target);
+}
+
 }  // namespace
 
 http::Response send_message(const Context& context, http::Request& request) {
   const auto id = id_param<WorkspaceId>(request, "id");
   if (!id) return answer(id.error());
   const Principal& who = caller(request);
-  const bool stranger = who.role == Principal::Role::sender && !who.is_person_of(*id);
-  if (stranger) return answer(errors::not_allowed);
-  if (who.role == Principal::Role::workspace) {
-    const std::string_view named = request.header("X-Workspace-ID");
-    if (!named.empty() && WorkspaceId::parse(named) != who.workspace_id) {
-      return answer(Error(errors::not_allowed).say("X-Workspace-ID is not the workspace of this token"));
-    }
-    if (const auto allowed = context.access.check(*who.workspace_id, *id); !allowed) return answer(allowed.error());
-  }
+  if (const auto allowed = check_sender(context, request, *id); !allowed) return answer(allowed.error());
   auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
+  Once once(context, "/workspaces/:id/a2a");
+  if (auto answered = once.begin(request, *body)) return std::move(*answered);
   const auto target = context.workspaces.find(*id);
   if (!target) return answer(target.error());
-  const auto envelope = desk::normalise_message(std::move(*body), context.clock.now());
+  auto envelope = desk::normalise_message(std::move(*body), context.clock.now());
   if (!envelope) return answer(envelope.error());
-  if (target->delivery_mode == DeliveryMode::push) {
-    return push_message(context, who, *target, *envelope, std::string(request.traceparent()));
-  }
-  auto commit = context.messages.send(who, *id, *envelope, std::string(request.traceparent()));
-  return http::after(std::move(commit),
-                     [](const Result<Appended>& appended) { return queued_answer("poll", appended); });
+  auto files = desk::address_files(who, *id, *envelope, context.clock.now());
+  if (!files) return answer(files.error());
+  NewActivity row = desk::message_row(who, *id, *envelope, std::string(request.traceparent()));
+  if (!files->empty()) return send_with_files(context, once, *target, std::move(row), std::move(*files));
+  if (target->delivery_mode == DeliveryMode::push) return push_message(context, once, *target, std::move(row));
+  return post(context, once, *id, row, [](const Result<Appended>& at) { return queued_answer("poll", at); });
+}
+
+http::Response post(const Context& context, const Once& once, WorkspaceId workspace, const NewActivity& row,
+                    std::function<http::Response(const Result<Appended>&)> to_answer) {
+  return once.perform<Appended>([&] { return context.messages.post(workspace, row); },
+                                [&](const Claim& claim, Render<Appended> render) {
+                                  return context.messages.post_once(workspace, row, claim, std::move(render));
+                                },
+                                std::move(to_answer));
 }
 
 http::Response queued_answer(std::string_view delivery_mode, const Result<Appended>& appended) {
@@ -78,12 +105,15 @@ http::Response notify(const Context& context, http::Request& request) {
   if (!id) return answer(id.error());
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
+  Once once(context, "/workspaces/:id/notify");
+  if (auto answered = once.begin(request, *body)) return std::move(*answered);
   const auto text = required_text(*body, "message");
   if (!text) return answer(text.error());
   const auto parts = attachment_parts(*body);
   if (!parts) return answer(parts.error());
-  return http::after(context.messages.notify(*id, *text, *parts), [](Result<Appended> appended) {
-    return appended ? http::json(200, R"({"status":"sent"})") : answer(appended.error());
+  if (const auto shown = context.outgoing.check_shown(*id, *parts); !shown) return answer(shown.error());
+  return post(context, once, *id, desk::notify_row(*id, *text, *parts), [](const Result<Appended>& at) {
+    return at ? http::json(200, R"({"status":"sent"})") : answer(at.error());
   });
 }
 

@@ -1,6 +1,9 @@
 // /workspaces/:id/a2a and /notify: messages to an agent, and from it to its people.
 #pragma once
+#include <functional>
+
 #include "api/context.h"
+#include "api/idempotency.h"
 #include "http/request.h"
 #include "http/response.h"
 
@@ -9,6 +12,9 @@ namespace restante::api {
 http::Response send_message(const Context&, http::Request&);
 // The answer for a message that waits in the inbox, or for why it does not.
 http::Response queued_answer(std::string_view delivery_mode, const Result<Appended>& appended);
+// Puts the row into the workspace's log, once; the answer when it is there.
+http::Response post(const Context& context, const Once& once, WorkspaceId workspace, const NewActivity& row,
+                    std::function<http::Response(const Result<Appended>&)> to_answer);
 http::Response notify(const Context&, http::Request&);
 
 }  // namespace restante::api

@@ -18,53 +18,16 @@ Error refused(std::string sentence) {
   return Error(errors::callback_refused, {{"field", std::string("url")}}).say(std::move(sentence));
 }
 
-// A closed list: it is a metric's label and an error_detail.
-std::string_view name_of_outcome(const http::Forwarded& came) {
-  switch (came.outcome) {
-    case Outcome::answered:
-      return came.status >= 300 && came.status < 400 ? "redirected" : came.status == 429 ? "busy" : "failed";
-    case Outcome::refused_address:
-      return "refused_address";
-    case Outcome::unreachable:
-      return "unreachable";
-    case Outcome::timed_out:
-      return "timed_out";
-    case Outcome::bad_reply:
-      return "bad_reply";
-    case Outcome::too_large:
-      return "too_large";
-  }
-  return "failed";
-}
-
-// The agent has the message and said something about it: also "no", but not "later".
-bool has_taken(const http::Forwarded& came) {
-  if (came.outcome != Outcome::answered || came.status == 429) return false;
-  return (came.status >= 200 && came.status < 300) || (came.status >= 400 && came.status < 500);
-}
-
-// Nothing but type and body is the callback's to decide; what it sends may be shown in a browser of our origin.
-http::Response passed_on(http::Forwarded came) {
-  http::Response response;
-  response.status = came.status;
-  const auto printable = [](char c) { return c >= ' ' && c < '\x7f'; };
-  if (!came.content_type.empty() && came.content_type.size() <= 256 &&
-      std::ranges::all_of(came.content_type, printable)) {
-    response.headers.emplace_back("Content-Type", std::move(came.content_type));
-  }
-  response.headers.emplace_back("Content-Security-Policy", "sandbox; default-src 'none'");
-  response.content = std::move(came.body);
-  return response;
-}
-
-http::Response fall_back(const Context& context, WorkspaceId target, NewActivity row, std::string_view reason) {
-  context.metrics.pushes(reason).Increment();
+http::Response fall_back(const Context& context, const Once& once, WorkspaceId target, NewActivity row,
+                         std::string_view reason) {
+  context.metrics.pushes(reason).Increment();  // what came of the call, whatever becomes of the row
   row.error_detail = fmt::format("callback not used: {}", reason);
-  return http::after(context.messages.record_push(target, row),
-                     [](const Result<Appended>& appended) { return queued_answer("push-fallback", appended); });
+  return post(context, once, target, row,
+              [](const Result<Appended>& at) { return queued_answer("push-fallback", at); });
 }
 
-http::Response pass_on(const Context& context, WorkspaceId target, NewActivity row, http::Forwarded came) {
+http::Response pass_on(const Context& context, const Once& once, WorkspaceId target, NewActivity row,
+                       http::Forwarded came) {
   context.metrics.pushes("delivered").Increment();
   // Not a2a_receive: whoever polls that type would be handed a message the callback already has.
   row.activity_type = "a2a_send";
@@ -74,8 +37,9 @@ http::Response pass_on(const Context& context, WorkspaceId target, NewActivity r
   if (!accepted) row.message_id.clear();
   if (!accepted) row.error_detail = fmt::format("callback answered {}", came.status);
   if (parse_json(came.body)) row.response_body = came.body;
-  return http::after(context.messages.record_push(target, row),
-                     [came = std::move(came)](const Result<Appended>&) mutable { return passed_on(std::move(came)); });
+  // Also when there is no log any more to write it down in: the callback has the message.
+  const auto answer = std::make_shared<const http::Response>(passed_on(std::move(came)));
+  return post(context, once, target, row, [answer](const Result<Appended>&) { return *answer; });
 }
 
 http::Forward order_of(const Context& context, const Workspace& target, const NewActivity& row, std::string secret) {
@@ -92,6 +56,44 @@ http::Forward order_of(const Context& context, const Workspace& target, const Ne
 }
 
 }  // namespace
+
+std::string_view name_of_outcome(const http::Forwarded& came) {
+  switch (came.outcome) {
+    case Outcome::answered:
+      return came.status >= 300 && came.status < 400 ? "redirected" : came.status == 429 ? "busy" : "failed";
+    case Outcome::refused_address:
+      return "refused_address";
+    case Outcome::unreachable:
+      return "unreachable";
+    case Outcome::timed_out:
+      return "timed_out";
+    case Outcome::bad_reply:
+      return "bad_reply";
+    case Outcome::too_large:
+      return "too_large";
+    case Outcome::cut:
+      return "cut";
+  }
+  return "failed";
+}
+
+bool has_taken(const http::Forwarded& came) {
+  if (came.outcome != Outcome::answered || came.status == 429) return false;
+  return (came.status >= 200 && came.status < 300) || (came.status >= 400 && came.status < 500);
+}
+
+http::Response passed_on(http::Forwarded came) {
+  http::Response response;
+  response.status = came.status;
+  const auto printable = [](char c) { return c >= ' ' && c < '\x7f'; };
+  if (!came.content_type.empty() && came.content_type.size() <= 256 &&
+      std::ranges::all_of(came.content_type, printable)) {
+    response.headers.emplace_back("Content-Type", std::move(came.content_type));
+  }
+  response.headers.emplace_back("Content-Security-Policy", "sandbox; default-src 'none'");
+  response.content = std::move(came.body);
+  return response;
+}
 
 Result<void> check_callback(const Context& context, std::optional<DeliveryMode> mode, std::string_view text) {
   if (text.empty() || mode == DeliveryMode::poll) return {};
@@ -121,19 +123,17 @@ Result<std::string> inbound_secret(const Context& context, const Workspace& work
   return context.push.secrets.ensure(workspace.id);
 }
 
-http::Response push_message(const Context& context, const Principal& caller, const Workspace& target,
-                            const desk::Envelope& envelope, std::string traceparent) {
-  NewActivity row = desk::message_row(caller, target.id, envelope, std::move(traceparent));
+http::Response push_message(const Context& context, const Once& once, const Workspace& target, NewActivity row) {
   const auto url = http::parse_callback_url(target.url);
   if (!url || !context.push.rules.may_use_port(url->port)) {
-    return fall_back(context, target.id, std::move(row), "refused_address");
+    return fall_back(context, once, target.id, std::move(row), "refused_address");
   }
   const auto leave = context.push.callbacks.ask(target.id, target.url);
-  if (!leave) return fall_back(context, target.id, std::move(row), "spared");
+  if (!leave) return fall_back(context, once, target.id, std::move(row), "spared");
   auto secret = context.push.secrets.ensure(target.id);
   if (!secret) return answer(secret.error());
   http::Forward order = order_of(context, target, row, std::move(*secret));
-  order.then = [&context, leave, row = std::move(row), id = target.id](http::Forwarded came) mutable {
+  order.then = [&context, once, leave, row = std::move(row), id = target.id](http::Forwarded came) mutable {
     row.duration_ms = came.took.count();
     const bool taken = has_taken(came);
     if (taken) {
@@ -141,8 +141,8 @@ http::Response push_message(const Context& context, const Principal& caller, con
     } else {
       leave->failed();
     }
-    return taken ? pass_on(context, id, std::move(row), std::move(came))
-                 : fall_back(context, id, std::move(row), name_of_outcome(came));
+    return taken ? pass_on(context, once, id, std::move(row), std::move(came))
+                 : fall_back(context, once, id, std::move(row), name_of_outcome(came));
   };
   return http::forward(std::move(order));
 }

@@ -2,6 +2,7 @@
 // the secret we show there.
 #pragma once
 #include "api/context.h"
+#include "api/idempotency.h"
 #include "desk/messages.h"
 #include "http/request.h"
 #include "http/response.h"
@@ -17,9 +18,18 @@ Result<void> check_callback(const Context& context, std::optional<DeliveryMode> 
 Result<std::string> inbound_secret(const Context& context, const Workspace& workspace);
 
 // Asks the target's callback once and passes its answer on; the message lands in the target's inbox instead when the
-// callback cannot take it, or is being spared.
-http::Response push_message(const Context& context, const Principal& caller, const Workspace& target,
-                            const desk::Envelope& envelope, std::string traceparent);
+// callback cannot take it, or is being spared. `row` is desk::message_row's. The answer is kept under the request's key
+// with the row that tells of it. If we die between the callback's answer and that commit, a repeated request asks the
+// callback again: at least once, as with any two systems, and the client's messageId tells the agent.
+http::Response push_message(const Context& context, const Once& once, const Workspace& target, NewActivity row);
+
+// How a call went that did not deliver. A closed list: it is a metric's label and an error_detail.
+std::string_view name_of_outcome(const http::Forwarded& came);
+// The agent has what it was sent and said something about it: also "no", but not "later".
+bool has_taken(const http::Forwarded& came);
+// The callback's answer. Nothing but status, type and body is its to decide; what it sends may be shown in a browser of
+// our origin.
+http::Response passed_on(http::Forwarded came);
 
 http::Response rotate_inbound_secret(const Context&, http::Request&);
 

@@ -31,7 +31,8 @@ class PushTest : public testing::Test {
     const auto envelope = desk::normalise_message(*json, api.desk.clock.now());
     Principal admin;
     admin.role = Principal::Role::admin;
-    return push_message(api.context, admin, target, *envelope, "");
+    return push_message(api.context, Once(api.context, "/workspaces/:id/a2a"), target,
+                        desk::message_row(admin, target.id, *envelope, ""));
   }
   // What is asked of the callback; none when it is spared.
   static std::shared_ptr<http::Forward> order_in(const http::Response& response) {

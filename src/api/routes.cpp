@@ -1,17 +1,24 @@
 #include "api/routes.h"
 
 #include "api/admin_token.h"
+#include "api/admin_uploads.h"
+#include "api/answers.h"
+#include "api/chat_history.h"
+#include "api/events.h"
 #include "api/guards.h"
 #include "api/health.h"
 #include "api/inbox.h"
+#include "api/liveness.h"
 #include "api/messages.h"
 #include "api/page.h"
+#include "api/pending_uploads.h"
 #include "api/push.h"
 #include "api/registry.h"
 #include "api/session.h"
 #include "api/tokens.h"
 #include "api/uploads.h"
 #include "api/workspaces.h"
+#include "model/errors.h"
 
 namespace restante::api {
 namespace {
@@ -20,7 +27,7 @@ using http::Body;
 using http::Method;
 using http::Run;
 using Handler = http::Response (*)(const Context&, http::Request&);
-using Receiver = std::unique_ptr<http::Intake> (*)(const Context&, http::Request&);
+using Receiver = http::Reception (*)(const Context&, http::Request&);
 
 struct Row {
   Method method;
@@ -51,6 +58,7 @@ constexpr Row kRows[] = {
     {Method::post, "/workspaces/:id/tokens", agent, Body::optional, Run::on_pool, create_token},
     {Method::delete_, "/workspaces/:id/tokens/:tokenId", agent, Body::none, Run::on_pool, revoke_token},
     {Method::post, "/admin/invites", admin, Body::required, Run::on_pool, create_invite},
+    {Method::get, "/admin/liveness", admin, Body::none, Run::on_pool, liveness},
     {Method::post, "/admin/token/rotate", admin, Body::optional, Run::on_pool, rotate_admin_token},
     {Method::post, "/admin/workspaces/:id/tokens", admin, Body::optional, Run::on_pool, create_token},
     {Method::post, "/registry/register", registrant, Body::required, Run::on_pool, register_agent},
@@ -62,6 +70,9 @@ constexpr Row kRows[] = {
     {Method::post, "/registry/check-access", token, Body::required, Run::on_pool, check_access},
 
     {Method::get, "/workspaces/:id/activity", member, Body::none, Run::on_pool, read_activity},
+    {Method::get, "/workspaces/:id/chat-history", member, Body::none, Run::on_pool, chat_history},
+    {Method::get, "/workspaces/:id/events/stream", member, Body::none, Run::on_pool, workspace_events},
+    {Method::get, "/events/stream", admin, Body::none, Run::on_pool, all_events},
     {Method::post, "/workspaces/:id/activity", agent, Body::required, Run::on_pool, log_activity},
     {Method::post, "/workspaces/:id/activity/ack", agent, Body::required, Run::on_pool, ack_activity},
     {Method::post, "/workspaces/:id/notify", agent, Body::required, Run::on_pool, notify},
@@ -70,7 +81,12 @@ constexpr Row kRows[] = {
     {Method::get, "/workspaces/:id/pending-uploads", member, Body::none, Run::on_pool, list_pending},
     {Method::get, "/workspaces/:id/pending-uploads/:fid", member, Body::none, Run::on_pool, read_pending},
     {Method::get, "/workspaces/:id/pending-uploads/:fid/content", member, Body::none, Run::on_pool, pending_content},
+    {Method::delete_, "/workspaces/:id/pending-uploads/:fid", person, Body::none, Run::on_pool, recall_pending},
     {Method::post, "/workspaces/:id/pending-uploads/:fid/ack", agent, Body::optional, Run::on_pool, ack_pending},
+    {Method::post, "/workspaces/:id/pending-uploads/:fid/fail", agent, Body::optional, Run::on_pool, fail_pending},
+    {Method::get, "/admin/uploads", admin, Body::none, Run::on_pool, list_all_uploads},
+    {Method::get, "/admin/uploads/stats", admin, Body::none, Run::on_pool, upload_figures},
+    {Method::post, "/admin/sweep", admin, Body::optional, Run::on_pool, sweep_now},
 };
 
 struct StreamRow {
@@ -81,8 +97,16 @@ struct StreamRow {
 };
 
 constexpr StreamRow kStreams[] = {
-    {Method::post, "/workspaces/:id/chat/uploads", person, receive_uploads},
+    {Method::post, "/workspaces/:id/chat/uploads", uploader, receive_uploads},
 };
+
+// The guard, and a query whose parameters can be told: with a broken escape nobody knows what was asked for.
+std::optional<http::Response> admit(const Context& context, Guard guard, http::Request& request) {
+  if (auto refused = guard(context, request)) return refused;
+  if (request.has_sound_query()) return std::nullopt;
+  return answer(
+      Error(errors::bad_parameter).say("the query has a percent escape that is broken or stands for no text"));
+}
 
 }  // namespace
 
@@ -90,13 +114,13 @@ void add_routes(http::Router& router, const Context& context) {
   for (const Row& row : kRows) {
     http::Route route{row.method, row.path, row.body, row.run, {}, {}, {}, 0};
     if (row.guard != anyone)
-      route.admit = [&context, guard = row.guard](http::Request& r) { return guard(context, r); };
+      route.admit = [&context, guard = row.guard](http::Request& r) { return admit(context, guard, r); };
     route.handle = [&context, handler = row.handler](http::Request& r) { return handler(context, r); };
     router.add(std::move(route));
   }
   for (const StreamRow& row : kStreams) {
     http::Route route{row.method, row.path, Body::stream, Run::on_pool, {}, {}, {}, 0};
-    route.admit = [&context, guard = row.guard](http::Request& r) { return guard(context, r); };
+    route.admit = [&context, guard = row.guard](http::Request& r) { return admit(context, guard, r); };
     route.receive = [&context, receiver = row.receiver](http::Request& r) { return receiver(context, r); };
     router.add(std::move(route));
   }

@@ -50,7 +50,10 @@ http::Response sign_in(const Context& context, http::Request& request) {
   const auto secret = required_text(*body, "token");
   if (!secret) return answer(secret.error());
   const auto session = context.principals.open_session(trim(*secret));
-  if (!session) return answer(session.error());
+  if (!session) {
+    const bool unknown = session.error().is(errors::invalid_token);
+    return answer(unknown ? invalid_token(context, request) : session.error());
+  }
   http::Response response = describe(session->principal);
   response.headers.emplace_back(
       "Set-Cookie", fmt::format("{}={}; Path=/; Max-Age={}; HttpOnly; Secure; SameSite=Strict", kSessionCookie,

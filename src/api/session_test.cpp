@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/test_api.h"
+#include "http/addresses.h"
 
 namespace restante::api {
 namespace {
@@ -60,6 +61,17 @@ TEST(SessionApi, SigningInIsForPagesOfOurOwnOverTlsOrLoopback) {
             }),
             200);
   EXPECT_EQ(status([](Ask& a) { a.headers[1].second = "text/plain"; }), 415) << "a form of another page";
+}
+
+TEST(SessionApi, SigningInWithTokensThatAreNoneIsSlowedDownLikeAnyOther) {
+  TestApi api;
+  while (!api.strikes.strike(http::limit_key("127.0.0.1"))) {
+  }
+  const Answer refused = api.ask(sign_in_with(make_token().secret));
+  EXPECT_EQ(refused.status, 429) << refused.body;
+  EXPECT_EQ(refused.header("Retry-After"), "60");
+  EXPECT_EQ(api.ask(sign_in_with(api.agent)).status, 403) << "a token of ours, only not for people";
+  EXPECT_EQ(api.ask(sign_in_with(api.admin)).status, 200);
 }
 
 TEST(SessionApi, WhoAmITellsEveryKindOfCallerWhatItIs) {

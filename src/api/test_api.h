@@ -22,8 +22,9 @@ struct Answer {
   int status = 0;
   std::vector<http::Header> headers;
   std::string body;
-  bool held = false;      // a poll that would wait; body is what it gives up with
-  bool admitted = false;  // the guard let it through
+  bool held = false;                       // a poll that would wait; body is what it gives up with
+  bool admitted = false;                   // the guard let it through
+  std::shared_ptr<http::Events> stream{};  // of live events: nobody has asked it yet
 
   std::string header(std::string_view name) const {
     for (const auto& [key, value] : headers) {
@@ -54,7 +55,7 @@ struct Ask {
 };
 
 struct TestApi {
-  TestApi() { add_routes(router, context); }
+  explicit TestApi(desk::UploadRules upload_rules = {}) : desk(std::move(upload_rules)) { add_routes(router, context); }
 
   Answer ask(const Ask& asked) {
     http::Request request;
@@ -117,7 +118,10 @@ struct TestApi {
   std::string path(std::string_view rest) const { return "/workspaces/" + workspace.text() + std::string(rest); }
 
   static http::Response stream(const http::Route& route, http::Request& request) {
-    const auto intake = route.receive(request);
+    auto reception = route.receive(request);
+    if (auto* answered = std::get_if<http::Response>(&reception)) return std::move(*answered);
+    if (auto* relay = std::get_if<std::unique_ptr<http::Relay>>(&reception)) return http::forward((*relay)->order);
+    const auto& intake = std::get<std::unique_ptr<http::Intake>>(reception);
     for (std::size_t at = 0; at < request.body.size(); at += 7) {
       if (auto refused = intake->take(std::string_view(request.body).substr(at, 7))) return std::move(*refused);
     }
@@ -136,12 +140,18 @@ struct TestApi {
       empty.held = true;
       return empty;
     }
+    if (const auto* events = std::get_if<std::shared_ptr<http::Events>>(&response.content)) {
+      Answer opened{200, response.headers, {}};
+      opened.stream = *events;
+      return opened;
+    }
     Answer answer{response.status, response.headers, {}};
     if (!response.content_type.empty()) answer.headers.emplace_back("Content-Type", response.content_type);
-    if (const auto* file = std::get_if<http::FileSlice>(&response.content)) {
-      answer.body.resize(file->length);
-      EXPECT_EQ(::pread(file->fd, answer.body.data(), file->length, static_cast<off_t>(file->offset)),
-                static_cast<ssize_t>(file->length));
+    if (const auto* slice = std::get_if<std::shared_ptr<http::FileSlice>>(&response.content)) {
+      const http::FileSlice& file = **slice;
+      answer.body.resize(file.length);
+      EXPECT_EQ(::pread(file.fd, answer.body.data(), file.length, static_cast<off_t>(file.offset)),
+                static_cast<ssize_t>(file.length));
     } else if (const auto* text = std::get_if<std::string>(&response.content)) {
       answer.body = *text;
     } else {
@@ -152,23 +162,33 @@ struct TestApi {
 
   desk::TestDesk desk;
   desk::Inbox inbox{*desk.store, desk.presence, desk.news, desk.clock};
+  desk::ChatHistory chat_history{*desk.store};
+  desk::Events events{*desk.store, desk.news, desk.principals};
   Seal seal{SealKey{}};
   desk::Callbacks callbacks{desk.clock, {}};
   desk::InboundSecrets secrets{*desk.store, seal, desk.clock, desk.log};
-  Push push{callbacks, secrets, {}, std::chrono::seconds(1), [](const std::string&) {
+  desk::UploadPushes upload_pushes{*desk.store, desk.news, desk.clock, desk.log, desk.metrics};
+  Push push{callbacks, secrets, upload_pushes, {}, std::chrono::seconds(1), [](const std::string&) {
               return std::vector<std::string>{"93.184.216.34"};
             }};
+  desk::Strikes strikes{desk.clock, 10'000};
   desk::Tokens tokens{*desk.store, desk.bell, desk.clock, desk.log};
   desk::Access access{*desk.store, desk::Roots::talk};
   Context context{desk.clock,
                   desk.metrics,
                   desk.principals,
+                  strikes,
                   desk.workspaces,
                   tokens,
                   access,
                   inbox,
+                  chat_history,
+                  events,
                   desk.messages,
+                  desk.claims,
                   desk.uploads,
+                  desk.outgoing,
+                  desk.sweep,
                   push,
                   {{"database", [this] { desk.store->check(); }}},
                   {{"/", "text/html", "<html>"}},

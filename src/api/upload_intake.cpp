@@ -1,5 +1,6 @@
 // The receiving half of /chat/uploads: http's multipart parser on one side, the desk's staging on the other.
 #include "api/answers.h"
+#include "api/idempotency.h"
 #include "api/uploads.h"
 #include "base/text.h"
 #include "http/media_type.h"
@@ -9,7 +10,9 @@
 namespace restante::api {
 namespace {
 
-http::Response staged_answer(const std::vector<StagedUpload>& staged) {
+using Staged = std::vector<StagedUpload>;
+
+http::Response staged_answer(const Staged& staged) {
   JsonWriter out;
   out.begin_object();
   out.key("files");
@@ -37,8 +40,8 @@ Error error_of(http::MultipartStatus status) {
 
 class UploadIntake final : public http::Intake, private http::MultipartSink {
  public:
-  UploadIntake(std::unique_ptr<desk::Staging> staging, std::string boundary)
-      : staging_(std::move(staging)), parser_(boundary, *this) {}
+  UploadIntake(std::unique_ptr<desk::Staging> staging, Once once, std::string_view boundary)
+      : staging_(std::move(staging)), once_(std::move(once)), parser_(boundary, *this) {}
 
   std::optional<http::Response> take(std::string_view bytes) override {
     const auto status = parser_.feed(bytes);
@@ -49,9 +52,18 @@ class UploadIntake final : public http::Intake, private http::MultipartSink {
   http::Response finish() override {
     const auto status = parser_.finish();
     if (status != http::MultipartStatus::ok) return answer(error_ ? *error_ : error_of(status));
-    return http::after(staging_->commit(), [](Result<std::vector<StagedUpload>> staged) {
-      return staged ? staged_answer(*staged) : answer(staged.error());
-    });
+    if (auto known = once_.look_up(staging_->digest())) return std::move(*known);
+    const auto settle = [staging = staging_](const Result<Staged>& staged) {
+      if (staged) return staged_answer(*staged);
+      staging->give_up();
+      return answer(staged.error());
+    };
+    http::Response response = once_.perform<Staged>(
+        [&] { return staging_->commit(); },
+        [&](const Claim& claim, Render<Staged> render) { return staging_->commit_once(claim, std::move(render)); },
+        settle);
+    std::get<std::shared_ptr<http::Later>>(response.content)->may_block = staging_->on_disk();
+    return response;
   }
 
  private:
@@ -69,44 +81,24 @@ class UploadIntake final : public http::Intake, private http::MultipartSink {
     return false;
   }
 
-  std::unique_ptr<desk::Staging> staging_;
+  const std::shared_ptr<desk::Staging> staging_;  // its commit may outlive us
+  Once once_;
   http::MultipartParser parser_;
   std::optional<Error> error_;
   bool taking_ = false;
 };
 
-// A body that is refused from its head: the answer comes with the first bytes, and none of them is looked at.
-class Refusal final : public http::Intake {
- public:
-  explicit Refusal(Error error) : error_(std::move(error)) {}
-  std::optional<http::Response> take(std::string_view) override { return answer(error_); }
-  http::Response finish() override { return answer(error_); }
-
- private:
-  Error error_;
-};
-
 }  // namespace
 
-std::unique_ptr<http::Intake> receive_uploads(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return std::make_unique<Refusal>(id.error());
-  auto staging = context.uploads.stage(*id);
-  if (!staging) return std::make_unique<Refusal>(staging.error());
-  auto boundary = http::form_data_boundary(request.header("Content-Type"));
-  if (!boundary) return std::make_unique<Refusal>(errors::malformed_multipart);
-  return std::make_unique<UploadIntake>(std::move(*staging), std::move(*boundary));
-}
-
-http::Response upload_limits(const Context& context, http::Request&) {
-  const desk::UploadRules& rules = context.uploads.rules();
-  JsonWriter out;
-  out.begin_object();
-  out.member("per_file_bytes", static_cast<std::int64_t>(rules.per_file_bytes));
-  out.member("per_request_bytes", static_cast<std::int64_t>(rules.per_request_bytes));
-  out.member("max_files", static_cast<std::int64_t>(rules.max_files));
-  out.end_object();
-  return http::json(200, out.take());
+http::Reception stage_uploads(const Context& context, const http::Request& request, WorkspaceId workspace,
+                              UploadDirection direction) {
+  auto staging = context.uploads.stage(workspace, direction, caller(request));
+  if (!staging) return answer(staging.error());
+  const auto boundary = http::form_data_boundary(request.header("Content-Type"));
+  if (!boundary) return answer(errors::malformed_multipart);
+  Once once(context, "POST /workspaces/:id/chat/uploads");
+  if (auto refused = once.enter(request)) return std::move(*refused);
+  return std::make_unique<UploadIntake>(std::move(*staging), std::move(once), *boundary);
 }
 
 }  // namespace restante::api

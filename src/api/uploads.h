@@ -1,19 +1,17 @@
-// /workspaces/:id/chat/uploads and /pending-uploads: a file in, and its hand-over to the agent.
+// /workspaces/:id/chat/uploads: files in, for the agent, or with direction=out from it.
 #pragma once
-#include <memory>
-
 #include "api/context.h"
-#include "http/router.h"
+#include "http/intake.h"
+#include "http/request.h"
 
 namespace restante::api {
 
-// Takes the multipart body as it comes: parser → staging, nothing is held.
-std::unique_ptr<http::Intake> receive_uploads(const Context&, http::Request&);
+http::Reception receive_uploads(const Context&, http::Request&);
 http::Response upload_limits(const Context&, http::Request&);
 
-http::Response list_pending(const Context&, http::Request&);
-http::Response read_pending(const Context&, http::Request&);
-http::Response pending_content(const Context&, http::Request&);
-http::Response ack_pending(const Context&, http::Request&);
+// Takes the multipart body as it comes: parser → staging, nothing is held. Under an Idempotency-Key a repeated upload
+// is answered as the first was, and its bytes are dropped.
+http::Reception stage_uploads(const Context& context, const http::Request& request, WorkspaceId workspace,
+                              UploadDirection direction);
 
 }  // namespace restante::api

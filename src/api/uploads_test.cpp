@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/test_api.h"
+#include "base/json.h"
 #include "base/text.h"
 
 namespace restante::api {
@@ -10,100 +11,35 @@ namespace {
 
 class UploadsApi : public ::testing::Test {
  protected:
-  Answer content(std::string_view file, std::string_view secret, std::string method = "GET",
-                 std::vector<http::Header> headers = {}) {
-    Ask asked;
-    asked.method = std::move(method);
-    asked.target = api.path("/pending-uploads/" + std::string(file) + "/content");
-    asked.headers = std::move(headers);
-    return api.ask(asked.bearer(secret));
-  }
-  Answer send(std::string_view type, std::string body) {
+  explicit UploadsApi(desk::UploadRules rules = {}) : api(std::move(rules)) {}
+
+  Ask upload(std::string body, std::string type = "multipart/form-data; boundary=b") {
     Ask asked;
     asked.method = "POST";
     asked.target = api.path("/chat/uploads");
     asked.body = std::move(body);
-    return api.ask(asked.bearer(api.sender).with("Content-Type", std::string(type)));
+    return asked.with("Content-Type", std::move(type));
+  }
+  Answer send(std::string_view type, std::string body) {
+    return api.ask(upload(std::move(body), std::string(type)).bearer(api.sender));
   }
   static std::string part(std::string_view name, std::string_view bytes) {
     return "--b\r\nContent-Disposition: form-data; name=\"files\"; filename=\"" + std::string(name) + "\"\r\n\r\n" +
            std::string(bytes) + "\r\n";
   }
-  std::optional<Time> fetched_at(const std::string& file) {
-    // A verb behind the fetch: the writer keeps the order.
-    (void)api.desk.uploads.ack(api.other, FileId::make(desk::kStart)).take();
-    return api.desk.uploads.find(api.workspace, *FileId::parse(file))->fetched_at;
+  static std::string form(std::string_view name, std::string_view bytes) { return part(name, bytes) + "--b--\r\n"; }
+  void expect_error(const Answer& answer, int status, std::string_view code) {
+    EXPECT_EQ(answer.status, status) << answer.body;
+    EXPECT_NE(answer.body.find("\"code\":\"" + std::string(code) + "\""), std::string::npos) << answer.body;
+  }
+  void expect_nothing() {
+    EXPECT_EQ(api.desk.log_of(api.workspace).size(), 0u);
+    EXPECT_EQ(api.desk.blob_files(), 0u);
   }
 
   TestApi api;
+  const std::string big = std::string(20'000, 'x');  // too much for a row
 };
-
-TEST_F(UploadsApi, ContentComesWithHeadersThatLetNoBrowserRunIt) {
-  const std::string file = api.upload(api.sender, "we ird;\xc3\xa9.html", "<script>", "text/html; charset=utf-7");
-  const Answer answer = content(file, api.agent);
-  EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(answer.body, "<script>");
-  EXPECT_EQ(answer.header("Content-Type"), "text/html");
-  EXPECT_EQ(answer.header("Content-Disposition"),
-            "attachment; filename=\"we_ird__.html\"; filename*=UTF-8''we_ird__.html");
-  EXPECT_EQ(answer.header("Content-Security-Policy"), "sandbox; default-src 'none'");
-  EXPECT_EQ(answer.header("Cache-Control"), "private, no-store");
-  EXPECT_EQ(answer.header("Accept-Ranges"), "bytes");
-  EXPECT_EQ(answer.header("ETag"), "\"" + to_hex(sha256("<script>")) + "\"");
-  EXPECT_EQ(answer.header("Repr-Digest"), "sha-256=:" + to_base64(sha256("<script>")) + ":");
-}
-
-TEST_F(UploadsApi, AFileWithoutATypeIsOctets) {
-  EXPECT_EQ(content(api.upload(api.sender, "x", "y", "no type"), api.agent).header("Content-Type"),
-            "application/octet-stream");
-}
-
-TEST_F(UploadsApi, RangesAndTagsAreHonoured) {
-  const std::string file = api.upload(api.sender, "a", "0123456789");
-  const std::string etag = content(file, api.sender).header("ETag");
-  const Answer part = content(file, api.sender, "GET", {{"Range", "bytes=2-4"}});
-  EXPECT_EQ(part.status, 206);
-  EXPECT_EQ(part.body, "234");
-  EXPECT_EQ(part.header("Content-Range"), "bytes 2-4/10");
-  const Answer outside = content(file, api.sender, "GET", {{"Range", "bytes=10-"}});
-  EXPECT_EQ(outside.status, 416);
-  EXPECT_EQ(outside.header("Content-Range"), "bytes */10");
-  const Answer same = content(file, api.sender, "GET", {{"If-None-Match", etag}});
-  EXPECT_EQ(same.status, 304);
-  EXPECT_EQ(same.body, "");
-  EXPECT_EQ(content(file, api.sender, "GET", {{"Range", "bytes=2-4"}, {"If-Range", "\"old\""}}).status, 200);
-}
-
-TEST_F(UploadsApi, OnlyAGetByTheAgentIsAFetch) {
-  const std::string file = api.upload(api.sender);
-  (void)content(file, api.agent, "HEAD");
-  (void)content(file, api.sender);
-  (void)content(file, api.admin);
-  (void)content(file, api.agent, "GET", {{"Range", "bytes=99-"}});
-  EXPECT_FALSE(fetched_at(file));
-  (void)content(file, api.agent);
-  EXPECT_EQ(fetched_at(file), desk::kStart);
-}
-
-TEST_F(UploadsApi, WhatIsGoneIsTheSame404WhyeverItIsGone) {
-  const std::string acked = api.upload(api.sender);
-  Ask ack;
-  ack.method = "POST";
-  ack.target = api.path("/pending-uploads/" + acked + "/ack");
-  ack.bearer(api.agent);
-  EXPECT_EQ(api.ask(ack).body, R"({"acked":true})");
-  EXPECT_EQ(api.ask(ack).body, R"({"acked":true})");
-  const std::string foreign = FileId::make(desk::kStart).text();
-  for (const std::string& file : {acked, foreign}) {
-    const Answer answer = content(file, api.agent);
-    EXPECT_EQ(answer.status, 404);
-    EXPECT_EQ(answer.body, R"({"error":"pending upload not found, expired, or already acked","code":"upload_gone"})");
-  }
-  EXPECT_EQ(content(acked, api.sender).status, 200);
-  EXPECT_EQ(content("junk", api.agent).status, 400);
-  EXPECT_EQ(api.get("/workspaces/" + api.other.text() + "/pending-uploads/" + acked + "/content", api.admin).status,
-            404);
-}
 
 TEST_F(UploadsApi, RefusalsSayWhatIsWrongAndLeaveNothing) {
   struct Case {
@@ -113,27 +49,26 @@ TEST_F(UploadsApi, RefusalsSayWhatIsWrongAndLeaveNothing) {
     int status;
     std::string mentions;
   };
-  const std::string form = "multipart/form-data; boundary=b";
+  const std::string type = "multipart/form-data; boundary=b";
   std::string many;
   for (int i = 0; i < 65; ++i) many += part("f", "x");
   const Case kCases[] = {
       {"not multipart", "application/json", "{}", 400, "malformed multipart body"},
       {"mixed", "multipart/mixed; boundary=b", part("a", "x") + "--b--\r\n", 400, "malformed multipart body"},
       {"no boundary", "multipart/form-data", part("a", "x") + "--b--\r\n", 400, "malformed multipart body"},
-      {"cut", form, part("a", "x") + part("b", "y"), 400, "malformed multipart body"},
-      {"no file", form, "--b\r\nContent-Disposition: form-data; name=\"files\"\r\n\r\ntext\r\n--b--\r\n", 400,
+      {"cut", type, part("a", "x") + part("b", "y"), 400, "malformed multipart body"},
+      {"no file", type, "--b\r\nContent-Disposition: form-data; name=\"files\"\r\n\r\ntext\r\n--b--\r\n", 400,
        "no files field in request"},
-      {"nothing chosen", form, part("", "") + "--b--\r\n", 400, "no files field in request"},
-      {"empty file", form, part("a", "x") + part("empty.txt", "") + "--b--\r\n", 400, R"("filename":"empty.txt")"},
-      {"too many", form, many + "--b--\r\n", 400, "too many files (limit 64)"},
+      {"nothing chosen", type, part("", "") + "--b--\r\n", 400, "no files field in request"},
+      {"empty file", type, part("a", big) + part("empty.txt", "") + "--b--\r\n", 400, R"("filename":"empty.txt")"},
+      {"too many", type, many + "--b--\r\n", 400, "too many files (limit 64)"},
   };
   for (const Case& c : kCases) {
     const Answer answer = send(c.type, c.body);
     EXPECT_EQ(answer.status, c.status) << c.name;
     EXPECT_NE(answer.body.find(c.mentions), std::string::npos) << c.name << ": " << answer.body;
   }
-  EXPECT_EQ(api.desk.log_of(api.workspace).size(), 0u);
-  EXPECT_EQ(api.desk.blob_files(), 0u);
+  expect_nothing();
 }
 
 TEST_F(UploadsApi, AnswersEveryFileInPartOrder) {
@@ -147,6 +82,176 @@ TEST_F(UploadsApi, AnswersEveryFileInPartOrder) {
   EXPECT_NE(two, std::string::npos);
   const auto listed = api.get(api.path("/pending-uploads"), api.agent).body;
   EXPECT_LT(listed.find("one.txt"), listed.find("two.txt"));
+}
+
+TEST_F(UploadsApi, EveryFileHasItsRowInTheInbox) {
+  EXPECT_EQ(send("multipart/form-data; boundary=b", part("one.txt", "1") + part("two", big) + "--b--\r\n").status, 200);
+  const auto rows = api.desk.log_of(api.workspace);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].activity_type, "a2a_receive");
+  EXPECT_EQ(rows[0].method, "chat_upload_receive");
+  EXPECT_EQ(rows[0].summary, "chat_upload_receive: one.txt");
+  EXPECT_FALSE(rows[0].source_id);
+  EXPECT_EQ(rows[0].target_id, api.workspace);
+  EXPECT_EQ(rows[0].status, "ok");
+  const auto body = parse_json(rows[0].request_body);
+  ASSERT_TRUE(body.has_value());
+  for (const char* key : {"file_id", "name", "filename", "mimeType", "size", "uri", "sha256"}) {
+    EXPECT_TRUE(body->find(key)) << key;
+  }
+}
+
+TEST_F(UploadsApi, AFileThatIsTooLargeIsToldWithItsNameAndTheCapAndLeavesNothing) {
+  const Answer answer =
+      send("multipart/form-data; boundary=b",
+           part("one", big) + form("big one.bin", std::string(static_cast<std::size_t>(kMaxFileBytes) + 1, 'x')));
+  EXPECT_EQ(answer.status, 413);
+  EXPECT_EQ(answer.body,
+            R"({"error":"file exceeds per-file cap","code":"file_too_large","filename":"big_one.bin","max":26214400})");
+  expect_nothing();
+}
+
+TEST_F(UploadsApi, ExactlyTheCapPasses) {
+  const std::string most(static_cast<std::size_t>(kMaxFileBytes), 'x');
+  const Answer answer = send("multipart/form-data; boundary=b", form("most", most));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_NE(answer.body.find(to_hex(sha256(most))), std::string::npos);
+}
+
+TEST_F(UploadsApi, OfAWorkspaceThatIsNotThereOrGoneNothingIsTaken) {
+  Ask asked = upload(form("a", "x"));
+  asked.target = "/workspaces/" + WorkspaceId::make(desk::kStart).text() + "/chat/uploads";
+  expect_error(api.ask(asked.bearer(api.admin)), 404, "workspace_not_found");
+  EXPECT_TRUE(api.desk.workspaces.remove(api.workspace));
+  expect_error(api.ask(upload(form("a", "x")).bearer(api.admin)), 410, "workspace_removed");
+}
+
+TEST_F(UploadsApi, ARepeatedUploadIsTheSameUploadWhateverItsBoundary) {
+  const auto once = [&](std::string body, std::string type = "multipart/form-data; boundary=b",
+                        std::string key = "key-1") {
+    return api.ask(upload(std::move(body), std::move(type)).bearer(api.sender).with("Idempotency-Key", std::move(key)));
+  };
+  const Answer first = once(form("a.txt", big));
+  EXPECT_EQ(first.status, 200) << first.body;
+  const Answer again = once(form("a.txt", big));
+  EXPECT_EQ(again.status, 200);
+  EXPECT_EQ(again.body, first.body) << "the same file ids";
+  std::string other_boundary = form("a.txt", big);
+  for (auto at = other_boundary.find("--b"); at != std::string::npos; at = other_boundary.find("--b", at + 3)) {
+    other_boundary.replace(at, 3, "--c");
+  }
+  EXPECT_EQ(once(other_boundary, "multipart/form-data; boundary=c").body, first.body);
+  EXPECT_EQ(api.desk.log_of(api.workspace).size(), 1u) << "one effect";
+  EXPECT_EQ(api.desk.blob_files(), 1u) << "the bytes of a replay are dropped";
+  for (const std::string& different :
+       {form("b.txt", big), form("a.txt", big + "x"), part("a.txt", big) + form("c", "x")}) {
+    expect_error(once(different), 422, "idempotency_mismatch");
+  }
+  EXPECT_EQ(api.desk.blob_files(), 1u);
+  EXPECT_NE(once(form("a.txt", big), "multipart/form-data; boundary=b", "key-2").body, first.body);
+  expect_error(once(form("a", "x"), "multipart/form-data; boundary=b", std::string(256, 'k')), 400,
+               "bad_idempotency_key");
+}
+
+TEST_F(UploadsApi, WhileTheFirstUnderAKeyIsComingTheSecondIsToldSo) {
+  http::Request request;
+  const std::string head = "POST " + api.path("/chat/uploads") +
+                           " HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+                           "Content-Length: 100\r\nIdempotency-Key: k\r\nAuthorization: Bearer " +
+                           api.sender + "\r\n\r\n";
+  ASSERT_FALSE(http::parse_head(head, http::Limits(), request));
+  const auto match = api.router.match(request);
+  ASSERT_FALSE(match.route->admit(request));
+  {
+    const auto first = match.route->receive(request);
+    ASSERT_TRUE(std::holds_alternative<std::unique_ptr<http::Intake>>(first));
+    const Answer second = api.ask(upload(form("a", "x")).bearer(api.sender).with("Idempotency-Key", "k"));
+    expect_error(second, 409, "idempotency_in_progress");
+  }
+  EXPECT_EQ(api.ask(upload(form("a", "x")).bearer(api.sender).with("Idempotency-Key", "k")).status, 200)
+      << "the first was cut: the key is free";
+}
+
+TEST_F(UploadsApi, AnOutgoingFileIsTheAgentsOwn) {
+  const auto out = [&](std::string_view secret, std::string query = "?direction=out") {
+    Ask asked = upload(form("result.txt", "done"));
+    asked.target += query;
+    return api.ask(asked.bearer(secret));
+  };
+  const Answer staged = out(api.agent);
+  EXPECT_EQ(staged.status, 200) << staged.body;
+  EXPECT_EQ(api.desk.log_of(api.workspace).size(), 0u);
+  EXPECT_EQ(api.get(api.path("/pending-uploads"), api.agent).body, "[]");
+  const std::string file = staged.body.substr(staged.body.find(api.workspace.text() + "/") + 37, 36);
+  for (const std::string& secret : {api.agent, api.sender, api.admin}) {
+    EXPECT_EQ(api.get(api.path("/pending-uploads/" + file + "/content"), secret).body, "done");
+  }
+  expect_error(out(api.sender), 403, "not_allowed");
+  EXPECT_EQ(out(api.admin).status, 200) << "the operator may do everything";
+  expect_error(out(api.agent, ""), 401, "invalid_token");
+  expect_error(out(api.agent, "?direction=in"), 401, "invalid_token");
+  expect_error(out(api.admin, "?direction=sideways"), 400, "bad_parameter");
+  expect_error(out(api.desk.give_token(TokenKind::workspace, api.other)), 401, "invalid_token");
+}
+
+TEST_F(UploadsApi, TheLimitsAreTold) {
+  Ask asked;
+  asked.target = "/uploads/limits";
+  EXPECT_EQ(api.ask(asked).body, R"({"per_file_bytes":26214400,"per_request_bytes":134217728,"max_files":64})");
+}
+
+class NarrowUploadsApi : public UploadsApi {
+ protected:
+  NarrowUploadsApi() : UploadsApi(rules()) {}
+  desk::UploadRules rules() {
+    desk::UploadRules rules;
+    rules.quota = {30'000, 5};
+    rules.reserve = 1'000;
+    rules.free_bytes = [this] { return room; };
+    return rules;
+  }
+  std::uint64_t room = 1'000;
+};
+
+TEST_F(NarrowUploadsApi, BeyondTheQuotaIs507AndTheBytesAreDropped) {
+  EXPECT_EQ(send("multipart/form-data; boundary=b", form("a", big)).status, 200);
+  const Answer refused = send("multipart/form-data; boundary=b", form("b", big));
+  expect_error(refused, 507, "quota_exceeded");
+  EXPECT_NE(refused.body.find(R"("max_bytes":30000)"), std::string::npos) << refused.body;
+  EXPECT_EQ(api.desk.blob_files(), 1u);
+  const Answer keyed = api.ask(upload(form("b", big)).bearer(api.sender).with("Idempotency-Key", "k"));
+  expect_error(keyed, 507, "quota_exceeded");
+  EXPECT_EQ(api.desk.blob_files(), 1u);
+  EXPECT_EQ(api.ask(upload(form("c", "x")).bearer(api.sender).with("Idempotency-Key", "k")).status, 200)
+      << "a refusal had no effect and is not kept";
+}
+
+TEST_F(NarrowUploadsApi, BelowTheReserveIs507AndWhatIsThereIsStillFetchedAndAcked) {
+  const std::string file = api.upload(api.sender);
+  room = 999;
+  expect_error(send("multipart/form-data; boundary=b", form("b", "x")), 507, "insufficient_storage");
+  EXPECT_EQ(api.get(api.path("/pending-uploads/" + file + "/content"), api.agent).body, "hello");
+  Ask ack;
+  ack.method = "POST";
+  ack.target = api.path("/pending-uploads/" + file + "/ack");
+  EXPECT_EQ(api.ask(ack.bearer(api.agent)).status, 200);
+}
+
+class UnstagedUploadsApi : public UploadsApi {
+ protected:
+  UnstagedUploadsApi() : UploadsApi(rules()) {}
+  static desk::UploadRules rules() {
+    desk::UploadRules rules;
+    rules.staging = false;
+    return rules;
+  }
+};
+
+TEST_F(UnstagedUploadsApi, APollWorkspaceIsAnsweredAsBeforeStagingExisted) {
+  const Answer refused = send("multipart/form-data; boundary=b", form("b", "x"));
+  expect_error(refused, 422, "no_callback");
+  EXPECT_NE(refused.body.find("workspace has no callback URL"), std::string::npos);
+  EXPECT_EQ(api.get(api.path("/pending-uploads"), api.agent).body, "[]");
 }
 
 }  // namespace

@@ -3,13 +3,30 @@
 #include <fmt/format.h>
 
 #include "api/answers.h"
+#include "api/idempotency.h"
 #include "api/push.h"
 #include "model/errors.h"
 
 namespace restante::api {
 namespace {
 
-void write_members(JsonWriter& out, const Workspace& workspace) {
+// Seconds with thousandths: polls come in milliseconds.
+void write_gap(JsonWriter& out, const std::optional<std::chrono::microseconds>& gap) {
+  out.key("usual_poll_gap_seconds");
+  gap ? out.real(static_cast<double>(gap->count() / 1000) / 1000) : out.null();
+}
+
+void write_hearing(JsonWriter& out, const Workspace& workspace, const desk::Hearing& hearing) {
+  write_time(out, "last_poll_at", hearing.last_poll_at);
+  write_gap(out, hearing.usual_gap);
+  out.key("listening");
+  out.boolean(hearing.listening);
+  out.key("silent_for_seconds");
+  hearing.silent_for ? out.integer(hearing.silent_for->count()) : out.null();
+  write_text(out, "silence", desk::spell_silence(workspace, hearing));
+}
+
+void write_members(JsonWriter& out, const Workspace& workspace, const desk::Hearing& hearing) {
   out.member("id", workspace.id.text());
   out.member("name", workspace.name);
   write_text(out, "role", workspace.role);
@@ -20,7 +37,7 @@ void write_members(JsonWriter& out, const Workspace& workspace) {
   out.raw(workspace.agent_card.empty() ? "null" : workspace.agent_card);
   out.member("status", name_of(workspace.status));
   write_time(out, "last_heartbeat_at", workspace.last_heartbeat_at);
-  write_time(out, "last_poll_at", workspace.last_poll_at);
+  write_hearing(out, workspace, hearing);
   write_text(out, "current_task", workspace.current_task);
   out.member("active_tasks", workspace.active_tasks);
   out.member("uptime_seconds", workspace.uptime_seconds);
@@ -28,6 +45,31 @@ void write_members(JsonWriter& out, const Workspace& workspace) {
   out.real(workspace.last_error_rate);
   out.member("created_at", format_time(workspace.created_at));
   out.member("updated_at", format_time(workspace.updated_at));
+}
+
+enum class Secret { shown_now, shown_before };
+
+// The line to paste; a repeated request is told that it has been given out, never what it was.
+std::string created_body(const Workspace& workspace, const desk::Enrolment& enrolment, const std::string& url,
+                         Secret secret) {
+  JsonWriter out;
+  out.begin_object();
+  write_members(out, workspace, {});
+  out.key("connection");
+  out.begin_object();
+  out.member("workspace_id", workspace.id.text());
+  out.member("platform_url", url);
+  if (secret == Secret::shown_now) {
+    out.member("enrolment_token", enrolment.token);
+    out.member("connect_command", fmt::format("restante connect --url {} --enrol {}", url, enrolment.token));
+  } else {
+    out.key("auth_token_shown");
+    out.boolean(true);
+  }
+  out.member("expires_at", format_time(enrolment.expires_at));
+  out.end_object();
+  out.end_object();
+  return out.take();
 }
 
 Result<NewWorkspace> parse_new_workspace(const Json& body) {
@@ -76,6 +118,18 @@ Result<WorkspacePatch> parse_patch(const Json& body) {
   return patch;
 }
 
+// What the workspace is about to have, whichever half of it is changed.
+Result<void> check_delivery(const Context& context, WorkspaceId id, const WorkspacePatch& patch) {
+  const auto workspace = context.workspaces.find(id);
+  if (!workspace) return workspace.error();
+  const DeliveryMode mode = patch.delivery_mode.value_or(workspace->delivery_mode);
+  const std::string& url = patch.url ? *patch.url : workspace->url;
+  if (mode == DeliveryMode::push && url.empty()) {
+    return Error(errors::bad_field, {{"field", std::string("url")}}).say("delivery_mode push needs a url");
+  }
+  return check_callback(context, mode, url);
+}
+
 }  // namespace
 
 std::string platform_url(const Context& context, const http::Request& request) {
@@ -106,25 +160,27 @@ Result<std::optional<WorkspaceId>> workspace_field(const Json& body, std::string
 http::Response create_workspace(const Context& context, http::Request& request) {
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
-  const auto wanted = parse_new_workspace(*body);
+  Once once(context, "/workspaces");
+  if (auto answered = once.begin(request, *body)) return std::move(*answered);
+  auto wanted = parse_new_workspace(*body);
   if (!wanted) return answer(wanted.error());
   if (const auto fine = check_callback(context, wanted->delivery_mode, wanted->url); !fine) return answer(fine.error());
-  const auto created = context.workspaces.create(*wanted);
-  if (!created) return answer(created.error());
-  const std::string url = platform_url(context, request);
-  JsonWriter out;
-  out.begin_object();
-  write_members(out, created->workspace);
-  out.key("connection");
-  out.begin_object();
-  out.member("workspace_id", created->workspace.id.text());
-  out.member("platform_url", url);
-  out.member("enrolment_token", created->enrolment_token);
-  out.member("connect_command", fmt::format("restante connect --url {} --enrol {}", url, created->enrolment_token));
-  out.member("expires_at", format_time(created->enrolment_expires_at));
-  out.end_object();
-  out.end_object();
-  return http::json(201, out.take());
+  const desk::Enrolment enrolment = context.workspaces.enrol(*wanted);
+  const auto shown = [enrolment, url = platform_url(context, request)](Secret secret) {
+    return [enrolment, url, secret](const Workspace& workspace) {
+      return http::json(201, created_body(workspace, enrolment, url, secret));
+    };
+  };
+  return once.perform<Workspace>([&] { return context.workspaces.create(*wanted); },
+                                 [&](const Claim& claim, const Render<Workspace>&) {
+                                   return context.workspaces.create_once(
+                                       *wanted, claim, [without = shown(Secret::shown_before)](const Workspace& made) {
+                                         return keep(without(made));
+                                       });
+                                 },
+                                 [with = shown(Secret::shown_now)](const Result<Workspace>& created) {
+                                   return created ? with(*created) : answer(created.error());
+                                 });
 }
 
 http::Response list_workspaces(const Context& context, http::Request&) {
@@ -132,7 +188,7 @@ http::Response list_workspaces(const Context& context, http::Request&) {
   out.begin_array();
   for (const Workspace& workspace : context.workspaces.list()) {
     out.begin_object();
-    write_members(out, workspace);
+    write_members(out, workspace, context.workspaces.hearing(workspace));
     out.end_object();
   }
   out.end_array();
@@ -146,7 +202,7 @@ http::Response read_workspace(const Context& context, http::Request& request) {
   if (!workspace) return answer(workspace.error());
   JsonWriter out;
   out.begin_object();
-  write_members(out, *workspace);
+  write_members(out, *workspace, context.workspaces.hearing(*workspace));
   out.end_object();
   return http::json(200, out.take());
 }
@@ -162,9 +218,8 @@ http::Response patch_workspace(const Context& context, http::Request& request) {
   if (operators && !caller(request).is_admin()) {
     return answer(Error(errors::not_allowed).say("parent_id, delivery_mode and url are changed by the admin only"));
   }
-  if (patch->url) {
-    if (const auto fine = check_callback(context, patch->delivery_mode, *patch->url); !fine)
-      return answer(fine.error());
+  if (patch->url || patch->delivery_mode) {
+    if (const auto fine = check_delivery(context, *id, *patch); !fine) return answer(fine.error());
   }
   const auto patched = context.workspaces.patch(*id, *patch);
   return patched ? http::json(200, R"({"status":"updated"})") : answer(patched.error());
@@ -176,6 +231,7 @@ http::Response remove_workspace(const Context& context, http::Request& request) 
   const auto tokens = context.workspaces.remove(*id);
   if (!tokens) return answer(tokens.error());
   context.tokens.end_what_they_hold(*tokens);
+  context.push.callbacks.forget(*id);
   return http::json(200, R"({"status":"removed"})");
 }
 

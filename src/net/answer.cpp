@@ -113,6 +113,8 @@ asio::awaitable<bool> Connection::send_text(std::string_view head, std::string_v
 
 asio::awaitable<bool> Connection::send_file(const http::FileSlice& file) {
   const auto started = std::chrono::steady_clock::now();
+  std::unique_ptr<Waiters::Armed> ends;
+  auto may_go_on = [&file] { return file.may_go_on(); };
   std::uint64_t sent = 0;
   while (sent < file.length) {
     const auto pace = std::chrono::milliseconds(sent * 1000 / std::max<std::uint64_t>(1, shared().options.min_rate));
@@ -124,6 +126,13 @@ asio::awaitable<bool> Connection::send_file(const http::FileSlice& file) {
     // A file shorter than its row says is our fault: the connection is cut, so that no client takes it for whole.
     if (ec || n == 0 || expired_) co_return false;
     sent += n;
+    if (sent == file.length || !file.may_go_on) continue;
+    // It did not fit into the socket at once, so it can take long; whoever asked may lose the right to it meanwhile.
+    const bool first = !ends;
+    if (first) ends = shared().waiters.arm(home_.executor(), file.topics, {});
+    if (!first && !ends->waiter().take_ring()) continue;
+    const bool allowed = co_await on_pool(*shared().pool, may_go_on);
+    if (!allowed) co_return false;
   }
   co_return true;
 }
@@ -139,7 +148,12 @@ asio::awaitable<http::Response> Connection::settle(http::Request& request, http:
         pending->when_done([resume, home] { asio::post(home, std::move(*resume)); });
       };
       co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(initiate, asio::use_awaitable);
-      response = pending->answer();
+      auto answer = [&pending] { return pending->answer(); };
+      if (pending->may_block) {
+        response = co_await on_pool(*shared().pool, answer);
+      } else {
+        response = answer();
+      }
     } else if (auto* wait = std::get_if<std::shared_ptr<http::Wait>>(&response.content)) {
       const std::shared_ptr<http::Wait> held = *wait;
       response = co_await hold(request, held);
@@ -169,10 +183,11 @@ asio::awaitable<Connection::Sent> Connection::perform(http::Request& request, ht
   }
   armed_.reset();
   const bool head_only = request.method == http::Method::head || response.status == 204 || response.status == 304;
-  if (const auto* file = std::get_if<http::FileSlice>(&response.content)) {
-    const std::string head = write_head(request, response, file->length);
+  if (const auto* slice = std::get_if<std::shared_ptr<http::FileSlice>>(&response.content)) {
+    const http::FileSlice& file = **slice;
+    const std::string head = write_head(request, response, file.length);
     bool whole = co_await send_text(head, {});
-    if (whole && !head_only) whole = co_await send_file(*file);
+    if (whole && !head_only) whole = co_await send_file(file);
     co_return Sent{response.status, whole};
   }
   const std::string& body = std::get<std::string>(response.content);
@@ -250,17 +265,18 @@ asio::awaitable<Connection::Sent> Connection::stream_events(http::Request& reque
     return request.http_1_0 ? std::string(text) : fmt::format("{:x}\r\n{}\r\n", text.size(), text);
   };
   auto next = [&] { return events->next(); };
-  std::optional<std::string> text = std::string();
-  while (whole && text) {
-    text = co_await on_pool(*shared().pool, next);
-    if (!text) break;
+  while (whole) {
+    const std::optional<http::Events::Step> step = co_await on_pool(*shared().pool, next);
+    if (!step) break;
     std::string framed;
-    if (!text->empty()) framed = frame(*text);
+    if (!step->text.empty()) framed = frame(step->text);
     if (!framed.empty()) whole = co_await send_text(framed, {});
     if (!whole) break;
-    const Wake wake = co_await armed_->waiter().park(std::chrono::steady_clock::now() + events->keep_alive);
+    // Also where there is more: whoever always has something to say must hear of the end, too.
+    const SteadyTime until = step->more ? SteadyTime() : std::chrono::steady_clock::now() + events->keep_alive;
+    const Wake wake = co_await armed_->waiter().park(until);
     if (wake == Wake::ended) break;
-    if (wake != Wake::time_up) continue;
+    if (wake != Wake::time_up || step->more) continue;
     const std::string comment = frame(": still here\n\n");
     whole = co_await send_text(comment, {});
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/error.h"
 #include "net/test_edge.h"
@@ -19,7 +20,7 @@ http::Response file_answer(std::string_view bytes, std::uint64_t offset, std::ui
     if (released) released->open();
   });
   http::Response response;
-  response.content = http::FileSlice{std::move(owner), fd, offset, length};
+  response.content = std::make_shared<http::FileSlice>(http::FileSlice{std::move(owner), fd, offset, length});
   return response;
 }
 
@@ -149,6 +150,45 @@ TEST(Answer, AReaderThatTakesNothingIsCutAndTheFileLetGo) {
   released.wait();
 }
 
+TEST(Answer, AFileThatTakesLongIsCutWhenARingFindsThatItMayNotGoOn) {
+  const std::string bytes(64 << 20, 'x');
+  std::atomic<bool> allowed{true};
+  Gate released;
+  TestEdge server;
+  server.get("/", [&](auto&) {
+    http::Response response = file_answer(bytes, 0, bytes.size(), &released);
+    auto& file = *std::get<std::shared_ptr<http::FileSlice>>(response.content);
+    file.topics = {"token"};
+    file.may_go_on = [&allowed] { return allowed.load(); };
+    return response;
+  });
+  server.start();
+  Client client(server.port(), 4096);
+  client.get("/");
+  server.ring("token");
+  std::size_t got = client.read(8 << 20).size();
+  EXPECT_EQ(got, 8u << 20) << "a ring alone cuts nothing";
+  allowed = false;
+  server.ring("token");
+  got += client.read(bytes.size()).size();
+  EXPECT_LT(got, bytes.size());
+  released.wait();
+  EXPECT_EQ(server.metrics.held_polls.Value(), 0);
+}
+
+TEST(Answer, AFileThatFitsAtOnceIsNotAskedAbout) {
+  TestEdge server;
+  server.get("/", [&](auto&) {
+    http::Response response = file_answer("small", 0, 5);
+    std::get<std::shared_ptr<http::FileSlice>>(response.content)->may_go_on = []() -> bool {
+      throw Unavailable("nobody asks");
+    };
+    return response;
+  });
+  server.start();
+  EXPECT_EQ(server.ask("/").body, "small");
+}
+
 // --- later
 
 TEST(Later, IsAnsweredOnceItIsCommittedFromWhateverThread) {
@@ -170,6 +210,32 @@ TEST(Later, IsAnsweredOnceItIsCommittedFromWhateverThread) {
   EXPECT_EQ(client.reply().body, "42");
   client.get("/ready");
   EXPECT_EQ(client.reply().body, "7");
+}
+
+TEST(Later, ThatMayBlockIsAnsweredOnThePool) {
+  Options options = test_options();
+  options.pool_threads = 1;
+  std::thread::id handled;
+  std::thread::id answered;
+  const auto later = [&](bool may_block) {
+    return [&, may_block](auto&) {
+      handled = std::this_thread::get_id();
+      http::Response response = http::after(Commit<int>::ready(1), [&](int) {
+        answered = std::this_thread::get_id();
+        return text("done");
+      });
+      std::get<std::shared_ptr<http::Later>>(response.content)->may_block = may_block;
+      return response;
+    };
+  };
+  TestEdge server(options);
+  server.get("/quick", later(false));
+  server.get("/slow", later(true));
+  server.start();
+  EXPECT_EQ(server.ask("/quick").body, "done");
+  EXPECT_NE(answered, handled) << "on the connection's own thread";
+  EXPECT_EQ(server.ask("/slow").body, "done");
+  EXPECT_EQ(answered, handled) << "on the one thread of the pool";
 }
 
 TEST(Later, MayLeadToAnyOtherAnswer) {

@@ -77,7 +77,8 @@ asio::awaitable<std::optional<http::Fault>> Connection::next_pieces(http::Reques
     }
     const Options& options = shared().options;
     const auto pace = std::chrono::milliseconds(inflow.received * 1000 / std::max<std::uint64_t>(1, options.min_rate));
-    arm(std::min(inflow.started + timeouts().body_grace + pace, inflow.started + timeouts().request));
+    const SteadyTime last = inflow.started + timeouts().request;
+    arm(std::min(inflow.started + inflow.held + timeouts().body_grace + pace, last));
     const std::size_t want = inflow.left ? static_cast<std::size_t>(std::min<std::uint64_t>(size, *inflow.left)) : size;
     boost::system::error_code ec;
     n = co_await socket_.read_some(room, want, ec);

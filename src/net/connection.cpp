@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "net/outlet.h"
 
 namespace restante::net {
 namespace {
@@ -24,6 +25,14 @@ http::Response no_route(const http::Router::Match& match) {
       http::json(405, R"({"error":"this address does not take that method","code":"method_not_allowed"})");
   response.headers.emplace_back("Allow", match.allow);
   return response;
+}
+
+// A body that came with its head, in one piece. Its bytes stay where they are; they are discarded with the request.
+http::Response take_whole(std::unique_ptr<http::Intake>& intake, std::string_view body) {
+  auto refused = intake->take(body);
+  http::Response answer = refused ? std::move(*refused) : intake->finish();
+  intake.reset();
+  return answer;
 }
 
 }  // namespace
@@ -74,6 +83,7 @@ void Connection::abandon() {
   expired_ = true;
   idle_ = false;
   if (armed_) armed_->waiter().end();
+  if (const auto outlet = outlet_.lock()) outlet->close();
   socket_.close();
 }
 
@@ -250,13 +260,15 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
   }
   std::exception_ptr failure;
   std::unique_ptr<http::Intake> intake;
+  std::unique_ptr<http::Relay> relay;
   try {
     const std::uint64_t usual =
         route.body == Body::stream ? shared().options.limits.stream_body : shared().options.limits.json_body;
     const std::uint64_t limit = route.body_limit > 0 ? route.body_limit : usual;
     std::unique_ptr<Waiters::Armed> armed;
     // A body that is here already needs no second trip to the pool.
-    const bool body_first = route.body != Body::stream && body_is_buffered(request);
+    const bool here = body_is_buffered(request);
+    const bool body_first = route.body != Body::stream && here;
     if (body_first) {
       const auto fault = co_await read_body(request, limit);
       if (fault) co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
@@ -267,7 +279,13 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
         if (auto refused = route.admit(request)) return refused;
       }
       if (route.body == Body::stream) {
-        intake = route.receive(request);
+        http::Reception reception = route.receive(request);
+        if (auto* refused = std::get_if<http::Response>(&reception)) return std::move(*refused);
+        if (auto* taker = std::get_if<std::unique_ptr<http::Intake>>(&reception)) intake = std::move(*taker);
+        if (auto* passing = std::get_if<std::unique_ptr<http::Relay>>(&reception)) relay = std::move(*passing);
+        if (intake && here && *request.content_length <= limit) {
+          return take_whole(intake, buffer_.view().substr(0, static_cast<std::size_t>(*request.content_length)));
+        }
         return std::nullopt;
       }
       if (!ready) return std::nullopt;
@@ -282,7 +300,8 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
     std::optional<http::Response> answer = co_await on_pool(*shared().pool, enter);
     armed_ = std::move(armed);  // not in there: the tick looks at it on this thread
     if (answer) co_return std::move(*answer);
-    if (route.body == Body::stream) co_return co_await stream_body(request, intake, limit);
+    if (relay) co_return co_await relay_body(request, *relay, intake, limit);
+    if (intake) co_return co_await stream_body(request, intake, limit);
     const auto fault = co_await read_body(request, limit);
     if (fault) co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
     auto handle = [&] { return route.handle(request); };

@@ -21,6 +21,8 @@
 
 namespace restante::net {
 
+class Outlet;
+
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using SteadyTime = std::chrono::steady_clock::time_point;
@@ -45,6 +47,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool done = false;
     bool told_to_continue = false;
     SteadyTime started{};
+    SteadyTime::duration held{0};  // how long the sender waited for us: its pace is measured without
   };
   enum class Received { ok, closed };
   // What came of performing a response.
@@ -69,6 +72,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<std::optional<http::Fault>> read_body(http::Request& request, std::uint64_t limit);
   asio::awaitable<http::Response> stream_body(http::Request& request, std::unique_ptr<http::Intake>& intake,
                                               std::uint64_t limit);
+  // relay.cpp: what the client sends goes to another server, or to an intake when that one cannot be reached.
+  asio::awaitable<http::Response> relay_body(http::Request& request, http::Relay& relay,
+                                             std::unique_ptr<http::Intake>& intake, std::uint64_t limit);
+  // What was wrong with the body, if anything was; what came of it otherwise is the outlet's to say.
+  asio::awaitable<std::optional<http::Fault>> exchange(http::Request& request, Inflow& inflow, Outlet& outlet,
+                                                       std::chrono::milliseconds patience);
+  asio::awaitable<std::optional<http::Fault>> pass_on(http::Request& request, Inflow& inflow, Outlet& outlet);
   // An upload that was cut: its bytes are removed on the pool, because that may take a while.
   asio::awaitable<void> clear_away(std::unique_ptr<http::Intake>& intake);
   std::optional<http::Fault> begin_body(const http::Request& request, Inflow& inflow, std::uint64_t limit);
@@ -117,6 +127,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool watching_ = false;                  // a wait for readability is under way while a request is parked
   bool unread_ = false;                    // bytes came while parked, so readability says nothing any more
   std::unique_ptr<Waiters::Armed> armed_;  // while a request is held
+  std::weak_ptr<Outlet> outlet_;           // while a body is passed on
 };
 
 }  // namespace restante::net

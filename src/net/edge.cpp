@@ -27,24 +27,39 @@ class Edge::State {
 
   // A job that comes again; its timer lives on the first I/O thread, its work on the pool.
   struct Job {
-    std::chrono::milliseconds period;
-    std::string name;
+    LoopTick tick;  // under ticking
+    const std::chrono::milliseconds period;
+    const std::string name;
     std::function<void()> work;
     std::unique_ptr<asio::steady_timer> timer;
   };
 
+  void ticked(Job& job, bool well) {
+    const std::lock_guard lock(ticking);
+    job.tick.last_tick_at = shared.clock.now();
+    job.tick.failed = !well;
+    if (!well) ++job.tick.failures;
+  }
+
   void schedule(Job& job) {
+    {
+      const std::lock_guard lock(ticking);
+      job.tick.due_at = shared.clock.now() + job.period;
+    }
     job.timer->expires_after(job.period);
     job.timer->async_wait([this, &job](const boost::system::error_code& ec) {
       if (ec || shared.draining.load()) return;
-      asio::post(*shared.pool, [this, &job] {
+      shared.pool->post([this, &job] {
+        bool well = false;
         try {
           job.work();
+          well = true;
         } catch (const std::exception& e) {
           shared.log.error("job_failed", {{"job", job.name}, {"reason", e.what()}});
         } catch (...) {
           shared.log.error("job_failed", {{"job", job.name}, {"reason", "not an exception"}});
         }
+        ticked(job, well);
         asio::post(threads.front()->context(), [this, &job] { schedule(job); });
       });
     });
@@ -61,7 +76,8 @@ class Edge::State {
   std::vector<std::unique_ptr<IoThread>> threads;
   std::vector<std::unique_ptr<Listener>> listeners;
   std::vector<std::unique_ptr<Job>> jobs;
-  std::mutex mutex;  // stop_now() comes from another thread than stop()
+  std::mutex ticking;  // jobs end on pool threads, where they are asked about too
+  std::mutex mutex;    // stop_now() comes from another thread than stop()
   std::condition_variable changed;
   bool hurry = false;
   bool started = false;
@@ -96,7 +112,17 @@ std::vector<std::string> Edge::addresses() const {
 void Edge::every(std::chrono::milliseconds period, std::string name, std::function<void()> job) {
   State& s = *state_;
   auto timer = std::make_unique<asio::steady_timer>(s.threads.front()->context());
-  s.jobs.push_back(std::make_unique<State::Job>(State::Job{period, std::move(name), std::move(job), std::move(timer)}));
+  LoopTick tick{name, period, {}, {}, false, 0};
+  s.jobs.push_back(std::make_unique<State::Job>(
+      State::Job{std::move(tick), period, std::move(name), std::move(job), std::move(timer)}));
+}
+
+std::vector<LoopTick> Edge::loops() const {
+  State& s = *state_;
+  const std::lock_guard lock(s.ticking);
+  std::vector<LoopTick> all;
+  for (const auto& job : s.jobs) all.push_back(job->tick);
+  return all;
 }
 
 bool Edge::reload_tls() {

@@ -12,6 +12,7 @@
 #include "base/bell.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/loop_tick.h"
 #include "base/metrics.h"
 #include "http/router.h"
 #include "net/options.h"
@@ -36,6 +37,8 @@ class Edge {
   // Runs `job` on the pool every `period`, from start() on, never twice at the same time. What it throws is logged
   // under `name`; the next run comes all the same.
   void every(std::chrono::milliseconds period, std::string name, std::function<void()> job);
+  // How they are doing, in the order they were given. Any thread, once they all were.
+  std::vector<LoopTick> loops() const;
 
   // Reads certificate and key anew; new connections get them. False, and the old ones stay, when they cannot be used.
   bool reload_tls();

@@ -153,6 +153,13 @@ TEST(EdgeJobs, ComeAgainNeverTwiceAtOnceAndSurviveWhatTheyThrow) {
   EXPECT_NE(log.find("the disk is on fire"), std::string::npos);
   EXPECT_NE(log.find("\"job\":\"busy\""), std::string::npos);
   EXPECT_EQ(runs, at_stop) << "a job ran after stop()";
+  const std::vector<LoopTick> loops = server.edge.loops();
+  ASSERT_EQ(loops.size(), 1u);
+  EXPECT_EQ(loops[0].name, "busy");
+  EXPECT_EQ(loops[0].period, std::chrono::milliseconds(1));
+  EXPECT_TRUE(loops[0].last_tick_at);
+  EXPECT_EQ(loops[0].failures, at_stop / 2 + (at_stop + 3) / 6) << "every second run, and every third of the others";
+  EXPECT_EQ(loops[0].failed, at_stop % 2 == 0 || at_stop % 3 == 0);
 }
 
 TEST(EdgeJobs, AJobUnderWayIsWaitedForByStop) {
@@ -235,7 +242,7 @@ void stop_in_the_middle_of_everything(bool now) {
     });
     server.get("/events", [&](auto&) {
       entered.open();
-      return http::events({{"topic"}, "owner", kNever, [] { return std::string(": hello\n\n"); }});
+      return http::events({{"topic"}, "owner", kNever, [] { return http::Events::Step{": hello\n\n"}; }});
     });
     server.get("/forward", [&](auto&) {
       entered.open();
@@ -257,7 +264,8 @@ void stop_in_the_middle_of_everything(bool now) {
       http::Response response;
       const int fd = ::memfd_create("big", MFD_CLOEXEC);
       EXPECT_EQ(::ftruncate(fd, 64 << 20), 0);
-      response.content = http::FileSlice{std::shared_ptr<void>(nullptr, [fd](void*) { ::close(fd); }), fd, 0, 64 << 20};
+      response.content = std::make_shared<http::FileSlice>(
+          http::FileSlice{std::shared_ptr<void>(nullptr, [fd](void*) { ::close(fd); }), fd, 0, 64 << 20});
       entered.open();
       return response;
     });

@@ -1,7 +1,6 @@
-// Forwarder: asks another server once, on behalf of a response. Looks its host up, checks every address with
-// may_connect, connects to a checked one only, sends, reads the reply up to its cap; the look-up included, all within
-// one timeout. Redirects are not followed, TLS is verified. Runs on the caller's I/O thread without blocking it. Never
-// throws: what went wrong is the outcome.
+// Forwarder: asks another server once, on behalf of a response: look-up, connection, request and reply, all within one
+// timeout; what an Outlet promises holds. Runs on the caller's I/O thread without blocking it. What went wrong is the
+// outcome.
 #pragma once
 #include <boost/asio.hpp>
 

@@ -255,12 +255,12 @@ struct Source {
   Gate asked;
 
   http::Response operator()(std::chrono::milliseconds keep_alive, std::shared_ptr<void> held = {}) {
-    return http::events({{"topic"}, "owner", keep_alive, [this, held]() -> std::optional<std::string> {
+    return http::events({{"topic"}, "owner", keep_alive, [this, held]() -> std::optional<http::Events::Step> {
                            const std::lock_guard lock(mutex);
                            asked.open();
                            if (broken) throw Unavailable("gone");
                            if (over) return std::nullopt;
-                           return std::exchange(waiting, {});
+                           return http::Events::Step{std::exchange(waiting, {}), false};
                          }});
   }
   void put(TestEdge& server, std::string event) {
@@ -297,6 +297,43 @@ TEST(Events, AreChunksOfAnEventStreamAndEndWithTheLastChunk) {
   EXPECT_EQ(client.chunk(), "");
   client.get("/next");
   EXPECT_EQ(client.reply().body, "next");
+}
+
+TEST(Events, AStepThatHasMoreIsFollowedByTheNextWithoutARing) {
+  TestEdge server;
+  server.get("/", [](auto&) {
+    return http::events({{"topic"}, "owner", kNever, [left = 3]() mutable -> std::optional<http::Events::Step> {
+                           return http::Events::Step{"data: " + std::to_string(left) + "\n\n", --left > 0};
+                         }});
+  });
+  server.start();
+  Client client = server.client();
+  client.get("/");
+  client.read_through("\r\n\r\n");
+  for (const char* text : {"data: 3\n\n", "data: 2\n\n", "data: 1\n\n"}) EXPECT_EQ(client.chunk(), text);
+  server.ring("topic");
+  EXPECT_EQ(client.chunk(), "data: 0\n\n");
+}
+
+TEST(Events, AStreamThatNeverRunsOutStillEndsWithTheServer) {
+  TestEdge server;
+  Gate asked;
+  server.get("/", [&](auto&) {
+    return http::events({{"topic"}, "owner", kNever, [&]() -> std::optional<http::Events::Step> {
+                           asked.open();
+                           return http::Events::Step{"data: x\n\n", true};
+                         }});
+  });
+  server.start();
+  Client client = server.client();
+  client.get("/");
+  client.read_through("\r\n\r\n");
+  asked.wait();
+  auto stopped = std::async(std::launch::async, [&] { server.edge.stop(); });
+  while (!client.chunk().empty()) {
+  }
+  client.close();
+  stopped.get();
 }
 
 TEST(Events, ACommentKeepsTheConnectionAlive) {
@@ -407,7 +444,7 @@ TEST(Events, AReaderThatTakesNothingIsCut) {
   server.get("/", [&, held = std::make_shared<int>()](auto&) {
     return http::events(
         {{"topic"}, "owner", std::chrono::milliseconds(1), [&much, alive = tell_when_released(released)] {
-           return std::optional(much);
+           return std::optional(http::Events::Step{much, false});
          }});
   });
   server.start();

@@ -211,6 +211,33 @@ TEST(Intake, ARefusalOfTheLastPieceLeavesTheConnectionUsable) {
   EXPECT_EQ(client.reply().body, "ok");
 }
 
+TEST(Intake, BodiesThatComeWithTheirHeadsInOneWriteAreTakenOneByOne) {
+  Tray tray;
+  TestEdge server;
+  take_uploads(server, tray);
+  Client client = server.client();
+  client.send(sized_head(3) + "one" + sized_head(5) + "three" + "GET /health HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_EQ(client.reply().body, "taken 3");
+  EXPECT_EQ(client.reply().body, "taken 8");
+  EXPECT_EQ(client.reply().body, "ok");
+  EXPECT_EQ(tray.bytes, "onethree");
+  EXPECT_EQ(tray.finished, 2);
+}
+
+TEST(Intake, AFailureOverABodyThatCameWithItsHeadLeavesTheConnectionUsable) {
+  Tray tray;
+  tray.verdict = [](std::size_t) -> std::optional<http::Response> { throw StorageFull("full"); };
+  TestEdge server;
+  take_uploads(server, tray);
+  Client client = server.client();
+  client.send(sized_head(5) + "whole");
+  EXPECT_EQ(client.reply().status, 507);
+  tray.gone.wait();
+  EXPECT_EQ(tray.finished, 0);
+  client.get("/health");
+  EXPECT_EQ(client.reply().body, "ok");
+}
+
 TEST(Intake, ABodyThatIsCutDestroysItUnfinished) {
   Tray tray;
   TestEdge server;

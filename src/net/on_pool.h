@@ -7,6 +7,8 @@
 
 #include <boost/asio.hpp>
 
+#include "net/pool.h"
+
 namespace restante::net {
 
 namespace asio = boost::asio;
@@ -16,10 +18,10 @@ class PoolJob {
  public:
   // `function` must stay alive until done() has returned, and so must this object.
   template <class F>
-  void start(asio::thread_pool& pool, const asio::any_io_executor& home, F& function) {
+  void start(Pool& pool, const asio::any_io_executor& home, F& function) {
     running_ = true;
     finished_ = false;
-    asio::post(pool, [this, &function, home] {
+    pool.post([this, &function, home] {
       try {
         result_.emplace(function());
       } catch (...) {
@@ -59,13 +61,13 @@ class PoolJob {
 };
 
 template <class F>
-asio::awaitable<std::invoke_result_t<F&>> on_pool(asio::thread_pool& pool, F& function) {
+asio::awaitable<std::invoke_result_t<F&>> on_pool(Pool& pool, F& function) {
   using T = std::invoke_result_t<F&>;
   const asio::any_io_executor home = co_await asio::this_coro::executor;
   std::optional<T> result;
   std::exception_ptr failure;
   auto initiate = [&](auto handler) {
-    asio::post(pool, [&result, &failure, &function, home, handler = std::move(handler)]() mutable {
+    pool.post([&result, &failure, &function, home, handler = std::move(handler)]() mutable {
       try {
         result.emplace(function());
       } catch (...) {

@@ -58,7 +58,7 @@ Shared::Shared(Options opts, const Clock& the_clock, Log& the_log, Metrics& the_
       clock(the_clock),
       log(the_log),
       metrics(the_metrics),
-      pool(std::make_unique<asio::thread_pool>(options.pool_threads)),
+      pool(std::make_unique<Pool>(options.pool_threads)),
       waiters(options.parked_per_owner, metrics),
       counts(connection_limit(options.connections), options.connections_per_address) {
   if (!options.tls_certificate.empty()) tls = std::make_unique<Tls>(options.tls_certificate, options.tls_key);
@@ -78,7 +78,6 @@ void Shared::use(const http::Router& the_router) {
 void Shared::account(const http::Route* route, std::size_t index, int status,
                      std::chrono::steady_clock::duration took) {
   durations[route ? index : durations.size() - 1]->Observe(std::chrono::duration<double>(took).count());
-  // A callback's status is passed on as it is, and it may be anything.
   responses[std::min<std::size_t>(static_cast<std::size_t>(status / 100), responses.size() - 1)]->Increment();
 }
 

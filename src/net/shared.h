@@ -15,6 +15,7 @@
 #include "base/metrics.h"
 #include "http/router.h"
 #include "net/options.h"
+#include "net/pool.h"
 #include "net/tls.h"
 #include "net/waiters.h"
 
@@ -50,7 +51,7 @@ struct Shared {
   Metrics& metrics;
   const http::Router* router = nullptr;
   std::unique_ptr<Tls> tls;
-  std::unique_ptr<asio::thread_pool> pool;  // until the edge has stopped
+  std::unique_ptr<Pool> pool;  // until the edge has stopped
   Waiters waiters;
   ConnectionCounts counts;
   std::atomic<bool> draining{false};

@@ -237,7 +237,7 @@ class TestEdge {
     route.handle = std::move(handler);
     router.add(std::move(route));
   }
-  void stream(std::string pattern, std::function<std::unique_ptr<http::Intake>(http::Request&)> receive) {
+  void stream(std::string pattern, std::function<http::Reception(http::Request&)> receive) {
     http::Route route;
     route.method = http::Method::post;
     route.pattern = std::move(pattern);

@@ -38,7 +38,7 @@ Waiters::Armed::Armed(Waiters& waiters, std::shared_ptr<Waiter> waiter, std::vec
     : waiters_(waiters), waiter_(std::move(waiter)), topics_(std::move(topics)), owner_(std::move(owner)) {}
 
 Waiters::Armed::~Armed() {
-  waiters_.metrics_.held_polls.Decrement();
+  if (!owner_.empty()) waiters_.metrics_.held_polls.Decrement();
   const std::lock_guard lock(waiters_.mutex_);
   const auto leave = [this](auto& groups, const std::string& key) {
     const auto group = groups.find(key);
@@ -56,8 +56,9 @@ std::unique_ptr<Waiters::Armed> Waiters::arm(asio::any_io_executor home, std::ve
   std::shared_ptr<Waiter> evicted;
   {
     const std::lock_guard lock(mutex_);
-    if (ended_) waiter->end();
     for (const std::string& topic : topics) topics_[topic].push_back(waiter);
+    if (owner.empty()) return std::make_unique<Armed>(*this, std::move(waiter), std::move(topics), std::string());
+    if (ended_) waiter->end();
     Group& owned = owners_[owner];
     if (owned.size() >= per_owner_) evicted = owned.front();
     // It leaves the list at once, so that the next one does not end it again instead of its successor.

@@ -30,6 +30,8 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   void ring();
   // No more waiting: the request is answered empty. Stays so.
   void end();
+  // Whether something rang since the last park() or take_ring().
+  bool take_ring() { return rung_.load() && rung_.exchange(false); }
   // When the last ring came, for the wake latency.
   std::chrono::steady_clock::time_point rung_at() const { return rung_at_.load(); }
 
@@ -63,7 +65,7 @@ class Waiters final : public Bell {
     std::string owner_;
   };
 
-  // One more than the owner's cap ends the owner's oldest.
+  // One more than the owner's cap ends the owner's oldest. Without an owner it is no held poll: no cap, no end.
   std::unique_ptr<Armed> arm(asio::any_io_executor home, std::vector<std::string> topics, std::string owner);
   void ring(std::string_view topic) override;
   // From now on nobody waits: those who do are ended, those who come are ended at once.

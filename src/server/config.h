@@ -29,18 +29,35 @@ struct Config {
     std::string token_file;  // who may read /metrics beyond loopback besides the admin; readable by all = no secret
   };
 
+  enum class AckedContent { people, everyone };
+
   struct Uploads {
     std::uint64_t per_file_bytes = 26'214'400;      // the schema's own limit: may only be lowered
     std::uint64_t per_request_bytes = 134'217'728;  // below per_file_bytes the largest allowed file could never arrive
     unsigned max_files = 64;                        // files of one request; each is an open file until it commits
     std::chrono::seconds ttl{86'400};           // unfetched files are gone after it: shorter than a night loses mail
     std::chrono::seconds ack_retention{3'600};  // how long the page still shows an acked file; above ttl is nonsense
+    std::uint64_t quota_bytes = 4ull << 30;     // of one workspace; 0 = one agent that never fetches fills the disk
+    std::uint64_t quota_files = 10'000;         // of one workspace; 0 = a million tiny files are nobody's concern
+    AckedContent acked_content = AckedContent::people;  // everyone = agents may fetch what they have acked
+    std::chrono::milliseconds sweep_every{300'000};     // long = bytes stay on the disk after their time
+    bool staging = true;  // false = poll workspaces take no files, as before staging existed
+  };
+
+  struct Storage {
+    std::uint64_t reserve = 512ull << 20;  // uploads stop below it; 0 = a full disk stops acks and messages, too
+  };
+
+  struct Activity {
+    std::chrono::seconds retention{90 * 86'400};  // rows of the log leave after it: shorter and history is gone
+    std::chrono::seconds ceiling{365 * 86'400};   // even what no agent consumed; below retention is nonsense
   };
 
   struct Push {
     std::vector<std::string> allow_networks;    // beyond the public internet; too wide = agents probe your network
     std::vector<std::string> allow_ports;       // beside 80 and 443; 22 or 6379 here = agents talk to them through us
     std::chrono::milliseconds timeout{30'000};  // of one call, look-up included; the sender waits for it
+    bool stage_when_down = false;               // true for an agent that never polls = its files wait for nobody
   };
 
   net::Options net;                // addresses, TLS, threads, limits, timeouts, request log: reasons in net/options.h
@@ -57,6 +74,10 @@ struct Config {
   Log log;
   Metrics metrics;
   Uploads uploads;
+  Storage storage;
+  Activity activity;
+  std::chrono::seconds silence{60};         // of an agent that used to poll; short = whoever thinks is called deaf
+  unsigned invalid_tokens_per_minute = 60;  // of one address; low = a proxy's clients lock each other out of retrying
   Push push;
 
   std::map<std::string, std::string> origins;  // key → "restante.toml:3", "RESTANTE_DATA", "--data"; absent = default

@@ -109,6 +109,14 @@ void check_uploads(const Config& config) {
   }
 }
 
+void check_activity(const Config& config) {
+  const auto& activity = config.activity;
+  if (activity.ceiling >= activity.retention) return;
+  throw ConfigError(fmt::format("{} is {}, below {} with {}: raise the first or lower the second",
+                                from(config, "activity.ceiling"), print_duration(activity.ceiling),
+                                from(config, "activity.retention"), print_duration(activity.retention)));
+}
+
 void check_registration(const Config& config) {
   if (!config.open_registration || loopback_only(config)) return;
   const auto open = std::ranges::find_if_not(config.net.listen, is_loopback, &net::Endpoint::host);
@@ -133,6 +141,7 @@ std::string host_of(const std::string& url) {
 void check_config(const Config& config) {
   check_registration(config);
   check_uploads(config);
+  check_activity(config);
   check_tls(config);
   check_metrics(config);
 }

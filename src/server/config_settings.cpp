@@ -273,6 +273,9 @@ std::vector<Setting> all_settings() {
       number(
           "limits.connections_per_address", AT(net.connections_per_address), 1, 10'000'000,
           "Connections of one address (IPv6: of one /64). Behind a proxy all clients share one: keep it high there."),
+      number("limits.invalid_tokens_per_minute", AT(invalid_tokens_per_minute), 1, 1'000'000'000,
+             "Invalid tokens of one address (IPv6: of one /64) in a minute, beyond it 429. Valid tokens are never "
+             "affected."),
       number("limits.polls_per_token", AT(net.parked_per_owner), 1, 10'000,
              "Held polls of one token; one more answers the oldest empty."),
 
@@ -318,6 +321,34 @@ std::vector<Setting> all_settings() {
       duration("uploads.ttl", AT(uploads.ttl), 1s, 8'760h,
                "How long a file waits for its agent, in whole seconds. Shorter than a laptop stays closed loses mail."),
       ack_retention_setting(),
+      number(
+          "uploads.quota_bytes", AT(uploads.quota_bytes), 0, 1ull << 50,
+          "Bytes that may be staged for one workspace and from it, beyond it 507; 0 = no limit. Without one, an agent "
+          "that never fetches fills the disk."),
+      number("uploads.quota_files", AT(uploads.quota_files), 0, 1'000'000'000,
+             "Files that may be staged for one workspace and from it, beyond it 507; 0 = no limit."),
+      choice(
+          "uploads.acked_content", AT(uploads.acked_content), {"people", "everyone"},
+          "Who may still read a file after its agent has acked it, until it is swept: people, or everyone, which lets "
+          "the agent fetch it again."),
+      duration("uploads.sweep_every", AT(uploads.sweep_every), 10ms, 24h,
+               "How often what is due leaves. Long = bytes stay on the disk after their time."),
+      flag(
+          "uploads.staging", AT(uploads.staging),
+          "Takes files for poll workspaces. When false they get 422, as before staging existed; what is staged already "
+          "can still be fetched."),
+      number("storage.reserve", AT(storage.reserve), 0, 1ull << 50,
+             "Bytes of disk that uploads leave free, beyond it 507, so that messages and acks still have room. 0 = "
+             "uploads go on until the disk is full."),
+
+      duration("presence.silence", AT(silence), 1s, 24h,
+               "An agent in poll mode that has not listened for this long, and for five of its usual gaps, is shown as "
+               "silent. Short = agents that think are called deaf."),
+      duration("activity.retention", AT(activity.retention), 1s, 876'000h,
+               "How long rows of the log are kept, in whole seconds. What an agent has not consumed stays until "
+               "activity.ceiling."),
+      duration("activity.ceiling", AT(activity.ceiling), 1s, 876'000h,
+               "When even messages go that no agent has consumed. Not below activity.retention."),
 
       list("push.allow_networks", AT(push.allow_networks),
            "Networks beyond the public internet that push workspaces' callback URLs may lead to, for example "
@@ -330,6 +361,10 @@ std::vector<Setting> all_settings() {
           "push.timeout", AT(push.timeout), 1ms, 5min,
           "How long one call of a callback may take altogether; then the message goes to the inbox. Long = senders "
           "wait for dead agents."),
+      flag(
+          "push.stage_when_down", AT(push.stage_when_down),
+          "Stage an upload for a push agent that cannot be reached, as for a poll agent, instead of answering 502. For "
+          "agents that also poll: others never learn of it."),
   };
   return all;
 }

@@ -262,6 +262,22 @@ TEST(Config, RetentionAboveTheTtlIsRefusedAndNegativeIsZero) {
   EXPECT_THAT(refused_flag("uploads.ack_retention", "1500ms"), HasSubstr("whole seconds"));
 }
 
+TEST(Config, QuotasAndTheReserveMayBeSwitchedOffAndWhoReadsAckedFilesIsAChoice) {
+  const Config usual = load_config({});
+  EXPECT_EQ(usual.uploads.quota_bytes, 4ull << 30);
+  EXPECT_EQ(usual.uploads.quota_files, 10'000u);
+  EXPECT_EQ(usual.storage.reserve, 512ull << 20);
+  EXPECT_EQ(usual.uploads.sweep_every, 5min);
+  EXPECT_TRUE(usual.uploads.staging);
+  for (const auto* key : {"uploads.quota_bytes", "uploads.quota_files", "storage.reserve"}) {
+    EXPECT_EQ(refused_flag(key, "0"), "") << key;
+    EXPECT_THAT(refused_flag(key, "-1"), HasSubstr(key));
+  }
+  EXPECT_EQ(from_flag("uploads.acked_content", "everyone").uploads.acked_content, Config::AckedContent::everyone);
+  EXPECT_THAT(refused_flag("uploads.acked_content", "nobody"), HasSubstr("people"));
+  EXPECT_THAT(refused_flag("uploads.sweep_every", "0s"), HasSubstr("uploads.sweep_every"));
+}
+
 TEST(Config, OnlyTheEmbeddedStoresAreTakenAndNoPasswordIsRepeated) {
   EXPECT_EQ(from_flag("database", "sqlite:///var/x.db").database, "sqlite:///var/x.db");
   EXPECT_THAT(refused_flag("database", "postgres://u:hunter2@h/db"),

@@ -2,15 +2,18 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "api/routes.h"
 #include "base/text.h"
+#include "desk/retention.h"
 #include "model/errors.h"
 #include "net/edge.h"
 #include "net/lookup.h"
 #include "server/admin_token.h"
+#include "server/disk_space.h"
 #include "server/page_files.h"
 #include "server/server_key.h"
 #include "server/version.h"
@@ -22,6 +25,8 @@ namespace {
 
 constexpr auto kResolvePatience = std::chrono::seconds(5);  // a registration waits for it on a pool thread
 constexpr auto kPresencePeriod = std::chrono::seconds(15);
+constexpr std::chrono::milliseconds kSweepPeriod = std::chrono::seconds(1);  // of looking whether one is due
+constexpr auto kRetentionPeriod = std::chrono::seconds(10);  // of its bounded steps; a pass begins every hour
 
 std::filesystem::path data_directory(const Config& config) {
   const std::filesystem::path data = config.data;
@@ -49,8 +54,29 @@ Digest metrics_token(const Config& config) {
 }
 
 desk::UploadRules upload_rules(const Config& config) {
-  return {config.uploads.per_file_bytes, config.uploads.per_request_bytes, config.uploads.max_files,
-          config.uploads.ttl};
+  desk::UploadRules rules;
+  rules.per_file_bytes = config.uploads.per_file_bytes;
+  rules.per_request_bytes = config.uploads.per_request_bytes;
+  rules.max_files = config.uploads.max_files;
+  rules.ttl = config.uploads.ttl;
+  rules.quota = {static_cast<std::int64_t>(config.uploads.quota_bytes),
+                 static_cast<std::int64_t>(config.uploads.quota_files)};
+  const bool again = config.uploads.acked_content == Config::AckedContent::everyone;
+  rules.acked_content = again ? desk::AckedContent::everyone : desk::AckedContent::people;
+  rules.staging = config.uploads.staging;
+  rules.reserve = config.storage.reserve;
+  const auto blobs = std::filesystem::path(config.data);
+  const auto rows = database_file(config).parent_path();
+  rules.free_bytes = [blobs, rows] { return std::min(free_bytes(blobs), free_bytes(rows)); };
+  return rules;
+}
+
+desk::SweepRules sweep_rules(const Config& config) {
+  desk::SweepRules rules;
+  rules.ack_retention = config.uploads.ack_retention;
+  rules.every = config.uploads.sweep_every;
+  rules.orphan_grace = 2 * config.net.timeouts.request;
+  return rules;
 }
 
 http::AddressRules address_rules(const Config& config) {
@@ -85,25 +111,45 @@ class Platform::Parts {
         callbacks(clock, {}),
         edge(config.net, clock, log, metrics),
         news(edge.bell()),
-        principals(*store, clock, sha256(admin)),
-        workspaces(*store, news, clock, log),
+        principals(*store, edge.bell(), clock, sha256(admin)),
+        strikes(clock, config.invalid_tokens_per_minute),
+        presence(*store, news, clock, log, metrics, config.silence),
+        workspaces(*store, presence, news, clock, log),
         tokens(*store, edge.bell(), clock, log),
         access(*store, config.access_roots == "isolated" ? desk::Roots::isolated : desk::Roots::talk),
-        presence(*store),
         inbox(*store, presence, news, clock),
+        chat_history(*store),
+        events(*store, news, principals),
         messages(*store, news, clock, log),
+        claims(*store, clock),
         uploads(*store, *blobs, news, clock, log, metrics, upload_rules(config)),
+        outgoing(*store, uploads, messages, clock),
+        sweep(*store, *blobs, uploads.events(), clock, log, metrics, sweep_rules(config)),
+        retention(*store, clock, log, metrics, {config.activity.retention, config.activity.ceiling}),
         secrets(*store, seal, clock, log),
-        push{callbacks, secrets, address_rules(config), config.push.timeout, resolve},
+        upload_pushes(*store, news, clock, log, metrics),
+        push{callbacks,
+             secrets,
+             upload_pushes,
+             address_rules(config),
+             config.push.timeout,
+             resolve,
+             config.push.stage_when_down},
         context{clock,
                 metrics,
                 principals,
+                strikes,
                 workspaces,
                 tokens,
                 access,
                 inbox,
+                chat_history,
+                events,
                 messages,
+                claims,
                 uploads,
+                outgoing,
+                sweep,
                 push,
                 readiness(),
                 page_files(),
@@ -123,23 +169,37 @@ class Platform::Parts {
       principals.replace_admin(sha256(fresh));
       return fresh;
     };
+    context.loops = [this] { return edge.loops(); };
     api::add_routes(router, context);
     edge.every(kPresencePeriod, "presence", [this] {
-      presence.flush();
+      write_signs_of_life();
       workspaces.settle_statuses();
+      presence.tell_silences();
     });
+    edge.every(kRetentionPeriod, "retention", [this] { retention.tick(); });
+    edge.every(std::min(config.uploads.sweep_every, kSweepPeriod), "sweep", [this] { sweep.tick(); });
   }
 
   ~Parts() {
-    edge.stop();
+    stop();
     try {
-      presence.flush();
+      write_signs_of_life();
     } catch (const std::exception& e) {
       log.warn("presence_lost", {{"reason", e.what()}});  // seconds of "last seen", nobody's mail
     }
     // The writer goes before the edge: a commit nobody waits for still rings the edge's bell.
     store.reset();
     log.info("stopped");
+  }
+
+  void stop() {
+    sweep.stop();
+    edge.stop();
+  }
+
+  void write_signs_of_life() {
+    presence.flush();
+    principals.flush_uses();
   }
 
   std::vector<api::ReadinessCheck> readiness() {
@@ -153,7 +213,13 @@ class Platform::Parts {
                                    }
                                  }};
     };
-    return {logged("database", [this] { store->check(); }), logged("blobs", [this] { blobs->check(); })};
+    const auto tables = [this] {
+      if (!store->uploads_ready()) throw Unavailable("the tables of uploads are not there yet: migrate the database");
+    };
+    std::vector<api::ReadinessCheck> checks{logged("database", [this] { store->check(); }),
+                                            logged("blobs", [this] { blobs->check(); })};
+    if (uploads.rules().staging) checks.push_back(logged("uploads", tables));
+    return checks;
   }
 
   SystemClock clock;
@@ -169,14 +235,22 @@ class Platform::Parts {
   std::mutex rotation;  // two at once must not leave one token in the file and the other in memory
   desk::News news;
   desk::Principals principals;
+  desk::Strikes strikes;
+  desk::Presence presence;
   desk::Workspaces workspaces;
   desk::Tokens tokens;
   desk::Access access;
-  desk::Presence presence;
   desk::Inbox inbox;
+  desk::ChatHistory chat_history;
+  desk::Events events;
   desk::Messages messages;
+  desk::Claims claims;
   desk::Uploads uploads;
+  desk::Outgoing outgoing;
+  desk::Sweep sweep;
+  desk::Retention retention;
   desk::InboundSecrets secrets;
+  desk::UploadPushes upload_pushes;
   api::Push push;
   api::Context context;
   http::Router router;
@@ -187,7 +261,7 @@ Platform::~Platform() = default;
 void Platform::start() { parts_->edge.start(parts_->router); }
 std::vector<std::string> Platform::addresses() const { return parts_->edge.addresses(); }
 void Platform::reload() { parts_->edge.reload_tls(); }
-void Platform::stop() { parts_->edge.stop(); }
+void Platform::stop() { parts_->stop(); }
 void Platform::stop_now() { parts_->edge.stop_now(); }
 desk::Workspaces& Platform::workspaces() { return parts_->workspaces; }
 const std::string& Platform::admin_token() const { return parts_->admin; }

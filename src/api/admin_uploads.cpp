@@ -1,0 +1,188 @@
+#include "api/admin_uploads.h"
+
+#include <algorithm>
+#include <map>
+
+#include "api/answers.h"
+#include "api/pending_uploads.h"
+#include "base/text.h"
+#include "model/errors.h"
+
+namespace restante::api {
+namespace {
+
+using Names = std::map<WorkspaceId, std::string>;
+
+constexpr int kMostRows = 1'000;
+// What "all" is made of; outgoing files are asked for by name.
+constexpr UploadGroup kAll[] = {UploadGroup::waiting, UploadGroup::acked, UploadGroup::expired};
+
+struct Asked {
+  std::string state;
+  std::vector<UploadGroup> groups;
+  UploadFilter filter;
+};
+
+Error bad_parameter(std::string_view name, std::string sentence) {
+  return Error(errors::bad_parameter, {{"field", std::string(name)}}).say(std::move(sentence));
+}
+
+Result<void> read_state(const http::Request& request, Asked& asked) {
+  asked.state = request.query_param("state").value_or("waiting");
+  if (asked.state == "all") {
+    asked.groups.assign(std::begin(kAll), std::end(kAll));
+    return {};
+  }
+  const auto group = parse_upload_group(asked.state);
+  if (!group) {
+    const std::string allowed = "waiting, never_fetched, fetched, failed, acked, expired, outgoing, all";
+    return Error(errors::bad_parameter, {{"field", std::string("state")}, {"allowed", allowed}})
+        .say("state must be one of " + allowed);
+  }
+  asked.groups.push_back(*group);
+  return {};
+}
+
+Result<std::optional<WorkspaceId>> workspace_of(const http::Request& request) {
+  const auto text = request.query_param("workspace");
+  if (!text) return std::optional<WorkspaceId>();
+  const auto id = WorkspaceId::parse(*text);
+  if (!id) return bad_id("workspace");
+  return id;
+}
+
+Result<Asked> asked_for(const http::Request& request) {
+  Asked asked;
+  if (const auto state = read_state(request, asked); !state) return state.error();
+  const auto workspace = workspace_of(request);
+  if (!workspace) return workspace.error();
+  asked.filter.workspace = *workspace;
+  if (const auto text = request.query_param("after")) {
+    asked.filter.after = FileId::parse(*text);
+    if (!asked.filter.after) return bad_id("after");
+    if (asked.groups.size() > 1) return bad_parameter("after", "page through one state at a time, not through all");
+  }
+  const auto limit = parse_signed(request.query_param("limit").value_or("")).value_or(100);
+  asked.filter.limit = static_cast<int>(std::clamp<std::int64_t>(limit, 1, kMostRows));
+  return asked;
+}
+
+std::vector<Upload> rows_of(const Context& context, const Asked& asked) {
+  std::vector<Upload> rows;
+  UploadFilter filter = asked.filter;
+  for (const UploadGroup group : asked.groups) {
+    filter.group = group;
+    filter.limit = asked.filter.limit - static_cast<int>(rows.size());
+    if (filter.limit == 0) break;
+    for (Upload& upload : context.uploads.list(filter)) rows.push_back(std::move(upload));
+  }
+  return rows;
+}
+
+void write_name(JsonWriter& out, const Context& context, Names& names, WorkspaceId id) {
+  auto known = names.find(id);
+  if (known == names.end()) {
+    const auto workspace = context.workspaces.find(id);
+    known = names.emplace(id, workspace ? workspace->name : std::string()).first;
+  }
+  out.member("workspace_id", id.text());
+  write_text(out, "workspace_name", known->second);
+}
+
+void write_tally(JsonWriter& out, std::string_view name, const UploadTally& tally) {
+  out.key(name);
+  out.begin_object();
+  out.member("files", tally.files);
+  out.member("bytes", tally.bytes);
+  out.end_object();
+}
+
+void write_figures(JsonWriter& out, const UploadStats& stats, Time now) {
+  const UploadTally waiting{stats.never_fetched.files + stats.fetched.files + stats.failed.files,
+                            stats.never_fetched.bytes + stats.fetched.bytes + stats.failed.bytes};
+  write_tally(out, "waiting", waiting);
+  write_tally(out, "never_fetched", stats.never_fetched);
+  write_tally(out, "fetched", stats.fetched);
+  write_tally(out, "failed", stats.failed);
+  write_tally(out, "acked", stats.acked);
+  write_tally(out, "expired", stats.expired);
+  write_tally(out, "outgoing", stats.outgoing);
+  write_time(out, "oldest", stats.oldest);
+  out.key("oldest_age_seconds");
+  if (!stats.oldest) return out.null();
+  const auto age = std::chrono::duration_cast<std::chrono::seconds>(now - *stats.oldest);
+  out.integer(std::max<std::int64_t>(0, age.count()));
+}
+
+}  // namespace
+
+http::Response list_all_uploads(const Context& context, http::Request& request) {
+  const auto asked = asked_for(request);
+  if (!asked) return answer(asked.error());
+  const auto rows = rows_of(context, *asked);
+  const Time now = context.clock.now();
+  Names names;
+  JsonWriter out;
+  out.begin_object();
+  out.member("count", std::ssize(rows));
+  out.member("limit", static_cast<std::int64_t>(asked->filter.limit));
+  out.member("state", asked->state);
+  out.key("uploads");
+  out.begin_array();
+  for (const Upload& upload : rows) {
+    out.begin_object();
+    write_name(out, context, names, upload.workspace_id);
+    write_upload(out, upload, upload.state(now));
+    out.end_object();
+  }
+  out.end_array();
+  out.end_object();
+  return http::json(200, out.take());
+}
+
+http::Response upload_figures(const Context& context, http::Request& request) {
+  const auto only = workspace_of(request);
+  if (!only) return answer(only.error());
+  const PlatformUploadStats stats = context.uploads.stats();
+  const Time now = context.clock.now();
+  UploadStats total = *only ? UploadStats() : stats.total;
+  Names names;
+  for (const Workspace& workspace : context.workspaces.list()) names.emplace(workspace.id, workspace.name);
+  JsonWriter out;
+  out.begin_object();
+  out.key("workspaces");
+  out.begin_array();
+  for (const auto& [id, figures] : stats.workspaces) {
+    if (*only && id != **only) continue;
+    if (*only) total = figures;
+    out.begin_object();
+    write_name(out, context, names, id);
+    write_figures(out, figures, now);
+    out.end_object();
+  }
+  out.end_array();
+  out.key("total");
+  out.begin_object();
+  write_figures(out, total, now);
+  out.end_object();
+  out.end_object();
+  return http::json(200, out.take());
+}
+
+http::Response sweep_now(const Context& context, http::Request&) {
+  const auto report = context.sweep.run_once();
+  if (!report) return answer(report.error());
+  JsonWriter out;
+  out.begin_object();
+  out.member("acked", report->acked);
+  out.member("expired", report->expired);
+  out.member("blobs_deleted", report->blobs);
+  out.member("orphans", report->orphans);
+  out.key("clock_jumped");
+  out.boolean(report->clock_jumped);
+  out.member("duration_ms", static_cast<std::int64_t>(report->took.count()));
+  out.end_object();
+  return http::json(200, out.take());
+}
+
+}  // namespace restante::api

@@ -1,0 +1,146 @@
+#include "api/admin_uploads.h"
+
+#include <gtest/gtest.h>
+
+#include "api/test_api.h"
+#include "base/json.h"
+
+namespace restante::api {
+namespace {
+
+class AdminUploadsApi : public ::testing::Test {
+ protected:
+  Json get(const std::string& target) {
+    const Answer answer = api.get(target, api.admin);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return *parse_json(answer.body);
+  }
+  std::string names(const std::string& query) {
+    const Json answer = get("/admin/uploads" + query);
+    std::string all;
+    for (const Json& row : *answer.find("uploads")->if_array()) all += *row.find("name")->if_string() + " ";
+    EXPECT_EQ(answer.find("count")->integer(), std::ssize(*answer.find("uploads")->if_array()));
+    return all;
+  }
+  void step(const std::string& file, const std::string& verb) {
+    EXPECT_EQ(api.post(api.path("/pending-uploads/" + file + "/" + verb), api.agent, "{}").status, 200);
+  }
+  void fetch(const std::string& file) {
+    EXPECT_EQ(api.get(api.path("/pending-uploads/" + file + "/content"), api.agent).status, 200);
+  }
+  // One of each kind; the clock stands at their hour.
+  void one_of_each() {
+    api.upload(api.sender, "late", "1");
+    api.desk.clock.advance(std::chrono::hours(24));
+    api.upload(api.sender, "untouched", "22");
+    fetch(api.upload(api.sender, "fetched", "333"));
+    step(api.upload(api.sender, "failed", "4444"), "fail");
+    const std::string taken = api.upload(api.sender, "taken", "55555");
+    fetch(taken);
+    step(taken, "ack");
+    Ask out;
+    out.method = "POST";
+    out.target = api.path("/chat/uploads?direction=out");
+    out.body = "--b\r\nContent-Disposition: form-data; name=\"files\"; filename=\"out\"\r\n\r\n666666\r\n--b--\r\n";
+    EXPECT_EQ(api.ask(out.bearer(api.agent).with("Content-Type", "multipart/form-data; boundary=b")).status, 200);
+  }
+  static std::pair<std::int64_t, std::int64_t> tally(const Json& figures, std::string_view name) {
+    return {*figures.find(name)->find("files")->integer(), *figures.find(name)->find("bytes")->integer()};
+  }
+
+  TestApi api;
+};
+
+TEST_F(AdminUploadsApi, NeverFetchedIsToldApartFromFetchedAndNotAcked) {
+  one_of_each();
+  EXPECT_EQ(names("?state=never_fetched"), "untouched ");
+  EXPECT_EQ(names("?state=fetched"), "fetched ");
+  EXPECT_EQ(names("?state=failed"), "failed ");
+  EXPECT_EQ(names("?state=acked"), "taken ");
+  EXPECT_EQ(names("?state=expired"), "late ");
+  EXPECT_EQ(names("?state=outgoing"), "out ");
+  EXPECT_EQ(names(""), "untouched fetched failed ");
+  EXPECT_EQ(names("?state=all"), "untouched fetched failed taken late ");
+  EXPECT_EQ(names("?state=all&limit=4"), "untouched fetched failed taken ");
+  EXPECT_EQ(names("?workspace=" + api.other.text()), "");
+  EXPECT_EQ(names("?workspace=" + api.workspace.text() + "&limit=1"), "untouched ");
+}
+
+TEST_F(AdminUploadsApi, ARowSaysForWhomAndInWhichState) {
+  const std::string file = api.upload(api.sender, "a.txt", "hello");
+  const Json answer = get("/admin/uploads");
+  const Json& row = answer.find("uploads")->if_array()->at(0);
+  EXPECT_EQ(*row.find("workspace_id")->if_string(), api.workspace.text());
+  EXPECT_EQ(*row.find("workspace_name")->if_string(), "agent");
+  EXPECT_EQ(*row.find("file_id")->if_string(), file);
+  EXPECT_EQ(*row.find("state")->if_string(), "staged");
+  const Json next = get("/admin/uploads?after=" + file);
+  EXPECT_TRUE(next.find("uploads")->if_array()->empty());
+}
+
+TEST_F(AdminUploadsApi, FilesOfARemovedWorkspaceAreStillListed) {
+  api.upload(api.sender, "evidence");
+  EXPECT_TRUE(api.desk.workspaces.remove(api.workspace));
+  const Json answer = get("/admin/uploads");
+  ASSERT_EQ(answer.find("uploads")->if_array()->size(), 1u);
+  EXPECT_TRUE(answer.find("uploads")->if_array()->at(0).find("workspace_name")->is_null());
+  const Json stats = get("/admin/uploads/stats");
+  EXPECT_EQ(tally(*stats.find("total"), "waiting").first, 1);
+}
+
+TEST_F(AdminUploadsApi, AFilterThatMakesNoSenseIsRefused) {
+  for (const char* query : {"?state=lost", "?state=", "?state=all&after=018f3c1e-0000-7000-8000-000000000000"}) {
+    const Answer answer = api.get(std::string("/admin/uploads") + query, api.admin);
+    EXPECT_EQ(answer.status, 400) << query;
+  }
+  EXPECT_NE(api.get("/admin/uploads?state=lost", api.admin).body.find(R"("allowed":"waiting, never_fetched)"),
+            std::string::npos);
+  for (const char* target :
+       {"/admin/uploads?workspace=x", "/admin/uploads?after=x", "/admin/uploads/stats?workspace=x"}) {
+    EXPECT_NE(api.get(target, api.admin).body.find(R"("code":"bad_id")"), std::string::npos) << target;
+  }
+}
+
+TEST_F(AdminUploadsApi, TheFiguresAddUpInTotalAndForEveryWorkspace) {
+  one_of_each();
+  api.desk.clock.advance(std::chrono::seconds(90));
+  const Json stats = get("/admin/uploads/stats");
+  ASSERT_EQ(stats.find("workspaces")->if_array()->size(), 1u);
+  const Json& own = stats.find("workspaces")->if_array()->at(0);
+  EXPECT_EQ(*own.find("workspace_name")->if_string(), "agent");
+  for (const Json& figures : {*stats.find("total"), own}) {
+    using Tally = std::pair<std::int64_t, std::int64_t>;
+    EXPECT_EQ(tally(figures, "waiting"), (Tally{3, 9}));
+    EXPECT_EQ(tally(figures, "never_fetched"), (Tally{1, 2}));
+    EXPECT_EQ(tally(figures, "fetched"), (Tally{1, 3}));
+    EXPECT_EQ(tally(figures, "failed"), (Tally{1, 4}));
+    EXPECT_EQ(tally(figures, "acked"), (Tally{1, 5}));
+    EXPECT_EQ(tally(figures, "expired"), (Tally{1, 1}));
+    EXPECT_EQ(tally(figures, "outgoing"), (Tally{1, 6}));
+    EXPECT_EQ(figures.find("oldest_age_seconds")->integer(), 90);
+  }
+  const Json none = get("/admin/uploads/stats?workspace=" + api.other.text());
+  EXPECT_TRUE(none.find("workspaces")->if_array()->empty());
+  EXPECT_EQ(tally(*none.find("total"), "waiting").first, 0);
+  EXPECT_TRUE(none.find("total")->find("oldest_age_seconds")->is_null());
+  const Json only = get("/admin/uploads/stats?workspace=" + api.workspace.text());
+  EXPECT_EQ(tally(*only.find("total"), "waiting").first, 3);
+}
+
+TEST_F(AdminUploadsApi, ASweepSaysWhatLeft) {
+  one_of_each();
+  Ask sweep;
+  sweep.method = "POST";
+  sweep.target = "/admin/sweep";
+  const Answer swept = api.ask(sweep.bearer(api.admin));
+  EXPECT_EQ(swept.status, 200) << swept.body;
+  EXPECT_TRUE(swept.body.starts_with(
+      R"({"acked":0,"expired":1,"blobs_deleted":0,"orphans":0,"clock_jumped":false,"duration_ms":)"))
+      << swept.body;
+  EXPECT_EQ(names("?state=expired"), "");
+  const Json figures = get("/admin/uploads/stats");
+  EXPECT_EQ(tally(*figures.find("total"), "expired").first, 0);
+}
+
+}  // namespace
+}  // namespace restante::api

@@ -1,0 +1,11 @@
+// /workspaces/:id/chat-history: what was said, for people who come back.
+#pragma once
+#include "api/context.h"
+#include "http/request.h"
+#include "http/response.h"
+
+namespace restante::api {
+
+http::Response chat_history(const Context&, http::Request&);
+
+}  // namespace restante::api

@@ -1,0 +1,51 @@
+#include "api/events.h"
+
+#include "api/answers.h"
+
+namespace restante::api {
+namespace {
+
+// Data is compact JSON: one line, whatever a name or a message holds.
+std::string to_wire(const desk::Event& event) {
+  std::string text;
+  if (event.id) text += "id: " + std::to_string(*event.id) + "\n";
+  text += "event: " + event.name + "\ndata: " + event.data + "\n\n";
+  return text;
+}
+
+template <class Stream>
+http::Response stream(const Principal& who, std::vector<std::string> topics, std::shared_ptr<Stream> source) {
+  http::Events events;
+  events.topics = desk::ends_of(who);
+  for (std::string& topic : topics) events.topics.push_back(std::move(topic));
+  events.owner = who.token_id ? who.token_id->text() : std::string("admin");
+  events.next = [source = std::move(source)]() -> std::optional<http::Events::Step> {
+    const auto step = source->next();
+    if (!step) return std::nullopt;
+    http::Events::Step wire;
+    for (const desk::Event& event : step->events) wire.text += to_wire(event);
+    wire.more = step->more;
+    return wire;
+  };
+  return http::events(std::move(events));
+}
+
+}  // namespace
+
+http::Response workspace_events(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
+  if (!id) return answer(id.error());
+  const Principal& who = caller(request);
+  std::optional<std::string_view> last_event_id;
+  if (request.header_count("Last-Event-ID") > 0) last_event_id = request.header("Last-Event-ID");
+  auto source = context.events.follow(who, *id, last_event_id);
+  if (!source) return answer(source.error());
+  return stream(who, {desk::topic_of(*id), desk::live_topic_of(*id)}, std::move(*source));
+}
+
+http::Response all_events(const Context& context, http::Request& request) {
+  const Principal& who = caller(request);
+  return stream(who, {std::string(desk::kAllNews)}, context.events.follow_all(who));
+}
+
+}  // namespace restante::api

@@ -1,0 +1,12 @@
+// Live events as Server-Sent Events: of one workspace with replay from its log, and of all of them for the operator.
+#pragma once
+#include "api/context.h"
+#include "http/request.h"
+#include "http/response.h"
+
+namespace restante::api {
+
+http::Response workspace_events(const Context&, http::Request&);
+http::Response all_events(const Context&, http::Request&);
+
+}  // namespace restante::api

@@ -1,0 +1,196 @@
+#include "api/idempotency.h"
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <vector>
+
+#include "base/text.h"
+#include "model/errors.h"
+
+namespace restante::api {
+namespace {
+
+// The promise is 24 h from the answer; a request may have been under way for a while, and clocks are set.
+constexpr auto kKept = std::chrono::hours(25);
+constexpr std::size_t kMaxKey = 255;
+
+// Each part is preceded by its length, so that no two lists of parts run together.
+Digest digest_of_parts(std::span<const std::string_view> parts) {
+  Sha256 hash;
+  for (const std::string_view part : parts) {
+    hash.update(std::to_string(part.size()) + ':');
+    hash.update(part);
+  }
+  return hash.finish();
+}
+
+std::string owner_of(const Principal& principal) {
+  switch (principal.role) {
+    case Principal::Role::admin:
+      return "admin";
+    case Principal::Role::workspace:
+      return "workspace " + principal.workspace_id->text();
+    case Principal::Role::sender:
+    case Principal::Role::enrolment:
+      return "token " + (principal.opened_by ? *principal.opened_by : *principal.token_id).text();
+    case Principal::Role::anonymous:
+      return "anonymous";
+  }
+  return "anonymous";
+}
+
+bool is_key(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxKey &&
+         std::ranges::all_of(text, [](char c) { return c > ' ' && c < '\x7f'; });
+}
+
+// 1, 1.0 and 10e-1 are one number: its digits without zeros at either end, and where the point is. A number whose
+// exponent is beyond any sense stays as it was written.
+std::string canonical_number(std::string_view text) {
+  const std::string_view written = text;
+  const bool negative = text.starts_with('-');
+  text.remove_prefix(negative ? 1 : 0);
+  const auto e = text.find_first_of("eE");
+  std::int64_t exponent = 0;
+  if (e != std::string_view::npos) {
+    std::string_view given = text.substr(e + 1);
+    if (given.starts_with('+')) given.remove_prefix(1);
+    const auto parsed = given.size() <= 10 ? parse_signed(given) : std::nullopt;
+    if (!parsed) return std::string(written);
+    exponent = *parsed;
+  }
+  const std::string_view mantissa = text.substr(0, e);
+  const auto point = mantissa.find('.');
+  std::string digits(mantissa.substr(0, point));
+  if (point != std::string_view::npos) {
+    digits += mantissa.substr(point + 1);
+    exponent -= static_cast<std::int64_t>(mantissa.size() - point - 1);
+  }
+  while (!digits.empty() && digits.back() == '0') {
+    digits.pop_back();
+    ++exponent;
+  }
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
+  if (digits.empty()) return "0";
+  return (negative ? "-" : "") + digits + "e" + std::to_string(exponent);
+}
+
+void write_canonical(const Json& value, JsonWriter& out) {
+  if (const auto* object = value.if_object()) {
+    std::vector<const Json::Member*> members;
+    for (const Json::Member& member : *object) members.push_back(&member);
+    std::ranges::sort(members, {}, [](const Json::Member* member) -> const std::string& { return member->first; });
+    out.begin_object();
+    for (const Json::Member* member : members) {
+      out.key(member->first);
+      write_canonical(member->second, out);
+    }
+    out.end_object();
+  } else if (const auto* array = value.if_array()) {
+    out.begin_array();
+    for (const Json& item : *array) write_canonical(item, out);
+    out.end_array();
+  } else if (const auto* number = value.if_number()) {
+    out.raw(canonical_number(number->text));
+  } else {
+    out.raw(value.dump());
+  }
+}
+
+std::string from_hex(std::string_view hex) {
+  std::string bytes;
+  bytes.reserve(hex.size() / 2);
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    bytes += static_cast<char>(hex_digit(hex[i]) * 16 + hex_digit(hex[i + 1]));
+  }
+  return bytes;
+}
+
+std::string text_of(const Json& object, std::string_view name) {
+  const Json* member = object.find(name);
+  return member && member->if_string() ? *member->if_string() : std::string();
+}
+
+}  // namespace
+
+Digest digest_of(const Json& body) {
+  JsonWriter out;
+  write_canonical(body, out);
+  return sha256(out.text());
+}
+
+std::string keep(const http::Response& answer) {
+  const auto& body = std::get<std::string>(answer.content);
+  JsonWriter out;
+  out.begin_object();
+  out.member("status", static_cast<std::int64_t>(answer.status));
+  out.member("type", answer.content_type);
+  out.key("headers");
+  out.begin_array();
+  for (const auto& [name, value] : answer.headers) {
+    out.begin_array();
+    out.string(name);
+    out.string(value);
+    out.end_array();
+  }
+  out.end_array();
+  // A callback may answer any bytes; text columns take text alone.
+  if (is_valid_utf8(body) && body.find('\0') == std::string::npos) {
+    out.member("body", body);
+  } else {
+    out.member("hex", to_hex({reinterpret_cast<const std::uint8_t*>(body.data()), body.size()}));
+  }
+  out.end_object();
+  return out.take();
+}
+
+http::Response replay(std::string_view kept) {
+  const auto json = parse_json(kept);
+  const Json* status = json ? json->find("status") : nullptr;
+  if (!status || !status->integer()) throw Unavailable("a kept answer cannot be read");
+  http::Response response;
+  response.status = static_cast<int>(*status->integer());
+  if (text_of(*json, "type") == http::kJson) response.content_type = http::kJson;
+  if (const Json* headers = json->find("headers"); headers && headers->if_array()) {
+    for (const Json& header : *headers->if_array()) {
+      const auto* pair = header.if_array();
+      if (pair && pair->size() == 2) response.headers.emplace_back(*(*pair)[0].if_string(), *(*pair)[1].if_string());
+    }
+  }
+  response.content = json->find("hex") ? from_hex(text_of(*json, "hex")) : text_of(*json, "body");
+  return response;
+}
+
+std::optional<http::Response> Once::enter(const http::Request& request) {
+  const std::size_t given = request.header_count("Idempotency-Key");
+  if (given == 0) return std::nullopt;
+  const std::string_view key = request.header("Idempotency-Key");
+  if (given > 1 || !is_key(key)) return answer(errors::bad_idempotency_key);
+  // Ids mean the same row in any letter case.
+  const std::string owner = owner_of(caller(request));
+  const std::string id = lower_case(request.param("id"));
+  const std::string_view parts[] = {owner, route_, id, key};
+  Claim claim{digest_of_parts(parts), {}, context_->clock.now() + kKept};
+  auto hold = context_->claims.enter(claim.scope);
+  if (!hold) return answer(hold.error());
+  claim_ = claim;
+  hold_ = std::move(*hold);
+  return std::nullopt;
+}
+
+std::optional<http::Response> Once::look_up(const Digest& what) {
+  if (!claim_) return std::nullopt;
+  claim_->request = what;
+  auto known = context_->claims.find(*claim_);
+  if (!known) return answer(known.error());
+  if (!*known) return std::nullopt;
+  return replay(**known);
+}
+
+std::optional<http::Response> Once::begin(const http::Request& request, const Json& body) {
+  if (auto refused = enter(request)) return refused;
+  return claim_ ? look_up(digest_of(body)) : std::nullopt;
+}
+
+}  // namespace restante::api

@@ -1,0 +1,57 @@
+#include "api/outgoing.h"
+
+#include "api/answers.h"
+#include "api/messages.h"
+#include "api/push.h"
+
+namespace restante::api {
+namespace {
+
+// What the log of a push workspace says of files that came for a message its callback is about to be asked with.
+NewActivity files_row(const NewActivity& message, std::size_t files) {
+  JsonWriter body;
+  body.begin_object();
+  body.member("messageId", message.message_id);
+  body.member("files", static_cast<std::int64_t>(files));
+  body.end_object();
+  NewActivity row;
+  row.activity_type = "a2a_send";
+  row.method = "message/files";
+  row.summary = message.summary;
+  row.source_id = message.source_id;
+  row.target_id = message.target_id;
+  row.request_body = body.take();
+  row.traceparent = message.traceparent;
+  return row;
+}
+
+http::Response push_with_files(const Context& context, const Once& once, const Workspace& target, NewActivity row,
+                               std::vector<OutgoingFile> files) {
+  const NewActivity note = files_row(row, files.size());
+  auto commit = context.outgoing.send(target.id, note, std::move(files));
+  http::Response response = http::after(
+      std::move(commit), [&context, once, target, row = std::move(row)](const Result<SentActivity>& sent) mutable {
+        return sent ? push_message(context, once, target, std::move(row)) : answer(sent.error());
+      });
+  std::get<std::shared_ptr<http::Later>>(response.content)->may_block = true;
+  return response;
+}
+
+}  // namespace
+
+http::Response send_with_files(const Context& context, const Once& once, const Workspace& target, NewActivity row,
+                               std::vector<OutgoingFile> files) {
+  if (target.delivery_mode == DeliveryMode::push) {
+    return push_with_files(context, once, target, std::move(row), std::move(files));
+  }
+  return once.perform<SentActivity>([&] { return context.outgoing.send(target.id, row, files); },
+                                    [&](const Claim& claim, Render<SentActivity> render) {
+                                      return context.outgoing.send_once(target.id, row, files, claim,
+                                                                        std::move(render));
+                                    },
+                                    [](const Result<SentActivity>& sent) {
+                                      return sent ? queued_answer("poll", sent->activity) : answer(sent.error());
+                                    });
+}
+
+}  // namespace restante::api

@@ -1,0 +1,185 @@
+#include "api/pending_uploads.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "api/answers.h"
+#include "base/text.h"
+#include "http/ranges.h"
+#include "model/errors.h"
+
+namespace restante::api {
+namespace {
+
+struct PendingPath {
+  WorkspaceId workspace;
+  FileId file;
+};
+
+Result<PendingPath> pending_path(const http::Request& request) {
+  const auto workspace = id_param<WorkspaceId>(request, "id");
+  if (!workspace) return workspace.error();
+  const auto file = id_param<FileId>(request, "fid");
+  if (!file) return file.error();
+  return PendingPath{*workspace, *file};
+}
+
+// Whatever was uploaded, a browser that opens it must neither render nor run it.
+void add_content_headers(http::Response& response, const Upload& upload, std::string_view etag) {
+  const std::string_view type =
+      upload.mimetype.empty() ? "application/octet-stream" : std::string_view(upload.mimetype);
+  response.headers.emplace_back("Content-Type", type);
+  response.headers.emplace_back("Content-Disposition", fmt::format("attachment; filename=\"{}\"; filename*=UTF-8''{}",
+                                                                   upload.name, percent_encode(upload.name)));
+  response.headers.emplace_back("Content-Security-Policy", "sandbox; default-src 'none'");
+  response.headers.emplace_back("Cache-Control", "private, no-store");
+  response.headers.emplace_back("Accept-Ranges", "bytes");
+  response.headers.emplace_back("ETag", etag);
+  response.headers.emplace_back("Repr-Digest", fmt::format("sha-256=:{}:", to_base64(upload.sha256)));
+}
+
+http::Response not_satisfiable(std::int64_t size) {
+  http::Response response = http::json(416, R"({"error":"the file has no such range","code":"range_not_satisfiable"})");
+  response.headers.emplace_back("Content-Range", fmt::format("bytes */{}", size));
+  return response;
+}
+
+http::Response::Content slice(const Context& context, const Principal& who, desk::OpenUpload& open,
+                              const http::ByteRange& range) {
+  if (open.blob) {
+    auto may_go_on = [&context, who] { return context.principals.still_live(who); };
+    return std::make_shared<http::FileSlice>(http::FileSlice{open.blob, open.blob->fd(), range.offset, range.length,
+                                                             desk::ends_of(who), std::move(may_go_on)});
+  }
+  if (range.length == open.content.size()) return std::move(open.content);
+  return open.content.substr(static_cast<std::size_t>(range.offset), static_cast<std::size_t>(range.length));
+}
+
+// JSON is held to its rules; anything else that happens to be a JSON object is read like it, and the rest ignored: this
+// takes any Content-Type, and curl sends a form's by itself.
+Result<std::string> reason_of(const http::Request& request) {
+  auto body = json_body(request, BodyMay::be_absent);
+  if (!body && !body.error().is(errors::json_expected)) return body.error();
+  if (!body) {
+    auto parsed = parse_json(request.body);
+    if (!parsed || !parsed->if_object()) return std::string();
+    body = std::move(*parsed);
+  }
+  const auto reason = text_field(*body, "reason");
+  if (!reason) return reason.error();
+  return reason->value_or("");
+}
+
+}  // namespace
+
+void write_upload(JsonWriter& out, const Upload& upload, UploadState state) {
+  out.member("file_id", upload.id.text());
+  out.member("name", upload.name);
+  out.member("mimeType", upload.mimetype);
+  out.member("size", upload.size);
+  out.member("sha256", to_hex(upload.sha256));
+  out.member("direction", name_of(upload.direction));
+  out.member("state", name_of(state));
+  out.member("created_at", format_time(upload.created_at));
+  write_time(out, "fetched_at", upload.fetched_at);
+  write_time(out, "acked_at", upload.acked_at);
+  write_time(out, "failed_at", upload.failed_at);
+  write_text(out, "reason", upload.reason);
+  out.member("expires_at", format_time(upload.expires_at));
+  out.member("uri", pending_uri(upload.workspace_id, upload.id));
+}
+
+http::Response list_pending(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
+  if (!id) return answer(id.error());
+  std::optional<FileId> after;
+  if (const auto text = request.query_param("after")) {
+    after = FileId::parse(*text);
+    if (!after) return answer(bad_id("after"));
+  }
+  const auto limit = parse_signed(request.query_param("limit").value_or("")).value_or(100);
+  const auto rows = context.uploads.waiting(*id, after, static_cast<int>(std::clamp<std::int64_t>(limit, 1, 500)));
+  const Time now = context.clock.now();
+  JsonWriter out;
+  out.begin_array();
+  for (const Upload& upload : rows) {
+    out.begin_object();
+    write_upload(out, upload, upload.state(now));
+    out.end_object();
+  }
+  out.end_array();
+  return http::json(200, out.take());
+}
+
+http::Response read_pending(const Context& context, http::Request& request) {
+  const auto path = pending_path(request);
+  if (!path) return answer(path.error());
+  const auto story = context.uploads.find(path->workspace, path->file);
+  if (!story) return answer(story.error());
+  JsonWriter out;
+  out.begin_object();
+  write_upload(out, story->upload, story->state);
+  write_time(out, "ended_at", story->ended_at);
+  out.end_object();
+  return http::json(200, out.take());
+}
+
+http::Response pending_content(const Context& context, http::Request& request) {
+  const auto path = pending_path(request);
+  if (!path) return answer(path.error());
+  auto open = context.uploads.open(caller(request), path->workspace, path->file);
+  if (!open) return answer(open.error());
+  const Upload& upload = open->upload;
+  const std::string etag = fmt::format("\"{}\"", to_hex(upload.sha256));
+  http::Response response;
+  add_content_headers(response, upload, etag);
+  if (const auto list = request.header("If-None-Match"); !list.empty() && http::etag_matches(list, etag)) {
+    response.status = 304;
+    return response;
+  }
+  const auto size = static_cast<std::uint64_t>(upload.size);
+  const auto choice = http::choose_range(request.header("Range"), request.header("If-Range"), etag, size);
+  if (choice.answer == http::RangeAnswer::unsatisfiable) return not_satisfiable(upload.size);
+  if (request.method == http::Method::get && caller(request).is_agent_of(path->workspace)) {
+    context.uploads.note_fetched(upload);
+  }
+  if (choice.answer == http::RangeAnswer::part) {
+    response.status = 206;
+    const auto& range = choice.range;
+    response.headers.emplace_back(
+        "Content-Range", fmt::format("bytes {}-{}/{}", range.offset, range.offset + range.length - 1, upload.size));
+  }
+  response.content = slice(context, caller(request), *open, choice.range);
+  return response;
+}
+
+http::Response ack_pending(const Context& context, http::Request& request) {
+  const auto path = pending_path(request);
+  if (!path) return answer(path.error());
+  return http::after(context.uploads.ack(path->workspace, path->file), [](const Result<UploadChange>& acked) {
+    return acked ? http::json(200, R"({"acked":true})") : answer(acked.error());
+  });
+}
+
+http::Response fail_pending(const Context& context, http::Request& request) {
+  const auto path = pending_path(request);
+  if (!path) return answer(path.error());
+  auto reason = reason_of(request);
+  if (!reason) return answer(reason.error());
+  auto commit = context.uploads.fail(path->workspace, path->file, std::move(*reason));
+  return http::after(std::move(commit), [](const Result<UploadChange>& failed) {
+    return failed ? http::json(200, R"({"failed":true})") : answer(failed.error());
+  });
+}
+
+http::Response recall_pending(const Context& context, http::Request& request) {
+  const auto path = pending_path(request);
+  if (!path) return answer(path.error());
+  auto commit = context.uploads.recall(caller(request), path->workspace, path->file);
+  return http::after(std::move(commit), [](const Result<UploadChange>& recalled) {
+    return recalled ? http::json(200, R"({"recalled":true})") : answer(recalled.error());
+  });
+}
+
+}  // namespace restante::api

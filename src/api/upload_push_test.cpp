@@ -1,0 +1,303 @@
+#include "api/upload_push.h"
+
+#include <gtest/gtest.h>
+
+#include "api/test_api.h"
+#include "api/uploads.h"
+
+namespace restante::api {
+namespace {
+
+using Outcome = http::Forwarded::Outcome;
+
+constexpr std::string_view kForm = "multipart/form-data; boundary=b";
+
+class UploadPushTest : public testing::Test {
+ protected:
+  UploadPushTest() {
+    target.id = api.desk.make_workspace(DeliveryMode::push);
+    target.delivery_mode = DeliveryMode::push;
+    target.url = "https://agent.example/";
+    secret = *api.secrets.ensure(target.id);
+  }
+
+  http::Reception receive(std::string_view type = kForm, std::string_view more = "") {
+    request = std::make_unique<http::Request>();
+    const std::string head =
+        "POST /workspaces/" + target.id.text() +
+        "/chat/uploads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\nContent-Type: " + std::string(type) +
+        "\r\n" + std::string(more) + "\r\n";
+    EXPECT_FALSE(http::parse_head(head, http::Limits(), *request));
+    Principal admin;
+    admin.role = Principal::Role::admin;
+    request->caller = admin;
+    return push_upload(api.context, *request, target);
+  }
+  // None when it is answered or taken otherwise.
+  std::unique_ptr<http::Relay> relay(std::string_view more = "") {
+    auto reception = receive(kForm, more);
+    auto* made = std::get_if<std::unique_ptr<http::Relay>>(&reception);
+    return made ? std::move(*made) : nullptr;
+  }
+  Answer refusal(std::string_view type = kForm) {
+    auto reception = receive(type);
+    auto* answered = std::get_if<http::Response>(&reception);
+    return answered ? TestApi::settle(std::move(*answered)) : Answer();
+  }
+  Answer hear(http::Forwarded came) {
+    const auto made = relay();
+    if (!made) {
+      ADD_FAILURE() << "the callback was not asked";
+      return {};
+    }
+    return TestApi::settle(made->order.then(std::move(came)));
+  }
+  static http::Forwarded answered(int status, std::string body = "{}") {
+    http::Forwarded came;
+    came.outcome = Outcome::answered;
+    came.connected = true;
+    came.sent = 9;
+    came.status = status;
+    came.content_type = "application/json";
+    came.body = std::move(body);
+    came.took = std::chrono::milliseconds(7);
+    return came;
+  }
+  static http::Forwarded failed(Outcome outcome, bool connected) {
+    http::Forwarded came;
+    came.outcome = outcome;
+    came.connected = connected;
+    came.sent = connected ? 5 : 0;
+    return came;
+  }
+  std::vector<Activity> rows() { return api.desk.log_of(target.id); }
+  double counted(std::string_view outcome) { return api.desk.metrics.upload_pushes(outcome).Value(); }
+  // A form with one file, fed to whoever takes it.
+  static Answer feed(http::Reception reception) {
+    auto* intake = std::get_if<std::unique_ptr<http::Intake>>(&reception);
+    if (!intake) return {};
+    const std::string body =
+        "--b\r\nContent-Disposition: form-data; name=\"files\"; filename=\"a.txt\"\r\n\r\nhello\r\n--b--\r\n";
+    if (auto early = (*intake)->take(body)) return TestApi::settle(std::move(*early));
+    return TestApi::settle((*intake)->finish());
+  }
+
+  TestApi api;
+  Workspace target;
+  std::string secret;
+  std::unique_ptr<http::Request> request;
+};
+
+TEST_F(UploadPushTest, TheBodyGoesToTheIngestPathWithTheSecretAndItsOwnType) {
+  const auto made = relay("Idempotency-Key: k-1\r\n");
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->order.url, "https://agent.example/internal/chat/uploads/ingest");
+  EXPECT_EQ(made->order.content_type, kForm);
+  EXPECT_EQ(made->order.reply_cap, 1u << 20);
+  const std::vector<http::Header> wanted = {{"Authorization", "Bearer " + secret}, {"Idempotency-Key", "k-1"}};
+  EXPECT_EQ(made->order.headers, wanted) << "and nothing else of the sender's";
+  EXPECT_TRUE(made->order.may_connect("93.184.216.34"));
+  EXPECT_FALSE(made->order.may_connect("127.0.0.1"));
+  EXPECT_FALSE(made->instead) << "staging instead is the operator's choice";
+}
+
+TEST_F(UploadPushTest, TheIngestPathIsAppendedToTheUrlsOwn) {
+  const std::pair<const char*, const char*> kUrls[] = {
+      {"https://agent.example", "https://agent.example/internal/chat/uploads/ingest"},
+      {"https://agent.example/a2a", "https://agent.example/a2a/internal/chat/uploads/ingest"},
+      {"https://agent.example/a2a//", "https://agent.example/a2a/internal/chat/uploads/ingest"},
+      {"http://agent.example/a2a?x=1", "http://agent.example/a2a/internal/chat/uploads/ingest?x=1"},
+  };
+  for (const auto& [url, ingest] : kUrls) {
+    target.url = url;
+    const auto made = relay();
+    ASSERT_TRUE(made) << url;
+    EXPECT_EQ(made->order.url, ingest);
+  }
+}
+
+TEST_F(UploadPushTest, WithoutAUrlItDependsOnWhetherTheModeWasSaid) {
+  target.url = "";
+  const Answer said = refusal();
+  EXPECT_EQ(said.status, 503);
+  EXPECT_NE(said.body.find(R"("code":"callback_missing")"), std::string::npos) << said.body;
+  target.mode_said = false;
+  const Answer unsaid = refusal();
+  EXPECT_EQ(unsaid.status, 422);
+  EXPECT_TRUE(unsaid.body.starts_with(R"({"error":"workspace has no callback URL)")) << unsaid.body;
+}
+
+TEST_F(UploadPushTest, AModeThatWasNeverSaidIsPush) {
+  target.mode_said = false;
+  EXPECT_TRUE(relay());
+}
+
+TEST_F(UploadPushTest, WhatIsNoFormIsRefusedBeforeAnybodyIsCalled) {
+  for (const char* type : {"application/json", "multipart/mixed; boundary=b", "multipart/form-data"}) {
+    EXPECT_EQ(refusal(type).status, 400) << type;
+  }
+}
+
+TEST_F(UploadPushTest, ASecretThatCannotBeReadIsNotReplacedBehindTheAgentsBack) {
+  target.id = api.desk.make_workspace(DeliveryMode::push);
+  const Answer refused = refusal();
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_NE(refused.body.find(R"("code":"no_inbound_secret")"), std::string::npos) << refused.body;
+  EXPECT_EQ(api.secrets.find(target.id), "");
+  EXPECT_EQ(api.secrets.ensure(target.id)->size(), 43u);
+  EXPECT_TRUE(relay()) << "once the agent has heard of one, it is used";
+}
+
+TEST_F(UploadPushTest, AYesIsPassedOnAndWrittenDownOutsideTheInbox) {
+  const Answer answer = hear(answered(200, R"({"files":[]})"));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, R"({"files":[]})");
+  EXPECT_EQ(answer.header("Content-Type"), "application/json");
+  ASSERT_EQ(rows().size(), 1u);
+  const Activity row = rows()[0];
+  EXPECT_EQ(row.activity_type, "a2a_send");
+  EXPECT_EQ(row.method, "chat_upload_push");
+  EXPECT_EQ(row.status, "ok");
+  EXPECT_EQ(row.target_id, target.id);
+  EXPECT_FALSE(row.source_id);
+  EXPECT_EQ(row.request_body, R"({"size":9})");
+  EXPECT_EQ(row.response_body, R"({"files":[]})");
+  EXPECT_EQ(row.duration_ms, 7);
+  EXPECT_EQ(counted("delivered"), 1);
+  EXPECT_EQ(api.desk.metrics.upload_push_bytes.Value(), 9);
+}
+
+TEST_F(UploadPushTest, ANoIsPassedOnAndTheCallbackIsAskedAgain) {
+  for (int i = 0; i < 7; ++i) EXPECT_EQ(hear(answered(413, "too much")).body, "too much");
+  const Activity row = rows().at(0);
+  EXPECT_EQ(row.status, "error");
+  EXPECT_EQ(row.error_detail, "callback answered 413");
+  EXPECT_EQ(row.response_body, "");
+  EXPECT_EQ(counted("refused"), 7);
+}
+
+TEST_F(UploadPushTest, AFailingCallbackIsPassedOnUntilItIsSpared) {
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(hear(answered(i % 2 == 0 ? 500 : 429)).status, i % 2 == 0 ? 500 : 429);
+  const Answer spared = refusal();
+  EXPECT_EQ(spared.status, 502);
+  EXPECT_NE(spared.body.find(R"("code":"callback_unreachable","reason":"spared","retry_after":)"), std::string::npos)
+      << spared.body;
+  EXPECT_EQ(counted("failed"), 3);
+  EXPECT_EQ(counted("busy"), 2);
+  EXPECT_EQ(counted("spared"), 1);
+  EXPECT_EQ(rows().size(), 5u) << "whom nobody asked has no row";
+  api.desk.clock.advance(std::chrono::seconds(1));
+  EXPECT_EQ(hear(answered(200)).status, 200);
+  EXPECT_TRUE(relay());
+}
+
+TEST_F(UploadPushTest, ARedirectIsAFailureOfTheCallback) {
+  for (const int status : {301, 302, 304, 307}) {
+    const Answer answer = hear(answered(status));
+    EXPECT_EQ(answer.status, 502);
+    EXPECT_NE(answer.body.find(R"("code":"callback_failed","reason":"redirected")"), std::string::npos) << answer.body;
+  }
+  EXPECT_EQ(rows().at(0).error_detail, "callback answered 301");
+}
+
+TEST_F(UploadPushTest, WhomNobodyReachedHasNoRow) {
+  const Answer answer = hear(failed(Outcome::unreachable, false));
+  EXPECT_EQ(answer.status, 502);
+  EXPECT_NE(answer.body.find(R"("reason":"unreachable","retry_after":5)"), std::string::npos) << answer.body;
+  EXPECT_EQ(hear(failed(Outcome::timed_out, false)).status, 502);
+  EXPECT_EQ(rows().size(), 0u);
+  EXPECT_EQ(counted("unreachable"), 1);
+  EXPECT_EQ(counted("timed_out"), 1);
+}
+
+TEST_F(UploadPushTest, AnAddressThatMayNotBeCalledIsNotToBeTriedAgain) {
+  const Answer at_connect = hear(failed(Outcome::refused_address, false));
+  EXPECT_EQ(at_connect.status, 502);
+  EXPECT_EQ(at_connect.body.find("retry_after"), std::string::npos) << at_connect.body;
+  for (const char* url : {"http://localhost/", "https://agent.example:22/", "nonsense"}) {
+    target.url = url;
+    EXPECT_EQ(refusal().body, at_connect.body) << url;
+  }
+}
+
+TEST_F(UploadPushTest, AnExchangeThatBrokeOffMayHaveDeliveredAndSaysSo) {
+  for (const Outcome outcome : {Outcome::bad_reply, Outcome::too_large, Outcome::timed_out}) {
+    target.url = "https://agent.example/" + std::to_string(static_cast<int>(outcome));
+    const Answer answer = hear(failed(outcome, true));
+    EXPECT_EQ(answer.status, 502);
+    EXPECT_NE(answer.body.find(R"("code":"callback_failed")"), std::string::npos) << answer.body;
+    EXPECT_EQ(answer.body.find("retry_after"), std::string::npos) << answer.body;
+  }
+  ASSERT_EQ(rows().size(), 3u);
+  EXPECT_EQ(rows()[0].status, "error");
+  EXPECT_EQ(rows()[0].error_detail, "callback not done: bad_reply");
+  EXPECT_EQ(rows()[0].request_body, R"({"size":5})");
+}
+
+TEST_F(UploadPushTest, ASenderThatLeavesTellsNothingOfTheCallback) {
+  for (int i = 0; i < 10; ++i) hear(failed(Outcome::cut, true));
+  EXPECT_TRUE(relay());
+  ASSERT_EQ(rows().size(), 10u);
+  EXPECT_EQ(rows()[0].status, "error");
+  EXPECT_EQ(rows()[0].error_detail, "callback not done: cut");
+  EXPECT_EQ(counted("cut"), 10);
+}
+
+TEST_F(UploadPushTest, WhereTheOperatorWantsItAnUnreachableCallbacksFilesAreStaged) {
+  api.push.stage_when_down = true;
+  const auto made = relay();
+  ASSERT_TRUE(made);
+  ASSERT_TRUE(made->instead);
+  const Answer staged = feed(made->instead(failed(Outcome::unreachable, false)));
+  EXPECT_EQ(staged.status, 200);
+  EXPECT_NE(staged.body.find("platform-pending:" + target.id.text()), std::string::npos) << staged.body;
+  ASSERT_EQ(rows().size(), 1u);
+  EXPECT_EQ(rows()[0].method, "chat_upload_receive");
+  EXPECT_EQ(counted("staged"), 1);
+  for (int i = 0; i < 4; ++i) feed(relay()->instead(failed(Outcome::unreachable, false)));
+  EXPECT_EQ(feed(receive()).status, 200) << "also when it is being spared";
+  EXPECT_EQ(rows().size(), 6u);
+  target.url = "http://localhost/";
+  EXPECT_EQ(feed(receive()).status, 200) << "and when it may not be called";
+}
+
+TEST_F(UploadPushTest, OnceTheCallbackHasSeenSomethingNothingIsStaged) {
+  api.push.stage_when_down = true;
+  EXPECT_EQ(hear(failed(Outcome::bad_reply, true)).status, 502);
+  EXPECT_EQ(hear(answered(500)).status, 500);
+  EXPECT_EQ(api.desk.uploads.waiting(target.id, std::nullopt, 10).size(), 0u);
+}
+
+TEST_F(UploadPushTest, TwoUploadsUnderOneKeyAreNotPassedOnAtOnce) {
+  const std::string_view key = "Idempotency-Key: k-1\r\n";
+  auto first = relay(key);
+  ASSERT_TRUE(first);
+  const auto first_request = std::move(request);
+  auto second = receive(kForm, key);
+  ASSERT_TRUE(std::holds_alternative<http::Response>(second));
+  EXPECT_EQ(TestApi::settle(std::get<http::Response>(std::move(second))).status, 409);
+  EXPECT_EQ(TestApi::settle(first->order.then(answered(200))).status, 200);
+  first.reset();
+  EXPECT_TRUE(relay(key)) << "the callback knows whether it has it";
+}
+
+TEST_F(UploadPushTest, StagingInsteadIsUnderTheSameKey) {
+  api.push.stage_when_down = true;
+  const std::string_view key = "Idempotency-Key: k-1\r\n";
+  const Answer staged = feed(relay(key)->instead(failed(Outcome::unreachable, false)));
+  EXPECT_EQ(staged.status, 200);
+  EXPECT_EQ(feed(relay(key)->instead(failed(Outcome::unreachable, false))).body, staged.body);
+  EXPECT_EQ(rows().size(), 1u);
+}
+
+TEST_F(UploadPushTest, TheRouteSendsIncomingFilesOfPushWorkspacesThisWay) {
+  EXPECT_TRUE(relay());
+  auto reception = receive_uploads(api.context, *request);
+  EXPECT_TRUE(std::holds_alternative<http::Response>(reception)) << "the path was not matched, so there is no id";
+  request->path_params.emplace_back("id", target.id.text());
+  reception = receive_uploads(api.context, *request);
+  ASSERT_TRUE(std::holds_alternative<std::unique_ptr<http::Relay>>(reception));
+}
+
+}  // namespace
+}  // namespace restante::api

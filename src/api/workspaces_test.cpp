@@ -1,0 +1,105 @@
+#include "api/workspaces.h"
+
+#include <gtest/gtest.h>
+
+#include "api/test_api.h"
+
+namespace restante::api {
+namespace {
+
+class WorkspacesApi : public testing::Test {
+ protected:
+  Answer patch(WorkspaceId id, std::string json) {
+    Ask asked;
+    asked.method = "PATCH";
+    asked.target = "/workspaces/" + id.text();
+    return api.ask(asked.bearer(api.admin).json(std::move(json)));
+  }
+  void expect_refused(WorkspaceId id, const std::string& json, std::string_view code) {
+    const auto before = api.desk.store->find_workspace(id).value();
+    const Answer answer = patch(id, json);
+    EXPECT_EQ(answer.status, 400) << json << answer.body;
+    EXPECT_NE(answer.body.find(R"("code":")" + std::string(code) + '"'), std::string::npos) << json << answer.body;
+    EXPECT_NE(answer.body.find(R"("field":"url")"), std::string::npos) << json << answer.body;
+    const auto after = api.desk.store->find_workspace(id).value();
+    EXPECT_EQ(after.url, before.url) << json;
+    EXPECT_EQ(after.delivery_mode, before.delivery_mode) << json;
+  }
+  void expect_taken(WorkspaceId id, const std::string& json, DeliveryMode mode, std::string_view url) {
+    const Answer answer = patch(id, json);
+    EXPECT_EQ(answer.status, 200) << json << answer.body;
+    const auto stored = api.desk.store->find_workspace(id).value();
+    EXPECT_EQ(stored.delivery_mode, mode) << json;
+    EXPECT_EQ(stored.url, url) << json;
+  }
+
+  TestApi api;
+};
+
+TEST_F(WorkspacesApi, PushNeedsAUrlThatMayBeCalledWhicheverHalfIsChanged) {
+  const std::string fine = "https://agent.example/in";
+  const std::string secret_port = "https://agent.example:6379/";
+  expect_refused(api.workspace, R"({"delivery_mode":"push"})", "bad_field");
+  expect_refused(api.workspace, R"({"delivery_mode":"push","url":""})", "bad_field");
+  expect_refused(api.workspace, R"({"delivery_mode":"push","url":")" + secret_port + R"("})", "callback_refused");
+  expect_taken(api.workspace, R"({"url":")" + secret_port + R"("})", DeliveryMode::poll, secret_port);
+  expect_refused(api.workspace, R"({"delivery_mode":"push"})", "callback_refused");
+  expect_taken(api.workspace, R"({"url":")" + fine + R"("})", DeliveryMode::poll, fine);
+  expect_taken(api.workspace, R"({"delivery_mode":"push"})", DeliveryMode::push, fine);
+  expect_refused(api.workspace, R"({"url":""})", "bad_field");
+  expect_refused(api.workspace, R"({"url":")" + secret_port + R"("})", "callback_refused");
+  expect_taken(api.workspace, R"({"delivery_mode":"poll","url":""})", DeliveryMode::poll, "");
+}
+
+TEST_F(WorkspacesApi, AStoredUrlThatLeadsInsideIsNotMadePush) {
+  const std::string inside = "https://inside.example/";
+  expect_taken(api.workspace, R"({"url":")" + inside + R"("})", DeliveryMode::poll, inside);
+  api.push.resolve = [](const std::string&) { return std::vector<std::string>{"169.254.169.254"}; };
+  expect_refused(api.workspace, R"({"delivery_mode":"push"})", "callback_refused");
+}
+
+TEST_F(WorkspacesApi, OtherChangesDoNotLookAtTheUrl) {
+  const WorkspaceId push = api.desk.make_workspace(DeliveryMode::push);
+  api.push.resolve = [](const std::string&) { return std::vector<std::string>(); };
+  EXPECT_EQ(patch(push, R"({"name":"another"})").status, 200);
+  EXPECT_EQ(patch(push, R"({"delivery_mode":"poll"})").status, 200);
+}
+
+TEST_F(WorkspacesApi, ThatIsNotThereCannotBeMadePush) {
+  EXPECT_EQ(patch(WorkspaceId::make(desk::kStart), R"({"delivery_mode":"push"})").status, 404);
+  ASSERT_TRUE(api.desk.store->remove_workspace(api.other, api.desk.clock.now()).take());
+  EXPECT_EQ(patch(api.other, R"({"delivery_mode":"push"})").status, 410);
+}
+
+TEST_F(WorkspacesApi, RemovingOneForgetsWhatWasLearntOfItsCallback) {
+  const WorkspaceId push = api.desk.make_workspace(DeliveryMode::push);
+  for (int i = 0; i < 5; ++i) api.callbacks.ask(push, "https://agent.example/")->failed();
+  ASSERT_FALSE(api.callbacks.ask(push, "https://agent.example/"));
+  Ask asked;
+  asked.method = "DELETE";
+  asked.target = "/workspaces/" + push.text();
+  EXPECT_EQ(api.ask(asked.bearer(api.admin)).status, 200);
+  EXPECT_TRUE(api.callbacks.ask(push, "https://agent.example/"));
+}
+
+TEST_F(WorkspacesApi, TheLineToPasteIsMadeWithTheWorkspaceOrNotAtAll) {
+  const Answer made = api.post("/workspaces", api.admin, R"({"name":"a"})");
+  ASSERT_EQ(made.status, 201) << made.body;
+  const auto body = parse_json(made.body).value();
+  const std::string token = *body.find("connection")->find("enrolment_token")->if_string();
+  EXPECT_EQ(*body.find("connection")->find("connect_command")->if_string(),
+            "restante connect --url https://post.example --enrol " + token);
+  const auto who = api.desk.principals.by_token(token);
+  ASSERT_TRUE(who.has_value());
+  EXPECT_EQ(who->role, Principal::Role::enrolment);
+  EXPECT_EQ(who->workspace_id->text(), *body.find("id")->if_string());
+  const auto tokens = api.desk.store->list_tokens(std::nullopt).size();
+  EXPECT_EQ(api.post("/workspaces", api.admin,
+                     R"({"name":"b","parent_id":")" + WorkspaceId::make(desk::kStart).text() + R"("})")
+                .status,
+            400);
+  EXPECT_EQ(api.desk.store->list_tokens(std::nullopt).size(), tokens);
+}
+
+}  // namespace
+}  // namespace restante::api

@@ -1,0 +1,107 @@
+// The part of Connection that passes a body on to another server as it comes.
+#include <cstring>
+
+#include "net/connection.h"
+#include "net/outlet.h"
+
+namespace restante::net {
+namespace {
+
+constexpr std::size_t kStep = 64 << 10;  // about what a socket holds: all that is ever here of a body
+
+// However it ends, also by an exception: the other server sees a cut body as cut, and nobody is called back.
+class ClosedAtEnd {
+ public:
+  explicit ClosedAtEnd(Outlet& outlet) : outlet_(outlet) {}
+  ~ClosedAtEnd() { outlet_.close(); }
+  ClosedAtEnd(const ClosedAtEnd&) = delete;
+  ClosedAtEnd& operator=(const ClosedAtEnd&) = delete;
+
+ private:
+  Outlet& outlet_;
+};
+
+// Many small chunks become one: they lie in `room`, in order.
+std::string_view joined(char* room, const std::vector<std::string_view>& pieces) {
+  if (pieces.size() == 1) return pieces.front();
+  std::size_t size = 0;
+  for (const std::string_view piece : pieces) {
+    std::memmove(room + size, piece.data(), piece.size());
+    size += piece.size();
+  }
+  return {room, size};
+}
+
+}  // namespace
+
+asio::awaitable<std::optional<http::Fault>> Connection::pass_on(http::Request& request, Inflow& inflow,
+                                                                Outlet& outlet) {
+  const auto room = std::make_unique_for_overwrite<char[]>(kStep);
+  std::vector<std::string_view> pieces;
+  bool useful = true;
+  while (useful && !inflow.done && !outlet.ended()) {
+    const auto fault = co_await next_pieces(request, inflow, room.get(), kStep, pieces);
+    // The reply ends the read: then it is the answer, whatever the read says.
+    if (outlet.ended()) break;
+    if (fault) co_return fault;
+    const std::string_view bytes = joined(room.get(), pieces);
+    const SteadyTime before = std::chrono::steady_clock::now();
+    useful = co_await outlet.send(bytes);
+    inflow.held += std::chrono::steady_clock::now() - before;
+  }
+  if (useful && inflow.done) co_await outlet.finish_body();
+  co_return std::nullopt;
+}
+
+asio::awaitable<std::optional<http::Fault>> Connection::exchange(http::Request& request, Inflow& inflow, Outlet& outlet,
+                                                                 std::chrono::milliseconds patience) {
+  const SteadyTime last = inflow.started + timeouts().request;
+  inflow.held = std::chrono::steady_clock::now() - inflow.started;
+  outlet.allow_until(last);
+  std::function<void()> end_read = [self = shared_from_this()] { self->socket_.cancel(); };
+  co_await outlet.begin(inflow.left, std::move(end_read));
+  const auto fault = co_await pass_on(request, inflow, outlet);
+  body_consumed_ = inflow.done && !fault;
+  if (!body_consumed_) closing_ = true;
+  if (fault) {
+    outlet.close();
+  } else {
+    outlet.allow_until(std::min(last, std::chrono::steady_clock::now() + patience));
+    co_await outlet.reply();
+  }
+  co_return fault;
+}
+
+asio::awaitable<http::Response> Connection::relay_body(http::Request& request, http::Relay& relay,
+                                                       std::unique_ptr<http::Intake>& intake, std::uint64_t limit) {
+  static const LookUp system = look_up;
+  Inflow inflow;
+  std::optional<http::Fault> fault = begin_body(request, inflow, limit);
+  if (fault) {
+    closing_ = true;
+    co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
+  }
+  Outlet::Pace pace;
+  pace.stall = timeouts().write_stall;
+  pace.min_rate = shared().options.min_rate;
+  const auto outlet = std::make_shared<Outlet>(home_.executor(), relay.order, pace);
+  const ClosedAtEnd guard(*outlet);
+  outlet_ = outlet;
+  outlet->allow_until(inflow.started + std::min(relay.order.timeout, timeouts().request));
+  const bool open = co_await outlet->open(system);
+  if (open) fault = co_await exchange(request, inflow, *outlet, relay.order.timeout);
+  http::Forwarded came = outlet->take_result();
+  if (!open && relay.instead) {
+    auto instead = [&] { return relay.instead(came); };
+    http::Reception other_way = co_await on_pool(*shared().pool, instead);
+    if (auto* answer = std::get_if<http::Response>(&other_way)) co_return std::move(*answer);
+    intake = std::move(std::get<std::unique_ptr<http::Intake>>(other_way));
+    co_return co_await stream_body(request, intake, limit);
+  }
+  auto then = [&] { return relay.order.then(std::move(came)); };
+  http::Response answer = co_await on_pool(*shared().pool, then);
+  if (fault) co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
+  co_return answer;
+}
+
+}  // namespace restante::net

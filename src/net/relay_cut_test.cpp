@@ -1,0 +1,206 @@
+// Bodies that are not passed on to their end: the sender leaves or dawdles, the other server does, or we stop.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+
+#include "net/test_relay.h"
+
+namespace restante::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Relay, AServerThatLeavesInTheMiddleIsABadReplyAtOnce) {
+  for (const char* last_words : {"", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"}) {
+    Seen seen;
+    Other other([&](Other& self, int fd) {
+      read_until(seen, fd, body_of(seen, 5));
+      self.say(fd, last_words);
+    });
+    RelayEdge edge(other.url());
+    Client client = edge.server.client();
+    client.send(sized_head(1'000'000) + "first");
+    EXPECT_EQ(client.reply().body, "bad_reply");
+    EXPECT_TRUE(edge.told().connected);
+  }
+}
+
+TEST(Relay, ASenderThatIsCutCutsTheOtherServerOff) {
+  struct Case {
+    const char* name;
+    std::string begin;
+    std::function<void(Client&)> end;
+    int status;
+  };
+  const std::string kSized = sized_head(1'000'000) + "first";
+  const std::string kChunks = std::string(kChunkedHead) + chunk("first");
+  const Case kCases[] = {
+      {"closed", kSized, [](Client& client) { client.close(); }, 0},
+      {"reset", kSized, [](Client& client) { client.reset(); }, 0},
+      {"ended", kSized, [](Client& client) { client.finish_sending(); }, 400},
+      {"chunks that end", kChunks, [](Client& client) { client.finish_sending(); }, 400},
+      {"no chunk", kChunks, [](Client& client) { client.send("not a size\r\n"); }, 400},
+  };
+  for (const Case& one : kCases) {
+    Seen seen;
+    Gate began;
+    Gate left;
+    std::atomic<bool> whole{true};
+    Other other([&](Other&, int fd) {
+      read_until(seen, fd, [&] { return seen.text().find("first") != std::string::npos; });
+      began.open();
+      whole = read_until(seen, fd, [] { return false; });
+      left.open();
+    });
+    RelayEdge edge(other.url());
+    Client client = edge.server.client();
+    client.send(one.begin);
+    began.wait();
+    one.end(client);
+    left.wait();
+    EXPECT_FALSE(whole) << one.name;
+    EXPECT_FALSE(seen.text().ends_with("0\r\n\r\n")) << one.name << ": it looks like a whole body";
+    const http::Forwarded came = edge.told();
+    EXPECT_EQ(name_of(came.outcome), "cut") << one.name;
+    EXPECT_EQ(came.sent, 5u) << one.name;
+    if (one.status == 0) continue;
+    EXPECT_EQ(client.reply().status, one.status) << one.name;
+  }
+}
+
+TEST(Relay, ASenderThatStopsIsTimedOutAndCut) {
+  Options options = test_options();
+  options.timeouts.body_grace = 50ms;
+  options.min_rate = 1 << 30;
+  Seen seen;
+  Gate left;
+  Other other([&](Other&, int fd) {
+    read_until(seen, fd, [] { return false; });
+    left.open();
+  });
+  RelayEdge edge(other.url(), options);
+  Client client = edge.server.client();
+  client.send(sized_head(1'000'000) + "some of it");
+  EXPECT_EQ(client.reply().status, 408);
+  left.wait();
+  EXPECT_EQ(edge.told().outcome, Outcome::cut);
+}
+
+TEST(Relay, ABodyBeyondTheLimitIsCutWhereverItIsNoticed) {
+  Options options = test_options();
+  options.limits.stream_body = 100'000;
+  Seen seen;
+  Gate left;
+  Other other([&](Other&, int fd) {
+    read_until(seen, fd, [] { return false; });
+    left.open();
+  });
+  RelayEdge edge(other.url(), options);
+  Client announced = edge.server.client();
+  announced.send(sized_head(100'001));
+  EXPECT_EQ(announced.reply().status, 413);
+  EXPECT_EQ(other.connections(), 0) << "nobody is asked for what is refused anyway";
+  Client endless = edge.server.client();
+  endless.send(kChunkedHead);
+  for (int i = 0; i < 101; ++i) endless.send(chunk(std::string(1000, 'x')));
+  const Reply reply = endless.reply();
+  EXPECT_EQ(reply.status, 413);
+  EXPECT_NE(reply.body.find("\"max\":100000"), std::string::npos) << reply.body;
+  left.wait();
+  EXPECT_EQ(edge.told().outcome, Outcome::cut);
+}
+
+// One read is here, the kernel's buffers are full: then the sender is stopped, and the other server's silence ends it.
+TEST(Relay, AServerThatDoesNotReadStopsTheSenderAndTimesOut) {
+  constexpr std::size_t kBody = 100 << 20;
+  Options options = test_options();
+  options.timeouts.write_stall = 2s;
+  Other other([](Other& self, int) { self.wait_until_over(); });
+  RelayEdge edge(other.url(), options);
+  Client client = edge.server.client();
+  client.send(sized_head(kBody));
+  EXPECT_LT(client.send_until_full(kBody), kBody / 4);
+  EXPECT_EQ(client.reply().body, "timed_out");
+  EXPECT_LT(edge.told().sent, kBody / 4);
+}
+
+TEST(Relay, AServerThatReadsTooSlowlyTimesOut) {
+  Options options = test_options();
+  options.timeouts.write_stall = 200ms;
+  options.min_rate = 1 << 30;
+  Other other([](Other& self, int fd) {
+    char piece[512];
+    while (!self.is_over(5ms) && ::recv(fd, piece, sizeof piece, 0) > 0) {
+    }
+  });
+  RelayEdge edge(other.url(), options);
+  Client client = edge.server.client();
+  client.send(sized_head(100 << 20));
+  auto sender = std::async(std::launch::async, [&] { client.send(std::string(100 << 20, 'x')); });
+  EXPECT_EQ(client.reply().body, "timed_out");
+  client.finish_sending();
+  sender.get();
+}
+
+TEST(Relay, AServerThatNeverRepliesTimesOut) {
+  Seen seen;
+  Other other([&](Other& self, int fd) {
+    read_until(seen, fd, body_of(seen, 3));
+    self.wait_until_left(fd);
+  });
+  RelayEdge edge(other.url());
+  edge.timeout = 100ms;
+  Client client = edge.server.client();
+  client.send(sized_head(3) + "abc");
+  EXPECT_EQ(client.reply().body, "timed_out");
+  EXPECT_EQ(edge.told().sent, 3u);
+  client.get("/health");
+  EXPECT_EQ(client.reply().body, "ok");
+}
+
+TEST(Relay, TheWholeRequestHasADeadline) {
+  Options options = test_options();
+  options.timeouts.request = 200ms;
+  Seen seen;
+  Other other([&](Other& self, int fd) {
+    read_until(seen, fd, body_of(seen, 3));
+    self.wait_until_left(fd);
+  });
+  RelayEdge edge(other.url(), options);
+  Client whole = edge.server.client();
+  whole.send(sized_head(3) + "abc");
+  EXPECT_EQ(whole.reply().body, "timed_out");
+  Client part = edge.server.client();
+  part.send(sized_head(1'000'000) + "abc");
+  // Sender and server are both late; whose timer is first says who is blamed.
+  const int status = part.reply().status;
+  EXPECT_TRUE(status == 408 || status == 502) << status;
+}
+
+TEST(Relay, AStopThatWaitsNoLongerCutsIt) {
+  Options options = test_options();
+  options.timeouts.drain = 0ms;
+  for (const std::size_t size : {std::size_t(1'000'000), std::size_t(3)}) {
+    Seen seen;
+    Gate began;
+    Gate left;
+    Other other([&](Other&, int fd) {
+      read_until(seen, fd, body_of(seen, 3));
+      began.open();
+      read_until(seen, fd, [] { return false; });
+      left.open();
+    });
+    RelayEdge edge(other.url(), options);
+    Client client = edge.server.client();
+    client.send(sized_head(size) + "abc");
+    began.wait();
+    edge.server.edge.stop();
+    left.wait();
+    EXPECT_EQ(edge.told().outcome, Outcome::cut) << size;
+    client.close();
+  }
+}
+
+}  // namespace
+}  // namespace restante::net
