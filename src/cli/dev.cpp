@@ -61,9 +61,10 @@ Demo find_or_make_demo(desk::Workspaces& workspaces, const std::filesystem::path
   NewWorkspace wanted;
   wanted.name = kDemoName;
   wanted.role = "answers every file with its name, size and sha256";
-  auto created = workspaces.create(wanted);
+  desk::Enrolment enrolment = workspaces.enrol(wanted);
+  const auto created = workspaces.create(wanted).take();
   if (!created) throw std::runtime_error(std::string(created.error().sentence()));
-  return {created->workspace.id, created->enrolment_token};
+  return {created->id, std::move(enrolment.token)};
 }
 
 std::unique_ptr<Child> start_agent(const Demo& demo, const std::string& url, const std::filesystem::path& folder) {

@@ -34,13 +34,19 @@ TEST(WorkspaceList, SaysWhoIsThereAndWhenTheyWereLastHeardOf) {
   const auto shown = format_workspaces(
       json(
           R"([{"id":"i1","name":"Laptop","status":"online","delivery_mode":"poll","last_heartbeat_at":"2026-11-15T11:50:00.000000Z",
-               "last_poll_at":"2026-11-15T11:58:00.000000Z"},
+               "last_poll_at":"2026-11-15T11:58:00.000000Z","listening":true,"silence":null,"usual_poll_gap_seconds":0.01},
+              {"id":"i3","name":"Deaf","status":"online","delivery_mode":"poll","last_heartbeat_at":"2026-11-15T11:59:50.000000Z",
+               "last_poll_at":"2026-11-15T11:53:00.000000Z","listening":false,"silence":"silent for 7 min","usual_poll_gap_seconds":5},
+              {"id":"i4","name":"Slow","status":"online","delivery_mode":"poll","last_heartbeat_at":null,
+               "last_poll_at":"2026-11-15T11:59:20.000000Z","listening":false,"silence":null,"usual_poll_gap_seconds":58.6},
               {"id":"i2","name":"New","status":"awaiting_agent","delivery_mode":"push","last_heartbeat_at":null,"last_poll_at":null}])"),
       kNow, Colours::off);
   EXPECT_EQ(shown,
-            "NAME    STATUS          MODE  LAST SEEN  ID\n"
-            "Laptop  online          poll  2 min ago  i1\n"
-            "New     awaiting agent  push  never      i2\n");
+            "NAME    STATUS          MODE  LAST SEEN  LISTENS           ID\n"
+            "Laptop  online          poll  2 min ago  now               i1\n"
+            "Deaf    online          poll  10 s ago   silent for 7 min  i3\n"
+            "Slow    online          poll  40 s ago   every 59 s        i4\n"
+            "New     awaiting agent  push  never                        i2\n");
 }
 
 TEST(WorkspaceList, WithoutAnySaysHowToMakeOne) {

@@ -22,11 +22,13 @@ std::string label(const sqlite::MigrationStatus& one) { return fmt::format("{:04
 
 int up(const fs::path& file, const Config& config) {
   // The server would refuse the same: an operator's token beside no database means a lost one, not a new one.
-  if (!fs::exists(file) && fs::exists(fs::path(config.data) / "admin.token")) {
-    throw CommandFailed(kExitUnavailable,
-                        fmt::format("{} is missing although {} has been used: restore it, or start with an empty "
-                                    "directory",
-                                    file.string(), config.data));
+  const bool lost = !fs::exists(file) || fs::file_size(file) == 0;
+  if (lost && fs::exists(fs::path(config.data) / "admin.token")) {
+    throw CommandFailed(
+        kExitUnavailable,
+        fmt::format("{} is missing or empty although {} has been used: restore it, or start with an empty "
+                    "directory",
+                    file.string(), config.data));
   }
   if (file.has_parent_path()) fs::create_directories(file.parent_path());
   const int applied = sqlite::migrate_up(file, SystemClock().now());

@@ -141,7 +141,9 @@ std::string format_ago(Time then, Time now) {
   const auto span = duration_cast<seconds>(now > then ? now - then : then - now);
   if (span < seconds(5)) return "just now";
   if (span >= days(31)) return format_time(then).substr(0, 10);
-  return now > then ? format_span(span) + " ago" : "in " + format_span(span);
+  if (now > then) return format_span(span) + " ago";
+  // What lasts a day is a day also when the answer took a moment to get here.
+  return "in " + format_span(span < hours(1) ? span : span + seconds(30));
 }
 
 std::string format_ago(std::string_view then, Time now) {

@@ -21,7 +21,9 @@ std::string tokens_path(Remote& remote, const TokenOptions& options) {
 }
 
 Cell state_cell(const Json& token, Time now) {
-  if (!text_of(token, "revoked_at").empty()) return {"revoked", Paint::faint};
+  // Using an enrolment revokes it.
+  const bool used = text_of(token, "kind") == "enrolment" && !text_of(token, "last_used_at").empty();
+  if (!text_of(token, "revoked_at").empty()) return {used ? "used" : "revoked", Paint::faint};
   const auto expires = parse_time(text_of(token, "expires_at"));
   if (!expires) return {"live", Paint::good};
   if (*expires <= now) return {"expired", Paint::faint};

@@ -42,6 +42,21 @@ std::string number_of(const Json& object, std::string_view key) {
   return value && value->if_number() && value->if_number()->text != "0" ? value->if_number()->text : std::string();
 }
 
+// How an agent in poll mode listens: a stranger wants to know whether a message would be heard.
+Cell listening_cell(const Json& workspace) {
+  if (text_of(workspace, "delivery_mode") != "poll") return {};
+  const std::string silence = text_of(workspace, "silence");
+  if (!silence.empty()) return {silence, silence == "never polled" ? Paint::faint : Paint::warn};
+  const Json* now = workspace.find("listening");
+  const bool held = now && now->if_boolean() && *now->if_boolean();
+  const Json* gap = workspace.find("usual_poll_gap_seconds");
+  const auto seconds = gap ? gap->real() : std::nullopt;
+  // An agent that holds one long poll after the other is between two of them for a moment only.
+  if (held || (seconds && *seconds < 1)) return {"now", Paint::good};
+  if (!seconds) return {};
+  return {*seconds < 120 ? fmt::format("every {:.0f} s", *seconds) : fmt::format("every {:.0f} min", *seconds / 60)};
+}
+
 int print_answer(const std::string& body) { return print(body + '\n'); }
 
 int create(const WorkspaceOptions& options) {
@@ -131,9 +146,10 @@ std::string format_workspaces(const Json& list, Time now, Colours colours) {
                     status_cell(one),
                     {text_of(one, "delivery_mode")},
                     {seen.empty() ? "never" : format_ago(seen, now), seen.empty() ? Paint::faint : Paint::plain},
+                    listening_cell(one),
                     {text_of(one, "id")}});
   }
-  return format_table({"NAME", "STATUS", "MODE", "LAST SEEN", "ID"}, rows, colours);
+  return format_table({"NAME", "STATUS", "MODE", "LAST SEEN", "LISTENS", "ID"}, rows, colours);
 }
 
 std::string format_workspace(const Json& one, Time now, Colours colours) {
@@ -148,6 +164,7 @@ std::string format_workspace(const Json& one, Time now, Colours colours) {
                        {"Url", {text_of(one, "url")}},
                        {"Last heartbeat", ago("last_heartbeat_at")},
                        {"Last poll", ago("last_poll_at")},
+                       {"Listens", listening_cell(one)},
                        {"Task", {text_of(one, "current_task")}},
                        {"Active tasks", {number_of(one, "active_tasks")}},
                        {"Error rate", {number_of(one, "last_error_rate")}},
@@ -161,7 +178,7 @@ std::string format_created(const Json& created, Time now) {
   const Json none;
   const Json& line = connection ? *connection : none;
   return fmt::format(
-      "{} is there: {}\n\n"
+      "Created {}: {}\n\n"
       "Paste this on the agent's machine; it works once and expires {}:\n\n"
       "  {}\n",
       in_quotes(text_of(created, "name")), text_of(created, "id"), format_ago(text_of(line, "expires_at"), now),

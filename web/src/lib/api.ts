@@ -49,6 +49,8 @@ export const workspacePath = (id: string): string => `/workspaces/${encodeURICom
 export const contentPath = (workspace: string, fileId: string): string =>
   `${workspacePath(workspace)}/pending-uploads/${encodeURIComponent(fileId)}/content`;
 
+export const eventsPath = (workspace: string): string => `${workspacePath(workspace)}/events/stream`;
+
 export const signIn = (token: string) => call<Session>('/session', { method: 'POST', body: { token } });
 export const currentSession = () => call<Session>('/session');
 export const signOut = () => call<void>('/session', { method: 'DELETE' });

@@ -2,15 +2,13 @@ import { SvelteMap } from 'svelte/reactivity';
 import { newestActivity } from './api';
 import { ApiError, sentenceOf } from './errors';
 import { nextMicrosecond } from './format';
-import { follow, type Watched } from './live';
-import { fileOfRow, isFinal, newLife, withRow, withStatus, type Life } from './lives';
+import { follow } from './live';
+import { fileOfRow, isFinal, newLife, withFetched, withRow, withStatus, type Life } from './lives';
 import { Dispatch } from './outbox.svelte';
 import { lettersFrom, type Letter } from './timeline';
 import type { ActivityRow } from './wire';
 
 const kPage = 200;
-// How long a person is taken to be watching a file they sent.
-const kFreshMs = 60_000;
 
 // Chat: one workspace's conversation, kept up to date from open() to close(); what it was asked to send goes on after
 // that, and it may be opened again. Letters are what the log says; the outbox
@@ -91,8 +89,9 @@ export class Chat {
 
   #follow(): void {
     this.#unfollow?.();
-    this.#unfollow = follow(this.workspace, this.#rows.at(-1)?.seq ?? 0, () => this.#watched(), {
+    this.#unfollow = follow(this.workspace, this.#rows.at(-1)?.seq ?? 0, () => this.#onTheirWay(), {
       rows: (rows) => this.#take(rows),
+      fetched: (id, at) => this.lives.set(id, withFetched(this.lives.get(id) ?? newLife(id), at)),
       file: (status) => {
         const id = status.file_id.toLowerCase();
         this.lives.set(id, withStatus(this.lives.get(id) ?? newLife(id), status));
@@ -136,12 +135,10 @@ export class Chat {
     this.#settle();
   }
 
-  #watched(): Watched {
+  #onTheirWay(): string[] {
     const open = [...this.lives.values()].filter((life) => !isFinal(life) && !this.lost.has(life.fileId));
     open.sort((a, b) => (b.stagedAt ?? '9').localeCompare(a.stagedAt ?? '9'));
-    const newest = open[0];
-    const fresh = newest !== undefined && (!newest.stagedAt || Date.now() - Date.parse(newest.stagedAt) < kFreshMs);
-    return { ids: open.map((life) => life.fileId), fresh };
+    return open.map((life) => life.fileId);
   }
 
   #fail(error: unknown): void {

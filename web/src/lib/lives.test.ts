@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stopsOf, verdictOf } from './lifeline';
-import { fileOfRow, isFinal, newLife, withRow, withStatus, type Life } from './lives';
+import { fileOfRow, isFinal, newLife, withFetched, withRow, withStatus, type Life } from './lives';
 import { at, kFile, receiptRow, row, uploadRow } from './testing';
 import type { ActivityRow, FileStage, FileStatus } from './wire';
 
@@ -65,4 +65,16 @@ test('a row with an unknown method or file is about no file', () => {
   assert.equal(fileOfRow(row(1, 'upload_receipt', 'constructor', { request_body: { file_id: kFile } })), null);
   assert.equal(fileOfRow(receiptRow(1, 'acked', { file_id: 7 })), null);
   assert.equal(fileOfRow(receiptRow(1, 'acked', { file_id: kFile.toUpperCase() })), kFile);
+});
+
+test('being fetched is a step on the way and never undoes what came after it', () => {
+  const fetched = withFetched(live(uploadRow(1)), at(2));
+  assert.deepEqual([fetched.stage, fetched.fetchedAt], ['fetched', at(2)]);
+  assert.equal(withFetched(newLife(kFile), at(2)).stage, 'fetched');
+  assert.equal(withFetched(fetched, at(3)).fetchedAt, at(3));
+  assert.deepEqual(withStatus(fetched, status('staged', { fetched_at: null })).stage, 'fetched');
+  const acked = live(uploadRow(1), receiptRow(3, 'acked', { acked_at: at(3) }));
+  assert.deepEqual(withFetched(acked, at(9)), acked);
+  const failed = withFetched(live(uploadRow(1), receiptRow(2, 'failed', { reason: 'full' })), at(3));
+  assert.deepEqual([failed.stage, failed.reason, failed.fetchedAt], ['failed', 'full', at(3)]);
 });

@@ -71,12 +71,19 @@ export function withRow(life: Life, row: ActivityRow): Life {
   };
 }
 
+// The agent has asked for the bytes: a step on the way, and no more than that. What failed stays failed until the ack.
+export function withFetched(life: Life, at: string): Life {
+  if (isFinal(life)) return life;
+  return { ...life, fetchedAt: at, stage: life.stage === 'failed' ? 'failed' : 'fetched' };
+}
+
 export function withStatus(life: Life, status: FileStatus): Life {
   // Asked before, answered after a receipt was read: the receipt knows better.
   if (isFinal(life) && life.stage !== status.state) return life;
   return {
     ...life,
-    stage: status.state,
+    // The same of a look that crossed the news that the file was picked up.
+    stage: status.state === 'staged' && life.stage === 'fetched' ? 'fetched' : status.state,
     stagedAt: status.created_at ?? life.stagedAt,
     fetchedAt: status.fetched_at ?? life.fetchedAt,
     ackedAt: status.acked_at ?? life.ackedAt,

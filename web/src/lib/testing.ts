@@ -11,6 +11,7 @@ export function row(seq: number, type: string, method: string, rest: Partial<Act
   return {
     id: `00000000-0000-4000-8000-${String(seq).padStart(12, '0')}`,
     seq,
+    workspace_id: kWorkspace,
     activity_type: type,
     method,
     source_id: null,

@@ -61,3 +61,19 @@ test('an inherited property is not a field of a body', () => {
   const [letter] = lettersFrom([row(1, 'a2a_receive', 'notify', { response_body: Object.create({ result: 'no' }) })], none);
   assert.equal(letter?.text, '');
 });
+
+test('what an agent that is called was told, and what it answered, are two letters', () => {
+  const answer = { jsonrpc: '2.0', result: { kind: 'message', parts: [{ kind: 'text', text: 'pong' }] } };
+  const taken = { ...messageRow(1, [{ kind: 'text', text: 'ping' }]), activity_type: 'a2a_send', response_body: answer };
+  const seen = (row: ActivityRow) => lettersFrom([row], () => false).map(({ key, from, text }) => [key, from, text]);
+  assert.deepEqual(seen(taken), [
+    ['row:1', 'person', 'ping'],
+    ['reply:1', 'agent', 'pong'],
+  ]);
+  const task = { result: { status: { message: { parts: [{ text: 'done' }] } }, artifacts: [{ parts: [{ text: 'it' }] }, 7] } };
+  assert.equal(seen({ ...taken, response_body: task })[1]?.[2], 'done\n\nit');
+  for (const body of [{ error: { code: 1, message: 'no' } }, null, 'x', { result: 7 }, { result: { artifacts: {} } }]) {
+    assert.deepEqual(seen({ ...taken, response_body: body }), [['row:1', 'person', 'ping']]);
+  }
+  assert.deepEqual(seen({ ...taken, target_id: 'another' }), [], 'what this agent sent elsewhere is not the chat');
+});

@@ -26,10 +26,10 @@ export function lettersFrom(rows: Iterable<ActivityRow>, held: (file: Enclosure)
   const letters: Letter[] = [];
   const named = new Set<string>();
   for (const row of rows) {
-    const letter = letterFrom(row);
-    if (!letter) continue;
-    letters.push(letter);
-    if (!isUpload(row)) for (const { fileId } of letter.enclosures) if (fileId) named.add(fileId);
+    for (const letter of lettersOf(row)) {
+      letters.push(letter);
+      if (!isUpload(row)) for (const { fileId } of letter.enclosures) if (fileId) named.add(fileId);
+    }
   }
   return letters.filter((letter) => {
     const [file] = letter.enclosures;
@@ -38,26 +38,44 @@ export function lettersFrom(rows: Iterable<ActivityRow>, held: (file: Enclosure)
   });
 }
 
-function letterFrom(row: ActivityRow): Letter | null {
-  if (row.activity_type !== 'a2a_receive') return null;
+function lettersOf(row: ActivityRow): Letter[] {
   const at = row.created_at;
   if (isUpload(row)) {
     const file = enclosureFromUpload(row.request_body);
-    return file && { key: `upload:${row.seq}`, from: 'person', at, text: '', enclosures: [file], messageId: null };
+    return file ? [{ key: `upload:${row.seq}`, from: 'person', at, text: '', enclosures: [file], messageId: null }] : [];
   }
-  if (row.method === 'message/send' && !row.source_id) {
-    const message = field(field(row.request_body, 'params'), 'message');
-    const id = field(message, 'messageId');
-    const { text, enclosures } = contentOf(field(message, 'parts'));
-    return { key: `row:${row.seq}`, from: 'person', at, text, enclosures, messageId: typeof id === 'string' ? id : null };
-  }
-  if (row.method === 'notify') {
-    const result = field(row.response_body, 'result');
-    const { text, enclosures } = contentOf(field(row.response_body, 'parts'));
-    const said = [typeof result === 'string' ? result : '', text].filter(Boolean).join('\n\n');
-    return { key: `row:${row.seq}`, from: 'agent', at, text: said, enclosures, messageId: null };
-  }
-  return null;
+  const answer = answerOf(row.response_body);
+  const said: Letter = { key: `row:${row.seq}`, from: 'agent', at, ...answer, messageId: null };
+  if (row.activity_type === 'a2a_receive' && row.method === 'notify') return [said];
+  if (!isFromPeople(row)) return [];
+  const message = field(field(row.request_body, 'params'), 'message');
+  const id = field(message, 'messageId');
+  const messageId = typeof id === 'string' ? id : null;
+  const letter: Letter = { key: `row:${row.seq}`, from: 'person', at, ...contentOf(field(message, 'parts')), messageId };
+  const replied = answer.text !== '' || answer.enclosures.length > 0;
+  return replied ? [letter, { ...said, key: `reply:${row.seq}` }] : [letter];
+}
+
+// In the agent's inbox, or, of an agent that is called, taken by it.
+function isFromPeople(row: ActivityRow): boolean {
+  if (row.method !== 'message/send' || row.source_id) return false;
+  const taken = row.activity_type === 'a2a_send' && row.target_id === row.workspace_id;
+  return taken || row.activity_type === 'a2a_receive';
+}
+
+// What an agent said: a text with its parts, or the answer of one that is called, be it a message or a task.
+function answerOf(body: unknown): { text: string; enclosures: Enclosure[] } {
+  const result = field(body, 'result');
+  const artifacts = field(result, 'artifacts');
+  const pieces = [
+    field(body, 'parts'),
+    field(result, 'parts'),
+    field(field(result, 'message'), 'parts'),
+    field(field(field(result, 'status'), 'message'), 'parts'),
+    ...(Array.isArray(artifacts) ? (artifacts as unknown[]) : []).map((artifact) => field(artifact, 'parts')),
+  ].map(contentOf);
+  const texts = [typeof result === 'string' ? result : '', ...pieces.map((piece) => piece.text)];
+  return { text: texts.filter(Boolean).join('\n\n'), enclosures: pieces.flatMap((piece) => piece.enclosures) };
 }
 
 export const isUpload = (row: ActivityRow): boolean =>

@@ -20,6 +20,7 @@ export interface Workspace {
 export interface ActivityRow {
   id: string;
   seq: number;
+  workspace_id: string;
   activity_type: string;
   method: string | null;
   source_id: string | null;
