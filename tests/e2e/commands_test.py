@@ -64,7 +64,7 @@ def operator(server):
 
 def test_create_prints_the_line_to_paste_and_the_line_works(operator, server, tmp_path):
     shown = operator("workspace", "create", "Research laptop", "--role", "reads papers")
-    workspace_id = re.search(rf'"Research laptop" is there: ({UUID})\n', shown)[1]
+    workspace_id = re.search(rf'Created "Research laptop": ({UUID})\n', shown)[1]
     line = re.search(r"^  (restante connect --url \S+ --enrol \S+)$", shown, re.M)[1]
     assert "in 24 h" in shown or "in 23 h" in shown
     agent = subprocess.Popen([binary(), *line.split()[1:], "--json", "--dir", tmp_path, "--state", tmp_path / "state"], env=environment(),
@@ -72,7 +72,7 @@ def test_create_prints_the_line_to_paste_and_the_line_works(operator, server, tm
     try:
         server.wait_metric("restante_held_polls", 1)
         listed = operator("workspace", "list")
-        assert re.search(rf"^Research laptop +online +poll +(just now|\d+ s ago) +{workspace_id}$", listed, re.M), listed
+        assert re.search(rf"^Research laptop +online +poll +(just now|\d+ s ago) +now +{workspace_id}$", listed, re.M), listed
     finally:
         agent.terminate()
         agent.wait(Deadline().left())

@@ -172,6 +172,7 @@ def test_readers_that_take_nothing_are_cut_off(server, workspace):
     wires = [stuck_reader(server, workspace, file_id) for _ in range(30)]
     for _ in range(10):
         server.check_alive()
+        workspace.notify("neither a thread nor the database is held by a reader that does not read")
     if not sanitizer():
         assert server.rss() - memory < 16 * MIB
     wait_until(lambda: server.sockets() <= before, "the server gave up on readers that do not read")

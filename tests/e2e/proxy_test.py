@@ -8,10 +8,9 @@ import pytest
 
 from support.checks import check_error
 from support.desk import Workspace, files_of, multipart
+from support.events import EventStream
 from support.nginx import Nginx
-from support.waiting import Deadline
 from support.wire import chunked, request
-from support.world import read_stream_head
 
 SETTINGS = {"trusted_proxies": "127.0.0.1", "log.requests": "all"}
 
@@ -115,15 +114,20 @@ def test_without_trusted_proxies_the_header_is_ignored(start, tmp_path):
         nginx.stop()
 
 
-def read_events(wire, wanted):
-    """Reads a stream until the wanted text has come; all of it."""
-    text, deadline = b"", Deadline()
-    while wanted not in text:
-        size = int(wire._line(deadline), 16)
-        assert size > 0, f"the stream ended: {text!r}"
-        text += wire._exactly(size, deadline)
-        assert wire._line(deadline) == b""
-    return text
+def test_live_events_come_through_one_by_one(proxy, agent):
+    with EventStream(proxy, agent.path("events/stream"), token=agent.token) as stream:
+        assert stream.next().name == "RESYNC"
+        for word in ["first", "second"]:
+            agent.notify(word)
+            message, _ = stream.until("ACTIVITY_LOGGED")
+            assert (message.name, message.data["message"]) == ("AGENT_MESSAGE", word)
+
+
+def test_a_stream_whose_client_leaves_the_proxy_is_given_up(server, proxy, agent):
+    with EventStream(proxy, agent.path("events/stream"), token=agent.token) as stream:
+        assert stream.next().name == "RESYNC"
+        server.wait_metric("restante_held_polls", 1)
+    server.wait_metric("restante_held_polls", 0)
 
 
 def test_tls_at_the_proxy_makes_sign_in_possible_from_elsewhere(start, tmp_path):

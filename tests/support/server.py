@@ -83,6 +83,14 @@ class Lines:
                 if not self._open or not self._changed.wait(deadline.left()) and deadline.left() == 0:
                     raise Stalled(f"never said: {what}; last lines {self._lines[-5:]}")
 
+    def wait_count(self, count, ceiling=None):
+        """Waits until there are that many, or the other side has closed."""
+        deadline = Deadline(ceiling)
+        with self._changed:
+            while len(self._lines) < count and self._open:
+                if not self._changed.wait(deadline.left()) and deadline.left() == 0:
+                    raise Stalled(f"{len(self._lines)} lines of {count}; last {self._lines[-3:]}")
+
     def join(self):
         self._thread.join(Deadline().left())
 
@@ -92,11 +100,11 @@ class Server:
 
     settings: {"timeouts.header": "300ms"} becomes --set timeouts.header=300ms. data: keep a directory across two servers.
     stderr: a file or descriptor to use instead of collecting lines. tls: the ssl.SSLContext that connect() uses.
-    stdout_closes: close our end of stdout after the ready line.
+    stdout_closes: close our end of stdout after the ready line. user: the uid to run as, when we may choose.
     """
 
     def __init__(self, settings=None, *, listen=("127.0.0.1:0",), data=None, arguments=(), environment=None, stderr=None,
-                 tls=None, stdout_closes=False):
+                 tls=None, stdout_closes=False, user=None):
         self.tls = tls
         executable = binary()
         self._own_data = data is None
@@ -112,7 +120,7 @@ class Server:
         self.expected_exit = (0,)  # a test that provokes another end says so here; None = any
         self._killed = False
         self.process = subprocess.Popen([*command, *arguments], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE if stderr is None else stderr, cwd=self.data)
+                                        stderr=subprocess.PIPE if stderr is None else stderr, cwd=self.data, user=user)
         self.stdout = Lines(self.process.stdout, one=stdout_closes)
         self.stderr = Lines(self.process.stderr) if stderr is None else None
         try:

@@ -47,6 +47,20 @@ async function guarded(context) {
   return { page, complaints, expected };
 }
 
+// A workspace without anybody in it, and what its agent would do.
+async function makeAgent(name) {
+  const admin = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+  const ask = async (method, where, headers, body) => {
+    const answer = await fetch(`${origin}${where}`, { method, headers, body: body && JSON.stringify(body) });
+    assert.ok(answer.ok, `${method} ${where}: ${answer.status}`);
+    return answer.headers.get('Content-Type') === 'application/json' ? answer.json() : answer.text();
+  };
+  const { id } = await ask('POST', '/workspaces', admin, { name });
+  const { auth_token: bearer } = await ask('POST', `/admin/workspaces/${id}/tokens`, admin, {});
+  const headers = { Authorization: `Bearer ${bearer}`, 'Content-Type': 'application/json' };
+  return { id, call: (method, what, body) => ask(method, `/workspaces/${id}/${what}`, headers, body) };
+}
+
 async function enter(page) {
   await page.goto(address);
   await page.getByRole('form', { name: /^Write to/ }).waitFor();
@@ -127,6 +141,72 @@ const walks = {
     assert.equal(await letter.count(), 1, 'the message is there once');
     assert.equal(await letter.locator('[data-file]').count(), files.length, 'with its files');
     assert.ok(!page.url().includes('token'));
+  },
+
+  // An agent that does one thing at a time, so that every step of a file's life can be seen.
+  async lifeline({ page }) {
+    const agent = await makeAgent('Slow agent');
+    const asked = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await enter(page);
+    await page.goto(`${origin}/#/chat/${agent.id}`);
+    await page.getByRole('heading', { name: 'Slow agent' }).waitFor();
+    await send(page, 'One file.', [{ name: 'slow.txt', mimeType: 'text/plain', buffer: Buffer.from('take your time') }]);
+    const card = cardOf(page, 'slow.txt');
+    await card.and(page.locator('[data-stage="staged"]')).waitFor();
+    // "Kept until" comes from the one look at a new file; whatever moves after that, the stream has moved.
+    await card.getByText('Kept until').waitFor();
+    const looks = asked.length;
+
+    const { file_id: file } = (await agent.call('GET', 'pending-uploads'))[0];
+    await agent.call('GET', `pending-uploads/${file}/content`);
+    await card.and(page.locator('[data-stage="fetched"]')).waitFor();
+    assert.match(await card.innerText(), /Picked up/);
+    await agent.call('POST', `pending-uploads/${file}/ack`);
+    await seeDelivered(page, 'slow.txt');
+    await agent.call('POST', 'notify', { message: 'Thank you, slowly.' });
+    await log(page).locator('article.agent', { hasText: 'Thank you, slowly.' }).waitFor();
+
+    const later = asked.slice(looks).map((url) => new URL(url));
+    assert.deepEqual(later.filter((url) => url.pathname.includes('pending-uploads')).map(String), [], 'files were polled');
+    assert.deepEqual(asked.filter((url) => /[?&]wait=[1-9]/.test(url)), [], 'the log was polled');
+    assert.equal(asked.filter((url) => url.endsWith(`${agent.id}/events/stream`)).length, 1);
+  },
+
+  // The server ends the oldest of too many streams: so the page's, with eight more of the same session.
+  async cut({ page, context }) {
+    const agent = await makeAgent('Cut off');
+    const streams = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith(`${agent.id}/events/stream`)) streams.push(request);
+    });
+    const begun = [];
+    const browserSays = await context.newCDPSession(page);
+    await browserSays.send('Network.enable');
+    browserSays.on('Network.eventSourceMessageReceived', ({ eventName, data }) => {
+      if (eventName === 'RESYNC' && data.includes(agent.id)) begun.push(JSON.parse(data));
+    });
+    await enter(page);
+    await page.goto(`${origin}/#/chat/${agent.id}`);
+    await agent.call('POST', 'notify', { message: 'Before the cut.' });
+    await log(page).getByText('Before the cut.').waitFor();
+
+    const Cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
+    const hangUp = new AbortController();
+    const finished = page.waitForEvent('requestfinished', (request) => streams.includes(request));
+    const others = Array.from({ length: 8 }, () =>
+      fetch(`${origin}/workspaces/${agent.id}/events/stream`, { headers: { Cookie }, signal: hangUp.signal }),
+    );
+    await Promise.all(others);
+    await finished;
+    await agent.call('POST', 'notify', { message: 'While you were away.' });
+    hangUp.abort();
+    await log(page).getByText('While you were away.').waitFor();
+    assert.equal(await log(page).getByText('Before the cut.').count(), 1, 'told once');
+    assert.deepEqual(begun.map((resync) => resync.replayed_from), [undefined, 1], 'the browser goes on where it was');
+    await agent.call('POST', 'notify', { message: 'And live again.' });
+    await log(page).getByText('And live again.').waitFor();
+    assert.equal(streams.length, 2);
   },
 
   async hostile({ page }) {

@@ -84,6 +84,14 @@ def test_two_chosen_files_are_delivered_answered_and_still_there_after_a_reload(
     walk("delivery", address)
 
 
+def test_a_life_line_moves_as_the_agent_does_without_being_polled(address):
+    walk("lifeline", address)
+
+
+def test_a_stream_that_is_cut_goes_on_where_it_was(address):
+    walk("cut", address)
+
+
 def test_hostile_names_and_texts_stay_text(address):
     walk("hostile", address)
 

@@ -1,0 +1,177 @@
+"""Who is there and who listens: presence over the wire, what a poll leaves behind, tokens that are none, sessions that end
+with their token, and the loops behind it all."""
+import re
+import secrets
+
+import pytest
+
+from support.checks import check_error
+from support.desk import Workspace
+from support.events import EventStream
+from support.server import Server, StartFailed
+from support.waiting import wait_until
+from support.wire import request
+
+
+def seen(workspace):
+    return workspace.server.get(f"/workspaces/{workspace.id}", token=workspace.server.admin_token).json()
+
+
+def send(workspace, text):
+    body = {"method": "message/send", "params": {"message": {"content": text}}}
+    sent = workspace.server.request("POST", workspace.path("a2a"), token=workspace.server.admin_token, json_body=body)
+    assert sent.status == 200, sent
+
+
+# -- listening
+
+
+def test_an_agent_listens_as_long_as_it_holds_a_poll_and_is_online_at_once(server, workspace):
+    assert (seen(workspace)["silence"], seen(workspace)["listening"]) == ("never polled", False)
+    wire, = workspace.park()
+    now = seen(workspace)
+    assert (now["listening"], now["silence"], now["silent_for_seconds"], now["status"]) == (True, None, None, "online")
+    assert now["last_poll_at"]
+    wire.close()
+    wait_until(lambda: not seen(workspace)["listening"], "the poll that was cut has ended")
+    assert seen(workspace)["usual_poll_gap_seconds"] is not None
+    assert workspace.id in [line.get("workspace_id") for line in server.log() if line["event"] == "workspace_online"]
+
+
+def test_an_agent_that_beats_and_no_longer_polls_is_told_and_shown_as_silent(start):
+    server = start({"presence.silence": "1s"})
+    workspace = Workspace(server)
+    assert workspace.activity() == []
+    with EventStream(server, "/events/stream", token=server.admin_token, presence=True) as stream:
+        told = stream.until("WORKSPACE_SILENT")[-1].data
+        assert told["workspace_id"] == workspace.id and told["silent_for_seconds"] >= 1, told
+    beat = server.request("POST", "/registry/heartbeat", token=workspace.token, json_body={"workspace_id": workspace.id})
+    assert beat.status == 200
+    now = seen(workspace)
+    assert now["status"] == "online" and now["silent_for_seconds"] >= 1, now
+    assert re.fullmatch(r"silent for \d+ (s|min)", now["silence"]), now
+    server.wait_metric("restante_silent_workspaces", 1)
+    assert workspace.activity() == []
+    assert seen(workspace)["silence"] is None
+    server.wait_metric("restante_silent_workspaces", 0)
+
+
+def test_a_person_who_reads_does_not_make_the_agent_listen(server, workspace):
+    assert server.get(workspace.path("activity?since_seq=0"), token=server.admin_token).status == 200
+    assert seen(workspace)["silence"] == "never polled"
+
+
+def test_what_polls_told_is_known_to_the_next_server(tmp_path):
+    with Server(data=tmp_path) as server:
+        workspace = Workspace(server)
+        for text in ("one", "two", "three"):
+            send(workspace, text)
+        assert len(workspace.activity()) == 3
+        before = seen(workspace)
+    with Server(data=tmp_path) as server:
+        workspace = workspace.on(server)
+        after = seen(workspace)
+        assert after["last_poll_at"] >= before["last_poll_at"]
+        assert after["usual_poll_gap_seconds"] is not None and after["silence"] is None
+        # 0 moves nothing: the answer is what the cursors had acked.
+        acked = server.request("POST", workspace.path("activity/ack"), token=workspace.token, json_body={"acked_seq": 0})
+        assert acked.json() == {"last_acked_seq": 3}
+        used, = [token["last_used_at"] for token in server.get(workspace.path("tokens"), token=workspace.token).json()
+                 if workspace.token.startswith(token["prefix"])]
+        assert used
+
+
+# -- tokens that are none
+
+
+def test_guessing_is_slowed_down_and_valid_tokens_are_not(start):
+    server = start({"limits.invalid_tokens_per_minute": 5})
+    workspace = Workspace(server)
+    for _ in range(5):
+        check_error(server.get(workspace.path("activity"), token=secrets.token_urlsafe(32)), 401, code="invalid_token")
+    refused = server.get(workspace.path("activity"), token=secrets.token_urlsafe(32))
+    check_error(refused, 429, code="too_many_invalid_tokens")
+    assert 1 <= int(refused.header("Retry-After")) <= 60 and refused.json()["retry_after"] == int(refused.header("Retry-After"))
+    check_error(sign_in(server, secrets.token_urlsafe(32)), 429, code="too_many_invalid_tokens")
+    check_error(server.get("/workspaces", token=workspace.token), 401, code="admin_required")
+    for _ in range(10):
+        assert server.get(workspace.path("activity"), token=workspace.token).status == 200
+    assert sign_in(server, server.admin_token).status == 200
+    assert server.metric("restante_invalid_tokens_total") == 7
+
+
+def test_behind_a_trusted_proxy_the_clients_address_counts(start):
+    server = start({"limits.invalid_tokens_per_minute": 2, "trusted_proxies": "127.0.0.1"})
+
+    def guess(address):
+        return server.get("/session", token=secrets.token_urlsafe(32), headers={"X-Forwarded-For": address}).status
+
+    assert [guess("198.51.100.7") for _ in range(3)] == [401, 401, 429]
+    assert [guess(f"2001:db8:0:7::{i}") for i in range(3)] == [401, 401, 429], "one /64 is one address"
+    assert guess("198.51.100.8") == 401
+
+
+# -- sessions
+
+
+def sign_in(server, token):
+    return server.request("POST", "/session", json_body={"token": token}, headers={"Sec-Fetch-Site": "same-origin"})
+
+
+def park(workspace, cookie):
+    """A poll held by the page's session."""
+    wire = workspace.server.connect()
+    held = workspace.server.metric("restante_held_polls") or 0
+    wire.send(request("GET", workspace.path(f"activity?since_seq={workspace.head()}&wait=50"),
+                      {"Cookie": cookie, "Sec-Fetch-Site": "same-origin"}))
+    wait_until(lambda: workspace.server.metric("restante_held_polls") == held + 1, "the poll is held")
+    return wire
+
+
+def cookie_of(answer):
+    assert answer.status == 200, answer
+    return re.match(r"[^;]+", answer.header("Set-Cookie"))[0]
+
+
+def test_a_session_and_what_it_holds_open_end_with_the_token_that_opened_it(server, workspace):
+    made = server.request("POST", "/admin/invites", token=server.admin_token,
+                          json_body={"kind": "sender", "workspace_id": workspace.id}).json()
+    cookie = cookie_of(sign_in(server, made["token"]))
+    wire = park(workspace, cookie)
+    assert server.request("DELETE", workspace.path(f"tokens/{made['token_id']}"), token=server.admin_token).status == 200
+    check_error(wire.read(), 401, code="invalid_token")
+    wire.close()
+    check_error(server.get("/session", headers={"Cookie": cookie, "Sec-Fetch-Site": "same-origin"}), 401)
+
+
+def test_a_new_admin_token_and_signing_out_end_what_sessions_hold_open(start):
+    server = start()
+    workspace = Workspace(server)
+    stays, goes = (cookie_of(sign_in(server, server.admin_token)) for _ in range(2))
+    first, second = park(workspace, stays), park(workspace, goes)
+    assert server.request("DELETE", "/session", headers={"Cookie": goes, "Sec-Fetch-Site": "same-origin"}).status == 200
+    check_error(second.read(), 401, code="invalid_token")
+    assert not first.has_input()
+    assert server.request("POST", "/admin/token/rotate", token=server.admin_token).status == 200
+    check_error(first.read(), 401, code="invalid_token")
+    first.close(), second.close()
+
+
+# -- loops
+
+
+def test_the_loops_tell_that_they_run(server):
+    loops = {loop["name"]: loop for loop in server.get("/admin/liveness", token=server.admin_token).json()["loops"]}
+    assert {"presence", "retention"} <= set(loops)
+    assert all(loop["ok"] and loop["failures"] == 0 and loop["period_seconds"] > 0 for loop in loops.values()), loops
+
+    def ticked():
+        now = server.get("/admin/liveness", token=server.admin_token).json()["loops"]
+        return next(loop["last_tick_at"] for loop in now if loop["name"] == "retention")
+
+    wait_until(ticked, "retention has run")
+
+
+def test_a_ceiling_below_the_retention_is_refused(start):
+    with pytest.raises(StartFailed, match="activity.ceiling"):
+        start({"activity.retention": "48h", "activity.ceiling": "24h"})

@@ -1,0 +1,224 @@
+"""Recorder: a process beside the test that drives a server and writes down what it was told.
+
+    python3 -m support.recorder '{"port": …, "doers": [{"do": "message", "name": "a", …}, …]}'
+
+Each doer is a thread with one keep-alive connection that does its thing again and again. Every request that was answered
+2xx is one JSON line on stdout, {"do", "by", "n", …facts}: what stands there was acknowledged, whatever became of the server
+since. A doer ends after `most` times, when its connection breaks, or when a number comes on stdin; one that follows an inbox
+first reads up to that number. What it cannot account for is a line of "trouble". class Recorder is the test's end of it.
+"""
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from support.desk import files_of, multipart
+from support.server import Lines
+from support.waiting import Deadline, Stalled
+from support.wire import BrokenResponse, Wire, request
+
+
+class Refused(Exception):
+    """An answer other than 2xx."""
+
+
+class Stop:
+    """Whether doers are to end, and up to which seq followers read before they do."""
+
+    def __init__(self):
+        self.seq = None
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self):
+        word = b""
+        while not word.endswith(b"\n"):
+            more = os.read(0, 32)
+            if not more:
+                return
+            word += more
+        self.seq = int(word)
+
+
+class Doer:
+    """One of them. Its name and the number of the thing make every text unique."""
+
+    def __init__(self, port, stop, emit, *, do, name, token, workspace=None, most=None, **extra):
+        self.wire, self.stop, self.emit = Wire(port), stop, emit
+        self.do, self.name, self.token, self.workspace, self.n, self.most = do, name, token, workspace, 0, most
+        self.extra = extra
+
+    def run(self):
+        step = getattr(self, self.do)
+        while self.n != self.most and not self.is_over():
+            step()
+            self.n += 1
+
+    def is_over(self):
+        seq = self.stop.seq
+        return seq is not None and (self.do != "follow" or self.extra.get("at", 0) >= seq)
+
+    @property
+    def text(self):
+        return f"{self.name}-{self.n}"
+
+    def told(self, do, **facts):
+        self.emit({"do": do, "by": self.name, "n": self.n, **facts})
+
+    def ask(self, method, target, *, token=None, json_body=None, headers=None, body=None):
+        fields = {"Authorization": f"Bearer {token or self.token}", **(headers or {})}
+        if json_body is not None:
+            fields["Content-Type"], body = "application/json", json.dumps(json_body).encode()
+        self.wire.send(request(method, target, fields, body))
+        answer = self.wire.read(method)
+        if answer is None:
+            raise BrokenResponse("closed")
+        if answer.status // 100 != 2:
+            raise Refused(f"{method} {target}: {answer.status} {answer.body.decode()}")
+        return answer
+
+    def post(self, rest, json_body=None, **options):
+        return self.ask("POST", f"/workspaces/{self.workspace}/{rest}", json_body=json_body, **options)
+
+    # -- things that are done
+
+    def message(self):
+        sent = self.post("a2a", {"method": "message/send", "params": {"message": {
+            "messageId": self.text, "parts": [{"kind": "text", "text": self.text}]}}}).json()
+        self.told("message", text=self.text, seq=sent["seq"], id=sent["activity_id"])
+
+    def notify(self):
+        self.post("notify", {"message": self.text})
+        self.told("notify", text=self.text)
+
+    def activity(self):
+        self.post("activity", {"activity_type": "agent_log", "summary": self.text})
+        self.told("activity", text=self.text)
+
+    def upload(self):
+        """One file; every second one is acknowledged by the agent when `agent` is its token."""
+        content = self.text.encode() * (1 + self.n % 97)
+        headers, body = multipart((self.text, content))
+        (file_id, _), = files_of(self.post("chat/uploads", headers=headers, body=body))
+        self.told("upload", text=self.text, file_id=file_id, sha256=hashlib.sha256(content).hexdigest())
+        if self.extra.get("agent") and self.n % 2:
+            self.post(f"pending-uploads/{file_id}/ack", token=self.extra["agent"])
+            self.told("ack_upload", file_id=file_id)
+
+    def ack(self):
+        rows = self.ask("GET", f"/workspaces/{self.workspace}/activity?limit=1").json()
+        if rows:
+            stands = self.post("activity/ack", {"acked_seq": rows[0]["seq"]}).json()["last_acked_seq"]
+            self.told("ack", seq=stands)
+
+    def create(self):
+        made = self.ask("POST", "/workspaces", json_body={"name": self.text}).json()
+        self.told("create", id=made["id"], text=self.text, enrolment=made["connection"]["enrolment_token"])
+
+    def tokens(self):
+        """Makes one, and takes back the one before."""
+        made = self.post("tokens", {"label": self.text}).json()
+        self.told("token", id=made["token_id"], secret=made["auth_token"])
+        before, self.extra["before"] = self.extra.get("before"), made["token_id"]
+        if before:
+            self.ask("DELETE", f"/workspaces/{self.workspace}/tokens/{before}")
+            self.told("revoke", id=before)
+
+    def follow(self):
+        """Reads on from the last row seen, by number and by id in turn; with `wait` as a long poll, else every `pause`."""
+        at, last = self.extra.get("at", 0), self.extra.get("last")
+        cursor = f"since_id={last}" if last and self.n % 2 else f"since_seq={at}"
+        wait = f"&wait={self.extra['wait']}" if "wait" in self.extra else ""
+        rows = self.ask("GET", f"/workspaces/{self.workspace}/activity?limit=500&{cursor}{wait}").json()
+        for row in rows:
+            text = row["response_body"]["result"] if row["method"] == "notify" else row["summary"]
+            self.told("row", seq=row["seq"], id=row["id"], text=text.removeprefix("chat_upload_receive: "), created_at=row["created_at"],
+                      method=row["method"])
+        if rows:
+            self.extra["at"], self.extra["last"] = rows[-1]["seq"], rows[-1]["id"]
+        if "pause" in self.extra:
+            time.sleep(self.extra["pause"])  # how often it asks: this is the traffic, nothing waits for it
+
+
+def drive(port, doers):
+    stop, lock = Stop(), threading.Lock()
+
+    def emit(line):
+        text = json.dumps(line, separators=(",", ":")) + "\n"
+        with lock:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+    def work(plan):
+        doer = None
+        try:
+            doer = Doer(port, stop, emit, **plan)
+            doer.run()
+        except (OSError, BrokenResponse):
+            pass  # the server is gone; what was not answered was not acknowledged
+        except Exception as trouble:  # pylint: disable=broad-except
+            emit({"do": "trouble", "by": plan["name"], "n": doer.n if doer else -1, "what": f"{type(trouble).__name__}: {trouble}"})
+        finally:
+            if doer:
+                doer.wire.close()
+
+    threads = [threading.Thread(target=work, args=(plan,)) for plan in doers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+class Recorder:
+    """The process. lines() is what it has recorded so far; use as a context manager."""
+
+    def __init__(self, port, doers):
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.process = subprocess.Popen([sys.executable, "-m", "support.recorder", json.dumps({"port": port, "doers": doers})],
+                                        env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._lines = Lines(self.process.stdout)
+
+    def wait_lines(self, count):
+        """Waits until that much has been recorded, or nothing more comes."""
+        self._lines.wait_count(count)
+
+    def wait_end(self, ceiling=None):
+        """Waits until every doer has ended; what was recorded."""
+        deadline = Deadline(ceiling)
+        try:
+            self.process.wait(deadline.left())
+        except subprocess.TimeoutExpired:
+            raise Stalled(f"doers did not end; last lines {self._lines()[-3:]}") from None
+        self._lines.join()
+        return self.lines()
+
+    def lines(self):
+        return [json.loads(line) for line in self._lines()]
+
+    def stop(self, seq=0):
+        """Every doer ends after what it is doing, followers when they have seen `seq`; what was recorded."""
+        try:
+            self.process.stdin.write(b"%d\n" % seq)
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # all have ended already
+        return self.wait_end()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self._lines.join()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+if __name__ == "__main__":
+    given = json.loads(sys.argv[1])
+    drive(given["port"], given["doers"])
