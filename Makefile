@@ -48,13 +48,19 @@ test-gcc: setup-test page ## The second opinion: g++ 12, unit tests
 	$(call build_preset,gcc)
 	@$(CTEST) --test-dir build/gcc -j $(JOBS) -L 'unit|store'
 
+.PHONY: test-long
+test-long: build setup-test ## The proofs of the inbox at full length, on the optimised binary: a minute of writers, 200 kills
+	@RESTANTE_BINARY=$(CURDIR)/build/restante RESTANTE_SOURCE=$(CURDIR) PYTHONPATH=$(CURDIR)/tests \
+	  RESTANTE_ORDER_SECONDS=60 RESTANTE_KILLS=200 RESTANTE_PENDING=10000 \
+	  /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/e2e/{inbox_order,kill,inbox}_test.py
+
 .PHONY: coverage
 coverage: setup-test page ## Line and branch coverage of all tests, as text and as build/coverage/html
 	$(call build_preset,coverage)
 	@tools/coverage
 
 .PHONY: bench
-bench: setup-bench page ## Speed as ratios, in one run, against nginx on the same cores
+bench: setup-bench page ## Speed as ratios, in one run, against nginx and the design to beat, on the same cores
 	$(call build_preset,bench)
 	@bench/run
 

@@ -15,6 +15,8 @@ CREATE TABLE pending_uploads (
   direction    TEXT NOT NULL DEFAULT 'in' CHECK (direction IN ('in', 'out')),
   -- The sender's token; NULL for the operator and the agent itself.
   staged_by    BLOB CHECK (length(staged_by) = 16),
+  -- The agent whose message brought it: not a part of the chat with people.
+  source_id    BLOB CHECK (length(source_id) = 16),
   created_at   INTEGER NOT NULL,
   fetched_at   INTEGER,
   acked_at     INTEGER,
@@ -53,6 +55,7 @@ CREATE TABLE finished_uploads (
   sha256       BLOB NOT NULL CHECK (length(sha256) = 32),
   direction    TEXT NOT NULL,
   staged_by    BLOB,
+  source_id    BLOB,
   created_at   INTEGER NOT NULL,
   expires_at   INTEGER NOT NULL,
   fetched_at   INTEGER,

@@ -24,8 +24,9 @@ struct NewUpload {
   std::string mimetype;  // normalised; may be empty
   std::int64_t size = 0;
   Digest sha256{};
-  std::string blob_key;  // where Blobs keeps the bytes; empty when the row keeps them
-  std::string content;   // the bytes themselves, at most kMaxRowBytes; empty when Blobs keeps them
+  std::string blob_key;                    // where Blobs keeps the bytes; empty when the row keeps them
+  std::string content;                     // the bytes themselves, at most kMaxRowBytes; empty when Blobs keeps them
+  std::optional<WorkspaceId> source_id{};  // the agent whose message brought it; none: people, or the agent's own
 };
 
 struct Upload : NewUpload {

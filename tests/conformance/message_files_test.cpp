@@ -73,10 +73,13 @@ TEST_P(MessageFiles, TheFilesComeBeforeTheMessageUnderTheirOwnIdsAndShareTheByte
     EXPECT_EQ(copy.expires_at, at(500));
     EXPECT_EQ(copy.created_at, at(10));
     EXPECT_EQ(copy.staged_by, terms.staged_by);
+    EXPECT_EQ(copy.source_id, owner);
+    EXPECT_EQ(rows[i].source_id, owner) << "not a part of the chat with people";
   }
   EXPECT_TRUE(store->find_upload(owner, large.id)) << "the sender keeps its own";
   EXPECT_THAT(log_of(owner), IsEmpty());
   EXPECT_TRUE(store->ack_upload(target, files[0].id, at(11)).take());
+  EXPECT_EQ(log_of(target).back().source_id, owner) << "nor is its receipt";
 }
 
 TEST_P(MessageFiles, AMessageWithoutFilesIsJustAMessage) {

@@ -52,10 +52,11 @@ std::string replace_all(std::string text, const std::string& from, const std::st
 }  // namespace
 
 std::string show(const Upload& u) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", u.id.text(), u.name, u.mimetype, u.size,
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", u.id.text(), u.name, u.mimetype, u.size,
                      to_hex(u.sha256), u.blob_key, u.workspace_id.text(), name_of(u.direction),
                      u.staged_by ? u.staged_by->text() : "-", format_time(u.created_at), format_time(u.expires_at),
-                     show(u.fetched_at), show(u.acked_at), show(u.failed_at), u.reason);
+                     show(u.fetched_at), show(u.acked_at), show(u.failed_at), u.reason,
+                     u.source_id ? u.source_id->text() : "-");
 }
 
 std::string show(const UploadStory& story) {
@@ -123,6 +124,7 @@ Upload& PlainModel::put(WorkspaceId workspace, const NewUpload& item, const Stag
     arrival.activity_type = "a2a_receive";
     arrival.method = "chat_upload_receive";
     arrival.summary = "chat_upload_receive: " + item.name;
+    arrival.source_id = item.source_id;
     arrival.target_id = workspace;
     arrival.request_body = fmt::format(
         R"({{"file_id":"{0}","name":"{1}","filename":"{1}","mimeType":"{2}","size":{3},"uri":"platform-pending:{4}/{0}","sha256":"{5}"}})",
@@ -168,6 +170,7 @@ std::string PlainModel::send(WorkspaceId workspace, const NewActivity& activity,
     if (!source || source->direction != UploadDirection::out || now >= source->expires_at) return "attachment_gone";
     copies.push_back(*source);
     copies.back().id = file.id;
+    copies.back().source_id = file.owner;
     bytes += source->size;
   }
   if (auto error = over_quota(workspace, terms.quota, std::ssize(files), bytes); !error.empty()) return error;
@@ -270,6 +273,7 @@ std::string PlainModel::receipt(const Upload& upload, UploadState outcome, Time 
   row.activity_type = "upload_receipt";
   row.method = fmt::format("chat_upload_{}", name_of(outcome));
   row.summary = row.method + ": " + upload.name;
+  row.source_id = upload.source_id;
   row.target_id = upload.workspace_id;
   row.request_body =
       fmt::format(R"({{"file_id":"{}","name":"{}","size":{},"fetched_at":{},"acked_at":{}{}}})", upload.id.text(),

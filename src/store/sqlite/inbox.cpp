@@ -256,6 +256,28 @@ Result<InboxHead> EmbeddedStore::find_head(WorkspaceId workspace) {
   return InboxHead{row.integer(0), row.integer(1), row.time(2)};
 }
 
+namespace {
+
+// Rows below `end` that may go, with their keys: those of a workspace that lost nothing are not looked at.
+std::int64_t prune_log(Database& database, WorkspaceId workspace, std::int64_t end, Time ceiling, std::int64_t limit) {
+  const std::int64_t start = database.total_changes();
+  database.run(
+      "DELETE FROM activity_logs WHERE rowid IN (SELECT a.rowid FROM activity_logs a JOIN inbox_heads h "
+      "ON h.workspace_id = a.workspace_id WHERE a.workspace_id = ?1 AND a.seq < ?2 AND "
+      "(a.activity_type <> 'a2a_receive' OR a.seq <= h.acked_seq OR a.created_at < ?3) ORDER BY a.seq LIMIT ?4)",
+      workspace, end, ceiling, limit);
+  const std::int64_t gone = database.total_changes() - start;
+  if (gone > 0) {
+    database.run(
+        "DELETE FROM message_keys WHERE workspace_id = ?1 AND seq < ?2 AND NOT EXISTS (SELECT 1 FROM activity_logs a "
+        "WHERE a.workspace_id = message_keys.workspace_id AND a.seq = message_keys.seq)",
+        workspace, end);
+  }
+  return gone;
+}
+
+}  // namespace
+
 Commit<Result<std::int64_t>> EmbeddedStore::prune(Time before, Time ceiling, Time now, int limit) {
   return writer_.submit(
       sizeof now,
@@ -266,23 +288,11 @@ Commit<Result<std::int64_t>> EmbeddedStore::prune(Time before, Time ceiling, Tim
           Statement row = database.query("SELECT workspace_id, last_seq FROM inbox_heads ORDER BY workspace_id");
           while (row.step()) heads.emplace_back(row.id<WorkspaceId>(0), row.integer(1));
         }
-        const std::int64_t start = database.total_changes();
         std::int64_t gone = 0;
         for (const auto& [workspace, head] : heads) {
           if (gone >= limit) break;
-          const std::int64_t end = seq_at(database, workspace, before, head);
-          database.run(
-              "DELETE FROM activity_logs WHERE rowid IN (SELECT a.rowid FROM activity_logs a JOIN inbox_heads h "
-              "ON h.workspace_id = a.workspace_id WHERE a.workspace_id = ?1 AND a.seq < ?2 AND "
-              "(a.activity_type <> 'a2a_receive' OR a.seq <= h.acked_seq OR a.created_at < ?3) ORDER BY a.seq LIMIT "
-              "?4)",
-              workspace, end, ceiling, limit - gone);
-          gone = database.total_changes() - start;
+          gone += prune_log(database, workspace, seq_at(database, workspace, before, head), ceiling, limit - gone);
         }
-        database.run(
-            "DELETE FROM message_keys WHERE created_at < ?1 AND NOT EXISTS (SELECT 1 FROM activity_logs a "
-            "WHERE a.workspace_id = message_keys.workspace_id AND a.seq = message_keys.seq)",
-            before);
         if (with_uploads && gone < limit) gone += prune_finished_uploads(database, before, limit - gone);
         return gone;
       });

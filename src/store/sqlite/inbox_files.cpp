@@ -40,6 +40,7 @@ StagedUpload stage_copy(Database& database, Head& head, const UploadRow& source,
                         UploadTallies& change, Time now) {
   NewUpload copy = source.upload;
   copy.id = id;
+  copy.source_id = source.upload.workspace_id;
   // Small content is copied: it costs less than keeping count of who shares it.
   const auto content_row = copy_content(database, source.content_row);
   const NewUploadRow row(parcel.workspace, std::move(copy), parcel.terms, now);

@@ -16,7 +16,8 @@ namespace restante::sqlite {
 
 struct Options {
   Time now;  // what applied migrations are dated with
-  // Off: the schema stays as it is. The store opens, and check() and the verbs that miss a table throw Unavailable.
+  // Off: the schema stays as it is. The store opens; check() and the verbs that miss a table throw Unavailable, except
+  // those of uploads, which answer as Store says where uploads_ready() is false.
   bool migrate = true;
   // Off: a missing file is refused. Set it where the data directory is known to have been used, so that a lost database
   // is never taken for a new one.

@@ -22,6 +22,7 @@ NewActivity arrival_of(WorkspaceId workspace, const NewUpload& item) {
   activity.activity_type = "a2a_receive";
   activity.method = "chat_upload_receive";
   activity.summary = "chat_upload_receive: " + item.name;
+  activity.source_id = item.source_id;
   activity.target_id = workspace;
   activity.request_body = body.take();
   return activity;
@@ -47,6 +48,7 @@ NewActivity receipt_of(const Upload& upload, UploadState outcome) {
   activity.activity_type = "upload_receipt";
   activity.method = "chat_upload_" + std::string(name_of(outcome));
   activity.summary = activity.method + ": " + upload.name;
+  activity.source_id = upload.source_id;
   activity.target_id = upload.workspace_id;
   activity.request_body = body.take();
   return activity;
@@ -55,16 +57,17 @@ NewActivity receipt_of(const Upload& upload, UploadState outcome) {
 void insert(Database& database, const Upload& upload, std::optional<std::int64_t> content_row) {
   database.run(
       "INSERT INTO pending_uploads (file_id, workspace_id, blob_key, content_row, size_bytes, filename, mimetype, "
-      "sha256, direction, staged_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "sha256, direction, staged_by, source_id, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       upload.id, upload.workspace_id, or_null(upload.blob_key), content_row, upload.size, upload.name, upload.mimetype,
-      upload.sha256, name_of(upload.direction), upload.staged_by, upload.created_at, upload.expires_at);
+      upload.sha256, name_of(upload.direction), upload.staged_by, upload.source_id, upload.created_at,
+      upload.expires_at);
 }
 
 }  // namespace
 
 const std::string kUploadColumns =
     "SELECT file_id, filename, mimetype, size_bytes, sha256, blob_key, workspace_id, direction, staged_by, created_at, "
-    "expires_at, fetched_at, acked_at, failed_at, reason, content_row";
+    "expires_at, fetched_at, acked_at, failed_at, reason, content_row, source_id";
 const std::string kSelectUploads = kUploadColumns + " FROM pending_uploads ";
 
 bool has_upload_tables(Database& database) {
@@ -93,6 +96,7 @@ UploadRow upload_row_of(const Statement& row) {
   upload.failed_at = row.optional_time(13);
   upload.reason = row.text(14);
   found.content_row = row.optional_integer(15);
+  upload.source_id = row.optional_id<WorkspaceId>(16);
   return found;
 }
 
@@ -195,8 +199,10 @@ Appended append_receipt(Database& database, Head& head, const Upload& upload, Up
 void remove_row(Database& database, const UploadRow& row, UploadState outcome, Time now) {
   database.run(
       "INSERT OR REPLACE INTO finished_uploads (file_id, workspace_id, size_bytes, filename, mimetype, sha256, "
-      "direction, staged_by, created_at, expires_at, fetched_at, acked_at, failed_at, reason, outcome, ended_at) "
-      "SELECT file_id, workspace_id, size_bytes, filename, mimetype, sha256, direction, staged_by, created_at, "
+      "direction, staged_by, source_id, created_at, expires_at, fetched_at, acked_at, failed_at, reason, outcome, "
+      "ended_at) "
+      "SELECT file_id, workspace_id, size_bytes, filename, mimetype, sha256, direction, staged_by, source_id, "
+      "created_at, "
       "expires_at, fetched_at, acked_at, failed_at, reason, ?2, ?3 FROM pending_uploads WHERE file_id = ?1",
       row.upload.id, name_of(outcome), now);
   database.run("DELETE FROM pending_uploads WHERE file_id = ?", row.upload.id);
@@ -213,9 +219,8 @@ void remove_row(Database& database, const UploadRow& row, UploadState outcome, T
 std::int64_t prune_finished_uploads(Database& database, Time before, std::int64_t limit) {
   const std::int64_t start = database.total_changes();
   database.run(
-      "DELETE FROM finished_uploads WHERE file_id IN (SELECT file_id FROM finished_uploads WHERE ended_at < ?1 ORDER "
-      "BY "
-      "ended_at LIMIT ?2)",
+      "DELETE FROM finished_uploads WHERE file_id IN (SELECT file_id FROM finished_uploads WHERE ended_at < ?1 "
+      "ORDER BY ended_at LIMIT ?2)",
       before, limit);
   return database.total_changes() - start;
 }

@@ -24,13 +24,15 @@ UploadStory story_of(const Statement& row) {
   upload.reason = row.text(13);
   story.state = parse_upload_state(row.view(14)).value_or(UploadState::expired);
   story.ended_at = row.time(15);
+  upload.source_id = row.optional_id<WorkspaceId>(16);
   return story;
 }
 
 Result<UploadStory> find_finished(Database& database, WorkspaceId workspace, FileId id) {
   Statement row = database.query(
       "SELECT file_id, workspace_id, size_bytes, filename, mimetype, sha256, direction, staged_by, created_at, "
-      "expires_at, fetched_at, acked_at, failed_at, reason, outcome, ended_at FROM finished_uploads WHERE file_id = ?1 "
+      "expires_at, fetched_at, acked_at, failed_at, reason, outcome, ended_at, source_id FROM finished_uploads WHERE "
+      "file_id = ?1 "
       "AND workspace_id = ?2",
       id, workspace);
   if (!row.step()) return errors::upload_gone;
@@ -56,7 +58,7 @@ Result<Upload> EmbeddedStore::read_upload(WorkspaceId workspace, FileId id) {
   Statement row = reader->query(sql, id, workspace);
   if (!row.step()) return errors::upload_gone;
   Upload upload = upload_row_of(row).upload;
-  upload.content = row.blob(16);
+  upload.content = row.blob(17);
   return upload;
 }
 
