@@ -106,15 +106,14 @@ std::string json_text(const Json& body, std::string_view name) {
 
 Result<NewActivity> parse_activity(const Json& body) {
   NewActivity row;
-  const auto type = required_text(body, "activity_type");
-  if (!type) return type.error();
-  if (!desk::may_be_logged(*type)) {
+  const Json* type = body.find("activity_type");
+  if (!type || !type->if_string() || !desk::may_be_logged(*type->if_string())) {
     return Error(errors::bad_field, {{"field", std::string("activity_type")}})
         .say(
             "invalid activity_type: it must be a2a_send, a2a_receive, task_update, agent_log, skill_promotion, "
             "memory_write or error");
   }
-  row.activity_type = *type;
+  row.activity_type = *type->if_string();
   const std::pair<std::string_view, std::string*> texts[] = {{"method", &row.method},
                                                              {"summary", &row.summary},
                                                              {"status", &row.status},
@@ -172,6 +171,7 @@ http::Response ack_activity(const Context& context, http::Request& request) {
     return answer(
         Error(errors::bad_field, {{"field", std::string("acked_seq")}}).say("acked_seq must be a number, 0 or above"));
   }
+  if (const auto known = context.inbox.check(*id); !known) return answer(known.error());
   return http::after(context.inbox.ack(*id, **seq), [](const Result<std::int64_t>& stands) {
     if (!stands) return answer(stands.error());
     JsonWriter out;
@@ -213,7 +213,9 @@ http::Response read_activity(const Context& context, http::Request& request) {
   wait.attempt = [&context, who, workspace_id = *id, asked = std::move(asked),
                   hears = *entered]() -> std::optional<http::Response> {
     if (!context.principals.still_live(who)) return answer(errors::invalid_token);
-    return look(context, who, workspace_id, asked);
+    if (auto found = look(context, who, workspace_id, asked)) return found;
+    const auto there = context.inbox.check(workspace_id);
+    return there ? std::nullopt : std::optional(answer(there.error()));
   };
   wait.give_up = nothing;
   return http::wait(std::move(wait));

@@ -228,6 +228,25 @@ TEST_F(InboxApi, AWorkspaceThatIsNotThereIsNotFound) {
   EXPECT_EQ(api.get("/workspaces/" + WorkspaceId::make(desk::kStart).text() + "/activity", api.admin).status, 404);
 }
 
+TEST_F(InboxApi, ARemovedWorkspaceEndsThePollsOfTheOperatorAndTakesNoAck) {
+  append("a");
+  const std::string head = "GET " + api.path("/activity?since_seq=1&wait=50") +
+                           " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + api.admin + "\r\n\r\n";
+  http::Request request;
+  ASSERT_FALSE(http::parse_head(head, http::Limits(), request));
+  const auto match = api.router.match(request);
+  ASSERT_FALSE(match.route->admit(request));
+  const http::Response response = match.route->handle(request);
+  const auto* held = std::get_if<std::shared_ptr<http::Wait>>(&response.content);
+  ASSERT_TRUE(held);
+  EXPECT_FALSE((*held)->attempt());
+  ASSERT_TRUE(api.desk.workspaces.remove(api.workspace));
+  const auto ended = (*held)->attempt();
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->status, 410);
+  EXPECT_EQ(api.post(api.path("/activity/ack"), api.admin, R"({"acked_seq":1})").status, 410);
+}
+
 TEST_F(InboxApi, AnAgentLogsItsOwnKindsOfRowsAndNoOthers) {
   const Answer logged = api.post(api.path("/activity"), api.agent,
                                  R"({"activity_type":"task_update","summary":"half done","request_body":{"n":0.50}})");
@@ -236,10 +255,14 @@ TEST_F(InboxApi, AnAgentLogsItsOwnKindsOfRowsAndNoOthers) {
   const Answer forged = api.post(api.path("/activity"), api.agent, R"({"activity_type":"upload_receipt"})");
   EXPECT_EQ(forged.status, 400);
   EXPECT_NE(forged.body.find("invalid activity_type"), std::string::npos);
-  for (const char* wrong :
-       {"{}", R"({"activity_type":7})", R"({"activity_type":"error","summary":[]})",
-        R"({"activity_type":"error","target_id":"x"})", R"({"activity_type":"error","duration_ms":"1"})"}) {
+  for (const char* wrong : {R"({"activity_type":"error","summary":[]})", R"({"activity_type":"error","target_id":"x"})",
+                            R"({"activity_type":"error","duration_ms":"1"})"}) {
     EXPECT_EQ(api.post(api.path("/activity"), api.agent, wrong).status, 400) << wrong;
+  }
+  for (const char* untyped : {"{}", R"({"activity_type":7})", R"({"activity_type":""})", R"({"activity_type":null})"}) {
+    const Answer refused = api.post(api.path("/activity"), api.agent, untyped);
+    EXPECT_EQ(refused.status, 400) << untyped;
+    EXPECT_NE(refused.body.find("invalid activity_type"), std::string::npos) << refused.body;
   }
 }
 

@@ -125,7 +125,7 @@ TEST_F(OutgoingApi, ForAPushWorkspaceTheFileWaitsHereBeforeItsCallbackIsAsked) {
   done.get_future().wait();
   response = later->answer();
   const auto order = std::get<std::shared_ptr<http::Forward>>(response.content);
-  const auto waiting = api.desk.uploads.waiting(pushed, {}, 10);
+  const auto waiting = api.desk.uploads.waiting(desk::kOperator, pushed, {}, 10);
   ASSERT_EQ(waiting.size(), 1u);
   EXPECT_NE(order->body.find(pending_uri(pushed, waiting[0].id)), std::string::npos) << "as the target knows it";
 }

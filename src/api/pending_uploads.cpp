@@ -99,7 +99,7 @@ http::Response list_pending(const Context& context, http::Request& request) {
     if (!after) return answer(bad_id("after"));
   }
   const auto limit = parse_signed(request.query_param("limit").value_or("")).value_or(100);
-  const auto rows = context.uploads.waiting(*id, after, static_cast<int>(std::clamp<std::int64_t>(limit, 1, 500)));
+  const auto rows = context.uploads.waiting(caller(request), *id, after, static_cast<int>(std::clamp<std::int64_t>(limit, 1, 500)));
   const Time now = context.clock.now();
   JsonWriter out;
   out.begin_array();
@@ -115,7 +115,7 @@ http::Response list_pending(const Context& context, http::Request& request) {
 http::Response read_pending(const Context& context, http::Request& request) {
   const auto path = pending_path(request);
   if (!path) return answer(path.error());
-  const auto story = context.uploads.find(path->workspace, path->file);
+  const auto story = context.uploads.find(caller(request), path->workspace, path->file);
   if (!story) return answer(story.error());
   JsonWriter out;
   out.begin_object();

@@ -44,7 +44,7 @@ class PendingUploadsApi : public ::testing::Test {
   std::optional<Time> fetched_at(const std::string& file) {
     // A verb behind the fetch: the writer keeps the order.
     (void)api.desk.uploads.ack(api.other, FileId::make(desk::kStart)).take();
-    return api.desk.uploads.find(api.workspace, *FileId::parse(file))->upload.fetched_at;
+    return api.desk.uploads.find(desk::kOperator, api.workspace, *FileId::parse(file))->upload.fetched_at;
   }
 
   TestApi api;

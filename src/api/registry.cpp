@@ -28,6 +28,14 @@ Result<desk::Registration> parse_registration(const Json& body) {
   return registration;
 }
 
+// It may be absent, and one that is a JSON object counts whatever its Content-Type: a bare curl -X POST is a beat.
+Result<Json> heartbeat_body(const http::Request& request) {
+  auto body = json_body(request, BodyMay::be_absent);
+  if (body || !body.error().is(errors::json_expected)) return body;
+  auto parsed = parse_json(request.body);
+  return parsed && parsed->if_object() ? std::move(*parsed) : Json::object();
+}
+
 Result<Heartbeat> parse_heartbeat(const Json& body) {
   Heartbeat beat;
   const auto active = whole_field(body, "active_tasks");
@@ -85,7 +93,7 @@ http::Response register_agent(const Context& context, http::Request& request) {
 }
 
 http::Response heartbeat(const Context& context, http::Request& request) {
-  const auto body = json_body(request, BodyMay::not_be_absent);
+  const auto body = heartbeat_body(request);
   if (!body) return answer(body.error());
   const auto id = workspace_field(*body, "workspace_id");
   if (!id) return answer(id.error());

@@ -126,6 +126,39 @@ TEST_F(RegistryTest, AgentsFindThoseTheyMayTalkTo) {
   EXPECT_EQ(check(api.agent, api.other, api.workspace).status, 401);
 }
 
+TEST_F(RegistryTest, NobodyMayTalkForOneThatIsNotThereOrToOneThatWasRemoved) {
+  const auto check = [&](WorkspaceId from, WorkspaceId to) {
+    return api.post("/registry/check-access", api.admin,
+                    R"({"caller_id":")" + from.text() + R"(","target_id":")" + to.text() + R"("})");
+  };
+  EXPECT_EQ(check(api.workspace, api.other).body, R"({"allowed":true})");
+  EXPECT_EQ(check(WorkspaceId::make(desk::kStart), api.other).body, R"({"allowed":false})");
+  ASSERT_EQ(send("DELETE", "/workspaces/" + api.other.text(), api.admin).status, 200);
+  EXPECT_EQ(check(api.workspace, api.other).body, R"({"allowed":false})");
+  Ask asked;
+  asked.target = "/registry/discover/" + api.other.text();
+  asked.bearer(api.agent).with("X-Workspace-ID", api.workspace.text());
+  EXPECT_EQ(api.ask(asked).status, 410);
+}
+
+TEST_F(RegistryTest, ABeatNeedsNoBodyAndTakesAnyContentType) {
+  EXPECT_EQ(send("POST", "/registry/heartbeat", api.agent).body, R"({"status":"ok"})");
+  EXPECT_EQ(send("POST", "/registry/heartbeat", api.admin).status, 400) << "whose?";
+  Ask form;
+  form.method = "POST";
+  form.target = "/registry/heartbeat";
+  form.body = R"({"active_tasks":4})";
+  form.bearer(api.agent).with("Content-Type", "application/x-www-form-urlencoded");
+  EXPECT_EQ(api.ask(form).status, 200);
+  EXPECT_EQ(api.desk.store->find_workspace(api.workspace)->active_tasks, 4);
+  form.body = "a=b";
+  EXPECT_EQ(api.ask(form).status, 200);
+  for (const char* wrong : {"[]", "{", R"({"workspace_id":"x"})", R"({"workspace_id":7})", R"({"active_tasks":"1"})",
+                            R"({"uptime_seconds":1.5})", R"({"error_rate":"1"})", R"({"current_task":[]})"}) {
+    EXPECT_EQ(send("POST", "/registry/heartbeat", api.agent, wrong).status, 400) << wrong;
+  }
+}
+
 TEST_F(RegistryTest, AMessageToAStrangerIsRefusedWithoutSayingWhetherItExists) {
   NewWorkspace child;
   child.name = "child";

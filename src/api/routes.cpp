@@ -63,7 +63,7 @@ constexpr Row kRows[] = {
     {Method::post, "/admin/workspaces/:id/tokens", admin, Body::optional, Run::on_pool, create_token},
     {Method::post, "/registry/register", registrant, Body::required, Run::on_pool, register_agent},
     {Method::post, "/workspaces/:id/inbound-secret", agent, Body::optional, Run::on_pool, rotate_inbound_secret},
-    {Method::post, "/registry/heartbeat", token, Body::required, Run::on_pool, heartbeat},
+    {Method::post, "/registry/heartbeat", token, Body::optional, Run::on_pool, heartbeat},
 
     {Method::get, "/registry/:id/peers", agent, Body::none, Run::on_pool, list_peers},
     {Method::get, "/registry/discover/:id", token, Body::none, Run::on_pool, discover},

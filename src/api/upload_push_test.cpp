@@ -265,7 +265,7 @@ TEST_F(UploadPushTest, OnceTheCallbackHasSeenSomethingNothingIsStaged) {
   api.push.stage_when_down = true;
   EXPECT_EQ(hear(failed(Outcome::bad_reply, true)).status, 502);
   EXPECT_EQ(hear(answered(500)).status, 500);
-  EXPECT_EQ(api.desk.uploads.waiting(target.id, std::nullopt, 10).size(), 0u);
+  EXPECT_EQ(api.desk.uploads.waiting(desk::kOperator, target.id, std::nullopt, 10).size(), 0u);
 }
 
 TEST_F(UploadPushTest, TwoUploadsUnderOneKeyAreNotPassedOnAtOnce) {

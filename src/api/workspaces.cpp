@@ -47,6 +47,16 @@ void write_members(JsonWriter& out, const Workspace& workspace, const desk::Hear
   out.member("updated_at", format_time(workspace.updated_at));
 }
 
+// A person sees who is there to talk to, not where it is called, whom it belongs to or what it works on.
+Workspace as_seen_by(const Principal& who, Workspace workspace) {
+  if (!who.sees_chat_only()) return workspace;
+  workspace.parent_id.reset();
+  workspace.url.clear();
+  workspace.agent_card.clear();
+  workspace.current_task.clear();
+  return workspace;
+}
+
 enum class Secret { shown_now, shown_before };
 
 // The line to paste; a repeated request is told that it has been given out, never what it was.
@@ -202,7 +212,7 @@ http::Response read_workspace(const Context& context, http::Request& request) {
   if (!workspace) return answer(workspace.error());
   JsonWriter out;
   out.begin_object();
-  write_members(out, *workspace, context.workspaces.hearing(*workspace));
+  write_members(out, as_seen_by(caller(request), *workspace), context.workspaces.hearing(*workspace));
   out.end_object();
   return http::json(200, out.take());
 }

@@ -82,6 +82,21 @@ TEST_F(WorkspacesApi, RemovingOneForgetsWhatWasLearntOfItsCallback) {
   EXPECT_TRUE(api.callbacks.ask(push, "https://agent.example/"));
 }
 
+TEST_F(WorkspacesApi, ASenderSeesWhoIsThereAndNotWhatItWorksOn) {
+  const std::string before = R"({"agent_card":{"skill":"secret"},"url":"https://inside.example/","parent_id":")";
+  EXPECT_EQ(patch(api.workspace, before + api.other.text() + "\"}").status, 200);
+  const std::string beat = R"({"current_task":"secret task"})";
+  EXPECT_EQ(api.post("/registry/heartbeat", api.agent, beat).status, 200);
+  const Answer full = api.get(api.path(""), api.agent);
+  const Answer seen = api.get(api.path(""), api.sender);
+  ASSERT_EQ(seen.status, 200);
+  for (const std::string& hidden : {std::string("secret"), std::string("inside.example"), api.other.text()}) {
+    EXPECT_NE(full.body.find(hidden), std::string::npos) << hidden;
+    EXPECT_EQ(seen.body.find(hidden), std::string::npos) << hidden;
+  }
+  EXPECT_NE(seen.body.find(R"("status":"online")"), std::string::npos);
+}
+
 TEST_F(WorkspacesApi, TheLineToPasteIsMadeWithTheWorkspaceOrNotAtAll) {
   const Answer made = api.post("/workspaces", api.admin, R"({"name":"a"})");
   ASSERT_EQ(made.status, 201) << made.body;

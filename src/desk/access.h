@@ -13,7 +13,8 @@ class Access {
  public:
   Access(Store& store, Roots roots) : store_(store), roots_(roots) {}
 
-  // may_not_talk, which is also the answer for one that does not exist: who asks learns nothing about strangers.
+  // may_not_talk, which is also the answer for one that does not exist: who asks learns nothing about strangers. Of one
+  // it could talk to: workspace_removed.
   Result<void> check(WorkspaceId from, WorkspaceId to);
   // Everybody it may talk to, without itself and without the removed ones.
   std::vector<Workspace> peers(WorkspaceId id);

@@ -13,10 +13,15 @@ constexpr int kMaxLimit = 500;
 
 }  // namespace
 
-Result<std::shared_ptr<const void>> Inbox::enter(const Principal& caller, WorkspaceId workspace) {
+Result<void> Inbox::check(WorkspaceId workspace) {
   const auto found = store_.find_workspace(workspace);
   if (!found) return found.error();
   if (found->status == WorkspaceStatus::removed) return errors::workspace_removed;
+  return {};
+}
+
+Result<std::shared_ptr<const void>> Inbox::enter(const Principal& caller, WorkspaceId workspace) {
+  if (const auto there = check(workspace); !there) return there.error();
   if (!caller.is_agent_of(workspace)) return std::shared_ptr<const void>();
   return presence_.poll(workspace);
 }

@@ -16,7 +16,9 @@ class Inbox {
   Inbox(Store& store, Presence& presence, News& news, const Clock& clock)
       : store_(store), presence_(presence), news_(news), clock_(clock) {}
 
-  // Somebody starts to read: workspace_not_found, workspace_removed. By its own agent it is a sign of life, and the
+  // workspace_not_found, workspace_removed.
+  Result<void> check(WorkspaceId workspace);
+  // Somebody starts to read, if it is there. By its own agent it is a sign of life, and the
   // agent hears as long as the value is kept; of others the value is null.
   Result<std::shared_ptr<const void>> enter(const Principal& caller, WorkspaceId workspace);
   // One page. The limit is brought into 1 … 500, where 0 and below ask for the usual 100. cursor_gone. The agent that

@@ -1,6 +1,7 @@
 #include "desk/messages.h"
 
 #include "base/text.h"
+#include "desk/canonical.h"
 #include "model/errors.h"
 
 namespace restante::desk {
@@ -127,12 +128,12 @@ NewActivity message_row(const Principal& caller, WorkspaceId target, const Envel
   row.method = "message/send";
   if (caller.role == Principal::Role::workspace) row.source_id = caller.workspace_id;
   if (caller.role == Principal::Role::sender && caller.token_id) {
-    row.sent_by = (caller.opened_by ? *caller.opened_by : *caller.token_id).text();
+    row.sent_by = caller.own_token()->text();
   }
   row.target_id = target;
   row.summary = cut_utf8(first_text(*envelope.json.find("params")->find("message")), kSummaryBytes);
   row.request_body = envelope.json.dump();
-  row.content = envelope.json.find("params")->dump();
+  row.content = canonical_text(*envelope.json.find("params"));
   row.message_id = envelope.message_id;
   row.traceparent = std::move(traceparent);
   return row;

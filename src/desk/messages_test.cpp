@@ -289,6 +289,12 @@ TEST(Messages, ARepeatedIdIsTheSameMessageOnlyWithTheSameContentByTheSameSender)
   EXPECT_EQ(seq(person, text("m", "1", "a")), 5);
   EXPECT_EQ(seq(another, text("m", "1", "a")), 6);
   EXPECT_EQ(seq(her_page, text("m", "1", "a")), 5) << "the same person";
+  EXPECT_EQ(
+      seq(agent,
+          normalise(R"({"params":{"message":{"parts":[{"text":"a","type":"text"}],"role":"user","messageId":"m"}},)"
+                    R"("method":"message/send"})")),
+      1)
+      << "the order of members is no content";
 }
 
 }  // namespace

@@ -64,11 +64,27 @@ TEST_F(OutgoingTest, AFileGoesWithTheMessageUnderANameOfTheTarget) {
     EXPECT_NE(rows.back().request_body.find(pending_uri(target, copy)), std::string::npos);
     EXPECT_EQ(rows.back().request_body.find(source.text() + "/"), std::string::npos);
     EXPECT_EQ(bytes_of(target, copy), bytes);
-    EXPECT_EQ(desk.uploads.waiting(target, {}, 10).back().id, copy);
+    EXPECT_EQ(desk.uploads.waiting(kOperator, target, {}, 10).back().id, copy);
     desk.clock.advance(std::chrono::hours(1));
     EXPECT_TRUE(desk.uploads.ack(target, copy).take());
     EXPECT_EQ(bytes_of(source, file), bytes) << "shared, and still the sender's";
   }
+}
+
+TEST_F(OutgoingTest, WhatAgentsSendEachOtherIsHiddenFromThoseWhoSeeTheChatAlone) {
+  const auto sent = send(message({pending_uri(source, stage(source, "small"))}));
+  ASSERT_TRUE(sent.has_value());
+  const FileId hidden = sent->files[0].upload.id;
+  const Principal sender{Role::sender, target, TokenId::make(kStart), false};
+  auto staging = desk.uploads.stage(target, UploadDirection::in, sender);
+  ASSERT_TRUE((*staging)->begin_file("a.txt", "text/plain") && (*staging)->write("x") && (*staging)->end_file());
+  const FileId own = (*staging)->commit().take()->at(0).upload.id;
+  EXPECT_TRUE(desk.uploads.open(sender, target, hidden).error().is(errors::upload_gone));
+  EXPECT_TRUE(desk.uploads.find(sender, target, hidden).error().is(errors::upload_gone));
+  const auto seen = desk.uploads.waiting(sender, target, {}, 1);
+  ASSERT_EQ(seen.size(), 1u) << "the page is filled up behind what is left out";
+  EXPECT_EQ(seen[0].id, own);
+  EXPECT_EQ(desk.uploads.waiting(kOperator, target, {}, 10).size(), 2u);
 }
 
 TEST_F(OutgoingTest, SharedBytesStayUntilTheLastRowHasLeft) {

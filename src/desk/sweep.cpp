@@ -71,7 +71,8 @@ Result<SweepReport> Sweep::run_once() {
 
 // As long as a step took, the writer belongs to everybody else.
 void Sweep::give_way(SteadyTime since_then) const {
-  std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(since(since_then), kLongestPause));
+  const auto took = std::chrono::steady_clock::now() - since_then;
+  std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(took, kLongestPause));
 }
 
 void Sweep::sweep_rows(SweepReport& report) {

@@ -71,8 +71,9 @@ TEST_F(SweepTest, AckedOnesLeaveAfterTheirRetentionAndUnackedOnesAfterTheirTime)
   EXPECT_EQ(report.expired, 1);
   EXPECT_EQ(desk.blob_files(), 0u);
   EXPECT_EQ(receipts(), (std::vector<std::string>{"chat_upload_acked", "chat_upload_expired"}));
-  EXPECT_EQ(desk.uploads.find(workspace, taken.id)->state, UploadState::acked) << "the story outlives the bytes";
-  EXPECT_EQ(desk.uploads.find(workspace, waiting.id)->state, UploadState::expired);
+  EXPECT_EQ(desk.uploads.find(kOperator, workspace, taken.id)->state, UploadState::acked)
+      << "the story outlives the bytes";
+  EXPECT_EQ(desk.uploads.find(kOperator, workspace, waiting.id)->state, UploadState::expired);
   EXPECT_EQ(desk.metrics.swept("acked").Value(), 1);
   EXPECT_EQ(desk.metrics.swept("expired").Value(), 1);
 }
@@ -122,7 +123,7 @@ TEST_F(SweepTest, AClockThatHasJumpedIsWaitedOut) {
   for (int i = 0; i < 3; ++i) report = after(minutes(5));
   EXPECT_FALSE(report.clock_jumped);
   EXPECT_EQ(report.expired, 0);
-  EXPECT_EQ(desk.uploads.waiting(workspace, {}, 10).size(), 1u) << "nothing was lost";
+  EXPECT_EQ(desk.uploads.waiting(kOperator, workspace, {}, 10).size(), 1u) << "nothing was lost";
 }
 
 TEST_F(SweepTest, AClockThatWasSetForGoodIsBelievedAfterAPeriod) {

@@ -28,6 +28,7 @@
 namespace restante::desk {
 
 inline constexpr Time kStart = Time(std::chrono::seconds(1'800'000'000));
+inline const Principal kOperator{Principal::Role::admin, {}, {}, false};
 
 class TestFolder {
  public:

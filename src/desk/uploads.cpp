@@ -3,18 +3,25 @@
 #include "model/errors.h"
 
 namespace restante::desk {
+namespace {
+
+// What another agent sent along is no part of the chat that a sender may see.
+bool may_see(const Principal& caller, const Upload& upload) { return !caller.sees_chat_only() || !upload.source_id; }
+
+}  // namespace
 
 Result<std::unique_ptr<Staging>> Uploads::stage(WorkspaceId workspace, UploadDirection direction,
                                                 const Principal& caller) {
   if (!rules_.staging || !store_.uploads_ready()) return errors::no_callback;
   if (!has_room()) return errors::insufficient_storage;
   const bool by_sender = caller.role == Principal::Role::sender;
-  return std::make_unique<Staging>(*this, workspace, direction, by_sender ? caller.token_id : std::nullopt);
+  return std::make_unique<Staging>(*this, workspace, direction, by_sender ? caller.own_token() : std::nullopt);
 }
 
 Result<OpenUpload> Uploads::open(const Principal& caller, WorkspaceId workspace, FileId id) {
   auto upload = store_.read_upload(workspace, id);
   if (!upload) return upload.error();
+  if (!may_see(caller, *upload)) return errors::upload_gone;
   if (!upload->acked_at && clock_.now() >= upload->expires_at) return errors::upload_gone;
   const bool shown = rules_.acked_content == AckedContent::everyone || caller.is_person_of(workspace);
   if (upload->acked_at && !shown) return errors::upload_gone;
@@ -27,6 +34,28 @@ Result<OpenUpload> Uploads::open(const Principal& caller, WorkspaceId workspace,
     log_.error("content_missing", {{"workspace_id", workspace.text()}, {"file_id", id.text()}});
   }
   return errors::upload_gone;
+}
+
+Result<UploadStory> Uploads::find(const Principal& caller, WorkspaceId workspace, FileId id) {
+  auto story = store_.find_upload_story(workspace, id, clock_.now());
+  if (story && !may_see(caller, story->upload)) return errors::upload_gone;
+  return story;
+}
+
+std::vector<Upload> Uploads::waiting(const Principal& caller, WorkspaceId workspace, std::optional<FileId> after,
+                                     int limit) {
+  const auto most = static_cast<std::size_t>(limit);
+  std::vector<Upload> shown;
+  // A short page means the end to whoever asks: it is filled up where something is left out.
+  for (;;) {
+    auto page = store_.list_waiting(workspace, after, limit, clock_.now());
+    const bool last = page.size() < most;
+    if (!page.empty()) after = page.back().id;
+    for (Upload& upload : page) {
+      if (shown.size() < most && may_see(caller, upload)) shown.push_back(std::move(upload));
+    }
+    if (last || shown.size() == most) return shown;
+  }
 }
 
 void Uploads::note_fetched(const Upload& upload) {
@@ -58,7 +87,7 @@ Commit<Result<UploadChange>> Uploads::fail(WorkspaceId workspace, FileId id, std
 }
 
 Commit<Result<UploadChange>> Uploads::recall(const Principal& caller, WorkspaceId workspace, FileId id) {
-  const auto only = caller.is_admin() ? std::nullopt : caller.token_id;
+  const auto only = caller.is_admin() ? std::nullopt : caller.own_token();
   auto commit = store_.recall_upload(workspace, id, only, clock_.now());
   commit.then([&events = events_](const Result<UploadChange>& change) {
     if (change) events.recalled(*change);

@@ -62,12 +62,8 @@ class Uploads {
   // By the operator any file, by a sender their own.
   Commit<Result<UploadChange>> recall(const Principal& caller, WorkspaceId workspace, FileId id);
   // Where the file is on its way, also when its bytes are out of reach. upload_gone when absent or foreign.
-  Result<UploadStory> find(WorkspaceId workspace, FileId id) {
-    return store_.find_upload_story(workspace, id, clock_.now());
-  }
-  std::vector<Upload> waiting(WorkspaceId workspace, std::optional<FileId> after, int limit) {
-    return store_.list_waiting(workspace, after, limit, clock_.now());
-  }
+  Result<UploadStory> find(const Principal& caller, WorkspaceId workspace, FileId id);
+  std::vector<Upload> waiting(const Principal& caller, WorkspaceId workspace, std::optional<FileId> after, int limit);
   std::vector<Upload> list(const UploadFilter& filter) { return store_.list_uploads(filter, clock_.now()); }
   PlatformUploadStats stats() { return store_.upload_stats(clock_.now()); }
 

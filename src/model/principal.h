@@ -16,6 +16,8 @@ struct Principal {
   std::uint64_t admin_turn = 0;             // of the admin token: how often it had been replaced before
   std::optional<TokenId> opened_by{};       // of a session: the token it was opened with
 
+  // The token that makes somebody this person, however they are signed in.
+  std::optional<TokenId> own_token() const { return opened_by ? opened_by : token_id; }
   bool is_admin() const { return role == Role::admin; }
   bool is_agent_of(WorkspaceId id) const { return role == Role::workspace && workspace_id == id; }
   // Of a workspace's log only is_chat() rows are for this one.

@@ -41,7 +41,7 @@ def check_does_not_start(data, says, **options):
     """Refused with a sentence that names the file and what is wrong; the directory is left as it was."""
     before = {file.name: file.read_bytes() for file in data.iterdir() if file.is_file() and file.name != "lock"}
     with pytest.raises(StartFailed) as failed:
-        Server(data=data, **options)
+        Server(data=data, **options).discard()
     assert failed.value.code not in (0, None) and failed.value.code > 0, failed.value
     sentence = str(failed.value)
     assert "restante.db" in sentence and says in sentence, sentence
@@ -130,7 +130,7 @@ def test_a_second_server_on_the_same_data_is_refused_and_the_first_goes_on(used)
     data, workspace = used
     with Server(data=data) as first:
         with pytest.raises(StartFailed) as failed:
-            Server(data=data)
+            Server(data=data).discard()
         assert str(first.process.pid) in str(failed.value)
         workspace.on(first).notify("still here")
 

@@ -134,6 +134,8 @@ class Server:
             line = self.stdout.wait(lambda _: True, "the ready line", START_CEILING).decode()
         except Stalled:
             code = self.process.poll() if self.process.poll() is not None else self._wait_exit()
+            if self.stderr:
+                self.stderr.join()  # the reason may still be on its way
             tail = b"\n".join(self.stderr()[-30:]).decode("utf-8", "replace") if self.stderr else ""
             raise StartFailed(f"exit code {code} before the ready line:\n{tail}", code) from None
         match = READY.match(line)
