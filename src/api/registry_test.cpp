@@ -117,6 +117,13 @@ TEST_F(RegistryTest, AgentsFindThoseTheyMayTalkTo) {
   forged.target = asked.target;
   forged.bearer(api.agent).with("X-Workspace-ID", api.other.text());
   EXPECT_EQ(api.ask(forged).status, 401);
+  for (const char* unnamed : {"", "x"}) {
+    Ask nobody;
+    nobody.target = asked.target;
+    nobody.bearer(api.agent);
+    if (*unnamed) nobody.with("X-Workspace-ID", unnamed);
+    EXPECT_EQ(api.ask(nobody).status, 400) << unnamed;
+  }
   const auto check = [&](std::string_view secret, WorkspaceId from, WorkspaceId to) {
     return api.post("/registry/check-access", secret,
                     R"({"caller_id":")" + from.text() + R"(","target_id":")" + to.text() + R"("})");

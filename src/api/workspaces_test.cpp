@@ -82,6 +82,19 @@ TEST_F(WorkspacesApi, RemovingOneForgetsWhatWasLearntOfItsCallback) {
   EXPECT_TRUE(api.callbacks.ask(push, "https://agent.example/"));
 }
 
+TEST_F(WorkspacesApi, WithoutAModeAUrlMakesItPushAndNoneMakesItPoll) {
+  const auto mode_of = [&](const char* json) {
+    const Answer made = api.post("/workspaces", api.admin, json);
+    EXPECT_EQ(made.status, 201) << json << made.body;
+    const auto at = made.body.find(R"("delivery_mode":")");
+    return made.body.substr(at + 17, 4);
+  };
+  EXPECT_EQ(mode_of(R"({"name":"a"})"), "poll");
+  EXPECT_EQ(mode_of(R"({"name":"a","url":""})"), "poll");
+  EXPECT_EQ(mode_of(R"({"name":"a","url":"https://agent.example/in"})"), "push");
+  EXPECT_EQ(mode_of(R"({"name":"a","url":"https://agent.example/in","delivery_mode":"poll"})"), "poll");
+}
+
 TEST_F(WorkspacesApi, ASenderSeesWhoIsThereAndNotWhatItWorksOn) {
   const std::string before = R"({"agent_card":{"skill":"secret"},"url":"https://inside.example/","parent_id":")";
   EXPECT_EQ(patch(api.workspace, before + api.other.text() + "\"}").status, 200);

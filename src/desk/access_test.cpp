@@ -57,6 +57,16 @@ TEST_F(AccessTest, StrangersDoNotTalk) {
   }
 }
 
+TEST_F(AccessTest, DescendantsAreRelativesUpToThirtyTwoHops) {
+  WorkspaceId last = child;
+  for (int hops = 2; hops <= 32; ++hops) last = child_of(last);
+  EXPECT_TRUE(may(isolated, root, last));
+  EXPECT_TRUE(may(isolated, last, root));
+  last = child_of(last);
+  EXPECT_FALSE(may(isolated, root, last));
+  EXPECT_FALSE(may(isolated, last, root));
+}
+
 TEST_F(AccessTest, OneThatIsNotThereLooksLikeAStranger) { EXPECT_FALSE(may(talk, root, WorkspaceId::make(kStart))); }
 
 TEST_F(AccessTest, PeersAreThoseItMayTalkTo) {

@@ -69,10 +69,10 @@ Result<SweepReport> Sweep::run_once() {
   return report;
 }
 
-// As long as a step took, the writer belongs to everybody else.
+// Twice as long as a step took, the writer belongs to everybody else.
 void Sweep::give_way(SteadyTime since_then) const {
   const auto took = std::chrono::steady_clock::now() - since_then;
-  std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(took, kLongestPause));
+  std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(2 * took, kLongestPause));
 }
 
 void Sweep::sweep_rows(SweepReport& report) {

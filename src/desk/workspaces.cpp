@@ -49,18 +49,6 @@ Commit<Result<Claimed<Workspace>>> Workspaces::create_once(const NewWorkspace& w
   return commit;
 }
 
-Result<std::string> Workspaces::fresh_token(const Principal& caller, WorkspaceId id) {
-  const Time now = clock_.now();
-  const bool enrolling = caller.role == Principal::Role::enrolment;
-  if (!enrolling && store_.has_live_token(id, now)) return std::string();
-  FreshToken fresh = make_token();
-  const NewToken token{TokenKind::workspace, id, fresh.hash, fresh.prefix, "registered", {}};
-  const auto added =
-      enrolling ? store_.redeem_enrolment(*caller.token_id, token, now).take() : store_.add_token(token, now).take();
-  if (!added) return added.error();
-  return std::move(fresh.secret);
-}
-
 // A sender has the same workspace, but is a person: let in here, it would leave with the agent's token.
 bool Workspaces::may_enter(const Principal& caller, WorkspaceId id) {
   switch (caller.role) {
@@ -77,33 +65,25 @@ bool Workspaces::may_enter(const Principal& caller, WorkspaceId id) {
   return false;
 }
 
-Result<WorkspaceId> Workspaces::find_or_create(const Principal& caller, const Registration& registration,
-                                               std::string& secret) {
+Result<Entry> Workspaces::entry_of(const Principal& caller, const Registration& registration) {
   using Role = Principal::Role;
   const auto id = registration.id ? registration.id : caller.workspace_id;
   const bool unbound = caller.role == Role::enrolment && !caller.workspace_id;
   const auto known = id ? store_.find_workspace(*id) : Result<Workspace>(errors::workspace_not_found);
+  Entry entry;
   if (known) {
     if (!may_enter(caller, *id)) return errors::invalid_token;
-    if (known->status == WorkspaceStatus::removed) return errors::workspace_removed;
-    return *id;
+  } else {
+    if (!id && !unbound) return Error(errors::bad_field, {{"field", std::string("id")}}).say("id is missing");
+    if (!unbound && caller.role != Role::admin && caller.role != Role::anonymous) return errors::invalid_token;
+    entry.create_as = registration.name.empty() ? "agent" : registration.name;
   }
-  if (!id && !unbound) return Error(errors::bad_field, {{"field", std::string("id")}}).say("id is missing");
-  if (!unbound && caller.role != Role::admin && caller.role != Role::anonymous) return errors::invalid_token;
-  const Time now = clock_.now();
-  NewWorkspace wanted;
-  wanted.id = id;
-  wanted.name = registration.name.empty() ? "agent" : registration.name;
-  if (!unbound) {
-    const auto created = store_.create_workspace(wanted, now).take();
-    return created ? Result<WorkspaceId>(created->id) : created.error();
-  }
-  FreshToken fresh = make_token();
-  const NewToken token{TokenKind::workspace, {}, fresh.hash, fresh.prefix, "registered", {}};
-  const auto created = store_.redeem_enrolment_for_new(*caller.token_id, wanted, token, now).take();
-  if (!created) return created.error();
-  secret = std::move(fresh.secret);
-  return created->id;
+  entry.id = id ? *id : WorkspaceId::make(clock_.now());
+  entry.url = registration.url;
+  entry.agent_card = registration.agent_card;
+  if (caller.role == Role::enrolment) entry.enrolment = caller.token_id;
+  entry.first_only = caller.role == Role::anonymous;
+  return entry;
 }
 
 Result<Registered> Workspaces::enter(const Principal& caller, const Registration& registration) {
@@ -113,21 +93,21 @@ Result<Registered> Workspaces::enter(const Principal& caller, const Registration
     return Error(errors::bad_field, {{"field", std::string("url")}})
         .say("delivery_mode push needs a url; agents without one register with delivery_mode poll");
   }
-  std::string secret;
-  const auto id = find_or_create(caller, registration, secret);
-  if (!id) return id.error();
-  if (secret.empty()) {
-    auto fresh = fresh_token(caller, *id);
-    if (!fresh) return fresh.error();
-    secret = std::move(*fresh);
-  }
+  auto entry = entry_of(caller, registration);
+  if (!entry) return entry.error();
+  entry->delivery_mode = mode;
+  FreshToken fresh = make_token();
+  // Who comes with the workspace's own token has one.
+  if (caller.role != Principal::Role::workspace)
+    entry->token = NewToken{TokenKind::workspace, {}, fresh.hash, fresh.prefix, "registered", {}};
   presence_.prepare();
-  auto workspace = store_.register_workspace(*id, mode, registration.url, registration.agent_card, clock_.now()).take();
-  if (!workspace) return workspace.error();
-  log_.info("workspace_registered", {{"workspace_id", id->text()}, {"delivery_mode", name_of(mode)}});
-  presence_.seen(*id);
-  news_.changed(*id);
-  return Registered{std::move(*workspace), std::move(secret)};
+  auto entered = store_.enter_workspace(*entry, clock_.now()).take();
+  if (!entered) return entered.error();
+  const WorkspaceId id = entered->workspace.id;
+  log_.info("workspace_registered", {{"workspace_id", id.text()}, {"delivery_mode", name_of(mode)}});
+  presence_.seen(id);
+  news_.changed(id);
+  return Registered{std::move(entered->workspace), entered->token ? std::move(fresh.secret) : std::string()};
 }
 
 Commit<Result<void>> Workspaces::beat(WorkspaceId id, const Heartbeat& heartbeat) {

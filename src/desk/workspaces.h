@@ -57,9 +57,8 @@ class Workspaces {
 
  private:
   bool may_enter(const Principal& caller, WorkspaceId id);
-  // `secret` is set when the new workspace's token came with it.
-  Result<WorkspaceId> find_or_create(const Principal& caller, const Registration& registration, std::string& secret);
-  Result<std::string> fresh_token(const Principal& caller, WorkspaceId id);
+  // By what right it comes, as far as can be said before the store's turn.
+  Result<Entry> entry_of(const Principal& caller, const Registration& registration);
   void bring_up_to_date(Workspace& workspace);
 
   Store& store_;

@@ -79,6 +79,20 @@ TEST_F(WorkspacesTest, RegisteringAgainWithItsOwnTokenGivesNoSecondOne) {
   EXPECT_EQ(desk.bell.rung(), std::vector<std::string>{topic_of(created.workspace.id)});
 }
 
+TEST_F(WorkspacesTest, RegisteringWithoutACardKeepsTheOneThatIsThere) {
+  const WorkspaceId id = create().workspace.id;
+  Registration registration;
+  registration.id = id;
+  registration.agent_card = R"({"name":"a"})";
+  ASSERT_TRUE(desk.workspaces.enter(admin, registration));
+  registration.agent_card.clear();
+  ASSERT_TRUE(desk.workspaces.enter(admin, registration));
+  EXPECT_EQ(desk.workspaces.find(id)->agent_card, R"({"name":"a"})");
+  registration.agent_card = "{}";
+  ASSERT_TRUE(desk.workspaces.enter(admin, registration));
+  EXPECT_EQ(desk.workspaces.find(id)->agent_card, "{}");
+}
+
 TEST_F(WorkspacesTest, AsAdminATokenIsMadeOnlyWhereThereIsNone) {
   const auto created = create();
   Registration registration;

@@ -44,6 +44,23 @@ struct NewWorkspace {
   std::optional<NewToken> enrolment;  // the line to paste: made with the workspace and bound to it
 };
 
+// An agent comes: what it says of itself, and by what right.
+struct Entry {
+  WorkspaceId id;
+  std::optional<std::string> create_as;  // the name, where nobody has created it yet
+  DeliveryMode delivery_mode = DeliveryMode::poll;
+  std::string url;
+  std::string agent_card;            // empty: what is written about it stays
+  std::optional<TokenId> enrolment;  // is used up by it
+  std::optional<NewToken> token;     // becomes its, with an enrolment, or when it has no live one
+  bool first_only = false;           // nobody vouches for it: only as long as there is no live token
+};
+
+struct Entered {
+  Workspace workspace;
+  std::optional<Token> token;  // the one that was given
+};
+
 // What is to change; what is absent stays.
 struct WorkspacePatch {
   std::optional<std::string> name;

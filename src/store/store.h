@@ -79,9 +79,10 @@ class Store {
   virtual Result<Workspace> find_workspace(WorkspaceId id) = 0;
   // Without the removed ones, oldest first.
   virtual std::vector<Workspace> list_workspaces() = 0;
-  // The agent said what it is: mode, url and card are taken over and it counts as seen.
-  virtual Commit<Result<Workspace>> register_workspace(WorkspaceId id, DeliveryMode mode, std::string url,
-                                                       std::string agent_card, Time now) = 0;
+  // The agent said what it is: it counts as seen, and has its token, all or nothing. workspace_not_found,
+  // workspace_removed; invalid_token when the enrolment is not live or bound elsewhere, or when it is too late to be
+  // the first; workspace_exists when an enrolment was to create it; too_many_tokens.
+  virtual Commit<Result<Entered>> enter_workspace(const Entry& entry, Time now) = 0;
   // error_rate >= 0.5 makes it degraded, < 0.1 online again; in between it stays what it was, or comes online.
   virtual Commit<Result<void>> beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) = 0;
   // bad_parent when the parent is absent, removed, the workspace itself or one of its descendants.
@@ -113,12 +114,6 @@ class Store {
   virtual Commit<Result<bool>> revoke_workspace_token(WorkspaceId workspace, TokenId id, Time now) = 0;
   // last_used_at, gathered in memory and written together.
   virtual Commit<Result<void>> note_token_uses(std::span<const std::pair<TokenId, Time>> uses) = 0;
-  // Uses an enrolment token up: it is revoked and a workspace token is added, together. invalid_token when it is not
-  // live.
-  virtual Commit<Result<Token>> redeem_enrolment(TokenId enrolment, const NewToken& token, Time now) = 0;
-  // For an enrolment without a workspace: creates the workspace as well; the token becomes its.
-  virtual Commit<Result<Workspace>> redeem_enrolment_for_new(TokenId enrolment, const NewWorkspace& workspace,
-                                                             const NewToken& token, Time now) = 0;
   virtual bool has_live_token(WorkspaceId workspace, Time now) = 0;
 
   // --- inbox

@@ -57,6 +57,12 @@ std::vector<Activity> StoreTest::log_of(WorkspaceId workspace) {
   return read(workspace, query);
 }
 
+Entry entry_to(WorkspaceId workspace) {
+  Entry entry;
+  entry.id = workspace;
+  return entry;
+}
+
 StagingTerms until(Time expires_at) {
   StagingTerms terms;
   terms.expires_at = expires_at;

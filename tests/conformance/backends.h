@@ -50,6 +50,8 @@ class StoreTest : public ::testing::TestWithParam<BackendKind> {
   std::unique_ptr<Store> store;
 };
 
+// By poll, with nothing said, by nobody's right in particular.
+Entry entry_to(WorkspaceId workspace);
 // No quota, for the agent, by nobody in particular.
 StagingTerms until(Time expires_at);
 NewActivity message(const std::string& text, const std::string& message_id = "");

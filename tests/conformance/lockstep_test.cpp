@@ -72,7 +72,7 @@ class Program {
       case 5:
         return revoke();
       case 6:
-        return redeem();
+        return enter();
       case 7:
         return look_up();
       case 8:
@@ -131,13 +131,28 @@ class Program {
   }
 
   void enter() {
-    const auto id = workspace();
-    const auto mode = one_in(2) ? DeliveryMode::poll : DeliveryMode::push;
-    const auto url = word();
-    const auto card = one_in(2) ? "" : "{\"name\":\"" + word() + "\"}";
-    const auto error = model_.enter(id, mode, url, card, now_);
-    EXPECT_EQ(show(store_->register_workspace(id, mode, url, card, now_).take()),
-              error.empty() ? model_.find(id) : error);
+    Entry entry = entry_to(one_in(6) ? WorkspaceId::make(now_) : workspace());
+    if (one_in(3)) entry.create_as = word();
+    entry.delivery_mode = one_in(2) ? DeliveryMode::poll : DeliveryMode::push;
+    entry.url = word();
+    if (one_in(2)) entry.agent_card = "{\"name\":\"" + word() + "\"}";
+    entry.first_only = one_in(4);
+    if (one_in(2)) {
+      entry.token = new_token();
+      entry.token->kind = TokenKind::workspace;
+      if (one_in(2)) entry.enrolment = some_token().first;
+    }
+    const bool fresh = !model_.workspaces.contains(entry.id);
+    const auto [error, given] = model_.enter(entry, now_);
+    auto result = store_->enter_workspace(entry, now_).take();
+    EXPECT_EQ(result ? show(Result<Workspace>(result->workspace)) : std::string(result.error().code()),
+              error.empty() ? model_.find(entry.id) : error);
+    if (!error.empty() || !result) return;
+    if (fresh) workspaces_.push_back(entry.id);
+    EXPECT_EQ(result->token.has_value(), given);
+    if (!given || !result->token) return;
+    entry.token->workspace_id = entry.id;
+    take_over(*entry.token, *result->token);
   }
 
   void beat() {
@@ -179,19 +194,6 @@ class Program {
   void revoke() {
     const auto id = some_token().first;
     EXPECT_EQ(store_->revoke_token(id, now_).take().value(), model_.revoke(id, now_));
-  }
-
-  void redeem() {
-    const auto enrolment = some_token().first;
-    auto given = new_token();
-    // Half of the time for the workspace it is bound to, else few would ever fit.
-    for (const auto& [token, hash] : model_.tokens) {
-      if (token.id == enrolment && one_in(2)) given.workspace_id = token.workspace_id;
-    }
-    const auto error = model_.redeem(enrolment, given, now_);
-    const auto result = store_->redeem_enrolment(enrolment, given, now_).take();
-    if (error.empty()) return take_over(given, result);
-    EXPECT_EQ(show(result), error);
   }
 
   void look_up() {

@@ -58,16 +58,28 @@ std::string PlainModel::create(const Workspace& workspace) {
   return "";
 }
 
-std::string PlainModel::enter(WorkspaceId id, DeliveryMode mode, const std::string& url, const std::string& card,
-                              Time now) {
-  if (auto error = living(id); !error.empty()) return error;
-  auto& workspace = workspaces[id];
-  workspace.delivery_mode = mode;
-  workspace.url = url;
-  workspace.agent_card = card;
+std::pair<std::string, bool> PlainModel::enter(const Entry& entry, Time now) {
+  const bool there = workspaces.contains(entry.id);
+  if (there || !entry.create_as) {
+    if (auto error = living(entry.id); !error.empty()) return {error, false};
+    if (entry.create_as && entry.enrolment) return {"workspace_exists", false};
+  }
+  const bool live = has_live_token(entry.id, now);
+  if (entry.first_only && live) return {"invalid_token", false};
+  const bool given = entry.token && (entry.enrolment || !live);
+  if (given && entry.enrolment && !redeem(*entry.enrolment, entry.id, now)) return {"invalid_token", false};
+  auto& workspace = workspaces[entry.id];
+  if (!there) {
+    workspace.id = entry.id;
+    workspace.name = *entry.create_as;
+    workspace.created_at = now;
+  }
+  workspace.delivery_mode = entry.delivery_mode;
+  workspace.url = entry.url;
+  if (!entry.agent_card.empty()) workspace.agent_card = entry.agent_card;
   workspace.last_heartbeat_at = workspace.updated_at = now;
   if (workspace.status != WorkspaceStatus::degraded) workspace.status = WorkspaceStatus::online;
-  return "";
+  return {"", given};
 }
 
 std::string PlainModel::beat(WorkspaceId id, const Heartbeat& heartbeat, Time now) {
@@ -116,14 +128,14 @@ bool PlainModel::revoke(TokenId id, Time now) {
   return false;
 }
 
-std::string PlainModel::redeem(TokenId enrolment, const NewToken& token, Time now) {
+bool PlainModel::redeem(TokenId enrolment, WorkspaceId workspace, Time now) {
   for (const auto& [held, hash] : tokens) {
     if (held.id != enrolment || held.kind != TokenKind::enrolment || !held.live(now)) continue;
-    if (held.workspace_id && held.workspace_id != token.workspace_id) continue;
+    if (held.workspace_id && held.workspace_id != workspace) continue;
     revoke(enrolment, now);
-    return "";
+    return true;
   }
-  return "invalid_token";
+  return false;
 }
 
 std::string PlainModel::find(const Digest& hash) const {

@@ -34,7 +34,8 @@ class PlainModel {
  public:
   // Empty when it goes well, else the error's code.
   std::string create(const Workspace& workspace);
-  std::string enter(WorkspaceId id, DeliveryMode mode, const std::string& url, const std::string& card, Time now);
+  // The error, or nothing and whether the token is given.
+  std::pair<std::string, bool> enter(const Entry& entry, Time now);
   std::string beat(WorkspaceId id, const Heartbeat& heartbeat, Time now);
   void poll(WorkspaceId id, Time now);
   std::string find(WorkspaceId id) const;
@@ -42,7 +43,7 @@ class PlainModel {
 
   void add(const Token& token, const Digest& hash) { tokens.push_back({token, hash}); }
   bool revoke(TokenId id, Time now);
-  std::string redeem(TokenId enrolment, const NewToken& token, Time now);
+  bool redeem(TokenId enrolment, WorkspaceId workspace, Time now);
   std::string find(const Digest& hash) const;
   std::string list(std::optional<WorkspaceId> workspace) const;
   bool has_live_token(WorkspaceId workspace, Time now) const;

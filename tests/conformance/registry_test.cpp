@@ -102,15 +102,73 @@ TEST_P(Registry, FiftyTokensAreEnoughAndRevokingOneMakesRoom) {
 
 TEST_P(Registry, AnEnrolmentWithoutAWorkspaceMakesOneOnce) {
   const auto enrolment = store->add_token(token_for({}, TokenKind::enrolment), at(0)).take().value();
-  NewWorkspace wanted;
-  wanted.name = "laptop";
-  const auto given = token_for({});
-  const auto made = store->redeem_enrolment_for_new(enrolment.id, wanted, given, at(1)).take().value();
-  EXPECT_EQ(made.name, "laptop");
-  EXPECT_EQ(store->find_token(given.hash)->workspace_id, made.id);
-  const auto again = store->redeem_enrolment_for_new(enrolment.id, wanted, token_for({}), at(2)).take();
-  EXPECT_TRUE(again.error().is(errors::invalid_token));
+  const auto entry = [&] {
+    Entry made = entry_to(WorkspaceId::make(at(0)));
+    made.create_as = "laptop";
+    made.enrolment = enrolment.id;
+    made.token = token_for({});
+    return made;
+  };
+  const Entry first = entry();
+  const auto made = store->enter_workspace(first, at(1)).take().value();
+  EXPECT_EQ(made.workspace.name, "laptop");
+  EXPECT_EQ(store->find_token(first.token->hash)->workspace_id, made.workspace.id);
+  EXPECT_TRUE(store->enter_workspace(entry(), at(2)).take().error().is(errors::invalid_token));
   EXPECT_EQ(store->list_workspaces().size(), 1u) << "the second workspace was undone with it";
+}
+
+TEST_P(Registry, AnEnrolmentThatWasToMakeAWorkspaceHasNoRightToOneThatIsThere) {
+  const auto enrolment = store->add_token(token_for({}, TokenKind::enrolment), at(0)).take().value();
+  Entry entry = entry_to(make_workspace().id);
+  entry.create_as = "laptop";
+  entry.enrolment = enrolment.id;
+  entry.token = token_for({});
+  EXPECT_TRUE(store->enter_workspace(entry, at(1)).take().error().is(errors::workspace_exists));
+  EXPECT_TRUE(store->find_token(enrolment.id)->live(at(1))) << "and is not used up";
+}
+
+TEST_P(Registry, OfManyStrangersAtOnceOneIsTheFirst) {
+  const auto id = WorkspaceId::make(at(0));
+  std::vector<Commit<Result<Entered>>> commits;
+  for (int i = 0; i < 20; ++i) {
+    Entry entry = entry_to(id);
+    entry.create_as = "laptop";
+    entry.first_only = true;
+    entry.token = token_for({});
+    commits.push_back(store->enter_workspace(entry, at(1)));
+  }
+  int entered = 0;
+  for (auto& commit : commits) {
+    const auto result = commit.take();
+    if (result) ++entered;
+    EXPECT_TRUE(result ? result->token.has_value() : result.error().is(errors::invalid_token));
+  }
+  EXPECT_EQ(entered, 1);
+  EXPECT_EQ(store->list_tokens(id).size(), 1u);
+}
+
+TEST_P(Registry, WhoHasALiveTokenIsGivenNoOther) {
+  const auto id = make_workspace().id;
+  Entry entry = entry_to(id);
+  entry.token = token_for({});
+  EXPECT_TRUE(store->enter_workspace(entry, at(1)).take()->token);
+  entry.token = token_for({});
+  EXPECT_FALSE(store->enter_workspace(entry, at(2)).take()->token);
+  EXPECT_EQ(store->list_tokens(id).size(), 1u);
+}
+
+TEST_P(Registry, ACycleIsRefusedHoweverLongItIs) {
+  const auto root = make_workspace().id;
+  auto leaf = root;
+  for (int i = 0; i < 40; ++i) {
+    NewWorkspace below;
+    below.name = "below";
+    below.parent_id = leaf;
+    leaf = store->create_workspace(below, at(0)).take()->id;
+  }
+  WorkspacePatch patch;
+  patch.parent_id = std::optional<WorkspaceId>(leaf);
+  EXPECT_TRUE(store->patch_workspace(root, patch, at(1)).take().error().is(errors::bad_parent));
 }
 
 TEST_P(Registry, AClaimHasOneEffectAndGivesTheFirstAnswerAgain) {

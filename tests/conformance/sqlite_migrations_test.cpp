@@ -85,9 +85,23 @@ TEST_F(SqliteMigrations, AStepThatFailsLeavesTheOneBeforeAndIsTriedAgain) {
 
 TEST_F(SqliteMigrations, AMigrationThatWasChangedAfterItWasAppliedIsRefused) {
   const Migration before[] = {{1, "before", 1, "CREATE TABLE a (x INTEGER);", "DROP TABLE a;"}};
-  const Migration after[] = {{1, "after", 1, "CREATE TABLE a (x INTEGER);", "DROP TABLE a;"}};
+  const Migration renamed[] = {{1, "after", 1, "CREATE TABLE a (x INTEGER);", "DROP TABLE a;"}};
+  const Migration rewritten[] = {{1, "before", 1, "CREATE TABLE a (x INTEGER, y INTEGER);", "DROP TABLE a;"}};
   Migrations(*database, before).up(at(0));
-  EXPECT_THROW(Migrations(*database, after).up(at(0)), OpenRefused);
+  EXPECT_THROW(Migrations(*database, renamed).up(at(0)), OpenRefused);
+  EXPECT_THROW(Migrations(*database, rewritten).up(at(0)), OpenRefused);
+  EXPECT_NO_THROW(Migrations(*database, before).up(at(0)));
+}
+
+TEST_F(SqliteMigrations, ATableOfMigrationsWithoutDigestsIsRefusedWithASentence) {
+  Migrations(*database).up(at(0));
+  database->execute("ALTER TABLE schema_migrations DROP COLUMN digest");
+  try {
+    Migrations(*database).require_ours();
+    ADD_FAILURE() << "was not refused";
+  } catch (const OpenRefused& refused) {
+    EXPECT_NE(std::string(refused.what()).find("start afresh"), std::string::npos) << refused.what();
+  }
 }
 
 TEST_F(SqliteMigrations, ANewerBinarysMigrationIsShownAndNotTakenBack) {

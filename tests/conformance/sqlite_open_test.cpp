@@ -135,9 +135,9 @@ TEST_F(SqliteOpen, ADirectoryThatIsNotThereIsRefused) {
 
 TEST_F(SqliteOpen, ADatabaseThatIsTooNewIsRefusedUnlessItSaysOtherwise) {
   open().reset();
-  edit("INSERT INTO schema_migrations VALUES (900, 'future', 0, 3)");
+  edit("INSERT INTO schema_migrations VALUES (900, 'future', 0, 3, x'')");
   EXPECT_NO_THROW(open()) << "its migration says that binaries that know number 3 may run";
-  edit("INSERT INTO schema_migrations VALUES (901, 'far_future', 0, 901)");
+  edit("INSERT INTO schema_migrations VALUES (901, 'far_future', 0, 901, x'')");
   EXPECT_THAT([&] { open(); }, ThrowsMessage<OpenRefused>(HasSubstr("too new for this binary")));
 }
 

@@ -18,6 +18,12 @@ class Tokens : public StoreTest {
     return given;
   }
   Token add(const NewToken& token, Time now = at(0)) { return store->add_token(token, now).take().value(); }
+  Commit<Result<Entered>> redeem(TokenId enrolment, const NewToken& token, Time now) {
+    Entry entry = entry_to(*token.workspace_id);
+    entry.enrolment = enrolment;
+    entry.token = token;
+    return store->enter_workspace(entry, now);
+  }
 };
 RESTANTE_EVERY_BACKEND(Tokens);
 
@@ -88,11 +94,11 @@ TEST_P(Tokens, AnEnrolmentIsUsedUpByTheTokenItMakes) {
   const auto enrolment = fresh(TokenKind::enrolment, workspace, at(100));
   const auto id = add(enrolment).id;
   const auto first = fresh(TokenKind::workspace, workspace);
-  EXPECT_TRUE(store->redeem_enrolment(id, first, at(50)).take());
+  EXPECT_TRUE(redeem(id, first, at(50)).take());
   EXPECT_EQ(store->find_token(enrolment.hash)->revoked_at, at(50));
   EXPECT_TRUE(store->find_token(first.hash)->live(at(50)));
   const auto second = fresh(TokenKind::workspace, workspace);
-  EXPECT_ERROR(store->redeem_enrolment(id, second, at(51)).take(), errors::invalid_token);
+  EXPECT_ERROR(redeem(id, second, at(51)).take(), errors::invalid_token);
   EXPECT_FALSE(store->find_token(second.hash));
 }
 
@@ -105,20 +111,20 @@ TEST_P(Tokens, OnlyALiveEnrolmentForThatWorkspaceIsRedeemed) {
   const auto other_kind = add(fresh(TokenKind::workspace, b)).id;
   const auto nothing = TokenId::make(at(0));
   for (const auto id : {bound, expired, other_kind, nothing}) {
-    EXPECT_ERROR(store->redeem_enrolment(id, token, at(10)).take(), errors::invalid_token);
+    EXPECT_ERROR(redeem(id, token, at(10)).take(), errors::invalid_token);
   }
   EXPECT_FALSE(store->find_token(token.hash));
   EXPECT_FALSE(store->list_tokens(a).at(0).revoked_at) << "a refused enrolment is not used up";
   const auto unbound = add(fresh(TokenKind::enrolment, std::nullopt)).id;
-  EXPECT_TRUE(store->redeem_enrolment(unbound, token, at(10)).take());
+  EXPECT_TRUE(redeem(unbound, token, at(10)).take());
 }
 
 TEST_P(Tokens, OfManyAtOnceOneRedeemsAnEnrolment) {
   const auto workspace = make_workspace().id;
   const auto id = add(fresh(TokenKind::enrolment, workspace)).id;
-  std::vector<Commit<Result<Token>>> commits;
+  std::vector<Commit<Result<Entered>>> commits;
   for (int i = 0; i < 20; ++i) {
-    commits.push_back(store->redeem_enrolment(id, fresh(TokenKind::workspace, workspace), at(1)));
+    commits.push_back(redeem(id, fresh(TokenKind::workspace, workspace), at(1)));
   }
   int redeemed = 0;
   for (auto& commit : commits) redeemed += commit.take().has_value() ? 1 : 0;

@@ -56,8 +56,7 @@ TEST_P(Workspaces, AnIdThatIsTakenIsRefusedAndTheFirstStays) {
 TEST_P(Workspaces, AnUnknownOneIsNotFoundByAnyVerb) {
   const auto nobody = WorkspaceId::make(at(0));
   EXPECT_ERROR(store->find_workspace(nobody), errors::workspace_not_found);
-  EXPECT_ERROR(store->register_workspace(nobody, DeliveryMode::poll, "", "", at(0)).take(),
-               errors::workspace_not_found);
+  EXPECT_ERROR(store->enter_workspace(entry_to(nobody), at(0)).take(), errors::workspace_not_found);
   EXPECT_ERROR(store->beat_workspace(nobody, {}, at(0)).take(), errors::workspace_not_found);
 }
 
@@ -76,8 +75,7 @@ TEST_P(Workspaces, ARemovedOneIsFoundAsSuchAndTakesNothingMore) {
   const auto workspace = make_workspace();
   remove(workspace.id);
   EXPECT_EQ(store->find_workspace(workspace.id)->status, WorkspaceStatus::removed);
-  EXPECT_ERROR(store->register_workspace(workspace.id, DeliveryMode::poll, "", "", at(1)).take(),
-               errors::workspace_removed);
+  EXPECT_ERROR(store->enter_workspace(entry_to(workspace.id), at(1)).take(), errors::workspace_removed);
   EXPECT_ERROR(store->beat_workspace(workspace.id, {}, at(1)).take(), errors::workspace_removed);
   poll(workspace.id, at(5));
   EXPECT_EQ(store->find_workspace(workspace.id)->status, WorkspaceStatus::removed);
@@ -86,10 +84,15 @@ TEST_P(Workspaces, ARemovedOneIsFoundAsSuchAndTakesNothingMore) {
 
 TEST_P(Workspaces, RegisteringTakesOverWhatTheAgentSaysAndCountsAsSeen) {
   const auto workspace = make_workspace();
-  const auto answered =
-      store->register_workspace(workspace.id, DeliveryMode::push, "https://x.example", R"({"name":"x"})", at(9)).take();
+  Entry entry = entry_to(workspace.id);
+  entry.delivery_mode = DeliveryMode::push;
+  entry.url = "https://x.example";
+  entry.agent_card = R"({"name":"x"})";
+  const auto answered = store->enter_workspace(entry, at(9)).take()->workspace;
+  entry.agent_card.clear();
+  ASSERT_TRUE(store->enter_workspace(entry, at(9)).take()) << "who does not introduce itself keeps its card";
   const auto found = store->find_workspace(workspace.id);
-  for (const auto* seen : {&*answered, &*found}) {
+  for (const auto* seen : {&answered, &*found}) {
     EXPECT_EQ(seen->delivery_mode, DeliveryMode::push);
     EXPECT_EQ(seen->url, "https://x.example");
     EXPECT_EQ(seen->agent_card, R"({"name":"x"})");

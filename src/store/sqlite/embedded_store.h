@@ -24,8 +24,7 @@ class EmbeddedStore final : public Store {
                                                            Render<Workspace> render, Time now) override;
   Result<Workspace> find_workspace(WorkspaceId id) override;
   std::vector<Workspace> list_workspaces() override;
-  Commit<Result<Workspace>> register_workspace(WorkspaceId id, DeliveryMode mode, std::string url,
-                                               std::string agent_card, Time now) override;
+  Commit<Result<Entered>> enter_workspace(const Entry& entry, Time now) override;
   Commit<Result<void>> beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) override;
   Commit<Result<Workspace>> patch_workspace(WorkspaceId id, const WorkspacePatch& patch, Time now) override;
   Commit<Result<std::vector<TokenId>>> remove_workspace(WorkspaceId id, Time now) override;
@@ -42,9 +41,6 @@ class EmbeddedStore final : public Store {
   Commit<Result<bool>> revoke_token(TokenId id, Time now) override;
   Commit<Result<bool>> revoke_workspace_token(WorkspaceId workspace, TokenId id, Time now) override;
   Commit<Result<void>> note_token_uses(std::span<const std::pair<TokenId, Time>> uses) override;
-  Commit<Result<Workspace>> redeem_enrolment_for_new(TokenId enrolment, const NewWorkspace& workspace,
-                                                     const NewToken& token, Time now) override;
-  Commit<Result<Token>> redeem_enrolment(TokenId enrolment, const NewToken& token, Time now) override;
   bool has_live_token(WorkspaceId workspace, Time now) override;
 
   Commit<Result<Appended>> append_activity(WorkspaceId workspace, const NewActivity& activity, Time now) override;

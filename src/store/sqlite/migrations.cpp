@@ -29,6 +29,12 @@ std::int64_t single_integer(Database& database, std::string_view sql) {
   return row.step() ? row.integer(0) : 0;
 }
 
+std::string not_the_same(const std::string& what) {
+  return what +
+         " of the database is not the one this binary knows: the data was made by a build from between two releases; "
+         "use that build, or move the data away and start afresh";
+}
+
 }  // namespace
 
 Migrations::Migrations(Database& database, std::span<const Migration> known) : database_(database), known_(known) {}
@@ -42,7 +48,7 @@ void Migrations::create_table() {
     database_.execute(fmt::format("PRAGMA application_id = {}", kApplicationId));
     database_.run(
         "CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL, "
-        "oldest_binary INTEGER NOT NULL) STRICT");
+        "oldest_binary INTEGER NOT NULL, digest BLOB NOT NULL) STRICT");
   });
 }
 
@@ -52,15 +58,18 @@ void Migrations::require_ours() {
   if (single_integer(database_, "PRAGMA application_id") != kApplicationId || !has_table()) {
     throw OpenRefused("the database is not Restante's; it was left as it is");
   }
+  if (single_integer(database_, "SELECT count(*) FROM pragma_table_info('schema_migrations') WHERE name = 'digest'") ==
+      0)
+    throw OpenRefused(not_the_same("the table of migrations"));
   const int newest = known_.empty() ? 0 : known_.back().version;
-  Statement row = database_.query("SELECT version, name, oldest_binary FROM schema_migrations ORDER BY version");
+  Statement row =
+      database_.query("SELECT version, name, oldest_binary, digest FROM schema_migrations ORDER BY version");
   while (row.step()) {
     const std::int64_t version = row.integer(0);
     if (version <= newest) {
       const auto& known = known_[static_cast<std::size_t>(version - 1)];
-      if (row.view(1) == known.name) continue;
-      throw OpenRefused(
-          fmt::format("migration {} of the database is not the one this binary knows ({})", version, known.name));
+      if (row.view(1) == known.name && row.digest(3) == sha256(known.up)) continue;
+      throw OpenRefused(not_the_same(fmt::format("migration {} ({})", version, known.name)));
     }
     if (row.integer(2) > newest) {
       throw OpenRefused(
@@ -104,8 +113,9 @@ int Migrations::up(Time now) {
     const auto& migration = known_[static_cast<std::size_t>(state.version - 1)];
     in_transaction(database_, [&] {
       database_.execute(std::string(migration.up));
-      database_.run("INSERT INTO schema_migrations (version, name, applied_at, oldest_binary) VALUES (?, ?, ?, ?)",
-                    migration.version, migration.name, now, migration.oldest_binary);
+      database_.run(
+          "INSERT INTO schema_migrations (version, name, applied_at, oldest_binary, digest) VALUES (?, ?, ?, ?, ?)",
+          migration.version, migration.name, now, migration.oldest_binary, sha256(migration.up));
     });
     ++applied;
   }

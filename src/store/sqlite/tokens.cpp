@@ -79,30 +79,29 @@ std::int64_t live_tokens(Database& database, WorkspaceId workspace, Time now) {
 
 }  // namespace
 
-void add(Database& database, const NewToken& token, Time now) { insert(database, made_of(token, now), token.hash); }
-
-Result<Token> redeem(Database& database, TokenId enrolment, const NewToken& token, Time now) {
-  if (!may_redeem(find(database, enrolment), token, now)) return errors::invalid_token;
-  if (live_tokens(database, *token.workspace_id, now) >= kMostTokens) return errors::too_many_tokens;
+Result<Token> add(Database& database, const NewToken& token, Time now) {
+  if (token.kind == TokenKind::workspace && live_tokens(database, *token.workspace_id, now) >= kMostTokens) {
+    return errors::too_many_tokens;
+  }
+  if (token.opened_by) {
+    const auto opener = find(database, *token.opened_by);
+    if (!opener || !opener->live(now)) return errors::invalid_token;
+  }
   const Token made = made_of(token, now);
-  revoke(database, enrolment, now);
   insert(database, made, token.hash);
   return made;
 }
 
+bool has_live(Database& database, WorkspaceId workspace, Time now) { return live_tokens(database, workspace, now) > 0; }
+
+Result<Token> redeem(Database& database, TokenId enrolment, const NewToken& token, Time now) {
+  if (!may_redeem(find(database, enrolment), token, now)) return errors::invalid_token;
+  revoke(database, enrolment, now);
+  return add(database, token, now);
+}
+
 Commit<Result<Token>> EmbeddedStore::add_token(const NewToken& token, Time now) {
-  return writer_.submit(
-      sizeof token, [made = made_of(token, now), hash = token.hash, now](Database& database) -> Result<Token> {
-        if (made.kind == TokenKind::workspace && live_tokens(database, *made.workspace_id, now) >= kMostTokens) {
-          return errors::too_many_tokens;
-        }
-        if (made.opened_by) {
-          const auto opener = find(database, *made.opened_by);
-          if (!opener || !opener->live(now)) return errors::invalid_token;
-        }
-        insert(database, made, hash);
-        return made;
-      });
+  return writer_.submit(sizeof token, [token, now](Database& database) { return add(database, token, now); });
 }
 
 std::optional<Token> EmbeddedStore::find_token(const Digest& hash) {
@@ -129,11 +128,6 @@ Commit<Result<bool>> EmbeddedStore::revoke_token(TokenId id, Time now) {
     revoke(database, id, now);
     return token->live(now);
   });
-}
-
-Commit<Result<Token>> EmbeddedStore::redeem_enrolment(TokenId enrolment, const NewToken& token, Time now) {
-  return writer_.submit(
-      sizeof token, [enrolment, token, now](Database& database) { return redeem(database, enrolment, token, now); });
 }
 
 Commit<Result<bool>> EmbeddedStore::revoke_workspace_token(WorkspaceId workspace, TokenId id, Time now) {

@@ -107,10 +107,14 @@ std::vector<WorkspaceId> ancestors_of(Database& database, WorkspaceId id) {
   return found;
 }
 
+// However long the chain is: who may talk looks 32 hops far, a cycle may be longer.
 bool may_be_parent(Database& database, WorkspaceId parent, WorkspaceId child) {
   if (parent == child || !find_living(database, parent)) return false;
-  const auto above = ancestors_of(database, parent);
-  return std::find(above.begin(), above.end(), child) == above.end();
+  Statement row = database.query(
+      "WITH RECURSIVE above (id) AS (SELECT ?1 UNION SELECT w.parent_id FROM workspaces w JOIN above a ON w.id = a.id "
+      "WHERE w.parent_id IS NOT NULL) SELECT 1 FROM above WHERE id = ?2",
+      parent, child);
+  return !row.step();
 }
 
 void insert(Database& database, const Workspace& workspace) {
@@ -128,9 +132,53 @@ Result<Workspace> create(Database& database, const Workspace& made, std::optiona
   insert(database, made);
   if (enrolment) {
     enrolment->workspace_id = made.id;
-    add(database, *enrolment, made.created_at);
+    if (const auto added = add(database, *enrolment, made.created_at); !added) return added.error();
   }
   return made;
+}
+
+Result<Workspace> find_or_create(Database& database, const Entry& entry, Time now) {
+  auto found = find_living(database, entry.id);
+  if (!entry.create_as) return found;
+  // It came into being meanwhile: an enrolment that was to make one has no right to somebody else's.
+  if (found && entry.enrolment) return errors::workspace_exists;
+  if (found || !found.error().is(errors::workspace_not_found)) return found;
+  NewWorkspace wanted;
+  wanted.id = entry.id;
+  wanted.name = *entry.create_as;
+  return create(database, made_of(wanted, now));
+}
+
+// The token it is given, if any.
+Result<std::optional<Token>> give_token(Database& database, const Entry& entry, Time now) {
+  const bool live = has_live(database, entry.id, now);
+  if (entry.first_only && live) return errors::invalid_token;
+  if (!entry.token || (live && !entry.enrolment)) return std::optional<Token>();
+  NewToken token = *entry.token;
+  token.workspace_id = entry.id;
+  auto given = entry.enrolment ? redeem(database, *entry.enrolment, token, now) : add(database, token, now);
+  if (!given) return given.error();
+  return std::optional<Token>(std::move(*given));
+}
+
+Result<Entered> enter(Database& database, const Entry& entry, Time now) {
+  auto workspace = find_or_create(database, entry, now);
+  if (!workspace) return workspace.error();
+  auto token = give_token(database, entry, now);
+  if (!token) return token.error();
+  workspace->delivery_mode = entry.delivery_mode;
+  workspace->mode_said = true;
+  workspace->url = entry.url;
+  if (!entry.agent_card.empty()) workspace->agent_card = entry.agent_card;
+  workspace->status = seen(workspace->status);
+  workspace->last_heartbeat_at = now;
+  workspace->updated_at = now;
+  database.run(
+      "UPDATE workspaces SET delivery_mode = ?, url = ?, agent_card = ?, status = ?, last_heartbeat_at = ?, "
+      "updated_at = ? WHERE id = ?",
+      name_of(workspace->delivery_mode), workspace->url, or_null(workspace->agent_card), name_of(workspace->status),
+      now, now, entry.id);
+  return Entered{std::move(*workspace), std::move(*token)};
 }
 
 }  // namespace
@@ -161,26 +209,9 @@ std::vector<Workspace> EmbeddedStore::list_workspaces() {
   return all;
 }
 
-Commit<Result<Workspace>> EmbeddedStore::register_workspace(WorkspaceId id, DeliveryMode mode, std::string url,
-                                                            std::string agent_card, Time now) {
-  const std::size_t bytes = url.size() + agent_card.size();
-  return writer_.submit(
-      bytes,
-      [id, mode, url = std::move(url), card = std::move(agent_card), now](Database& database) -> Result<Workspace> {
-        auto workspace = find_living(database, id);
-        if (!workspace) return workspace;
-        workspace->delivery_mode = mode;
-        workspace->url = url;
-        workspace->agent_card = card;
-        workspace->status = seen(workspace->status);
-        workspace->last_heartbeat_at = now;
-        workspace->updated_at = now;
-        database.run(
-            "UPDATE workspaces SET delivery_mode = ?, url = ?, agent_card = ?, status = ?, last_heartbeat_at = ?, "
-            "updated_at = ? WHERE id = ?",
-            name_of(mode), url, or_null(card), name_of(workspace->status), now, now, id);
-        return workspace;
-      });
+Commit<Result<Entered>> EmbeddedStore::enter_workspace(const Entry& entry, Time now) {
+  return writer_.submit(entry.url.size() + entry.agent_card.size(),
+                        [entry, now](Database& database) { return enter(database, entry, now); });
 }
 
 Commit<Result<void>> EmbeddedStore::beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) {
@@ -281,20 +312,6 @@ Commit<Result<void>> EmbeddedStore::set_inbound_secret(WorkspaceId id, std::stri
                  sealed, now);
     return {};
   });
-}
-
-Commit<Result<Workspace>> EmbeddedStore::redeem_enrolment_for_new(TokenId enrolment, const NewWorkspace& workspace,
-                                                                  const NewToken& token, Time now) {
-  return writer_.submit(sizeof workspace,
-                        [enrolment, made = made_of(workspace, now), token = NewToken(token),
-                         now](Database& database) mutable -> Result<Workspace> {
-                          auto created = create(database, made);
-                          if (!created) return created;
-                          token.workspace_id = made.id;
-                          const auto redeemed = redeem(database, enrolment, token, now);
-                          if (!redeemed) return redeemed.error();
-                          return created;
-                        });
 }
 
 }  // namespace restante::sqlite
