@@ -11,8 +11,8 @@ class Loadgen:
     def __init__(self, scenario, server, cores, **options):
         command = [BUILD / "loadgen", scenario, "--port", str(server.port)]
         for name, value in options.items():
-            command += [f"--{name}", str(value)]
-        for pid in server.pids():
+            command += [f"--{name.replace('_', '-')}", str(value)]
+        for pid in server.roots():
             command += ["--server", str(pid)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=on_cores(cores))
 
@@ -35,11 +35,8 @@ class Loadgen:
         self.process.wait()
 
 
-def rate(server, cores, **options):
-    """Requests per second of GET /health and what they cost."""
-    options = {"expect": HEALTH, **options}
-    with Loadgen("rate", server, cores, **options) as run:
-        figures = run.next()
+def add_rates(figures):
+    """What follows from requests, bytes, seconds and CPU."""
     requests, seconds = figures["requests"], figures["seconds"]
     figures["rps"] = requests / seconds
     figures["per_cpu_second"] = requests / max(figures["cpu_server"], 0.001)
@@ -47,4 +44,19 @@ def rate(server, cores, **options):
     figures["server_cores"] = figures["cpu_server"] / seconds
     figures["loadgen_cores"] = figures["cpu_loadgen"] / seconds
     figures["foreign_cores"] = max(0.0, figures["cpu_machine"] - figures["cpu_server"] - figures["cpu_loadgen"]) / seconds
+    if "bytes" in figures:
+        figures["mb_per_second"] = figures["bytes"] / 1e6 / seconds
     return figures
+
+
+def rate(server, cores, **options):
+    """Requests per second of GET /health and what they cost."""
+    options = {"expect": HEALTH, **options}
+    with Loadgen("rate", server, cores, **options) as run:
+        return add_rates(run.next())
+
+
+def traffic(scenario, server, cores, **options):
+    """One run of files: upload, fetch or cycle."""
+    with Loadgen(scenario, server, cores, **options) as run:
+        return add_rates(run.next())

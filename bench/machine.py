@@ -4,9 +4,11 @@ import os
 import platform
 import re
 import resource
+import shutil
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
+WARM_BYTES = 8 << 30
 OPEN_FILES = 32_768  # both servers and the load generator hold ten thousand connections each
 
 
@@ -62,6 +64,32 @@ def raise_priority():
         return True
     except OSError:
         return False
+
+
+def status_bytes(pid, name):
+    """One of the memory figures of /proc/PID/status."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)[1]) * 1024
+
+
+def forget_peak(pid):
+    """VmHWM begins anew at what is resident now."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def warm_page_cache(folder):
+    """Writes and deletes some gigabytes. On a virtual machine the first use of a page of memory costs far more than the
+    second, and whoever is measured first would pay for all."""
+    free = int(re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)[1]) * 1024
+    disk = shutil.disk_usage(folder).free
+    block, written, path = os.urandom(1 << 20) * 16, 0, Path(folder) / "warming"
+    goal = min(WARM_BYTES, free // 2, disk // 4)
+    with open(path, "wb", buffering=0) as file:
+        while written < goal:
+            written += file.write(block)
+    path.unlink()
+    os.sync()
+    return written
 
 
 def describe():

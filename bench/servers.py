@@ -35,16 +35,17 @@ def wait_until(condition, what, ceiling=CEILING):
 
 class Server:
     def __init__(self):
-        self.folder = Path(tempfile.mkdtemp(prefix="restante-bench-"))
+        # Not in the folder for temporary files, which may lie in memory: what is measured here is meant to be durable.
+        self.folder = Path(tempfile.mkdtemp(prefix="running-", dir=BUILD))
         self.process = None
         self.port = 0
 
-    def request(self, method, target, token=None, body=None):
+    def request(self, method, target, token=None, body=None, timeout=CEILING):
         """The answer's body as text; any status but 2xx raises."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=CEILING)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         try:
             connection.request(method, target, json.dumps(body) if body is not None else None, headers)
             answer = connection.getresponse()
@@ -64,6 +65,10 @@ class Server:
                 text += wire.recv(4096)
         return text.index(b"\r\n\r\n") + 4
 
+    def roots(self):
+        """The processes that the work belongs to; their children belong to them."""
+        return [self.process.pid]
+
     def pids(self):
         return [self.process.pid, *machine.children(self.process.pid)]
 
@@ -76,16 +81,21 @@ class Server:
     def __enter__(self):
         return self
 
+    def stop(self):
+        if not self.process:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(CEILING)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        if self.process.stdout:
+            self.process.stdout.close()
+        self.process = None
+
     def __exit__(self, *_):
-        if self.process:
-            self.process.terminate()
-            try:
-                self.process.wait(CEILING)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-            if self.process.stdout:
-                self.process.stdout.close()
+        self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -94,13 +104,18 @@ class Restante(Server):
 
     def __init__(self, threads, cores, settings=None):
         super().__init__()
-        command = [BUILD / "restante", "serve", "--listen", "127.0.0.1:0", "--data", self.folder / "data"]
+        self.cores = cores
+        self.command = [BUILD / "restante", "serve", "--listen", "127.0.0.1:0", "--data", self.folder / "data"]
         for key, value in {"threads.io": threads, **(settings or {})}.items():
-            command += ["--set", f"{key}={value}"]
+            self.command += ["--set", f"{key}={value}"]
+        self.start()
+
+    def start(self):
+        """Also after stop(): on the same data, on another port."""
         env = {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_")}
-        with open(self.folder / "log", "wb") as log:
-            self.process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
-                                            preexec_fn=on_cores(cores))
+        with open(self.folder / "log", "ab") as log:
+            self.process = subprocess.Popen(self.command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
+                                            preexec_fn=on_cores(self.cores))
         ready = READY.match(self.process.stdout.readline().decode())
         if not ready:
             said = (self.folder / "log").read_text()[-2000:]
@@ -136,10 +151,14 @@ http {{
   fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi;
   scgi_temp_path {folder}/scgi;
+  sendfile on;
+  client_max_body_size 64m;
+  client_body_buffer_size 256k;
   server {{
     listen 127.0.0.1:{port} reuseport backlog=4096;
     default_type application/json;
     location = /health {{ {headers} return 200 '{body}'; }}
+    location /files/ {{ root {folder}; dav_methods PUT; }}
   }}
 }}
 """
@@ -172,6 +191,7 @@ class Nginx(Server):
         lines = " ".join(f'add_header {name} "{value}";' for name, value in (headers or {}).items())
         # Workers of a root master become another user, who may not enter our folder.
         user = "user root;" if os.geteuid() == 0 else ""
+        (self.folder / "files").mkdir()
         config = self.folder / "nginx.conf"
         config.write_text(NGINX.format(user=user, threads=threads, folder=self.folder, port=self.port, headers=lines, body=HEALTH))
         binary = shutil.which("nginx") or "/usr/sbin/nginx"

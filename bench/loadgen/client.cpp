@@ -6,8 +6,10 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -87,22 +89,54 @@ void Client::watch(std::uint32_t events, int operation) {
 }
 
 void Client::send(std::string_view request) {
-  if (!unsent_.empty()) {
-    unsent_ += request;
-    return;
+  if (unsent_.empty()) {
+    const ssize_t sent = ::send(fd_, request.data(), request.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno != EAGAIN) fail("send");
+    if (sent > 0) request.remove_prefix(static_cast<std::size_t>(sent));
+    if (request.empty()) return;
+    watch(EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD);
   }
-  const ssize_t sent = ::send(fd_, request.data(), request.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent == static_cast<ssize_t>(request.size())) return;
-  if (sent < 0 && errno != EAGAIN) fail("send");
-  unsent_.assign(request.substr(sent < 0 ? 0 : static_cast<std::size_t>(sent)));
-  watch(EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD);
+  unsent_.push_back({std::string(request), {}});
+}
+
+void Client::send(std::string head, std::string_view shared, std::string tail) {
+  const bool busy = !unsent_.empty();
+  unsent_.push_back({std::move(head), {}});
+  if (!shared.empty()) unsent_.push_back({{}, shared});
+  if (!tail.empty()) unsent_.push_back({std::move(tail), {}});
+  if (!busy && !write_out()) watch(EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD);
+}
+
+// True when nothing is left.
+bool Client::write_out() {
+  while (!unsent_.empty()) {
+    std::array<iovec, 3> parts{};
+    std::size_t count = 0;
+    std::size_t wanted = 0;
+    for (; count < std::min(parts.size(), unsent_.size()); ++count) {
+      const std::string_view left = unsent_[count].left();
+      parts[count] = {const_cast<char*>(left.data()), left.size()};
+      wanted += left.size();
+    }
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = count;
+    const ssize_t sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno != EAGAIN) fail("sendmsg");
+    auto left = static_cast<std::size_t>(std::max<ssize_t>(sent, 0));
+    const bool whole = left == wanted;
+    while (!unsent_.empty() && left >= unsent_.front().left().size()) {
+      left -= unsent_.front().left().size();
+      unsent_.pop_front();
+    }
+    if (!unsent_.empty()) unsent_.front().sent += left;
+    if (!whole) return false;
+  }
+  return true;
 }
 
 void Client::flush() {
-  const ssize_t sent = ::send(fd_, unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent < 0 && errno != EAGAIN) fail("send");
-  if (sent > 0) unsent_.erase(0, static_cast<std::size_t>(sent));
-  if (unsent_.empty()) watch(EPOLLIN, EPOLL_CTL_MOD);
+  if (write_out()) watch(EPOLLIN, EPOLL_CTL_MOD);
 }
 
 void Client::ready(std::uint32_t events) {

@@ -4,6 +4,7 @@
 // thread.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -43,7 +44,11 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   void send(std::string_view request);
+  // `shared` is sent from where it lies and must stay there until the answer has come.
+  void send(std::string head, std::string_view shared, std::string tail);
   std::function<void(const Reply&)> on_reply;
+  // What the next answer's body is held against while it comes in.
+  void expect(const Content* content, std::uint64_t size) { reply_.expect(content, size); }
 
  private:
   friend class Poller;
@@ -52,9 +57,18 @@ class Client {
   void flush();
   void watch(std::uint32_t events, int operation);
 
+  // Bytes on their way: its own, or somebody else's.
+  struct Piece {
+    std::string own;
+    std::string_view shared;
+    std::size_t sent = 0;
+    std::string_view left() const { return (shared.empty() ? std::string_view(own) : shared).substr(sent); }
+  };
+  bool write_out();
+
   Poller& poller_;
   int fd_ = -1;
-  std::string unsent_;
+  std::deque<Piece> unsent_;
   Reply reply_;
 };
 

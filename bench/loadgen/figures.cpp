@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 
@@ -16,18 +17,28 @@ namespace {
 
 double ticks_to_seconds(double ticks) { return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK)); }
 
-double process_seconds(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// With its children, those that live and those that have ended; nothing for a process that is gone.
+std::optional<double> process_seconds(pid_t pid) {
+  const std::string text = text_of(fmt::format("/proc/{}/stat", pid));
   const auto name_end = text.rfind(')');
-  if (name_end == std::string::npos) throw std::runtime_error(fmt::format("process {} is gone", pid));
+  if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(text.substr(name_end + 1));
   std::string skipped;
   for (int i = 0; i < 11; ++i) fields >> skipped;
   double user = 0;
   double system = 0;
-  fields >> user >> system;
-  return ticks_to_seconds(user + system);
+  double ended_user = 0;
+  double ended_system = 0;
+  fields >> user >> system >> ended_user >> ended_system;
+  double total = ticks_to_seconds(user + system + ended_user + ended_system);
+  std::istringstream children(text_of(fmt::format("/proc/{0}/task/{0}/children", pid)));
+  for (pid_t child = 0; children >> child;) total += process_seconds(child).value_or(0);
+  return total;
 }
 
 double machine_seconds() {
@@ -63,7 +74,11 @@ std::string Latencies::json() {
 
 Cpu Cpu::read(const std::vector<pid_t>& servers) {
   Cpu cpu;
-  for (const pid_t pid : servers) cpu.servers += process_seconds(pid);
+  for (const pid_t pid : servers) {
+    const auto used = process_seconds(pid);
+    if (!used) throw std::runtime_error(fmt::format("process {} is gone", pid));
+    cpu.servers += *used;
+  }
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   cpu.own = seconds(usage.ru_utime) + seconds(usage.ru_stime);

@@ -22,7 +22,7 @@ class Latencies {
 
 // CPU seconds used so far.
 struct Cpu {
-  double servers = 0;  // user and system time of the given processes
+  double servers = 0;  // user and system time of the given processes and their children, also of those that have ended
   double own = 0;      // of this process
   double machine = 0;  // of everything that runs here
   static Cpu read(const std::vector<pid_t>& servers);

@@ -1,3 +1,6 @@
+#include <poll.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -14,8 +17,11 @@ namespace loadgen {
 namespace {
 
 constexpr const char* kUsage =
-    "loadgen rate|hold|polls --port N [--path P] [--expect BODY] [--connections N] [--pipeline N] [--threads N]\n"
-    "        [--warmup S] [--seconds S] [--server PID]… [--workspaces FILE] [--messages N] [--interval S]\n";
+    "loadgen rate|hold|polls|upload|fill|fetch|cycle --port N [--path P] [--expect BODY] [--connections N] [--pipeline "
+    "N]\n"
+    "        [--threads N] [--warmup S] [--seconds S] [--server PID]… [--workspaces FILE] [--messages N] [--interval "
+    "S]\n"
+    "        [--size BYTES] [--files N] [--targets FILE] [--until-line yes]\n";
 
 Options parse(int count, char** words) {
   Options options;
@@ -32,6 +38,10 @@ Options parse(int count, char** words) {
       {"--workspaces", [&](const std::string& v) { options.workspaces = v; }},
       {"--messages", [&](const std::string& v) { options.messages = std::stoul(v); }},
       {"--interval", [&](const std::string& v) { options.interval = std::stod(v); }},
+      {"--size", [&](const std::string& v) { options.size = std::stoul(v); }},
+      {"--files", [&](const std::string& v) { options.files = std::stoul(v); }},
+      {"--targets", [&](const std::string& v) { options.targets = v; }},
+      {"--until-line", [&](const std::string& v) { options.until_line = v == "yes"; }},
   };
   for (int i = 0; i < count; i += 2) {
     const auto flag = flags.find(words[i]);
@@ -55,11 +65,18 @@ void wait_for_line() {
   std::getline(std::cin, line);
 }
 
+bool line_has_come() {
+  pollfd in{STDIN_FILENO, POLLIN, 0};
+  return ::poll(&in, 1, 0) > 0;
+}
+
 }  // namespace loadgen
 
 int main(int argc, char** argv) {
   using namespace loadgen;
-  const std::map<std::string, void (*)(const Options&)> scenarios = {{"rate", rate}, {"hold", hold}, {"polls", polls}};
+  const std::map<std::string, void (*)(const Options&)> scenarios = {
+      {"rate", rate}, {"hold", hold},   {"polls", polls}, {"upload", upload},
+      {"fill", fill}, {"fetch", fetch}, {"cycle", cycle}};
   const auto scenario = argc > 1 ? scenarios.find(argv[1]) : scenarios.end();
   if (scenario == scenarios.end()) {
     std::fputs(kUsage, stderr);

@@ -1,28 +1,14 @@
-#include <fstream>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
 #include "loadgen/client.h"
 #include "loadgen/figures.h"
+#include "loadgen/requests.h"
 #include "loadgen/scenarios.h"
 
 namespace loadgen {
 namespace {
-
-struct Workspace {
-  std::string id;
-  std::string token;
-  std::size_t polls = 0;  // held here
-};
-
-std::vector<Workspace> read_workspaces(const std::string& path) {
-  std::ifstream file(path);
-  std::vector<Workspace> all;
-  for (Workspace one; file >> one.id >> one.token;) all.push_back(one);
-  if (all.empty()) throw std::runtime_error("no workspaces in " + path);
-  return all;
-}
 
 std::string message(const Workspace& to) {
   constexpr std::string_view kBody = R"({"message":"x"})";
@@ -48,12 +34,12 @@ class Waking {
     arrivals_.push_back(now());
   }
 
-  void send(const Workspace& to) {
+  void send(const Workspace& to, std::size_t polls) {
     arrivals_.clear();
     acked_at_ = 0;
     const double sent = now();
     sender_.send(message(to));
-    poller_.run_until([&] { return acked_at_ > 0 && arrivals_.size() == to.polls; }, 10);
+    poller_.run_until([&] { return acked_at_ > 0 && arrivals_.size() == polls; }, 10);
     acknowledged.add(acked_at_ - sent);
     for (const double arrival : arrivals_) {
       delivered.add(arrival - sent);
@@ -76,14 +62,15 @@ class Waking {
 
 void polls(const Options& options) {
   allow_open_files(options.connections + 1);
-  std::vector<Workspace> workspaces = read_workspaces(options.workspaces);
+  const std::vector<Workspace> workspaces = read_workspaces(options.workspaces);
+  std::vector<std::size_t> held(workspaces.size());
   Poller poller;
   const double begin = now();
   const Clients clients = open_clients(poller, options.port, options.connections, get("/health"));
   Waking waking(poller, options.port);
   for (std::size_t i = 0; i < clients.size(); ++i) {
-    Workspace& workspace = workspaces[i % workspaces.size()];
-    ++workspace.polls;
+    const Workspace& workspace = workspaces[i % workspaces.size()];
+    ++held[i % workspaces.size()];
     clients[i]->on_reply = [&waking](const Reply& reply) { waking.woken(reply); };
     clients[i]->send(get(fmt::format("/workspaces/{}/activity?since_seq=0&wait=50", workspace.id), workspace.token));
   }
@@ -93,7 +80,7 @@ void polls(const Options& options) {
   double next = now();
   for (std::size_t i = 0; i < std::min(options.messages, workspaces.size()); ++i) {
     while (now() < next) poller.run_once(1);
-    waking.send(workspaces[i]);
+    waking.send(workspaces[i], held[i]);
     next = std::max(next + options.interval, now());
   }
   report(fmt::format(R"({{"acknowledged":{},"delivered":{},"behind_ack":{}}})", waking.acknowledged.json(),

@@ -36,9 +36,19 @@ std::size_t Reply::take(std::string_view bytes) {
     head_.clear();
   }
   const auto step = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size() - used, length_ - received_));
-  if (body_.size() < kKept) body_.append(bytes.substr(used, std::min(step, kKept - body_.size())));
-  received_ += step;
+  take_body(bytes.substr(used, step));
   return used + step;
+}
+
+void Reply::take_body(std::string_view bytes) {
+  // What comes instead of a file is kept, to be shown.
+  if (expected_ && status_ == 200) {
+    if (length_ != expected_size_) throw std::runtime_error("a file of another size");
+    if (!expected_->matches(received_, bytes)) throw std::runtime_error("a file with other bytes than were sent");
+  } else if (body_.size() < kKept) {
+    body_.append(bytes.substr(0, kKept - body_.size()));
+  }
+  received_ += bytes.size();
 }
 
 void Reply::parse(std::string_view head) {
@@ -56,6 +66,7 @@ void Reply::reset() {
   head_done_ = false;
   status_ = 0;
   length_ = received_ = 0;
+  expected_ = nullptr;
 }
 
 }  // namespace loadgen

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "loadgen/content.h"
+
 namespace loadgen {
 
 class Reply {
@@ -18,11 +20,17 @@ class Reply {
   std::uint64_t size() const { return received_; }
   // Ready for the next answer; memory is kept.
   void reset();
+  // The body must be that file, `size` bytes of it; every byte is compared as it comes in. Until reset().
+  void expect(const Content* content, std::uint64_t size) {
+    expected_ = content;
+    expected_size_ = size;
+  }
 
   static constexpr std::size_t kKept = 64 << 10;
 
  private:
   void parse(std::string_view head);
+  void take_body(std::string_view bytes);
 
   std::string head_;  // only while a head comes in pieces
   std::string body_;
@@ -30,6 +38,8 @@ class Reply {
   int status_ = 0;
   std::uint64_t length_ = 0;
   std::uint64_t received_ = 0;
+  const Content* expected_ = nullptr;
+  std::uint64_t expected_size_ = 0;
 };
 
 }  // namespace loadgen

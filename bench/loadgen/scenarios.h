@@ -1,6 +1,6 @@
 // Scenarios: what the load generator can do to a server. Each reports one or more JSON lines on stdout and throws
 // std::exception when the server misbehaves. hold and polls stop between their phases until a line comes on stdin, so
-// that whoever started them can measure the server while it holds.
+// that whoever started them can measure the server while it holds; upload can go on until one comes.
 #pragma once
 #include <sys/types.h>
 
@@ -23,6 +23,10 @@ struct Options {
   std::string workspaces;      // a file of lines "id token"
   std::size_t messages = 200;  // how many are sent to held polls
   double interval = 0.01;      // seconds between two messages
+  std::size_t size = 1024;     // of one file
+  std::size_t files = 0;       // how many; 0 = for as long as `seconds` says
+  std::string targets;         // a file of lines "path token": fill writes it, fetch reads it
+  bool until_line = false;     // upload goes on until a line comes
 };
 
 // Closed loop on keep-alive connections: each answer is followed by the next request.
@@ -31,11 +35,21 @@ void rate(const Options& options);
 void hold(const Options& options);
 // Long polls that are parked, then woken by messages, one workspace after the other.
 void polls(const Options& options);
+// Files, one a request: into workspaces, or without any as PUT under `path`.
+void upload(const Options& options);
+// The same, a given number of files, to have something to fetch.
+void fill(const Options& options);
+// Files that fill put there; every byte is compared.
+void fetch(const Options& options);
+// Upload, poll, fetch, ack, in a workspace of its own on each connection.
+void cycle(const Options& options);
 
 // "GET /path HTTP/1.1" with the headers a plain client sends.
 std::string get(const std::string& path, const std::string& token = {});
 
 // Blocks until a line, or the end, comes on stdin.
 void wait_for_line();
+// Does not block.
+bool line_has_come();
 
 }  // namespace loadgen

@@ -1,0 +1,43 @@
+// Requests: what senders and agents say on the routes of uploads, and what is read from the answers. The same text goes
+// to Restante and to its peer; put() is for a plain file server.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loadgen/client.h"
+#include "loadgen/content.h"
+
+namespace loadgen {
+
+struct Workspace {
+  std::string id;
+  std::string token;   // the agent's
+  std::string sender;  // of a person who writes to it; the agent's own where there is no other
+};
+
+// Lines "id token" or "id token sender"; throws std::runtime_error when there is none.
+std::vector<Workspace> read_workspaces(const std::string& path);
+
+// One file of `size` bytes as multipart/form-data.
+void send_upload(Client& client, const Workspace& to, const Content& content, std::size_t size);
+// The same bytes as the body of a PUT, under a name nobody used before. Returns the path.
+std::string send_put(Client& client, const std::string& folder, const Content& content, std::size_t size);
+// The answer's body must be such a file.
+void send_fetch(Client& client, const std::string& path, const std::string& token, const Content& content,
+                std::size_t size);
+// The agent's inbox after `cursor`, oldest first; without one the newest entry alone.
+void send_poll(Client& client, const Workspace& agent, const std::string& cursor);
+void send_ack(Client& client, const Workspace& agent, const std::string& file_id);
+
+std::string content_path(const Workspace& agent, const std::string& file_id);
+
+// From the answer to an upload; throws when it names no file.
+std::string file_id_in(std::string_view body);
+// The id of the last entry of an inbox page; empty when it has none.
+std::string last_id_in(std::string_view body);
+
+// Throws unless the status is the one that is wanted; the message shows the answer.
+void require_status(const Reply& reply, int wanted, std::string_view what);
+
+}  // namespace loadgen

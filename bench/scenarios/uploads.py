@@ -1,0 +1,32 @@
+"""Files in: large ones, where bytes count, and small ones, where each is a durable commit of its own. Every answer of ours
+and of the peer means that bytes and rows are on the disk, and ours are hashed; nginx takes the same bytes by PUT and does
+neither."""
+from contest import MIB, NGINX, Contest, count_of, rounds, show
+from report import Section
+
+LARGE_BARS = {"peer": 6, NGINX: 0.45}
+SMALL_BARS = {"peer": 8}
+SLOW = 4  # the peer takes seconds for one large file; this many times as long as the others
+
+
+def run(options):
+    section = Section("uploads: one file a request, multipart, durable when answered")
+    with Contest() as contest:
+        measure(section, contest, options, "25 MiB, 8 clients", 25 * MIB, 8, "mb_per_second", "MB/s", LARGE_BARS)
+        measure(section, contest, options, "1 KiB, 64 clients", 1024, 64, "rps", "/s", SMALL_BARS)
+    return section
+
+
+def measure(section, contest, options, title, size, connections, key, unit, bars):
+    def fresh(name, make):
+        slow = SLOW if size >= MIB and name.startswith("peer") else 1
+
+        def once():
+            with make() as server:
+                return contest.traffic("upload", server, size=size, connections=connections, warmup=0.5,
+                                       seconds=options.seconds * slow)
+        return once
+
+    contenders = {name: fresh(name, make) for name, make in contest.makers(nginx=NGINX in bars).items()}
+    runs, dropped = rounds(contenders, key, count_of(options))
+    show(section, title, runs, dropped, key, unit, bars)
