@@ -97,6 +97,8 @@ const std::map<std::string, std::string> kGuards = {
     {"GET /workspaces/:id/tokens", "agent"},
     {"POST /workspaces/:id/tokens", "agent"},
     {"DELETE /workspaces/:id/tokens/:tokenId", "agent"},
+    {"GET /admin/invites", "admin"},
+    {"DELETE /admin/invites/:tokenId", "admin"},
     {"POST /admin/invites", "admin"},
     {"GET /registry/:id/peers", "agent"},
     {"GET /registry/discover/:id", "token"},

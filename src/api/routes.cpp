@@ -57,6 +57,8 @@ constexpr Row kRows[] = {
     {Method::get, "/workspaces/:id/tokens", agent, Body::none, Run::on_pool, list_tokens},
     {Method::post, "/workspaces/:id/tokens", agent, Body::optional, Run::on_pool, create_token},
     {Method::delete_, "/workspaces/:id/tokens/:tokenId", agent, Body::none, Run::on_pool, revoke_token},
+    {Method::get, "/admin/invites", admin, Body::none, Run::on_pool, list_invites},
+    {Method::delete_, "/admin/invites/:tokenId", admin, Body::none, Run::on_pool, revoke_invite},
     {Method::post, "/admin/invites", admin, Body::required, Run::on_pool, create_invite},
     {Method::get, "/admin/liveness", admin, Body::none, Run::on_pool, liveness},
     {Method::post, "/admin/token/rotate", admin, Body::optional, Run::on_pool, rotate_admin_token},

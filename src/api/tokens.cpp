@@ -70,6 +70,21 @@ http::Response revoke_token(const Context& context, http::Request& request) {
   return revoked ? http::json(200, R"({"status":"revoked"})") : answer(revoked.error());
 }
 
+http::Response list_invites(const Context& context, http::Request&) {
+  JsonWriter out;
+  out.begin_array();
+  for (const Token& token : context.tokens.invites()) write_token(out, token);
+  out.end_array();
+  return http::json(200, out.take());
+}
+
+http::Response revoke_invite(const Context& context, http::Request& request) {
+  const auto token = id_param<TokenId>(request, "tokenId");
+  if (!token) return answer(token.error());
+  const auto revoked = context.tokens.revoke_invite(*token);
+  return revoked ? http::json(200, R"({"status":"revoked"})") : answer(revoked.error());
+}
+
 http::Response create_invite(const Context& context, http::Request& request) {
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());

@@ -9,6 +9,8 @@ namespace restante::api {
 http::Response list_tokens(const Context&, http::Request&);
 http::Response create_token(const Context&, http::Request&);
 http::Response revoke_token(const Context&, http::Request&);
+http::Response list_invites(const Context&, http::Request&);
 http::Response create_invite(const Context&, http::Request&);
+http::Response revoke_invite(const Context&, http::Request&);
 
 }  // namespace restante::api

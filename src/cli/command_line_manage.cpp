@@ -83,8 +83,12 @@ CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, Token
     to.token.action = action;
     add_environment(to.token.remote);
   });
-  if (action != TokenAction::admin)
+  if (action == TokenAction::create)
     leaf.add_option("--workspace", to.token.workspace, kWorkspaceHelp)->type_name("ID")->required();
+  if (action == TokenAction::list || action == TokenAction::revoke)
+    leaf.add_option("--workspace", to.token.workspace,
+                    std::string(kWorkspaceHelp) + " Without it: invitations whose agents make their own.")
+        ->type_name("ID");
   return leaf;
 }
 

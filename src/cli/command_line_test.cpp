@@ -155,7 +155,7 @@ TEST(CommandLine, WhatMakesNoSenseIsRefusedWithWhatToWrite) {
   EXPECT_THAT(refusal({"workspace", "create"}),
               AllOf(HasSubstr("name is required"), HasSubstr("workspace create --help")));
   EXPECT_THAT(refusal({"workspace", "list", "--jsn"}), HasSubstr("did you mean --json?"));
-  EXPECT_THAT(refusal({"token", "list"}), HasSubstr("--workspace is required"));
+  EXPECT_THAT(refusal({"token", "create"}), HasSubstr("--workspace is required"));
   EXPECT_THAT(refusal({"token", "list", "--workspace"}), HasSubstr("--workspace needs a value"));
   EXPECT_THAT(refusal({"completion"}), HasSubstr("shell is required"));
   EXPECT_THAT(refusal({"completion", "fish"}), HasSubstr("bash or zsh"));

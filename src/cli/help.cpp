@@ -151,6 +151,7 @@ With a workspace's own token only name, role and agent_card can be changed; the 
 Examples:
   restante token list --workspace 'Research laptop'
   restante token list --workspace 'Research laptop' --json
+  restante token list                              invitations (restante invite) that no agent has used yet
 )",
      Speaks::to_server},
     {"token create", "Make another token for a workspace's agent and print it, once.",

@@ -16,7 +16,9 @@ namespace {
 
 constexpr std::size_t kPrefixSize = 8;
 
+// Without a workspace: the invitations whose agents make one of their own.
 std::string tokens_path(Remote& remote, const TokenOptions& options) {
+  if (options.workspace.empty()) return "/admin/invites";
   return fmt::format("/workspaces/{}/tokens", remote.find_workspace(options.workspace).text());
 }
 
@@ -95,8 +97,7 @@ int token(const TokenOptions& options) {
 
 std::string format_tokens(const Json& list, Time now, Colours colours) {
   const auto* all = list.if_array();
-  if (!all || all->empty())
-    return "This workspace has no token: restante invite --workspace ID makes a line to paste.\n";
+  if (!all || all->empty()) return "There is none: restante invite makes a line for an agent to paste.\n";
   std::vector<TableRow> rows;
   for (const Json& one : *all) {
     const std::string used = text_of(one, "last_used_at");

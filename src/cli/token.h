@@ -10,7 +10,7 @@ namespace restante::cli {
 struct TokenOptions {
   enum class Action { list, create, revoke, admin } action = Action::list;
   RemoteOptions remote;
-  std::string workspace;  // id or name
+  std::string workspace;  // id or name; empty: invitations that are bound to none
   std::string label;      // of create
   std::string token_id;   // of revoke: the id or the prefix that list shows
   bool rotate = false;    // of admin

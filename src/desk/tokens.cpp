@@ -29,6 +29,23 @@ Result<IssuedToken> Tokens::issue(TokenKind kind, std::optional<WorkspaceId> wor
   return IssuedToken{std::move(fresh.secret), std::move(*added)};
 }
 
+std::vector<Token> Tokens::invites() {
+  std::vector<Token> found = store_.list_tokens(std::nullopt);
+  std::erase_if(found, [](const Token& token) { return token.kind != TokenKind::enrolment; });
+  return found;
+}
+
+Result<void> Tokens::revoke_invite(TokenId id) {
+  const auto token = store_.find_token(id);
+  if (!token || token->kind != TokenKind::enrolment || token->workspace_id) return errors::token_not_found;
+  const auto revoked = store_.revoke_token(id, clock_.now()).take();
+  if (!revoked) return revoked.error();
+  if (!*revoked) return errors::token_not_found;
+  log_.info("token_revoked", {{"token_id", id.text()}});
+  bell_.ring(topic_of(id));
+  return {};
+}
+
 Result<void> Tokens::revoke(WorkspaceId workspace, TokenId id) {
   const auto revoked = store_.revoke_workspace_token(workspace, id, clock_.now()).take();
   if (!revoked) return revoked.error();

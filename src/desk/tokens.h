@@ -23,6 +23,10 @@ class Tokens {
       : store_(store), bell_(bell), clock_(clock), log_(log) {}
 
   std::vector<Token> list(WorkspaceId workspace) { return store_.list_tokens(workspace); }
+  // Enrolments that are bound to no workspace: their agents will make their own.
+  std::vector<Token> invites();
+  // token_not_found when it is absent, no such enrolment, or was revoked before.
+  Result<void> revoke_invite(TokenId id);
   // A token of a kind for a workspace that lives. Enrolments are good for 24 h, and may do without a workspace: they
   // then create one.
   Result<IssuedToken> issue(TokenKind kind, std::optional<WorkspaceId> workspace, std::string label);

@@ -24,6 +24,19 @@ TEST_F(TokensTest, AnIssuedTokenActsForItsWorkspaceUntilItIsRevoked) {
   EXPECT_FALSE(desk.principals.still_live(*who)) << "what it holds open must notice";
 }
 
+TEST_F(TokensTest, AnInvitationThatIsBoundToNoWorkspaceIsListedAndTakenBack) {
+  const auto open = tokens.issue(TokenKind::enrolment, std::nullopt, "for Ada");
+  const auto bound = tokens.issue(TokenKind::enrolment, workspace, "");
+  const auto session = desk.give_token(TokenKind::session, std::nullopt);
+  ASSERT_EQ(tokens.invites().size(), 1u) << "neither bound ones nor the operator's sessions";
+  EXPECT_EQ(tokens.invites()[0].label, "for Ada");
+  EXPECT_TRUE(tokens.revoke_invite(bound->token.id).error().is(errors::token_not_found));
+  EXPECT_TRUE(tokens.revoke_invite(desk.store->find_token(sha256(session))->id).error().is(errors::token_not_found));
+  ASSERT_TRUE(tokens.revoke_invite(open->token.id).has_value());
+  EXPECT_FALSE(desk.principals.by_token(open->secret).has_value());
+  EXPECT_TRUE(tokens.revoke_invite(open->token.id).error().is(errors::token_not_found));
+}
+
 TEST_F(TokensTest, RevokingRingsTheTokensTopic) {
   const auto issued = tokens.issue(TokenKind::sender, workspace, "");
   desk.bell.rung(0);

@@ -145,6 +145,14 @@ def test_a_hostile_name_cannot_act_on_the_terminal(operator, server):
 # -- tokens
 
 
+def test_an_invitation_to_no_workspace_in_particular_is_listed_and_taken_back(operator, server):
+    token = operator.json("invite", "--label", "for Ada")["token"]
+    assert re.search(rf"^{re.escape(token[:8])}… +enrolment +for Ada ", operator("token", "list"), re.M)
+    assert "Revoked" in operator("token", "revoke", token[:8])
+    answer = server.request("POST", "/registry/register", token=token, json_body={"agent_card": {}, "delivery_mode": "poll"})
+    assert answer.status == 401, answer
+
+
 def test_a_token_is_created_listed_used_and_revoked(operator, server):
     workspace = Workspace(server, "Tokens")
     secret = operator("token", "create", "--workspace", workspace.id, "--label", "cron job").strip()

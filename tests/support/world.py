@@ -71,6 +71,8 @@ class World:
         path = operation.path.replace("{id}", subject_id or self.subject.id)
         if "{fid}" in path:
             path = path.replace("{fid}", self.subject.upload(("a.txt", b"content", "text/plain"))[0][0] if not subject_id else str(uuid.uuid4()))
+        if path == "/admin/invites/{tokenId}":
+            path = path.replace("{tokenId}", self._admin("POST", "/admin/invites", {"kind": "enrolment"}, 201)["token_id"])
         if "{tokenId}" in path:
             path = path.replace("{tokenId}", self.fresh_token()[0] if not subject_id else str(uuid.uuid4()))
         assert "{" not in path, f"support/world.py does not know the parameters of {path}"
