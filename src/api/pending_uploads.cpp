@@ -99,7 +99,8 @@ http::Response list_pending(const Context& context, http::Request& request) {
     if (!after) return answer(bad_id("after"));
   }
   const auto limit = parse_signed(request.query_param("limit").value_or("")).value_or(100);
-  const auto rows = context.uploads.waiting(caller(request), *id, after, static_cast<int>(std::clamp<std::int64_t>(limit, 1, 500)));
+  const auto rows =
+      context.uploads.waiting(caller(request), *id, after, static_cast<int>(std::clamp<std::int64_t>(limit, 1, 500)));
   const Time now = context.clock.now();
   JsonWriter out;
   out.begin_array();

@@ -139,7 +139,9 @@ TEST(CommandLine, TokenInviteAndMigrateTakeTheirArguments) {
 }
 
 TEST(CommandLine, WhatMakesNoSenseIsRefusedWithWhatToWrite) {
-  EXPECT_THAT(refusal({}), HasSubstr("serve, dev, connect, workspace, token, invite, send, uploads, sweep, migrate, config, completion"));
+  EXPECT_THAT(
+      refusal({}),
+      HasSubstr("serve, dev, connect, workspace, token, invite, send, uploads, sweep, migrate, config, completion"));
   EXPECT_THAT(refusal({"sevre"}), HasSubstr("did you mean restante serve?"));
   EXPECT_THAT(refusal({"xyzzy"}), HasSubstr("write one of serve"));
   EXPECT_THAT(refusal({"serve", "--lisen", "x"}), HasSubstr("did you mean --listen?"));
