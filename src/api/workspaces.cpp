@@ -13,7 +13,9 @@ namespace {
 // Seconds with thousandths: polls come in milliseconds.
 void write_gap(JsonWriter& out, const std::optional<std::chrono::microseconds>& gap) {
   out.key("usual_poll_gap_seconds");
-  gap ? out.real(static_cast<double>(gap->count() / 1000) / 1000) : out.null();
+  if (!gap) return out.null();
+  const auto thousandths = std::chrono::duration_cast<std::chrono::milliseconds>(*gap).count();
+  out.real(static_cast<double>(thousandths) / 1000);
 }
 
 void write_hearing(JsonWriter& out, const Workspace& workspace, const desk::Hearing& hearing) {

@@ -144,7 +144,7 @@ std::size_t Form::read(std::span<char> into) {
   if (at_ == heads_.size()) return 0;
   const std::string_view rest = std::string_view(heads_[at_]).substr(head_offset_);
   const std::size_t taken = std::min(rest.size(), into.size());
-  std::copy_n(rest.data(), taken, into.data());
+  std::copy_n(rest.begin(), taken, into.begin());
   head_offset_ += taken;
   if (taken == rest.size()) {
     head_offset_ = 0;

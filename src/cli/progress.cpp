@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -47,7 +48,7 @@ std::string format_progress(std::uint64_t done, std::uint64_t total, std::chrono
   std::string facts = fmt::format("{:3.0f} %  {} of {}", share * 100, format_bytes(done), format_bytes(total));
   if (rate > 0) facts += fmt::format("  {}/s", format_bytes(static_cast<std::uint64_t>(rate)));
   if (rate > 0 && done < total)
-    facts += "  " + format_left(static_cast<std::uint64_t>(static_cast<double>(total - done) / rate + 0.5));
+    facts += "  " + format_left(static_cast<std::uint64_t>(std::llround(static_cast<double>(total - done) / rate)));
   constexpr std::size_t kLeastBar = 10;
   constexpr std::size_t kMostBar = 30;
   if (width < facts.size() + kLeastBar + 4) return facts.substr(0, width);

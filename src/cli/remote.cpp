@@ -181,7 +181,7 @@ std::string Remote::upload_once(const std::string& target, Form& form, Progress&
       progress.restart();
     });
   } catch (const CommandFailed&) {
-    if (unreadable) throw *unreadable;
+    if (unreadable) throw CommandFailed(*unreadable);
     throw;
   }
 }

@@ -33,7 +33,7 @@ std::optional<std::int64_t> WorkspaceEvents::replay_from(std::string_view last_e
   if (!seq || *seq < 0 || *seq > head) return std::nullopt;
   if (*seq == head) return seq;  // also when it has been pruned since: nothing came after it
   ActivityQuery query;
-  query.since_seq = *seq;
+  query.since_seq = seq;
   query.limit = 1;
   if (!store_.read_activity(workspace_, query)) return std::nullopt;
   return seq;

@@ -38,7 +38,7 @@ Result<std::vector<UploadRow>> find_sources(Database& database, const std::vecto
 
 StagedUpload stage_copy(Database& database, Head& head, const UploadRow& source, FileId id, const Parcel& parcel,
                         UploadTallies& change, Time now) {
-  NewUpload copy = source.upload;
+  NewUpload copy = static_cast<const NewUpload&>(source.upload);
   copy.id = id;
   copy.source_id = source.upload.workspace_id;
   // Small content is copied: it costs less than keeping count of who shares it.

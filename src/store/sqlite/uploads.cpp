@@ -170,10 +170,10 @@ Commit<Result<UploadChange>> EmbeddedStore::fail_upload(WorkspaceId workspace, F
                                                         Time now) {
   if (!uploads_ready_) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
   reason.resize(cut_utf8(reason, kMaxReasonBytes).size());
-  return writer_.submit(sizeof id + reason.size(),
-                        [workspace, id, reason = std::move(reason), now](Database& database) {
-                          return fail(database, workspace, id, reason, now);
-                        });
+  const std::size_t bytes = sizeof id + reason.size();
+  return writer_.submit(bytes, [workspace, id, reason = std::move(reason), now](Database& database) {
+    return fail(database, workspace, id, reason, now);
+  });
 }
 
 Commit<Result<UploadChange>> EmbeddedStore::recall_upload(WorkspaceId workspace, FileId id,

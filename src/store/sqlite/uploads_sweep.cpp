@@ -84,7 +84,8 @@ std::vector<std::string> EmbeddedStore::list_dropped_blobs(int limit) {
 
 Commit<Result<void>> EmbeddedStore::forget_dropped_blobs(std::vector<std::string> keys) {
   if (!uploads_ready_) return Commit<Result<void>>::ready({});
-  return writer_.submit(keys.size() * 64, [keys = std::move(keys)](Database& database) -> Result<void> {
+  const std::size_t bytes = keys.size() * 64;
+  return writer_.submit(bytes, [keys = std::move(keys)](Database& database) -> Result<void> {
     for (const auto& key : keys) database.run("DELETE FROM dropped_blobs WHERE blob_key = ?", key);
     return {};
   });
