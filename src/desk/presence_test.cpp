@@ -25,10 +25,13 @@ struct PresenceTest : ::testing::Test {
   }
   Hearing hearing() { return desk.workspaces.hearing(*desk.store->find_workspace(agent)); }
   std::string sentence() { return spell_silence(*desk.store->find_workspace(agent), hearing()); }
+  // Without the heartbeats.
   std::vector<std::string> told() {
     std::vector<std::string> names;
     const auto page = desk.news.since(seen_, agent);
-    for (const NewsItem& item : page.items) names.push_back(item.name);
+    for (const NewsItem& item : page.items) {
+      if (item.name != "WORKSPACE_HEARTBEAT") names.push_back(item.name);
+    }
     seen_ = page.last;
     return names;
   }
@@ -87,6 +90,17 @@ TEST_F(PresenceTest, AnAgentThatNeverPolledIsNotSilentButNeverPolled) {
   EXPECT_FALSE(hearing().silent_for);
   tick();
   EXPECT_EQ(told(), (std::vector<std::string>{"WORKSPACE_ONLINE", "WORKSPACE_OFFLINE"}));
+}
+
+TEST_F(PresenceTest, EveryHeartbeatIsToldLive) {
+  beat();
+  desk.clock.advance(seconds(15));
+  beat();
+  const auto page = desk.news.since(0, agent);
+  std::vector<std::string> names;
+  for (const NewsItem& item : page.items) names.push_back(item.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"WORKSPACE_ONLINE", "WORKSPACE_HEARTBEAT", "WORKSPACE_HEARTBEAT"}));
+  EXPECT_EQ(page.items.back().data, R"({"last_heartbeat_at":")" + format_time(desk.clock.now()) + "\"}");
 }
 
 TEST_F(PresenceTest, WhoPollsEveryFiveSecondsIsSilentAfterAMinuteAlthoughItsHeartGoesOn) {

@@ -112,9 +112,13 @@ Result<Registered> Workspaces::enter(const Principal& caller, const Registration
 
 Commit<Result<void>> Workspaces::beat(WorkspaceId id, const Heartbeat& heartbeat) {
   presence_.prepare();
-  auto commit = store_.beat_workspace(id, heartbeat, clock_.now());
-  commit.then([&presence = presence_, id](const Result<void>& beaten) {
-    if (beaten) presence.seen(id);
+  const Time now = clock_.now();
+  auto commit = store_.beat_workspace(id, heartbeat, now);
+  commit.then([this, id, now](const Result<void>& beaten) {
+    if (!beaten) return;
+    presence_.seen(id);
+    // What it works on is not for everybody who may look on.
+    news_.happened(id, "WORKSPACE_HEARTBEAT", R"({"last_heartbeat_at":")" + format_time(now) + "\"}");
   });
   return commit;
 }
