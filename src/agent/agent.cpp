@@ -1,9 +1,13 @@
 #include "agent/agent.h"
 
+#include <unistd.h>
+
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "agent/checkup.h"
+#include "agent/members.h"
 #include "base/crypto.h"
 #include "base/text.h"
 #include "model/upload_names.h"
@@ -14,16 +18,12 @@ namespace {
 using client::Failure;
 using std::chrono::steady_clock;
 
-std::string text_of(const Json& object, std::string_view key) {
-  const auto* value = object.find(key);
-  return value && value->if_string() ? *value->if_string() : std::string();
-}
+// Read ahead of the hand-over; more stays on the server.
+constexpr std::size_t kMostWaiting = 100;
 
 bool is_status(const Failure& failure, int status) {
   return failure.kind == Failure::Kind::status && failure.status == status;
 }
-
-bool needs_another_token(const Failure& failure) { return is_status(failure, 401) || is_status(failure, 403); }
 
 // No value when the row lacks what is needed to fetch the file.
 std::optional<FileRecord> record_of(const Row& row) {
@@ -42,46 +42,91 @@ std::optional<FileRecord> record_of(const Row& row) {
   return record;
 }
 
+FileRecord record_of(const Waiting& file) {
+  FileRecord record;
+  record.parcel = {file.id, sanitise_filename(file.name), file.size, file.sha256};
+  record.uri = file.uri;
+  record.row_id = file.id.text();
+  record.created_at = file.created_at;
+  return record;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? name : "agent";
+}
+
 }  // namespace
 
 Agent::Agent(Settings settings, Home home, State state, Handover& handover, Stop& stop, Say say)
     : settings_(std::move(settings)),
-      home_(std::move(home)),
-      state_(std::move(state)),
-      handover_(handover),
+      ledger_(std::move(home), std::move(state), say),
       stop_(stop),
       say_(std::move(say)),
       platform_(settings_.server, {}, settings_.http),
-      pulse_(settings_.server, {}, settings_.http),
-      courier_(platform_, Landing(settings_.dir)),
-      backoff_(settings_.backoff_first, settings_.backoff_most),
-      file_backoff_(std::chrono::seconds(2), std::chrono::minutes(5)) {}
+      couriers_(
+          settings_.couriers, ledger_, Landing(settings_.dir), [this] { return connect(); },
+          [this](FileId id) {
+            if (caught_up_.load()) porter_.take(id);
+          },
+          say_),
+      porter_(
+          settings_.porter, ledger_, handover, stop_,
+          [this] {
+            {
+              const std::lock_guard lock(mutex_);
+            }
+            progressed_.notify_all();
+            pulse_.wake();
+          },
+          [this] {
+            {
+              const std::lock_guard lock(mutex_);
+              end_ = End::reader_gone;
+            }
+            stop_.request();
+          },
+          say_),
+      pulse_(
+          settings_.pulse, ledger_, clock_,
+          [this] {
+            platform_.hang_up();
+            couriers_.hurry();
+          },
+          say_),
+      backoff_(settings_.backoff_first, settings_.backoff_most) {
+  if (settings_.name.empty()) settings_.name = host_name();
+}
 
 End Agent::run() {
   std::thread ender([this] {
     stop_.wait();
     platform_.cancel();
-    pulse_.cancel();
+    {
+      const std::lock_guard lock(mutex_);
+    }  // whoever is about to wait has seen the stop, or waits already
+    progressed_.notify_all();
   });
   auto end = enlist();
-  std::thread pulse([this, go = !end] {
-    if (go) beat_until_stopped();
-  });
+  if (!end && !stop_.requested()) begin();
   while (!end && !stop_.requested()) end = turn();
   stop_.request();
   ender.join();
-  pulse.join();
-  save();
-  return end.value_or(End::stopped);
+  couriers_.stop();
+  porter_.join();
+  pulse_.stop();
+  if (begun_) move_cursor();
+  const std::lock_guard lock(mutex_);
+  return end_ ? *end_ : end.value_or(End::stopped);
 }
 
 // The enrolment that made our token is spent; the pasted line may be run again all the same.
 std::string Agent::choose_token() {
   if (!settings_.token.empty()) return settings_.token;
-  const auto kept = home_.token();
+  const auto kept = ledger_.token();
   if (kept.has_error()) say_(kept.error().sentence);
   const auto enrolled = settings_.enrol.empty() ? std::string() : to_hex(sha256(settings_.enrol));
-  if (kept.has_value() && !kept->empty() && (enrolled.empty() || enrolled == state_.enrolled)) return *kept;
+  if (kept.has_value() && !kept->empty() && (enrolled.empty() || enrolled == ledger_.enrolled())) return *kept;
   return settings_.enrol;
 }
 
@@ -92,271 +137,192 @@ std::optional<End> Agent::enlist() {
     return End::not_permitted;
   }
   platform_.use_token(token);
-  const auto& wanted = settings_.workspace.empty() ? state_.workspace : settings_.workspace;
+  const auto known = ledger_.workspace();
+  const auto& wanted = settings_.workspace.empty() ? known : settings_.workspace;
+  connected_before_ = !known.empty();
   while (!stop_.requested()) {
-    const auto made = platform_.enlist(token == settings_.enrol ? settings_.workspace : wanted);
+    const auto made = platform_.enlist(token == settings_.enrol ? settings_.workspace : wanted, settings_.name);
     if (made.has_value()) {
-      if (!adopt(*made)) return End::refused;
-      pulse_.use_token(made->auth_token.empty() ? token : made->auth_token);
-      say_("connected to " + settings_.server.text() + " as workspace " + state_.workspace);
-      return {};
+      if (!adopt(*made, token)) return End::refused;
+      return find_place();
     }
     if (auto end = weather(made.error())) return end;
   }
   return End::stopped;
 }
 
-bool Agent::adopt(const Registration& registration) {
-  if (!state_.workspace.empty() && state_.workspace != registration.workspace_id) {
-    say_("this state belongs to workspace " + state_.workspace + ", the token to " + registration.workspace_id +
+bool Agent::adopt(const Registration& registration, const std::string& token) {
+  const auto known = ledger_.workspace();
+  if (!known.empty() && known != registration.workspace_id) {
+    say_("this state belongs to workspace " + known + ", the token to " + registration.workspace_id +
          "; give another --state");
     return false;
   }
+  token_ = token;
+  auto enrolled = ledger_.enrolled();
   if (!registration.auth_token.empty()) {
-    if (const auto kept = home_.keep_token(registration.auth_token); kept.has_error()) {
+    if (const auto kept = ledger_.keep_token(registration.auth_token); kept.has_error()) {
       say_("the token cannot be kept: " + kept.error().sentence);
       return false;
     }
-    platform_.use_token(registration.auth_token);
-    if (!settings_.enrol.empty()) state_.enrolled = to_hex(sha256(settings_.enrol));
+    token_ = registration.auth_token;
+    if (!settings_.enrol.empty()) enrolled = to_hex(sha256(settings_.enrol));
   }
-  state_.workspace = registration.workspace_id;
-  state_.server = settings_.server.text();
-  platform_.use_workspace(state_.workspace);
-  pulse_.use_workspace(state_.workspace);
-  for (const auto& file : state_.files) {
-    if (file.where == FileRecord::Where::landed && !file.handed_over)
-      due_[file.uri] = steady_clock::now() + settings_.file_grace;
-  }
-  unsaved_ = true;
-  save();
+  platform_.use_token(token_);
+  platform_.use_workspace(registration.workspace_id);
+  ledger_.adopt(settings_.server.text(), registration.workspace_id, enrolled);
+  connected_before_ = true;
   return true;
+}
+
+// Where an agent without a past begins: after what the server knows to be read, and with the files that wait there.
+std::optional<End> Agent::find_place() {
+  while (!stop_.requested()) {
+    const auto largest = platform_.largest_file();
+    if (largest.has_value()) largest_file_ = largest->value_or(0);
+    if (ledger_.started()) return {};
+    const auto acked = platform_.last_acked();
+    const auto files = acked.has_value() && *acked > 0 ? platform_.waiting() : std::vector<Waiting>();
+    std::optional<Failure> failure;
+    if (acked.has_error()) failure = acked.error();
+    if (files.has_error()) failure = files.error();
+    if (failure && (failure->passes() || failure->kind == Failure::Kind::cancelled)) {
+      if (auto end = weather(*failure)) return end;
+      continue;
+    }
+    if (files.has_value()) {
+      for (const auto& file : *files) ledger_.announce(record_of(file));
+    }
+    ledger_.pass(acked.has_value() ? *acked : 0);
+    return {};
+  }
+  return End::stopped;
+}
+
+std::unique_ptr<Platform> Agent::connect() const {
+  auto platform = std::make_unique<Platform>(settings_.server, token_, settings_.http);
+  platform->use_workspace(ledger_.workspace());
+  return platform;
+}
+
+void Agent::begin() {
+  begun_ = true;
+  read_ = ledger_.cursor();
+  couriers_.start(largest_file_);
+  for (const auto& file : ledger_.unfinished_files()) couriers_.send_for(file.parcel.id);
+  porter_.start();
+  pulse_.start(connect(), settings_.server.text());
+  say_("connected to " + settings_.server.text() + " as workspace " + ledger_.workspace());
 }
 
 std::optional<End> Agent::weather(const Failure& failure) {
   if (failure.kind == Failure::Kind::cancelled) return End::stopped;
-  if (needs_another_token(failure)) {
-    say_("the server does not take this token (" + failure.sentence +
-         "); it was revoked, or is another server's. Make a new one with the page's `connect again` and run "
-         "`restante connect --enrol TOKEN`");
+  // A 401 that is not in the server's own words comes from something in between, such as a hotel's sign-in page.
+  const bool own_words = !failure.code.empty() || !connected_before_;
+  if ((is_status(failure, 401) || is_status(failure, 403)) && own_words) {
+    say_(
+        "the server does not take this token (" + failure.sentence +
+        "); it was revoked, or is another server's. Make a new one with the page's `connect again` or `restante invite "
+        "--workspace …` and run `restante connect --enrol TOKEN`");
     return End::not_permitted;
   }
   if (failure.code == "workspace_removed") {
     say_("this workspace was removed from the server");
     return End::refused;
   }
-  if (!failure.passes()) {
+  if (!failure.passes() && !connected_before_) {
     say_(settings_.server.text() + " does not work as a platform: " + failure.sentence);
     return End::refused;
   }
   if (!std::exchange(unreachable_, true)) say_(failure.sentence + "; trying again until it works");
+  if (begun_) pulse_.note_trouble(failure.sentence);
   const auto pause = backoff_.next();
   stop_.wait_for(std::max(pause, std::chrono::milliseconds(failure.retry_after.value_or(std::chrono::seconds(0)))));
   return {};
 }
 
 std::optional<End> Agent::turn() {
-  tidy();
-  if (auto end = hand_over_due_files()) return end;
-  save();
-  const auto wait = poll_wait();
+  move_cursor();
+  const bool busy = porter_.waiting_count() > 0;
+  if (busy) wait_for_progress();
+  if (stop_.requested()) return {};
+  move_cursor();
+  // While something waits to be handed over the cursor stays before it, and a held poll would come back at once.
+  const auto wait = porter_.waiting_count() > 0 ? std::chrono::seconds(0) : settings_.poll_wait;
   const auto asked = steady_clock::now();
-  auto rows = platform_.poll(state_.cursor, wait);
+  auto rows = platform_.poll(ledger_.cursor(), wait);
   if (rows.has_error()) {
     const auto failure = rows.error();
-    if (!is_status(failure, 410) || failure.code == "workspace_removed" || state_.cursor == 0) return weather(failure);
-    say_(
-        "the server no longer knows how far we had read; reading again what it keeps, without what was handed over "
-        "already");
-    state_.cursor = 0;
+    if (!is_status(failure, 410) || failure.code == "workspace_removed" || ledger_.cursor() == 0)
+      return weather(failure);
+    // What is in the agent's hands has its number from before.
+    if (porter_.waiting_count() == 0) reread();
     return {};
   }
   backoff_.reset();
-  if (std::exchange(unreachable_, false)) say_("reached " + settings_.server.text() + " again");
-  for (auto& row : *rows) {
-    if (stop_.requested()) return {};
-    if (auto end = take(std::move(row))) return end;
+  pulse_.poll_completed();
+  if (std::exchange(unreachable_, false)) {
+    say_("reached " + settings_.server.text() + " again");
+    couriers_.hurry();
+  }
+  const bool empty = rows->empty();
+  if (!caught_up_.load()) {
+    // What an earlier agent had begun goes before everything else.
+    for (const auto& file : ledger_.unfinished_files()) {
+      if (ledger_.has_begun(deliver_file(file).id)) porter_.take(file.parcel.id);
+    }
+  }
+  take(std::move(*rows));
+  if (!caught_up_.exchange(true)) {
+    // Only now: a message that names a file of an earlier run may have been in this answer.
+    for (const auto& file : ledger_.unfinished_files()) porter_.take(file.parcel.id);
   }
   // A server that shuts down, or does not know `wait`, answers at once: no reason to ask a thousand times a second.
-  if (rows->empty() && steady_clock::now() - asked < std::chrono::milliseconds(200))
+  if (empty && wait.count() > 0 && steady_clock::now() - asked < std::chrono::milliseconds(200))
     stop_.wait_for(std::chrono::seconds(1));
   return {};
 }
 
-std::chrono::seconds Agent::poll_wait() const {
-  const bool soon = !due_.empty() || !state_.outbox.empty();
-  const bool waiting = std::any_of(state_.files.begin(), state_.files.end(), [](const FileRecord& file) {
-    return file.where == FileRecord::Where::waiting || (file.where == FileRecord::Where::landed && !file.acked);
-  });
-  return soon      ? std::chrono::seconds(1)
-         : waiting ? std::min(settings_.poll_wait, std::chrono::seconds(5))
-                   : settings_.poll_wait;
-}
-
-std::optional<End> Agent::take(Row row) {
-  if (row.seq <= state_.cursor) return {};
-  const auto seq = row.seq;
-  if (row.method == "chat_upload_receive") {
-    take_file(row);
-  } else if (row.method != "notify" && !state_.has_seen(row.id)) {  // notify is our own voice
-    if (auto end = take_message(std::move(row))) return end;
+void Agent::take(std::vector<Row> rows) {
+  for (auto& row : rows) {
+    if (row.seq <= read_) continue;
+    if (porter_.waiting_count() >= kMostWaiting) return;
+    read_ = row.seq;
+    if (row.method == "chat_upload_receive") {
+      take_file(row);
+    } else if (row.method != "notify" && !is_checkup(row, ledger_.workspace()) && !ledger_.has_seen(row)) {
+      porter_.take(std::move(row));  // notify is our own voice
+    }
   }
-  state_.cursor = seq;
-  unsaved_ = true;
-  return {};
 }
 
 void Agent::take_file(const Row& row) {
   auto record = record_of(row);
   if (!record) return say_("a file was announced without a valid id or size; it is passed over");
-  if (state_.find(record->uri)) return;
-  state_.files.push_back(std::move(*record));
-  bring(state_.files.back());
-  state_.trim();
+  record->handed_over = record->told = is_checkup(row, ledger_.workspace());
+  if (ledger_.announce(*record)) couriers_.send_for(record->parcel.id);
 }
 
-void Agent::bring(FileRecord& record) {
-  std::string why;
-  switch (courier_.bring(record, why)) {
-    case Courier::Brought::landed:
-      if (!record.handed_over) due_[record.uri] = steady_clock::now() + settings_.file_grace;
-      break;
-    case Courier::Brought::gone:
-      record.acked = record.handed_over = true;
-      break;
-    case Courier::Brought::trouble:
-      if (!record.reported) {
-        say_("the file " + record.parcel.name + " cannot be taken: " + why);
-        const auto told = platform_.fail(record.parcel.id, why);
-        record.reported =
-            told.has_value() || !told.error().passes();  // a server that knows no `fail` is told no second time
-      }
-      [[fallthrough]];
-    case Courier::Brought::later:
-      retry_files_at_ = steady_clock::now() + file_backoff_.next();
-      break;
+void Agent::reread() {
+  say_("the server no longer knows how far we had read; reading again what it keeps, without what was handed over");
+  read_ = 0;
+  ledger_.pass(0);
+}
+
+// Up to what is handed over; files are kept in the ledger, which hands them over by itself.
+void Agent::move_cursor() {
+  const auto first = porter_.first_waiting();
+  const auto cursor = first ? *first - 1 : read_;
+  if (cursor != ledger_.cursor()) ledger_.pass(cursor);
+}
+
+// Until everything that was read is handed over, but not for long: files that came meanwhile should not wait.
+void Agent::wait_for_progress() {
+  const auto until = steady_clock::now() + settings_.glance;
+  std::unique_lock lock(mutex_);
+  while (!stop_.requested() && porter_.waiting_count() > 0) {
+    if (progressed_.wait_until(lock, until) == std::cv_status::timeout) return;
   }
-  unsaved_ = true;
-  if (record.where == FileRecord::Where::landed) acknowledge(record);
-}
-
-void Agent::acknowledge(FileRecord& record) {
-  const auto acked = platform_.ack(record.parcel.id);
-  record.acked = acked.has_value() || is_status(acked.error(), 404);  // 404: acked before and swept, or expired
-  if (!record.acked) retry_files_at_ = steady_clock::now() + file_backoff_.next();
-  unsaved_ = true;
-}
-
-// What an earlier turn could not finish.
-void Agent::tidy() {
-  send_replies();
-  if (steady_clock::now() < retry_files_at_) return;
-  for (auto& file : state_.files) {
-    if (stop_.requested()) return;
-    if (file.where == FileRecord::Where::landed && !file.acked) {
-      acknowledge(file);
-    } else if (file.where == FileRecord::Where::waiting) {
-      bring(file);
-      if (file.where != FileRecord::Where::waiting) file_backoff_.reset();
-    }
-  }
-}
-
-std::optional<End> Agent::take_message(Row row) {
-  for (const auto& uri : file_uris(row.request_body)) {
-    if (auto* file = state_.find(uri); file && file->where == FileRecord::Where::waiting) bring(*file);
-  }
-  const auto uris = file_uris(row.request_body);
-  const auto id = row.id;
-  const auto seq = row.seq;
-  if (auto end = hand_over(deliver_message(std::move(row), state_))) return end;
-  for (const auto& uri : uris) {
-    auto* file = state_.find(uri);
-    if (!file || file->where != FileRecord::Where::landed) continue;
-    file->handed_over = true;
-    due_.erase(uri);
-  }
-  state_.remember(id);
-  state_.cursor = seq;
-  unsaved_ = true;
-  save();
-  send_replies();
-  return {};
-}
-
-std::optional<End> Agent::hand_over_due_files() {
-  for (auto& file : state_.files) {
-    const auto due = due_.find(file.uri);
-    if (due == due_.end() || steady_clock::now() < due->second) continue;
-    if (auto end = hand_over(deliver_file(file))) return end;
-    due_.erase(due);
-    file.handed_over = true;
-    unsaved_ = true;
-    save();
-    send_replies();
-  }
-  return {};
-}
-
-std::optional<End> Agent::hand_over(const Delivery& delivery) {
-  Backoff pause(std::chrono::seconds(1), std::chrono::seconds(30));
-  for (int attempt = 1;; ++attempt) {
-    auto verdict = handover_.deliver(delivery);
-    switch (verdict.what) {
-      case Verdict::What::stopped:
-        return End::stopped;
-      case Verdict::What::closed:
-        say_("nobody takes what arrives: " + verdict.trouble);
-        return End::reader_gone;
-      case Verdict::What::handled:
-        if (verdict.reply.empty()) return {};
-        if (delivery.source_id) {
-          say_("the reply to another agent's message is not sent: two agents could talk for ever");
-        } else {
-          state_.outbox.push_back({"reply-" + delivery.id, std::move(verdict.reply)});
-        }
-        return {};
-      case Verdict::What::failed:
-        break;
-    }
-    say_(verdict.trouble + fmt::format(" (attempt {} of {})", attempt, settings_.handover_attempts));
-    if (attempt >= settings_.handover_attempts) {
-      // One poisonous message must not hold up all the others; its sender hears of it.
-      if (!delivery.source_id)
-        state_.outbox.push_back({"failed-" + delivery.id, "The agent could not handle this: " + verdict.trouble + "."});
-      return {};
-    }
-    if (stop_.wait_for(pause.next())) return End::stopped;
-  }
-}
-
-void Agent::send_replies() {
-  while (!state_.outbox.empty() && !stop_.requested()) {
-    const auto& reply = state_.outbox.front();
-    const auto sent = platform_.notify(reply.text, reply.key);
-    if (sent.has_error() &&
-        (sent.error().passes() || needs_another_token(sent.error()) || sent.error().kind == Failure::Kind::cancelled))
-      return;
-    if (sent.has_error()) say_("the server refuses a reply: " + sent.error().sentence);
-    state_.outbox.erase(state_.outbox.begin());
-    unsaved_ = true;
-  }
-}
-
-void Agent::save() {
-  if (!unsaved_) return;
-  const auto saved = home_.save(state_);
-  unsaved_ = saved.has_error();
-  if (saved.has_error() && !std::exchange(save_failed_, true))
-    say_("the state cannot be kept: " + saved.error().sentence);
-  if (saved.has_value()) save_failed_ = false;
-}
-
-void Agent::beat_until_stopped() {
-  // A missed beat is not worth a word: the poll notices the same trouble and says so.
-  do {
-    (void)pulse_.beat(std::chrono::duration_cast<std::chrono::seconds>(steady_clock::now() - started_));
-  } while (!stop_.wait_for(settings_.heartbeat));
 }
 
 }  // namespace restante::agent

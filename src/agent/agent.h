@@ -1,19 +1,23 @@
-// Agent: the laptop's loop: register, then hold one long poll, bring files, hand over, acknowledge, answer.
-// At-least-once towards the hand-over, with nothing lost and nothing repeated that this side knows to be done, whatever
-// is killed when. run() blocks until stop is requested or going on makes no sense; it uses two more threads, for the
-// heartbeat and for the end.
+// Agent: the laptop's side: register, then hold one long poll, have files brought, hand over, acknowledge, answer.
+// Nothing is lost and nothing is handed over twice that this side can know to be done, whatever is killed when: see
+// ledger.h and exec.h for the one window that is left. run() blocks until stop is requested or going on makes no sense.
+// Everything it starts ends with it. It talks to any server that keeps the wire contract.
 #pragma once
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
-#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 
 #include "agent/backoff.h"
-#include "agent/courier.h"
+#include "agent/couriers.h"
 #include "agent/handover.h"
-#include "agent/home.h"
+#include "agent/ledger.h"
 #include "agent/platform.h"
+#include "agent/porter.h"
+#include "agent/pulse.h"
 #include "agent/stop.h"
 
 namespace restante::agent {
@@ -23,17 +27,16 @@ struct Settings {
   std::string token;  // empty: the one kept at home
   std::string enrol;  // empty: none
   std::string workspace;
+  std::string name;  // for a workspace that is made by enrolling; empty: the host's
   std::string dir;
   client::HttpOptions http;
   std::chrono::seconds poll_wait{25};
-  std::chrono::seconds heartbeat{30};
-  // How long a file waits for a message that names it before it is handed over alone. Just below one second, the
-  // shortest poll: a page sends its message a few milliseconds after the upload, and a person looks at the clock from
-  // then on.
-  std::chrono::milliseconds file_grace{900};
+  std::chrono::milliseconds glance{5'000};  // how often the inbox is looked at while the agent is busy
   std::chrono::milliseconds backoff_first{500};
   std::chrono::milliseconds backoff_most{30'000};
-  int handover_attempts = 5;
+  CourierOptions couriers;
+  PorterOptions porter;
+  PulseOptions pulse;
 };
 
 enum class End {
@@ -45,54 +48,56 @@ enum class End {
 
 class Agent {
  public:
-  // One line for a person, on stderr.
+  // One line for a person, on stderr. Called from several threads.
   using Say = std::function<void(std::string_view)>;
 
+  // `state` is what home.load() gave.
   Agent(Settings settings, Home home, State state, Handover& handover, Stop& stop, Say say);
 
   End run();
 
- private:
-  using Steady = std::chrono::steady_clock::time_point;
+  // Messages that were read and not handed over yet; the first may be in the agent's hands. From any thread.
+  std::vector<Row> waiting() const { return porter_.waiting(); }
 
+ private:
   // Each returns an End when there is nothing more to do.
   std::optional<End> enlist();
+  std::optional<End> find_place();
   std::optional<End> turn();
-  std::optional<End> take(Row row);
-  std::optional<End> take_message(Row row);
-  std::optional<End> hand_over_due_files();
-  std::optional<End> hand_over(const Delivery& delivery);
   // What a failed call means for the loop: an End, or a pause.
   std::optional<End> weather(const client::Failure& failure);
 
-  bool adopt(const Registration& registration);
+  bool adopt(const Registration& registration, const std::string& token);
   std::string choose_token();
+  std::unique_ptr<Platform> connect() const;
+  void begin();
+  void take(std::vector<Row> rows);
   void take_file(const Row& row);
-  void bring(FileRecord& record);
-  void acknowledge(FileRecord& record);
-  void tidy();
-  void send_replies();
-  void save();
-  void beat_until_stopped();
-  std::chrono::seconds poll_wait() const;
+  void reread();
+  void move_cursor();
+  void wait_for_progress();
 
   Settings settings_;
-  Home home_;
-  State state_;
-  Handover& handover_;
+  Ledger ledger_;
   Stop& stop_;
   Say say_;
   Platform platform_;
-  Platform pulse_;  // its own connection: the long poll holds the other
-  Courier courier_;
+  std::string token_;
+  Couriers couriers_;
+  Porter porter_;
+  SystemClock clock_;
+  Pulse pulse_;
   Backoff backoff_;
-  Backoff file_backoff_;
-  Steady started_ = std::chrono::steady_clock::now();
-  Steady retry_files_at_{};
-  std::map<std::string, Steady> due_;  // by uri: files that wait for a message
+  std::int64_t read_ = 0;  // the last row that was looked at; the cursor is never beyond
+  std::uint64_t largest_file_ = 0;
+  bool begun_ = false;
+  bool connected_before_ = false;  // so that a captive portal is no reason to give up
   bool unreachable_ = false;
-  bool unsaved_ = false;
-  bool save_failed_ = false;
+  std::atomic<bool> caught_up_{false};  // the first poll has come back
+
+  std::mutex mutex_;  // progress: the porter says that a delivery has ended
+  std::condition_variable progressed_;
+  std::optional<End> end_;  // said by another thread
 };
 
 }  // namespace restante::agent

@@ -2,8 +2,13 @@
 // of it, so that a thousand laptops do not come back to a restarted server in the same second.
 #pragma once
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <chrono>
+#include <cstdint>
 #include <random>
+
+#include "base/crypto.h"
 
 namespace restante::agent {
 
@@ -22,7 +27,13 @@ class Backoff {
 
  private:
   Time first_, most_, next_;
-  std::minstd_rand random_{std::random_device{}()};
+  // Not std::random_device: in a static libstdc++ it asks for a newer glibc than everything else here.
+  static std::uint32_t seed() {
+    std::array<std::uint8_t, 4> bytes{};
+    random_bytes(bytes);
+    return std::bit_cast<std::uint32_t>(bytes);
+  }
+  std::minstd_rand random_{seed()};
 };
 
 }  // namespace restante::agent

@@ -27,14 +27,14 @@ Courier::Fetched Courier::fetch(const Parcel& parcel, Partial& partial, std::str
     if (!begun && offset > 0) {
       const bool restart = head.status != 206;
       if (!restart && !begins_at(head, offset))
-        return ended = Fetched::trouble, why = "the server sent another range", false;
+        return ended = Fetched::wrong, why = "the server sent another range", false;
       if (const auto again = restart ? partial.restart() : Tried<void>(); again.has_error()) {
         return ended = Fetched::trouble, why = again.error().sentence, false;
       }
     }
     begun = true;
     if (partial.size() + bytes.size() > parcel.size)
-      return ended = Fetched::trouble, why = "the file is larger than announced", false;
+      return ended = Fetched::wrong, why = "the file is larger than announced", false;
     if (const auto written = partial.append(bytes); written.has_error()) {
       return ended = Fetched::trouble, why = written.error().sentence, false;
     }
@@ -49,6 +49,7 @@ Courier::Fetched Courier::fetch(const Parcel& parcel, Partial& partial, std::str
   if (failure.kind == Failure::Kind::status && failure.status == 416) {
     return partial.restart().has_value() ? Fetched::again : Fetched::trouble;
   }
+  if (failure.code == "integrity_error") return Fetched::wrong;
   return failure.kind == Failure::Kind::cut && partial.size() > offset ? Fetched::again : Fetched::later;
 }
 
@@ -62,21 +63,29 @@ Courier::Brought Courier::attempt(FileRecord& record, std::string& why) {
     if (fetched == Fetched::gone) return Brought::gone;
     if (fetched == Fetched::later) return Brought::later;
     if (fetched == Fetched::trouble) return Brought::trouble;
+    if (fetched == Fetched::wrong) return Brought::wrong;
     if (fetched == Fetched::again) continue;
     const auto landed = landing_.finish(std::move(*partial), parcel);
     if (landed.has_error()) return why = landed.error().sentence, Brought::trouble;
     if (*landed) return record.path = **landed, Brought::landed;
     why = "the bytes are not those that were announced (size or sha256)";
-    if (std::exchange(mismatched, true)) return Brought::trouble;  // once may be a leftover of an earlier attempt
+    if (std::exchange(mismatched, true)) return Brought::wrong;  // once may be a leftover of an earlier attempt
   }
-  return mismatched ? Brought::trouble : Brought::later;
+  return mismatched ? Brought::wrong : Brought::later;
 }
 
-Courier::Brought Courier::bring(FileRecord& record, std::string& why) {
+Courier::Brought Courier::bring(FileRecord& record) {
+  std::string why;
   const auto found = landing_.find(record.parcel);
   if (found.has_error()) why = found.error().sentence;
   if (found.has_value() && *found) record.path = **found;
-  const auto brought = found.has_error() ? Brought::trouble : *found ? Brought::landed : attempt(record, why);
+  const bool too_large = largest_ > 0 && record.parcel.size > largest_;
+  if (too_large) why = fmt::format("the file is larger than the server's own limit of {} bytes", largest_);
+  const auto brought = found.has_error() ? Brought::trouble
+                       : *found          ? Brought::landed
+                       : too_large       ? Brought::wrong
+                                         : attempt(record, why);
+  record.reason = brought == Brought::landed ? std::string() : why;
   switch (brought) {
     case Brought::landed:
       record.where = FileRecord::Where::landed;
@@ -92,6 +101,7 @@ Courier::Brought Courier::bring(FileRecord& record, std::string& why) {
       record.trouble = "missing";
       break;
     case Brought::trouble:
+    case Brought::wrong:
       record.trouble = "failed";
       break;
   }

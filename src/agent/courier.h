@@ -16,21 +16,25 @@ class Courier {
     landed,
     gone,     // the server has it no more
     later,    // the network's trouble; it may pass
-    trouble,  // this side's trouble, or bytes that are not what was announced; `why` is for the sender too
+    trouble,  // this side's trouble, such as a full disk; it may pass, and the sender should hear of it
+    wrong,    // the bytes are not what was announced, or more than allowed; asking again will hardly help
   };
 
-  Courier(Platform& platform, Landing landing) : platform_(platform), landing_(std::move(landing)) {}
+  // `largest` is how big a file may be announced; 0: any size.
+  Courier(Platform& platform, Landing landing, std::uint64_t largest = 0)
+      : platform_(platform), landing_(std::move(landing)), largest_(largest) {}
 
-  // Sets where, path and trouble of the record.
-  Brought bring(FileRecord& record, std::string& why);
+  // Sets where, path, trouble and reason of the record.
+  Brought bring(FileRecord& record);
 
  private:
-  enum class Fetched { whole, again, gone, later, trouble };
+  enum class Fetched { whole, again, gone, later, trouble, wrong };
   Fetched fetch(const Parcel& parcel, Partial& partial, std::string& why);
   Brought attempt(FileRecord& record, std::string& why);
 
   Platform& platform_;
   Landing landing_;
+  std::uint64_t largest_;
 };
 
 }  // namespace restante::agent

@@ -30,7 +30,7 @@ class CourierTest : public testing::Test {
     TestServer server(std::move(scripts));
     Platform platform(client::parse_url(server.url()).value(), "token");
     platform.use_workspace("w");
-    return Courier(platform, Landing(folder_.path())).bring(record_, why_);
+    return Courier(platform, Landing(folder_.path()), largest_).bring(record_);
   }
   void expect_landed() {
     EXPECT_EQ(record_.where, FileRecord::Where::landed);
@@ -39,7 +39,7 @@ class CourierTest : public testing::Test {
 
   TestFolder folder_;
   FileRecord record_;
-  std::string why_;
+  std::uint64_t largest_ = 0;
 };
 
 TEST_F(CourierTest, AFileIsFetchedWithTheTokenVerifiedAndLanded) {
@@ -85,7 +85,7 @@ TEST_F(CourierTest, AnotherRangeThanAskedIsNotAppended) {
                peer.read_request();
                peer.answer("206 Partial Content", kBytes.substr(8), "Content-Range: bytes 8-19/20\r\n");
              }}),
-      Brought::trouble);
+      Brought::wrong);
   EXPECT_EQ(record_.where, FileRecord::Where::waiting);
 }
 
@@ -93,8 +93,8 @@ TEST_F(CourierTest, WrongBytesAreFetchedOnceMoreAndThenReported) {
   const auto wrong = [](Peer& peer) {
     while (!peer.read_request().empty()) peer.answer("200 OK", std::string(20, 'x'));
   };
-  EXPECT_EQ(bring({wrong}), Brought::trouble);
-  EXPECT_THAT(why_, HasSubstr("sha256"));
+  EXPECT_EQ(bring({wrong}), Brought::wrong);
+  EXPECT_THAT(record_.reason, HasSubstr("sha256"));
   EXPECT_EQ(record_.trouble, "failed");
   EXPECT_THAT(TestFolder::names(folder_.uploads()), ElementsAre());
 }
@@ -114,8 +114,21 @@ TEST_F(CourierTest, AStaleLeftoverOnDiskHealsItself) {
 }
 
 TEST_F(CourierTest, MoreBytesThanAnnouncedAreNotTaken) {
-  EXPECT_EQ(bring({[](Peer& peer) { peer.read_request(), peer.answer("200 OK", kBytes + "more"); }}), Brought::trouble);
-  EXPECT_THAT(why_, HasSubstr("larger"));
+  EXPECT_EQ(bring({[](Peer& peer) { peer.read_request(), peer.answer("200 OK", kBytes + "more"); }}), Brought::wrong);
+  EXPECT_THAT(record_.reason, HasSubstr("larger"));
+}
+
+TEST_F(CourierTest, WhatIsLargerThanTheServersLimitIsNotEvenAskedFor) {
+  largest_ = kBytes.size() - 1;
+  EXPECT_EQ(bring({}), Brought::wrong);
+  EXPECT_THAT(record_.reason, HasSubstr("limit of 19 bytes"));
+}
+
+TEST_F(CourierTest, BytesThatTheServerItselfDoesNotTrustAreWrong) {
+  EXPECT_EQ(bring({[](Peer& peer) {
+              peer.read_request(), peer.answer("502 Bad Gateway", R"({"error":"x","code":"integrity_error"})");
+            }}),
+            Brought::wrong);
 }
 
 TEST_F(CourierTest, AFileThatIsGoneSaysWhatBecameOfIt) {

@@ -1,14 +1,12 @@
 #include "agent/delivery.h"
 
+#include <algorithm>
+
+#include "agent/members.h"
 #include "base/json_writer.h"
 
 namespace restante::agent {
 namespace {
-
-std::string text_of(const Json& object, std::string_view key) {
-  const auto* value = object.find(key);
-  return value && value->if_string() ? *value->if_string() : std::string();
-}
 
 // Calls `visit` for every part of every list of A2A parts, wherever in the message it stands: the message itself, its
 // history, a task's artifacts. parse_json bounds the depth.
@@ -37,7 +35,14 @@ Node* file_of(Node& part) {
 std::string state_of(const FileRecord& file) {
   if (file.where == FileRecord::Where::landed) return "landed";
   if (!file.trouble.empty()) return file.trouble;
-  return file.where == FileRecord::Where::waiting ? "missing" : "gone";
+  switch (file.where) {
+    case FileRecord::Where::waiting:
+      return "missing";
+    case FileRecord::Where::refused:
+      return "failed";
+    default:
+      return "gone";
+  }
 }
 
 DeliveredFile delivered(const FileRecord& record) {
@@ -46,29 +51,26 @@ DeliveredFile delivered(const FileRecord& record) {
   file.size = static_cast<std::int64_t>(record.parcel.size);
   file.sha256 = record.parcel.sha256;
   file.state = state_of(record);
+  file.id = record.parcel.id;
   const bool here = record.where == FileRecord::Where::landed;
   if (here) file.path = record.path;
+  if (!here) file.reason = record.reason;
   file.uri = here ? "workspace:" + record.path : record.uri;
   return file;
 }
 
-DeliveredFile rewrite(Json& file, State& state) {
+DeliveredFile rewrite(Json& file, const State& state) {
   const auto uri = text_of(file, "uri");
-  if (!uri.starts_with("platform-pending:")) {
-    DeliveredFile external;
-    external.name = text_of(file, "name");
-    external.uri = uri;
-    external.state = "external";
-    return external;
-  }
-  const auto* record = state.find(uri);
+  const auto id = pending_file(uri);
+  const auto* record = id ? state.find(*id) : nullptr;
   if (!record) {
-    DeliveredFile unknown;
-    unknown.name = text_of(file, "name");
-    unknown.uri = uri;
-    unknown.state = "unknown";
-    file.set("state", Json::string(unknown.state));
-    return unknown;
+    DeliveredFile other;
+    other.name = text_of(file, "name");
+    other.uri = uri;
+    const bool ours = uri.starts_with("platform-pending:");
+    other.state = ours ? "unknown" : "external";
+    if (ours) file.set("state", Json::string(other.state));
+    return other;
   }
   auto known = delivered(*record);
   file.set("uri", Json::string(known.uri));
@@ -84,7 +86,14 @@ void write_file(JsonWriter& out, const DeliveredFile& file) {
   if (!file.path.empty()) out.member("path", file.path);
   out.member("uri", file.uri);
   out.member("state", file.state);
+  if (!file.reason.empty()) out.member("reason", file.reason);
   out.end_object();
+}
+
+const Json* metadata_of(const Json& body) {
+  const auto* params = body.find("params");
+  const auto* message = params ? params->find("message") : nullptr;
+  return message ? message->find("metadata") : nullptr;
 }
 
 }  // namespace
@@ -100,7 +109,8 @@ std::vector<std::string> file_uris(const Json& body) {
 Delivery deliver_file(const FileRecord& file) {
   Delivery delivery;
   delivery.type = "file";
-  delivery.id = file.row_id;
+  // The news that a file did not come and the file itself are two deliveries.
+  delivery.id = file.where == FileRecord::Where::landed ? file.row_id : file.row_id + "-" + state_of(file);
   delivery.seq = file.seq;
   delivery.method = "chat_upload_receive";
   delivery.created_at = file.created_at;
@@ -108,7 +118,7 @@ Delivery deliver_file(const FileRecord& file) {
   return delivery;
 }
 
-Delivery deliver_message(Row row, State& state) {
+Delivery deliver_message(Row row, const State& state) {
   Delivery delivery;
   delivery.type = row.method == "delegate_result" ? "result" : "message";
   delivery.id = row.id;
@@ -123,6 +133,10 @@ Delivery deliver_message(Row row, State& state) {
     if (!delivery.text.empty()) delivery.text += '\n';
     delivery.text += text;
   });
+  if (const auto* metadata = metadata_of(row.request_body)) {
+    delivery.delegation_id = text_of(*metadata, "delegation_id");
+    delivery.hops = std::max<std::int64_t>(0, number_of(*metadata, kHopsMember));
+  }
   delivery.body = std::move(row.request_body);
   return delivery;
 }
@@ -138,6 +152,11 @@ std::string Delivery::json() const {
   source_id ? out.string(*source_id) : out.null();
   out.member("created_at", created_at);
   out.member("text", text);
+  if (!delegation_id.empty()) out.member("delegation_id", delegation_id);
+  if (again) {
+    out.key("again");
+    out.boolean(again);
+  }
   out.key("files");
   out.begin_array();
   for (const auto& file : files) write_file(out, file);

@@ -18,8 +18,10 @@ struct DeliveredFile {
   std::string sha256;
   std::string path;  // empty unless it is here
   std::string uri;   // workspace:<path>, or as the sender named it
-  std::string
-      state;  // landed, missing, expired, recalled, failed, gone, unknown, or external for a uri of another scheme
+  // landed, missing, expired, recalled, failed, gone, unknown, or external for a uri of another scheme
+  std::string state;
+  std::string reason;  // why it is not here, when that is known
+  std::optional<FileId> id;
 };
 
 struct Delivery {
@@ -31,16 +33,22 @@ struct Delivery {
   std::string created_at;
   std::string text;
   std::vector<DeliveredFile> files;
-  Json body;  // of a message: the row's request_body with rewritten uris
+  std::string delegation_id;  // of a task from another agent; empty: none
+  std::int64_t hops = 0;      // how many automatic answers led to this message
+  bool again = false;         // it was begun before and nobody knows how that ended: the receiver may have it
+  Json body;                  // of a message: the row's request_body with rewritten uris
 
   // One object, one line.
   std::string json() const;
 };
 
 Delivery deliver_file(const FileRecord& file);
-Delivery deliver_message(Row row, State& state);
+Delivery deliver_message(Row row, const State& state);
 
 // The uris of all file parts, in order, as sent.
 std::vector<std::string> file_uris(const Json& body);
+
+// The member of a message's metadata that counts automatic answers between agents.
+inline constexpr std::string_view kHopsMember = "restante_hops";
 
 }  // namespace restante::agent

@@ -4,6 +4,7 @@
 
 #include "agent/demo.h"
 #include "agent/handover.h"
+#include "agent/hops.h"
 #include "agent/test_folder.h"
 #include "base/crypto.h"
 #include "base/text.h"
@@ -90,6 +91,43 @@ TEST(Delivery, EveryListOfPartsIsRewritten) {
                     R"(]}],"task":{"artifacts":[{"parts":[)" + file_part() + "]}]}}}";
   EXPECT_THAT(file_uris(parse_json(body).value()), ElementsAre(kUri, kUri));
   EXPECT_EQ(deliver_message(message(body), state).body.dump().find("platform-pending:"), std::string::npos);
+}
+
+TEST(Delivery, MetadataSaysWhoseTaskItIsAndHowManyAnswersLedToIt) {
+  const auto body = R"({"params":{"message":{"parts":[],"metadata":{"delegation_id":"d1","restante_hops":3}}}})";
+  const auto delivery = deliver_message(message(body), State());
+  EXPECT_EQ(delivery.delegation_id, "d1");
+  EXPECT_EQ(delivery.hops, 3);
+  EXPECT_THAT(delivery.json(), HasSubstr(R"("delegation_id":"d1")"));
+  EXPECT_EQ(deliver_message(message(R"({"params":{"message":{"metadata":{"restante_hops":-1}}}})"), State()).hops, 0);
+}
+
+TEST(Delivery, TheNewsThatAFileDidNotComeHasANameOfItsOwn) {
+  auto file = record(FileRecord::Where::waiting, "failed");
+  file.reason = "no room";
+  const auto news = deliver_file(file);
+  EXPECT_EQ(news.id, "row-failed");
+  EXPECT_THAT(news.json(), HasSubstr(R"("state":"failed","reason":"no room")"));
+  EXPECT_THAT(readable(news), HasSubstr("a.txt (5 bytes) [failed: no room]"));
+  EXPECT_EQ(deliver_file(record(FileRecord::Where::landed)).id, "row");
+}
+
+TEST(Hops, EightAnswersInARowAreEnough) {
+  Hops hops;
+  const Hops::Moment now{};
+  EXPECT_EQ(hops.next("a", 0, now), 1);
+  EXPECT_EQ(hops.next("a", 7, now), 8);
+  EXPECT_EQ(hops.next("a", 8, now), std::nullopt);
+  EXPECT_EQ(hops.next("a", 1'000'000, now), std::nullopt);
+}
+
+TEST(Hops, APeerThatDoesNotCountIsCounted) {
+  Hops hops;
+  const Hops::Moment now{};
+  for (int n = 0; n < 8; ++n) EXPECT_EQ(hops.next("a", 0, now), 1);
+  EXPECT_EQ(hops.next("a", 0, now), std::nullopt);
+  EXPECT_EQ(hops.next("b", 0, now), 1);
+  EXPECT_EQ(hops.next("a", 0, now + std::chrono::minutes(61)), 1);
 }
 
 TEST(Delivery, AStrangeBodyIsHandedOverAsItIs) {

@@ -3,152 +3,242 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+
+#include <fmt/format.h>
 
 #include "agent/files.h"
+#include "base/crypto.h"
+#include "base/text.h"
+
+extern char** environ;
 
 namespace restante::agent {
 namespace {
 
 constexpr std::size_t kMaxOutput = 256 * 1024;
-constexpr int kLookEvery = 100;  // ms: a grandchild may keep the pipe open after the command has ended
+constexpr off_t kMaxSpoken = 64 << 20;  // a command that says more than this has run wild
+constexpr std::chrono::milliseconds kLookEvery{100};
 constexpr std::chrono::milliseconds kMercy{5'000};  // between SIGTERM and SIGKILL
+constexpr int kLockFd = 8, kAliveFd = 9;
 
-struct Pipe {
-  Descriptor read, write;
-};
+// The traps are no-ops that the command does not inherit: told to stop, this shell still notes how the command ended.
+constexpr const char* kKeeper =
+    "trap : TERM INT HUP\n"
+    "/bin/sh -c \"$1\" 8>&- 9>&-\n"
+    "echo $? > \"$2.tmp\" && mv -f \"$2.tmp\" \"$2.code\"\n";
 
-bool make_pipe(Pipe& pipe_ends) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return false;
-  pipe_ends.read = Descriptor(ends[0]);
-  pipe_ends.write = Descriptor(ends[1]);
-  return true;
+// Where the files of one run lie: <base>.in, .out, .code, .lock.
+std::string base_of(const std::string& folder, const std::string& id) {
+  return folder + "/" + to_hex(sha256(id)).substr(0, 32);
 }
 
-// 0, or errno.
-int spawn_shell(const std::string& command, int in, int out, pid_t& child) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, in, 0);
-  posix_spawn_file_actions_adddup2(&actions, out, 1);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none, defaults;
-  sigemptyset(&none);
-  sigemptyset(&defaults);
-  for (const int number : {SIGPIPE, SIGTERM, SIGINT}) sigaddset(&defaults, number);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::string shell = "sh", flag = "-c", text = command;
-  char* arguments[] = {shell.data(), flag.data(), text.data(), nullptr};
-  const int error = posix_spawn(&child, "/bin/sh", &actions, &attributes, arguments, environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  return error;
+Ran not_started(std::string trouble) {
+  Ran ran;
+  ran.trouble = std::move(trouble);
+  return ran;
 }
 
-// The command while it runs.
-class Running {
- public:
-  Running(pid_t child, Descriptor in, Descriptor out, const std::string& input)
-      : child_(child), in_(std::move(in)), out_(std::move(out)), left_(input) {
-    fcntl(in_.get(), F_SETFL, O_NONBLOCK);
-    fcntl(out_.get(), F_SETFL, O_NONBLOCK);
+Descriptor high(int fd) { return Descriptor(fcntl(fd, F_DUPFD_CLOEXEC, kAliveFd + 1)); }
+
+std::string error_text(int error) { return std::generic_category().message(error); }
+
+std::string read_start(const std::string& path, bool& cut) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  std::string text(kMaxOutput + 1, '\0');
+  std::size_t have = 0;
+  while (file && have < text.size()) {
+    const auto bytes = read(file.get(), text.data() + have, text.size() - have);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes <= 0) break;
+    have += static_cast<std::size_t>(bytes);
   }
+  cut = have > kMaxOutput;
+  text.resize(std::min(have, kMaxOutput));
+  return text;
+}
 
-  Ran finish(const Stop& stop) {
-    while (!ended_) {
-      pollfd entries[] = {
-          {left_.empty() ? -1 : in_.get(), POLLOUT, 0}, {out_.get(), POLLIN, 0}, {stop.descriptor(), POLLIN, 0}};
-      poll(entries, 3, kLookEvery);
-      if (stop.requested()) return end_early();
-      feed();
-      drain();
-      look(WNOHANG);
-    }
-    drain();
-    return std::move(ran_);
+std::optional<std::uint64_t> read_number(const std::string& path) {
+  bool cut = false;
+  const auto text = read_start(path, cut);
+  return parse_unsigned(std::string_view(text).substr(0, text.find('\n')));
+}
+
+// How it ended, as the keeper noted it; no value when it did not come to that.
+std::optional<Ran> noted_end(const std::string& base) {
+  const auto code = read_number(base + ".code");
+  if (!code || *code > 255) return {};
+  Ran ran;
+  ran.how = Ran::How::exited;
+  ran.code = static_cast<int>(*code);
+  ran.output = read_start(base + ".out", ran.cut);
+  if (ran.code > 128) {
+    ran.how = Ran::How::killed;
+    ran.trouble = fmt::format("the command was ended by signal {}", ran.code - 128);
+  }
+  return ran;
+}
+
+class Keeper {
+ public:
+  Keeper(const Job& job, const Stop& stop) : job_(job), stop_(stop), base_(base_of(job.folder, job.id)) {}
+
+  Ran finish() {
+    if (mkdir(job_.folder.c_str(), 0700) != 0 && errno != EEXIST) return not_started(error_text(errno));
+    lock_ = Descriptor(open((base_ + ".lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!lock_) return not_started(error_text(errno));
+    if (!take_lock()) return end_early();
+    if (auto noted = noted_end(base_)) return *noted;
+    if (const int error = start(); error != 0) return not_started(error_text(error));
+    return wait();
   }
 
  private:
-  void feed() {
-    while (!left_.empty()) {
-      const auto bytes = write(in_.get(), left_.data(), left_.size());
-      if (bytes < 0 && errno == EAGAIN) return;
-      if (bytes < 0 && errno == EINTR) continue;
-      left_ = bytes < 0 ? std::string_view() : left_.substr(static_cast<std::size_t>(bytes));  // it need not read
-    }
-    in_ = Descriptor();
-  }
-
-  void drain() {
-    char piece[8192];
-    while (out_) {
-      const auto bytes = read(out_.get(), piece, sizeof piece);
-      if (bytes < 0 && errno == EINTR) continue;
-      if (bytes < 0) return;
-      if (bytes == 0) {
-        out_ = Descriptor();
-        return;
+  // An earlier agent's command may still run: its keeper holds the lock. False when told to stop meanwhile.
+  bool take_lock() {
+    while (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) return true;  // a file system without locks: as if it were over
+      if (stop_.wait_for(kLookEvery)) {
+        group_ = static_cast<pid_t>(read_number(base_ + ".lock").value_or(0));
+        return false;
       }
-      const auto room = kMaxOutput - ran_.output.size();
-      ran_.cut = ran_.cut || static_cast<std::size_t>(bytes) > room;
-      ran_.output.append(piece, std::min(room, static_cast<std::size_t>(bytes)));
     }
+    return true;
   }
 
-  void look(int flags) {
-    int status = 0;
-    if (waitpid(child_, &status, flags) != child_) return;
-    ended_ = true;
-    ran_.how = WIFEXITED(status) ? Ran::How::exited : Ran::How::killed;
-    ran_.code = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
+  // 0, or errno.
+  int start() {
+    unlink((base_ + ".out").c_str());
+    const Descriptor out(open((base_ + ".out").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!out) return errno;
+    if (!write_input()) return errno;
+    const Descriptor in(open((base_ + ".in").c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    int ends[2];
+    if (!in || pipe(ends) != 0) return errno;
+    alive_ = Descriptor(ends[0]);
+    const Descriptor alive_end(ends[1]);
+    for (const int end : ends) fcntl(end, F_SETFD, FD_CLOEXEC);
+    const int error = spawn(in.get(), out.get(), alive_end.get());
+    if (error != 0) return error;
+    group_ = child_;
+    // For the agent after us, should it have to end what we began.
+    if (ftruncate(lock_.get(), 0) == 0) (void)write_all(lock_.get(), std::to_string(group_));
+    return 0;
   }
 
+  bool write_input() const {
+    unlink((base_ + ".in").c_str());
+    const Descriptor in(open((base_ + ".in").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    return in && write_all(in.get(), job_.input).has_value();
+  }
+
+  int spawn(int in, int out, int alive) {
+    // Out of the way first: one of them may have the number that another is to get.
+    const Descriptor lock_high = high(lock_.get()), alive_high = high(alive), in_high = high(in), out_high = high(out);
+    if (!lock_high || !alive_high || !in_high || !out_high) return errno;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in_high.get(), 0);
+    posix_spawn_file_actions_adddup2(&actions, out_high.get(), 1);
+    posix_spawn_file_actions_adddup2(&actions, lock_high.get(), kLockFd);
+    posix_spawn_file_actions_adddup2(&actions, alive_high.get(), kAliveFd);
+    // A connection that another thread has just opened may not be marked yet as none of the command's business.
+    for (int other = 3; other < kLockFd; ++other) posix_spawn_file_actions_addclose(&actions, other);
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 34)
+    posix_spawn_file_actions_addclosefrom_np(&actions, kAliveFd + 1);
+#endif
+#endif
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    sigset_t none, defaults;
+    sigemptyset(&none);
+    sigemptyset(&defaults);
+    for (const int number : {SIGPIPE, SIGTERM, SIGINT, SIGHUP}) sigaddset(&defaults, number);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    std::string words[] = {"sh", "-c", kKeeper, "sh", job_.command, base_};
+    char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(),
+                         words[4].data(), words[5].data(), nullptr};
+    const int error = posix_spawn(&child_, "/bin/sh", &actions, &attributes, arguments, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+  }
+
+  Ran wait() {
+    while (!is_over(kLookEvery)) {
+      if (stop_.requested()) return end_early();
+      struct stat spoken{};
+      if (stat((base_ + ".out").c_str(), &spoken) == 0 && spoken.st_size > kMaxSpoken) {
+        kill(-group_, SIGKILL);
+        is_over(kMercy);
+        return killed("the command said more than 64 MiB");
+      }
+    }
+    auto noted = noted_end(base_);
+    return noted ? *noted : killed("the command was killed");
+  }
+
+  static Ran killed(std::string trouble) {
+    Ran ran;
+    ran.how = Ran::How::killed;
+    ran.trouble = std::move(trouble);
+    return ran;
+  }
+
+  // Waits for the keeper's end of the pipe to close, or for the agent's stop, but no longer than that.
+  bool is_over(std::chrono::milliseconds patience) {
+    if (child_ == 0) return flock(lock_.get(), LOCK_EX | LOCK_NB) == 0;
+    pollfd entries[] = {{alive_.get(), POLLIN, 0}, {stop_.requested() ? -1 : stop_.descriptor(), POLLIN, 0}};
+    poll(entries, 2, static_cast<int>(patience.count()));
+    if (entries[0].revents == 0) return false;
+    waitpid(child_, nullptr, 0);
+    return true;
+  }
+
+  // The command may have come to its end all the same; then that counts.
   Ran end_early() {
-    kill(-child_, SIGTERM);
+    Ran stopped;
+    stopped.how = Ran::How::stopped;
+    if (group_ <= 0) return stopped;
+    kill(-group_, SIGTERM);
     const auto until = std::chrono::steady_clock::now() + kMercy;
-    while (!ended_ && std::chrono::steady_clock::now() < until) {
-      pollfd entry{out_.get(), POLLIN, 0};
-      poll(&entry, 1, kLookEvery / 4);
-      drain();
-      look(WNOHANG);
+    bool over = false;
+    while (!(over = is_over(kLookEvery / 4)) && std::chrono::steady_clock::now() < until) {
     }
-    kill(-child_, SIGKILL);
-    if (!ended_) look(0);
-    ran_.how = Ran::How::stopped;
-    return std::move(ran_);
+    kill(-group_, SIGKILL);
+    if (!over && child_ != 0) waitpid(child_, nullptr, 0);
+    auto noted = noted_end(base_);
+    if (noted && noted->how == Ran::How::exited && noted->code == 0) return *noted;
+    forget_run(job_.folder, job_.id);
+    return stopped;
   }
 
-  pid_t child_;
-  Descriptor in_, out_;
-  std::string_view left_;
-  bool ended_ = false;
-  Ran ran_;
+  const Job& job_;
+  const Stop& stop_;
+  std::string base_;
+  Descriptor lock_, alive_;
+  pid_t child_ = 0;  // 0: it is not ours
+  pid_t group_ = 0;
 };
 
 }  // namespace
 
-Ran run_command(const std::string& command, const std::string& input, const Stop& stop) {
-  Ran failed;
-  Pipe in, out;
-  pid_t child = 0;
-  if (!make_pipe(in) || !make_pipe(out)) {
-    failed.code = errno;
-    return failed;
-  }
-  failed.code = spawn_shell(command, in.read.get(), out.write.get(), child);
-  if (failed.code != 0) return failed;
-  in.read = Descriptor();
-  out.write = Descriptor();
-  return Running(child, std::move(in.write), std::move(out.read), input).finish(stop);
+Ran run_command(const Job& job, const Stop& stop) { return Keeper(job, stop).finish(); }
+
+void forget_run(const std::string& folder, const std::string& id) {
+  // The note first: without it the rest means nothing.
+  for (const char* end : {".code", ".tmp", ".out", ".in", ".lock"}) unlink((base_of(folder, id) + end).c_str());
 }
 
 }  // namespace restante::agent

@@ -32,26 +32,31 @@ std::string reply_of(std::string output) {
 
 class CommandHandover final : public Handover {
  public:
-  CommandHandover(std::string command, const Stop& stop) : command_(std::move(command)), stop_(stop) {}
+  CommandHandover(std::string command, std::string runs, const Stop& stop)
+      : command_(std::move(command)), runs_(std::move(runs)), stop_(stop) {}
   Verdict deliver(const Delivery& delivery) override {
-    auto ran = run_command(command_, delivery.json() + "\n", stop_);
+    // A run that is tried again after it failed is a new one; only one whose end nobody took counts as it is.
+    auto ran = run_command({command_, runs_, delivery.id, delivery.json() + "\n"}, stop_);
     switch (ran.how) {
       case Ran::How::exited:
-        if (ran.code != 0)
-          return {Verdict::What::failed, {}, fmt::format("the command ended with exit code {}", ran.code)};
-        return {Verdict::What::handled, reply_of(std::move(ran.output)) + (ran.cut ? "\n[cut]" : ""), {}};
+        if (ran.code == 0)
+          return {Verdict::What::handled, reply_of(std::move(ran.output)) + (ran.cut ? "\n[cut]" : ""), {}};
+        forget_run(runs_, delivery.id);
+        return {Verdict::What::failed, {}, fmt::format("the command ended with exit code {}", ran.code)};
       case Ran::How::killed:
-        return {Verdict::What::failed, {}, fmt::format("the command was ended by signal {}", ran.code)};
+        forget_run(runs_, delivery.id);
+        return {Verdict::What::failed, {}, ran.trouble};
       case Ran::How::not_started:
-        return {Verdict::What::failed, {}, "the command could not be started"};
+        return {Verdict::What::failed, {}, "the command could not be started: " + ran.trouble};
       case Ran::How::stopped:
         return {Verdict::What::stopped, {}, {}};
     }
     return {};
   }
+  void ended(const Delivery& delivery) override { forget_run(runs_, delivery.id); }
 
  private:
-  std::string command_;
+  std::string command_, runs_;
   const Stop& stop_;
 };
 
@@ -94,7 +99,8 @@ std::string readable(const Delivery& delivery) {
     line += delivery.type == "file" ? " " : "\n    ";
     line += shown(file.name);
     if (file.size) line += " (" + human_size(*file.size) + ")";
-    line += file.path.empty() ? " [" + file.state + "]" : " " + shown(file.path);
+    line += file.path.empty() ? " [" + file.state + (file.reason.empty() ? "]" : ": " + shown(file.reason) + "]")
+                              : " " + shown(file.path);
   }
   return line;
 }
@@ -102,8 +108,8 @@ std::string readable(const Delivery& delivery) {
 std::unique_ptr<Handover> hand_over_lines(int descriptor, Lines lines) {
   return std::make_unique<LineHandover>(descriptor, lines);
 }
-std::unique_ptr<Handover> hand_over_to(std::string command, const Stop& stop) {
-  return std::make_unique<CommandHandover>(std::move(command), stop);
+std::unique_ptr<Handover> hand_over_to(std::string command, std::string runs, const Stop& stop) {
+  return std::make_unique<CommandHandover>(std::move(command), std::move(runs), stop);
 }
 
 }  // namespace restante::agent

@@ -26,6 +26,8 @@ class Handover {
  public:
   virtual ~Handover() = default;
   virtual Verdict deliver(const Delivery& delivery) = 0;
+  // Its end is written down: it will not come again, and whatever was kept for that case can go.
+  virtual void ended(const Delivery& delivery) { (void)delivery; }
 };
 
 // A line for a person: when, from whom, what; a file with its size and path. Control characters are shown, never sent.
@@ -37,6 +39,7 @@ std::string human_size(std::int64_t bytes);
 enum class Lines { readable, json };
 std::unique_ptr<Handover> hand_over_lines(int descriptor, Lines lines);
 // Runs the command with the delivery as JSON on its stdin. Exit code 0 means handled, and its stdout is the reply.
-std::unique_ptr<Handover> hand_over_to(std::string command, const Stop& stop);
+// `runs` is a folder for what is under way (see exec.h).
+std::unique_ptr<Handover> hand_over_to(std::string command, std::string runs, const Stop& stop);
 
 }  // namespace restante::agent

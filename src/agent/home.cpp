@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/members.h"
 #include "base/clock.h"
 #include "base/text.h"
 
@@ -17,6 +18,8 @@ namespace restante::agent {
 namespace {
 
 constexpr std::size_t kMaxState = 64 << 20;
+constexpr std::size_t kMaxJournal = 256 << 20;
+constexpr JsonLimits kLineLimits{.depth = 8, .nodes = 100'000};
 
 std::string host_name() {
   char name[256] = {};
@@ -26,6 +29,55 @@ std::string host_name() {
 std::string printable(std::string text) {
   std::erase_if(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '\x7f'; });
   return text;
+}
+
+std::string first_line(const std::string& text) {
+  return std::string(trim(std::string_view(text).substr(0, text.find_first_of("\r\n"))));
+}
+
+struct Snapshot {
+  State state;
+  std::int64_t generation = 0;
+};
+
+Fault damaged(const std::string& path, std::string_view file) {
+  return {fmt::format("{} in {} is damaged or of another version; move it away to begin anew", file, path), EINVAL};
+}
+
+// The snapshot's last line says which journal goes with it.
+Tried<Snapshot> read_snapshot(int folder, const std::string& path) {
+  const auto text = read_file(folder, "state.json", kMaxState);
+  if (text.has_error()) return text.error();
+  Snapshot snapshot;
+  if (!*text) return snapshot;
+  const auto end = (*text)->find('\n');
+  auto state = State::parse((*text)->substr(0, end == std::string::npos ? end : end + 1));
+  if (!state) return damaged(path, "state.json");
+  snapshot.state = std::move(*state);
+  const auto rest = end == std::string::npos ? std::string() : (*text)->substr(end + 1);
+  const auto mark = parse_json(std::string_view(rest).substr(0, rest.find('\n')));
+  if (mark.has_value()) snapshot.generation = number_of(*mark, "generation");
+  return snapshot;
+}
+
+// Applies the journal's whole lines if it belongs to the snapshot.
+Tried<void> replay(int folder, const std::string& path, Snapshot& snapshot) {
+  const auto text = read_file(folder, "journal", kMaxJournal);
+  if (text.has_error()) return text.error();
+  if (!*text) return {};
+  bool first = true;
+  std::size_t at = 0;
+  for (std::size_t end; (end = (*text)->find('\n', at)) != std::string::npos; at = end + 1) {
+    const auto line = parse_json(std::string_view(**text).substr(at, end - at), kLineLimits);
+    // A power cut may leave a hole at the end, but not in what was synced before it.
+    if (line.has_error()) return {};
+    if (std::exchange(first, false)) {
+      if (number_of(*line, "generation") != snapshot.generation) return {};
+    } else if (!snapshot.state.apply(*line)) {
+      return damaged(path, "journal");
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -54,26 +106,82 @@ Tried<Home> Home::open(const std::string& path) {
   return home;
 }
 
-Tried<State> Home::load() const {
-  const auto text = read_file(folder_.get(), "state.json", kMaxState);
-  if (text.has_error()) return text.error();
-  if (!*text) return State();
-  auto state = State::parse(**text);
-  if (!state)
-    return Fault("state.json in " + path_ + " is damaged or of another version; move it away to begin anew", EINVAL);
-  return std::move(*state);
+Tried<State> Home::load() {
+  auto snapshot = read_snapshot(folder_.get(), path_);
+  if (snapshot.has_error()) return snapshot.error();
+  if (const auto replayed = replay(folder_.get(), path_, *snapshot); replayed.has_error()) return replayed.error();
+  generation_ = snapshot->generation;
+  return std::move(snapshot->state);
 }
 
-Tried<void> Home::save(const State& state) const { return replace_file(folder_.get(), "state.json", state.dump()); }
+Tried<void> Home::save(const State& state) {
+  const auto generation = generation_ + 1;
+  const auto mark = fmt::format("{{\"generation\":{}}}\n", generation);
+  if (auto replaced = replace_file(folder_.get(), "state.json", state.dump() + mark); replaced.has_error())
+    return replaced;
+  // From here on the old journal does not count, whether or not the new one can be begun.
+  generation_ = generation;
+  journal_ = Descriptor();
+  if (auto replaced = replace_file(folder_.get(), "journal", mark); replaced.has_error()) return replaced;
+  journal_ = Descriptor(openat(folder_.get(), "journal", O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC));
+  if (!journal_) return system_fault("cannot open the journal in " + path_);
+  journal_bytes_ = mark.size();
+  return {};
+}
+
+Tried<void> Home::append(std::string_view line) {
+  if (!journal_) return Fault("the journal is not open", EBADF);
+  const auto text = std::string(line) + "\n";
+  if (auto written = write_all(journal_.get(), text); written.has_error()) {
+    // Half a line must not swallow the next one: what follows is a new snapshot or nothing.
+    journal_ = Descriptor();
+    return written;
+  }
+  journal_bytes_ += text.size();
+  return {};
+}
+
+Tried<void> Home::sync_journal() const {
+  if (!journal_) return Fault("the journal is not open", EBADF);
+  return sync_file(journal_.get());
+}
 
 Tried<std::string> Home::token() const {
   const auto text = read_file(folder_.get(), "token", 4096);
   if (text.has_error()) return text.error();
-  return *text ? std::string(trim(text->value().substr(0, text->value().find_first_of("\r\n")))) : std::string();
+  return *text ? first_line(**text) : std::string();
 }
 
 Tried<void> Home::keep_token(const std::string& token) const {
   return replace_file(folder_.get(), "token", token + "\n");
+}
+
+void Home::note_health(std::string_view json) const {
+  const Descriptor file(
+      openat(folder_.get(), ".health.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file || write_all(file.get(), json).has_error()) return;
+  (void)renameat(folder_.get(), ".health.new", folder_.get(), "health.json");
+}
+
+Tried<Sight> look_into(const std::string& path) {
+  const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return system_fault("cannot open the folder " + path);
+  Sight sight;
+  if (const Descriptor lock(openat(folder.get(), "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC)); lock)
+    sight.occupied = flock(lock.get(), LOCK_SH | LOCK_NB) != 0;
+  const auto text = [&](const char* name) {
+    const auto read = read_file(folder.get(), name, kMaxState);
+    return read.has_value() && *read ? **read : std::string();
+  };
+  sight.holder = printable(text("lock"));
+  sight.health = text("health.json");
+  sight.token = !first_line(text("token")).empty();
+  // While an agent writes, snapshot and journal may be of two generations; then the snapshot alone is good enough.
+  auto snapshot = read_snapshot(folder.get(), path);
+  if (snapshot.has_error()) return snapshot.error();
+  (void)replay(folder.get(), path, *snapshot);
+  if (!snapshot->state.workspace.empty()) sight.state = std::move(snapshot->state);
+  return sight;
 }
 
 }  // namespace restante::agent

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "agent/delivery.h"
+#include "agent/members.h"
 #include "base/json_writer.h"
+#include "base/text.h"
 
 namespace restante::agent {
 namespace {
@@ -16,6 +19,9 @@ constexpr std::size_t kMaxPage = 16 << 20;
 constexpr JsonLimits kPageLimits{.depth = 80, .nodes = 4'000'000};
 // How much later than promised an answer may come before the connection counts as dead.
 constexpr std::chrono::seconds kPollSlack{15};
+// Even one that drips has an end; a full page over a bad line takes a while.
+constexpr std::chrono::seconds kPollTotal{120};
+constexpr int kWaitingPage = 500;
 
 Outcome<Json> json_of(const client::Response& response, JsonLimits limits = {}) {
   auto json = parse_json(response.body, limits);
@@ -26,11 +32,6 @@ Outcome<Json> json_of(const client::Response& response, JsonLimits limits = {}) 
 Outcome<void> without_answer(const Outcome<client::Response>& outcome) {
   if (outcome.has_error()) return outcome.error();
   return {};
-}
-
-std::string text_of(const Json& object, std::string_view key) {
-  const auto* value = object.find(key);
-  return value && value->if_string() ? *value->if_string() : std::string();
 }
 
 std::optional<Row> row_of(const Json& json) {
@@ -70,15 +71,26 @@ std::string Platform::upload(FileId file, std::string_view rest) const {
   return "/workspaces/" + workspace_ + "/pending-uploads/" + file.text() + std::string(rest);
 }
 
-Outcome<Registration> Platform::enlist(const std::string& workspace) {
-  JsonWriter body;
-  body.begin_object();
-  if (!workspace.empty()) body.member("id", workspace);
-  body.key("agent_card");
-  body.raw(R"({"name":"restante connect"})");
-  body.member("delivery_mode", "poll");
-  body.end_object();
-  const auto answer = expect_success(http_.send(post("/registry/register", body.take())));
+Outcome<Registration> Platform::enlist(const std::string& workspace, const std::string& name) {
+  const auto body = [&](bool with_card) {
+    JsonWriter out;
+    out.begin_object();
+    if (!workspace.empty()) out.member("id", workspace);
+    out.member("name", name);
+    if (with_card) {
+      out.key("agent_card");
+      out.begin_object();
+      out.member("name", name);
+      out.end_object();
+    }
+    out.member("delivery_mode", "poll");
+    out.end_object();
+    return out.take();
+  };
+  auto answer = expect_success(http_.send(post("/registry/register", body(false))));
+  // A server that insists on a card gets one; ours keeps what the operator wrote.
+  if (answer.has_error() && answer.error().kind == Failure::Kind::status && answer.error().status == 400)
+    answer = expect_success(http_.send(post("/registry/register", body(true))));
   if (answer.has_error()) return answer.error();
   const auto json = json_of(*answer);
   if (json.has_error()) return json.error();
@@ -89,6 +101,47 @@ Outcome<Registration> Platform::enlist(const std::string& workspace) {
   if (!id) return Failure(Failure::Kind::protocol, "the server does not say which workspace this is; give --workspace");
   made.workspace_id = id->text();
   return made;
+}
+
+Outcome<std::optional<std::uint64_t>> Platform::largest_file() {
+  using Largest = std::optional<std::uint64_t>;
+  const auto answer = expect_success(http_.send(request("GET", "/uploads/limits")));
+  if (answer.has_error()) return answer.error();
+  const auto json = json_of(*answer);
+  const auto bytes = json.has_value() ? number_of(*json, "per_file_bytes") : 0;
+  return bytes > 0 ? Largest(static_cast<std::uint64_t>(bytes)) : Largest();
+}
+
+Outcome<std::int64_t> Platform::last_acked() {
+  auto ask = post("/workspaces/" + workspace_ + "/activity/ack", R"({"acked_seq":0})");
+  ask.repeatable = true;
+  const auto answer = expect_success(http_.send(ask));
+  if (answer.has_error()) return answer.error();
+  const auto json = json_of(*answer);
+  if (json.has_error()) return json.error();
+  return number_of(*json, "last_acked_seq");
+}
+
+Outcome<std::vector<Waiting>> Platform::waiting() {
+  std::vector<Waiting> all;
+  for (;;) {
+    auto target = fmt::format("/workspaces/{}/pending-uploads?limit={}", workspace_, kWaitingPage);
+    if (!all.empty()) target += "&after=" + all.back().id.text();
+    auto list = request("GET", target);
+    list.max_body = kMaxPage;
+    const auto answer = expect_success(http_.send(list));
+    if (answer.has_error()) return answer.error();
+    const auto json = json_of(*answer, kPageLimits);
+    if (json.has_error()) return json.error();
+    if (!json->if_array()) return Failure(Failure::Kind::protocol, "the server's answer is no list of files");
+    for (const auto& entry : *json->if_array()) {
+      const auto id = FileId::parse(text_of(entry, "file_id"));
+      if (!id) return Failure(Failure::Kind::protocol, "the server lists a file without an id");
+      all.push_back({*id, text_of(entry, "name"), static_cast<std::uint64_t>(number_of(entry, "size")),
+                     text_of(entry, "sha256"), text_of(entry, "uri"), text_of(entry, "created_at")});
+    }
+    if (json->if_array()->size() < static_cast<std::size_t>(kWaitingPage)) return all;
+  }
 }
 
 Outcome<void> Platform::beat(std::chrono::seconds uptime) {
@@ -106,6 +159,7 @@ Outcome<std::vector<Row>> Platform::poll(std::int64_t since_seq, std::chrono::se
   auto poll = request("GET", fmt::format("/workspaces/{}/activity?type=a2a_receive&since_seq={}&wait={}", workspace_,
                                          since_seq, wait.count()));
   poll.patience = wait + kPollSlack;
+  poll.total = wait + kPollTotal;
   poll.max_body = kMaxPage;
   const auto answer = expect_success(http_.send(poll));
   if (answer.has_error()) return answer.error();
@@ -157,6 +211,48 @@ Outcome<void> Platform::notify(std::string_view text, std::string_view key) {
   auto notify = post("/workspaces/" + workspace_ + "/notify", body.take());
   notify.headers.push_back({"Idempotency-Key", std::string(key)});
   return without_answer(expect_success(http_.send(notify)));
+}
+
+Outcome<void> Platform::message(const std::string& workspace, std::string_view text, std::int64_t hops,
+                                std::string_view key) {
+  JsonWriter body;
+  body.begin_object();
+  body.member("jsonrpc", "2.0");
+  body.member("id", key);
+  body.member("method", "message/send");
+  body.key("params");
+  body.begin_object();
+  body.key("message");
+  body.begin_object();
+  body.member("messageId", key);
+  body.member("role", "agent");
+  body.key("parts");
+  body.begin_array();
+  body.begin_object();
+  body.member("kind", "text");
+  body.member("text", text);
+  body.end_object();
+  body.end_array();
+  body.key("metadata");
+  body.begin_object();
+  body.member(kHopsMember, hops);
+  for (int open = 0; open < 4; ++open) body.end_object();
+  auto send = post("/workspaces/" + workspace + "/a2a", body.take());
+  send.headers.push_back({"Idempotency-Key", std::string(key)});
+  return without_answer(expect_success(http_.send(send)));
+}
+
+Outcome<void> Platform::end_delegation(std::string_view delegation, Task end, std::string_view text,
+                                       std::string_view key) {
+  JsonWriter body;
+  body.begin_object();
+  body.member("status", end == Task::completed ? "completed" : "failed");
+  body.member(end == Task::completed ? "result" : "error", text);
+  body.end_object();
+  auto update =
+      post(fmt::format("/workspaces/{}/delegations/{}/update", workspace_, percent_encode(delegation)), body.take());
+  update.headers.push_back({"Idempotency-Key", std::string(key)});
+  return without_answer(expect_success(http_.send(update)));
 }
 
 }  // namespace restante::agent

@@ -24,6 +24,16 @@ struct Row {
   Json request_body;
 };
 
+// A file that waits on the server.
+struct Waiting {
+  FileId id;
+  std::string name;
+  std::uint64_t size = 0;
+  std::string sha256;
+  std::string uri;
+  std::string created_at;
+};
+
 struct Registration {
   std::string workspace_id;
   std::string auth_token;  // empty unless the server gave a fresh one
@@ -37,10 +47,19 @@ class Platform {
 
   void use_token(std::string token) { token_ = std::move(token); }
   void use_workspace(std::string id) { workspace_ = std::move(id); }
+  // Both from any thread: the end of every call, and the end of the connection under the present one.
   void cancel() { http_.cancel(); }
+  void hang_up() { http_.hang_up(); }
 
-  // In poll mode. Without a workspace the server takes the token's own.
-  client::Outcome<Registration> enlist(const std::string& workspace);
+  // In poll mode. Without a workspace the server takes the token's own. `name` is for a workspace that is made by this;
+  // the agent card, which is the operator's to write, is left as it is.
+  client::Outcome<Registration> enlist(const std::string& workspace, const std::string& name);
+  // The largest file the server takes; no value when it does not say.
+  client::Outcome<std::optional<std::uint64_t>> largest_file();
+  // How far the server believes we have read.
+  client::Outcome<std::int64_t> last_acked();
+  // What waits for us and is not acknowledged, oldest first, all of it.
+  client::Outcome<std::vector<Waiting>> waiting();
   client::Outcome<void> beat(std::chrono::seconds uptime);
   // The rows after since_seq, oldest first; held by the server for up to `wait` when there are none.
   client::Outcome<std::vector<Row>> poll(std::int64_t since_seq, std::chrono::seconds wait);
@@ -52,6 +71,13 @@ class Platform {
   client::Outcome<std::string> state_of(FileId file);
   // A message to the person. The same key twice is one message.
   client::Outcome<void> notify(std::string_view text, std::string_view key);
+  // A message to another agent that says how many automatic answers led to it. The same key twice is one message.
+  client::Outcome<void> message(const std::string& workspace, std::string_view text, std::int64_t hops,
+                                std::string_view key);
+  // The end of a task that another agent gave us.
+  enum class Task { completed, failed };
+  client::Outcome<void> end_delegation(std::string_view delegation, Task end, std::string_view text,
+                                       std::string_view key);
 
  private:
   client::Request request(std::string method, std::string target) const;

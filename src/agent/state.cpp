@@ -1,117 +1,127 @@
 #include "agent/state.h"
 
-#include "base/json.h"
+#include <algorithm>
+#include <utility>
+
+#include "agent/members.h"
 #include "base/json_writer.h"
+#include "base/text.h"
 
 namespace restante::agent {
 namespace {
 
-constexpr std::size_t kMaxFiles = 2000;   // about 1 MB of state; messages that name older files are rare
-constexpr std::size_t kMaxRecent = 1000;  // two pages at the server's largest
-constexpr JsonLimits kLimits{.depth = 8, .nodes = 1'000'000};
+using Where = FileRecord::Where;
 
-std::string text_of(const Json& object, std::string_view key) {
-  const auto* value = object.find(key);
-  return value && value->if_string() ? *value->if_string() : std::string();
-}
+constexpr std::size_t kMaxFiles = 10'000;  // some MB of state; messages that name older files are rare
+constexpr std::size_t kMaxRecent = 2'000;  // four pages at the server's largest
+constexpr JsonLimits kLimits{.depth = 8, .nodes = 2'000'000};
+constexpr std::int64_t kVersion = 2;
+constexpr std::string_view kScheme = "platform-pending:";
 
-std::int64_t number_of(const Json& object, std::string_view key) {
-  const auto* value = object.find(key);
-  return value ? value->integer().value_or(0) : 0;
-}
-
-bool flag_of(const Json& object, std::string_view key) {
-  const auto* value = object.find(key);
-  return value && value->if_boolean() && *value->if_boolean();
-}
-
-const Json::Array& list_of(const Json& object, std::string_view key) {
-  static const Json::Array empty;
-  const auto* value = object.find(key);
-  return value && value->if_array() ? *value->if_array() : empty;
-}
-
-std::optional<FileRecord::Where> parse_where(std::string_view text) {
-  using Where = FileRecord::Where;
-  for (const auto where : {Where::waiting, Where::landed, Where::gone}) {
+std::optional<Where> parse_where(std::string_view text) {
+  for (const auto where : {Where::waiting, Where::landed, Where::gone, Where::refused}) {
     if (text == name_of(where)) return where;
   }
   return {};
 }
 
+Reply::To parse_to(std::string_view text) {
+  for (const auto to : {Reply::To::agent, Reply::To::delegation}) {
+    if (text == name_of(to)) return to;
+  }
+  return Reply::To::person;
+}
+
+void write_flag(JsonWriter& out, std::string_view name, bool value) {
+  if (!value) return;
+  out.key(name);
+  out.boolean(value);
+}
+
+void write_text(JsonWriter& out, std::string_view name, const std::string& value) {
+  if (!value.empty()) out.member(name, value);
+}
+
+void write_whereabouts(JsonWriter& out, const FileRecord& file) {
+  out.member("file_id", file.parcel.id.text());
+  out.member("where", name_of(file.where));
+  write_text(out, "path", file.path);
+  write_text(out, "trouble", file.trouble);
+  write_text(out, "reason", file.reason);
+  write_flag(out, "acked", file.acked);
+  write_flag(out, "reported", file.reported);
+}
+
 void write_file(JsonWriter& out, const FileRecord& file) {
   out.begin_object();
-  out.member("file_id", file.parcel.id.text());
+  write_whereabouts(out, file);
   out.member("name", file.parcel.name);
   out.member("size", static_cast<std::int64_t>(file.parcel.size));
-  out.member("sha256", file.parcel.sha256);
+  write_text(out, "sha256", file.parcel.sha256);
   out.member("uri", file.uri);
   out.member("row_id", file.row_id);
   out.member("seq", file.seq);
   out.member("created_at", file.created_at);
-  out.member("where", name_of(file.where));
-  out.member("path", file.path);
-  out.member("trouble", file.trouble);
-  for (const auto& [name, value] :
-       {std::pair("acked", file.acked), {"reported", file.reported}, {"handed_over", file.handed_over}}) {
-    out.key(name);
-    out.boolean(value);
-  }
+  write_flag(out, "handed_over", file.handed_over);
+  write_flag(out, "told", file.told);
   out.end_object();
+}
+
+bool read_whereabouts(const Json& object, FileRecord& file) {
+  const auto where = parse_where(text_of(object, "where"));
+  if (!where) return false;
+  file.where = *where;
+  file.path = text_of(object, "path");
+  file.trouble = text_of(object, "trouble");
+  file.reason = text_of(object, "reason");
+  file.acked = flag_of(object, "acked");
+  file.reported = flag_of(object, "reported");
+  return true;
 }
 
 std::optional<FileRecord> parse_file(const Json& object) {
   FileRecord file;
   const auto id = FileId::parse(text_of(object, "file_id"));
-  const auto where = parse_where(text_of(object, "where"));
-  if (!id || !where) return {};
+  if (!id || !read_whereabouts(object, file)) return {};
   file.parcel = {*id, text_of(object, "name"), static_cast<std::uint64_t>(number_of(object, "size")),
                  text_of(object, "sha256")};
   file.uri = text_of(object, "uri");
   file.row_id = text_of(object, "row_id");
   file.seq = number_of(object, "seq");
   file.created_at = text_of(object, "created_at");
-  file.where = *where;
-  file.path = text_of(object, "path");
-  file.trouble = text_of(object, "trouble");
-  file.acked = flag_of(object, "acked");
-  file.reported = flag_of(object, "reported");
   file.handed_over = flag_of(object, "handed_over");
+  file.told = flag_of(object, "told");
   return file;
 }
 
-}  // namespace
-
-std::string_view name_of(FileRecord::Where where) {
-  switch (where) {
-    case FileRecord::Where::waiting:
-      return "waiting";
-    case FileRecord::Where::landed:
-      return "landed";
-    case FileRecord::Where::gone:
-      return "gone";
-  }
-  return "waiting";
+void write_reply(JsonWriter& out, const Reply& reply) {
+  out.begin_object();
+  out.member("key", reply.key);
+  out.member("text", reply.text);
+  out.member("to", name_of(reply.to));
+  write_text(out, "target", reply.target);
+  if (reply.hops > 0) out.member("hops", reply.hops);
+  write_flag(out, "failed", reply.failed);
+  out.end_object();
 }
 
-FileRecord* State::find(const std::string& uri) {
-  const auto found =
-      std::find_if(files.rbegin(), files.rend(), [&](const FileRecord& file) { return file.uri == uri; });
-  return found == files.rend() ? nullptr : &*found;
+Reply parse_reply(const Json& object) {
+  return {text_of(object, "key"),    text_of(object, "text"),   parse_to(text_of(object, "to")),
+          text_of(object, "target"), number_of(object, "hops"), flag_of(object, "failed")};
 }
 
-bool State::has_seen(const std::string& row_id) const {
-  return std::find(recent.begin(), recent.end(), row_id) != recent.end();
+void write_ids(JsonWriter& out, std::string_view name, const std::vector<FileId>& ids) {
+  if (ids.empty()) return;
+  out.key(name);
+  out.begin_array();
+  for (const auto id : ids) out.string(id.text());
+  out.end_array();
 }
 
-void State::remember(const std::string& row_id) {
-  recent.push_back(row_id);
-  while (recent.size() > kMaxRecent) recent.pop_front();
-}
-
-void State::trim() {
+// Forgets the oldest finished files beyond the bound.
+void trim(std::deque<FileRecord>& files) {
   const auto finished = [](const FileRecord& file) {
-    return file.where != FileRecord::Where::waiting && file.handed_over && file.acked;
+    return file.where != Where::waiting && (file.where != Where::landed || (file.handed_over && file.acked));
   };
   while (files.size() > kMaxFiles) {
     const auto oldest = std::find_if(files.begin(), files.end(), finished);
@@ -120,30 +130,136 @@ void State::trim() {
   }
 }
 
+void mark(State& state, const Json& line, std::string_view list, bool FileRecord::* flag) {
+  for (const auto& entry : list_of(line, list)) {
+    const auto id = entry.if_string() ? FileId::parse(*entry.if_string()) : std::nullopt;
+    if (auto* file = id ? state.find(*id) : nullptr) file->*flag = true;
+  }
+}
+
+void apply_handed(State& state, const Json& line) {
+  std::erase(state.begun, text_of(line, "handed"));
+  state.recent.push_back({text_of(line, "handed"), text_of(line, "created_at")});
+  while (state.recent.size() > kMaxRecent) state.recent.pop_front();
+  mark(state, line, "files", &FileRecord::handed_over);
+  mark(state, line, "told", &FileRecord::told);
+  if (const auto* reply = line.find("reply")) state.outbox.push_back(parse_reply(*reply));
+}
+
+void apply_identity(State& state, const Json& identity) {
+  state.server = text_of(identity, "server");
+  state.workspace = text_of(identity, "workspace");
+  state.enrolled = text_of(identity, "enrolled");
+}
+
+}  // namespace
+
+std::string_view name_of(Where where) {
+  switch (where) {
+    case Where::waiting:
+      return "waiting";
+    case Where::landed:
+      return "landed";
+    case Where::gone:
+      return "gone";
+    case Where::refused:
+      return "refused";
+  }
+  return "waiting";
+}
+
+std::string_view name_of(Reply::To to) {
+  switch (to) {
+    case Reply::To::person:
+      return "person";
+    case Reply::To::agent:
+      return "agent";
+    case Reply::To::delegation:
+      return "delegation";
+  }
+  return "person";
+}
+
+std::optional<FileId> pending_file(std::string_view uri) {
+  if (!equal_ignoring_case(uri.substr(0, kScheme.size()), kScheme)) return {};
+  const auto slash = uri.rfind('/');
+  return slash == std::string_view::npos ? std::nullopt : FileId::parse(std::string(uri.substr(slash + 1)));
+}
+
+FileRecord* State::find(FileId id) { return const_cast<FileRecord*>(std::as_const(*this).find(id)); }
+
+const FileRecord* State::find(FileId id) const {
+  const auto found =
+      std::find_if(files.rbegin(), files.rend(), [&](const FileRecord& file) { return file.parcel.id == id; });
+  return found == files.rend() ? nullptr : &*found;
+}
+
+bool State::has_begun(const std::string& delivery) const {
+  return std::find(begun.begin(), begun.end(), delivery) != begun.end();
+}
+
+bool State::has_seen(const std::string& row_id, const std::string& created_at) const {
+  if (recent.size() >= kMaxRecent && created_at < recent.front().created_at) return true;
+  return std::any_of(recent.begin(), recent.end(), [&](const Handled& handled) { return handled.id == row_id; });
+}
+
+bool State::apply(const Json& line) {
+  if (const auto* seq = line.find("cursor")) {
+    if (!seq->integer()) return false;
+    cursor = *seq->integer();
+    started = true;
+  } else if (const auto* announced = line.find("file")) {
+    auto file = parse_file(*announced);
+    if (!file) return false;
+    if (!find(file->parcel.id)) files.push_back(std::move(*file));
+    trim(files);
+  } else if (const auto* came = line.find("came")) {
+    const auto id = FileId::parse(text_of(*came, "file_id"));
+    if (!id) return false;
+    if (auto* file = find(*id)) return read_whereabouts(*came, *file);
+  } else if (line.find("begun")) {
+    if (!has_begun(text_of(line, "begun"))) begun.push_back(text_of(line, "begun"));
+  } else if (line.find("handed")) {
+    apply_handed(*this, line);
+  } else if (line.find("sent")) {
+    const auto key = text_of(line, "sent");
+    std::erase_if(outbox, [&](const Reply& reply) { return reply.key == key; });
+  } else if (const auto* identity = line.find("identity")) {
+    apply_identity(*this, *identity);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 std::string State::dump() const {
   JsonWriter out;
   out.begin_object();
-  out.member("version", std::int64_t{1});
+  out.member("version", kVersion);
   out.member("server", server);
   out.member("workspace", workspace);
   out.member("enrolled", enrolled);
-  out.member("cursor", cursor);
+  if (started) out.member("cursor", cursor);
+  out.key("begun");
+  out.begin_array();
+  for (const auto& id : begun) out.string(id);
+  out.end_array();
   out.key("files");
   out.begin_array();
   for (const auto& file : files) write_file(out, file);
   out.end_array();
   out.key("outbox");
   out.begin_array();
-  for (const auto& reply : outbox) {
-    out.begin_object();
-    out.member("key", reply.key);
-    out.member("text", reply.text);
-    out.end_object();
-  }
+  for (const auto& reply : outbox) write_reply(out, reply);
   out.end_array();
   out.key("recent");
   out.begin_array();
-  for (const auto& id : recent) out.string(id);
+  for (const auto& handled : recent) {
+    out.begin_array();
+    out.string(handled.id);
+    out.string(handled.created_at);
+    out.end_array();
+  }
   out.end_array();
   out.end_object();
   return out.take() + "\n";
@@ -151,23 +267,100 @@ std::string State::dump() const {
 
 std::optional<State> State::parse(const std::string& text) {
   const auto json = parse_json(text, kLimits);
-  if (json.has_error() || number_of(*json, "version") != 1) return {};
+  if (json.has_error()) return {};
+  if (const auto version = number_of(*json, "version"); version < 1 || version > kVersion) return {};
   State state;
-  state.server = text_of(*json, "server");
-  state.workspace = text_of(*json, "workspace");
-  state.enrolled = text_of(*json, "enrolled");
+  apply_identity(state, *json);
+  state.started = json->find("cursor") != nullptr;
   state.cursor = number_of(*json, "cursor");
+  for (const auto& entry : list_of(*json, "begun")) {
+    if (entry.if_string()) state.begun.push_back(*entry.if_string());
+  }
   for (const auto& entry : list_of(*json, "files")) {
     auto file = parse_file(entry);
     if (!file) return {};
     state.files.push_back(std::move(*file));
   }
-  for (const auto& entry : list_of(*json, "outbox"))
-    state.outbox.push_back({text_of(entry, "key"), text_of(entry, "text")});
+  for (const auto& entry : list_of(*json, "outbox")) state.outbox.push_back(parse_reply(entry));
   for (const auto& entry : list_of(*json, "recent")) {
-    if (entry.if_string()) state.recent.push_back(*entry.if_string());
+    if (const auto* id = entry.if_string()) {  // version 1
+      state.recent.push_back({*id, {}});
+      continue;
+    }
+    const auto* pair = entry.if_array();
+    if (!pair || pair->size() != 2 || !(*pair)[0].if_string() || !(*pair)[1].if_string()) return {};
+    state.recent.push_back({*(*pair)[0].if_string(), *(*pair)[1].if_string()});
   }
   return state;
 }
 
+namespace change {
+
+std::string identity(std::string_view server, std::string_view workspace, std::string_view enrolled) {
+  JsonWriter out;
+  out.begin_object();
+  out.key("identity");
+  out.begin_object();
+  out.member("server", server);
+  out.member("workspace", workspace);
+  out.member("enrolled", enrolled);
+  out.end_object();
+  out.end_object();
+  return out.take();
+}
+
+std::string cursor(std::int64_t seq) { return "{\"cursor\":" + std::to_string(seq) + "}"; }
+
+std::string announced(const FileRecord& file) {
+  JsonWriter out;
+  out.begin_object();
+  out.key("file");
+  write_file(out, file);
+  out.end_object();
+  return out.take();
+}
+
+std::string came(const FileRecord& file) {
+  JsonWriter out;
+  out.begin_object();
+  out.key("came");
+  out.begin_object();
+  write_whereabouts(out, file);
+  out.end_object();
+  out.end_object();
+  return out.take();
+}
+
+std::string begun(std::string_view id) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("begun", id);
+  out.end_object();
+  return out.take();
+}
+
+std::string handed(const Handed& end) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("handed", end.id);
+  out.member("created_at", end.created_at);
+  write_ids(out, "files", end.files);
+  write_ids(out, "told", end.told);
+  if (end.reply) {
+    out.key("reply");
+    write_reply(out, *end.reply);
+  }
+  out.end_object();
+  return out.take();
+}
+
+std::string sent(std::string_view key) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("sent", key);
+  out.end_object();
+  return out.take();
+}
+
+}  // namespace change
 }  // namespace restante::agent

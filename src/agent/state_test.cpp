@@ -7,16 +7,21 @@
 
 #include <csignal>
 
+#include <fmt/format.h>
+
 #include "agent/home.h"
+#include "agent/ledger.h"
 #include "agent/test_folder.h"
 
 namespace restante::agent {
 namespace {
 
+FileId file_id(int n) { return FileId::parse(fmt::format("00000000-0000-7000-8000-{:012x}", n)).value(); }
+
 FileRecord record(int n) {
   FileRecord file;
-  file.parcel = {FileId::make(Time{}), "name.txt", 42, std::string(64, 'a')};
-  file.uri = "platform-pending:w/" + std::to_string(n);
+  file.parcel = {file_id(n), "name.txt", 42, std::string(64, 'a')};
+  file.uri = "platform-pending:w/" + file_id(n).text();
   file.row_id = "row " + std::to_string(n);
   file.seq = n;
   file.created_at = "2026-11-15T03:28:00.000000Z";
@@ -29,14 +34,18 @@ State sample() {
   state.workspace = "w";
   state.enrolled = "e";
   state.cursor = 9'007'199'254'740'993;
+  state.started = true;
+  state.begun = {"row 3", "row 4"};
   state.files = {record(1), record(2)};
   state.files[1].where = FileRecord::Where::landed;
   state.files[1].path = "/dir with \"quotes\"/\xc3\xa9";
   state.files[1].acked = true;
-  state.outbox = {{"reply-1", "line\nline"}};
-  state.recent = {"a", "b"};
+  state.outbox = {{"reply-1", "line\nline", Reply::To::agent, "peer", 3, false}};
+  state.recent = {{"a", "2026"}, {"b", "2027"}};
   return state;
 }
+
+bool changed(State& state, const std::string& line) { return state.apply(parse_json(line).value()); }
 
 TEST(State, EverythingSurvivesBeingWrittenAndRead) {
   const auto state = sample();
@@ -49,32 +58,105 @@ TEST(State, EverythingSurvivesBeingWrittenAndRead) {
   EXPECT_TRUE(again->files[1].acked);
   EXPECT_FALSE(again->files[1].handed_over);
   EXPECT_EQ(again->outbox[0].text, "line\nline");
+  EXPECT_EQ(again->outbox[0].to, Reply::To::agent);
+  EXPECT_EQ(again->outbox[0].hops, 3);
+  EXPECT_TRUE(again->has_begun("row 3") && again->has_begun("row 4"));
 }
 
 TEST(State, WhatIsNoStateIsNotTakenForAnEmptyOne) {
-  for (const char* text : {"", "{}", "[]", "{\"version\":2}", "{\"version\":1,\"files\":[{}]}"})
+  for (const char* text :
+       {"", "{}", "[]", "{\"version\":3}", "{\"version\":2,\"files\":[{}]}", "{\"version\":2,\"recent\":[1]}"})
     EXPECT_FALSE(State::parse(text)) << text;
   const auto text = sample().dump();
   for (std::size_t cut = 0; cut + 2 < text.size(); ++cut) EXPECT_FALSE(State::parse(text.substr(0, cut))) << cut;
 }
 
+TEST(State, TheFirstVersionIsStillRead) {
+  const auto state = State::parse(R"({"version":1,"server":"s","workspace":"w","cursor":7,"files":[],"outbox":[)"
+                                  R"({"key":"k","text":"t"}],"recent":["a"]})");
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->cursor, 7);
+  EXPECT_TRUE(state->started);
+  EXPECT_TRUE(state->has_seen("a", "2026"));
+  EXPECT_EQ(state->outbox[0].to, Reply::To::person);
+}
+
+TEST(State, ADeliveryEndsWithItsFilesItsReplyAndItsNameInOneLine) {
+  State state;
+  EXPECT_TRUE(changed(state, change::announced(record(1))));
+  EXPECT_TRUE(changed(state, change::announced(record(2))));
+  EXPECT_TRUE(changed(state, change::begun("m")));
+  EXPECT_TRUE(changed(state, change::begun("other")));
+  EXPECT_TRUE(state.has_begun("m"));
+  EXPECT_TRUE(
+      changed(state, change::handed({"m", "2026", {file_id(1)}, {file_id(2)}, Reply{"k", "t", {}, {}, 0, false}})));
+  EXPECT_FALSE(state.has_begun("m"));
+  EXPECT_TRUE(state.has_begun("other"));
+  EXPECT_TRUE(state.has_seen("m", "2026"));
+  EXPECT_TRUE(state.find(file_id(1))->handed_over);
+  EXPECT_FALSE(state.find(file_id(1))->told);
+  EXPECT_TRUE(state.find(file_id(2))->told);
+  ASSERT_EQ(state.outbox.size(), 1u);
+  EXPECT_TRUE(changed(state, change::sent("k")));
+  EXPECT_TRUE(state.outbox.empty());
+}
+
+TEST(State, WhatACourierKnowsDoesNotUndoAHandOver) {
+  State state;
+  auto file = record(1);
+  EXPECT_TRUE(changed(state, change::announced(file)));
+  EXPECT_TRUE(changed(state, change::handed({"m", "2026", {file_id(1)}, {}, {}})));
+  file.where = FileRecord::Where::landed;
+  file.path = "/p";
+  file.acked = true;
+  EXPECT_TRUE(changed(state, change::came(file)));
+  EXPECT_TRUE(state.find(file_id(1))->handed_over);
+  EXPECT_TRUE(state.find(file_id(1))->acked);
+  EXPECT_EQ(state.find(file_id(1))->path, "/p");
+}
+
+TEST(State, ALineThatIsNoneOfOursIsRefused) {
+  State state;
+  for (const char* line : {"{}", "[]", "1", R"({"cursor":"x"})", R"({"file":{}})", R"({"came":{}})"})
+    EXPECT_FALSE(changed(state, line)) << line;
+  EXPECT_EQ(state.dump(), State().dump());
+}
+
 TEST(State, OnlyFinishedFilesAreForgotten) {
   State state;
-  for (int n = 0; n < 2100; ++n) {
+  for (int n = 0; n < 10'100; ++n) {
     state.files.push_back(record(n));
     auto& file = state.files.back();
     if (n >= 50) file.where = FileRecord::Where::landed, file.acked = file.handed_over = true;
   }
-  state.trim();
-  EXPECT_EQ(state.files.size(), 2000u);
-  for (int n = 0; n < 50; ++n) EXPECT_TRUE(state.find("platform-pending:w/" + std::to_string(n)));
-  EXPECT_FALSE(state.find("platform-pending:w/50"));
-  EXPECT_TRUE(state.find("platform-pending:w/2099"));
+  EXPECT_TRUE(changed(state, change::announced(record(10'100))));
+  EXPECT_EQ(state.files.size(), 10'000u);
+  for (int n = 0; n < 50; ++n) EXPECT_TRUE(state.find(file_id(n)));
+  EXPECT_FALSE(state.find(file_id(50)));
+  EXPECT_TRUE(state.find(file_id(10'099)));
+}
+
+TEST(State, RowsOlderThanAllThatIsRememberedCountAsSeen) {
+  State state;
+  for (int n = 0; n < 2'100; ++n)
+    EXPECT_TRUE(changed(state, change::handed({fmt::format("row {}", n), fmt::format("t{:05}", n), {}, {}, {}})));
+  EXPECT_TRUE(state.has_seen("row 5", "t00005"));
+  EXPECT_TRUE(state.has_seen("row 2099", "t02099"));
+  EXPECT_FALSE(state.has_seen("new", "t02100"));
+  EXPECT_FALSE(state.has_seen("unseen", "t01000"));
+}
+
+TEST(State, APendingUriIsKnownInAnyLetterCase) {
+  const auto id = file_id(0xabc);
+  EXPECT_EQ(pending_file("platform-pending:W/" + id.text()), id);
+  EXPECT_EQ(pending_file("platform-pending:W/00000000-0000-7000-8000-000000000ABC"), id);
+  for (const char* other : {"", "platform-pending:", "platform-pending:w/", "platform-pending:w/x", "https://e/x"})
+    EXPECT_FALSE(pending_file(other)) << other;
 }
 
 TEST(Home, KeepsTokenAndStateForTheOwnerAlone) {
   const TestFolder folder;
-  const auto home = Home::open(folder.path() / "state").value();
+  auto home = Home::open(folder.path() / "state").value();
   EXPECT_EQ(home.token().value(), "");
   ASSERT_TRUE(home.keep_token("secret").has_value());
   const auto state = sample();
@@ -90,7 +172,7 @@ TEST(Home, KeepsTokenAndStateForTheOwnerAlone) {
 
 TEST(Home, ADamagedStateIsNamedAndKept) {
   const TestFolder folder;
-  const auto home = Home::open(folder.path()).value();
+  auto home = Home::open(folder.path()).value();
   TestFolder::write(folder.path() / "state.json", "{\"version\":1,");
   const auto loaded = home.load();
   ASSERT_TRUE(loaded.has_error());
@@ -112,8 +194,58 @@ TEST(Home, ASecondAgentIsToldWhoIsThere) {
   EXPECT_TRUE(Home::open(folder.path()).has_value());
 }
 
-// The child saves one state after another as fast as it can; it is killed at a moment nobody chose.
-TEST(Home, AKillAtAnyMomentLeavesAWholeState) {
+TEST(Home, TheJournalIsReplayedOverItsSnapshotAndNoOther) {
+  const TestFolder folder;
+  auto home = Home::open(folder.path()).value();
+  State state;
+  ASSERT_TRUE(home.save(state).has_value());
+  ASSERT_TRUE(home.append(change::cursor(5)).has_value());
+  EXPECT_EQ(home.load().value().cursor, 5);
+  const auto old = TestFolder::read(folder.path() / "journal");
+  state.cursor = 7;
+  state.started = true;
+  ASSERT_TRUE(home.save(state).has_value());
+  // As a kill between the two files leaves it.
+  TestFolder::write(folder.path() / "journal", old);
+  EXPECT_EQ(home.load().value().cursor, 7);
+}
+
+TEST(Home, ALineCutByAKillNeverCounted) {
+  const TestFolder folder;
+  auto home = Home::open(folder.path()).value();
+  ASSERT_TRUE(home.save(State()).has_value());
+  ASSERT_TRUE(home.append(change::cursor(5)).has_value());
+  const auto whole = TestFolder::read(folder.path() / "journal");
+  const auto line = change::announced(record(1)) + "\n";
+  for (std::size_t cut = 0; cut < line.size(); ++cut) {
+    TestFolder::write(folder.path() / "journal", whole + line.substr(0, cut));
+    const auto state = home.load().value();
+    EXPECT_EQ(state.cursor, 5);
+    EXPECT_TRUE(state.files.empty());
+  }
+}
+
+TEST(Home, CanBeLookedIntoWhileSomebodyLivesThere) {
+  const TestFolder folder;
+  EXPECT_TRUE(look_into((folder.path() / "none").string()).has_error());
+  {
+    auto home = Home::open(folder.path()).value();
+    ASSERT_TRUE(home.save(sample()).has_value());
+    ASSERT_TRUE(home.append(change::cursor(11)).has_value());
+    home.note_health("{}");
+    const auto sight = look_into(folder.path().string()).value();
+    EXPECT_TRUE(sight.occupied);
+    EXPECT_NE(sight.holder.find("process " + std::to_string(getpid())), std::string::npos);
+    EXPECT_EQ(sight.health, "{}");
+    ASSERT_TRUE(sight.state);
+    EXPECT_EQ(sight.state->cursor, 11);
+    EXPECT_FALSE(sight.token);
+  }
+  EXPECT_FALSE(look_into(folder.path().string()).value().occupied);
+}
+
+// The child writes one change after another as fast as it can; it is killed at a moment nobody chose.
+TEST(Ledger, AKillAtAnyMomentLeavesTheCursorWithWhatItPassed) {
   const TestFolder folder;
   for (int round = 0; round < 20; ++round) {
     int progress[2];
@@ -124,11 +256,12 @@ TEST(Home, AKillAtAnyMomentLeavesAWholeState) {
       auto home = Home::open(folder.path());
       auto state = home.has_value() ? home->load() : Tried<State>(home.error());
       if (state.has_error()) _exit(1);
+      Ledger ledger(std::move(*home), std::move(*state), [](std::string_view) { _exit(1); });
       for (;;) {
-        ++state->cursor;
-        state->files.push_back(record(static_cast<int>(state->cursor)));
-        if (state->files.size() > 40) state->files.pop_front();
-        if (home->save(*state).has_error() || write(progress[1], "x", 1) != 1) _exit(1);
+        const auto next = ledger.cursor() + 1;
+        ledger.announce(record(static_cast<int>(next)));
+        ledger.pass(next);
+        if (write(progress[1], "x", 1) != 1) _exit(1);
       }
     }
     close(progress[1]);
@@ -144,10 +277,63 @@ TEST(Home, AKillAtAnyMomentLeavesAWholeState) {
     close(progress[0]);
     const auto state = Home::open(folder.path()).value().load();
     ASSERT_TRUE(state.has_value()) << state.error().sentence;
-    EXPECT_GE(state->cursor, (round + 1) * 7) << "what was saved is there";
-    ASSERT_FALSE(state->files.empty());
-    EXPECT_EQ(state->files.back().seq, state->cursor) << "the cursor and what it passed are one";
+    EXPECT_GE(state->cursor, (round + 1) * 7) << "what was passed is there";
+    EXPECT_TRUE(state->find(file_id(static_cast<int>(state->cursor)))) << "the cursor and what it passed are one";
   }
+}
+
+TEST(Ledger, ALongJournalBecomesASnapshot) {
+  const TestFolder folder;
+  auto home = Home::open(folder.path()).value();
+  auto state = home.load().value();
+  Ledger ledger(std::move(home), std::move(state), [](std::string_view) { FAIL(); });
+  const std::string text(100'000, 'x');
+  for (int n = 0; n < 100; ++n) {
+    ledger.handed({std::to_string(n), "2026", {}, {}, Reply{std::to_string(n), text, {}, {}, 0, false}});
+    ledger.sent(std::to_string(n));
+  }
+  EXPECT_LT(std::filesystem::file_size(folder.path() / "journal"), 5u << 20);
+  EXPECT_EQ(ledger.state().recent.size(), 100u);
+  EXPECT_EQ(look_into(folder.path().string()).value().holder.empty(), false);
+}
+
+TEST(Ledger, ADiskThatRefusesDoesNotStopTheMailAndIsSaidOnce) {
+  const TestFolder folder;
+  auto home = Home::open(folder.path() / "state").value();
+  auto state = home.load().value();
+  std::vector<std::string> said;
+  Ledger ledger(std::move(home), std::move(state), [&](std::string_view text) { said.emplace_back(text); });
+  ledger.adopt("s", "w", "");
+  // The names are taken by folders that are not empty: neither file can be replaced, and the journal is gone.
+  std::filesystem::rename(folder.path() / "state", folder.path() / "away");
+  std::filesystem::remove(folder.path() / "away" / "state.json");
+  std::filesystem::create_directories(folder.path() / "away" / "state.json" / "x");
+  const std::string large(5 << 20, 'x');
+  for (int n = 0; n < 3; ++n)
+    ledger.handed({std::to_string(n), "2026", {}, {}, Reply{std::to_string(n), large, {}, {}, 0, false}});
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0].rfind("the state cannot be kept", 0), 0u) << said[0];
+  EXPECT_EQ(ledger.state().outbox.size(), 3u);
+  std::filesystem::remove_all(folder.path() / "away" / "state.json");
+  ledger.sent("0");
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_EQ(look_into((folder.path() / "away").string()).value().state->outbox.size(), 2u);
+}
+
+TEST(Ledger, WhatWasBegunAndNotEndedBeginsAgain) {
+  const TestFolder folder;
+  {
+    auto home = Home::open(folder.path()).value();
+    auto state = home.load().value();
+    Ledger ledger(std::move(home), std::move(state), [](std::string_view) {});
+    EXPECT_EQ(ledger.begin("one"), Ledger::Begun::first_time);
+    ledger.handed({"one", "2026", {}, {}, {}});
+    EXPECT_EQ(ledger.begin("two"), Ledger::Begun::first_time);
+  }
+  auto home = Home::open(folder.path()).value();
+  auto state = home.load().value();
+  Ledger ledger(std::move(home), std::move(state), [](std::string_view) {});
+  EXPECT_EQ(ledger.begin("two"), Ledger::Begun::again);
 }
 
 }  // namespace

@@ -10,7 +10,8 @@
 namespace restante::agent {
 
 Stop::Stop() {
-  if (pipe2(pipe_, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  if (pipe(pipe_) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  for (const int end : pipe_) fcntl(end, F_SETFD, FD_CLOEXEC);
 }
 
 Stop::~Stop() {

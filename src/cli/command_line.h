@@ -1,14 +1,15 @@
-// The command line: what was asked, as plain values. The only user of CLI11, which takes seconds to compile.
+// The command line: what was asked, as plain values. Parsing it is command_line*.cpp.
 #pragma once
-#include <stdexcept>
 #include <string>
 
 #include "cli/config.h"
 #include "cli/connect.h"
 #include "cli/dev.h"
+#include "cli/doctor.h"
 #include "cli/invite.h"
 #include "cli/migrate.h"
 #include "cli/send.h"
+#include "cli/status.h"
 #include "cli/sweep.h"
 #include "cli/token.h"
 #include "cli/uploads.h"
@@ -17,7 +18,22 @@
 
 namespace restante::cli {
 
-enum class Command { serve, dev, connect, workspace, token, invite, send, uploads, sweep, migrate, config, print };
+enum class Command {
+  serve,
+  dev,
+  connect,
+  status,
+  doctor,
+  workspace,
+  token,
+  invite,
+  send,
+  uploads,
+  sweep,
+  migrate,
+  config,
+  print
+};
 
 // Which command, and the options of that one; those of the others are untouched.
 struct CommandLine {
@@ -25,6 +41,8 @@ struct CommandLine {
   ConfigSources serve;
   DevOptions dev;
   ConnectOptions connect;
+  StatusOptions status;
+  DoctorOptions doctor;
   WorkspaceOptions workspace;
   TokenOptions token;
   InviteOptions invite;
@@ -34,11 +52,6 @@ struct CommandLine {
   MigrateOptions migrate;
   ConfigOptions config;
   std::string text;  // for Command::print (--help, --version, completion): goes to stdout as it is
-};
-
-// The command line makes no sense: one sentence that says what to write instead.
-class UsageError final : public std::runtime_error {
-  using std::runtime_error::runtime_error;
 };
 
 // Throws UsageError. Opens nothing, and reads the environment of the process only into the result.

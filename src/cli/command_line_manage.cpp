@@ -1,5 +1,8 @@
 #include "cli/command_line_manage.h"
 
+#include "cli/command_line_agent.h"
+#include "cli/command_parser.h"
+
 namespace restante::cli {
 namespace {
 
@@ -9,30 +12,9 @@ using MigrateAction = MigrateOptions::Action;
 
 constexpr auto kWorkspaceHelp = "The workspace: its id, or its name if no other has it.";
 
-std::string variable(const std::map<std::string, std::string>& all, const char* name) {
-  const auto found = all.find(name);
-  return found == all.end() ? std::string() : found->second;
-}
-
-// What every command that talks to a server takes.
-void add_remote_flags(CLI::App& app, RemoteOptions& to) {
-  app.add_option("--url", to.url, "The server. Default: http://127.0.0.1:8080.")->type_name("URL");
-  app.add_option("--token-file", to.token_file, "File with the token to use.")->type_name("FILE");
-  app.add_option("--data", to.data,
-                 "The server's data directory on this machine: the token is its admin.token. Default: ./data.")
-      ->type_name("DIR");
-  app.add_flag("--json", to.json, "Print the server's answer as it came, for scripts.");
-}
-
 // For every command of a group, below its own flags in --help.
 void add_remote_flags_within(CLI::App& group, RemoteOptions& to) {
   for (CLI::App* leaf : group.get_subcommands([](CLI::App*) { return true; })) add_remote_flags(*leaf, to);
-}
-
-void add_environment(RemoteOptions& to) {
-  const auto all = process_environment();
-  if (to.url.empty()) to.url = variable(all, "RESTANTE_URL");
-  if (to.token_file.empty()) to.token = variable(all, "RESTANTE_TOKEN");
 }
 
 void add_workspace_argument(CLI::App& app, std::string& to) {
@@ -123,23 +105,6 @@ void add_invite(CLI::App& app, CommandLine& to) {
   add_remote_flags(invite, to.invite.remote);
 }
 
-void add_send(CLI::App& app, CommandLine& to) {
-  auto& send = add_command(app, "send");
-  send.callback([&to] {
-    to.command = Command::send;
-    add_environment(to.send.remote);
-  });
-  send.add_option("text", to.send.text, "What to say. May be left out when there are files.")->type_name("TEXT");
-  send.add_option("--to", to.send.to, "The workspace: id or name. With a sender's token: its own.")->type_name("ID");
-  send.add_option("--file", to.send.files, "A file to send along. May be repeated.")->type_name("FILE")->take_all();
-  send.add_flag("--wait", to.send.wait,
-                "Wait until each file was fetched and acknowledged, or is known to have failed.");
-  send.add_option("--timeout", to.send.timeout, "With --wait: give up after so many seconds (exit code 75).")
-      ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
-  add_remote_flags(send, to.send.remote);
-}
-
 void add_uploads(CLI::App& app, CommandLine& to) {
   auto& uploads = add_command(app, "uploads");
   uploads.callback([&to] {
@@ -148,8 +113,9 @@ void add_uploads(CLI::App& app, CommandLine& to) {
   });
   uploads.add_option("--workspace", to.uploads.workspace, "Only those for this one: id or name.")->type_name("ID");
   uploads
-      .add_option("--state", to.uploads.state,
-                  "Only those in this state: waiting (the default), never_fetched, fetched, acked, failed or all.")
+      .add_option(
+          "--state", to.uploads.state,
+          "Only those in this state: waiting (the default), never_fetched, fetched, acked, failed, damaged or all.")
       ->type_name("STATE");
   uploads.add_flag("--stats", to.uploads.stats, "Counts and bytes by state and workspace instead of a list.");
   add_remote_flags(uploads, to.uploads.remote);
@@ -173,7 +139,8 @@ CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, Migra
   auto& leaf = add_command(group, called);
   auto flags = std::make_shared<DataFlags>();
   leaf.add_option("--data", flags->data, "The data directory. Default: ./data.")->type_name("DIR");
-  leaf.add_option("--database", flags->database, "sqlite://PATH when the database lies elsewhere.")->type_name("URL");
+  leaf.add_option("--database", flags->database, "sqlite://PATH or postgres://… when the database lies elsewhere.")
+      ->type_name("URL");
   leaf.add_option("--config", flags->config, "The server's TOML file, to take both from.")->type_name("FILE");
   leaf.callback([&to, action, flags] {
     to.command = Command::migrate;
@@ -201,7 +168,6 @@ void add_manage_commands(CLI::App& app, CommandLine& to) {
   add_workspace(app, to);
   add_token(app, to);
   add_invite(app, to);
-  add_send(app, to);
   add_uploads(app, to);
   add_sweep(app, to);
   add_migrate(app, to);

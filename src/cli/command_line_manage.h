@@ -1,5 +1,5 @@
 // The flags of the commands that manage a server: workspace, token, invite, migrate. A part of command_line.cpp, apart
-// because of its size. Only those two include CLI11.
+// because of its size.
 #pragma once
 #include <CLI/CLI.hpp>
 
@@ -9,8 +9,5 @@ namespace restante::cli {
 
 // Adds them to `app`. Each notes itself in `to` when it is the one that was given; `to` must outlive the parsing.
 void add_manage_commands(CLI::App& app, CommandLine& to);
-
-// A subcommand with its page of help; `called` is its full name, "workspace create".
-CLI::App& add_command(CLI::App& app, const std::string& called);
 
 }  // namespace restante::cli

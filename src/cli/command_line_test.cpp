@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "cli/command_parser.h"
+
 namespace restante::cli {
 namespace {
 
@@ -69,10 +71,10 @@ class Environment : public ::testing::Test {
 };
 
 TEST_F(Environment, ConnectTakesUrlAndTokenFromItUnlessFlagsGiveThem) {
-  const auto bare = parse({"connect"}).connect;
+  const auto bare = parse({"connect"}).connect.agent;
   EXPECT_EQ(bare.url, "https://environment.example");
   EXPECT_EQ(bare.token, "secret");
-  const auto given = parse({"connect", "--url", "u", "--token-file", "f"}).connect;
+  const auto given = parse({"connect", "--url", "u", "--token-file", "f"}).connect.agent;
   EXPECT_EQ(given.url, "u");
   EXPECT_EQ(given.token_file, "f");
   EXPECT_EQ(given.token, "");
@@ -82,10 +84,10 @@ TEST(CommandLine, ConnectTakesEveryFlag) {
   const auto asked =
       parse({"connect", "--enrol", "e", "--workspace", "w", "--dir", "d", "--state", "s", "--exec", "a b", "--json"});
   EXPECT_EQ(asked.command, Command::connect);
-  EXPECT_EQ(asked.connect.enrol, "e");
-  EXPECT_EQ(asked.connect.workspace, "w");
-  EXPECT_EQ(asked.connect.dir, "d");
-  EXPECT_EQ(asked.connect.state, "s");
+  EXPECT_EQ(asked.connect.agent.enrol, "e");
+  EXPECT_EQ(asked.connect.agent.workspace, "w");
+  EXPECT_EQ(asked.connect.agent.dir, "d");
+  EXPECT_EQ(asked.connect.agent.state, "s");
   EXPECT_EQ(asked.connect.exec, "a b");
   EXPECT_TRUE(asked.connect.json);
 }
@@ -141,7 +143,8 @@ TEST(CommandLine, TokenInviteAndMigrateTakeTheirArguments) {
 TEST(CommandLine, WhatMakesNoSenseIsRefusedWithWhatToWrite) {
   EXPECT_THAT(
       refusal({}),
-      HasSubstr("serve, dev, connect, workspace, token, invite, send, uploads, sweep, migrate, config, completion"));
+      HasSubstr("serve, dev, connect, status, doctor, send, workspace, token, invite, uploads, sweep, migrate, config, "
+                "completion"));
   EXPECT_THAT(refusal({"sevre"}), HasSubstr("did you mean restante serve?"));
   EXPECT_THAT(refusal({"xyzzy"}), HasSubstr("write one of serve"));
   EXPECT_THAT(refusal({"serve", "--lisen", "x"}), HasSubstr("did you mean --listen?"));

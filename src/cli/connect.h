@@ -2,22 +2,20 @@
 #pragma once
 #include <string>
 
+#include "cli/agent_setup.h"
+
 namespace restante::cli {
 
-// Empty means not given; what the state directory remembers from the first time then counts.
 struct ConnectOptions {
-  std::string url;         // --url or RESTANTE_URL
-  std::string token;       // RESTANTE_TOKEN only: an argument would show in `ps`
-  std::string token_file;  // --token-file; wins over RESTANTE_TOKEN
-  std::string enrol;       // --enrol: an enrolment token, good once and for minutes
-  std::string workspace;   // --workspace; default: the token's own
-  std::string dir;         // --dir: where files land, under .molecule/chat-uploads
-  std::string state;       // --state: cursor, token and map of files
-  std::string exec;        // --exec: a shell command, run once per message
-  bool json = false;       // --json: one JSON object a line on stdout
+  AgentOptions agent;
+  std::string exec;              // --exec: a shell command, run once per message
+  bool json = false;             // --json: one JSON object a line on stdout
+  bool reply_to_agents = false;  // --reply-to-agents: what --exec says to another agent's message is sent to it
+  int file_wait = 20;            // --file-wait: how many seconds a message waits for its files
+  bool install_service = false;  // --install-service: as a systemd user unit, with these very flags
 };
 
-// Returns the exit code.
+// Returns the exit code. Throws CommandFailed.
 int connect(const ConnectOptions& options);
 
 }  // namespace restante::cli

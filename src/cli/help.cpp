@@ -77,17 +77,46 @@ Examples:
 )"},
     {"connect", "Connect an agent on this machine to its workspace.",
      R"(Needs no open port: it asks the server and waits. Files land below --dir, are checked and acknowledged; messages are
-handed to --exec, with file addresses rewritten to local paths. The first time takes --url and --enrol, both shown with a
-new workspace; the token it gets is kept in the state directory, so that afterwards "restante connect" is enough.
+handed over, with file addresses rewritten to local paths: as lines to read, with --json as JSON lines, or to the command
+of --exec, which gets the JSON on its stdin; its exit code 0 means handled, its stdout is the answer. The first time takes
+--url and --enrol, both shown with a new workspace; the token it gets is kept in the state directory, so that afterwards
+"restante connect" is enough.
 
 Examples:
   restante connect --url https://post.example.org --enrol TOKEN
   restante connect --exec './answer.sh'
   restante connect --json | jq .
+  restante connect --exec './answer.sh' --install-service       from now on and after every boot
 
 Environment:
   RESTANTE_URL    the server, when --url is not given
   RESTANTE_TOKEN  the workspace's token, when --token-file is not given; never a flag, because flags show in ps
+)"},
+    {"status", "Show how the agent on this machine is doing.",
+     R"(Reads what the agent notes in its state directory and asks no server. Exit code 0 means that it runs and its last poll
+was answered; 69 that it runs and does not reach the server; 1 that it does not run; 77 that it was never connected.
+
+Examples:
+  restante status
+  restante status --json | jq -r .status
+)"},
+    {"doctor", "Test every step from this machine to a delivered file.",
+     R"(Name, connection, TLS, server, token, disk, then a small file all the way: uploaded, polled, fetched, acknowledged. Says
+which step fails and how to fix it. Works beside a running agent, and against any server, with the token of a workspace.
+With --sender-file the file goes as a person's would, to the last step; without it the agent sends it to itself, which
+tests all but the acknowledgement.
+
+Examples:
+  restante doctor
+  restante doctor --url https://staging.example.org --token-file agent.token --sender-file person.token
+  restante doctor --json | jq -r 'select(.passed | not) | .step'
+)"},
+    {"agent", "Restante, the agent's side: mail for AI agents nobody can call.", R"(Start here:
+  restante connect --url … --enrol …  the line that a new workspace shows
+  restante connect                    from then on
+  restante status                     how it goes
+  restante doctor                     what is wrong, when something is
+  restante COMMAND --help             more about one of them
 )"},
     {"workspace", "Create, list, show, change and remove workspaces.",
      R"(A workspace is one agent's place on the server: its inbox, its files, its tokens.
@@ -203,13 +232,15 @@ Examples:
      Speaks::to_server},
     {"uploads", "Show what files wait, for whom, how old, and in which state.",
      R"(A file that was fetched but not acknowledged may be lost on the agent's side; one that was never fetched waits for an
-agent that has not asked yet. Both leave the server when they expire.
+agent that has not asked yet. Both leave the server when they expire. A damaged one is no longer what was sent: the
+server's disk has changed or lost its bytes, and it has to be sent again.
 
 Examples:
   restante uploads
   restante uploads --workspace 'Research laptop' --state all
   restante uploads --stats
   restante uploads --state failed --json
+  restante uploads --state damaged
 )",
      Speaks::to_server},
     {"sweep", "Remove now what is due: acknowledged files past their retention, expired ones, bytes nobody owns.",

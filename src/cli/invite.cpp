@@ -35,10 +35,16 @@ std::string format_invite(const Json& invite, Time now) {
                        link.empty() ? text_of(invite, "token") : link);
   }
   const std::string line = text_of(invite, "connect_command");
-  return fmt::format("Paste this on the agent's machine; it {}works once{}:\n\n  {}\n",
+  return fmt::format("Paste this on the agent's machine; it {}works once{}:\n\n{}",
                      text_of(invite, "workspace_id").empty() ? "makes a new workspace, " : "",
                      expires.empty() ? "" : " and expires " + format_ago(expires, now),
-                     line.empty() ? "restante connect --enrol " + text_of(invite, "token") : line);
+                     lines_to_paste(line.empty() ? "restante connect --enrol " + text_of(invite, "token") : line,
+                                    text_of(invite, "install_command")));
+}
+
+std::string lines_to_paste(const std::string& connect, const std::string& install) {
+  if (install.empty()) return fmt::format("  {}\n", connect);
+  return fmt::format("  {}\n\nOr, where restante is installed already:\n\n  {}\n", install, connect);
 }
 
 }  // namespace restante::cli

@@ -146,9 +146,9 @@ TEST(Invite, APersonWithoutAWorkspaceIsRefusedBeforeAnybodyIsAsked) {
 }
 
 TEST(Migrations, ShowAppliedWaitingAndForeignOnes) {
-  const std::vector<sqlite::MigrationStatus> all = {{1, "workspaces", kNow - std::chrono::hours(3), true},
-                                                    {2, "inbox", std::nullopt, true},
-                                                    {9, "future", kNow, false}};
+  const std::vector<MigrationStatus> all = {{1, "workspaces", kNow - std::chrono::hours(3), true},
+                                            {2, "inbox", std::nullopt, true},
+                                            {9, "future", kNow, false}};
   EXPECT_EQ(format_migrations(all, kNow, Colours::off),
             "NUMBER  NAME        STATE\n"
             "0001    workspaces  applied 3 h ago\n"

@@ -11,6 +11,7 @@
 #include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/terminal.h"
+#include "store/postgres/store.h"
 #include "store/sqlite/store.h"
 
 namespace restante::cli {
@@ -18,37 +19,58 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string label(const sqlite::MigrationStatus& one) { return fmt::format("{:04} {}", one.version, one.name); }
+std::string label(const MigrationStatus& one) { return fmt::format("{:04} {}", one.version, one.name); }
 
-int up(const fs::path& file, const Config& config) {
+// Where the migrations are done: a file or a server.
+class Schema {
+ public:
+  explicit Schema(const Config& config) : config_(config), file_(database_file(config)) {}
+
+  int up() {
+    if (is_shared(config_)) return postgres::migrate_up(config_.database);
+    require_not_lost();
+    if (file_.has_parent_path()) fs::create_directories(file_.parent_path());
+    return sqlite::migrate_up(file_, SystemClock().now());
+  }
+  void down() { is_shared(config_) ? postgres::migrate_down(config_.database) : sqlite::migrate_down(file_); }
+  std::vector<MigrationStatus> status() {
+    return is_shared(config_) ? postgres::migration_status(config_.database) : sqlite::migration_status(file_);
+  }
+
+ private:
   // The server would refuse the same: an operator's token beside no database means a lost one, not a new one.
-  const bool lost = !fs::exists(file) || fs::file_size(file) == 0;
-  if (lost && fs::exists(fs::path(config.data) / "admin.token")) {
+  void require_not_lost() {
+    const bool lost = !fs::exists(file_) || fs::file_size(file_) == 0;
+    if (!lost || !fs::exists(fs::path(config_.data) / "admin.token")) return;
     throw CommandFailed(
         kExitUnavailable,
-        fmt::format("{} is missing or empty although {} has been used: restore it, or start with an empty "
-                    "directory",
-                    file.string(), config.data));
+        fmt::format("{} is missing or empty although {} has been used: restore it, or start with an empty directory",
+                    file_.string(), config_.data));
   }
-  if (file.has_parent_path()) fs::create_directories(file.parent_path());
-  const int applied = sqlite::migrate_up(file, SystemClock().now());
+
+  const Config& config_;
+  const fs::path file_;
+};
+
+int up(Schema& schema) {
+  const int applied = schema.up();
   return print(applied == 0 ? std::string("Nothing to do: the schema is up to date.\n")
                             : fmt::format("Applied {} migration{}.\n", applied, applied == 1 ? "" : "s"));
 }
 
-int down(const fs::path& file) {
-  const auto all = sqlite::migration_status(file);
+int down(Schema& schema) {
+  const auto all = schema.status();
   const auto newest =
       std::find_if(all.rbegin(), all.rend(), [](const auto& one) { return one.applied_at.has_value(); });
   if (newest == all.rend()) return print("Nothing to take back: no migration is applied.\n");
   if (!confirmed(fmt::format("Take back {}? What only its tables hold is lost.", label(*newest))))
     return print("Nothing was changed.\n");
-  sqlite::migrate_down(file);
+  schema.down();
   return print(fmt::format("Took back {}.\n", label(*newest)));
 }
 
-int status(const fs::path& file, const MigrateOptions& options) {
-  const auto all = sqlite::migration_status(file);
+int status(Schema& schema, const MigrateOptions& options) {
+  const auto all = schema.status();
   if (options.json) return print(migrations_json(all) + '\n');
   return print(format_migrations(all, SystemClock().now(), colourful(STDOUT_FILENO) ? Colours::on : Colours::off));
 }
@@ -57,23 +79,23 @@ int status(const fs::path& file, const MigrateOptions& options) {
 
 int migrate(const MigrateOptions& options) {
   const Config config = load_config(options.sources);
-  const fs::path file = database_file(config);
+  Schema schema(config);
   try {
     switch (options.action) {
       case MigrateOptions::Action::up:
-        return up(file, config);
+        return up(schema);
       case MigrateOptions::Action::down:
-        return down(file);
+        return down(schema);
       case MigrateOptions::Action::status:
-        return status(file, options);
+        return status(schema, options);
     }
-  } catch (const sqlite::OpenRefused& refused) {
+  } catch (const OpenRefused& refused) {
     throw CommandFailed(kExitUnavailable, refused.what());
   }
   return kExitFailed;
 }
 
-std::string format_migrations(const std::vector<sqlite::MigrationStatus>& all, Time now, Colours colours) {
+std::string format_migrations(const std::vector<MigrationStatus>& all, Time now, Colours colours) {
   std::vector<TableRow> rows;
   for (const auto& one : all) {
     Cell state{"waiting: restante migrate up", Paint::warn};
@@ -84,7 +106,7 @@ std::string format_migrations(const std::vector<sqlite::MigrationStatus>& all, T
   return format_table({"NUMBER", "NAME", "STATE"}, rows, colours);
 }
 
-std::string migrations_json(const std::vector<sqlite::MigrationStatus>& all) {
+std::string migrations_json(const std::vector<MigrationStatus>& all) {
   JsonWriter out;
   out.begin_array();
   for (const auto& one : all) {

@@ -1,12 +1,12 @@
-// `restante migrate up|down|status`: the schema of a data directory. Works on the files themselves, so up and down
-// refuse while a server has them open; status only looks.
+// `restante migrate up|down|status`: the schema of the database. Works on the database itself. On SQLite up and down
+// refuse while a server has it open; on PostgreSQL they take turns with servers that migrate. status only looks.
 #pragma once
 #include <string>
 #include <vector>
 
 #include "cli/table.h"
 #include "server/config.h"
-#include "store/sqlite/migration_status.h"
+#include "store/migration.h"
 
 namespace restante::cli {
 
@@ -19,7 +19,7 @@ struct MigrateOptions {
 // Returns the exit code.
 int migrate(const MigrateOptions& options);
 
-std::string format_migrations(const std::vector<sqlite::MigrationStatus>& all, Time now, Colours colours);
-std::string migrations_json(const std::vector<sqlite::MigrationStatus>& all);
+std::string format_migrations(const std::vector<MigrationStatus>& all, Time now, Colours colours);
+std::string migrations_json(const std::vector<MigrationStatus>& all);
 
 }  // namespace restante::cli

@@ -2,10 +2,15 @@
 #include "cli/send.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "cli/exit_codes.h"
 #include "cli/failed.h"
@@ -17,6 +22,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const Time kNow = *parse_time("2026-11-15T12:00:00Z");
 
@@ -59,7 +65,7 @@ using FormTest = Files;
 using DescribeFile = Files;
 
 TEST_F(FormTest, IsTheSameInPiecesOfEverySizeAndAsLongAsItSays) {
-  Form form({describe_file(make("a.txt", "hello")), describe_file(make("q\"uote\n.bin", std::string(1000, '\0')))});
+  Form form({describe_file(make("a.txt", "hello")), describe_file(make("q\"uote\r\n.bin", std::string(1000, '\0')))});
   const std::string whole = read_all(form, 1 << 16);
   EXPECT_EQ(whole.size(), form.length());
   for (const std::size_t piece : {1, 2, 7, 64, 999}) {
@@ -68,7 +74,7 @@ TEST_F(FormTest, IsTheSameInPiecesOfEverySizeAndAsLongAsItSays) {
   }
   EXPECT_THAT(whole,
               AllOf(HasSubstr("name=\"files\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nhello\r\n--"),
-                    HasSubstr("filename=\"q%22uote%0A.bin\"\r\nContent-Type: application/octet-stream")));
+                    HasSubstr("filename=\"q%22uote%0D%0A.bin\"\r\nContent-Type: application/octet-stream")));
   EXPECT_THAT(form.content_type(), HasSubstr("multipart/form-data; boundary="));
 }
 
@@ -87,6 +93,67 @@ TEST_F(FormTest, AFileThatShrinksIsNamed) {
   Form form({describe_file(path)});
   make("a.txt", "he");
   EXPECT_THAT(refusal([&] { read_all(form, 100); }), AllOf(HasSubstr("a.txt"), HasSubstr("shorter")));
+}
+
+TEST_F(FormTest, AFileThatIsNoLongerThereOrNoLongerAFileIsNamed) {
+  const std::string path = make("a.txt", "hello");
+  Form form({describe_file(path)});
+  std::filesystem::remove(path);
+  EXPECT_THAT(refusal([&] { read_all(form, 100); }), AllOf(HasSubstr("a.txt"), HasSubstr("No such file")));
+  std::filesystem::create_directory(path);
+  form.rewind();
+  EXPECT_THAT(refusal([&] { read_all(form, 100); }), AllOf(HasSubstr("a.txt"), HasSubstr("Is a directory")));
+}
+
+std::atomic<int> g_signals{0};
+
+// Network file systems interrupt a read; here a pipe does, which took the place of the file.
+TEST_F(FormTest, AReadThatIsInterruptedGoesOn) {
+  const std::string path = make("a.txt", "hello");
+  Form form({describe_file(path)});
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  struct sigaction counting{};
+  struct sigaction before{};
+  counting.sa_handler = [](int) { ++g_signals; };
+  ASSERT_EQ(::sigaction(SIGUSR1, &counting, &before), 0);
+  std::string whole;
+  std::thread reader([&] { whole = read_all(form, 100); });
+  {
+    std::ofstream pipe(path, std::ios::binary);  // waits for the reader
+    for (int sent = 0; g_signals < 50 && sent < 60'000; ++sent) {
+      ::pthread_kill(reader.native_handle(), SIGUSR1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    pipe << "hello";
+  }
+  reader.join();
+  ::sigaction(SIGUSR1, &before, nullptr);
+  EXPECT_GE(g_signals, 50);
+  EXPECT_THAT(whole, HasSubstr("\r\n\r\nhello\r\n--"));
+}
+
+TEST_F(DescribeFile, IsCalledAsItsLastPartIs) {
+  const auto here = std::filesystem::current_path();
+  make("a.txt", "hello");
+  std::filesystem::current_path(folder_);
+  EXPECT_EQ(describe_file("a.txt").name, "a.txt");
+  EXPECT_EQ(describe_file("./a.txt").name, "a.txt");
+  EXPECT_EQ(describe_file(folder_ + "//a.txt").name, "a.txt");
+  std::filesystem::current_path(here);
+}
+
+TEST_F(DescribeFile, RefusesWhatMayNotBeRead) {
+  const std::string path = make("secret.txt", "hello");
+  std::filesystem::permissions(folder_, std::filesystem::perms(0755));
+  std::filesystem::permissions(path, std::filesystem::perms(0));
+  const auto try_it = [&] {
+    // Whoever is root may read everything, so that it is tried as somebody else.
+    if (::getuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) std::_Exit(2);
+    const std::string told = refusal([&] { describe_file(path); });
+    std::_Exit(told == "--file " + path + ": Permission denied" ? 0 : 1);
+  };
+  EXPECT_EXIT(try_it(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(DescribeFile, RefusesWhatNobodyCouldReceive) {
@@ -115,6 +182,19 @@ TEST(BatchFiles, FillsRequestsWithinTheLimitsAndInOrder) {
               AllOf(HasSubstr("big.iso"), HasSubstr("at most 1000000 (976.6 KiB) a file")));
 }
 
+TEST(BatchFiles, AServerThatNamesNoLimitsGetsOneFileAtATime) {
+  const std::vector<FormFile> files(3, FormFile{"a", "a", "a/b", 1ull << 40});
+  for (const char* limits : {"{}", R"({"per_file_bytes":"many","per_request_bytes":null,"max_files":[]})"}) {
+    EXPECT_EQ(batch_files(files, json(limits)).size(), 3u) << limits;
+  }
+  EXPECT_EQ(batch_files(files, json(R"({"max_files":2})")).size(), 2u);
+}
+
+TEST(MessageBody, LeavesOutWhatTheServerDidNotSay) {
+  const auto body = message_body("", {json(R"({"uri":"workspace:/a","name":null})")});
+  EXPECT_THAT(body, HasSubstr(R"("parts":[{"kind":"file","file":{"uri":"workspace:/a"}}])"));
+}
+
 TEST(MessageBody, NamesTheFilesAsTheServerDid) {
   const auto body =
       message_body("hi", {json(R"({"uri":"platform-pending:w/f","name":"a","mimeType":"","size":3,"sha256":"x"})")});
@@ -128,6 +208,11 @@ TEST(DescribeState, SaysDeliveredOnlyOfWhatWasAcknowledged) {
   EXPECT_EQ(describe_state(json(R"({"state":"acked"})")).text, "delivered");
   EXPECT_EQ(describe_state(json(R"({"state":"fetched"})")).text, "fetched, not yet acknowledged");
   EXPECT_EQ(describe_state(json(R"({"state":"failed","reason":"disk full"})")).text, "failed: disk full");
+  EXPECT_EQ(describe_state(json(R"({"state":"failed","reason":null})")).text, "failed: the agent gave no reason");
+  EXPECT_EQ(describe_state(json(R"({"state":"staged"})")).text, "waiting");
+  EXPECT_EQ(describe_state(json(R"({"state":"expired"})")).text, "expired before the agent took it");
+  EXPECT_EQ(describe_state(json(R"({"state":"recalled"})")).text, "recalled");
+  EXPECT_EQ(describe_state(json(R"({"state":"of a later server"})")).text, "of a later server");
 }
 
 TEST(FormatBytes, IsShortAndRight) {
@@ -136,6 +221,8 @@ TEST(FormatBytes, IsShortAndRight) {
   EXPECT_EQ(format_bytes(1536), "1.5 KiB");
   EXPECT_EQ(format_bytes(25u << 20), "25.0 MiB");
   EXPECT_EQ(format_bytes((1u << 20) - 1), "1.0 MiB");
+  EXPECT_EQ(format_bytes(1ull << 40), "1.0 TiB");
+  EXPECT_EQ(format_bytes(1ull << 52), "4096.0 TiB");
 }
 
 TEST(FormatProgress, ShowsShareRateAndTimeLeft) {
@@ -144,6 +231,9 @@ TEST(FormatProgress, ShowsShareRateAndTimeLeft) {
   EXPECT_EQ(format_progress(20 << 20, 20 << 20, std::chrono::seconds(4), 100),
             "[==============================] 100 %  20.0 MiB of 20.0 MiB  5.0 MiB/s");
   EXPECT_EQ(format_progress(0, 1 << 20, std::chrono::seconds(0), 100).find("left"), std::string::npos);
+  EXPECT_THAT(format_progress(1, 100, std::chrono::seconds(1), 100), HasSubstr("  1 min 39 s left"));
+  EXPECT_THAT(format_progress(1, 7322, std::chrono::seconds(1), 100), HasSubstr("  2 h 2 min left"));
+  EXPECT_THAT(format_progress(0, 0, std::chrono::seconds(1), 100), HasSubstr("] 100 %  0 B of 0 B"));
 }
 
 TEST(FormatProgress, FitsANarrowTerminal) {
@@ -161,11 +251,52 @@ TEST(UploadList, SaysWhatWaitsForWhomAndHowLong) {
   EXPECT_EQ(shown,
             "FOR     FILE   SIZE     SENT       STATE                          EXPIRES  ID\n"
             "Laptop  a.pdf  2.0 KiB  2 min ago  fetched, not yet acknowledged  in 23 h  f1\n");
-  EXPECT_EQ(format_uploads(json(R"({"uploads":[]})"), kNow, Colours::off), "No file is in this state.\n");
+  for (const char* none : {R"({"uploads":[]})", R"({"uploads":7})", "{}"}) {
+    EXPECT_EQ(format_uploads(json(none), kNow, Colours::off), "No file is in this state.\n") << none;
+  }
+}
+
+TEST(UploadList, AWorkspaceWithoutANameIsShownByItsId) {
+  const auto shown = format_uploads(json(R"({"uploads":[{"workspace_id":"w1","workspace_name":null,"name":"a",
+      "size":"unknown","state":"staged"}]})"),
+                                    kNow, Colours::off);
+  EXPECT_THAT(shown, AllOf(HasSubstr("\nw1 "), HasSubstr(" 0 B ")));
+}
+
+TEST(UploadStats, AreShownByWorkspaceAndTogetherAsFarAsTheyAreKnown) {
+  const auto shown = format_upload_stats(json(R"({"workspaces":[{"workspace_id":"w1","workspace_name":"Laptop",
+      "never_fetched":{"files":2,"bytes":2048},"fetched":{"files":0,"bytes":0},"acked":{}}],
+      "total":{"never_fetched":{"files":2,"bytes":2048}}})"),
+                                         Colours::off);
+  EXPECT_EQ(shown,
+            "FOR           NEVER FETCHED  FETCHED, NOT ACKED  ACKED  FAILED  EXPIRED  DAMAGED\n"
+            "Laptop        2 (2.0 KiB)    -                   -      -       -        -\n"
+            "all together  2 (2.0 KiB)    -                   -      -       -        -\n");
+  for (const char* none : {"{}", R"({"workspaces":7})"}) {
+    EXPECT_EQ(format_upload_stats(json(none), Colours::off),
+              "FOR  NEVER FETCHED  FETCHED, NOT ACKED  ACKED  FAILED  EXPIRED  DAMAGED\n");
+  }
+}
+
+TEST(Uploads, SayWhichAreDamagedAndHowMany) {
+  const auto shown = [](std::string_view facts) {
+    return format_uploads(json(R"({"uploads":[{"name":"a",)" + std::string(facts) + "}]}"), kNow, Colours::off);
+  };
+  EXPECT_THAT(shown(R"("state":"acked","damage":"changed")"), HasSubstr("delivered, damaged since"));
+  EXPECT_THAT(shown(R"("state":"failed","reason":"it was damaged","damage":"changed")"),
+              AllOf(HasSubstr("failed: it was damaged"), Not(HasSubstr("since"))));
+  EXPECT_THAT(shown(R"("state":"acked","damage":null)"), Not(HasSubstr("damaged")));
+  EXPECT_EQ(format_upload_stats(json(R"({"workspaces":[],"total":{"failed":{"files":2,"bytes":2048},
+                                          "damaged":{"files":1,"bytes":1024}}})"),
+                                Colours::off),
+            "FOR           NEVER FETCHED  FETCHED, NOT ACKED  ACKED  FAILED       EXPIRED  DAMAGED\n"
+            "all together  -              -                   -      2 (2.0 KiB)  -        1 (1.0 KiB)\n");
 }
 
 TEST(Sweep, SaysWhatWentOrThatNothingWasDue) {
-  EXPECT_EQ(format_sweep(json(R"({"acked":0,"expired":0,"orphans":0})")), "Nothing was due.\n");
+  for (const char* nothing : {R"({"acked":0,"expired":0,"orphans":0})", R"({"acked":"two"})", "{}"}) {
+    EXPECT_EQ(format_sweep(json(nothing)), "Nothing was due.\n") << nothing;
+  }
   EXPECT_THAT(format_sweep(json(R"({"acked":2,"expired":1,"orphans":3})")), HasSubstr("2 acknowledged and 1 expired"));
 }
 

@@ -16,7 +16,8 @@
 namespace restante::cli {
 namespace {
 
-constexpr std::array<std::string_view, 6> kStates = {"waiting", "never_fetched", "fetched", "acked", "failed", "all"};
+constexpr std::array<std::string_view, 7> kStates = {"waiting", "never_fetched", "fetched", "acked",
+                                                     "failed",  "damaged",       "all"};
 
 std::uint64_t number_of(const Json& object, std::string_view key) {
   const Json* value = object.find(key);
@@ -32,9 +33,16 @@ void check_state(const std::string& state) {
   if (std::find(kStates.begin(), kStates.end(), state) != kStates.end()) return;
   const std::vector<std::string> known(kStates.begin(), kStates.end());
   const auto meant = nearest(state, known);
-  throw CommandFailed(kExitUsage, meant.empty()
-                                      ? "--state is one of waiting, never_fetched, fetched, acked, failed or all"
-                                      : fmt::format("there is no such state: did you mean --state {}?", meant));
+  throw CommandFailed(kExitUsage,
+                      meant.empty() ? "--state is one of waiting, never_fetched, fetched, acked, failed, damaged or all"
+                                    : fmt::format("there is no such state: did you mean --state {}?", meant));
+}
+
+// One that an agent waits for has failed by it, and says so; any other was not held up.
+Cell state_of(const Json& file) {
+  Cell cell = describe_state(file);
+  if (text_of(file, "damage").empty() || text_of(file, "state") == "failed") return cell;
+  return {cell.text + ", damaged since", Paint::bad};
 }
 
 }  // namespace
@@ -62,7 +70,7 @@ std::string format_uploads(const Json& answer, Time now, Colours colours) {
                     {text_of(one, "name")},
                     {format_bytes(number_of(one, "size"))},
                     {format_ago(text_of(one, "created_at"), now)},
-                    describe_state(one),
+                    state_of(one),
                     {format_ago(text_of(one, "expires_at"), now)},
                     {text_of(one, "file_id")}});
   }
@@ -72,7 +80,7 @@ std::string format_uploads(const Json& answer, Time now, Colours colours) {
 std::string format_upload_stats(const Json& answer, Colours colours) {
   const auto row = [](const std::string& label, const Json& counts) -> TableRow {
     TableRow cells{{label}};
-    for (const char* state : {"never_fetched", "fetched", "acked", "failed", "expired"}) {
+    for (const char* state : {"never_fetched", "fetched", "acked", "failed", "expired", "damaged"}) {
       const Json* group = counts.find(state);
       const std::uint64_t files = group ? number_of(*group, "files") : 0;
       cells.push_back({files == 0 ? "-" : fmt::format("{} ({})", files, format_bytes(number_of(*group, "bytes"))),
@@ -85,7 +93,8 @@ std::string format_upload_stats(const Json& answer, Colours colours) {
     for (const Json& one : *each->if_array()) rows.push_back(row(short_name(one), one));
   }
   if (const Json* total = answer.find("total")) rows.push_back(row("all together", *total));
-  return format_table({"FOR", "NEVER FETCHED", "FETCHED, NOT ACKED", "ACKED", "FAILED", "EXPIRED"}, rows, colours);
+  return format_table({"FOR", "NEVER FETCHED", "FETCHED, NOT ACKED", "ACKED", "FAILED", "EXPIRED", "DAMAGED"}, rows,
+                      colours);
 }
 
 }  // namespace restante::cli

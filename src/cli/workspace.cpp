@@ -11,6 +11,7 @@
 #include "base/json_writer.h"
 #include "cli/exit_codes.h"
 #include "cli/failed.h"
+#include "cli/invite.h"
 #include "cli/terminal.h"
 #include "server/config_nearest.h"
 #include "server/config_values.h"
@@ -180,9 +181,9 @@ std::string format_created(const Json& created, Time now) {
   return fmt::format(
       "Created {}: {}\n\n"
       "Paste this on the agent's machine; it works once and expires {}:\n\n"
-      "  {}\n",
+      "{}",
       in_quotes(text_of(created, "name")), text_of(created, "id"), format_ago(text_of(line, "expires_at"), now),
-      text_of(line, "connect_command"));
+      lines_to_paste(text_of(line, "connect_command"), text_of(line, "install_command")));
 }
 
 std::string patch_body(const std::vector<std::string>& changes) {

@@ -72,6 +72,7 @@ HttpClient::Exchange::Exchange(Url server, HttpOptions options)
 Outcome<Response> HttpClient::Exchange::perform(const Request& request, const Sink& sink) {
   if (!is_sendable(request))
     return Failure(Failure::Kind::protocol, "the request holds a character that HTTP cannot carry");
+  loop_->forget_hang_up();
   for (;;) {
     if (wire_ && (wire_->is_stale() || buffer_.size() > 0)) wire_.reset();
     const bool reused = wire_ != nullptr;
@@ -82,6 +83,7 @@ Outcome<Response> HttpClient::Exchange::perform(const Request& request, const Si
     auto outcome = attempt(request, sink, progress);
     if (outcome.has_value()) return outcome;
     wire_.reset();
+    if (loop_->hung_up()) return outcome;
     const bool died = outcome.error().kind == Failure::Kind::cut && !progress.answer_began;
     if (!reused || !died || progress.source_asked || !is_idempotent(request)) return outcome;
   }

@@ -16,6 +16,7 @@ class HttpClient::Exchange {
   const Url& server() const { return server_; }
   Outcome<Response> perform(const Request& request, const Sink& sink);
   void cancel() { loop_->cancel(); }
+  void hang_up() { loop_->hang_up(); }
 
  private:
   // How far a request got, to decide whether sending it again is safe.

@@ -52,6 +52,7 @@ Outcome<Response> HttpClient::download(const Request& request, const Sink& sink)
   return exchange_->perform(request, sink);
 }
 void HttpClient::cancel() { exchange_->cancel(); }
+void HttpClient::hang_up() { exchange_->hang_up(); }
 
 Outcome<Response> expect_success(Outcome<Response> outcome) {
   if (outcome.has_error() || outcome->succeeded()) return outcome;

@@ -1,6 +1,6 @@
 // HttpClient: HTTP/1.1 to one server, blocking, over one kept-alive connection; http and https, through the proxy that
 // the environment names. Bodies stream both ways in bounded memory. Redirects are answers, never followed: a token
-// would go along. Belongs to one thread at a time; cancel() alone may come from any. Throws nothing of its own.
+// would go along. Belongs to one thread at a time; cancel() and hang_up() may come from any. Throws nothing of its own.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -78,6 +78,8 @@ class HttpClient {
 
   // Ends a call under way and every later one as cancelled. For good: a client that was cancelled is only destroyed.
   void cancel();
+  // Ends a call under way as cut, and its connection; the next call makes a new one. From any thread.
+  void hang_up();
 
  private:
   class Exchange;

@@ -250,6 +250,24 @@ TEST(HttpClient, CancelEndsABlockedCallAndEveryLaterOne) {
   EXPECT_EQ(kind_of(pair.client.send(get())), Kind::cancelled);
 }
 
+TEST(HttpClient, HangingUpEndsACallAsCutAndTheNextOneConnectsAnew) {
+  std::promise<void> asked;
+  Pair pair({[&](Peer& peer) {
+               peer.read_request();
+               asked.set_value();
+               peer.wait_until_closed();
+             },
+             [](Peer& peer) { peer.read_request(), peer.answer("200 OK", "again"); }});
+  std::thread other([&] {
+    asked.get_future().wait();
+    pair.client.hang_up();
+  });
+  EXPECT_EQ(kind_of(pair.client.send(get())), Kind::cut);
+  other.join();
+  EXPECT_EQ(pair.client.send(get()).value().body, "again");
+  EXPECT_EQ(pair.server.connections(), 2u);
+}
+
 TEST(HttpClient, WhatIsNotHttpIsAProtocolFailure) {
   for (const std::string& bytes :
        {std::string("SSH-2.0-OpenSSH\r\n\r\n"),

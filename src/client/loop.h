@@ -13,7 +13,7 @@ using Deadline = std::chrono::steady_clock::time_point;
 
 class Loop {
  public:
-  enum class Ended { done, timeout, cancelled };
+  enum class Ended { done, timeout, cancelled, hung_up };
 
   boost::asio::io_context& context() { return context_; }
   bool cancelled() const { return cancelled_.load(); }
@@ -23,10 +23,19 @@ class Loop {
     boost::asio::post(context_, [] {});  // wakes run_one
   }
 
+  // Ends what runs now, if anything does, and nothing later.
+  void hang_up() {
+    hung_up_ = true;
+    boost::asio::post(context_, [] {});
+  }
+  bool hung_up() const { return hung_up_.load(); }
+  void forget_hang_up() { hung_up_ = false; }
+
   // Runs until `done`, which a completion handler sets, or gives up.
   Ended run_until(const bool& done, Deadline deadline) {
     while (!done) {
       if (cancelled()) return Ended::cancelled;
+      if (hung_up()) return Ended::hung_up;
       if (context_.run_one_until(deadline) == 0 && !done) return Ended::timeout;
     }
     return Ended::done;
@@ -41,6 +50,7 @@ class Loop {
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{context_.get_executor()};
   std::atomic<bool> cancelled_{false};
+  std::atomic<bool> hung_up_{false};
 };
 
 }  // namespace restante::client

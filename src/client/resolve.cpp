@@ -54,6 +54,8 @@ Outcome<std::vector<tcp::endpoint>> resolve(const std::shared_ptr<Loop>& loop, c
   switch (loop->run_until(lookup->done, deadline)) {
     case Loop::Ended::cancelled:
       return Failure(Failure::Kind::cancelled, "cancelled");
+    case Loop::Ended::hung_up:
+      return Failure(Failure::Kind::unreachable, "looking up the name " + host + " was given up");
     case Loop::Ended::timeout:
       return Failure(Failure::Kind::unreachable, "looking up the name " + host + " took too long");
     case Loop::Ended::done:

@@ -58,7 +58,16 @@ std::size_t Wire::perform(Deadline deadline, error_code& error, Start start) {
   error_code ignored;
   socket_.close(ignored);
   loop_->drain(done);
-  error = ended == Loop::Ended::timeout ? asio::error::timed_out : asio::error::operation_aborted;
+  switch (ended) {
+    case Loop::Ended::timeout:
+      error = asio::error::timed_out;
+      break;
+    case Loop::Ended::hung_up:
+      error = asio::error::connection_aborted;
+      break;
+    default:
+      error = asio::error::operation_aborted;
+  }
   return 0;
 }
 

@@ -3,166 +3,15 @@ back; kills, cuts and restarts on either side lose nothing."""
 import hashlib
 import json
 import os
-import select
-import shutil
+import resource
 import signal
-import socket
 import stat
-import subprocess
-import tempfile
 import threading
 from pathlib import Path
 
-import pytest
-
+from support.agent import pending, send, url_of
 from support.desk import Workspace
-from support.server import SANITIZER_REPORTS, Lines, binary
 from support.waiting import wait_until
-
-
-class Connect:
-    """A `restante connect` of the test's own, with directories that outlive it, so that it can be started again."""
-
-    def __init__(self, url, *, token=None, reply="got it", keep=None, arguments=(), mode="exec", exec_command=None):
-        self.root = keep.root if keep else Path(tempfile.mkdtemp(prefix="restante-connect-")).resolve()
-        self.dir, self.state, self.log = self.root / "dir", self.root / "state", self.root / "deliveries"
-        command = [binary(), "connect", "--dir", str(self.dir), "--state", str(self.state)]
-        if url:
-            command += ["--url", url]
-        if token:
-            token_file = self.root / "given.token"
-            token_file.write_text(token + "\n")
-            command += ["--token-file", str(token_file)]
-        if mode == "exec":
-            command += ["--exec", exec_command or f"cat >> '{self.log}' && printf '%s\\n' '{reply}'"]
-        elif mode == "json":
-            command += ["--json"]
-        env = {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_") and "proxy" not in key.lower()}
-        self.process = subprocess.Popen([*command, *arguments], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE)
-        self.stdout, self.stderr = Lines(self.process.stdout), Lines(self.process.stderr)
-
-    def wait_said(self, text, start=0):
-        return self.stderr.wait(lambda line: text.encode() in line, f"the agent says {text!r}", start=start)
-
-    def deliveries(self):
-        """What the --exec command was given so far, in order."""
-        return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
-
-    def landed(self):
-        folder = self.dir / ".molecule" / "chat-uploads"
-        return sorted(folder.iterdir()) if folder.exists() else []
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait(60)
-
-    def stop(self):
-        """SIGTERM; the exit code."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        return self.wait_exit()
-
-    def wait_exit(self):
-        code = self.process.wait(60)
-        self.stderr.join()
-        text = b"\n".join(self.stderr()).decode("utf-8", "replace")
-        assert not any(report in text for report in SANITIZER_REPORTS), text
-        return code
-
-    def clean(self):
-        if self.process.poll() is None:
-            self.kill()
-        for lines, pipe in ((self.stdout, self.process.stdout), (self.stderr, self.process.stderr)):
-            lines.join()
-            pipe.close()
-
-
-@pytest.fixture
-def connect():
-    made = []
-
-    def connector(*arguments, **options):
-        made.append(Connect(*arguments, **options))
-        return made[-1]
-
-    yield connector
-    for one in made:
-        one.clean()
-    for root in {one.root for one in made}:
-        shutil.rmtree(root, ignore_errors=True)
-
-
-class Proxy:
-    """TCP between the agent and the server. `gate(bytes)` sees what the agent sends and may keep it; `tap(bytes)` sees what the
-    server answers and may return fewer bytes, after which the connection is cut."""
-
-    def __init__(self, port, gate=None, tap=None):
-        self.target, self.gate, self.tap = port, gate or (lambda data: True), tap or (lambda data: len(data))
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client):
-        with client, socket.create_connection(("127.0.0.1", self.target)) as server:
-            while True:
-                for ready in select.select([client, server], [], [])[0]:
-                    try:
-                        data = ready.recv(65536)
-                        if not data:
-                            return
-                        if ready is client:
-                            if self.gate(data):
-                                server.sendall(data)
-                        else:
-                            allowed = self.tap(data)
-                            client.sendall(data[:allowed])
-                            if allowed < len(data):
-                                return
-                    except OSError:
-                        return
-
-    def close(self):
-        self.listener.close()
-
-
-@pytest.fixture
-def proxy():
-    made = []
-
-    def maker(*arguments, **options):
-        made.append(Proxy(*arguments, **options))
-        return made[-1]
-
-    yield maker
-    for one in made:
-        one.close()
-
-
-def url_of(server):
-    return f"http://127.0.0.1:{server.port}"
-
-
-def pending(workspace):
-    response = workspace.server.get(workspace.path("pending-uploads"), token=workspace.server.admin_token)
-    assert response.status == 200, response
-    return response.json()
-
-
-def send(workspace, text, *uris):
-    """A person's message that names files."""
-    parts = [{"kind": "text", "text": text}] + [{"kind": "file", "file": {"uri": uri, "name": "x"}} for uri in uris]
-    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": {"messageId": os.urandom(8).hex(), "parts": parts}}}
-    response = workspace.server.request("POST", workspace.path("a2a"), token=workspace.server.admin_token, json_body=body)
-    assert (response.status, response.json()["status"]) == (200, "queued"), response
 
 
 def test_a_file_lands_is_acknowledged_handed_over_and_answered(workspace, connect):
@@ -205,7 +54,7 @@ def test_a_kill_between_fetch_and_ack_delivers_exactly_once(workspace, connect, 
     at_ack = threading.Event()
 
     def hold_acks(data):
-        if b"/ack HTTP/1.1" in data:
+        if b"/pending-uploads/" in data and b"/ack HTTP/1.1" in data:
             at_ack.set()
             return False
         return True
@@ -388,15 +237,15 @@ def test_a_linked_folder_is_not_written_through_and_the_message_still_comes(work
     (agent.dir / ".molecule").symlink_to(tmp_path)
     (_, item), = workspace.upload(("a.txt", b"a"))
     send(workspace, "see the file", item["uri"])
-    wait_until(lambda: agent.deliveries(), "the message")
-    delivery = agent.deliveries()[0]
-    assert delivery["text"] == "see the file"
-    assert [(file["state"], file["uri"], "path" in file) for file in delivery["files"]] == [("failed", item["uri"], False)]
+    message = wait_until(lambda: [d for d in agent.deliveries() if d["type"] == "message"], "the message")[0]
+    assert message["text"] == "see the file"
+    assert [(file["state"], file["uri"], "path" in file) for file in message["files"]] == [("failed", item["uri"], False)]
+    assert "symbolic link" in message["files"][0]["reason"]
     assert list(tmp_path.iterdir()) == []
     # Once the link is gone the file comes by itself.
     (agent.dir / ".molecule").unlink()
-    wait_until(lambda: len(agent.deliveries()) == 2, "the file")
-    assert Path(agent.deliveries()[1]["files"][0]["path"]).read_bytes() == b"a"
+    landed = lambda: [file for d in agent.deliveries() if d["type"] == "file" for file in d["files"] if file["state"] == "landed"]
+    assert Path(wait_until(landed, "the file")[0]["path"]).read_bytes() == b"a"
     assert agent.stop() == 0
 
 
@@ -407,3 +256,171 @@ def test_a_command_inherits_nothing_but_its_three_streams(workspace, connect):
     listing, = workspace.messages()
     assert "socket:" not in listing and "state.json" not in listing and "lock" not in listing
     assert agent.stop() == 0
+
+
+def test_a_busy_agent_still_takes_files_and_later_messages_keep_their_order(workspace, connect, tmp_path):
+    go = tmp_path / "go"
+    command = f"cat >> '{tmp_path}/log'; while [ ! -e '{go}' ]; do sleep 0.05; done; echo done"
+    agent = connect(url_of(workspace.server), token=workspace.token, exec_command=command)
+    send(workspace, "first")
+    wait_until(lambda: (tmp_path / "log").exists() and b"first" in (tmp_path / "log").read_bytes(), "the command runs")
+    workspace.upload(("while-busy.txt", b"x"))
+    wait_until(lambda: pending(workspace) == [], "the file is taken while the command runs")
+    for n in range(3):
+        send(workspace, f"later {n}")
+    go.touch()
+    wait_until(lambda: len(workspace.messages()) == 5, "every answer")
+    texts = [json.loads(line)["text"] for line in (tmp_path / "log").read_text().splitlines()]
+    assert [text for text in texts if text] == ["first", "later 0", "later 1", "later 2"]
+    assert agent.stop() == 0
+
+
+def test_a_command_outlives_a_kill_of_the_agent_and_runs_only_once(workspace, connect, tmp_path):
+    go = tmp_path / "go"
+    command = f"cat > /dev/null; echo ran >> '{tmp_path}/log'; while [ ! -e '{go}' ]; do sleep 0.05; done; echo answer"
+    agent = connect(url_of(workspace.server), token=workspace.token, exec_command=command)
+    send(workspace, "work")
+    wait_until(lambda: (tmp_path / "log").exists(), "the command runs")
+    agent.kill()
+    again = connect(url_of(workspace.server), token=workspace.token, keep=agent, exec_command=command)
+    again.wait_said("connected to")
+    go.touch()
+    wait_until(lambda: workspace.messages() == ["answer"], "the answer of the command that outlived its agent")
+    assert (tmp_path / "log").read_text() == "ran\n"
+    assert again.stop() == 0
+
+
+def test_what_had_begun_when_everything_was_killed_comes_again_and_says_so(workspace, connect):
+    agent = connect(url_of(workspace.server), token=workspace.token, exec_command="cat > /dev/null; echo $PPID; echo $PPID >&2; sleep 600")
+    send(workspace, "work")
+    keeper = int(agent.stderr.wait(lambda line: line.isdigit(), "the command runs"))
+    agent.kill()
+    os.killpg(keeper, signal.SIGKILL)
+    again = connect(url_of(workspace.server), token=workspace.token, keep=agent)
+    wait_until(lambda: workspace.messages() == ["got it"], "the reply")
+    delivery, = again.deliveries()
+    assert (delivery["text"], delivery["again"]) == ("work", True)
+    send(workspace, "more")
+    wait_until(lambda: len(workspace.messages()) == 2, "the second reply")
+    assert "again" not in again.deliveries()[1]
+    assert again.stop() == 0
+
+
+def test_a_failing_command_is_tried_again_and_then_its_sender_hears_of_it(workspace, connect, tmp_path):
+    agent = connect(url_of(workspace.server), token=workspace.token, exec_command=f"cat >> '{tmp_path}/log'; exit 3")
+    send(workspace, "poison")
+    wait_until(lambda: workspace.messages(), "the apology", ceiling=120)
+    assert workspace.messages() == ["The agent could not handle this: the command ended with exit code 3."]
+    assert len((tmp_path / "log").read_text().splitlines()) == 5
+    assert agent.stop() == 0
+
+
+def test_two_agents_that_answer_each_other_stop_after_eight_hops(server, connect):
+    first, second = Workspace(server, "first"), Workspace(server, "second")
+    agents = [connect(url_of(server), token=one.token, reply="and you?", arguments=["--reply-to-agents"]) for one in (first, second)]
+    for agent in agents:
+        agent.wait_said("connected to")
+    body = {"method": "message/send", "params": {"message": {"parts": [{"kind": "text", "text": "hello"}]}}}
+    assert server.request("POST", second.path("a2a"), token=first.token, json_body=body).status == 200
+    wait_until(lambda: any(b"not answered any more" in line for agent in agents for line in agent.stderr()), "one of them stops")
+    heard = [delivery for agent in agents for delivery in agent.deliveries()]
+    assert len(heard) == 9  # the first message and eight automatic answers
+    assert first.messages() == [] and second.messages() == []
+    for agent in agents:
+        assert agent.stop() == 0
+
+
+def test_another_agent_gets_no_automatic_answer_by_default(server, workspace, connect):
+    other = Workspace(server, "other")
+    agent = connect(url_of(server), token=workspace.token)
+    body = {"method": "message/send", "params": {"message": {"parts": [{"kind": "text", "text": "hello"}]}}}
+    assert server.request("POST", workspace.path("a2a"), token=other.token, json_body=body).status == 200
+    agent.wait_said("--reply-to-agents would")
+    assert [delivery["source_id"] for delivery in agent.deliveries()] == [other.id]
+    assert other.activity() == []
+    assert agent.stop() == 0
+
+
+def test_a_disk_without_room_is_reported_told_and_the_text_still_comes(workspace, connect):
+    def small_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+
+    agent = connect(url_of(workspace.server), token=workspace.token, preexec=small_files)
+    agent.wait_said("connected to")
+    (file_id, item), = workspace.upload(("big.bin", os.urandom(300_000)))
+    send(workspace, "see the file", item["uri"])
+    message = wait_until(lambda: [d for d in agent.deliveries() if d["type"] == "message"], "the message")[0]
+    assert [(file["state"], "path" in file) for file in message["files"]] == [("failed", False)]
+    assert message["files"][0]["reason"]
+    state = workspace.server.get(workspace.path(f"pending-uploads/{file_id}"), token=workspace.server.admin_token).json()
+    assert (state["state"], state["reason"]) == ("failed", message["files"][0]["reason"])
+    # A file that fits is not held up by it.
+    workspace.upload(("small.bin", b"x"))
+    wait_until(lambda: any(file["name"] == "small.bin" for d in agent.deliveries() for file in d["files"]), "the small file")
+    assert agent.stop() == 0
+
+
+def test_a_recalled_file_is_told_and_a_message_that_names_it_says_so(workspace, connect, proxy):
+    hold, seen = threading.Event(), threading.Event()
+
+    def no_content(data):
+        if b"/content HTTP/1.1" in data:
+            seen.set()
+            return hold.is_set()
+        return True
+
+    between = proxy(workspace.server.port, gate=no_content)
+    agent = connect(between.url, token=workspace.token, arguments=["--file-wait", "0"])
+    (file_id, item), = workspace.upload(("a.txt", b"a"))
+    assert seen.wait(60)
+    send(workspace, "see", item["uri"])
+    message = wait_until(lambda: [d for d in agent.deliveries() if d["type"] == "message"], "the message does not wait")[0]
+    assert [file["state"] for file in message["files"]] == ["missing"]
+    recalled = workspace.server.request("DELETE", workspace.path(f"pending-uploads/{file_id}"), token=workspace.server.admin_token)
+    assert recalled.status == 200
+    hold.set()
+    between.cut()
+    news = wait_until(lambda: [d for d in agent.deliveries() if d["type"] == "file"], "the news")[0]
+    assert [file["state"] for file in news["files"]] == ["recalled"]
+    assert agent.stop() == 0
+
+
+def test_an_agent_without_a_past_goes_on_where_the_server_knows_it_to_be(workspace, connect):
+    first = connect(url_of(workspace.server), token=workspace.token)
+    send(workspace, "one")
+    wait_until(lambda: len(workspace.messages()) == 1, "the reply")
+    head = workspace.activity()[-1]["seq"]
+    ack = lambda: workspace.server.request("POST", workspace.path("activity/ack"), token=workspace.server.admin_token,
+                                           json_body={"acked_seq": 0}).json()["last_acked_seq"]
+    wait_until(lambda: ack() >= head - 1, "the server knows what was read")
+    assert first.stop() == 0
+    (_, item), = workspace.upload(("waits.txt", b"w"))
+    fresh = connect(url_of(workspace.server), token=workspace.token)
+    wait_until(lambda: len(workspace.messages()) == 2, "the file that waited")
+    assert [(d["type"], d["text"]) for d in fresh.deliveries()] == [("file", "")]
+    assert fresh.stop() == 0
+
+
+def test_the_operators_card_and_what_the_agent_works_on_stay_as_they_are(workspace, connect):
+    admin = workspace.server.admin_token
+    card = {"name": "Reviewer", "skills": ["reads"]}
+    path = f"/workspaces/{workspace.id}"
+    assert workspace.server.request("PATCH", path, token=admin, json_body={"agent_card": card}).status == 200
+    beat = {"active_tasks": 3, "current_task": "reading"}
+    assert workspace.server.request("POST", "/registry/heartbeat", token=workspace.token, json_body=beat).status == 200
+    agent = connect(url_of(workspace.server), token=workspace.token)
+    wait_until(lambda: workspace.server.get(path, token=admin).json()["listening"], "the held poll")
+    seen = workspace.server.get(path, token=admin).json()
+    assert (seen["agent_card"], seen["active_tasks"], seen["current_task"]) == (card, 3, "reading")
+    assert agent.stop() == 0
+
+
+def test_a_token_revoked_while_connected_ends_it_with_what_to_do(workspace, connect):
+    agent = connect(url_of(workspace.server), token=workspace.token)
+    agent.wait_said("connected to")
+    admin = workspace.server.admin_token
+    for token in workspace.server.get(workspace.path("tokens"), token=admin).json():
+        workspace.server.request("DELETE", workspace.path(f"tokens/{token['id']}"), token=admin)
+    assert agent.wait_exit() == 77
+    assert b"restante connect --enrol" in agent.stderr()[-1]

@@ -5,6 +5,7 @@
 #include "agent/demo.h"
 #include "base/error.h"
 #include "cli/command_line.h"
+#include "cli/command_parser.h"
 #include "cli/config.h"
 #include "cli/connect.h"
 #include "cli/dev.h"
@@ -25,6 +26,10 @@ int run(const CommandLine& asked) {
       return dev(asked.dev);
     case Command::connect:
       return connect(asked.connect);
+    case Command::status:
+      return status(asked.status);
+    case Command::doctor:
+      return doctor(asked.doctor);
     case Command::workspace:
       return workspace(asked.workspace);
     case Command::token:

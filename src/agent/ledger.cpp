@@ -1,0 +1,165 @@
+#include "agent/ledger.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace restante::agent {
+namespace {
+
+using Where = FileRecord::Where;
+
+constexpr std::uint64_t kMaxJournal = 4 << 20;  // replayed in a blink at the next start
+
+bool is_unfinished(const FileRecord& file) {
+  switch (file.where) {
+    case Where::waiting:
+      return true;
+    case Where::landed:
+      return !file.acked || !file.handed_over;
+    case Where::gone:
+    case Where::refused:
+      return !file.told;
+  }
+  return false;
+}
+
+}  // namespace
+
+Ledger::Ledger(Home home, State state, Say say)
+    : home_(std::move(home)), state_(std::move(state)), say_(std::move(say)) {}
+
+Tried<std::string> Ledger::token() const {
+  const std::lock_guard lock(mutex_);
+  return home_.token();
+}
+
+Tried<void> Ledger::keep_token(const std::string& token) {
+  const std::lock_guard lock(mutex_);
+  return home_.keep_token(token);
+}
+
+void Ledger::note_health(std::string_view json) {
+  const std::lock_guard lock(mutex_);
+  home_.note_health(json);
+}
+
+State Ledger::state() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+std::string Ledger::workspace() const {
+  const std::lock_guard lock(mutex_);
+  return state_.workspace;
+}
+
+std::string Ledger::enrolled() const {
+  const std::lock_guard lock(mutex_);
+  return state_.enrolled;
+}
+
+std::int64_t Ledger::cursor() const {
+  const std::lock_guard lock(mutex_);
+  return state_.cursor;
+}
+
+bool Ledger::started() const {
+  const std::lock_guard lock(mutex_);
+  return state_.started;
+}
+
+std::optional<FileRecord> Ledger::file(FileId id) const {
+  const std::lock_guard lock(mutex_);
+  const auto* found = state_.find(id);
+  return found ? std::optional(*found) : std::nullopt;
+}
+
+std::optional<Reply> Ledger::next_reply() const {
+  const std::lock_guard lock(mutex_);
+  return state_.outbox.empty() ? std::nullopt : std::optional(state_.outbox.front());
+}
+
+bool Ledger::has_begun(const std::string& delivery) const {
+  const std::lock_guard lock(mutex_);
+  return state_.has_begun(delivery);
+}
+
+bool Ledger::has_seen(const Row& row) const {
+  const std::lock_guard lock(mutex_);
+  return state_.has_seen(row.id, row.created_at);
+}
+
+Delivery Ledger::compose(Row row) const {
+  const std::lock_guard lock(mutex_);
+  return deliver_message(std::move(row), state_);
+}
+
+Ledger::Counts Ledger::counts() const {
+  const std::lock_guard lock(mutex_);
+  const auto waiting = std::count_if(state_.files.begin(), state_.files.end(),
+                                     [](const FileRecord& file) { return file.where == Where::waiting; });
+  return {static_cast<std::size_t>(waiting), state_.outbox.size()};
+}
+
+std::vector<FileRecord> Ledger::unfinished_files() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<FileRecord> found;
+  std::copy_if(state_.files.begin(), state_.files.end(), std::back_inserter(found), is_unfinished);
+  return found;
+}
+
+void Ledger::adopt(std::string_view server, std::string_view workspace, std::string_view enrolled) {
+  change(change::identity(server, workspace, enrolled), Durable::now);
+}
+
+bool Ledger::announce(const FileRecord& file) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (state_.find(file.parcel.id)) return false;
+  }
+  change(change::announced(file), Durable::with_the_next);
+  return true;
+}
+
+void Ledger::pass(std::int64_t cursor) { change(change::cursor(cursor), Durable::now); }
+
+void Ledger::came(const FileRecord& file) { change(change::came(file), Durable::with_the_next); }
+
+Ledger::Begun Ledger::begin(const std::string& id) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (state_.has_begun(id)) return Begun::again;
+  }
+  change(change::begun(id), Durable::now);
+  return Begun::first_time;
+}
+
+void Ledger::handed(const change::Handed& end) { change(change::handed(end), Durable::now); }
+
+void Ledger::sent(const std::string& key) { change(change::sent(key), Durable::with_the_next); }
+
+void Ledger::change(const std::string& line, Durable durable) {
+  std::optional<std::string> trouble;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto json = parse_json(line, {.depth = 8, .nodes = 100'000});
+    [[maybe_unused]] const bool applied = json.has_value() && state_.apply(*json);
+    assert(applied);
+    const auto written = write(line, durable);
+    const bool failed = written.has_error();
+    if (failed && !failing_) trouble = "the state cannot be kept: " + written.error().sentence;
+    if (!failed && failing_) trouble = "the state can be kept again";
+    failing_ = failed;
+  }
+  if (trouble) say_(*trouble);
+}
+
+Tried<void> Ledger::write(const std::string& line, Durable durable) {
+  // A journal that is long, or that has lost a line, is replaced by the whole state, which has this line in it.
+  if (failing_ || home_.journal_bytes() == 0 || home_.journal_bytes() > kMaxJournal) return home_.save(state_);
+  if (auto appended = home_.append(line); appended.has_error()) return home_.save(state_);
+  return durable == Durable::now ? home_.sync_journal() : Tried<void>();
+}
+
+}  // namespace restante::agent

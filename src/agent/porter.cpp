@@ -1,0 +1,244 @@
+#include "agent/porter.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "agent/backoff.h"
+
+namespace restante::agent {
+namespace {
+
+using Where = FileRecord::Where;
+using std::chrono::steady_clock;
+
+// How often a wait looks whether it is to end: Stop wakes no condition variable.
+constexpr std::chrono::milliseconds kLookEvery{200};
+
+bool is_on_its_way(const FileRecord& file) { return file.where == Where::waiting && file.trouble != "failed"; }
+
+// Files that are not here and of which the agent should hear even if no message names them. One that somebody else has
+// taken is no news.
+bool has_trouble_to_tell(const FileRecord& file) {
+  if (file.told) return false;
+  return file.trouble == "failed" || file.trouble == "expired" || file.trouble == "recalled";
+}
+
+bool goes_alone(const FileRecord& file) {
+  return file.where == Where::landed ? !file.handed_over : has_trouble_to_tell(file);
+}
+
+bool names(const Row& row, FileId id) {
+  const auto uris = file_uris(row.request_body);
+  return std::any_of(uris.begin(), uris.end(), [&](const std::string& uri) { return pending_file(uri) == id; });
+}
+
+change::Handed end_of(const Delivery& delivery) {
+  change::Handed end;
+  end.id = delivery.id;
+  end.created_at = delivery.created_at;
+  for (const auto& file : delivery.files) {
+    if (!file.id) continue;
+    if (file.state == "landed") end.files.push_back(*file.id);
+    if (file.state != "landed" && file.state != "missing") end.told.push_back(*file.id);
+  }
+  return end;
+}
+
+}  // namespace
+
+Porter::Porter(PorterOptions options, Ledger& ledger, Handover& handover, Stop& stop, Note progress, Note closed,
+               Say say)
+    : options_(options),
+      ledger_(ledger),
+      handover_(handover),
+      stop_(stop),
+      progress_(std::move(progress)),
+      closed_(std::move(closed)),
+      say_(std::move(say)) {}
+
+Porter::~Porter() { join(); }
+
+void Porter::start() {
+  thread_ = std::thread([this] { work(); });
+}
+
+void Porter::join() {
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Porter::take(Row message) {
+  {
+    const std::lock_guard lock(mutex_);
+    messages_.push_back(std::move(message));
+  }
+  changed_.notify_all();
+}
+
+void Porter::take(FileId file) {
+  const auto record = ledger_.file(file);
+  {
+    const std::lock_guard lock(mutex_);
+    const bool begun = record && ledger_.has_begun(deliver_file(*record).id);
+    const auto grace = begun ? std::chrono::milliseconds(0) : options_.file_grace;
+    if (record && goes_alone(*record)) files_.try_emplace(file.text(), steady_clock::now() + grace);
+  }
+  changed_.notify_all();
+}
+
+std::vector<Row> Porter::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return {messages_.begin(), messages_.end()};
+}
+
+std::size_t Porter::waiting_count() const {
+  const std::lock_guard lock(mutex_);
+  return messages_.size();
+}
+
+std::optional<std::int64_t> Porter::first_waiting() const {
+  const std::lock_guard lock(mutex_);
+  return messages_.empty() ? std::nullopt : std::optional(messages_.front().seq);
+}
+
+void Porter::work() {
+  std::unique_lock lock(mutex_);
+  while (!stop_.requested()) {
+    const auto now = steady_clock::now();
+    auto went = Went::handed;
+    if (const auto file = next_file(now)) {
+      files_.erase(file->text());
+      lock.unlock();
+      went = hand_over_file(*file);
+    } else if (!messages_.empty() && is_ready(messages_.front(), now)) {
+      const auto row = messages_.front();
+      lock.unlock();
+      went = hand_over_message(row);
+      lock.lock();
+      if (went == Went::handed) messages_.pop_front();
+      waiting_since_.reset();
+      lock.unlock();
+    } else {
+      const auto look = now + kLookEvery;
+      changed_.wait_until(lock, std::min(look, next_moment().value_or(look)));
+      continue;
+    }
+    if (went == Went::closed) return closed_();
+    if (went == Went::handed) progress_();
+    lock.lock();
+  }
+}
+
+// One whose time has come and that none of the waiting messages will bring. Never before a message that was begun when
+// an earlier agent was killed: its command may still run.
+std::optional<FileId> Porter::next_file(Moment now) {
+  if (!messages_.empty() && ledger_.has_begun(messages_.front().id)) return {};
+  for (const auto& [text, due] : files_) {
+    const auto id = FileId::parse(text).value();
+    if (due > now) continue;
+    if (std::none_of(messages_.begin(), messages_.end(), [&](const Row& row) { return names(row, id); })) return id;
+  }
+  return {};
+}
+
+std::optional<Porter::Moment> Porter::next_moment() const {
+  std::optional<Moment> next;
+  for (const auto& [id, due] : files_) {
+    if (due > steady_clock::now() && (!next || due < *next)) next = due;
+  }
+  return next;
+}
+
+bool Porter::is_ready(const Row& row, Moment now) {
+  if (!waiting_since_) waiting_since_ = now;
+  if (now - *waiting_since_ >= options_.file_patience) return true;
+  for (const auto& uri : file_uris(row.request_body)) {
+    const auto id = pending_file(uri);
+    const auto file = id ? ledger_.file(*id) : std::nullopt;
+    if (file && is_on_its_way(*file)) return false;
+  }
+  return true;
+}
+
+Porter::Went Porter::hand_over_message(const Row& row) { return hand_over(ledger_.compose(row)); }
+
+Porter::Went Porter::hand_over_file(FileId id) {
+  // A message may have taken it along since.
+  const auto file = ledger_.file(id);
+  return file && goes_alone(*file) ? hand_over(deliver_file(*file)) : Went::handed;
+}
+
+Porter::Went Porter::hand_over(Delivery delivery) {
+  delivery.again = ledger_.begin(delivery.id) == Ledger::Begun::again;
+  auto end = end_of(delivery);
+  Backoff pause(options_.pause_first, options_.pause_most);
+  for (int attempt = 1;; ++attempt) {
+    auto verdict = handover_.deliver(delivery);
+    switch (verdict.what) {
+      case Verdict::What::stopped:
+        return Went::stopped;
+      case Verdict::What::closed:
+        say_("nobody takes what arrives: " + verdict.trouble);
+        return Went::closed;
+      case Verdict::What::handled:
+        if (!verdict.reply.empty()) end.reply = reply_to(delivery, std::move(verdict.reply));
+        ledger_.handed(end);
+        handover_.ended(delivery);
+        return Went::handed;
+      case Verdict::What::failed:
+        break;
+    }
+    say_(fmt::format("{} (attempt {} of {})", verdict.trouble, attempt, options_.attempts));
+    if (attempt >= options_.attempts) {
+      // One poisonous message must not hold up all the others; its sender hears of it.
+      end.reply = apology_for(delivery, verdict.trouble);
+      ledger_.handed(end);
+      handover_.ended(delivery);
+      return Went::handed;
+    }
+    delivery.again = true;
+    if (stop_.wait_for(pause.next())) return Went::stopped;
+  }
+}
+
+std::optional<Reply> Porter::reply_to(const Delivery& delivery, std::string text) {
+  Reply reply;
+  reply.key = "reply-" + delivery.id;
+  reply.text = std::move(text);
+  if (!delivery.delegation_id.empty() && delivery.type == "message") {
+    reply.to = Reply::To::delegation;
+    reply.target = delivery.delegation_id;
+  } else if (delivery.source_id) {
+    if (options_.agents == PorterOptions::Agents::not_answered || delivery.type == "result") {
+      say_("the answer to another agent is not sent; --reply-to-agents would");
+      return {};
+    }
+    const auto hops = hops_.next(*delivery.source_id, delivery.hops, steady_clock::now());
+    if (!hops) {
+      say_(fmt::format("agent {} is not answered any more: {} automatic answers in a row are enough",
+                       *delivery.source_id, Hops::kMost));
+      return {};
+    }
+    reply.to = Reply::To::agent;
+    reply.target = *delivery.source_id;
+    reply.hops = *hops;
+  }
+  return reply;
+}
+
+std::optional<Reply> Porter::apology_for(const Delivery& delivery, const std::string& trouble) const {
+  Reply reply;
+  reply.key = "failed-" + delivery.id;
+  reply.text = "The agent could not handle this: " + trouble + ".";
+  if (!delivery.delegation_id.empty()) {
+    reply.to = Reply::To::delegation;
+    reply.target = delivery.delegation_id;
+    reply.failed = true;
+  } else if (delivery.source_id) {
+    return {};
+  }
+  return reply;
+}
+
+}  // namespace restante::agent

@@ -1,0 +1,92 @@
+// Porter: hands over to the agent, one delivery after the other, on a thread of its own, so that a command that takes
+// an hour makes nobody deaf. Messages go in the order of the inbox; each waits a short while for the files it names and
+// then goes with their true state. A file that no message names goes alone. Each end is in the ledger before the next
+// begins: what ended is never handed over again, what was begun and not ended comes again and says so.
+// Thread-safe.
+#pragma once
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "agent/handover.h"
+#include "agent/hops.h"
+#include "agent/ledger.h"
+#include "agent/stop.h"
+
+namespace restante::agent {
+
+struct PorterOptions {
+  // How long a message waits for files that are still on their way.
+  std::chrono::milliseconds file_patience{20'000};
+  // How long a file waits for a message that names it before it is handed over alone. Just below one second: a page
+  // sends its message a few milliseconds after the upload, and a person looks at the clock from then on.
+  std::chrono::milliseconds file_grace{900};
+  int attempts = 5;
+  std::chrono::milliseconds pause_first{1'000};
+  std::chrono::milliseconds pause_most{30'000};
+  enum class Agents { not_answered, answered } agents = Agents::not_answered;
+};
+
+class Porter {
+ public:
+  using Say = std::function<void(std::string_view)>;
+  using Note = std::function<void()>;
+
+  // `progress` is called after every delivery that has ended, `closed` when nobody takes them any more; both on the
+  // porter's thread.
+  Porter(PorterOptions options, Ledger& ledger, Handover& handover, Stop& stop, Note progress, Note closed, Say say);
+  ~Porter();
+  Porter(const Porter&) = delete;
+  Porter& operator=(const Porter&) = delete;
+
+  void start();
+  // The stop must have been requested.
+  void join();
+
+  void take(Row message);
+  // Something was learnt about this file; if it is to go alone, its time begins now.
+  void take(FileId file);
+  // What waits, oldest first; the first may be in the agent's hands.
+  std::vector<Row> waiting() const;
+  std::size_t waiting_count() const;
+  // The seq of the first message that is not handed over.
+  std::optional<std::int64_t> first_waiting() const;
+
+ private:
+  using Moment = std::chrono::steady_clock::time_point;
+  enum class Went { handed, stopped, closed };
+
+  void work();
+  std::optional<FileId> next_file(Moment now);
+  std::optional<Moment> next_moment() const;
+  bool is_ready(const Row& row, Moment now);
+  Went hand_over_message(const Row& row);
+  Went hand_over_file(FileId id);
+  Went hand_over(Delivery delivery);
+  std::optional<Reply> reply_to(const Delivery& delivery, std::string text);
+  std::optional<Reply> apology_for(const Delivery& delivery, const std::string& trouble) const;
+
+  PorterOptions options_;
+  Ledger& ledger_;
+  Handover& handover_;
+  Stop& stop_;
+  Note progress_, closed_;
+  Say say_;
+  Hops hops_;
+
+  mutable std::mutex mutex_;  // the two queues: the poll and the couriers add, the porter takes
+  std::condition_variable changed_;
+  std::deque<Row> messages_;
+  std::map<std::string, Moment> files_;  // by id: when it goes alone
+  std::optional<Moment> waiting_since_;  // of the first message, for its files
+  std::thread thread_;
+};
+
+}  // namespace restante::agent

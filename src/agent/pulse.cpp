@@ -1,0 +1,169 @@
+#include "agent/pulse.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/json_writer.h"
+
+namespace restante::agent {
+namespace {
+
+using client::Failure;
+
+constexpr std::chrono::milliseconds kTick{1'000};
+
+// A reply that was refused for good must not keep the next ones waiting.
+bool is_worth_another_try(const Failure& failure) {
+  if (failure.passes() || failure.kind == Failure::Kind::cancelled) return true;
+  return failure.kind == Failure::Kind::status && (failure.status == 401 || failure.code == "idempotency_in_progress");
+}
+
+}  // namespace
+
+Pulse::Pulse(PulseOptions options, Ledger& ledger, const Clock& clock, std::function<void()> reconnect, Say say)
+    : options_(options),
+      ledger_(ledger),
+      clock_(clock),
+      reconnect_(std::move(reconnect)),
+      say_(std::move(say)),
+      alive_at_(clock.steady()),
+      started_(clock.now()),
+      last_wall_(started_),
+      last_steady_(clock.steady()),
+      next_beat_(last_steady_),
+      next_send_(last_steady_),
+      send_pause_(options.pause_first, options.pause_most) {}
+
+Pulse::~Pulse() { stop(); }
+
+void Pulse::start(std::unique_ptr<Platform> platform, std::string server) {
+  platform_ = std::move(platform);
+  server_ = std::move(server);
+  thread_ = std::thread([this] { work(); });
+}
+
+void Pulse::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    if (platform_) platform_->cancel();
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Pulse::poll_completed() {
+  {
+    const std::lock_guard lock(mutex_);
+    last_poll_ = clock_.now();
+    alive_at_ = clock_.steady();
+    trouble_.clear();
+  }
+  ledger_.note_health(health());
+}
+
+void Pulse::note_trouble(std::string sentence) {
+  {
+    const std::lock_guard lock(mutex_);
+    trouble_ = std::move(sentence);
+    alive_at_ = clock_.steady();  // it was given up, not forgotten
+  }
+  ledger_.note_health(health());
+}
+
+void Pulse::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Pulse::work() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    woken_ = false;
+    lock.unlock();
+    look_at_clocks();
+    const auto now = clock_.steady();
+    if (now >= next_send_ && !send_replies()) next_send_ = clock_.steady() + send_pause_.next();
+    if (now >= next_beat_) beat();
+    lock.lock();
+    if (!stopping_ && !woken_) changed_.wait_for(lock, std::min(kTick, options_.beat));
+  }
+}
+
+void Pulse::look_at_clocks() {
+  const auto wall = clock_.now();
+  const auto steady = clock_.steady();
+  const auto slept = (wall - last_wall_) - std::chrono::duration_cast<std::chrono::microseconds>(steady - last_steady_);
+  last_wall_ = wall;
+  last_steady_ = steady;
+  bool deaf = false;
+  {
+    const std::lock_guard lock(mutex_);
+    deaf = steady - alive_at_ > options_.deaf_after;
+    if (deaf) alive_at_ = steady;
+  }
+  if (slept > options_.sleep_gap) {
+    next_beat_ = next_send_ = steady;
+    say_("this machine was asleep; connecting anew");
+    reconnect_();
+  } else if (deaf) {
+    say_("no poll has been answered for a while; connecting anew");
+    reconnect_();
+  }
+}
+
+void Pulse::beat() {
+  next_beat_ = clock_.steady() + options_.beat;
+  // A missed beat is not worth a word: the poll notices the same trouble and says so.
+  (void)platform_->beat(std::chrono::duration_cast<std::chrono::seconds>(clock_.now() - started_));
+}
+
+bool Pulse::send_replies() {
+  while (const auto reply = ledger_.next_reply()) {
+    const auto sent = send(*reply);
+    if (sent.has_error()) {
+      if (is_worth_another_try(sent.error())) return false;
+      say_("the server refuses a reply: " + sent.error().sentence);
+    }
+    ledger_.sent(reply->key);
+    send_pause_.reset();
+  }
+  return true;
+}
+
+client::Outcome<void> Pulse::send(const Reply& reply) {
+  switch (reply.to) {
+    case Reply::To::person:
+      return platform_->notify(reply.text, reply.key);
+    case Reply::To::agent:
+      return platform_->message(reply.target, reply.text, reply.hops, reply.key);
+    case Reply::To::delegation:
+      return platform_->end_delegation(reply.target, reply.failed ? Platform::Task::failed : Platform::Task::completed,
+                                       reply.text, reply.key);
+  }
+  return {};
+}
+
+std::string Pulse::health() {
+  const auto counts = ledger_.counts();
+  const std::lock_guard lock(mutex_);
+  JsonWriter out;
+  out.begin_object();
+  out.member("server", server_);
+  out.member("process", static_cast<std::int64_t>(getpid()));
+  out.member("since", format_time(started_));
+  out.member("noted_at", format_time(clock_.now()));
+  out.key("last_poll_at");
+  last_poll_ ? out.string(format_time(*last_poll_)) : out.null();
+  out.member("trouble", trouble_);
+  out.member("waiting_files", static_cast<std::int64_t>(counts.waiting_files));
+  out.member("unsent_replies", static_cast<std::int64_t>(counts.unsent_replies));
+  out.end_object();
+  return out.take() + "\n";
+}
+
+}  // namespace restante::agent

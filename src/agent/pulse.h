@@ -1,0 +1,81 @@
+// Pulse: what goes on beside the long poll, on a connection and a thread of its own: heartbeats, the replies that wait
+// in the ledger, a note of how it goes for `restante status`, and an eye on the clocks: when the wall clock has moved
+// without ours the laptop has slept, and whatever was connected before is not to be waited for. Thread-safe.
+#pragma once
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "agent/backoff.h"
+#include "agent/ledger.h"
+#include "agent/platform.h"
+#include "base/clock.h"
+
+namespace restante::agent {
+
+struct PulseOptions {
+  std::chrono::milliseconds beat{30'000};
+  std::chrono::milliseconds pause_first{500};
+  std::chrono::milliseconds pause_most{15'000};
+  std::chrono::seconds sleep_gap{20};  // a wall clock that jumps by more than this has seen the lid closed
+  // No poll completed for so long, though none was given up either: the connection is cut and made anew.
+  std::chrono::seconds deaf_after{180};
+};
+
+class Pulse {
+ public:
+  using Say = std::function<void(std::string_view)>;
+
+  // `reconnect` ends the connections of everybody else; called on the pulse's thread.
+  Pulse(PulseOptions options, Ledger& ledger, const Clock& clock, std::function<void()> reconnect, Say say);
+  ~Pulse();
+  Pulse(const Pulse&) = delete;
+  Pulse& operator=(const Pulse&) = delete;
+
+  void start(std::unique_ptr<Platform> platform, std::string server);
+  void stop();
+
+  // A poll has come back with an answer; nothing else proves that we are heard.
+  void poll_completed();
+  // Empty: all is well.
+  void note_trouble(std::string sentence);
+  // There is something to send.
+  void wake();
+
+ private:
+  void work();
+  void look_at_clocks();
+  void beat();
+  // False when the rest has to wait.
+  bool send_replies();
+  client::Outcome<void> send(const Reply& reply);
+  std::string health();
+
+  PulseOptions options_;
+  Ledger& ledger_;
+  const Clock& clock_;
+  std::function<void()> reconnect_;
+  Say say_;
+  std::unique_ptr<Platform> platform_;
+  std::string server_;
+
+  std::mutex mutex_;  // what others tell it
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  bool woken_ = false;
+  std::string trouble_;
+  std::optional<Time> last_poll_;
+  SteadyTime alive_at_;  // the last completed poll, or the last time its absence was acted on
+
+  Time started_;
+  Time last_wall_;
+  SteadyTime last_steady_;
+  SteadyTime next_beat_, next_send_;
+  Backoff send_pause_;
+  std::thread thread_;
+};
+
+}  // namespace restante::agent

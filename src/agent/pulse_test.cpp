@@ -1,0 +1,156 @@
+#include "agent/pulse.h"
+
+#include <gmock/gmock.h>
+
+#include <deque>
+#include <future>
+
+#include "agent/test_folder.h"
+#include "client/test_server.h"
+
+namespace restante::agent {
+namespace {
+
+using client::Peer;
+using client::TestServer;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+void answer_all(Peer& peer) {
+  while (!peer.read_request().empty()) peer.answer("200 OK", "{}");
+}
+
+class PulseTest : public testing::Test {
+ protected:
+  PulseTest() {
+    options_.pause_first = options_.pause_most = std::chrono::milliseconds(1);
+    options_.beat = std::chrono::milliseconds(10);
+    ledger_.adopt("s", "w", "");
+  }
+
+  // Runs against the script until `until` is set.
+  void run(TestServer::Script script, std::future<void> until) {
+    TestServer server({std::move(script)});
+    Pulse pulse(options_, ledger_, clock_, [this] { reconnected_.set_value(); }, [](std::string_view) {});
+    auto platform = std::make_unique<Platform>(client::parse_url(server.url()).value(), "token");
+    platform->use_workspace("w");
+    pulse.start(std::move(platform), server.url());
+    started_(pulse);
+    EXPECT_EQ(until.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+    pulse.stop();
+  }
+  void queue(Reply reply) {
+    change::Handed end{"row-" + reply.key, "2026", {}, {}, std::move(reply)};
+    ledger_.handed(end);
+  }
+
+  TestFolder folder_;
+  ManualClock clock_{*parse_time("2026-11-15T12:00:00Z")};
+  Ledger ledger_{Home::open(folder_.path()).value(), State(), [](std::string_view) {}};
+  PulseOptions options_;
+  std::promise<void> reconnected_;
+  std::function<void(Pulse&)> started_ = [](Pulse&) {};
+};
+
+TEST_F(PulseTest, RepliesGoWhereTheyBelongEachUnderItsKey) {
+  options_.beat = std::chrono::hours(1);
+  queue({"k1", "to a person", Reply::To::person, {}, 0, false});
+  queue({"k2", "to an agent", Reply::To::agent, "peer", 3, false});
+  queue({"k3", "a result", Reply::To::delegation, "d1", 0, false});
+  queue({"k4", "no", Reply::To::delegation, "d2", 0, true});
+  std::vector<std::string> asked;
+  std::promise<void> done;
+  auto until = done.get_future();
+  run(
+      [&](Peer& peer) {
+        while (asked.size() < 4) {
+          auto request = peer.read_request();
+          if (request.find("Idempotency-Key: ") != std::string::npos) asked.push_back(std::move(request));
+          peer.answer("200 OK", "{}");
+        }
+        done.set_value();
+        peer.wait_until_closed();
+      },
+      std::move(until));
+  EXPECT_THAT(asked[0], HasSubstr("POST /workspaces/w/notify "));
+  EXPECT_THAT(asked[0], HasSubstr("Idempotency-Key: k1\r\n"));
+  EXPECT_THAT(asked[1], HasSubstr("POST /workspaces/peer/a2a "));
+  EXPECT_THAT(asked[1], HasSubstr(R"("metadata":{"restante_hops":3})"));
+  EXPECT_THAT(asked[2], HasSubstr("POST /workspaces/w/delegations/d1/update "));
+  EXPECT_THAT(asked[2], HasSubstr(R"({"status":"completed","result":"a result"})"));
+  EXPECT_THAT(asked[3], HasSubstr(R"({"status":"failed","error":"no"})"));
+}
+
+TEST_F(PulseTest, AReplyStaysUntilItIsTakenAndARefusedOneDoesNotBlockTheNext) {
+  options_.beat = std::chrono::hours(1);
+  queue({"k1", "refused", Reply::To::person, {}, 0, false});
+  queue({"k2", "second", Reply::To::person, {}, 0, false});
+  std::vector<std::string> keys;
+  std::promise<void> done;
+  auto until = done.get_future();
+  // The clock stands still, so the pause after a failure has to be over at once.
+  options_.pause_first = options_.pause_most = std::chrono::milliseconds(0);
+  run(
+      [&](Peer& peer) {
+        std::deque<const char*> answers = {"503 Service Unavailable", "400 Bad Request", "200 OK"};
+        while (!answers.empty()) {
+          const auto asked = peer.read_request();
+          const auto key = asked.find("Idempotency-Key: ");
+          if (key == std::string::npos) {  // a beat
+            peer.answer("200 OK", "{}");
+            continue;
+          }
+          keys.push_back(asked.substr(key + 17, 2));
+          peer.answer(answers.front(), "{}");
+          answers.pop_front();
+        }
+        done.set_value();
+        peer.wait_until_closed();
+      },
+      std::move(until));
+  EXPECT_THAT(keys, ElementsAre("k1", "k1", "k2"));
+}
+
+TEST_F(PulseTest, ABeatDoesNotSayHowManyTasksThereAre) {
+  std::string asked;
+  std::promise<void> done;
+  auto until = done.get_future();
+  run(
+      [&](Peer& peer) {
+        asked = peer.read_request();
+        peer.answer("200 OK", "{}");
+        done.set_value();
+        peer.wait_until_closed();
+      },
+      std::move(until));
+  EXPECT_THAT(asked, HasSubstr("POST /registry/heartbeat "));
+  EXPECT_THAT(asked, HasSubstr(R"({"workspace_id":"w","uptime_seconds":0})"));
+}
+
+TEST_F(PulseTest, AClosedLidIsNoticedByTheClocks) {
+  started_ = [this](Pulse& pulse) {
+    clock_.jump(std::chrono::hours(8));
+    pulse.wake();
+  };
+  run(answer_all, reconnected_.get_future());
+}
+
+TEST_F(PulseTest, OnlyCompletedPollsCountAgainstBeingDeaf) {
+  started_ = [this](Pulse& pulse) {
+    clock_.advance(options_.deaf_after + std::chrono::seconds(1));
+    pulse.wake();
+  };
+  run(answer_all, reconnected_.get_future());
+}
+
+TEST_F(PulseTest, TheHealthNoteSaysWhenAPollWasLastAnsweredAndWhatIsWrong) {
+  Pulse pulse(options_, ledger_, clock_, [] {}, [](std::string_view) {});
+  pulse.poll_completed();
+  EXPECT_THAT(look_into(folder_.path().string()).value().health,
+              HasSubstr(R"("last_poll_at":"2026-11-15T12:00:00.000000Z","trouble":"")"));
+  pulse.note_trouble("refused");
+  EXPECT_THAT(look_into(folder_.path().string()).value().health, HasSubstr(R"("trouble":"refused")"));
+}
+
+}  // namespace
+}  // namespace restante::agent

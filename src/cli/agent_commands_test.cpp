@@ -1,0 +1,59 @@
+// What status and --install-service make of what they find, without an agent.
+#include <gmock/gmock.h>
+
+#include "cli/exit_codes.h"
+#include "cli/service.h"
+#include "cli/status.h"
+
+namespace restante::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const Time kNow = *parse_time("2026-11-15T12:00:00Z");
+
+agent::Sight sight(bool occupied, std::string polled, std::string trouble = "") {
+  agent::Sight seen;
+  seen.occupied = occupied;
+  seen.state.emplace().workspace = "w";
+  seen.health = R"({"last_poll_at":")" + polled + R"(","trouble":")" + trouble + "\"}\n";
+  return seen;
+}
+
+TEST(Status, IsConnectedOnlyWhileAFreshPollProvesIt) {
+  EXPECT_EQ(condition_of(sight(true, "2026-11-15T11:59:50.000000Z"), kNow).code, kExitOk);
+  EXPECT_EQ(condition_of(sight(true, "2026-11-15T11:58:00.000000Z"), kNow).code, kExitUnavailable);
+  EXPECT_EQ(condition_of(sight(true, "2026-11-15T11:59:50.000000Z", "refused"), kNow).code, kExitUnavailable);
+  EXPECT_EQ(condition_of(sight(true, ""), kNow).code, kExitUnavailable);
+  EXPECT_EQ(condition_of(sight(false, "2026-11-15T11:59:50.000000Z"), kNow).code, kExitFailed);
+  EXPECT_EQ(condition_of(agent::Sight(), kNow).code, kExitNotPermitted);
+}
+
+TEST(Service, WordsReachTheProgramExactlyAsTheyWereGiven) {
+  EXPECT_EQ(service_word("plain"), "\"plain\"");
+  EXPECT_EQ(service_word("a \"b\" \\c"), "\"a \\\"b\\\" \\\\c\"");
+  EXPECT_EQ(service_word("50% of $HOME"), "\"50%% of $$HOME\"");
+  EXPECT_EQ(service_word("one\ntwo"), "\"one\\ntwo\"");
+}
+
+TEST(Service, TheUnitHasTheFlagsAndNoSecret) {
+  ConnectOptions options;
+  options.agent.url = "https://post.example.org";
+  options.agent.enrol = "enrolment-secret";
+  options.agent.token = "token-secret";
+  options.agent.state = "/var/state";
+  options.agent.dir = "/srv/files";
+  options.exec = "./answer.sh";
+  options.reply_to_agents = true;
+  const auto unit = service_unit(options, "/opt/restante");
+  EXPECT_THAT(unit,
+              HasSubstr("\nExecStart=\"/opt/restante\" \"connect\" \"--state\" \"/var/state\" \"--dir\" \"/srv/files\" "
+                        "\"--url\" \"https://post.example.org\" \"--exec\" \"./answer.sh\" \"--reply-to-agents\"\n"));
+  EXPECT_THAT(unit, HasSubstr("\nRestart=always\n"));
+  EXPECT_THAT(unit, HasSubstr("\nRestartPreventExitStatus=64 77 78\n"));
+  EXPECT_THAT(unit, Not(HasSubstr("secret")));
+}
+
+}  // namespace
+}  // namespace restante::cli

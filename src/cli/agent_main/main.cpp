@@ -1,0 +1,51 @@
+// restante-agent: the commands of the agent's machine alone, as one file that needs nothing but glibc. A server hands
+// it out under the name restante, and so it calls itself.
+#include <exception>
+
+#include "cli/command_line_agent.h"
+#include "cli/command_parser.h"
+#include "cli/connect.h"
+#include "cli/doctor.h"
+#include "cli/exit_codes.h"
+#include "cli/failed.h"
+#include "cli/send.h"
+#include "cli/status.h"
+#include "cli/terminal.h"
+
+namespace restante::cli {
+namespace {
+
+int run(const CommandLine& asked) {
+  switch (asked.command) {
+    case Command::connect:
+      return connect(asked.connect);
+    case Command::status:
+      return status(asked.status);
+    case Command::doctor:
+      return doctor(asked.doctor);
+    case Command::send:
+      return send(asked.send);
+    default:
+      return print(asked.text);  // --help, --version
+  }
+}
+
+int main_with_errors(int argc, const char* const* argv) {
+  try {
+    return run(parse_agent_command_line(argc, argv));
+  } catch (const UsageError& error) {
+    complain(error.what());
+    return kExitUsage;
+  } catch (const CommandFailed& error) {
+    complain(error.what());
+    return error.exit_code();
+  } catch (const std::exception& error) {
+    complain(error.what());
+    return kExitFailed;
+  }
+}
+
+}  // namespace
+}  // namespace restante::cli
+
+int main(int argc, char** argv) { return restante::cli::main_with_errors(argc, argv); }

@@ -1,0 +1,142 @@
+#include "cli/doctor.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "agent/checkup.h"
+#include "base/json_writer.h"
+#include "cli/exit_codes.h"
+#include "cli/failed.h"
+#include "cli/terminal.h"
+#include "client/probe.h"
+
+namespace restante::cli {
+namespace {
+
+class Report {
+ public:
+  explicit Report(bool json) : json_(json) {}
+
+  void tell(const std::string& step, bool passed, const std::string& sentence, const std::string& remedy) {
+    if (json_) {
+      JsonWriter out;
+      out.begin_object();
+      out.member("step", step);
+      out.key("passed");
+      out.boolean(passed);
+      out.member("found", sentence);
+      if (!passed) out.member("remedy", remedy);
+      out.end_object();
+      print(out.take() + "\n");
+      return;
+    }
+    print(fmt::format("{:<12} {:<6} {}\n", step, passed ? "ok" : "FAILED", sentence));
+    if (!passed && !remedy.empty()) print(fmt::format("{:<19} {}\n", "", remedy));
+  }
+
+ private:
+  bool json_;
+};
+
+std::string remedy_for(const std::string& step, const client::Url& server) {
+  if (step == "proxy") return "Set http_proxy, https_proxy or no_proxy to what this network needs, or unset them.";
+  if (step == "name")
+    return fmt::format("Is {} spelled right, and is this machine online? Try: getent hosts {}", server.host,
+                       server.host);
+  if (step == "connection")
+    return fmt::format("Does the server run and listen on port {} to the outside? A firewall may stand between.",
+                       server.port);
+  if (step == "tls")
+    return "The server's certificate must be valid for this name and issued by an authority this machine trusts "
+           "(SSL_CERT_FILE names another list); also check this machine's clock.";
+  return {};
+}
+
+std::string remedy_for(const agent::Finding& finding) {
+  using Step = agent::Finding::Step;
+  switch (finding.step) {
+    case Step::server:
+      return "This address answers, but not as a Restante server: check --url, its path, and what a proxy in between "
+             "does.";
+    case Step::token:
+      return "Make a new one with `restante invite --workspace …` on the server and run `restante connect --enrol "
+             "TOKEN`.";
+    case Step::disk:
+      return "Give --dir a folder that this user may write to, with room on its disk.";
+    case Step::upload:
+    case Step::announce:
+    case Step::fetch:
+    case Step::ack:
+      return "The server's log says more; a proxy in front must pass POST, Range and answers held for 50 s unchanged.";
+  }
+  return {};
+}
+
+std::string name_of(agent::Finding::Step step) {
+  using Step = agent::Finding::Step;
+  switch (step) {
+    case Step::server:
+      return "server";
+    case Step::token:
+      return "token";
+    case Step::disk:
+      return "disk";
+    case Step::upload:
+      return "upload";
+    case Step::announce:
+      return "poll";
+    case Step::fetch:
+      return "fetch";
+    case Step::ack:
+      return "ack";
+  }
+  return {};
+}
+
+int code_for(const agent::Finding& finding) {
+  if (finding.passed) return kExitOk;
+  switch (finding.step) {
+    case agent::Finding::Step::server:
+      return kExitUnavailable;
+    case agent::Finding::Step::token:
+      return kExitNotPermitted;
+    default:
+      return kExitFailed;
+  }
+}
+
+}  // namespace
+
+int doctor(const DoctorOptions& options) {
+  check_options(options.agent);
+  const auto folder = state_folder(options.agent);
+  const auto looked = agent::look_into(folder);
+  const auto sight = looked.has_value() ? *looked : agent::Sight();
+  auto settings = settings_from(options.agent, sight.state.value_or(agent::State()));
+  if (settings.token.empty() && sight.token) settings.token = read_token_file(folder + "/token");
+  if (settings.workspace.empty() && sight.state) settings.workspace = sight.state->workspace;
+
+  Report report(options.json);
+  if (!settings.server.tls) {
+    report.tell("address", true, settings.server.text() + " (not https: fine on this machine, nowhere else)", {});
+  } else {
+    report.tell("address", true, settings.server.text(), {});
+  }
+  const bool reached = client::probe(settings.server, settings.http, [&](const client::ProbeStep& step) {
+    report.tell(step.name, step.passed, step.sentence, remedy_for(step.name, settings.server));
+  });
+  if (!reached) return kExitUnavailable;
+  int code = kExitOk;
+  const auto sender = options.sender_file.empty() ? std::string() : read_token_file(options.sender_file);
+  agent::check_up(settings, sender, sight, [&](const agent::Finding& finding) {
+    report.tell(name_of(finding.step), finding.passed, finding.sentence, remedy_for(finding));
+    if (code == kExitOk) code = code_for(finding);
+  });
+  if (code == kExitOk && !options.json) print("Everything works.\n");
+  return code;
+}
+
+}  // namespace restante::cli

@@ -1,0 +1,162 @@
+#include "cli/service.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "cli/exit_codes.h"
+#include "cli/failed.h"
+#include "cli/terminal.h"
+
+namespace restante::cli {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr auto kUnit = "restante-connect.service";
+
+std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
+
+fs::path unit_folder() {
+  if (const char* config = std::getenv("XDG_CONFIG_HOME"); config && *config == '/')
+    return fs::path(config) / "systemd/user";
+  if (const char* home = std::getenv("HOME"); home && *home == '/') return fs::path(home) / ".config/systemd/user";
+  throw CommandFailed(kExitConfig, "there is no HOME to put a service into");
+}
+
+std::string own_path() {
+  std::error_code error;
+  const auto self = fs::read_symlink("/proc/self/exe", error);
+  if (error) throw CommandFailed(kExitFailed, "where this program lies cannot be found out; only Linux has services");
+  return self.string();
+}
+
+// Quiet: what it says would only confuse beside our own words.
+bool runs(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
+
+// An agent that runs for a moment in order to turn the enrolment into a token of its own.
+void enrol(const ConnectOptions& options) {
+  class Nobody final : public agent::Handover {
+   public:
+    explicit Nobody(agent::Stop& stop) : stop_(stop) {}
+    agent::Verdict deliver(const agent::Delivery&) override {
+      stop_.wait();
+      return {agent::Verdict::What::stopped, {}, {}};
+    }
+
+   private:
+    agent::Stop& stop_;
+  };
+  auto [home, state] = open_home(options.agent);
+  auto settings = settings_from(options.agent, state);
+  agent::Stop stop;
+  Nobody nobody(stop);
+  agent::Agent agent(std::move(settings), std::move(home), std::move(state), nobody, stop, [&](std::string_view said) {
+    complain(said);
+    if (said.starts_with("connected to ")) stop.request();
+  });
+  const int code = exit_code(agent.run());
+  if (code != kExitOk) throw CommandFailed(code, "no service was installed, because it could not connect");
+}
+
+bool lingers(const std::string& user) {
+  std::error_code ignored;
+  return fs::exists("/var/lib/systemd/linger/" + user, ignored);
+}
+
+std::string user_name() {
+  const char* name = std::getenv("USER");
+  return name && *name ? name : std::to_string(getuid());
+}
+
+}  // namespace
+
+std::string service_word(const std::string& word) {
+  std::string quoted = "\"";
+  for (const char c : word) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (c == '%' || c == '$') quoted += c;  // systemd's own escapes double themselves
+    if (c == '\n') {
+      quoted += "\\n";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+std::string service_unit(const ConnectOptions& options, const std::string& program) {
+  std::vector<std::string> words = {program,   "connect",
+                                    "--state", absolute(state_folder(options.agent)),
+                                    "--dir",   absolute(landing_folder(options.agent))};
+  const auto add = [&](const char* flag, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {flag, value});
+  };
+  add("--url", options.agent.url);
+  add("--token-file", options.agent.token_file.empty() ? std::string() : absolute(options.agent.token_file));
+  add("--workspace", options.agent.workspace);
+  add("--exec", options.exec);
+  if (options.json) words.emplace_back("--json");
+  if (options.reply_to_agents) words.emplace_back("--reply-to-agents");
+  if (options.file_wait != ConnectOptions().file_wait) add("--file-wait", std::to_string(options.file_wait));
+  std::string line;
+  for (const auto& word : words) line += (line.empty() ? "" : " ") + service_word(word);
+  // 64, 77 and 78 need a person; everything else is worth another start. Process: a command under way may end by
+  // itself, and the next agent takes its result.
+  return fmt::format(
+      "[Unit]\n"
+      "Description=Restante agent\n"
+      "Wants=network-online.target\n"
+      "After=network-online.target\n"
+      "StartLimitIntervalSec=0\n"
+      "\n"
+      "[Service]\n"
+      "ExecStart={}\n"
+      "WorkingDirectory={}\n"
+      "Restart=always\n"
+      "RestartSec=5\n"
+      "RestartPreventExitStatus=64 77 78\n"
+      "KillMode=mixed\n"
+      "TimeoutStopSec=20\n"
+      "\n"
+      "[Install]\n"
+      "WantedBy=default.target\n",
+      line, service_word(absolute(landing_folder(options.agent))));
+}
+
+int install_service(const ConnectOptions& options) {
+  if (!options.agent.token.empty() && options.agent.token_file.empty() && options.agent.enrol.empty())
+    throw CommandFailed(kExitUsage, "a service does not see RESTANTE_TOKEN: give --token-file or --enrol");
+  const auto folder = unit_folder();
+  fs::create_directories(landing_folder(options.agent));
+  enrol(options);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  const auto path = folder / kUnit;
+  std::ofstream file(path, std::ios::trunc);
+  file << service_unit(options, own_path());
+  file.close();
+  if (!file) throw CommandFailed(kExitFailed, "cannot write " + path.string());
+  std::string said = fmt::format("Wrote {}\n", path.string());
+  const bool started = runs("systemctl --user daemon-reload") &&
+                       runs(fmt::format("systemctl --user enable {}", kUnit)) &&
+                       runs(fmt::format("systemctl --user restart {}", kUnit));
+  said += started ? fmt::format(
+                        "Started it; restante status shows how it goes, journalctl --user -u {} what it says.\n", kUnit)
+                  : fmt::format(
+                        "It could not be started from here. Run: systemctl --user daemon-reload && systemctl "
+                        "--user enable --now {}\n",
+                        kUnit);
+  if (!lingers(user_name()))
+    said += fmt::format(
+        "It ends when {} logs out, and starts at the next login. To keep it running: loginctl enable-linger "
+        "{}\n",
+        user_name(), user_name());
+  const int code = print(said);
+  return code != kExitOk ? code : started ? kExitOk : kExitTryAgain;
+}
+
+}  // namespace restante::cli

@@ -1,0 +1,19 @@
+// `restante connect --install-service`: a systemd user unit that runs connect with the same flags, from now on and
+// after every boot. Enrols first if asked to, so that the unit holds no secret. Prints what it did and what is left to
+// do.
+#pragma once
+#include <string>
+
+#include "cli/connect.h"
+
+namespace restante::cli {
+
+// Returns the exit code. Throws CommandFailed.
+int install_service(const ConnectOptions& options);
+
+// The unit's text. `program` and the folders are absolute.
+std::string service_unit(const ConnectOptions& options, const std::string& program);
+// One word of an ExecStart line, quoted so that systemd gives the program exactly this.
+std::string service_word(const std::string& word);
+
+}  // namespace restante::cli

@@ -1,0 +1,118 @@
+"""`restante doctor`, `restante status` and `restante connect --install-service`, as a person with a problem meets them."""
+import json
+import os
+import socket
+import subprocess
+
+from support.agent import pending, send, url_of
+from support.server import binary
+from support.waiting import wait_until
+
+
+def run(*arguments, cwd=None, **environment):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("RESTANTE_") and "proxy" not in k.lower()}
+    return subprocess.run([binary(), *arguments], env={**clean, **environment}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=120, cwd=cwd, check=False)
+
+
+def doctor(tmp_path, *arguments, token=None, **environment):
+    """(exit code, {step: finding}) of a doctor with a state directory of its own."""
+    words = ["doctor", "--json", "--state", str(tmp_path / "state"), *arguments]
+    if "--dir" not in arguments:
+        words += ["--dir", str(tmp_path / "dir")]
+    if token:
+        (tmp_path / "token").write_text(token)
+        words += ["--token-file", str(tmp_path / "token")]
+    done = run(*words, **environment)
+    assert done.stderr == "", done
+    return done.returncode, {finding["step"]: finding for finding in map(json.loads, done.stdout.splitlines())}
+
+
+def test_a_healthy_server_passes_every_step_to_the_ack(workspace, tmp_path):
+    (tmp_path / "person").write_text(workspace.server.admin_token)
+    code, found = doctor(tmp_path, "--url", url_of(workspace.server), "--sender-file", str(tmp_path / "person"), token=workspace.token)
+    assert code == 0, found
+    assert found["ack"]["found"] == "the server knows that it was taken"
+    assert list(found) == ["address", "name", "connection", "server", "token", "disk", "upload", "poll", "fetch", "ack"]
+    assert all(finding["passed"] for finding in found.values())
+    assert pending(workspace) == []
+    assert list((tmp_path / "dir" / ".molecule" / "chat-uploads").iterdir()) == []
+
+
+def test_for_a_person_it_ends_with_one_clear_sentence(workspace, tmp_path):
+    (tmp_path / "token").write_text(workspace.token)
+    done = run("doctor", "--url", url_of(workspace.server), "--token-file", "token", "--state", "state", "--dir", "dir", cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout.endswith("\nEverything works.\n"), done
+    assert "not tested" in done.stdout  # nobody but a person can send what is to be acknowledged
+
+
+def test_each_failing_step_is_named_with_a_remedy(workspace, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        dead = gone.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        cases = [
+            (["--url", "http://no-such-host.invalid"], None, 69, "name"),
+            (["--url", f"http://127.0.0.1:{dead}"], None, 69, "connection"),
+            (["--url", f"https://127.0.0.1:{workspace.server.port}"], None, 69, "tls"),
+            (["--url", url_of(workspace.server) + "/elsewhere"], None, 69, "server"),
+            (["--url", url_of(workspace.server)], None, 77, "token"),
+            (["--url", url_of(workspace.server)], "A" * 43, 77, "token"),
+            (["--url", url_of(workspace.server)], workspace.server.admin_token, 77, "token"),
+            (["--url", url_of(workspace.server), "--dir", "/proc/nowhere"], workspace.token, 1, "disk"),
+        ]
+        for arguments, token, expected, step in cases:
+            code, found = doctor(tmp_path, *arguments, token=token)
+            assert (code, list(found)[-1]) == (expected, step), (arguments, found)
+            assert not found[step]["passed"] and found[step]["found"] and found[step]["remedy"]
+            assert not any("AAAA" in str(finding) for finding in found.values())
+        del mute
+
+
+def test_beside_a_running_agent_it_works_and_the_agent_is_not_bothered(workspace, connect, tmp_path):
+    agent = connect(url_of(workspace.server), token=workspace.token)
+    agent.wait_said("connected to")
+    done = run("doctor", "--state", str(agent.state), "--dir", str(agent.dir), "--url", url_of(workspace.server), "--token-file",
+               str(agent.root / "given.token"), "--sender-file", str(workspace.server.data / "admin.token"))
+    assert done.returncode == 0, done
+    send(workspace, "hello")
+    wait_until(lambda: agent.deliveries(), "a message after the checkup")
+    assert [delivery["text"] for delivery in agent.deliveries()] == ["hello"]
+    assert agent.stop() == 0
+
+
+def test_status_tells_by_its_exit_code_how_it_goes(start, connect, tmp_path):
+    server = start()
+    made = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "laptop"}).json()
+    never = run("status", "--state", str(tmp_path / "none"))
+    assert never.returncode == 77 and "restante connect --url" in never.stdout, never
+    agent = connect(url_of(server), arguments=["--enrol", made["connection"]["enrolment_token"]])
+
+    def status():
+        done = run("status", "--json", "--state", str(agent.state))
+        return done.returncode, json.loads(done.stdout)
+
+    wait_until(lambda: status()[0] == 0, "connected")
+    code, found = status()
+    assert (found["status"], found["workspace_id"], found["server"]) == ("connected", made["id"], url_of(server))
+    assert f"process {agent.process.pid}" in found["holder"]
+    server.stop()
+    wait_until(lambda: status()[0] == 69, "unreachable")
+    assert status()[1]["trouble"]
+    assert agent.stop() == 0
+    assert status()[0] == 1
+    text = run("status", "--state", str(agent.state)).stdout
+    assert "stopped" in text and "Start it with: restante connect" in text
+
+
+def test_a_service_is_written_with_these_flags_and_no_secret(server, tmp_path):
+    made = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "laptop"}).json()
+    enrolment = made["connection"]["enrolment_token"]
+    done = run("connect", "--url", url_of(server), "--enrol", enrolment, "--dir", "my files", "--exec", "cat > 'a b' && echo \"50%\"",
+               "--install-service", cwd=tmp_path, HOME=str(tmp_path), XDG_CONFIG_HOME="", XDG_STATE_HOME="", PATH="/nowhere")
+    assert done.returncode == 75, done  # there is no systemctl in this PATH
+    assert "systemctl --user enable --now restante-connect.service" in done.stdout and "loginctl enable-linger" in done.stdout
+    unit = (tmp_path / ".config/systemd/user/restante-connect.service").read_text()
+    assert enrolment not in unit and "--enrol" not in unit
+    assert f'"--dir" "{tmp_path}/my files"' in unit
+    assert '"--exec" "cat > \'a b\' && echo \\"50%%\\""' in unit
+    assert (tmp_path / ".local/state/restante/connect/token").stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,31 @@
+"""examples/echo_agent.cpp: the agent library in a program of somebody else's."""
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from support.agent import send, url_of
+from support.server import Lines, binary
+from support.waiting import wait_until
+
+PROGRAM = Path(binary()).parent / "examples" / "echo_agent"
+
+
+def test_the_example_answers_with_the_text_and_the_files(workspace, tmp_path):
+    program = os.environ.get("RESTANTE_EXAMPLE", str(PROGRAM))
+    agent = subprocess.Popen([program, url_of(workspace.server), workspace.token, str(tmp_path / "state"), str(tmp_path / "files")],
+                             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    said = Lines(agent.stderr)
+    try:
+        said.wait(lambda line: b"connected to" in line, "connected")
+        (file_id, item), = workspace.upload(("a.txt", b"hello"))
+        send(workspace, "look", item["uri"])
+        path = tmp_path / "files" / ".molecule" / "chat-uploads" / (file_id.replace("-", "") + "-a.txt")
+        wait_until(lambda: workspace.messages() == [f"You said: look\na.txt: {path}"], "the answer")
+        assert path.read_bytes() == b"hello"
+    finally:
+        agent.send_signal(signal.SIGTERM)
+        code = agent.wait(60)
+        said.join()
+        agent.stderr.close()
+    assert code == 0
