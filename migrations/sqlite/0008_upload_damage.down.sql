@@ -1,0 +1,3 @@
+DROP INDEX idx_pending_uploads_damaged;
+ALTER TABLE finished_uploads DROP COLUMN damage;
+ALTER TABLE pending_uploads DROP COLUMN damage;

@@ -1,0 +1,224 @@
+#include "desk/integrity.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+namespace restante::desk {
+namespace {
+
+constexpr std::size_t kPiece = 128 << 10;
+constexpr std::size_t kMostSuspects = 1024;
+// Agents decide how much is suspected: so much of it a tick, and no more than one file beyond.
+constexpr std::int64_t kSuspectBytes = 64 << 20;
+constexpr int kPage = 16;
+// After a walk could not go on: long enough not to fill the log.
+constexpr auto kRest = std::chrono::minutes(1);
+// What a file costs beside its bytes: questions to the store, of which a million small files ask a million.
+constexpr std::int64_t kFileCost = 64 << 10;
+
+}  // namespace
+
+// A file of its own, read as far as `at`.
+struct Integrity::Reading {
+  enum class Verdict { unfinished, sound, changed, unreadable };
+  Verdict read_on(std::int64_t& allowance, const std::atomic<bool>& stopping, prometheus::Counter& bytes);
+  // Nothing when it has to be read once more: what differs may be the memory's copy of the disk, which is given up
+  // first.
+  std::optional<Verdict> conclude();
+
+  Upload upload;
+  std::shared_ptr<OpenBlob> blob;
+  Sha256 hash{};
+  std::int64_t at = 0;
+  bool second = false;
+  int why = 0;  // it cannot be read
+};
+
+Integrity::Reading::Verdict Integrity::Reading::read_on(std::int64_t& allowance, const std::atomic<bool>& stopping,
+                                                        prometheus::Counter& bytes) {
+  std::vector<char> piece(kPiece);
+  while (allowance > 0 && !stopping) {
+    const auto most = static_cast<std::size_t>(std::min<std::int64_t>(allowance, kPiece));
+    const ssize_t got = ::pread(blob->fd(), piece.data(), most, at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      why = errno;
+      return Verdict::unreadable;
+    }
+    bytes.Increment(static_cast<double>(got));
+    hash.update({piece.data(), static_cast<std::size_t>(got)});
+    at += got;
+    allowance -= got;
+    if (got > 0 && at <= upload.size) continue;
+    if (const auto verdict = conclude()) return *verdict;
+  }
+  return Verdict::unfinished;
+}
+
+std::optional<Integrity::Reading::Verdict> Integrity::Reading::conclude() {
+  if (at == upload.size && hash.finish() == upload.sha256) return Verdict::sound;
+  if (std::exchange(second, true)) return Verdict::changed;
+  ::posix_fadvise(blob->fd(), 0, 0, POSIX_FADV_DONTNEED);
+  hash = Sha256();
+  at = 0;
+  return std::nullopt;
+}
+
+Integrity::Integrity(Store& store, Blobs& blobs, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
+                     IntegrityRules rules)
+    : store_(store), blobs_(blobs), events_(events), clock_(clock), log_(log), metrics_(metrics), rules_(rules) {}
+
+Integrity::~Integrity() = default;
+
+void Integrity::suspect(const Upload& upload) {
+  if (upload.damage) return;
+  const Suspect suspect{upload.workspace_id, upload.id};
+  const std::lock_guard lock(mutex_);
+  const bool known = std::ranges::find(suspects_, suspect) != suspects_.end();
+  if (!known && suspects_.size() < kMostSuspects) suspects_.push_back(suspect);
+}
+
+Commit<Result<std::vector<UploadChange>>> Integrity::condemn(const Upload& upload, UploadDamage damage) {
+  auto commit = store_.mark_damaged(upload.workspace_id, upload.id, damage, clock_.now());
+  commit.then([&events = events_](const Result<std::vector<UploadChange>>& marked) {
+    if (!marked) return;
+    for (const UploadChange& change : *marked) events.damaged(change);
+  });
+  return commit;
+}
+
+void Integrity::tick() {
+  look_at_suspects();
+  const SteadyTime now = clock_.steady();
+  if (now < rests_until_) return;
+  rests_until_ = now + kRest;  // where it throws
+  walk();
+  rests_until_ = now;
+}
+
+std::optional<Integrity::Suspect> Integrity::next_suspect() {
+  const std::lock_guard lock(mutex_);
+  if (suspects_.empty()) return std::nullopt;
+  const Suspect next = suspects_.front();
+  suspects_.pop_front();
+  return next;
+}
+
+void Integrity::look_at_suspects() {
+  for (std::int64_t left = kSuspectBytes; left > 0 && !stopping_;) {
+    const auto next = next_suspect();
+    if (!next) return;
+    left -= kFileCost;
+    const auto file = begin(next->first, next->second);
+    if (!file) continue;
+    left -= file->upload.size;
+    std::int64_t all = std::numeric_limits<std::int64_t>::max();
+    (void)read_on(*file, all);
+  }
+}
+
+void Integrity::walk() {
+  if (rules_.every.count() == 0) return;
+  if (!walking_) {
+    const SteadyTime now = clock_.steady();
+    if (began_ && now - *began_ < rules_.every) return;
+    began_ = now;
+    walking_ = true;
+  }
+  // What a tick leaves unused is not saved up: after a pause there is no burst.
+  const auto grant = static_cast<std::int64_t>(rules_.rate) * rules_.tick.count() / 1000;
+  allowance_ = std::min<std::int64_t>(allowance_, 0) + std::max<std::int64_t>(grant, 1);
+  while (allowance_ > 0 && !stopping_) {
+    if (!reading_ && !begin_next()) return end_walk();
+    if (reading_ && read_on(*reading_, allowance_)) reading_.reset();
+  }
+}
+
+bool Integrity::begin_next() {
+  if (page_.empty()) {
+    auto page = store_.walk_uploads(after_, kPage);
+    if (page.empty()) return false;
+    page_.assign(std::make_move_iterator(page.begin()), std::make_move_iterator(page.end()));
+  }
+  const Upload next = std::move(page_.front());
+  page_.pop_front();
+  // Before it is looked at: one that throws is passed over and does not end the walk.
+  after_ = next.id;
+  allowance_ -= kFileCost;
+  ++looked_at_;
+  if (!next.damage) reading_ = begin(next.workspace_id, next.id);
+  return true;
+}
+
+void Integrity::end_walk() {
+  if (looked_at_ > 0) log_.debug("uploads_checked", {{"files", looked_at_}});
+  walking_ = false;
+  after_.reset();
+  looked_at_ = 0;
+}
+
+// Nothing where there is nothing to read: it has left, is known to be damaged, or was decided at once.
+std::unique_ptr<Integrity::Reading> Integrity::begin(WorkspaceId workspace, FileId id) {
+  auto upload = store_.read_upload(workspace, id);
+  if (!upload || upload->damage) return nullptr;
+  if (upload->in_row()) {
+    metrics_.uploads_checked_bytes.Increment(static_cast<double>(upload->content.size()));
+    const auto damage = upload->content.empty() ? UploadDamage::missing : UploadDamage::changed;
+    const bool sound = sha256(upload->content) == upload->sha256;
+    found(*upload, sound ? std::nullopt : std::optional(damage));
+    return nullptr;
+  }
+  auto blob = blobs_.open(upload->blob_key);
+  if (blob) return std::make_unique<Reading>(Reading{std::move(*upload), std::move(blob)});
+  // Rows leave before their bytes: if this one is still there, its bytes should be.
+  if (store_.find_upload(workspace, id)) found(*upload, UploadDamage::missing);
+  return nullptr;
+}
+
+// True once there is nothing more to be read.
+bool Integrity::read_on(Reading& file, std::int64_t& allowance) {
+  switch (file.read_on(allowance, stopping_, metrics_.uploads_checked_bytes)) {
+    case Reading::Verdict::unfinished:
+      return false;
+    case Reading::Verdict::sound:
+      found(file.upload, std::nullopt);
+      break;
+    case Reading::Verdict::changed:
+      found(file.upload, UploadDamage::changed);
+      break;
+    case Reading::Verdict::unreadable:
+      unreadable(file.upload, file.why);
+      break;
+  }
+  return true;
+}
+
+bool Integrity::came_back(const Upload& upload) {
+  if (upload.damage != UploadDamage::missing || upload.in_row()) return false;
+  auto blob = blobs_.open(upload.blob_key);
+  if (!blob) return false;
+  Reading file{upload, std::move(blob)};
+  std::int64_t all = std::numeric_limits<std::int64_t>::max();
+  return file.read_on(all, stopping_, metrics_.uploads_checked_bytes) == Reading::Verdict::sound;
+}
+
+void Integrity::found(const Upload& upload, std::optional<UploadDamage> damage) {
+  metrics_.uploads_checked(damage ? "damaged" : "sound").Increment();
+  if (damage) (void)condemn(upload, *damage).take();
+}
+
+void Integrity::unreadable(const Upload& upload, int why) {
+  metrics_.uploads_checked("unreadable").Increment();
+  log_.error("upload_unreadable", {{"workspace_id", upload.workspace_id.text()},
+                                   {"file_id", upload.id.text()},
+                                   {"name", upload.name},
+                                   {"size", upload.size},
+                                   {"reason", std::strerror(why)}});
+}
+
+}  // namespace restante::desk

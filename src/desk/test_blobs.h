@@ -1,0 +1,42 @@
+// HookedBlobs: real bytes; before they are opened or dropped a test may do something, or throw. For tests of desk/.
+#pragma once
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "store/blobs.h"
+
+namespace restante::desk {
+
+class HookedBlobs final : public Blobs {
+ public:
+  explicit HookedBlobs(Blobs& real) : real_(real) {}
+
+  void check() override { real_.check(); }
+  std::unique_ptr<BlobWriter> put() override { return real_.put(); }
+  std::shared_ptr<OpenBlob> open(std::string_view key) override {
+    if (opening) opening();
+    return real_.open(key);
+  }
+  void drop(std::string_view key) override {
+    if (dropping) dropping();
+    real_.drop(key);
+  }
+  // In order, so that a test knows who comes after whom.
+  BlobPage list(std::string_view from, Time before) override {
+    BlobPage page = real_.list(from, before);
+    std::ranges::sort(page.keys);
+    return page;
+  }
+  std::size_t drop_unfinished(Time before) override { return real_.drop_unfinished(before); }
+
+  std::function<void()> opening;
+  std::function<void()> dropping;
+
+ private:
+  Blobs& real_;
+};
+
+}  // namespace restante::desk

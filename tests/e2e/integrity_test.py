@@ -1,0 +1,220 @@
+"""A disk that changes what was given to it, under a running server. The reader sees it by the digest and says so, or nobody
+does and the server finds it by itself; from then on nobody is given the bytes, and whoever sent the file is told."""
+import base64
+import hashlib
+import os
+import sqlite3
+import subprocess
+
+from support.checks import check_error
+from support.desk import Workspace, files_of, multipart
+from support.server import binary
+from support.waiting import wait_until
+
+NO_WALK = {"uploads.check_every": "0s"}
+WALK = {"uploads.check_every": "50ms", "uploads.check_rate": 1 << 30, "uploads.sweep_every": "50ms"}
+TOLD = "it has to be sent again"
+
+
+def blobs_of(server):
+    return [path for path in (server.data / "blobs").rglob("*") if path.is_file()]
+
+
+def flip(path):
+    """One bit in the middle; size and age stay as they were."""
+    before = path.stat()
+    with open(path, "r+b") as file:
+        file.seek(before.st_size // 2)
+        byte = file.read(1)[0]
+        file.seek(before.st_size // 2)
+        file.write(bytes([byte ^ 1]))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def edit(server, sql):
+    """Straight in the database, behind the server's back."""
+    with sqlite3.connect(server.data / "restante.db", timeout=30) as database:
+        database.execute(sql)
+    database.close()
+
+
+def content(workspace, file_id, token=None, **options):
+    return workspace.server.get(workspace.content(file_id), token=token or workspace.token, **options)
+
+
+def step(workspace, file_id, verb, **options):
+    return workspace.server.request("POST", workspace.path(f"pending-uploads/{file_id}/{verb}"), token=workspace.token, **options)
+
+
+def state(workspace, file_id):
+    answer = workspace.server.get(workspace.path(f"pending-uploads/{file_id}"), token=workspace.token)
+    assert answer.status == 200, answer
+    return answer.json()
+
+
+def receipts(workspace):
+    return [(row["method"], row["request_body"].get("reason")) for row in workspace.activity() if row["activity_type"] == "upload_receipt"]
+
+
+def damaged(server, damage="changed"):
+    return server.metric("restante_uploads_damaged_total", f'{{damage="{damage}"}}')
+
+
+def checked(server, outcome):
+    return server.metric("restante_uploads_checked_total", f'{{outcome="{outcome}"}}')
+
+
+def restante(server, *arguments):
+    """What the command prints for the operator."""
+    environment = {**os.environ, "RESTANTE_URL": f"http://127.0.0.1:{server.port}", "RESTANTE_TOKEN": server.admin_token}
+    done = subprocess.run([binary(), *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def test_a_flipped_bit_is_seen_by_its_reader_verified_by_the_server_and_told_to_the_sender(start, tmp_path):
+    server = start(NO_WALK, data=tmp_path)
+    workspace = Workspace(server)
+    data = os.urandom(3_000_000)
+    (file_id, item), (sound, _) = workspace.upload(("a.bin", data), ("small.txt", b"sound"))
+    path, = blobs_of(server)
+    flip(path)
+    got = content(workspace, file_id)
+    digest = base64.b64encode(hashlib.sha256(got.body).digest()).decode()
+    assert got.status == 200 and got.header("Repr-Digest") != f"sha-256=:{digest}:", "the reader can tell"
+
+    assert step(workspace, file_id, "fail", json_body={"reason": "sha256 differs"}).json() == {"failed": True}
+    wait_until(lambda: content(workspace, file_id).status == 500, "the server has looked for itself")
+    for token in (workspace.token, server.admin_token):
+        error = check_error(content(workspace, file_id, token), 500, code="integrity_error")
+        assert error["damage"] == "changed" and TOLD in error["error"]
+    assert server.request("HEAD", workspace.content(file_id), token=workspace.token).status == 500
+    check_error(content(workspace, file_id, headers={"Range": "bytes=0-9"}), 500, code="integrity_error")
+    assert content(workspace, sound).body == b"sound"
+
+    told = state(workspace, file_id)
+    assert (told["state"], told["damage"], told["sha256"]) == ("failed", "changed", item["sha256"]) and TOLD in told["reason"]
+    assert [method for method, _ in receipts(workspace)] == ["chat_upload_failed"] * 2
+    assert receipts(workspace)[0][1] == "sha256 differs" and TOLD in receipts(workspace)[1][1]
+    assert damaged(server) == 1 and checked(server, "damaged") == 1
+    line = server.wait_log("upload_damaged")
+    assert (line["level"], line["workspace_id"], line["file_id"], line["name"], line["size"], line["damage"]) == (
+        "error", workspace.id, file_id, "a.bin", 3_000_000, "changed")
+    listed = server.get("/admin/uploads?state=damaged", token=server.admin_token).json()
+    assert [(row["file_id"], row["damage"], row["state"]) for row in listed["uploads"]] == [(file_id, "changed", "failed")]
+    assert path.exists(), "the row keeps its bytes until its time"
+
+    server.kill()
+    workspace = workspace.on(start(NO_WALK, data=tmp_path))
+    check_error(content(workspace, file_id), 500, code="integrity_error")
+    workspace.server.wait_metric("restante_damaged_uploads", 1)
+    assert step(workspace, file_id, "ack").json() == {"acked": True}, "whoever had it before may still say so"
+    assert state(workspace, file_id)["state"] == "acked"
+    check_error(content(workspace, file_id), 404, code="upload_gone")
+    check_error(content(workspace, file_id, workspace.server.admin_token), 500, code="integrity_error")
+
+
+def test_the_agent_on_the_laptop_reports_it_and_lands_nothing(start, tmp_path):
+    server = start(NO_WALK)
+    workspace = Workspace(server)
+    (file_id, _), (sound, _) = workspace.upload(("a.bin", os.urandom(200_000)), ("b.txt", b"sound"))
+    flip(*blobs_of(server))
+    (tmp_path / "token").write_text(workspace.token)
+    folder = tmp_path / ".molecule" / "chat-uploads"
+    command = [binary(), "connect", "--url", f"http://127.0.0.1:{server.port}", "--token-file", tmp_path / "token", "--dir", tmp_path, "--state", tmp_path / "state", "--json"]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_")}
+    agent = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: state(workspace, file_id)["damage"] == "changed", "the agent has reported, the server has looked")
+        wait_until(lambda: state(workspace, sound)["state"] == "acked", "the other one is taken")
+        assert [path.name.partition("-")[2] for path in folder.iterdir() if not path.name.startswith(".")] == ["b.txt"]
+    finally:
+        agent.terminate()
+        agent.wait(60)
+
+
+def test_a_failure_that_is_the_agents_own_leaves_the_file_as_it_is(start):
+    server = start(NO_WALK)
+    workspace = Workspace(server)
+    (file_id, _), = workspace.upload(("a.bin", b"x" * 100_000))
+    assert step(workspace, file_id, "fail", json_body={"reason": "no room"}).status == 200
+    wait_until(lambda: checked(server, "sound") == 1, "the server has looked")
+    assert content(workspace, file_id).body == b"x" * 100_000
+    assert (state(workspace, file_id)["reason"], state(workspace, file_id)["damage"]) == ("no room", None)
+
+
+def test_the_background_check_finds_what_nobody_has_asked_for(start):
+    server = start(WALK)
+    workspace = Workspace(server)
+    (sound, _), = workspace.upload(("sound.bin", os.urandom(50_000)))
+    known = set(blobs_of(server))
+    files = {}
+    for name in ("flipped", "cut", "lost"):
+        (files[name], _), = workspace.upload((name, os.urandom(200_000)))
+        path, = set(blobs_of(server)) - known
+        known.add(path)
+        {"flipped": flip, "cut": lambda at: os.truncate(at, 100_000), "lost": os.unlink}[name](path)
+    (files["row"], _), = workspace.upload(("row", b"kept in the row"))
+    edit(server, "UPDATE upload_contents SET content = CAST('kept in the rov' AS BLOB)")
+    expected = {"flipped": "changed", "cut": "changed", "lost": "missing", "row": "changed"}
+    for name, file_id in files.items():
+        wait_until(lambda: state(workspace, file_id)["damage"] == expected[name], f"{name} is found")
+        assert check_error(content(workspace, file_id), 500, code="integrity_error")["damage"] == expected[name]
+    server.wait_metric("restante_damaged_uploads", 4)
+    assert (damaged(server, "changed"), damaged(server, "missing")) == (3, 1)
+    assert content(workspace, sound).status == 200 and state(workspace, sound)["damage"] is None
+    assert [method for method, _ in receipts(workspace)] == ["chat_upload_failed"] * 4
+    total = server.get("/admin/uploads/stats", token=server.admin_token).json()["total"]
+    assert total["damaged"]["files"] == 4 and total["waiting"]["files"] == 5
+    shown = restante(server, "uploads", "--state", "damaged")
+    assert all(f"{name} " in shown for name in files) and "sound.bin" not in shown and shown.count(TOLD) == 4
+    assert "DAMAGED" in restante(server, "uploads", "--stats")
+
+
+def test_a_file_that_has_vanished_is_told_as_what_it_is_by_its_first_reader(start):
+    server = start(NO_WALK)
+    workspace = Workspace(server)
+    (file_id, _), (cut, _) = workspace.upload(("a.bin", b"x" * 100_000), ("b.bin", b"y" * 100_000))
+    for path in blobs_of(server):
+        os.unlink(path) if path.read_bytes()[:1] == b"x" else os.truncate(path, 50_000)
+    error = check_error(content(workspace, file_id), 500, code="integrity_error")
+    assert error["damage"] == "missing" and "missing" in error["error"]
+    assert check_error(content(workspace, cut), 500, code="integrity_error")["damage"] == "changed", "and never half of a body"
+    wait_until(lambda: damaged(server, "missing") == 1 and damaged(server, "changed") == 1, "both are written down")
+    assert state(workspace, file_id)["fetched_at"] is None
+    recalled = server.request("DELETE", workspace.path(f"pending-uploads/{file_id}"), token=server.admin_token)
+    assert recalled.json() == {"recalled": True}
+    swept = server.request("POST", "/admin/sweep", token=server.admin_token)
+    assert swept.status == 200 and swept.json()["blobs_deleted"] == 1, swept
+    assert (state(workspace, file_id)["state"], state(workspace, file_id)["damage"]) == ("recalled", "missing")
+
+
+def test_an_outgoing_file_that_is_damaged_cannot_be_sent_on(start):
+    server = start(WALK)
+    sender, target = Workspace(server, "sender"), Workspace(server, "target")
+    headers, body = multipart(("result.bin", os.urandom(100_000)))
+    (_, item), = files_of(server.request("POST", sender.path("chat/uploads?direction=out"), token=sender.token, headers=headers, body=body))
+    path, = blobs_of(server)
+    flip(path)
+    wait_until(lambda: damaged(server) == 1, "it is found")
+    message = {"method": "message/send", "params": {"message": {"parts": [{"kind": "file", "file": {"uri": item["uri"], "name": "result.bin"}}]}}}
+    sent = server.request("POST", target.path("a2a"), token=sender.token, json_body=message)
+    assert TOLD in check_error(sent, 400, code="attachment_gone")["error"]
+    assert target.activity() == []
+
+
+def test_however_eager_the_check_is_what_is_sound_arrives_and_leaves_when_it_is_due(start):
+    server = start({**WALK, "uploads.ack_retention": "0s"})
+    workspace = Workspace(server)
+    workspace.upload(("stays.txt", b"in the row"))
+    for turn in range(5):
+        contents = [bytes([turn, number]) * 20_000 for number in range(20)]
+        staged = workspace.upload(*[("f", data) for data in contents])
+        for (file_id, _), data in zip(staged, contents):
+            assert content(workspace, file_id).body == data
+            assert step(workspace, file_id, "ack").status == 200
+    wait_until(lambda: not blobs_of(server), "all have left")
+    wait_until(lambda: checked(server, "sound") > 0, "it was at work")
+    assert damaged(server, "changed") == damaged(server, "missing") == checked(server, "damaged") == 0
+    loops = {loop["name"]: loop for loop in server.get("/admin/liveness", token=server.admin_token).json()["loops"]}
+    assert loops["integrity"]["ok"] and loops["integrity"]["failures"] == 0, loops
