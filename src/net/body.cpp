@@ -8,7 +8,7 @@
 namespace restante::net {
 namespace {
 
-constexpr std::size_t kStep = 256 << 10;      // one read of a streamed body
+constexpr std::size_t kStep = 128 << 10;      // one read of a streamed body
 constexpr std::size_t kSmallStep = 16 << 10;  // one read of a body that goes into memory
 
 }  // namespace
@@ -128,7 +128,7 @@ asio::awaitable<http::Response> Connection::stream_body(http::Request& request, 
   Inflow inflow;
   if (const auto fault = begin_body(request, inflow, limit)) {
     closing_ = true;
-    co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
+    co_return http::to_response(*fault, limit);
   }
   // While one buffer is hashed and written on the pool, the other is filled from the socket.
   struct Half {
@@ -162,7 +162,7 @@ asio::awaitable<http::Response> Connection::stream_body(http::Request& request, 
   std::optional<http::Response> refused;
   std::optional<http::Fault> fault;
   std::exception_ptr failure;
-  for (std::size_t turn = 0; !inflow.done && !fault && !refused; turn ^= 1) {
+  for (std::size_t turn = 0; !inflow.done; turn ^= 1) {
     Half& half = halves[turn];
     try {
       if (!half.room) half.room = std::make_unique_for_overwrite<char[]>(step);

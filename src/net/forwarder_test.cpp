@@ -9,6 +9,7 @@
 #include <atomic>
 #include <string>
 
+#include "net/outlet.h"
 #include "net/test_other.h"
 
 namespace restante::net {
@@ -274,6 +275,73 @@ TEST(Forwarder, AServerThatIsNotTlsOrNotTrustedIsUnreachable) {
   SSL_CTX_free(tls);
   X509_free(certificate);
   EVP_PKEY_free(key);
+}
+
+TEST(Forwarder, AHostWithANameIsAskedForByItAndAnAddressIsNot) {
+  const auto hello = [](std::string_view host) {
+    std::string heard;
+    {
+      Other other([&](Other&, int fd) {
+        char piece[4096];
+        const auto n = ::recv(fd, piece, sizeof piece, 0);
+        heard.assign(piece, n > 0 ? static_cast<std::size_t>(n) : 0);
+      });
+      EXPECT_EQ(ask(order_for(other.url("https", host)), names_as({"127.0.0.1"})).outcome, Outcome::unreachable);
+    }
+    return heard;
+  };
+  EXPECT_NE(hello("agent.example").find("agent.example"), std::string::npos);
+  const std::string to_address = hello("127.0.0.1");
+  EXPECT_FALSE(to_address.empty());
+  EXPECT_EQ(to_address.find("127.0.0.1"), std::string::npos);
+}
+
+// What open() leaves, when names are found as `names` says.
+http::Forwarded opened(const http::Forward& order, std::chrono::milliseconds until,
+                       const std::function<LookUp(asio::io_context&, Outlet&)>& names) {
+  asio::io_context context;
+  const auto outlet = std::make_shared<Outlet>(context.get_executor(), order, Outlet::Pace());
+  outlet->allow_until(std::chrono::steady_clock::now() + until);
+  const LookUp finder = names(context, *outlet);
+  http::Forwarded came;
+  asio::co_spawn(context, outlet->open(finder), [&](const std::exception_ptr& e, bool open) {
+    EXPECT_FALSE(e || open);
+    came = outlet->take_result();
+    outlet->close();
+  });
+  context.run();
+  return came;
+}
+
+TEST(Outlet, OneThatIsClosedWhileItsHostIsLookedUpCallsNobody) {
+  Other other([](Other&, int) {});
+  const auto order = order_for(other.url("http", "agent.example"));
+  const LookUp found = names_as({"127.0.0.1"});
+  const auto came = opened(order, 60s, [&found](asio::io_context&, Outlet& outlet) -> LookUp {
+    return [&](const std::string& host, std::chrono::steady_clock::time_point until) {
+      outlet.close();
+      return found(host, until);
+    };
+  });
+  EXPECT_EQ(came.outcome, Outcome::cut);
+  EXPECT_EQ(other.connections(), 0);
+}
+
+TEST(Outlet, ANameThatIsFoundTooLateIsOfNoUse) {
+  Other other([](Other&, int) {});
+  const auto order = order_for(other.url("http", "agent.example"));
+  const auto came = opened(order, 1ms, [](asio::io_context& context, Outlet&) -> LookUp {
+    return [&context](const std::string&, std::chrono::steady_clock::time_point until) -> asio::awaitable<Addresses> {
+      asio::steady_timer later(context, until + 50ms);
+      co_await later.async_wait(asio::use_awaitable);
+      Addresses answer;
+      answer.outcome = Addresses::Outcome::found;
+      answer.found.push_back(asio::ip::make_address("127.0.0.1"));
+      co_return answer;
+    };
+  });
+  EXPECT_EQ(came.outcome, Outcome::timed_out);
+  EXPECT_EQ(other.connections(), 0);
 }
 
 TEST(LookUp, AnAddressIsFoundAsItself) {

@@ -211,6 +211,31 @@ TEST(Intake, ARefusalOfTheLastPieceLeavesTheConnectionUsable) {
   EXPECT_EQ(client.reply().body, "ok");
 }
 
+// The refusal is of an earlier piece, but the last one has been read meanwhile: nothing of it is left to come.
+TEST(Intake, ARefusalAfterTheLastPieceWasReadLeavesTheConnectionUsable) {
+  Tray tray;
+  Gate decide;
+  tray.verdict = [&](std::size_t) {
+    decide.wait();
+    return std::optional(text("not this", 400));
+  };
+  Options options = test_options();
+  options.io_threads = 1;
+  TestEdge server(options);
+  take_uploads(server, tray);
+  Client client = server.client();
+  client.send(sized_head(9) + "first");
+  tray.taken.wait();
+  client.send("last");
+  EXPECT_EQ(server.ask("/health").body, "ok") << "by the thread that has read the last piece before";
+  decide.open();
+  EXPECT_EQ(client.reply().body, "not this");
+  client.get("/health");
+  EXPECT_EQ(client.reply().body, "ok");
+  tray.gone.wait();
+  EXPECT_EQ(tray.finished, 0);
+}
+
 TEST(Intake, BodiesThatComeWithTheirHeadsInOneWriteAreTakenOneByOne) {
   Tray tray;
   TestEdge server;
@@ -236,6 +261,27 @@ TEST(Intake, AFailureOverABodyThatCameWithItsHeadLeavesTheConnectionUsable) {
   EXPECT_EQ(tray.finished, 0);
   client.get("/health");
   EXPECT_EQ(client.reply().body, "ok");
+}
+
+TEST(Intake, AClientThatLeftBeforeItCouldBeToldToContinueIsCut) {
+  Tray tray;
+  Gate asked;
+  Gate left;
+  TestEdge server;
+  server.stream("/later", [&](auto&) {
+    asked.open();
+    left.wait();
+    return std::make_unique<Recorder>(tray);
+  });
+  take_uploads(server, tray);
+  Client client = server.client();
+  client.send("POST /later HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
+  asked.wait();
+  client.reset();
+  left.open();
+  tray.gone.wait();
+  EXPECT_EQ(tray.finished, 0);
+  EXPECT_EQ(tray.bytes, "");
 }
 
 TEST(Intake, ABodyThatIsCutDestroysItUnfinished) {

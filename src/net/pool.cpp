@@ -14,7 +14,10 @@ Pool::Pool(unsigned threads, unsigned awake)
     : most_awake_(std::clamp(awake > 0 ? awake : std::thread::hardware_concurrency(), 1u, std::max(threads, 1u))),
       workers_(std::max(threads, 1u)) {
   asleep_.reserve(workers_.size());
-  for (Worker& worker : workers_) worker.thread = std::thread([this, &worker] { work(worker); });
+  for (Worker& worker : workers_) {
+    worker.pool = this;
+    worker.thread = std::thread([this, &worker] { work(worker); });
+  }
   watcher_ = std::thread([this] { watch(); });
 }
 
@@ -61,7 +64,25 @@ void Pool::sleep(Worker& worker, std::unique_lock<std::mutex>& lock) {
   worker.wake.wait(lock, [&worker] { return worker.called; });
 }
 
+void Pool::let_another_work(Worker& waiting) {
+  Worker* called = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    waiting.waits = true;
+    ++waiting_;
+    if (!queue_.empty() && awake() < allowed()) called = call();
+  }
+  if (called) called->wake.notify_one();
+}
+
+void Pool::count_again(Worker& worker) {
+  const std::lock_guard lock(mutex_);
+  worker.waits = false;
+  --waiting_;
+}
+
 void Pool::work(Worker& worker) {
+  Wait::watch_this_thread(worker);
   std::unique_lock lock(mutex_);
   for (;;) {
     // More than are wanted are awake when those that were stuck have come back.
@@ -83,7 +104,7 @@ void Pool::work(Worker& worker) {
 std::size_t Pool::count_stuck() {
   std::size_t stuck = 0;
   for (Worker& worker : workers_) {
-    if (worker.busy && worker.jobs == worker.seen) ++stuck;
+    if (worker.busy && !worker.waits && worker.jobs == worker.seen) ++stuck;
     worker.seen = worker.jobs;
   }
   return stuck;

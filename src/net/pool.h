@@ -1,8 +1,8 @@
 // Pool: the threads for what may block. Jobs start in the order they were posted. Only as many threads as there are
-// cores are kept awake: handing each of many short jobs to a sleeping thread of its own costs more than the jobs. A job
-// that takes long, because it waits for a disk or a lock, does not count: the watcher sees it and wakes another thread
-// in its place, up to all of them. Thread-safe. A job must not throw. What is posted after join() never runs and goes
-// with the pool.
+// cores are kept awake: handing each of many short jobs to a sleeping thread of its own costs more than the jobs. One
+// that waits does not count, and another works in its place, up to all of them: for a Wait at once, and when a job
+// takes long for any other reason, as soon as the watcher sees it. Thread-safe. A job must not throw. What is posted
+// after join() never runs and goes with the pool.
 #pragma once
 #include <algorithm>
 #include <condition_variable>
@@ -13,6 +13,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "base/wait.h"
 
 namespace restante::net {
 
@@ -44,11 +46,16 @@ class Pool {
     void run() override { job(); }
     Job job;
   };
-  struct Worker {
+  struct Worker final : WaitWatcher {
+    void wait_begins() override { pool->let_another_work(*this); }
+    void wait_ends() override { pool->count_again(*this); }
+
+    Pool* pool = nullptr;
     std::condition_variable wake;
     bool called = false;     // to wake up; from then on it counts as awake
     std::uint64_t jobs = 0;  // begun so far
     bool busy = false;
+    bool waits = false;
     std::uint64_t seen = 0;  // jobs at the watcher's last look
     std::thread thread;
   };
@@ -57,10 +64,12 @@ class Pool {
   void work(Worker& worker);
   void sleep(Worker& worker, std::unique_lock<std::mutex>& lock);
   Worker* call();
+  void let_another_work(Worker& waiting);
+  void count_again(Worker& worker);
   void watch();
   std::size_t count_stuck();
   std::size_t awake() const { return workers_.size() - asleep_.size(); }
-  std::size_t allowed() const { return std::min(most_awake_ + stuck_, workers_.size()); }
+  std::size_t allowed() const { return std::min(most_awake_ + waiting_ + stuck_, workers_.size()); }
 
   const std::size_t most_awake_;
   std::mutex mutex_;
@@ -68,7 +77,8 @@ class Pool {
   std::deque<std::unique_ptr<Work>> queue_;
   std::vector<Worker> workers_;
   std::vector<Worker*> asleep_;  // the last one in is the first one out: its caches are warm
-  std::size_t stuck_ = 0;        // of those awake, by the watcher's last look
+  std::size_t waiting_ = 0;      // of those awake, by what they said
+  std::size_t stuck_ = 0;        // of the others, by the watcher's last look
   bool watching_ = false;        // looks again by itself
   bool joining_ = false;
   std::thread watcher_;

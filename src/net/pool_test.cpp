@@ -33,6 +33,23 @@ TEST(Pool, AJobThatWaitsForALaterOneDoesNotHoldItUp) {
   EXPECT_EQ(done.get_future().wait_for(kCeiling), std::future_status::ready);
 }
 
+TEST(Pool, AJobThatSaysItWaitsMakesRoomForAnotherUntilItIsBack) {
+  constexpr int kRounds = 2000;
+  std::atomic<int> ran{0};
+  Pool pool(3, 1);
+  for (int i = 0; i < kRounds; ++i) {
+    pool.post([&] {
+      {
+        const Wait waiting;
+        std::this_thread::yield();
+      }
+      ++ran;
+    });
+  }
+  pool.join();
+  EXPECT_EQ(ran, kRounds);
+}
+
 TEST(Pool, AllItsThreadsWorkAtOnceWhenAllJobsWait) {
   constexpr int kThreads = 8;
   std::latch together(kThreads);

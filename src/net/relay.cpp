@@ -61,7 +61,7 @@ asio::awaitable<std::optional<http::Fault>> Connection::exchange(http::Request& 
   std::function<void()> end_read = [self = shared_from_this()] { self->socket_.cancel(); };
   co_await outlet.begin(inflow.left, std::move(end_read));
   const auto fault = co_await pass_on(request, inflow, outlet);
-  body_consumed_ = inflow.done && !fault;
+  body_consumed_ = inflow.done;
   if (!body_consumed_) closing_ = true;
   if (fault) {
     outlet.close();
@@ -79,7 +79,7 @@ asio::awaitable<http::Response> Connection::relay_body(http::Request& request, h
   std::optional<http::Fault> fault = begin_body(request, inflow, limit);
   if (fault) {
     closing_ = true;
-    co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
+    co_return http::to_response(*fault, limit);
   }
   Outlet::Pace pace;
   pace.stall = timeouts().write_stall;

@@ -178,6 +178,90 @@ TEST(Relay, TheWholeRequestHasADeadline) {
   EXPECT_TRUE(status == 408 || status == 502) << status;
 }
 
+// A server whose queue of connections is full: connecting to it takes as long as one lets it.
+class Busy {
+ public:
+  Busy() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    socklen_t size = sizeof address_;
+    address_.sin_family = AF_INET;
+    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::bind(listener_, address(), size), 0);
+    EXPECT_EQ(::listen(listener_, 0), 0);
+    EXPECT_EQ(::getsockname(listener_, address(), &size), 0);
+    for (bool full = false; !full && waiting_.size() < 100;) {
+      const int fd = waiting_.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+      (void)::connect(fd, address(), sizeof address_);
+      pollfd entry{fd, POLLOUT, 0};
+      full = ::poll(&entry, 1, 200) == 0;
+    }
+  }
+  ~Busy() {
+    for (const int fd : waiting_) ::close(fd);
+    ::close(listener_);
+  }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(ntohs(address_.sin_port)) + "/in"; }
+
+ private:
+  sockaddr* address() { return reinterpret_cast<sockaddr*>(&address_); }
+  const int listener_;
+  sockaddr_in address_{};
+  std::vector<int> waiting_;
+};
+
+TEST(Relay, AStopThatWaitsNoLongerEndsAConnectionInTheMaking) {
+  Options options = test_options();
+  options.timeouts.drain = 0ms;
+  const Busy busy;
+  Gate connecting;
+  RelayEdge edge(busy.url(), options);
+  edge.may_connect = [&](std::string_view) {
+    connecting.open();
+    return true;
+  };
+  Client client = edge.server.client();
+  client.send(sized_head(3) + "abc");
+  connecting.wait();
+  edge.server.edge.stop();
+  const http::Forwarded came = edge.told();
+  EXPECT_EQ(came.outcome, Outcome::cut);
+  EXPECT_FALSE(came.connected);
+}
+
+TEST(Relay, AStopThatWaitsNoLongerEndsAHandshake) {
+  Options options = test_options();
+  options.timeouts.drain = 0ms;
+  Gate began;
+  Gate left;
+  Other other([&](Other&, int fd) {
+    Seen seen;
+    read_until(seen, fd, [&] { return !seen.text().empty(); });
+    began.open();
+    read_until(seen, fd, [] { return false; });
+    left.open();
+  });
+  RelayEdge edge(other.url("https"), options);
+  Client client = edge.server.client();
+  client.send(sized_head(3) + "abc");
+  began.wait();
+  edge.server.edge.stop();
+  left.wait();
+  const http::Forwarded came = edge.told();
+  EXPECT_EQ(came.outcome, Outcome::cut);
+  EXPECT_FALSE(came.connected);
+}
+
+TEST(Relay, AConnectionThatTakesTooLongIsTimedOut) {
+  const Busy busy;
+  RelayEdge edge(busy.url());
+  edge.timeout = 100ms;
+  Client client = edge.server.client();
+  client.send(sized_head(3) + "abc");
+  EXPECT_EQ(client.reply().body, "timed_out");
+  EXPECT_FALSE(edge.told().connected);
+}
+
 TEST(Relay, AStopThatWaitsNoLongerCutsIt) {
   Options options = test_options();
   options.timeouts.drain = 0ms;

@@ -120,6 +120,32 @@ TEST(Relay, AReplyBeforeTheFirstByteEndsTheWaitForIt) {
   EXPECT_EQ(edge.told().sent, 0u);
 }
 
+TEST(Relay, AReplyBeforeTheHeadIsOutIsTheAnswerAndNothingOfTheBodyIsSent) {
+  Other other([](Other& self, int fd) {
+    self.say(fd, "HTTP/1.1 431 Much\r\nContent-Length: 4\r\n\r\nhead");
+    self.wait_until_over();
+  });
+  std::atomic<std::uint64_t> sent{1};
+  TestEdge server;
+  server.stream("/up", [&](http::Request&) -> http::Reception {
+    auto relay = std::make_unique<http::Relay>();
+    relay->order.url = other.url();
+    relay->order.headers.emplace_back("X-Much", std::string(32 << 20, 'x'));  // more than a connection holds
+    relay->order.then = [&](http::Forwarded came) {
+      sent = came.sent;
+      return text(came.body, came.status);
+    };
+    return relay;
+  });
+  server.start();
+  Client client = server.client();
+  client.send(sized_head(1'000'000) + "first");
+  const Reply reply = client.reply();
+  EXPECT_EQ(reply.status, 431);
+  EXPECT_EQ(reply.body, "head");
+  EXPECT_EQ(sent, 0u);
+}
+
 // The other server answers, closes and so resets us while we send: its answer counts all the same.
 TEST(Relay, ASenderThatKeepsSendingSeesTheEarlyReply) {
   Seen seen;

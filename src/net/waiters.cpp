@@ -77,9 +77,23 @@ void Waiters::ring(std::string_view topic) {
   for (const auto& waiter : group->second) waiter->ring();
 }
 
-void Waiters::end_all() {
+void Waiters::ring_all() {
   const std::lock_guard lock(mutex_);
-  ended_ = true;
+  for (auto& [topic, group] : topics_) {
+    for (const auto& waiter : group) waiter->ring();
+  }
+}
+
+void Waiters::end_all() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  release();
+}
+
+void Waiters::release() {
+  const std::lock_guard lock(mutex_);
   for (auto& [owner, group] : owners_) {
     for (const auto& waiter : group) waiter->end();
   }

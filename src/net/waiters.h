@@ -68,6 +68,8 @@ class Waiters final : public Bell {
   // One more than the owner's cap ends the owner's oldest. Without an owner it is no held poll: no cap, no end.
   std::unique_ptr<Armed> arm(asio::any_io_executor home, std::vector<std::string> topics, std::string owner);
   void ring(std::string_view topic) override;
+  void ring_all() override;
+  void release() override;
   // From now on nobody waits: those who do are ended, those who come are ended at once.
   void end_all();
 

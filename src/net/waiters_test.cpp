@@ -139,6 +139,30 @@ TEST_F(WaitersTest, EndAllEndsThoseWhoWaitAndThoseWhoCome) {
   EXPECT_EQ(result(late_wake), Wake::ended);
 }
 
+TEST_F(WaitersTest, RingingAllWakesEverybodyWhateverTheirTopics) {
+  const auto here = arm({"a"}, "one");
+  const auto stream = arm({"b"}, "");
+  auto woken = park(*here);
+  auto too = park(*stream);
+  settle();
+  waiters.ring_all();
+  EXPECT_EQ(result(woken), Wake::rung);
+  EXPECT_EQ(result(too), Wake::rung);
+}
+
+TEST_F(WaitersTest, ReleasingEndsHeldPollsOnceAndLaterOnesWaitAgain) {
+  const auto here = arm({"a"}, "one");
+  auto released = park(*here);
+  settle();
+  waiters.release();
+  EXPECT_EQ(result(released), Wake::ended);
+  const auto later = arm({"a"}, "one");
+  auto woken = park(*later);
+  settle();
+  waiters.ring("a");
+  EXPECT_EQ(result(woken), Wake::rung);
+}
+
 TEST_F(WaitersTest, HeldPollsAreCounted) {
   auto first = arm({"a"});
   const auto second = arm({"b"});

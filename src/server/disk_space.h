@@ -1,12 +1,25 @@
-// How much room the disks have that the server writes to.
+// DiskSpace: how much room the disks have that the server writes to, as their file systems tell. Of a path that cannot
+// be asked about as much as there can be: the write itself will tell. Thread-safe, and cheap enough for every upload:
+// the answer may be a few milliseconds old, in which no disk can take more than a small part of the reserve.
 #pragma once
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <vector>
 
 namespace restante {
 
-// Bytes that may still be written where this path lies, as far as its file system tells. Of a path that cannot be asked
-// about as many as there can be: the write itself will tell.
-std::uint64_t free_bytes(const std::filesystem::path& path);
+class DiskSpace {
+ public:
+  explicit DiskSpace(std::vector<std::filesystem::path> paths) : paths_(std::move(paths)) {}
+  // Bytes that may still be written where the fullest of the paths lies.
+  std::uint64_t free_bytes();
+
+ private:
+  const std::vector<std::filesystem::path> paths_;
+  std::atomic<std::chrono::steady_clock::time_point> asked_{};
+  std::atomic<std::uint64_t> free_{0};
+};
 
 }  // namespace restante

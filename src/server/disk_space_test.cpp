@@ -8,8 +8,11 @@ namespace restante {
 namespace {
 
 TEST(DiskSpace, IsWhatTheFileSystemSaysAndUnlimitedWhereNobodyKnows) {
-  EXPECT_LT(free_bytes(std::filesystem::temp_directory_path()), std::numeric_limits<std::uint64_t>::max());
-  EXPECT_EQ(free_bytes("/no/such/place"), std::numeric_limits<std::uint64_t>::max());
+  const auto real = std::filesystem::temp_directory_path();
+  const auto unlimited = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_LT(DiskSpace({real}).free_bytes(), unlimited);
+  EXPECT_EQ(DiskSpace({"/no/such/place"}).free_bytes(), unlimited);
+  EXPECT_LT(DiskSpace({"/no/such/place", real}).free_bytes(), unlimited);
 }
 
 }  // namespace

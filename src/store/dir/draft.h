@@ -1,10 +1,12 @@
 // Draft: a blob in the making. Destroyed before it is published, it leaves nothing. Belongs to one thread at a time and
 // must not outlive its Place.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "store/dir/blobs.h"
+#include "store/dir/draft_file.h"
 #include "store/dir/place.h"
 
 namespace restante::dir {
@@ -17,18 +19,14 @@ class Draft final : public BlobWriter {
   std::string finish() override;
 
  private:
-  void reserve(std::int64_t end);
   void publish(const std::string& file);
   void remove_temporary();
 
   enum class State { writing, broken, finished };
   Place& place_;
-  std::string temporary_;  // its name in tmp/, empty when it has none
-  Fd file_;
+  std::string temporary_;          // its name in tmp/, empty when it has none
+  std::optional<DraftFile> file_;  // until it is finished
   State state_ = State::writing;
-  std::int64_t size_ = 0;
-  std::int64_t reserved_ = 0;
-  std::int64_t flushed_ = 0;
 };
 
 // <2 hex>/<32 hex>; only for a key that is_key. Its last two digits are random and spread the files evenly.

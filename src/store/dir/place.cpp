@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/text.h"
+#include "base/wait.h"
 
 namespace restante::dir {
 
@@ -94,6 +95,7 @@ void Place::write_all(int fd, std::string_view bytes, std::int64_t at) {
 }
 
 void Place::sync_data(int fd) {
+  const Wait waiting;
   if (fdatasync(fd) == 0) return;
   // Whatever the reason, the kernel may have dropped pages it could not write.
   const int why = errno;
@@ -105,6 +107,7 @@ void Place::sync_data(int fd) {
 void Place::sync_names(const char* subdirectory) {
   const Fd names(openat(fd(), subdirectory, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!names) fail("open a directory of blobs");
+  const Wait waiting;
   if (fsync(names.get()) == 0) return;
   const int why = errno;
   failed_ = true;

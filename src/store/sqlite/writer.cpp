@@ -1,17 +1,15 @@
 #include "store/sqlite/writer.h"
 
 namespace restante::sqlite {
-namespace {
 
-// Checkpointing every 16 MiB of log measured best; at 256 MiB readers have kept it from ever starting over, and waiting
-// a moment for them is better than a log without end.
-constexpr int kCheckpointPages = 4000;
-constexpr int kTruncatePages = 64000;
-
-}  // namespace
-
-Writer::Writer(std::unique_ptr<Database> database, Health& health, Limits limits, Metrics* metrics)
-    : database_(std::move(database)), health_(health), limits_(limits), metrics_(metrics) {
+Writer::Writer(std::unique_ptr<Database> database, std::unique_ptr<Database> checkpoints, Health& health, Limits limits,
+               Metrics* metrics, std::function<void()> committed)
+    : database_(std::move(database)),
+      checkpointer_(std::move(checkpoints)),
+      health_(health),
+      limits_(limits),
+      metrics_(metrics),
+      committed_(std::move(committed)) {
   database_->watch_log(&log_pages_);
   thread_ = std::thread([this] { work(); });
 }
@@ -88,6 +86,7 @@ void Writer::begin() {
 
 void Writer::commit() {
   database_->run("COMMIT");
+  if (committed_) committed_();
   if (metrics_) metrics_->store_commits.Increment();
 }
 
@@ -137,13 +136,15 @@ void Writer::run_in_savepoint(Job& job) {
 
 // After the answers are out, so that nobody waits for it. A failed sync shows in Health; nobody's verb is to blame.
 void Writer::checkpoint_if_due() {
-  if (log_pages_ < kCheckpointPages || !health_.ok()) return;
+  if (!health_.ok()) return;
+  const bool endless = log_pages_ >= limits_.truncate_pages;
+  if (!endless && log_pages_ >= limits_.checkpoint_pages) checkpointer_.begin();
+  if (!endless && !checkpointer_.take_near()) return;
   try {
-    database_->checkpoint(log_pages_ < kTruncatePages ? Database::Checkpoint::passive : Database::Checkpoint::truncate);
+    database_->checkpoint(endless ? Database::Checkpoint::truncate : Database::Checkpoint::passive);
   } catch (const std::exception&) {
     // A full disk heals, and the next group tries again.
   }
-  log_pages_ = 0;
 }
 
 }  // namespace restante::sqlite

@@ -1,0 +1,65 @@
+#include "store/sqlite/checkpointer.h"
+
+#include <utility>
+
+namespace restante::sqlite {
+namespace {
+
+// Each pass leaves what was written while it ran, a quarter or so of what it moved.
+constexpr int kPasses = 3;
+constexpr int kNearPages = 200;
+
+}  // namespace
+
+Checkpointer::Checkpointer(std::unique_ptr<Database> database) : database_(std::move(database)) {
+  thread_ = std::thread([this] { work(); });
+}
+
+Checkpointer::~Checkpointer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void Checkpointer::begin() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(wanted_, true)) return;
+  }
+  changed_.notify_one();
+}
+
+bool Checkpointer::take_near() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(near_, false);
+}
+
+void Checkpointer::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stopping_ || wanted_; });
+    if (stopping_) return;
+    lock.unlock();
+    const bool near = get_near();
+    lock.lock();
+    wanted_ = false;
+    near_ = near;
+  }
+}
+
+bool Checkpointer::get_near() {
+  try {
+    for (int pass = 0; pass < kPasses; ++pass) {
+      if (database_->checkpoint(Database::Checkpoint::passive) < kNearPages) break;
+    }
+    return true;
+  } catch (const std::exception&) {
+    // A full disk heals, and the writer asks again; nobody's verb is to blame.
+    return false;
+  }
+}
+
+}  // namespace restante::sqlite

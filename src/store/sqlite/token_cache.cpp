@@ -1,0 +1,26 @@
+#include "store/sqlite/token_cache.h"
+
+#include <mutex>
+
+namespace restante::sqlite {
+namespace {
+
+// About two megabytes. Whoever has more agents at work than that reads some of them again.
+constexpr std::size_t kMostTokens = 8192;
+
+}  // namespace
+
+void TokenCache::clear() {
+  const std::unique_lock lock(mutex_);
+  ++generation_;
+  tokens_.clear();
+}
+
+void TokenCache::keep(const Digest& hash, const Token& token, std::uint64_t generation) {
+  const std::unique_lock lock(mutex_);
+  if (generation != generation_) return;
+  if (tokens_.size() >= kMostTokens) tokens_.clear();
+  tokens_.insert_or_assign(hash, token);
+}
+
+}  // namespace restante::sqlite

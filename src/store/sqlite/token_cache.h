@@ -1,0 +1,50 @@
+// TokenCache: tokens by their hash, for every request carries one and a read of the database is most of what a small
+// request costs. What is here is what the database says: a commit that changed any token empties it before anybody is
+// told of the commit. Unknown hashes are not kept. Thread-safe.
+#pragma once
+#include <cstring>
+#include <optional>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "base/crypto.h"
+#include "model/token.h"
+
+namespace restante::sqlite {
+
+class TokenCache {
+ public:
+  // `read()` asks the database.
+  template <class Read>
+  std::optional<Token> find(const Digest& hash, Read read) {
+    std::uint64_t generation = 0;
+    {
+      const std::shared_lock lock(mutex_);
+      if (const auto known = tokens_.find(hash); known != tokens_.end()) return known->second;
+      generation = generation_;
+    }
+    std::optional<Token> token = read();
+    if (token) keep(hash, *token, generation);
+    return token;
+  }
+
+  void clear();
+
+ private:
+  struct FirstBytes {
+    std::size_t operator()(const Digest& hash) const {
+      std::size_t value = 0;
+      std::memcpy(&value, hash.data(), sizeof value);
+      return value;
+    }
+  };
+
+  // Unless it was cleared since: what was read then may be old.
+  void keep(const Digest& hash, const Token& token, std::uint64_t generation);
+
+  std::shared_mutex mutex_;
+  std::uint64_t generation_ = 0;
+  std::unordered_map<Digest, Token, FirstBytes> tokens_;
+};
+
+}  // namespace restante::sqlite
