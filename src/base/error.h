@@ -26,6 +26,7 @@ enum class ErrorClass {
   misdirected,
   unprocessable,
   too_many,
+  broken,  // what we keep, for good
   bad_gateway,
   unavailable,
   storage_full,

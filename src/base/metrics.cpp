@@ -75,6 +75,10 @@ Metrics::Metrics(const BuildInfo& build)
       pending_uploads_bytes(gauge(registry_, "restante_pending_uploads_bytes", "Bytes that wait for their agent.")),
       pending_uploads_oldest_age(gauge(registry_, "restante_pending_uploads_oldest_age_seconds",
                                        "Age of the file that has waited longest; 0 when none waits.")),
+      damaged_uploads(gauge(registry_, "restante_damaged_uploads",
+                            "Files that are still listed and whose bytes are known to be damaged or missing.")),
+      uploads_checked_bytes(counter(registry_, "restante_uploads_checked_bytes_total",
+                                    "Bytes read to compare files with what was staged.")),
       orphans_collected(counter(registry_, "restante_orphan_blobs_collected_total",
                                 "Bytes without a row that were found and removed, in files.")),
       sweep_duration(BuildHistogram()
@@ -112,6 +116,14 @@ Metrics::Metrics(const BuildInfo& build)
                  .Name("restante_pending_uploads_swept_total")
                  .Help("Staged files removed by the sweep, by outcome.")
                  .Register(registry_)),
+      uploads_damaged_(BuildCounter()
+                           .Name("restante_uploads_damaged_total")
+                           .Help("Files found not to be what was staged: their bytes have changed, or are missing.")
+                           .Register(registry_)),
+      uploads_checked_(BuildCounter()
+                           .Name("restante_uploads_checked_total")
+                           .Help("Files whose bytes were compared with what was staged, by what was found.")
+                           .Register(registry_)),
       pushes_(BuildCounter()
                   .Name("restante_pushes_total")
                   .Help("Messages to push workspaces: delivered to the callback, or why they went to the inbox.")
@@ -135,6 +147,8 @@ Metrics::Metrics(const BuildInfo& build)
       .Set(1);
   start_time_.Set(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
   for (const char* outcome : {"acked", "expired", "error"}) swept(outcome);
+  for (const char* damage : {"changed", "missing"}) uploads_damaged(damage);
+  for (const char* outcome : {"sound", "damaged", "unreadable"}) uploads_checked(outcome);
   for (const char* outcome : {"delivered", "spared", "refused_address", "unreachable", "timed_out", "bad_reply",
                               "too_large", "redirected", "busy", "failed"}) {
     pushes(outcome);
@@ -167,6 +181,14 @@ prometheus::Counter& Metrics::refused(std::string_view reason) {
 
 prometheus::Counter& Metrics::swept(std::string_view outcome) {
   return swept_.Add({{"outcome", std::string(outcome)}});
+}
+
+prometheus::Counter& Metrics::uploads_damaged(std::string_view damage) {
+  return uploads_damaged_.Add({{"damage", std::string(damage)}});
+}
+
+prometheus::Counter& Metrics::uploads_checked(std::string_view outcome) {
+  return uploads_checked_.Add({{"outcome", std::string(outcome)}});
 }
 
 prometheus::Counter& Metrics::pushes(std::string_view outcome) {

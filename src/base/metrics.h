@@ -37,6 +37,10 @@ class Metrics {
   // Requests that were refused before they reached a route, by a closed list of reasons.
   prometheus::Counter& refused(std::string_view reason);
   prometheus::Counter& swept(std::string_view outcome);
+  // Files whose bytes are not those that were staged: changed or missing.
+  prometheus::Counter& uploads_damaged(std::string_view damage);
+  // Files whose bytes were read and compared: sound, damaged or unreadable.
+  prometheus::Counter& uploads_checked(std::string_view outcome);
   // Messages to push workspaces: delivered, or why they went to the inbox instead.
   prometheus::Counter& pushes(std::string_view outcome);
   // Uploads to push workspaces, by what came of them.
@@ -56,6 +60,8 @@ class Metrics {
   prometheus::Gauge& pending_uploads;  // of all workspaces, as the last look found them
   prometheus::Gauge& pending_uploads_bytes;
   prometheus::Gauge& pending_uploads_oldest_age;
+  prometheus::Gauge& damaged_uploads;
+  prometheus::Counter& uploads_checked_bytes;
   prometheus::Counter& orphans_collected;
   prometheus::Histogram& sweep_duration;
   prometheus::Counter& log_lines_lost;
@@ -75,6 +81,8 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& requests_;
   prometheus::Family<prometheus::Counter>& refused_;
   prometheus::Family<prometheus::Counter>& swept_;
+  prometheus::Family<prometheus::Counter>& uploads_damaged_;
+  prometheus::Family<prometheus::Counter>& uploads_checked_;
   prometheus::Family<prometheus::Counter>& pushes_;
   prometheus::Family<prometheus::Counter>& upload_pushes_;
   prometheus::Gauge& resident_;

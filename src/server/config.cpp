@@ -109,6 +109,8 @@ std::map<std::string, std::string> process_environment() {
   return all;
 }
 
+bool is_shared(const Config& config) { return config.database.starts_with("postgres"); }
+
 std::filesystem::path database_file(const Config& config) {
   constexpr std::string_view kScheme = "sqlite://";
   if (config.database.starts_with(kScheme)) return config.database.substr(kScheme.size());

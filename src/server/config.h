@@ -41,11 +41,20 @@ struct Config {
     std::uint64_t quota_files = 10'000;         // of one workspace; 0 = a million tiny files are nobody's concern
     AckedContent acked_content = AckedContent::people;  // everyone = agents may fetch what they have acked
     std::chrono::milliseconds sweep_every{300'000};     // long = bytes stay on the disk after their time
+    std::chrono::milliseconds check_every{86'400'000};  // 0 = damage on the disk is found by agents alone
+    std::uint64_t check_rate = 1 << 20;                 // bytes a second; high = the disk is busy with checking
     bool staging = true;  // false = poll workspaces take no files, as before staging existed
   };
 
   struct Storage {
     std::uint64_t reserve = 512ull << 20;  // uploads stop below it; 0 = a full disk stops acks and messages, too
+  };
+
+  struct Postgres {
+    unsigned lanes = 4;                                   // sessions that write; few = inboxes wait for each other
+    unsigned readers = 8;                                 // sessions that read; many = the server's connections run out
+    std::chrono::milliseconds connect_timeout{5'000};     // long = requests wait for a database that is not there
+    std::chrono::milliseconds statement_timeout{10'000};  // long = requests wait for a database that is stuck
   };
 
   struct Activity {
@@ -62,7 +71,7 @@ struct Config {
 
   net::Options net;                // addresses, TLS, threads, limits, timeouts, request log: reasons in net/options.h
   std::string data = "data";       // a second server here is refused; on a disk that forgets, all is lost
-  std::string database;            // empty = a file under data; sqlite://PATH
+  std::string database;            // empty = a file under data; sqlite://PATH, postgres://…
   std::string blobs = "dir";       // where file bytes live; changing it orphans what is there
   bool open_registration = false;  // anybody who can connect may create a workspace
   std::string public_url;          // wrong = pasted lines lead nowhere and the page refuses its own origin
@@ -75,6 +84,7 @@ struct Config {
   Metrics metrics;
   Uploads uploads;
   Storage storage;
+  Postgres postgres;
   Activity activity;
   std::chrono::seconds silence{60};         // of an agent that used to poll; short = whoever thinks is called deaf
   unsigned invalid_tokens_per_minute = 60;  // of one address; low = a proxy's clients lock each other out of retrying
@@ -115,6 +125,9 @@ std::string example_config();
 
 // What is allowed but probably not meant, one sentence each, most dangerous first.
 std::vector<std::string> warnings(const Config& config);
+
+// Whether the rows are in PostgreSQL, where several servers may share them.
+bool is_shared(const Config& config);
 
 // The file of the embedded database.
 std::filesystem::path database_file(const Config& config);

@@ -87,15 +87,24 @@ std::string some_directory(const std::string& text) {
 }
 
 std::string some_database(const std::string& text) {
+  const bool shared = text.starts_with("postgres://") || text.starts_with("postgresql://");
+  const bool embedded = text.starts_with("sqlite://") && text != "sqlite://";
   // The value is not repeated: it may hold a password.
-  if (text.starts_with("postgres://") || text.starts_with("postgresql://")) {
-    throw BadValue(
-        "names PostgreSQL, but this build has the embedded store only: leave it empty or write sqlite://PATH");
-  }
-  if (!text.empty() && (!text.starts_with("sqlite://") || text == "sqlite://")) {
-    throw BadValue("must be empty (a file under data) or sqlite://PATH");
-  }
-  return text;
+  if (text.empty() || shared || embedded) return text;
+  throw BadValue("must be empty (a file under data), sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE");
+}
+
+// Everything between the user's name and the @, and what libpq takes as a parameter.
+std::string without_password(std::string url) {
+  const auto at = url.find("://");
+  if (at == std::string::npos) return url;
+  const auto host = url.find('@', at);
+  const auto colon = url.find(':', at + 3);
+  if (host != std::string::npos && colon < host) url.replace(colon + 1, host - colon - 1, "********");
+  const auto parameter = url.find("password=");
+  if (parameter == std::string::npos) return url;
+  const auto value = parameter + std::string_view("password=").size();
+  return url.replace(value, std::min(url.find('&', value), url.size()) - value, "********");
 }
 
 std::string some_roots(const std::string& text) {
@@ -197,6 +206,17 @@ Setting per_file_setting() {
   return setting;
 }
 
+Setting database_setting() {
+  auto setting =
+      text("database", AT(database),
+           "Where the rows live: empty = a SQLite file under data, sqlite://PATH, or postgres://… for several "
+           "servers at once. Pointing it elsewhere starts with an empty post office. A password is better "
+           "kept in ~/.pgpass or PGPASSWORD.",
+           some_database);
+  setting.print = [](const Config& c) { return toml_string(without_password(c.database)); };
+  return with_flag(std::move(setting), "--database", "URL");
+}
+
 Setting admin_token_setting() {
   auto setting = text("admin_token", AT(admin_token),
                       "The operator's token, 43 characters of base64url. Not set = made at first start in "
@@ -215,12 +235,7 @@ std::vector<Setting> all_settings() {
                "lost. One server at a time.",
                some_directory),
           "--data", "DIR"),
-      with_flag(
-          text("database", AT(database),
-               "Where the rows live: empty = a SQLite file under data, or sqlite://PATH. Pointing it elsewhere starts "
-               "with an empty post office.",
-               some_database),
-          "--database", "URL"),
+      database_setting(),
       with_flag(text("blobs", AT(blobs),
                      "Where the bytes of files live: dir = files under data. Changing it leaves behind what is waiting "
                      "there.",
@@ -321,18 +336,22 @@ std::vector<Setting> all_settings() {
       duration("uploads.ttl", AT(uploads.ttl), 1s, 8'760h,
                "How long a file waits for its agent, in whole seconds. Shorter than a laptop stays closed loses mail."),
       ack_retention_setting(),
-      number(
-          "uploads.quota_bytes", AT(uploads.quota_bytes), 0, 1ull << 50,
-          "Bytes that may be staged for one workspace and from it, beyond it 507; 0 = no limit. Without one, an agent "
-          "that never fetches fills the disk."),
+      number("uploads.quota_bytes", AT(uploads.quota_bytes), 0, 1ull << 50,
+             "Bytes that may wait for one workspace and from it, acked ones not counted, beyond it 507; 0 = no limit. "
+             "Without one, an agent that never fetches fills the disk."),
       number("uploads.quota_files", AT(uploads.quota_files), 0, 1'000'000'000,
-             "Files that may be staged for one workspace and from it, beyond it 507; 0 = no limit."),
+             "Files that may wait for one workspace and from it, acked ones not counted, beyond it 507; 0 = no limit."),
       choice(
           "uploads.acked_content", AT(uploads.acked_content), {"people", "everyone"},
           "Who may still read a file after its agent has acked it, until it is swept: people, or everyone, which lets "
           "the agent fetch it again."),
       duration("uploads.sweep_every", AT(uploads.sweep_every), 10ms, 24h,
                "How often what is due leaves. Long = bytes stay on the disk after their time."),
+      duration("uploads.check_every", AT(uploads.check_every), 0ms, 8'760h,
+               "How often all files are read and compared with what was staged, at uploads.check_rate. 0 = never: then "
+               "damage on the disk is found only where an agent reports a file it could not take."),
+      number("uploads.check_rate", AT(uploads.check_rate), 1'024, 1ull << 40,
+             "Bytes a second that this check reads. High = the disk is busy with it; low = a round takes days."),
       flag(
           "uploads.staging", AT(uploads.staging),
           "Takes files for poll workspaces. When false they get 422, as before staging existed; what is staged already "
@@ -344,6 +363,16 @@ std::vector<Setting> all_settings() {
       duration("presence.silence", AT(silence), 1s, 24h,
                "An agent in poll mode that has not listened for this long, and for five of its usual gaps, is shown as "
                "silent. Short = agents that think are called deaf."),
+      number("postgres.lanes", AT(postgres.lanes), 1, 64,
+             "Sessions that write; a workspace always has the same one. Few = inboxes wait for each other."),
+      number("postgres.readers", AT(postgres.readers), 1, 256,
+             "Sessions that read. With the lanes and three more they must fit, for all servers together, in the "
+             "database's max_connections."),
+      duration("postgres.connect_timeout", AT(postgres.connect_timeout), 10ms, 1h,
+               "How long a new session may take. Long = requests wait for a database that is not there."),
+      duration("postgres.statement_timeout", AT(postgres.statement_timeout), 10ms, 1h,
+               "How long the database may work on one statement. Long = requests wait for one that is stuck; short = "
+               "none of them is ever done on a slow one."),
       duration("activity.retention", AT(activity.retention), 1s, 876'000h,
                "How long rows of the log are kept, in whole seconds. What an agent has not consumed stays until "
                "activity.ceiling."),

@@ -268,6 +268,8 @@ TEST(Config, QuotasAndTheReserveMayBeSwitchedOffAndWhoReadsAckedFilesIsAChoice) 
   EXPECT_EQ(usual.uploads.quota_files, 10'000u);
   EXPECT_EQ(usual.storage.reserve, 512ull << 20);
   EXPECT_EQ(usual.uploads.sweep_every, 5min);
+  EXPECT_EQ(usual.uploads.check_every, 24h);
+  EXPECT_EQ(usual.uploads.check_rate, 1u << 20);
   EXPECT_TRUE(usual.uploads.staging);
   for (const auto* key : {"uploads.quota_bytes", "uploads.quota_files", "storage.reserve"}) {
     EXPECT_EQ(refused_flag(key, "0"), "") << key;
@@ -276,12 +278,20 @@ TEST(Config, QuotasAndTheReserveMayBeSwitchedOffAndWhoReadsAckedFilesIsAChoice) 
   EXPECT_EQ(from_flag("uploads.acked_content", "everyone").uploads.acked_content, Config::AckedContent::everyone);
   EXPECT_THAT(refused_flag("uploads.acked_content", "nobody"), HasSubstr("people"));
   EXPECT_THAT(refused_flag("uploads.sweep_every", "0s"), HasSubstr("uploads.sweep_every"));
+  EXPECT_EQ(from_flag("uploads.check_every", "0s").uploads.check_every, 0s);
+  EXPECT_THAT(refused_flag("uploads.check_rate", "0"), HasSubstr("uploads.check_rate"));
 }
 
-TEST(Config, OnlyTheEmbeddedStoresAreTakenAndNoPasswordIsRepeated) {
+TEST(Config, OnlyKnownStoresAreTakenAndNoPasswordIsRepeated) {
   EXPECT_EQ(from_flag("database", "sqlite:///var/x.db").database, "sqlite:///var/x.db");
-  EXPECT_THAT(refused_flag("database", "postgres://u:hunter2@h/db"),
-              AllOf(HasSubstr("embedded store only"), Not(HasSubstr("hunter2"))));
+  EXPECT_FALSE(is_shared(from_flag("database", "sqlite:///var/x.db")));
+  for (const std::string url : {"postgres://u:hunter2@h:5433/db", "postgresql://h/db?user=u&password=hunter2&port=1"}) {
+    const Config config = from_flag("database", url);
+    EXPECT_EQ(config.database, url);
+    EXPECT_TRUE(is_shared(config));
+    EXPECT_THAT(print_config(config), AllOf(HasSubstr("********"), Not(HasSubstr("hunter2"))));
+  }
+  EXPECT_THAT(print_config(from_flag("database", "postgres://u@h:5433/db")), HasSubstr("\"postgres://u@h:5433/db\""));
   EXPECT_THAT(refused_flag("database", "mysql://u:hunter2@h"),
               AllOf(HasSubstr("sqlite://PATH"), Not(HasSubstr("hunter2"))));
   EXPECT_THAT(refused_flag("database", "sqlite://"), HasSubstr("sqlite://PATH"));

@@ -8,17 +8,19 @@
 
 #include "api/routes.h"
 #include "base/text.h"
+#include "desk/elsewhere.h"
 #include "desk/retention.h"
 #include "model/errors.h"
 #include "net/edge.h"
 #include "net/lookup.h"
 #include "server/admin_token.h"
+#include "server/agent_program.h"
 #include "server/disk_space.h"
 #include "server/page_files.h"
 #include "server/server_key.h"
+#include "server/stores.h"
 #include "server/version.h"
 #include "store/dir/blobs.h"
-#include "store/sqlite/store.h"
 
 namespace restante {
 namespace {
@@ -26,6 +28,7 @@ namespace {
 constexpr auto kResolvePatience = std::chrono::seconds(5);  // a registration waits for it on a pool thread
 constexpr auto kPresencePeriod = std::chrono::seconds(15);
 constexpr std::chrono::milliseconds kSweepPeriod = std::chrono::seconds(1);  // of looking whether one is due
+constexpr std::chrono::milliseconds kCheckPeriod = std::chrono::seconds(1);  // of looking at what may be damaged
 constexpr auto kRetentionPeriod = std::chrono::seconds(10);  // of its bounded steps; a pass begins every hour
 
 std::filesystem::path data_directory(const Config& config) {
@@ -35,22 +38,18 @@ std::filesystem::path data_directory(const Config& config) {
   return data;
 }
 
-std::unique_ptr<Store> open_store(const Config& config, const Clock& clock, Metrics& metrics) {
-  sqlite::Options options;
-  options.now = clock.now();
-  options.migrate = config.migrate;
-  options.metrics = &metrics;
-  // An admin token beside no database: the database was lost, not never made.
-  options.may_create = !std::filesystem::exists(std::filesystem::path(config.data) / "admin.token");
-  return sqlite::open(database_file(config), options);
-}
-
 Digest metrics_token(const Config& config) {
   if (config.metrics.token_file.empty()) return {};
   std::ifstream in(config.metrics.token_file);
   std::string secret;
   std::getline(in, secret);
   return sha256(secret);
+}
+
+// Also where nothing is gone through: what agents report is looked at all the same.
+std::chrono::milliseconds check_period(const Config& config) {
+  const auto every = config.uploads.check_every;
+  return every.count() == 0 ? kCheckPeriod : std::clamp(every, std::chrono::milliseconds(10), kCheckPeriod);
 }
 
 desk::UploadRules upload_rules(const Config& config) {
@@ -65,9 +64,11 @@ desk::UploadRules upload_rules(const Config& config) {
   rules.acked_content = again ? desk::AckedContent::everyone : desk::AckedContent::people;
   rules.staging = config.uploads.staging;
   rules.reserve = config.storage.reserve;
-  const auto blobs = std::filesystem::path(config.data);
-  const auto rows = database_file(config).parent_path();
-  rules.free_bytes = [blobs, rows] { return std::min(free_bytes(blobs), free_bytes(rows)); };
+  rules.integrity = {config.uploads.check_every, config.uploads.check_rate, check_period(config)};
+  std::vector<std::filesystem::path> written{config.data};
+  // Of a disk that is another machine's nothing is known.
+  if (!is_shared(config)) written.push_back(database_file(config).parent_path());
+  rules.free_bytes = [disks = std::make_shared<DiskSpace>(written)] { return disks->free_bytes(); };
   return rules;
 }
 
@@ -104,13 +105,14 @@ class Platform::Parts {
       : log(STDERR_FILENO, config.log.level, clock),
         metrics({std::string(version()), std::string(commit()), compiler()}),
         data(data_directory(config)),
-        store(open_store(config, clock, metrics)),
+        store(open_store(config, clock, metrics, announcements)),
         blobs(dir::open(data / "blobs")),
         admin(restante::admin_token(config.admin_token, data, log)),
         seal(server_key(data, log)),
         callbacks(clock, {}),
         edge(config.net, clock, log, metrics),
-        news(edge.bell()),
+        news(edge.bell(), &announcements),
+        elsewhere(announcements, news, edge.bell(), log),
         principals(*store, edge.bell(), clock, sha256(admin)),
         strikes(clock, config.invalid_tokens_per_minute),
         presence(*store, news, clock, log, metrics, config.silence),
@@ -170,6 +172,7 @@ class Platform::Parts {
       return fresh;
     };
     context.loops = [this] { return edge.loops(); };
+    context.program = open_agent_program();
     api::add_routes(router, context);
     edge.every(kPresencePeriod, "presence", [this] {
       write_signs_of_life();
@@ -178,6 +181,7 @@ class Platform::Parts {
     });
     edge.every(kRetentionPeriod, "retention", [this] { retention.tick(); });
     edge.every(std::min(config.uploads.sweep_every, kSweepPeriod), "sweep", [this] { sweep.tick(); });
+    edge.every(check_period(config), "integrity", [this] { uploads.integrity().tick(); });
   }
 
   ~Parts() {
@@ -194,6 +198,7 @@ class Platform::Parts {
 
   void stop() {
     sweep.stop();
+    uploads.integrity().stop();
     edge.stop();
   }
 
@@ -222,9 +227,10 @@ class Platform::Parts {
     return checks;
   }
 
-  SystemClock clock;
+  DisciplinedClock clock;
   Log log;
   Metrics metrics;
+  Announcements announcements;
   std::filesystem::path data;
   std::unique_ptr<Store> store;
   std::unique_ptr<Blobs> blobs;
@@ -234,6 +240,7 @@ class Platform::Parts {
   net::Edge edge;
   std::mutex rotation;  // two at once must not leave one token in the file and the other in memory
   desk::News news;
+  desk::Elsewhere elsewhere;
   desk::Principals principals;
   desk::Strikes strikes;
   desk::Presence presence;

@@ -123,10 +123,10 @@ class Store {
   virtual Commit<Result<Claimed<Appended>>> append_activity_once(WorkspaceId workspace, const NewActivity& activity,
                                                                  const Claim& claim, Render<Appended> render,
                                                                  Time now) = 0;
-  // The same with files: each must be an outgoing file of its owner that still lives (attachment_gone), and is staged
-  // for `workspace` under its new id with an inbox row of its own before the message, sharing the bytes. The body
-  // already names the new ids; for telling a repeated message it is read with the sources in their place. The terms'
-  // direction is not looked at. quota_exceeded.
+  // The same with files: each must be an outgoing file of its owner that lives and is sound (attachment_gone), and is
+  // staged for `workspace` under its new id with an inbox row of its own before the message, sharing the bytes. The
+  // body already names the new ids; for telling a repeated message it is read with the sources in their place. The
+  // terms' direction is not looked at. quota_exceeded.
   virtual Commit<Result<SentActivity>> append_activity_with_files(WorkspaceId workspace, const NewActivity& activity,
                                                                   std::vector<OutgoingFile> files,
                                                                   const StagingTerms& terms, Time now) = 0;
@@ -151,7 +151,8 @@ class Store {
   virtual bool uploads_ready() const = 0;
   // Records every item, and one inbox row each unless it is outgoing, in order, or nothing at all. The bytes are
   // already in Blobs or in the item: a row is a promise that its content can be read. Nothing is done for an empty
-  // list. quota_exceeded, workspace_not_found, workspace_removed.
+  // list. quota_exceeded, by what lies there in both directions and was not acked; workspace_not_found,
+  // workspace_removed.
   virtual Commit<Result<std::vector<StagedUpload>>> stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
                                                                   const StagingTerms& terms, Time now) = 0;
   virtual Commit<Result<Claimed<std::vector<StagedUpload>>>> stage_uploads_once(
@@ -168,7 +169,10 @@ class Store {
   virtual std::vector<Upload> list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) = 0;
   // One group, the first to expire first; of the acked the first acked.
   virtual std::vector<Upload> list_uploads(const UploadFilter& filter, Time now) = 0;
-  // Exact figures of one moment, without counting rows: only what is overdue for the sweep is looked at.
+  // Every row whatever its state, by id, for going through all of them: `after` need not be there any more.
+  virtual std::vector<Upload> walk_uploads(std::optional<FileId> after, int limit) = 0;
+  // Exact figures of one moment, without counting rows: only what is overdue for the sweep, and what is damaged, is
+  // looked at.
   virtual PlatformUploadStats upload_stats(Time now) = 0;
   // fetched_at moves to `now` unless the row is acked or outgoing.
   virtual Commit<Result<void>> mark_fetched(WorkspaceId workspace, FileId id, Time now) = 0;
@@ -176,8 +180,14 @@ class Store {
   // when absent, outgoing, or of another workspace.
   virtual Commit<Result<UploadChange>> ack_upload(WorkspaceId workspace, FileId id, Time now) = 0;
   // The agent could not take it: failed_at, the reason (cut to kMaxReasonBytes) and a receipt. It stays until its time,
-  // and a later ack wins. The same reason again changes nothing. upload_gone as for an ack, and when acked.
+  // and a later ack wins. The same reason again changes nothing, and so does any of a damaged one. upload_gone as for
+  // an ack, and when acked.
   virtual Commit<Result<UploadChange>> fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) = 0;
+  // The bytes are not those that were staged: its row and all rows that share them are marked, for as long as they
+  // stay. Those that an agent still waits for become failed, with sentence_of() as the reason and a receipt. Gives them
+  // by id; none where it was known. upload_gone when absent or of another workspace.
+  virtual Commit<Result<std::vector<UploadChange>>> mark_damaged(WorkspaceId workspace, FileId id, UploadDamage damage,
+                                                                 Time now) = 0;
   // Its row leaves, with a receipt unless it is outgoing. `recalled_by` must be who staged it, none may recall any.
   // upload_already_acked; upload_gone when absent, expired, of another workspace or another sender.
   virtual Commit<Result<UploadChange>> recall_upload(WorkspaceId workspace, FileId id,

@@ -1,6 +1,8 @@
 #include "backends.h"
 
-#include "store/sqlite/database.h"
+#include "base/json_writer.h"
+#include "postgres_server.h"
+#include "store/postgres/store.h"
 #include "store/sqlite/store.h"
 #include "temporary_directory.h"
 
@@ -16,10 +18,24 @@ class SqliteBackend final : public Backend {
   TemporaryDirectory directory_;
 };
 
+class PostgresBackend final : public Backend {
+ public:
+  std::unique_ptr<Store> open() override {
+    postgres::Options options;
+    // Slow is not broken: a busy machine is given its time.
+    options.connect_timeout = options.statement_timeout = std::chrono::minutes(2);
+    return postgres::open(database_.url(), options);
+  }
+
+ private:
+  PostgresDatabase database_;
+};
+
 }  // namespace
 
 std::vector<BackendKind> all_backends() {
-  return {{"Sqlite", [] { return std::make_unique<SqliteBackend>(); }}};
+  return {{"Sqlite", [] { return std::make_unique<SqliteBackend>(); }},
+          {"Postgres", [] { return std::make_unique<PostgresBackend>(); }}};
 }
 
 Time at(std::int64_t seconds) { return Time(std::chrono::seconds(1'767'225'600 + seconds)); }
@@ -74,7 +90,11 @@ NewActivity message(const std::string& text, const std::string& message_id) {
   activity.activity_type = "a2a_receive";
   activity.method = "message/send";
   activity.summary = text;
-  activity.request_body = "{\"text\":\"" + text + "\"}";
+  JsonWriter body;
+  body.begin_object();
+  body.member("text", text);
+  body.end_object();
+  activity.request_body = body.take();
   activity.message_id = message_id;
   return activity;
 }

@@ -146,11 +146,13 @@ TEST_P(DirBlobs, AKilledProcessLeavesNoVisiblePartOfABlob) {
 }
 
 TEST_P(DirBlobs, AFullDiskIsToldAsSuchLeavesNothingAndIsOverOnceThereIsRoom) {
+  const std::string piece(256 << 10, 'p');  // as much as is gathered before it is written
   for (const int error : {ENOSPC, EDQUOT}) {
-    for (const int spared : {0, 1, 2}) {
+    for (const int spared : {0, 1, 2, 3}) {
       const Fault fault(Call::write, error, spared);
       auto writer = blobs->put();
-      EXPECT_THROW(for (int i = 0; i < 3; ++i) writer->write("piece"); writer->finish(), StorageFull);
+      EXPECT_THROW(for (int i = 0; i < 3; ++i) writer->write(piece); writer->write("rest");
+                   writer->finish(), StorageFull);
       EXPECT_THROW(writer->finish(), std::logic_error) << "a blob that failed cannot be finished";
     }
   }

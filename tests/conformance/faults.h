@@ -1,15 +1,18 @@
-// Fault: a system call fails with an errno while this lives, the first `spared` calls apart. Covers the store's own
-// calls and SQLite's. One at a time.
+// Fault: a system call fails with an errno while this lives: after the first `spared` calls, `times` of them. Covers
+// the store's own calls and, of writes and syncs, SQLite's. One at a time.
 #pragma once
 #include <limits>
 
 namespace restante::testing {
 
-enum class Call { write, sync };
+// Of directories: open_at is openat() and so on; `look` is fstatat(), `list` is readdir().
+enum class Call { write, sync, truncate, open_at, link_at, make_directory_at, look, list };
 
 class Fault {
  public:
-  Fault(Call call, int error, int spared = 0);
+  static constexpr int kAlways = std::numeric_limits<int>::max();
+
+  Fault(Call call, int error, int spared = 0, int times = kAlways);
   ~Fault();
   Fault(const Fault&) = delete;
   Fault& operator=(const Fault&) = delete;

@@ -196,6 +196,29 @@ TEST_P(Inbox, TimesFilterAndDoNotTurnTheOrder) {
   EXPECT_THAT(summaries(workspace, with_cursor), ElementsAre("3", "4", "5"));
 }
 
+TEST_P(Inbox, AStepOfPruningEndsAtItsLimitAmongSeveralLogs) {
+  std::vector<WorkspaceId> workspaces;
+  for (int i = 0; i < 3; ++i) {
+    workspaces.push_back(make_workspace().id);
+    for (const char* text : {"a", "b"}) append(workspaces.back(), message(text));
+    ASSERT_TRUE(store->ack_activity(workspaces.back(), 2).take());
+  }
+  const auto left = [&] {
+    std::size_t rows = 0;
+    for (const auto& workspace : workspaces) rows += summaries(workspace, {}).size();
+    return rows;
+  };
+  EXPECT_EQ(store->prune(at(1'000'000), at(0), at(0), 2).take().value(), 2);
+  EXPECT_EQ(left(), 4u);
+  EXPECT_EQ(store->prune(at(1'000'000), at(0), at(0), 3).take().value(), 3);
+  EXPECT_EQ(left(), 1u);
+  EXPECT_EQ(store->prune(at(1'000'000), at(0), at(0), 100).take().value(), 1);
+}
+
+TEST_P(Inbox, NobodysInboxHasNoHead) {
+  EXPECT_ERROR(store->find_head(WorkspaceId::make(at(0))), errors::workspace_not_found);
+}
+
 TEST_P(Inbox, APositionNeedNotNameARowThatIsStillThere) {
   const auto workspace = make_workspace().id;
   for (const char* text : {"a", "b", "c", "d"}) append(workspace, message(text));

@@ -58,7 +58,7 @@ class Program {
   }
 
   void step() {
-    switch (pick(24)) {
+    switch (pick(25)) {
       case 0:
         return create();
       case 1:
@@ -101,6 +101,8 @@ class Program {
         return send();
       case 22:
         return look_at_uploads();
+      case 23:
+        return damage();
       default:
         if (one_in(4)) store_.reset(), store_ = backend_.open();
     }
@@ -362,6 +364,15 @@ class Program {
     EXPECT_EQ(show(store_->fail_upload(at, id, reason, now_).take()), model_.fail(at, id, reason, now_));
   }
 
+  void damage() {
+    // Seldom, or soon nothing would be sound any more.
+    if (!one_in(4)) return;
+    const auto id = one_in(3) ? some_outgoing_file() : some_file();
+    const auto at = owner(id);
+    const auto how = one_in(2) ? UploadDamage::changed : UploadDamage::missing;
+    EXPECT_EQ(show(store_->mark_damaged(at, id, how, now_).take()), model_.damage(at, id, how, now_));
+  }
+
   void recall() {
     const auto id = some_file();
     const auto at = owner(id);
@@ -388,12 +399,13 @@ class Program {
     EXPECT_EQ(show(store_->find_upload_story(at, file, now_)), model_.story(at, file, now_));
     EXPECT_EQ(show(store_->upload_stats(now_)), model_.stats(now_));
     UploadFilter filter;
-    filter.group = static_cast<UploadGroup>(pick(7));
+    filter.group = static_cast<UploadGroup>(pick(8));
     if (one_in(2)) filter.workspace = at;
     if (one_in(3)) filter.expires_before = now_ + std::chrono::seconds(pick(60));
     if (one_in(3)) filter.after = file;
     filter.limit = pick(10);
     EXPECT_EQ(show(store_->list_uploads(filter, now_)), model_.list_uploads(filter, now_));
+    EXPECT_EQ(show(store_->walk_uploads(filter.after, filter.limit)), model_.walk(filter.after, filter.limit));
   }
 
   void compare_everything() {

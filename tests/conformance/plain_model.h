@@ -66,6 +66,8 @@ class PlainModel {
   std::string fetch(WorkspaceId workspace, FileId id, Time now);
   std::string ack(WorkspaceId workspace, FileId id, Time now);
   std::string fail(WorkspaceId workspace, FileId id, const std::string& reason, Time now);
+  std::string damage(WorkspaceId workspace, FileId id, UploadDamage damage, Time now);
+  std::string walk(std::optional<FileId> after, int limit) const;
   std::string recall(WorkspaceId workspace, FileId id, std::optional<TokenId> recalled_by, Time now);
   std::string sweep(std::chrono::seconds retention, int limit, Time now);
 

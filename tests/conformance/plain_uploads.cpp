@@ -30,6 +30,8 @@ bool in_group(const Upload& upload, UploadGroup group, Time now) {
       return state == UploadState::expired;
     case UploadGroup::outgoing:
       return !incoming && state != UploadState::expired;
+    case UploadGroup::damaged:
+      return upload.damage.has_value();
   }
   return false;
 }
@@ -52,11 +54,11 @@ std::string replace_all(std::string text, const std::string& from, const std::st
 }  // namespace
 
 std::string show(const Upload& u) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", u.id.text(), u.name, u.mimetype, u.size,
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", u.id.text(), u.name, u.mimetype, u.size,
                      to_hex(u.sha256), u.blob_key, u.workspace_id.text(), name_of(u.direction),
                      u.staged_by ? u.staged_by->text() : "-", format_time(u.created_at), format_time(u.expires_at),
                      show(u.fetched_at), show(u.acked_at), show(u.failed_at), u.reason,
-                     u.source_id ? u.source_id->text() : "-");
+                     u.source_id ? u.source_id->text() : "-", u.damage ? name_of(*u.damage) : "-");
 }
 
 std::string show(const UploadStory& story) {
@@ -71,7 +73,7 @@ std::string show(const UploadChange& change) {
 
 std::string show(const UploadStats& s) {
   std::string out;
-  for (const auto& tally : {s.never_fetched, s.fetched, s.failed, s.acked, s.expired, s.outgoing}) {
+  for (const auto& tally : {s.never_fetched, s.fetched, s.failed, s.acked, s.expired, s.outgoing, s.damaged}) {
     out += fmt::format("{}/{} ", tally.files, tally.bytes);
   }
   return out + show(s.oldest);
@@ -103,7 +105,7 @@ std::optional<std::string> PlainModel::claimed(const Claim& claim, Time now) con
 std::string PlainModel::over_quota(WorkspaceId workspace, const UploadQuota& quota, std::int64_t files,
                                    std::int64_t bytes) const {
   for (const auto& upload : uploads) {
-    if (upload.workspace_id == workspace) files += 1, bytes += upload.size;
+    if (upload.workspace_id == workspace && !upload.acked_at) files += 1, bytes += upload.size;
   }
   const bool over =
       (quota.max_files != 0 && files > quota.max_files) || (quota.max_bytes != 0 && bytes > quota.max_bytes);
@@ -167,7 +169,9 @@ std::string PlainModel::send(WorkspaceId workspace, const NewActivity& activity,
   std::vector<NewUpload> copies;
   for (const auto& file : files) {
     const auto* source = own(file.owner, file.source);
-    if (!source || source->direction != UploadDirection::out || now >= source->expires_at) return "attachment_gone";
+    if (!source || source->direction != UploadDirection::out || now >= source->expires_at || source->damage) {
+      return "attachment_gone";
+    }
     copies.push_back(*source);
     copies.back().id = file.id;
     copies.back().source_id = file.owner;
@@ -247,7 +251,8 @@ std::string PlainModel::stats(Time now) const {
                                                               {UploadGroup::failed, &one->failed},
                                                               {UploadGroup::acked, &one->acked},
                                                               {UploadGroup::expired, &one->expired},
-                                                              {UploadGroup::outgoing, &one->outgoing}};
+                                                              {UploadGroup::outgoing, &one->outgoing},
+                                                              {UploadGroup::damaged, &one->damaged}};
       for (const auto& [group, tally] : tallies) {
         if (in_group(upload, group, now)) tally->files += 1, tally->bytes += upload.size;
       }
@@ -297,10 +302,45 @@ std::string PlainModel::fail(WorkspaceId workspace, FileId id, const std::string
   if (!upload || upload->direction == UploadDirection::out || upload->acked_at || now >= upload->expires_at) {
     return "upload_gone";
   }
-  if (upload->failed_at && upload->reason == reason) return show(*upload) + " 0";
+  if (upload->damage || (upload->failed_at && upload->reason == reason)) return show(*upload) + " 0";
   upload->failed_at = now;
   upload->reason = reason;
   return receipt(*upload, UploadState::failed, now);
+}
+
+std::string PlainModel::damage(WorkspaceId workspace, FileId id, UploadDamage damage, Time now) {
+  const auto* found = own(workspace, id);
+  if (!found) return "upload_gone";
+  const Upload known = *found;
+  std::map<FileId, Upload*> same;
+  for (auto& upload : uploads) {
+    const bool shared = upload.id == id || (!known.blob_key.empty() && upload.blob_key == known.blob_key);
+    if (shared && !known.damage && !upload.damage) same.emplace(upload.id, &upload);
+  }
+  std::string out;
+  for (auto& [file, upload] : same) {
+    upload->damage = damage;
+    if (!in_group(*upload, UploadGroup::waiting, now)) {
+      out += show(*upload) + " 0\n";
+      continue;
+    }
+    upload->failed_at = now;
+    upload->reason = sentence_of(damage);
+    out += receipt(*upload, UploadState::failed, now) + "\n";
+  }
+  return out;
+}
+
+std::string PlainModel::walk(std::optional<FileId> after, int limit) const {
+  std::map<FileId, Upload> all;
+  for (const auto& upload : uploads) {
+    if (!after || upload.id > *after) all.emplace(upload.id, upload);
+  }
+  std::vector<Upload> page;
+  for (const auto& [id, upload] : all) {
+    if (std::ssize(page) < limit) page.push_back(upload);
+  }
+  return show(page);
 }
 
 void PlainModel::leave(const Upload& upload, UploadState outcome, Time now) {

@@ -169,6 +169,8 @@ TEST_F(SqliteOpen, WithoutTheTablesOfUploadsEverythingElseWorksAndNothingIsStage
   EXPECT_ERROR(store->ack_upload(workspace, item.id, at(0)).take(), errors::upload_gone);
   EXPECT_ERROR(store->fail_upload(workspace, item.id, "x", at(0)).take(), errors::upload_gone);
   EXPECT_ERROR(store->recall_upload(workspace, item.id, {}, at(0)).take(), errors::upload_gone);
+  EXPECT_ERROR(store->mark_damaged(workspace, item.id, UploadDamage::changed, at(0)).take(), errors::upload_gone);
+  EXPECT_TRUE(store->walk_uploads({}, 10).empty());
   EXPECT_TRUE(store->list_waiting(workspace, {}, 10, at(0)).empty());
   EXPECT_TRUE(store->list_uploads({}, at(0)).empty());
   EXPECT_TRUE(store->upload_stats(at(0)).workspaces.empty());
@@ -187,10 +189,36 @@ TEST_F(SqliteOpen, WithoutTheTablesOfUploadsEverythingElseWorksAndNothingIsStage
                errors::attachment_gone);
   EXPECT_EQ(store->append_activity_with_files(workspace, message("m"), {}, until(at(1)), at(0)).take()->activity.seq,
             1);
-  EXPECT_EQ(store->append_activity(workspace, message("m", "id"), at(0)).take()->seq, 2);
+  const auto once = store
+                        ->append_activity_with_files_once(
+                            workspace, message("m", "id"), {}, until(at(1)), claim, [](auto&) { return ""; }, at(0))
+                        .take();
+  EXPECT_EQ(once->made->activity.seq, 2);
   EXPECT_TRUE(store->append_activity(workspace, message("m", "id"), at(0)).take()->repeated);
   ASSERT_TRUE(store->ack_activity(workspace, 2).take());
   EXPECT_EQ(store->prune(at(10), at(10), at(10), 100).take().value(), 2);
+}
+
+// Agents ask again after the one, and give a file up after the other.
+TEST_F(SqliteOpen, WithoutALaterColumnOfUploadsTheyAreOutOfReachAndNotGone) {
+  sqlite::migrate_up(file, at(0));
+  WorkspaceId workspace;
+  const auto item = testing::file("a.txt");
+  {
+    auto store = open({.now = at(0)});
+    workspace = make_workspace(*store);
+    ASSERT_TRUE(store->stage_uploads(workspace, {item}, until(at(9)), at(0)).take());
+  }
+  down_to_before("upload_damage");
+  {
+    auto store = open({.now = at(0), .migrate = false});
+    EXPECT_THAT([&] { store->check(); }, ThrowsMessage<Unavailable>(HasSubstr("upload_damage")));
+    EXPECT_THROW((void)store->find_upload(workspace, item.id), Unavailable);
+    EXPECT_THROW((void)store->ack_upload(workspace, item.id, at(1)).take(), Unavailable);
+    EXPECT_EQ(store->append_activity(workspace, message("m"), at(0)).take()->seq, 2) << "the rest works";
+  }
+  auto store = open({.now = at(1)});
+  EXPECT_TRUE(store->ack_upload(workspace, item.id, at(1)).take()) << "and nothing was lost";
 }
 
 TEST_F(SqliteOpen, OnceTheTablesAreMadeStagingWorks) {

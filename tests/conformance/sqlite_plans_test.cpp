@@ -80,6 +80,9 @@ TEST_F(SqlitePlans, NoVerbOfUploadsWalksThroughATable) {
     EXPECT_TRUE(store->find_upload_story(workspace, ids[i + 10], at(50)));
   }
   store->list_waiting(workspace, ids[5], 3, at(50));
+  EXPECT_EQ(store->walk_uploads(ids[5], 3).size(), 3u);
+  EXPECT_EQ(store->mark_damaged(workspace, ids[20], UploadDamage::changed, at(50)).take()->size(), 1u);
+  EXPECT_EQ(store->mark_damaged(workspace, ids[21], UploadDamage::changed, at(50)).take()->size(), 1u);
   EXPECT_EQ(store->sweep_uploads(std::chrono::seconds(3600), 500, at(51)).take()->acked, 0);
   EXPECT_EQ(store->sweep_uploads(std::chrono::seconds(0), 5, at(51)).take()->acked, 5);
   EXPECT_EQ(store->sweep_uploads(std::chrono::seconds(3600), 5, at(139)).take()->expired.size(), 5u);
@@ -87,7 +90,7 @@ TEST_F(SqlitePlans, NoVerbOfUploadsWalksThroughATable) {
   EXPECT_EQ(store->known_blobs(keys), keys);
   ASSERT_TRUE(store->forget_dropped_blobs(keys).take());
   for (const auto group : {UploadGroup::waiting, UploadGroup::never_fetched, UploadGroup::fetched, UploadGroup::failed,
-                           UploadGroup::acked, UploadGroup::expired, UploadGroup::outgoing}) {
+                           UploadGroup::acked, UploadGroup::expired, UploadGroup::outgoing, UploadGroup::damaged}) {
     UploadFilter filter;
     filter.group = group;
     store->list_uploads(filter, at(51));

@@ -1,3 +1,6 @@
+#include <atomic>
+#include <thread>
+
 #include "backends.h"
 #include "model/errors.h"
 
@@ -80,6 +83,32 @@ TEST_P(Tokens, RevokingSaysWhetherItWasLiveAndKeepsTheFirstTime) {
   EXPECT_FALSE(store->revoke_token(id, at(6)).take().value());
   EXPECT_EQ(store->find_token(given.hash)->revoked_at, at(5));
   EXPECT_FALSE(store->revoke_token(TokenId::make(at(0)), at(6)).take().value());
+}
+
+TEST_P(Tokens, NoReadAfterTheAnswerToARevocationSeesTheTokenAliveHoweverManyAreReadingIt) {
+  for (int round = 0; round < 30; ++round) {
+    const auto given = fresh(TokenKind::admin, std::nullopt);
+    const auto id = add(given).id;
+    std::atomic<bool> answered{false};
+    std::atomic<bool> ended{false};
+    std::atomic<int> late{0};
+    std::vector<std::thread> readers;
+    for (int i = 0; i < 3; ++i) {
+      readers.emplace_back([&] {
+        while (!ended) {
+          const bool after = answered;
+          if (!store->find_token(given.hash)->revoked_at && after) ++late;
+        }
+      });
+    }
+    EXPECT_TRUE(*store->revoke_token(id, at(5)).take());
+    answered = true;
+    EXPECT_TRUE(store->find_token(given.hash)->revoked_at);
+    for (int i = 0; i < 50; ++i) std::this_thread::yield();
+    ended = true;
+    for (auto& reader : readers) reader.join();
+    EXPECT_EQ(late, 0);
+  }
 }
 
 TEST_P(Tokens, RevokingAnExpiredOneSticksAlthoughItWasNotLive) {

@@ -1,4 +1,5 @@
-// The quota of a workspace: exact, whoever stages at the same time and by whichever verb.
+// The quota of a workspace: what lies there and was not acked. Exact, whoever stages at the same time and by whichever
+// verb.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -9,8 +10,6 @@
 
 namespace restante::testing {
 namespace {
-
-using ::testing::IsEmpty;
 
 class UploadQuotas : public StoreTest {
  protected:
@@ -69,7 +68,7 @@ TEST_P(UploadQuotas, OutgoingFilesAndSmallContentCountToo) {
   EXPECT_ERROR(try_stage(workspace, {file("d", 1)}, terms(20, 0)), errors::quota_exceeded);
 }
 
-TEST_P(UploadQuotas, RoomComesWithARowThatLeavesAndNotWithAnAck) {
+TEST_P(UploadQuotas, AnAckMakesRoomAtOnceAndARowThatLeaves) {
   const auto workspace = make_workspace().id;
   const auto acked = file("acked");
   const auto recalled = file("recalled");
@@ -80,14 +79,12 @@ TEST_P(UploadQuotas, RoomComesWithARowThatLeavesAndNotWithAnAck) {
   ASSERT_TRUE(try_stage(workspace, {file("expired")}, soon));
   ASSERT_TRUE(store->mark_fetched(workspace, acked.id, at(1)).take());
   ASSERT_TRUE(store->fail_upload(workspace, failed.id, "why", at(1)).take());
+  EXPECT_ERROR(try_stage(workspace, {file("x")}, terms(0, 4)), errors::quota_exceeded);
   ASSERT_TRUE(store->ack_upload(workspace, acked.id, at(1)).take());
-  // The bytes of an acked file lie there until it is swept.
+  EXPECT_TRUE(try_stage(workspace, {file("1")}, terms(0, 4))) << "nobody waits for an acked file";
   EXPECT_ERROR(try_stage(workspace, {file("x")}, terms(0, 4)), errors::quota_exceeded);
 
   ASSERT_TRUE(store->recall_upload(workspace, recalled.id, {}, at(2)).take());
-  EXPECT_TRUE(try_stage(workspace, {file("1")}, terms(0, 4)));
-  EXPECT_ERROR(try_stage(workspace, {file("x")}, terms(0, 4)), errors::quota_exceeded);
-  ASSERT_EQ(store->sweep_uploads(std::chrono::seconds(1), 10, at(2)).take()->acked, 1);
   EXPECT_TRUE(try_stage(workspace, {file("2")}, terms(0, 4)));
   EXPECT_ERROR(try_stage(workspace, {file("x")}, terms(0, 4)), errors::quota_exceeded);
   ASSERT_EQ(store->sweep_uploads(std::chrono::seconds(1), 10, at(10)).take()->expired.size(), 1u);
@@ -97,34 +94,100 @@ TEST_P(UploadQuotas, RoomComesWithARowThatLeavesAndNotWithAnAck) {
   EXPECT_ERROR(try_stage(workspace, {file("x")}, terms(0, 4)), errors::quota_exceeded);
 }
 
-TEST_P(UploadQuotas, HoweverManyStageAndRecallAtOnceItIsNeverExceededAndNeverWasted) {
+TEST_P(UploadQuotas, AcksGiveBackExactlyTheBytesTheyFree) {
+  const auto workspace = make_workspace().id;
+  const auto large = file("large", 70);
+  const auto small = small_file("small", "0123456789");
+  ASSERT_TRUE(try_stage(workspace, {large, small}, terms(100, 0)));
+  ASSERT_TRUE(store->ack_upload(workspace, small.id, at(1)).take());
+  const auto over = try_stage(workspace, {file("x", 31)}, terms(100, 0));
+  EXPECT_ERROR(over, errors::quota_exceeded);
+  EXPECT_EQ(facts(over.error()),
+            (std::map<std::string, std::int64_t>{{"max_bytes", 100}, {"staged_bytes", 70}, {"staged_files", 1}}));
+  ASSERT_TRUE(store->ack_upload(workspace, large.id, at(1)).take());
+  EXPECT_ERROR(try_stage(workspace, {file("x", 101)}, terms(100, 0)), errors::quota_exceeded);
+  EXPECT_TRUE(try_stage(workspace, {file("x", 100)}, terms(100, 0)));
+}
+
+TEST_P(UploadQuotas, WhatAnAckFreedIsNeitherTakenBackNorFreedAgain) {
+  const auto workspace = make_workspace().id;
+  const auto acked = file("acked");
+  ASSERT_TRUE(try_stage(workspace, {acked, file("waiting")}, terms(0, 2)));
+  ASSERT_TRUE(store->ack_upload(workspace, acked.id, at(1)).take());
+  ASSERT_TRUE(try_stage(workspace, {file("next")}, terms(0, 2)));
+  const auto expect_full = [&] {
+    EXPECT_ERROR(try_stage(workspace, {file("x")}, terms(0, 2)), errors::quota_exceeded);
+  };
+  expect_full();
+  // Nothing makes an acked file one that waits again, and a second ack is no second file.
+  ASSERT_TRUE(store->ack_upload(workspace, acked.id, at(2)).take());
+  expect_full();
+  ASSERT_TRUE(store->mark_fetched(workspace, acked.id, at(2)).take());
+  EXPECT_ERROR(store->fail_upload(workspace, acked.id, "too late", at(2)).take(), errors::upload_gone);
+  EXPECT_ERROR(store->recall_upload(workspace, acked.id, {}, at(2)).take(), errors::upload_already_acked);
+  ASSERT_TRUE(store->mark_damaged(workspace, acked.id, UploadDamage::changed, at(2)).take());
+  expect_full();
+  ASSERT_EQ(store->sweep_uploads(std::chrono::seconds(0), 10, at(3)).take()->acked, 1);
+  expect_full();
+  EXPECT_TRUE(try_stage(workspace, {file("third")}, terms(0, 3)));
+  EXPECT_ERROR(try_stage(workspace, {file("x")}, terms(0, 3)), errors::quota_exceeded);
+}
+
+TEST_P(UploadQuotas, AFileThatComesWithAMessageCountsUntilItIsAcked) {
+  const auto sender = make_workspace("sender").id;
+  const auto target = make_workspace("target").id;
+  auto out = until(at(1000));
+  out.direction = UploadDirection::out;
+  const auto source = file("source", 10);
+  ASSERT_TRUE(try_stage(sender, {source}, out));
+  const auto send = [&](FileId id) {
+    return store->append_activity_with_files(target, message("m"), {{sender, source.id, id}}, terms(0, 1), at(0))
+        .take();
+  };
+  const auto first = FileId::make(at(0));
+  ASSERT_TRUE(send(first));
+  EXPECT_ERROR(send(FileId::make(at(0))), errors::quota_exceeded);
+  ASSERT_TRUE(store->ack_upload(target, first, at(1)).take());
+  EXPECT_TRUE(send(FileId::make(at(0))));
+}
+
+TEST_P(UploadQuotas, HoweverManyStageRecallAndAckAtOnceItIsNeverExceededAndNeverWasted) {
   constexpr std::int64_t kFiles = 20;
   constexpr int kThreads = 16;
   const auto workspace = make_workspace().id;
   std::atomic<int> staged{0};
-  std::atomic<int> recalled{0};
+  std::atomic<int> done{0};
+  std::atomic<bool> over{false};
+  std::thread sweeper([&] {
+    while (!over) EXPECT_TRUE(store->sweep_uploads(std::chrono::seconds(0), 5, at(1)).take());
+  });
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 25; ++i) {
         const auto item = t % 2 == 0 ? file("f", 3) : small_file("f", "abc");
         const auto result = try_stage(workspace, {item}, terms(kFiles * 3, kFiles));
+        EXPECT_LE(std::ssize(store->list_waiting(workspace, {}, 1000, at(0))), kFiles);
         if (!result) {
           EXPECT_EQ(result.error().code(), errors::quota_exceeded.code);
           continue;
         }
         ++staged;
-        if (i % 3 != 0) continue;
-        EXPECT_TRUE(store->recall_upload(workspace, item.id, {}, at(1)).take());
-        ++recalled;
+        if (i % 3 == 0) continue;
+        auto change = i % 3 == 1 ? store->recall_upload(workspace, item.id, {}, at(1))
+                                 : store->ack_upload(workspace, item.id, at(1));
+        EXPECT_TRUE(change.take());
+        ++done;
       }
     });
   }
   for (auto& thread : threads) thread.join();
-  EXPECT_EQ(std::ssize(store->list_waiting(workspace, {}, 1000, at(0))), staged - recalled);
-  EXPECT_LE(staged - recalled, kFiles);
+  over = true;
+  sweeper.join();
+  EXPECT_EQ(std::ssize(store->list_waiting(workspace, {}, 1000, at(0))), staged - done);
+  EXPECT_LE(staged - done, kFiles);
   // What is free can be used to the last file, and not beyond.
-  for (int left = staged - recalled; left < kFiles; ++left) {
+  for (int left = staged - done; left < kFiles; ++left) {
     EXPECT_TRUE(try_stage(workspace, {file("f", 3)}, terms(kFiles * 3, kFiles)));
   }
   EXPECT_ERROR(try_stage(workspace, {file("f", 3)}, terms(kFiles * 3, kFiles)), errors::quota_exceeded);

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <future>
+#include <optional>
 #include <thread>
 
 #include "faults.h"
@@ -30,7 +33,8 @@ class GroupWriter : public ::testing::Test {
     auto database = std::make_unique<Database>(file, Database::Mode::read_write, *health);
     database->query("PRAGMA journal_mode = WAL").step();
     database->execute("CREATE TABLE IF NOT EXISTS numbers (n INTEGER PRIMARY KEY, CHECK (n < 1000))");
-    writer = std::make_unique<sqlite::Writer>(std::move(database), *health, limits);
+    auto checkpoints = std::make_unique<Database>(file, Database::Mode::read_write, *health);
+    writer = std::make_unique<sqlite::Writer>(std::move(database), std::move(checkpoints), *health, limits);
   }
 
   // Keeps the writer busy until the gate opens, so that what comes next waits together.
@@ -213,8 +217,9 @@ TEST_F(GroupWriter, AFailedSyncFailsTheGroupAndEverythingAfterIt) {
   EXPECT_THROW(insert(3).take(), Unavailable) << "also when the disk seems to be well again";
 }
 
-// A verb of 17 MiB makes a checkpoint due, whose syncs come after the answer and before the next group.
-TEST_F(GroupWriter, WhicheverSyncFailsNothingIsAcknowledgedAfterIt) {
+// A verb of 17 MiB makes a checkpoint due, whose syncs come after the answer, on another thread or before a later
+// group.
+TEST_F(GroupWriter, WhicheverSyncFailsNothingIsAcknowledgedAfterItIsKnown) {
   const auto succeeds = [](Commit<Result<void>> commit) {
     try {
       return commit.take().has_value();
@@ -222,6 +227,7 @@ TEST_F(GroupWriter, WhicheverSyncFailsNothingIsAcknowledgedAfterIt) {
       return false;
     }
   };
+  const auto nothing = [](Database&) -> Result<void> { return {}; };
   int failed_after_the_answer = 0;
   bool any_failed = true;
   for (int spared = 0; any_failed; ++spared) {
@@ -232,12 +238,64 @@ TEST_F(GroupWriter, WhicheverSyncFailsNothingIsAcknowledgedAfterIt) {
       database.run("INSERT INTO pages (bytes) VALUES (zeroblob(17825792))");
       return {};
     }));
-    const bool next = succeeds(writer->submit(0, [](Database&) -> Result<void> { return {}; }));
+    // The log starts over once a checkpoint is through.
+    while (health->ok() && fault.hits() == 0 && std::filesystem::file_size(file) < 17825792) {
+      if (succeeds(writer->submit(0, nothing))) std::this_thread::yield();
+    }
     any_failed = fault.hits() > 0;
-    EXPECT_EQ(next, !any_failed) << spared;
+    while (any_failed && health->ok()) std::this_thread::yield();
+    EXPECT_EQ(succeeds(writer->submit(0, nothing)), !any_failed) << spared;
     failed_after_the_answer += acknowledged && any_failed ? 1 : 0;
+    writer.reset();
+    std::filesystem::remove(file);
   }
   EXPECT_GT(failed_after_the_answer, 0);
+}
+
+// The log is gathered into few large writes, and its pages are moved into the database while more are written.
+TEST_F(GroupWriter, TheLogStartsOverWhileItIsWrittenToAndNothingIsLost) {
+  ASSERT_TRUE(writer
+                  ->submit(0,
+                           [](Database& database) -> Result<void> {
+                             database.run("CREATE TABLE pages (n INTEGER PRIMARY KEY, bytes BLOB)");
+                             return {};
+                           })
+                  .take());
+  constexpr int kRows = 400;
+  constexpr std::uintmax_t kWritten = kRows * 500'000ULL;
+  std::uintmax_t longest = 0;
+  for (int n = 0; n < kRows; ++n) {
+    ASSERT_TRUE(writer
+                    ->submit(0,
+                             [n](Database& database) -> Result<void> {
+                               database.run("INSERT INTO pages (n, bytes) VALUES (?, randomblob(500000))", n);
+                               return {};
+                             })
+                    .take());
+    longest = std::max(longest, std::filesystem::file_size(file + "-wal"));
+  }
+  EXPECT_LT(longest, kWritten / 2) << "it never started over";
+  writer.reset();
+  sqlite::Health other;
+  Database reader(file, Database::Mode::read_only, other);
+  auto row = reader.query("SELECT count(*), sum(length(bytes)) FROM pages");
+  ASSERT_TRUE(row.step());
+  EXPECT_EQ(row.integer(0), kRows);
+  EXPECT_EQ(row.integer(1), static_cast<std::int64_t>(kWritten));
+  auto sound = reader.query("PRAGMA integrity_check");
+  ASSERT_TRUE(sound.step());
+  EXPECT_EQ(sound.text(0), "ok");
+}
+
+// One that outgrows the cache is written before its end, and must find its own pages again.
+TEST_F(GroupWriter, AVerbReadsBackWhatItWroteAlthoughItOutgrewTheCache) {
+  auto written = writer->submit(0, [](Database& database) -> Result<std::int64_t> {
+    database.run("CREATE TABLE pages (n INTEGER PRIMARY KEY, bytes BLOB)");
+    for (int n = 0; n < 60; ++n) database.run("INSERT INTO pages (n, bytes) VALUES (?, zeroblob(1000000))", n);
+    auto row = database.query("SELECT sum(length(bytes) + n) FROM pages WHERE hex(substr(bytes, 1, 4)) = '00000000'");
+    return row.step() ? row.integer(0) : -1;
+  });
+  EXPECT_EQ(*written.take(), 60 * 1'000'000 + 59 * 60 / 2);
 }
 
 TEST_F(GroupWriter, AnIoErrorAtAWriteFailsTheGroupAndEverythingAfterIt) {
@@ -249,6 +307,130 @@ TEST_F(GroupWriter, AnIoErrorAtAWriteFailsTheGroupAndEverythingAfterIt) {
   EXPECT_FALSE(health->ok());
   EXPECT_THROW(insert(3).take(), Unavailable);
   EXPECT_THAT(numbers(), ElementsAre(1));
+}
+
+// A verb larger than the cache writes to the log while it runs, long before the commit.
+TEST_F(GroupWriter, ADiskThatIsFullInTheMiddleOfAVerbFailsTheGroup) {
+  ASSERT_TRUE(writer
+                  ->submit(0,
+                           [](Database& database) -> Result<void> {
+                             database.run("CREATE TABLE pages (bytes BLOB)");
+                             return {};
+                           })
+                  .take());
+  const auto fill = [&] {
+    return writer->submit(0, [](Database& database) -> Result<void> {
+      for (int i = 0; i < 40; ++i) database.run("INSERT INTO pages (bytes) VALUES (zeroblob(1000000))");
+      return {};
+    });
+  };
+  for (const bool apart : {false, true}) {
+    const Fault fault(Call::write, ENOSPC);
+    auto gate = close_gate();
+    auto first = insert(1);
+    auto twice = insert(apart ? 1 : 2);  // breaks a rule, so that all are tried again one by one
+    auto large = fill();
+    gate.set_value();
+    EXPECT_THROW(first.take(), StorageFull);
+    EXPECT_THROW(twice.take(), StorageFull);
+    EXPECT_THROW(large.take(), StorageFull);
+    EXPECT_GT(fault.hits(), 0);
+  }
+  EXPECT_TRUE(health->ok());
+  EXPECT_THAT(numbers(), IsEmpty());
+  EXPECT_TRUE(insert(1).take());
+  const Fault fault(Call::write, EIO);
+  auto gate = close_gate();
+  auto twice = insert(1);
+  auto large = fill();
+  gate.set_value();
+  EXPECT_THROW(twice.take(), Unavailable);
+  EXPECT_THROW(large.take(), Unavailable);
+  EXPECT_FALSE(health->ok());
+}
+
+TEST_F(GroupWriter, AFailureThatEndsTheTransactionFailsEverybodyInIt) {
+  ASSERT_TRUE(insert(1).take());
+  auto gate = close_gate();
+  auto before = insert(2);
+  auto ends_it = writer->submit(0, [](Database& database) -> Result<void> {
+    database.run("INSERT OR ROLLBACK INTO numbers (n) VALUES (1)");
+    return {};
+  });
+  auto after = insert(3);
+  gate.set_value();
+  EXPECT_THROW(before.take(), sqlite::ConstraintFailed);
+  EXPECT_THROW(ends_it.take(), sqlite::ConstraintFailed);
+  EXPECT_THROW(after.take(), sqlite::ConstraintFailed);
+  EXPECT_THAT(numbers(), ElementsAre(1));
+  EXPECT_TRUE(insert(4).take()) << "and the next group is sound";
+}
+
+TEST_F(GroupWriter, WhileItClosesNothingNewIsTakenAndWhatWasTakenIsCommitted) {
+  sqlite::Writer& closing = *writer;
+  std::promise<int> answered;
+  std::atomic<int> count{0};
+  std::function<void()> next = [&] {
+    auto commit = closing.submit(8, [](Database& database) -> Result<void> {
+      database.run("INSERT INTO numbers (n) SELECT coalesce(max(n), 0) + 1 FROM numbers");
+      return {};
+    });
+    commit.on_done([&, commit]() mutable {
+      try {
+        (void)commit.take();
+        if (++count < 900) next();
+      } catch (const Unavailable&) {
+        answered.set_value(count);
+      }
+    });
+  };
+  next();
+  while (count < 3) std::this_thread::yield();
+  writer.reset();
+  auto refused = answered.get_future();
+  ASSERT_EQ(refused.wait_for(std::chrono::seconds(0)), std::future_status::ready) << "it took all it was given";
+  EXPECT_EQ(numbers().size(), static_cast<std::size_t>(refused.get()));
+}
+
+TEST_F(GroupWriter, ALogThatNeverStartedOverIsCutOnceThereIsRoomForIt) {
+  sqlite::Writer::Limits limits;
+  limits.truncate_pages = 50;
+  start(limits);
+  const auto grow = [&] {
+    return writer->submit(0, [](Database& database) -> Result<void> {
+      database.run("CREATE TABLE IF NOT EXISTS pages (bytes BLOB)");
+      database.run("INSERT INTO pages (bytes) VALUES (zeroblob(300000))");
+      return {};
+    });
+  };
+  // After the answer and before the next group.
+  const auto log_size = [&] {
+    EXPECT_TRUE(writer->submit(0, [](Database&) -> Result<void> { return {}; }).take());
+    return std::filesystem::file_size(file + "-wal");
+  };
+  std::optional<Fault> full;
+  auto first = grow();
+  first.on_done([&] { full.emplace(Call::write, ENOSPC); });
+  EXPECT_TRUE(first.take());
+  EXPECT_GT(log_size(), 300'000u) << "nobody's verb is to blame";
+  EXPECT_GT(full->hits(), 0);
+  full.reset();
+  EXPECT_TRUE(health->ok());
+  EXPECT_TRUE(grow().take());
+  EXPECT_EQ(log_size(), 0u);
+}
+
+// A reader has met a damaged page: the log is kept as it is, for whoever has to repair it.
+TEST_F(GroupWriter, ADatabaseThatHasFailedIsNotCheckpointed) {
+  auto large = writer->submit(0, [](Database& database) -> Result<void> {
+    database.run("CREATE TABLE pages (bytes BLOB)");
+    database.run("INSERT INTO pages (bytes) VALUES (zeroblob(17825792))");
+    return {};
+  });
+  large.on_done([&] { health->fail("a damaged page"); });
+  EXPECT_TRUE(large.take());
+  EXPECT_THROW(insert(1).take(), Unavailable);
+  EXPECT_LT(std::filesystem::file_size(file), 100'000u);
 }
 
 TEST_F(GroupWriter, NothingIsAcknowledgedOnAFileThatWasDeletedOrReplaced) {

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <new>
 
+#include "store/sqlite/log_file.h"
+
 namespace restante::sqlite {
 namespace {
 
@@ -89,7 +91,8 @@ Database::Database(const std::string& path, Mode mode, Health& health) : health_
   // Read-only connections open the file for writing too: in WAL mode even a reader writes the shared index.
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   try {
-    if (const int code = sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr); code != SQLITE_OK) raise(code);
+    if (const int code = sqlite3_open_v2(path.c_str(), &handle_, flags, gathering_vfs()); code != SQLITE_OK)
+      raise(code);
     sqlite3_busy_timeout(handle_, kBusyMillis);
     execute(kCommonPragmas);
     execute(mode == Mode::read_write ? kWriterPragmas : "PRAGMA query_only = ON;");
@@ -138,16 +141,30 @@ void Database::watch_log(int* pages) {
   (void)log_has_moved();  // from now on it would be noticed
 }
 
-void Database::checkpoint(Checkpoint how) {
+void Database::watch_table(const char* table, bool* changed) {
+  watched_table_ = table;
+  watched_changed_ = changed;
+  const auto note = [](void* of, int, const char*, const char* changed_table, sqlite3_int64) {
+    const auto& database = *static_cast<Database*>(of);
+    if (database.watched_table_ == changed_table) *database.watched_changed_ = true;
+  };
+  sqlite3_update_hook(handle_, note, this);
+}
+
+int Database::checkpoint(Checkpoint how) {
   const int mode = how == Checkpoint::passive ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE;
-  const int code = sqlite3_wal_checkpoint_v2(handle_, "main", mode, nullptr, nullptr);
+  int pages = 0;
+  int moved = 0;
+  const int code = sqlite3_wal_checkpoint_v2(handle_, "main", mode, &pages, &moved);
   // Busy readers only mean that the rest is done next time.
   if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) raise(code);
+  return pages - moved;
 }
 
 void Database::raise(int code) {
+  // sqlite3_system_errno() knows what made a statement fail, and nothing of a commit.
+  const int system = errno;
   const std::string what = fmt::format("SQLite: {} ({})", handle_ ? sqlite3_errmsg(handle_) : "no memory", code);
-  const int system = handle_ ? sqlite3_system_errno(handle_) : 0;
   switch (code & 0xff) {
     case SQLITE_CONSTRAINT:
       throw ConstraintFailed(what);

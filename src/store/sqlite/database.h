@@ -150,8 +150,11 @@ class Database {
   bool has_moved();
   // Calls back after each commit with the number of pages in the write-ahead log, instead of checkpointing there.
   void watch_log(int* pages);
+  // Sets the flag with every row of the table that is changed, committed or not. For a table with rowids; one at most.
+  void watch_table(const char* table, bool* changed);
   enum class Checkpoint { passive, truncate };
-  void checkpoint(Checkpoint how);
+  // Gives how many pages of the log are still to be moved.
+  int checkpoint(Checkpoint how);
 
   [[noreturn]] void raise(int code);
 
@@ -167,6 +170,8 @@ class Database {
   Health& health_;
   sqlite3* handle_ = nullptr;
   std::uint64_t log_inode_ = 0;  // 0: not seen yet
+  std::string watched_table_;
+  bool* watched_changed_ = nullptr;
   std::unordered_map<std::string, sqlite3_stmt*, TextHash, std::equal_to<>> prepared_;
 };
 

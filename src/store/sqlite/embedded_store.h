@@ -6,6 +6,7 @@
 #include "store/sqlite/data_lock.h"
 #include "store/sqlite/readers.h"
 #include "store/sqlite/store.h"
+#include "store/sqlite/token_cache.h"
 #include "store/sqlite/writer.h"
 #include "store/store.h"
 
@@ -73,10 +74,13 @@ class EmbeddedStore final : public Store {
   Result<UploadStory> find_upload_story(WorkspaceId workspace, FileId id, Time now) override;
   std::vector<Upload> list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) override;
   std::vector<Upload> list_uploads(const UploadFilter& filter, Time now) override;
+  std::vector<Upload> walk_uploads(std::optional<FileId> after, int limit) override;
   PlatformUploadStats upload_stats(Time now) override;
   Commit<Result<void>> mark_fetched(WorkspaceId workspace, FileId id, Time now) override;
   Commit<Result<UploadChange>> ack_upload(WorkspaceId workspace, FileId id, Time now) override;
   Commit<Result<UploadChange>> fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) override;
+  Commit<Result<std::vector<UploadChange>>> mark_damaged(WorkspaceId workspace, FileId id, UploadDamage damage,
+                                                         Time now) override;
   Commit<Result<UploadChange>> recall_upload(WorkspaceId workspace, FileId id, std::optional<TokenId> recalled_by,
                                              Time now) override;
   Commit<Result<SweptUploads>> sweep_uploads(std::chrono::seconds ack_retention, int limit, Time now) override;
@@ -92,6 +96,8 @@ class EmbeddedStore final : public Store {
   // Tables appear while no server runs, so once is enough.
   const bool uploads_ready_;
   Readers readers_;
+  TokenCache token_cache_;
+  bool tokens_changed_ = false;  // the writer's
   Writer writer_;
 };
 

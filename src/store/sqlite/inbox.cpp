@@ -3,62 +3,13 @@
 #include <algorithm>
 
 #include "model/errors.h"
+#include "store/row_shapes.h"
 #include "store/sqlite/claims.h"
 #include "store/sqlite/embedded_store.h"
 #include "store/sqlite/upload_rows.h"
 
 namespace restante::sqlite {
 namespace {
-
-Activity activity_of(const Statement& row, WorkspaceId workspace) {
-  Activity activity;
-  activity.workspace_id = workspace;
-  activity.id = row.id<ActivityId>(0);
-  activity.seq = row.integer(1);
-  activity.activity_type = row.text(2);
-  activity.source_id = row.optional_id<WorkspaceId>(3);
-  activity.target_id = row.optional_id<WorkspaceId>(4);
-  activity.method = row.text(5);
-  activity.summary = row.text(6);
-  activity.request_body = row.text(7);
-  activity.response_body = row.text(8);
-  activity.status = row.text(9);
-  activity.error_detail = row.text(10);
-  activity.duration_ms = row.optional_integer(11);
-  activity.created_at = row.time(12);
-  activity.message_id = row.text(13);
-  activity.traceparent = row.text(14);
-  return activity;
-}
-
-// What makes two messages the same one. Each part is preceded by its length, so that no two lists of parts run
-// together.
-Digest message_digest(const NewActivity& activity, std::string_view body) {
-  Sha256 hash;
-  const auto add = [&hash](std::string_view part) {
-    hash.update(std::to_string(part.size()) + ':');
-    hash.update(part);
-  };
-  add(activity.source_id ? activity.source_id->text() : "");
-  add(activity.message_id);
-  add(activity.activity_type);
-  add(activity.method);
-  add(body);
-  if (!activity.sent_by.empty()) add(activity.sent_by);
-  return hash.finish();
-}
-
-// The new ids are fresh: they stand nowhere but in the addresses of the files.
-std::string with_sources(std::string body, WorkspaceId workspace, std::span<const OutgoingFile> files) {
-  for (const auto& file : files) {
-    const std::string given = pending_uri(workspace, file.id);
-    const std::string source = pending_uri(file.owner, file.source);
-    for (auto at = body.find(given); at != std::string::npos; at = body.find(given, at + source.size())) {
-      body.replace(at, given.size(), source);
-    }
-  }
-  return body;
-}
 
 struct Range {
   std::int64_t after;   // rows above this
@@ -121,9 +72,7 @@ Result<Range> range_of(Database& database, WorkspaceId workspace, const Activity
 // Every parameter is always bound, so that the number of different statements stays small.
 std::string select_of(const ActivityQuery& query) {
   std::string sql =
-      "SELECT id, seq, activity_type, source_id, target_id, method, summary, request_body, response_body, status, "
-      "error_detail, duration_ms, created_at, message_id, traceparent FROM activity_logs "
-      "WHERE workspace_id = ?1 AND seq > ?2 AND seq < ?3";
+      "SELECT " + kActivityColumns + " FROM activity_logs WHERE workspace_id = ?1 AND seq > ?2 AND seq < ?3";
   if (query.type == "chat_upload_receive") {
     sql += " AND method = ?4";
   } else {
@@ -154,18 +103,19 @@ Result<Appended> append(Database& database, WorkspaceId workspace, const Message
 
 }  // namespace
 
-Result<Head> take_head(Database& database, WorkspaceId workspace, Time now) {
+Head take_head(Database& database, WorkspaceId workspace, Time now) {
   Statement row = database.query(
-      "SELECT last_seq, last_created_at, staged_files, staged_bytes FROM inbox_heads WHERE workspace_id = ?",
+      "SELECT last_seq, last_created_at, staged_files - acked_files, staged_bytes - acked_bytes FROM inbox_heads "
+      "WHERE workspace_id = ?",
       workspace);
-  if (!row.step()) return errors::workspace_not_found;
-  return Head{row.integer(0), std::max(now, row.time(1)), {row.integer(2), row.integer(3)}};
+  if (!row.step()) throw Unavailable("a workspace without its inbox");
+  return {row.integer(0), std::max(now, row.time(1)), {row.integer(2), row.integer(3)}};
 }
 
 Result<Head> take_living_head(Database& database, WorkspaceId workspace, Time now) {
   Statement row = database.query(
-      "SELECT h.last_seq, h.last_created_at, h.staged_files, h.staged_bytes, w.status = 'removed' FROM workspaces w "
-      "JOIN inbox_heads h ON h.workspace_id = w.id WHERE w.id = ?",
+      "SELECT h.last_seq, h.last_created_at, h.staged_files - h.acked_files, h.staged_bytes - h.acked_bytes, "
+      "w.status = 'removed' FROM workspaces w JOIN inbox_heads h ON h.workspace_id = w.id WHERE w.id = ?",
       workspace);
   if (!row.step()) return errors::workspace_not_found;
   if (row.integer(4) != 0) return errors::workspace_removed;
@@ -187,14 +137,6 @@ Appended append_row(Database& database, WorkspaceId workspace, Head& head, Activ
 void put_head(Database& database, WorkspaceId workspace, const Head& head) {
   database.run("UPDATE inbox_heads SET last_seq = ?, last_created_at = ? WHERE workspace_id = ?", head.seq,
                head.created_at, workspace);
-}
-
-Message::Message(const NewActivity& new_activity, WorkspaceId workspace, std::span<const OutgoingFile> files, Time now)
-    : activity(new_activity), id(ActivityId::make(now)) {
-  if (activity.message_id.empty()) return;
-  const std::string& content = activity.content.empty() ? activity.request_body : activity.content;
-  digest = files.empty() ? message_digest(activity, content)
-                         : message_digest(activity, with_sources(content, workspace, files));
 }
 
 std::optional<Appended> find_repeated(Database& database, WorkspaceId workspace, const Message& message) {

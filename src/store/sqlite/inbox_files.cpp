@@ -31,6 +31,10 @@ Result<std::vector<UploadRow>> find_sources(Database& database, const std::vecto
     if (!source || source->upload.direction != UploadDirection::out || now >= source->upload.expires_at) {
       return Error(errors::attachment_gone, {{"file_id", file.source.text()}});
     }
+    if (source->upload.damage) {
+      return Error(errors::attachment_gone, {{"file_id", file.source.text()}})
+          .say(std::string(sentence_of(*source->upload.damage)));
+    }
     sources.push_back(std::move(*source));
   }
   return sources;
@@ -57,7 +61,7 @@ Result<SentActivity> send(Database& database, const Parcel& parcel, Time now) {
   if (!sources) return sources.error();
   UploadTally more;
   for (const auto& source : *sources) more.files += 1, more.bytes += source.upload.size;
-  if (const auto fits = require_quota(*head, parcel.terms.quota, more); !fits) return fits.error();
+  if (const auto fits = require_quota(head->unacked, parcel.terms.quota, more); !fits) return fits.error();
   SentActivity sent;
   UploadTallies change;
   for (std::size_t i = 0; i < sources->size(); ++i) {

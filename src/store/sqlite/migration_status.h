@@ -1,17 +1,9 @@
-// What is known about one migration of a database. Values only.
+// What is known about one migration of a database, under this backend's name.
 #pragma once
-#include <optional>
-#include <string>
-
-#include "base/clock.h"
+#include "store/migration.h"
 
 namespace restante::sqlite {
 
-struct MigrationStatus {
-  int version = 0;
-  std::string name;
-  std::optional<Time> applied_at;
-  bool known = true;  // false: applied by a newer binary
-};
+using restante::MigrationStatus;
 
 }  // namespace restante::sqlite

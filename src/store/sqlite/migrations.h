@@ -13,13 +13,7 @@
 
 namespace restante::sqlite {
 
-struct Migration {
-  int version;
-  std::string_view name;
-  int oldest_binary;  // the newest migration a binary must know to run on this schema
-  std::string_view up;
-  std::string_view down;
-};
+using restante::Migration;
 
 // Everything in migrations/sqlite, in order; generated at build time.
 std::span<const Migration> known_migrations();

@@ -1,13 +1,9 @@
-// OpenRefused: this data cannot be worked on as it is, and a person has to act. `what()` is a sentence for the
-// operator.
+// OpenRefused, under this backend's name.
 #pragma once
-#include <stdexcept>
+#include "store/migration.h"
 
 namespace restante::sqlite {
 
-class OpenRefused : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using restante::OpenRefused;
 
 }  // namespace restante::sqlite

@@ -89,6 +89,11 @@ std::unique_ptr<Database> open_checked(const fs::path& file, const Options& opti
   });
 }
 
+std::unique_ptr<Database> watched(std::unique_ptr<Database> database, bool* tokens_changed) {
+  database->watch_table("tokens", tokens_changed);
+  return database;
+}
+
 }  // namespace
 
 EmbeddedStore::EmbeddedStore(const fs::path& file, const Options& options)
@@ -96,7 +101,11 @@ EmbeddedStore::EmbeddedStore(const fs::path& file, const Options& options)
       opened_(open_checked(file, options, health_)),
       uploads_ready_(has_upload_tables(*opened_)),
       readers_(file.string(), options.readers, health_, options.metrics),
-      writer_(std::move(opened_), health_, Writer::Limits{}, options.metrics) {}
+      writer_(watched(std::move(opened_), &tokens_changed_),
+              std::make_unique<Database>(file.string(), Database::Mode::read_write, health_), health_, Writer::Limits{},
+              options.metrics, [this] {
+                if (std::exchange(tokens_changed_, false)) token_cache_.clear();
+              }) {}
 
 void EmbeddedStore::check() {
   health_.require();

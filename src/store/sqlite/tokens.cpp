@@ -1,50 +1,20 @@
 #include "store/sqlite/tokens.h"
 
 #include "model/errors.h"
+#include "store/registry_life.h"
+#include "store/row_shapes.h"
 #include "store/sqlite/embedded_store.h"
 
 namespace restante::sqlite {
 namespace {
 
-const std::string kSelect =
-    "SELECT id, kind, workspace_id, prefix, label, created_at, last_used_at, expires_at, revoked_at, "
-    "opened_by FROM tokens ";
+const std::string kSelect = "SELECT " + kTokenColumns + " FROM tokens ";
 const std::string kFindByHash = kSelect + "WHERE hash = ?";
 const std::string kFindById = kSelect + "WHERE id = ?";
-
-Token token_of(const Statement& row) {
-  const auto kind = parse_token_kind(row.view(1));
-  if (!kind) throw Unavailable("a token has a kind this binary does not know");
-  Token token;
-  token.id = row.id<TokenId>(0);
-  token.kind = *kind;
-  token.workspace_id = row.optional_id<WorkspaceId>(2);
-  token.prefix = row.text(3);
-  token.label = row.text(4);
-  token.created_at = row.time(5);
-  token.last_used_at = row.optional_time(6);
-  token.expires_at = row.optional_time(7);
-  token.revoked_at = row.optional_time(8);
-  token.opened_by = row.optional_id<TokenId>(9);
-  return token;
-}
 
 std::optional<Token> find(Database& database, TokenId id) {
   Statement row = database.query(kFindById, id);
   return row.step() ? std::optional<Token>(token_of(row)) : std::nullopt;
-}
-
-Token made_of(const NewToken& token, Time now) {
-  Token made;
-  made.id = TokenId::make(now);
-  made.kind = token.kind;
-  made.workspace_id = token.workspace_id;
-  made.prefix = token.prefix;
-  made.label = token.label;
-  made.created_at = now;
-  made.expires_at = token.expires_at;
-  made.opened_by = token.opened_by;
-  return made;
 }
 
 void insert(Database& database, const Token& token, const Digest& hash) {
@@ -59,15 +29,6 @@ void revoke(Database& database, TokenId id, Time now) {
   // Sessions end with the token they were opened with.
   database.run("UPDATE tokens SET revoked_at = ?1 WHERE (id = ?2 OR opened_by = ?2) AND revoked_at IS NULL", now, id);
 }
-
-// One bound to a workspace makes tokens for that workspace alone.
-bool may_redeem(const std::optional<Token>& enrolment, const NewToken& token, Time now) {
-  return enrolment && enrolment->kind == TokenKind::enrolment && enrolment->live(now) &&
-         (!enrolment->workspace_id || enrolment->workspace_id == token.workspace_id);
-}
-
-// One agent has one or two; fifty is somebody's loop that registers again and again.
-constexpr std::int64_t kMostTokens = 50;
 
 std::int64_t live_tokens(Database& database, WorkspaceId workspace, Time now) {
   Statement row = database.query(
@@ -105,9 +66,11 @@ Commit<Result<Token>> EmbeddedStore::add_token(const NewToken& token, Time now) 
 }
 
 std::optional<Token> EmbeddedStore::find_token(const Digest& hash) {
-  auto reader = readers_.take();
-  Statement row = reader->query(kFindByHash, hash);
-  return row.step() ? std::optional<Token>(token_of(row)) : std::nullopt;
+  return token_cache_.find(hash, [&] {
+    auto reader = readers_.take();
+    Statement row = reader->query(kFindByHash, hash);
+    return row.step() ? std::optional<Token>(token_of(row)) : std::nullopt;
+  });
 }
 
 std::optional<Token> EmbeddedStore::find_token(TokenId id) { return find(*readers_.take(), id); }

@@ -1,58 +1,9 @@
 #include "store/sqlite/upload_rows.h"
 
-#include "base/json_writer.h"
-#include "base/text.h"
 #include "model/errors.h"
 
 namespace restante::sqlite {
 namespace {
-
-NewActivity arrival_of(WorkspaceId workspace, const NewUpload& item) {
-  JsonWriter body;
-  body.begin_object();
-  body.member("file_id", item.id.text());
-  body.member("name", item.name);
-  body.member("filename", item.name);
-  body.member("mimeType", item.mimetype);
-  body.member("size", item.size);
-  body.member("uri", pending_uri(workspace, item.id));
-  body.member("sha256", to_hex(item.sha256));
-  body.end_object();
-  NewActivity activity;
-  activity.activity_type = "a2a_receive";
-  activity.method = "chat_upload_receive";
-  activity.summary = "chat_upload_receive: " + item.name;
-  activity.source_id = item.source_id;
-  activity.target_id = workspace;
-  activity.request_body = body.take();
-  return activity;
-}
-
-void write_time(JsonWriter& body, std::string_view name, std::optional<Time> time) {
-  body.key(name);
-  time ? body.string(format_time(*time)) : body.null();
-}
-
-// Never a2a_receive: the agent is not handed its own receipts.
-NewActivity receipt_of(const Upload& upload, UploadState outcome) {
-  JsonWriter body;
-  body.begin_object();
-  body.member("file_id", upload.id.text());
-  body.member("name", upload.name);
-  body.member("size", upload.size);
-  write_time(body, "fetched_at", upload.fetched_at);
-  write_time(body, "acked_at", upload.acked_at);
-  if (outcome == UploadState::failed) body.member("reason", upload.reason);
-  body.end_object();
-  NewActivity activity;
-  activity.activity_type = "upload_receipt";
-  activity.method = "chat_upload_" + std::string(name_of(outcome));
-  activity.summary = activity.method + ": " + upload.name;
-  activity.source_id = upload.source_id;
-  activity.target_id = upload.workspace_id;
-  activity.request_body = body.take();
-  return activity;
-}
 
 void insert(Database& database, const Upload& upload, std::optional<std::int64_t> content_row) {
   database.run(
@@ -67,7 +18,7 @@ void insert(Database& database, const Upload& upload, std::optional<std::int64_t
 
 const std::string kUploadColumns =
     "SELECT file_id, filename, mimetype, size_bytes, sha256, blob_key, workspace_id, direction, staged_by, created_at, "
-    "expires_at, fetched_at, acked_at, failed_at, reason, content_row, source_id";
+    "expires_at, fetched_at, acked_at, failed_at, reason, content_row, source_id, damage";
 const std::string kSelectUploads = kUploadColumns + " FROM pending_uploads ";
 
 bool has_upload_tables(Database& database) {
@@ -97,6 +48,7 @@ UploadRow upload_row_of(const Statement& row) {
   upload.reason = row.text(14);
   found.content_row = row.optional_integer(15);
   upload.source_id = row.optional_id<WorkspaceId>(16);
+  upload.damage = parse_upload_damage(row.view(17));
   return found;
 }
 
@@ -105,23 +57,6 @@ Result<UploadRow> find_upload_row(Database& database, WorkspaceId workspace, Fil
   Statement row = database.query(sql, id, workspace);
   if (!row.step()) return errors::upload_gone;
   return upload_row_of(row);
-}
-
-void UploadTallies::count(const Upload& upload, int by) {
-  const auto move = [&](UploadTally& tally) {
-    tally.files += by;
-    tally.bytes += by * upload.size;
-  };
-  move(staged);
-  if (upload.direction == UploadDirection::out) {
-    move(outgoing);
-  } else if (upload.acked_at) {
-    move(acked);
-  } else if (upload.failed_at) {
-    move(failed);
-  } else if (upload.fetched_at) {
-    move(fetched);
-  }
 }
 
 void change_tallies(Database& database, WorkspaceId workspace, const UploadTallies& change) {
@@ -144,27 +79,6 @@ void put_head(Database& database, WorkspaceId workspace, const Head& head, const
       head.seq, head.created_at, change.staged.files, change.staged.bytes, change.fetched.files, change.fetched.bytes,
       change.failed.files, change.failed.bytes, change.acked.files, change.acked.bytes, change.outgoing.files,
       change.outgoing.bytes, workspace);
-}
-
-NewUploadRow::NewUploadRow(WorkspaceId workspace, NewUpload item, const StagingTerms& terms, Time now)
-    : content(std::exchange(item.content, {})), activity_id(ActivityId::make(now)) {
-  if (terms.direction == UploadDirection::in) arrival = arrival_of(workspace, item);
-  static_cast<NewUpload&>(upload) = std::move(item);
-  upload.workspace_id = workspace;
-  upload.direction = terms.direction;
-  upload.staged_by = terms.staged_by;
-  upload.created_at = now;
-  upload.expires_at = terms.expires_at;
-}
-
-Result<void> require_quota(const Head& head, const UploadQuota& quota, const UploadTally& more) {
-  const bool fits = (quota.max_bytes == 0 || head.staged.bytes + more.bytes <= quota.max_bytes) &&
-                    (quota.max_files == 0 || head.staged.files + more.files <= quota.max_files);
-  if (fits) return {};
-  std::vector<Fact> facts{{"staged_bytes", head.staged.bytes}, {"staged_files", head.staged.files}};
-  if (quota.max_bytes != 0) facts.push_back({"max_bytes", quota.max_bytes});
-  if (quota.max_files != 0) facts.push_back({"max_files", quota.max_files});
-  return Error(errors::quota_exceeded, std::move(facts));
 }
 
 std::optional<std::int64_t> keep_content(Database& database, std::string_view content) {
@@ -199,11 +113,10 @@ Appended append_receipt(Database& database, Head& head, const Upload& upload, Up
 void remove_row(Database& database, const UploadRow& row, UploadState outcome, Time now) {
   database.run(
       "INSERT OR REPLACE INTO finished_uploads (file_id, workspace_id, size_bytes, filename, mimetype, sha256, "
-      "direction, staged_by, source_id, created_at, expires_at, fetched_at, acked_at, failed_at, reason, outcome, "
-      "ended_at) "
-      "SELECT file_id, workspace_id, size_bytes, filename, mimetype, sha256, direction, staged_by, source_id, "
-      "created_at, "
-      "expires_at, fetched_at, acked_at, failed_at, reason, ?2, ?3 FROM pending_uploads WHERE file_id = ?1",
+      "direction, staged_by, source_id, created_at, expires_at, fetched_at, acked_at, failed_at, reason, damage, "
+      "outcome, ended_at) SELECT file_id, workspace_id, size_bytes, filename, mimetype, sha256, direction, staged_by, "
+      "source_id, created_at, expires_at, fetched_at, acked_at, failed_at, reason, damage, ?2, ?3 FROM "
+      "pending_uploads WHERE file_id = ?1",
       row.upload.id, name_of(outcome), now);
   database.run("DELETE FROM pending_uploads WHERE file_id = ?", row.upload.id);
   if (row.content_row) {

@@ -4,6 +4,7 @@
 #include "store/sqlite/database.h"
 #include "store/sqlite/inbox.h"
 #include "store/store.h"
+#include "store/upload_life.h"
 
 namespace restante::sqlite {
 
@@ -22,35 +23,10 @@ UploadRow upload_row_of(const Statement& row);
 Result<UploadRow> find_upload_row(Database& database, WorkspaceId workspace, FileId id);
 
 // By how much the figures of a workspace change.
-struct UploadTallies {
-  UploadTally staged;
-  UploadTally fetched;
-  UploadTally failed;
-  UploadTally acked;
-  UploadTally outgoing;
-
-  void add(const Upload& upload) { count(upload, 1); }
-  void take(const Upload& upload) { count(upload, -1); }
-
- private:
-  void count(const Upload& upload, int by);
-};
-
 void change_tallies(Database& database, WorkspaceId workspace, const UploadTallies& change);
 // Both in one statement, for what happens with every upload.
 void put_head(Database& database, WorkspaceId workspace, const Head& head, const UploadTallies& change);
 
-// A row that is about to be made, with what can be computed before the writer's turn.
-struct NewUploadRow {
-  NewUploadRow(WorkspaceId workspace, NewUpload item, const StagingTerms& terms, Time now);
-  Upload upload;
-  std::string content;
-  ActivityId activity_id;
-  NewActivity arrival;  // left empty for an outgoing one
-};
-
-// quota_exceeded when so much more does not fit.
-Result<void> require_quota(const Head& head, const UploadQuota& quota, const UploadTally& more);
 // Nothing for no content.
 std::optional<std::int64_t> keep_content(Database& database, std::string_view content);
 std::optional<std::int64_t> copy_content(Database& database, std::optional<std::int64_t> content_row);

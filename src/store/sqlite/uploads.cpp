@@ -38,7 +38,7 @@ std::optional<std::int64_t> keep_content_of(Database& database, const NewUploadR
 Result<Staged> stage(Database& database, const Batch& batch, Time now) {
   auto head = take_living_head(database, batch.workspace, now);
   if (!head) return head.error();
-  if (const auto fits = require_quota(*head, batch.quota, batch.total); !fits) return fits.error();
+  if (const auto fits = require_quota(head->unacked, batch.quota, batch.total); !fits) return fits.error();
   UploadTallies change;
   Staged staged;
   staged.reserve(batch.rows.size());
@@ -57,15 +57,14 @@ Result<UploadRow> find_incoming(Database& database, WorkspaceId workspace, FileI
 }
 
 // A change of state with its receipt: `was` is how the row counted until now, `is` how it counts from now on.
-Result<UploadChange> tell(Database& database, const Upload& was, Upload is, UploadState outcome, Time now) {
-  auto head = take_head(database, is.workspace_id, now);
-  if (!head) return errors::upload_gone;
+UploadChange tell(Database& database, const Upload& was, Upload is, UploadState outcome, Time now) {
+  Head head = take_head(database, is.workspace_id, now);
   UploadTallies change;
   change.take(was);
   change.add(is);
-  const auto receipt = append_receipt(database, *head, is, outcome, now);
-  put_head(database, is.workspace_id, *head, change);
-  return UploadChange{std::move(is), receipt};
+  const auto receipt = append_receipt(database, head, is, outcome, now);
+  put_head(database, is.workspace_id, head, change);
+  return {std::move(is), receipt};
 }
 
 Result<UploadChange> ack(Database& database, WorkspaceId workspace, FileId id, Time now) {
@@ -85,12 +84,46 @@ Result<UploadChange> fail(Database& database, WorkspaceId workspace, FileId id, 
   if (!row) return row.error();
   const Upload& was = row->upload;
   if (was.acked_at || now >= was.expires_at) return errors::upload_gone;
-  if (was.failed_at && was.reason == reason) return UploadChange{was, std::nullopt};
+  if (was.damage || (was.failed_at && was.reason == reason)) return UploadChange{was, std::nullopt};
   Upload is = was;
   is.failed_at = now;
   is.reason = reason;
   database.run("UPDATE pending_uploads SET failed_at = ?, reason = ? WHERE file_id = ?", now, reason, id);
   return tell(database, was, std::move(is), UploadState::failed, now);
+}
+
+// Its own row and all that share its bytes, as far as it is news.
+std::vector<Upload> rows_of_the_same_bytes(Database& database, const Upload& upload) {
+  if (upload.damage) return {};
+  if (upload.in_row()) return {upload};
+  static const std::string sql = kSelectUploads + "WHERE blob_key = ?1 AND damage IS NULL ORDER BY file_id";
+  std::vector<Upload> rows;
+  Statement row = database.query(sql, upload.blob_key);
+  while (row.step()) rows.push_back(upload_row_of(row).upload);
+  return rows;
+}
+
+UploadChange damage_row(Database& database, const Upload& was, UploadDamage damage, Time now) {
+  Upload is = was;
+  is.damage = damage;
+  database.run("UPDATE pending_uploads SET damage = ? WHERE file_id = ?", name_of(damage), is.id);
+  const bool awaited = was.direction == UploadDirection::in && !was.acked_at && now < was.expires_at;
+  if (!awaited) return {std::move(is), std::nullopt};
+  is.failed_at = now;
+  is.reason = sentence_of(damage);
+  database.run("UPDATE pending_uploads SET failed_at = ?, reason = ? WHERE file_id = ?", now, is.reason, is.id);
+  return tell(database, was, std::move(is), UploadState::failed, now);
+}
+
+Result<std::vector<UploadChange>> damage_upload(Database& database, WorkspaceId workspace, FileId id,
+                                                UploadDamage damage, Time now) {
+  const auto row = find_upload_row(database, workspace, id);
+  if (!row) return row.error();
+  std::vector<UploadChange> changes;
+  for (const Upload& was : rows_of_the_same_bytes(database, row->upload)) {
+    changes.push_back(damage_row(database, was, damage, now));
+  }
+  return changes;
 }
 
 Result<UploadChange> recall(Database& database, WorkspaceId workspace, FileId id, std::optional<TokenId> recalled_by,
@@ -101,16 +134,15 @@ Result<UploadChange> recall(Database& database, WorkspaceId workspace, FileId id
   if (recalled_by && upload.staged_by != recalled_by) return errors::upload_gone;
   if (upload.acked_at) return errors::upload_already_acked;
   if (now >= upload.expires_at) return errors::upload_gone;
-  auto head = take_head(database, workspace, now);
-  if (!head) return errors::upload_gone;
+  Head head = take_head(database, workspace, now);
   UploadTallies change;
   change.take(upload);
   remove_row(database, *row, UploadState::recalled, now);
   std::optional<Appended> receipt;
   if (upload.direction == UploadDirection::in) {
-    receipt = append_receipt(database, *head, upload, UploadState::recalled, now);
+    receipt = append_receipt(database, head, upload, UploadState::recalled, now);
   }
-  put_head(database, workspace, *head, change);
+  put_head(database, workspace, head, change);
   return UploadChange{upload, receipt};
 }
 
@@ -173,6 +205,14 @@ Commit<Result<UploadChange>> EmbeddedStore::fail_upload(WorkspaceId workspace, F
   const std::size_t bytes = sizeof id + reason.size();
   return writer_.submit(bytes, [workspace, id, reason = std::move(reason), now](Database& database) {
     return fail(database, workspace, id, reason, now);
+  });
+}
+
+Commit<Result<std::vector<UploadChange>>> EmbeddedStore::mark_damaged(WorkspaceId workspace, FileId id,
+                                                                      UploadDamage damage, Time now) {
+  if (!uploads_ready_) return Commit<Result<std::vector<UploadChange>>>::ready(errors::upload_gone);
+  return writer_.submit(sizeof id, [workspace, id, damage, now](Database& database) {
+    return damage_upload(database, workspace, id, damage, now);
   });
 }
 

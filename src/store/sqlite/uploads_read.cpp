@@ -25,15 +25,15 @@ UploadStory story_of(const Statement& row) {
   story.state = parse_upload_state(row.view(14)).value_or(UploadState::expired);
   story.ended_at = row.time(15);
   upload.source_id = row.optional_id<WorkspaceId>(16);
+  upload.damage = parse_upload_damage(row.view(17));
   return story;
 }
 
 Result<UploadStory> find_finished(Database& database, WorkspaceId workspace, FileId id) {
   Statement row = database.query(
       "SELECT file_id, workspace_id, size_bytes, filename, mimetype, sha256, direction, staged_by, created_at, "
-      "expires_at, fetched_at, acked_at, failed_at, reason, outcome, ended_at, source_id FROM finished_uploads WHERE "
-      "file_id = ?1 "
-      "AND workspace_id = ?2",
+      "expires_at, fetched_at, acked_at, failed_at, reason, outcome, ended_at, source_id, damage FROM finished_uploads "
+      "WHERE file_id = ?1 AND workspace_id = ?2",
       id, workspace);
   if (!row.step()) return errors::upload_gone;
   return story_of(row);
@@ -58,7 +58,7 @@ Result<Upload> EmbeddedStore::read_upload(WorkspaceId workspace, FileId id) {
   Statement row = reader->query(sql, id, workspace);
   if (!row.step()) return errors::upload_gone;
   Upload upload = upload_row_of(row).upload;
-  upload.content = row.blob(17);
+  upload.content = row.blob(18);
   return upload;
 }
 
@@ -92,6 +92,16 @@ std::vector<Upload> EmbeddedStore::list_waiting(WorkspaceId workspace, std::opti
   Statement row = reader->query(sql, workspace, created_at, rowid, now, std::max(limit, 0));
   while (row.step()) waiting.push_back(upload_row_of(row).upload);
   return waiting;
+}
+
+std::vector<Upload> EmbeddedStore::walk_uploads(std::optional<FileId> after, int limit) {
+  std::vector<Upload> page;
+  if (!uploads_ready_) return page;
+  static const std::string sql = kSelectUploads + "WHERE file_id > ?1 ORDER BY file_id LIMIT ?2";
+  auto reader = readers_.take();
+  Statement row = reader->query(sql, after.value_or(FileId()), std::max(limit, 0));
+  while (row.step()) page.push_back(upload_row_of(row).upload);
+  return page;
 }
 
 }  // namespace restante::sqlite

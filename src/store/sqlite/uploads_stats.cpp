@@ -1,7 +1,6 @@
-#include <map>
-
 #include "store/sqlite/embedded_store.h"
 #include "store/sqlite/upload_rows.h"
+#include "store/upload_figures.h"
 
 namespace restante::sqlite {
 namespace {
@@ -31,8 +30,16 @@ Group group_of(UploadGroup group) {
       return {"acked_at IS NULL AND expires_at <= ?1", "staged_files"};
     case UploadGroup::outgoing:
       return {"acked_at IS NULL AND expires_at > ?1 AND direction = 'out'", "outgoing_files"};
+    case UploadGroup::damaged:
+      return {"damage IS NOT NULL AND ?1 IS NOT NULL", "staged_files"};
   }
   return {"?1 IS NULL", "0"};
+}
+
+// Where few among many are meant, they are found by their own index.
+const char* index_of(UploadGroup group) {
+  if (group == UploadGroup::failed) return "INDEXED BY idx_pending_uploads_failed ";
+  return group == UploadGroup::damaged ? "INDEXED BY idx_pending_uploads_damaged " : "";
 }
 
 const char* order_of(UploadGroup group) { return group == UploadGroup::acked ? "acked_at" : "expires_at"; }
@@ -41,11 +48,10 @@ const char* order_of(UploadGroup group) { return group == UploadGroup::acked ? "
 std::string list_sql(const UploadFilter& filter) {
   const Group group = group_of(filter.group);
   const std::string order = order_of(filter.group);
-  const std::string index = filter.group == UploadGroup::failed ? "INDEXED BY idx_pending_uploads_failed " : "";
   const std::string own = filter.workspace ? "workspace_id = ?2" : "?2 IS NULL";
-  return kSelectUploads + index + "WHERE " + group.where + " AND " + own + " AND expires_at < ?3 AND (" + order +
-         ", rowid) > (?4, ?5) ORDER BY " + order + ", rowid LIMIT min(?6, (SELECT coalesce(sum(" + group.bound +
-         "), 0) FROM inbox_heads WHERE " + own + "))";
+  return kSelectUploads + index_of(filter.group) + "WHERE " + group.where + " AND " + own +
+         " AND expires_at < ?3 AND (" + order + ", rowid) > (?4, ?5) ORDER BY " + order +
+         ", rowid LIMIT min(?6, (SELECT coalesce(sum(" + group.bound + "), 0) FROM inbox_heads WHERE " + own + "))";
 }
 
 // A read of several statements that sees one moment.
@@ -60,16 +66,7 @@ class Snapshot {
   Database& database_;
 };
 
-void add(UploadTally& to, const UploadTally& more) {
-  to.files += more.files;
-  to.bytes += more.bytes;
-}
-
-void subtract(UploadTally& from, const UploadTally& less) { add(from, {-less.files, -less.bytes}); }
-
 UploadTally tally_of(const Statement& row, int column) { return {row.integer(column), row.integer(column + 1)}; }
-
-using StatsByWorkspace = std::map<WorkspaceId, UploadStats>;
 
 StatsByWorkspace kept_figures(Database& database) {
   Statement row = database.query(
@@ -77,37 +74,34 @@ StatsByWorkspace kept_figures(Database& database) {
       "acked_files, acked_bytes, outgoing_files, outgoing_bytes FROM inbox_heads WHERE staged_files > 0");
   StatsByWorkspace all;
   while (row.step()) {
-    UploadStats& stats = all[row.id<WorkspaceId>(0)];
-    stats.never_fetched = tally_of(row, 1);
-    stats.fetched = tally_of(row, 3);
-    stats.failed = tally_of(row, 5);
-    stats.acked = tally_of(row, 7);
-    stats.outgoing = tally_of(row, 9);
-    for (const auto& other : {stats.fetched, stats.failed, stats.acked, stats.outgoing}) {
-      subtract(stats.never_fetched, other);
-    }
+    UploadTallies kept;
+    kept.staged = tally_of(row, 1);
+    kept.fetched = tally_of(row, 3);
+    kept.failed = tally_of(row, 5);
+    kept.acked = tally_of(row, 7);
+    kept.outgoing = tally_of(row, 9);
+    all[row.id<WorkspaceId>(0)] = stats_of(kept);
   }
   return all;
 }
 
-// The figures do not know the time: what is overdue still counts for the state it was in.
 void set_expired_apart(Database& database, StatsByWorkspace& all, Time now) {
   Statement row = database.query(
       "SELECT workspace_id, direction, failed_at IS NOT NULL, fetched_at IS NOT NULL, count(*), sum(size_bytes) FROM "
       "pending_uploads WHERE acked_at IS NULL AND expires_at <= ? GROUP BY 1, 2, 3, 4",
       now);
   while (row.step()) {
-    UploadStats& stats = all[row.id<WorkspaceId>(0)];
-    const UploadTally overdue = tally_of(row, 4);
-    add(stats.expired, overdue);
-    if (row.view(1) == "out") {
-      subtract(stats.outgoing, overdue);
-    } else if (row.integer(2) != 0) {
-      subtract(stats.failed, overdue);
-    } else {
-      subtract(row.integer(3) != 0 ? stats.fetched : stats.never_fetched, overdue);
-    }
+    const auto direction = row.view(1) == "out" ? UploadDirection::out : UploadDirection::in;
+    restante::set_expired_apart(all[row.id<WorkspaceId>(0)],
+                                {direction, row.integer(2) != 0, row.integer(3) != 0, tally_of(row, 4)});
   }
+}
+
+void count_damaged(Database& database, StatsByWorkspace& all) {
+  Statement row = database.query(
+      "SELECT workspace_id, count(*), sum(size_bytes) FROM pending_uploads INDEXED BY idx_pending_uploads_damaged "
+      "WHERE damage IS NOT NULL GROUP BY 1");
+  while (row.step()) all[row.id<WorkspaceId>(0)].damaged = tally_of(row, 1);
 }
 
 std::optional<Time> oldest_of(Database& database, WorkspaceId workspace, Time now) {
@@ -116,16 +110,6 @@ std::optional<Time> oldest_of(Database& database, WorkspaceId workspace, Time no
       "direction = 'in' ORDER BY created_at LIMIT 1",
       workspace, now);
   return row.step() ? std::optional<Time>(row.time(0)) : std::nullopt;
-}
-
-void sum_up(UploadStats& total, const UploadStats& one) {
-  add(total.never_fetched, one.never_fetched);
-  add(total.fetched, one.fetched);
-  add(total.failed, one.failed);
-  add(total.acked, one.acked);
-  add(total.expired, one.expired);
-  add(total.outgoing, one.outgoing);
-  if (one.oldest && (!total.oldest || *one.oldest < *total.oldest)) total.oldest = one.oldest;
 }
 
 }  // namespace
@@ -150,20 +134,18 @@ std::vector<Upload> EmbeddedStore::list_uploads(const UploadFilter& filter, Time
 }
 
 PlatformUploadStats EmbeddedStore::upload_stats(Time now) {
-  PlatformUploadStats stats;
-  if (!uploads_ready_) return stats;
+  if (!uploads_ready_) return {};
   auto reader = readers_.take();
   const Snapshot snapshot(*reader);
   auto all = kept_figures(*reader);
   set_expired_apart(*reader, all, now);
+  count_damaged(*reader, all);
   for (auto& [workspace, one] : all) {
     if (one.never_fetched.files + one.fetched.files + one.failed.files > 0) {
       one.oldest = oldest_of(*reader, workspace, now);
     }
-    sum_up(stats.total, one);
-    stats.workspaces.emplace_back(workspace, one);
   }
-  return stats;
+  return sum_of(std::move(all));
 }
 
 }  // namespace restante::sqlite

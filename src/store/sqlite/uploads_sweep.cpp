@@ -37,18 +37,18 @@ std::int64_t sweep_acked(Database& database, Time until, std::int64_t limit, Tim
 
 void expire(Database& database, WorkspaceId workspace, std::vector<UploadRow>& rows, Time now,
             std::vector<UploadChange>& expired) {
-  auto head = take_head(database, workspace, now);
+  Head head = take_head(database, workspace, now);
   UploadTallies change;
   for (auto& row : rows) {
     change.take(row.upload);
     remove_row(database, row, UploadState::expired, now);
     std::optional<Appended> receipt;
-    if (head && row.upload.direction == UploadDirection::in) {
-      receipt = append_receipt(database, *head, row.upload, UploadState::expired, now);
+    if (row.upload.direction == UploadDirection::in) {
+      receipt = append_receipt(database, head, row.upload, UploadState::expired, now);
     }
     expired.push_back({std::move(row.upload), receipt});
   }
-  if (head) put_head(database, workspace, *head, change);
+  put_head(database, workspace, head, change);
 }
 
 std::vector<UploadChange> sweep_expired(Database& database, std::int64_t limit, Time now) {

@@ -1,6 +1,8 @@
 #include <algorithm>
 
 #include "model/errors.h"
+#include "store/registry_life.h"
+#include "store/row_shapes.h"
 #include "store/sqlite/claims.h"
 #include "store/sqlite/embedded_store.h"
 #include "store/sqlite/tokens.h"
@@ -8,41 +10,8 @@
 namespace restante::sqlite {
 namespace {
 
-const std::string kSelect =
-    "SELECT id, name, role, parent_id, delivery_mode, url, agent_card, status, last_heartbeat_at, last_poll_at, "
-    "current_task, active_tasks, uptime_seconds, last_error_rate, created_at, updated_at, usual_poll_gap FROM "
-    "workspaces ";
+const std::string kSelect = "SELECT " + kWorkspaceColumns + " FROM workspaces ";
 const std::string kFind = kSelect + "WHERE id = ?";
-
-WorkspaceStatus status_of(std::string_view text) {
-  const auto status = parse_workspace_status(text);
-  if (!status) throw Unavailable("a workspace has a status this binary does not know");
-  return *status;
-}
-
-Workspace workspace_of(const Statement& row) {
-  Workspace workspace;
-  workspace.id = row.id<WorkspaceId>(0);
-  workspace.name = row.text(1);
-  workspace.role = row.text(2);
-  workspace.parent_id = row.optional_id<WorkspaceId>(3);
-  const auto mode = parse_delivery_mode(row.view(4));
-  workspace.delivery_mode = mode.value_or(DeliveryMode::push);
-  workspace.mode_said = mode.has_value();
-  workspace.url = row.text(5);
-  workspace.agent_card = row.text(6);
-  workspace.status = status_of(row.view(7));
-  workspace.last_heartbeat_at = row.optional_time(8);
-  workspace.last_poll_at = row.optional_time(9);
-  workspace.current_task = row.text(10);
-  workspace.active_tasks = row.integer(11);
-  workspace.uptime_seconds = row.integer(12);
-  workspace.last_error_rate = row.real(13);
-  workspace.created_at = row.time(14);
-  workspace.updated_at = row.time(15);
-  if (const auto gap = row.optional_integer(16)) workspace.usual_poll_gap = std::chrono::microseconds(*gap);
-  return workspace;
-}
 
 Result<Workspace> find(Database& database, WorkspaceId id) {
   Statement row = database.query(kFind, id);
@@ -54,17 +23,6 @@ Result<Workspace> find_living(Database& database, WorkspaceId id) {
   auto workspace = find(database, id);
   if (workspace && workspace->status == WorkspaceStatus::removed) return errors::workspace_removed;
   return workspace;
-}
-
-// A sign of life brings it online, but does not say that its errors are over.
-WorkspaceStatus seen(WorkspaceStatus status) {
-  return status == WorkspaceStatus::degraded ? status : WorkspaceStatus::online;
-}
-
-WorkspaceStatus after_beat(WorkspaceStatus status, std::optional<double> error_rate) {
-  if (error_rate && *error_rate >= 0.5) return WorkspaceStatus::degraded;
-  if (error_rate && *error_rate < 0.1) return WorkspaceStatus::online;
-  return seen(status);
 }
 
 // Written late and in any order, so an older poll or cursor must not undo a newer one.
@@ -83,22 +41,9 @@ void note_poll(Database& database, const PollNote& poll) {
       poll.acked_seq, poll.acked_id, poll.id);
 }
 
-Workspace made_of(const NewWorkspace& workspace, Time now) {
-  Workspace made;
-  made.id = workspace.id ? *workspace.id : WorkspaceId::make(now);
-  made.name = workspace.name;
-  made.role = workspace.role;
-  made.parent_id = workspace.parent_id;
-  made.delivery_mode = workspace.delivery_mode;
-  made.url = workspace.url;
-  made.created_at = made.updated_at = now;
-  return made;
-}
-
 std::vector<WorkspaceId> ancestors_of(Database& database, WorkspaceId id) {
-  constexpr std::size_t kMaxHops = 32;
   std::vector<WorkspaceId> found;
-  while (found.size() < kMaxHops) {
+  while (found.size() < kMostAncestors) {
     Statement row = database.query("SELECT parent_id FROM workspaces WHERE id = ?", id);
     if (!row.step() || row.is_null(0)) break;
     id = row.id<WorkspaceId>(0);
@@ -166,13 +111,7 @@ Result<Entered> enter(Database& database, const Entry& entry, Time now) {
   if (!workspace) return workspace.error();
   auto token = give_token(database, entry, now);
   if (!token) return token.error();
-  workspace->delivery_mode = entry.delivery_mode;
-  workspace->mode_said = true;
-  workspace->url = entry.url;
-  if (!entry.agent_card.empty()) workspace->agent_card = entry.agent_card;
-  workspace->status = seen(workspace->status);
-  workspace->last_heartbeat_at = now;
-  workspace->updated_at = now;
+  take_over(*workspace, entry, now);
   database.run(
       "UPDATE workspaces SET delivery_mode = ?, url = ?, agent_card = ?, status = ?, last_heartbeat_at = ?, "
       "updated_at = ? WHERE id = ?",
@@ -244,13 +183,7 @@ Commit<Result<Workspace>> EmbeddedStore::patch_workspace(WorkspaceId id, const W
     if (!workspace) return workspace;
     if (patch.parent_id && *patch.parent_id && !may_be_parent(database, **patch.parent_id, id))
       return errors::bad_parent;
-    if (patch.name) workspace->name = *patch.name;
-    if (patch.role) workspace->role = *patch.role;
-    if (patch.url) workspace->url = *patch.url;
-    if (patch.agent_card) workspace->agent_card = *patch.agent_card;
-    if (patch.parent_id) workspace->parent_id = *patch.parent_id;
-    if (patch.delivery_mode) workspace->delivery_mode = *patch.delivery_mode;
-    workspace->updated_at = now;
+    apply(*workspace, patch, now);
     database.run(
         "UPDATE workspaces SET name = ?, role = ?, url = ?, agent_card = ?, parent_id = ?, delivery_mode = ?, "
         "updated_at = ? "

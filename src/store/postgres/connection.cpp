@@ -1,0 +1,222 @@
+#include "store/postgres/connection.h"
+
+#include <poll.h>
+
+#include <cerrno>
+#include <exception>
+
+#include <fmt/format.h>
+
+namespace restante::postgres {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+// One line, as logs want it.
+std::string words_of(const char* message) {
+  std::string words = message ? message : "";
+  while (!words.empty() && words.back() == '\n') words.pop_back();
+  for (char& c : words) {
+    if (c == '\n') c = ' ';
+  }
+  return words;
+}
+
+struct Failure {
+  std::string sqlstate;
+  std::string what;
+};
+
+Failure failure_of(const PGresult* result) {
+  const char* sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  const char* what = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  return {sqlstate ? sqlstate : "", what ? words_of(what) : words_of(PQresultErrorMessage(result))};
+}
+
+bool has_failed(const PGresult* result) {
+  const auto status = PQresultStatus(result);
+  return status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK;
+}
+
+}  // namespace
+
+Connection::Connection(const Endpoint& endpoint) : answer_timeout_(endpoint.connect_timeout) {
+  connect(endpoint);
+  settle_in(endpoint);
+  answer_timeout_ = endpoint.answer_timeout;
+}
+
+void Connection::connect(const Endpoint& endpoint) {
+  // The url comes first: what it says wins over nothing but these.
+  const char* const names[] = {"dbname", "client_encoding", "fallback_application_name", nullptr};
+  const char* const values[] = {endpoint.url.c_str(), "UTF8", "restante", nullptr};
+  handle_.reset(PQconnectStartParams(names, values, 1));
+  if (!handle_) throw std::bad_alloc();
+  const auto until = deadline();
+  auto state = PGRES_POLLING_WRITING;
+  while (state != PGRES_POLLING_OK && PQstatus(handle_.get()) != CONNECTION_BAD) {
+    wait_for(state == PGRES_POLLING_READING ? POLLIN : POLLOUT, until);
+    state = PQconnectPoll(handle_.get());
+    if (state == PGRES_POLLING_FAILED) break;
+  }
+  if (PQstatus(handle_.get()) != CONNECTION_OK) give_up(words_of(PQerrorMessage(handle_.get())));
+  require(PQsetnonblocking(handle_.get(), 1) == 0);
+  require(PQenterPipelineMode(handle_.get()));
+}
+
+void Connection::settle_in(const Endpoint& endpoint) {
+  const auto ms = [](Milliseconds time) { return std::to_string(time.count()); };
+  // A lock that is not to be had is told from a statement that takes long; a session of ours that was forgotten in the
+  // middle of a transaction holds on to nobody's inbox. An answer is durable, whatever the database's default.
+  send(
+      "SELECT set_config('TimeZone', 'UTC', false), set_config('statement_timeout', $1, false), "
+      "set_config('lock_timeout', $2, false), set_config('idle_in_transaction_session_timeout', $1, false), "
+      "set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE "
+      "current_setting('synchronous_commit') END, false)",
+      ms(endpoint.statement_timeout), ms(endpoint.statement_timeout * 3 / 4));
+  // Every statement is written for its index. Planned once and for good, it must not be planned by what a table looked
+  // like while it was young.
+  send(
+      "SELECT set_config('plan_cache_mode', 'force_generic_plan', false), set_config('jit', 'off', false), "
+      "set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false), "
+      "set_config('enable_hashjoin', 'off', false), set_config('enable_mergejoin', 'off', false)");
+  sync();
+}
+
+void Connection::send_with(std::string_view sql, const Parameters& parameters) {
+  const std::string& name = prepare(sql, parameters);
+  require(PQsendQueryPrepared(handle_.get(), name.c_str(), parameters.count(), parameters.values(),
+                              parameters.lengths(), parameters.formats(), 1));
+  queue_.push_back({nullptr});
+}
+
+const std::string& Connection::prepare(std::string_view sql, const Parameters& parameters) {
+  if (const auto found = prepared_.find(sql); found != prepared_.end()) return found->second;
+  const auto made = prepared_.emplace(std::string(sql), "s" + std::to_string(++last_name_)).first;
+  require(
+      PQsendPrepare(handle_.get(), made->second.c_str(), made->first.c_str(), parameters.count(), parameters.types()));
+  queue_.push_back({&made->first});
+  return made->second;
+}
+
+std::vector<Rows> Connection::sync() {
+  require(PQpipelineSync(handle_.get()));
+  const auto until = deadline();
+  std::vector<Rows> answers;
+  std::optional<Failure> failure;
+  const auto queue = std::exchange(queue_, {});
+  for (const Queued& queued : queue) {
+    std::unique_ptr<PGresult, Result> result(next_result(until));
+    if (!result) give_up("an answer is missing");
+    const bool failed = has_failed(result.get());
+    if (failed && PQresultStatus(result.get()) != PGRES_PIPELINE_ABORTED && !failure) {
+      failure = failure_of(result.get());
+    }
+    if (queued.prepares) {
+      if (failed) prepared_.erase(prepared_.find(*queued.prepares));
+    } else if (!failed) {
+      answers.emplace_back(result.release());
+    }
+    // Each answer ends with a null.
+    std::unique_ptr<PGresult, Result> end(next_result(until));
+    if (end) give_up("an answer has no end");
+  }
+  const std::unique_ptr<PGresult, Result> end(next_result(until));
+  if (!end || PQresultStatus(end.get()) != PGRES_PIPELINE_SYNC) give_up("the server lost step");
+  if (!failure) return answers;
+  try {
+    raise(failure->sqlstate, failure->what);
+  } catch (const Lost&) {
+    lost_ = true;
+    throw;
+  }
+}
+
+void Connection::execute(const std::string& script) {
+  require(PQexitPipelineMode(handle_.get()));
+  require(PQsendQuery(handle_.get(), script.c_str()));
+  const auto until = deadline();
+  std::optional<Failure> failure;
+  while (const auto result = std::unique_ptr<PGresult, Result>(next_result(until))) {
+    if (has_failed(result.get()) && !failure) failure = failure_of(result.get());
+  }
+  require(PQenterPipelineMode(handle_.get()));
+  if (failure) raise(failure->sqlstate, failure->what);
+}
+
+void Connection::flush() {
+  const auto until = deadline();
+  for (int left = PQflush(handle_.get()); left != 0; left = PQflush(handle_.get())) {
+    if (left < 0) give_up(words_of(PQerrorMessage(handle_.get())));
+    wait_for(POLLIN | POLLOUT, until);
+    require(PQconsumeInput(handle_.get()));
+  }
+}
+
+bool Connection::in_transaction() const {
+  const auto status = PQtransactionStatus(handle_.get());
+  return !lost_ && (status == PQTRANS_INTRANS || status == PQTRANS_INERROR || status == PQTRANS_ACTIVE);
+}
+
+void Connection::rollback() noexcept {
+  try {
+    if (!lost_ && !queue_.empty()) sync();
+  } catch (const std::exception&) {
+    // Of what is being given up.
+  }
+  try {
+    if (in_transaction()) query("ROLLBACK");
+  } catch (const std::exception&) {
+    lost_ = true;
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> Connection::notifications(Milliseconds patience, int wake_fd) {
+  pollfd wanted[] = {{PQsocket(handle_.get()), POLLIN, 0}, {wake_fd, POLLIN, 0}};
+  const int ready = ::poll(wanted, 2, static_cast<int>(patience.count()));
+  if (ready < 0 && errno != EINTR) give_up("poll");
+  std::vector<std::pair<std::string, std::string>> heard;
+  if (ready > 0 && wanted[0].revents != 0) require(PQconsumeInput(handle_.get()));
+  while (PGnotify* notify = PQnotifies(handle_.get())) {
+    heard.emplace_back(notify->relname, notify->extra);
+    PQfreemem(notify);
+  }
+  if (PQstatus(handle_.get()) != CONNECTION_OK) give_up(words_of(PQerrorMessage(handle_.get())));
+  return heard;
+}
+
+PGresult* Connection::next_result(Deadline deadline) {
+  int unsent = PQflush(handle_.get());
+  while (unsent != 0 || PQisBusy(handle_.get())) {
+    if (unsent < 0) give_up(words_of(PQerrorMessage(handle_.get())));
+    wait_for(static_cast<short>(unsent != 0 ? POLLIN | POLLOUT : POLLIN), deadline);
+    require(PQconsumeInput(handle_.get()));
+    if (unsent != 0) unsent = PQflush(handle_.get());
+  }
+  return PQgetResult(handle_.get());
+}
+
+void Connection::wait_for(short events, Deadline deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<Milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) {
+      lost_ = true;
+      throw Stalled("PostgreSQL: no answer in time");
+    }
+    pollfd wanted{PQsocket(handle_.get()), events, 0};
+    const int ready = ::poll(&wanted, 1, static_cast<int>(left.count()));
+    if (ready > 0) return;
+    if (ready < 0 && errno != EINTR) give_up("poll");
+  }
+}
+
+void Connection::require(int ok) {
+  if (ok == 0) give_up(words_of(PQerrorMessage(handle_.get())));
+}
+
+void Connection::give_up(const std::string& why) {
+  lost_ = true;
+  throw Lost(fmt::format("PostgreSQL: {}", why));
+}
+
+}  // namespace restante::postgres

@@ -1,0 +1,102 @@
+// Connection: one session of a PostgreSQL server and its prepared statements. Statements are queued by send() and
+// answered together by sync(): a round trip is paid once, however many there are. SQL text is prepared once and kept;
+// values are bound, never pasted. Every wait has an end: a server that does not answer is as good as gone. Belongs to
+// one thread at a time. Throws what failures.h lists; after Lost it is only good for being destroyed.
+#pragma once
+#include <libpq-fe.h>
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "store/postgres/failures.h"
+#include "store/postgres/values.h"
+
+namespace restante::postgres {
+
+struct Endpoint {
+  std::string url;
+  std::chrono::milliseconds connect_timeout{5'000};
+  // How long the server may work on one statement, and how long we wait for any sign of it.
+  std::chrono::milliseconds statement_timeout{15'000};
+  std::chrono::milliseconds answer_timeout{20'000};
+};
+
+class Connection {
+ public:
+  // Connects. Throws Lost with the server's reason, never with the password.
+  explicit Connection(const Endpoint& endpoint);
+  ~Connection() = default;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Queues a statement; it runs at the latest with the next sync().
+  template <class... Args>
+  void send(std::string_view sql, const Args&... args) {
+    send_with(sql, Parameters(args...));
+  }
+  void send_arrays(std::string_view sql, std::span<const Array> arrays) { send_with(sql, Parameters(arrays)); }
+  // The answers to what was queued, in order. After a failure the rest of the queue has not run; the first failure is
+  // thrown.
+  std::vector<Rows> sync();
+  // One statement, its answer.
+  template <class... Args>
+  Rows query(std::string_view sql, const Args&... args) {
+    send(sql, args...);
+    return std::move(sync().back());
+  }
+  // Several statements in one text, without values or answers.
+  void execute(const std::string& script);
+
+  // Everything up to the next sync() is on its way to the server.
+  void flush();
+  bool in_transaction() const;
+  // A statement of the open transaction failed: only giving it up is left.
+  bool is_broken() const { return PQtransactionStatus(handle_.get()) == PQTRANS_INERROR; }
+  // Ends what is open, if anything is. Never throws: whether it worked shows in in_transaction().
+  void rollback() noexcept;
+  // What was notified since the last call, by channel and text. Waits for something at most so long.
+  std::vector<std::pair<std::string, std::string>> notifications(std::chrono::milliseconds patience, int wake_fd);
+  bool lost() const { return lost_; }
+  int backend() const { return PQbackendPID(handle_.get()); }
+
+ private:
+  using Deadline = std::chrono::steady_clock::time_point;
+  struct Finish {
+    void operator()(PGconn* handle) const { PQfinish(handle); }
+  };
+  struct Result {
+    void operator()(PGresult* result) const { PQclear(result); }
+  };
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  // What the queue holds, in the order of the answers.
+  struct Queued {
+    const std::string* prepares;  // the statement that is prepared; none: an answer the caller waits for
+  };
+
+  void connect(const Endpoint& endpoint);
+  void settle_in(const Endpoint& endpoint);
+  void send_with(std::string_view sql, const Parameters& parameters);
+  const std::string& prepare(std::string_view sql, const Parameters& parameters);
+  PGresult* next_result(Deadline deadline);
+  void wait_for(short events, Deadline deadline);
+  void require(int ok);
+  Deadline deadline() const { return std::chrono::steady_clock::now() + answer_timeout_; }
+  [[noreturn]] void give_up(const std::string& why);
+
+  std::unique_ptr<PGconn, Finish> handle_;
+  std::chrono::milliseconds answer_timeout_{};
+  bool lost_ = false;
+  std::vector<Queued> queue_;
+  std::unordered_map<std::string, std::string, TextHash, std::equal_to<>> prepared_;
+  int last_name_ = 0;
+};
+
+}  // namespace restante::postgres

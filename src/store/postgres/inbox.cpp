@@ -1,0 +1,130 @@
+#include <algorithm>
+
+#include "model/errors.h"
+#include "store/postgres/activity_rows.h"
+#include "store/postgres/shared_store.h"
+
+namespace restante::postgres {
+namespace {
+
+Result<Appended> append(Transaction& transaction, WorkspaceId workspace, const Message& message, Time now) {
+  const auto head = transaction.find_living_head(workspace);
+  if (!head) return head.error();
+  if (const auto repeated = transaction.find_repeated(workspace, message)) return *repeated;
+  return transaction.append_message(workspace, Transaction::next_time(**head, now), message);
+}
+
+// Rows below `end` that may go, with their keys: those of a workspace that lost nothing are not looked at.
+std::int64_t prune_log(Transaction& transaction, WorkspaceId workspace, Time before, Time ceiling, std::int64_t limit) {
+  const Head* head = transaction.head(workspace);
+  if (!head) return 0;
+  const std::int64_t end = seq_at(transaction.connection(), workspace, before, head->last_seq);
+  const std::int64_t gone = transaction.change(
+      "DELETE FROM activity_logs WHERE ctid = ANY(ARRAY(SELECT a.ctid FROM activity_logs a JOIN inbox_heads h ON "
+      "h.workspace_id = a.workspace_id WHERE a.workspace_id = $1 AND a.seq < $2 AND (a.activity_type <> 'a2a_receive' "
+      "OR a.seq <= h.acked_seq OR a.created_at < $3) ORDER BY a.seq LIMIT $4))",
+      workspace, end, ceiling, limit);
+  if (gone > 0) {
+    transaction.run(
+        "DELETE FROM message_keys k WHERE k.workspace_id = $1 AND k.seq < $2 AND NOT EXISTS (SELECT 1 FROM "
+        "activity_logs a WHERE a.workspace_id = k.workspace_id AND a.seq = k.seq)",
+        workspace, end);
+  }
+  return gone;
+}
+
+Result<std::int64_t> prune_all(Transaction& transaction, Time before, Time ceiling, Time now, std::int64_t limit,
+                               bool with_uploads) {
+  transaction.run("DELETE FROM idempotency_keys WHERE expires_at <= $1", now);
+  // Of servers that are no more. One that merely slept makes itself a new one.
+  transaction.run("DELETE FROM commit_marks WHERE marked_at < now() - interval '7 days'");
+  // Those whose oldest row is old enough, in the order in which heads are locked.
+  std::vector<WorkspaceId> old;
+  const auto rows = transaction.connection().query(
+      "SELECT h.workspace_id FROM inbox_heads h CROSS JOIN LATERAL (SELECT created_at FROM activity_logs a WHERE "
+      "a.workspace_id = h.workspace_id ORDER BY a.seq LIMIT 1) AS oldest WHERE oldest.created_at < $1 ORDER BY "
+      "h.workspace_id",
+      before);
+  for (const Row row : rows) old.push_back(row.id<WorkspaceId>(0));
+  std::int64_t gone = 0;
+  for (const auto& workspace : old) {
+    if (gone >= limit) break;
+    gone += prune_log(transaction, workspace, before, ceiling, limit - gone);
+  }
+  if (with_uploads && gone < limit) {
+    gone += transaction.change(
+        "DELETE FROM finished_uploads WHERE file_id = ANY(ARRAY(SELECT file_id FROM finished_uploads WHERE ended_at < "
+        "$1 ORDER BY ended_at LIMIT $2))",
+        before, limit - gone);
+  }
+  return gone;
+}
+
+Wants wants_of(WorkspaceId workspace, const Message& message) {
+  Wants wants{.heads = {workspace}};
+  if (message.digest) wants.message.emplace(workspace, *message.digest);
+  return wants;
+}
+
+}  // namespace
+
+Commit<Result<Appended>> SharedStore::append_activity(WorkspaceId workspace, const NewActivity& activity, Time now) {
+  Message message(activity, workspace, {}, now);
+  const std::size_t bytes = message.bytes();
+  Wants wants = wants_of(workspace, message);
+  return lane_of(workspace).submit(std::move(wants), bytes,
+                                   [message = std::move(message), workspace, now](Transaction& transaction) {
+                                     return append(transaction, workspace, message, now);
+                                   });
+}
+
+Commit<Result<Claimed<Appended>>> SharedStore::append_activity_once(WorkspaceId workspace, const NewActivity& activity,
+                                                                    const Claim& claim, Render<Appended> render,
+                                                                    Time now) {
+  Message message(activity, workspace, {}, now);
+  const std::size_t bytes = message.bytes();
+  Wants wants = wants_of(workspace, message);
+  wants.claim = claim.scope;
+  return lane_of(workspace).submit(
+      std::move(wants), bytes,
+      [message = std::move(message), workspace, claim, render = std::move(render), now](Transaction& transaction) {
+        return once<Appended>(transaction, claim, now, render,
+                              [&] { return append(transaction, workspace, message, now); });
+      });
+}
+
+Commit<Result<std::int64_t>> SharedStore::ack_activity(WorkspaceId workspace, std::int64_t seq) {
+  return lane_of(workspace).submit(
+      {.heads = {workspace}}, sizeof seq, [workspace, seq](Transaction& transaction) -> Result<std::int64_t> {
+        const auto stands = transaction.connection().query(
+            "UPDATE inbox_heads SET acked_seq = greatest(acked_seq, least($1, last_seq)) WHERE workspace_id = $2 "
+            "RETURNING acked_seq",
+            seq, workspace);
+        if (stands.empty()) return errors::workspace_not_found;
+        transaction.changed();
+        return stands.front().integer(0);
+      });
+}
+
+Result<InboxHead> SharedStore::find_head(WorkspaceId workspace) {
+  return pool_.use([&](Connection& connection) -> Result<InboxHead> {
+    const auto found = connection.query(
+        "SELECT last_seq, acked_seq, last_created_at FROM inbox_heads WHERE workspace_id = $1", workspace);
+    if (found.empty()) return errors::workspace_not_found;
+    const Row row = found.front();
+    return InboxHead{row.integer(0), row.integer(1), row.time(2)};
+  });
+}
+
+Commit<Result<std::int64_t>> SharedStore::prune(Time before, Time ceiling, Time now, int limit) {
+  return chores_.submit({.alone = true}, sizeof now,
+                        [before, ceiling, now, limit, with_uploads = uploads_ready_](Transaction& transaction) {
+                          return prune_all(transaction, before, ceiling, now, limit, with_uploads);
+                        });
+}
+
+Result<std::vector<Activity>> SharedStore::read_activity(WorkspaceId workspace, const ActivityQuery& query) {
+  return pool_.use([&](Connection& connection) { return read_page(connection, workspace, query); });
+}
+
+}  // namespace restante::postgres

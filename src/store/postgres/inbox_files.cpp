@@ -1,0 +1,118 @@
+#include "model/errors.h"
+#include "store/postgres/shared_store.h"
+
+namespace restante::postgres {
+namespace {
+
+// A message and the files it names, as far as they are known before the lane's turn.
+struct Parcel {
+  Parcel(WorkspaceId to, const NewActivity& activity, std::vector<OutgoingFile> named, StagingTerms given, Time now)
+      : workspace(to), message(activity, to, named, now), files(std::move(named)), terms(given) {
+    terms.direction = UploadDirection::in;
+  }
+  std::size_t bytes() const { return message.bytes() + files.size() * 1024; }
+  // The owners, too: a file that is being taken along must not leave meanwhile.
+  Wants wants() const {
+    Wants wants{.heads = {workspace}};
+    for (const auto& file : files) {
+      wants.heads.push_back(file.owner);
+      wants.uploads.push_back(file.source);
+    }
+    if (message.digest) wants.message.emplace(workspace, *message.digest);
+    return wants;
+  }
+
+  WorkspaceId workspace;
+  Message message;
+  std::vector<OutgoingFile> files;
+  StagingTerms terms;
+};
+
+Result<std::vector<Upload>> find_sources(Transaction& transaction, const std::vector<OutgoingFile>& files, Time now) {
+  std::vector<Upload> sources;
+  for (const auto& file : files) {
+    const Upload* source = transaction.upload(file.source);
+    if (!source || source->workspace_id != file.owner || source->direction != UploadDirection::out ||
+        now >= source->expires_at) {
+      return Error(errors::attachment_gone, {{"file_id", file.source.text()}});
+    }
+    if (source->damage) {
+      return Error(errors::attachment_gone, {{"file_id", file.source.text()}})
+          .say(std::string(sentence_of(*source->damage)));
+    }
+    sources.push_back(*source);
+  }
+  return sources;
+}
+
+StagedUpload stage_copy(Transaction& transaction, const Upload& source, FileId id, const Parcel& parcel, Time at,
+                        Time now) {
+  NewUpload copy = static_cast<const NewUpload&>(source);
+  copy.id = id;
+  copy.source_id = source.workspace_id;
+  NewUploadRow row(parcel.workspace, std::move(copy), parcel.terms, now);
+  row.upload.created_at = at;
+  transaction.insert(row.upload, {});
+  // Small content is copied: it costs less than keeping count of who shares it.
+  if (source.in_row()) {
+    transaction.run(
+        "INSERT INTO upload_contents (file_id, content) SELECT $1, content FROM upload_contents WHERE "
+        "file_id = $2",
+        id, source.id);
+  }
+  transaction.tallies(parcel.workspace).add(row.upload);
+  const auto activity = transaction.append(parcel.workspace, at, row.activity_id, row.arrival);
+  return {std::move(row.upload), activity};
+}
+
+Result<SentActivity> send(Transaction& transaction, const Parcel& parcel, Time now) {
+  const auto head = transaction.find_living_head(parcel.workspace);
+  if (!head) return head.error();
+  if (const auto repeated = transaction.find_repeated(parcel.workspace, parcel.message)) {
+    return SentActivity{*repeated, {}};
+  }
+  const auto sources = find_sources(transaction, parcel.files, now);
+  if (!sources) return sources.error();
+  UploadTally more;
+  for (const auto& source : *sources) more.files += 1, more.bytes += source.size;
+  const auto fits = require_quota((*head)->uploads.unacked(), parcel.terms.quota, more);
+  if (!fits) return fits.error();
+  const Time at = Transaction::next_time(**head, now);
+  SentActivity sent;
+  for (std::size_t i = 0; i < sources->size(); ++i) {
+    sent.files.push_back(stage_copy(transaction, (*sources)[i], parcel.files[i].id, parcel, at, now));
+  }
+  sent.activity = transaction.append_message(parcel.workspace, at, parcel.message);
+  return sent;
+}
+
+}  // namespace
+
+Commit<Result<SentActivity>> SharedStore::append_activity_with_files(WorkspaceId workspace, const NewActivity& activity,
+                                                                     std::vector<OutgoingFile> files,
+                                                                     const StagingTerms& terms, Time now) {
+  if (!uploads_ready_ && !files.empty()) return Commit<Result<SentActivity>>::ready(errors::attachment_gone);
+  Parcel parcel(workspace, activity, std::move(files), terms, now);
+  Wants wants = parcel.wants();
+  const std::size_t bytes = parcel.bytes();
+  return lane_of(workspace).submit(
+      std::move(wants), bytes,
+      [parcel = std::move(parcel), now](Transaction& transaction) { return send(transaction, parcel, now); });
+}
+
+Commit<Result<Claimed<SentActivity>>> SharedStore::append_activity_with_files_once(
+    WorkspaceId workspace, const NewActivity& activity, std::vector<OutgoingFile> files, const StagingTerms& terms,
+    const Claim& claim, Render<SentActivity> render, Time now) {
+  if (!uploads_ready_ && !files.empty()) return Commit<Result<Claimed<SentActivity>>>::ready(errors::attachment_gone);
+  Parcel parcel(workspace, activity, std::move(files), terms, now);
+  Wants wants = parcel.wants();
+  wants.claim = claim.scope;
+  const std::size_t bytes = parcel.bytes();
+  return lane_of(workspace).submit(
+      std::move(wants), bytes,
+      [parcel = std::move(parcel), claim, render = std::move(render), now](Transaction& transaction) {
+        return once<SentActivity>(transaction, claim, now, render, [&] { return send(transaction, parcel, now); });
+      });
+}
+
+}  // namespace restante::postgres

@@ -1,0 +1,210 @@
+#include "store/postgres/lane.h"
+
+namespace restante::postgres {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+constexpr auto kPause = std::chrono::milliseconds(50);
+// More often than that nobody is unlucky: it is the same every time.
+constexpr int kMostConflicts = 4;
+
+}  // namespace
+
+Lane::Lane(Endpoint endpoint, Uuid instance, Limits limits, Metrics* metrics)
+    : endpoint_(std::move(endpoint)), limits_(limits), metrics_(metrics) {
+  mark_.instance = instance;
+  mark_.writer = WorkspaceId::make(SystemClock().now());
+  thread_ = std::thread([this] { work(); });
+}
+
+Lane::~Lane() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void Lane::enqueue(std::unique_ptr<Job> job) {
+  const char* refusal = nullptr;
+  bool was_empty = false;
+  {
+    const std::lock_guard lock(mutex_);
+    // One job alone always fits, whatever its size.
+    if (stopping_) {
+      refusal = "the store is closing";
+    } else if (queue_.size() >= limits_.queued_verbs ||
+               (!queue_.empty() && queued_bytes_ + job->bytes > limits_.queued_bytes)) {
+      refusal = "too many writes are waiting";
+    } else {
+      was_empty = queue_.empty();
+      queued_bytes_ += job->bytes;
+      queue_.push_back(std::move(job));
+    }
+  }
+  // NOLINTNEXTLINE(bugprone-use-after-move): moved only where there is no refusal.
+  if (refusal) return job->fail(std::make_exception_ptr(Unavailable(refusal)));
+  if (was_empty) changed_.notify_one();
+}
+
+void Lane::work() {
+  for (auto group = next_group(); !group.empty(); group = next_group()) perform(group);
+}
+
+std::vector<std::unique_ptr<Lane::Job>> Lane::next_group() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+  std::vector<std::unique_ptr<Job>> group;
+  while (!queue_.empty() && group.size() < limits_.group_verbs) {
+    const bool alone = queue_.front()->wants.alone;
+    if (alone && !group.empty()) break;
+    queued_bytes_ -= queue_.front()->bytes;
+    group.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+    if (alone) break;
+  }
+  return group;
+}
+
+void Lane::perform(Group group) {
+  const auto until = std::chrono::steady_clock::now() + limits_.patience;
+  int conflicts = 0;
+  for (;;) {
+    try {
+      if (try_once(group, until)) return;
+    } catch (const Conflict&) {
+      if (connection_) connection_->rollback();
+      if (group.size() > 1) return perform_singly(group);
+      if (++conflicts == kMostConflicts) return fail(group, std::current_exception());
+    } catch (const KeyTaken&) {
+      connection_->rollback();
+      if (group.size() > 1) return perform_singly(group);
+      if (++conflicts == kMostConflicts) return fail(group, std::current_exception());
+    } catch (const Unavailable&) {
+      if (connection_) connection_->rollback();
+      return fail(group, std::current_exception());
+    } catch (...) {
+      connection_->rollback();
+      if (group.size() > 1) return perform_singly(group);
+      return fail(group, std::current_exception());
+    }
+  }
+}
+
+// Whoever spoilt it for all spoils it for nobody but itself.
+void Lane::perform_singly(Group group) {
+  for (std::size_t i = 0; i < group.size(); ++i) perform(group.subspan(i, 1));
+}
+
+bool Lane::try_once(Group group, SteadyTime until) {
+  try {
+    if (attempt(group) == Fate::spoilt && group.size() > 1) {
+      perform_singly(group);
+    } else {
+      answer(group);
+    }
+    return true;
+  } catch (const Lost& lost) {
+    const bool stalled = dynamic_cast<const Stalled*>(&lost) != nullptr;
+    connection_.reset();
+    if (committing_ && has_happened()) {
+      answer(group);
+      return true;
+    }
+    // A server that does not answer has made everybody wait long enough.
+    if (stalled || std::chrono::steady_clock::now() >= until) throw Unavailable(lost.what());
+    pause();
+    return false;
+  }
+}
+
+Lane::Fate Lane::attempt(Group group) {
+  committing_ = false;
+  std::vector<const Wants*> wants;
+  for (auto& job : group) {
+    job->failure = nullptr;
+    wants.push_back(&job->wants);
+  }
+  Connection& connection = connected();
+  Transaction transaction(connection);
+  ++mark_.number;
+  transaction.begin(mark_, wants);
+  for (auto& job : group) {
+    const auto before = transaction.changes();
+    bool spoilt = false;
+    try {
+      spoilt = job->run(transaction) == Outcome::refused && transaction.changes() != before;
+    } catch (const Unavailable&) {
+      // The server's, unless the transaction is well.
+      if (connection.lost() || connection.is_broken()) throw;
+      job->failure = std::current_exception();
+      spoilt = true;
+    } catch (...) {
+      job->failure = std::current_exception();
+      spoilt = true;
+    }
+    if (spoilt) {
+      connection.rollback();
+      return Fate::spoilt;
+    }
+  }
+  if (transaction.changes() == 0) {
+    connection.rollback();
+    return Fate::committed;
+  }
+  committing_ = true;
+  transaction.commit();
+  if (metrics_) metrics_->store_commits.Increment();
+  return Fate::committed;
+}
+
+void Lane::answer(Group group) {
+  for (auto& job : group) job->failure ? job->fail(job->failure) : job->fulfil();
+}
+
+void Lane::fail(Group group, std::exception_ptr failure) {
+  for (auto& job : group) job->fail(failure);
+}
+
+Connection& Lane::connected() {
+  if (connection_ && !connection_->lost()) return *connection_;
+  connection_.reset();
+  auto made = std::make_unique<Connection>(endpoint_);
+  made->query(
+      "INSERT INTO commit_marks (writer, mark) VALUES ($1, $2) ON CONFLICT (writer) DO UPDATE SET marked_at = now()",
+      mark_.writer, mark_.number);
+  backend_ = made->backend();
+  connection_ = std::move(made);
+  return *connection_;
+}
+
+bool Lane::has_happened() {
+  const auto until = std::chrono::steady_clock::now() + limits_.settling;
+  const int old_backend = backend_;
+  for (;;) {
+    try {
+      auto made = std::make_unique<Connection>(endpoint_);
+      // The transaction has held this row since it began: once we have it, it is over, and the row says how it ended.
+      const auto found = made->query("SELECT mark FROM commit_marks WHERE writer = $1 FOR UPDATE", mark_.writer);
+      return !found.empty() && found.front().integer(0) == mark_.number;
+    } catch (const Conflict&) {
+      // It is still at it, for longer than anybody should wait. Either way, it ends now.
+      try {
+        Connection(endpoint_).query("SELECT pg_terminate_backend($1::int)", old_backend);
+      } catch (const Unavailable&) {
+        // The next round tells.
+      }
+    } catch (const Lost& lost) {
+      if (std::chrono::steady_clock::now() >= until) {
+        throw Unavailable("nobody can say whether a COMMIT was done: " + std::string(lost.what()));
+      }
+    }
+    pause();
+  }
+}
+
+void Lane::pause() { std::this_thread::sleep_for(kPause); }
+
+}  // namespace restante::postgres

@@ -1,0 +1,107 @@
+// SharedStore: Store on PostgreSQL. Verbs are in the file of their noun; each builds what it can on the caller's thread
+// and hands the rest to the lane of its workspace. What concerns many workspaces at once has a lane of its own, so that
+// no inbox waits for it. Thread-safe, as Store promises.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "store/postgres/lane.h"
+#include "store/postgres/listener.h"
+#include "store/postgres/pool.h"
+#include "store/postgres/store.h"
+#include "store/store.h"
+
+namespace restante::postgres {
+
+class SharedStore final : public Store {
+ public:
+  SharedStore(const Endpoint& endpoint, const Options& options);
+
+  void check() override;
+
+  Result<std::optional<std::string>> find_answer(const Claim& claim, Time now) override;
+
+  Commit<Result<Workspace>> create_workspace(const NewWorkspace& workspace, Time now) override;
+  Commit<Result<Claimed<Workspace>>> create_workspace_once(const NewWorkspace& workspace, const Claim& claim,
+                                                           Render<Workspace> render, Time now) override;
+  Result<Workspace> find_workspace(WorkspaceId id) override;
+  std::vector<Workspace> list_workspaces() override;
+  Commit<Result<Entered>> enter_workspace(const Entry& entry, Time now) override;
+  Commit<Result<void>> beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) override;
+  Commit<Result<Workspace>> patch_workspace(WorkspaceId id, const WorkspacePatch& patch, Time now) override;
+  Commit<Result<std::vector<TokenId>>> remove_workspace(WorkspaceId id, Time now) override;
+  Commit<Result<std::vector<StatusChange>>> settle_statuses(Time silent_since, Time now) override;
+  std::vector<WorkspaceId> ancestors(WorkspaceId id) override;
+  std::string find_inbound_secret(WorkspaceId id) override;
+  Commit<Result<void>> set_inbound_secret(WorkspaceId id, std::string sealed, Time now) override;
+  Commit<Result<void>> note_polls(std::span<const PollNote> polls) override;
+
+  Commit<Result<Token>> add_token(const NewToken& token, Time now) override;
+  std::optional<Token> find_token(const Digest& hash) override;
+  std::optional<Token> find_token(TokenId id) override;
+  std::vector<Token> list_tokens(std::optional<WorkspaceId> workspace) override;
+  Commit<Result<bool>> revoke_token(TokenId id, Time now) override;
+  Commit<Result<bool>> revoke_workspace_token(WorkspaceId workspace, TokenId id, Time now) override;
+  Commit<Result<void>> note_token_uses(std::span<const std::pair<TokenId, Time>> uses) override;
+  bool has_live_token(WorkspaceId workspace, Time now) override;
+
+  Commit<Result<Appended>> append_activity(WorkspaceId workspace, const NewActivity& activity, Time now) override;
+  Commit<Result<Claimed<Appended>>> append_activity_once(WorkspaceId workspace, const NewActivity& activity,
+                                                         const Claim& claim, Render<Appended> render,
+                                                         Time now) override;
+  Commit<Result<SentActivity>> append_activity_with_files(WorkspaceId workspace, const NewActivity& activity,
+                                                          std::vector<OutgoingFile> files, const StagingTerms& terms,
+                                                          Time now) override;
+  Commit<Result<Claimed<SentActivity>>> append_activity_with_files_once(WorkspaceId workspace,
+                                                                        const NewActivity& activity,
+                                                                        std::vector<OutgoingFile> files,
+                                                                        const StagingTerms& terms, const Claim& claim,
+                                                                        Render<SentActivity> render, Time now) override;
+  Commit<Result<std::int64_t>> ack_activity(WorkspaceId workspace, std::int64_t seq) override;
+  Result<InboxHead> find_head(WorkspaceId workspace) override;
+  Commit<Result<std::int64_t>> prune(Time before, Time ceiling, Time now, int limit) override;
+  Result<std::vector<Activity>> read_activity(WorkspaceId workspace, const ActivityQuery& query) override;
+
+  bool uploads_ready() const override { return uploads_ready_; }
+  Commit<Result<std::vector<StagedUpload>>> stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
+                                                          const StagingTerms& terms, Time now) override;
+  Commit<Result<Claimed<std::vector<StagedUpload>>>> stage_uploads_once(WorkspaceId workspace,
+                                                                        std::vector<NewUpload> items,
+                                                                        const StagingTerms& terms, const Claim& claim,
+                                                                        Render<std::vector<StagedUpload>> render,
+                                                                        Time now) override;
+  Result<Upload> find_upload(WorkspaceId workspace, FileId id) override;
+  Result<Upload> read_upload(WorkspaceId workspace, FileId id) override;
+  Result<UploadStory> find_upload_story(WorkspaceId workspace, FileId id, Time now) override;
+  std::vector<Upload> list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) override;
+  std::vector<Upload> list_uploads(const UploadFilter& filter, Time now) override;
+  std::vector<Upload> walk_uploads(std::optional<FileId> after, int limit) override;
+  PlatformUploadStats upload_stats(Time now) override;
+  Commit<Result<void>> mark_fetched(WorkspaceId workspace, FileId id, Time now) override;
+  Commit<Result<UploadChange>> ack_upload(WorkspaceId workspace, FileId id, Time now) override;
+  Commit<Result<UploadChange>> fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) override;
+  Commit<Result<std::vector<UploadChange>>> mark_damaged(WorkspaceId workspace, FileId id, UploadDamage damage,
+                                                         Time now) override;
+  Commit<Result<UploadChange>> recall_upload(WorkspaceId workspace, FileId id, std::optional<TokenId> recalled_by,
+                                             Time now) override;
+  Commit<Result<SweptUploads>> sweep_uploads(std::chrono::seconds ack_retention, int limit, Time now) override;
+  std::vector<std::string> list_dropped_blobs(int limit) override;
+  Commit<Result<void>> forget_dropped_blobs(std::vector<std::string> keys) override;
+  std::vector<std::string> known_blobs(std::span<const std::string> keys) override;
+
+ private:
+  template <class AnyId>
+  Lane& lane_of(const AnyId& id) {
+    return *lanes_[std::hash<AnyId>()(id) % lanes_.size()];
+  }
+
+  const Uuid instance_;
+  // Tables appear while no server runs, so once is enough.
+  const bool uploads_ready_;
+  Pool pool_;
+  Listener listener_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  Lane chores_;
+};
+
+}  // namespace restante::postgres

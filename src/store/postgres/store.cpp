@@ -1,0 +1,108 @@
+#include "store/postgres/store.h"
+
+#include <fmt/format.h>
+
+#include "store/postgres/migrations.h"
+#include "store/postgres/shared_store.h"
+#include "store/postgres/upload_rows.h"
+
+namespace restante::postgres {
+namespace {
+
+constexpr auto kPoolPatience = std::chrono::seconds(5);
+
+Endpoint endpoint_of(const std::string& url, const Options& options) {
+  Endpoint endpoint;
+  endpoint.url = url;
+  endpoint.connect_timeout = options.connect_timeout;
+  endpoint.statement_timeout = options.statement_timeout;
+  // The server's own timeout comes first, and says what it was about.
+  endpoint.answer_timeout = options.statement_timeout + std::chrono::seconds(2);
+  return endpoint;
+}
+
+// Every reason not to work on this database, as a sentence. The url may hold a password and is not repeated.
+template <class Body>
+auto refusing(Body body) {
+  try {
+    return body();
+  } catch (const Unavailable& failed) {
+    throw OpenRefused(fmt::format("the database cannot be opened: {}", failed.what()));
+  }
+}
+
+void require_sound(Connection& connection) {
+  const auto encoding = connection.query("SELECT current_setting('server_encoding')");
+  if (encoding.front().view(0) != "UTF8") {
+    throw OpenRefused("the database's encoding must be UTF8; create it with ENCODING 'UTF8' TEMPLATE template0");
+  }
+}
+
+// Whether the tables of uploads are there once everything is as it should be.
+bool prepare(const Endpoint& endpoint, const Options& options) {
+  return refusing([&] {
+    Connection connection(endpoint);
+    require_sound(connection);
+    Migrations migrations(connection);
+    if (options.migrate) {
+      migrations.up();
+    } else {
+      migrations.require_ours();
+    }
+    return has_upload_tables(connection);
+  });
+}
+
+}  // namespace
+
+SharedStore::SharedStore(const Endpoint& endpoint, const Options& options)
+    : instance_(Uuid::make(SystemClock().now())),
+      uploads_ready_(prepare(endpoint, options)),
+      pool_(endpoint, options.readers, kPoolPatience, options.metrics),
+      listener_(endpoint, instance_, options.announcements, options.clock),
+      chores_(endpoint, instance_, {}, options.metrics) {
+  for (std::size_t i = 0; i < options.lanes; ++i) {
+    lanes_.push_back(std::make_unique<Lane>(endpoint, instance_, Lane::Limits{}, options.metrics));
+  }
+}
+
+void SharedStore::check() {
+  pool_.use([](Connection& connection) {
+    if (const auto missing = Migrations(connection).missing()) {
+      throw Unavailable(fmt::format("migration {} ({}) has not been applied", missing->version, missing->name));
+    }
+    if (connection.query("SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on'")
+            .front()
+            .boolean(0)) {
+      throw Unavailable("the database can only be read");
+    }
+  });
+}
+
+std::unique_ptr<Store> open(const std::string& url, const Options& options) {
+  return refusing([&] { return std::make_unique<SharedStore>(endpoint_of(url, options), options); });
+}
+
+int migrate_up(const std::string& url) {
+  return refusing([&] {
+    Connection connection(endpoint_of(url, {}));
+    require_sound(connection);
+    return Migrations(connection).up();
+  });
+}
+
+bool migrate_down(const std::string& url) {
+  return refusing([&] {
+    Connection connection(endpoint_of(url, {}));
+    return Migrations(connection).down();
+  });
+}
+
+std::vector<MigrationStatus> migration_status(const std::string& url) {
+  return refusing([&] {
+    Connection connection(endpoint_of(url, {}));
+    return Migrations(connection).status();
+  });
+}
+
+}  // namespace restante::postgres

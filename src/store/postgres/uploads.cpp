@@ -1,0 +1,267 @@
+#include "base/text.h"
+#include "model/errors.h"
+#include "store/postgres/shared_store.h"
+
+namespace restante::postgres {
+namespace {
+
+using Staged = std::vector<StagedUpload>;
+
+// Everything about a batch that does not need the lane.
+struct Batch {
+  Batch(WorkspaceId to, std::vector<NewUpload> items, const StagingTerms& terms, Time now)
+      : workspace(to), quota(terms.quota) {
+    rows.reserve(items.size());
+    for (auto& item : items) {
+      total.files += 1;
+      total.bytes += item.size;
+      bytes += sizeof(NewUploadRow) + 512 + item.content.size();
+      rows.emplace_back(workspace, std::move(item), terms, now);
+    }
+  }
+  WorkspaceId workspace;
+  UploadQuota quota;
+  UploadTally total;
+  std::size_t bytes = 0;
+  std::vector<NewUploadRow> rows;
+};
+
+// A row is a promise that its bytes can be read.
+void require_place(const NewUploadRow& row) {
+  if (row.content.empty() == row.upload.in_row()) throw std::logic_error("an upload's bytes have no place, or two");
+  if (row.upload.in_row() && std::ssize(row.content) != row.upload.size) {
+    throw std::logic_error("an upload's content is not of its size");
+  }
+}
+
+Result<Staged> stage(Transaction& transaction, const Batch& batch, Time now) {
+  const auto head = transaction.find_living_head(batch.workspace);
+  if (!head) return head.error();
+  const auto fits = require_quota((*head)->uploads.unacked(), batch.quota, batch.total);
+  if (!fits) return fits.error();
+  // The log's clock, so that the list of waiting files never grows behind a reader either.
+  const Time at = Transaction::next_time(**head, now);
+  Staged staged;
+  staged.reserve(batch.rows.size());
+  for (const auto& row : batch.rows) {
+    require_place(row);
+    StagedUpload one{row.upload, {}};
+    one.upload.created_at = at;
+    transaction.insert(one.upload, row.content);
+    transaction.tallies(batch.workspace).add(one.upload);
+    if (one.upload.direction == UploadDirection::in) {
+      one.activity = transaction.append(batch.workspace, at, row.activity_id, row.arrival);
+    }
+    staged.push_back(std::move(one));
+  }
+  transaction.touch(batch.workspace, at);
+  return staged;
+}
+
+Result<Upload> find_own(Transaction& transaction, WorkspaceId workspace, FileId id) {
+  const Upload* found = transaction.upload(id);
+  if (!found || found->workspace_id != workspace) return errors::upload_gone;
+  return *found;
+}
+
+// One that its agent can still take.
+Result<Upload> find_incoming(Transaction& transaction, WorkspaceId workspace, FileId id) {
+  auto found = find_own(transaction, workspace, id);
+  if (found && found->direction == UploadDirection::out) return errors::upload_gone;
+  return found;
+}
+
+// A change of state with its receipt: `was` is how the row counted until now, `is` how it counts from now on.
+Result<UploadChange> tell(Transaction& transaction, const Upload& was, Upload is, UploadState outcome, Time now) {
+  const Head* head = transaction.head(is.workspace_id);
+  if (!head) return errors::upload_gone;
+  const Time at = Transaction::next_time(*head, now);
+  UploadTallies& tallies = transaction.tallies(is.workspace_id);
+  tallies.take(was);
+  tallies.add(is);
+  transaction.update(is);
+  const auto receipt = transaction.append(is.workspace_id, at, ActivityId::make(now), receipt_of(is, outcome));
+  return UploadChange{std::move(is), receipt};
+}
+
+Result<UploadChange> ack(Transaction& transaction, WorkspaceId workspace, FileId id, Time now) {
+  const auto was = find_incoming(transaction, workspace, id);
+  if (!was) return was.error();
+  if (was->acked_at) return UploadChange{*was, std::nullopt};
+  if (now >= was->expires_at) return errors::upload_gone;
+  Upload is = *was;
+  is.acked_at = now;
+  return tell(transaction, *was, std::move(is), UploadState::acked, now);
+}
+
+Result<UploadChange> fail(Transaction& transaction, WorkspaceId workspace, FileId id, const std::string& reason,
+                          Time now) {
+  const auto was = find_incoming(transaction, workspace, id);
+  if (!was) return was.error();
+  if (was->acked_at || now >= was->expires_at) return errors::upload_gone;
+  if (was->damage || (was->failed_at && was->reason == reason)) return UploadChange{*was, std::nullopt};
+  Upload is = *was;
+  is.failed_at = now;
+  is.reason = reason;
+  return tell(transaction, *was, std::move(is), UploadState::failed, now);
+}
+
+Result<UploadChange> recall(Transaction& transaction, WorkspaceId workspace, FileId id,
+                            std::optional<TokenId> recalled_by, Time now) {
+  const auto upload = find_own(transaction, workspace, id);
+  if (!upload) return upload.error();
+  if (recalled_by && upload->staged_by != recalled_by) return errors::upload_gone;
+  if (upload->acked_at) return errors::upload_already_acked;
+  if (now >= upload->expires_at) return errors::upload_gone;
+  const Head* head = transaction.head(workspace);
+  if (!head) return errors::upload_gone;
+  const Time at = Transaction::next_time(*head, now);
+  transaction.tallies(workspace).take(*upload);
+  transaction.touch(workspace, at);
+  transaction.remove(std::span(&*upload, 1), UploadState::recalled, now);
+  std::optional<Appended> receipt;
+  if (upload->direction == UploadDirection::in) {
+    receipt = transaction.append(workspace, at, ActivityId::make(now), receipt_of(*upload, UploadState::recalled));
+  }
+  return UploadChange{*upload, receipt};
+}
+
+Result<void> fetch(Transaction& transaction, WorkspaceId workspace, FileId id, Time now) {
+  const auto was = find_own(transaction, workspace, id);
+  if (!was) return was.error();
+  if (was->acked_at || was->direction == UploadDirection::out) return {};
+  Upload is = *was;
+  is.fetched_at = now;
+  transaction.update(is);
+  if (was->fetched_at || was->failed_at) return {};
+  UploadTallies& tallies = transaction.tallies(workspace);
+  tallies.take(*was);
+  tallies.add(is);
+  return {};
+}
+
+Wants wants_of(WorkspaceId workspace, FileId id) { return {.heads = {workspace}, .uploads = {id}}; }
+
+}  // namespace
+
+Commit<Result<Staged>> SharedStore::stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
+                                                  const StagingTerms& terms, Time now) {
+  if (items.empty()) return Commit<Result<Staged>>::ready(Staged());
+  if (!uploads_ready_) return Commit<Result<Staged>>::ready(errors::no_callback);
+  Batch batch(workspace, std::move(items), terms, now);
+  const std::size_t bytes = batch.bytes;
+  return lane_of(workspace).submit(
+      {.heads = {workspace}}, bytes,
+      [batch = std::move(batch), now](Transaction& transaction) { return stage(transaction, batch, now); });
+}
+
+Commit<Result<Claimed<Staged>>> SharedStore::stage_uploads_once(WorkspaceId workspace, std::vector<NewUpload> items,
+                                                                const StagingTerms& terms, const Claim& claim,
+                                                                Render<Staged> render, Time now) {
+  if (items.empty()) return Commit<Result<Claimed<Staged>>>::ready(Claimed<Staged>{Staged(), {}});
+  if (!uploads_ready_) return Commit<Result<Claimed<Staged>>>::ready(errors::no_callback);
+  Batch batch(workspace, std::move(items), terms, now);
+  const std::size_t bytes = batch.bytes;
+  return lane_of(workspace).submit(
+      {.heads = {workspace}, .claim = claim.scope}, bytes,
+      [batch = std::move(batch), claim, render = std::move(render), now](Transaction& transaction) {
+        return once<Staged>(transaction, claim, now, render, [&] { return stage(transaction, batch, now); });
+      });
+}
+
+Commit<Result<void>> SharedStore::mark_fetched(WorkspaceId workspace, FileId id, Time now) {
+  if (!uploads_ready_) return Commit<Result<void>>::ready(errors::upload_gone);
+  return lane_of(workspace).submit(wants_of(workspace, id), sizeof id, [workspace, id, now](Transaction& transaction) {
+    return fetch(transaction, workspace, id, now);
+  });
+}
+
+Commit<Result<UploadChange>> SharedStore::ack_upload(WorkspaceId workspace, FileId id, Time now) {
+  if (!uploads_ready_) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
+  return lane_of(workspace).submit(wants_of(workspace, id), sizeof id, [workspace, id, now](Transaction& transaction) {
+    return ack(transaction, workspace, id, now);
+  });
+}
+
+Commit<Result<UploadChange>> SharedStore::fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) {
+  if (!uploads_ready_) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
+  reason.resize(cut_utf8(reason, kMaxReasonBytes).size());
+  const std::size_t bytes = sizeof id + reason.size();
+  return lane_of(workspace).submit(wants_of(workspace, id), bytes,
+                                   [workspace, id, reason = std::move(reason), now](Transaction& transaction) {
+                                     return fail(transaction, workspace, id, reason, now);
+                                   });
+}
+
+Commit<Result<UploadChange>> SharedStore::recall_upload(WorkspaceId workspace, FileId id,
+                                                        std::optional<TokenId> recalled_by, Time now) {
+  if (!uploads_ready_) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
+  return lane_of(workspace).submit(wants_of(workspace, id), sizeof id,
+                                   [workspace, id, recalled_by, now](Transaction& transaction) {
+                                     return recall(transaction, workspace, id, recalled_by, now);
+                                   });
+}
+
+namespace {
+
+// Its own row and all that share its bytes, as far as it is news. Whose they are shows only now: their heads are held
+// before they are looked at again.
+std::vector<Upload> hold_rows_of_the_same_bytes(Transaction& transaction, const Upload& upload) {
+  std::vector<FileId> ids{upload.id};
+  std::set<WorkspaceId> owners{upload.workspace_id};
+  if (!upload.in_row()) {
+    ids.clear();
+    for (const Row row : transaction.connection().query(
+             "SELECT file_id, workspace_id FROM pending_uploads WHERE blob_key = $1 ORDER BY file_id",
+             upload.blob_key)) {
+      ids.push_back(row.id<FileId>(0));
+      owners.insert(row.id<WorkspaceId>(1));
+    }
+  }
+  transaction.lock({owners.begin(), owners.end()});
+  transaction.forget_uploads();
+  std::vector<Upload> rows;
+  for (const auto& id : ids) {
+    const Upload* row = transaction.upload(id);
+    if (row && !row->damage) rows.push_back(*row);
+  }
+  return rows;
+}
+
+Result<UploadChange> damage_row(Transaction& transaction, const Upload& was, UploadDamage damage, Time now) {
+  Upload is = was;
+  is.damage = damage;
+  const bool awaited = was.direction == UploadDirection::in && !was.acked_at && now < was.expires_at;
+  if (!awaited) {
+    transaction.update(is);
+    return UploadChange{std::move(is), std::nullopt};
+  }
+  is.failed_at = now;
+  is.reason = sentence_of(damage);
+  return tell(transaction, was, std::move(is), UploadState::failed, now);
+}
+
+Result<std::vector<UploadChange>> damage_upload(Transaction& transaction, WorkspaceId workspace, FileId id,
+                                                UploadDamage damage, Time now) {
+  const auto upload = find_own(transaction, workspace, id);
+  if (!upload) return upload.error();
+  std::vector<UploadChange> changes;
+  for (const Upload& was : hold_rows_of_the_same_bytes(transaction, *upload)) {
+    auto change = damage_row(transaction, was, damage, now);
+    if (!change) return change.error();
+    changes.push_back(std::move(*change));
+  }
+  return changes;
+}
+
+}  // namespace
+
+Commit<Result<std::vector<UploadChange>>> SharedStore::mark_damaged(WorkspaceId workspace, FileId id,
+                                                                    UploadDamage damage, Time now) {
+  if (!uploads_ready_) return Commit<Result<std::vector<UploadChange>>>::ready(errors::upload_gone);
+  return chores_.submit({.alone = true}, sizeof id, [workspace, id, damage, now](Transaction& transaction) {
+    return damage_upload(transaction, workspace, id, damage, now);
+  });
+}
+
+}  // namespace restante::postgres

@@ -1,0 +1,241 @@
+// Values as PostgreSQL sends them: binary, big-endian, each with its type, so that nothing is quoted, cut or rounded on
+// the way. Parameters are the values of one statement, an Array is one parameter of many. Rows are an answer. Values
+// only; a Rows belongs to one thread at a time. Reading a column as another type than it has throws std::logic_error.
+#pragma once
+#include <libpq-fe.h>
+
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/uuid.h"
+
+namespace restante::postgres {
+
+// Text that is stored as bytea.
+struct Bytes {
+  std::string_view bytes;
+};
+
+// Text of which nothing is stored when it is empty.
+inline std::optional<std::string_view> or_null(std::string_view text) {
+  return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
+}
+
+// The server's numbers of its types; 0 lets it infer, which is right for text that may become json.
+enum class Type : Oid {
+  any = 0,
+  boolean = 16,
+  bytea = 17,
+  int8 = 20,
+  text = 25,
+  json = 114,
+  float8 = 701,
+  timestamptz = 1184,
+  uuid = 2950
+};
+
+namespace binary {
+
+void put_int32(std::string& out, std::int32_t value);
+void put_int64(std::string& out, std::int64_t value);
+std::int64_t get_int64(const char* data);
+
+// How a value of a C++ type is written.
+inline void put(std::string& out, std::int64_t value) { put_int64(out, value); }
+inline void put(std::string& out, double value) { put_int64(out, std::bit_cast<std::int64_t>(value)); }
+inline void put(std::string& out, bool value) { out.push_back(value ? '\1' : '\0'); }
+inline void put(std::string& out, std::string_view value) { out += value; }
+inline void put(std::string& out, Bytes value) { out += value.bytes; }
+void put(std::string& out, Time value);
+inline void put(std::string& out, const Digest& value) {
+  out.append(reinterpret_cast<const char*>(value.data()), value.size());
+}
+template <class Tag>
+void put(std::string& out, const Id<Tag>& value) {
+  const auto& bytes = value.uuid().bytes();
+  out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+constexpr Type type_of(const std::int64_t*) { return Type::int8; }
+constexpr Type type_of(const double*) { return Type::float8; }
+constexpr Type type_of(const bool*) { return Type::boolean; }
+constexpr Type type_of(const std::string_view*) { return Type::any; }
+constexpr Type type_of(const Bytes*) { return Type::bytea; }
+constexpr Type type_of(const Time*) { return Type::timestamptz; }
+constexpr Type type_of(const Digest*) { return Type::bytea; }
+template <class Tag>
+constexpr Type type_of(const Id<Tag>*) {
+  return Type::uuid;
+}
+
+}  // namespace binary
+
+// One parameter with many values: for statements that move many rows at once.
+class Array {
+ public:
+  explicit Array(Type element);
+  template <class T>
+  void add(const T& value) {
+    const std::size_t at = bytes_.size();
+    binary::put_int32(bytes_, 0);
+    binary::put(bytes_, value);
+    close(at);
+  }
+  void add(const std::string& value) { add(std::string_view(value)); }
+  template <class T>
+  void add(const std::optional<T>& value) {
+    value ? add(*value) : add_null();
+  }
+  void add_null();
+  std::size_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  void clear();
+
+  Oid type() const;
+  // Ready to be sent.
+  std::string_view bytes() const;
+
+ private:
+  void close(std::size_t at);
+
+  Type element_;
+  std::size_t count_ = 0;
+  bool has_null_ = false;
+  mutable std::string bytes_;
+};
+
+class Parameters {
+ public:
+  template <class... Args>
+  explicit Parameters(const Args&... args) {
+    (add(args), ...);
+  }
+
+  explicit Parameters(std::span<const Array> arrays) {
+    for (const Array& array : arrays) add(array);
+  }
+
+  int count() const { return static_cast<int>(types_.size()); }
+  const Oid* types() const { return types_.data(); }
+  // For libpq; good as long as this and the arrays in it.
+  const char* const* values() const;
+  const int* lengths() const { return lengths_.data(); }
+  const int* formats() const { return formats_.data(); }
+
+ private:
+  template <class T>
+  void add(const T& value) {
+    const std::size_t at = bytes_.size();
+    binary::put(bytes_, value);
+    place(binary::type_of(&value), at);
+  }
+  void add(int value) { add(std::int64_t{value}); }
+  void add(const std::string& value) { add(std::string_view(value)); }
+  void add(const char* value) { add(std::string_view(value)); }
+  template <class T>
+  void add(const std::optional<T>& value) {
+    value ? add(*value) : add_null(binary::type_of(static_cast<const T*>(nullptr)));
+  }
+  void add(const Array& array);
+  void add_null(Type type);
+  void place(Type type, std::size_t at);
+
+  std::string bytes_;
+  std::vector<Oid> types_;
+  std::vector<int> lengths_;
+  std::vector<int> formats_;
+  std::vector<std::ptrdiff_t> places_;  // in bytes_; kNull, or kElsewhere for an array
+  std::vector<const char*> elsewhere_;
+  mutable std::vector<const char*> values_;
+};
+
+// One row of an answer.
+class Row {
+ public:
+  Row(const PGresult* result, int row) : result_(result), row_(row) {}
+
+  bool is_null(int column) const { return PQgetisnull(result_, row_, column) != 0; }
+  std::int64_t integer(int column) const { return binary::get_int64(data(column, 8)); }
+  double real(int column) const { return std::bit_cast<double>(integer(column)); }
+  bool boolean(int column) const { return *data(column, 1) != 0; }
+  Time time(int column) const;
+  // NULL reads as empty. Good as long as the answer.
+  std::string_view view(int column) const;
+  std::string text(int column) const { return std::string(view(column)); }
+  Digest digest(int column) const { return bytes<32>(column); }
+  template <class AnyId>
+  AnyId id(int column) const {
+    return AnyId(Uuid(bytes<16>(column)));
+  }
+  template <class AnyId>
+  std::optional<AnyId> optional_id(int column) const {
+    return is_null(column) ? std::nullopt : std::optional<AnyId>(id<AnyId>(column));
+  }
+  std::optional<Time> optional_time(int column) const {
+    return is_null(column) ? std::nullopt : std::optional<Time>(time(column));
+  }
+  std::optional<std::int64_t> optional_integer(int column) const {
+    return is_null(column) ? std::nullopt : std::optional<std::int64_t>(integer(column));
+  }
+
+ private:
+  template <std::size_t N>
+  std::array<std::uint8_t, N> bytes(int column) const {
+    std::array<std::uint8_t, N> out{};
+    std::memcpy(out.data(), data(column, N), N);
+    return out;
+  }
+  // Of a value that is so long and not NULL.
+  const char* data(int column, std::size_t size) const;
+
+  const PGresult* result_;
+  int row_;
+};
+
+class Rows {
+ public:
+  explicit Rows(PGresult* result) : result_(result) {}
+
+  int size() const { return PQntuples(result_.get()); }
+  bool empty() const { return size() == 0; }
+  Row operator[](int row) const { return {result_.get(), row}; }
+  Row front() const { return (*this)[0]; }
+  // What kind of statement this answers: "COMMIT".
+  std::string_view command() const { return PQcmdStatus(result_.get()); }
+  // How many rows a statement changed.
+  std::int64_t affected() const;
+
+  class Iterator {
+   public:
+    Iterator(const PGresult* result, int row) : result_(result), row_(row) {}
+    Row operator*() const { return {result_, row_}; }
+    Iterator& operator++() {
+      ++row_;
+      return *this;
+    }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    const PGresult* result_;
+    int row_;
+  };
+  Iterator begin() const { return {result_.get(), 0}; }
+  Iterator end() const { return {result_.get(), size()}; }
+
+ private:
+  struct Clear {
+    void operator()(PGresult* result) const { PQclear(result); }
+  };
+  std::unique_ptr<PGresult, Clear> result_;
+};
+
+}  // namespace restante::postgres

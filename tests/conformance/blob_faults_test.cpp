@@ -1,0 +1,218 @@
+// What a place for blobs does when the file system fails it, call by call.
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+
+#include "faults.h"
+#include "store/dir/blobs.h"
+#include "temporary_directory.h"
+
+namespace restante::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using dir::Drafts;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+class BlobFaults : public ::testing::TestWithParam<Drafts> {
+ protected:
+  BlobFaults() { reopen(); }
+
+  void reopen() {
+    blobs.reset();
+    blobs = dir::open(path, GetParam());
+  }
+  std::string put(std::string_view bytes) {
+    auto writer = blobs->put();
+    writer->write(bytes);
+    return writer->finish();
+  }
+  // All subdirectories there and known to be durable: then putting a blob takes one sync of names.
+  void make_subdirectories() {
+    for (int i = 0; i < 256; ++i) {
+      char name[3];
+      std::snprintf(name, sizeof name, "%02x", static_cast<unsigned>(i));
+      fs::create_directory(path / name);
+    }
+    reopen();
+  }
+  std::size_t files() const {
+    std::size_t count = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(path)) count += entry.is_regular_file() ? 1 : 0;
+    return count;
+  }
+  std::size_t unfinished_files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path / "tmp"), {}));
+  }
+  static Time wall_clock() {
+    return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
+  }
+
+  TemporaryDirectory directory;
+  const fs::path path = directory / "blobs";
+  std::unique_ptr<Blobs> blobs;
+};
+INSTANTIATE_TEST_SUITE_P(Drafts, BlobFaults, ::testing::Values(Drafts::unnamed_if_possible, Drafts::named),
+                         [](const auto& test) { return test.param == Drafts::named ? "Named" : "Unnamed"; });
+
+TEST_P(BlobFaults, WhereAFileCannotBeNamedLaterItHasANameFromTheStart) {
+  {
+    const Fault fault(Call::link_at, ENOENT);  // as without /proc
+    reopen();
+    EXPECT_EQ(fault.hits(), GetParam() == Drafts::named ? 0 : 1);
+  }
+  auto writer = blobs->put();
+  EXPECT_EQ(unfinished_files(), 1u);
+  writer->write("hello");
+  EXPECT_TRUE(blobs->open(writer->finish()));
+  EXPECT_EQ(unfinished_files(), 0u);
+}
+
+TEST_P(BlobFaults, AFullDiskAtTheStartDecidesNothing) {
+  {
+    const Fault fault(Call::write, ENOSPC);
+    EXPECT_NO_THROW(reopen());
+  }
+  const auto writer = blobs->put();
+  EXPECT_EQ(unfinished_files(), GetParam() == Drafts::named ? 1u : 0u);
+}
+
+TEST_P(BlobFaults, AnIoErrorAtTheStartIsNoReasonToGoOnAnotherWay) {
+  if (GetParam() == Drafts::named) return;  // nothing is tried there
+  const Fault fault(Call::sync, EIO, 1);    // the first one is of the directory itself
+  EXPECT_THROW(reopen(), Unavailable);
+  EXPECT_EQ(fault.hits(), 1);
+}
+
+TEST_P(BlobFaults, APlaceThatIsNoDirectoryIsUnavailable) {
+  std::ofstream(directory / "file") << "x";
+  EXPECT_THROW(dir::open(directory / "file", GetParam()), Unavailable);
+}
+
+TEST_P(BlobFaults, WhatCannotBeOpenedIsNotTakenForAbsent) {
+  const std::string key(32, 'a');
+  fs::create_directory(path / "aa");
+  fs::create_symlink("/etc/passwd", path / "aa" / key);
+  EXPECT_THAT([&] { blobs->open(key); }, ThrowsMessage<Unavailable>(HasSubstr("open a blob")))
+      << "a link that somebody else has put there is not followed";
+}
+
+TEST_P(BlobFaults, ABlobThatCannotBeBegunIsUnavailable) {
+  {
+    const Fault fault(Call::open_at, EMFILE);
+    EXPECT_THROW(blobs->put(), Unavailable);
+  }
+  EXPECT_NO_THROW(put("again"));
+}
+
+TEST_P(BlobFaults, AFinishedBlobTakesNoMore) {
+  auto writer = blobs->put();
+  writer->write("all");
+  const auto key = writer->finish();
+  EXPECT_THROW(writer->write("more"), std::logic_error);
+  EXPECT_THROW(writer->finish(), std::logic_error);
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_P(BlobFaults, WhicheverCallFailsAtTheEndNothingIsLeftAndTheNextOneWorks) {
+  struct Case {
+    const char* name;
+    Call call;
+    int error;
+    bool full;
+  };
+  const Case kCases[] = {
+      {"the blob's name, no room", Call::link_at, ENOSPC, true},
+      {"the blob's name", Call::link_at, EMLINK, false},
+      {"a subdirectory, no room", Call::make_directory_at, EDQUOT, true},
+      {"a subdirectory", Call::make_directory_at, EACCES, false},
+      {"opening the subdirectory", Call::open_at, EMFILE, false},
+      {"the content's sync, no room", Call::sync, ENOSPC, true},
+      {"the content's sync, over quota", Call::sync, EDQUOT, true},
+  };
+  for (const Case& one : kCases) {
+    auto writer = blobs->put();
+    writer->write("lost");
+    {
+      const Fault fault(one.call, one.error);
+      if (one.full) {
+        EXPECT_THROW(writer->finish(), StorageFull) << one.name;
+      } else {
+        EXPECT_THROW(writer->finish(), Unavailable) << one.name;
+      }
+      EXPECT_GT(fault.hits(), 0) << one.name;
+    }
+    writer.reset();
+    EXPECT_EQ(files(), 0u) << one.name;
+    EXPECT_NO_THROW(blobs->check()) << one.name;
+  }
+}
+
+TEST_P(BlobFaults, ANameThatCannotBeSyncedIsTakenBack) {
+  make_subdirectories();
+  {
+    const Fault fault(Call::sync, EIO, 1);  // the first one is of the content
+    EXPECT_THROW(put("lost"), Unavailable);
+    EXPECT_EQ(fault.hits(), 1);
+  }
+  EXPECT_EQ(files(), 0u);
+  EXPECT_THROW(blobs->check(), Unavailable) << "until a restart";
+}
+
+TEST_P(BlobFaults, WhatWasReservedAndCannotBeGivenBackFailsTheBlob) {
+  auto writer = blobs->put();
+  writer->write(std::string(3 << 20, 'x'));
+  const Fault fault(Call::truncate, EACCES);
+  EXPECT_THROW(writer->finish(), Unavailable);
+  EXPECT_EQ(fault.hits(), 1);
+  writer.reset();
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_P(BlobFaults, AWriteThatIsInterruptedGoesOn) {
+  const Fault fault(Call::write, EINTR, 0, 3);
+  const auto blob = blobs->open(put("hello"));
+  EXPECT_EQ(fault.hits(), 3);
+  char bytes[10];
+  EXPECT_EQ(::pread(blob->fd(), bytes, sizeof bytes, 0), 5);
+}
+
+TEST_P(BlobFaults, ASubdirectoryThatCannotBeReadIsNotTakenForAnEmptyOne) {
+  const auto key = put("x");
+  {
+    const Fault fault(Call::list, EIO);
+    EXPECT_THROW(blobs->list(key.substr(30), Time::max()), Unavailable);
+  }
+  reopen();
+  const std::string absent = key.substr(30) == "00" ? "01" : "00";
+  EXPECT_TRUE(blobs->list(absent, Time::max()).keys.empty()) << "one that was not made yet is empty";
+  std::ofstream(path / absent) << "a file where a directory belongs";
+  EXPECT_THROW(blobs->list(absent, Time::max()), Unavailable);
+}
+
+TEST_P(BlobFaults, AnotherFileSystemUnderThePathIsNoticed) {
+  fs::rename(path, directory / "elsewhere");
+  fs::create_directory_symlink("/proc", path);
+  EXPECT_THROW(blobs->check(), Unavailable);
+}
+
+TEST_P(BlobFaults, WhatLeavesWhileItIsLookedForOrCannotLeaveIsNotCounted) {
+  const Time later = wall_clock() + std::chrono::hours(1);
+  fs::create_directory(path / "tmp" / "somebody's");
+  std::ofstream(path / "tmp" / "one") << "x";
+  {
+    const Fault fault(Call::look, ENOENT);
+    EXPECT_EQ(blobs->drop_unfinished(later), 0u);
+    EXPECT_EQ(fault.hits(), 2);
+  }
+  EXPECT_EQ(blobs->drop_unfinished(later), 1u);
+  EXPECT_TRUE(fs::exists(path / "tmp" / "somebody's"));
+}
+
+}  // namespace
+}  // namespace restante::testing

@@ -1,0 +1,22 @@
+// PostgresServer: the PostgreSQL server of this test process. RESTANTE_TEST_POSTGRES names one that runs already, with
+// a role that may create databases; without it a private one is started at first use and ends with the process.
+#pragma once
+#include <string>
+
+namespace restante::testing {
+
+// A fresh database that is dropped with this.
+class PostgresDatabase {
+ public:
+  PostgresDatabase();
+  ~PostgresDatabase();
+  PostgresDatabase(const PostgresDatabase&) = delete;
+  PostgresDatabase& operator=(const PostgresDatabase&) = delete;
+  const std::string& url() const { return url_; }
+
+ private:
+  std::string name_;
+  std::string url_;
+};
+
+}  // namespace restante::testing

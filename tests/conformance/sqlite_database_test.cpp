@@ -1,0 +1,201 @@
+// One connection to SQLite: which failures are whose, and what is noticed of the files beside it.
+#include "store/sqlite/database.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <new>
+
+#include "base/error.h"
+#include "faults.h"
+#include "temporary_directory.h"
+
+namespace restante::testing {
+namespace {
+
+using sqlite::Database;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+class SqliteDatabase : public ::testing::Test {
+ protected:
+  SqliteDatabase() { std::ofstream(file, std::ios::app).flush(); }
+
+  std::unique_ptr<Database> open(Database::Mode mode = Database::Mode::read_write) {
+    auto database = std::make_unique<Database>(file, mode, health);
+    database->query("PRAGMA journal_mode = WAL").step();
+    return database;
+  }
+  template <class Kind>
+  void expect_kind(Database& database, std::vector<int> codes) {
+    for (const int code : codes) EXPECT_THROW(database.raise(code), Kind) << code;
+  }
+
+  TemporaryDirectory directory;
+  const std::string file = (directory / "test.db").string();
+  sqlite::Health health;
+};
+
+TEST_F(SqliteDatabase, EveryFailureOfSqliteIsOfOneKind) {
+  const auto database = open();
+  expect_kind<sqlite::ConstraintFailed>(*database, {SQLITE_CONSTRAINT, SQLITE_CONSTRAINT_UNIQUE});
+  expect_kind<std::logic_error>(*database, {SQLITE_TOOBIG, SQLITE_MISMATCH, SQLITE_MISUSE, SQLITE_RANGE});
+  expect_kind<std::bad_alloc>(*database, {SQLITE_NOMEM, SQLITE_IOERR_NOMEM});
+  expect_kind<StorageFull>(*database, {SQLITE_FULL});
+  expect_kind<Unavailable>(*database, {SQLITE_BUSY, SQLITE_LOCKED, SQLITE_SCHEMA, SQLITE_CANTOPEN});
+  EXPECT_TRUE(health.ok()) << "none of these is the end of it";
+  for (const int code : {SQLITE_IOERR, SQLITE_IOERR_FSYNC, SQLITE_IOERR_DIR_FSYNC, SQLITE_CORRUPT, SQLITE_NOTADB}) {
+    sqlite::Health its_own;
+    Database one(file, Database::Mode::read_only, its_own);
+    errno = EIO;
+    EXPECT_THROW(one.raise(code), Unavailable) << code;
+    EXPECT_FALSE(its_own.ok()) << code;
+  }
+  for (const int error : {ENOSPC, EDQUOT}) {
+    sqlite::Health its_own;
+    Database one(file, Database::Mode::read_only, its_own);
+    errno = error;
+    EXPECT_THROW(one.raise(SQLITE_IOERR_SHMSIZE), StorageFull) << "the shared index has no room";
+    EXPECT_TRUE(its_own.ok());
+    for (const int code : {SQLITE_IOERR_FSYNC, SQLITE_IOERR_DIR_FSYNC}) {
+      sqlite::Health of_the_sync;
+      Database other(file, Database::Mode::read_only, of_the_sync);
+      errno = error;
+      EXPECT_THROW(other.raise(code), Unavailable) << code;
+      EXPECT_FALSE(of_the_sync.ok()) << code;
+    }
+  }
+}
+
+TEST_F(SqliteDatabase, AQuotaThatIsUsedUpIsAFullDiskButAFailedSyncIsAFailedSync) {
+  const auto database = open();
+  database->execute("CREATE TABLE t (n)");
+  {
+    const Fault fault(Call::write, EDQUOT);
+    EXPECT_THROW(database->execute("INSERT INTO t VALUES (1)"), StorageFull);
+    EXPECT_GT(fault.hits(), 0);
+  }
+  EXPECT_TRUE(health.ok());
+  EXPECT_NO_THROW(database->execute("INSERT INTO t VALUES (1)")) << "over once there is room";
+  for (const int error : {ENOSPC, EDQUOT}) {
+    sqlite::Health its_own;
+    Database one(file, Database::Mode::read_write, its_own);
+    const Fault fault(Call::sync, error);
+    EXPECT_THROW(one.execute("INSERT INTO t VALUES (2)"), Unavailable) << error;
+    EXPECT_FALSE(its_own.ok()) << "what could not be synced may be lost, whatever the reason";
+  }
+}
+
+TEST_F(SqliteDatabase, AFileThatIsNotThereIsNotMade) {
+  EXPECT_THROW(Database((directory / "none.db").string(), Database::Mode::read_write, health), Unavailable);
+  EXPECT_FALSE(std::filesystem::exists(directory / "none.db"));
+}
+
+TEST_F(SqliteDatabase, AValueThatIsTooLargeIsOurMistakeAndLeavesTheConnectionUsable) {
+  const auto database = open();
+  const std::string_view huge("x", std::size_t{2'000'000'000});  // refused by its length: nobody looks at it
+  EXPECT_THROW((void)database->query("SELECT ?", huge), std::logic_error);
+  EXPECT_TRUE(database->query("SELECT ?", "small").step());
+}
+
+TEST_F(SqliteDatabase, AColumnThatDoesNotHoldWhatItShouldIsNotReadAsSomethingElse) {
+  const auto database = open();
+  for (const char* value : {"NULL", "x'00'", "'text'", "zeroblob(17)"}) {
+    auto row = database->query(std::string("SELECT ") + value);
+    ASSERT_TRUE(row.step());
+    EXPECT_THAT([&] { (void)row.id<Id<struct Any>>(0); },
+                ThrowsMessage<Unavailable>(HasSubstr("does not hold 16 bytes")))
+        << value;
+  }
+}
+
+TEST_F(SqliteDatabase, ALogThatWasDeletedOrReplacedIsNoticed) {
+  const std::string log = file + "-wal";
+  for (const bool replaced : {false, true}) {
+    const auto database = open();
+    database->execute("CREATE TABLE IF NOT EXISTS t (n); INSERT INTO t VALUES (1)");
+    EXPECT_FALSE(database->has_moved());
+    std::filesystem::rename(log, log + ".old");
+    if (replaced) std::ofstream(log) << "another one";
+    EXPECT_TRUE(database->has_moved());
+    std::filesystem::remove(log);
+    std::filesystem::rename(log + ".old", log);
+    EXPECT_FALSE(database->has_moved()) << "and back in its place it is the same";
+  }
+}
+
+TEST_F(SqliteDatabase, ALogThatCannotBeOpenedIsUnavailable) {
+  open()->execute("CREATE TABLE t (n)");
+  std::filesystem::create_directory(file + "-wal");
+  Database database(file, Database::Mode::read_write, health);
+  EXPECT_THROW(database.execute("INSERT INTO t VALUES (1)"), Unavailable);
+}
+
+// With little memory SQLite writes pages to the log early, and over them when they change again before the commit.
+TEST_F(SqliteDatabase, PagesThatAreWrittenOverBeforeTheCommitHoldWhatCameLast) {
+  const auto database = open();
+  database->execute(
+      "PRAGMA cache_size = 10; PRAGMA cache_spill = 10; CREATE TABLE t (id INTEGER PRIMARY KEY, bytes BLOB)");
+  database->execute(
+      "BEGIN; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400) "
+      "INSERT INTO t SELECT i, zeroblob(2000) FROM n; UPDATE t SET bytes = randomblob(2000) WHERE id % 7 = 0; "
+      "UPDATE t SET bytes = CAST(id AS TEXT); COMMIT");
+  Database reader(file, Database::Mode::read_only, health);
+  auto row = reader.query("SELECT count(*) FROM t WHERE bytes = CAST(id AS TEXT)");
+  ASSERT_TRUE(row.step());
+  EXPECT_EQ(row.integer(0), 400);
+  auto sound = reader.query("PRAGMA integrity_check");
+  ASSERT_TRUE(sound.step());
+  EXPECT_EQ(sound.text(0), "ok");
+}
+
+TEST_F(SqliteDatabase, WithoutALogYetNothingHasMoved) {
+  Database database(file, Database::Mode::read_write, health);
+  EXPECT_FALSE(std::filesystem::exists(file + "-wal"));
+  EXPECT_FALSE(database.has_moved());
+}
+
+TEST_F(SqliteDatabase, ACheckpointMovesTheLogAndOneOfAnotherProcessIsNoFailure) {
+  const auto database = open();
+  int pages = 0;
+  database->watch_log(&pages);
+  database->execute("CREATE TABLE t (bytes); INSERT INTO t VALUES (zeroblob(1000000))");
+  EXPECT_GT(pages, 200);
+  int told[2];
+  int ended[2];
+  ASSERT_EQ(::pipe(told), 0);
+  ASSERT_EQ(::pipe(ended), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // The byte of the shared index by which SQLite tells who checkpoints.
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    lock.l_start = 121;
+    lock.l_len = 1;
+    const bool held = ::fcntl(::open((file + "-shm").c_str(), O_RDWR), F_SETLK, &lock) == 0;
+    if (::write(told[1], held ? "y" : "n", 1) != 1) ::_exit(1);
+    char byte = 0;
+    ::_exit(::read(ended[0], &byte, 1) == 1 ? 0 : 1);
+  }
+  char held = 0;
+  ASSERT_EQ(::read(told[0], &held, 1), 1);
+  EXPECT_EQ(held, 'y');
+  EXPECT_NO_THROW(database->checkpoint(Database::Checkpoint::passive));
+  EXPECT_LT(std::filesystem::file_size(file), 100'000u) << "it was left to the other one";
+  EXPECT_EQ(::write(ended[1], "x", 1), 1);
+  ::waitpid(child, nullptr, 0);
+  for (const int fd : {told[0], told[1], ended[0], ended[1]}) ::close(fd);
+  database->checkpoint(Database::Checkpoint::passive);
+  EXPECT_GT(std::filesystem::file_size(file), 1'000'000u);
+  EXPECT_GT(std::filesystem::file_size(file + "-wal"), 1'000'000u) << "kept for the next ones to write over";
+  database->checkpoint(Database::Checkpoint::truncate);
+  EXPECT_EQ(std::filesystem::file_size(file + "-wal"), 0u);
+}
+
+}  // namespace
+}  // namespace restante::testing

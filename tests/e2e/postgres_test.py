@@ -1,0 +1,179 @@
+"""Rows in PostgreSQL: the same post office, several servers of it at once, and what happens when the database goes away."""
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from support.desk import Workspace
+from support.events import EventStream
+from support.postgres import DURABLE, Postgres
+from support.server import Server, StartFailed, binary
+from support.waiting import wait_until
+
+SETTINGS = {"postgres.connect_timeout": "2s", "postgres.statement_timeout": "3s"}
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    with Postgres(DURABLE) as running:
+        yield running
+
+
+@pytest.fixture
+def url(postgres):
+    with postgres.database() as fresh:
+        yield fresh
+
+
+class House:
+    """Several servers on one database and one shared directory."""
+
+    def __init__(self, url):
+        self.url, self.data, self.servers = url, Path(tempfile.mkdtemp(prefix="restante-test-")), []
+
+    def add(self, settings=None):
+        self.servers.append(Server({**SETTINGS, **(settings or {})}, data=self.data, arguments=("--database", self.url)))
+        return self.servers[-1]
+
+    def finish(self):
+        with ExitStack() as stack:  # all of them, whatever one of them complains about
+            stack.callback(shutil.rmtree, self.data, ignore_errors=True)
+            for server in self.servers:
+                stack.callback(server.finish)
+
+
+@pytest.fixture
+def house(url):
+    made = House(url)
+    yield made
+    made.finish()
+
+
+def restante(*arguments):
+    return subprocess.run([binary(), *arguments], capture_output=True, text=True, timeout=120, check=False,
+                          env={key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_")})
+
+
+def test_a_file_is_uploaded_polled_fetched_and_acked(house):
+    server = house.add()
+    workspace = Workspace(server)
+    for content in (b"small", b"large" * 100_000):
+        (file_id, item), = workspace.upload(("report.pdf", content))
+        row = workspace.activity()[-1]
+        assert (row["method"], row["request_body"]["file_id"]) == ("chat_upload_receive", file_id)
+        fetched = server.get(workspace.content(file_id), token=workspace.token)
+        assert (fetched.status, fetched.body) == (200, content)
+        acked = server.request("POST", workspace.path(f"pending-uploads/{file_id}/ack"), token=workspace.token)
+        assert acked.json() == {"acked": True}
+        assert server.get(workspace.content(file_id), token=workspace.token).status == 404
+        assert workspace.activity()[-1]["method"] == "chat_upload_acked"
+
+
+def test_everything_is_still_there_after_a_restart_of_the_server(house):
+    server = house.add()
+    workspace = Workspace(server)
+    (file_id, _), = workspace.upload(("a.txt", b"bytes"))
+    workspace.notify("hello")
+    rows = workspace.activity()
+    server.stop()
+    again = workspace.on(house.add())
+    assert again.activity() == rows
+    assert again.server.get(again.content(file_id), token=again.token).body == b"bytes"
+
+
+def test_what_one_server_takes_wakes_a_poll_that_another_holds(house):
+    one, other = house.add(), house.add()
+    workspace = Workspace(one)
+    wire, = workspace.on(other).park()
+    (file_id, _), = workspace.upload(("a.txt", b"bytes"))
+    row, = wire.read().json()
+    assert row["request_body"]["file_id"] == file_id
+    assert other.get(workspace.content(file_id), token=workspace.token).body == b"bytes"
+
+
+def test_a_token_revoked_on_one_server_ends_what_it_holds_open_on_another(house):
+    one, other = house.add(), house.add()
+    workspace = Workspace(one)
+    doomed = workspace.new_token()
+    wire, = workspace.on(other).park(token=doomed)
+    tokens = one.get(workspace.path("tokens"), token=workspace.token).json()
+    mine, = [token["id"] for token in tokens if doomed.startswith(token["prefix"])]
+    assert one.request("DELETE", workspace.path(f"tokens/{mine}"), token=workspace.token).status == 200
+    assert wire.read().status == 401
+
+
+def test_a_stream_on_one_server_tells_what_happens_on_another(house):
+    one, other = house.add(), house.add()
+    workspace = Workspace(one)
+    with EventStream(other, workspace.path("events/stream"), token=workspace.token) as stream:
+        stream.until("RESYNC")
+        workspace.notify("hello")
+        stream.until("AGENT_MESSAGE")
+        (file_id, _), = workspace.upload(("a.txt", b"bytes"))
+        stream.until("UPLOAD_STAGED")
+        # What is no row is told to others once they are known to look on: fetched again and again until it is.
+        told = threading.Event()
+
+        def fetch():
+            while not told.wait(0.1):
+                one.get(workspace.content(file_id), token=workspace.token)
+
+        fetching = threading.Thread(target=fetch)
+        fetching.start()
+        try:
+            stream.until("UPLOAD_FETCHED")
+        finally:
+            told.set()
+            fetching.join()
+
+
+def test_two_servers_that_start_at_once_migrate_once(postgres, url):
+    with tempfile.TemporaryDirectory() as folder:
+        running = [subprocess.Popen([binary(), "migrate", "up", "--data", folder, "--database", url], stdout=subprocess.PIPE, text=True)
+                   for _ in range(4)]
+        said = [process.communicate(timeout=120)[0] for process in running]
+    assert [process.returncode for process in running] == [0] * 4
+    assert sum(text.startswith("Applied") for text in said) == 1, said
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT, signal.SIGKILL], ids=["fast", "immediate", "kill"])
+def test_a_database_that_is_restarted_is_missed_and_found_again(postgres, house, how):
+    server = house.add()
+    workspace = Workspace(server)
+    workspace.notify("before")
+    wire, = workspace.park()
+    postgres.stop(how)
+    try:
+        # Held polls are answered, new requests are told to come again.
+        assert wire.read().status in (200, 503)
+        refused = server.request("POST", workspace.path("notify"), token=workspace.token, json_body={"message": "meanwhile"})
+        assert refused.status == 503 and refused.json()["code"] == "platform_unavailable" and refused.header("Retry-After")
+        assert server.get("/ready").status == 503
+        assert server.get("/health").status == 200
+    finally:
+        postgres.start()
+    wait_until(lambda: server.get("/ready").status == 200, "the server is ready again")
+    wait_until(lambda: server.request("POST", workspace.path("notify"), token=workspace.token, json_body={"message": "after"}).status == 200,
+               "the server writes again")
+    said = workspace.messages()
+    assert said[0] == "before" and said.count("meanwhile") == 0 and said.count("after") == 1
+
+
+def test_a_database_that_is_not_there_refuses_the_start(postgres):
+    with pytest.raises(StartFailed) as failed:
+        Server(SETTINGS, arguments=("--database", f"postgres://nobody:hunter2@127.0.0.1:{postgres.port}/no_such_database"))
+    assert failed.value.code not in (0, None)
+    assert "cannot be opened" in str(failed.value) and "hunter2" not in str(failed.value)
+
+
+def test_a_foreign_database_is_left_alone(postgres, url):
+    postgres.sql("CREATE TABLE customers (id int)", database=url.rpartition("/")[2])
+    refused = restante("migrate", "up", "--database", url)
+    assert refused.returncode != 0 and "not Restante's" in refused.stderr
+    assert postgres.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", database=url.rpartition("/")[2]) == "1\n"

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Postgres: a private PostgreSQL server on a free loopback port, as an ordinary user where it must, with data that goes
+away with it. Use as a context manager:
+
+    with Postgres() as postgres, postgres.database() as url: …
+
+It may be stopped in any way PostgreSQL knows and started again on the same data and port. As a program it prints one url and
+serves until its standard input is closed, so that whoever started it cannot leave it behind:
+
+    postgres.py [--durable]
+"""
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import uuid
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from support.waiting import wait_until  # noqa: E402: runs as a program, too
+
+ACCOUNT = "postgres"
+START_CEILING = 120
+COMMON = """
+port = {port}
+listen_addresses = '127.0.0.1'
+unix_socket_directories = '{folder}'
+max_connections = 200
+"""
+# Most tests end no server in the middle of its work: what it would take to survive that is left out.
+QUICK = "fsync = off\nsynchronous_commit = on\nfull_page_writes = off\nshared_buffers = 32MB\n"
+DURABLE = "fsync = on\nsynchronous_commit = on\nfull_page_writes = on\n"
+
+
+def programs():
+    """Where the server's programs are: RESTANTE_POSTGRES_BIN, or the newest one that is installed."""
+    given = os.environ.get("RESTANTE_POSTGRES_BIN")
+    if given:
+        return Path(given)
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
+    if not found:
+        raise RuntimeError("PostgreSQL is missing: run tools/setup test")
+    return found[-1].parent
+
+
+def account():
+    """How to start what refuses to run as root."""
+    return {"user": ACCOUNT, "group": ACCOUNT, "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def make_folder(parent):
+    """One that the server's account can reach."""
+    for place in (parent, None):
+        folder = Path(tempfile.mkdtemp(prefix="restante-postgres-", dir=place))
+        if not account():
+            return folder
+        shutil.chown(folder, ACCOUNT, ACCOUNT)
+        if subprocess.run(["test", "-w", folder], **account(), cwd="/", check=False).returncode == 0:
+            return folder
+        folder.rmdir()
+    raise RuntimeError(f"no folder that {ACCOUNT} can reach")
+
+
+class Postgres:
+    def __init__(self, settings=QUICK, *, parent=None, environment=None):
+        self.folder, self.port, self.process = make_folder(parent), free_port(), None
+        self.data, self.log = self.folder / "data", self.folder / "log"
+        self.user = ACCOUNT if account() else pwd.getpwuid(os.geteuid()).pw_name
+        self._environment = {**os.environ, **(environment or {})}
+        try:
+            self._run("initdb", "-D", self.data, "-A", "trust", "-U", self.user, "-E", "UTF8", "--no-instructions", "--no-sync",
+                      "--locale=C.UTF-8")
+            with open(self.data / "postgresql.conf", "a", encoding="utf-8") as file:
+                file.write(COMMON.format(port=self.port, folder=self.folder) + settings)
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _run(self, program, *arguments):
+        done = subprocess.run([programs() / program, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, cwd=self.folder, env=self._environment, **account(), check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{program}: {done.stderr.decode()}")
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen([programs() / "postgres", "-D", self.data], stdin=subprocess.DEVNULL,
+                                            stdout=subprocess.DEVNULL, stderr=log, cwd=self.folder, env=self._environment, **account())
+        wait_until(self._answers, "PostgreSQL answers", START_CEILING)
+
+    def _answers(self):
+        if self.process.poll() is not None:
+            raise RuntimeError("PostgreSQL did not start:\n" + self.log.read_text()[-2000:])
+        command = [programs() / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        return subprocess.run(command, check=False).returncode == 0
+
+    def stop(self, how=signal.SIGINT):
+        """SIGINT is fast, SIGQUIT immediate, SIGKILL a crash of the postmaster; sessions end with it."""
+        if self.process is None:
+            return
+        self.process.send_signal(how)
+        self.process.wait()
+        self.process = None
+        # After a kill the sessions notice by themselves that they are alone, and hold on to shared memory until then.
+        wait_until(lambda: not self._sessions(), "the last session has ended", START_CEILING)
+
+    def _sessions(self):
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                if os.path.samefile(entry / "cwd", self.data) and b"postgres" in (entry / "cmdline").read_bytes():
+                    return True
+            except OSError:
+                continue
+        return False
+
+    def restart(self, how=signal.SIGINT):
+        self.stop(how)
+        self.start()
+
+    def url(self, database):
+        return f"postgres://{self.user}@127.0.0.1:{self.port}/{database}"
+
+    def sql(self, *statements, database="postgres"):
+        """The rows as text, columns apart by a space. Each statement by itself, so that any kind is allowed."""
+        command = [programs() / "psql", "-qAtX", "-F", " ", "-h", "127.0.0.1", "-p", str(self.port), "-U", self.user, "-d", database,
+                   "-v", "ON_ERROR_STOP=1"]
+        for statement in statements:
+            command += ["-c", statement]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"psql: {done.stderr.strip()}")
+        return done.stdout
+
+    @contextmanager
+    def database(self):
+        """The url of a fresh database."""
+        name = "test_" + uuid.uuid4().hex
+        self.sql(f"CREATE DATABASE {name}")
+        try:
+            yield self.url(name)
+        finally:
+            if self.process and self.process.poll() is None:
+                self.sql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process and self.process.poll() is None:
+            self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def main():
+    settings = DURABLE if "--durable" in sys.argv else QUICK
+    # Ends by the end of its input alone: whoever is interrupted together with it closes that, too.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    with Postgres(settings) as postgres:
+        print(postgres.url("postgres"), flush=True)
+        sys.stdin.buffer.read()
+
+
+if __name__ == "__main__":
+    main()
