@@ -49,10 +49,10 @@ test-gcc: setup-test page ## The second opinion: g++ 12, unit tests
 	@$(CTEST) --test-dir build/gcc -j $(JOBS) -L 'unit|store'
 
 .PHONY: test-long
-test-long: build setup-test ## The proofs of the inbox at full length, on the optimised binary: a minute of writers, 200 kills
+test-long: build setup-test ## The proofs of the inbox at full length, on the optimised binary: a minute of writers, 200 kills, 1000 files and messages through a storm
 	@RESTANTE_BINARY=$(CURDIR)/build/restante RESTANTE_SOURCE=$(CURDIR) PYTHONPATH=$(CURDIR)/tests \
-	  RESTANTE_ORDER_SECONDS=60 RESTANTE_KILLS=200 RESTANTE_PENDING=10000 \
-	  /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/e2e/{inbox_order,kill,inbox}_test.py
+	  RESTANTE_ORDER_SECONDS=60 RESTANTE_KILLS=200 RESTANTE_PENDING=10000 RESTANTE_STORM=1000 \
+	  /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/e2e/{inbox_order,kill,inbox,storm}_test.py
 
 .PHONY: coverage
 coverage: setup-test page ## Line and branch coverage of all tests, as text and as build/coverage/html

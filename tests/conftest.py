@@ -3,8 +3,11 @@
 server     one process per test file, with the file's SETTINGS (a dict, optional); alive and well after every test
 start      start(settings, …) gives a server of the test's own; all are stopped and checked at the end
 workspace  a fresh workspace on `server`
+connect    connect(url, token=…) starts a `restante connect` of the test's own
+proxy      proxy(port, gate=…, tap=…) stands between an agent and the server
 """
 import resource
+import shutil
 import sys
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from support.agent import Connect, Proxy  # noqa: E402
 from support.desk import Workspace  # noqa: E402
 from support.server import Server  # noqa: E402
 
@@ -86,3 +90,33 @@ def start():
 @pytest.fixture
 def workspace(server):
     return Workspace(server)
+
+
+@pytest.fixture
+def connect():
+    """connect(url, token=…) starts a `restante connect`; all end with the test."""
+    made = []
+
+    def connector(*arguments, **options):
+        made.append(Connect(*arguments, **options))
+        return made[-1]
+
+    yield connector
+    for one in made:
+        one.clean()
+    for root in {one.root for one in made}:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
+def proxy():
+    """proxy(port, gate=…, tap=…) stands between an agent and the server."""
+    made = []
+
+    def maker(*arguments, **options):
+        made.append(Proxy(*arguments, **options))
+        return made[-1]
+
+    yield maker
+    for one in made:
+        one.close()

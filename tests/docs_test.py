@@ -6,6 +6,7 @@ import re
 SOURCE = pathlib.Path(os.environ.get("RESTANTE_SOURCE", pathlib.Path(__file__).parents[1]))
 STATUS = {"bad_request": 400, "unauthenticated": 401, "forbidden": 403, "not_found": 404, "conflict": 409, "gone": 410,
           "too_large": 413, "unsupported_media": 415, "misdirected": 421, "unprocessable": 422, "too_many": 429,
+          "broken": 500,
           "bad_gateway": 502, "unavailable": 503, "storage_full": 507}
 
 

@@ -1,4 +1,4 @@
-"""tools/lint and tools/fuzz find what they are there to find, and say how to see it again."""
+"""tools/lint, tools/fuzz and tools/coverage find what they are there to find, and say how to see it again."""
 import os
 import shutil
 import subprocess
@@ -39,6 +39,11 @@ def lint(tmp_path):
 @pytest.fixture
 def fuzz(tmp_path):
     return Tree(tmp_path, "fuzz")
+
+
+@pytest.fixture
+def coverage(tmp_path):
+    return Tree(tmp_path, "coverage")
 
 
 @pytest.mark.parametrize("text", [
@@ -117,3 +122,71 @@ def test_fuzz_reports_a_sound_target_and_leaves_the_tree_alone(fuzz):
 
 def test_fuzz_without_targets_is_not_a_success(fuzz):
     assert fuzz.run("1")[0] == 2
+
+
+HALF_TESTED = """\
+enum class Side { left, right };
+int half(int n, Side side) {
+  if (n > 0 && n < 9) return 1;
+  switch (side) {
+    case Side::left:
+      return 2;
+    case Side::right:
+      break;
+  }
+  if (n < -99) {
+    return 3;
+  }
+  return 4;
+}
+"""
+GAPS = ["src/http/ranges.cpp | if (n > 0 && n < 9) return 1; | never false: n < 9",
+        "src/http/ranges.cpp | if (n < -99) { | never true: n < -99",
+        "src/http/ranges.cpp | return 3; | not reached"]
+
+
+def run_half(tree):
+    """What make coverage would leave of a program that asks for some of half()."""
+    main = "#include \"ranges.cpp\"\nint main() { return half(1, Side::left) + half(0, Side::left) + half(0, Side::right) == 7 ? 0 : 1; }\n"
+    tree.write("src/http/ranges.cpp", HALF_TESTED)
+    tree.write("build/coverage/build.ninja", "")
+    build = tree.root / "build/coverage"
+    subprocess.run(["clang++-19", "-fprofile-instr-generate", "-fcoverage-mapping", f"-I{tree.root}/src/http", "-x", "c++", "-", "-o",
+                    build / "half"], input=main.encode(), check=True)
+    subprocess.run([build / "half"], env={**os.environ, "LLVM_PROFILE_FILE": str(build / "half.profraw")}, check=True)
+    subprocess.run(["llvm-profdata-19", "merge", build / "half.profraw", "-o", build / "merged.profdata"], check=True)
+
+
+def test_coverage_names_every_line_and_outcome_that_was_not_reached(coverage):
+    run_half(coverage)
+    code, said = coverage.run("--check")
+    assert code == 1 and "3 NOT REACHED and not listed" in said, said
+    for gap in GAPS:
+        path, text, what = gap.split(" | ")
+        assert f": {text}\n    {what}\n" in said and path in said, (gap, said)
+
+
+def test_coverage_takes_what_is_listed_with_its_reason_and_prints_it(coverage):
+    run_half(coverage)
+    coverage.write("tools/coverage_unreachable", "# why\n\n" + "".join(f"{gap} | nobody asks for it\n" for gap in GAPS))
+    code, said = coverage.run("--check")
+    assert code == 0 and "NOT REACHED" not in said and said.count("; nobody asks for it\n") == 3, said
+
+
+def test_coverage_says_so_when_what_is_listed_is_reached_after_all(coverage):
+    run_half(coverage)
+    stale = "src/http/ranges.cpp | return 4; | not reached"
+    coverage.write("tools/coverage_unreachable", "".join(f"{gap} | nobody asks for it\n" for gap in [*GAPS, stale]))
+    code, said = coverage.run("--check")
+    assert code == 1 and said.endswith(f"1 LISTED, but reached or gone\n{stale}\n"), said
+
+
+def test_coverage_takes_no_line_without_a_reason(coverage):
+    run_half(coverage)
+    coverage.write("tools/coverage_unreachable", f"{GAPS[0]} | nobody\n{GAPS[1]} | \n")
+    code, said = coverage.run("--check")
+    assert code == 2 and "tools/coverage_unreachable:2: " in said, said
+
+
+def test_coverage_without_a_run_is_not_a_success(coverage):
+    assert coverage.run("--check")[0] == 2

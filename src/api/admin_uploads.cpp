@@ -35,7 +35,7 @@ Result<void> read_state(const http::Request& request, Asked& asked) {
   }
   const auto group = parse_upload_group(asked.state);
   if (!group) {
-    const std::string allowed = "waiting, never_fetched, fetched, failed, acked, expired, outgoing, all";
+    const std::string allowed = "waiting, never_fetched, fetched, failed, acked, expired, outgoing, damaged, all";
     return Error(errors::bad_parameter, {{"field", std::string("state")}, {"allowed", allowed}})
         .say("state must be one of " + allowed);
   }
@@ -107,6 +107,7 @@ void write_figures(JsonWriter& out, const UploadStats& stats, Time now) {
   write_tally(out, "acked", stats.acked);
   write_tally(out, "expired", stats.expired);
   write_tally(out, "outgoing", stats.outgoing);
+  write_tally(out, "damaged", stats.damaged);
   write_time(out, "oldest", stats.oldest);
   out.key("oldest_age_seconds");
   if (!stats.oldest) return out.null();

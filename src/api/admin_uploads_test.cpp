@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "api/test_api.h"
 #include "base/json.h"
 
@@ -127,6 +129,28 @@ TEST_F(AdminUploadsApi, TheFiguresAddUpInTotalAndForEveryWorkspace) {
   EXPECT_EQ(tally(*only.find("total"), "waiting").first, 3);
 }
 
+TEST_F(AdminUploadsApi, DamagedOnesAreListedAndCountedWhateverTheirState) {
+  one_of_each();
+  for (const char* name : {"untouched", "taken", "out"}) {
+    for (const Upload& upload : api.desk.store->walk_uploads({}, 10)) {
+      if (upload.name != name) continue;
+      EXPECT_TRUE(
+          api.desk.store->mark_damaged(api.workspace, upload.id, UploadDamage::missing, upload.created_at).take());
+    }
+  }
+  EXPECT_EQ(names("?state=damaged"), "untouched taken out ");
+  EXPECT_EQ(names("?state=damaged&workspace=" + api.other.text()), "");
+  EXPECT_EQ(names("?state=failed"), "untouched failed ") << "who is waited for has failed";
+  const Json listed = get("/admin/uploads?state=damaged");
+  EXPECT_EQ(*listed.find("uploads")->if_array()->at(1).find("state")->if_string(), "acked");
+  EXPECT_EQ(*listed.find("uploads")->if_array()->at(1).find("damage")->if_string(), "missing");
+  const Json stats = get("/admin/uploads/stats");
+  for (const Json& figures : {*stats.find("total"), stats.find("workspaces")->if_array()->at(0)}) {
+    EXPECT_EQ(tally(figures, "damaged"), (std::pair<std::int64_t, std::int64_t>{3, 13}));
+    EXPECT_EQ(tally(figures, "waiting").first, 3) << "of the others, not beside them";
+  }
+}
+
 TEST_F(AdminUploadsApi, ASweepSaysWhatLeft) {
   one_of_each();
   Ask sweep;
@@ -140,6 +164,20 @@ TEST_F(AdminUploadsApi, ASweepSaysWhatLeft) {
   EXPECT_EQ(names("?state=expired"), "");
   const Json figures = get("/admin/uploads/stats");
   EXPECT_EQ(tally(*figures.find("total"), "expired").first, 0);
+}
+
+TEST_F(AdminUploadsApi, ASweepBesidesAnotherOneIsRefused) {
+  api.upload(api.sender, "late");
+  api.desk.clock.advance(std::chrono::hours(24));
+  Ask sweep;
+  sweep.method = "POST";
+  sweep.target = "/admin/sweep";
+  sweep.bearer(api.admin);
+  Answer second;
+  api.desk.bell.ringing = [&] { std::thread([&] { second = api.ask(sweep); }).join(); };
+  EXPECT_EQ(api.ask(sweep).status, 200);
+  EXPECT_EQ(second.status, 409) << second.body;
+  EXPECT_NE(second.body.find(R"("code":"sweep_running")"), std::string::npos) << second.body;
 }
 
 }  // namespace

@@ -33,6 +33,8 @@ int status_of(ErrorClass error_class) {
       return 422;
     case ErrorClass::too_many:
       return 429;
+    case ErrorClass::broken:
+      return 500;
     case ErrorClass::bad_gateway:
       return 502;
     case ErrorClass::unavailable:

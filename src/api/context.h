@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/download.h"
 #include "base/clock.h"
 #include "base/loop_tick.h"
 #include "base/metrics.h"
@@ -82,6 +83,8 @@ struct Context {
   std::function<Result<std::string>()> rotate_admin_token{};
   // How the background loops are doing.
   std::function<std::vector<LoopTick>()> loops{};
+  // The agent's executable, to hand out.
+  Program program{};
 };
 
 }  // namespace restante::api

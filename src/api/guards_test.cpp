@@ -86,6 +86,7 @@ const std::map<std::string, std::string> kGuards = {
     {"GET /ready", "anyone"},
     {"GET /metrics", "metrics"},
     {"GET /uploads/limits", "anyone"},
+    {"GET /download/:file", "anyone"},
     {"POST /session", "anyone"},
     {"GET /session", "token"},
     {"DELETE /session", "token"},

@@ -55,9 +55,11 @@ std::string from_hex(std::string_view hex) {
   return bytes;
 }
 
-std::string text_of(const Json& object, std::string_view name) {
-  const Json* member = object.find(name);
-  return member && member->if_string() ? *member->if_string() : std::string();
+[[noreturn]] void unreadable() { throw Unavailable("a kept answer cannot be read"); }
+
+const std::string& text_of(const Json* value) {
+  if (!value || !value->if_string()) unreadable();
+  return *value->if_string();
 }
 
 }  // namespace
@@ -92,17 +94,18 @@ std::string keep(const http::Response& answer) {
 http::Response replay(std::string_view kept) {
   const auto json = parse_json(kept);
   const Json* status = json ? json->find("status") : nullptr;
-  if (!status || !status->integer()) throw Unavailable("a kept answer cannot be read");
+  const Json* headers = json ? json->find("headers") : nullptr;
+  if (!status || !status->integer() || !headers || !headers->if_array()) unreadable();
   http::Response response;
   response.status = static_cast<int>(*status->integer());
-  if (text_of(*json, "type") == http::kJson) response.content_type = http::kJson;
-  if (const Json* headers = json->find("headers"); headers && headers->if_array()) {
-    for (const Json& header : *headers->if_array()) {
-      const auto* pair = header.if_array();
-      if (pair && pair->size() == 2) response.headers.emplace_back(*(*pair)[0].if_string(), *(*pair)[1].if_string());
-    }
+  if (text_of(json->find("type")) == http::kJson) response.content_type = http::kJson;
+  for (const Json& header : *headers->if_array()) {
+    const auto* pair = header.if_array();
+    if (!pair || pair->size() != 2) unreadable();
+    response.headers.emplace_back(text_of(&pair->front()), text_of(&pair->back()));
   }
-  response.content = json->find("hex") ? from_hex(text_of(*json, "hex")) : text_of(*json, "body");
+  const Json* hex = json->find("hex");
+  response.content = hex ? from_hex(text_of(hex)) : text_of(json->find("body"));
   return response;
 }
 

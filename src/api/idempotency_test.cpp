@@ -58,7 +58,8 @@ TEST(KeptAnswers, ComeBackAsTheyWere) {
   http::Response relayed;
   relayed.status = 422;
   relayed.headers = {{"Content-Type", "text/html; charset=x"}, {"Content-Security-Policy", "sandbox"}};
-  for (const std::string& body : {std::string("plain \"text\" é\n"), std::string("\0\xff binary", 9), std::string()}) {
+  for (const std::string& body : {std::string("plain \"text\" é\n"), std::string("\0\xff binary", 9),
+                                  std::string("nul\0 in text", 12), std::string()}) {
     relayed.content = body;
     const std::string kept = keep(relayed);
     EXPECT_TRUE(parse_json(kept).has_value());
@@ -72,6 +73,18 @@ TEST(KeptAnswers, ComeBackAsTheyWere) {
   EXPECT_EQ(own.content_type, http::kJson);
   EXPECT_TRUE(own.headers.empty());
   EXPECT_EQ(std::get<std::string>(own.content), R"({"a":1})");
+}
+
+TEST(KeptAnswers, OneThatWasDamagedIsNotPassedOnInPart) {
+  for (const char* kept :
+       {"", "{", "7", "{}", R"({"status":200})", R"({"status":"200","type":"","headers":[],"body":""})",
+        R"({"status":200,"type":"","headers":{},"body":""})", R"({"status":200,"headers":[],"body":""})",
+        R"({"status":200,"type":"","headers":[7],"body":""})",
+        R"({"status":200,"type":"","headers":[["a"]],"body":""})",
+        R"({"status":200,"type":"","headers":[["a",7]],"body":""})", R"({"status":200,"type":"","headers":[]})",
+        R"({"status":200,"type":"","headers":[],"hex":7})"}) {
+    EXPECT_THROW((void)replay(kept), Unavailable) << kept;
+  }
 }
 
 class IdempotencyTest : public testing::Test {
@@ -268,6 +281,59 @@ TEST_F(IdempotencyTest, AKeyIsHeldUntilItsCommitIsSettledAndFreeWhenThatFails) {
   EXPECT_TRUE(refused()) << "nobody waits for the answer any more, but it is still being written";
   promise.fail(std::make_exception_ptr(Unavailable("lost")));
   EXPECT_FALSE(refused());
+}
+
+TEST_F(IdempotencyTest, EveryKindOfCallerHasKeysOfItsOwn) {
+  using Role = Principal::Role;
+  const Principal kCallers[] = {
+      {Role::admin, {}, {}, false},
+      {Role::workspace, api.workspace, {}, false},
+      {Role::workspace, api.other, {}, false},
+      {Role::sender, api.workspace, TokenId::make(desk::kStart), false},
+      {Role::sender, api.workspace, TokenId::make(desk::kStart), false},
+      {Role::enrolment, api.workspace, TokenId::make(desk::kStart), false},
+      {Role::anonymous, {}, {}, false},
+  };
+  std::vector<Once> held;
+  const auto enter = [&](const Principal& caller) {
+    http::Request request;
+    EXPECT_FALSE(
+        http::parse_head("POST /any HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\n\r\n", http::Limits(), request));
+    request.caller = caller;
+    return held.emplace_back(api.context, "/any").enter(request);
+  };
+  for (const Principal& caller : kCallers) EXPECT_FALSE(enter(caller)) << "somebody else's is held";
+  for (const Principal& caller : kCallers) {
+    auto refused = enter(caller);
+    ASSERT_TRUE(refused);
+    expect_error(TestApi::settle(std::move(*refused)), 409, "idempotency_in_progress");
+  }
+}
+
+TEST_F(IdempotencyTest, AKeyWithBytesThatNoHeadMayHoldIsNoKey) {
+  http::Request request;
+  request.headers.emplace_back("Idempotency-Key", "a\x7f");
+  request.caller = Principal{Principal::Role::admin, {}, {}, false};
+  auto refused = Once(api.context, "/any").enter(request);
+  ASSERT_TRUE(refused);
+  expect_error(TestApi::settle(std::move(*refused)), 400, "bad_idempotency_key");
+}
+
+// Several servers may share a database: between looking up and claiming, another one can have been asked the same.
+TEST_F(IdempotencyTest, WhatAnotherServerDidMeanwhileIsTheAnswer) {
+  http::Request request;
+  ASSERT_FALSE(
+      http::parse_head("POST /any HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\n\r\n", http::Limits(), request));
+  request.caller = Principal{Principal::Role::admin, {}, {}, false};
+  Once once(api.context, "/any");
+  ASSERT_FALSE(once.begin(request, Json::object()));
+  const Claimed<Appended> theirs{std::nullopt, keep(http::json(201, R"({"by":"another"})"))};
+  const Answer answer = TestApi::settle(once.perform<Appended>(
+      [] { return Commit<Result<Appended>>(); },
+      [&](const Claim&, const Render<Appended>&) { return Commit<Result<Claimed<Appended>>>::ready(theirs); },
+      [](const Result<Appended>&) { return http::json(200, R"({"by":"us"})"); }));
+  EXPECT_EQ(answer.status, 201);
+  EXPECT_EQ(answer.body, R"({"by":"another"})");
 }
 
 class PushedIdempotencyTest : public IdempotencyTest {

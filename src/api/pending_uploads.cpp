@@ -86,6 +86,7 @@ void write_upload(JsonWriter& out, const Upload& upload, UploadState state) {
   write_time(out, "acked_at", upload.acked_at);
   write_time(out, "failed_at", upload.failed_at);
   write_text(out, "reason", upload.reason);
+  write_text(out, "damage", upload.damage ? name_of(*upload.damage) : std::string_view());
   out.member("expires_at", format_time(upload.expires_at));
   out.member("uri", pending_uri(upload.workspace_id, upload.id));
 }

@@ -67,8 +67,11 @@ TEST_F(PendingUploadsApi, ContentComesWithHeadersThatLetNoBrowserRunIt) {
 }
 
 TEST_F(PendingUploadsApi, AFileWithoutATypeIsOctets) {
-  EXPECT_EQ(content(api.upload(api.sender, "x", "y", "no type"), api.agent).header("Content-Type"),
-            "application/octet-stream");
+  for (const char* type : {"", "no type"}) {
+    EXPECT_EQ(content(api.upload(api.sender, "x", "y", type), api.agent).header("Content-Type"),
+              "application/octet-stream")
+        << type;
+  }
 }
 
 TEST_F(PendingUploadsApi, RangesAndTagsAreHonouredWhereverTheBytesLie) {
@@ -91,6 +94,7 @@ TEST_F(PendingUploadsApi, RangesAndTagsAreHonouredWhereverTheBytesLie) {
     const Answer same = content(file, api.sender, "GET", {{"If-None-Match", etag}});
     EXPECT_EQ(same.status, 304);
     EXPECT_EQ(same.body, "");
+    EXPECT_EQ(content(file, api.sender, "GET", {{"If-None-Match", "\"old\""}}).status, 200);
     EXPECT_EQ(content(file, api.sender, "GET", {{"Range", "bytes=2-4"}, {"If-Range", "\"old\""}}).status, 200);
     EXPECT_EQ(content(file, api.sender, "GET", {{"Range", "bytes=2-4"}, {"If-Range", etag}}).status, 206);
   }
@@ -121,6 +125,18 @@ TEST_F(PendingUploadsApi, WhatIsGoneIsTheSame404WhyeverItIsGone) {
   EXPECT_EQ(content("junk", api.agent).status, 400);
   EXPECT_EQ(api.get("/workspaces/" + api.other.text() + "/pending-uploads/" + acked + "/content", api.admin).status,
             404);
+}
+
+TEST_F(PendingUploadsApi, AnIdThatIsNoneIsTheCallersMistakeInEveryVerb) {
+  for (const char* file : {"junk", "0196f0c0-0000-7000-8000-00000000000", "..%2f.."}) {
+    const Answer kAnswers[] = {api.get(api.path("/pending-uploads/" + std::string(file)), api.sender),
+                               content(file, api.agent), ack(file), api.ask(step(file, "fail").bearer(api.agent)),
+                               api.ask(step(file, "").bearer(api.sender))};
+    for (const Answer& answer : kAnswers) {
+      expect_error(answer, 400, "bad_id");
+      EXPECT_NE(answer.body.find(R"("field":"fid")"), std::string::npos) << answer.body;
+    }
+  }
 }
 
 TEST_F(PendingUploadsApi, AnExpiredOneIsGoneForEverybodyAndCannotBeAcked) {
@@ -169,7 +185,7 @@ TEST_F(PendingUploadsApi, AFailureIsToldWithItsReasonWhateverTheContentType) {
   for (const Case& c : {Case{"application/json", R"({"reason":"disk full"})", "disk full"},
                         Case{"application/x-www-form-urlencoded", R"({"reason":"by curl"})", "by curl"},
                         Case{"text/plain", "no reason at all", "(none)"}, Case{"", "", "(none)"},
-                        Case{"application/json", "{}", "(none)"}}) {
+                        Case{"text/plain", R"(["reason"])", "(none)"}, Case{"application/json", "{}", "(none)"}}) {
     const std::string file = api.upload(api.sender);
     Ask asked = step(file, "fail");
     asked.body = c.body;
@@ -287,6 +303,55 @@ TEST_F(GenerousPendingUploadsApi, TheAgentMayReadWhatItHasAckedAndThatIsNoFetch)
   EXPECT_EQ(ack(file).status, 200);
   EXPECT_EQ(content(file, api.agent).body, "hello");
   EXPECT_FALSE(fetched_at(file));
+}
+
+// The disk gives other bytes than were staged, and the agent has noticed by their digest.
+TEST_F(PendingUploadsApi, DamagedBytesAreRefusedHoweverTheyAreAskedForAndTheRowTellsWhy) {
+  const std::string file = api.upload(api.sender, "a.bin", big);
+  const auto row = api.desk.store->find_upload(api.workspace, *FileId::parse(file));
+  ASSERT_TRUE(row.has_value());
+  const auto path = api.desk.folder.path() / "blobs" / row->blob_key.substr(30) / row->blob_key;
+  std::filesystem::resize_file(path, 19'999);
+  std::filesystem::resize_file(path, 20'000);
+  EXPECT_EQ(content(file, api.agent).status, 200) << "nobody knows yet";
+  EXPECT_EQ(api.ask(step(file, "fail").bearer(api.agent).json(R"({"reason":"sha256 differs"})")).status, 200);
+  EXPECT_EQ(text(state(file), "reason"), "sha256 differs");
+  EXPECT_EQ(text(state(file), "damage"), "(none)");
+  api.desk.uploads.integrity().tick();
+
+  const Answer refused = content(file, api.agent);
+  expect_error(refused, 500, "integrity_error");
+  EXPECT_NE(refused.body.find(R"("damage":"changed")"), std::string::npos) << refused.body;
+  EXPECT_EQ(refused.header("Retry-After"), "") << "asking again is of no use";
+  EXPECT_EQ(refused.header("Repr-Digest"), "");
+  for (const std::string& who : {api.agent, api.sender, api.admin}) {
+    expect_error(content(file, who), 500, "integrity_error");
+    EXPECT_EQ(content(file, who, "HEAD").status, 500);
+    EXPECT_EQ(content(file, who, "GET", {{"Range", "bytes=0-9"}}).status, 500);
+  }
+  const Json told = state(file);
+  EXPECT_EQ(text(told, "state"), "failed");
+  EXPECT_EQ(text(told, "damage"), "changed");
+  EXPECT_EQ(text(told, "reason"), sentence_of(UploadDamage::changed));
+  const Answer waiting = api.get(api.path("/pending-uploads"), api.agent);
+  EXPECT_NE(waiting.body.find(R"("damage":"changed")"), std::string::npos) << "it is listed until its time";
+  EXPECT_EQ(ack(file).status, 200);
+  expect_error(content(file, api.agent), 404, "upload_gone");
+}
+
+TEST_F(PendingUploadsApi, BytesThatHaveVanishedAreToldAsWhatTheyAre) {
+  const std::string file = api.upload(api.sender, "a.bin", big);
+  api.desk.blobs->drop(api.desk.store->find_upload(api.workspace, *FileId::parse(file))->blob_key);
+  const Answer refused = content(file, api.agent);
+  expect_error(refused, 500, "integrity_error");
+  EXPECT_NE(refused.body.find(R"(missing from its disk; it has to be sent again","code")"), std::string::npos)
+      << refused.body;
+  EXPECT_NE(refused.body.find(R"("damage":"missing")"), std::string::npos) << refused.body;
+  EXPECT_FALSE(fetched_at(file)) << "nothing was fetched";
+  EXPECT_EQ(text(state(file), "damage"), "missing");
+  EXPECT_EQ(api.ask(step(file, "").bearer(api.sender)).status, 200) << "it can still be recalled";
+  EXPECT_EQ(text(state(file), "state"), "recalled");
+  EXPECT_EQ(text(state(file), "damage"), "missing");
 }
 
 }  // namespace

@@ -19,6 +19,10 @@ Result<desk::Registration> parse_registration(const Json& body) {
     registration.agent_card = card->dump();
     if (const Json* name = card->find("name"); name && name->if_string()) registration.name = *name->if_string();
   }
+  // For a workspace that is made by this; an agent that has no card to show is called something all the same.
+  const auto name = text_field(body, "name");
+  if (!name) return name.error();
+  if (registration.name.empty()) registration.name = name->value_or("");
   const auto url = text_field(body, "url");
   if (!url) return url.error();
   registration.url = url->value_or("");
@@ -36,17 +40,18 @@ Result<Json> heartbeat_body(const http::Request& request) {
   return parsed && parsed->if_object() ? std::move(*parsed) : Json::object();
 }
 
-Result<Heartbeat> parse_heartbeat(const Json& body) {
+// What a beat does not say stays as it was: one that only says "still here" must not hide what the agent works on.
+Result<Heartbeat> parse_heartbeat(const Json& body, const Workspace& known) {
   Heartbeat beat;
   const auto active = whole_field(body, "active_tasks");
   if (!active) return active.error();
-  beat.active_tasks = active->value_or(0);
+  beat.active_tasks = active->value_or(known.active_tasks);
   const auto uptime = whole_field(body, "uptime_seconds");
   if (!uptime) return uptime.error();
-  beat.uptime_seconds = uptime->value_or(0);
+  beat.uptime_seconds = uptime->value_or(known.uptime_seconds);
   const auto task = text_field(body, "current_task");
   if (!task) return task.error();
-  beat.current_task = task->value_or("");
+  beat.current_task = task->value_or(known.current_task);
   if (const Json* rate = body.find("error_rate"); rate && !rate->is_null()) {
     beat.error_rate = rate->real();
     if (!beat.error_rate)
@@ -101,10 +106,10 @@ http::Response heartbeat(const Context& context, http::Request& request) {
   if (!workspace)
     return answer(Error(errors::bad_field, {{"field", std::string("workspace_id")}}).say("workspace_id is missing"));
   if (!caller(request).is_admin() && !caller(request).is_agent_of(*workspace)) return answer(errors::invalid_token);
-  const auto beat = parse_heartbeat(*body);
-  if (!beat) return answer(beat.error());
   const auto known = context.workspaces.find(*workspace);
   if (!known) return answer(known.error());
+  const auto beat = parse_heartbeat(*body, *known);
+  if (!beat) return answer(beat.error());
   const auto secret = inbound_secret(context, *known);
   if (!secret) return answer(secret.error());
   return http::after(context.workspaces.beat(*workspace, *beat), [secret = *secret](Result<void> done) {

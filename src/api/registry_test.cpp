@@ -166,6 +166,33 @@ TEST_F(RegistryTest, ABeatNeedsNoBodyAndTakesAnyContentType) {
   }
 }
 
+TEST_F(RegistryTest, ABeatThatOnlySaysStillHereLeavesTheWorkAsItWas) {
+  const auto beat = [&](std::string body) {
+    EXPECT_EQ(send("POST", "/registry/heartbeat", api.agent, body).status, 200);
+  };
+  beat(R"({"active_tasks":3,"current_task":"reading","uptime_seconds":70})");
+  beat(R"({"uptime_seconds":100})");
+  const auto known = api.desk.store->find_workspace(api.workspace);
+  EXPECT_EQ(known->active_tasks, 3);
+  EXPECT_EQ(known->current_task, "reading");
+  EXPECT_EQ(known->uptime_seconds, 100);
+  beat(R"({"active_tasks":0,"current_task":""})");
+  EXPECT_EQ(api.desk.store->find_workspace(api.workspace)->active_tasks, 0);
+  EXPECT_EQ(api.desk.store->find_workspace(api.workspace)->current_task, "");
+}
+
+TEST_F(RegistryTest, RegisteringWithoutACardLeavesTheOperatorsCardAndNamesOnlyWhatItMakes) {
+  EXPECT_EQ(send("PATCH", api.path(""), api.admin, R"({"agent_card":{"name":"Card"}})").status, 200);
+  const auto name = text_of(api.get(api.path(""), api.agent), "name");
+  EXPECT_EQ(send("POST", "/registry/register", api.agent, R"({"delivery_mode":"poll","name":"laptop"})").status, 200);
+  EXPECT_NE(api.get(api.path(""), api.agent).body.find(R"("agent_card":{"name":"Card"})"), std::string::npos);
+  EXPECT_EQ(text_of(api.get(api.path(""), api.agent), "name"), name);
+  const auto invite = send("POST", "/admin/invites", api.admin, R"({"kind":"enrolment"})");
+  const auto made = send("POST", "/registry/register", text_of(invite, "token"), R"({"name":"laptop"})");
+  EXPECT_EQ(text_of(made, "name"), "laptop");
+  EXPECT_EQ(send("POST", "/registry/register", api.agent, R"({"name":7})").status, 400);
+}
+
 TEST_F(RegistryTest, AMessageToAStrangerIsRefusedWithoutSayingWhetherItExists) {
   NewWorkspace child;
   child.name = "child";

@@ -4,6 +4,7 @@
 #include "api/admin_uploads.h"
 #include "api/answers.h"
 #include "api/chat_history.h"
+#include "api/download.h"
 #include "api/events.h"
 #include "api/guards.h"
 #include "api/health.h"
@@ -44,6 +45,7 @@ constexpr Row kRows[] = {
     {Method::get, "/ready", anyone, Body::none, Run::on_pool, ready},
     {Method::get, "/metrics", metrics, Body::none, Run::on_pool, metrics_text},
     {Method::get, "/uploads/limits", anyone, Body::none, Run::at_once, upload_limits},
+    {Method::get, "/download/:file", anyone, Body::none, Run::on_pool, download},
 
     {Method::post, "/session", anyone, Body::required, Run::on_pool, sign_in},
     {Method::get, "/session", token, Body::none, Run::on_pool, who_am_i},

@@ -116,6 +116,8 @@ http::Response create_invite(const Context& context, http::Request& request) {
     out.member("link", fmt::format("{}/#token={}&workspace={}", url, issued->secret, (*workspace)->text()));
   } else {
     out.member("connect_command", fmt::format("restante connect --url {} --enrol {}", url, issued->secret));
+    if (const auto install = install_command(context.program, url, issued->secret); !install.empty())
+      out.member("install_command", install);
   }
   out.end_object();
   return http::json(201, out.take());

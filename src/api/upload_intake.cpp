@@ -50,8 +50,8 @@ class UploadIntake final : public http::Intake, private http::MultipartSink {
   }
 
   http::Response finish() override {
-    const auto status = parser_.finish();
-    if (status != http::MultipartStatus::ok) return answer(error_ ? *error_ : error_of(status));
+    // What take() refused never comes here: all that can be wrong now is that the end is missing.
+    if (parser_.finish() != http::MultipartStatus::ok) return answer(errors::malformed_multipart);
     if (auto known = once_.look_up(staging_->digest())) return std::move(*known);
     const auto settle = [staging = staging_](const Result<Staged>& staged) {
       if (staged) return staged_answer(*staged);

@@ -89,7 +89,6 @@ http::Forward order_of(const Context& context, const http::Request& request, con
   order.timeout = context.push.timeout;
   order.content_type = request.header("Content-Type");
   order.headers.emplace_back("Authorization", "Bearer " + secret);
-  if (push.source) order.headers.emplace_back("X-Workspace-ID", push.source->text());
   if (!push.traceparent.empty()) order.headers.emplace_back("traceparent", push.traceparent);
   const std::string_view key = request.header("Idempotency-Key");
   if (!key.empty()) order.headers.emplace_back("Idempotency-Key", key);
@@ -116,7 +115,6 @@ http::Reception push_upload(const Context& context, const http::Request& request
 
   desk::UploadPush push;
   push.target = target.id;
-  if (caller(request).role == Principal::Role::workspace) push.source = caller(request).workspace_id;
   push.traceparent = request.traceparent();
   auto relay = std::make_unique<http::Relay>();
   relay->order = order_of(context, request, *url, push, secret);

@@ -101,6 +101,15 @@ TEST_F(UploadPushTest, TheBodyGoesToTheIngestPathWithTheSecretAndItsOwnType) {
   EXPECT_FALSE(made->instead) << "staging instead is the operator's choice";
 }
 
+TEST_F(UploadPushTest, ATraceGoesOnToTheCallbackAndIntoTheRow) {
+  const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const auto made = relay("traceparent: " + trace + "\r\n");
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->order.headers.back(), http::Header("traceparent", trace));
+  EXPECT_EQ(TestApi::settle(made->order.then(answered(200))).status, 200);
+  EXPECT_EQ(rows().at(0).traceparent, trace);
+}
+
 TEST_F(UploadPushTest, TheIngestPathIsAppendedToTheUrlsOwn) {
   const std::pair<const char*, const char*> kUrls[] = {
       {"https://agent.example", "https://agent.example/internal/chat/uploads/ingest"},

@@ -57,11 +57,16 @@ TEST_F(UploadsApi, RefusalsSayWhatIsWrongAndLeaveNothing) {
       {"mixed", "multipart/mixed; boundary=b", part("a", "x") + "--b--\r\n", 400, "malformed multipart body"},
       {"no boundary", "multipart/form-data", part("a", "x") + "--b--\r\n", 400, "malformed multipart body"},
       {"cut", type, part("a", "x") + part("b", "y"), 400, "malformed multipart body"},
+      {"no header", type, part("a", big) + "--b\r\nno colon\r\n\r\nx\r\n--b--\r\n", 400, "malformed multipart body"},
       {"no file", type, "--b\r\nContent-Disposition: form-data; name=\"files\"\r\n\r\ntext\r\n--b--\r\n", 400,
        "no files field in request"},
       {"nothing chosen", type, part("", "") + "--b--\r\n", 400, "no files field in request"},
       {"empty file", type, part("a", big) + part("empty.txt", "") + "--b--\r\n", 400, R"("filename":"empty.txt")"},
       {"too many", type, many + "--b--\r\n", 400, "too many files (limit 64)"},
+      {"a long field", type,
+       part("a", big) + "--b\r\nContent-Disposition: form-data; name=\"note\"\r\n\r\n" + std::string(65'537, 'x') +
+           "\r\n--b--\r\n",
+       413, R"("code":"field_too_large")"},
   };
   for (const Case& c : kCases) {
     const Answer answer = send(c.type, c.body);

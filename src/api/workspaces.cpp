@@ -63,7 +63,7 @@ enum class Secret { shown_now, shown_before };
 
 // The line to paste; a repeated request is told that it has been given out, never what it was.
 std::string created_body(const Workspace& workspace, const desk::Enrolment& enrolment, const std::string& url,
-                         Secret secret) {
+                         const Program& program, Secret secret) {
   JsonWriter out;
   out.begin_object();
   write_members(out, workspace, {});
@@ -74,6 +74,8 @@ std::string created_body(const Workspace& workspace, const desk::Enrolment& enro
   if (secret == Secret::shown_now) {
     out.member("enrolment_token", enrolment.token);
     out.member("connect_command", fmt::format("restante connect --url {} --enrol {}", url, enrolment.token));
+    if (const auto install = install_command(program, url, enrolment.token); !install.empty())
+      out.member("install_command", install);
   } else {
     out.key("auth_token_shown");
     out.boolean(true);
@@ -178,9 +180,9 @@ http::Response create_workspace(const Context& context, http::Request& request) 
   if (!wanted) return answer(wanted.error());
   if (const auto fine = check_callback(context, wanted->delivery_mode, wanted->url); !fine) return answer(fine.error());
   const desk::Enrolment enrolment = context.workspaces.enrol(*wanted);
-  const auto shown = [enrolment, url = platform_url(context, request)](Secret secret) {
-    return [enrolment, url, secret](const Workspace& workspace) {
-      return http::json(201, created_body(workspace, enrolment, url, secret));
+  const auto shown = [enrolment, url = platform_url(context, request), &program = context.program](Secret secret) {
+    return [enrolment, url, &program, secret](const Workspace& workspace) {
+      return http::json(201, created_body(workspace, enrolment, url, program, secret));
     };
   };
   return once.perform<Workspace>([&] { return context.workspaces.create(*wanted); },

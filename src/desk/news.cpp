@@ -20,10 +20,26 @@ void News::appended(WorkspaceId workspace, const Appended& at) {
 }
 
 void News::happened(WorkspaceId workspace, std::string_view name, std::string data) {
-  if (*watchers_ == 0) return;
-  remember({0, workspace, std::string(name), std::move(data), 0});
+  Happening happening{workspace, std::string(name), std::move(data)};
+  if (announcements_) announcements_->tell(happening);
+  heard(std::move(happening));
+}
+
+void News::heard(Happening happening) {
+  if (!is_watched()) return;
+  const WorkspaceId workspace = happening.workspace;
+  remember({0, workspace, std::move(happening.name), std::move(happening.data), 0});
   bell_.ring(live_topic_of(workspace));
   bell_.ring(kAllNews);
+}
+
+void News::missed() {
+  {
+    const std::lock_guard lock(mutex_);
+    recent_.clear();
+    ++last_;
+  }
+  bell_.ring_all();
 }
 
 void News::changed(WorkspaceId workspace) { bell_.ring(topic_of(workspace)); }
@@ -44,8 +60,8 @@ News::Page News::since(std::uint64_t number, std::optional<WorkspaceId> only, st
   const std::lock_guard lock(mutex_);
   Page page;
   page.last = last_;
-  if (recent_.empty() || number >= last_) return page;
-  const std::uint64_t first = recent_.front().number;
+  if (number >= last_) return page;
+  const std::uint64_t first = recent_.empty() ? last_ + 1 : recent_.front().number;
   page.missed = number + 1 < first;
   for (auto at = recent_.begin() + static_cast<std::ptrdiff_t>(page.missed ? 0 : number + 1 - first);
        at != recent_.end(); ++at) {

@@ -16,6 +16,7 @@
 
 #include "base/bell.h"
 #include "model/activity.h"
+#include "store/announcements.h"
 #include "store/store.h"
 
 namespace restante::desk {
@@ -30,7 +31,8 @@ struct NewsItem {
 
 class News {
  public:
-  explicit News(Bell& bell) : bell_(bell) {}
+  // Other servers are told through `announcements` what is kept nowhere.
+  explicit News(Bell& bell, Announcements* announcements = nullptr) : bell_(bell), announcements_(announcements) {}
 
   // A row was appended to a workspace's log.
   void appended(WorkspaceId workspace, const Appended& at);
@@ -38,6 +40,11 @@ class News {
   void happened(WorkspaceId workspace, std::string_view name, std::string data);
   // Something about the workspace is different; held polls look again.
   void changed(WorkspaceId workspace);
+  // The same as happened(), on another server.
+  void heard(Happening happening);
+  // Anything may have happened on other servers: whoever watches is told so.
+  void missed();
+  bool is_watched() const { return *watchers_ != 0; }
 
   // While one of these lives, items are remembered.
   class Watch {
@@ -64,6 +71,7 @@ class News {
   void remember(NewsItem item);
 
   Bell& bell_;
+  Announcements* const announcements_;
   std::shared_ptr<std::atomic<int>> watchers_ = std::make_shared<std::atomic<int>>(0);
   mutable std::mutex mutex_;     // told on the writer's and on pool threads, read on pool threads
   std::deque<NewsItem> recent_;  // under mutex_; numbers without gaps

@@ -84,7 +84,10 @@ TEST_F(OutgoingTest, WhatAgentsSendEachOtherIsHiddenFromThoseWhoSeeTheChatAlone)
   const auto seen = desk.uploads.waiting(sender, target, {}, 1);
   ASSERT_EQ(seen.size(), 1u) << "the page is filled up behind what is left out";
   EXPECT_EQ(seen[0].id, own);
-  EXPECT_EQ(desk.uploads.waiting(kOperator, target, {}, 10).size(), 2u);
+  for (int i = 0; i < 3; ++i) (void)stage(target, "more", UploadDirection::in);
+  EXPECT_EQ(desk.uploads.waiting(sender, target, {}, 2).size(), 2u) << "and never overfilled";
+  EXPECT_EQ(desk.uploads.waiting(sender, target, {}, 10).size(), 4u);
+  EXPECT_EQ(desk.uploads.waiting(kOperator, target, {}, 10).size(), 5u);
 }
 
 TEST_F(OutgoingTest, SharedBytesStayUntilTheLastRowHasLeft) {
@@ -138,6 +141,43 @@ TEST_F(OutgoingTest, WhatPeopleNameAndWhatIsNoFileOfOursStaysAsItIs) {
   }
   Envelope to_itself = message({pending_uri(source, FileId::make(kStart))});
   EXPECT_TRUE(address_files(agent, source, to_itself, kStart)->empty());
+}
+
+TEST_F(OutgoingTest, AUriThatIsNoTextIsNoFileOfOurs) {
+  auto json = parse_json(
+      R"({"method":"message/send","params":{"message":{"messageId":"m1","parts":[{"kind":"file","file":{"uri":7}},)"
+      R"({"kind":"file","file":"platform-pending:"}]}}})");
+  Envelope envelope = *normalise_message(std::move(*json), kStart);
+  const std::string before = envelope.json.dump();
+  EXPECT_TRUE(address_files(agent, target, envelope, kStart)->empty());
+  EXPECT_EQ(envelope.json.dump(), before);
+}
+
+TEST_F(OutgoingTest, UnderAClaimFilesGoOnceAndARefusalTakesNoClaim) {
+  const FileId file = stage(source);
+  const Claim claim{sha256("scope"), sha256("request"), kStart + std::chrono::hours(25)};
+  const auto once = [&](const std::string& uri) {
+    Envelope envelope = message({uri});
+    auto files = address_files(agent, target, envelope, desk.clock.now());
+    return desk.outgoing
+        .send_once(target, message_row(agent, target, envelope, ""), std::move(*files), claim,
+                   [](const SentActivity& sent) { return std::to_string(sent.activity.seq); })
+        .take();
+  };
+  const double staged = desk.metrics.uploads_staged.Value();
+  (void)desk.bell.rung(0);
+  EXPECT_TRUE(once(pending_uri(source, FileId::make(kStart))).error().is(errors::attachment_gone));
+  EXPECT_TRUE(desk.bell.rung(0).empty());
+  const auto first = once(pending_uri(source, file));
+  ASSERT_TRUE(first.has_value() && first->made);
+  EXPECT_EQ(desk.bell.rung(2).size(), 2u) << "for the file and for the message";
+  const auto again = once(pending_uri(source, file));
+  ASSERT_TRUE(again.has_value());
+  EXPECT_FALSE(again->made);
+  EXPECT_EQ(again->replay, std::to_string(first->made->activity.seq));
+  EXPECT_TRUE(desk.bell.rung(0).empty()) << "nothing happened";
+  EXPECT_EQ(desk.metrics.uploads_staged.Value(), staged + 1);
+  EXPECT_EQ(desk.log_of(target).size(), 2u);
 }
 
 TEST_F(OutgoingTest, ARepeatedMessageBringsItsFilesOnce) {

@@ -33,13 +33,15 @@ TEST(Parts, WhatIsNotAsItShouldBeIsLeftOut) {
   for (const char* body :
        {"", "null", "[]", "{", R"({"params":[]})", R"({"params":{"message":7}})", R"({"params":{"message":{}}})",
         R"({"params":{"message":{"parts":{"text":"a"}}}})", R"({"params":{"message":{"parts":[1,"a",null,[],{}]}}})",
-        R"({"params":{"message":{"parts":[{"text":7},{"file":"x"},{"file":{"uri":7,"name":[]}}]}}})"}) {
+        R"({"params":{"message":{"parts":[{"text":7},{"file":"x"},{"file":{"uri":7,"name":[]}}]}}})",
+        R"({"result":{"artifacts":{"parts":[{"text":"a"}]}}})"}) {
     EXPECT_TRUE(asked_in(row_with(body)).nothing()) << body;
     EXPECT_TRUE(answered_in(row_with("", body)).nothing()) << body;
   }
   const Said odd = asked_in(
       row_with(R"({"params":{"message":{"parts":[{"file":{"uri":"x:1","name":7,"mimeType":null,"size":"big"}}]}}})"));
   ASSERT_EQ(odd.files.size(), 1u);
+  EXPECT_FALSE(odd.nothing()) << "a file without a word is something";
   EXPECT_EQ(odd.files[0].name, "");
   EXPECT_EQ(odd.files[0].size, std::nullopt);
 }
@@ -70,8 +72,10 @@ TEST(Parts, AnUploadIsKnownByItsRowAndByItsReceipts) {
   EXPECT_FALSE(upload_in(row));
   row.method = "chat_upload_receive";
   EXPECT_TRUE(upload_in(row));
-  row.request_body = R"({"file_id":"junk"})";
-  EXPECT_FALSE(upload_in(row));
+  for (const char* body : {R"({"file_id":"junk"})", "{", ""}) {
+    row.request_body = body;
+    EXPECT_FALSE(upload_in(row)) << body;
+  }
 }
 
 TEST(Parts, OnlyAUriOfThisWorkspaceNamesAFileOfIt) {

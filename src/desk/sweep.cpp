@@ -78,14 +78,13 @@ void Sweep::give_way(SteadyTime since_then) const {
 void Sweep::sweep_rows(SweepReport& report) {
   for (bool more = true; more && !stopping_;) {
     const SteadyTime start = std::chrono::steady_clock::now();
-    const auto swept = store_.sweep_uploads(rules_.ack_retention, rules_.step, clock_.now()).take();
-    if (!swept) return;
-    report.acked += swept->acked;
-    report.expired += std::ssize(swept->expired);
-    metrics_.swept("acked").Increment(static_cast<double>(swept->acked));
-    metrics_.swept("expired").Increment(static_cast<double>(swept->expired.size()));
-    for (const UploadChange& change : swept->expired) events_.expired(change);
-    more = swept->more;
+    const SweptUploads swept = store_.sweep_uploads(rules_.ack_retention, rules_.step, clock_.now()).take().value();
+    report.acked += swept.acked;
+    report.expired += std::ssize(swept.expired);
+    metrics_.swept("acked").Increment(static_cast<double>(swept.acked));
+    metrics_.swept("expired").Increment(static_cast<double>(swept.expired.size()));
+    for (const UploadChange& change : swept.expired) events_.expired(change);
+    more = swept.more;
     if (more) give_way(start);
   }
 }
@@ -152,6 +151,7 @@ void Sweep::measure() {
                             total.never_fetched.bytes + total.fetched.bytes + total.failed.bytes};
   metrics_.pending_uploads.Set(static_cast<double>(waiting.files));
   metrics_.pending_uploads_bytes.Set(static_cast<double>(waiting.bytes));
+  metrics_.damaged_uploads.Set(static_cast<double>(total.damaged.files));
   const auto age = total.oldest ? clock_.now() - *total.oldest : std::chrono::microseconds(0);
   metrics_.pending_uploads_oldest_age.Set(std::max(0.0, std::chrono::duration<double>(age).count()));
 }

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <thread>
 
+#include "desk/test_blobs.h"
 #include "desk/test_desk.h"
 #include "model/errors.h"
 
@@ -214,44 +215,26 @@ TEST_F(SweepTest, TheFiguresOfWhatWaitsAreKept) {
   EXPECT_EQ(desk.metrics.pending_uploads_bytes.Value(), 20'005);
   EXPECT_EQ(desk.metrics.pending_uploads_oldest_age.Value(), 100);
   ack(first);
-  desk.clock.advance(seconds(15));
+  desk.clock.advance(seconds(14));
+  sweep.tick();
+  EXPECT_EQ(desk.metrics.pending_uploads.Value(), 2) << "counting costs, so it is not done every second";
+  desk.clock.advance(seconds(1));
   sweep.tick();
   EXPECT_EQ(desk.metrics.pending_uploads.Value(), 1);
   EXPECT_EQ(desk.metrics.pending_uploads_oldest_age.Value(), 15);
 }
 
-// A place for bytes that cannot drop them, until it can.
-class StuckBlobs final : public Blobs {
- public:
-  explicit StuckBlobs(Blobs& real) : real_(real) {}
-  void check() override { real_.check(); }
-  std::unique_ptr<BlobWriter> put() override { return real_.put(); }
-  std::shared_ptr<OpenBlob> open(std::string_view key) override { return real_.open(key); }
-  void drop(std::string_view key) override {
-    if (stuck) throw Unavailable("stuck");
-    if (dropping) dropping();
-    real_.drop(key);
-  }
-  BlobPage list(std::string_view from, Time before) override { return real_.list(from, before); }
-  std::size_t drop_unfinished(Time before) override { return real_.drop_unfinished(before); }
-  bool stuck = false;
-  std::function<void()> dropping;
-
- private:
-  Blobs& real_;
-};
-
 TEST_F(SweepTest, OneThatFailsIsCountedAndTheNextOneGoesOnWhereItWas) {
-  StuckBlobs blobs(*desk.blobs);
+  HookedBlobs blobs(*desk.blobs);
   Sweep failing(*desk.store, blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
   stage(big);
   desk.clock.advance(hours(24));
-  blobs.stuck = true;
+  blobs.dropping = [] { throw Unavailable("stuck"); };
   EXPECT_THROW((void)failing.run_once(), Unavailable);
   EXPECT_EQ(desk.metrics.swept("error").Value(), 1);
   EXPECT_EQ(desk.metrics.swept("expired").Value(), 1) << "rows go first";
   EXPECT_EQ(desk.blob_files(), 1u);
-  blobs.stuck = false;
+  blobs.dropping = nullptr;
   const auto report = failing.run_once();
   EXPECT_EQ(report->blobs, 1);
   EXPECT_EQ(report->expired, 0) << "each row once";
@@ -259,7 +242,7 @@ TEST_F(SweepTest, OneThatFailsIsCountedAndTheNextOneGoesOnWhereItWas) {
 }
 
 TEST_F(SweepTest, AnotherOneUnderWayIsToldSo) {
-  StuckBlobs blobs(*desk.blobs);
+  HookedBlobs blobs(*desk.blobs);
   Sweep one(*desk.store, blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
   stage(big);
   desk.clock.advance(hours(24));
@@ -271,6 +254,54 @@ TEST_F(SweepTest, AnotherOneUnderWayIsToldSo) {
   EXPECT_EQ(one.run_once()->expired, 1);
   ASSERT_TRUE(told);
   EXPECT_TRUE(told->is(errors::sweep_running));
+}
+
+TEST_F(SweepTest, ATickDoesNotWaitForAnotherOne) {
+  HookedBlobs blobs(*desk.blobs);
+  Sweep one(*desk.store, blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, SweepRules());
+  stage(big);
+  desk.clock.advance(hours(24));
+  bool ticked = false;
+  blobs.dropping = [&] {
+    std::thread([&] { one.tick(); }).join();
+    ticked = true;
+  };
+  EXPECT_EQ(one.run_once()->blobs, 1);
+  EXPECT_TRUE(ticked);
+}
+
+TEST_F(SweepTest, FiguresAreToldAlsoBetweenSweepsThatFail) {
+  HookedBlobs blobs(*desk.blobs);
+  Sweep failing(*desk.store, blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
+  stage(big);
+  desk.clock.advance(hours(24));
+  stage();
+  blobs.dropping = [] { throw Unavailable("stuck"); };
+  EXPECT_THROW(failing.tick(), Unavailable);
+  EXPECT_EQ(desk.metrics.pending_uploads.Value(), 0) << "it never came to counting";
+  desk.clock.advance(seconds(1));
+  failing.tick();
+  EXPECT_EQ(desk.metrics.pending_uploads.Value(), 1);
+}
+
+TEST_F(SweepTest, OrphansAreToldFromNeighboursThatHaveARow) {
+  HookedBlobs blobs(*desk.blobs);
+  Sweep one(*desk.store, blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
+  const std::string known = stage(big).blob_key;
+  const std::string shelf = known.substr(30);
+  const auto nobodys = [&](char digit) {
+    std::string key = known.substr(0, 12) + std::string(18, digit) + shelf;
+    std::ofstream(desk.folder.path() / "blobs" / shelf / key) << "x";
+    return key;
+  };
+  const std::string before = nobodys('0');
+  const std::string after_it = nobodys('f');
+  EXPECT_EQ(one.run_once()->orphans, 0);
+  desk.clock.advance(hours(1));
+  EXPECT_EQ(one.run_once()->orphans, 2);
+  EXPECT_FALSE(desk.blobs->open(before));
+  EXPECT_FALSE(desk.blobs->open(after_it));
+  EXPECT_TRUE(desk.blobs->open(known));
 }
 
 TEST_F(SweepTest, EndsEarlyWhenTheServerStops) {

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -52,16 +53,20 @@ class TestFolder {
 class RememberingBell final : public Bell {
  public:
   void ring(std::string_view topic) override {
+    if (ringing) ringing();
     const std::lock_guard lock(mutex_);
     rung_.emplace_back(topic);
     changed_.notify_all();
   }
+  void ring_all() override { ring("*"); }
+  void release() override { ring("release"); }
   // What rang since the last time; waits until it is at least so many, because a bell rings on the writer's thread.
   std::vector<std::string> rung(std::size_t at_least = 1) {
     std::unique_lock lock(mutex_);
     EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(60), [&] { return rung_.size() >= at_least; }));
     return std::exchange(rung_, {});
   }
+  std::function<void()> ringing;  // for a test that wants to be in the middle of whatever rings
 
  private:
   std::mutex mutex_;
@@ -130,7 +135,13 @@ struct TestDesk {
   Claims claims{*store, clock};
   Uploads uploads{*store, *blobs, news, clock, log, metrics, rules};
   Outgoing outgoing{*store, uploads, messages, clock};
-  Sweep sweep{*store, *blobs, uploads.events(), clock, log, metrics, SweepRules()};
+  Sweep sweep{*store, *blobs, uploads.events(), clock, log, metrics, impatient()};
+
+  static SweepRules impatient() {
+    SweepRules sweep_rules;
+    sweep_rules.patience = std::chrono::milliseconds(1);
+    return sweep_rules;
+  }
 };
 
 }  // namespace restante::desk

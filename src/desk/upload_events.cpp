@@ -5,13 +5,13 @@
 namespace restante::desk {
 namespace {
 
-std::string facts_of(const Upload& upload) {
+std::string facts_of_fetch(const Upload& upload) {
   JsonWriter out;
   out.begin_object();
   out.member("file_id", upload.id.text());
   out.member("name", upload.name);
   out.member("size", upload.size);
-  if (upload.fetched_at) out.member("fetched_at", format_time(*upload.fetched_at));
+  out.member("fetched_at", format_time(*upload.fetched_at));
   out.end_object();
   return out.take();
 }
@@ -43,7 +43,7 @@ void UploadEvents::fetched(const Upload& upload) {
   metrics_.uploads_fetched.Increment();
   metrics_.uploads_fetched_bytes.Increment(static_cast<double>(upload.size));
   say("upload_fetched", upload);
-  news_.happened(upload.workspace_id, "UPLOAD_FETCHED", facts_of(upload));
+  news_.happened(upload.workspace_id, "UPLOAD_FETCHED", facts_of_fetch(upload));
 }
 
 void UploadEvents::acked(const UploadChange& change) {
@@ -62,6 +62,17 @@ void UploadEvents::failed(const UploadChange& change) {
                               {"name", change.upload.name},
                               {"size", change.upload.size},
                               {"reason", change.upload.reason}});
+  receipt(change);
+}
+
+void UploadEvents::damaged(const UploadChange& change) {
+  const std::string_view damage = name_of(*change.upload.damage);
+  metrics_.uploads_damaged(damage).Increment();
+  log_.error("upload_damaged", {{"workspace_id", change.upload.workspace_id.text()},
+                                {"file_id", change.upload.id.text()},
+                                {"name", change.upload.name},
+                                {"size", change.upload.size},
+                                {"damage", damage}});
   receipt(change);
 }
 

@@ -17,6 +17,8 @@ class UploadEvents {
   void fetched(const Upload& upload);
   void acked(const UploadChange& change);
   void failed(const UploadChange& change);
+  // Not by its agent: the bytes were found damaged.
+  void damaged(const UploadChange& change);
   void recalled(const UploadChange& change);
   void expired(const UploadChange& change);
 

@@ -11,7 +11,6 @@ NewActivity row_of(const UploadPush& push) {
   NewActivity row;
   row.activity_type = "a2a_send";
   row.method = "chat_upload_push";
-  row.source_id = push.source;
   row.target_id = push.target;
   row.summary = fmt::format("chat_upload_push: {} bytes", push.size);
   row.request_body = fmt::format(R"({{"size":{}}})", push.size);

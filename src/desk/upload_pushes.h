@@ -4,7 +4,6 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,7 +17,6 @@ namespace restante::desk {
 
 struct UploadPush {
   WorkspaceId target;
-  std::optional<WorkspaceId> source;  // nobody for people
   std::string traceparent;
   std::string outcome;     // of the closed list in base/metrics.cpp
   int status = 0;          // what the callback answered; 0: nothing that counts

@@ -29,7 +29,6 @@ class UploadPushesTest : public testing::Test {
 
 TEST_F(UploadPushesTest, ADeliveredOneIsARowThatNoPollerTakesForMail) {
   UploadPush push = push_of("delivered", 200);
-  push.source = WorkspaceId::make(kStart);
   push.traceparent = "00-1-2-01";
   push.reply = R"({"files":[]})";
   const Activity row = recorded(push);
@@ -41,7 +40,7 @@ TEST_F(UploadPushesTest, ADeliveredOneIsARowThatNoPollerTakesForMail) {
   EXPECT_EQ(row.status, "ok");
   EXPECT_EQ(row.error_detail, "");
   EXPECT_EQ(row.duration_ms, 1'234);
-  EXPECT_EQ(row.source_id, push.source);
+  EXPECT_FALSE(row.source_id) << "only people upload into a chat";
   EXPECT_EQ(row.target_id, workspace);
   EXPECT_EQ(row.traceparent, "00-1-2-01");
 }
@@ -68,6 +67,14 @@ TEST_F(UploadPushesTest, EveryOneIsCountedAndOnlyWhatWasSeenHasARow) {
   EXPECT_EQ(desk.metrics.upload_pushes("delivered").Value(), 1);
   EXPECT_EQ(desk.metrics.upload_pushes("unreachable").Value(), 1);
   EXPECT_EQ(desk.metrics.upload_push_bytes.Value(), 26'214'400);
+}
+
+TEST_F(UploadPushesTest, NobodyIsWokenForAWorkspaceThatWasRemovedMeanwhile) {
+  ASSERT_TRUE(desk.store->remove_workspace(workspace, desk.clock.now()).take());
+  (void)desk.bell.rung(0);
+  EXPECT_FALSE(pushes.record(push_of("delivered", 200)).take());
+  EXPECT_TRUE(desk.bell.rung(0).empty());
+  EXPECT_EQ(desk.metrics.upload_pushes("delivered").Value(), 1) << "the callback has it all the same";
 }
 
 TEST_F(UploadPushesTest, WhoeverHoldsAPollOfTheWorkspaceIsWoken) {

@@ -94,6 +94,27 @@ TEST_F(StagingTest, NoFileAtAllIsAnError) {
   EXPECT_TRUE(desk.bell.rung(0).empty());
 }
 
+TEST_F(StagingTest, UnderAClaimTheFirstIsStagedAndNothingElseHappens) {
+  const Claim claim{sha256("scope"), sha256("request"), kStart + std::chrono::hours(25)};
+  const auto once = [&](std::string_view bytes) {
+    const auto staging = stage();
+    add(*staging, bytes.empty() ? "" : "f", bytes);
+    const auto render = [](const std::vector<StagedUpload>& staged) { return staged.at(0).upload.id.text(); };
+    return staging->commit_once(claim, render).take();
+  };
+  EXPECT_TRUE(once("").error().is(errors::no_files)) << "a refusal takes no claim";
+  const auto first = once("hello");
+  ASSERT_TRUE(first.has_value() && first->made);
+  EXPECT_EQ(desk.bell.rung(1).size(), 1u);
+  const auto again = once("hello");
+  ASSERT_TRUE(again.has_value());
+  EXPECT_FALSE(again->made);
+  EXPECT_EQ(again->replay, first->made->at(0).upload.id.text());
+  EXPECT_TRUE(desk.bell.rung(0).empty());
+  EXPECT_EQ(desk.metrics.uploads_staged.Value(), 1);
+  EXPECT_EQ(desk.log_of(workspace).size(), 1u);
+}
+
 TEST_F(StagingTest, OneFileMoreThanTheLimitIsRefusedWithTheLimit) {
   {
     const auto staging = stage();
@@ -200,6 +221,28 @@ TEST_F(StagingTest, AreRefusedWhileTheDiskIsNearlyFullAndOthersStillReadAndAck) 
   EXPECT_TRUE(uploads.stage(workspace, UploadDirection::in, admin).error().is(errors::insufficient_storage));
   EXPECT_TRUE(uploads.open(agent, workspace, waiting.id));
   EXPECT_TRUE(uploads.ack(workspace, waiting.id).take());
+}
+
+// Acked files count for no quota and lie on the disk until they are swept: what keeps it from filling up is the
+// reserve.
+TEST_F(StagingTest, AckedFilesMakeRoomForTheQuotaAndNoneOnTheDisk) {
+  UploadRules rules;
+  rules.quota = {0, 1};
+  rules.reserve = 1000;
+  rules.free_bytes = [&] { return 1003 - desk.blob_files(); };
+  Uploads uploads(*desk.store, *desk.blobs, desk.news, desk.clock, desk.log, desk.metrics, rules);
+  for (int i = 0; i < 4; ++i) {
+    const auto staging = uploads.stage(workspace, UploadDirection::in, admin);
+    ASSERT_TRUE(staging.has_value()) << i;
+    add(**staging, "f", big);
+    const auto staged = (*staging)->commit().take();
+    ASSERT_TRUE(staged.has_value()) << i;
+    EXPECT_TRUE(uploads.ack(workspace, staged->at(0).upload.id).take());
+  }
+  EXPECT_TRUE(uploads.stage(workspace, UploadDirection::in, admin).error().is(errors::insufficient_storage));
+  desk.clock.advance(std::chrono::hours(1));
+  EXPECT_EQ(desk.sweep.run_once()->acked, 4);
+  EXPECT_TRUE(uploads.stage(workspace, UploadDirection::in, admin));
 }
 
 TEST_F(StagingTest, ADiskThatFillsUpEndsAnUploadThatIsUnderWay) {

@@ -1,5 +1,7 @@
 #include "desk/uploads.h"
 
+#include <sys/stat.h>
+
 #include "model/errors.h"
 
 namespace restante::desk {
@@ -7,6 +9,17 @@ namespace {
 
 // What another agent sent along is no part of the chat that a sender may see.
 bool may_see(const Principal& caller, const Upload& upload) { return !caller.sees_chat_only() || !upload.source_id; }
+
+Error damaged(UploadDamage damage) {
+  return Error(errors::integrity_error, {{"damage", std::string(name_of(damage))}})
+      .say(std::string(sentence_of(damage)));
+}
+
+// Asked for each time: a file that was cut short would end its answer in the middle.
+bool has_size(const OpenBlob& blob, std::int64_t size) {
+  struct stat info{};
+  return ::fstat(blob.fd(), &info) == 0 && info.st_size == size;
+}
 
 }  // namespace
 
@@ -25,15 +38,24 @@ Result<OpenUpload> Uploads::open(const Principal& caller, WorkspaceId workspace,
   if (!upload->acked_at && clock_.now() >= upload->expires_at) return errors::upload_gone;
   const bool shown = rules_.acked_content == AckedContent::everyone || caller.is_person_of(workspace);
   if (upload->acked_at && !shown) return errors::upload_gone;
+  if (upload->damage && !integrity_.came_back(*upload)) return damaged(*upload->damage);
   std::string content = std::exchange(upload->content, {});
-  if (upload->in_row()) return OpenUpload{std::move(*upload), std::move(content), nullptr};
-  auto blob = blobs_.open(upload->blob_key);
-  if (blob) return OpenUpload{std::move(*upload), {}, std::move(blob)};
-  // Either the sweep came in between, or the bytes were taken from under us: the row tells which.
-  if (store_.find_upload(workspace, id)) {
-    log_.error("content_missing", {{"workspace_id", workspace.text()}, {"file_id", id.text()}});
+  if (upload->in_row()) {
+    if (std::ssize(content) == upload->size) return OpenUpload{std::move(*upload), std::move(content), nullptr};
+    return condemn(*upload, content.empty() ? UploadDamage::missing : UploadDamage::changed);
   }
+  auto blob = blobs_.open(upload->blob_key);
+  if (blob && has_size(*blob, upload->size)) return OpenUpload{std::move(*upload), {}, std::move(blob)};
+  if (blob) return condemn(*upload, UploadDamage::changed);
+  // Either the sweep came in between, or the bytes were taken from under us: the row tells which.
+  if (store_.find_upload(workspace, id)) return condemn(*upload, UploadDamage::missing);
   return errors::upload_gone;
+}
+
+Error Uploads::condemn(const Upload& upload, UploadDamage damage) {
+  // Not waited for: whoever asks before it is written down is told the same.
+  (void)integrity_.condemn(upload, damage);
+  return damaged(damage);
 }
 
 Result<UploadStory> Uploads::find(const Principal& caller, WorkspaceId workspace, FileId id) {
@@ -80,8 +102,10 @@ Commit<Result<UploadChange>> Uploads::ack(WorkspaceId workspace, FileId id) {
 
 Commit<Result<UploadChange>> Uploads::fail(WorkspaceId workspace, FileId id, std::string reason) {
   auto commit = store_.fail_upload(workspace, id, std::move(reason), clock_.now());
-  commit.then([&events = events_](const Result<UploadChange>& change) {
-    if (change) events.failed(*change);
+  commit.then([&events = events_, &integrity = integrity_](const Result<UploadChange>& change) {
+    if (!change) return;
+    events.failed(*change);
+    integrity.suspect(change->upload);
   });
   return commit;
 }

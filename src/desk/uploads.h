@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "desk/integrity.h"
 #include "desk/news.h"
 #include "desk/upload_events.h"
 #include "desk/upload_staging.h"
@@ -33,6 +34,7 @@ struct UploadRules {
   bool staging = true;                          // false: as before staging existed
   std::uint64_t reserve = 0;                    // bytes that uploads leave free for acks and the log
   std::function<std::uint64_t()> free_bytes{};  // of the fullest disk we write to; none: not looked at
+  IntegrityRules integrity{};
 };
 
 // A file that can be read to its end whatever happens to it meanwhile.
@@ -45,19 +47,27 @@ struct OpenUpload {
 class Uploads {
  public:
   Uploads(Store& store, Blobs& blobs, News& news, const Clock& clock, Log& log, Metrics& metrics, UploadRules rules)
-      : store_(store), blobs_(blobs), clock_(clock), log_(log), rules_(std::move(rules)), events_(news, log, metrics) {}
+      : store_(store),
+        blobs_(blobs),
+        clock_(clock),
+        log_(log),
+        rules_(std::move(rules)),
+        events_(news, log, metrics),
+        integrity_(store, blobs, events_, clock, log, metrics, rules_.integrity) {}
 
   const UploadRules& rules() const { return rules_; }
   UploadEvents& events() { return events_; }
+  Integrity& integrity() { return integrity_; }
   // Files of this caller for that workspace, or from it. insufficient_storage; no_callback where nothing can be staged:
   // it is switched off, or its tables are not there.
   Result<std::unique_ptr<Staging>> stage(WorkspaceId workspace, UploadDirection direction, const Principal& caller);
-  // The bytes, for its agent until acked or expired, for people until swept. upload_gone.
+  // The bytes, for its agent until acked or expired, for people until swept. upload_gone; integrity_error when they are
+  // known to be damaged, or are seen to be.
   Result<OpenUpload> open(const Principal& caller, WorkspaceId workspace, FileId id);
   // The agent itself has asked for the bytes: a sign on the life line, not a delivery.
   void note_fetched(const Upload& upload);
   Commit<Result<UploadChange>> ack(WorkspaceId workspace, FileId id);
-  // The agent could not take it, and why.
+  // The agent could not take it, and why. Its bytes are looked at soon.
   Commit<Result<UploadChange>> fail(WorkspaceId workspace, FileId id, std::string reason);
   // By the operator any file, by a sender their own.
   Commit<Result<UploadChange>> recall(const Principal& caller, WorkspaceId workspace, FileId id);
@@ -69,6 +79,7 @@ class Uploads {
 
  private:
   friend class Staging;
+  Error condemn(const Upload& upload, UploadDamage damage);
   bool has_room() const { return !rules_.free_bytes || rules_.free_bytes() >= rules_.reserve; }
 
   Store& store_;
@@ -77,6 +88,7 @@ class Uploads {
   Log& log_;
   const UploadRules rules_;
   UploadEvents events_;
+  Integrity integrity_;
 };
 
 }  // namespace restante::desk

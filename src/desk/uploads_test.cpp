@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "desk/test_blobs.h"
 #include "desk/test_uploads.h"
 #include "model/errors.h"
 
@@ -54,12 +55,6 @@ TEST_F(UploadsTest, OpenByWhoAndWhen) {
   EXPECT_TRUE(desk.uploads.open(agent, workspace, late.id));
   desk.clock.advance(std::chrono::microseconds(1));
   for (const Principal& who : {agent, sender, admin}) expect_gone(desk.uploads.open(who, workspace, late.id));
-}
-
-TEST_F(UploadsTest, ARowWhoseBytesAreLostIsGoneAndNotAnEmptyFile) {
-  const Upload lost = upload("a", big);
-  desk.blobs->drop(lost.blob_key);
-  expect_gone(desk.uploads.open(agent, workspace, lost.id));
 }
 
 TEST_F(UploadsTest, OpeningIsNoFetchAndAFetchMovesItsTime) {
@@ -140,6 +135,27 @@ TEST_F(UploadsTest, WhatWasOpenedIsReadToItsEndAlthoughItIsSweptMeanwhile) {
     expect_gone(desk.uploads.open(agent, workspace, doomed.id));
   }
   EXPECT_EQ(desk.blob_files(), 0u);
+}
+
+TEST_F(UploadsTest, AFileThatIsSweptWhileItIsOpenedIsGoneAndNotDamaged) {
+  HookedBlobs blobs(*desk.blobs);
+  Uploads uploads(*desk.store, blobs, desk.news, desk.clock, desk.log, desk.metrics, {});
+  const Upload late = upload("a.txt", big);
+  desk.clock.advance(std::chrono::hours(24) - std::chrono::seconds(1));
+  blobs.opening = [&] {
+    desk.clock.advance(std::chrono::seconds(1));
+    EXPECT_EQ(desk.sweep.run_once()->blobs, 1);
+  };
+  expect_gone(uploads.open(agent, workspace, late.id));
+  EXPECT_EQ(uploads.find(agent, workspace, late.id)->state, UploadState::expired);
+}
+
+TEST_F(UploadsTest, AFetchOfWhatHasLeftMeanwhileIsNotTold) {
+  const Upload recalled = upload();
+  EXPECT_TRUE(desk.uploads.recall(admin, workspace, recalled.id).take());
+  desk.uploads.note_fetched(recalled);
+  (void)desk.uploads.ack(other, recalled.id).take();  // behind it: the writer keeps the order
+  EXPECT_EQ(desk.metrics.uploads_fetched.Value(), 0);
 }
 
 TEST_F(UploadsTest, AFailureIsKeptWithItsReasonAndALaterAckWins) {

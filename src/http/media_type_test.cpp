@@ -42,6 +42,7 @@ TEST(MediaType, IsRefusedWhenMalformed) {
                                        "text/plain; x=y, text/html; z",
                                        "text/plain; x=\"a\rb\"",
                                        "text/plain; x=\"a\\\nb\"",
+                                       "text/plain; x=\"a\x7F\"",
                                        "text/plain; \xC3\xA9=y",
                                        "te xt/plain",
                                        "text/plain; x=1; X=2"}) {
@@ -159,7 +160,7 @@ TEST(Disposition, IsMalformedWhenAParameterComesTwice) {
 TEST(Disposition, IsMalformedWhenItsSyntaxIsBroken) {
   for (const std::string_view parameters :
        {"filename=\"a", "filename=\"", "filename=", "filename", "=a", "filename=\"a\"b", "filename=a b",
-        "filename =\"a\"", "filename= \"a\"", "filename=\"a\r\nb\"", "\"a\""}) {
+        "filename =\"a\"", "filename= \"a\"", "filename=\"a\r\nb\"", "filename=\"a\nb\"", "\"a\""}) {
     EXPECT_EQ(filename_of(parameters), "(malformed)") << parameters;
   }
   EXPECT_EQ(filename_of(std::string_view("filename=\"a\0b\"", 14)), "(malformed)");

@@ -369,7 +369,7 @@ TEST(Multipart, LimitsFieldsButNotFiles) {
 
 TEST(Multipart, ReadsHeadersInAnyOrderAndCase) {
   const Outcome outcome = parse(
-      "--b\r\ncontent-type:\ttext/plain; charset=utf-8 \r\nX-Other: \x1b\r\nCONTENT-DISPOSITION:FORM-DATA; NAME=n; "
+      "--b\r\ncontent-type:\ttext/plain; charset=utf-8 \r\nX-Other-2: \x1b\r\nCONTENT-DISPOSITION:FORM-DATA; NAME=n; "
       "FILENAME=f\r\n\r\n"
       "x\r\n--b--");
   EXPECT_EQ(outcome, (Outcome{Status::ok, {{"n", "f", "text/plain; charset=utf-8", "x", true}}}));

@@ -81,6 +81,11 @@ inline constexpr ErrorKind file_too_large{"file_too_large", "file exceeds per-fi
 inline constexpr ErrorKind field_too_large{"field_too_large", "a form field is too large", ErrorClass::too_large};
 inline constexpr ErrorKind upload_gone{"upload_gone", "pending upload not found, expired, or already acked",
                                        ErrorClass::not_found};
+inline constexpr ErrorKind no_such_download{"no_such_download", "this server hands out no program of that name",
+                                            ErrorClass::not_found};
+inline constexpr ErrorKind integrity_error{
+    "integrity_error", "the server's copy of this file was damaged on its disk; it has to be sent again",
+    ErrorClass::broken};
 inline constexpr ErrorKind upload_already_acked{
     "upload_already_acked", "the agent has taken this file; it can no longer be recalled", ErrorClass::conflict};
 inline constexpr ErrorKind attachment_gone{

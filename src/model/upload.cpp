@@ -42,6 +42,20 @@ std::optional<UploadDirection> parse_upload_direction(std::string_view text) {
   return std::nullopt;
 }
 
+std::string_view name_of(UploadDamage damage) { return damage == UploadDamage::changed ? "changed" : "missing"; }
+
+std::optional<UploadDamage> parse_upload_damage(std::string_view text) {
+  if (text == "changed") return UploadDamage::changed;
+  if (text == "missing") return UploadDamage::missing;
+  return std::nullopt;
+}
+
+std::string_view sentence_of(UploadDamage damage) {
+  return damage == UploadDamage::changed
+             ? "the server's copy of this file was damaged on its disk; it has to be sent again"
+             : "the server's copy of this file is missing from its disk; it has to be sent again";
+}
+
 std::string pending_uri(WorkspaceId workspace, FileId file) {
   return "platform-pending:" + workspace.text() + "/" + file.text();
 }

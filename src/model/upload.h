@@ -17,6 +17,8 @@ constexpr std::size_t kMaxReasonBytes = 500;
 enum class UploadState { staged, fetched, acked, failed, expired, recalled };
 // For the agent, with a row in its inbox; or from it, waiting until a message names it.
 enum class UploadDirection { in, out };
+// What the place of the bytes gives are other ones than were staged, or none at all.
+enum class UploadDamage { changed, missing };
 
 struct NewUpload {
   FileId id;
@@ -37,8 +39,9 @@ struct Upload : NewUpload {
   Time expires_at;
   std::optional<Time> fetched_at;
   std::optional<Time> acked_at;
-  std::optional<Time> failed_at;  // the agent said that it could not take it,
-  std::string reason;             // and why
+  std::optional<Time> failed_at;       // the agent said that it could not take it, or its bytes were found damaged,
+  std::string reason;                  // and why
+  std::optional<UploadDamage> damage;  // nobody is given the bytes any more
 
   bool in_row() const { return blob_key.empty(); }
   // An ack wins over everything; a failure stays one although the file is asked for again.
@@ -50,7 +53,7 @@ struct Upload : NewUpload {
   }
 };
 
-// What one workspace may have staged, both directions together; 0 is no limit.
+// What may lie for one workspace and from it that was not acked yet; 0 is no limit.
 struct UploadQuota {
   std::int64_t max_bytes = 0;
   std::int64_t max_files = 0;
@@ -83,6 +86,10 @@ std::optional<UploadState> parse_upload_state(std::string_view text);
 std::string_view name_of(UploadDirection direction);
 // "in" or "out"; nothing else.
 std::optional<UploadDirection> parse_upload_direction(std::string_view text);
+std::string_view name_of(UploadDamage damage);
+std::optional<UploadDamage> parse_upload_damage(std::string_view text);
+// What its sender and its reader are told.
+std::string_view sentence_of(UploadDamage damage);
 // platform-pending:<workspace>/<file>
 std::string pending_uri(WorkspaceId workspace, FileId file);
 

@@ -77,6 +77,9 @@ TEST(Filename, TurnsEveryByteThatIsNotUtf8IntoOneUnderscore) {
                 {"x\xE6\xBC", "x__"},          // cut short at the end
                 {"x\xE6\xBC.txt", "x__.txt"},  // cut short before more
                 {"caf\xE9.txt", "caf_.txt"},   // Latin-1
+                {"a\xC3.txt", "a_.txt"},       // half of two
+                {"\xF0\x9F\x98.x", "___.x"},   // three of four
+                {"\xF0\x9F.x", "__.x"},        // two of four
                 {"\xFF\xFE", "__"}});
 }
 

@@ -12,10 +12,10 @@ struct Named {
 };
 
 constexpr std::array kGroups{
-    Named{UploadGroup::waiting, "waiting"},  Named{UploadGroup::never_fetched, "never_fetched"},
-    Named{UploadGroup::fetched, "fetched"},  Named{UploadGroup::failed, "failed"},
-    Named{UploadGroup::acked, "acked"},      Named{UploadGroup::expired, "expired"},
-    Named{UploadGroup::outgoing, "outgoing"}};
+    Named{UploadGroup::waiting, "waiting"},   Named{UploadGroup::never_fetched, "never_fetched"},
+    Named{UploadGroup::fetched, "fetched"},   Named{UploadGroup::failed, "failed"},
+    Named{UploadGroup::acked, "acked"},       Named{UploadGroup::expired, "expired"},
+    Named{UploadGroup::outgoing, "outgoing"}, Named{UploadGroup::damaged, "damaged"}};
 
 }  // namespace
 

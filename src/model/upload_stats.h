@@ -11,8 +11,8 @@
 namespace restante {
 
 // Files for agents; outgoing ones are a group of their own. Waiting is what is neither acked nor expired: the three
-// after it together.
-enum class UploadGroup { waiting, never_fetched, fetched, failed, acked, expired, outgoing };
+// after it together. Damaged ones are in any of the others, too.
+enum class UploadGroup { waiting, never_fetched, fetched, failed, acked, expired, outgoing, damaged };
 
 struct UploadFilter {
   UploadGroup group = UploadGroup::waiting;
@@ -36,6 +36,7 @@ struct UploadStats {
   UploadTally acked;
   UploadTally expired;  // due to be swept
   UploadTally outgoing;
+  UploadTally damaged;         // of all of these
   std::optional<Time> oldest;  // when the oldest of those that wait came
 };
 

@@ -42,6 +42,16 @@ TEST(Upload, AnAckWinsOverEverythingAndTheEndOverAFailure) {
   EXPECT_EQ(upload.state(second(10)), UploadState::acked);
 }
 
+TEST(Upload, DamageHasANameThatReadsBackAndASentenceThatFitsAsAReason) {
+  for (const auto damage : {UploadDamage::changed, UploadDamage::missing}) {
+    EXPECT_EQ(parse_upload_damage(name_of(damage)), damage);
+    EXPECT_LE(sentence_of(damage).size(), kMaxReasonBytes);
+  }
+  EXPECT_NE(sentence_of(UploadDamage::changed), sentence_of(UploadDamage::missing));
+  EXPECT_FALSE(parse_upload_damage(""));
+  EXPECT_FALSE(parse_upload_damage("Changed"));
+}
+
 TEST(Upload, TheAddressNamesWorkspaceAndFileInLowerCase) {
   const auto workspace = WorkspaceId::parse("0196F0C0-0000-7000-8000-00000000000A").value();
   const auto file = FileId::parse("0196f0c0-0000-7000-8000-00000000000b").value();

@@ -7,11 +7,13 @@ import re
 import select
 import socket
 import subprocess
+import termios
 import threading
 
 import pytest
 
 from support.desk import Workspace
+from support.push import Callback, PushWorkspace, allowing
 from support.server import binary
 from support.waiting import Deadline, wait_until
 
@@ -117,6 +119,106 @@ def test_wait_gives_up_in_time_and_says_that_the_file_stays(agent, person):
     assert len(waiting(agent)) == 1
 
 
+def test_wait_follows_every_file_to_its_own_end(agent, person):
+    files = [person.file(name, b"hello") for name in ("a.txt", "b.txt", "c.txt")]
+    sending = person.start("send", "--to", agent.id, "--wait", *[word for file in files for word in ("--file", file)])
+    said = iter(sending.stdout.readline, "")
+    assert "3 files (15 B) sent; waiting for the agent to take them." in next(said)
+    assert [next(said).split() for _ in files] == [[name, "waiting"] for name in ("a.txt", "b.txt", "c.txt")]
+    first, second, third = [item["file_id"] for item in waiting(agent)]
+    take(agent, second)
+    assert next(said).split() == ["b.txt", "delivered"]
+    recalled = agent.server.request("DELETE", agent.path(f"pending-uploads/{first}"), token=agent.server.admin_token)
+    assert recalled.json() == {"recalled": True}
+    assert next(said).split() == ["a.txt", "recalled"]
+    take(agent, third)
+    assert next(said).split() == ["c.txt", "delivered"]
+    assert sending.wait(Deadline().left()) == 1, "not everything was delivered"
+
+
+def test_wait_ends_when_a_file_expires(start, tmp_path):
+    server = start({"uploads.ttl": "1s", "uploads.ack_retention": "1s"})
+    person = Person(server, tmp_path)
+    done = person.run("send", "--to", Workspace(server, "asleep").id, "--file", person.file("a.txt", b"hello"), "--wait")
+    assert done.returncode == 1 and "expired before the agent took it" in done.stdout, done
+
+
+def test_a_message_alone_is_kept_too(agent, person):
+    done = person.run("send", "--to", agent.id, "just words")
+    assert (done.returncode, done.stdout) == (0, "The message is kept for the agent and will be there when it asks.\n"), done
+    assert [row["method"] for row in agent.activity()] == ["message/send"]
+
+
+def test_what_an_agent_takes_at_once_need_not_be_waited_for(start, tmp_path):
+    """A push workspace: the callback names the files as it likes, and may answer a message with nothing."""
+    def answer(connection, request):
+        body = b'{"files":[{"uri":"workspace:/inbox/a.txt","name":"a.txt"}]}' if b"/ingest " in request[:200] else b""
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    with Callback(answer) as callback:
+        server = start(allowing(callback.port))
+        agent = PushWorkspace(server, callback.url())
+        person = Person(server, tmp_path)
+        done = person.run("send", "--to", agent.id, "hi", "--file", person.file("a.txt", b"hello"), "--wait", "--json")
+    assert done.returncode == 0, done
+    told = json.loads(done.stdout)
+    assert (told["files"], told["message"]) == ([{"uri": "workspace:/inbox/a.txt", "name": "a.txt"}], None)
+
+
+class OtherServer(Callback):
+    """Not a Restante of ours: answers by what the request line has in it, the last answer of a list again and again."""
+
+    def __init__(self, answers):
+        self.answers = {what: list(bodies) for what, bodies in answers.items()}
+        super().__init__(self.answer)
+
+    def receive(self, connection):
+        head = connection.recv(65536)
+        while b"\r\n\r\n" not in head:
+            head += connection.recv(65536)
+        length = re.search(rb"(?i)\r\ncontent-length: *([0-9]+)", head)
+        while len(head) < head.index(b"\r\n\r\n") + 4 + int(length[1] if length else 0):
+            head += connection.recv(65536)
+        return head
+
+    def answer(self, connection, request):
+        line = request.split(b"\r\n")[0].decode()
+        bodies = next(bodies for what, bodies in self.answers.items() if what in line)
+        body = json.dumps(bodies.pop(0) if len(bodies) > 1 else bodies[0]).encode()
+        connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                           % (len(body), body))
+
+
+SOMEBODY = "0196f0c0-0000-7000-8000-00000000000a"
+
+
+@pytest.mark.parametrize("answered", [{}, {"files": 7}, {"files": []}], ids=["nothing", "no list", "fewer"])
+def test_an_upload_whose_answer_names_other_files_is_not_called_sent(tmp_path, answered):
+    with OtherServer({"/uploads/limits": [{}], "/chat/uploads": [answered]}) as other:
+        person = Person(None, tmp_path, token="t", port=other.port)
+        done = person.run("send", "--to", SOMEBODY, "hi", "--file", person.file("a.txt", b"hello"))
+    assert done.returncode == 1 and "names other files than were sent" in done.stderr, done
+    assert not any(b"/a2a" in request[:100] for request in other.requests), "the message is not sent without its files"
+
+
+def test_a_log_that_cannot_be_read_does_not_end_the_wait(tmp_path):
+    """What wakes the wait is only a hint: the state of each file is asked for all the same."""
+    uri = f"platform-pending:{SOMEBODY}/0196f0c0-0000-7000-8000-00000000000b"
+    answers = {"/uploads/limits": [{}], "/chat/uploads": [{"files": [{"uri": uri}]}, {"files": [{"uri": "platform-pending:"}]}],
+               "/a2a": [{}], "/activity?limit=1": [{}, []], "/activity?type=": [{}, [], [{"seq": 5}]],
+               "/pending-uploads/": [{"state": state, "name": "a.txt"} for state in ("staged", "staged", "staged", "fetched", "acked")]}
+    with OtherServer(answers) as other:
+        person = Person(None, tmp_path, token="t", port=other.port)
+        files = ["--file", person.file("a.txt", b"hello"), "--file", person.file("b.txt", b"hello")]
+        for _ in range(2):
+            done = person.run("send", "--to", SOMEBODY, *files, "--wait")
+            assert done.returncode == 0 and "delivered" in done.stdout, done
+            other.answers["/chat/uploads"] = [{"files": [{"uri": uri}]}]
+            other.answers["/pending-uploads/"] = [{"state": "acked", "name": "a.txt"}]
+    polls = [re.search(rb"since_seq=(\d+)", request)[1] for request in other.requests if b"/activity?type=" in request[:200]]
+    assert polls == [b"0", b"0", b"0", b"5"], polls
+
+
 def test_json_is_one_object_with_what_became_of_each_file(agent, person):
     sending = person.start("send", "--to", agent.id, "hi", "--file", person.file("a.txt", b"hello"), "--wait", "--json")
     wait_until(lambda: waiting(agent), "the file waits")
@@ -215,23 +317,51 @@ def test_a_connection_cut_in_the_middle_is_tried_again_and_kept_once(server, age
     assert take(agent, waiting(agent)[0]["file_id"]) == content
 
 
+class Terminal:
+    """A command on a terminal of that many columns; 0: as many as nobody knows."""
+
+    def __init__(self, command, columns=0):
+        self._parent, child = pty.openpty()
+        termios.tcsetwinsize(child, (24, columns))
+        self.process = subprocess.Popen(command, env=environment(), stdin=subprocess.DEVNULL, stdout=child, stderr=child)
+        os.close(child)
+
+    def to_end(self):
+        """Everything it drew, once it has ended well."""
+        seen = b""
+        while True:
+            try:
+                piece = os.read(self._parent, 65536)
+            except OSError:
+                piece = b""
+            if not piece:
+                os.close(self._parent)
+                assert self.process.wait(60) == 0, seen
+                return seen
+            seen += piece
+
+
 def test_on_a_terminal_the_progress_is_drawn(agent, person):
-    parent, child = pty.openpty()
     path = person.file("a.bin", os.urandom(2000000))
-    process = subprocess.Popen(person.command("send", "--to", agent.id, "--file", path), env=environment(), stdin=subprocess.DEVNULL,
-                               stdout=child, stderr=child)
-    os.close(child)
-    seen = b""
-    while True:
-        try:
-            piece = os.read(parent, 65536)
-        except OSError:
-            break
-        if not piece:
-            break
-        seen += piece
-    assert process.wait(60) == 0
+    seen = Terminal(person.command("send", "--to", agent.id, "--file", path)).to_end()
     assert re.search(rb"\[=+\] 100 %  1\.9 MiB of 1\.9 MiB  \S+ [KMG]iB/s", seen), seen
+
+
+def test_on_a_narrow_terminal_the_progress_fits(agent, person):
+    path = person.file("a.bin", os.urandom(2000000))
+    seen = Terminal(person.command("send", "--to", agent.id, "--file", path), columns=24).to_end()
+    drawn = [line for line in re.split(rb"[\r\n]+", seen.replace(b"\x1b[K", b"")) if b" %  " in line]
+    assert drawn and all(len(line) < 24 for line in drawn), seen
+    assert drawn[-1].startswith(b"100 %  1.9 MiB of"), seen
+
+
+def test_on_a_terminal_states_have_colours(agent, person):
+    shown = Terminal(person.command("send", "--to", agent.id, "--file", person.file("a.txt", b"hello"), "--wait"))
+    wait_until(lambda: waiting(agent), "the file waits")
+    take(agent, waiting(agent)[0]["file_id"])
+    assert b"\x1b[32mdelivered\x1b[0m" in shown.to_end()
+    listed = Terminal(person.command("uploads", "--workspace", agent.id, "--state", "acked")).to_end()
+    assert b"\x1b[32mdelivered\x1b[0m" in listed, listed
 
 
 def test_uploads_shows_what_waits_and_sweep_what_was_due(agent, person):
@@ -249,4 +379,6 @@ def test_uploads_shows_what_waits_and_sweep_what_was_due(agent, person):
     assert json.loads(person.run("uploads", "--json", "--workspace", agent.id).stdout)["uploads"] == []
     swept = person.run("sweep")
     assert (swept.returncode, swept.stdout) == (0, "Nothing was due.\n"), swept
+    assert json.loads(person.run("sweep", "--json").stdout)["acked"] == 0
     assert "did you mean --state fetched" in person.run("uploads", "--state", "fetchd").stderr
+    assert "--state is one of waiting, never_fetched" in person.run("uploads", "--state", "xyzzy").stderr

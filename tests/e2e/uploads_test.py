@@ -278,6 +278,16 @@ def test_the_number_of_files_is_limited_too(start):
     assert upload(Workspace(workspace.server), ("1", b"1")).status == 200, "everybody has a quota of their own"
 
 
+def test_an_ack_makes_room_at_once_although_the_bytes_stay_a_while(start):
+    workspace = Workspace(start({"uploads.quota_files": 2, "uploads.quota_bytes": 250_000}))
+    for turn in range(5):
+        (first, _), (second, _) = files_of(upload(workspace, ("1", b"x" * 100_000), ("2", b"y" * 100_000)))
+        error = check_error(upload(workspace, ("3", b"3")), 507, code="quota_exceeded")
+        assert (error["staged_files"], error["staged_bytes"]) == (2, 200_000)
+        assert step(workspace, first, "ack").status == step(workspace, second, "ack").status == 200
+        assert len(blobs_of(workspace.server)) == 2 * (turn + 1)
+
+
 def test_a_full_disk_is_507_nothing_is_staged_and_what_is_there_is_still_delivered(tmp_path):
     with SmallDisk(tmp_path, "24m", {"storage.reserve": 0}) as server:
         workspace = Workspace(server)
