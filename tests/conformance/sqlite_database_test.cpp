@@ -132,8 +132,7 @@ TEST_F(SqliteDatabase, ALogThatWasDeletedOrReplacedIsNoticed) {
 TEST_F(SqliteDatabase, ALogThatCannotBeOpenedIsUnavailable) {
   open()->execute("CREATE TABLE t (n)");
   std::filesystem::create_directory(file + "-wal");
-  Database database(file, Database::Mode::read_write, health);
-  EXPECT_THROW(database.execute("INSERT INTO t VALUES (1)"), Unavailable);
+  EXPECT_THROW(Database(file, Database::Mode::read_write, health).execute("INSERT INTO t VALUES (1)"), Unavailable);
 }
 
 // With little memory SQLite writes pages to the log early, and over them when they change again before the commit.
