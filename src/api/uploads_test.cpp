@@ -212,7 +212,7 @@ class NarrowUploadsApi : public UploadsApi {
     desk::UploadRules rules;
     rules.quota = {30'000, 5};
     rules.reserve = 1'000;
-    rules.free_bytes = [this] { return room; };
+    rules.free_after = [this](std::uint64_t) { return room; };
     return rules;
   }
   std::uint64_t room = 1'000;

@@ -71,7 +71,7 @@ Result<void> Staging::write(std::string_view bytes) {
   }
   if (upload.size - open_->looked_at >= kLookEvery) {
     open_->looked_at = upload.size;
-    if (!uploads_.has_room()) return errors::insufficient_storage;
+    if (!uploads_.has_room(kLookEvery)) return errors::insufficient_storage;
   }
   if (!open_->bytes) {
     open_->bytes = uploads_.blobs_.put();

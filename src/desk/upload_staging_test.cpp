@@ -214,7 +214,7 @@ TEST_F(StagingTest, AreRefusedWhileTheDiskIsNearlyFullAndOthersStillReadAndAck) 
   std::uint64_t room = 1000;
   UploadRules rules;
   rules.reserve = 1000;
-  rules.free_bytes = [&] { return room; };
+  rules.free_after = [&](std::uint64_t) { return room; };
   Uploads uploads(*desk.store, *desk.blobs, desk.news, desk.clock, desk.log, desk.metrics, rules);
   EXPECT_TRUE(uploads.stage(workspace, UploadDirection::in, admin));
   room = 999;
@@ -229,7 +229,7 @@ TEST_F(StagingTest, AckedFilesMakeRoomForTheQuotaAndNoneOnTheDisk) {
   UploadRules rules;
   rules.quota = {0, 1};
   rules.reserve = 1000;
-  rules.free_bytes = [&] { return 1003 - desk.blob_files(); };
+  rules.free_after = [&](std::uint64_t) { return 1003 - desk.blob_files(); };
   Uploads uploads(*desk.store, *desk.blobs, desk.news, desk.clock, desk.log, desk.metrics, rules);
   for (int i = 0; i < 4; ++i) {
     const auto staging = uploads.stage(workspace, UploadDirection::in, admin);
@@ -249,7 +249,7 @@ TEST_F(StagingTest, ADiskThatFillsUpEndsAnUploadThatIsUnderWay) {
   std::uint64_t room = 1000;
   UploadRules rules;
   rules.reserve = 1000;
-  rules.free_bytes = [&] { return room; };
+  rules.free_after = [&](std::uint64_t) { return room; };
   Uploads uploads(*desk.store, *desk.blobs, desk.news, desk.clock, desk.log, desk.metrics, rules);
   {
     const auto staging = uploads.stage(workspace, UploadDirection::in, admin);

@@ -26,7 +26,7 @@ bool has_size(const OpenBlob& blob, std::int64_t size) {
 Result<std::unique_ptr<Staging>> Uploads::stage(WorkspaceId workspace, UploadDirection direction,
                                                 const Principal& caller) {
   if (!rules_.staging || !store_.uploads_ready()) return errors::no_callback;
-  if (!has_room()) return errors::insufficient_storage;
+  if (!has_room(0)) return errors::insufficient_storage;
   const bool by_sender = caller.role == Principal::Role::sender;
   return std::make_unique<Staging>(*this, workspace, direction, by_sender ? caller.own_token() : std::nullopt);
 }

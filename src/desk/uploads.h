@@ -31,9 +31,10 @@ struct UploadRules {
   std::chrono::seconds ttl{86'400};
   UploadQuota quota{4ll << 30, 10'000};
   AckedContent acked_content = AckedContent::people;
-  bool staging = true;                          // false: as before staging existed
-  std::uint64_t reserve = 0;                    // bytes that uploads leave free for acks and the log
-  std::function<std::uint64_t()> free_bytes{};  // of the fullest disk we write to; none: not looked at
+  bool staging = true;        // false: as before staging existed
+  std::uint64_t reserve = 0;  // bytes that uploads leave free for acks and the log
+  // Bytes free on the fullest disk we write to, once so many more are written. None: not looked at.
+  std::function<std::uint64_t(std::uint64_t)> free_after{};
   IntegrityRules integrity{};
 };
 
@@ -80,7 +81,7 @@ class Uploads {
  private:
   friend class Staging;
   Error condemn(const Upload& upload, UploadDamage damage);
-  bool has_room() const { return !rules_.free_bytes || rules_.free_bytes() >= rules_.reserve; }
+  bool has_room(std::uint64_t bytes) const { return !rules_.free_after || rules_.free_after(bytes) >= rules_.reserve; }
 
   Store& store_;
   Blobs& blobs_;

@@ -24,6 +24,10 @@ MultipartParser::MultipartParser(std::string_view boundary, MultipartSink& sink,
       limits_(limits),
       sink_(sink) {
   assert(is_boundary(boundary));
+  strides_.fill(static_cast<std::uint8_t>(separator_size_));
+  for (std::size_t i = 0; i + 1 < separator_size_; ++i) {
+    strides_[static_cast<unsigned char>(delimiter_[i])] = static_cast<std::uint8_t>(separator_size_ - 1 - i);
+  }
   expect_content(State::preamble);
 }
 
@@ -81,6 +85,18 @@ MultipartParser::Match MultipartParser::match(std::string_view in, std::size_t& 
   return Match::partial;
 }
 
+// Where in `in`, from `at` on, a delimiter can begin: a whole separator, or the CR of one that may go on in the next
+// piece. Only every so many bytes are looked at, as Horspool found: content rarely has the separator's last byte.
+std::size_t MultipartParser::find_start(std::string_view in, std::size_t at) const {
+  const std::string_view separator = std::string_view(delimiter_).substr(0, separator_size_);
+  while (in.size() - at >= separator.size()) {
+    const char last = in[at + separator.size() - 1];
+    if (last == separator.back() && in[at] == '\r' && in.substr(at, separator.size()) == separator) return at;
+    at += strides_[static_cast<unsigned char>(last)];
+  }
+  return in.find('\r', at);
+}
+
 // CR is found in a delimiter at its very beginning only. So after a mismatch no earlier byte can begin another one, and
 // every byte is looked at twice at most. Content goes out once per piece, however many near misses it holds.
 std::size_t MultipartParser::read_data(std::string_view in) {
@@ -98,7 +114,7 @@ std::size_t MultipartParser::read_data(std::string_view in) {
   }
   unsent_ = 0;
   for (;;) {
-    const std::size_t start = in.find('\r', at);
+    const std::size_t start = find_start(in, at);
     if (start == std::string_view::npos) {
       deliver(in);
       return in.size();

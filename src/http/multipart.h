@@ -7,6 +7,7 @@
 // fed, except for the beginning of a delimiter that turned out to be content. Not thread-safe; throws only what the
 // sink throws.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -77,6 +78,7 @@ class MultipartParser final {
   std::size_t read_epilogue(std::string_view in);
 
   Match match(std::string_view in, std::size_t& at);
+  std::size_t find_start(std::string_view in, std::size_t at) const;
   bool deliver(std::string_view span);
   void expect_content(State state);
   void end_content(Match delimiter);
@@ -89,6 +91,8 @@ class MultipartParser final {
 
   const std::string delimiter_;       // CRLF "--" boundary "--"
   const std::size_t separator_size_;  // of delimiter_, without the last two dashes
+  // By a byte: how far ahead of it the separator can end at the earliest, if that byte is not its end.
+  std::array<std::uint8_t, 256> strides_;
   const MultipartLimits limits_;
   MultipartSink& sink_;
   MultipartStatus status_ = MultipartStatus::ok;

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include "net/connection.h"
+#include "net/inlet.h"
 
 namespace restante::net {
 namespace {
 
-constexpr std::size_t kStep = 128 << 10;      // one read of a streamed body
+constexpr std::size_t kStep = 256 << 10;      // one read of a streamed body
+constexpr std::size_t kTurn = 4 << 20;        // so much of one on the pool, then others have their turn
 constexpr std::size_t kSmallStep = 16 << 10;  // one read of a body that goes into memory
 
 }  // namespace
@@ -34,6 +36,12 @@ std::optional<http::Fault> Connection::begin_body(const http::Request& request, 
   if (inflow.left && *inflow.left > limit) return http::faults::body_too_large;
   inflow.done = inflow.left && *inflow.left == 0;
   return std::nullopt;
+}
+
+void Connection::count_sized(Inflow& inflow, std::size_t n) {
+  *inflow.left -= n;
+  inflow.received += n;
+  inflow.done = *inflow.left == 0;
 }
 
 std::optional<http::Fault> Connection::decode(Inflow& inflow, std::string_view bytes,
@@ -90,9 +98,7 @@ asio::awaitable<std::optional<http::Fault>> Connection::next_pieces(http::Reques
     if (ec || n == 0) co_return http::faults::body_cut;
   }
   if (!inflow.left) co_return decode(inflow, {room, n}, pieces);
-  *inflow.left -= n;
-  inflow.received += n;
-  inflow.done = *inflow.left == 0;
+  count_sized(inflow, n);
   pieces.emplace_back(room, n);
   co_return std::nullopt;
 }
@@ -130,77 +136,42 @@ asio::awaitable<http::Response> Connection::stream_body(http::Request& request, 
     closing_ = true;
     co_return http::to_response(*fault, limit);
   }
-  // While one buffer is hashed and written on the pool, the other is filled from the socket.
-  struct Half {
-    std::unique_ptr<char[]> room;
-    std::vector<std::string_view> pieces;
-  };
   const std::size_t step = inflow.left ? static_cast<std::size_t>(std::min<std::uint64_t>(*inflow.left, kStep)) : kStep;
-  std::array<Half, 2> halves;
-  PoolJob<std::optional<http::Response>> job;
-  const std::vector<std::string_view>* given = nullptr;
+  const auto room = std::make_unique_for_overwrite<char[]>(step);
+  std::vector<std::string_view> pieces;
+  std::optional<http::Response> answer;
+  // What has arrived is read, hashed and written by one thread, while the bytes are in its caches; the kernel goes on
+  // receiving meanwhile.
+  std::optional<Inlet> inlet;
   auto take = [&]() -> std::optional<http::Response> {
-    for (const std::string_view piece : *given) {
-      if (auto refused = intake->take(piece)) return refused;
+    for (std::size_t taken = 0;;) {
+      for (const std::string_view piece : pieces) {
+        if (auto refused = intake->take(piece)) return refused;
+      }
+      if (inflow.done || !inlet || taken >= kTurn) break;
+      const std::size_t want = static_cast<std::size_t>(std::min<std::uint64_t>(step, *inflow.left));
+      const std::size_t n = inlet->read_now(room.get(), want);
+      if (n == 0) break;
+      taken += n;
+      count_sized(inflow, n);
+      pieces.assign(1, {room.get(), n});
     }
-    return std::nullopt;
-  };
-  // The client may be waiting for our answer instead of sending more: what ends the request also ends the read.
-  auto take_ahead = [&]() -> std::optional<http::Response> {
-    const auto end_read = [this] {
-      asio::post(home_.context(), [self = shared_from_this()] { self->socket_.cancel(); });
-    };
-    try {
-      auto refused = take();
-      if (refused) end_read();
-      return refused;
-    } catch (...) {
-      end_read();
-      throw;
-    }
-  };
-  std::optional<http::Response> refused;
-  std::optional<http::Fault> fault;
-  std::exception_ptr failure;
-  for (std::size_t turn = 0; !inflow.done; turn ^= 1) {
-    Half& half = halves[turn];
-    try {
-      if (!half.room) half.room = std::make_unique_for_overwrite<char[]>(step);
-      fault = co_await next_pieces(request, inflow, half.room.get(), step, half.pieces);
-    } catch (...) {
-      failure = std::current_exception();  // no memory; the job still works in our frame
-    }
-    if (job.running()) refused = co_await job.done();
-    if (failure) std::rethrow_exception(failure);
-    if (fault || refused) break;
-    given = &half.pieces;
-    if (inflow.done) {
-      body_consumed_ = true;
-      auto last = [&]() -> http::Response {
-        auto early = take();
-        http::Response answer = early ? std::move(*early) : intake->finish();
-        intake.reset();
-        return answer;
-      };
-      co_return co_await on_pool(*shared().pool, last);
-    }
-    job.start(*shared().pool, home_.executor(), take_ahead);
-  }
-  if (fault || refused) {
-    co_await clear_away(intake);
-    if (!inflow.done) closing_ = true;
-    body_consumed_ = inflow.done;
-    if (refused) co_return std::move(*refused);
-    closing_ = true;
-    co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
-  }
-  body_consumed_ = true;
-  auto finish = [&] {
-    http::Response answer = intake->finish();
+    if (!inflow.done) return std::nullopt;
+    body_consumed_ = true;
+    http::Response finished = intake->finish();
     intake.reset();
-    return answer;
+    return finished;
   };
-  co_return co_await on_pool(*shared().pool, finish);
+  std::optional<http::Fault> fault;
+  while (!fault && !answer) {
+    if (!inflow.done) fault = co_await next_pieces(request, inflow, room.get(), step, pieces);
+    if (!inflow.done && inflow.left && !inlet) inlet.emplace(socket_);
+    if (!fault) answer = co_await on_pool(*shared().pool, take);
+  }
+  if (fault || !inflow.done) closing_ = true;
+  body_consumed_ = inflow.done;
+  if (intake) co_await clear_away(intake);
+  co_return fault ? http::to_response(*fault, fault->status == 413 ? limit : 0) : std::move(*answer);
 }
 
 }  // namespace restante::net

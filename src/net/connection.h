@@ -85,6 +85,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Pieces of the body inside `room` or the buffer; both stay untouched until the next call.
   asio::awaitable<std::optional<http::Fault>> next_pieces(http::Request& request, Inflow& inflow, char* room,
                                                           std::size_t size, std::vector<std::string_view>& pieces);
+  // So much more of a sized body has come.
+  static void count_sized(Inflow& inflow, std::size_t n);
   std::optional<http::Fault> decode(Inflow& inflow, std::string_view bytes, std::vector<std::string_view>& pieces);
   bool body_is_buffered(const http::Request& request) const;
   // True when the connection can go on: nothing of the request's body is left unread.

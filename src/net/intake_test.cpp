@@ -211,31 +211,6 @@ TEST(Intake, ARefusalOfTheLastPieceLeavesTheConnectionUsable) {
   EXPECT_EQ(client.reply().body, "ok");
 }
 
-// The refusal is of an earlier piece, but the last one has been read meanwhile: nothing of it is left to come.
-TEST(Intake, ARefusalAfterTheLastPieceWasReadLeavesTheConnectionUsable) {
-  Tray tray;
-  Gate decide;
-  tray.verdict = [&](std::size_t) {
-    decide.wait();
-    return std::optional(text("not this", 400));
-  };
-  Options options = test_options();
-  options.io_threads = 1;
-  TestEdge server(options);
-  take_uploads(server, tray);
-  Client client = server.client();
-  client.send(sized_head(9) + "first");
-  tray.taken.wait();
-  client.send("last");
-  EXPECT_EQ(server.ask("/health").body, "ok") << "by the thread that has read the last piece before";
-  decide.open();
-  EXPECT_EQ(client.reply().body, "not this");
-  client.get("/health");
-  EXPECT_EQ(client.reply().body, "ok");
-  tray.gone.wait();
-  EXPECT_EQ(tray.finished, 0);
-}
-
 TEST(Intake, BodiesThatComeWithTheirHeadsInOneWriteAreTakenOneByOne) {
   Tray tray;
   TestEdge server;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/wait.h"
+
 namespace restante::dir {
 namespace {
 
@@ -41,6 +43,7 @@ void DraftFile::put_buffer() {
   put_ += static_cast<std::int64_t>(gathered_);
   gathered_ = 0;
   if (put_ - flushed_ < kFlushStep) return;
+  const Wait waiting;  // where the disk has enough to do already
   sync_file_range(fd(), flushed_, put_ - flushed_, SYNC_FILE_RANGE_WRITE);
   flushed_ = put_;
 }
