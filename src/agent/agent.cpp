@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -86,7 +88,7 @@ Agent::Agent(Settings settings, Home home, State state, Handover& handover, Stop
             }
             stop_.request();
           },
-          say_),
+          [this](const std::string& delegation) { pulse_.works_on(delegation); }, say_),
       pulse_(
           settings_.pulse, ledger_, clock_,
           [this] {
@@ -110,6 +112,10 @@ End Agent::run() {
   auto end = enlist();
   if (!end && !stop_.requested()) begin();
   while (!end && !stop_.requested()) end = turn();
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = end.value_or(End::stopped);
+  }
   stop_.request();
   ender.join();
   couriers_.stop();
@@ -199,6 +205,67 @@ std::optional<End> Agent::find_place() {
   return End::stopped;
 }
 
+Agent::Outlook Agent::outlook() const {
+  Outlook outlook;
+  outlook.caught_up = caught_up_.load();
+  const std::lock_guard lock(mutex_);
+  outlook.trouble = trouble_;
+  outlook.end = over_ ? over_ : end_;
+  return outlook;
+}
+
+Agent::Outlook Agent::wait_until_caught_up(std::chrono::milliseconds time) const {
+  {
+    std::unique_lock lock(mutex_);
+    progressed_.wait_for(lock, time,
+                         [this] { return caught_up_.load() || over_ || !trouble_.empty() || stop_.requested(); });
+  }
+  return outlook();
+}
+
+std::unique_ptr<Platform> Agent::open_line() const { return begun_.load() ? connect() : nullptr; }
+
+std::vector<Delivery> Agent::waiting() const {
+  std::vector<Delivery> deliveries;
+  for (auto& row : porter_.waiting()) deliveries.push_back(ledger_.compose(std::move(row)));
+  const auto comes_along = [&](FileId id) {
+    return std::any_of(deliveries.begin(), deliveries.end(), [&](const Delivery& delivery) {
+      return std::any_of(delivery.files.begin(), delivery.files.end(),
+                         [&](const DeliveredFile& file) { return file.id == id; });
+    });
+  };
+  std::vector<Delivery> alone;
+  for (const auto id : porter_.waiting_files()) {
+    const auto file = ledger_.file(id);
+    if (file && !comes_along(id)) alone.push_back(deliver_file(*file));
+  }
+  std::move(alone.begin(), alone.end(), std::back_inserter(deliveries));
+  std::sort(deliveries.begin(), deliveries.end(),
+            [](const Delivery& a, const Delivery& b) { return std::tie(a.seq, a.id) < std::tie(b.seq, b.id); });
+  return deliveries;
+}
+
+std::vector<FileRecord> Agent::files() const {
+  const auto state = ledger_.state();
+  return {state.files.begin(), state.files.end()};
+}
+
+void Agent::look_now() {
+  {
+    const std::lock_guard lock(mutex_);
+    look_now_ = true;
+  }
+  progressed_.notify_all();
+}
+
+void Agent::note(std::string trouble) {
+  {
+    const std::lock_guard lock(mutex_);
+    trouble_ = std::move(trouble);
+  }
+  progressed_.notify_all();
+}
+
 std::unique_ptr<Platform> Agent::connect() const {
   auto platform = std::make_unique<Platform>(settings_.server, token_, settings_.http);
   platform->use_workspace(ledger_.workspace());
@@ -206,7 +273,7 @@ std::unique_ptr<Platform> Agent::connect() const {
 }
 
 void Agent::begin() {
-  begun_ = true;
+  begun_.store(true);
   read_ = ledger_.cursor();
   couriers_.start(largest_file_);
   for (const auto& file : ledger_.unfinished_files()) couriers_.send_for(file.parcel.id);
@@ -235,6 +302,7 @@ std::optional<End> Agent::weather(const Failure& failure) {
     return End::refused;
   }
   if (!std::exchange(unreachable_, true)) say_(failure.sentence + "; trying again until it works");
+  note(failure.sentence);
   if (begun_) pulse_.note_trouble(failure.sentence);
   const auto pause = backoff_.next();
   stop_.wait_for(std::max(pause, std::chrono::milliseconds(failure.retry_after.value_or(std::chrono::seconds(0)))));
@@ -247,8 +315,10 @@ std::optional<End> Agent::turn() {
   if (busy) wait_for_progress();
   if (stop_.requested()) return {};
   move_cursor();
-  // While something waits to be handed over the cursor stays before it, and a held poll would come back at once.
-  const auto wait = porter_.waiting_count() > 0 ? std::chrono::seconds(0) : settings_.poll_wait;
+  // While something waits to be handed over the cursor stays before it, and a held poll would come back at once. The
+  // first one is not held: what an empty inbox means should be known soon.
+  const bool held = caught_up_.load() && porter_.waiting_count() == 0;
+  const auto wait = held ? settings_.poll_wait : std::chrono::seconds(0);
   const auto asked = steady_clock::now();
   auto rows = platform_.poll(ledger_.cursor(), wait);
   if (rows.has_error()) {
@@ -260,6 +330,7 @@ std::optional<End> Agent::turn() {
     return {};
   }
   backoff_.reset();
+  note({});
   pulse_.poll_completed();
   if (std::exchange(unreachable_, false)) {
     say_("reached " + settings_.server.text() + " again");
@@ -276,6 +347,7 @@ std::optional<End> Agent::turn() {
   if (!caught_up_.exchange(true)) {
     // Only now: a message that names a file of an earlier run may have been in this answer.
     for (const auto& file : ledger_.unfinished_files()) porter_.take(file.parcel.id);
+    note({});  // whoever waits for the first look
   }
   // A server that shuts down, or does not know `wait`, answers at once: no reason to ask a thousand times a second.
   if (empty && wait.count() > 0 && steady_clock::now() - asked < std::chrono::milliseconds(200))
@@ -320,7 +392,7 @@ void Agent::move_cursor() {
 void Agent::wait_for_progress() {
   const auto until = steady_clock::now() + settings_.glance;
   std::unique_lock lock(mutex_);
-  while (!stop_.requested() && porter_.waiting_count() > 0) {
+  while (!stop_.requested() && porter_.waiting_count() > 0 && !std::exchange(look_now_, false)) {
     if (progressed_.wait_until(lock, until) == std::cv_status::timeout) return;
   }
 }

@@ -56,8 +56,28 @@ class Agent {
 
   End run();
 
-  // Messages that were read and not handed over yet; the first may be in the agent's hands. From any thread.
-  std::vector<Row> waiting() const { return porter_.waiting(); }
+  // The rest is for a hand-over that has questions of its own. From any thread.
+
+  struct Outlook {
+    bool caught_up = false;  // registered, and the inbox was looked into at least once
+    std::string trouble;     // why the server is not reached; empty: all is well
+    std::optional<End> end;  // run() is over, or about to be
+  };
+  Outlook outlook() const;
+  // Waits until caught up, or until it is known that this will not happen by itself.
+  Outlook wait_until_caught_up(std::chrono::milliseconds time) const;
+  const Settings& settings() const { return settings_; }
+  // A connection of the caller's own; null before the agent is registered.
+  std::unique_ptr<Platform> open_line() const;
+  // What was read and not handed over, as it would be handed over now, oldest first; the first may be in the agent's
+  // hands.
+  std::vector<Delivery> waiting() const;
+  // Every file that the inbox announced, as far as it is remembered, oldest first.
+  std::vector<FileRecord> files() const;
+  // The results of tasks that this agent gave to others and waits for: see Porter.
+  Porter& results() { return porter_; }
+  // Looks into the inbox soon, even while much waits to be handed over.
+  void look_now();
 
  private:
   // Each returns an End when there is nothing more to do.
@@ -75,6 +95,8 @@ class Agent {
   void take_file(const Row& row);
   void reread();
   void move_cursor();
+  // What outlook() tells of the network; empty: all is well.
+  void note(std::string trouble);
   void wait_for_progress();
 
   Settings settings_;
@@ -90,14 +112,17 @@ class Agent {
   Backoff backoff_;
   std::int64_t read_ = 0;  // the last row that was looked at; the cursor is never beyond
   std::uint64_t largest_file_ = 0;
-  bool begun_ = false;
+  std::atomic<bool> begun_{false};
   bool connected_before_ = false;  // so that a captive portal is no reason to give up
   bool unreachable_ = false;
   std::atomic<bool> caught_up_{false};  // the first poll has come back
 
-  std::mutex mutex_;  // progress: the porter says that a delivery has ended
-  std::condition_variable progressed_;
+  mutable std::mutex mutex_;  // progress: the porter says that a delivery has ended; and what outlook() tells
+  mutable std::condition_variable progressed_;
   std::optional<End> end_;  // said by another thread
+  std::optional<End> over_;
+  std::string trouble_;
+  bool look_now_ = false;
 };
 
 }  // namespace restante::agent

@@ -8,6 +8,8 @@
 namespace restante::agent {
 namespace {
 
+constexpr std::string_view kResultMethod = "delegate_result";
+
 // Calls `visit` for every part of every list of A2A parts, wherever in the message it stands: the message itself, its
 // history, a task's artifacts. parse_json bounds the depth.
 template <class Node, class Visit>
@@ -106,6 +108,13 @@ std::vector<std::string> file_uris(const Json& body) {
   return uris;
 }
 
+std::string result_of(const Row& row) {
+  if (row.method != kResultMethod) return {};
+  if (auto id = text_of(row.request_body, "delegation_id"); !id.empty()) return id;
+  const auto* metadata = metadata_of(row.request_body);
+  return metadata ? text_of(*metadata, "delegation_id") : std::string();
+}
+
 Delivery deliver_file(const FileRecord& file) {
   Delivery delivery;
   delivery.type = "file";
@@ -120,7 +129,7 @@ Delivery deliver_file(const FileRecord& file) {
 
 Delivery deliver_message(Row row, const State& state) {
   Delivery delivery;
-  delivery.type = row.method == "delegate_result" ? "result" : "message";
+  delivery.type = row.method == kResultMethod ? "result" : "message";
   delivery.id = row.id;
   delivery.seq = row.seq;
   delivery.method = row.method;
@@ -136,6 +145,10 @@ Delivery deliver_message(Row row, const State& state) {
   if (const auto* metadata = metadata_of(row.request_body)) {
     delivery.delegation_id = text_of(*metadata, "delegation_id");
     delivery.hops = std::max<std::int64_t>(0, number_of(*metadata, kHopsMember));
+  }
+  if (delivery.type == "result") {
+    delivery.delegation_id = result_of(row);
+    delivery.status = row.status;
   }
   delivery.body = std::move(row.request_body);
   return delivery;
@@ -153,6 +166,7 @@ std::string Delivery::json() const {
   out.member("created_at", created_at);
   out.member("text", text);
   if (!delegation_id.empty()) out.member("delegation_id", delegation_id);
+  if (!status.empty()) out.member("status", status);
   if (again) {
     out.key("again");
     out.boolean(again);

@@ -33,7 +33,8 @@ struct Delivery {
   std::string created_at;
   std::string text;
   std::vector<DeliveredFile> files;
-  std::string delegation_id;  // of a task from another agent; empty: none
+  std::string delegation_id;  // of a task from another agent, or of the task that this is the result of; empty: none
+  std::string status;         // of a result: ok or error
   std::int64_t hops = 0;      // how many automatic answers led to this message
   bool again = false;         // it was begun before and nobody knows how that ended: the receiver may have it
   Json body;                  // of a message: the row's request_body with rewritten uris
@@ -44,6 +45,9 @@ struct Delivery {
 
 Delivery deliver_file(const FileRecord& file);
 Delivery deliver_message(Row row, const State& state);
+
+// The delegation that a row is the result of; empty when it is no result.
+std::string result_of(const Row& row);
 
 // The uris of all file parts, in order, as sent.
 std::vector<std::string> file_uris(const Json& body);

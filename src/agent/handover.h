@@ -25,6 +25,9 @@ struct Verdict {
 class Handover {
  public:
   virtual ~Handover() = default;
+  // Called before the next delivery is chosen and written down as begun: returns once somebody is there to take one.
+  // False: the agent was told to stop meanwhile. Lines and commands are always there.
+  virtual bool await_taker() { return true; }
   virtual Verdict deliver(const Delivery& delivery) = 0;
   // Its end is written down: it will not come again, and whatever was kept for that case can go.
   virtual void ended(const Delivery& delivery) { (void)delivery; }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/attachments.h"
 #include "agent/delivery.h"
 #include "agent/members.h"
 #include "base/json_writer.h"
@@ -42,6 +43,7 @@ std::optional<Row> row_of(const Json& json) {
   row.seq = *seq->integer();
   row.method = text_of(json, "method");
   row.created_at = text_of(json, "created_at");
+  row.status = text_of(json, "status");
   if (const auto source = text_of(json, "source_id"); !source.empty()) row.source_id = source;
   if (const auto* body = json.find("request_body")) row.request_body = *body;
   return row;
@@ -242,12 +244,31 @@ Outcome<void> Platform::message(const std::string& workspace, std::string_view t
   return without_answer(expect_success(http_.send(send)));
 }
 
-Outcome<void> Platform::end_delegation(std::string_view delegation, Task end, std::string_view text,
-                                       std::string_view key) {
+Outcome<bool> Platform::begin_delegation(std::string_view delegation) {
+  const auto told = expect_success(
+      http_.send(post(fmt::format("/workspaces/{}/delegations/{}/update", workspace_, percent_encode(delegation)),
+                      R"({"status":"in_progress"})")));
+  if (told.has_value()) return true;
+  if (told.error().kind == client::Failure::Kind::status && told.error().status == 409) return false;
+  return told.error();
+}
+
+Outcome<bool> Platform::beat_delegation(std::string_view delegation) {
+  const auto told = expect_success(http_.send(
+      post(fmt::format("/workspaces/{}/delegations/{}/heartbeat", workspace_, percent_encode(delegation)), "{}")));
+  if (told.has_error()) return told.error();
+  const auto body = parse_json(told->body);
+  const Json* cancel = body.has_value() ? body->find("cancel") : nullptr;
+  return !(cancel && cancel->if_boolean() && *cancel->if_boolean());
+}
+
+Outcome<void> Platform::end_delegation(std::string_view delegation, Ended end, std::string_view text,
+                                       std::string_view key, const std::vector<Json>& files) {
   JsonWriter body;
   body.begin_object();
-  body.member("status", end == Task::completed ? "completed" : "failed");
-  body.member(end == Task::completed ? "result" : "error", text);
+  body.member("status", end == Ended::completed ? "completed" : "failed");
+  body.member(end == Ended::completed ? "result" : "error", text);
+  write_attachments(body, files);
   body.end_object();
   auto update =
       post(fmt::format("/workspaces/{}/delegations/{}/update", workspace_, percent_encode(delegation)), body.take());

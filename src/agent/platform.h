@@ -4,12 +4,14 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json.h"
+#include "client/form.h"
 #include "client/http_client.h"
 #include "model/ids.h"
 
@@ -21,6 +23,7 @@ struct Row {
   std::string method;
   std::optional<std::string> source_id;  // the agent it comes from; none: a person
   std::string created_at;
+  std::string status;  // of a delegation's result: ok or error
   Json request_body;
 };
 
@@ -32,6 +35,15 @@ struct Waiting {
   std::string sha256;
   std::string uri;
   std::string created_at;
+};
+
+// What is asked of another agent.
+struct Task {
+  std::string id;  // of the delegation, chosen here: the same id twice is one task
+  std::string target;
+  std::string text;
+  std::vector<Json> files;  // as send_out() gave them
+  std::string deadline;     // RFC 3339; empty: the server's own
 };
 
 struct Registration {
@@ -75,14 +87,35 @@ class Platform {
   client::Outcome<void> message(const std::string& workspace, std::string_view text, std::int64_t hops,
                                 std::string_view key);
   // The end of a task that another agent gave us.
-  enum class Task { completed, failed };
-  client::Outcome<void> end_delegation(std::string_view delegation, Task end, std::string_view text,
-                                       std::string_view key);
+  enum class Ended { completed, failed };
+  client::Outcome<void> end_delegation(std::string_view delegation, Ended end, std::string_view text,
+                                       std::string_view key, const std::vector<Json>& files = {});
+
+  // We work on it; and, from time to time, still do. False: it has ended meanwhile, by its caller or by its deadline.
+  client::Outcome<bool> begin_delegation(std::string_view delegation);
+  client::Outcome<bool> beat_delegation(std::string_view delegation);
+
+  // The rest is in platform_calls.cpp: what an agent asks for by itself. A Json is the server's answer, as it came.
+
+  // Stages files of this machine as outgoing ones; each is {uri, name, mimeType, size, sha256}. `sent` hears of every
+  // piece (bytes so far, bytes in all); false ends it. A file that cannot be read is Kind::stopped with a sentence.
+  using Sent = std::function<bool(std::uint64_t, std::uint64_t)>;
+  client::Outcome<std::vector<Json>> send_out(const std::vector<std::string>& paths, const Sent& sent);
+  // A message to the person with such files.
+  client::Outcome<void> notify(std::string_view text, const std::vector<Json>& files, std::string_view key);
+  client::Outcome<Json> describe();
+  client::Outcome<Json> peers();
+  client::Outcome<Json> history(std::int64_t limit, const std::string& before);
+  client::Outcome<Json> delegate(const Task& task);
+  client::Outcome<Json> delegation(std::string_view id);
 
  private:
   client::Request request(std::string method, std::string target) const;
   client::Request post(std::string target, std::string json) const;
   std::string upload(FileId file, std::string_view rest) const;
+  client::Outcome<Json> ask(const client::Request& request);
+  client::Outcome<std::vector<Json>> send_batch(const std::vector<client::FormFile>& files, std::uint64_t before,
+                                                std::uint64_t all, const Sent& sent);
 
   client::HttpClient http_;
   std::string token_;

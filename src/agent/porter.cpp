@@ -48,13 +48,14 @@ change::Handed end_of(const Delivery& delivery) {
 }  // namespace
 
 Porter::Porter(PorterOptions options, Ledger& ledger, Handover& handover, Stop& stop, Note progress, Note closed,
-               Say say)
+               Task task, Say say)
     : options_(options),
       ledger_(ledger),
       handover_(handover),
       stop_(stop),
       progress_(std::move(progress)),
       closed_(std::move(closed)),
+      task_(std::move(task)),
       say_(std::move(say)) {}
 
 Porter::~Porter() { join(); }
@@ -89,7 +90,10 @@ void Porter::take(FileId file) {
 
 std::vector<Row> Porter::waiting() const {
   const std::lock_guard lock(mutex_);
-  return {messages_.begin(), messages_.end()};
+  std::vector<Row> rows;
+  std::copy_if(messages_.begin(), messages_.end(), std::back_inserter(rows),
+               [this](const Row& row) { return !expected_.contains(result_of(row)); });
+  return rows;
 }
 
 std::size_t Porter::waiting_count() const {
@@ -104,30 +108,96 @@ std::optional<std::int64_t> Porter::first_waiting() const {
 
 void Porter::work() {
   std::unique_lock lock(mutex_);
+  bool taker = false;
   while (!stop_.requested()) {
     const auto now = steady_clock::now();
-    auto went = Went::handed;
-    if (const auto file = next_file(now)) {
-      files_.erase(file->text());
-      lock.unlock();
-      went = hand_over_file(*file);
-    } else if (!messages_.empty() && is_ready(messages_.front(), now)) {
-      const auto row = messages_.front();
-      lock.unlock();
-      went = hand_over_message(row);
-      lock.lock();
-      if (went == Went::handed) messages_.pop_front();
-      waiting_since_.reset();
-      lock.unlock();
-    } else {
+    const auto file = next_file(now);
+    const auto message = next_message();
+    const bool ready = message != messages_.end() && is_ready(*message, now);
+    if (!file && !ready) {
       const auto look = now + kLookEvery;
       changed_.wait_until(lock, std::min(look, next_moment().value_or(look)));
       continue;
+    }
+    if (!taker) {
+      // Chosen anew afterwards: hours may have passed, and what goes then is told as it is then.
+      lock.unlock();
+      taker = handover_.await_taker();
+      lock.lock();
+      continue;
+    }
+    taker = false;
+    auto went = Went::handed;
+    if (file && (!ready || comes_before(*file, *message))) {
+      files_.erase(file->text());
+      lock.unlock();
+      went = hand_over_file(*file);
+    } else {
+      const auto row = *message;
+      lock.unlock();
+      went = hand_over_message(row);
+      if (went == Went::handed) drop(row.id);
     }
     if (went == Went::closed) return closed_();
     if (went == Went::handed) progress_();
     lock.lock();
   }
+}
+
+// The first that nobody expects for himself.
+std::deque<Row>::iterator Porter::next_message() {
+  if (expected_.empty()) return messages_.begin();
+  return std::find_if(messages_.begin(), messages_.end(),
+                      [this](const Row& row) { return !expected_.contains(result_of(row)); });
+}
+
+void Porter::drop(const std::string& row_id) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(messages_, [&](const Row& row) { return row.id == row_id; });
+  waiting_since_.reset();
+}
+
+void Porter::expect_result(const std::string& delegation) {
+  const std::lock_guard lock(mutex_);
+  expected_.insert(delegation);
+}
+
+void Porter::expect_no_more(const std::string& delegation) {
+  {
+    const std::lock_guard lock(mutex_);
+    expected_.erase(delegation);
+  }
+  changed_.notify_all();
+}
+
+std::optional<Row> Porter::wait_for_result(const std::string& delegation, std::chrono::milliseconds time) {
+  const auto until = steady_clock::now() + time;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const auto found =
+        std::find_if(messages_.begin(), messages_.end(), [&](const Row& row) { return result_of(row) == delegation; });
+    if (found != messages_.end() && !has_files_on_their_way(*found)) return *found;
+    if (stop_.requested() || changed_.wait_until(lock, until) == std::cv_status::timeout) return {};
+  }
+}
+
+Delivery Porter::begin_result(const Row& row) {
+  auto delivery = ledger_.compose(row);
+  delivery.again = ledger_.begin(delivery.id) == Ledger::Begun::again;
+  return delivery;
+}
+
+void Porter::end_result(const Delivery& delivery) {
+  ledger_.handed(end_of(delivery));
+  drop(delivery.id);
+  progress_();
+}
+
+std::vector<FileId> Porter::waiting_files() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<FileId> ids;
+  for (const auto& [text, due] : files_) ids.push_back(FileId::parse(text).value());
+  return ids;
 }
 
 // One whose time has come and that none of the waiting messages will bring. Never before a message that was begun when
@@ -142,6 +212,11 @@ std::optional<FileId> Porter::next_file(Moment now) {
   return {};
 }
 
+bool Porter::comes_before(FileId id, const Row& message) const {
+  const auto file = ledger_.file(id);
+  return !file || file->seq < message.seq;
+}
+
 std::optional<Porter::Moment> Porter::next_moment() const {
   std::optional<Moment> next;
   for (const auto& [id, due] : files_) {
@@ -152,13 +227,16 @@ std::optional<Porter::Moment> Porter::next_moment() const {
 
 bool Porter::is_ready(const Row& row, Moment now) {
   if (!waiting_since_) waiting_since_ = now;
-  if (now - *waiting_since_ >= options_.file_patience) return true;
-  for (const auto& uri : file_uris(row.request_body)) {
+  return now - *waiting_since_ >= options_.file_patience || !has_files_on_their_way(row);
+}
+
+bool Porter::has_files_on_their_way(const Row& row) const {
+  const auto uris = file_uris(row.request_body);
+  return std::any_of(uris.begin(), uris.end(), [this](const std::string& uri) {
     const auto id = pending_file(uri);
     const auto file = id ? ledger_.file(*id) : std::nullopt;
-    if (file && is_on_its_way(*file)) return false;
-  }
-  return true;
+    return file && is_on_its_way(*file);
+  });
 }
 
 Porter::Went Porter::hand_over_message(const Row& row) { return hand_over(ledger_.compose(row)); }
@@ -174,7 +252,7 @@ Porter::Went Porter::hand_over(Delivery delivery) {
   auto end = end_of(delivery);
   Backoff pause(options_.pause_first, options_.pause_most);
   for (int attempt = 1;; ++attempt) {
-    auto verdict = handover_.deliver(delivery);
+    auto verdict = deliver(delivery);
     switch (verdict.what) {
       case Verdict::What::stopped:
         return Went::stopped;
@@ -200,6 +278,14 @@ Porter::Went Porter::hand_over(Delivery delivery) {
     delivery.again = true;
     if (stop_.wait_for(pause.next())) return Went::stopped;
   }
+}
+
+Verdict Porter::deliver(const Delivery& delivery) {
+  const bool is_task = !delivery.delegation_id.empty() && delivery.type == "message";
+  if (is_task) task_(delivery.delegation_id);
+  auto verdict = handover_.deliver(delivery);
+  if (is_task) task_({});
+  return verdict;
 }
 
 std::optional<Reply> Porter::reply_to(const Delivery& delivery, std::string text) {
@@ -231,7 +317,7 @@ std::optional<Reply> Porter::apology_for(const Delivery& delivery, const std::st
   Reply reply;
   reply.key = "failed-" + delivery.id;
   reply.text = "The agent could not handle this: " + trouble + ".";
-  if (!delivery.delegation_id.empty()) {
+  if (!delivery.delegation_id.empty() && delivery.type == "message") {
     reply.to = Reply::To::delegation;
     reply.target = delivery.delegation_id;
     reply.failed = true;

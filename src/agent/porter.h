@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -38,10 +39,12 @@ class Porter {
  public:
   using Say = std::function<void(std::string_view)>;
   using Note = std::function<void()>;
+  using Task = std::function<void(const std::string& delegation)>;
 
-  // `progress` is called after every delivery that has ended, `closed` when nobody takes them any more; both on the
-  // porter's thread.
-  Porter(PorterOptions options, Ledger& ledger, Handover& handover, Stop& stop, Note progress, Note closed, Say say);
+  // `progress` is called after every delivery that has ended, on the thread that ended it; `closed`, on the porter's,
+  // when nobody takes them any more. `task` is told whose delegation is in the agent's hands, and empty when none is.
+  Porter(PorterOptions options, Ledger& ledger, Handover& handover, Stop& stop, Note progress, Note closed, Task task,
+         Say say);
   ~Porter();
   Porter(const Porter&) = delete;
   Porter& operator=(const Porter&) = delete;
@@ -53,9 +56,20 @@ class Porter {
   void take(Row message);
   // Something was learnt about this file; if it is to go alone, its time begins now.
   void take(FileId file);
-  // What waits, oldest first; the first may be in the agent's hands.
+  // What waits in turn, oldest first; the first may be in the agent's hands.
   std::vector<Row> waiting() const;
   std::size_t waiting_count() const;
+  // Files that are to go alone.
+  std::vector<FileId> waiting_files() const;
+  // From now on the result of this delegation is not handed over in its turn: whoever expects it takes it.
+  void expect_result(const std::string& delegation);
+  // It goes in its turn again.
+  void expect_no_more(const std::string& delegation);
+  // Waits until it is there, with its files. No value when the time is up.
+  std::optional<Row> wait_for_result(const std::string& delegation, std::chrono::milliseconds time);
+  // Before an expected result is handed over, and after it was: each durable when it returns.
+  Delivery begin_result(const Row& row);
+  void end_result(const Delivery& delivery);
   // The seq of the first message that is not handed over.
   std::optional<std::int64_t> first_waiting() const;
 
@@ -66,10 +80,15 @@ class Porter {
   void work();
   std::optional<FileId> next_file(Moment now);
   std::optional<Moment> next_moment() const;
+  bool comes_before(FileId file, const Row& message) const;
   bool is_ready(const Row& row, Moment now);
+  bool has_files_on_their_way(const Row& row) const;
   Went hand_over_message(const Row& row);
   Went hand_over_file(FileId id);
   Went hand_over(Delivery delivery);
+  Verdict deliver(const Delivery& delivery);
+  std::deque<Row>::iterator next_message();
+  void drop(const std::string& row_id);
   std::optional<Reply> reply_to(const Delivery& delivery, std::string text);
   std::optional<Reply> apology_for(const Delivery& delivery, const std::string& trouble) const;
 
@@ -78,6 +97,7 @@ class Porter {
   Handover& handover_;
   Stop& stop_;
   Note progress_, closed_;
+  Task task_;
   Say say_;
   Hops hops_;
 
@@ -86,6 +106,7 @@ class Porter {
   std::deque<Row> messages_;
   std::map<std::string, Moment> files_;  // by id: when it goes alone
   std::optional<Moment> waiting_since_;  // of the first message, for its files
+  std::set<std::string> expected_;       // delegations whose results somebody waits for
   std::thread thread_;
 };
 

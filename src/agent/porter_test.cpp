@@ -52,6 +52,7 @@ class PorterTest : public testing::Test {
   Porter& start() {
     porter_ = std::make_unique<Porter>(
         options_, ledger_, notebook_, stop_, [this] { ended_.push_back({}); }, [this] { closed_.set_value(); },
+        [this](const std::string& delegation) { tasks_.push_back(delegation); },
         [this](std::string_view said) { said_.emplace_back(said); });
     porter_->start();
     return *porter_;
@@ -97,6 +98,7 @@ class PorterTest : public testing::Test {
   Notebook notebook_;
   PorterOptions options_;
   std::vector<std::string> said_;
+  std::vector<std::string> tasks_;  // as they came into the agent's hands and left them
   std::vector<std::monostate> ended_;
   std::promise<void> closed_;
   std::unique_ptr<Porter> porter_;
@@ -205,6 +207,7 @@ TEST_F(PorterTest, AnAnswerToATaskIsItsResult) {
   ASSERT_EQ(outbox.size(), 1u);
   EXPECT_EQ(outbox[0].to, Reply::To::delegation);
   EXPECT_EQ(outbox[0].target, "d1");
+  EXPECT_EQ(tasks_, (std::vector<std::string>{"d1", ""}));
 }
 
 TEST_F(PorterTest, WhenNobodyReadsItStopsAndTheMessageStays) {
@@ -213,6 +216,60 @@ TEST_F(PorterTest, WhenNobodyReadsItStopsAndTheMessageStays) {
   closed_.get_future().wait();
   EXPECT_EQ(porter_->first_waiting(), 1);
   EXPECT_FALSE(ledger_.state().has_seen("m1", "2026"));
+}
+
+TEST_F(PorterTest, AnExpectedResultIsTakenOutOfTurnAndOnce) {
+  auto result = message(2, text("42"), "peer");
+  result.method = "delegate_result";
+  result.status = "ok";
+  result.request_body.set("delegation_id", Json::string("d1"));
+  auto& porter = start();
+  porter.expect_result("d1");
+  porter.take(result);
+  porter.take(message(3, text("next")));
+  EXPECT_EQ(notebook_.wait_for(1).front().id, "m3");
+  EXPECT_FALSE(porter.wait_for_result("d2", std::chrono::milliseconds(0)));
+  const auto row = porter.wait_for_result("d1", std::chrono::seconds(60));
+  ASSERT_TRUE(row);
+  const auto delivery = porter.begin_result(*row);
+  EXPECT_THAT(std::tie(delivery.type, delivery.delegation_id, delivery.status, delivery.text),
+              testing::FieldsAre("result", "d1", "ok", "42"));
+  EXPECT_FALSE(delivery.again);
+  EXPECT_TRUE(ledger_.has_begun("m2"));
+  porter.end_result(delivery);
+  EXPECT_TRUE(ledger_.state().has_seen("m2", "2026"));
+  porter.expect_no_more("d1");
+  porter.take(message(4, text("last")));
+  const auto seen = notebook_.wait_for(2);
+  EXPECT_THAT((std::vector{seen[0].id, seen[1].id}), ElementsAre("m3", "m4"));
+}
+
+TEST_F(PorterTest, AResultThatNobodyExpectsAnyMoreGoesInItsTurn) {
+  auto result = message(1, text("42"), "peer");
+  result.method = "delegate_result";
+  result.request_body.set("delegation_id", Json::string("d1"));
+  auto& porter = start();
+  porter.expect_result("d1");
+  porter.take(result);
+  ASSERT_TRUE(porter.wait_for_result("d1", std::chrono::seconds(60)));
+  porter.expect_no_more("d1");
+  EXPECT_EQ(notebook_.wait_for(1).front().delegation_id, "d1");
+}
+
+TEST_F(PorterTest, AnExpectedResultWaitsForItsFiles) {
+  announce(Where::waiting);
+  auto result = message(1, text("42") + "," + file(), "peer");
+  result.method = "delegate_result";
+  result.request_body.set("delegation_id", Json::string("d1"));
+  auto& porter = start();
+  porter.expect_result("d1");
+  porter.take(result);
+  EXPECT_FALSE(porter.wait_for_result("d1", std::chrono::milliseconds(0)));
+  learn(Where::landed);
+  porter.take(kFile);
+  const auto row = porter.wait_for_result("d1", std::chrono::seconds(60));
+  ASSERT_TRUE(row);
+  EXPECT_EQ(porter.begin_result(*row).files.front().state, "landed");
 }
 
 }  // namespace

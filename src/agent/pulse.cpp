@@ -80,6 +80,11 @@ void Pulse::wake() {
   changed_.notify_all();
 }
 
+void Pulse::works_on(const std::string& delegation) {
+  const std::lock_guard lock(mutex_);
+  task_ = delegation;
+}
+
 void Pulse::work() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
@@ -89,6 +94,7 @@ void Pulse::work() {
     const auto now = clock_.steady();
     if (now >= next_send_ && !send_replies()) next_send_ = clock_.steady() + send_pause_.next();
     if (now >= next_beat_) beat();
+    beat_for_task();
     lock.lock();
     if (!stopping_ && !woken_) changed_.wait_for(lock, std::min(kTick, options_.beat));
   }
@@ -122,6 +128,28 @@ void Pulse::beat() {
   (void)platform_->beat(std::chrono::duration_cast<std::chrono::seconds>(clock_.now() - started_));
 }
 
+void Pulse::beat_for_task() {
+  std::string task;
+  {
+    const std::lock_guard lock(mutex_);
+    task = task_;
+  }
+  const auto now = clock_.steady();
+  const bool is_new = task != told_task_;
+  if (is_new) {
+    told_task_ = task;
+    task_ended_ = false;
+  }
+  if (task.empty() || task_ended_ || (!is_new && now < next_task_beat_)) return;
+  next_task_beat_ = now + options_.beat;
+  const auto goes_on = is_new ? platform_->begin_delegation(task) : platform_->beat_delegation(task);
+  // A server that cannot be asked just now is asked at the next beat; one that knows no such task, never again.
+  task_ended_ =
+      goes_on.has_value() ? !*goes_on : goes_on.error().kind == Failure::Kind::status && goes_on.error().status == 404;
+  if (goes_on.has_value() && !*goes_on)
+    say_("task " + task + " has ended meanwhile, cancelled or overdue; an answer to it is kept as a late one");
+}
+
 bool Pulse::send_replies() {
   while (const auto reply = ledger_.next_reply()) {
     const auto sent = send(*reply);
@@ -142,8 +170,8 @@ client::Outcome<void> Pulse::send(const Reply& reply) {
     case Reply::To::agent:
       return platform_->message(reply.target, reply.text, reply.hops, reply.key);
     case Reply::To::delegation:
-      return platform_->end_delegation(reply.target, reply.failed ? Platform::Task::failed : Platform::Task::completed,
-                                       reply.text, reply.key);
+      return platform_->end_delegation(
+          reply.target, reply.failed ? Platform::Ended::failed : Platform::Ended::completed, reply.text, reply.key);
   }
   return {};
 }

@@ -1,6 +1,7 @@
-// Pulse: what goes on beside the long poll, on a connection and a thread of its own: heartbeats, the replies that wait
-// in the ledger, a note of how it goes for `restante status`, and an eye on the clocks: when the wall clock has moved
-// without ours the laptop has slept, and whatever was connected before is not to be waited for. Thread-safe.
+// Pulse: what goes on beside the long poll, on a connection and a thread of its own: heartbeats, the agent's own and
+// those of the task it works on, the replies that wait in the ledger, a note of how it goes for `restante status`, and
+// an eye on the clocks: when the wall clock has moved without ours the laptop has slept, and whatever was connected
+// before is not to be waited for. Thread-safe.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -44,11 +45,14 @@ class Pulse {
   void note_trouble(std::string sentence);
   // There is something to send.
   void wake();
+  // The task in the agent's hands; empty: none. One that is done within a moment is not spoken of.
+  void works_on(const std::string& delegation);
 
  private:
   void work();
   void look_at_clocks();
   void beat();
+  void beat_for_task();
   // False when the rest has to wait.
   bool send_replies();
   client::Outcome<void> send(const Reply& reply);
@@ -67,6 +71,7 @@ class Pulse {
   bool stopping_ = false;
   bool woken_ = false;
   std::string trouble_;
+  std::string task_;
   std::optional<Time> last_poll_;
   SteadyTime alive_at_;  // the last completed poll, or the last time its absence was acted on
 
@@ -74,6 +79,9 @@ class Pulse {
   Time last_wall_;
   SteadyTime last_steady_;
   SteadyTime next_beat_, next_send_;
+  std::string told_task_;  // the server knows that we work on it, or that has no use
+  bool task_ended_ = false;
+  SteadyTime next_task_beat_;
   Backoff send_pause_;
   std::thread thread_;
 };

@@ -127,6 +127,39 @@ TEST_F(PulseTest, ABeatDoesNotSayHowManyTasksThereAre) {
   EXPECT_THAT(asked, HasSubstr(R"({"workspace_id":"w","uptime_seconds":0})"));
 }
 
+TEST_F(PulseTest, ATaskIsSpokenOfAsLongAsItIsWorkedOnAndHasNotEnded) {
+  options_.beat = std::chrono::milliseconds(10);
+  started_ = [](Pulse& pulse) { pulse.works_on("d/1"); };
+  std::vector<std::string> told;
+  std::promise<void> done;
+  auto until = done.get_future();
+  run(
+      [&](Peer& peer) {
+        const std::deque<const char*> answers = {"{}", R"({"status":"in_progress","cancel":false})",
+                                                 R"({"status":"failed","cancel":true})"};
+        int beats_after = 0;
+        while (beats_after < 3) {
+          const auto asked = peer.read_request();
+          clock_.advance(std::chrono::milliseconds(20));
+          if (asked.find("/delegations/") == std::string::npos) {
+            peer.answer("200 OK", "{}");
+            if (told.size() >= answers.size()) ++beats_after;
+            continue;
+          }
+          told.push_back(asked);
+          peer.answer("200 OK", told.size() <= answers.size() ? answers[told.size() - 1] : "{}");
+        }
+        done.set_value();
+        peer.wait_until_closed();
+      },
+      std::move(until));
+  ASSERT_EQ(told.size(), 3u) << "none after it had ended";
+  EXPECT_THAT(told[0], HasSubstr("POST /workspaces/w/delegations/d%2F1/update "));
+  EXPECT_THAT(told[0], HasSubstr(R"({"status":"in_progress"})"));
+  EXPECT_THAT(told[1], HasSubstr("POST /workspaces/w/delegations/d%2F1/heartbeat "));
+  EXPECT_THAT(told[2], HasSubstr("/heartbeat "));
+}
+
 TEST_F(PulseTest, AClosedLidIsNoticedByTheClocks) {
   started_ = [this](Pulse& pulse) {
     clock_.jump(std::chrono::hours(8));

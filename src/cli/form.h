@@ -1,52 +1,29 @@
-// Form: files of this machine as one multipart/form-data body, read piece by piece so that memory does not grow with
-// them, and from the start again when a connection was cut. Belongs to one thread. Throws CommandFailed with the name
-// of the file that cannot be read, or that changed its size while it was sent.
+// The files of `send`, as client/form.h has them, with what is wrong in the words of the command line: throws
+// CommandFailed that names --file. Belongs to one thread.
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "client/form.h"
+
 namespace restante::cli {
 
-struct FormFile {
-  std::string path;
-  std::string name;  // last component of the path
-  std::string type;  // guessed from the name's ending
-  std::uint64_t size = 0;
-};
+using client::FormFile;
+using client::media_type_of;
 
-// Looks at a file without reading it. Directories, devices and empty files are refused: nobody could receive them.
 FormFile describe_file(const std::string& path);
-// application/octet-stream for endings we do not know.
-std::string media_type_of(std::string_view name);
 
 class Form {
  public:
-  explicit Form(std::vector<FormFile> files);
-  ~Form();
-  Form(const Form&) = delete;
-  Form& operator=(const Form&) = delete;
+  explicit Form(std::vector<FormFile> files) : form_(std::move(files)) {}
 
-  const std::string& content_type() const { return content_type_; }
-  std::uint64_t length() const { return length_; }
-  void rewind();
-  // The next bytes; 0 at the end.
+  const std::string& content_type() const { return form_.content_type(); }
+  std::uint64_t length() const { return form_.length(); }
+  void rewind() { form_.rewind(); }
   std::size_t read(std::span<char> into);
 
  private:
-  std::size_t read_file(std::span<char> into);
-  void open(const FormFile& file);
-
-  std::vector<FormFile> files_;
-  std::string content_type_;
-  std::vector<std::string> heads_;  // before each file, and the end behind the last
-  std::uint64_t length_ = 0;
-  std::size_t at_ = 0;           // which head or file comes
-  std::size_t head_offset_ = 0;  // in heads_[at_]
-  std::uint64_t left_ = 0;       // of the open file
-  int fd_ = -1;
+  client::Form form_;
 };
 
 }  // namespace restante::cli

@@ -58,9 +58,17 @@ def test_it_needs_nothing_but_glibc(server, program):
 def test_it_has_the_agents_commands_and_no_others(server, program):
     fetch(server, program)
     text = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
-    for word in ("connect", "status", "doctor", "send"):
+    for word in ("connect", "mcp", "status", "doctor", "send"):
         assert re.search(rf"^  {word} ", text, re.M), word
     assert not re.search(r"^  (serve|migrate|workspace) ", text, re.M)
+
+
+def test_it_is_an_mcp_server_too(server, program, workspace, mcp):
+    fetch(server, program)
+    one = mcp(f"http://127.0.0.1:{server.port}", token=workspace.token, program=str(program))
+    send(workspace, "good morning")
+    assert one.call("wait_for_message", timeout_seconds=60)["message"]["text"] == "good morning"
+    assert one.close() == 0
 
 
 def test_the_line_of_a_new_workspace_can_be_pasted_on_a_machine_that_has_nothing(server, tmp_path):

@@ -181,6 +181,7 @@ def test_nothing_is_lost_doubled_or_damaged_in_a_storm(start, connect):
     wait_until(lambda: replies() >= len(deliveries), "every reply", ceiling=120)
     assert replies() == len(deliveries), f"seed {SEED}: a reply was sent twice"
     wait_until(lambda: site.server.get(workspace.path("pending-uploads"), token=admin).json() == [], "every ack", ceiling=120)
+    agent.wait_said("connected to")  # it may have been started a moment ago
     assert agent.stop() == 0
     proxy.close()
     print(f"seed {SEED}: {kills}, {proxy.fates}")

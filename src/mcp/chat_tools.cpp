@@ -1,0 +1,182 @@
+#include <fmt/format.h>
+
+#include "agent/members.h"
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "mcp/tools.h"
+
+namespace restante::mcp {
+namespace {
+
+using agent::list_of;
+using agent::number_of;
+using agent::text_of;
+
+std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
+
+// The members of an object that are text, as they are; null where there is none.
+void copy_texts(JsonWriter& out, const Json& from, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (const auto text = text_of(from, name); !text.empty()) out.member(name, text);
+  }
+}
+
+std::string describe_peer(const Json& peer) {
+  auto line = fmt::format("- {} ({}), {}", text_of(peer, "name"), text_of(peer, "id"), text_of(peer, "status"));
+  if (const auto role = text_of(peer, "role"); !role.empty()) line += ": " + role;
+  return line;
+}
+
+std::string describe_entry(const Json& entry) {
+  auto text = fmt::format("[{}] {}: {}", text_of(entry, "timestamp"),
+                          text_of(entry, "role") == "user" ? "person" : "agent", text_of(entry, "content"));
+  for (const Json& file : list_of(entry, "attachments"))
+    text += fmt::format("\n- {}, {} bytes, {}", text_of(file, "name"), number_of(file, "size"), text_of(file, "uri"));
+  return text;
+}
+
+void write_entry(JsonWriter& out, const Json& entry) {
+  out.begin_object();
+  out.member("id", text_of(entry, "id"));
+  out.member("role", text_of(entry, "role"));
+  out.member("content", text_of(entry, "content"));
+  out.member("timestamp", text_of(entry, "timestamp"));
+  out.key("files");
+  out.begin_array();
+  for (const Json& file : list_of(entry, "attachments")) {
+    out.begin_object();
+    copy_texts(out, file, {"name", "uri"});
+    out.member("size", number_of(file, "size"));
+    out.end_object();
+  }
+  out.end_array();
+  out.end_object();
+}
+
+}  // namespace
+
+client::Outcome<std::vector<Json>> send_files(agent::Platform& platform, Call& call,
+                                              const std::vector<std::string>& paths) {
+  return platform.send_out(paths, [&](std::uint64_t done, std::uint64_t all) {
+    call.progress(static_cast<double>(done), static_cast<double>(all), "sending files");
+    return !call.cancelled();
+  });
+}
+
+std::string describe_sent(const std::vector<Json>& files) {
+  std::string text;
+  for (const Json& file : files) {
+    text += fmt::format("\n- {}, {} bytes", text_of(file, "name"), number_of(file, "size"));
+    if (const auto sha256 = text_of(file, "sha256"); !sha256.empty()) text += ", sha256 " + sha256;
+  }
+  return text;
+}
+
+void write_sent(JsonWriter& out, const std::vector<Json>& files) {
+  out.key("files");
+  out.begin_array();
+  for (const Json& file : files) {
+    out.begin_object();
+    copy_texts(out, file, {"name", "uri", "sha256"});
+    out.member("size", number_of(file, "size"));
+    out.end_object();
+  }
+  out.end_array();
+}
+
+Answer send_message_to_user(Office& office, Call& call, const Arguments& arguments) {
+  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
+  Office::Line line(office, call);
+  const auto files = send_files(*line, call, arguments.paths("attachments"));
+  if (files.has_error()) return failure(files.error());
+  const auto sent = line->notify(arguments.text("message"), *files, fresh_key());
+  if (sent.has_error()) return failure(sent.error());
+  Answer answer;
+  answer.text = "Sent to the person." + describe_sent(*files);
+  JsonWriter out;
+  out.begin_object();
+  out.member("status", "sent");
+  write_sent(out, *files);
+  out.end_object();
+  answer.structured = out.take();
+  return answer;
+}
+
+Answer chat_history(Office& office, Call& call, const Arguments& arguments) {
+  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
+  Office::Line line(office, call);
+  const auto page = line->history(arguments.whole("limit"), arguments.text("before"));
+  if (page.has_error()) return failure(page.error());
+  const auto& messages = list_of(*page, "messages");
+  Answer answer;
+  JsonWriter out;
+  out.begin_object();
+  out.key("messages");
+  out.begin_array();
+  for (const Json& entry : messages) {
+    write_entry(out, entry);
+    answer.text += (answer.text.empty() ? "" : "\n") + describe_entry(entry);
+  }
+  out.end_array();
+  const bool end = agent::flag_of(*page, "reached_end");
+  out.key("reached_end");
+  out.boolean(end);
+  out.end_object();
+  if (messages.empty()) answer.text = "Nothing was said yet.";
+  if (!end) answer.text += "\n(There is more before this: give the oldest timestamp as before.)";
+  answer.structured = out.take();
+  return answer;
+}
+
+Answer get_workspace_info(Office& office, Call& call, const Arguments&) {
+  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
+  Office::Line line(office, call);
+  const auto info = line->describe();
+  if (info.has_error()) return failure(info.error());
+  const auto& settings = office.agent().settings();
+  const auto outlook = office.agent().outlook();
+  const auto waiting = office.agent().waiting().size();
+  JsonWriter out;
+  out.begin_object();
+  copy_texts(out, *info, {"id", "name", "role", "parent_id", "status", "delivery_mode", "current_task"});
+  out.member("server", settings.server.text());
+  out.member("files_folder", settings.dir);
+  out.member("waiting", static_cast<std::int64_t>(waiting));
+  out.key("connected");
+  out.boolean(outlook.trouble.empty());
+  out.end_object();
+  Answer answer;
+  answer.text =
+      fmt::format("Workspace {} ({}), {}, on {}. Files land below {}. {} in the inbox.", text_of(*info, "name"),
+                  text_of(*info, "id"), text_of(*info, "status"), settings.server.text(), settings.dir, waiting);
+  if (const auto role = text_of(*info, "role"); !role.empty()) answer.text += " Its role: " + role + ".";
+  answer.structured = out.take();
+  return answer;
+}
+
+Answer list_peers(Office& office, Call& call, const Arguments&) {
+  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
+  Office::Line line(office, call);
+  const auto peers = line->peers();
+  if (peers.has_error()) return failure(peers.error());
+  const auto& list = peers->if_array() ? *peers->if_array() : Json::Array();
+  Answer answer;
+  answer.text = list.empty() ? "There is no other agent that this one may talk to."
+                             : "Agents that a task can be given to (delegate_task):";
+  JsonWriter out;
+  out.begin_object();
+  out.key("peers");
+  out.begin_array();
+  for (const Json& peer : list) {
+    out.begin_object();
+    copy_texts(out, peer, {"id", "name", "role", "status", "delivery_mode"});
+    out.end_object();
+    answer.text += "\n" + describe_peer(peer);
+  }
+  out.end_array();
+  out.end_object();
+  answer.structured = out.take();
+  return answer;
+}
+
+}  // namespace restante::mcp

@@ -1,0 +1,120 @@
+#include "mcp/message.h"
+
+#include "base/json_writer.h"
+
+namespace restante::mcp {
+namespace {
+
+using Kind = Incoming::Kind;
+
+constexpr JsonLimits kLimits{.depth = 64, .nodes = 100'000};
+
+Incoming invalid(Json id, int code, std::string fault) {
+  Incoming message;
+  message.id = std::move(id);
+  message.code = code;
+  message.fault = std::move(fault);
+  return message;
+}
+
+Incoming read_message(Json& json) {
+  if (!json.if_object()) return invalid({}, kInvalidRequest, "a message must be a JSON object");
+  const Json* id = json.find("id");
+  const bool named = id && (id->if_string() || id->if_number());
+  const Json known = named ? *id : Json();
+  const Json* version = json.find("jsonrpc");
+  if (!version || !version->if_string() || *version->if_string() != "2.0")
+    return invalid(known, kInvalidRequest, "jsonrpc must be \"2.0\"");
+  const Json* method = json.find("method");
+  Incoming message;
+  message.id = known;
+  if (!method) {
+    if (!json.find("result") && !json.find("error"))
+      return invalid(known, kInvalidRequest, "a message needs a method, a result or an error");
+    message.kind = Kind::response;
+    return message;
+  }
+  if (!method->if_string()) return invalid(known, kInvalidRequest, "method must be a string");
+  if (id && !named) return invalid({}, kInvalidRequest, "id must be a string or a number");
+  message.method = *method->if_string();
+  if (Json* params = json.find("params"); params && !params->is_null()) {
+    if (!params->if_object()) return invalid(known, kInvalidParams, "params must be an object");
+    message.params = std::move(*params);
+  }
+  message.kind = named ? Kind::request : Kind::notification;
+  return message;
+}
+
+void begin(JsonWriter& out, const Json& id) {
+  out.begin_object();
+  out.member("jsonrpc", "2.0");
+  out.key("id");
+  out.raw(id.dump());
+}
+
+std::string_view sentence_for(JsonFault fault) {
+  switch (fault) {
+    case JsonFault::too_deep:
+    case JsonFault::too_many_nodes:
+      return "the JSON of this line is too deep or too large";
+    case JsonFault::duplicate_key:
+      return "the JSON of this line has a key twice";
+    case JsonFault::nul_not_allowed:
+      return "a NUL character cannot be passed on";
+    case JsonFault::malformed:
+      break;
+  }
+  return "this line is not valid JSON";
+}
+
+}  // namespace
+
+Line parse_line(std::string_view text) {
+  Line line;
+  auto json = parse_json(text, kLimits);
+  if (json.has_error()) {
+    line.messages.push_back(invalid({}, kParseError, std::string(sentence_for(json.error()))));
+    return line;
+  }
+  if (auto* list = json->if_array(); list && !list->empty()) {
+    line.batch = true;
+    for (Json& one : *list) line.messages.push_back(read_message(one));
+    return line;
+  }
+  line.messages.push_back(read_message(*json));
+  return line;
+}
+
+std::string response(const Json& id, std::string_view result_json) {
+  JsonWriter out;
+  begin(out, id);
+  out.key("result");
+  out.raw(result_json);
+  out.end_object();
+  return out.take();
+}
+
+std::string error_response(const Json& id, int code, std::string_view sentence) {
+  JsonWriter out;
+  begin(out, id);
+  out.key("error");
+  out.begin_object();
+  out.member("code", static_cast<std::int64_t>(code));
+  out.member("message", sentence);
+  out.end_object();
+  out.end_object();
+  return out.take();
+}
+
+std::string notification(std::string_view method, std::string_view params_json) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("jsonrpc", "2.0");
+  out.member("method", method);
+  out.key("params");
+  out.raw(params_json);
+  out.end_object();
+  return out.take();
+}
+
+}  // namespace restante::mcp

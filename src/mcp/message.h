@@ -1,0 +1,45 @@
+// JSON-RPC 2.0 as MCP uses it: one line in becomes a value, a value becomes one line out. What is wrong with a line is
+// part of the value, with the code that its sender is to hear. Pure functions.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace restante::mcp {
+
+inline constexpr int kParseError = -32700;
+inline constexpr int kInvalidRequest = -32600;
+inline constexpr int kMethodNotFound = -32601;
+inline constexpr int kInvalidParams = -32602;
+inline constexpr int kTooBusy = -32000;
+
+struct Incoming {
+  enum class Kind {
+    request,
+    notification,
+    response,  // to a question that we never ask
+    invalid,   // `code` and `fault` say why
+  } kind = Kind::invalid;
+  Json id;  // null unless it is known
+  std::string method;
+  Json params;  // an object, or null
+  int code = 0;
+  std::string fault;
+};
+
+struct Line {
+  bool batch = false;
+  std::vector<Incoming> messages;  // never empty
+};
+
+Line parse_line(std::string_view line);
+
+// Each without the end of the line.
+std::string response(const Json& id, std::string_view result_json);
+std::string error_response(const Json& id, int code, std::string_view sentence);
+std::string notification(std::string_view method, std::string_view params_json);
+
+}  // namespace restante::mcp

@@ -1,0 +1,89 @@
+#include "mcp/message.h"
+
+#include <gmock/gmock.h>
+
+#include "mcp/lines.h"
+#include "mcp/version.h"
+
+namespace restante::mcp {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Kind = Incoming::Kind;
+
+Incoming only(std::string_view text) {
+  auto line = parse_line(text);
+  EXPECT_EQ(line.messages.size(), 1u);
+  EXPECT_FALSE(line.batch);
+  return line.messages.front();
+}
+
+TEST(ParseLine, ARequestHasAnIdAndANotificationHasNone) {
+  const auto request = only(R"({"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"x"}})");
+  EXPECT_EQ(request.kind, Kind::request);
+  EXPECT_EQ(request.id.dump(), "\"a\"");
+  EXPECT_EQ(request.method, "tools/call");
+  EXPECT_TRUE(request.params.find("name"));
+  EXPECT_EQ(only(R"({"jsonrpc":"2.0","id":0,"method":"ping","params":null})").kind, Kind::request);
+  EXPECT_EQ(only(R"({"jsonrpc":"2.0","method":"notifications/initialized"})").kind, Kind::notification);
+  EXPECT_EQ(only(R"({"jsonrpc":"2.0","id":1,"result":{}})").kind, Kind::response);
+  EXPECT_EQ(only(R"({"jsonrpc":"2.0","id":1,"error":{}})").kind, Kind::response);
+}
+
+TEST(ParseLine, WhatIsWrongIsToldWithItsCodeAndTheIdWhereItIsKnown) {
+  const auto code = [](std::string_view text) { return only(text).code; };
+  for (const char* text : {"{", "x", R"({"a":1,"a":2})", R"({"a":"\u0000"})"})
+    EXPECT_EQ(code(text), kParseError) << text;
+  for (const char* text : {"7", "[]", "null", "{}", R"({"jsonrpc":"2.0"})", R"({"jsonrpc":2,"id":1,"method":"x"})",
+                           R"({"jsonrpc":"2.0","id":null,"method":"x"})", R"({"jsonrpc":"2.0","id":1,"method":1})"})
+    EXPECT_EQ(code(text), kInvalidRequest) << text;
+  const auto known = only(R"({"jsonrpc":"2.0","id":7,"method":"x","params":[]})");
+  EXPECT_EQ(known.code, kInvalidParams);
+  EXPECT_EQ(known.id.dump(), "7");
+  EXPECT_THAT(only(std::string(100, '[') + std::string(100, ']')).fault, HasSubstr("too deep"));
+}
+
+TEST(ParseLine, ABatchKeepsItsOrderAndJudgesEachByItself) {
+  const auto line = parse_line(R"([{"jsonrpc":"2.0","id":1,"method":"ping"},7,{"jsonrpc":"2.0","method":"n"}])");
+  EXPECT_TRUE(line.batch);
+  std::vector<Kind> kinds;
+  for (const auto& message : line.messages) kinds.push_back(message.kind);
+  EXPECT_THAT(kinds, ElementsAre(Kind::request, Kind::invalid, Kind::notification));
+}
+
+TEST(Render, EachIsOneLineOfJson) {
+  EXPECT_EQ(response(Json::number(1), R"({"a":1})"), R"({"jsonrpc":"2.0","id":1,"result":{"a":1}})");
+  EXPECT_EQ(error_response({}, -32700, "line\none"),
+            R"({"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"line\none"}})");
+  EXPECT_EQ(notification("n", "{}"), R"({"jsonrpc":"2.0","method":"n","params":{}})");
+}
+
+std::vector<std::string> cut(std::initializer_list<std::string_view> pieces, std::size_t longest = 100) {
+  std::vector<std::string> seen;
+  Lines lines(longest);
+  for (const auto piece : pieces) {
+    lines.add(piece, [&](std::string_view line) { seen.emplace_back(line); }, [&] { seen.emplace_back("too long"); });
+  }
+  return seen;
+}
+
+TEST(LinesTest, PiecesBecomeWholeLinesAndEmptyOnesNothing) {
+  EXPECT_THAT(cut({"a", "b\nc\r\n", "\n \n", "d"}), ElementsAre("ab", "c"));
+}
+
+TEST(LinesTest, ALineThatIsTooLongIsToldOnceAndTheNextIsFine) {
+  EXPECT_THAT(cut({"12345", "67890", "1\nab\n"}, 4), ElementsAre("too long", "ab"));
+  EXPECT_THAT(cut({"1234\n12345\n"}, 4), ElementsAre("1234", "too long"));
+}
+
+TEST(Negotiate, AKnownVersionIsKeptAndAnyOtherIsAnsweredWithTheNewest) {
+  for (const char* known : {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"})
+    EXPECT_EQ(negotiate(known).name, known);
+  for (const char* other : {"", "2024-10-07", "2026-07-28", "x"}) EXPECT_EQ(negotiate(other).name, "2025-11-25");
+  EXPECT_TRUE(negotiate("2025-03-26").batches);
+  EXPECT_FALSE(negotiate("2025-06-18").batches);
+}
+
+}  // namespace
+}  // namespace restante::mcp

@@ -1,0 +1,105 @@
+#include "mcp/render.h"
+
+#include <fmt/format.h>
+
+#include "agent/members.h"
+
+namespace restante::mcp {
+namespace {
+
+using agent::DeliveredFile;
+using agent::Delivery;
+
+// What a message says in parts that are neither text nor file.
+std::string data_of(const Json& body) {
+  std::string found;
+  const Json* at = &body;
+  for (const char* step : {"params", "message", "parts"}) {
+    at = at ? at->find(step) : nullptr;
+  }
+  if (!at || !at->if_array()) return found;
+  for (const Json& part : *at->if_array()) {
+    if (const Json* data = part.find("data")) found += (found.empty() ? "" : "\n") + data->dump();
+  }
+  return found;
+}
+
+std::string text_of(const Delivery& delivery) {
+  const auto data = data_of(delivery.body);
+  if (data.empty()) return delivery.text;
+  return delivery.text.empty() ? data : delivery.text + "\n" + data;
+}
+
+// An answer to a task that had been given up.
+bool is_late(const Delivery& delivery) { return agent::flag_of(delivery.body, "late"); }
+
+std::string heading(const Delivery& delivery) {
+  const auto who = delivery.source_id ? "agent " + *delivery.source_id : std::string("the person");
+  if (delivery.type == "file") return "A file from " + who;
+  if (delivery.type == "result") {
+    return fmt::format("The result of task {} ({}{}) from {}", delivery.delegation_id,
+                       delivery.status == "error" ? "it failed" : "done",
+                       is_late(delivery) ? ", late: the task had ended before" : "", who);
+  }
+  if (!delivery.delegation_id.empty()) return fmt::format("Task {} from {}", delivery.delegation_id, who);
+  return "A message from " + who;
+}
+
+}  // namespace
+
+std::string describe(const DeliveredFile& file) {
+  auto line = "- " + file.name;
+  if (file.size) line += fmt::format(", {} bytes", *file.size);
+  if (!file.sha256.empty()) line += ", sha256 " + file.sha256;
+  if (!file.path.empty()) return line + ", at " + file.path;
+  if (file.state == "external") return line + ", at " + file.uri;
+  line += ", not here: " + file.state;
+  return file.reason.empty() ? line : line + " (" + file.reason + ")";
+}
+
+std::string describe(const Delivery& delivery) {
+  auto text = fmt::format("{} (id {}, {})", heading(delivery), delivery.id, delivery.created_at);
+  if (delivery.again) text += "\nIt may have been handed over once before; compare the id.";
+  if (const auto said = text_of(delivery); !said.empty()) text += ":\n" + said;
+  if (!delivery.files.empty() && delivery.type != "file") text += "\nFiles:";
+  for (const auto& file : delivery.files) text += "\n" + describe(file);
+  if (delivery.type == "message" && !delivery.delegation_id.empty())
+    text += "\nWhen it is done, or cannot be done, say so with complete_task.";
+  return text;
+}
+
+void write_file(JsonWriter& out, const DeliveredFile& file) {
+  out.begin_object();
+  out.member("name", file.name);
+  if (file.size) out.member("size", *file.size);
+  if (!file.sha256.empty()) out.member("sha256", file.sha256);
+  if (!file.path.empty()) out.member("path", file.path);
+  out.member("uri", file.uri);
+  out.member("state", file.state);
+  if (!file.reason.empty()) out.member("reason", file.reason);
+  out.end_object();
+}
+
+void write_delivery(JsonWriter& out, const Delivery& delivery) {
+  out.begin_object();
+  out.member("type", delivery.type);
+  out.member("id", delivery.id);
+  out.member("from", delivery.source_id ? "agent" : "person");
+  if (delivery.source_id) out.member("source_id", *delivery.source_id);
+  out.member("created_at", delivery.created_at);
+  out.member("text", text_of(delivery));
+  out.key("files");
+  out.begin_array();
+  for (const auto& file : delivery.files) write_file(out, file);
+  out.end_array();
+  if (!delivery.delegation_id.empty()) out.member("delegation_id", delivery.delegation_id);
+  if (!delivery.status.empty()) out.member("status", delivery.status);
+  for (const auto& [name, so] : {std::pair("again", delivery.again), std::pair("late", is_late(delivery))}) {
+    if (!so) continue;
+    out.key(name);
+    out.boolean(true);
+  }
+  out.end_object();
+}
+
+}  // namespace restante::mcp

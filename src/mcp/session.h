@@ -1,0 +1,72 @@
+// Session: one MCP client on stdin and stdout, from its first line to the last: handshake, calls side by side, their
+// cancellation and progress. Every request gets exactly one answer, unless it was cancelled or the client has gone.
+// run() blocks until stdin ends or the stop is requested; what it started has ended when it returns.
+#pragma once
+#include <condition_variable>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "mcp/message.h"
+#include "mcp/office.h"
+#include "mcp/output.h"
+#include "mcp/version.h"
+
+namespace restante::mcp {
+
+struct SessionOptions {
+  std::string program_version;
+  std::size_t longest_line = 4 << 20;
+  std::size_t most_calls = 64;                    // side by side
+  std::chrono::milliseconds end_patience{5'000};  // for calls under way when stdin ends
+};
+
+class Session {
+ public:
+  Session(SessionOptions options, Office& office, Output& output, agent::Stop& stop)
+      : options_(std::move(options)), office_(office), output_(output), stop_(stop) {}
+  ~Session() { end(); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void run(int input);
+
+  // One line from the client. Public for tests.
+  void take(std::string_view line);
+
+ private:
+  // Where the answers to one line go: out at once, or together when the last of a batch is there.
+  class Reply;
+  struct UnderWay {
+    std::shared_ptr<Call> call;
+    std::thread thread;
+    bool done = false;
+  };
+
+  void take(Incoming message, const std::shared_ptr<Reply>& reply);
+  void take_request(Incoming& message, const std::shared_ptr<Reply>& reply);
+  void take_notification(const Incoming& message);
+  std::string initialize(const Json& params);
+  void begin_call(const Incoming& message, const std::shared_ptr<Reply>& reply);
+  void perform(UnderWay& under_way, const Incoming& message, const Tool& tool, std::shared_ptr<Reply> reply);
+  Call::Progress progress_for(const Json& params);
+  void reap();
+  void end();
+
+  SessionOptions options_;
+  Office& office_;
+  Output& output_;
+  agent::Stop& stop_;
+  const Version* version_ = nullptr;  // null: no handshake yet
+
+  std::mutex mutex_;  // the calls under way: each ends on its own thread
+  std::condition_variable ended_;
+  std::list<UnderWay> calls_;
+  std::map<std::string, std::shared_ptr<Call>> by_id_;  // the id as JSON
+};
+
+}  // namespace restante::mcp

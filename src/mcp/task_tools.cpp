@@ -1,0 +1,260 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "agent/members.h"
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "mcp/render.h"
+#include "mcp/tools.h"
+#include "model/ids.h"
+
+namespace restante::mcp {
+namespace {
+
+using agent::text_of;
+using std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kLook{1};
+// How often the server is asked, in case that the result is not on its way through the inbox.
+constexpr std::chrono::seconds kAskEvery{2};
+
+std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
+
+bool is_final(const std::string& status) { return status == "completed" || status == "failed" || status == "stuck"; }
+
+// The id of the peer that is meant: an id as it is, or the one peer of that name.
+client::Outcome<std::string> find_peer(agent::Platform& platform, const std::string& meant) {
+  if (const auto id = WorkspaceId::parse(meant)) return id->text();
+  using client::Failure;
+  const auto peers = platform.peers();
+  if (peers.has_error()) return peers.error();
+  std::vector<std::string> found;
+  for (const Json& peer : peers->if_array() ? *peers->if_array() : Json::Array()) {
+    if (text_of(peer, "name") == meant) found.push_back(text_of(peer, "id"));
+  }
+  if (found.size() == 1) return found.front();
+  return Failure(Failure::Kind::stopped, found.empty() ? "no peer has this id or name; list_peers shows them"
+                                                       : "several peers have this name; give the id of one");
+}
+
+struct Given {
+  std::string id, target;
+  std::vector<Json> files;
+};
+
+client::Outcome<Given> give(agent::Platform& platform, Call& call, const Arguments& arguments, std::string id) {
+  const auto target = find_peer(platform, arguments.text("target"));
+  if (target.has_error()) return target.error();
+  auto files = send_files(platform, call, arguments.paths("attachments"));
+  if (files.has_error()) return files.error();
+  agent::Task task;
+  task.id = std::move(id);
+  task.target = *target;
+  task.text = arguments.text("task");
+  task.files = *files;
+  const auto given = platform.delegate(task);
+  if (given.has_error()) return given.error();
+  return Given{task.id, task.target, std::move(*files)};
+}
+
+// The state of a task, as text and as JSON, for the tools that look at one.
+struct TaskView {
+  std::string id, target, status, result, error;
+  std::string why;  // it is as it is
+  std::vector<agent::DeliveredFile> files;
+};
+
+Answer answer_with(const TaskView& task, std::string text) {
+  Answer answer;
+  answer.text = std::move(text);
+  if (!task.result.empty()) answer.text += "\n" + task.result;
+  if (!task.error.empty()) answer.text += "\n" + task.error;
+  for (const auto& file : task.files) answer.text += "\n" + describe(file);
+  JsonWriter out;
+  out.begin_object();
+  out.member("delegation_id", task.id);
+  out.member("status", task.status);
+  if (!task.target.empty()) out.member("target_id", task.target);
+  if (!task.result.empty()) out.member("result", task.result);
+  if (!task.error.empty()) out.member("error", task.error);
+  out.key("files");
+  out.begin_array();
+  for (const auto& file : task.files) write_file(out, file);
+  out.end_array();
+  out.end_object();
+  answer.structured = out.take();
+  return answer;
+}
+
+// A file of a result as this agent knows it, if it does.
+agent::DeliveredFile file_of(const Json& json, const std::vector<agent::FileRecord>& known) {
+  const auto uri = text_of(json, "uri");
+  const auto id = agent::pending_file(uri);
+  const auto record = std::ranges::find_if(known, [&](const agent::FileRecord& one) { return one.parcel.id == id; });
+  if (record != known.end()) return agent::deliver_file(*record).files.front();
+  agent::DeliveredFile file;
+  file.name = text_of(json, "name");
+  file.size = agent::number_of(json, "size");
+  file.uri = uri;
+  file.state = "unknown";
+  return file;
+}
+
+TaskView view_of(const Json& json, const std::vector<agent::FileRecord>& known) {
+  TaskView task;
+  for (const Json& file : agent::list_of(json, "result_attachments")) task.files.push_back(file_of(file, known));
+  task.why = text_of(json, "why");
+  task.id = text_of(json, "delegation_id");
+  task.target = text_of(json, "target_id");
+  task.status = text_of(json, "status");
+  task.result = text_of(json, "result");
+  if (task.result.empty()) task.result = text_of(json, "response_preview");
+  task.error = text_of(json, "error_detail");
+  if (task.error.empty()) task.error = text_of(json, "error");
+  return task;
+}
+
+TaskView view_of(const agent::Delivery& delivery, const Given& given) {
+  TaskView task;
+  task.id = given.id;
+  task.target = given.target;
+  const bool failed = delivery.status == "error";
+  task.status = failed ? "failed" : "completed";
+  (failed ? task.error : task.result) = delivery.text;
+  task.files = delivery.files;
+  return task;
+}
+
+std::string heading(const TaskView& task) {
+  if (task.status == "completed") return fmt::format("Task {} is done:", task.id);
+  if (task.status == "failed") return fmt::format("Task {} failed:", task.id);
+  if (task.status == "stuck") return fmt::format("Task {} is stuck: the other agent has gone silent.", task.id);
+  return fmt::format("Task {} is {}{}.", task.id, task.status, task.why.empty() ? "" : ": " + task.why);
+}
+
+// Its result does not go to wait_for_message as long as this lives.
+class Expectation {
+ public:
+  Expectation(agent::Porter& results, std::string id) : results_(results), id_(std::move(id)) {
+    results_.expect_result(id_);
+  }
+  ~Expectation() { results_.expect_no_more(id_); }
+  Expectation(const Expectation&) = delete;
+  Expectation& operator=(const Expectation&) = delete;
+
+ private:
+  agent::Porter& results_;
+  std::string id_;
+};
+
+// The result as an answer that counts as handed over once it is written out. The expectation lives as long as the
+// answer: put back, the result goes to whoever waits for messages.
+Answer answer_with(Office& office, const agent::Row& row, const Given& given,
+                   std::shared_ptr<Expectation> expectation) {
+  auto& results = office.agent().results();
+  const auto delivery = results.begin_result(row);
+  const auto task = view_of(delivery, given);
+  auto answer = answer_with(task, heading(task));
+  answer.after = [&results, delivery, expectation = std::move(expectation)](bool written) {
+    if (written) results.end_result(delivery);
+  };
+  return answer;
+}
+
+}  // namespace
+
+Answer delegate_task_async(Office& office, Call& call, const Arguments& arguments) {
+  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
+  Office::Line line(office, call);
+  const auto given = give(*line, call, arguments, fresh_key());
+  if (given.has_error()) return failure(given.error());
+  TaskView task;
+  task.id = given->id;
+  task.target = given->target;
+  task.status = "delegated";
+  return answer_with(task, fmt::format("Task {} was given to {}. Its result will come as a message of type result; "
+                                       "check_task_status tells how it goes.",
+                                       given->id, given->target) +
+                               describe_sent(given->files));
+}
+
+Answer delegate_task(Office& office, Call& call, const Arguments& arguments) {
+  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
+  const auto seconds = arguments.whole("timeout_seconds");
+  const auto id = fresh_key();
+  auto& results = office.agent().results();
+  const auto expectation = std::make_shared<Expectation>(results, id);
+  std::optional<Given> given;
+  {
+    Office::Line line(office, call);
+    const auto opened = give(*line, call, arguments, id);
+    if (opened.has_error()) return failure(opened.error());
+    given = *opened;
+  }
+  call.next_stage();
+  const auto began = steady_clock::now();
+  auto asked = began;
+  std::string status = "queued";
+  while (!call.cancelled() && steady_clock::now() - began < std::chrono::seconds(seconds)) {
+    if (const auto row = results.wait_for_result(id, kLook)) return answer_with(office, *row, *given, expectation);
+    if (office.counter().closed()) return failure("This session is over, or the server does not want this agent.");
+    const std::chrono::duration<double> waited = steady_clock::now() - began;
+    if (steady_clock::now() - asked >= kAskEvery || is_final(status)) {
+      asked = steady_clock::now();
+      Office::Line line(office, call);
+      const auto state = line->delegation(id);
+      if (state.has_value()) status = text_of(*state, "status");
+      if (is_final(status)) office.agent().look_now();
+    }
+    call.progress(waited.count(), static_cast<double>(seconds), "the task is " + status);
+  }
+  if (call.cancelled()) return failure("This was cancelled.");
+  TaskView task;
+  task.id = id;
+  task.target = given->target;
+  task.status = status;
+  return answer_with(task,
+                     fmt::format("Task {} is not done after {} s (it is {}). Its result will come as a message of "
+                                 "type result; check_task_status tells how it goes.",
+                                 id, seconds, status));
+}
+
+Answer check_task_status(Office& office, Call& call, const Arguments& arguments) {
+  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
+  Office::Line line(office, call);
+  const auto state = line->delegation(arguments.text("delegation_id"));
+  if (state.has_error()) {
+    if (state.error().kind == client::Failure::Kind::status && state.error().status == 404)
+      return failure("No task with this delegation_id was given by or to this agent.");
+    return failure(state.error());
+  }
+  const auto task = view_of(*state, office.agent().files());
+  return answer_with(task, heading(task));
+}
+
+Answer complete_task(Office& office, Call& call, const Arguments& arguments) {
+  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
+  const auto result = arguments.text("result"), error = arguments.text("error");
+  if (result.empty() == error.empty()) return failure("Give either result (it is done) or error (it cannot be done).");
+  Office::Line line(office, call);
+  const auto files = send_files(*line, call, arguments.paths("attachments"));
+  if (files.has_error()) return failure(files.error());
+  const auto id = arguments.text("delegation_id");
+  using Ended = agent::Platform::Ended;
+  const auto ended = error.empty() ? line->end_delegation(id, Ended::completed, result, fresh_key(), *files)
+                                   : line->end_delegation(id, Ended::failed, error, fresh_key(), *files);
+  if (ended.has_error()) {
+    const auto& failed = ended.error();
+    if (failed.kind == client::Failure::Kind::status && failed.status == 404)
+      return failure("No task with this delegation_id was given to this agent.");
+    return failure(failed);
+  }
+  TaskView task;
+  task.id = id;
+  task.status = error.empty() ? "completed" : "failed";
+  return answer_with(task, fmt::format("Task {} is reported as {}.", id, task.status) + describe_sent(*files));
+}
+
+}  // namespace restante::mcp

@@ -1,0 +1,214 @@
+#include "mcp/tool.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace restante::mcp {
+namespace {
+
+using Type = Param::Type;
+using Need = Param::Need;
+
+constexpr std::size_t kMostPaths = 64;
+
+void write_type(JsonWriter& out, const Param& param) {
+  switch (param.type) {
+    case Type::text:
+      out.member("type", "string");
+      if (param.need == Need::required) out.member("minLength", std::int64_t{1});
+      break;
+    case Type::whole:
+      out.member("type", "integer");
+      out.member("minimum", param.least);
+      out.member("maximum", param.most);
+      out.member("default", param.usual);
+      break;
+    case Type::paths:
+      out.member("type", "array");
+      out.key("items");
+      out.begin_object();
+      out.member("type", "string");
+      out.member("minLength", std::int64_t{1});
+      out.end_object();
+      out.member("maxItems", static_cast<std::int64_t>(kMostPaths));
+      break;
+  }
+}
+
+void write_input_schema(JsonWriter& out, const Tool& tool) {
+  out.begin_object();
+  out.member("type", "object");
+  out.key("properties");
+  out.begin_object();
+  for (const Param& param : tool.params) {
+    out.key(param.name);
+    out.begin_object();
+    write_type(out, param);
+    out.member("description", param.description);
+    out.end_object();
+  }
+  out.end_object();
+  if (std::ranges::any_of(tool.params, [](const Param& param) { return param.need == Need::required; })) {
+    out.key("required");
+    out.begin_array();
+    for (const Param& param : tool.params) {
+      if (param.need == Need::required) out.string(param.name);
+    }
+    out.end_array();
+  }
+  out.key("additionalProperties");
+  out.boolean(false);
+  out.end_object();
+}
+
+void write_annotations(JsonWriter& out, const Tool& tool) {
+  const bool reads = tool.effect == Tool::Effect::reads;
+  out.begin_object();
+  out.member("title", tool.title);
+  out.key("readOnlyHint");
+  out.boolean(reads);
+  if (!reads) {
+    out.key("destructiveHint");
+    out.boolean(false);  // what is taken from the inbox stays in the history, what is sent takes nothing away
+    out.key("idempotentHint");
+    out.boolean(false);
+  }
+  out.key("openWorldHint");
+  out.boolean(tool.effect == Tool::Effect::writes);
+  out.end_object();
+}
+
+std::string check(const Param& param, const Json& value) {
+  switch (param.type) {
+    case Type::text:
+      if (!value.if_string()) return fmt::format("{} must be a string", param.name);
+      if (param.need == Need::required && value.if_string()->empty())
+        return fmt::format("{} must not be empty", param.name);
+      return {};
+    case Type::whole: {
+      const auto number = value.integer();
+      if (!number || *number < param.least || *number > param.most)
+        return fmt::format("{} must be a whole number from {} to {}", param.name, param.least, param.most);
+      return {};
+    }
+    case Type::paths: {
+      const auto* list = value.if_array();
+      const bool fine = list && std::ranges::all_of(*list, [](const Json& path) {
+                          return path.if_string() && !path.if_string()->empty();
+                        });
+      if (!fine) return fmt::format("{} must be a list of paths of files on this machine", param.name);
+      if (list->size() > kMostPaths) return fmt::format("{} may name at most {} files", param.name, kMostPaths);
+      return {};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+const Json* Arguments::find(std::string_view name) const {
+  const Json* value = given_.find(name);
+  return value && !value->is_null() ? value : nullptr;
+}
+
+std::string Arguments::text(std::string_view name) const {
+  const Json* value = find(name);
+  return value ? *value->if_string() : std::string();
+}
+
+std::int64_t Arguments::whole(std::string_view name) const {
+  if (const Json* value = find(name)) return value->integer().value();
+  return std::ranges::find(params_, name, &Param::name)->usual;
+}
+
+std::vector<std::string> Arguments::paths(std::string_view name) const {
+  std::vector<std::string> paths;
+  if (const Json* value = find(name)) {
+    for (const Json& path : *value->if_array()) paths.push_back(*path.if_string());
+  }
+  return paths;
+}
+
+Answer failure(std::string sentence) {
+  Answer answer;
+  answer.text = std::move(sentence);
+  answer.failed = true;
+  return answer;
+}
+
+const Tool* find_tool(std::string_view name) {
+  const auto all = tools();
+  const auto found = std::ranges::find(all, name, &Tool::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::string list_tools(const Version& version) {
+  JsonWriter out;
+  out.begin_object();
+  out.key("tools");
+  out.begin_array();
+  for (const Tool& tool : tools()) {
+    out.begin_object();
+    out.member("name", tool.name);
+    if (version.structured) out.member("title", tool.title);
+    out.member("description", tool.description);
+    out.key("inputSchema");
+    write_input_schema(out, tool);
+    if (version.structured) {
+      out.key("outputSchema");
+      out.raw(tool.output_schema);
+    }
+    if (version.annotations) {
+      out.key("annotations");
+      write_annotations(out, tool);
+    }
+    out.end_object();
+  }
+  out.end_array();
+  out.end_object();
+  return out.take();
+}
+
+std::string render(const Answer& answer, const Version& version) {
+  JsonWriter out;
+  out.begin_object();
+  out.key("content");
+  out.begin_array();
+  out.begin_object();
+  out.member("type", "text");
+  out.member("text", answer.text);
+  out.end_object();
+  out.end_array();
+  if (version.structured && !answer.structured.empty()) {
+    out.key("structuredContent");
+    out.raw(answer.structured);
+  }
+  out.key("isError");
+  out.boolean(answer.failed);
+  out.end_object();
+  return out.take();
+}
+
+std::string check_arguments(const Tool& tool, const Json& given) {
+  if (!given.is_null() && !given.if_object()) return "arguments must be an object";
+  for (const auto& [name, value] : given.if_object() ? *given.if_object() : Json::Object()) {
+    const auto param = std::ranges::find(tool.params, name, &Param::name);
+    if (param == tool.params.end()) {
+      std::vector<std::string_view> names;
+      for (const Param& known : tool.params) names.push_back(known.name);
+      return names.empty() ? fmt::format("{} takes no arguments", tool.name)
+                           : fmt::format("{} takes {} and nothing else", tool.name, fmt::join(names, ", "));
+    }
+    if (value.is_null()) continue;
+    if (auto wrong = check(*param, value); !wrong.empty()) return wrong;
+  }
+  for (const Param& param : tool.params) {
+    const Json* value = given.find(param.name);
+    if (param.need == Need::required && (!value || value->is_null())) return fmt::format("{} is missing", param.name);
+  }
+  return {};
+}
+
+}  // namespace restante::mcp

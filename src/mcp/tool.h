@@ -1,0 +1,72 @@
+// Tool: one thing a model can do here, as a value: how it is described, what it takes, what it gives, and the function
+// that does it. The same table makes the JSON Schema and checks the arguments. Pure, apart from running one.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/json_writer.h"
+#include "mcp/call.h"
+#include "mcp/version.h"
+
+namespace restante::mcp {
+
+class Office;
+
+struct Param {
+  enum class Type { text, whole, paths } type = Type::text;
+  enum class Need { optional, required } need = Need::optional;
+  std::string_view name;
+  std::string_view description;
+  std::int64_t least = 0, most = 0;  // of a whole number
+  std::int64_t usual = 0;            // of a whole number that is not given
+};
+
+// What was given, checked against the parameters.
+class Arguments {
+ public:
+  Arguments(const Json& given, std::span<const Param> params) : given_(given), params_(params) {}
+  std::string text(std::string_view name) const;  // empty when it is not given
+  std::int64_t whole(std::string_view name) const;
+  std::vector<std::string> paths(std::string_view name) const;
+
+ private:
+  const Json* find(std::string_view name) const;
+  const Json& given_;
+  std::span<const Param> params_;
+};
+
+struct Answer {
+  std::string text;        // for a model, whole sentences
+  std::string structured;  // the same as a JSON object that fits the tool's output schema; empty when it failed
+  bool failed = false;     // `text` says what to do about it
+  // Called once the answer was written out, or was not.
+  std::function<void(bool written)> after;
+};
+Answer failure(std::string sentence);
+
+struct Tool {
+  enum class Effect { reads, consumes, writes };
+  std::string_view name, title, description;
+  std::span<const Param> params;
+  std::string_view output_schema;  // JSON
+  Effect effect = Effect::reads;
+  Answer (*run)(Office&, Call&, const Arguments&) = nullptr;
+};
+
+std::span<const Tool> tools();
+const Tool* find_tool(std::string_view name);
+
+// The result of tools/list, with what the version knows.
+std::string list_tools(const Version& version);
+// The result of tools/call.
+std::string render(const Answer& answer, const Version& version);
+// What is wrong with the arguments, as a sentence; empty: nothing.
+std::string check_arguments(const Tool& tool, const Json& given);
+
+}  // namespace restante::mcp

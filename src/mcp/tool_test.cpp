@@ -1,0 +1,119 @@
+#include "mcp/tool.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "mcp/render.h"
+
+namespace restante::mcp {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+Json json(std::string_view text) { return parse_json(text).value(); }
+const Tool& tool(std::string_view name) { return *find_tool(name); }
+
+TEST(Tools, EveryOneIsDescribedInWordsAndSchemasThatAreJson) {
+  std::set<std::string_view> names;
+  for (const Tool& one : tools()) {
+    EXPECT_TRUE(names.insert(one.name).second) << one.name;
+    EXPECT_GT(one.description.size(), 40u) << one.name;
+    EXPECT_FALSE(one.title.empty());
+    const auto schema = parse_json(one.output_schema);
+    ASSERT_TRUE(schema.has_value()) << one.name;
+    EXPECT_EQ(*schema->find("type")->if_string(), "object") << one.name;
+    for (const Json& required : *schema->find("required")->if_array())
+      EXPECT_TRUE(schema->find("properties")->find(*required.if_string())) << one.name;
+    for (const Param& param : one.params) EXPECT_FALSE(param.description.empty()) << one.name;
+  }
+  EXPECT_EQ(find_tool("no_such"), nullptr);
+}
+
+TEST(Tools, ArgumentsAreCheckedAgainstTheirSchema) {
+  const auto wrong = [](std::string_view name, std::string_view given) {
+    return check_arguments(tool(name), json(given));
+  };
+  EXPECT_THAT(wrong("wait_for_message", "{}"), IsEmpty());
+  EXPECT_THAT(wrong("wait_for_message", R"({"timeout_seconds":null})"), IsEmpty());
+  EXPECT_THAT(wrong("wait_for_message", R"({"timeout_seconds":3601})"), HasSubstr("from 0 to 3600"));
+  EXPECT_THAT(wrong("wait_for_message", R"({"timeout_seconds":1.0})"), HasSubstr("whole number"));
+  EXPECT_THAT(wrong("wait_for_message", R"({"seconds":1})"), HasSubstr("takes timeout_seconds"));
+  EXPECT_THAT(wrong("list_peers", R"({"x":1})"), HasSubstr("takes no arguments"));
+  EXPECT_THAT(wrong("list_peers", "[]"), HasSubstr("must be an object"));
+  EXPECT_THAT(wrong("delegate_task", R"({"target":"a"})"), HasSubstr("task is missing"));
+  EXPECT_THAT(wrong("delegate_task", R"({"target":"","task":"x"})"), HasSubstr("target must not be empty"));
+  EXPECT_THAT(wrong("delegate_task", R"({"target":"a","task":7})"), HasSubstr("task must be a string"));
+  for (const char* list : {"\"a\"", "[7]", "[\"\"]"})
+    EXPECT_THAT(wrong("send_message_to_user", std::string(R"({"message":"x","attachments":)") + list + "}"),
+                HasSubstr("list of paths"));
+  std::string many = R"({"message":"x","attachments":["a")";
+  for (int i = 0; i < 64; ++i) many += R"(,"a")";
+  EXPECT_THAT(wrong("send_message_to_user", many + "]}"), HasSubstr("at most 64"));
+}
+
+TEST(Tools, WhatIsNotGivenIsTheUsual) {
+  const auto given = json(R"({"target":"a","task":"b","attachments":["x","y"]})");
+  const Arguments arguments(given, tool("delegate_task").params);
+  EXPECT_EQ(arguments.whole("timeout_seconds"), 600);
+  EXPECT_EQ(arguments.text("task"), "b");
+  EXPECT_EQ(arguments.text("no_such"), "");
+  EXPECT_EQ(arguments.paths("attachments").size(), 2u);
+}
+
+TEST(Render, AnOlderVersionGetsTextAlone) {
+  Answer answer;
+  answer.text = "hi";
+  answer.structured = R"({"a":1})";
+  EXPECT_THAT(render(answer, negotiate("2025-06-18")), HasSubstr(R"("structuredContent":{"a":1},"isError":false)"));
+  EXPECT_THAT(render(answer, negotiate("2024-11-05")), Not(HasSubstr("structuredContent")));
+  EXPECT_THAT(render(failure("why"), negotiate("2025-11-25")),
+              testing::StrEq(R"({"content":[{"type":"text","text":"why"}],"isError":true})"));
+  EXPECT_THAT(list_tools(negotiate("2024-11-05")), Not(HasSubstr("annotations")));
+}
+
+TEST(Describe, AFileIsOneLineWithItsPathOrWhyItIsNotHere) {
+  agent::DeliveredFile file;
+  file.name = "a.pdf";
+  file.size = 12;
+  file.sha256 = "abc";
+  file.path = "/p/a.pdf";
+  file.state = "landed";
+  EXPECT_EQ(describe(file), "- a.pdf, 12 bytes, sha256 abc, at /p/a.pdf");
+  file.path.clear();
+  file.state = "failed";
+  file.reason = "disk full";
+  EXPECT_EQ(describe(file), "- a.pdf, 12 bytes, sha256 abc, not here: failed (disk full)");
+  file.state = "external";
+  file.uri = "https://x.example/a";
+  EXPECT_EQ(describe(file), "- a.pdf, 12 bytes, sha256 abc, at https://x.example/a");
+}
+
+TEST(Describe, ATaskSaysHowToReportItsEndAndAResultHowItEnded) {
+  agent::Delivery delivery;
+  delivery.type = "message";
+  delivery.id = "m1";
+  delivery.source_id = "w2";
+  delivery.delegation_id = "d1";
+  delivery.text = "do it";
+  EXPECT_THAT(describe(delivery),
+              AllOf(HasSubstr("Task d1 from agent w2"), HasSubstr("do it"), HasSubstr("complete_task")));
+  delivery.type = "result";
+  delivery.status = "error";
+  delivery.again = true;
+  EXPECT_THAT(describe(delivery), AllOf(HasSubstr("The result of task d1 (it failed)"), HasSubstr("once before")));
+}
+
+TEST(Describe, WhatIsNeitherTextNorFileIsToldAsJson) {
+  agent::Delivery delivery;
+  delivery.type = "message";
+  delivery.body =
+      json(R"({"params":{"message":{"parts":[{"kind":"data","data":{"x":1}},{"kind":"text","text":"t"}]}}})");
+  delivery.text = "t";
+  EXPECT_THAT(describe(delivery), AllOf(HasSubstr("A message from the person"), HasSubstr("t\n{\"x\":1}")));
+}
+
+}  // namespace
+}  // namespace restante::mcp

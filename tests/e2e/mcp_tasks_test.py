@@ -1,0 +1,128 @@
+"""Tasks between two agents that both are a `restante mcp`: given, done, failed, given up; each result reaches its caller once."""
+import os
+from pathlib import Path
+
+import pytest
+
+from support.agent import send, url_of
+from support.desk import Workspace
+from support.waiting import wait_until
+
+
+@pytest.fixture
+def caller(workspace, mcp):
+    return mcp(url_of(workspace.server), token=workspace.token)
+
+
+@pytest.fixture
+def worker(workspace, mcp):
+    name = "worker-" + os.urandom(4).hex()
+    own = Workspace(workspace.server, name)
+    session = mcp(url_of(workspace.server), token=own.token)
+    session.workspace, session.name = own, name
+    return session
+
+
+def take_task(worker):
+    message = worker.call("wait_for_message", timeout_seconds=60)["message"]
+    assert message["type"] == "message" and message["from"] == "agent" and message["delegation_id"], message
+    return message
+
+
+def test_a_task_with_files_is_done_and_its_result_comes_back_once(workspace, caller, worker, tmp_path):
+    question, answer = os.urandom(50_000), os.urandom(70_000)
+    (tmp_path / "question.bin").write_bytes(question)
+    (tmp_path / "answer.bin").write_bytes(answer)
+    asking = caller.start_call("delegate_task", {"target": worker.name, "task": "turn it around", "timeout_seconds": 300,
+                                                 "attachments": [str(tmp_path / "question.bin")]})
+    task = take_task(worker)
+    assert task["text"] == "turn it around" and task["source_id"] == workspace.id
+    assert Path(task["files"][0]["path"]).read_bytes() == question
+    done = worker.call("complete_task", delegation_id=task["delegation_id"], result="turned", attachments=[str(tmp_path / "answer.bin")])
+    assert done["status"] == "completed"
+    result = caller.result(asking)
+    assert (result["delegation_id"], result["status"], result["result"]) == (task["delegation_id"], "completed", "turned")
+    assert Path(result["files"][0]["path"]).read_bytes() == answer
+    # Once: neither the result nor its file waits in the inbox as well.
+    send(workspace, "next")
+    assert caller.call("wait_for_message", timeout_seconds=60)["message"]["text"] == "next"
+    assert caller.call("inbox_pop")["message"] is None
+    status = caller.call("check_task_status", delegation_id=task["delegation_id"])
+    assert (status["status"], status["result"], status["files"][0]["path"]) == ("completed", "turned", result["files"][0]["path"])
+
+
+def test_a_result_passes_the_messages_that_nobody_has_read_yet(workspace, caller, worker):
+    send(workspace, "unread")
+    wait_until(lambda: caller.call("inbox_peek")["waiting"] == 1, "the message is there")
+    asking = caller.start_call("delegate_task", {"target": worker.workspace.id, "task": "quick", "timeout_seconds": 300})
+    worker.call("complete_task", delegation_id=take_task(worker)["delegation_id"], result="done")
+    assert caller.result(asking)["result"] == "done"
+    assert caller.call("inbox_pop")["message"]["text"] == "unread"
+    assert caller.call("inbox_pop")["message"] is None
+
+
+def test_waiting_for_a_result_tells_its_progress_on_top_of_the_files(caller, worker, tmp_path):
+    (tmp_path / "a.bin").write_bytes(os.urandom(100_000))
+    asking = caller.start_call("delegate_task", {"target": worker.name, "task": "slow", "timeout_seconds": 300,
+                                                 "attachments": [str(tmp_path / "a.bin")]}, token="t")
+    wait_until(lambda: any(step["message"].startswith("the task is") for step in caller.progress("t")), "progress of the wait")
+    steps = [step["progress"] for step in caller.progress("t")]
+    assert steps == sorted(set(steps)) and steps[-1] > 100_000
+    worker.call("complete_task", delegation_id=take_task(worker)["delegation_id"], result="done")
+    assert caller.result(asking)["result"] == "done"
+
+
+def test_a_task_that_cannot_be_done_says_why(caller, worker):
+    asking = caller.start_call("delegate_task", {"target": worker.name, "task": "the impossible", "timeout_seconds": 300})
+    worker.call("complete_task", delegation_id=take_task(worker)["delegation_id"], error="no such thing")
+    result = caller.result(asking)
+    assert (result["status"], result["error"]) == ("failed", "no such thing")
+
+
+def test_the_result_of_a_task_that_nobody_waits_for_comes_as_a_message(caller, worker):
+    given = caller.call("delegate_task_async", target=worker.name, task="later")
+    assert given["status"] == "delegated"
+    assert caller.call("check_task_status", delegation_id=given["delegation_id"])["status"] in ("queued", "dispatched")
+    task = take_task(worker)
+    assert task["delegation_id"] == given["delegation_id"]
+    worker.call("complete_task", delegation_id=task["delegation_id"], result="here")
+    message = caller.call("wait_for_message", timeout_seconds=60)["message"]
+    assert (message["type"], message["delegation_id"], message["text"], message["status"]) == ("result", task["delegation_id"], "here", "ok")
+    assert caller.call("inbox_pop")["message"] is None
+
+
+@pytest.mark.parametrize("how", ["cancelled", "timed out"])
+def test_a_result_after_the_wait_was_given_up_comes_as_a_message(caller, worker, how):
+    asking = caller.start_call("delegate_task", {"target": worker.name, "task": "slow", "timeout_seconds": 1 if how == "timed out" else 300})
+    task = take_task(worker)
+    if how == "cancelled":
+        caller.notify("notifications/cancelled", {"requestId": asking})
+    else:
+        assert caller.result(asking)["status"] in ("queued", "dispatched", "in_progress")
+    worker.call("complete_task", delegation_id=task["delegation_id"], result="at last")
+    message = caller.call("wait_for_message", timeout_seconds=60)["message"]
+    assert (message["type"], message["text"]) == ("result", "at last")
+    assert caller.call("inbox_pop")["message"] is None
+
+
+def test_a_caller_that_is_killed_finds_the_result_in_its_inbox(caller, worker, mcp):
+    caller.start_call("delegate_task", {"target": worker.name, "task": "slow", "timeout_seconds": 300})
+    task = take_task(worker)
+    caller.kill()
+    worker.call("complete_task", delegation_id=task["delegation_id"], result="for whoever comes")
+    again = mcp(None, keep=caller)
+    message = again.call("wait_for_message", timeout_seconds=60)["message"]
+    assert (message["type"], message["text"]) == ("result", "for whoever comes") and "again" not in message
+    assert again.close() == 0
+
+
+def test_what_cannot_be_is_told_in_a_sentence(workspace, caller, worker):
+    Workspace(workspace.server, worker.name)
+    assert "several peers" in caller.trouble("delegate_task", target=worker.name, task="x")
+    assert "list_peers" in caller.trouble("delegate_task", target="nobody", task="x")
+    assert caller.trouble("delegate_task_async", target=workspace.id, task="x")
+    assert "No task" in caller.trouble("check_task_status", delegation_id="no-such")
+    assert "No task" in caller.trouble("complete_task", delegation_id="no-such", result="x")
+    assert "either" in caller.trouble("complete_task", delegation_id="x")
+    given = caller.call("delegate_task_async", target=worker.workspace.id, task="mine")
+    assert "No task" in worker.trouble("check_task_status", delegation_id=given["delegation_id"] + "x")
