@@ -1,6 +1,6 @@
 CREATE TABLE inbound_secrets (
   workspace_id uuid PRIMARY KEY,
-  sealed       text NOT NULL,
+  sealed       bytea NOT NULL,
   updated_at   timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE inbound_secrets IS

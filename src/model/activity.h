@@ -52,6 +52,8 @@ struct ActivityQuery {
   bool chat_only = false;  // rows of which is_chat() is true
   int limit = 100;
   std::size_t max_bytes = 1 << 20;  // of bodies; never below one row
+
+  bool operator==(const ActivityQuery&) const = default;
 };
 
 }  // namespace restante

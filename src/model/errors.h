@@ -119,6 +119,27 @@ inline constexpr ErrorKind insufficient_storage{
 inline constexpr ErrorKind sweep_running{"sweep_running", "another sweep is under way; ask again when it is done",
                                          ErrorClass::conflict};
 
+// Delegations
+inline constexpr ErrorKind delegation_not_found{"delegation_not_found", "delegation not found", ErrorClass::not_found};
+inline constexpr ErrorKind delegation_id_taken{
+    "delegation_id_taken", "this delegation_id belongs to another caller; choose another one", ErrorClass::conflict};
+inline constexpr ErrorKind delegation_ended{
+    "delegation_ended", "this delegation has ended, and what it ended with stands", ErrorClass::conflict};
+inline constexpr ErrorKind delegation_in_flight{
+    "delegation_in_flight", "the delegation to be retried has not ended; cancel it first", ErrorClass::conflict};
+inline constexpr ErrorKind delegation_too_deep{
+    "delegation_too_deep", "too many tasks hang below one another; do this one yourself", ErrorClass::unprocessable};
+inline constexpr ErrorKind delegation_cycle{
+    "delegation_cycle", "the target already takes part in this chain of tasks; it would wait for itself",
+    ErrorClass::unprocessable};
+inline constexpr ErrorKind result_too_large{
+    "result_too_large",
+    "a result of more than 1 MiB travels as a file: upload it with direction=out and name it in attachments",
+    ErrorClass::too_large};
+inline constexpr ErrorKind too_many_delegations{
+    "too_many_delegations", "too many tasks are under way; wait until some have ended, or cancel some",
+    ErrorClass::too_many};
+
 // Platform
 inline constexpr ErrorKind platform_unavailable{
     "platform_unavailable", "the platform cannot reach its store; try again shortly", ErrorClass::unavailable};

@@ -1,0 +1,3 @@
+DROP TABLE delegation_steps;
+DROP TABLE delegation_texts;
+DROP TABLE delegations;

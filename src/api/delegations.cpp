@@ -1,0 +1,400 @@
+#include "api/delegations.h"
+
+#include <algorithm>
+
+#include "api/answers.h"
+#include "api/delegation_push.h"
+#include "api/delegation_rows.h"
+#include "api/idempotency.h"
+#include "api/messages.h"
+#include "base/text.h"
+#include "model/errors.h"
+
+namespace restante::api {
+namespace {
+
+using Status = DelegationStatus;
+
+constexpr int kUsualLimit = 100;
+constexpr int kMaxLimit = 500;
+constexpr int kMaxAdminLimit = 1'000;
+
+Error bad_field(std::string_view field, std::string sentence) {
+  return Error(errors::bad_field, {{"field", std::string(field)}}).say(std::move(sentence));
+}
+
+Error unknown_filter(std::string_view name, std::string allowed) {
+  std::string sentence = std::string(name) + " must be one of " + allowed;
+  return Error(errors::bad_parameter, {{"field", std::string(name)}, {"allowed", std::move(allowed)}})
+      .say(std::move(sentence));
+}
+
+Result<std::optional<Time>> time_field(const Json& body, std::string_view name) {
+  const auto text = text_field(body, name);
+  if (!text) return text.error();
+  if (!*text) return std::optional<Time>();
+  const auto time = parse_time(**text);
+  if (!time) return bad_field(name, std::string(name) + " must be a time of RFC 3339");
+  return time;
+}
+
+// A text that may be absent but, where it is there, says something.
+Result<std::string> optional_text(const Json& body, std::string_view name) {
+  auto text = text_field(body, name);
+  if (!text) return text.error();
+  if (*text && (*text)->empty()) return bad_field(name, std::string(name) + " must not be empty");
+  return text->value_or(std::string());
+}
+
+Result<void> read_texts(const Json& body, desk::TaskOrder& order) {
+  const std::pair<std::string_view, std::string*> fields[] = {{"delegation_id", &order.delegation_id},
+                                                              {"idempotency_key", &order.idempotency_key},
+                                                              {"retry_of", &order.retry_of},
+                                                              {"parent_delegation_id", &order.parent_id},
+                                                              {"task", &order.task}};
+  for (const auto& [name, into] : fields) {
+    auto text = optional_text(body, name);
+    if (!text) return text.error();
+    *into = std::move(*text);
+  }
+  return {};
+}
+
+Result<desk::TaskOrder> order_in(const Json& body, WorkspaceId caller_id, std::string_view traceparent) {
+  desk::TaskOrder order;
+  order.caller = caller_id;
+  order.traceparent = traceparent;
+  if (const auto read = read_texts(body, order); !read) return read.error();
+  const auto target = optional_text(body, "target_id");
+  if (!target) return target.error();
+  if (!target->empty()) {
+    order.target = WorkspaceId::parse(*target);
+    if (!order.target) return bad_id("target_id");
+  }
+  const auto deadline = time_field(body, "deadline");
+  if (!deadline) return deadline.error();
+  order.deadline = *deadline;
+  auto parts = attachment_parts(body);
+  if (!parts) return parts.error();
+  order.attachments = std::move(*parts);
+  return order;
+}
+
+http::Response accepted(int status, std::string_view word, const Delegation& delegation, bool hit) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("delegation_id", delegation.id);
+  out.member("status", word);
+  out.member("target_id", delegation.callee_id.text());
+  if (hit) {
+    out.key("idempotent_hit");
+    out.boolean(true);
+  }
+  out.end_object();
+  return http::json(status, out.take());
+}
+
+http::Response delegated(const Result<OpenedDelegation>& opened) {
+  if (!opened) return answer(opened.error());
+  if (opened->hit) return accepted(200, name_of(opened->delegation.status), opened->delegation, true);
+  return accepted(202, "delegated", opened->delegation, false);
+}
+
+http::Response recorded(const Result<OpenedDelegation>& opened) {
+  if (!opened) return answer(opened.error());
+  return accepted(opened->hit ? 200 : 202, "recorded", opened->delegation, opened->hit);
+}
+
+// Everything that is asked of an order before it may become a task, and whom it is for.
+struct Ready {
+  NewDelegation wanted;
+  Workspace target;
+};
+
+Result<Ready> make_ready(const Context& context, const http::Request& request, desk::TaskOrder order) {
+  if (const auto whole = context.delegations.complete_retry(order); !whole) return whole.error();
+  auto wanted = context.delegations.prepare(std::move(order));
+  if (!wanted) return wanted.error();
+  if (caller(request).role == Principal::Role::workspace) {
+    const auto allowed = context.access.check(wanted->caller_id, wanted->callee_id);
+    if (!allowed) return allowed.error();
+  }
+  auto target = context.workspaces.find(wanted->callee_id);
+  if (!target) return target.error();
+  return Ready{std::move(*wanted), std::move(*target)};
+}
+
+http::Response open(const Context& context, const Once& once, const NewDelegation& wanted,
+                    http::Response (*to_answer)(const Result<OpenedDelegation>&),
+                    const std::function<void(const OpenedDelegation&)>& seen = {}) {
+  return once.perform<OpenedDelegation>(
+      [&] {
+        auto commit = context.delegations.open(wanted);
+        if (seen) {
+          commit.then([seen](const Result<OpenedDelegation>& opened) {
+            if (opened) seen(*opened);
+          });
+        }
+        return commit;
+      },
+      [&](const Claim& claim, Render<OpenedDelegation> render) {
+        auto commit = context.delegations.open_once(wanted, claim, std::move(render));
+        if (seen) {
+          commit.then([seen](const Result<Claimed<OpenedDelegation>>& opened) {
+            if (opened && opened->made) seen(*opened->made);
+          });
+        }
+        return commit;
+      },
+      to_answer);
+}
+
+// Written down first, then the callback is asked: a crash in between leaves a task that the sweep puts into the inbox.
+http::Response open_and_push(const Context& context, const Once& once, Ready ready) {
+  ready.wanted.to_inbox = false;
+  const auto made = std::make_shared<std::optional<Delegation>>();
+  http::Response response = open(context, once, ready.wanted, delegated, [made](const OpenedDelegation& opened) {
+    if (!opened.hit) *made = opened.delegation;
+  });
+  auto* later = std::get_if<std::shared_ptr<http::Later>>(&response.content);
+  if (!later) return response;
+  (*later)->may_block = true;
+  (*later)->answer = [&context, made, ready = std::move(ready), first = std::move((*later)->answer)] {
+    http::Response told = first();
+    if (!*made) return told;
+    return push_task(context, ready.target, ready.wanted, **made, std::move(told));
+  };
+  return response;
+}
+
+std::optional<std::string> id_in(const http::Request& request) {
+  const std::string_view id = request.param("did");
+  if (!is_delegation_id(id)) return std::nullopt;
+  return std::string(id);
+}
+
+http::Response changed(const Result<DelegationChange>& change) {
+  if (!change) return answer(change.error());
+  const Delegation& is = change->delegation;
+  const bool late = change->outcome == DelegationOutcome::late;
+  if (late || change->outcome == DelegationOutcome::refused) {
+    Error error(
+        errors::delegation_ended,
+        {{"delegation_id", is.id}, {"status", std::string(name_of(is.status))}, {"error_detail", is.error_detail}});
+    if (late)
+      error.say(
+          "this delegation has ended, and what it ended with stands; your answer was kept and is handed to the caller "
+          "as a late one");
+    return answer(error);
+  }
+  JsonWriter out;
+  out.begin_object();
+  out.member("delegation_id", is.id);
+  out.member("status", name_of(is.status));
+  out.end_object();
+  return http::json(200, out.take());
+}
+
+// A text, or any other JSON, which is handed on as it was written.
+Result<std::string> result_in(const Json& body) {
+  const auto preview = text_field(body, "response_preview");
+  if (!preview) return preview.error();
+  const Json* result = body.find("result");
+  if (result && !result->is_null()) return result->if_string() ? *result->if_string() : result->dump();
+  return preview->value_or(std::string());
+}
+
+Result<DelegationReport> report_in_body(const Json& body) {
+  DelegationReport report;
+  const auto named = required_text(body, "status");
+  if (!named) return named.error();
+  const auto status = parse_delegation_status(*named);
+  if (status != Status::in_progress && status != Status::completed && status != Status::failed) {
+    return Error(errors::bad_field,
+                 {{"field", std::string("status")}, {"allowed", std::string("in_progress, completed, failed")}})
+        .say("status must be one of in_progress, completed, failed");
+  }
+  report.status = *status;
+  auto result = result_in(body);
+  if (!result) return result.error();
+  const auto error = text_field(body, "error");
+  if (!error) return error.error();
+  report.text = std::move(*result);
+  if (report.status == Status::failed && *error && !(*error)->empty()) report.text = **error;
+  if (report.status == Status::failed && report.text.empty()) report.text = "the callee gave no reason";
+  return report;
+}
+
+Result<DelegationFilter> filter_in(const http::Request& request, WorkspaceId id) {
+  DelegationFilter filter;
+  filter.workspace = id;
+  if (const auto status = request.query_param("status")) {
+    filter.in_flight = *status == "in_flight";
+    if (!filter.in_flight) filter.status = parse_delegation_status(*status);
+    if (!filter.in_flight && !filter.status) {
+      return unknown_filter("status", "queued, dispatched, in_progress, completed, failed, stuck, in_flight");
+    }
+  }
+  if (const auto direction = request.query_param("direction")) {
+    if (*direction != "sent" && *direction != "received") return unknown_filter("direction", "sent, received");
+    filter.direction = *direction == "sent" ? DelegationFilter::Direction::sent : DelegationFilter::Direction::received;
+  }
+  const auto limit = parse_clamped(request.query_param("limit").value_or("")).value_or(kUsualLimit);
+  filter.limit = limit <= 0 ? kUsualLimit : static_cast<int>(std::min<std::int64_t>(limit, kMaxLimit));
+  return filter;
+}
+
+}  // namespace
+
+http::Response delegate_task(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
+  if (!id) return answer(id.error());
+  const auto body = json_body(request, BodyMay::not_be_absent);
+  if (!body) return answer(body.error());
+  Once once(context, "/workspaces/:id/delegate");
+  if (auto answered = once.begin(request, *body)) return std::move(*answered);
+  auto order = order_in(*body, *id, request.traceparent());
+  if (!order) return answer(order.error());
+  auto ready = make_ready(context, request, std::move(*order));
+  if (!ready) return answer(ready.error());
+  if (ready->target.delivery_mode == DeliveryMode::push) return open_and_push(context, once, std::move(*ready));
+  return open(context, once, ready->wanted, delegated);
+}
+
+http::Response record_delegation(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
+  if (!id) return answer(id.error());
+  const auto body = json_body(request, BodyMay::not_be_absent);
+  if (!body) return answer(body.error());
+  Once once(context, "/workspaces/:id/delegations/record");
+  if (auto answered = once.begin(request, *body)) return std::move(*answered);
+  if (const auto named = required_text(*body, "delegation_id"); !named) return answer(named.error());
+  auto order = order_in(*body, *id, request.traceparent());
+  if (!order) return answer(order.error());
+  order->recorded = true;
+  order->attachments.clear();
+  auto ready = make_ready(context, request, std::move(*order));
+  if (!ready) return answer(ready.error());
+  return open(context, once, ready->wanted, recorded);
+}
+
+http::Response list_delegations(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
+  if (!id) return answer(id.error());
+  const auto filter = filter_in(request, *id);
+  if (!filter) return answer(filter.error());
+  if (const auto there = context.workspaces.find(*id); !there) return answer(there.error());
+  desk::Delegations::Viewer viewer(context.delegations);
+  JsonWriter out;
+  out.begin_array();
+  for (const Delegation& one : context.delegations.list(*filter)) {
+    out.begin_object();
+    write_delegation(out, one, viewer.look(one), *id);
+    out.end_object();
+  }
+  out.end_array();
+  return http::json(200, out.take());
+}
+
+http::Response read_delegation(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
+  if (!id) return answer(id.error());
+  const auto named = id_in(request);
+  if (!named) return answer(errors::delegation_not_found);
+  const auto record = context.delegations.read(*id, *named);
+  if (!record) return answer(record.error());
+  desk::Delegations::Viewer viewer(context.delegations);
+  JsonWriter out;
+  out.begin_object();
+  write_delegation(out, record->delegation, viewer.look(record->delegation, &*record), *id);
+  write_record(out, *record);
+  out.end_object();
+  return http::json(200, out.take());
+}
+
+http::Response update_delegation(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
+  if (!id) return answer(id.error());
+  if (request.body.size() > kMaxResultBody) {
+    return answer(Error(errors::result_too_large, {{"max", static_cast<std::int64_t>(kMaxResultBody)}}));
+  }
+  const auto body = json_body(request, BodyMay::not_be_absent);
+  if (!body) return answer(body.error());
+  auto report = report_in_body(*body);
+  if (!report) return answer(report.error());
+  auto parts = attachment_parts(*body);
+  if (!parts) return answer(parts.error());
+  const auto named = id_in(request);
+  if (!named) return answer(errors::delegation_not_found);
+  return http::after(context.delegations.report(*id, *named, std::move(*report), std::move(*parts)), changed);
+}
+
+http::Response beat_delegation(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
+  if (!id) return answer(id.error());
+  const auto body = json_body(request, BodyMay::be_absent);
+  if (!body) return answer(body.error());
+  auto progress = text_field(*body, "progress");
+  if (!progress) return answer(progress.error());
+  const auto named = id_in(request);
+  if (!named) return answer(errors::delegation_not_found);
+  return http::after(context.delegations.beat(*id, *named, std::move(*progress)),
+                     [](const Result<DelegationChange>& change) {
+                       if (!change) return answer(change.error());
+                       JsonWriter out;
+                       out.begin_object();
+                       out.member("status", name_of(change->delegation.status));
+                       out.key("cancel");
+                       out.boolean(!change->delegation.in_flight());
+                       out.end_object();
+                       return http::json(200, out.take());
+                     });
+}
+
+http::Response cancel_delegation(const Context& context, http::Request& request) {
+  const auto id = id_param<WorkspaceId>(request, "id");
+  if (!id) return answer(id.error());
+  const auto named = id_in(request);
+  if (!named) return answer(errors::delegation_not_found);
+  return http::after(context.delegations.cancel(*id, *named), changed);
+}
+
+http::Response list_all_delegations(const Context& context, http::Request& request) {
+  const std::string status = request.query_param("status").value_or("in_flight");
+  DelegationFilter filter;
+  filter.in_flight = status == "in_flight";
+  if (!filter.in_flight) filter.status = parse_delegation_status(status);
+  if (!filter.in_flight && (!filter.status || !is_final(*filter.status))) {
+    return answer(unknown_filter("status", "in_flight, stuck, failed, completed"));
+  }
+  const auto limit = parse_clamped(request.query_param("limit").value_or("")).value_or(kUsualLimit);
+  filter.limit = static_cast<int>(std::clamp<std::int64_t>(limit, 1, kMaxAdminLimit));
+  const auto rows = context.delegations.list(filter);
+  desk::Delegations::Viewer viewer(context.delegations);
+  JsonWriter out;
+  out.begin_object();
+  out.member("count", std::ssize(rows));
+  out.key("delegations");
+  out.begin_array();
+  for (const Delegation& one : rows) {
+    out.begin_object();
+    write_delegation(out, one, viewer.look(one), std::nullopt);
+    out.end_object();
+  }
+  out.end_array();
+  out.member("limit", static_cast<std::int64_t>(filter.limit));
+  out.member("status", status);
+  out.end_object();
+  return http::json(200, out.take());
+}
+
+http::Response delegation_figures(const Context& context, http::Request&) {
+  const DelegationStats stats = context.delegations.stats();
+  JsonWriter out;
+  out.begin_object();
+  for (const Status status : kDelegationStatuses) out.member(name_of(status), stats.of(status));
+  out.end_object();
+  return http::json(200, out.take());
+}
+
+}  // namespace restante::api

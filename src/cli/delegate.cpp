@@ -1,0 +1,114 @@
+#include "cli/delegate.h"
+
+#include <unistd.h>
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "base/json_writer.h"
+#include "cli/exit_codes.h"
+#include "cli/failed.h"
+#include "cli/send.h"
+#include "cli/tasks.h"
+#include "cli/terminal.h"
+#include "server/config_values.h"
+
+namespace restante::cli {
+namespace {
+
+// A heartbeat is no row of the log, so it wakes no poll: this often the task is looked at anyway.
+constexpr int kLookSeconds = 2;
+
+Colours colours(int fd) { return colourful(fd) ? Colours::on : Colours::off; }
+
+std::string deadline_of(const std::string& within) {
+  try {
+    const auto length = read_duration(BareText{within});
+    if (length.count() > 0) return format_time(SystemClock().now() + length);
+  } catch (const BadValue&) {
+  }
+  throw CommandFailed(kExitUsage, "--within takes a time to come, such as 30m, 6h or 3d");
+}
+
+std::string order_body(const DelegateOptions& options, WorkspaceId to, const std::vector<Json>& files) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("target_id", to.text());
+  out.member("task", options.task);
+  if (!options.id.empty()) out.member("delegation_id", options.id);
+  if (!options.within.empty()) out.member("deadline", deadline_of(options.within));
+  out.key("attachments");
+  out.begin_array();
+  for (const Json& file : files) out.raw(file.dump());
+  out.end_array();
+  out.end_object();
+  return out.take();
+}
+
+std::string newest_seq(Remote& remote, WorkspaceId viewer) {
+  const Json rows = parse_answer(remote.get("/workspaces/" + viewer.text() + "/activity?limit=1"));
+  const bool any = rows.if_array() && !rows.if_array()->empty();
+  return any ? std::to_string(number_of(rows.if_array()->front(), "seq")) : "0";
+}
+
+}  // namespace
+
+std::optional<Json> follow_task(Remote& remote, WorkspaceId viewer, const std::string& id, std::int64_t timeout,
+                                bool quiet) {
+  const std::string base = "/workspaces/" + viewer.text();
+  const auto began = std::chrono::steady_clock::now();
+  std::string since = newest_seq(remote, viewer);
+  std::string told;
+  for (;;) {
+    Json task = parse_answer(remote.get(base + "/delegations/" + id));
+    if (has_ended(task)) return task;
+    const Cell stands = describe_task(task);
+    if (!quiet && stands.text != told) print(format_facts({{id, stands}}, colours(STDOUT_FILENO)));
+    told = stands.text;
+    if (timeout > 0 && std::chrono::steady_clock::now() - began >= std::chrono::seconds(timeout)) return std::nullopt;
+    const Json rows = parse_answer(
+        remote.get(fmt::format("{}/activity?type=a2a_receive&since_seq={}&wait={}", base, since, kLookSeconds)));
+    if (rows.if_array() && !rows.if_array()->empty()) since = std::to_string(number_of(rows.if_array()->back(), "seq"));
+  }
+}
+
+std::string format_outcome(const Json& task, Colours colours) {
+  if (text_of(task, "status") != "completed") {
+    return format_facts({{text_of(task, "delegation_id"), describe_task(task)}}, colours);
+  }
+  std::string text = text_of(task, "result");
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  const Json* files = task.find("result_attachments");
+  for (const Json& file : files && files->if_array() ? *files->if_array() : Json::Array()) {
+    text += format_facts({{"file", {text_of(file, "name")}}, {"", {text_of(file, "uri")}}}, colours);
+  }
+  return text;
+}
+
+int delegate(const DelegateOptions& options) {
+  std::vector<FormFile> files;
+  for (const std::string& path : options.files) files.push_back(describe_file(path));
+  Remote remote(options.remote);
+  const WorkspaceId from = find_viewer(remote, options.from, "whose task is it? --from WORKSPACE says it");
+  const WorkspaceId to = remote.find_workspace(options.to);
+  const auto sent = upload_files(remote, "/workspaces/" + from.text() + "/chat/uploads?direction=out", files);
+  const std::string answer =
+      remote.post_once("/workspaces/" + from.text() + "/delegate", order_body(options, to, sent), fresh_key());
+  const std::string id = text_of(parse_answer(answer), "delegation_id");
+  if (!options.wait) {
+    if (options.remote.json) return print(answer + '\n');
+    return print(
+        fmt::format("The task is kept for {} until it asks. How it goes: restante task show {}\n", options.to, id));
+  }
+  const auto task = follow_task(remote, from, id, options.timeout, options.remote.json);
+  if (!task)
+    throw CommandFailed(
+        kExitTryAgain,
+        fmt::format("not done within {} s; the task goes on, and restante task show {} tells how it goes",
+                    options.timeout, id));
+  print(options.remote.json ? task->dump() + '\n' : format_outcome(*task, colours(STDOUT_FILENO)));
+  return text_of(*task, "status") == "completed" ? kExitOk : kExitFailed;
+}
+
+}  // namespace restante::cli

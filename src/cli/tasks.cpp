@@ -1,0 +1,240 @@
+#include "cli/tasks.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "cli/exit_codes.h"
+#include "cli/failed.h"
+#include "cli/send.h"
+#include "cli/terminal.h"
+#include "server/config_nearest.h"
+
+namespace restante::cli {
+namespace {
+
+constexpr std::array<std::string_view, 4> kStatuses = {"in_flight", "stuck", "failed", "completed"};
+constexpr std::array<std::string_view, 6> kAllStatuses = {"queued",    "dispatched", "in_progress",
+                                                          "completed", "failed",     "stuck"};
+constexpr std::size_t kTaskColumn = 48;
+constexpr auto kWatchEvery = std::chrono::seconds(2);
+constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J\x1b[3J";
+
+Colours colours() { return colourful(STDOUT_FILENO) ? Colours::on : Colours::off; }
+
+void check_status(const std::string& status) {
+  if (std::find(kStatuses.begin(), kStatuses.end(), status) != kStatuses.end()) return;
+  const auto meant = nearest(status, {kStatuses.begin(), kStatuses.end()});
+  throw CommandFailed(kExitUsage, meant.empty()
+                                      ? "--status is one of in_flight, stuck, failed or completed"
+                                      : fmt::format("there is no such status: did you mean --status {}?", meant));
+}
+
+std::string own_workspace(Remote& remote) { return text_of(parse_answer(remote.get("/session")), "workspace_id"); }
+
+// Only the operator may see who there is; others see ids.
+Names names_for(Remote& remote, bool operator_asks) {
+  Names names;
+  if (!operator_asks) return names;
+  const Json all = parse_answer(remote.get("/workspaces"));
+  for (const Json& one : all.if_array() ? *all.if_array() : Json::Array()) {
+    names[text_of(one, "id")] = text_of(one, "name");
+  }
+  return names;
+}
+
+std::string name_in(const Names& names, const std::string& id) {
+  const auto found = names.find(id);
+  return found == names.end() ? id : found->second;
+}
+
+std::string first_line(const std::string& text) {
+  const std::string_view line = std::string_view(text).substr(0, text.find('\n'));
+  const std::string_view cut = cut_utf8(line, kTaskColumn);
+  return std::string(cut) + (cut.size() < text.size() ? "…" : "");
+}
+
+Json::Array rows_of(const Json& answer) {
+  const Json* list = answer.if_array() ? &answer : answer.find("delegations");
+  return list && list->if_array() ? *list->if_array() : Json::Array();
+}
+
+// Of the operator's lists, where the workspace is not told.
+std::string find_caller(Remote& remote, const std::string& id) {
+  for (const std::string_view status : kStatuses) {
+    const Json answer = parse_answer(remote.get(fmt::format("/admin/delegations?limit=1000&status={}", status)));
+    for (const Json& one : rows_of(answer)) {
+      if (text_of(one, "delegation_id") == id) return text_of(one, "source_id");
+    }
+  }
+  throw CommandFailed(kExitFailed,
+                      "no such task among the newest 1000 of each status (restante tasks lists them); "
+                      "--workspace ID looks among all of one workspace");
+}
+
+WorkspaceId find_owner(Remote& remote, const TaskOptions& options) {
+  if (!options.workspace.empty()) return remote.find_workspace(options.workspace);
+  const std::string own = own_workspace(remote);
+  const auto id = WorkspaceId::parse(own.empty() ? find_caller(remote, options.id) : own);
+  if (!id) throw CommandFailed(kExitFailed, "the server's answer names no workspace");
+  return *id;
+}
+
+std::string retry_body(const std::string& id) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("retry_of", id);
+  out.end_object();
+  return out.take();
+}
+
+std::string when(const Json& task, std::string_view key, Time now) { return format_ago(text_of(task, key), now); }
+
+std::string format_history(const Json& task, Time now, Colours colours) {
+  const Json* history = task.find("history");
+  std::vector<TableRow> rows;
+  for (const Json& step : history && history->if_array() ? *history->if_array() : Json::Array()) {
+    const Json* late = step.find("late");
+    const bool is_late = late && late->if_boolean() && *late->if_boolean();
+    rows.push_back({{when(step, "at", now)},
+                    {text_of(step, "status") + (is_late ? " (late)" : "")},
+                    {text_of(step, "by")},
+                    {first_line(text_of(step, "note"))}});
+  }
+  return rows.empty() ? std::string() : format_table({"WHEN", "STATUS", "BY", "NOTE"}, rows, colours);
+}
+
+std::string block(std::string_view heading, std::string text) {
+  if (text.empty()) return {};
+  if (text.back() != '\n') text += '\n';
+  return fmt::format("\n{}:\n{}", heading, text);
+}
+
+int watch(const TasksOptions& options, const std::function<std::string()>& draw) {
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  std::string shown;
+  for (;;) {
+    const std::string now = draw();
+    if (terminal || now != shown) {
+      const int code = print(terminal ? std::string(kClearScreen) + now : now);
+      if (code != kExitOk) return code;
+    }
+    shown = now;
+    if (!options.watch) return kExitOk;
+    std::this_thread::sleep_for(kWatchEvery);
+  }
+}
+
+}  // namespace
+
+WorkspaceId find_viewer(Remote& remote, const std::string& id_or_name, const std::string& question) {
+  if (!id_or_name.empty()) return remote.find_workspace(id_or_name);
+  if (const auto own = WorkspaceId::parse(own_workspace(remote))) return *own;
+  throw CommandFailed(kExitUsage, question + " (restante workspace list shows them)");
+}
+
+bool has_ended(const Json& task) {
+  const std::string status = text_of(task, "status");
+  return status == "completed" || status == "failed" || status == "stuck";
+}
+
+Cell describe_task(const Json& task) {
+  const std::string status = text_of(task, "status");
+  const std::string error = text_of(task, "error_detail");
+  if (status == "completed") return {"completed", Paint::good};
+  if (has_ended(task)) return {error.empty() ? status : status + ": " + error, Paint::bad};
+  const std::string why = text_of(task, "why");
+  return {why.empty() ? status : status + ": " + why, status == "in_progress" ? Paint::plain : Paint::warn};
+}
+
+std::string format_tasks(const Json::Array& tasks, const Names& names, Time now, Colours colours) {
+  if (tasks.empty()) return "No task is in this state.\n";
+  std::vector<TableRow> rows;
+  for (const Json& one : tasks) {
+    rows.push_back({{name_in(names, text_of(one, "source_id"))},
+                    {name_in(names, text_of(one, "target_id"))},
+                    {first_line(text_of(one, "summary"))},
+                    {when(one, "created_at", now)},
+                    {has_ended(one) ? "-" : when(one, "deadline", now)},
+                    {text_of(one, "delegation_id")},
+                    describe_task(one)});
+  }
+  return format_table({"FROM", "FOR", "TASK", "GIVEN", "DUE", "ID", "STATE"}, rows, colours);
+}
+
+std::string format_task(const Json& task, const Names& names, Time now, Colours colours) {
+  std::string text = format_facts({{"Task", {text_of(task, "delegation_id")}},
+                                   {"State", describe_task(task)},
+                                   {"From", {name_in(names, text_of(task, "source_id"))}},
+                                   {"For", {name_in(names, text_of(task, "target_id"))}},
+                                   {"Given", {when(task, "created_at", now)}},
+                                   {"Due", {has_ended(task) ? "" : when(task, "deadline", now)}},
+                                   {"Ended", {when(task, "finished_at", now)}},
+                                   {"Agent last seen", {when(task, "agent_seen_at", now)}},
+                                   {"Last heartbeat", {when(task, "last_heartbeat", now)}},
+                                   {"Last progress", {when(task, "progress_at", now)}},
+                                   {"Progress", {text_of(task, "progress")}},
+                                   {"Retry of", {text_of(task, "retry_of")}},
+                                   {"Part of", {text_of(task, "parent_delegation_id")}}},
+                                  colours);
+  text += block("Task", text_of(task, "task"));
+  if (text_of(task, "status") == "completed") text += block("Result", text_of(task, "result"));
+  text += block("Late answer", text_of(task, "late_answer"));
+  text += block("History", format_history(task, now, colours));
+  return text;
+}
+
+std::string format_task_stats(const Json& answer, Colours colours) {
+  std::vector<std::pair<std::string, Cell>> facts;
+  for (const std::string_view status : kAllStatuses) {
+    facts.push_back({std::string(status), {std::to_string(number_of(answer, status))}});
+  }
+  return format_facts(facts, colours);
+}
+
+int tasks(const TasksOptions& options) {
+  check_status(options.status);
+  Remote remote(options.remote);
+  const std::string own =
+      options.workspace.empty() ? own_workspace(remote) : remote.find_workspace(options.workspace).text();
+  if (options.stats && !own.empty())
+    throw CommandFailed(kExitUsage,
+                        "--stats counts all tasks of the server: it takes the operator's token and no --workspace");
+  const std::string target = options.stats ? "/admin/delegations/stats"
+                             : own.empty() ? "/admin/delegations?limit=500&status=" + options.status
+                                           : "/workspaces/" + own + "/delegations?limit=500&status=" + options.status;
+  const Names names = names_for(remote, own.empty() && !options.remote.json);
+  return watch(options, [&] {
+    const std::string answer = remote.get(target);
+    if (options.remote.json) return answer + '\n';
+    const Json parsed = parse_answer(answer);
+    return options.stats ? format_task_stats(parsed, colours())
+                         : format_tasks(rows_of(parsed), names, SystemClock().now(), colours());
+  });
+}
+
+int task(const TaskOptions& options) {
+  Remote remote(options.remote);
+  const std::string base = "/workspaces/" + find_owner(remote, options).text();
+  const std::string one = base + "/delegations/" + options.id;
+  if (options.action == TaskOptions::Action::show) {
+    const std::string answer = remote.get(one);
+    if (options.remote.json) return print(answer + '\n');
+    const bool operator_asks = own_workspace(remote).empty();
+    return print(format_task(parse_answer(answer), names_for(remote, operator_asks), SystemClock().now(), colours()));
+  }
+  const bool cancel = options.action == TaskOptions::Action::cancel;
+  const std::string answer = cancel ? remote.post(one + "/cancel", {})
+                                    : remote.post_once(base + "/delegate", retry_body(options.id), fresh_key());
+  if (options.remote.json) return print(answer + '\n');
+  if (cancel) return print("Cancelled. Its agent is told with its next heartbeat.\n");
+  return print(fmt::format("Given again, as {}.\n", text_of(parse_answer(answer), "delegation_id")));
+}
+
+}  // namespace restante::cli

@@ -1,0 +1,74 @@
+#include "desk/delegation_events.h"
+
+#include <fmt/format.h>
+
+#include "base/json_writer.h"
+
+namespace restante::desk {
+namespace {
+
+std::string facts_of(const Delegation& delegation) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("delegation_id", delegation.id);
+  out.member("status", name_of(delegation.status));
+  out.member("caller_id", delegation.caller_id.text());
+  out.member("target_id", delegation.callee_id.text());
+  if (!delegation.progress.empty()) out.member("progress", delegation.progress);
+  out.end_object();
+  return out.take();
+}
+
+double age_of(const Delegation& ended) {
+  return std::max(0.0, std::chrono::duration<double>(*ended.finished_at - ended.created_at).count());
+}
+
+}  // namespace
+
+void DelegationEvents::tell_rows(const std::vector<LoggedRow>& rows, const std::vector<StagedUpload>& files) {
+  for (const StagedUpload& file : files) uploads_.staged(file);
+  for (const LoggedRow& row : rows) news_.appended(row.workspace, row.at);
+}
+
+void DelegationEvents::say(std::string_view event, const Delegation& delegation) {
+  log_.info(event, {{"delegation_id", delegation.id},
+                    {"caller_id", delegation.caller_id.text()},
+                    {"workspace_id", delegation.callee_id.text()},
+                    {"status", name_of(delegation.status)}});
+}
+
+// No row of the caller's log: told to those who look on.
+void DelegationEvents::tell_status(const Delegation& delegation) {
+  news_.happened(delegation.caller_id, "DELEGATION_STATUS", facts_of(delegation));
+}
+
+void DelegationEvents::opened(const OpenedDelegation& opened) {
+  if (opened.hit) return;
+  metrics_.delegation_steps(name_of(opened.delegation.status)).Increment();
+  say("delegated", opened.delegation);
+  tell_rows(opened.rows, opened.files);
+}
+
+void DelegationEvents::changed(const DelegationChange& change) {
+  const Delegation& is = change.delegation;
+  tell_rows(change.rows, change.files);
+  if (change.outcome == DelegationOutcome::late) {
+    metrics_.late_answers.Increment();
+    say("delegation_late_answer", is);
+    return;
+  }
+  if (change.outcome != DelegationOutcome::changed) return;
+  // Still queued: it was put into the inbox because its callback could not take it.
+  if (is.status == DelegationStatus::queued) return say("delegation_delivered", is);
+  metrics_.delegation_steps(name_of(is.status)).Increment();
+  say(fmt::format("delegation_{}", name_of(is.status)), is);
+  if (is.status == DelegationStatus::dispatched) tell_status(is);
+  if (is.finished_at) metrics_.delegation_age.Observe(age_of(is));
+}
+
+void DelegationEvents::progressed(const DelegationChange& change) {
+  changed(change);
+  if (change.outcome == DelegationOutcome::repeated) tell_status(change.delegation);
+}
+
+}  // namespace restante::desk

@@ -1,0 +1,33 @@
+// DelegationEvents: what is said once a step of a delegation is durable: a line in the log, figures, and news for
+// whoever looks on. What changed nothing says nothing. For Commit::then, on the writer's thread; thread-safe.
+#pragma once
+#include "base/log.h"
+#include "base/metrics.h"
+#include "desk/news.h"
+#include "desk/upload_events.h"
+#include "store/store.h"
+
+namespace restante::desk {
+
+class DelegationEvents {
+ public:
+  DelegationEvents(News& news, UploadEvents& uploads, Log& log, Metrics& metrics)
+      : news_(news), uploads_(uploads), log_(log), metrics_(metrics) {}
+
+  void opened(const OpenedDelegation& opened);
+  void changed(const DelegationChange& change);
+  // A heartbeat that said something new.
+  void progressed(const DelegationChange& change);
+
+ private:
+  void tell_rows(const std::vector<LoggedRow>& rows, const std::vector<StagedUpload>& files);
+  void tell_status(const Delegation& delegation);
+  void say(std::string_view event, const Delegation& delegation);
+
+  News& news_;
+  UploadEvents& uploads_;
+  Log& log_;
+  Metrics& metrics_;
+};
+
+}  // namespace restante::desk

@@ -1,0 +1,250 @@
+#include "desk/delegations.h"
+
+#include "desk/outgoing.h"
+#include "desk/parts.h"
+#include "model/errors.h"
+
+namespace restante::desk {
+namespace {
+
+constexpr std::size_t kMaxKey = 255;
+constexpr std::size_t kMaxAttachments = 64;
+
+Error bad_field(std::string_view field, std::string sentence) {
+  return Error(errors::bad_field, {{"field", std::string(field)}}).say(std::move(sentence));
+}
+
+// The files that are sent along, named as the other side will know them, and what has to be staged for it.
+struct Parcel {
+  std::string files;
+  std::vector<OutgoingFile> outgoing;
+};
+
+Result<Parcel> pack(WorkspaceId from, WorkspaceId to, Json::Array parts, Time now) {
+  Parcel parcel;
+  if (parts.empty()) return parcel;
+  if (parts.size() > kMaxAttachments) return errors::too_many_files;
+  Json message = Json::object({{"parts", Json::array(std::move(parts))}});
+  Envelope envelope{Json::object({{"params", Json::object({{"message", std::move(message)}})}}), {}};
+  const Principal sender{Principal::Role::workspace, from, {}, false};
+  auto outgoing = address_files(sender, to, envelope, now);
+  if (!outgoing) return outgoing.error();
+  parcel.outgoing = std::move(*outgoing);
+  Json::Array files;
+  for (Json& part : *envelope.json.find("params")->find("message")->find("parts")->if_array()) {
+    files.push_back(*part.find("file"));
+  }
+  parcel.files = Json::array(std::move(files)).dump();
+  return parcel;
+}
+
+StagingTerms terms_of(const UploadRules& rules, Time deadline, Time now) {
+  return {std::max<Time>(now + rules.ttl, deadline), rules.quota, UploadDirection::in, {}};
+}
+
+Result<void> check_order(const TaskOrder& order) {
+  if (!order.target) return bad_field("target_id", "target_id must be a UUID");
+  if (*order.target == order.caller) return bad_field("target_id", "an agent cannot delegate to itself");
+  if (order.task.empty()) return bad_field("task", "task must be a text that is not empty");
+  if (!order.delegation_id.empty() && !is_delegation_id(order.delegation_id)) {
+    return bad_field("delegation_id", "delegation_id must be 1 to 128 characters of A-Z a-z 0-9 . _ : -");
+  }
+  if (order.idempotency_key.size() > kMaxKey) {
+    return bad_field("idempotency_key", "idempotency_key must be at most 255 bytes long");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> Delegations::complete_retry(TaskOrder& order) {
+  if (order.retry_of.empty() || (order.target && !order.task.empty())) return {};
+  auto old = store_.read_delegation(order.retry_of);
+  if (!old || old->delegation.caller_id != order.caller) {
+    return Error(errors::delegation_not_found, {{"field", std::string("retry_of")}});
+  }
+  if (!order.target) order.target = old->delegation.callee_id;
+  if (order.task.empty()) order.task = std::move(old->task);
+  return {};
+}
+
+Result<NewDelegation> Delegations::prepare(TaskOrder order) const {
+  if (const auto fine = check_order(order); !fine) return fine.error();
+  const Time now = clock_.now();
+  NewDelegation wanted;
+  wanted.deadline = order.deadline.value_or(now + rules_.deadline);
+  if (wanted.deadline <= now) return bad_field("deadline", "deadline must lie in the future");
+  if (order.deadline && wanted.deadline > now + rules_.longest_deadline) {
+    const std::int64_t longest = rules_.longest_deadline.count();
+    return Error(errors::bad_field, {{"field", std::string("deadline")}, {"max_seconds", longest}})
+        .say("deadline lies further ahead than this server lets tasks wait");
+  }
+  auto parcel = pack(order.caller, *order.target, std::move(order.attachments), now);
+  if (!parcel) return parcel.error();
+  wanted.id = order.delegation_id.empty() ? Uuid::make(now).text() : std::move(order.delegation_id);
+  wanted.caller_id = order.caller;
+  wanted.callee_id = *order.target;
+  wanted.task = std::move(order.task);
+  wanted.files = std::move(parcel->files);
+  wanted.idempotency_key = std::move(order.idempotency_key);
+  wanted.retry_of = std::move(order.retry_of);
+  wanted.parent_id = std::move(order.parent_id);
+  wanted.recorded = order.recorded;
+  wanted.traceparent = std::move(order.traceparent);
+  wanted.attachments = std::move(parcel->outgoing);
+  wanted.terms = terms_of(uploads_.rules(), wanted.deadline, now);
+  wanted.limits = rules_.limits;
+  return wanted;
+}
+
+Commit<Result<OpenedDelegation>> Delegations::open(const NewDelegation& wanted) {
+  auto commit = store_.open_delegation(wanted, clock_.now());
+  commit.then([this](const Result<OpenedDelegation>& opened) {
+    if (opened) events_.opened(*opened);
+  });
+  return commit;
+}
+
+Commit<Result<Claimed<OpenedDelegation>>> Delegations::open_once(const NewDelegation& wanted, const Claim& claim,
+                                                                 Render<OpenedDelegation> render) {
+  auto commit = store_.open_delegation_once(wanted, claim, std::move(render), clock_.now());
+  commit.then([this](const Result<Claimed<OpenedDelegation>>& opened) {
+    if (opened && opened->made) events_.opened(*opened->made);
+  });
+  return commit;
+}
+
+Commit<Result<DelegationChange>> Delegations::deliver(const std::string& id) {
+  auto commit = store_.deliver_delegation(id, clock_.now());
+  commit.then([this](const Result<DelegationChange>& change) {
+    if (change) events_.changed(*change);
+  });
+  return commit;
+}
+
+Commit<Result<DelegationChange>> Delegations::report(WorkspaceId who, const std::string& id, DelegationReport report,
+                                                     Json::Array attachments) {
+  using Answer = Commit<Result<DelegationChange>>;
+  const auto task = store_.find_delegation(id);
+  const bool by_callee = task && task->callee_id == who;
+  const bool by_caller = task && task->caller_id == who && task->recorded;
+  if (!by_callee && !by_caller) return Answer::ready(errors::delegation_not_found);
+  report.by = by_callee ? DelegationActor::callee : DelegationActor::caller;
+  const Time now = clock_.now();
+  // What the caller of a recorded task says of it, it says to itself: its files are there already.
+  auto parcel = pack(who, task->caller_id, std::move(attachments), now);
+  if (!parcel) return Answer::ready(parcel.error());
+  report.files = std::move(parcel->files);
+  report.attachments = std::move(parcel->outgoing);
+  report.terms = terms_of(uploads_.rules(), task->deadline, now);
+  auto commit = store_.advance_delegation(who, id, std::move(report), now);
+  commit.then([this](const Result<DelegationChange>& change) {
+    if (change) events_.changed(*change);
+  });
+  return commit;
+}
+
+Commit<Result<DelegationChange>> Delegations::beat(WorkspaceId callee, const std::string& id,
+                                                   std::optional<std::string> progress) {
+  const bool spoke = progress && !progress->empty();
+  auto commit = store_.beat_delegation(callee, id, std::move(progress), clock_.now());
+  commit.then([this, spoke](const Result<DelegationChange>& change) {
+    if (!change) return;
+    spoke && change->delegation.in_flight() ? events_.progressed(*change) : events_.changed(*change);
+  });
+  return commit;
+}
+
+Commit<Result<DelegationChange>> Delegations::cancel(WorkspaceId caller, const std::string& id) {
+  DelegationReport report;
+  report.status = DelegationStatus::failed;
+  report.by = DelegationActor::caller;
+  report.text = "cancelled by caller";
+  auto commit = store_.advance_delegation(caller, id, std::move(report), clock_.now());
+  commit.then([this](const Result<DelegationChange>& change) {
+    if (change) events_.changed(*change);
+  });
+  return commit;
+}
+
+Result<DelegationRecord> Delegations::read(WorkspaceId who, const std::string& id) {
+  auto record = store_.read_delegation(id);
+  if (!record) return record;
+  const Delegation& task = record->delegation;
+  if (task.caller_id != who && task.callee_id != who) return errors::delegation_not_found;
+  return record;
+}
+
+std::string Delegations::missing_file(const DelegationRecord& record) {
+  const auto files = parse_json(record.task_files);
+  if (!files || !files->if_array()) return {};
+  for (const Json& file : *files->if_array()) {
+    const Json* uri = file.find("uri");
+    if (!uri || !uri->if_string()) continue;
+    const auto id = file_of(*uri->if_string(), record.delegation.callee_id);
+    if (!id) continue;
+    const auto upload = store_.find_upload(record.delegation.callee_id, *id);
+    if (upload && !upload->acked_at) return upload->name;
+  }
+  return {};
+}
+
+DelegationView Delegations::Viewer::look(const Delegation& delegation, const DelegationRecord* record) {
+  auto known = callees_.find(delegation.callee_id);
+  if (known == callees_.end()) {
+    auto found = delegations_.store_.find_workspace(delegation.callee_id);
+    known = callees_.emplace(delegation.callee_id, found ? std::optional(std::move(*found)) : std::nullopt).first;
+  }
+  DelegationView view;
+  if (!known->second) return view;
+  const Workspace& callee = *known->second;
+  const Hearing hearing = delegations_.presence_.hearing(callee);
+  view.agent_seen_at = std::max(callee.last_heartbeat_at, hearing.last_poll_at);
+  if (!delegation.in_flight()) return view;
+  Waiting waiting{delegation};
+  waiting.callee_removed = callee.status == WorkspaceStatus::removed;
+  waiting.callee_online = callee.status == WorkspaceStatus::online || callee.status == WorkspaceStatus::degraded;
+  waiting.callee_polls = callee.delivery_mode == DeliveryMode::poll;
+  waiting.seen_at = view.agent_seen_at;
+  waiting.polled_at = hearing.last_poll_at;
+  waiting.listening = hearing.listening;
+  waiting.silent_for = hearing.silent_for;
+  if (delegation.status != DelegationStatus::in_progress) {
+    waiting.ahead = delegations_.store_.delegations_ahead(delegation);
+  }
+  if (record) waiting.missing_file = delegations_.missing_file(*record);
+  view.why = why_waiting(waiting, delegations_.clock_.now());
+  return view;
+}
+
+void Delegations::note_acked(WorkspaceId workspace) {
+  const std::lock_guard lock(mutex_);
+  acked_.insert(workspace);
+}
+
+void Delegations::note_all_acked() {
+  const auto workspaces = store_.list_workspaces();
+  const std::lock_guard lock(mutex_);
+  for (const Workspace& workspace : workspaces) acked_.insert(workspace.id);
+}
+
+void Delegations::pick_up() {
+  std::vector<WorkspaceId> acked;
+  {
+    const std::lock_guard lock(mutex_);
+    acked.assign(acked_.begin(), acked_.end());
+    acked_.clear();
+  }
+  if (acked.empty()) return;
+  try {
+    for (const DelegationChange& change : store_.pick_up_delegations(acked, clock_.now()).take().value()) {
+      events_.changed(change);
+    }
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    acked_.insert(acked.begin(), acked.end());
+    throw;
+  }
+}
+
+}  // namespace restante::desk

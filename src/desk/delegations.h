@@ -1,0 +1,109 @@
+// Delegations: tasks between agents, most of which can only poll. A task waits in its callee's inbox until that agent
+// picks it up, however long it is offline; its caller is told how it ended exactly once, in its inbox. Who says what of
+// which task is decided here; what follows from it is the store's. Thread-safe. Throws Unavailable.
+#pragma once
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "desk/delegation_events.h"
+#include "desk/presence.h"
+#include "desk/uploads.h"
+#include "store/store.h"
+
+namespace restante::desk {
+
+struct DelegationRules {
+  std::chrono::seconds deadline{6 * 3'600};
+  std::chrono::seconds longest_deadline{30 * 86'400};
+  DelegationLimits limits{};
+};
+
+// What a caller asks for, as it was sent.
+struct TaskOrder {
+  WorkspaceId caller;
+  std::optional<WorkspaceId> target{};  // with retry_of, that of the old one when absent; and so the task
+  std::string task{};
+  std::string delegation_id{};  // made when empty
+  std::string idempotency_key{};
+  std::optional<Time> deadline{};
+  Json::Array attachments{};  // A2A file parts
+  std::string retry_of{};
+  std::string parent_id{};
+  std::string traceparent{};
+  bool recorded = false;
+};
+
+// What is said beside the row: the callee's last sign of life, and why the task waits.
+struct DelegationView {
+  std::optional<Time> agent_seen_at;
+  std::string why;
+};
+
+class Delegations {
+ public:
+  Delegations(Store& store, Uploads& uploads, Presence& presence, News& news, const Clock& clock, Log& log,
+              Metrics& metrics, DelegationRules rules)
+      : store_(store),
+        uploads_(uploads),
+        presence_(presence),
+        clock_(clock),
+        rules_(rules),
+        events_(news, uploads.events(), log, metrics) {}
+
+  // Whom a retry is for, and what is to be done; nothing else is changed. delegation_not_found.
+  Result<void> complete_retry(TaskOrder& order);
+  // bad_field for what no task can be, attachment_gone for a file of anybody else.
+  Result<NewDelegation> prepare(TaskOrder order) const;
+  // As the store has it.
+  Commit<Result<OpenedDelegation>> open(const NewDelegation& wanted);
+  Commit<Result<Claimed<OpenedDelegation>>> open_once(const NewDelegation& wanted, const Claim& claim,
+                                                      Render<OpenedDelegation> render);
+  // Its callback could not take it: into the inbox.
+  Commit<Result<DelegationChange>> deliver(const std::string& id);
+
+  // By its callee, or by the caller of a recorded one. `attachments` are A2A file parts. delegation_not_found.
+  Commit<Result<DelegationChange>> report(WorkspaceId who, const std::string& id, DelegationReport report,
+                                          Json::Array attachments);
+  Commit<Result<DelegationChange>> beat(WorkspaceId callee, const std::string& id, std::optional<std::string> progress);
+  Commit<Result<DelegationChange>> cancel(WorkspaceId caller, const std::string& id);
+
+  // For one of the two it is between. delegation_not_found.
+  Result<DelegationRecord> read(WorkspaceId who, const std::string& id);
+  std::vector<Delegation> list(const DelegationFilter& filter) { return store_.list_delegations(filter); }
+  DelegationStats stats() { return store_.delegation_stats(); }
+  // Of rows of one list: each callee is looked up once. With its record, files are looked at, too.
+  class Viewer {
+   public:
+    explicit Viewer(Delegations& delegations) : delegations_(delegations) {}
+    DelegationView look(const Delegation& delegation, const DelegationRecord* record = nullptr);
+
+   private:
+    Delegations& delegations_;
+    std::map<WorkspaceId, std::optional<Workspace>> callees_;
+  };
+
+  // Something of these workspaces' inboxes was acked: tasks in them count as picked up, soon.
+  void note_acked(WorkspaceId workspace);
+  void note_all_acked();
+  // Works off what was noted.
+  void pick_up();
+  DelegationEvents& events() { return events_; }
+
+ private:
+  std::string missing_file(const DelegationRecord& record);
+
+  Store& store_;
+  Uploads& uploads_;
+  Presence& presence_;
+  const Clock& clock_;
+  const DelegationRules rules_;
+  DelegationEvents events_;
+  std::mutex mutex_;  // acks come on all pool threads
+  std::set<WorkspaceId> acked_;
+};
+
+}  // namespace restante::desk

@@ -1,0 +1,202 @@
+#include "desk/delegations.h"
+
+#include <gtest/gtest.h>
+
+#include "desk/stuck_sweep.h"
+#include "desk/test_desk.h"
+#include "model/errors.h"
+
+namespace restante::desk {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using Status = DelegationStatus;
+
+class DelegationsTest : public ::testing::Test {
+ protected:
+  TaskOrder order(const std::string& task = "do it") const {
+    TaskOrder wanted;
+    wanted.caller = caller;
+    wanted.target = callee;
+    wanted.task = task;
+    return wanted;
+  }
+  std::string open(TaskOrder wanted) {
+    const auto prepared = desk.delegations.prepare(std::move(wanted));
+    EXPECT_TRUE(prepared);
+    return desk.delegations.open(*prepared).take()->delegation.id;
+  }
+  Delegation find(const std::string& id) { return desk.store->find_delegation(id).value(); }
+  std::string why(const std::string& id) {
+    const auto record = desk.delegations.read(caller, id).value();
+    return Delegations::Viewer(desk.delegations).look(record.delegation, &record).why;
+  }
+  std::string field_of(const TaskOrder& wanted) {
+    const auto refused = desk.delegations.prepare(wanted);
+    if (refused) return "none";
+    EXPECT_TRUE(refused.error().is(errors::bad_field));
+    return std::get<std::string>(refused.error().facts().at(0).value);
+  }
+
+  TestDesk desk;
+  const WorkspaceId caller = desk.make_workspace();
+  const WorkspaceId callee = desk.make_workspace();
+};
+
+TEST_F(DelegationsTest, AnOrderIsCheckedBeforeAnythingIsDone) {
+  TaskOrder wanted = order();
+  wanted.target.reset();
+  EXPECT_EQ(field_of(wanted), "target_id");
+  wanted.target = caller;
+  EXPECT_EQ(field_of(wanted), "target_id");
+  EXPECT_EQ(field_of(order("")), "task");
+  wanted = order();
+  wanted.delegation_id = "a/b";
+  EXPECT_EQ(field_of(wanted), "delegation_id");
+  wanted = order();
+  wanted.idempotency_key = std::string(256, 'k');
+  EXPECT_EQ(field_of(wanted), "idempotency_key");
+  wanted = order();
+  wanted.deadline = kStart;
+  EXPECT_EQ(field_of(wanted), "deadline");
+  wanted.deadline = kStart + hours(30 * 24) + seconds(1);
+  EXPECT_EQ(field_of(wanted), "deadline");
+  wanted.deadline = kStart + hours(30 * 24);
+  EXPECT_EQ(field_of(wanted), "none");
+  EXPECT_EQ(desk.delegations.prepare(order())->deadline, kStart + hours(6));
+}
+
+TEST_F(DelegationsTest, BothLogsRingOnceATaskIsDurableAndTheCallersWhenItEnds) {
+  const auto id = open(order());
+  const auto rung = desk.bell.rung(2);
+  EXPECT_NE(std::ranges::find(rung, topic_of(callee)), rung.end());
+  EXPECT_NE(std::ranges::find(rung, topic_of(caller)), rung.end());
+  DelegationReport done;
+  done.status = Status::completed;
+  ASSERT_TRUE(desk.delegations.report(callee, id, done, {}).take());
+  const auto again = desk.bell.rung(1);
+  EXPECT_NE(std::ranges::find(again, topic_of(caller)), again.end());
+}
+
+TEST_F(DelegationsTest, ACallerReportsOnWhatItRecordedAndOnNothingElse) {
+  DelegationReport done;
+  done.status = Status::completed;
+  const auto given = open(order());
+  EXPECT_TRUE(desk.delegations.report(caller, given, done, {}).take().error().is(errors::delegation_not_found));
+  TaskOrder by_hand = order();
+  by_hand.recorded = true;
+  const auto recorded = open(by_hand);
+  EXPECT_EQ(desk.delegations.report(caller, recorded, done, {}).take()->outcome, DelegationOutcome::changed);
+}
+
+TEST_F(DelegationsTest, AFileOfSomebodyElseIsNotSentAlong) {
+  TaskOrder wanted = order();
+  wanted.attachments.push_back(
+      Json::object({{"kind", Json::string("file")},
+                    {"file", Json::object({{"uri", Json::string("platform-pending:" + WorkspaceId::make(kStart).text() +
+                                                                "/" + FileId::make(kStart).text())}})}}));
+  EXPECT_TRUE(desk.delegations.prepare(wanted).error().is(errors::attachment_gone));
+}
+
+TEST_F(DelegationsTest, ARetryTakesTargetAndTaskFromTheOldOne) {
+  const auto old = open(order("the old task"));
+  TaskOrder again;
+  again.caller = caller;
+  again.retry_of = old;
+  ASSERT_TRUE(desk.delegations.complete_retry(again));
+  EXPECT_EQ(again.target, callee);
+  EXPECT_EQ(again.task, "the old task");
+  again = TaskOrder();
+  again.caller = callee;
+  again.retry_of = old;
+  EXPECT_TRUE(desk.delegations.complete_retry(again).error().is(errors::delegation_not_found));
+}
+
+TEST_F(DelegationsTest, WhyATaskWaitsIsSaidInWords) {
+  const auto id = open(order());
+  EXPECT_EQ(why(id), "the callee has never connected");
+  const auto poll = desk.presence.poll(callee);
+  desk.presence.flush();
+  EXPECT_EQ(why(id), "in the callee's inbox for 0 s, not picked up yet");
+  desk.clock.advance(seconds(1));
+  const auto second = open(order());
+  desk.clock.advance(seconds(1));
+  const auto third = open(order());
+  EXPECT_EQ(why(third), "behind 2 others of the same callee");
+  ASSERT_TRUE(desk.delegations.beat(callee, id, "thinking").take());
+  EXPECT_EQ(why(id), "being worked on; last heartbeat 0 s ago; it last said: thinking");
+  desk.clock.advance(minutes(5));
+  EXPECT_EQ(why(id), "picked up and silent for 5 min; it last said: thinking");
+  ASSERT_TRUE(desk.delegations.cancel(caller, id).take());
+  EXPECT_EQ(why(id), "");
+  ASSERT_TRUE(desk.store->settle_statuses(desk.clock.now(), desk.clock.now()).take());
+  EXPECT_EQ(why(second).substr(0, 28), "the callee is offline since ");
+}
+
+TEST_F(DelegationsTest, WhatWasAckedIsPickedUpWithTheNextLook) {
+  const auto id = open(order());
+  ASSERT_TRUE(desk.store->ack_activity(callee, 1).take());
+  desk.delegations.pick_up();
+  EXPECT_EQ(find(id).status, Status::queued);
+  desk.delegations.note_acked(callee);
+  desk.delegations.pick_up();
+  EXPECT_EQ(find(id).status, Status::dispatched);
+}
+
+class StuckSweepTest : public DelegationsTest {
+ protected:
+  StuckSweepReport after(std::chrono::microseconds time) {
+    desk.clock.advance(time);
+    return sweep.run_once();
+  }
+  StuckSweep sweep{*desk.store, desk.delegations, desk.clock, desk.log, desk.metrics, StuckSweepRules()};
+};
+
+TEST_F(StuckSweepTest, NobodyIsJudgedBeforeTheServerHasBeenBackForAsLongAsOneMayBeSilent) {
+  TaskOrder soon = order();
+  soon.deadline = kStart + minutes(1);
+  const auto id = open(soon);
+  EXPECT_TRUE(after(minutes(5)).waiting);
+  EXPECT_EQ(find(id).status, Status::queued);
+  EXPECT_EQ(after(minutes(5)).failed, 1);
+  EXPECT_EQ(find(id).status, Status::failed);
+  EXPECT_EQ(after(minutes(5)).failed, 0);
+}
+
+TEST_F(StuckSweepTest, ASilentTaskIsStuckAndItsCallerIsTold) {
+  const auto id = open(order());
+  ASSERT_TRUE(desk.delegations.beat(callee, id, std::nullopt).take());
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(after(minutes(5)).stuck, 0);
+  EXPECT_EQ(after(minutes(5)).stuck, 1);
+  EXPECT_EQ(find(id).status, Status::stuck);
+  EXPECT_EQ(desk.log_of(caller).back().method, "delegate_result");
+  EXPECT_EQ(desk.metrics.delegation_steps("stuck").Value(), 1);
+}
+
+TEST_F(StuckSweepTest, AClockThatWasSetEndsNothingUntilItHasStoodForAWhile) {
+  for (int i = 0; i < 3; ++i) after(minutes(5));
+  const auto id = open(order());
+  desk.clock.jump(hours(24));
+  EXPECT_TRUE(after(minutes(1)).waiting);
+  EXPECT_EQ(find(id).status, Status::queued);
+  EXPECT_TRUE(after(minutes(5)).waiting);
+  EXPECT_EQ(after(minutes(6)).failed, 1) << "it stands: the deadline has passed";
+}
+
+TEST_F(StuckSweepTest, WhatWasAckedBeforeACrashIsPickedUpAtTheFirstTick) {
+  const auto id = open(order());
+  ASSERT_TRUE(desk.store->ack_activity(callee, 1).take());
+  sweep.tick();
+  EXPECT_EQ(find(id).status, Status::dispatched);
+  EXPECT_EQ(desk.metrics.delegations_in_flight("dispatched").Value(), 1);
+}
+
+TEST_F(StuckSweepTest, MoreThanOneStepIsWorkedOffAtOnce) {
+  for (int i = 0; i < 99; ++i) open(order());
+  EXPECT_EQ(after(hours(7)).failed, 99);
+}
+
+}  // namespace
+}  // namespace restante::desk

@@ -1,0 +1,101 @@
+#include "model/delegation.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+
+namespace restante {
+namespace {
+
+using enum DelegationStatus;
+
+constexpr std::string_view kNames[] = {"queued", "dispatched", "in_progress", "completed", "failed", "stuck"};
+constexpr std::string_view kActors[] = {"caller", "callee", "platform"};
+
+struct Step {
+  DelegationStatus from;
+  DelegationStatus to;
+};
+constexpr Step kSteps[] = {
+    {queued, dispatched},      {queued, in_progress},   {queued, completed},  {queued, failed},
+    {dispatched, in_progress}, {dispatched, completed}, {dispatched, failed}, {dispatched, stuck},
+    {in_progress, completed},  {in_progress, failed},   {in_progress, stuck},
+};
+
+std::string spell(std::chrono::microseconds span) {
+  const auto count = std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(span).count());
+  if (count < 120) return std::to_string(count) + " s";
+  if (count < 2 * 3600) return std::to_string(count / 60) + " min";
+  if (count < 48 * 3600) return std::to_string(count / 3600) + " h";
+  return std::to_string(count / 86'400) + " days";
+}
+
+std::string with_note(std::string words, const std::string& progress) {
+  return progress.empty() ? words : words + "; it last said: " + progress;
+}
+
+std::string why_queued(const Waiting& waiting, Time now) {
+  if (waiting.delegation.recorded) return "recorded by its caller, who reports on it";
+  if (!waiting.seen_at) return "the callee has never connected";
+  if (!waiting.callee_online) return "the callee is offline since " + format_time(*waiting.seen_at);
+  if (!waiting.callee_polls && !waiting.delegation.inbox_seq) return "the callee's callback is being asked";
+  if (waiting.silent_for || !waiting.polled_at) {
+    if (!waiting.polled_at) return "the callee has not polled yet";
+    return "the callee has not polled since " + format_time(*waiting.polled_at);
+  }
+  if (waiting.ahead > 0) return "behind " + std::to_string(waiting.ahead) + " others of the same callee";
+  return "in the callee's inbox for " + spell(now - waiting.delegation.created_at) + ", not picked up yet";
+}
+
+std::string why_under_way(const Waiting& waiting, Time now) {
+  const Delegation& task = waiting.delegation;
+  if (!waiting.missing_file.empty()) return "waiting for a file: the callee has not taken " + waiting.missing_file;
+  if (!waiting.callee_online && waiting.seen_at) {
+    return with_note("picked up, but the callee is offline since " + format_time(*waiting.seen_at), task.progress);
+  }
+  if (!task.last_heartbeat) return "picked up and silent for " + spell(now - task.updated_at);
+  const auto silent = now - *task.last_heartbeat;
+  if (silent >= std::chrono::minutes(2)) return with_note("picked up and silent for " + spell(silent), task.progress);
+  if (waiting.ahead > 0 && task.status == dispatched) {
+    return with_note("picked up, behind " + std::to_string(waiting.ahead) + " others of the same callee",
+                     task.progress);
+  }
+  return with_note("being worked on; last heartbeat " + spell(silent) + " ago", task.progress);
+}
+
+}  // namespace
+
+bool may_become(DelegationStatus from, DelegationStatus to) {
+  return std::ranges::any_of(kSteps, [&](const Step& step) { return step.from == from && step.to == to; });
+}
+
+std::string_view name_of(DelegationStatus status) { return kNames[static_cast<std::size_t>(status)]; }
+
+std::optional<DelegationStatus> parse_delegation_status(std::string_view text) {
+  const auto found = std::ranges::find(kNames, text);
+  if (found == std::end(kNames)) return std::nullopt;
+  return kDelegationStatuses[found - std::begin(kNames)];
+}
+
+std::string_view name_of(DelegationActor actor) { return kActors[static_cast<std::size_t>(actor)]; }
+
+std::optional<DelegationActor> parse_delegation_actor(std::string_view text) {
+  const auto found = std::ranges::find(kActors, text);
+  if (found == std::end(kActors)) return std::nullopt;
+  return static_cast<DelegationActor>(found - std::begin(kActors));
+}
+
+bool is_delegation_id(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxDelegationId && std::ranges::all_of(text, [](char c) {
+    return is_alpha(c) || is_digit(c) || c == '.' || c == '_' || c == ':' || c == '-';
+  });
+}
+
+std::string why_waiting(const Waiting& waiting, Time now) {
+  if (!waiting.delegation.in_flight()) return {};
+  if (waiting.callee_removed) return "the callee was removed; the task waits for its deadline";
+  return waiting.delegation.status == queued ? why_queued(waiting, now) : why_under_way(waiting, now);
+}
+
+}  // namespace restante

@@ -1,0 +1,93 @@
+#include "model/delegation.h"
+
+#include <gtest/gtest.h>
+
+namespace restante {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr Time kNow = Time(seconds(1'800'000'000));
+
+TEST(Delegation, NamesAreReadBack) {
+  for (const auto status : kDelegationStatuses) EXPECT_EQ(parse_delegation_status(name_of(status)), status);
+  EXPECT_EQ(parse_delegation_status("Queued"), std::nullopt);
+  EXPECT_EQ(parse_delegation_status(""), std::nullopt);
+  for (const auto actor : {DelegationActor::caller, DelegationActor::callee, DelegationActor::platform}) {
+    EXPECT_EQ(parse_delegation_actor(name_of(actor)), actor);
+  }
+  EXPECT_EQ(parse_delegation_actor("nobody"), std::nullopt);
+}
+
+TEST(Delegation, AnIdIsOneToAHundredAndTwentyEightPlainCharacters) {
+  for (const char* good : {"a", "0", "A.b_c:d-9"}) EXPECT_TRUE(is_delegation_id(good)) << good;
+  EXPECT_TRUE(is_delegation_id(std::string(128, 'x')));
+  for (const char* bad : {"", "a b", "a/b", "ä", "a\n", "a%20"}) EXPECT_FALSE(is_delegation_id(bad)) << bad;
+  EXPECT_FALSE(is_delegation_id(std::string(129, 'x')));
+  EXPECT_FALSE(is_delegation_id(std::string("a\0b", 3)));
+}
+
+class Why : public ::testing::Test {
+ protected:
+  Why() {
+    task.created_at = task.updated_at = kNow - minutes(3);
+    task.inbox_seq = 1;
+    waiting.callee_online = true;
+    waiting.seen_at = waiting.polled_at = kNow;
+  }
+  std::string why() const { return why_waiting(waiting, kNow); }
+
+  Delegation task;
+  Waiting waiting{task};
+};
+
+TEST_F(Why, AQueuedTaskSaysWhatItsCalleeIsDoing) {
+  EXPECT_EQ(why(), "in the callee's inbox for 3 min, not picked up yet");
+  waiting.ahead = 2;
+  EXPECT_EQ(why(), "behind 2 others of the same callee");
+  waiting.silent_for = seconds(400);
+  EXPECT_EQ(why(), "the callee has not polled since " + format_time(kNow));
+  waiting.polled_at.reset();
+  EXPECT_EQ(why(), "the callee has not polled yet");
+  waiting.callee_online = false;
+  EXPECT_EQ(why(), "the callee is offline since " + format_time(kNow));
+  waiting.seen_at.reset();
+  EXPECT_EQ(why(), "the callee has never connected");
+  waiting.callee_removed = true;
+  EXPECT_EQ(why(), "the callee was removed; the task waits for its deadline");
+}
+
+TEST_F(Why, ACallbackThatIsBeingAskedAndATaskSentByHandAreNamed) {
+  waiting.callee_polls = false;
+  task.inbox_seq.reset();
+  EXPECT_EQ(why(), "the callee's callback is being asked");
+  task.recorded = true;
+  EXPECT_EQ(why(), "recorded by its caller, who reports on it");
+}
+
+TEST_F(Why, ATaskUnderWaySaysWhenItWasHeardOfAndWhatItSaid) {
+  task.status = DelegationStatus::dispatched;
+  EXPECT_EQ(why(), "picked up and silent for 3 min");
+  task.last_heartbeat = kNow - seconds(9);
+  EXPECT_EQ(why(), "being worked on; last heartbeat 9 s ago");
+  waiting.ahead = 1;
+  EXPECT_EQ(why(), "picked up, behind 1 others of the same callee");
+  task.status = DelegationStatus::in_progress;
+  task.progress = "halfway";
+  EXPECT_EQ(why(), "being worked on; last heartbeat 9 s ago; it last said: halfway");
+  task.last_heartbeat = kNow - hours(3);
+  EXPECT_EQ(why(), "picked up and silent for 3 h; it last said: halfway");
+  task.last_heartbeat = kNow - hours(72);
+  EXPECT_EQ(why(), "picked up and silent for 3 days; it last said: halfway");
+  waiting.callee_online = false;
+  EXPECT_EQ(why(), "picked up, but the callee is offline since " + format_time(kNow) + "; it last said: halfway");
+  waiting.missing_file = "a.txt";
+  EXPECT_EQ(why(), "waiting for a file: the callee has not taken a.txt");
+  task.status = DelegationStatus::completed;
+  EXPECT_EQ(why(), "");
+}
+
+}  // namespace
+}  // namespace restante

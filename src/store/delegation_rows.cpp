@@ -1,0 +1,48 @@
+#include "store/delegation_rows.h"
+
+#include <algorithm>
+
+namespace restante {
+
+// The conditions are spelt as the partial indexes spell them, or these would not be used.
+std::string select_delegations(const DelegationFilter& filter, char placeholder) {
+  const std::string first = std::string(1, placeholder) + "1";
+  const std::string second = std::string(1, placeholder) + "2";
+  std::string sql = kSelectDelegations + "WHERE ";
+  std::string order = "created_at DESC, delegation_id DESC";
+  if (filter.workspace) {
+    const bool sent = filter.direction != DelegationFilter::Direction::received;
+    sql += (sent ? "caller_id = " : "callee_id = ") + first + " AND ";
+    if (filter.in_flight) sql += std::string(kInFlight) + " AND ";
+  } else {
+    const bool ended = filter.status && is_final(*filter.status);
+    if (ended) order = "finished_at DESC, delegation_id DESC";
+    if (!ended && (filter.in_flight || filter.status)) {
+      sql += std::string(kInFlight) + " AND ";
+      // Who has the least time left comes first.
+      order = "deadline, delegation_id";
+    }
+  }
+  sql += filter.status ? "status = '" + std::string(name_of(*filter.status)) + "' " : "true ";
+  return sql + "ORDER BY " + order + " LIMIT " + (filter.workspace ? second : first);
+}
+
+std::string overdue_condition(char placeholder) {
+  const std::string p(1, placeholder);
+  return "WHERE " + std::string(kInFlight) + " AND deadline <= " + p + "1 ORDER BY deadline LIMIT " + p + "2";
+}
+
+std::string silent_condition(char placeholder) {
+  const std::string p(1, placeholder);
+  return "WHERE " + std::string(kInFlight) + " AND status IN ('dispatched', 'in_progress') AND last_heartbeat < " + p +
+         "1 ORDER BY last_heartbeat LIMIT " + p + "2";
+}
+
+std::vector<Delegation> merge_newest(std::vector<Delegation> sent, std::vector<Delegation> received, int limit) {
+  sent.insert(sent.end(), std::make_move_iterator(received.begin()), std::make_move_iterator(received.end()));
+  std::ranges::sort(sent, std::greater{}, [](const Delegation& one) { return std::tie(one.created_at, one.id); });
+  if (std::ssize(sent) > limit) sent.resize(static_cast<std::size_t>(std::max(limit, 0)));
+  return sent;
+}
+
+}  // namespace restante

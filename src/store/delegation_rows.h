@@ -1,0 +1,68 @@
+// Rows of delegations as the backends with tables select them; see row_shapes.h.
+#pragma once
+#include "base/error.h"
+#include "model/delegation.h"
+
+namespace restante {
+
+inline const std::string kDelegationColumns =
+    "delegation_id, caller_id, callee_id, task_preview, status, last_heartbeat, deadline, result_preview, "
+    "error_detail, retry_count, idempotency_key, created_at, updated_at, recorded, inbox_seq, progress, progress_at, "
+    "finished_at, retry_of, parent_id, depth, late_at";
+inline const std::string kSelectDelegations = "SELECT " + kDelegationColumns + " FROM delegations ";
+inline constexpr std::string_view kInFlight = "status IN ('queued', 'dispatched', 'in_progress')";
+inline constexpr std::string_view kEnded = "status IN ('completed', 'failed', 'stuck')";
+
+inline DelegationStatus delegation_status_of(std::string_view text) {
+  const auto status = parse_delegation_status(text);
+  if (!status) throw Unavailable("a delegation has a status this binary does not know");
+  return *status;
+}
+
+template <class Row>
+Delegation delegation_of(const Row& row) {
+  Delegation one;
+  int at = 0;
+  one.id = row.text(at++);
+  one.caller_id = row.template id<WorkspaceId>(at++);
+  one.callee_id = row.template id<WorkspaceId>(at++);
+  one.task_preview = row.text(at++);
+  one.status = delegation_status_of(row.view(at++));
+  one.last_heartbeat = row.optional_time(at++);
+  one.deadline = row.time(at++);
+  one.result_preview = row.text(at++);
+  one.error_detail = row.text(at++);
+  one.retry_count = row.integer(at++);
+  one.idempotency_key = row.text(at++);
+  one.created_at = row.time(at++);
+  one.updated_at = row.time(at++);
+  one.recorded = row.integer(at++) != 0;
+  one.inbox_seq = row.optional_integer(at++);
+  one.progress = row.text(at++);
+  one.progress_at = row.optional_time(at++);
+  one.finished_at = row.optional_time(at++);
+  one.retry_of = row.text(at++);
+  one.parent_id = row.text(at++);
+  one.depth = row.integer(at++);
+  one.late_at = row.optional_time(at++);
+  return one;
+}
+
+// at, status, made_by, late, note
+template <class Row>
+DelegationStep delegation_step_of(const Row& row) {
+  const auto by = parse_delegation_actor(row.view(2));
+  return {row.time(0), delegation_status_of(row.view(1)), by.value_or(DelegationActor::platform), row.integer(3) != 0,
+          row.text(4)};
+}
+
+// What a filter asks for, newest first, with the workspace as the first parameter (where there is one), then the limit.
+// `placeholder` is how the backend writes a parameter's number: "?" or "$".
+std::string select_delegations(const DelegationFilter& filter, char placeholder);
+// Which are past their deadline at a moment, and which were picked up and have not beaten since one; then the limit.
+std::string overdue_condition(char placeholder);
+std::string silent_condition(char placeholder);
+// Of a workspace in both directions: two lists, each newest first, into one.
+std::vector<Delegation> merge_newest(std::vector<Delegation> sent, std::vector<Delegation> received, int limit);
+
+}  // namespace restante

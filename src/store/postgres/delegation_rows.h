@@ -1,0 +1,25 @@
+// Rows of delegations, for every verb that moves one. Whoever changes a row holds the head of its callee, whoever adds
+// or ends one that of its caller, too: declared before the verb's turn, so that heads are never waited for while a row
+// is held. Belongs to the thread of its Transaction.
+#pragma once
+#include "store/delegation_life.h"
+#include "store/postgres/transaction.h"
+
+namespace restante::postgres {
+
+bool has_delegation_tables(Connection& connection);
+
+// delegation_not_found.
+Result<Delegation> find_delegation_row(Connection& connection, const std::string& id);
+std::vector<Delegation> delegations_of(const Rows& rows);
+void insert_delegation(Transaction& transaction, const Delegation& made, const NewDelegation& wanted);
+// Writes what a turn says, rows of logs included. attachment_gone, quota_exceeded.
+Result<DelegationChange> carry_out(Transaction& transaction, const Delegation& was, DelegationTurn turn,
+                                   const DelegationReport& report, Time now);
+// The task, into the callee's inbox; `made` then says where.
+Appended deliver_task(Transaction& transaction, Delegation& made, Time at, const std::string& task,
+                      const std::string& files, const std::string& traceparent, Time now);
+// Of those that ended before `before`, the first. Gives how many.
+std::int64_t prune_delegations(Transaction& transaction, Time before, std::int64_t limit);
+
+}  // namespace restante::postgres

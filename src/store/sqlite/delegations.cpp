@@ -1,0 +1,295 @@
+#include "model/errors.h"
+#include "store/delegation_rows.h"
+#include "store/sqlite/claims.h"
+#include "store/sqlite/delegation_rows.h"
+#include "store/sqlite/embedded_store.h"
+#include "store/sqlite/inbox_files.h"
+
+namespace restante::sqlite {
+namespace {
+
+Error not_found(std::string_view field) { return {errors::delegation_not_found, {{"field", std::string(field)}}}; }
+
+// The caller's id, or a key it holds, once more. A key that has become free is taken from who held it.
+Result<std::optional<Delegation>> find_hit(Database& database, const NewDelegation& wanted, Time now) {
+  if (auto same = find_delegation_row(database, wanted.id)) {
+    if (same->caller_id != wanted.caller_id) return errors::delegation_id_taken;
+    return std::optional<Delegation>(std::move(*same));
+  }
+  if (wanted.idempotency_key.empty()) return std::optional<Delegation>();
+  static const std::string sql = kSelectDelegations + "WHERE caller_id = ?1 AND idempotency_key = ?2";
+  auto holders = delegations_of(database.query(sql, wanted.caller_id, wanted.idempotency_key));
+  if (holders.empty()) return std::optional<Delegation>();
+  if (holds_key(holders.front(), now)) return std::optional<Delegation>(std::move(holders.front()));
+  database.run("UPDATE delegations SET idempotency_key = NULL WHERE delegation_id = ?", holders.front().id);
+  return std::optional<Delegation>();
+}
+
+Result<std::int64_t> retry_count(Database& database, const NewDelegation& wanted) {
+  if (wanted.retry_of.empty()) return 0;
+  const auto old = find_delegation_row(database, wanted.retry_of);
+  if (!old || old->caller_id != wanted.caller_id) return not_found("retry_of");
+  if (old->in_flight()) return Error(errors::delegation_in_flight, {{"status", std::string(name_of(old->status))}});
+  return old->retry_count + 1;
+}
+
+// How deep the new one will hang.
+Result<std::int64_t> depth_of(Database& database, const NewDelegation& wanted) {
+  std::vector<Delegation> chain;
+  std::string id = wanted.parent_id;
+  while (!id.empty()) {
+    auto above = find_delegation_row(database, id);
+    if (chain.empty()) {
+      if (!above || above->callee_id != wanted.caller_id) return not_found("parent_delegation_id");
+      if (!above->in_flight()) {
+        return Error(errors::delegation_ended, {{"status", std::string(name_of(above->status))}});
+      }
+    }
+    if (!above) break;
+    id = above->parent_id;
+    chain.push_back(std::move(*above));
+  }
+  if (const auto fine = check_chain(wanted, chain); !fine) return fine.error();
+  return chain.empty() ? 1 : chain.front().depth + 1;
+}
+
+DelegationLoad load_of(Database& database, const NewDelegation& wanted) {
+  Statement of_caller = database.query(
+      "SELECT count(*), coalesce(sum(callee_id = ?2), 0) FROM delegations WHERE caller_id = ?1 AND status IN "
+      "('queued', 'dispatched', 'in_progress')",
+      wanted.caller_id, wanted.callee_id);
+  Statement of_callee = database.query(
+      "SELECT count(*) FROM delegations WHERE callee_id = ?1 AND status IN ('queued', 'dispatched', 'in_progress')",
+      wanted.callee_id);
+  of_caller.step();
+  of_callee.step();
+  return {of_caller.integer(0), of_caller.integer(1), of_callee.integer(0)};
+}
+
+// The task, unless its callback is asked first or the caller sent it itself; its files in any case.
+Result<void> send_task(Database& database, const NewDelegation& wanted, OpenedDelegation& opened, Time now) {
+  const WorkspaceId callee = wanted.callee_id;
+  auto head = take_living_head(database, callee, now);
+  if (!head) return head.error();
+  UploadTallies tallies;
+  if (!wanted.attachments.empty()) {
+    auto files = stage_copies(database, callee, *head, wanted.attachments, wanted.terms, tallies, now);
+    if (!files) return files.error();
+    opened.files = std::move(*files);
+  }
+  if (!wanted.recorded && wanted.to_inbox) {
+    opened.rows.push_back(
+        {callee, deliver_task(database, opened.delegation, *head, wanted.task, wanted.files, wanted.traceparent, now)});
+  }
+  if (opened.rows.empty() && opened.files.empty()) return {};
+  put_head(database, callee, *head, tallies);
+  return {};
+}
+
+Result<OpenedDelegation> open(Database& database, const NewDelegation& wanted, Time now) {
+  if (wanted.caller_id == wanted.callee_id) return errors::bad_field;
+  auto hit = find_hit(database, wanted, now);
+  if (!hit) return hit.error();
+  if (*hit) return OpenedDelegation{std::move(**hit), true, {}, {}};
+  const auto retries = retry_count(database, wanted);
+  if (!retries) return retries.error();
+  const auto depth = depth_of(database, wanted);
+  if (!depth) return depth.error();
+  if (const auto room = check_load(wanted.limits, load_of(database, wanted)); !room) return room.error();
+  OpenedDelegation opened;
+  opened.delegation = new_delegation(wanted, *retries, *depth, now);
+  if (const auto sent = send_task(database, wanted, opened, now); !sent) return sent.error();
+  auto head = take_living_head(database, wanted.caller_id, now);
+  if (!head) return head.error();
+  opened.rows.push_back({wanted.caller_id, append_row(database, wanted.caller_id, *head, ActivityId::make(now),
+                                                      sent_note(opened.delegation))});
+  put_head(database, wanted.caller_id, *head);
+  insert_delegation(database, opened.delegation, wanted);
+  return opened;
+}
+
+bool may_report(const Delegation& task, WorkspaceId who, const DelegationReport& report) {
+  switch (report.by) {
+    case DelegationActor::callee:
+      return task.callee_id == who;
+    case DelegationActor::caller:
+      return task.caller_id == who;
+    case DelegationActor::platform:
+      return true;
+  }
+  return false;
+}
+
+Result<DelegationChange> advance(Database& database, WorkspaceId who, const std::string& id,
+                                 const DelegationReport& report, Time now) {
+  const auto was = find_delegation_row(database, id);
+  if (!was || !may_report(*was, who, report)) return errors::delegation_not_found;
+  return carry_out(database, *was, turn_by_report(*was, report, now), report, now);
+}
+
+Result<DelegationChange> deliver(Database& database, const Delegation& was, Time now) {
+  DelegationChange change;
+  change.delegation = was;
+  if (was.status != DelegationStatus::queued || was.inbox_seq || was.recorded) return change;
+  auto head = take_living_head(database, was.callee_id, now);
+  if (!head) return head.error();
+  std::string task;
+  std::string files;
+  {
+    Statement row = database.query("SELECT task, task_files FROM delegation_texts WHERE delegation_id = ?", was.id);
+    if (row.step()) task = row.text(0), files = row.text(1);
+  }
+  const auto at = deliver_task(database, change.delegation, *head, task, files, "", now);
+  put_head(database, was.callee_id, *head);
+  database.run("UPDATE delegations SET inbox_seq = ?1 WHERE delegation_id = ?2 AND status = 'queued'", at.seq, was.id);
+  change.outcome = DelegationOutcome::changed;
+  change.rows.push_back({was.callee_id, at});
+  return change;
+}
+
+std::vector<Delegation> acked_tasks(Database& database, WorkspaceId callee) {
+  static const std::string sql = kSelectDelegations +
+                                 "WHERE callee_id = ?1 AND status = 'queued' AND inbox_seq <= (SELECT acked_seq FROM "
+                                 "inbox_heads WHERE workspace_id = ?1) ORDER BY inbox_seq";
+  return delegations_of(database.query(sql, callee));
+}
+
+}  // namespace
+
+void EmbeddedStore::require_delegations() const {
+  if (!delegations_ready_) throw Unavailable("the tables of delegations are not there yet: migrate the database");
+}
+
+Commit<Result<OpenedDelegation>> EmbeddedStore::open_delegation(const NewDelegation& wanted, Time now) {
+  require_delegations();
+  if (!uploads_ready_ && !wanted.attachments.empty()) {
+    return Commit<Result<OpenedDelegation>>::ready(errors::attachment_gone);
+  }
+  return writer_.submit(wanted.task.size() * 2 + 1024,
+                        [wanted, now](Database& database) { return open(database, wanted, now); });
+}
+
+Commit<Result<Claimed<OpenedDelegation>>> EmbeddedStore::open_delegation_once(const NewDelegation& wanted,
+                                                                              const Claim& claim,
+                                                                              Render<OpenedDelegation> render,
+                                                                              Time now) {
+  require_delegations();
+  if (!uploads_ready_ && !wanted.attachments.empty()) {
+    return Commit<Result<Claimed<OpenedDelegation>>>::ready(errors::attachment_gone);
+  }
+  return writer_.submit(
+      wanted.task.size() * 2 + 1024, [wanted, claim, render = std::move(render), now](Database& database) {
+        return once<OpenedDelegation>(database, claim, now, render, [&] { return open(database, wanted, now); });
+      });
+}
+
+Commit<Result<DelegationChange>> EmbeddedStore::advance_delegation(WorkspaceId who, const std::string& id,
+                                                                   DelegationReport report, Time now) {
+  require_delegations();
+  if (!uploads_ready_ && !report.attachments.empty()) {
+    return Commit<Result<DelegationChange>>::ready(errors::attachment_gone);
+  }
+  const std::size_t bytes = report.text.size() * 3 + 1024;
+  return writer_.submit(bytes, [who, id, report = std::move(report), now](Database& database) {
+    return advance(database, who, id, report, now);
+  });
+}
+
+Commit<Result<DelegationChange>> EmbeddedStore::beat_delegation(WorkspaceId callee, const std::string& id,
+                                                                std::optional<std::string> progress, Time now) {
+  require_delegations();
+  return writer_.submit(
+      id.size(), [callee, id, progress = std::move(progress), now](Database& database) -> Result<DelegationChange> {
+        const auto was = find_delegation_row(database, id);
+        if (!was || was->callee_id != callee) return errors::delegation_not_found;
+        return carry_out(database, *was, turn_by_beat(*was, progress, now), {}, now);
+      });
+}
+
+Commit<Result<DelegationChange>> EmbeddedStore::deliver_delegation(const std::string& id, Time now) {
+  require_delegations();
+  return writer_.submit(id.size(), [id, now](Database& database) -> Result<DelegationChange> {
+    const auto was = find_delegation_row(database, id);
+    if (!was) return was.error();
+    return deliver(database, *was, now);
+  });
+}
+
+Commit<Result<std::vector<DelegationChange>>> EmbeddedStore::pick_up_delegations(std::vector<WorkspaceId> callees,
+                                                                                 Time now) {
+  using Changes = std::vector<DelegationChange>;
+  if (!delegations_ready_ || callees.empty()) return Commit<Result<Changes>>::ready(Changes());
+  const std::size_t bytes = callees.size() * sizeof callees.front();
+  return writer_.submit(bytes, [callees = std::move(callees), now](Database& database) -> Result<Changes> {
+    Changes changes;
+    for (const WorkspaceId& callee : callees) {
+      for (const Delegation& was : acked_tasks(database, callee)) {
+        changes.push_back(carry_out(database, was, turn_by_ack(was, now), {}, now).value());
+      }
+    }
+    return changes;
+  });
+}
+
+namespace {
+
+// Their last word, or where there never was one, when they were picked up or their callee was last seen.
+std::vector<std::pair<Delegation, Time>> silent_tasks(Database& database, Time since, std::int64_t limit) {
+  static const std::string with_word = kSelectDelegations + silent_condition('?');
+  static const std::string without_word =
+      "SELECT * FROM (SELECT " + kDelegationColumns +
+      ", max(updated_at, coalesce((SELECT max(coalesce(w.last_heartbeat_at, 0), coalesce(w.last_poll_at, 0)) FROM "
+      "workspaces w WHERE w.id = callee_id), 0)) AS seen FROM delegations WHERE status IN ('dispatched', "
+      "'in_progress') AND last_heartbeat IS NULL AND updated_at < ?1) WHERE seen < ?1 LIMIT ?2";
+  std::vector<std::pair<Delegation, Time>> silent;
+  for (Delegation& one : delegations_of(database.query(with_word, since, limit))) {
+    const Time heard = *one.last_heartbeat;
+    silent.emplace_back(std::move(one), heard);
+  }
+  Statement row = database.query(without_word, since, limit - std::ssize(silent));
+  while (row.step()) silent.emplace_back(delegation_of(row), row.time(22));
+  return silent;
+}
+
+void sweep_overdue(Database& database, int limit, Time now, SweptDelegations& swept) {
+  static const std::string sql = kSelectDelegations + overdue_condition('?');
+  const DelegationReport report = overdue_report();
+  for (const Delegation& was : delegations_of(database.query(sql, now, limit))) {
+    swept.changes.push_back(carry_out(database, was, turn_by_report(was, report, now), report, now).value());
+  }
+}
+
+void sweep_silent(Database& database, Time since, int limit, Time now, SweptDelegations& swept) {
+  for (const auto& [was, heard] : silent_tasks(database, since, limit - std::ssize(swept.changes))) {
+    const DelegationReport report = stuck_report(heard);
+    swept.changes.push_back(carry_out(database, was, turn_by_report(was, report, now), report, now).value());
+  }
+}
+
+void sweep_undelivered(Database& database, Time since, int limit, Time now, SweptDelegations& swept) {
+  static const std::string sql = kSelectDelegations +
+                                 "WHERE status = 'queued' AND inbox_seq IS NULL AND recorded = 0 AND created_at < ?1 "
+                                 "ORDER BY created_at LIMIT ?2";
+  for (const Delegation& was : delegations_of(database.query(sql, since, limit - std::ssize(swept.changes)))) {
+    // Of a callee that was removed it waits for its deadline.
+    if (auto delivered = deliver(database, was, now)) swept.changes.push_back(std::move(*delivered));
+  }
+}
+
+}  // namespace
+
+Commit<Result<SweptDelegations>> EmbeddedStore::sweep_delegations(Time silent_since, Time undelivered_since, int limit,
+                                                                  Time now) {
+  limit = std::max(limit, 0);
+  if (!delegations_ready_) return Commit<Result<SweptDelegations>>::ready(SweptDelegations());
+  return writer_.submit(sizeof now, [=](Database& database) -> Result<SweptDelegations> {
+    SweptDelegations swept;
+    sweep_overdue(database, limit, now, swept);
+    sweep_silent(database, silent_since, limit, now, swept);
+    sweep_undelivered(database, undelivered_since, limit, now, swept);
+    swept.more = std::ssize(swept.changes) >= limit;
+    return swept;
+  });
+}
+
+}  // namespace restante::sqlite

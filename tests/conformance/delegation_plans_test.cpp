@@ -1,0 +1,156 @@
+// Among a million delegations those under way are found by their partial indexes: the plans say so, and what SQLite
+// counts while it works.
+#include <gmock/gmock.h>
+#include <sqlite3.h>
+
+#include "backends.h"
+#include "postgres_server.h"
+#include "store/delegation_rows.h"
+#include "store/postgres/connection.h"
+#include "store/postgres/store.h"
+#include "store/sqlite/store.h"
+#include "temporary_directory.h"
+
+namespace restante::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int kMany = 1'000'000;
+
+DelegationFilter in_flight() {
+  DelegationFilter filter;
+  filter.in_flight = true;
+  return filter;
+}
+
+DelegationFilter in_flight_of(WorkspaceId workspace) {
+  DelegationFilter filter = in_flight();
+  filter.workspace = workspace;
+  filter.direction = DelegationFilter::Direction::sent;
+  return filter;
+}
+
+// -- SQLite
+
+class SqliteFile {
+ public:
+  explicit SqliteFile(const std::string& path) { EXPECT_EQ(sqlite3_open(path.c_str(), &handle_), SQLITE_OK); }
+  ~SqliteFile() { sqlite3_close(handle_); }
+  SqliteFile(const SqliteFile&) = delete;
+  SqliteFile& operator=(const SqliteFile&) = delete;
+
+  void execute(const std::string& sql) {
+    char* why = nullptr;
+    EXPECT_EQ(sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, &why), SQLITE_OK) << (why ? why : "");
+    sqlite3_free(why);
+  }
+  std::string plan(const std::string& sql) {
+    sqlite3_stmt* statement = nullptr;
+    EXPECT_EQ(sqlite3_prepare_v2(handle_, ("EXPLAIN QUERY PLAN " + sql).c_str(), -1, &statement, nullptr), SQLITE_OK);
+    std::string lines;
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+      lines += reinterpret_cast<const char*>(sqlite3_column_text(statement, 3));
+      lines += '\n';
+    }
+    sqlite3_finalize(statement);
+    return lines;
+  }
+  // How many instructions SQLite needs to answer it.
+  int effort(const std::string& sql, std::int64_t first, std::int64_t second) {
+    sqlite3_stmt* statement = nullptr;
+    EXPECT_EQ(sqlite3_prepare_v2(handle_, sql.c_str(), -1, &statement, nullptr), SQLITE_OK);
+    sqlite3_bind_int64(statement, 1, first);
+    sqlite3_bind_int64(statement, 2, second);
+    while (sqlite3_step(statement) == SQLITE_ROW) continue;
+    const int steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
+    sqlite3_finalize(statement);
+    return steps;
+  }
+
+ private:
+  sqlite3* handle_ = nullptr;
+};
+
+std::int64_t micros(Time time) { return time.time_since_epoch().count(); }
+
+// One in ten thousand is under way.
+TEST(DelegationPlans, SqliteFindsWhatIsUnderWayAmongAMillion) {
+  const TemporaryDirectory directory;
+  const auto path = directory / "restante.db";
+  WorkspaceId workspace;
+  {
+    const auto store = sqlite::open(path, {.now = at(0)});
+    workspace = store->create_workspace({}, at(0)).take()->id;
+  }
+  {
+    SqliteFile file(path.string());
+    file.execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -500000");
+    file.execute(
+        "INSERT INTO delegations (delegation_id, caller_id, callee_id, task_preview, status, last_heartbeat, deadline, "
+        "created_at, updated_at, finished_at) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i "
+        "< " +
+        std::to_string(kMany) +
+        ") SELECT printf('d%07d', i), CAST(printf('%016d', i) AS BLOB), CAST(printf('%016d', i) AS BLOB), 'task', CASE "
+        "WHEN i % 10000 = 0 THEN 'in_progress' ELSE "
+        "'completed' END, i, i + 1000, i, i, CASE WHEN i % 10000 = 0 THEN NULL ELSE i END FROM n");
+    for (const auto& [sql, index] : std::vector<std::pair<std::string, std::string>>{
+             {kSelectDelegations + overdue_condition('?'), "idx_delegations_inflight_deadline"},
+             {kSelectDelegations + silent_condition('?'), "idx_delegations_inflight_heartbeat"},
+             {select_delegations(in_flight(), '?'), "idx_delegations_inflight_deadline"},
+             {select_delegations(in_flight_of(workspace), '?'), "idx_delegations_inflight_caller"}}) {
+      EXPECT_THAT(file.plan(sql), HasSubstr("USING INDEX " + index)) << sql;
+      EXPECT_THAT(file.plan(sql), Not(HasSubstr("SCAN delegations\n"))) << sql;
+    }
+    EXPECT_LT(file.effort(kSelectDelegations + overdue_condition('?'), micros(at(0)), 100), 20'000);
+    EXPECT_LT(file.effort(kSelectDelegations + silent_condition('?'), micros(at(0)), 100), 20'000);
+    EXPECT_LT(file.effort(select_delegations(in_flight(), '?'), 100, 0), 20'000);
+  }
+  const auto store = sqlite::open(path, {.now = at(0)});
+  EXPECT_EQ(store->list_delegations(in_flight()).size(), 100u);
+  EXPECT_EQ(store->delegation_stats().of(DelegationStatus::in_progress), 100);
+  EXPECT_EQ(store->delegation_stats().of(DelegationStatus::completed), kMany - 100);
+}
+
+// -- PostgreSQL
+
+std::string plan(postgres::Connection& connection, const std::string& sql, auto first, std::int64_t limit) {
+  std::string lines;
+  for (const postgres::Row row : connection.query("EXPLAIN " + sql, first, limit)) lines += row.text(0) + "\n";
+  return lines;
+}
+
+TEST(DelegationPlans, PostgresFindsWhatIsUnderWayAmongAMillion) {
+  const PostgresDatabase database(PostgresDatabase::Schema::complete);
+  postgres::Endpoint endpoint;
+  endpoint.url = database.url();
+  endpoint.statement_timeout = endpoint.answer_timeout = std::chrono::minutes(5);
+  postgres::Connection connection(endpoint);
+  connection.execute(
+      "INSERT INTO delegations (delegation_id, caller_id, callee_id, task_preview, status, last_heartbeat, deadline, "
+      "created_at, updated_at, finished_at) SELECT lpad(i::text, 8, '0'), lpad(i::text, 32, '0')::uuid, lpad(i::text, "
+      "32, '0')::uuid, 'task', CASE WHEN i "
+      "% 10000 = 0 THEN 'in_progress' ELSE 'completed' END, 'epoch'::timestamptz + i * interval '1 second', "
+      "'epoch'::timestamptz + i * interval '1 minute', 'epoch', 'epoch', CASE WHEN i % 10000 = 0 THEN NULL ELSE "
+      "'epoch'::timestamptz END FROM generate_series(1, " +
+      std::to_string(kMany) + ") AS i; ANALYZE delegations");
+  const std::string overdue = kSelectDelegations + overdue_condition('$');
+  const std::string silent = kSelectDelegations + silent_condition('$');
+  EXPECT_THAT(plan(connection, overdue, at(0), 100), HasSubstr("idx_delegations_inflight_"));
+  EXPECT_THAT(plan(connection, overdue, at(0), 100), Not(HasSubstr("Seq Scan")));
+  EXPECT_THAT(plan(connection, silent, at(0), 100), HasSubstr("idx_delegations_inflight_"));
+  EXPECT_THAT(plan(connection, silent, at(0), 100), Not(HasSubstr("Seq Scan")));
+  const auto of_one = plan(connection, select_delegations(in_flight_of({}), '$'), WorkspaceId::make(at(0)), 100);
+  EXPECT_THAT(of_one, HasSubstr("idx_delegations_inflight_"));
+  std::string listed;
+  for (const postgres::Row row :
+       connection.query("EXPLAIN " + select_delegations(in_flight(), '$'), std::int64_t{100})) {
+    listed += row.text(0) + "\n";
+  }
+  EXPECT_THAT(listed, HasSubstr("idx_delegations_inflight_"));
+  EXPECT_THAT(listed, Not(HasSubstr("Seq Scan")));
+}
+
+}  // namespace
+}  // namespace restante::testing

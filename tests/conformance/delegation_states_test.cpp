@@ -1,0 +1,78 @@
+// The picture in docs/states.md and the table in the code are the same, pair by pair.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "model/delegation.h"
+#include "store/delegation_life.h"
+
+namespace restante::testing {
+namespace {
+
+using Pairs = std::set<std::pair<std::string, std::string>>;
+
+// Arrows of the first diagram; those from and to the outside are left out.
+Pairs drawn() {
+  std::ifstream file(RESTANTE_SOURCE_DIR "/docs/states.md");
+  Pairs pairs;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("```")) inside = line == "```mermaid";
+    std::istringstream words(line);
+    std::string from;
+    std::string arrow;
+    std::string to;
+    if (inside && words >> from >> arrow >> to && arrow == "-->" && from != "[*]" && to != "[*]") {
+      pairs.emplace(from, to);
+    }
+  }
+  return pairs;
+}
+
+TEST(DelegationStates, WhatMayFollowWhatIsWhatTheDocumentDraws) {
+  Pairs allowed;
+  for (const auto from : kDelegationStatuses) {
+    for (const auto to : kDelegationStatuses) {
+      if (may_become(from, to)) allowed.emplace(name_of(from), name_of(to));
+    }
+  }
+  EXPECT_EQ(allowed, drawn());
+  EXPECT_EQ(allowed.size(), 11u);
+}
+
+TEST(DelegationStates, NothingFollowsAFinalOneAndNothingFollowsItself) {
+  for (const auto from : kDelegationStatuses) {
+    EXPECT_FALSE(may_become(from, from));
+    for (const auto to : kDelegationStatuses) EXPECT_FALSE(is_final(from) && may_become(from, to));
+  }
+}
+
+TEST(DelegationStates, AReportOfEveryStatusInEveryStatusDoesWhatTheTableSays) {
+  const Time now(std::chrono::seconds(1'800'000'000));
+  for (const auto from : kDelegationStatuses) {
+    for (const auto to : kDelegationStatuses) {
+      SCOPED_TRACE(std::string(name_of(from)) + " → " + std::string(name_of(to)));
+      Delegation was;
+      was.id = "d";
+      was.status = from;
+      if (is_final(from)) was.finished_at = now;
+      DelegationReport report;
+      report.status = to;
+      report.text = "said";
+      const auto turn = turn_by_report(was, report, now);
+      EXPECT_EQ(turn.is.status, may_become(from, to) ? to : from);
+      EXPECT_EQ(turn.outcome == DelegationOutcome::changed, may_become(from, to));
+      EXPECT_EQ(turn.outcome == DelegationOutcome::repeated, from == to);
+      EXPECT_EQ(turn.outcome == DelegationOutcome::late, is_final(from) && is_final(to) && from != to);
+      EXPECT_EQ(turn.ends, may_become(from, to) && is_final(to));
+      if (turn.outcome == DelegationOutcome::refused) {
+        EXPECT_FALSE(turn.writes || turn.step || turn.to_caller || turn.to_callee);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace restante::testing

@@ -1,0 +1,248 @@
+// Several callers, callees and sweepers at once, at random, on the same few delegations. Whatever happened, the ledger,
+// the logs and what everybody was answered must tell one story that the table of states allows. RESTANTE_SEED repeats
+// what each thread tries, though not how they meet.
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "test_delegations.h"
+
+namespace restante::testing {
+namespace {
+
+struct Told {
+  DelegationOutcome outcome;
+  Status stands;
+  Status said;
+};
+
+class DelegationStorm : public DelegationTest {
+ protected:
+  static constexpr int kTasks = 24;
+  static constexpr int kSteps = 150;
+
+  void note(const std::string& id, const DelegationChange& change, Status said) {
+    const std::lock_guard lock(mutex_);
+    told_[id].push_back({change.outcome, change.delegation.status, said});
+  }
+  void opened(const std::string& id, const Result<OpenedDelegation>& result) {
+    ASSERT_TRUE(result);
+    const std::lock_guard lock(mutex_);
+    openings_[id] += result->hit ? 0 : 1;
+  }
+  Time tick() { return at(clock_.fetch_add(1)); }
+
+  // One of several of its kind; `random` is its own.
+  void be_caller(std::mt19937_64 random) {
+    for (int i = 0; i < kSteps; ++i) {
+      const auto id = some_task(random);
+      if (random() % 3 != 0) {
+        opened(id, try_open(task(id), tick()));
+      } else if (auto change =
+                     try_report(id, saying(Status::failed, "cancelled by caller", DelegationActor::caller), tick())) {
+        note(id, *change, Status::failed);
+      }
+    }
+  }
+  void be_callee(std::mt19937_64 random) {
+    constexpr Status kSaid[] = {Status::in_progress, Status::completed, Status::failed};
+    for (int i = 0; i < kSteps; ++i) {
+      const auto id = some_task(random);
+      if (random() % 4 == 0) {
+        if (const auto head = store->find_head(callee)) {
+          ASSERT_TRUE(store->ack_activity(callee, head->last_seq).take());
+          for (const auto& change : store->pick_up_delegations({callee}, tick()).take().value()) {
+            note(change.delegation.id, change, Status::dispatched);
+          }
+        }
+      } else if (random() % 2 == 0) {
+        if (auto change = store->beat_delegation(callee, id, "beat", tick()).take()) {
+          note(id, *change, Status::dispatched);
+        }
+      } else {
+        const Status said = kSaid[random() % 3];
+        if (auto change = try_report(id, saying(said), tick())) note(id, *change, said);
+      }
+    }
+  }
+  void be_sweeper(std::mt19937_64 random) {
+    for (int i = 0; i < kSteps; ++i) {
+      const Time now = tick();
+      // Now and then everything is overdue, or everybody has been silent.
+      const Time silent = random() % 8 == 0 ? now : at(-100);
+      const Time when = random() % 40 == 0 ? at(50'000) : now;
+      for (const auto& change : store->sweep_delegations(silent, at(-100), 5, when).take().value().changes) {
+        note(change.delegation.id, change, change.delegation.status);
+      }
+    }
+  }
+  static std::string some_task(std::mt19937_64& random) { return "d" + std::to_string(random() % kTasks); }
+
+  // The one story.
+  void check(const std::string& id) {
+    SCOPED_TRACE(id);
+    const auto record = read_task(id);
+    const auto& history = record.history;
+    ASSERT_FALSE(history.empty());
+    EXPECT_EQ(history[0].status, Status::queued);
+    Status status = Status::queued;
+    std::map<Status, int> steps;
+    int late = 0;
+    for (std::size_t i = 1; i < history.size(); ++i) {
+      if (history[i].late) {
+        ++late;
+        EXPECT_TRUE(is_final(status)) << "late before the end";
+        EXPECT_EQ(history[i].by, DelegationActor::callee);
+        continue;
+      }
+      EXPECT_TRUE(may_become(status, history[i].status)) << name_of(status) << " → " << name_of(history[i].status);
+      status = history[i].status;
+      ++steps[status];
+    }
+    EXPECT_EQ(record.delegation.status, status) << "the ledger says what the history says";
+    EXPECT_LE(late, 1);
+    check_inbox(id, record.delegation, late);
+    check_answers(id, status, steps, late);
+  }
+  void check_inbox(const std::string& id, const Delegation& stands, int late) {
+    int ends = 0;
+    int late_rows = 0;
+    for (const auto& row : results_of(id)) {
+      row.request_body.find("\"late\":true") == std::string::npos ? ++ends : ++late_rows;
+    }
+    EXPECT_EQ(ends, is_final(stands.status) ? 1 : 0) << "told exactly once";
+    EXPECT_EQ(late_rows, late);
+    int brought = 0;
+    for (const auto& row : log_of(callee)) {
+      if (row.request_body.find("\"metadata\":{\"delegation_id\":\"" + id + "\"") != std::string::npos) ++brought;
+    }
+    EXPECT_EQ(brought, 1) << "the task came once";
+    EXPECT_EQ(openings_[id], 1);
+  }
+  // Every step was somebody's, and nobody was told anything that never was.
+  void check_answers(const std::string& id, Status stands, std::map<Status, int> steps, int late) {
+    for (const Told& told : told_[id]) {
+      switch (told.outcome) {
+        case DelegationOutcome::changed:
+          EXPECT_EQ(told.stands, told.said);
+          EXPECT_EQ(steps[told.said]--, 1) << "a step by two, or by nobody";
+          break;
+        case DelegationOutcome::late:
+          --late;
+          EXPECT_EQ(told.stands, stands);
+          break;
+        case DelegationOutcome::refused:
+          EXPECT_EQ(told.stands, stands) << "only the end refuses";
+          break;
+        case DelegationOutcome::repeated:
+          EXPECT_TRUE(told.stands == told.said || told.said == Status::dispatched);
+          break;
+      }
+    }
+    for (const auto& [status, left] : steps) EXPECT_EQ(left, 0) << "a step nobody made: " << name_of(status);
+    EXPECT_EQ(late, 0);
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, std::vector<Told>> told_;
+  std::map<std::string, int> openings_;
+  std::atomic<std::int64_t> clock_{1};
+};
+RESTANTE_EVERY_BACKEND(DelegationStorm);
+
+TEST_P(DelegationStorm, WhoeverMeetsThereIsOneStoryAndTheTableAllowsIt) {
+  const char* given = std::getenv("RESTANTE_SEED");
+  const std::uint64_t seed = given ? std::stoull(given) : std::random_device()();
+  std::cout << "RESTANTE_SEED=" << seed << std::endl;
+  SCOPED_TRACE("RESTANTE_SEED=" + std::to_string(seed));
+  std::vector<std::thread> threads;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    threads.emplace_back([this, seed, i] { be_caller(std::mt19937_64(seed + i)); });
+    threads.emplace_back([this, seed, i] { be_callee(std::mt19937_64(seed + 100 + i)); });
+  }
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    threads.emplace_back([this, seed, i] { be_sweeper(std::mt19937_64(seed + 200 + i)); });
+  }
+  for (auto& thread : threads) thread.join();
+  reopen();
+  int found = 0;
+  for (int i = 0; i < kTasks; ++i) {
+    const auto id = "d" + std::to_string(i);
+    if (!store->find_delegation(id)) continue;
+    ++found;
+    check(id);
+  }
+  EXPECT_GT(found, kTasks / 2);
+}
+
+// Complete, fail, cancel and stuck at the very same moment: one wins, the others are told what stands.
+TEST_P(DelegationStorm, OfFourWhoEndItAtOnceOneWins) {
+  for (int round = 0; round < 20; ++round) {
+    const std::string id = "r" + std::to_string(round);
+    open(task(id), tick());
+    beat(id, at(0));
+    std::atomic<int> won{0};
+    const auto end = [&](DelegationReport said) {
+      const WorkspaceId who = said.by == DelegationActor::caller ? caller : callee;
+      const auto change = store->advance_delegation(who, id, std::move(said), at(100)).take().value();
+      if (change.outcome == DelegationOutcome::changed) ++won;
+      EXPECT_TRUE(is_final(change.delegation.status));
+    };
+    std::vector<std::thread> threads;
+    threads.emplace_back([&] { end(saying(Status::completed)); });
+    threads.emplace_back([&] { end(saying(Status::failed)); });
+    threads.emplace_back([&] { end(saying(Status::failed, "cancelled by caller", DelegationActor::caller)); });
+    threads.emplace_back([&] {
+      const auto swept = store->sweep_delegations(at(50), at(-100), 1, at(100)).take().value();
+      won += static_cast<int>(swept.changes.size());
+    });
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(won, 1);
+    int ends = 0;
+    for (const auto& row : results_of(id)) ends += row.request_body.find("\"late\"") == std::string::npos ? 1 : 0;
+    EXPECT_EQ(ends, 1);
+  }
+}
+
+// One key, fifty at once: one task.
+TEST_P(DelegationStorm, AKeyThatFiftyUseAtOnceMakesOneTask) {
+  std::atomic<int> made{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 50; ++i) {
+    threads.emplace_back([&, i] {
+      auto wanted = task("k" + std::to_string(i));
+      wanted.idempotency_key = "one";
+      if (!try_open(wanted)->hit) ++made;
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(log_of(callee).size(), 1u);
+}
+
+// The same id by callers of different inboxes: whoever comes second is told that it is taken.
+TEST_P(DelegationStorm, AnIdThatTwoCallersChooseAtOnceBelongsToOne) {
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> made{0};
+    std::atomic<int> taken{0};
+    const auto choose = [&](WorkspaceId from, WorkspaceId to) {
+      auto wanted = task("c" + std::to_string(round));
+      wanted.caller_id = from;
+      wanted.callee_id = to;
+      const auto result = try_open(wanted);
+      result ? ++made : ++taken;
+      if (!result) EXPECT_TRUE(result.error().is(errors::delegation_id_taken));
+    };
+    std::thread one([&] { choose(caller, callee); });
+    std::thread other([&] { choose(third, caller); });
+    one.join();
+    other.join();
+    EXPECT_EQ(made, 1);
+    EXPECT_EQ(taken, 1);
+  }
+}
+
+}  // namespace
+}  // namespace restante::testing

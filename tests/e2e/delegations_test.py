@@ -1,0 +1,461 @@
+"""Delegations end to end, on real servers over SQLite and PostgreSQL: given, picked up, answered, cancelled, overdue,
+stuck, late, pushed to a callback, and through kill -9."""
+import json
+import random
+import threading
+import uuid
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from support.checks import MARKER, check_error
+from support.desk import Workspace, files_of, multipart
+from support.events import EventStream
+from support.postgres import Postgres
+from support.push import Callback, PushWorkspace, allowing
+from support.server import Server
+from support.waiting import wait_until
+
+QUICK = {"delegations.sweep_every": "100ms", "log.requests": "none", "limits.invalid_tokens_per_minute": 1_000_000}
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    with Postgres() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request):
+    """Settings that name the rows' place."""
+    if request.param == "sqlite":
+        yield {}
+        return
+    with request.getfixturevalue("postgres").database() as url:
+        yield {"database": url}
+
+
+@pytest.fixture
+def post_office(database, start):
+    return start({**QUICK, **database})
+
+
+@pytest.fixture
+def two(post_office):
+    return Workspace(post_office, "caller"), Workspace(post_office, "callee")
+
+
+def delegate(caller, callee, task="count to ten", status=202, **more):
+    answer = caller.server.request("POST", caller.path("delegate"), token=caller.token,
+                                   json_body={"target_id": callee.id, "task": task, **more})
+    assert answer.status == status, answer
+    return answer.json()
+
+
+def call(workspace, did, verb, body=None):
+    return workspace.server.request("POST", workspace.path(f"delegations/{did}/{verb}"), token=workspace.token, json_body=body)
+
+
+def look(workspace, did):
+    answer = workspace.server.get(workspace.path(f"delegations/{did}"), token=workspace.token)
+    assert answer.status == 200, answer
+    return answer.json()
+
+
+def results(workspace, did=None):
+    return [row for row in workspace.activity() if row["method"] == "delegate_result" and did in (None, row["request_body"]["delegation_id"])]
+
+
+def soon(seconds):
+    return (datetime.now(timezone.utc) + timedelta(seconds=seconds)).isoformat()
+
+
+def outgoing(workspace, name, content):
+    """The uri of a file the agent has staged itself."""
+    headers, body = multipart((name, content))
+    sent = workspace.server.request("POST", workspace.path("chat/uploads?direction=out"), token=workspace.token, headers=headers, body=body)
+    return files_of(sent)[0][1]["uri"]
+
+
+# -- the way it goes
+
+
+def test_a_task_is_queued_picked_up_worked_on_and_its_result_is_in_the_callers_inbox(two):
+    caller, callee = two
+    given = delegate(caller, callee)
+    did = given["delegation_id"]
+    assert given == {"delegation_id": did, "status": "delegated", "target_id": callee.id}
+    task, = [row for row in callee.activity() if row["activity_type"] == "a2a_receive"]
+    message = task["request_body"]["params"]["message"]
+    assert (task["method"], task["source_id"]) == ("message/send", caller.id)
+    assert message["parts"] == [{"kind": "text", "text": "count to ten"}] and message["metadata"]["delegation_id"] == did
+    assert look(caller, did)["status"] == "queued", "never completed because it was queued"
+    acked = callee.server.request("POST", callee.path("activity/ack"), token=callee.token, json_body={"acked_seq": task["seq"]})
+    assert acked.status == 200
+    wait_until(lambda: look(caller, did)["status"] == "dispatched", "the ack counts as picking up")
+    beaten = call(callee, did, "heartbeat", {"progress": "seven"})
+    assert beaten.json() == {"status": "dispatched", "cancel": False}
+    assert call(callee, did, "update", {"status": "in_progress"}).json() == {"delegation_id": did, "status": "in_progress"}
+    seen = look(caller, did)
+    assert (seen["progress"], seen["direction"]) == ("seven", "sent") and seen["last_heartbeat"] and "seven" in seen["why"]
+    assert call(callee, did, "update", {"status": "completed", "result": "ten"}).json()["status"] == "completed"
+    row, = results(caller)
+    assert (row["activity_type"], row["source_id"], row["status"]) == ("a2a_receive", callee.id, "ok")
+    assert row["response_body"] == {"text": "ten", "delegation_id": did}
+    assert {"kind": "text", "text": "ten"} in row["request_body"]["params"]["message"]["parts"]
+    done = look(callee, did)
+    assert (done["status"], done["result"], done["why"], done["direction"]) == ("completed", "ten", None, "received")
+    assert [step["status"] for step in done["history"]] == ["queued", "dispatched", "in_progress", "completed"]
+
+
+def test_a_poll_with_a_cursor_counts_as_picking_up(two):
+    caller, callee = two
+    did = delegate(caller, callee)["delegation_id"]
+    seq = callee.head()
+    assert callee.server.get(callee.path(f"activity?since_seq={seq}"), token=callee.token).status == 200
+    wait_until(lambda: look(caller, did)["status"] == "dispatched", "the cursor has passed the task", ceiling=120)
+
+
+def test_files_go_with_the_task_and_come_back_with_the_result(two):
+    caller, callee = two
+    server = caller.server
+    did = delegate(caller, callee, attachments=[{"uri": outgoing(caller, "in.txt", b"question"), "name": "in.txt"}])["delegation_id"]
+    upload, task = [row for row in callee.activity() if row["activity_type"] == "a2a_receive"]
+    assert upload["method"] == "chat_upload_receive"
+    uri = task["request_body"]["params"]["message"]["parts"][1]["file"]["uri"]
+    assert uri == upload["request_body"]["uri"] == f"platform-pending:{callee.id}/{upload['request_body']['file_id']}"
+    assert server.get(callee.content(upload["request_body"]["file_id"]), token=callee.token).body == b"question"
+    assert call(callee, did, "heartbeat").status == 200
+    assert "in.txt" in look(caller, did)["why"], "waiting for a file"
+    done = call(callee, did, "update", {"status": "completed", "result": "see file",
+                                        "attachments": [{"uri": outgoing(callee, "out.txt", b"answer" * 9000), "name": "out.txt"}]})
+    assert done.status == 200, done
+    uri = results(caller)[0]["request_body"]["params"]["message"]["parts"][1]["file"]["uri"]
+    file_id = uri.split("/")[1]
+    assert server.get(caller.content(file_id), token=caller.token).body == b"answer" * 9000
+    assert look(caller, did)["result_attachments"][0]["uri"] == uri
+
+
+def test_a_cancelled_task_fails_at_once_and_a_late_answer_still_arrives(two):
+    caller, callee = two
+    did = delegate(caller, callee)["delegation_id"]
+    assert call(callee, did, "cancel").status == 404, "only its caller takes it back"
+    assert call(caller, did, "cancel").json() == {"delegation_id": did, "status": "failed"}
+    assert call(caller, did, "cancel").status == 200, "once more is fine"
+    assert call(callee, did, "heartbeat").json() == {"status": "failed", "cancel": True}
+    late = call(callee, did, "update", {"status": "completed", "result": "ten after all"})
+    check_error(late, 409, code="delegation_ended")
+    assert late.json()["status"] == "failed" and "late" in late.json()["error"]
+    check_error(call(callee, did, "update", {"status": "completed", "result": "again"}), 409, code="delegation_ended")
+    first, second = results(caller, did)
+    assert first["response_body"]["text"] == "cancelled by caller" and "late" not in first["request_body"]
+    assert second["request_body"]["late"] is True and second["response_body"] == {"text": "ten after all", "delegation_id": did, "late": True}
+    assert look(caller, did)["late_answer"] == "ten after all"
+
+
+def test_the_same_key_or_id_is_one_task_and_a_retry_is_a_new_one(two):
+    caller, callee = two
+    first = delegate(caller, callee, idempotency_key="k", delegation_id="mine:1.a_b-c")
+    assert first["delegation_id"] == "mine:1.a_b-c"
+    again = delegate(caller, callee, status=200, idempotency_key="k")
+    assert again == {"delegation_id": "mine:1.a_b-c", "status": "queued", "target_id": callee.id, "idempotent_hit": True}
+    assert delegate(caller, callee, status=200, delegation_id="mine:1.a_b-c")["idempotent_hit"] is True
+    taken = caller.server.request("POST", callee.path("delegate"), token=callee.token,
+                                  json_body={"target_id": caller.id, "task": "x", "delegation_id": "mine:1.a_b-c"})
+    check_error(taken, 409, code="delegation_id_taken")
+    assert call(callee, "mine:1.a_b-c", "update", {"status": "failed", "error": "no"}).status == 200
+    retried = caller.server.request("POST", caller.path("delegate"), token=caller.token,
+                                    json_body={"retry_of": "mine:1.a_b-c", "idempotency_key": "k"})
+    assert retried.status == 202, retried
+    record = look(caller, retried.json()["delegation_id"])
+    assert (record["retry_count"], record["retry_of"], record["task"]) == (1, "mine:1.a_b-c", "count to ten")
+    assert len([row for row in callee.activity() if row["method"] == "message/send"]) == 2
+
+
+def test_the_header_key_makes_one_task_of_many_requests_at_once(two):
+    caller, callee = two
+    answers = []
+
+    def ask():
+        answers.append(caller.server.request("POST", caller.path("delegate"), token=caller.token, headers={"Idempotency-Key": "same"},
+                                             json_body={"target_id": callee.id, "task": "once"}))
+
+    threads = [threading.Thread(target=ask) for _ in range(12)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert {answer.status for answer in answers} <= {202, 409}
+    assert len({answer.body for answer in answers if answer.status == 202}) == 1
+    assert len([row for row in callee.activity() if row["method"] == "message/send"]) == 1
+    other = caller.server.request("POST", caller.path("delegate"), token=caller.token, headers={"Idempotency-Key": "same"},
+                                  json_body={"target_id": callee.id, "task": "twice"})
+    check_error(other, 422, code="idempotency_mismatch")
+
+
+def test_a_recorded_task_is_reported_on_by_its_caller(two):
+    caller, callee = two
+    recorded = caller.server.request("POST", caller.path("delegations/record"), token=caller.token,
+                                     json_body={"target_id": callee.id, "task": "sent by hand", "delegation_id": "r1"})
+    assert (recorded.status, recorded.json()["status"]) == (202, "recorded")
+    assert [row for row in callee.activity() if row["activity_type"] == "a2a_receive"] == []
+    assert call(caller, "r1", "update", {"status": "completed", "response_preview": "done"}).status == 200
+    assert look(caller, "r1")["response_preview"] == "done"
+
+
+def test_live_events_tell_of_every_step(two):
+    caller, callee = two
+    with EventStream(caller.server, caller.path("events/stream"), token=caller.token) as stream:
+        did = delegate(caller, callee)["delegation_id"]
+        assert stream.until("DELEGATION_SENT")[-1].data["delegation_id"] == did
+        call(callee, did, "heartbeat", {"progress": "half"})
+        assert stream.until("DELEGATION_STATUS")[-1].data["status"] == "dispatched"
+        call(callee, did, "update", {"status": "completed", "result": "x"})
+        assert stream.until("DELEGATION_COMPLETE")[-1].data["delegation_id"] == did
+
+
+# -- time
+
+
+def test_deadlines_and_silence_end_tasks_after_the_grace_and_the_caller_is_told_once(database, start):
+    server = start({**QUICK, **database, "delegations.stuck_after": "1s"})
+    caller, callee = Workspace(server, "caller"), Workspace(server, "callee")
+    overdue = delegate(caller, callee, deadline=soon(1))["delegation_id"]
+    silent = delegate(caller, callee)["delegation_id"]
+    waiting = delegate(caller, callee)["delegation_id"]
+    assert call(callee, silent, "heartbeat").status == 200
+    wait_until(lambda: look(caller, overdue)["status"] == "failed", "the deadline has passed")
+    wait_until(lambda: look(caller, silent)["status"] == "stuck", "nobody beats for it")
+    assert look(caller, overdue)["error_detail"] == "deadline exceeded"
+    assert look(caller, waiting)["status"] == "queued", "an offline callee is normal"
+    assert "never connected" in look(caller, waiting)["why"]
+    assert len(results(caller, overdue)) == len(results(caller, silent)) == 1
+    listed = server.get("/admin/delegations?status=stuck", token=server.admin_token).json()
+    assert (listed["count"], listed["status"], listed["delegations"][0]["delegation_id"]) == (1, "stuck", silent)
+    stats = server.get("/admin/delegations/stats", token=server.admin_token).json()
+    assert stats == {"queued": 1, "dispatched": 0, "in_progress": 0, "completed": 0, "failed": 1, "stuck": 1}
+    assert server.metric("restante_delegations_total", '{status="stuck"}') == 1
+    assert server.metric("restante_delegation_age_seconds_count") == 2
+
+
+def test_a_server_that_has_just_come_back_judges_nobody(database, tmp_path):
+    settings = {**QUICK, **database, "delegations.stuck_after": "1h"}
+    with Server(settings, data=tmp_path) as server:
+        caller, callee = Workspace(server, "caller"), Workspace(server, "callee")
+        did = delegate(caller, callee, deadline=soon(1))["delegation_id"]
+    with Server(settings, data=tmp_path) as server:
+        caller = caller.on(server)
+        ticks = lambda: next(loop for loop in server.get("/admin/liveness", token=server.admin_token).json()["loops"] if loop["name"] == "delegations")
+        wait_until(lambda: datetime.now(timezone.utc) > datetime.fromisoformat(look(caller, did)["deadline"].replace("Z", "+00:00")), "the deadline")
+        first = ticks()
+        wait_until(lambda: ticks() != first, "the loop goes round")
+        assert look(caller, did)["status"] == "queued"
+
+
+# -- callbacks
+
+
+def reply(body):
+    text = json.dumps(body).encode()
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(text) + text
+
+
+MESSAGE = {"jsonrpc": "2.0", "id": 1, "result": {"kind": "message", "role": "agent", "parts": [{"kind": "text", "text": "ten"}]}}
+
+
+@pytest.mark.parametrize("body, status, text", [
+    (MESSAGE, "completed", "ten"),
+    ({"jsonrpc": "2.0", "id": 1, "result": {"kind": "task", "id": "t", "status": {"state": "completed"},
+                                            "artifacts": [{"parts": [{"kind": "text", "text": "made"}]}]}}, "completed", "made"),
+    ({"jsonrpc": "2.0", "id": 1, "result": {"kind": "task", "id": "t", "status": {"state": "working"}}}, "in_progress", None),
+    ({"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "cannot"}}, "failed", "cannot"),
+    ({"status": "accepted"}, "dispatched", None),
+])
+def test_a_callback_may_answer_at_once_or_later(database, start, body, status, text):
+    with Callback(lambda connection, _: connection.sendall(reply(body))) as callback:
+        server = start({**QUICK, **database, **allowing(callback.port)})
+        callee, caller = PushWorkspace(server, callback.url()), Workspace(server, "caller")
+        did = delegate(caller, callee)["delegation_id"]
+        sent = json.loads(callback.requests[0].split(b"\r\n\r\n", 1)[1])
+        assert sent["params"]["message"]["metadata"]["delegation_id"] == did
+        record = look(caller, did)
+        assert record["status"] == status
+        assert [row for row in callee.rows() if row["activity_type"] == "a2a_receive"] == [], "a poller would be handed it twice"
+        if text:
+            assert results(caller)[0]["response_body"]["text"] == text
+            return
+        done = server.request("POST", f"/workspaces/{callee.id}/delegations/{did}/update", token=callee.token,
+                              json_body={"status": "completed", "result": "later"})
+        assert done.status == 200 and results(caller)[0]["response_body"]["text"] == "later"
+
+
+def test_a_task_whose_callback_is_down_waits_in_the_inbox(database, start):
+    with Callback() as callback:
+        server = start({**QUICK, **database, **allowing(callback.port)})
+        callee, caller = PushWorkspace(server, callback.url()), Workspace(server, "caller")
+        callback.close()
+        did = delegate(caller, callee)["delegation_id"]
+        assert look(caller, did)["status"] == "queued"
+        row, = callee.rows("a2a_receive")
+        assert row["request_body"]["params"]["message"]["metadata"]["delegation_id"] == did
+
+
+# -- what must not be
+
+
+def test_what_no_task_can_be_is_refused_and_leaves_nothing(two):
+    caller, callee = two
+    server = caller.server
+
+    def refused(body, *statuses, code=None, token=None):
+        answer = server.request("POST", caller.path("delegate"), token=token or caller.token, json_body=body)
+        check_error(answer, *statuses, code=code)
+        return answer.json()
+
+    good = {"target_id": callee.id, "task": "x"}
+    assert refused({"task": "x"}, 400, code="bad_field")["field"] == "target_id"
+    assert refused({"target_id": callee.id}, 400, code="bad_field")["field"] == "task"
+    refused({**good, "task": ""}, 400, code="bad_field")
+    refused({**good, "task": 7}, 400, code="bad_field")
+    refused({**good, "task": "a\0b"}, 400, code="nul_not_allowed")
+    refused({**good, "target_id": "nobody"}, 400, code="bad_id")
+    refused({**good, "target_id": caller.id}, 400, code="bad_field")
+    refused({**good, "target_id": str(uuid.uuid4())}, 403, code="may_not_talk")
+    refused({**good, "delegation_id": "a b"}, 400, code="bad_field")
+    refused({**good, "delegation_id": "x" * 129}, 400, code="bad_field")
+    refused({**good, "deadline": soon(-1)}, 400, code="bad_field")
+    refused({**good, "deadline": "tomorrow"}, 400, code="bad_field")
+    refused({**good, "deadline": soon(365 * 86400)}, 400, code="bad_field")
+    refused({**good, "attachments": [{"uri": f"platform-pending:{caller.id}/{uuid.uuid4()}", "name": "a"}]}, 400, code="attachment_gone")
+    refused({**good, "attachments": [{"name": "a"}]}, 400, code="bad_field")
+    refused({**good, "retry_of": "none"}, 404, code="delegation_not_found")
+    refused({**good, "parent_delegation_id": "none"}, 404, code="delegation_not_found")
+    refused(good, 401, code="invalid_token", token=callee.token)
+    assert callee.activity() == [] and caller.activity() == []
+    big = delegate(caller, callee, task="x" * ((1 << 20) - 200))["delegation_id"]
+    assert len(look(callee, big)["task"]) == (1 << 20) - 200
+    assert len(look(callee, big)["summary"]) == 4096
+    check_error(server.request("POST", caller.path("delegate"), token=caller.token, json_body={**good, "task": "x" * (1 << 20)}), 413)
+
+
+def test_a_foreign_task_is_as_good_as_absent(two):
+    caller, callee = two
+    stranger = Workspace(caller.server, "stranger")
+    did = delegate(caller, callee)["delegation_id"]
+    for name in (did, "absent", "not%20an%20id"):
+        answers = [stranger.server.get(stranger.path(f"delegations/{name}"), token=stranger.token),
+                   call(stranger, name, "heartbeat"), call(stranger, name, "cancel"), call(stranger, name, "update", {"status": "completed"})]
+        for answer in answers:
+            check_error(answer, 404, code="delegation_not_found")
+            assert answer.json() == {"error": "delegation not found", "code": "delegation_not_found"}
+    check_error(call(caller, did, "heartbeat"), 404)
+    check_error(call(caller, did, "update", {"status": "completed"}), 404)
+    assert look(caller, did)["status"] == "queued"
+
+
+def test_reports_that_make_no_sense_are_refused(two):
+    caller, callee = two
+    did = delegate(caller, callee)["delegation_id"]
+    for body in ({}, {"status": "queued"}, {"status": "stuck"}, {"status": 1}, {"status": "completed", "error": 1}, {"status": "completed", "attachments": 1}):
+        check_error(call(callee, did, "update", body), 400, code="bad_field")
+    check_error(call(callee, did, "update", {"status": "completed", "result": "a\0"}), 400, code="nul_not_allowed")
+    too_large = call(callee, did, "update", {"status": "completed", "result": "x" * (1 << 20)})
+    check_error(too_large, 413, code="result_too_large")
+    assert "file" in too_large.json()["error"]
+    check_error(caller.server.get(caller.path("delegations?status=odd"), token=caller.token), 400, code="bad_parameter")
+    check_error(caller.server.get("/admin/delegations?status=queued", token=caller.server.admin_token), 400, code="bad_parameter")
+    assert look(caller, did)["status"] == "queued"
+    assert call(callee, did, "update", {"status": "completed", "result": {"a": [1, 2.50]}}).status == 200
+    assert look(caller, did)["result"] == '{"a":[1,2.5]}' or look(caller, did)["result"] == '{"a":[1,2.50]}'
+
+
+def test_limits_answer_429_and_422(database, start):
+    server = start({**QUICK, **database, "delegations.max_per_pair": 2, "delegations.max_depth": 1})
+    caller, callee, third = Workspace(server, "a"), Workspace(server, "b"), Workspace(server, "c")
+    first = delegate(caller, callee)["delegation_id"]
+    delegate(caller, callee)
+    full = server.request("POST", caller.path("delegate"), token=caller.token, json_body={"target_id": callee.id, "task": "x"})
+    check_error(full, 429, code="too_many_delegations")
+    assert (full.json()["scope"], full.json()["max"]) == ("pair", 2) and full.header("Retry-After")
+    deep = server.request("POST", callee.path("delegate"), token=callee.token, json_body={"target_id": third.id, "task": "x", "parent_delegation_id": first})
+    check_error(deep, 422, code="delegation_too_deep")
+
+
+def test_a_circle_is_refused(two):
+    caller, callee = two
+    first = delegate(caller, callee)["delegation_id"]
+    back = callee.server.request("POST", callee.path("delegate"), token=callee.token,
+                                 json_body={"target_id": caller.id, "task": "x", "parent_delegation_id": first})
+    check_error(back, 422, code="delegation_cycle")
+
+
+def test_no_word_of_a_task_is_logged(database, start):
+    server = start({**QUICK, **database})
+    caller, callee = Workspace(server, "caller"), Workspace(server, "callee")
+    did = delegate(caller, callee, task=f"secret {MARKER}")["delegation_id"]
+    call(callee, did, "heartbeat", {"progress": MARKER})
+    call(callee, did, "update", {"status": "completed", "result": MARKER})
+    server.wait_log("delegation_completed")
+    assert MARKER not in server.log_tail()
+
+
+# -- kill -9
+
+
+@pytest.mark.parametrize("seed", [random.randrange(1 << 32) for _ in range(2)])
+def test_after_kills_around_the_end_every_task_has_one_end_and_one_row(database, tmp_path, seed):
+    """Callees, callers and the sweep end tasks while the server is killed; what was answered stands, and nothing twice."""
+    rng, settings = random.Random(seed), {**QUICK, **database, "delegations.stuck_after": "200ms"}
+    answered, made, wrong, known = {}, [], [], None
+    for _ in range(4):
+        server = Server(settings, data=tmp_path)
+        if not known:
+            known = Workspace(server, "caller"), Workspace(server, "callee")
+        caller, callee = (one.on(server) for one in known)
+        for _ in range(12):
+            made.append(f"d{len(made)}")
+            delegate(caller, callee, delegation_id=made[-1], **({"deadline": soon(0.5)} if rng.random() < 0.3 else {}))
+        stop_after, count, lock = rng.randrange(3, 25), [0], threading.Lock()
+        over = threading.Event()
+
+        def work(mine):
+            own = random.Random(mine)
+            while not over.is_set():
+                did = own.choice(made)
+                verb, who, body = own.choice([("heartbeat", callee, None), ("cancel", caller, None),
+                                              ("update", callee, {"status": own.choice(["completed", "failed"]), "result": did})])
+                try:
+                    answer = call(who, did, verb, body)
+                except (OSError, AssertionError):
+                    return  # it was killed
+                if answer is None:
+                    return
+                with lock:
+                    if answer.status == 200 and verb != "heartbeat":
+                        if answered.setdefault(did, answer.json()["status"]) != answer.json()["status"]:
+                            wrong.append((did, answered[did], answer.json()))
+                    count[0] += 1
+
+        threads = [threading.Thread(target=work, args=(rng.random(),)) for _ in range(4)]
+        [thread.start() for thread in threads]
+        wait_until(lambda: count[0] >= stop_after, "some work was done")
+        server.kill()
+        over.set()
+        [thread.join() for thread in threads]
+        server.finish()
+        assert not wrong, f"two ends of one task: {wrong}, seed {seed}"
+    with Server(settings, data=tmp_path) as server:
+        caller, callee = (one.on(server) for one in known)
+        rows = caller.activity()
+        tasks = [row["request_body"]["params"]["message"]["metadata"]["delegation_id"] for row in callee.activity() if row["method"] == "message/send"]
+        assert sorted(tasks) == sorted(made), "every task came once"
+        for did in made:
+            record = look(caller, did)
+            ends = [row for row in rows if row["method"] == "delegate_result" and row["request_body"]["delegation_id"] == did]
+            late = [row for row in ends if row["request_body"].get("late")]
+            final = record["status"] in ("completed", "failed", "stuck")
+            assert len(ends) - len(late) == (1 if final else 0), (did, seed)
+            assert len(late) == (1 if record["late_at"] else 0)
+            steps = [step["status"] for step in record["history"] if not step["late"]]
+            assert steps[0] == "queued" and steps[-1] == record["status"]
+            assert sum(step in ("completed", "failed", "stuck") for step in steps) == (1 if final else 0)
+            if did in answered:
+                assert record["status"] == answered[did], "what was answered stands"

@@ -1,0 +1,148 @@
+"""`restante delegate`, `tasks` and `task` against a real server: what a person reads and what a script gets."""
+import json
+import re
+
+import pytest
+
+from support.agent import url_of
+from support.desk import Workspace, multipart
+from support.person import Person
+from support.waiting import wait_until
+
+
+@pytest.fixture
+def planner(server):
+    return Workspace(server, "Planner")
+
+
+@pytest.fixture
+def reviewer(server):
+    return Workspace(server, "Reviewer")
+
+
+@pytest.fixture
+def operator(server, tmp_path):
+    return Person(server, tmp_path)
+
+
+def received(workspace):
+    """The newest task that waits for it."""
+    answer = workspace.server.get(workspace.path("delegations?direction=received&status=in_flight"), token=workspace.token)
+    return answer.json()[0] if answer.json() else None
+
+
+def report(workspace, task, **body):
+    answer = workspace.server.request("POST", workspace.path(f"delegations/{task['delegation_id']}/update"), token=workspace.token, json_body=body)
+    assert answer.status == 200, answer
+
+
+def give(person, planner, reviewer, task, *more):
+    done = person.run("delegate", task, "--from", planner.id, "--to", reviewer.id, "--json", *more)
+    assert done.returncode == 0, done
+    return json.loads(done.stdout)["delegation_id"]
+
+
+def test_a_task_is_given_listed_with_why_it_waits_and_shown_with_its_result(operator, planner, reviewer):
+    done = operator.run("delegate", "Review the patch.\nAll of it.", "--from", planner.id, "--to", reviewer.id, "--id", "review-1", "--within", "2h")
+    assert (done.returncode, done.stderr) == (0, ""), done
+    assert "restante task show review-1" in done.stdout
+    listed = operator.run("tasks").stdout
+    line = next(line for line in listed.splitlines() if "review-1" in line)
+    assert "Planner" in line and "Reviewer" in line and "Review the patch.…" in line and re.search(r"in [12] h", line)
+    assert "queued: " in line, "it says why it waits"
+    report(reviewer, received(reviewer), status="completed", result="Looks good.\nShip it.")
+    assert "No task is in this state." in operator.run("tasks").stdout
+    assert "review-1" in operator.run("tasks", "--status", "completed").stdout
+    shown = operator.run("task", "show", "review-1").stdout
+    assert "completed" in shown and "Review the patch.\nAll of it.\n" in shown and "Looks good.\nShip it.\n" in shown
+    assert "queued" in shown and "by" in shown.lower(), "the history"
+    assert re.search(r"^completed +1$", operator.run("tasks", "--stats").stdout, re.M)
+
+
+def test_waiting_prints_the_result_and_files_go_both_ways(operator, planner, reviewer):
+    waiting = operator.start("delegate", "Count the lines.", "--from", planner.id, "--to", reviewer.id, "--wait", "--file", operator.file("lines.txt", b"1\n2\n"))
+    wait_until(lambda: received(reviewer), "the task arrives")
+    file, = reviewer.server.get(reviewer.path("pending-uploads"), token=reviewer.token).json()
+    assert reviewer.server.get(reviewer.content(file["file_id"]), token=reviewer.token).body == b"1\n2\n"
+    headers, body = multipart(("counted.txt", b"2"))
+    answer = reviewer.server.request("POST", reviewer.path("chat/uploads?direction=out"), token=reviewer.token, body=body, headers=headers)
+    out = answer.json()["files"][0]
+    report(reviewer, received(reviewer), status="completed", result="two", attachments=[out])
+    stdout, stderr = waiting.communicate(timeout=60)
+    assert (waiting.returncode, stderr.count("restante:")) == (0, 0), (stdout, stderr)
+    assert "two\n" in stdout and "counted.txt" in stdout
+    staged, = planner.server.get(planner.path("pending-uploads"), token=planner.token).json()
+    assert planner.server.get(planner.content(staged["file_id"]), token=planner.token).body == b"2"
+
+
+def test_two_agents_finish_a_task_by_connect_alone(operator, planner, reviewer, connect, tmp_path):
+    """The callee's command gets the task and its file; the server hears that it works; the caller's agent gets the whole result."""
+    gate, url = tmp_path / "go", url_of(planner.server)
+    command = (f"python3 -c \"import json,sys,os,time; task=json.load(sys.stdin)\nwhile not os.path.exists('{gate}'): time.sleep(0.05)\n"
+               "print('read', open(task['files'][0]['path']).read()*2000)\"")
+    connect(url, token=reviewer.token, exec_command=command)
+    asker = connect(url, token=planner.token, mode="json")
+    task = give(operator, planner, reviewer, "Read it aloud.", "--file", operator.file("poem.txt", b"roses "))
+    wait_until(lambda: received(reviewer)["status"] == "in_progress", "its agent says that it works on it")
+    assert received(reviewer)["last_heartbeat"] is not None
+    gate.touch()
+    line = asker.stdout.wait(lambda line: b'"result"' in line, "the result arrives")
+    result = json.loads(line)
+    assert (result["type"], result["delegation_id"], result["status"]) == ("result", task, "ok")
+    assert result["text"] == "read " + "roses " * 1999 + "roses", "all of it, not a preview"
+
+
+def test_a_failure_is_told_with_its_reason_and_exit_code_1(operator, planner, reviewer):
+    waiting = operator.start("delegate", "impossible", "--from", planner.id, "--to", reviewer.id, "--wait")
+    wait_until(lambda: received(reviewer), "the task arrives")
+    report(reviewer, received(reviewer), status="failed", error="no such thing")
+    stdout, _ = waiting.communicate(timeout=60)
+    assert waiting.returncode == 1 and "failed: no such thing" in stdout
+
+
+def test_giving_up_waiting_is_75_and_the_task_goes_on(operator, planner, reviewer):
+    done = operator.run("delegate", "slow", "--from", planner.id, "--to", reviewer.id, "--wait", "--timeout", "1")
+    assert done.returncode == 75 and "the task goes on" in done.stderr
+    assert received(reviewer)["status"] == "queued"
+
+
+def test_cancelled_and_given_again(operator, planner, reviewer):
+    first = give(operator, planner, reviewer, "once more")
+    assert operator.run("task", "cancel", first).returncode == 0
+    assert "failed: cancelled by caller" in operator.run("task", "show", first).stdout
+    again = operator.run("task", "retry", first)
+    assert again.returncode == 0 and again.stdout.startswith("Given again, as "), again
+    task = received(reviewer)
+    assert task["retry_of"] == first and task["summary"] == "once more"
+    second = operator.run("task", "cancel", first)
+    assert second.returncode == 0, "the same again changes nothing"
+
+
+def test_the_same_id_twice_is_one_task(operator, planner, reviewer):
+    assert give(operator, planner, reviewer, "one", "--id", "same") == give(operator, planner, reviewer, "one", "--id", "same") == "same"
+    assert operator.run("tasks").stdout.count("same") == 1
+
+
+def test_with_its_own_token_a_workspace_needs_no_from_and_sees_its_own(server, tmp_path, planner, reviewer):
+    agent = Person(server, tmp_path, token=planner.token)
+    done = agent.run("delegate", "from me", "--to", reviewer.id, "--json")
+    assert done.returncode == 0, done
+    task = json.loads(done.stdout)["delegation_id"]
+    assert task in agent.run("tasks").stdout
+    assert "from me" in agent.run("task", "show", task).stdout
+    assert json.loads(agent.run("tasks", "--json").stdout)[0]["delegation_id"] == task
+    refused = agent.run("tasks", "--stats")
+    assert refused.returncode == 64 and "operator" in refused.stderr
+
+
+@pytest.mark.parametrize("args, code, says", [
+    (["delegate", "x", "--to", "Reviewer"], 64, "--from WORKSPACE"),
+    (["delegate", "x", "--from", "Planner", "--to", "Nobody"], 1, "no workspace is called"),
+    (["delegate", "x", "--from", "Planner", "--to", "Reviewer", "--within", "soon"], 64, "such as 30m, 6h or 3d"),
+    (["tasks", "--status", "stcuk"], 64, "did you mean --status stuck?"),
+    (["task", "show", "nothing-like-it"], 1, "no such task"),
+])
+def test_what_is_wrong_is_said_with_what_to_do(server, operator, args, code, says):
+    workspaces = {"Planner": Workspace(server, "Planner").id, "Reviewer": Workspace(server, "Reviewer").id}
+    done = operator.run(*[workspaces.get(arg, arg) for arg in args])
+    assert done.returncode == code and says in done.stderr, done
