@@ -38,8 +38,8 @@ def make_workspaces(server, count=peer.WORKSPACES):
 class Contest:
     """Everybody who may take part. A server is made anew for each measurement, or kept for a whole comparison."""
 
-    def __init__(self):
-        self.cores = machine.cores()
+    def __init__(self, workspaces=peer.WORKSPACES):
+        self.cores, self.count = machine.cores(), workspaces
         self.stack = ExitStack()
 
     def __enter__(self):
@@ -47,7 +47,7 @@ class Contest:
         machine.warm_page_cache(BUILD)
         try:
             self.postgres = self.stack.enter_context(Postgres())
-            self.peer_workspaces = peer.make_schema(self.postgres)
+            self.peer_workspaces = peer.make_schema(self.postgres, self.count)
             self.stack.callback(self.peer_workspaces.unlink)
         except BaseException:
             self.stack.close()
@@ -60,7 +60,15 @@ class Contest:
     @contextmanager
     def ours(self):
         with Restante(len(self.cores), self.cores) as server:
-            server.workspaces = make_workspaces(server)
+            server.workspaces = make_workspaces(server, self.count)
+            yield server
+
+    @contextmanager
+    def ours_on_postgres(self):
+        """On the same PostgreSQL as the peer, in a database of its own."""
+        with (self.postgres.database() as url,
+              Restante(len(self.cores), self.cores, {"database": url}, [self.postgres.process.pid]) as server):
+            server.workspaces, server.url = make_workspaces(server, self.count), url
             yield server
 
     @contextmanager
@@ -77,9 +85,9 @@ class Contest:
         finally:
             self.postgres.sql("TRUNCATE pending_uploads, activity_logs", "CHECKPOINT")
 
-    def makers(self, *, nginx=False):
+    def makers(self, *, ours=None, nginx=False):
         """{name: how to make it}"""
-        made = {OURS: self.ours}
+        made = {OURS: ours or self.ours}
         for configuration in peer.CONFIGURATIONS:
             made[f"peer, {configuration}"] = lambda configuration=configuration: self.peer(configuration)
         return made | ({NGINX: self.nginx} if nginx else {})
@@ -121,10 +129,11 @@ def show(section, title, runs, dropped, key, unit, bars):
     section.note(title)
     section.figures[title] = {"rounds": runs, "dropped_after_the_first_round": dropped}
     for name, figures in runs.items():
-        cpu = median(f["cpu_server"] / max(f["bytes"], 1) * 1e9 for f in figures)
+        cpu = f"{median(f['cpu_server'] / f['bytes'] * 1e9 for f in figures):,.1f} CPU s/GB" if figures[0]["bytes"] else (
+            f"{median(f['server_us'] for f in figures):,.0f} us/request")
         section.show(f"  {name}", f"{median(f[key] for f in figures):,.0f} {unit}",
                      f"{spread([f[key] for f in figures])}; p99 {median(f['latency']['p99_ms'] for f in figures):,.1f} ms; "
-                     f"server {median(f['server_cores'] for f in figures):.2f} cores, {cpu:,.1f} CPU s/GB; "
+                     f"server {median(f['server_cores'] for f in figures):.2f} cores, {cpu}; "
                      f"load generator {median(f['loadgen_cores'] for f in figures):.2f}")
     for name, number in dropped.items():
         section.note(f"  {name}: {number:,.0f} {unit} in the first round, not measured further")

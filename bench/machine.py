@@ -77,13 +77,13 @@ def forget_peak(pid):
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
-def warm_page_cache(folder):
+def warm_page_cache(folder, most=WARM_BYTES):
     """Writes and deletes some gigabytes. On a virtual machine the first use of a page of memory costs far more than the
-    second, and whoever is measured first would pay for all."""
+    second, and whoever is measured first would pay for all. Some hosts take back what lies free for a few seconds."""
     free = int(re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)[1]) * 1024
     disk = shutil.disk_usage(folder).free
     block, written, path = os.urandom(1 << 20) * 16, 0, Path(folder) / "warming"
-    goal = min(WARM_BYTES, free // 2, disk // 4)
+    goal = min(most, free // 2, disk // 4)
     with open(path, "wb", buffering=0) as file:
         while written < goal:
             written += file.write(block)

@@ -24,13 +24,13 @@ def build():
     subprocess.run(["go", "build", "-o", BINARY, "."], cwd=SOURCE, env=env, check=True)
 
 
-def make_schema(postgres):
+def make_schema(postgres, count=WORKSPACES):
     """Tables, and workspaces with a token each. Returns the file of lines "id token"."""
     postgres.sql((SOURCE / "schema.sql").read_text())
     path = postgres.folder.parent / f"{postgres.folder.name}.workspaces"
     made = postgres.sql(
         f"""CREATE TABLE made AS SELECT gen_random_uuid() AS id,
-              replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '') AS token FROM generate_series(1, {WORKSPACES})""",
+              replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '') AS token FROM generate_series(1, {count})""",
         "INSERT INTO workspaces (id, name) SELECT id, 'bench' FROM made",
         """INSERT INTO workspace_auth_tokens (workspace_id, token_hash, prefix)
               SELECT id, sha256(token::bytea), left(token, 8) FROM made""",

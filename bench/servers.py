@@ -102,9 +102,10 @@ class Server:
 class Restante(Server):
     name = "restante"
 
-    def __init__(self, threads, cores, settings=None):
+    def __init__(self, threads, cores, settings=None, beside=()):
+        """`beside`: processes whose work belongs to it, too."""
         super().__init__()
-        self.cores = cores
+        self.cores, self.beside = cores, list(beside)
         self.command = [BUILD / "restante", "serve", "--listen", "127.0.0.1:0", "--data", self.folder / "data"]
         for key, value in {"threads.io": threads, **(settings or {})}.items():
             self.command += ["--set", f"{key}={value}"]
@@ -122,6 +123,9 @@ class Restante(Server):
             self.__exit__()
             raise RuntimeError(f"restante did not start:\n{said}")
         self.port = int(ready[1])
+
+    def roots(self):
+        return [self.process.pid, *self.beside]
 
     @property
     def admin_token(self):

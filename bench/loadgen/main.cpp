@@ -17,11 +17,10 @@ namespace loadgen {
 namespace {
 
 constexpr const char* kUsage =
-    "loadgen rate|hold|polls|upload|fill|fetch|cycle --port N [--path P] [--expect BODY] [--connections N] [--pipeline "
-    "N]\n"
-    "        [--threads N] [--warmup S] [--seconds S] [--server PID]… [--workspaces FILE] [--messages N] [--interval "
-    "S]\n"
-    "        [--size BYTES] [--files N] [--targets FILE] [--until-line yes]\n";
+    "loadgen rate|hold|polls|idle-polls|upload|fill|fetch|cycle --port N [--path P] [--expect BODY]\n"
+    "        [--connections N] [--pipeline N] [--threads N] [--warmup S] [--seconds S] [--server PID]…\n"
+    "        [--workspaces FILE] [--messages N] [--interval S] [--size BYTES] [--files N] [--targets FILE]\n"
+    "        [--until-line yes]\n";
 
 Options parse(int count, char** words) {
   Options options;
@@ -75,8 +74,8 @@ bool line_has_come() {
 int main(int argc, char** argv) {
   using namespace loadgen;
   const std::map<std::string, void (*)(const Options&)> scenarios = {
-      {"rate", rate}, {"hold", hold},   {"polls", polls}, {"upload", upload},
-      {"fill", fill}, {"fetch", fetch}, {"cycle", cycle}};
+      {"rate", rate},     {"hold", hold}, {"polls", polls}, {"idle-polls", idle_polls},
+      {"upload", upload}, {"fill", fill}, {"fetch", fetch}, {"cycle", cycle}};
   const auto scenario = argc > 1 ? scenarios.find(argv[1]) : scenarios.end();
   if (scenario == scenarios.end()) {
     std::fputs(kUsage, stderr);

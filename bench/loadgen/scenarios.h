@@ -35,6 +35,8 @@ void rate(const Options& options);
 void hold(const Options& options);
 // Long polls that are parked, then woken by messages, one workspace after the other.
 void polls(const Options& options);
+// Polls with a cursor behind which there is nothing, in a workspace of its own on each connection.
+void idle_polls(const Options& options);
 // Files, one a request: into workspaces, or without any as PUT under `path`.
 void upload(const Options& options);
 // The same, a given number of files, to have something to fetch.

@@ -46,28 +46,34 @@ def run(_):
     section = Section(f"held polls: {POLLS:,} parked, {PER_TOKEN} on each of {POLLS // PER_TOKEN:,} workspaces")
     cores = machine.cores()
     with Restante(len(cores), cores) as server:
-        workspaces = make_workspaces(server, POLLS // PER_TOKEN)
-        rate(server, cores, connections=64, warmup=0.1, seconds=0.5)
-        # Our own questions leave their mark on every pool thread's heap; that belongs to no poll.
-        for _ in range(SCRAPES):
-            reads(server)
-        before = server.user_memory()
-        with Loadgen("polls", server, cores, connections=POLLS, workspaces=workspaces, messages=MESSAGES) as polls:
-            polls.next()
-            wait_until(lambda: server.metrics("restante_held_polls").get("") == POLLS, "all polls are parked")
-            held = server.user_memory()
-            time.sleep(SETTLE_SECONDS)
-            asked = reads(server)
-            settled, cpu, start = server.user_memory(), server.cpu_seconds(), time.monotonic()
-            time.sleep(QUIET_SECONDS)
-            busy = 100 * (server.cpu_seconds() - cpu) / (time.monotonic() - start)
-            later = server.user_memory()
-            asked = reads(server) - asked
-            polls.go_on()
-            woken = polls.next()
-            inside = server.metrics("restante_wake_latency_seconds_sum")[""] / server.metrics("restante_wake_latency_seconds_count")[""]
+        hold(section, server, cores)
+    return section
+
+
+def hold(section, server, cores, transactions=lambda: 0):
+    """All of it on one server. `transactions()` are those its database has counted; the quiet time's are returned."""
+    workspaces = make_workspaces(server, POLLS // PER_TOKEN)
+    rate(server, cores, connections=64, warmup=0.1, seconds=0.5)
+    # Our own questions leave their mark on every pool thread's heap; that belongs to no poll.
+    for _ in range(SCRAPES):
+        reads(server)
+    before = server.user_memory()
+    with Loadgen("polls", server, cores, connections=POLLS, workspaces=workspaces, messages=MESSAGES) as polls:
+        polls.next()
+        wait_until(lambda: server.metrics("restante_held_polls").get("") == POLLS, "all polls are parked")
+        held = server.user_memory()
+        time.sleep(SETTLE_SECONDS)
+        asked, done = reads(server), transactions()
+        settled, cpu, start = server.user_memory(), server.cpu_seconds(), time.monotonic()
+        time.sleep(QUIET_SECONDS)
+        busy = 100 * (server.cpu_seconds() - cpu) / (time.monotonic() - start)
+        later = server.user_memory()
+        asked, done = reads(server) - asked, transactions() - done
+        polls.go_on()
+        woken = polls.next()
+        inside = server.metrics("restante_wake_latency_seconds_sum")[""] / server.metrics("restante_wake_latency_seconds_count")[""]
     each, growth = (held - before) / POLLS, max(0, later - settled) / POLLS
-    section.figures = {"before": before, "held": held, "settled": settled, "later": later, "bytes_each": each, "quiet_reads": asked, "quiet_cpu_percent": busy, "wake": woken,
+    section.figures["held polls"] = {"before": before, "held": held, "settled": settled, "later": later, "bytes_each": each, "quiet_reads": asked, "quiet_cpu_percent": busy, "wake": woken,
                        "bell_to_socket_mean_s": inside}
     section.below("  user memory each", each, MEMORY_BAR, "B", f"{before / 2**20:.1f} → {held / 2**20:.1f} MiB anonymous")
     section.below("  growth of that while nothing happens", growth, GROWTH_BAR, "B", f"over {QUIET_SECONDS} s; {later / 2**20:.1f} MiB then")
@@ -81,4 +87,4 @@ def run(_):
         section.show(f"  {what}", f"{figures['p50_ms']:.2f} ms",
                      f"p50 of {figures['count']}; p99 {figures['p99_ms']:.2f}, max {figures['max_ms']:.2f} ms")
     section.show("  bell → answer handed to the socket", f"{inside * 1000:.2f} ms", "mean, by the server's own account")
-    return section
+    return done

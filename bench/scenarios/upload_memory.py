@@ -14,14 +14,18 @@ def run(_):
     section = Section(f"memory: {CLIENTS} uploads of 25 MiB at once, {FILES} files in all, on a server that has just started")
     cores = machine.cores()
     with Restante(len(cores), cores) as server:
-        workspaces = make_workspaces(server, CLIENTS)
-        pid = server.process.pid
-        machine.forget_peak(pid)
-        before = machine.status_bytes(pid, "VmRSS")
-        figures = traffic("upload", server, cores, size=25 * MIB, connections=CLIENTS, files=FILES, warmup=0, workspaces=workspaces)
-        peak, private = machine.status_bytes(pid, "VmHWM"), machine.status_bytes(pid, "RssAnon")
-    section.figures = {"before": before, "peak": peak, "anonymous_after": private, "run": figures}
+        measure(section, server, cores)
+    return section
+
+
+def measure(section, server, cores):
+    workspaces = make_workspaces(server, CLIENTS)
+    pid = server.process.pid
+    machine.forget_peak(pid)
+    before = machine.status_bytes(pid, "VmRSS")
+    figures = traffic("upload", server, cores, size=25 * MIB, connections=CLIENTS, files=FILES, warmup=0, workspaces=workspaces)
+    peak, private = machine.status_bytes(pid, "VmHWM"), machine.status_bytes(pid, "RssAnon")
+    section.figures["upload memory"] = {"before": before, "peak": peak, "anonymous_after": private, "run": figures}
     section.below("  resident memory, peak against start", (peak - before) / MIB, BAR, "MiB",
                   f"{before / MIB:.1f} → {peak / MIB:.1f} MiB; anonymous afterwards {private / MIB:.1f} MiB; "
                   f"{figures['mb_per_second']:,.0f} MB/s")
-    return section

@@ -1,11 +1,14 @@
 """Files in: large ones, where bytes count, and small ones, where each is a durable commit of its own. Every answer of ours
 and of the peer means that bytes and rows are on the disk, and ours are hashed; nginx takes the same bytes by PUT and does
 neither."""
+import machine
 from contest import MIB, NGINX, Contest, count_of, rounds, show
 from report import Section
+from servers import BUILD
 
 LARGE_BARS = {"peer": 6, NGINX: 0.45}
 SMALL_BARS = {"peer": 8}
+WARM = 3 << 30  # about what the fastest of them writes in one measurement
 SLOW = 4  # the peer takes seconds for one large file; this many times as long as the others
 
 
@@ -17,16 +20,18 @@ def run(options):
     return section
 
 
-def measure(section, contest, options, title, size, connections, key, unit, bars):
+def measure(section, contest, options, title, size, connections, key, unit, bars, ours=None):
     def fresh(name, make):
         slow = SLOW if size >= MIB and name.startswith("peer") else 1
 
         def once():
             with make() as server:
+                if size >= MIB:
+                    machine.warm_page_cache(BUILD, WARM)
                 return contest.traffic("upload", server, size=size, connections=connections, warmup=0.5,
                                        seconds=options.seconds * slow)
         return once
 
-    contenders = {name: fresh(name, make) for name, make in contest.makers(nginx=NGINX in bars).items()}
+    contenders = {name: fresh(name, make) for name, make in contest.makers(ours=ours, nginx=NGINX in bars).items()}
     runs, dropped = rounds(contenders, key, count_of(options))
     show(section, title, runs, dropped, key, unit, bars)

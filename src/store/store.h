@@ -14,11 +14,13 @@
 #include "base/commit.h"
 #include "base/error.h"
 #include "model/activity.h"
+#include "model/delegation.h"
 #include "model/idempotency.h"
 #include "model/token.h"
 #include "model/upload.h"
 #include "model/upload_stats.h"
 #include "model/workspace.h"
+#include "store/delegation_life.h"
 
 namespace restante {
 
@@ -58,6 +60,33 @@ struct SentActivity {
   std::vector<StagedUpload> files;
 };
 
+// A row that was written to somebody's log.
+struct LoggedRow {
+  WorkspaceId workspace;
+  Appended at;
+};
+
+// A delegation that was given, or was there already: then nothing was done.
+struct OpenedDelegation {
+  Delegation delegation;
+  bool hit = false;
+  std::vector<LoggedRow> rows;
+  std::vector<StagedUpload> files;
+};
+
+// A delegation as it stands after a word about it, and what was written.
+struct DelegationChange {
+  DelegationOutcome outcome = DelegationOutcome::repeated;
+  Delegation delegation;
+  std::vector<LoggedRow> rows;
+  std::vector<StagedUpload> files;
+};
+
+struct SweptDelegations {
+  std::vector<DelegationChange> changes;
+  bool more = false;  // the limit was reached: there may be more that is due
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -77,6 +106,8 @@ class Store {
                                                                    Render<Workspace> render, Time now) = 0;
   // workspace_not_found; a removed one is found, with that status.
   virtual Result<Workspace> find_workspace(WorkspaceId id) = 0;
+  // How a living one is reached: what is asked before every poll and upload. workspace_not_found, workspace_removed.
+  virtual Result<DeliveryMode> find_delivery(WorkspaceId id) = 0;
   // Without the removed ones, oldest first.
   virtual std::vector<Workspace> list_workspaces() = 0;
   // The agent said what it is: it counts as seen, and has its token, all or nothing. workspace_not_found,
@@ -138,8 +169,8 @@ class Store {
   virtual Result<InboxHead> find_head(WorkspaceId workspace) = 0;
   // One bounded step of retention: of one workspace at a time, rows older than `before`, except a2a_receive rows that
   // were not acked and are younger than `ceiling`; with their message keys, and claims past their expiry; and the
-  // stories of uploads that left before `before`. Gives how many rows went; fewer than `limit` means that nothing is
-  // left to do.
+  // stories of uploads that left before `before`, and delegations that ended before it. Gives how many rows went; fewer
+  // than `limit` means that nothing is left to do.
   virtual Commit<Result<std::int64_t>> prune(Time before, Time ceiling, Time now, int limit) = 0;
   // cursor_gone when the cursor names no row of this workspace or lies above the head (since_seq = 0 always works).
   virtual Result<std::vector<Activity>> read_activity(WorkspaceId workspace, const ActivityQuery& query) = 0;
@@ -203,6 +234,47 @@ class Store {
   // Those of `keys` that a row needs or that are listed as dropped, in their order: the rest are orphans, if old
   // enough.
   virtual std::vector<std::string> known_blobs(std::span<const std::string> keys) = 0;
+
+  // --- delegations
+  // Where their tables were not made yet (migrate = false), everything here throws Unavailable.
+  virtual bool delegations_ready() const = 0;
+  // The row, the task in the callee's inbox with its files before it (unless it is recorded or its callback is asked
+  // first), and a note in the caller's log. The same caller's id, or a key it still holds, is a hit and changes
+  // nothing. bad_field for oneself; delegation_id_taken; delegation_not_found for a parent that is not a task of the
+  // caller or a retried one it did not give; delegation_ended for a parent that has, delegation_in_flight for a retried
+  // one that has not; delegation_too_deep, delegation_cycle, too_many_delegations; attachment_gone, quota_exceeded;
+  // workspace_not_found, workspace_removed.
+  virtual Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now) = 0;
+  virtual Commit<Result<Claimed<OpenedDelegation>>> open_delegation_once(const NewDelegation& wanted,
+                                                                         const Claim& claim,
+                                                                         Render<OpenedDelegation> render, Time now) = 0;
+  // One step, by who may make it: its callee, its caller where it recorded the task or takes it back, or the platform.
+  // What ends it is told to the caller by a row of its inbox, in the same transaction, after the files that come with
+  // it. A late answer is kept and told likewise, once. delegation_not_found when absent or none of the actor's business
+  // (`who` is not looked at for the platform); attachment_gone, quota_exceeded.
+  virtual Commit<Result<DelegationChange>> advance_delegation(WorkspaceId who, const std::string& id,
+                                                              DelegationReport report, Time now) = 0;
+  // By its callee. delegation_not_found.
+  virtual Commit<Result<DelegationChange>> beat_delegation(WorkspaceId callee, const std::string& id,
+                                                           std::optional<std::string> progress, Time now) = 0;
+  // A task whose callback could not take it goes to the callee's inbox, if it is queued and nowhere yet.
+  virtual Commit<Result<DelegationChange>> deliver_delegation(const std::string& id, Time now) = 0;
+  // Of these callees, the tasks whose inbox rows have been acked: queued becomes dispatched.
+  virtual Commit<Result<std::vector<DelegationChange>>> pick_up_delegations(std::vector<WorkspaceId> callees,
+                                                                            Time now) = 0;
+  // One bounded step: past the deadline becomes failed; picked up and without a heartbeat since `silent_since` becomes
+  // stuck, where there never was one if the callee showed no sign of life since either; tasks that were to go to a
+  // callback before `undelivered_since` and lie nowhere go to the inbox. At most `limit` together.
+  virtual Commit<Result<SweptDelegations>> sweep_delegations(Time silent_since, Time undelivered_since, int limit,
+                                                             Time now) = 0;
+  // Whoever's it is. delegation_not_found.
+  virtual Result<Delegation> find_delegation(const std::string& id) = 0;
+  virtual Result<DelegationRecord> read_delegation(const std::string& id) = 0;
+  // Newest first; of all workspaces, those under way by their deadline and those that ended by their end, latest first.
+  virtual std::vector<Delegation> list_delegations(const DelegationFilter& filter) = 0;
+  virtual DelegationStats delegation_stats() = 0;
+  // How many of the same callee are under way and older.
+  virtual std::int64_t delegations_ahead(const Delegation& of) = 0;
 };
 
 }  // namespace restante

@@ -1,12 +1,9 @@
 """Rows in PostgreSQL: the same post office, several servers of it at once, and what happens when the database goes away."""
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
 import threading
-from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +11,8 @@ from support.desk import Workspace
 from support.events import EventStream
 from support.postgres import DURABLE, Postgres
 from support.server import Server, StartFailed, binary
+from support.several import SETTINGS, Several
 from support.waiting import wait_until
-
-SETTINGS = {"postgres.connect_timeout": "2s", "postgres.statement_timeout": "3s"}
 
 
 @pytest.fixture(scope="module")
@@ -31,26 +27,9 @@ def url(postgres):
         yield fresh
 
 
-class House:
-    """Several servers on one database and one shared directory."""
-
-    def __init__(self, url):
-        self.url, self.data, self.servers = url, Path(tempfile.mkdtemp(prefix="restante-test-")), []
-
-    def add(self, settings=None):
-        self.servers.append(Server({**SETTINGS, **(settings or {})}, data=self.data, arguments=("--database", self.url)))
-        return self.servers[-1]
-
-    def finish(self):
-        with ExitStack() as stack:  # all of them, whatever one of them complains about
-            stack.callback(shutil.rmtree, self.data, ignore_errors=True)
-            for server in self.servers:
-                stack.callback(server.finish)
-
-
 @pytest.fixture
 def house(url):
-    made = House(url)
+    made = Several(url)
     yield made
     made.finish()
 
@@ -106,6 +85,18 @@ def test_a_token_revoked_on_one_server_ends_what_it_holds_open_on_another(house)
     mine, = [token["id"] for token in tokens if doomed.startswith(token["prefix"])]
     assert one.request("DELETE", workspace.path(f"tokens/{mine}"), token=workspace.token).status == 200
     assert wire.read().status == 401
+
+
+def test_a_token_revoked_on_one_server_is_refused_by_another_that_knew_it(house):
+    one, other = house.add(), house.add()
+    workspace = Workspace(one)
+    doomed = workspace.new_token()
+    assert other.get(workspace.path("activity"), token=doomed).status == 200
+    tokens = one.get(workspace.path("tokens"), token=workspace.token).json()
+    mine, = [token["id"] for token in tokens if doomed.startswith(token["prefix"])]
+    assert one.request("DELETE", workspace.path(f"tokens/{mine}"), token=workspace.token).status == 200
+    assert one.get(workspace.path("activity"), token=doomed).status == 401
+    wait_until(lambda: other.get(workspace.path("activity"), token=doomed).status == 401, "the other server has heard of it")
 
 
 def test_a_stream_on_one_server_tells_what_happens_on_another(house):

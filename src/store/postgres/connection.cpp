@@ -7,18 +7,25 @@
 
 #include <fmt/format.h>
 
+#include "base/wait.h"
+
 namespace restante::postgres {
 namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// One line, as logs want it.
+// One line, as logs want it: libpq breaks and indents what it says.
 std::string words_of(const char* message) {
-  std::string words = message ? message : "";
-  while (!words.empty() && words.back() == '\n') words.pop_back();
-  for (char& c : words) {
-    if (c == '\n') c = ' ';
+  std::string words;
+  for (const char c : std::string_view(message ? message : "")) {
+    const bool space = c == ' ' || (c >= '\t' && c <= '\r');
+    if (!space) {
+      words += c;
+    } else if (!words.empty() && words.back() != ' ') {
+      words += ' ';
+    }
   }
+  if (!words.empty() && words.back() == ' ') words.pop_back();
   return words;
 }
 
@@ -52,6 +59,8 @@ void Connection::connect(const Endpoint& endpoint) {
   const char* const values[] = {endpoint.url.c_str(), "UTF8", "restante", nullptr};
   handle_.reset(PQconnectStartParams(names, values, 1));
   if (!handle_) throw std::bad_alloc();
+  // libpq would print them on stderr, where our log is. What ends a session is told once it is used again.
+  PQsetNoticeReceiver(handle_.get(), [](void*, const PGresult*) {}, nullptr);
   const auto until = deadline();
   auto state = PGRES_POLLING_WRITING;
   while (state != PGRES_POLLING_OK && PQstatus(handle_.get()) != CONNECTION_BAD) {
@@ -67,10 +76,12 @@ void Connection::connect(const Endpoint& endpoint) {
 void Connection::settle_in(const Endpoint& endpoint) {
   const auto ms = [](Milliseconds time) { return std::to_string(time.count()); };
   // A lock that is not to be had is told from a statement that takes long; a session of ours that was forgotten in the
-  // middle of a transaction holds on to nobody's inbox. An answer is durable, whatever the database's default.
+  // middle of a transaction holds on to nobody's inbox. An answer is durable, and a statement sees what was committed
+  // before it, whatever the database's defaults.
   send(
       "SELECT set_config('TimeZone', 'UTC', false), set_config('statement_timeout', $1, false), "
       "set_config('lock_timeout', $2, false), set_config('idle_in_transaction_session_timeout', $1, false), "
+      "set_config('default_transaction_isolation', 'read committed', false), "
       "set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE "
       "current_setting('synchronous_commit') END, false)",
       ms(endpoint.statement_timeout), ms(endpoint.statement_timeout * 3 / 4));
@@ -204,6 +215,7 @@ void Connection::wait_for(short events, Deadline deadline) {
       throw Stalled("PostgreSQL: no answer in time");
     }
     pollfd wanted{PQsocket(handle_.get()), events, 0};
+    const Wait waiting;
     const int ready = ::poll(&wanted, 1, static_cast<int>(left.count()));
     if (ready > 0) return;
     if (ready < 0 && errno != EINTR) give_up("poll");

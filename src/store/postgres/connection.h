@@ -62,7 +62,6 @@ class Connection {
   // What was notified since the last call, by channel and text. Waits for something at most so long.
   std::vector<std::pair<std::string, std::string>> notifications(std::chrono::milliseconds patience, int wake_fd);
   bool lost() const { return lost_; }
-  int backend() const { return PQbackendPID(handle_.get()); }
 
  private:
   using Deadline = std::chrono::steady_clock::time_point;

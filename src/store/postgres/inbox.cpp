@@ -2,6 +2,7 @@
 
 #include "model/errors.h"
 #include "store/postgres/activity_rows.h"
+#include "store/postgres/delegation_rows.h"
 #include "store/postgres/shared_store.h"
 
 namespace restante::postgres {
@@ -25,6 +26,7 @@ std::int64_t prune_log(Transaction& transaction, WorkspaceId workspace, Time bef
       "OR a.seq <= h.acked_seq OR a.created_at < $3) ORDER BY a.seq LIMIT $4))",
       workspace, end, ceiling, limit);
   if (gone > 0) {
+    transaction.news().pruned.insert(workspace);
     transaction.run(
         "DELETE FROM message_keys k WHERE k.workspace_id = $1 AND k.seq < $2 AND NOT EXISTS (SELECT 1 FROM "
         "activity_logs a WHERE a.workspace_id = k.workspace_id AND a.seq = k.seq)",
@@ -34,7 +36,7 @@ std::int64_t prune_log(Transaction& transaction, WorkspaceId workspace, Time bef
 }
 
 Result<std::int64_t> prune_all(Transaction& transaction, Time before, Time ceiling, Time now, std::int64_t limit,
-                               bool with_uploads) {
+                               bool with_uploads, bool with_delegations) {
   transaction.run("DELETE FROM idempotency_keys WHERE expires_at <= $1", now);
   // Of servers that are no more. One that merely slept makes itself a new one.
   transaction.run("DELETE FROM commit_marks WHERE marked_at < now() - interval '7 days'");
@@ -57,6 +59,7 @@ Result<std::int64_t> prune_all(Transaction& transaction, Time before, Time ceili
         "$1 ORDER BY ended_at LIMIT $2))",
         before, limit - gone);
   }
+  if (with_delegations && gone < limit) gone += prune_delegations(transaction, before, limit - gone);
   return gone;
 }
 
@@ -118,13 +121,16 @@ Result<InboxHead> SharedStore::find_head(WorkspaceId workspace) {
 
 Commit<Result<std::int64_t>> SharedStore::prune(Time before, Time ceiling, Time now, int limit) {
   return chores_.submit({.alone = true}, sizeof now,
-                        [before, ceiling, now, limit, with_uploads = uploads_ready_](Transaction& transaction) {
-                          return prune_all(transaction, before, ceiling, now, limit, with_uploads);
+                        [before, ceiling, now, limit, with_uploads = uploads_ready_,
+                         with_delegations = delegations_ready_](Transaction& transaction) {
+                          return prune_all(transaction, before, ceiling, now, limit, with_uploads, with_delegations);
                         });
 }
 
 Result<std::vector<Activity>> SharedStore::read_activity(WorkspaceId workspace, const ActivityQuery& query) {
-  return pool_.use([&](Connection& connection) { return read_page(connection, workspace, query); });
+  return memory_.read_page(workspace, query, [&] {
+    return pool_.use([&](Connection& connection) { return read_page(connection, workspace, query); });
+  });
 }
 
 }  // namespace restante::postgres

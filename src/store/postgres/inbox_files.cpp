@@ -1,3 +1,5 @@
+#include "store/postgres/inbox_files.h"
+
 #include "model/errors.h"
 #include "store/postgres/shared_store.h"
 
@@ -45,12 +47,12 @@ Result<std::vector<Upload>> find_sources(Transaction& transaction, const std::ve
   return sources;
 }
 
-StagedUpload stage_copy(Transaction& transaction, const Upload& source, FileId id, const Parcel& parcel, Time at,
-                        Time now) {
+StagedUpload stage_copy(Transaction& transaction, WorkspaceId workspace, const Upload& source, FileId id,
+                        const StagingTerms& terms, Time at, Time now) {
   NewUpload copy = static_cast<const NewUpload&>(source);
   copy.id = id;
   copy.source_id = source.workspace_id;
-  NewUploadRow row(parcel.workspace, std::move(copy), parcel.terms, now);
+  NewUploadRow row(workspace, std::move(copy), terms, now);
   row.upload.created_at = at;
   transaction.insert(row.upload, {});
   // Small content is copied: it costs less than keeping count of who shares it.
@@ -60,8 +62,8 @@ StagedUpload stage_copy(Transaction& transaction, const Upload& source, FileId i
         "file_id = $2",
         id, source.id);
   }
-  transaction.tallies(parcel.workspace).add(row.upload);
-  const auto activity = transaction.append(parcel.workspace, at, row.activity_id, row.arrival);
+  transaction.tallies(workspace).add(row.upload);
+  const auto activity = transaction.append(workspace, at, row.activity_id, row.arrival);
   return {std::move(row.upload), activity};
 }
 
@@ -71,22 +73,33 @@ Result<SentActivity> send(Transaction& transaction, const Parcel& parcel, Time n
   if (const auto repeated = transaction.find_repeated(parcel.workspace, parcel.message)) {
     return SentActivity{*repeated, {}};
   }
-  const auto sources = find_sources(transaction, parcel.files, now);
-  if (!sources) return sources.error();
-  UploadTally more;
-  for (const auto& source : *sources) more.files += 1, more.bytes += source.size;
-  const auto fits = require_quota((*head)->uploads.unacked(), parcel.terms.quota, more);
-  if (!fits) return fits.error();
   const Time at = Transaction::next_time(**head, now);
+  auto files = stage_copies(transaction, parcel.workspace, parcel.files, parcel.terms, at, now);
+  if (!files) return files.error();
   SentActivity sent;
-  for (std::size_t i = 0; i < sources->size(); ++i) {
-    sent.files.push_back(stage_copy(transaction, (*sources)[i], parcel.files[i].id, parcel, at, now));
-  }
+  sent.files = std::move(*files);
   sent.activity = transaction.append_message(parcel.workspace, at, parcel.message);
   return sent;
 }
 
 }  // namespace
+
+Result<std::vector<StagedUpload>> stage_copies(Transaction& transaction, WorkspaceId workspace,
+                                               const std::vector<OutgoingFile>& files, StagingTerms terms, Time at,
+                                               Time now) {
+  terms.direction = UploadDirection::in;
+  const auto sources = find_sources(transaction, files, now);
+  if (!sources) return sources.error();
+  UploadTally more;
+  for (const auto& source : *sources) more.files += 1, more.bytes += source.size;
+  const auto fits = require_quota(transaction.head(workspace)->uploads.unacked(), terms.quota, more);
+  if (!fits) return fits.error();
+  std::vector<StagedUpload> staged;
+  for (std::size_t i = 0; i < sources->size(); ++i) {
+    staged.push_back(stage_copy(transaction, workspace, (*sources)[i], files[i].id, terms, at, now));
+  }
+  return staged;
+}
 
 Commit<Result<SentActivity>> SharedStore::append_activity_with_files(WorkspaceId workspace, const NewActivity& activity,
                                                                      std::vector<OutgoingFile> files,

@@ -11,8 +11,8 @@ constexpr int kMostConflicts = 4;
 
 }  // namespace
 
-Lane::Lane(Endpoint endpoint, Uuid instance, Limits limits, Metrics* metrics)
-    : endpoint_(std::move(endpoint)), limits_(limits), metrics_(metrics) {
+Lane::Lane(Endpoint endpoint, Uuid instance, Limits limits, Memory& memory, Metrics* metrics)
+    : endpoint_(std::move(endpoint)), limits_(limits), memory_(memory), metrics_(metrics) {
   mark_.instance = instance;
   mark_.writer = WorkspaceId::make(SystemClock().now());
   thread_ = std::thread([this] { work(); });
@@ -79,14 +79,14 @@ void Lane::perform(Group group) {
       if (group.size() > 1) return perform_singly(group);
       if (++conflicts == kMostConflicts) return fail(group, std::current_exception());
     } catch (const KeyTaken&) {
-      connection_->rollback();
+      if (connection_) connection_->rollback();
       if (group.size() > 1) return perform_singly(group);
       if (++conflicts == kMostConflicts) return fail(group, std::current_exception());
     } catch (const Unavailable&) {
       if (connection_) connection_->rollback();
       return fail(group, std::current_exception());
     } catch (...) {
-      connection_->rollback();
+      if (connection_) connection_->rollback();
       if (group.size() > 1) return perform_singly(group);
       return fail(group, std::current_exception());
     }
@@ -110,6 +110,7 @@ bool Lane::try_once(Group group, SteadyTime until) {
     const bool stalled = dynamic_cast<const Stalled*>(&lost) != nullptr;
     connection_.reset();
     if (committing_ && has_happened()) {
+      memory_.forget_everything();
       answer(group);
       return true;
     }
@@ -136,12 +137,9 @@ Lane::Fate Lane::attempt(Group group) {
     bool spoilt = false;
     try {
       spoilt = job->run(transaction) == Outcome::refused && transaction.changes() != before;
-    } catch (const Unavailable&) {
-      // The server's, unless the transaction is well.
-      if (connection.lost() || connection.is_broken()) throw;
-      job->failure = std::current_exception();
-      spoilt = true;
     } catch (...) {
+      // The server's, perhaps of what another one had queued, unless the transaction is well.
+      if (connection.lost() || connection.is_broken()) throw;
       job->failure = std::current_exception();
       spoilt = true;
     }
@@ -156,6 +154,8 @@ Lane::Fate Lane::attempt(Group group) {
   }
   committing_ = true;
   transaction.commit();
+  // Before anybody is answered: who asks after the answer must not be told what was true before.
+  memory_.forget(transaction.news());
   if (metrics_) metrics_->store_commits.Increment();
   return Fate::committed;
 }
@@ -172,36 +172,42 @@ Connection& Lane::connected() {
   if (connection_ && !connection_->lost()) return *connection_;
   connection_.reset();
   auto made = std::make_unique<Connection>(endpoint_);
-  made->query(
-      "INSERT INTO commit_marks (writer, mark) VALUES ($1, $2) ON CONFLICT (writer) DO UPDATE SET marked_at = now()",
+  // Asked for: what stands between us and the server tells numbers of its own.
+  const auto marked = made->query(
+      "INSERT INTO commit_marks (writer, mark) VALUES ($1, $2) ON CONFLICT (writer) DO UPDATE SET marked_at = now() "
+      "RETURNING pg_backend_pid()::bigint",
       mark_.writer, mark_.number);
-  backend_ = made->backend();
+  backend_ = marked.front().integer(0);
   connection_ = std::move(made);
   return *connection_;
 }
 
 bool Lane::has_happened() {
   const auto until = std::chrono::steady_clock::now() + limits_.settling;
-  const int old_backend = backend_;
-  for (;;) {
+  for (std::string why;; pause()) {
     try {
       auto made = std::make_unique<Connection>(endpoint_);
       // The transaction has held this row since it began: once we have it, it is over, and the row says how it ended.
       const auto found = made->query("SELECT mark FROM commit_marks WHERE writer = $1 FOR UPDATE", mark_.writer);
       return !found.empty() && found.front().integer(0) == mark_.number;
-    } catch (const Conflict&) {
+    } catch (const Conflict& failed) {
       // It is still at it, for longer than anybody should wait. Either way, it ends now.
-      try {
-        Connection(endpoint_).query("SELECT pg_terminate_backend($1::int)", old_backend);
-      } catch (const Unavailable&) {
-        // The next round tells.
-      }
-    } catch (const Lost& lost) {
-      if (std::chrono::steady_clock::now() >= until) {
-        throw Unavailable("nobody can say whether a COMMIT was done: " + std::string(lost.what()));
-      }
+      end_backend();
+      why = failed.what();
+    } catch (const Unavailable& failed) {
+      why = failed.what();
     }
-    pause();
+    if (std::chrono::steady_clock::now() >= until) {
+      throw Unavailable("nobody can say whether a COMMIT was done: " + why);
+    }
+  }
+}
+
+void Lane::end_backend() {
+  try {
+    Connection(endpoint_).query("SELECT pg_terminate_backend($1::bigint::int)", backend_);
+  } catch (const Unavailable&) {
+    // The next round tells.
   }
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/commit.h"
 #include "base/metrics.h"
+#include "store/postgres/memory.h"
 #include "store/postgres/transaction.h"
 
 namespace restante::postgres {
@@ -35,7 +36,8 @@ class Lane {
     std::chrono::milliseconds settling{30'000};
   };
 
-  Lane(Endpoint endpoint, Uuid instance, Limits limits, Metrics* metrics);
+  // What its transactions change, it makes the memory forget.
+  Lane(Endpoint endpoint, Uuid instance, Limits limits, Memory& memory, Metrics* metrics);
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
@@ -97,15 +99,17 @@ class Lane {
   Connection& connected();
   // Whether the transaction whose COMMIT was lost has happened. Throws Unavailable when nobody can say.
   bool has_happened();
+  void end_backend();
   void pause();
 
   const Endpoint endpoint_;
   const Limits limits_;
+  Memory& memory_;
   Metrics* const metrics_;
   std::unique_ptr<Connection> connection_;
   Mark mark_;
   bool committing_ = false;
-  int backend_ = 0;  // of the last connection
+  std::int64_t backend_ = 0;  // the process that serves the last connection
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "store/migration.h"
 #include "store/postgres/news.h"
 
 namespace restante::postgres {
@@ -11,6 +12,8 @@ namespace {
 using Milliseconds = std::chrono::milliseconds;
 
 constexpr Milliseconds kTick(1'000);
+// How long the memory is trusted after the session was last known to hear. Two ticks: one may come late.
+constexpr Milliseconds kTrust(2'000);
 constexpr Milliseconds kAskTheTime(5'000);
 constexpr Milliseconds kLookOn(10'000);
 constexpr Milliseconds kLookedOn(30'000);
@@ -34,17 +37,20 @@ void discipline(Connection& connection, DisciplinedClock& clock) {
   if (!clock.is_told() || std::chrono::abs(off) > (after - before) / 2) clock.tell(told, middle);
 }
 
-Listener::Listener(Endpoint endpoint, Uuid instance, Announcements* announcements, DisciplinedClock* clock)
+Listener::Listener(Endpoint endpoint, Uuid instance, Memory& memory, Announcements* announcements,
+                   DisciplinedClock* clock)
     : endpoint_(std::move(endpoint)),
       instance_(instance),
+      memory_(memory),
       announcements_(announcements),
       clock_(clock),
       wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  // Before anybody asks for the time or waits for news.
+  connect();
+  require_hearing();
   if (announcements_) {
     announcements_->send_by([this](const Happening& happening) { enqueue(happening); });
   }
-  // Before anybody asks for the time or waits for news.
-  connect();
   thread_ = std::thread([this] { work(); });
 }
 
@@ -72,13 +78,33 @@ void Listener::connect() {
   connection_.reset();
   auto made = std::make_unique<Connection>(endpoint_);
   // What is sent here is kept nowhere: nothing has to be durable.
-  made->send("SELECT set_config('synchronous_commit', 'off', false)");
+  made->send(
+      "SELECT set_config('synchronous_commit', 'off', false), set_config('application_name', 'restante listener', "
+      "false)");
+  const auto asked = std::chrono::steady_clock::now();
   made->query("LISTEN restante");
   if (clock_) discipline(*made, *clock_);
   next_time_ = std::chrono::steady_clock::now() + kAskTheTime;
   next_look_ = {};
   connection_ = std::move(made);
   hears_ = true;
+  // Nobody knows what was missed.
+  memory_.forget_everything();
+  memory_.trust(asked + kTrust);
+}
+
+void Listener::require_hearing() {
+  const std::string text = looking_on(instance_);
+  Connection(endpoint_).query("SELECT pg_notify('restante', $1)", text);
+  const auto until = std::chrono::steady_clock::now() + endpoint_.connect_timeout;
+  while (std::chrono::steady_clock::now() < until) {
+    for (const auto& [channel, heard] : connection_->notifications(Milliseconds(100), wake_fd_)) {
+      if (heard == text) return;
+    }
+  }
+  throw OpenRefused(
+      "what other sessions of the database announce is not heard: LISTEN needs a session of its own; name PostgreSQL "
+      "itself, or a pgbouncer with pool_mode = session");
 }
 
 void Listener::work() {
@@ -87,6 +113,7 @@ void Listener::work() {
       attend();
     } catch (const std::exception&) {
       hears_ = false;
+      memory_.distrust();
     }
     if (!stopping_) heal();
   }
@@ -114,24 +141,38 @@ void Listener::attend() {
     const auto heard = connection_->notifications(kTick, wake_fd_);
     eventfd_t ignored = 0;
     eventfd_read(wake_fd_, &ignored);
-    const auto now = std::chrono::steady_clock::now();
+    take_in(heard);
     if (announcements_) {
-      for (const auto& [channel, text] : heard) {
-        if (read_text(text, instance_, *announcements_)) looked_on_until_ = now + kLookedOn;
-      }
       look_on();
       send_what_waits();
     }
-    // Also a question whether the server is there at all.
-    if (now >= next_time_) {
-      if (clock_) {
-        discipline(*connection_, *clock_);
-      } else {
-        connection_->query("SELECT 1");
-      }
-      next_time_ = now + kAskTheTime;
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= next_time_ || (now >= next_trust_ && memory_.was_asked())) make_sure();
+  }
+}
+
+// First what is remembered: who is woken by an announcement must not find what was true before it.
+void Listener::take_in(const std::vector<std::pair<std::string, std::string>>& heard) {
+  for (const auto& [channel, text] : heard) {
+    // Our own, too: of a COMMIT whose outcome nobody could say, this is the first word.
+    memory_.forget(news_of(text));
+    if (announcements_ && read_text(text, instance_, *announcements_)) {
+      looked_on_until_ = std::chrono::steady_clock::now() + kLookedOn;
     }
   }
+}
+
+void Listener::make_sure() {
+  const auto asked = std::chrono::steady_clock::now();
+  if (clock_ && asked >= next_time_) {
+    discipline(*connection_, *clock_);
+  } else {
+    connection_->query("SELECT 1");
+  }
+  take_in(connection_->notifications(Milliseconds(0), wake_fd_));
+  memory_.trust(asked + kTrust);
+  if (asked >= next_time_) next_time_ = asked + kAskTheTime;
+  next_trust_ = asked + kTick;
 }
 
 void Listener::look_on() {

@@ -1,6 +1,7 @@
 // Listener: the session on which this server hears of the others, and is told the time. What is heard goes to
 // Announcements; what they are given to tell is sent here. Losing the session is told, healed with growing patience,
-// and told again: until then nothing is heard. A thread of its own; the destructor ends it.
+// and told again: until then nothing is heard. Whether it is heard is asked often while the memory is in use, for the
+// memory is trusted no longer than that is certain. A thread of its own; the destructor ends it.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -11,13 +12,15 @@
 #include "base/disciplined_clock.h"
 #include "store/announcements.h"
 #include "store/postgres/connection.h"
+#include "store/postgres/memory.h"
 
 namespace restante::postgres {
 
 class Listener {
  public:
-  // Both may be null: then there is nothing to do for them. They live longer than this.
-  Listener(Endpoint endpoint, Uuid instance, Announcements* announcements, DisciplinedClock* clock);
+  // The last two may be null: then there is nothing to do for them. All live longer than this. Throws OpenRefused when
+  // what another session announces is not heard, as behind a pgbouncer that shares sessions.
+  Listener(Endpoint endpoint, Uuid instance, Memory& memory, Announcements* announcements, DisciplinedClock* clock);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -28,20 +31,26 @@ class Listener {
  private:
   void work();
   void connect();
+  void require_hearing();
   void heal();
   // Until the session is lost or the end has come.
   void attend();
+  void take_in(const std::vector<std::pair<std::string, std::string>>& heard);
+  // Asks anything: with the answer comes whatever was notified before.
+  void make_sure();
   void send_what_waits();
   void look_on();
   void enqueue(const Happening& happening);
 
   const Endpoint endpoint_;
   const Uuid instance_;
+  Memory& memory_;
   Announcements* const announcements_;
   DisciplinedClock* const clock_;
   std::unique_ptr<Connection> connection_;
   std::atomic<bool> hears_{false};
   std::chrono::steady_clock::time_point next_time_{};
+  std::chrono::steady_clock::time_point next_trust_{};
   std::chrono::steady_clock::time_point next_look_{};
   std::atomic<std::chrono::steady_clock::time_point> looked_on_until_{};
 

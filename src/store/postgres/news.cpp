@@ -59,10 +59,35 @@ std::vector<std::string> News::texts(const Uuid& instance) const {
   };
   for (const auto& token : revoked) add("token " + token.text());
   for (const auto& workspace : changed) add("workspace " + workspace.text());
+  for (const auto& workspace : pruned) add("pruned " + workspace.text());
   for (const auto& [workspace, rows] : appended) {
     add(fmt::format("log {} {} {}", workspace.text(), rows.first, rows.second));
   }
   return all;
+}
+
+News news_of(std::string_view text) {
+  News news;
+  take_until(text, '\n');
+  while (!text.empty()) {
+    auto line = take_until(text, '\n');
+    const auto kind = take_until(line, ' ');
+    if (kind == "token") {
+      if (const auto token = take_id<TokenId>(line)) news.revoked.insert(*token);
+      continue;
+    }
+    const auto workspace = take_id<WorkspaceId>(line);
+    if (!workspace) continue;
+    if (kind == "log") {
+      const auto first = take_number(line);
+      news.appended[*workspace] = {first, take_number(line)};
+    } else if (kind == "workspace") {
+      news.changed.insert(*workspace);
+    } else if (kind == "pruned") {
+      news.pruned.insert(*workspace);
+    }
+  }
+  return news;
 }
 
 std::string text_of(const Uuid& instance, const Happening& happening) {

@@ -20,6 +20,7 @@ struct News {
   // Rows of a log, from the first to the last.
   std::map<WorkspaceId, std::pair<std::int64_t, std::int64_t>> appended;
   std::set<WorkspaceId> changed;
+  std::set<WorkspaceId> pruned;  // a cursor may have lost its row
   std::set<TokenId> revoked;
 
   void append(WorkspaceId workspace, std::int64_t seq) {
@@ -34,6 +35,8 @@ std::string text_of(const Uuid& instance, const Happening& happening);
 // Somebody on this server looks on and wants to hear what happens.
 std::string looking_on(const Uuid& instance);
 
+// What a text says that the transaction of any server did.
+News news_of(std::string_view text);
 // Tells a listener what a text says, unless it is this server's own or none of ours. True: somebody looks on there.
 bool read_text(std::string_view text, const Uuid& instance, Announcements& to);
 

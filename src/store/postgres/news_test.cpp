@@ -50,6 +50,27 @@ TEST_F(PostgresNews, WhatOneServerTellsAnotherReads) {
                                           "log " + kWorkspace.text() + " 4-6"));
 }
 
+TEST_F(PostgresNews, WhatATextTellsIsReadByWhoeverRemembers) {
+  News news;
+  const WorkspaceId other = WorkspaceId::make(kNow);
+  for (const int seq : {4, 5}) news.append(kWorkspace, seq);
+  news.changed.insert(other);
+  news.pruned.insert(kWorkspace);
+  news.revoked.insert(TokenId::make(kNow));
+  const News told = news_of(news.texts(kHere)[0]);
+  EXPECT_EQ(told.appended, news.appended);
+  EXPECT_EQ(told.changed, news.changed);
+  EXPECT_EQ(told.pruned, news.pruned);
+  EXPECT_EQ(told.revoked, news.revoked);
+}
+
+TEST_F(PostgresNews, WhatIsNotOursTellsNothing) {
+  for (const std::string text : {"", "x", "x\nlog", "x\nlog y 1 2\ntoken y\n\nweather fine", "x\nlooking-on"}) {
+    const News told = news_of(text);
+    EXPECT_TRUE(told.appended.empty() && told.changed.empty() && told.pruned.empty() && told.revoked.empty()) << text;
+  }
+}
+
 TEST_F(PostgresNews, AServersOwnWordsAreNoNewsToIt) {
   News news;
   news.append(kWorkspace, 1);

@@ -1,5 +1,7 @@
 #include "store/postgres/pool.h"
 
+#include <algorithm>
+
 namespace restante::postgres {
 namespace {
 
@@ -15,33 +17,44 @@ Pool::Pool(Endpoint endpoint, std::size_t most, std::chrono::milliseconds patien
 
 std::unique_ptr<Connection> Pool::take() {
   if (metrics_) metrics_->store_reads.Increment();
-  {
-    std::unique_lock lock(mutex_);
-    if (!returned_.wait_for(lock, patience_, [&] { return !idle_.empty() || open_ < most_; })) {
-      throw Unavailable("too many questions to the database are waiting");
-    }
+  const auto until = std::chrono::steady_clock::now() + patience_;
+  std::unique_lock lock(mutex_);
+  for (;;) {
     if (!idle_.empty()) {
       auto connection = std::move(idle_.back());
       idle_.pop_back();
       return connection;
     }
-    if (std::chrono::steady_clock::now() < down_until_) throw Unavailable(why_);
-    ++open_;
+    const auto now = std::chrono::steady_clock::now();
+    const bool spared = now < down_until_;
+    if (spared && open_ == 0) throw Unavailable(why_);
+    if (!spared && open_ < most_) {
+      if (auto made = connect(lock)) return made;
+    } else if (now >= until) {
+      throw Unavailable(spared ? why_ : "too many questions to the database are waiting");
+    } else {
+      returned_.wait_until(lock, spared ? std::min(until, down_until_) : until);
+    }
   }
-  return connect();
 }
 
-std::unique_ptr<Connection> Pool::connect() {
+std::unique_ptr<Connection> Pool::connect(std::unique_lock<std::mutex>& lock) {
+  ++open_;
+  lock.unlock();
+  std::unique_ptr<Connection> made;
+  std::string why;
   try {
-    return std::make_unique<Connection>(endpoint_);
+    made = std::make_unique<Connection>(endpoint_);
   } catch (const std::exception& e) {
-    const std::lock_guard lock(mutex_);
-    --open_;
-    why_ = e.what();
-    down_until_ = std::chrono::steady_clock::now() + kSpared;
-    returned_.notify_one();
-    throw Unavailable(why_);
+    why = e.what();
   }
+  lock.lock();
+  if (made) return made;
+  --open_;
+  why_ = why;
+  down_until_ = std::chrono::steady_clock::now() + kSpared;
+  returned_.notify_all();
+  return nullptr;
 }
 
 void Pool::give_back(std::unique_ptr<Connection> connection) {

@@ -1,7 +1,7 @@
 // Pool: sessions for reading, lent out one at a time and made as they are needed. A question waits a bounded time for
 // one; a session that was lost is replaced, and the question asked again, since asking twice changes nothing. While the
-// server is gone, questions are answered so at once and not each after its own attempt. Thread-safe. Throws
-// Unavailable.
+// server is gone, questions are answered so at once and not each after its own attempt; while it only has no more
+// sessions for us, they wait for those that there are. Thread-safe. Throws Unavailable.
 #pragma once
 #include <condition_variable>
 #include <memory>
@@ -44,7 +44,8 @@ class Pool {
   };
 
   std::unique_ptr<Connection> take();
-  std::unique_ptr<Connection> connect();
+  // Null when it failed; why_ tells. The lock is let go meanwhile.
+  std::unique_ptr<Connection> connect(std::unique_lock<std::mutex>& lock);
   void give_back(std::unique_ptr<Connection> connection);
   // They are of the same age as the one that was lost.
   void forget_idle();

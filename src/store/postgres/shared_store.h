@@ -7,6 +7,7 @@
 
 #include "store/postgres/lane.h"
 #include "store/postgres/listener.h"
+#include "store/postgres/memory.h"
 #include "store/postgres/pool.h"
 #include "store/postgres/store.h"
 #include "store/store.h"
@@ -25,6 +26,7 @@ class SharedStore final : public Store {
   Commit<Result<Claimed<Workspace>>> create_workspace_once(const NewWorkspace& workspace, const Claim& claim,
                                                            Render<Workspace> render, Time now) override;
   Result<Workspace> find_workspace(WorkspaceId id) override;
+  Result<DeliveryMode> find_delivery(WorkspaceId id) override;
   std::vector<Workspace> list_workspaces() override;
   Commit<Result<Entered>> enter_workspace(const Entry& entry, Time now) override;
   Commit<Result<void>> beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) override;
@@ -89,7 +91,31 @@ class SharedStore final : public Store {
   Commit<Result<void>> forget_dropped_blobs(std::vector<std::string> keys) override;
   std::vector<std::string> known_blobs(std::span<const std::string> keys) override;
 
+  bool delegations_ready() const override { return delegations_ready_; }
+  Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now) override;
+  Commit<Result<Claimed<OpenedDelegation>>> open_delegation_once(const NewDelegation& wanted, const Claim& claim,
+                                                                 Render<OpenedDelegation> render, Time now) override;
+  Commit<Result<DelegationChange>> advance_delegation(WorkspaceId who, const std::string& id, DelegationReport report,
+                                                      Time now) override;
+  Commit<Result<DelegationChange>> beat_delegation(WorkspaceId callee, const std::string& id,
+                                                   std::optional<std::string> progress, Time now) override;
+  Commit<Result<DelegationChange>> deliver_delegation(const std::string& id, Time now) override;
+  Commit<Result<std::vector<DelegationChange>>> pick_up_delegations(std::vector<WorkspaceId> callees,
+                                                                    Time now) override;
+  Commit<Result<SweptDelegations>> sweep_delegations(Time silent_since, Time undelivered_since, int limit,
+                                                     Time now) override;
+  Result<Delegation> find_delegation(const std::string& id) override;
+  Result<DelegationRecord> read_delegation(const std::string& id) override;
+  std::vector<Delegation> list_delegations(const DelegationFilter& filter) override;
+  DelegationStats delegation_stats() override;
+  std::int64_t delegations_ahead(const Delegation& of) override;
+
  private:
+  // Throws Unavailable where their tables are not there yet.
+  void require_delegations() const;
+  // Between whom it is, which never changes: what has to be held to write about it.
+  std::optional<Delegation> look_up_delegation(const std::string& id);
+
   template <class AnyId>
   Lane& lane_of(const AnyId& id) {
     return *lanes_[std::hash<AnyId>()(id) % lanes_.size()];
@@ -98,6 +124,8 @@ class SharedStore final : public Store {
   const Uuid instance_;
   // Tables appear while no server runs, so once is enough.
   const bool uploads_ready_;
+  const bool delegations_ready_;
+  Memory memory_;
   Pool pool_;
   Listener listener_;
   std::vector<std::unique_ptr<Lane>> lanes_;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "store/postgres/delegation_rows.h"
 #include "store/postgres/migrations.h"
+#include "store/postgres/opening.h"
 #include "store/postgres/shared_store.h"
 #include "store/postgres/upload_rows.h"
 
@@ -21,21 +23,11 @@ Endpoint endpoint_of(const std::string& url, const Options& options) {
   return endpoint;
 }
 
-// Every reason not to work on this database, as a sentence. The url may hold a password and is not repeated.
-template <class Body>
-auto refusing(Body body) {
-  try {
-    return body();
-  } catch (const Unavailable& failed) {
-    throw OpenRefused(fmt::format("the database cannot be opened: {}", failed.what()));
-  }
-}
-
-void require_sound(Connection& connection) {
-  const auto encoding = connection.query("SELECT current_setting('server_encoding')");
-  if (encoding.front().view(0) != "UTF8") {
-    throw OpenRefused("the database's encoding must be UTF8; create it with ENCODING 'UTF8' TEMPLATE template0");
-  }
+Lane::Limits limits_of(const Options& options) {
+  Lane::Limits limits;
+  // A server that comes back within this is asked; whoever has waited so long has gone.
+  limits.settling = options.statement_timeout * 3;
+  return limits;
 }
 
 // Whether the tables of uploads are there once everything is as it should be.
@@ -43,6 +35,7 @@ bool prepare(const Endpoint& endpoint, const Options& options) {
   return refusing([&] {
     Connection connection(endpoint);
     require_sound(connection);
+    require_settled(connection);
     Migrations migrations(connection);
     if (options.migrate) {
       migrations.up();
@@ -53,16 +46,24 @@ bool prepare(const Endpoint& endpoint, const Options& options) {
   });
 }
 
+bool find_delegation_tables(const Endpoint& endpoint) {
+  return refusing([&] {
+    Connection connection(endpoint);
+    return has_delegation_tables(connection);
+  });
+}
+
 }  // namespace
 
 SharedStore::SharedStore(const Endpoint& endpoint, const Options& options)
     : instance_(Uuid::make(SystemClock().now())),
       uploads_ready_(prepare(endpoint, options)),
+      delegations_ready_(find_delegation_tables(endpoint)),
       pool_(endpoint, options.readers, kPoolPatience, options.metrics),
-      listener_(endpoint, instance_, options.announcements, options.clock),
-      chores_(endpoint, instance_, {}, options.metrics) {
+      listener_(endpoint, instance_, memory_, options.announcements, options.clock),
+      chores_(endpoint, instance_, limits_of(options), memory_, options.metrics) {
   for (std::size_t i = 0; i < options.lanes; ++i) {
-    lanes_.push_back(std::make_unique<Lane>(endpoint, instance_, Lane::Limits{}, options.metrics));
+    lanes_.push_back(std::make_unique<Lane>(endpoint, instance_, limits_of(options), memory_, options.metrics));
   }
 }
 
@@ -87,6 +88,7 @@ int migrate_up(const std::string& url) {
   return refusing([&] {
     Connection connection(endpoint_of(url, {}));
     require_sound(connection);
+    require_settled(connection);
     return Migrations(connection).up();
   });
 }
@@ -94,6 +96,7 @@ int migrate_up(const std::string& url) {
 bool migrate_down(const std::string& url) {
   return refusing([&] {
     Connection connection(endpoint_of(url, {}));
+    require_settled(connection);
     return Migrations(connection).down();
   });
 }

@@ -81,7 +81,9 @@ Commit<Result<Token>> SharedStore::add_token(const NewToken& token, Time now) {
 }
 
 std::optional<Token> SharedStore::find_token(const Digest& hash) {
-  return pool_.use([&](Connection& connection) { return first_of(connection.query(kFindByHash, hash)); });
+  return memory_.find_token(hash, [&] {
+    return pool_.use([&](Connection& connection) { return first_of(connection.query(kFindByHash, hash)); });
+  });
 }
 
 std::optional<Token> SharedStore::find_token(TokenId id) {

@@ -181,6 +181,18 @@ Result<Workspace> SharedStore::find_workspace(WorkspaceId id) {
   return pool_.use([&](Connection& connection) { return find(connection, id); });
 }
 
+Result<DeliveryMode> SharedStore::find_delivery(WorkspaceId id) {
+  return memory_.find_delivery(id, [&] {
+    return pool_.use([&](Connection& connection) -> Result<DeliveryMode> {
+      const auto found = connection.query("SELECT delivery_mode, status FROM workspaces WHERE id = $1", id);
+      if (found.empty()) return errors::workspace_not_found;
+      const Row row = found.front();
+      if (status_of(row.view(1)) == WorkspaceStatus::removed) return errors::workspace_removed;
+      return parse_delivery_mode(row.view(0)).value_or(DeliveryMode::push);
+    });
+  });
+}
+
 std::vector<Workspace> SharedStore::list_workspaces() {
   return pool_.use([&](Connection& connection) {
     std::vector<Workspace> all;
@@ -307,7 +319,7 @@ Commit<Result<void>> SharedStore::set_inbound_secret(WorkspaceId id, std::string
         transaction.run(
             "INSERT INTO inbound_secrets (workspace_id, sealed, updated_at) VALUES ($1, $2, $3) ON CONFLICT "
             "(workspace_id) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at",
-            id, sealed, now);
+            id, Bytes{sealed}, now);
         return {};
       });
 }

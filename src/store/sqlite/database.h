@@ -45,6 +45,12 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
+  // One more value, for statements whose number of values is found out at run time. Copied.
+  template <class T>
+  void set(int at, const T& value) {
+    bind(at, value, SQLITE_TRANSIENT);
+  }
+
   // True while there is a row.
   bool step();
 

@@ -6,9 +6,9 @@
 #include "store/sqlite/data_lock.h"
 #include "store/sqlite/readers.h"
 #include "store/sqlite/store.h"
-#include "store/sqlite/token_cache.h"
 #include "store/sqlite/writer.h"
 #include "store/store.h"
+#include "store/token_cache.h"
 
 namespace restante::sqlite {
 
@@ -24,6 +24,7 @@ class EmbeddedStore final : public Store {
   Commit<Result<Claimed<Workspace>>> create_workspace_once(const NewWorkspace& workspace, const Claim& claim,
                                                            Render<Workspace> render, Time now) override;
   Result<Workspace> find_workspace(WorkspaceId id) override;
+  Result<DeliveryMode> find_delivery(WorkspaceId id) override;
   std::vector<Workspace> list_workspaces() override;
   Commit<Result<Entered>> enter_workspace(const Entry& entry, Time now) override;
   Commit<Result<void>> beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) override;
@@ -88,13 +89,36 @@ class EmbeddedStore final : public Store {
   Commit<Result<void>> forget_dropped_blobs(std::vector<std::string> keys) override;
   std::vector<std::string> known_blobs(std::span<const std::string> keys) override;
 
+  bool delegations_ready() const override { return delegations_ready_; }
+  Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now) override;
+  Commit<Result<Claimed<OpenedDelegation>>> open_delegation_once(const NewDelegation& wanted, const Claim& claim,
+                                                                 Render<OpenedDelegation> render, Time now) override;
+  Commit<Result<DelegationChange>> advance_delegation(WorkspaceId who, const std::string& id, DelegationReport report,
+                                                      Time now) override;
+  Commit<Result<DelegationChange>> beat_delegation(WorkspaceId callee, const std::string& id,
+                                                   std::optional<std::string> progress, Time now) override;
+  Commit<Result<DelegationChange>> deliver_delegation(const std::string& id, Time now) override;
+  Commit<Result<std::vector<DelegationChange>>> pick_up_delegations(std::vector<WorkspaceId> callees,
+                                                                    Time now) override;
+  Commit<Result<SweptDelegations>> sweep_delegations(Time silent_since, Time undelivered_since, int limit,
+                                                     Time now) override;
+  Result<Delegation> find_delegation(const std::string& id) override;
+  Result<DelegationRecord> read_delegation(const std::string& id) override;
+  std::vector<Delegation> list_delegations(const DelegationFilter& filter) override;
+  DelegationStats delegation_stats() override;
+  std::int64_t delegations_ahead(const Delegation& of) override;
+
  private:
+  // Throws Unavailable where their tables are not there yet.
+  void require_delegations() const;
+
   // Destroyed from the bottom: the writer commits what it took before the connections and the lock go.
   DataLock lock_;
   Health health_;
   std::unique_ptr<Database> opened_;
   // Tables appear while no server runs, so once is enough.
   const bool uploads_ready_;
+  const bool delegations_ready_;
   Readers readers_;
   TokenCache token_cache_;
   bool tokens_changed_ = false;  // the writer's

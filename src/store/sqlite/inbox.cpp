@@ -5,6 +5,7 @@
 #include "model/errors.h"
 #include "store/row_shapes.h"
 #include "store/sqlite/claims.h"
+#include "store/sqlite/delegation_rows.h"
 #include "store/sqlite/embedded_store.h"
 #include "store/sqlite/upload_rows.h"
 
@@ -223,7 +224,8 @@ std::int64_t prune_log(Database& database, WorkspaceId workspace, std::int64_t e
 Commit<Result<std::int64_t>> EmbeddedStore::prune(Time before, Time ceiling, Time now, int limit) {
   return writer_.submit(
       sizeof now,
-      [before, ceiling, now, limit, with_uploads = uploads_ready_](Database& database) -> Result<std::int64_t> {
+      [before, ceiling, now, limit, with_uploads = uploads_ready_,
+       with_delegations = delegations_ready_](Database& database) -> Result<std::int64_t> {
         database.run("DELETE FROM idempotency_keys WHERE expires_at <= ?", now);
         std::vector<std::pair<WorkspaceId, std::int64_t>> heads;
         {
@@ -236,6 +238,7 @@ Commit<Result<std::int64_t>> EmbeddedStore::prune(Time before, Time ceiling, Tim
           gone += prune_log(database, workspace, seq_at(database, workspace, before, head), ceiling, limit - gone);
         }
         if (with_uploads && gone < limit) gone += prune_finished_uploads(database, before, limit - gone);
+        if (with_delegations && gone < limit) gone += prune_delegations(database, before, limit - gone);
         return gone;
       });
 }

@@ -1,8 +1,8 @@
+#include "store/sqlite/inbox_files.h"
+
 #include "model/errors.h"
 #include "store/sqlite/claims.h"
 #include "store/sqlite/embedded_store.h"
-#include "store/sqlite/inbox.h"
-#include "store/sqlite/upload_rows.h"
 
 namespace restante::sqlite {
 namespace {
@@ -40,14 +40,14 @@ Result<std::vector<UploadRow>> find_sources(Database& database, const std::vecto
   return sources;
 }
 
-StagedUpload stage_copy(Database& database, Head& head, const UploadRow& source, FileId id, const Parcel& parcel,
-                        UploadTallies& change, Time now) {
+StagedUpload stage_copy(Database& database, WorkspaceId workspace, Head& head, const UploadRow& source, FileId id,
+                        const StagingTerms& terms, UploadTallies& change, Time now) {
   NewUpload copy = static_cast<const NewUpload&>(source.upload);
   copy.id = id;
   copy.source_id = source.upload.workspace_id;
   // Small content is copied: it costs less than keeping count of who shares it.
   const auto content_row = copy_content(database, source.content_row);
-  const NewUploadRow row(parcel.workspace, std::move(copy), parcel.terms, now);
+  const NewUploadRow row(workspace, std::move(copy), terms, now);
   return stage_row(database, head, row, content_row, change);
 }
 
@@ -57,22 +57,33 @@ Result<SentActivity> send(Database& database, const Parcel& parcel, Time now) {
   if (const auto repeated = find_repeated(database, parcel.workspace, parcel.message)) {
     return SentActivity{*repeated, {}};
   }
-  const auto sources = find_sources(database, parcel.files, now);
-  if (!sources) return sources.error();
-  UploadTally more;
-  for (const auto& source : *sources) more.files += 1, more.bytes += source.upload.size;
-  if (const auto fits = require_quota(head->unacked, parcel.terms.quota, more); !fits) return fits.error();
-  SentActivity sent;
   UploadTallies change;
-  for (std::size_t i = 0; i < sources->size(); ++i) {
-    sent.files.push_back(stage_copy(database, *head, (*sources)[i], parcel.files[i].id, parcel, change, now));
-  }
+  auto files = stage_copies(database, parcel.workspace, *head, parcel.files, parcel.terms, change, now);
+  if (!files) return files.error();
+  SentActivity sent;
+  sent.files = std::move(*files);
   sent.activity = append_message(database, parcel.workspace, *head, parcel.message);
   put_head(database, parcel.workspace, *head, change);
   return sent;
 }
 
 }  // namespace
+
+Result<std::vector<StagedUpload>> stage_copies(Database& database, WorkspaceId workspace, Head& head,
+                                               const std::vector<OutgoingFile>& files, StagingTerms terms,
+                                               UploadTallies& change, Time now) {
+  terms.direction = UploadDirection::in;
+  const auto sources = find_sources(database, files, now);
+  if (!sources) return sources.error();
+  UploadTally more;
+  for (const auto& source : *sources) more.files += 1, more.bytes += source.upload.size;
+  if (const auto fits = require_quota(head.unacked, terms.quota, more); !fits) return fits.error();
+  std::vector<StagedUpload> staged;
+  for (std::size_t i = 0; i < sources->size(); ++i) {
+    staged.push_back(stage_copy(database, workspace, head, (*sources)[i], files[i].id, terms, change, now));
+  }
+  return staged;
+}
 
 Commit<Result<SentActivity>> EmbeddedStore::append_activity_with_files(WorkspaceId workspace,
                                                                        const NewActivity& activity,

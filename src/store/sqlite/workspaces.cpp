@@ -140,6 +140,14 @@ Commit<Result<Claimed<Workspace>>> EmbeddedStore::create_workspace_once(const Ne
 
 Result<Workspace> EmbeddedStore::find_workspace(WorkspaceId id) { return find(*readers_.take(), id); }
 
+Result<DeliveryMode> EmbeddedStore::find_delivery(WorkspaceId id) {
+  auto reader = readers_.take();
+  Statement row = reader->query("SELECT delivery_mode, status FROM workspaces WHERE id = ?", id);
+  if (!row.step()) return errors::workspace_not_found;
+  if (status_of(row.view(1)) == WorkspaceStatus::removed) return errors::workspace_removed;
+  return parse_delivery_mode(row.view(0)).value_or(DeliveryMode::push);
+}
+
 std::vector<Workspace> EmbeddedStore::list_workspaces() {
   auto reader = readers_.take();
   Statement row = reader->query(kSelect + "WHERE status <> 'removed' ORDER BY created_at, id");

@@ -1,6 +1,6 @@
 // TokenCache: tokens by their hash, for every request carries one and a read of the database is most of what a small
-// request costs. What is here is what the database says: a commit that changed any token empties it before anybody is
-// told of the commit. Unknown hashes are not kept. Thread-safe.
+// request costs. What is here is what the database says: a store whose commit changed any token empties it before
+// anybody is told of the commit. Unknown hashes are not kept. Thread-safe.
 #pragma once
 #include <cstring>
 #include <optional>
@@ -10,7 +10,7 @@
 #include "base/crypto.h"
 #include "model/token.h"
 
-namespace restante::sqlite {
+namespace restante {
 
 class TokenCache {
  public:
@@ -47,4 +47,4 @@ class TokenCache {
   std::unordered_map<Digest, Token, FirstBytes> tokens_;
 };
 
-}  // namespace restante::sqlite
+}  // namespace restante

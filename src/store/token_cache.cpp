@@ -1,8 +1,8 @@
-#include "store/sqlite/token_cache.h"
+#include "store/token_cache.h"
 
 #include <mutex>
 
-namespace restante::sqlite {
+namespace restante {
 namespace {
 
 // About two megabytes. Whoever has more agents at work than that reads some of them again.
@@ -23,4 +23,4 @@ void TokenCache::keep(const Digest& hash, const Token& token, std::uint64_t gene
   tokens_.insert_or_assign(hash, token);
 }
 
-}  // namespace restante::sqlite
+}  // namespace restante

@@ -1,0 +1,313 @@
+#include "cli/move.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "cli/exit_codes.h"
+#include "cli/failed.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+#include "store/postgres/house.h"
+#include "store/sqlite/house.h"
+
+namespace restante::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kEmbedded = "sqlite://";
+
+bool is_shared(const std::string& url) { return url.starts_with("postgres://") || url.starts_with("postgresql://"); }
+
+// The url may hold a password and is not repeated.
+fs::path file_of(const char* flag, const std::string& url) {
+  if (!url.starts_with(kEmbedded) || url == kEmbedded) {
+    throw CommandFailed(kExitUsage,
+                        fmt::format("{} must be sqlite://PATH, where PATH is the file (data/restante.db), or "
+                                    "postgres://USER@HOST/DATABASE",
+                                    flag));
+  }
+  fs::path file = url.substr(kEmbedded.size());
+  if (fs::is_directory(file)) {
+    throw CommandFailed(kExitUsage, fmt::format("{} names a directory: did you mean sqlite://{}?", flag,
+                                                (file / "restante.db").string()));
+  }
+  return file;
+}
+
+std::unique_ptr<House> open_end(const char* flag, const std::string& url, HouseUse use) {
+  try {
+    if (is_shared(url)) return postgres::open_house(url, use);
+    return sqlite::open_house(file_of(flag, url), use, SystemClock().now());
+  } catch (const OpenRefused& refused) {
+    throw CommandFailed(kExitUnavailable, fmt::format("{}: {}", flag, refused.what()));
+  }
+}
+
+DataMove data_of(const MoveOptions& options) {
+  DataMove move;
+  move.from = options.data.empty() ? fs::path("data") : fs::path(options.data);
+  if (options.data.empty() && !is_shared(options.from)) {
+    const fs::path folder = file_of("--from", options.from).parent_path();
+    move.from = folder.empty() ? fs::path(".") : folder;
+  }
+  if (!options.data_to.empty()) move.to = options.data_to;
+  return move;
+}
+
+// One step after the other, each with its own bar or its own lines.
+class Teller final : public MoveWatcher {
+ public:
+  void begin(MoveStep step, std::int64_t rows, std::int64_t done) override {
+    constexpr const char* kSteps[] = {"Reading", "Writing", "Comparing"};
+    begin(fmt::format("{} {} rows", kSteps[static_cast<int>(step)], rows),
+          done > 0 ? fmt::format(", {} of them there already", done) : "", static_cast<std::uint64_t>(rows - done),
+          Progress::Unit::rows);
+  }
+  void begin_bytes(std::size_t files, std::uint64_t bytes) {
+    begin(fmt::format("Copying {} files ({})", files, format_bytes(bytes)), "", bytes, Progress::Unit::bytes);
+  }
+  void add(std::int64_t amount) override {
+    bar_->add(static_cast<std::uint64_t>(amount));
+    done_ += static_cast<std::uint64_t>(amount);
+    // Where nobody watches, a line for every tenth: a log shows where it is without being filled.
+    if (::isatty(STDERR_FILENO) == 1 || total_ == 0 || done_ * 10 / total_ == told_) return;
+    told_ = done_ * 10 / total_;
+    fmt::print(stderr, "  {} %\n", told_ * 10);
+  }
+  void end() { bar_.reset(); }
+
+ private:
+  void begin(const std::string& what, const std::string& more, std::uint64_t total, Progress::Unit unit) {
+    bar_.reset();
+    fmt::print(stderr, "{}{}.\n", what, more);
+    total_ = total;
+    done_ = told_ = 0;
+    bar_.emplace(total, unit);
+  }
+
+  std::optional<Progress> bar_;
+  std::uint64_t total_ = 0;
+  std::uint64_t done_ = 0;
+  std::uint64_t told_ = 0;
+};
+
+void tell(const MoveOptions& options, const MoveReport& report) {
+  const auto colours = colourful(STDOUT_FILENO) ? Colours::on : Colours::off;
+  print(options.json ? move_json(report) + '\n' : format_move(report, colours));
+  if (report.carried.missing + report.carried.changed > 0) {
+    warn(fmt::format(
+        "the bytes of {} files are missing and of {} no longer those that were sent: the disk has lost them "
+        "before the move, and the new server will tell their senders",
+        report.carried.missing, report.carried.changed));
+  }
+}
+
+MoveReport start_report(const DataMove& data) {
+  MoveReport report;
+  report.data = data.to.value_or(data.from).string();
+  report.copies = data.to.has_value();
+  return report;
+}
+
+int dry_run(const MoveOptions& options, const DataMove& data) {
+  Teller teller;
+  const auto from = open_end("--from", options.from, HouseUse::source);
+  const auto to = open_end("--to", options.to, HouseUse::look);
+  const auto bytes = list_bytes(*from);
+  require_data(data, bytes);
+  const MovePlan plan = plan_move(*from, *to, teller);
+  teller.end();
+  MoveReport report = start_report(data);
+  report.outcome = MoveReport::Outcome::would_move;
+  report.target = plan.target;
+  report.resumed_at = plan.there;
+  report.from = plan.from;
+  report.carried = survey_data(data, bytes);
+  tell(options, report);
+  if (plan.target != TargetState::inhabited) return kExitOk;
+  throw CommandFailed(kExitUnavailable, fmt::format("--to: the target is not empty, it holds {} rows: a move needs a "
+                                                    "database of its own, since ids and numbers are kept",
+                                                    plan.there));
+}
+
+int finish(const MoveOptions& options, MoveReport& report, Moved moved, MoveReport::Outcome good) {
+  report.outcome = moved.same() ? good : MoveReport::Outcome::different;
+  report.resumed_at = moved.resumed_at;
+  report.from = std::move(moved.from);
+  report.to = std::move(moved.to);
+  tell(options, report);
+  if (report.outcome == good) return kExitOk;
+  throw CommandFailed(kExitFailed, "the two databases do not hold the same; the table above says where");
+}
+
+int verify(const MoveOptions& options, const DataMove& data) {
+  Teller teller;
+  const auto from = open_end("--from", options.from, HouseUse::source);
+  const auto to = open_end("--to", options.to, HouseUse::look);
+  Moved moved = compare_houses(*from, *to, teller);
+  teller.end();
+  MoveReport report = start_report(data);
+  report.target = state_of(*to);
+  report.carried = survey_data({.from = data.to.value_or(data.from), .to = {}}, list_bytes(*from));
+  return finish(options, report, std::move(moved), MoveReport::Outcome::same);
+}
+
+int carry(const MoveOptions& options, const DataMove& data) {
+  Teller teller;
+  const auto from = open_end("--from", options.from, HouseUse::source);
+  const auto to = open_end("--to", options.to, HouseUse::target);
+  MoveReport report = start_report(data);
+  report.target = state_of(*to);
+  const auto bytes = list_bytes(*from);
+  require_data(data, bytes);
+  require_vacant(*to);
+  // Bytes first, as everywhere: a row is a promise that they can be read.
+  if (data.to) teller.begin_bytes(bytes.size(), survey_data(data, bytes).bytes);
+  report.carried = carry_data(data, bytes, [&](std::uint64_t size) { teller.add(static_cast<std::int64_t>(size)); });
+  Moved moved = move_house(*from, *to, teller);
+  teller.end();
+  return finish(options, report, std::move(moved), MoveReport::Outcome::moved);
+}
+
+Cell verdict(const TableInventory& from, const Inventory& to) {
+  for (const TableInventory& other : to) {
+    if (other.name != from.name) continue;
+    if (other == from) return {"the same", Paint::good};
+    return {other.rows == from.rows ? "as many, but not the same" : fmt::format("differs: {} rows", other.rows),
+            Paint::bad};
+  }
+  return {};
+}
+
+std::string sentence(const MoveReport& report) {
+  const auto rows = fmt::format("{} rows of {} tables", rows_of(report.from), report.from.size());
+  switch (report.outcome) {
+    case MoveReport::Outcome::would_move:
+      break;
+    case MoveReport::Outcome::moved:
+      return fmt::format(
+          "Moved {}. The old database is as it was: keep it until the new server has proved itself, and "
+          "start no server on it meanwhile.\n",
+          rows);
+    case MoveReport::Outcome::same:
+      return fmt::format("Both hold the same {}.\n", rows);
+    case MoveReport::Outcome::different:
+      return "They are not the same.\n";
+  }
+  if (report.target == TargetState::inhabited) return fmt::format("The target is not empty; {} cannot move.\n", rows);
+  if (report.target == TargetState::moving)
+    return fmt::format("Would move {}, {} of which are there already. Nothing was changed.\n", rows, report.resumed_at);
+  return fmt::format("Would move {} into an empty database. Nothing was changed.\n", rows);
+}
+
+std::string describe_bytes(const MoveReport& report) {
+  const auto what = fmt::format("{} files ({})", report.carried.files, format_bytes(report.carried.bytes));
+  if (!report.copies)
+    return fmt::format("Beside it {} stay in {}: the new server uses the same --data.\n", what, report.data);
+  const bool would = report.outcome == MoveReport::Outcome::would_move;
+  return fmt::format("Beside it {}, the operator's token and the server's key {} {}: the new server's --data.\n", what,
+                     would ? "would be copied to" : "are in", report.data);
+}
+
+std::string_view name_of(MoveReport::Outcome outcome) {
+  switch (outcome) {
+    case MoveReport::Outcome::would_move:
+      return "would_move";
+    case MoveReport::Outcome::moved:
+      return "moved";
+    case MoveReport::Outcome::same:
+      return "same";
+    case MoveReport::Outcome::different:
+      break;
+  }
+  return "different";
+}
+
+std::string_view name_of(TargetState state) {
+  switch (state) {
+    case TargetState::empty:
+      return "empty";
+    case TargetState::moving:
+      return "moving";
+    case TargetState::inhabited:
+      break;
+  }
+  return "inhabited";
+}
+
+void write_table(JsonWriter& out, const TableInventory& table, const Inventory& to) {
+  out.begin_object();
+  out.member("name", table.name);
+  out.member("rows", table.rows);
+  out.member("digest", to_hex(table.digest));
+  for (const TableInventory& other : to) {
+    if (other.name != table.name) continue;
+    out.member("target_rows", other.rows);
+    out.member("target_digest", to_hex(other.digest));
+  }
+  out.end_object();
+}
+
+}  // namespace
+
+int move(const MoveOptions& options) {
+  if (options.from == options.to) throw CommandFailed(kExitUsage, "--from and --to name the same database");
+  // Both are looked at before either is opened: a typo in the second should not cost a wait for the first.
+  for (const auto& [flag, url] : {std::pair("--from", &options.from), std::pair("--to", &options.to)}) {
+    if (!is_shared(*url)) file_of(flag, *url);
+  }
+  const DataMove data = data_of(options);
+  try {
+    if (options.verify) return verify(options, data);
+    return options.dry_run ? dry_run(options, data) : carry(options, data);
+  } catch (const OpenRefused& refused) {
+    throw CommandFailed(kExitUnavailable, refused.what());
+  }
+}
+
+std::string format_move(const MoveReport& report, Colours colours) {
+  std::vector<TableRow> rows;
+  for (const TableInventory& table : report.from) {
+    rows.push_back({{table.name},
+                    {std::to_string(table.rows)},
+                    {to_hex(table.digest).substr(0, 16), Paint::faint},
+                    verdict(table, report.to)});
+  }
+  return format_table({"TABLE", "ROWS", "DIGEST", report.to.empty() ? "" : "TARGET"}, rows, colours) + '\n' +
+         sentence(report) + describe_bytes(report);
+}
+
+std::string move_json(const MoveReport& report) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("outcome", name_of(report.outcome));
+  out.member("target", name_of(report.target));
+  out.member("rows", rows_of(report.from));
+  out.member("resumed_at", report.resumed_at);
+  out.key("tables");
+  out.begin_array();
+  for (const TableInventory& table : report.from) write_table(out, table, report.to);
+  out.end_array();
+  out.key("files");
+  out.begin_object();
+  out.member("data", report.data);
+  out.member("files", static_cast<std::int64_t>(report.carried.files));
+  out.member("bytes", static_cast<std::int64_t>(report.carried.bytes));
+  out.member("copied", static_cast<std::int64_t>(report.carried.copied));
+  out.member("missing", static_cast<std::int64_t>(report.carried.missing));
+  out.member("changed", static_cast<std::int64_t>(report.carried.changed));
+  out.end_object();
+  out.end_object();
+  return out.take();
+}
+
+}  // namespace restante::cli

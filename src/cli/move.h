@@ -1,0 +1,42 @@
+// `restante move`: the rows of one database into another, and the bytes beside them, while no server runs on either.
+// Works on the databases themselves. A progress bar on a terminal, plain lines elsewhere, both on stderr; what came of
+// it goes to stdout.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/table.h"
+#include "server/move_data.h"
+#include "store/move.h"
+
+namespace restante::cli {
+
+struct MoveOptions {
+  std::string from;     // sqlite://PATH or postgres://…
+  std::string to;       // likewise
+  std::string data;     // the old server's directory; empty: beside the SQLite file
+  std::string data_to;  // the new server's; empty: the same
+  bool dry_run = false;
+  bool verify = false;  // only compare
+  bool json = false;
+};
+
+// Returns the exit code.
+int move(const MoveOptions& options);
+
+// What was done or found. `to` is empty where nothing was written or compared.
+struct MoveReport {
+  enum class Outcome { would_move, moved, same, different } outcome = Outcome::moved;
+  TargetState target = TargetState::empty;  // before anything was done
+  std::int64_t resumed_at = 0;
+  Inventory from;
+  Inventory to;
+  std::string data;  // where the bytes are afterwards
+  bool copies = false;
+  CarriedData carried;
+};
+
+std::string format_move(const MoveReport& report, Colours colours);
+std::string move_json(const MoveReport& report);
+
+}  // namespace restante::cli

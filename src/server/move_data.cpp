@@ -1,0 +1,190 @@
+#include "server/move_data.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <unordered_set>
+
+#include "server/secret_file.h"
+#include "store/dir/draft.h"
+
+namespace restante {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSecrets[] = {"admin.token", "server.key"};
+constexpr std::size_t kPiece = 1 << 20;
+
+class Descriptor final {
+ public:
+  Descriptor(const fs::path& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+[[noreturn]] void refuse(const fs::path& path, const char* what) {
+  throw OpenRefused(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno)));
+}
+
+fs::path place_of(const fs::path& data, const std::string& key) { return data / "blobs" / dir::file_of(key); }
+
+// Gives each piece to `take`, and the digest of all of them. Nothing when there is no such file.
+template <class Take>
+std::optional<Digest> read_pieces(const fs::path& path, Take take) {
+  const Descriptor in(path, O_RDONLY);
+  if (in.get() < 0 && errno == ENOENT) return std::nullopt;
+  if (in.get() < 0) refuse(path, "read");
+  Sha256 digest;
+  std::string piece(kPiece, '\0');
+  for (;;) {
+    const ssize_t got = ::read(in.get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) refuse(path, "read");
+    if (got == 0) return digest.finish();
+    const std::string_view bytes(piece.data(), static_cast<std::size_t>(got));
+    digest.update(bytes);
+    take(bytes);
+  }
+}
+
+std::optional<Digest> digest_of(const fs::path& path) {
+  return read_pieces(path, [](std::string_view) {});
+}
+
+void write_all(const fs::path& path, int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) refuse(path, "write");
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+// The digest of what was copied. It gets its name only once it is whole.
+std::optional<Digest> copy(const fs::path& from, const fs::path& draft, const fs::path& to) {
+  const Descriptor out(draft, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
+  if (out.get() < 0) refuse(draft, "create");
+  const auto digest = read_pieces(from, [&](std::string_view bytes) { write_all(draft, out.get(), bytes); });
+  if (!digest) {
+    fs::remove(draft);
+    return std::nullopt;
+  }
+  fs::create_directories(to.parent_path());
+  fs::rename(draft, to);
+  if (digest_of(to) != digest) throw OpenRefused(fmt::format("{} is not what was written to it", to.string()));
+  return digest;
+}
+
+void copy_secrets(const DataMove& move) {
+  for (const char* name : kSecrets) {
+    if (!fs::exists(move.from / name) || fs::exists(*move.to / name)) continue;
+    write_secret_file(*move.to / name, read_secret_file(move.from / name, "and try again"));
+  }
+}
+
+void sync_all(const fs::path& directory) {
+  const Descriptor opened(directory, O_RDONLY | O_DIRECTORY);
+  if (opened.get() < 0 || ::syncfs(opened.get()) != 0) refuse(directory, "sync");
+}
+
+bool stays(const DataMove& move) {
+  std::error_code none;
+  return !move.to || fs::equivalent(move.from, *move.to, none);
+}
+
+}  // namespace
+
+std::vector<KeptBytes> list_bytes(House& from) {
+  std::vector<KeptBytes> all;
+  const auto tables = from.tables();
+  const auto table = std::ranges::find(tables, "pending_uploads", &HouseTable::name);
+  if (table == tables.end()) return all;
+  const auto column = [&](std::string_view name) {
+    return static_cast<std::size_t>(std::ranges::find(table->columns, name, &HouseColumn::name) -
+                                    table->columns.begin());
+  };
+  const std::size_t key = column("blob_key"), size = column("size_bytes"), sha256 = column("sha256");
+  std::unordered_set<std::string> seen;
+  from.each_row(*table, [&](HouseRow&& row) {
+    const auto* name = std::get_if<std::string>(&row.at(key));
+    if (!name || !dir::is_key(*name) || !seen.insert(*name).second) return;
+    KeptBytes kept{*name, static_cast<std::uint64_t>(std::get<std::int64_t>(row.at(size))), {}};
+    const std::string& digest = std::get<HouseBytes>(row.at(sha256)).bytes;
+    std::copy_n(digest.begin(), std::min(digest.size(), kept.sha256.size()), kept.sha256.begin());
+    all.push_back(std::move(kept));
+  });
+  return all;
+}
+
+void require_data(const DataMove& move, const std::vector<KeptBytes>& all) {
+  if (!all.empty() && !fs::is_directory(move.from / "blobs")) {
+    throw OpenRefused(
+        fmt::format("there is no {} although the bytes of {} files should lie there: --data names the data "
+                    "directory of the old server",
+                    (move.from / "blobs").string(), all.size()));
+  }
+  if (stays(move)) return;
+  for (const char* name : kSecrets) {
+    const fs::path ours = move.from / name;
+    const fs::path theirs = *move.to / name;
+    if (!fs::exists(ours) || !fs::exists(theirs)) continue;
+    if (read_secret_file(ours, "and try again") != read_secret_file(theirs, "and try again")) {
+      throw OpenRefused(
+          fmt::format("{} belongs to another server: a move needs a data directory of its own", theirs.string()));
+    }
+  }
+}
+
+CarriedData survey_data(const DataMove& move, const std::vector<KeptBytes>& all) {
+  CarriedData data;
+  for (const KeptBytes& kept : all) {
+    std::error_code failed;
+    const auto size = fs::file_size(place_of(move.from, kept.key), failed);
+    ++data.files;
+    data.bytes += kept.size;
+    if (failed) {
+      ++data.missing;
+    } else if (size != kept.size) {
+      ++data.changed;
+    }
+  }
+  return data;
+}
+
+CarriedData carry_data(const DataMove& move, const std::vector<KeptBytes>& all,
+                       const std::function<void(std::uint64_t)>& carried) {
+  if (stays(move)) return survey_data(move, all);
+  const fs::path drafts = *move.to / "blobs" / "tmp";
+  fs::create_directories(drafts);
+  fs::permissions(*move.to, fs::perms::owner_all);
+  copy_secrets(move);
+  CarriedData data;
+  for (const KeptBytes& kept : all) {
+    const fs::path to = place_of(*move.to, kept.key);
+    ++data.files;
+    data.bytes += kept.size;
+    if (digest_of(to) != kept.sha256) {
+      const auto digest = copy(place_of(move.from, kept.key), drafts / kept.key, to);
+      data.missing += digest ? 0 : 1;
+      data.copied += digest ? 1 : 0;
+      data.changed += digest && *digest != kept.sha256 ? 1 : 0;
+    }
+    carried(kept.size);
+  }
+  sync_all(*move.to);
+  return data;
+}
+
+}  // namespace restante

@@ -1,0 +1,49 @@
+// The part of a move that is not in the database: the bytes of files, the operator's token and the server's key, all in
+// the data directory. Where the new server uses the same directory they stay, and are only counted; otherwise they are
+// copied, and every copy is read again and compared. Killed at any moment, the same copy goes on where it was. Throws
+// OpenRefused with a sentence.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/crypto.h"
+#include "store/house.h"
+
+namespace restante {
+
+struct DataMove {
+  std::filesystem::path from;
+  std::optional<std::filesystem::path> to;  // none: they stay
+};
+
+// Bytes that rows promise.
+struct KeptBytes {
+  std::string key;
+  std::uint64_t size = 0;
+  Digest sha256{};
+};
+
+struct CarriedData {
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t copied = 0;   // files, by this run
+  std::uint64_t missing = 0;  // files that were lost before the move
+  std::uint64_t changed = 0;  // and those that a disk has changed; copied as they are
+};
+
+// Each once, however many rows share it.
+std::vector<KeptBytes> list_bytes(House& from);
+
+// Refuses a directory that cannot be meant: without the bytes that rows promise, or a target with another's secrets.
+void require_data(const DataMove& move, const std::vector<KeptBytes>& all);
+// Without copying: what is there and what is not.
+CarriedData survey_data(const DataMove& move, const std::vector<KeptBytes>& all);
+// `carried` is told the size of each file once it is there. Durable on return.
+CarriedData carry_data(const DataMove& move, const std::vector<KeptBytes>& all,
+                       const std::function<void(std::uint64_t)>& carried);
+
+}  // namespace restante

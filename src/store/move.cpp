@@ -1,0 +1,225 @@
+#include "store/move.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "base/text.h"
+
+namespace restante {
+namespace {
+
+// One transaction: large enough that its sync does not matter, small enough that a kill costs little.
+constexpr std::size_t kPieceRows = 500;
+constexpr std::size_t kPieceBytes = 4 << 20;
+// 10000-01-01 in microseconds. Later is never: PostgreSQL keeps it as infinity.
+constexpr std::int64_t kNever = 253'402'300'800'000'000;
+
+void put_int64(std::string& out, std::int64_t value) {
+  const auto bits = static_cast<std::uint64_t>(value);
+  for (int shift = 56; shift >= 0; shift -= 8) out.push_back(static_cast<char>(bits >> shift));
+}
+
+void put_sized(std::string& out, char tag, std::string_view bytes) {
+  out.push_back(tag);
+  put_int64(out, std::ssize(bytes));
+  out += bytes;
+}
+
+std::int64_t same_everywhere(std::int64_t value, ColumnKind kind) {
+  if (kind != ColumnKind::time) return value;
+  if (value >= kNever) return std::numeric_limits<std::int64_t>::max();
+  if (value <= -kNever) return std::numeric_limits<std::int64_t>::min();
+  return value;
+}
+
+struct Encoder {
+  std::string& out;
+  ColumnKind kind;
+  void operator()(std::monostate) const { out.push_back('n'); }
+  void operator()(std::int64_t value) const {
+    out.push_back('i');
+    put_int64(out, same_everywhere(value, kind));
+  }
+  void operator()(double value) const {
+    out.push_back('r');
+    put_int64(out, std::bit_cast<std::int64_t>(value));
+  }
+  void operator()(const std::string& value) const { put_sized(out, 't', value); }
+  void operator()(const HouseBytes& value) const { put_sized(out, 'b', value.bytes); }
+};
+
+std::size_t size_of(const HouseRow& row) {
+  std::size_t size = 0;
+  for (const HouseValue& value : row) {
+    if (const auto* text = std::get_if<std::string>(&value)) size += text->size();
+    if (const auto* bytes = std::get_if<HouseBytes>(&value)) size += bytes->bytes.size();
+  }
+  return size;
+}
+
+bool is_number(ColumnKind kind) { return kind == ColumnKind::integer || kind == ColumnKind::time; }
+
+[[noreturn]] void refuse_difference(const std::string& what) {
+  throw OpenRefused(fmt::format("the two databases are not laid out alike ({}): this restante cannot move them", what));
+}
+
+// With the kinds of both: of the two, only one may know which numbers are times.
+HouseTable merge(const HouseTable& one, const HouseTable& other) {
+  if (one.name != other.name) refuse_difference(std::min(one.name, other.name));
+  HouseTable merged = one;
+  if (one.columns.size() != other.columns.size()) refuse_difference(one.name);
+  for (std::size_t i = 0; i < one.columns.size(); ++i) {
+    const HouseColumn& a = one.columns[i];
+    const HouseColumn& b = other.columns[i];
+    const bool alike = a.kind == b.kind || (is_number(a.kind) && is_number(b.kind));
+    if (a.name != b.name || !alike) refuse_difference(one.name + "." + std::min(a.name, b.name));
+    if (b.kind == ColumnKind::time) merged.columns[i].kind = b.kind;
+  }
+  return merged;
+}
+
+std::vector<HouseTable> common_tables(House& from, House& to) {
+  std::vector<HouseTable> common;
+  const auto ours = from.tables();
+  const auto theirs = to.tables();
+  for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
+    if (i >= ours.size()) refuse_difference(theirs[i].name);
+    if (i >= theirs.size()) refuse_difference(ours[i].name);
+    common.push_back(merge(ours[i], theirs[i]));
+  }
+  return common;
+}
+
+std::int64_t count_all(House& house, const std::vector<HouseTable>& tables) {
+  std::int64_t rows = 0;
+  for (const HouseTable& table : tables) rows += house.count(table);
+  return rows;
+}
+
+Inventory inventory_of(House& house, const std::vector<HouseTable>& tables, MoveStep step, MoveWatcher& watcher) {
+  watcher.begin(step, count_all(house, tables), 0);
+  Inventory inventory;
+  for (const HouseTable& table : tables) {
+    RowsDigest digest(table);
+    house.each_row(table, [&](HouseRow&& row) {
+      digest.add(row);
+      watcher.add(1);
+    });
+    inventory.push_back({table.name, digest.rows(), digest.digest()});
+  }
+  return inventory;
+}
+
+// The rows of one table that are not there yet. What is there came in the same order.
+void carry(House& from, House& to, const HouseTable& table, std::int64_t there, MoveWatcher& watcher) {
+  std::vector<HouseRow> piece;
+  std::size_t bytes = 0;
+  const auto put = [&] {
+    to.put(table, piece);
+    watcher.add(std::ssize(piece));
+    piece.clear();
+    bytes = 0;
+  };
+  from.each_row(table, [&](HouseRow&& row) {
+    if (there > 0) {
+      --there;
+      return;
+    }
+    bytes += size_of(row);
+    piece.push_back(std::move(row));
+    if (piece.size() >= kPieceRows || bytes >= kPieceBytes) put();
+  });
+  if (!piece.empty()) put();
+}
+
+void require_target(const std::optional<std::string>& marker, const std::string& name) {
+  if (!marker || *marker == name) return;
+  throw OpenRefused(
+      "the target holds the beginning of another move, or the source has changed since that one began: make the target "
+      "anew (drop and create it) and begin again");
+}
+
+}  // namespace
+
+void RowsDigest::add(const HouseRow& row) {
+  std::string encoded;
+  for (std::size_t i = 0; i < row.size(); ++i) std::visit(Encoder{encoded, table_.columns.at(i).kind}, row[i]);
+  // A sum, so that the order does not matter; of digests, so that nothing cancels out.
+  const Digest one = sha256(encoded);
+  unsigned carry = 0;
+  for (std::size_t i = sum_.size(); i-- > 0;) {
+    carry += unsigned{sum_[i]} + unsigned{one[i]};
+    sum_[i] = static_cast<std::uint8_t>(carry);
+    carry >>= 8;
+  }
+  ++rows_;
+}
+
+std::int64_t rows_of(const Inventory& inventory) {
+  std::int64_t rows = 0;
+  for (const TableInventory& table : inventory) rows += table.rows;
+  return rows;
+}
+
+std::string name_of(const Inventory& inventory) {
+  std::string all;
+  for (const TableInventory& table : inventory) {
+    put_sized(all, 't', table.name);
+    put_int64(all, table.rows);
+    all.append(reinterpret_cast<const char*>(table.digest.data()), table.digest.size());
+  }
+  return to_hex(sha256(all));
+}
+
+TargetState state_of(House& house) {
+  if (house.marker()) return TargetState::moving;
+  return count_all(house, house.tables()) == 0 ? TargetState::empty : TargetState::inhabited;
+}
+
+void require_vacant(House& to) {
+  if (state_of(to) != TargetState::inhabited) return;
+  throw OpenRefused(
+      "the target is not empty: a move needs a database of its own, since ids and numbers are kept (if a move into it "
+      "has just ended, --verify compares the two)");
+}
+
+MovePlan plan_move(House& from, House& to, MoveWatcher& watcher) {
+  MovePlan plan;
+  plan.target = state_of(to);
+  plan.there = count_all(to, to.tables());
+  const bool begun = plan.target == TargetState::moving;
+  plan.from = inventory_of(from, begun ? common_tables(from, to) : from.tables(), MoveStep::reading, watcher);
+  if (begun) require_target(to.marker(), name_of(plan.from));
+  return plan;
+}
+
+Moved compare_houses(House& from, House& to, MoveWatcher& watcher) {
+  const auto tables = common_tables(from, to);
+  Moved moved;
+  moved.from = inventory_of(from, tables, MoveStep::reading, watcher);
+  moved.to = inventory_of(to, tables, MoveStep::comparing, watcher);
+  return moved;
+}
+
+Moved move_house(House& from, House& to, MoveWatcher& watcher) {
+  require_vacant(to);
+  const auto marker = to.marker();
+  if (!marker) to.prepare();
+  const auto tables = common_tables(from, to);
+  Moved moved;
+  moved.from = inventory_of(from, tables, MoveStep::reading, watcher);
+  const std::string name = name_of(moved.from);
+  require_target(marker, name);
+  if (!marker) to.begin(name);
+  moved.resumed_at = count_all(to, tables);
+  watcher.begin(MoveStep::writing, rows_of(moved.from), moved.resumed_at);
+  for (const HouseTable& table : tables) carry(from, to, table, to.count(table), watcher);
+  moved.to = inventory_of(to, tables, MoveStep::comparing, watcher);
+  if (moved.same()) to.finish();
+  return moved;
+}
+
+}  // namespace restante

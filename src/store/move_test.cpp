@@ -1,0 +1,189 @@
+#include "store/move.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace restante {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+const HouseTable kTable{"notes", {{"at", ColumnKind::time}, {"id", ColumnKind::bytes}, {"text", ColumnKind::text}}};
+
+HouseRow note(std::int64_t at, const std::string& id, const std::string& text) { return {at, HouseBytes{id}, text}; }
+
+Digest digest_of(const std::vector<HouseRow>& rows, const HouseTable& table = kTable) {
+  RowsDigest digest(table);
+  for (const HouseRow& row : rows) digest.add(row);
+  return digest.digest();
+}
+
+TEST(RowsDigest, TheOrderOfRowsDoesNotMatterAndEverythingElseDoes) {
+  const auto a = note(1, "a", "x"), b = note(2, "b", "y");
+  EXPECT_EQ(digest_of({a, b}), digest_of({b, a}));
+  EXPECT_NE(digest_of({a, b}), digest_of({a}));
+  EXPECT_NE(digest_of({a, a}), digest_of({b, b}));
+  EXPECT_NE(digest_of({a, b}), digest_of({note(1, "a", "y"), note(2, "b", "x")})) << "values that changed places";
+  EXPECT_NE(digest_of({note(1, "a", "")}), digest_of({{std::int64_t{1}, HouseBytes{"a"}, std::monostate()}}));
+  EXPECT_NE(digest_of({note(1, "ab", "c")}), digest_of({note(1, "a", "bc")})) << "a border that moved";
+  EXPECT_NE(digest_of({{std::int64_t{1}, HouseBytes{"a"}, std::string("x")}}),
+            digest_of({{std::int64_t{1}, std::string("a"), std::string("x")}}))
+      << "text is not bytes";
+}
+
+TEST(RowsDigest, TimesThatNoDatabaseKeepsAreAllTheSameNever) {
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max(), kLeast = std::numeric_limits<std::int64_t>::min();
+  EXPECT_EQ(digest_of({note(kMost, "a", "")}), digest_of({note(kMost - 5, "a", "")}));
+  EXPECT_EQ(digest_of({note(kLeast, "a", "")}), digest_of({note(kLeast + 5, "a", "")}));
+  EXPECT_NE(digest_of({note(1, "a", "")}), digest_of({note(2, "a", "")}));
+  HouseTable numbers = kTable;
+  numbers.columns[0].kind = ColumnKind::integer;
+  EXPECT_NE(digest_of({note(kMost, "a", "")}, numbers), digest_of({note(kMost - 5, "a", "")}, numbers));
+}
+
+// A house in memory, whose power fails when it is told to.
+class Tent final : public House {
+ public:
+  explicit Tent(std::vector<HouseTable> tables) : tables_(std::move(tables)) {}
+
+  std::vector<HouseTable> tables() override { return prepared ? tables_ : std::vector<HouseTable>(); }
+  std::vector<std::string> left_behind() override { return {}; }
+  std::int64_t count(const HouseTable& table) override { return std::ssize(rows[table.name]); }
+  void each_row(const HouseTable& table, const std::function<void(HouseRow&&)>& visit) override {
+    for (HouseRow row : rows[table.name]) visit(std::move(row));
+  }
+  std::optional<std::string> marker() override { return mark; }
+  void prepare() override { prepared = true; }
+  void begin(const std::string& name) override {
+    fail_or_go_on();
+    mark = name;
+  }
+  void put(const HouseTable& table, std::span<const HouseRow> more) override {
+    fail_or_go_on();
+    auto& all = rows[table.name];
+    all.insert(all.end(), more.begin(), more.end());
+    if (spoil) all.back().back() = std::string("spoilt");
+  }
+  void finish() override {
+    fail_or_go_on();
+    mark.reset();
+  }
+
+  std::map<std::string, std::vector<HouseRow>> rows;
+  std::optional<std::string> mark;
+  bool prepared = false;
+  bool spoil = false;
+  int steps_left = 1'000'000;
+
+ private:
+  void fail_or_go_on() {
+    if (--steps_left < 0) throw std::runtime_error("the power is gone");
+  }
+  std::vector<HouseTable> tables_;
+};
+
+class Silent final : public MoveWatcher {
+ public:
+  void begin(MoveStep, std::int64_t, std::int64_t) override {}
+  void add(std::int64_t) override {}
+};
+
+class Move : public ::testing::Test {
+ protected:
+  Move() : from({kTable, {"words", {{"text", ColumnKind::text}}}}), to(from) {
+    from.prepared = true;
+    for (int i = 0; i < 1700; ++i) from.rows["notes"].push_back(note(i, std::to_string(i), "text"));
+    for (int i = 0; i < 3; ++i) from.rows["words"].push_back({std::string(3 << 20, 'x')});
+  }
+
+  Tent from, to;
+  Silent silent;
+};
+
+TEST_F(Move, EverythingIsThereAndTheMarkerIsGone) {
+  const Moved moved = move_house(from, to, silent);
+  EXPECT_TRUE(moved.same());
+  EXPECT_EQ(rows_of(moved.to), 1703);
+  EXPECT_EQ(to.rows, from.rows);
+  EXPECT_FALSE(to.mark);
+}
+
+TEST_F(Move, WhereverItIsInterruptedItGoesOnWithoutLosingOrDoublingARow) {
+  int interruptions = 0;
+  for (int steps = 0;; ++steps) {
+    Tent target({kTable, {"words", {{"text", ColumnKind::text}}}});
+    target.steps_left = steps;
+    try {
+      move_house(from, target, silent);
+      break;
+    } catch (const std::runtime_error&) {
+      ++interruptions;
+    }
+    target.steps_left = 1'000'000;
+    ASSERT_TRUE(move_house(from, target, silent).same()) << steps;
+    ASSERT_EQ(target.rows, from.rows) << steps;
+    ASSERT_FALSE(target.mark);
+  }
+  EXPECT_GE(interruptions, 8) << "the beginning, four pieces of notes, two of words, the end";
+}
+
+TEST_F(Move, ADifferenceIsFoundAndTheMarkerStays) {
+  to.spoil = true;
+  const Moved moved = move_house(from, to, silent);
+  EXPECT_FALSE(moved.same());
+  EXPECT_TRUE(to.mark);
+}
+
+TEST_F(Move, AnInhabitedTargetIsRefused) {
+  to.prepared = true;
+  to.rows["words"].push_back({std::string("ours")});
+  EXPECT_THAT([&] { move_house(from, to, silent); }, ThrowsMessage<OpenRefused>(HasSubstr("not empty")));
+  EXPECT_EQ(plan_move(from, to, silent).target, TargetState::inhabited);
+}
+
+TEST_F(Move, AnotherMovesTargetIsRefused) {
+  to.steps_left = 2;
+  EXPECT_THROW(move_house(from, to, silent), std::runtime_error);
+  to.steps_left = 1'000'000;
+  EXPECT_EQ(plan_move(from, to, silent).target, TargetState::moving);
+  EXPECT_EQ(plan_move(from, to, silent).there, 500);
+  from.rows["words"].pop_back();
+  EXPECT_THAT([&] { move_house(from, to, silent); }, ThrowsMessage<OpenRefused>(HasSubstr("another move")));
+  EXPECT_THAT([&] { plan_move(from, to, silent); }, ThrowsMessage<OpenRefused>(HasSubstr("has changed")));
+}
+
+TEST_F(Move, HousesThatAreNotLaidOutAlikeAreRefusedByName) {
+  const auto refusal = [&](std::vector<HouseTable> tables) -> std::string {
+    Tent other(std::move(tables));
+    try {
+      move_house(from, other, silent);
+    } catch (const OpenRefused& refused) {
+      return refused.what();
+    }
+    return "";
+  };
+  const HouseTable words{"words", {{"text", ColumnKind::text}}};
+  EXPECT_THAT(refusal({kTable}), HasSubstr("(words)"));
+  EXPECT_THAT(refusal({kTable, words, {"zebras", {}}}), HasSubstr("(zebras)"));
+  EXPECT_THAT(refusal({kTable, {"worlds", words.columns}}), HasSubstr("(words)"));
+  EXPECT_THAT(refusal({kTable, {"words", {{"text", ColumnKind::bytes}}}}), HasSubstr("(words.text)"));
+  EXPECT_THAT(refusal({kTable, {"words", {{"sound", ColumnKind::text}}}}), HasSubstr("(words.sound)"));
+  EXPECT_THAT(refusal({kTable, {"words", {}}}), HasSubstr("(words)"));
+  HouseTable numbers = kTable;
+  numbers.columns[0].kind = ColumnKind::integer;
+  EXPECT_EQ(refusal({numbers, words}), "") << "only one of the two need know which numbers are times";
+}
+
+TEST(MoveSource, AnotherSchemaIsRefusedWithWhatToDo) {
+  const MigrationStatus applied{1, "one", Time(), true}, waiting{2, "two", {}, true}, newer{2, "two", Time(), false};
+  EXPECT_FALSE(not_movable({applied}));
+  EXPECT_THAT(not_movable({applied, waiting}).value(), HasSubstr("restante migrate up"));
+  EXPECT_THAT(not_movable({applied, newer}).value(), HasSubstr("newer than this binary"));
+}
+
+}  // namespace
+}  // namespace restante

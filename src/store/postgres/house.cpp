@@ -1,0 +1,270 @@
+#include "store/postgres/house.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <thread>
+
+#include "store/postgres/migrations.h"
+#include "store/postgres/opening.h"
+
+namespace restante::postgres {
+namespace {
+
+// "MOVE HSE" in eight bytes.
+constexpr std::int64_t kMoveLock = 0x4D4F'5645'2048'5345;
+// A process that was killed, or a server that was stopped, leaves sessions for a moment.
+constexpr auto kPatience = std::chrono::seconds(15);
+constexpr auto kAskAgain = std::chrono::milliseconds(50);
+// Of one statement: building nothing, but on a large table and a busy machine.
+constexpr auto kStatement = std::chrono::minutes(10);
+// Bodies are up to 1 MiB: so many of them fit into memory.
+constexpr int kFetch = 100;
+
+struct Layout {
+  HouseTable table;
+  std::vector<Type> types;          // of its columns
+  std::vector<std::string> arrays;  // parameters for them
+  std::vector<std::string> numbered;
+  std::string cursor;  // declares one over its rows
+  std::string insert;  // takes one array per column
+};
+
+ColumnKind kind_of(Type type) {
+  switch (type) {
+    case Type::boolean:
+    case Type::int8:
+      return ColumnKind::integer;
+    case Type::timestamptz:
+      return ColumnKind::time;
+    case Type::float8:
+      return ColumnKind::real;
+    case Type::text:
+    case Type::json:
+      return ColumnKind::text;
+    case Type::uuid:
+    case Type::bytea:
+      return ColumnKind::bytes;
+    default:
+      throw std::logic_error(fmt::format("a column of type {} cannot be moved", static_cast<Oid>(type)));
+  }
+}
+
+HouseValue value_of(const Row& row, int at, Type type) {
+  if (row.is_null(at)) return std::monostate();
+  switch (type) {
+    case Type::boolean:
+      return std::int64_t{row.boolean(at)};
+    case Type::int8:
+      return row.integer(at);
+    case Type::timestamptz:
+      return std::int64_t{row.time(at).time_since_epoch().count()};
+    case Type::float8:
+      return row.real(at);
+    case Type::uuid:
+    case Type::bytea:
+      return HouseBytes{row.text(at)};
+    default:
+      return row.text(at);
+  }
+}
+
+struct Adder {
+  Array& array;
+  Type type;
+  void operator()(std::monostate) const { array.add_null(); }
+  void operator()(std::int64_t value) const {
+    if (type == Type::timestamptz) {
+      array.add(Time(std::chrono::microseconds(value)));
+    } else if (type == Type::boolean) {
+      array.add(value != 0);
+    } else {
+      array.add(value);
+    }
+  }
+  void operator()(double value) const { array.add(value); }
+  void operator()(const std::string& value) const { array.add(value); }
+  void operator()(const HouseBytes& value) const { array.add(Bytes{value.bytes}); }
+};
+
+class DatabaseHouse final : public House {
+ public:
+  DatabaseHouse(const std::string& url, HouseUse use) : use_(use), connection_(endpoint_of(url)) {
+    require_sound(connection_);
+    Migrations(connection_).require_ours();
+    if (use_ == HouseUse::look) return;
+    require_alone();
+    if (use_ == HouseUse::target) return;
+    require_settled(connection_);
+    if (const auto reason = not_movable(Migrations(connection_).status())) throw OpenRefused(*reason);
+    connection_.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+  }
+
+  std::vector<HouseTable> tables() override {
+    std::vector<HouseTable> all;
+    for (const auto& [name, layout] : layouts()) all.push_back(layout.table);
+    return all;
+  }
+  std::vector<std::string> left_behind() override {
+    // Which transactions of which server were committed is nobody's affair once that server is gone.
+    return {"schema_migrations", kMoveMarker, "commit_marks"};
+  }
+  std::int64_t count(const HouseTable& table) override {
+    return connection_.query(fmt::format("SELECT count(*) FROM {}", table.name)).front().integer(0);
+  }
+  void each_row(const HouseTable& table, const std::function<void(HouseRow&&)>& visit) override {
+    const Layout& layout = layouts().at(table.name);
+    if (use_ != HouseUse::source) connection_.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    connection_.query(layout.cursor);
+    const std::string fetch = fmt::format("FETCH {} FROM {}_rows", kFetch, table.name);
+    for (auto rows = connection_.query(fetch); !rows.empty(); rows = connection_.query(fetch)) {
+      for (const Row row : rows) visit(house_row(row, layout));
+    }
+    connection_.query(fmt::format("CLOSE {}_rows", table.name));
+    if (use_ != HouseUse::source) connection_.query("COMMIT");
+  }
+
+  std::optional<std::string> marker() override {
+    if (!has_marker(connection_)) return {};
+    return connection_.query(fmt::format("SELECT max(move) FROM {}", kMoveMarker)).front().text(0);
+  }
+  void prepare() override {
+    Migrations(connection_).up();
+    layouts_.clear();
+  }
+  void begin(const std::string& name) override {
+    in_transaction([&] {
+      connection_.query(fmt::format("CREATE TABLE {} (move text NOT NULL)", kMoveMarker));
+      connection_.query(fmt::format("INSERT INTO {} VALUES ($1)", kMoveMarker), name);
+    });
+  }
+  void put(const HouseTable& table, std::span<const HouseRow> rows) override {
+    const Layout& layout = layouts().at(table.name);
+    std::vector<Array> columns;
+    for (const Type type : layout.types) columns.emplace_back(type);
+    for (const HouseRow& row : rows) {
+      for (std::size_t i = 0; i < row.size(); ++i) std::visit(Adder{columns[i], layout.types[i]}, row[i]);
+    }
+    try {
+      in_transaction([&] { connection_.send_arrays(layout.insert, columns); });
+    } catch (const std::logic_error& refused) {
+      throw OpenRefused(fmt::format("PostgreSQL does not take a row of {}: {}", table.name, refused.what()));
+    }
+  }
+  void finish() override {
+    in_transaction([&] {
+      for (const auto& [name, layout] : layouts()) {
+        for (const std::string& column : layout.numbered) {
+          connection_.query(
+              fmt::format("SELECT setval(pg_get_serial_sequence('{0}', '{1}'), coalesce(max({1}), 0) + 1, "
+                          "false) FROM {0}",
+                          name, column));
+        }
+      }
+      connection_.query(fmt::format("DROP TABLE {}", kMoveMarker));
+    });
+    // Nothing has looked at the new rows yet, and the first questions should not be planned for empty tables.
+    for (const auto& [name, layout] : layouts()) connection_.query("ANALYZE " + name);
+  }
+
+ private:
+  static Endpoint endpoint_of(const std::string& url) {
+    Endpoint endpoint;
+    endpoint.url = url;
+    endpoint.statement_timeout = kStatement;
+    endpoint.answer_timeout = kStatement + std::chrono::seconds(2);
+    return endpoint;
+  }
+
+  // A killed move may still be committing: its session holds the lock until that is over.
+  void require_alone() {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    bool held = use_ != HouseUse::target;
+    for (;;) {
+      held = held || connection_.query("SELECT pg_try_advisory_lock($1)", kMoveLock).front().boolean(0);
+      const auto others = connection_.query(
+          "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND "
+          "starts_with(application_name, 'restante')");
+      if (held && others.front().integer(0) == 0) return;
+      if (std::chrono::steady_clock::now() > until) break;
+      std::this_thread::sleep_for(kAskAgain);
+    }
+    throw OpenRefused(held ? "a restante server, or another move, has this database open; stop it first"
+                           : "another move into this database is under way");
+  }
+
+  template <class Body>
+  void in_transaction(Body body) {
+    try {
+      connection_.send("BEGIN");
+      body();
+      connection_.query("COMMIT");
+    } catch (...) {
+      connection_.rollback();
+      throw;
+    }
+  }
+
+  static HouseRow house_row(const Row& from, const Layout& layout) {
+    HouseRow row;
+    for (const Type type : layout.types) row.push_back(value_of(from, static_cast<int>(row.size()), type));
+    return row;
+  }
+
+  const std::map<std::string, Layout>& layouts() {
+    if (!layouts_.empty()) return layouts_;
+    const auto left = left_behind();
+    for (const Row row : connection_.query(
+             "SELECT c.relname::text, a.attname::text, a.atttypid::bigint, a.attidentity <> '', "
+             "format_type(a.atttypid, NULL) FROM pg_class c JOIN "
+             "pg_attribute a ON a.attrelid = c.oid WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind "
+             "IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attname")) {
+      if (std::ranges::find(left, row.view(0)) != left.end()) continue;
+      Layout& layout = layouts_[row.text(0)];
+      const auto type = static_cast<Type>(row.integer(2));
+      layout.table.name = row.text(0);
+      layout.table.columns.push_back({row.text(1), kind_of(type)});
+      layout.types.push_back(type);
+      layout.arrays.push_back(fmt::format("${}::{}[]", layout.types.size(), row.view(4)));
+      if (row.boolean(3)) layout.numbered.push_back(row.text(1));
+    }
+    for (auto& [name, layout] : layouts_) write_statements(layout);
+    return layouts_;
+  }
+
+  void write_statements(Layout& layout) {
+    const std::string& name = layout.table.name;
+    std::vector<std::string> columns;
+    for (const HouseColumn& column : layout.table.columns) columns.push_back(fmt::format("\"{}\"", column.name));
+    layout.cursor = fmt::format("DECLARE {0}_rows NO SCROLL CURSOR FOR SELECT {1} FROM {0} ORDER BY {2}", name,
+                                fmt::join(columns, ", "), key_of(name));
+    layout.insert = fmt::format("INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE SELECT * FROM unnest({})", name,
+                                fmt::join(columns, ", "), fmt::join(layout.arrays, ", "));
+  }
+
+  // Its primary key, or another that is unique.
+  std::string key_of(const std::string& table) {
+    const auto rows = connection_.query(
+        "SELECT string_agg(pg_get_indexdef(i.indexrelid, n, true), ', ' ORDER BY n) FROM pg_index i CROSS JOIN LATERAL "
+        "generate_series(1, i.indnkeyatts) AS n WHERE i.indrelid = $1::text::regclass AND i.indisunique AND i.indpred "
+        "IS NULL GROUP BY i.indexrelid, i.indisprimary ORDER BY i.indisprimary DESC, i.indexrelid LIMIT 1",
+        table);
+    if (rows.empty()) throw std::logic_error(fmt::format("{} has no key to be read by", table));
+    return rows.front().text(0);
+  }
+
+  const HouseUse use_;
+  Connection connection_;
+  std::map<std::string, Layout> layouts_;  // once the schema is there
+};
+
+}  // namespace
+
+std::unique_ptr<House> open_house(const std::string& url, HouseUse use) {
+  return refusing([&] { return std::make_unique<DatabaseHouse>(url, use); });
+}
+
+}  // namespace restante::postgres

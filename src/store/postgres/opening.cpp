@@ -1,0 +1,22 @@
+#include "store/postgres/opening.h"
+
+#include "store/house.h"
+
+namespace restante::postgres {
+
+void require_sound(Connection& connection) {
+  const auto encoding = connection.query("SELECT current_setting('server_encoding')");
+  if (encoding.front().view(0) != "UTF8") {
+    throw OpenRefused("the database's encoding must be UTF8; create it with ENCODING 'UTF8' TEMPLATE template0");
+  }
+}
+
+bool has_marker(Connection& connection) {
+  return connection.query("SELECT to_regclass($1::text) IS NOT NULL", kMoveMarker).front().boolean(0);
+}
+
+void require_settled(Connection& connection) {
+  if (has_marker(connection)) throw OpenRefused(kHalfMoved);
+}
+
+}  // namespace restante::postgres

@@ -1,0 +1,27 @@
+// Opening a database: what has to be true of it before anything is done to it, and how a refusal is said. Throws
+// OpenRefused with a sentence for the operator; the url may hold a password and is never repeated.
+#pragma once
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "store/migration.h"
+#include "store/postgres/connection.h"
+
+namespace restante::postgres {
+
+void require_sound(Connection& connection);
+// A database that a move has begun to fill is for that move alone.
+bool has_marker(Connection& connection);
+void require_settled(Connection& connection);
+
+// Every reason not to work on this database, as a sentence.
+template <class Body>
+auto refusing(Body body) {
+  try {
+    return body();
+  } catch (const Unavailable& failed) {
+    throw OpenRefused(fmt::format("the database cannot be opened: {}", failed.what()));
+  }
+}
+
+}  // namespace restante::postgres

@@ -1,0 +1,358 @@
+"""Three servers on one PostgreSQL database and one shared directory: one post office, whichever of them is asked, also when one
+is killed, hears nothing from the others, or has the wrong time."""
+import datetime
+import hashlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+
+from support.desk import Workspace
+from support.events import EventStream
+from support.postgres import DURABLE, Postgres
+from support.recorder import Recorder
+from support.several import Several, database_of, ordinary_role
+from support.waiting import CEILING, wait_until
+from support.wall_clock import WallClock
+
+EACH = 30
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    with Postgres(DURABLE) as running:
+        yield running
+
+
+@pytest.fixture
+def url(postgres):
+    with postgres.database() as fresh:
+        yield fresh
+
+
+@pytest.fixture
+def house(url):
+    made = Several(url)
+    yield made
+    made.finish()
+
+
+def moment(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+# -- load through all of them
+
+
+def writers(server, inbox, name, most):
+    """Five doers through one server."""
+    admin = server.admin_token
+    doers = [{"do": "message", "name": f"{name}.message{n}", "token": admin} for n in range(2)]
+    doers += [{"do": "notify", "name": f"{name}.notify", "token": inbox.token},
+              {"do": "upload", "name": f"{name}.upload", "token": admin, "agent": inbox.token},
+              {"do": "ack", "name": f"{name}.ack", "token": inbox.token}]
+    return [{**doer, "workspace": inbox.id, "most": most} for doer in doers]
+
+
+def check_files(inbox, lines):
+    """What was acknowledged is gone, what was not is there with its bytes."""
+    acked = {line["file_id"] for line in lines if line["do"] == "ack_upload"}
+    waiting = {item["file_id"] for item in inbox.server.get(inbox.path("pending-uploads?limit=500"), token=inbox.token).json()}
+    for line in lines:
+        if line["do"] != "upload":
+            continue
+        fetched = inbox.server.get(inbox.content(line["file_id"]), token=inbox.token)
+        if line["file_id"] in acked:
+            assert fetched.status == 404 and line["file_id"] not in waiting
+        elif line["file_id"] in waiting:
+            assert hashlib.sha256(fetched.body).hexdigest() == line["sha256"]
+        else:
+            # Acknowledged as well, by one who was not told.
+            assert line["by"].startswith("doomed"), line
+
+
+def test_load_through_three_servers_of_which_one_is_killed_loses_and_doubles_nothing(house):
+    one, two, doomed = house.add(), house.add(), house.add()
+    inbox = Workspace(one, "inbox")
+    followers = [(one, {"wait": 2}), (two, {"wait": 2}), (two, {"pause": 0.01})]
+    with ExitStack() as stack:
+        reading = [stack.enter_context(Recorder(server.port, [{"do": "follow", "name": f"follower{n}", "workspace": inbox.id,
+                                                               "token": inbox.token, **how}]))
+                   for n, (server, how) in enumerate(followers)]
+        writing = [stack.enter_context(Recorder(server.port, writers(server, inbox, name, EACH))) for server, name in ((one, "one"), (two, "two"))]
+        dying = stack.enter_context(Recorder(doomed.port, writers(doomed, inbox, "doomed", None)))
+        dying.wait_lines(60)
+        doomed.kill()
+        last_words = dying.wait_end(4 * CEILING)
+        lines = last_words + [line for writer in writing for line in writer.wait_end(4 * CEILING)]
+        told = {line["text"] for line in lines if "text" in line}
+        # What another one has committed is heard of a moment later.
+        wait_until(lambda: told <= {text_of(row) for row in inbox.activity()}, "nothing is lost")
+        head = inbox.head()
+        seen = [reader.stop(head) for reader in reading]
+    assert not [line for part in (lines, *seen) for line in part if line["do"] == "trouble"]
+    for rows in seen:
+        assert [row["seq"] for row in rows] == list(range(1, head + 1)), "every number once and in its order"
+        times = [row["created_at"] for row in rows]
+        assert times == sorted(times)
+        assert rows_of(rows) == rows_of(seen[0])
+    texts = [row["text"] for row in seen[0] if row["method"] != "chat_upload_acked"]
+    assert len(texts) == len(set(texts)), "nothing twice"
+    assert told <= set(texts), "nothing lost"
+    unasked = set(texts) - told
+    assert {text.split(".")[0] for text in unasked} <= {"doomed"} and len(unasked) <= 4, f"one at most of each that was cut off: {unasked}"
+    by_text = {row["text"]: row for row in seen[0]}
+    for line in lines:
+        if line["do"] == "message":
+            assert (by_text[line["text"]]["seq"], by_text[line["text"]]["id"]) == (line["seq"], line["id"])
+    check_files(inbox, lines)
+    # Whoever takes its place knows everything.
+    assert [row["seq"] for row in inbox.on(house.add()).activity()] == list(range(1, head + 1))
+
+
+def text_of(row):
+    text = row["response_body"]["result"] if row["method"] == "notify" else row["summary"]
+    return text.removeprefix("chat_upload_receive: ")
+
+
+def rows_of(lines):
+    return [(line["seq"], line["id"], line["text"]) for line in lines]
+
+
+def test_one_that_is_killed_while_it_commits_leaves_everything_or_nothing(house):
+    """A repetition under the same key, at another one, does what was not done and tells what was."""
+    one = house.add()
+    inbox = Workspace(one, "inbox")
+    keys = iter(range(10_000))
+    lock, sent = threading.Lock(), set()
+
+    def send(server, key):
+        return server.request("POST", inbox.path("notify"), token=inbox.token, json_body={"message": key}, headers={"Idempotency-Key": key})
+
+    def write(server, stop):
+        while not stop.is_set():
+            with lock:
+                key = f"key-{next(keys)}"
+                sent.add(key)
+            try:
+                send(server, key)
+            except (OSError, AssertionError):
+                return  # cut off: nobody knows
+
+    for _ in range(3):
+        doomed, stop = house.add(), threading.Event()
+        with ThreadPoolExecutor(8) as pool:
+            for _ in range(8):
+                pool.submit(write, doomed, stop)
+            aim = len(sent) + 60
+            wait_until(lambda: len(sent) >= aim, "it is at work")
+            doomed.kill()
+            stop.set()
+    with ThreadPoolExecutor(8) as pool:
+        assert {answer.status for answer in pool.map(lambda key: send(one, key), sorted(sent))} == {200}
+    wait_until(lambda: len(inbox.messages()) >= len(sent), "everything is there")
+    assert sorted(inbox.messages()) == sorted(sent)
+    assert [row["seq"] for row in inbox.activity()] == list(range(1, len(sent) + 1))
+
+
+# -- what one does, the others hear of
+
+
+def test_one_row_wakes_every_poll_on_every_server_and_costs_a_look_each(house):
+    servers = [house.add({"uploads.sweep_every": "1h", "uploads.check_every": "0s"}) for _ in range(3)]
+    workspace = Workspace(servers[0])
+    held = 8
+    parked = [wire for server in servers for wire in workspace.on(server).park(held, token=workspace.new_token())]
+    for server in servers:
+        server.wait_metric("restante_sweep_duration_seconds_count", 1)  # the one at the start, which asks a lot
+    before = [server.metric("restante_store_reads_total") for server in servers]
+    (file_id, _), = workspace.upload(("a.txt", b"bytes"))
+    for wire in parked:
+        row, = wire.read().json()  # before its time was up: then it would be empty
+        assert row["request_body"]["file_id"] == file_id
+        wire.close()
+    # A look at the log each, whether the token still counts, and what goes on beside it; none of them asks in between.
+    for server, reads in zip(servers, before):
+        assert server.metric("restante_store_reads_total") - reads <= 4 * held + 20
+
+
+def test_a_revoked_token_ends_on_every_server_with_all_it_holds_open(house):
+    servers = [house.add() for _ in range(3)]
+    workspace = Workspace(servers[0])
+    doomed = workspace.new_token()
+    polls = [workspace.on(server).park(token=doomed)[0] for server in servers]
+    with ExitStack() as stack:
+        streams = [stack.enter_context(EventStream(server, workspace.path("events/stream"), token=doomed)) for server in servers]
+        for stream in streams:
+            stream.until("RESYNC")
+        tokens = servers[0].get(workspace.path("tokens"), token=workspace.token).json()
+        mine, = [token["id"] for token in tokens if doomed.startswith(token["prefix"])]
+        assert servers[0].request("DELETE", workspace.path(f"tokens/{mine}"), token=workspace.token).status == 200
+        for server in servers:
+            wait_until(lambda: server.get(workspace.path("activity"), token=doomed).status == 401, "it is refused")
+        for wire in polls:
+            assert wire.read().status == 401
+        for stream in streams:
+            stream.to_end()
+
+
+def test_an_operators_token_that_one_replaces_is_void_on_every_server_and_the_new_one_counts(house):
+    servers = [house.add() for _ in range(3)]
+    old = servers[0].admin_token
+    workspace = Workspace(servers[0])
+    with ExitStack() as stack:
+        streams = [stack.enter_context(EventStream(server, workspace.path("events/stream"), token=old)) for server in servers]
+        for stream in streams:
+            stream.until("RESYNC")
+        rotated = servers[1].request("POST", "/admin/token/rotate", token=old)
+        assert rotated.status == 200, rotated
+        new = servers[0].admin_token
+        assert new != old and new in rotated.body.decode()
+        for server in servers:
+            assert server.get("/admin/uploads/stats", token=new).status == 200
+            assert server.get("/admin/uploads/stats", token=old).status == 401
+        for stream in streams:
+            stream.to_end()
+    with ThreadPoolExecutor(3) as pool:
+        # Each with the token of the one before: whoever is last, all agree.
+        list(pool.map(lambda server: server.request("POST", "/admin/token/rotate", token=new), servers))
+    last = servers[0].admin_token
+    assert [server.get("/admin/uploads/stats", token=last).status for server in servers] == [200] * 3
+
+
+def test_servers_that_start_at_once_on_nothing_agree_on_their_secrets(house):
+    with ThreadPoolExecutor(3) as pool:
+        servers = list(pool.map(lambda _: house.add(), range(3)))
+    token = servers[0].admin_token
+    assert [server.get("/admin/uploads/stats", token=token).status for server in servers] == [200] * 3
+    assert sum("server_key_made" in line for server in servers for line in map(str, server.log())) == 1
+    assert sum("admin_token_made" in line for server in servers for line in map(str, server.log())) == 1
+    assert not list(house.data.glob("*.new"))
+
+
+# -- sweeps
+
+
+def swept(server, outcome):
+    return server.metric("restante_pending_uploads_swept_total", f'{{outcome="{outcome}"}}')
+
+
+def test_sweeps_on_all_of_them_do_each_row_once(house):
+    sweeping = {"uploads.ack_retention": "0s", "uploads.sweep_every": "20ms"}
+    lasting, brief, third = house.add({**sweeping, "uploads.ttl": "1h"}), house.add({**sweeping, "uploads.ttl": "1s"}), house.add(sweeping)
+    servers = [lasting, brief, third]
+    workspace = Workspace(lasting)
+    stop = threading.Event()
+
+    def sweep(server):
+        while not stop.is_set():
+            assert server.request("POST", "/admin/sweep", token=server.admin_token).status in (200, 409)
+
+    with ThreadPoolExecutor(6) as pool:
+        sweeps = [pool.submit(sweep, server) for server in servers]
+        expiring, acked = [], []
+        for n in range(20):
+            content = b"x" * (100_000 if n % 2 else 10)
+            expiring += workspace.on(brief).upload((f"brief {n}", content), (f"brief {n} too", content))
+            acked += workspace.upload((f"acked {n}", content))
+            answer = third.request("POST", workspace.path(f"pending-uploads/{acked[-1][0]}/ack"), token=workspace.token)
+            assert answer.status == 200
+        total = lambda outcome: sum(swept(server, outcome) or 0 for server in servers)
+        wait_until(lambda: total("expired") >= 40 and total("acked") >= 20, "everything has left", ceiling=120)
+        stop.set()
+        for one in sweeps:
+            one.result()
+    assert (total("expired"), total("acked"), total("error")) == (40, 20, 0)
+    receipts = [row["request_body"]["file_id"] for row in workspace.activity() if row["method"] == "chat_upload_expired"]
+    assert sorted(receipts) == sorted(file_id for file_id, _ in expiring)
+    wait_until(lambda: not [path for path in (house.data / "blobs").rglob("*") if path.is_file()], "their bytes are gone")
+
+
+# -- one that does not hear the others
+
+
+def listeners(postgres, url):
+    return postgres.sql(f"SELECT pid FROM pg_stat_activity WHERE datname = '{database_of(url)}' AND application_name = 'restante listener'").split()
+
+
+def test_one_that_no_longer_hears_the_others_answers_its_polls_and_heals(postgres, house):
+    one, other = house.add(), house.add()
+    workspace = Workspace(one)
+    held, = workspace.on(other).park()
+    assert len(listeners(postgres, house.url)) == 2
+    postgres.sql(*(f"SELECT pg_terminate_backend({pid})" for pid in listeners(postgres, house.url)))
+    answer = held.read()
+    assert (answer.status, answer.body) == (200, b"[]"), "not kept waiting for what would not be heard"
+    other.wait_log("announcements_lost")
+    workspace.notify("meanwhile")
+    wait_until(lambda: workspace.on(other).messages() == ["meanwhile"], "it is delivered")
+    other.wait_log("announcements_healed")
+    held, = workspace.on(other).park()
+    workspace.notify("again")
+    assert [row["method"] for row in held.read().json()] == ["notify"]
+
+
+@pytest.fixture
+def role(postgres, url):
+    with ordinary_role(postgres, url) as made:
+        yield made
+
+
+def test_while_nothing_is_heard_rows_are_delivered_and_revoked_tokens_are_refused_all_the_same(postgres, house, role):
+    """Its other sessions work; the one that listens cannot be made again."""
+    deaf = house.add(url=role.url)
+    workspace = Workspace(deaf)
+    doomed = workspace.new_token()
+    assert deaf.get(workspace.path("activity"), token=doomed).status == 200
+    with ThreadPoolExecutor(8) as pool:  # it has the sessions it will need
+        list(pool.map(lambda _: deaf.get(workspace.path("activity"), token=workspace.token), range(64)))
+    role.limit(1)
+    for pid in listeners(postgres, house.url):
+        postgres.sql(f"SELECT pg_terminate_backend({pid})")
+    deaf.wait_log("announcements_lost")
+    one = house.add()
+    with deaf.connect() as wire:
+        wire.send(workspace.poll_bytes(0))
+        deaf.wait_metric("restante_held_polls", 1)
+        workspace.on(one).notify("unheard")
+        answer = wire.read()
+        assert answer.status == 200, answer  # empty: it comes again, and then sees it
+    assert workspace.messages() == ["unheard"]
+    tokens = one.get(workspace.path("tokens"), token=workspace.token).json()
+    mine, = [token["id"] for token in tokens if doomed.startswith(token["prefix"])]
+    assert one.request("DELETE", workspace.path(f"tokens/{mine}"), token=workspace.token).status == 200
+    assert deaf.get(workspace.path("activity"), token=doomed).status == 401
+    assert not any(line.get("event") == "announcements_healed" for line in deaf.log())
+    role.limit(-1)
+    deaf.wait_log("announcements_healed")
+    held, = workspace.park()
+    workspace.on(one).notify("heard")
+    assert [row["method"] for row in held.read().json()] == ["notify"]
+
+
+# -- clocks
+
+
+@pytest.mark.parametrize("off", [datetime.timedelta(days=3), datetime.timedelta(minutes=-5)], ids=["3 days ahead", "5 minutes behind"])
+def test_one_whose_clock_is_wrong_goes_by_the_databases(house, tmp_path, off):
+    clock = WallClock(tmp_path)
+    clock.set(seconds=off.total_seconds())
+    right, wrong = house.add(), house.add(environment=clock.environment)
+    workspace = Workspace(wrong)
+    before = datetime.datetime.now(datetime.timezone.utc)
+    (file_id, _), = workspace.upload(("kept.txt", b"kept"))
+    workspace.on(right).notify("right")
+    workspace.notify("wrong")
+    clock.set(seconds=2 * off.total_seconds())  # while it runs, too
+    workspace.notify("wrong again")
+    after = datetime.datetime.now(datetime.timezone.utc)
+    slack = datetime.timedelta(seconds=1)
+    for row in workspace.activity():
+        assert before - slack <= moment(row["created_at"]) <= after + slack
+    token = workspace.new_token()
+    assert right.get(workspace.path("activity"), token=token).status == 200
+    for server in (wrong, right):
+        swept_now = server.request("POST", "/admin/sweep", token=server.admin_token)
+        assert swept_now.status == 200 and swept_now.json().get("expired", 0) == 0, swept_now
+        assert server.get(workspace.content(file_id), token=workspace.token).body == b"kept"

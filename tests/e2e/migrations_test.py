@@ -1,0 +1,229 @@
+"""The schema: pinned to the letter, the same after going down and up again, with everything the contract names."""
+import os
+import re
+import sqlite3
+import subprocess
+from contextlib import closing
+
+import pytest
+
+from support.catalogue import postgres_catalogue, sqlite_catalogue
+from support.desk import Workspace
+from support.golden import check_golden
+from support.postgres import Postgres, clients
+from support.server import Server, StartFailed, binary
+from support.waiting import wait_until
+
+# What docs and contract promise of the tables, as the catalogue spells it.
+PROMISED_INDEXES = {
+    "idx_pending_uploads_workspace_unacked": "(workspace_id, created_at) WHERE (acked_at IS NULL)",
+    "idx_pending_uploads_expires": "(expires_at) WHERE (acked_at IS NULL)",
+    "idx_pending_uploads_acked": "(acked_at) WHERE (acked_at IS NOT NULL)",
+    "idx_delegations_inflight_heartbeat": "WHERE (status = ANY (ARRAY['queued'::text, 'dispatched'::text, 'in_progress'::text]))",
+    "idx_delegations_caller_created": "(caller_id, created_at)",
+    "idx_delegations_callee_created": "(callee_id, created_at)",
+    "idx_delegations_idempotency": "(caller_id, idempotency_key) WHERE (idempotency_key IS NOT NULL)",
+    "idx_activity_logs_workspace_seq": "(workspace_id, seq)",
+}
+PROMISED_CHECKS = [
+    "pending_uploads.*size_bytes > 0.*size_bytes <= 26214400",
+    "pending_uploads.*length\\(filename\\) >= 1.*length\\(filename\\) <= 100",
+    "pending_uploads.*octet_length\\(sha256\\) = 32",
+    "delegations.*'queued'.*'dispatched'.*'in_progress'.*'completed'.*'failed'.*'stuck'",
+    "delegations.*length\\(delegation_id\\) >= 1.*<= 128",
+    "delegations.*octet_length\\(task_preview\\) <= 4096",
+    "workspaces.*'awaiting_agent'.*'online'.*'degraded'.*'offline'.*'removed'",
+    "workspaces.*'push'.*'poll'",
+    "tokens.*octet_length\\(hash\\) = 32",
+]
+PROMISED_COLUMNS = [
+    "pending_uploads.mimetype: text not null default ''::text",
+    "pending_uploads.created_at: timestamp with time zone not null",
+    "pending_uploads.expires_at: timestamp with time zone not null default (now() + '24:00:00'::interval)",
+    "delegations.deadline: timestamp with time zone not null default (now() + '06:00:00'::interval)",
+    "delegations.status: text not null default 'queued'::text",
+    "workspaces.status: text not null default 'awaiting_agent'::text",
+    "activity_logs.request_body: json",
+    "activity_logs.response_body: json",
+]
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    with Postgres() as running:
+        yield running
+
+
+@pytest.fixture
+def url(postgres):
+    with postgres.database() as fresh:
+        yield fresh
+
+
+def environment():
+    return {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_")}
+
+
+def migrate(action, *where):
+    done = subprocess.run([binary(), "migrate", action, *where], capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL,
+                          env=environment())
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+class OnPostgres:
+    def __init__(self, postgres, url):
+        self._postgres, self._url = postgres, url
+
+    def migrate(self, action):
+        return migrate(action, "--database", self._url)
+
+    def catalogue(self):
+        return postgres_catalogue(self._postgres, self._url.rpartition("/")[2])
+
+    def change(self, statement):
+        self._postgres.sql(statement, database=self._url.rpartition("/")[2])
+
+    def serve(self):
+        return Server(arguments=("--database", self._url))
+
+
+class OnSqlite:
+    def __init__(self, file):
+        self._file = file
+
+    def migrate(self, action):
+        return migrate(action, "--data", str(self._file.parent))
+
+    def catalogue(self):
+        return sqlite_catalogue(self._file)
+
+    def change(self, statement):
+        with closing(sqlite3.connect(self._file)) as database:
+            database.execute(statement)
+            database.commit()
+
+    def serve(self):
+        return Server(data=self._file.parent)
+
+
+@pytest.fixture(params=["postgres", "sqlite"])
+def schema(request, tmp_path):
+    if request.param == "sqlite":
+        return OnSqlite(tmp_path / "restante.db")
+    return OnPostgres(request.getfixturevalue("postgres"), request.getfixturevalue("url"))
+
+
+def test_the_schema_of_postgresql_is_the_one_that_was_agreed_on(postgres, url):
+    schema = OnPostgres(postgres, url)
+    schema.migrate("up")
+    check_golden("schema/postgres.txt", schema.catalogue())
+
+
+def test_the_schema_of_sqlite_is_the_one_that_was_agreed_on(tmp_path):
+    schema = OnSqlite(tmp_path / "restante.db")
+    schema.migrate("up")
+    check_golden("schema/sqlite.txt", schema.catalogue())
+
+
+def test_down_and_up_again_step_by_step_gives_the_same_schema(schema):
+    """From the top to the bottom, and at each step up again: what a step takes back is all that it had made."""
+    schema.migrate("up")
+    complete, on_the_way_down = schema.catalogue(), []
+    while "Took back" in schema.migrate("down"):
+        on_the_way_down.append(schema.catalogue())
+    assert len(on_the_way_down) >= 9 and len(set(on_the_way_down)) == len(on_the_way_down)
+    assert "schema_migrations" in on_the_way_down[-1] and "workspaces" not in on_the_way_down[-1]
+    schema.migrate("up")
+    assert schema.catalogue() == complete
+    for expected in on_the_way_down:
+        schema.migrate("down")
+        assert schema.catalogue() == expected
+    schema.migrate("up")
+    assert schema.catalogue() == complete
+
+
+@pytest.mark.parametrize("allowed", [True, False], ids=["allowed", "forbidden"])
+def test_an_older_binary_runs_on_a_newer_schema_only_if_that_says_so(schema, allowed):
+    schema.migrate("up")
+    schema.change("INSERT INTO schema_migrations (version, name, applied_at, oldest_binary, digest) SELECT version + 1, 'future', applied_at, "
+                  f"version + {0 if allowed else 1}, digest FROM schema_migrations ORDER BY version DESC LIMIT 1")
+    if allowed:
+        with schema.serve() as server:
+            Workspace(server).notify("hello")
+            assert server.get("/ready").status == 200
+        return
+    with pytest.raises(StartFailed) as failed:
+        schema.serve().discard()
+    assert "too new for this binary" in str(failed.value)
+
+
+def test_a_migration_that_is_killed_in_the_middle_leaves_the_step_before_and_goes_on_when_asked_again(postgres, url):
+    schema = OnPostgres(postgres, url)
+    schema.migrate("up")
+    complete = schema.catalogue()
+    while "0006" not in schema.migrate("down"):
+        pass
+    before = schema.catalogue()
+    name = url.rpartition("/")[2]
+    # The next step changes this table, and so waits in the middle of its transaction.
+    with subprocess.Popen([clients() / "psql", "-qAtX", url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        holder.stdin.write("BEGIN; LOCK TABLE tokens IN SHARE MODE; SELECT 'held';\n")
+        holder.stdin.flush()
+        assert holder.stdout.readline() == "held\n"
+        first = subprocess.Popen([binary(), "migrate", "up", "--database", url], stdout=subprocess.DEVNULL, env=environment())
+        waiting = f"SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE NOT l.granted AND d.datname = '{name}'"
+        wait_until(lambda: postgres.sql(waiting) != "0\n", "the migration waits for the table")
+        # Another server comes, and waits for its turn.
+        second = subprocess.Popen([binary(), "migrate", "up", "--database", url], stdout=subprocess.PIPE, text=True, env=environment())
+        first.kill()
+        first.wait()
+        holder.stdin.write("COMMIT;\n")
+        holder.stdin.close()
+    assert "Applied" in second.communicate(timeout=120)[0] and second.returncode == 0
+    assert schema.catalogue() == complete != before
+
+
+@pytest.fixture(scope="module")
+def complete(postgres):
+    with postgres.database() as fresh:
+        schema = OnPostgres(postgres, fresh)
+        schema.migrate("up")
+        yield schema.catalogue()
+
+
+@pytest.mark.parametrize("name", PROMISED_INDEXES)
+def test_an_index_of_the_contract_is_there_under_its_name(complete, name):
+    line, = re.findall(rf"^index CREATE .*INDEX {name} ON .*$", complete, re.MULTILINE)
+    assert line.endswith(PROMISED_INDEXES[name]), line
+    assert ("UNIQUE" in line) == (name in ("idx_delegations_idempotency", "idx_activity_logs_workspace_seq")), line
+
+
+@pytest.mark.parametrize("rule", PROMISED_CHECKS, ids=range(len(PROMISED_CHECKS)))
+def test_a_rule_of_the_contract_is_in_the_schema_itself(complete, rule):
+    assert re.search(rf"^constraint {rule}", complete, re.MULTILINE)
+
+
+@pytest.mark.parametrize("column", PROMISED_COLUMNS, ids=[column.split(":")[0] for column in PROMISED_COLUMNS])
+def test_a_column_of_the_contract_has_its_type_and_default(complete, column):
+    assert f"\ncolumn {column}" in complete
+
+
+def test_no_table_has_a_foreign_key(complete):
+    assert "FOREIGN KEY" not in complete, "evidence outlives what it is about"
+
+
+def test_every_table_has_a_comment_that_says_why(complete):
+    for table in re.findall(r"^table (\w+)", complete, re.MULTILINE):
+        assert re.search(rf"^comment on {table}(\.\w+)?: \S", complete, re.MULTILINE), table
+
+
+def test_both_databases_have_the_same_indexes(complete, tmp_path):
+    """But for keys, which each names in its own way, and for what only one of them needs."""
+    schema = OnSqlite(tmp_path / "restante.db")
+    schema.migrate("up")
+    with closing(sqlite3.connect(tmp_path / "restante.db")) as file:
+        ours = {name for name, in file.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")}
+    theirs = {name for name in re.findall(r"^index CREATE .*INDEX (\w+) ON", complete, re.MULTILINE) if name.startswith("idx_")}
+    # SQLite keeps that table in the index's order.
+    assert theirs - ours == {"idx_finished_uploads_ended"} and ours <= theirs

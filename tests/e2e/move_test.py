@@ -1,0 +1,316 @@
+"""Moving house: everything from SQLite to PostgreSQL and back, whatever happens on the way."""
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from support.house import House
+from support.postgres import Postgres, clients
+from support.server import Lines, Server, StartFailed, binary
+from support.waiting import wait_until
+
+CEILING = 240  # of one move by a sanitized binary on a busy machine
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    with Postgres() as running:
+        yield running
+
+
+@pytest.fixture
+def url(postgres):
+    with postgres.database() as fresh:
+        yield fresh
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A house that is filled once; tests get copies of it."""
+    return House(tmp_path_factory.mktemp("house") / "data")
+
+
+@pytest.fixture
+def house(filled, tmp_path):
+    copy = tmp_path / "data"
+    shutil.copytree(filled.data, copy)
+    was, filled.data = filled.data, copy
+    yield filled
+    filled.data = was
+
+
+def environment():
+    return {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_")}
+
+
+def move(*arguments, code=0):
+    done = subprocess.run([binary(), "move", *map(str, arguments)], capture_output=True, text=True, timeout=CEILING, check=False, env=environment())
+    assert done.returncode == code, done
+    assert "Sanitizer" not in done.stderr, done.stderr
+    return done
+
+
+def refused(*arguments, code=69):
+    """The one sentence at the end."""
+    return move(*arguments, code=code).stderr.splitlines()[-1]
+
+
+def report(*arguments):
+    return json.loads(move(*arguments, "--json").stdout)
+
+
+def rows_of(postgres, url, table):
+    return int(postgres.sql(f"SELECT count(*) FROM {table}", database=name_of(url)))
+
+
+def name_of(url):
+    return url.rpartition("/")[2]
+
+
+@contextmanager
+def serving(house, url, **more):
+    with Server(house.settings, arguments=("--database", url), **{"data": house.data, **more}) as server:
+        yield server
+
+
+def dump(database):
+    """Every row of a SQLite file."""
+    with closing(sqlite3.connect(database)) as file:
+        file.text_factory = bytes
+        tables = [name.decode() for name, in file.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        return {table: sorted(map(repr, file.execute(f"SELECT * FROM {table}"))) for table in tables}
+
+
+# -- all of it
+
+def test_a_server_on_postgresql_goes_on_where_the_one_on_sqlite_stopped(house, url):
+    before = dump(house.database)
+    moved = report("--from", house.url, "--to", url)
+    assert moved["outcome"] == "moved" and moved["rows"] == sum(table["rows"] for table in moved["tables"])
+    for table in moved["tables"]:
+        assert (table["rows"], table["digest"]) == (table["target_rows"], table["target_digest"]), table
+        assert table["rows"] > 0, f"{table['name']} was empty: support/house.py fills every table, so that its move is tested"
+    assert moved["files"]["files"] > 0 and moved["files"]["missing"] == moved["files"]["changed"] == moved["files"]["copied"] == 0
+    assert dump(house.database) == before, "the source is only read"
+    with serving(house, url) as server:
+        house.check(server)
+
+
+def test_the_report_for_people_names_each_table_with_its_rows_and_digest(house, url):
+    done = move("--from", house.url, "--to", url)
+    with closing(sqlite3.connect(house.database)) as rows:
+        for table in ("activity_logs", "tokens", "pending_uploads", "delegations"):
+            count, = rows.execute(f"SELECT count(*) FROM {table}").fetchone()
+            assert any(line.split()[:2] == [table, str(count)] and line.endswith("the same") for line in done.stdout.splitlines()), done.stdout
+    for word in ("Reading", "Writing", "Comparing"):
+        assert f"\n{word} " in "\n" + done.stderr
+    assert "\r" not in done.stderr, "no bar where nobody watches"
+
+
+def test_on_a_terminal_a_bar_shows_how_far_it_is(house, url):
+    mine, its = pty.openpty()
+    process = subprocess.Popen([binary(), "move", "--from", house.url, "--to", url], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=its,
+                               env={**environment(), "TERM": "xterm"})
+    os.close(its)
+    shown = b""
+    try:
+        while chunk := os.read(mine, 4096):
+            shown += chunk
+    except OSError:
+        pass  # how Linux says that the other side has closed
+    os.close(mine)
+    assert process.wait(CEILING) == 0
+    bars = re.findall(r"\r\x1b\[K(?:\[[=> ]+\] )?100 %  (\d+) rows of (\d+) rows", shown.decode())
+    assert len(bars) >= 3 and all(done == total for done, total in bars), shown
+
+
+def test_bytes_token_and_key_are_copied_where_the_new_server_has_another_directory(house, url, tmp_path):
+    new = tmp_path / "new house"
+    first = report("--from", house.url, "--to", url, "--data-to", new)
+    assert first["files"]["copied"] == first["files"]["files"] > 0
+    shutil.rmtree(house.data)
+    for secret in ("admin.token", "server.key"):
+        assert (new / secret).stat().st_mode & 0o777 == 0o600
+    with serving(house, url, data=new) as server:
+        house.check(server)
+
+
+def test_there_and_back_again(house, url, tmp_path):
+    there = report("--from", house.url, "--to", url)
+    back = report("--from", url, "--to", f"sqlite://{tmp_path}/back/restante.db", "--data", house.data, "--data-to", tmp_path / "back")
+    assert [(t["name"], t["rows"], t["digest"]) for t in back["tables"]] == [(t["name"], t["rows"], t["digest"]) for t in there["tables"]]
+    with Server(house.settings, data=tmp_path / "back") as server:
+        house.check(server)
+
+
+def test_lost_and_changed_bytes_are_told_and_stop_nothing(house, url, tmp_path):
+    with closing(sqlite3.connect(house.database)) as rows:
+        keys = [key for key, in rows.execute("SELECT blob_key FROM pending_uploads WHERE blob_key IS NOT NULL LIMIT 2")]
+    lost, changed = (house.data / "blobs" / key[30:] / key for key in keys)
+    lost.unlink()
+    changed.write_bytes(b"?" * changed.stat().st_size)
+    done = move("--from", house.url, "--to", url, "--data-to", tmp_path / "new", "--json")
+    assert "1 files are missing and of 1 no longer" in done.stderr
+    files = json.loads(done.stdout)["files"]
+    assert (files["missing"], files["changed"]) == (1, 1)
+
+
+# -- interrupted
+
+@contextmanager
+def stalled(postgres, url, table):
+    """Nobody can write to that table meanwhile, but everybody can read it."""
+    holder = subprocess.Popen([clients() / "psql", "-qAtX", url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    holder.stdin.write(f"BEGIN; LOCK TABLE {table} IN SHARE MODE; SELECT 'held';\n")
+    holder.stdin.flush()
+    assert holder.stdout.readline() == "held\n"
+    yield
+    holder.communicate("COMMIT;\n", timeout=60)
+
+
+def start_move(*arguments):
+    return subprocess.Popen([binary(), "move", *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                            env=environment())
+
+
+def kill(process):
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stderr.close()
+
+
+def test_killed_again_and_again_it_goes_on_where_it_was(postgres, house, url):
+    subprocess.run([binary(), "migrate", "up", "--database", url], check=True, stdout=subprocess.DEVNULL, env=environment())
+    for table in ("activity_logs", "inbox_heads", "message_keys", "pending_uploads", "upload_contents", "workspaces"):
+        with stalled(postgres, url, table):
+            process = start_move("--from", house.url, "--to", url)
+            wait_until(lambda: rows_waiting(postgres, url) or process.poll() is not None, "the move has come to the table", CEILING)
+            assert process.poll() is None, process.stderr.read()
+            kill(process)
+        # What it had sent may still be written, after it is dead: the next one must wait for that.
+        with pytest.raises(StartFailed) as failed:
+            Server(house.settings, data=house.data, arguments=("--database", url)).discard()
+        assert "has not finished" in str(failed.value)
+    dry = report("--from", house.url, "--to", url, "--dry-run")
+    assert dry["target"] == "moving" and dry["resumed_at"] > 0
+    moved = report("--from", house.url, "--to", url)
+    assert moved["outcome"] == "moved" and moved["resumed_at"] > 0
+    with serving(house, url) as server:
+        house.check(server)
+
+
+def rows_waiting(postgres, url):
+    return int(postgres.sql(f"SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE NOT l.granted AND d.datname = '{name_of(url)}'"))
+
+
+def test_killed_in_the_middle_of_a_table_no_row_is_lost_or_doubled(postgres, house, url):
+    house.grow(20_000)
+    for share in (b"10 %", b"20 %", b"30 %"):
+        process = start_move("--from", house.url, "--to", url)
+        lines = Lines(process.stderr)
+        lines.wait(lambda line: line.startswith(b"Writing"), "it writes", CEILING)
+        at = len(lines())
+        lines.wait(lambda line: share in line, "so much of the rest", CEILING, start=at - 1)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        lines.join()
+    moved = report("--from", house.url, "--to", url)
+    log, = [table for table in moved["tables"] if table["name"] == "activity_logs"]
+    assert log["rows"] == log["target_rows"] == rows_of(postgres, url, "activity_logs") > 20_000 and moved["resumed_at"] > 0
+
+
+def test_a_source_that_was_used_meanwhile_is_not_mixed_with_what_was_moved_before(postgres, house, url):
+    subprocess.run([binary(), "migrate", "up", "--database", url], check=True, stdout=subprocess.DEVNULL, env=environment())
+    with stalled(postgres, url, "workspaces"):
+        process = start_move("--from", house.url, "--to", url)
+        wait_until(lambda: rows_waiting(postgres, url) or process.poll() is not None, "the move is under way", CEILING)
+        kill(process)
+    house.grow(1)
+    for arguments in ((), ("--dry-run",)):
+        assert "the source has changed" in refused("--from", house.url, "--to", url, *arguments)
+
+
+# -- refused
+
+def test_a_dry_run_tells_what_would_move_and_changes_nothing(postgres, house, url, tmp_path):
+    plan = report("--from", house.url, "--to", url, "--dry-run", "--data-to", tmp_path / "new")
+    assert plan["outcome"] == "would_move" and plan["target"] == "empty" and plan["rows"] > 50 and plan["files"]["files"] > 0
+    assert postgres.sql("SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace", database=name_of(url)) == "0\n"
+    assert not (tmp_path / "new").exists()
+    report("--from", house.url, "--to", f"sqlite://{tmp_path}/other/restante.db", "--dry-run")
+    assert not (tmp_path / "other").exists()
+    moved = report("--from", house.url, "--to", url)
+    assert [(t["name"], t["rows"]) for t in moved["tables"]] == [(t["name"], t["rows"]) for t in plan["tables"]]
+
+
+def test_a_target_that_is_not_empty_is_refused_and_left_alone(postgres, house, url):
+    report("--from", house.url, "--to", url)
+    count = rows_of(postgres, url, "activity_logs")
+    assert "not empty" in refused("--from", house.url, "--to", url)
+    assert "not empty" in refused("--from", house.url, "--to", url, "--dry-run")
+    assert rows_of(postgres, url, "activity_logs") == count
+    assert report("--from", house.url, "--to", url, "--verify")["outcome"] == "same"
+    postgres.sql("UPDATE tokens SET label = label || '!'", database=name_of(url))
+    done = move("--from", house.url, "--to", url, "--verify", code=1)
+    assert any(line.startswith("tokens ") and line.endswith("as many, but not the same") for line in done.stdout.splitlines()), done.stdout
+
+
+def test_a_foreign_database_is_refused(postgres, house, url):
+    postgres.sql("CREATE TABLE customers (id int)", database=name_of(url))
+    assert "not Restante's" in refused("--from", house.url, "--to", url)
+
+
+def test_a_source_in_use_is_refused(house, url):
+    with Server(house.settings, data=house.data):
+        assert "in use by process" in refused("--from", house.url, "--to", url)
+
+
+def test_a_target_in_use_is_refused(house, url, tmp_path):
+    (tmp_path / "other").mkdir()
+    with Server(house.settings, data=tmp_path / "other", arguments=("--database", url)):
+        assert "has this database open" in refused("--from", house.url, "--to", url)
+
+
+@pytest.mark.parametrize("change, says", [
+    ("DELETE FROM schema_migrations WHERE version = (SELECT max(version) FROM schema_migrations)", "older than this binary"),
+    ("INSERT INTO schema_migrations SELECT max(version) + 1, 'future', 0, 1, digest FROM schema_migrations", "newer than this binary"),
+], ids=["older", "newer"])
+def test_a_source_of_another_schema_is_refused_with_what_to_do(house, url, change, says):
+    with closing(sqlite3.connect(house.database)) as rows:
+        rows.execute(change)
+        rows.commit()
+    assert says in refused("--from", house.url, "--to", url)
+
+
+@pytest.mark.parametrize("source, target, code, says", [
+    ("{folder}/data/restante.db", "{url}", 64, "--from must be sqlite://PATH"),
+    ("{house}", "mysql://u:hunter2@h/d", 64, "--to must be sqlite://PATH"),
+    ("{house}", "{house}", 64, "the same database"),
+    ("sqlite://{folder}/data", "{url}", 64, "did you mean sqlite://{folder}/data/restante.db?"),
+    ("sqlite://{folder}/none.db", "{url}", 69, "there is no database {folder}/none.db"),
+    ("{house}", "postgres://nobody:hunter2@127.0.0.1:1/none", 69, "--to: the database cannot be opened"),
+    ("{house}", "{url}_none", 69, "does not exist"),
+], ids=["a path", "another kind", "twice the same", "a directory", "no file", "no server", "no database"])
+def test_a_wrong_url_gets_a_sentence_that_helps(house, url, source, target, code, says):
+    words = {"folder": house.data.parent, "house": house.url, "url": url}
+    sentence = refused("--from", source.format(**words), "--to", target.format(**words), code=code)
+    assert says.format(**words) in sentence and "hunter2" not in sentence
+
+
+def test_a_data_directory_that_cannot_be_meant_is_refused(house, url, tmp_path):
+    lonely = tmp_path / "lonely"
+    lonely.mkdir()
+    shutil.copy(house.database, lonely)
+    assert "--data names" in refused("--from", f"sqlite://{lonely}/restante.db", "--to", url)
+    (lonely / "admin.token").write_text("x" * 43 + "\n")
+    (lonely / "admin.token").chmod(0o600)
+    assert "belongs to another server" in refused("--from", house.url, "--to", url, "--data-to", lonely)
+    assert Path(lonely, "admin.token").read_text().strip() == "x" * 43
