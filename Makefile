@@ -6,6 +6,7 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 CTEST := ctest --output-on-failure --no-tests=error
 PAGE := web/dist/index.html
+NEWER_POSTGRES := tests/newer_postgres/node_modules/.package-lock.json
 
 # Configures once (CMake looks for new files itself) and builds.
 define build_preset
@@ -28,7 +29,7 @@ build: setup page ## The optimised binary, left at build/restante
 	@ln -sf release/restante build/restante
 
 .PHONY: test
-test: setup-test page ## Every test, on one build with ASan and UBSan
+test: setup-test page mcp-clients ## Every test, on one build with ASan and UBSan
 	$(call build_preset,dev)
 	@$(CTEST) --test-dir build/dev -j $(JOBS)
 
@@ -55,7 +56,7 @@ test-long: build setup-test ## The proofs of the inbox at full length, on the op
 	  /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/e2e/{inbox_order,kill,inbox,storm}_test.py
 
 .PHONY: coverage
-coverage: setup-test page ## Line and branch coverage of all tests, as text and as build/coverage/html
+coverage: setup-test page mcp-clients ## Line and branch coverage of all tests, as text and as build/coverage/html
 	$(call build_preset,coverage)
 	@tools/coverage
 
@@ -84,11 +85,27 @@ $(PAGE): $(shell find web -path web/node_modules -prune -o -path web/dist -prune
 	@cd web && npm ci --no-progress --loglevel=error && npm run --silent build
 	@touch $@
 
+.PHONY: newer-postgres
+newer-postgres: $(NEWER_POSTGRES) # For the tests: a newer major than Debian's
+
+$(NEWER_POSTGRES): tests/newer_postgres/package.json tests/newer_postgres/package-lock.json
+	@cd tests/newer_postgres && npm ci --no-progress --loglevel=error
+	@touch $@
+
+MCP_CLIENTS := tests/e2e/mcp/node_modules/.package-lock.json
+.PHONY: mcp-clients
+mcp-clients: $(MCP_CLIENTS) ## The official MCP client and inspector, for the tests
+
+$(MCP_CLIENTS): tests/e2e/mcp/package-lock.json
+	@cd tests/e2e/mcp && npm ci --no-progress --loglevel=error
+	@touch $@
+
 .PHONY: setup setup-test setup-bench setup-lint
 setup: ## Install what a fresh Debian 12 lacks for building and running
 	@tools/setup build
 setup-test:
 	@tools/setup test
+	@$(MAKE) newer-postgres
 setup-bench:
 	@tools/setup bench
 setup-lint:
@@ -96,4 +113,4 @@ setup-lint:
 
 .PHONY: clean
 clean: ## Remove everything that was built; ./data stays
-	@rm -rf build web/dist web/node_modules
+	@rm -rf build web/dist web/node_modules tests/e2e/mcp/node_modules tests/newer_postgres/node_modules

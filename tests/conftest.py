@@ -4,6 +4,7 @@ server     one process per test file, with the file's SETTINGS (a dict, optional
 start      start(settings, …) gives a server of the test's own; all are stopped and checked at the end
 workspace  a fresh workspace on `server`
 connect    connect(url, token=…) starts a `restante connect` of the test's own
+mcp        mcp(url, token=…) starts a `restante mcp` of the test's own, the handshake done
 proxy      proxy(port, gate=…, tap=…) stands between an agent and the server
 """
 import resource
@@ -17,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from support.agent import Connect, Proxy  # noqa: E402
 from support.desk import Workspace  # noqa: E402
+from support.mcp import Mcp  # noqa: E402
 from support.server import Server  # noqa: E402
 
 
@@ -92,20 +94,30 @@ def workspace(server):
     return Workspace(server)
 
 
-@pytest.fixture
-def connect():
-    """connect(url, token=…) starts a `restante connect`; all end with the test."""
+def make_agents(kind):
     made = []
 
-    def connector(*arguments, **options):
-        made.append(Connect(*arguments, **options))
+    def maker(*arguments, **options):
+        made.append(kind(*arguments, **options))
         return made[-1]
 
-    yield connector
+    yield maker
     for one in made:
         one.clean()
     for root in {one.root for one in made}:
         shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
+def connect():
+    """connect(url, token=…) starts a `restante connect`; all end with the test."""
+    yield from make_agents(Connect)
+
+
+@pytest.fixture
+def mcp():
+    """mcp(url, token=…) starts a `restante mcp`; all end with the test."""
+    yield from make_agents(Mcp)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@
 #include "desk/access.h"
 #include "desk/callbacks.h"
 #include "desk/chat_history.h"
+#include "desk/delegations.h"
 #include "desk/events.h"
 #include "desk/idempotency.h"
 #include "desk/inbound_secrets.h"
@@ -71,6 +72,7 @@ struct Context {
   desk::Uploads& uploads;
   desk::Outgoing& outgoing;
   desk::Sweep& sweep;
+  desk::Delegations& delegations;
   const Push& push;
   std::vector<ReadinessCheck> readiness;
   std::vector<PageFile> page;

@@ -172,7 +172,11 @@ http::Response ack_activity(const Context& context, http::Request& request) {
         Error(errors::bad_field, {{"field", std::string("acked_seq")}}).say("acked_seq must be a number, 0 or above"));
   }
   if (const auto known = context.inbox.check(*id); !known) return answer(known.error());
-  return http::after(context.inbox.ack(*id, **seq), [](const Result<std::int64_t>& stands) {
+  auto commit = context.inbox.ack(*id, **seq);
+  commit.then([&context, id = *id](const Result<std::int64_t>& stands) {
+    if (stands) context.delegations.note_acked(id);
+  });
+  return http::after(std::move(commit), [](const Result<std::int64_t>& stands) {
     if (!stands) return answer(stands.error());
     JsonWriter out;
     out.begin_object();

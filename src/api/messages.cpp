@@ -9,30 +9,6 @@
 namespace restante::api {
 namespace {
 
-// The attachments of a notify as A2A file parts; each needs a uri and a name.
-Result<Json::Array> attachment_parts(const Json& body) {
-  Json::Array parts;
-  const Json* attachments = body.find("attachments");
-  if (!attachments || attachments->is_null()) return parts;
-  const Error wrong =
-      Error(errors::bad_field, {{"field", std::string("attachments")}})
-          .say("attachments must be a list of objects with uri and name, and mimeType and size of the right type");
-  if (!attachments->if_array()) return wrong;
-  for (const Json& item : *attachments->if_array()) {
-    const auto uri = required_text(item, "uri");
-    const auto name = required_text(item, "name");
-    if (!uri || !name) return wrong;
-    Json file = Json::object({{"uri", Json::string(*uri)}, {"name", Json::string(*name)}});
-    const auto type = text_field(item, "mimeType");
-    const auto size = whole_field(item, "size");
-    if (!type || !size) return wrong;
-    if (*type) file.set("mimeType", Json::string(**type));
-    if (*size) file.set("size", Json::number(**size));
-    parts.push_back(Json::object({{"kind", Json::string("file")}, {"file", std::move(file)}}));
-  }
-  return parts;
-}
-
 // Agents say in a header who they are; the token knows.
 Result<void> check_named_caller(const http::Request& request, WorkspaceId owner) {
   const std::string_view named = request.header("X-Workspace-ID");
@@ -56,6 +32,30 @@ Result<void> check_sender(const Context& context, const http::Request& request, 
 }
 
 }  // namespace
+
+// The attachments of a notify as A2A file parts; each needs a uri and a name.
+Result<Json::Array> attachment_parts(const Json& body) {
+  Json::Array parts;
+  const Json* attachments = body.find("attachments");
+  if (!attachments || attachments->is_null()) return parts;
+  const Error wrong =
+      Error(errors::bad_field, {{"field", std::string("attachments")}})
+          .say("attachments must be a list of objects with uri and name, and mimeType and size of the right type");
+  if (!attachments->if_array()) return wrong;
+  for (const Json& item : *attachments->if_array()) {
+    const auto uri = required_text(item, "uri");
+    const auto name = required_text(item, "name");
+    if (!uri || !name) return wrong;
+    Json file = Json::object({{"uri", Json::string(*uri)}, {"name", Json::string(*name)}});
+    const auto type = text_field(item, "mimeType");
+    const auto size = whole_field(item, "size");
+    if (!type || !size) return wrong;
+    if (*type) file.set("mimeType", Json::string(**type));
+    if (*size) file.set("size", Json::number(**size));
+    parts.push_back(Json::object({{"kind", Json::string("file")}, {"file", std::move(file)}}));
+  }
+  return parts;
+}
 
 http::Response send_message(const Context& context, http::Request& request) {
   const auto id = id_param<WorkspaceId>(request, "id");

@@ -4,6 +4,7 @@
 
 #include "api/context.h"
 #include "api/idempotency.h"
+#include "base/json.h"
 #include "http/request.h"
 #include "http/response.h"
 
@@ -16,5 +17,7 @@ http::Response queued_answer(std::string_view delivery_mode, const Result<Append
 http::Response post(const Context& context, const Once& once, WorkspaceId workspace, const NewActivity& row,
                     std::function<http::Response(const Result<Appended>&)> to_answer);
 http::Response notify(const Context&, http::Request&);
+// A body's `attachments` as A2A file parts; none when there are none. bad_field.
+Result<Json::Array> attachment_parts(const Json& body);
 
 }  // namespace restante::api

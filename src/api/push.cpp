@@ -42,6 +42,8 @@ http::Response pass_on(const Context& context, const Once& once, WorkspaceId tar
   return post(context, once, target, row, [answer](const Result<Appended>&) { return *answer; });
 }
 
+}  // namespace
+
 http::Forward order_of(const Context& context, const Workspace& target, const NewActivity& row, std::string secret) {
   http::Forward order;
   order.url = target.url;
@@ -54,8 +56,6 @@ http::Forward order_of(const Context& context, const Workspace& target, const Ne
   order.may_connect = [&rules = context.push.rules](std::string_view address) { return rules.may_connect(address); };
   return order;
 }
-
-}  // namespace
 
 std::string_view name_of_outcome(const http::Forwarded& came) {
   switch (came.outcome) {

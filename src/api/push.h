@@ -23,6 +23,9 @@ Result<std::string> inbound_secret(const Context& context, const Workspace& work
 // callback again: at least once, as with any two systems, and the client's messageId tells the agent.
 http::Response push_message(const Context& context, const Once& once, const Workspace& target, NewActivity row);
 
+// One call of the target's callback with this message.
+http::Forward order_of(const Context& context, const Workspace& target, const NewActivity& row, std::string secret);
+
 // How a call went that did not deliver. A closed list: it is a metric's label and an error_detail.
 std::string_view name_of_outcome(const http::Forwarded& came);
 // The agent has what it was sent and said something about it: also "no", but not "later".

@@ -4,6 +4,7 @@
 #include "api/admin_uploads.h"
 #include "api/answers.h"
 #include "api/chat_history.h"
+#include "api/delegations.h"
 #include "api/download.h"
 #include "api/events.h"
 #include "api/guards.h"
@@ -91,6 +92,16 @@ constexpr Row kRows[] = {
     {Method::get, "/admin/uploads", admin, Body::none, Run::on_pool, list_all_uploads},
     {Method::get, "/admin/uploads/stats", admin, Body::none, Run::on_pool, upload_figures},
     {Method::post, "/admin/sweep", admin, Body::optional, Run::on_pool, sweep_now},
+
+    {Method::post, "/workspaces/:id/delegate", agent, Body::required, Run::on_pool, delegate_task},
+    {Method::get, "/workspaces/:id/delegations", agent, Body::none, Run::on_pool, list_delegations},
+    {Method::post, "/workspaces/:id/delegations/record", agent, Body::required, Run::on_pool, record_delegation},
+    {Method::get, "/workspaces/:id/delegations/:did", agent, Body::none, Run::on_pool, read_delegation},
+    {Method::post, "/workspaces/:id/delegations/:did/update", agent, Body::required, Run::on_pool, update_delegation},
+    {Method::post, "/workspaces/:id/delegations/:did/heartbeat", agent, Body::optional, Run::on_pool, beat_delegation},
+    {Method::post, "/workspaces/:id/delegations/:did/cancel", agent, Body::optional, Run::on_pool, cancel_delegation},
+    {Method::get, "/admin/delegations", admin, Body::none, Run::on_pool, list_all_delegations},
+    {Method::get, "/admin/delegations/stats", admin, Body::none, Run::on_pool, delegation_figures},
 };
 
 struct StreamRow {
@@ -120,6 +131,7 @@ void add_routes(http::Router& router, const Context& context) {
     if (row.guard != anyone)
       route.admit = [&context, guard = row.guard](http::Request& r) { return admit(context, guard, r); };
     route.handle = [&context, handler = row.handler](http::Request& r) { return handler(context, r); };
+    if (row.handler == update_delegation) route.body_limit = 2 * kMaxResultBody;
     router.add(std::move(route));
   }
   for (const StreamRow& row : kStreams) {

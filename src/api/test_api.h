@@ -189,6 +189,7 @@ struct TestApi {
                   desk.uploads,
                   desk.outgoing,
                   desk.sweep,
+                  desk.delegations,
                   push,
                   {{"database", [this] { desk.store->check(); }}},
                   {{"/", "text/html", "<html>"}},

@@ -25,10 +25,11 @@ http::Reception receive_uploads(const Context& context, http::Request& request) 
   if (*direction == UploadDirection::out && caller(request).role == Principal::Role::sender) {
     return answer(Error(errors::not_allowed).say("only the agent itself sends files out"));
   }
-  const auto workspace = context.workspaces.find(*id);
-  if (!workspace) return answer(workspace.error());
-  if (*direction == UploadDirection::in && workspace->delivery_mode == DeliveryMode::push) {
-    return push_upload(context, request, *workspace);
+  const auto delivery = context.workspaces.delivery(*id);
+  if (!delivery) return answer(delivery.error());
+  if (*direction == UploadDirection::in && *delivery == DeliveryMode::push) {
+    const auto workspace = context.workspaces.find(*id);
+    return workspace ? push_upload(context, request, *workspace) : answer(workspace.error());
   }
   return stage_uploads(context, request, *id, *direction);
 }

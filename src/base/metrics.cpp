@@ -22,6 +22,10 @@ using prometheus::Registry;
 const prometheus::Histogram::BucketBoundaries kSeconds = {
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800};
 
+// From an agent that answers at once to one whose laptop was closed for days.
+const prometheus::Histogram::BucketBoundaries kTaskSeconds = {0.1,  1,     5,     15,    60,     300,   900,
+                                                              3600, 21600, 43200, 86400, 259200, 604800};
+
 prometheus::Counter& counter(Registry& registry, const char* name, const char* help) {
   return BuildCounter().Name(name).Help(help).Register(registry).Add({});
 }
@@ -86,6 +90,15 @@ Metrics::Metrics(const BuildInfo& build)
                          .Help("How long one sweep of the staged files took.")
                          .Register(registry_)
                          .Add({}, kSeconds)),
+      delegation_age(BuildHistogram()
+                         .Name("restante_delegation_age_seconds")
+                         .Help("How old delegations were when they ended.")
+                         .Register(registry_)
+                         .Add({}, kTaskSeconds)),
+      late_answers(counter(registry_, "restante_delegation_late_answers_total",
+                           "Answers that came after their delegation had ended.")),
+      delegation_sweep_errors(counter(registry_, "restante_delegation_sweep_errors_total",
+                                      "Sweeps of delegations that could not be finished.")),
       log_lines_lost(counter(registry_, "restante_log_lines_lost_total", "Log lines that could not be written.")),
       store_reads(counter(registry_, "restante_store_reads_total", "Times the database was asked something.")),
       store_commits(counter(registry_, "restante_store_commits_total", "Groups of writes committed to the database.")),
@@ -132,6 +145,14 @@ Metrics::Metrics(const BuildInfo& build)
                          .Name("restante_upload_pushes_total")
                          .Help("Uploads to push workspaces: delivered to the callback, staged instead, or why not.")
                          .Register(registry_)),
+      delegation_steps_(BuildCounter()
+                            .Name("restante_delegations_total")
+                            .Help("Steps of delegations, by the status they led to.")
+                            .Register(registry_)),
+      delegations_in_flight_(BuildGauge()
+                                 .Name("restante_delegations_in_flight")
+                                 .Help("Delegations that have not ended, by status.")
+                                 .Register(registry_)),
       resident_(gauge(registry_, "process_resident_memory_bytes", "Resident memory.")),
       virtual_(gauge(registry_, "process_virtual_memory_bytes", "Virtual memory.")),
       open_files_(gauge(registry_, "process_open_fds", "Open file descriptors.")),
@@ -147,6 +168,10 @@ Metrics::Metrics(const BuildInfo& build)
       .Set(1);
   start_time_.Set(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
   for (const char* outcome : {"acked", "expired", "error"}) swept(outcome);
+  for (const char* status : {"queued", "dispatched", "in_progress", "completed", "failed", "stuck"}) {
+    delegation_steps(status);
+  }
+  for (const char* status : {"queued", "dispatched", "in_progress"}) delegations_in_flight(status);
   for (const char* damage : {"changed", "missing"}) uploads_damaged(damage);
   for (const char* outcome : {"sound", "damaged", "unreadable"}) uploads_checked(outcome);
   for (const char* outcome : {"delivered", "spared", "refused_address", "unreachable", "timed_out", "bad_reply",
@@ -193,6 +218,14 @@ prometheus::Counter& Metrics::uploads_checked(std::string_view outcome) {
 
 prometheus::Counter& Metrics::pushes(std::string_view outcome) {
   return pushes_.Add({{"outcome", std::string(outcome)}});
+}
+
+prometheus::Counter& Metrics::delegation_steps(std::string_view status) {
+  return delegation_steps_.Add({{"status", std::string(status)}});
+}
+
+prometheus::Gauge& Metrics::delegations_in_flight(std::string_view status) {
+  return delegations_in_flight_.Add({{"status", std::string(status)}});
 }
 
 prometheus::Counter& Metrics::upload_pushes(std::string_view outcome) {

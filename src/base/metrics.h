@@ -43,6 +43,10 @@ class Metrics {
   prometheus::Counter& uploads_checked(std::string_view outcome);
   // Messages to push workspaces: delivered, or why they went to the inbox instead.
   prometheus::Counter& pushes(std::string_view outcome);
+  // Steps of delegations, by the status they led to.
+  prometheus::Counter& delegation_steps(std::string_view status);
+  // Delegations that have not ended, by status.
+  prometheus::Gauge& delegations_in_flight(std::string_view status);
   // Uploads to push workspaces, by what came of them.
   prometheus::Counter& upload_pushes(std::string_view outcome);
 
@@ -64,6 +68,9 @@ class Metrics {
   prometheus::Counter& uploads_checked_bytes;
   prometheus::Counter& orphans_collected;
   prometheus::Histogram& sweep_duration;
+  prometheus::Histogram& delegation_age;  // when it ended
+  prometheus::Counter& late_answers;
+  prometheus::Counter& delegation_sweep_errors;
   prometheus::Counter& log_lines_lost;
   prometheus::Counter& store_reads;    // every question to the database: none of them while polls are only held
   prometheus::Counter& store_commits;  // groups of writes
@@ -85,6 +92,8 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& uploads_checked_;
   prometheus::Family<prometheus::Counter>& pushes_;
   prometheus::Family<prometheus::Counter>& upload_pushes_;
+  prometheus::Family<prometheus::Counter>& delegation_steps_;
+  prometheus::Family<prometheus::Gauge>& delegations_in_flight_;
   prometheus::Gauge& resident_;
   prometheus::Gauge& virtual_;
   prometheus::Gauge& open_files_;

@@ -4,13 +4,17 @@
 
 #include "cli/config.h"
 #include "cli/connect.h"
+#include "cli/delegate.h"
 #include "cli/dev.h"
 #include "cli/doctor.h"
 #include "cli/invite.h"
+#include "cli/mcp.h"
 #include "cli/migrate.h"
+#include "cli/move.h"
 #include "cli/send.h"
 #include "cli/status.h"
 #include "cli/sweep.h"
+#include "cli/tasks.h"
 #include "cli/token.h"
 #include "cli/uploads.h"
 #include "cli/workspace.h"
@@ -22,6 +26,7 @@ enum class Command {
   serve,
   dev,
   connect,
+  mcp,
   status,
   doctor,
   workspace,
@@ -29,8 +34,12 @@ enum class Command {
   invite,
   send,
   uploads,
+  delegate,
+  tasks,
+  task,
   sweep,
   migrate,
+  move,
   config,
   print
 };
@@ -41,6 +50,7 @@ struct CommandLine {
   ConfigSources serve;
   DevOptions dev;
   ConnectOptions connect;
+  McpOptions mcp;
   StatusOptions status;
   DoctorOptions doctor;
   WorkspaceOptions workspace;
@@ -48,8 +58,12 @@ struct CommandLine {
   InviteOptions invite;
   SendOptions send;
   UploadsOptions uploads;
+  DelegateOptions delegate;
+  TasksOptions tasks;
+  TaskOptions task;
   SweepOptions sweep;
   MigrateOptions migrate;
+  MoveOptions move;
   ConfigOptions config;
   std::string text;  // for Command::print (--help, --version, completion): goes to stdout as it is
 };

@@ -28,6 +28,16 @@ void add_agent_flags(CLI::App& app, AgentOptions& to) {
   add_state_flag(app, to.state);
 }
 
+void add_enrol_flag(CLI::App& app, AgentOptions& to) {
+  app.add_option("--enrol", to.enrol, "Enrolment token shown with a new workspace; good once.")->type_name("TOKEN");
+}
+
+void add_file_wait_flag(CLI::App& app, int& to) {
+  app.add_option("--file-wait", to, "How long a message waits for its files. Default: 20.")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0, 3600));
+}
+
 void add_agent_environment(AgentOptions& to) {
   if (to.url.empty()) to.url = variable("RESTANTE_URL");
   if (to.token_file.empty()) to.token = variable("RESTANTE_TOKEN");
@@ -39,18 +49,26 @@ void add_connect(CLI::App& app, CommandLine& to) {
     to.command = Command::connect;
     add_agent_environment(to.connect.agent);
   });
-  connect.add_option("--enrol", to.connect.agent.enrol, "Enrolment token shown with a new workspace; good once.")
-      ->type_name("TOKEN");
+  add_enrol_flag(connect, to.connect.agent);
   add_agent_flags(connect, to.connect.agent);
   connect.add_option("--exec", to.connect.exec, "Shell command run once per message.")->type_name("COMMAND");
   connect.add_flag("--json", to.connect.json, "One JSON object a line on stdout for everything that arrives.");
   connect.add_flag("--reply-to-agents", to.connect.reply_to_agents,
                    "Send what --exec says to other agents' messages back to them; at most 8 times in a row.");
-  connect.add_option("--file-wait", to.connect.file_wait, "How long a message waits for its files. Default: 20.")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(0, 3600));
+  add_file_wait_flag(connect, to.connect.file_wait);
   connect.add_flag("--install-service", to.connect.install_service,
                    "Write, enable and start a systemd user unit with these flags, and exit.");
+}
+
+void add_mcp(CLI::App& app, CommandLine& to) {
+  auto& mcp = add_command(app, "mcp");
+  mcp.callback([&to] {
+    to.command = Command::mcp;
+    add_agent_environment(to.mcp.agent);
+  });
+  add_enrol_flag(mcp, to.mcp.agent);
+  add_agent_flags(mcp, to.mcp.agent);
+  add_file_wait_flag(mcp, to.mcp.file_wait);
 }
 
 void add_status(CLI::App& app, CommandLine& to) {
@@ -109,6 +127,7 @@ void add_environment(RemoteOptions& to) {
 
 void add_agent_commands(CLI::App& app, CommandLine& to) {
   add_connect(app, to);
+  add_mcp(app, to);
   add_status(app, to);
   add_doctor(app, to);
   add_send(app, to);

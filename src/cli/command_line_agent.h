@@ -1,5 +1,5 @@
-// The flags of the commands of the agent's machine: connect, status, doctor, send. They make up restante-agent, the
-// executable that a server hands out, and are part of restante too.
+// The flags of the commands of the agent's machine: connect, mcp, status, doctor, send. They make up restante-agent,
+// the executable that a server hands out, and are part of restante too.
 #pragma once
 #include <CLI/CLI.hpp>
 

@@ -121,6 +121,67 @@ void add_uploads(CLI::App& app, CommandLine& to) {
   add_remote_flags(uploads, to.uploads.remote);
 }
 
+void add_delegate(CLI::App& app, CommandLine& to) {
+  auto& delegate = add_command(app, "delegate");
+  auto& options = to.delegate;
+  delegate.callback([&to] {
+    to.command = Command::delegate;
+    add_environment(to.delegate.remote);
+  });
+  delegate.add_option("task", options.task, "What is to be done, in words.")->type_name("TEXT")->required();
+  delegate.add_option("--to", options.to, "Who is to do it: a workspace's id or name.")->type_name("ID")->required();
+  delegate.add_option("--from", options.from, "Whose task it is: id or name. With a workspace's token: its own.")
+      ->type_name("ID");
+  delegate.add_option("--file", options.files, "A file that belongs to it. May be repeated.")
+      ->type_name("FILE")
+      ->take_all();
+  delegate.add_option("--within", options.within, "How long there is for it: 30m, 6h (the default), 3d.")
+      ->type_name("TIME");
+  delegate.add_option("--id", options.id, "An id of your own for it: the same again is the same task.")
+      ->type_name("ID");
+  delegate.add_flag("--wait", options.wait, "Wait for the result and print it.");
+  delegate.add_option("--timeout", options.timeout, "With --wait: give up after so many seconds (exit code 75).")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
+  add_remote_flags(delegate, options.remote);
+}
+
+void add_tasks(CLI::App& app, CommandLine& to) {
+  auto& tasks = add_command(app, "tasks");
+  tasks.callback([&to] {
+    to.command = Command::tasks;
+    add_environment(to.tasks.remote);
+  });
+  tasks.add_option("--workspace", to.tasks.workspace, "Only those it gave or got: id or name.")->type_name("ID");
+  tasks.add_option("--status", to.tasks.status, "in_flight (the default), stuck, failed or completed.")
+      ->type_name("STATUS");
+  tasks.add_flag("--stats", to.tasks.stats, "Counts by status instead of a list.");
+  tasks.add_flag("--watch", to.tasks.watch, "Go on showing them until interrupted.");
+  add_remote_flags(tasks, to.tasks.remote);
+}
+
+CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, TaskOptions::Action action) {
+  auto& leaf = add_command(group, called);
+  leaf.callback([&to, action] {
+    to.command = Command::task;
+    to.task.action = action;
+    add_environment(to.task.remote);
+  });
+  leaf.add_option("task", to.task.id, "The task's id.")->type_name("ID")->required();
+  leaf.add_option("--workspace", to.task.workspace, "Who gave it: id or name. Without it, it is looked for.")
+      ->type_name("ID");
+  return leaf;
+}
+
+void add_task(CLI::App& app, CommandLine& to) {
+  auto& group = add_command(app, "task");
+  group.require_subcommand(1);
+  add_action(group, "task show", to, TaskOptions::Action::show);
+  add_action(group, "task cancel", to, TaskOptions::Action::cancel);
+  add_action(group, "task retry", to, TaskOptions::Action::retry);
+  add_remote_flags_within(group, to.task.remote);
+}
+
 void add_sweep(CLI::App& app, CommandLine& to) {
   auto& sweep = add_command(app, "sweep");
   sweep.callback([&to] {
@@ -162,6 +223,28 @@ void add_migrate(CLI::App& app, CommandLine& to) {
       .add_flag("--json", to.migrate.json, "One JSON array, for scripts.");
 }
 
+void add_move(CLI::App& app, CommandLine& to) {
+  auto& move = add_command(app, "move");
+  move.callback([&to] { to.command = Command::move; });
+  auto& options = to.move;
+  move.add_option("--from", options.from, "The old database: sqlite://PATH (data/restante.db) or postgres://….")
+      ->type_name("URL")
+      ->required();
+  move.add_option("--to", options.to, "The new one, empty or not there yet: postgres://… or sqlite://PATH.")
+      ->type_name("URL")
+      ->required();
+  move.add_option("--data", options.data,
+                  "The old server's data directory. Default: where the SQLite file of --from is, else ./data.")
+      ->type_name("DIR");
+  move.add_option(
+          "--data-to", options.data_to,
+          "Copy files, the operator's token and the server's key there, too. Without it they stay where they are.")
+      ->type_name("DIR");
+  move.add_flag("--dry-run", options.dry_run, "Only tell what would move and whether the target can be used.");
+  move.add_flag("--verify", options.verify, "Only compare the two, row for row, by counts and digests.");
+  move.add_flag("--json", options.json, "One JSON object, for scripts.");
+}
+
 }  // namespace
 
 void add_manage_commands(CLI::App& app, CommandLine& to) {
@@ -169,8 +252,12 @@ void add_manage_commands(CLI::App& app, CommandLine& to) {
   add_token(app, to);
   add_invite(app, to);
   add_uploads(app, to);
+  add_delegate(app, to);
+  add_tasks(app, to);
+  add_task(app, to);
   add_sweep(app, to);
   add_migrate(app, to);
+  add_move(app, to);
 }
 
 }  // namespace restante::cli

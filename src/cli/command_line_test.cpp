@@ -140,11 +140,50 @@ TEST(CommandLine, TokenInviteAndMigrateTakeTheirArguments) {
   EXPECT_TRUE(parse({"migrate", "status", "--json"}).migrate.json);
 }
 
+TEST(CommandLine, DelegateTasksAndTaskTakeTheirArguments) {
+  const auto given = parse({"delegate", "do it", "--from", "a", "--to", "b", "--file", "f", "--file", "g", "--within",
+                            "3d", "--id", "x", "--wait", "--timeout", "5"});
+  EXPECT_EQ(given.command, Command::delegate);
+  EXPECT_EQ(given.delegate.task, "do it");
+  EXPECT_EQ(given.delegate.from, "a");
+  EXPECT_EQ(given.delegate.to, "b");
+  EXPECT_EQ(given.delegate.files, (std::vector<std::string>{"f", "g"}));
+  EXPECT_EQ(given.delegate.within, "3d");
+  EXPECT_EQ(given.delegate.id, "x");
+  EXPECT_TRUE(given.delegate.wait);
+  EXPECT_EQ(given.delegate.timeout, 5);
+  EXPECT_THAT(refusal({"delegate", "do it"}), HasSubstr("--to is required"));
+  const auto listed = parse({"tasks", "--workspace", "w", "--status", "stuck", "--watch", "--stats"});
+  EXPECT_EQ(listed.command, Command::tasks);
+  EXPECT_EQ(listed.tasks.workspace, "w");
+  EXPECT_EQ(listed.tasks.status, "stuck");
+  EXPECT_TRUE(listed.tasks.watch && listed.tasks.stats);
+  EXPECT_EQ(parse({"tasks"}).tasks.status, "in_flight");
+  const auto again = parse({"task", "retry", "x", "--workspace", "w", "--json"});
+  EXPECT_EQ(again.command, Command::task);
+  EXPECT_EQ(again.task.action, TaskOptions::Action::retry);
+  EXPECT_EQ(again.task.id, "x");
+  EXPECT_EQ(again.task.workspace, "w");
+  EXPECT_EQ(parse({"task", "cancel", "x"}).task.action, TaskOptions::Action::cancel);
+  EXPECT_EQ(parse({"task", "show", "x"}).task.action, TaskOptions::Action::show);
+}
+
+TEST(CommandLine, MoveTakesBothEndsAndWhatToDo) {
+  const auto asked = parse({"move", "--from", "sqlite://a", "--to", "postgres://b", "--data", "c", "--data-to", "d",
+                            "--dry-run", "--verify", "--json"});
+  EXPECT_EQ(asked.command, Command::move);
+  EXPECT_EQ(asked.move.from, "sqlite://a");
+  EXPECT_EQ(asked.move.to, "postgres://b");
+  EXPECT_EQ(asked.move.data, "c");
+  EXPECT_EQ(asked.move.data_to, "d");
+  EXPECT_TRUE(asked.move.dry_run && asked.move.verify && asked.move.json);
+  EXPECT_THAT(refusal({"move", "--from", "sqlite://a"}), HasSubstr("--to is required"));
+}
+
 TEST(CommandLine, WhatMakesNoSenseIsRefusedWithWhatToWrite) {
-  EXPECT_THAT(
-      refusal({}),
-      HasSubstr("serve, dev, connect, status, doctor, send, workspace, token, invite, uploads, sweep, migrate, config, "
-                "completion"));
+  EXPECT_THAT(refusal({}), HasSubstr("serve, dev, connect, mcp, status, doctor, send, workspace, token, invite, "
+                                     "uploads, delegate, tasks, task, sweep, migrate, move, config, "
+                                     "completion"));
   EXPECT_THAT(refusal({"sevre"}), HasSubstr("did you mean restante serve?"));
   EXPECT_THAT(refusal({"xyzzy"}), HasSubstr("write one of serve"));
   EXPECT_THAT(refusal({"serve", "--lisen", "x"}), HasSubstr("did you mean --listen?"));

@@ -92,6 +92,26 @@ Environment:
   RESTANTE_URL    the server, when --url is not given
   RESTANTE_TOKEN  the workspace's token, when --token-file is not given; never a flag, because flags show in ps
 )"},
+    {"mcp", "Give an AI model its mailbox: an MCP server on stdin and stdout.",
+     R"(A "restante connect" for clients of the Model Context Protocol, such as Claude Code or Cursor, which start it
+themselves. The model gets tools to wait for messages, look into the inbox, answer the person with files, and give tasks
+to other agents. Files land below --dir as with connect; the model is told name, size, sha256 and path, never the bytes.
+A message counts as handed over when the answer that carries it was written out: a kill loses none. Logs go to stderr.
+The first time takes --url and --enrol, or run "restante connect" once before; it uses the same state directory, so only
+one of the two runs at a time for it.
+
+Examples:
+  claude mcp add restante -- restante mcp --dir /home/me/project
+  claude mcp add restante -- restante mcp --url https://post.example.org --enrol TOKEN
+  restante mcp --state ~/.local/state/restante/reviewer --token-file reviewer.token
+
+In the settings of most clients:
+  {"mcpServers":{"restante":{"command":"restante","args":["mcp","--dir","/home/me/project"]}}}
+
+Environment:
+  RESTANTE_URL    the server, when --url is not given
+  RESTANTE_TOKEN  the workspace's token, when --token-file is not given; never a flag, because flags show in ps
+)"},
     {"status", "Show how the agent on this machine is doing.",
      R"(Reads what the agent notes in its state directory and asks no server. Exit code 0 means that it runs and its last poll
 was answered; 69 that it runs and does not reach the server; 1 that it does not run; 77 that it was never connected.
@@ -114,6 +134,7 @@ Examples:
     {"agent", "Restante, the agent's side: mail for AI agents nobody can call.", R"(Start here:
   restante connect --url … --enrol …  the line that a new workspace shows
   restante connect                    from then on
+  restante mcp                        the same for an MCP client, such as Claude Code
   restante status                     how it goes
   restante doctor                     what is wrong, when something is
   restante COMMAND --help             more about one of them
@@ -243,6 +264,58 @@ Examples:
   restante uploads --state damaged
 )",
      Speaks::to_server},
+    {"delegate", "Give an agent a task, wherever it is, and wait for its result if you like.",
+     R"(The task is kept until the agent comes for it, for days if --within says so, and its result comes back to the workspace
+that gave it. Files go along and come back. With --wait the result is printed, and the exit code is 0 only when the task
+was completed; while it is not, it says why.
+
+Examples:
+  restante delegate --from Planner --to Reviewer 'Review this patch.' --file fix.patch --wait
+  restante delegate --to Reviewer 'Summarise the night.' --within 3d --token-file planner.token
+  restante delegate --from Planner --to Build 'make release' --id release-42 --json
+)",
+     Speaks::to_server},
+    {"tasks", "Show what agents have asked of each other, and why it is not done yet.",
+     R"(Of the operator all of them, with the token of a workspace or --workspace those it gave or got.
+
+Examples:
+  restante tasks
+  restante tasks --watch
+  restante tasks --workspace Reviewer --status stuck
+  restante tasks --stats
+  restante tasks --json | jq -r '.delegations[] | .delegation_id + " " + .status'
+)",
+     Speaks::to_server},
+    {"task", "Show, cancel or repeat one task.",
+     R"(Examples:
+  restante task show release-42
+  restante task cancel release-42
+  restante task retry release-42
+)",
+     Speaks::to_server},
+    {"task show", "Show one task: its state, its three clocks, its result and its history.",
+     R"(Three clocks, because a living process is not a living task: when its agent was last seen, when it last said that it
+works on this task, and when it last told of progress.
+
+Examples:
+  restante task show release-42
+  restante task show release-42 --json | jq -r .result
+)",
+     Speaks::to_server},
+    {"task cancel", "Cancel a task that has not ended: it has failed at once.",
+     R"(Its agent is told with its next heartbeat; an answer it gives all the same is kept as a late one.
+
+Examples:
+  restante task cancel release-42
+)",
+     Speaks::to_server},
+    {"task retry", "Give a task that has ended once more, to the same agent.",
+     R"(A new task with an id of its own, which names the old one.
+
+Examples:
+  restante task retry release-42
+)",
+     Speaks::to_server},
     {"sweep", "Remove now what is due: acknowledged files past their retention, expired ones, bytes nobody owns.",
      R"(The server does this by itself at start and every few minutes.
 
@@ -279,6 +352,25 @@ Examples:
 Examples:
   restante migrate status
   restante migrate status --data /var/lib/restante --json
+)"},
+    {"move", "Move everything from one database to another, SQLite to PostgreSQL for example.",
+     R"(With ids, numbers, cursors, tokens and bytes: agents go on as if nothing had happened. Stop the server first; a source
+or target that is in use is refused. The source is only read. Each table is counted and digested on both sides, and the
+exit code is 0 only when all of it is the same. Killed at any moment, the same command goes on where it was; until it has
+ended, no server starts on the target. A target that is not empty is refused, unless this very move has begun to fill it.
+
+Files up to 16 KiB are rows and move with them. The others lie in DIR/blobs: they stay if the new server uses the same
+data directory, and --data-to copies them, the operator's token and the server's key to another one.
+
+Examples:
+  restante move --from sqlite://data/restante.db --to postgres://restante@db/restante --dry-run
+  restante move --from sqlite://data/restante.db --to postgres://restante@db/restante
+  restante serve --data data --database postgres://restante@db/restante
+  restante move --from sqlite://data/restante.db --to postgres://restante@db/restante --data-to /mnt/shared
+  restante move --from postgres://restante@db/restante --data data --to sqlite://back/restante.db --data-to back
+
+Environment:
+  PGPASSWORD  the database's password (or ~/.pgpass): better there than in a url, because flags show in ps
 )"},
     {"config", "Print the effective configuration, or an example file.",
      R"(Merges and checks exactly as serve would, without starting anything: exit code 78 and one sentence if serve would refuse.

@@ -27,6 +27,10 @@ std::string format_left(std::uint64_t seconds) {
   return fmt::format("{} h {} min left", seconds / 3600, seconds / 60 % 60);
 }
 
+std::string format_amount(std::uint64_t amount, ProgressUnit unit) {
+  return unit == ProgressUnit::bytes ? format_bytes(amount) : fmt::format("{} rows", amount);
+}
+
 }  // namespace
 
 std::string format_bytes(std::uint64_t bytes) {
@@ -42,12 +46,13 @@ std::string format_bytes(std::uint64_t bytes) {
 }
 
 std::string format_progress(std::uint64_t done, std::uint64_t total, std::chrono::milliseconds elapsed,
-                            std::size_t width) {
+                            std::size_t width, ProgressUnit unit) {
   const double share = total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
   const double seconds = static_cast<double>(elapsed.count()) / 1000;
   const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
-  std::string facts = fmt::format("{:3.0f} %  {} of {}", share * 100, format_bytes(done), format_bytes(total));
-  if (rate > 0) facts += fmt::format("  {}/s", format_bytes(static_cast<std::uint64_t>(rate)));
+  std::string facts =
+      fmt::format("{:3.0f} %  {} of {}", share * 100, format_amount(done, unit), format_amount(total, unit));
+  if (rate > 0) facts += fmt::format("  {}/s", format_amount(static_cast<std::uint64_t>(rate), unit));
   if (rate > 0 && done < total)
     facts += "  " + format_left(static_cast<std::uint64_t>(std::llround(static_cast<double>(total - done) / rate)));
   constexpr std::size_t kLeastBar = 10;
@@ -61,8 +66,8 @@ std::string format_progress(std::uint64_t done, std::uint64_t total, std::chrono
   return fmt::format("[{}] {}", drawn, facts);
 }
 
-Progress::Progress(std::uint64_t total)
-    : total_(total), watched_(::isatty(STDERR_FILENO) == 1), began_(std::chrono::steady_clock::now()) {}
+Progress::Progress(std::uint64_t total, Unit unit)
+    : total_(total), unit_(unit), watched_(::isatty(STDERR_FILENO) == 1), began_(std::chrono::steady_clock::now()) {}
 
 Progress::~Progress() {
   if (!watched_) return;
@@ -70,8 +75,8 @@ Progress::~Progress() {
   std::fputc('\n', stderr);
 }
 
-void Progress::add(std::uint64_t bytes) {
-  done_ = std::min(done_ + bytes, total_);
+void Progress::add(std::uint64_t amount) {
+  done_ = std::min(done_ + amount, total_);
   if (watched_ && std::chrono::steady_clock::now() - drawn_ >= kRedraw) draw();
 }
 
@@ -81,7 +86,7 @@ void Progress::draw() {
   drawn_ = std::chrono::steady_clock::now();
   const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(drawn_ - began_);
   // One column is left free: many terminals break the line behind the last one.
-  const std::string line = format_progress(done_, total_, elapsed, terminal_width() - 1);
+  const std::string line = format_progress(done_, total_, elapsed, terminal_width() - 1, unit_);
   fmt::print(stderr, "\r\033[K{}", line);
   std::fflush(stderr);
 }

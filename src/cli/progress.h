@@ -10,19 +10,24 @@ namespace restante::cli {
 // "25.0 MiB", "1.5 KiB", "17 B".
 std::string format_bytes(std::uint64_t bytes);
 
+// What is counted.
+enum class ProgressUnit { bytes, rows };
+
 // "[=====>    ]  48 %  12.0 of 25.0 MiB  18.2 MiB/s  1 s left", as wide as asked or narrower.
 std::string format_progress(std::uint64_t done, std::uint64_t total, std::chrono::milliseconds elapsed,
-                            std::size_t width);
+                            std::size_t width, ProgressUnit unit = ProgressUnit::bytes);
 
 class Progress {
  public:
-  explicit Progress(std::uint64_t total);
+  using Unit = ProgressUnit;
+
+  explicit Progress(std::uint64_t total, Unit unit = Unit::bytes);
   // Leaves the last line as it is and goes to the next.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void add(std::uint64_t bytes);
+  void add(std::uint64_t amount);
   // Everything is sent again: the time goes on, the count does not.
   void restart();
 
@@ -30,6 +35,7 @@ class Progress {
   void draw();
 
   const std::uint64_t total_;
+  const Unit unit_;
   const bool watched_;
   const std::chrono::steady_clock::time_point began_;
   std::chrono::steady_clock::time_point drawn_{};

@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/text.h"
+#include "base/uuid.h"
 #include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/terminal.h"
@@ -209,6 +211,13 @@ Json parse_answer(std::string_view body) {
   if (json.has_error()) throw CommandFailed(kExitFailed, "the server's answer is not JSON: it is no Restante");
   return std::move(*json);
 }
+
+std::uint64_t number_of(const Json& object, std::string_view key) {
+  const Json* value = object.find(key);
+  return value && value->if_number() ? parse_unsigned(value->if_number()->text).value_or(0) : 0;
+}
+
+std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
 
 std::string text_of(const Json& object, std::string_view key) {
   const Json* value = object.find(key);

@@ -54,5 +54,10 @@ Json parse_answer(std::string_view body);
 
 // A member as text; empty when absent, null or no text.
 std::string text_of(const Json& object, std::string_view key);
+// A member as a whole number; 0 when absent or none.
+std::uint64_t number_of(const Json& object, std::string_view key);
+
+// For a request that must have one effect however often it is sent.
+std::string fresh_key();
 
 }  // namespace restante::cli

@@ -21,35 +21,13 @@ constexpr std::string_view kPendingScheme = "platform-pending:";
 // Being fetched is no row of the log, so it wakes no poll: this often it is looked at anyway.
 constexpr int kLookSeconds = 2;
 
-std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
 Colours colours(int fd) { return colourful(fd) ? Colours::on : Colours::off; }
-
-std::uint64_t number_of(const Json& object, std::string_view key) {
-  const Json* value = object.find(key);
-  return value && value->if_number() ? parse_unsigned(value->if_number()->text).value_or(0) : 0;
-}
 
 WorkspaceId find_target(Remote& remote, const std::string& to) {
   if (!to.empty()) return remote.find_workspace(to);
   const Json who = parse_answer(remote.get("/session"));
   if (const auto own = WorkspaceId::parse(text_of(who, "workspace_id"))) return *own;
   throw CommandFailed(kExitUsage, "to whom? --to WORKSPACE says it (restante workspace list shows them)");
-}
-
-// The answer's files, all batches together.
-std::vector<Json> upload(Remote& remote, WorkspaceId to, const std::vector<FormFile>& files) {
-  std::vector<Json> sent;
-  for (const auto& batch : batch_files(files, parse_answer(remote.get("/uploads/limits")))) {
-    Form form(batch);
-    Progress progress(form.length());
-    const Json answer =
-        parse_answer(remote.upload_once("/workspaces/" + to.text() + "/chat/uploads", form, progress, fresh_key()));
-    const Json* list = answer.find("files");
-    if (!list || !list->if_array() || list->if_array()->size() != batch.size())
-      throw CommandFailed(kExitFailed, "the answer to the upload names other files than were sent");
-    sent.insert(sent.end(), list->if_array()->begin(), list->if_array()->end());
-  }
-  return sent;
 }
 
 // The id in platform-pending:<workspace>/<id>; empty for what the agent keeps itself.
@@ -154,6 +132,21 @@ int outcome(const std::vector<Json>& states) {
 
 }  // namespace
 
+std::vector<Json> upload_files(Remote& remote, const std::string& target, const std::vector<FormFile>& files) {
+  std::vector<Json> sent;
+  if (files.empty()) return sent;
+  for (const auto& batch : batch_files(files, parse_answer(remote.get("/uploads/limits")))) {
+    Form form(batch);
+    Progress progress(form.length());
+    const Json answer = parse_answer(remote.upload_once(target, form, progress, fresh_key()));
+    const Json* list = answer.find("files");
+    if (!list || !list->if_array() || list->if_array()->size() != batch.size())
+      throw CommandFailed(kExitFailed, "the answer to the upload names other files than were sent");
+    sent.insert(sent.end(), list->if_array()->begin(), list->if_array()->end());
+  }
+  return sent;
+}
+
 std::vector<std::vector<FormFile>> batch_files(const std::vector<FormFile>& files, const Json& limits) {
   const std::uint64_t per_file = number_of(limits, "per_file_bytes");
   const std::uint64_t per_request = number_of(limits, "per_request_bytes");
@@ -240,7 +233,7 @@ int send(const SendOptions& options) {
   for (const std::string& path : options.files) files.push_back(describe_file(path));
   Remote remote(options.remote);
   const WorkspaceId to = find_target(remote, options.to);
-  std::vector<Json> sent = upload(remote, to, files);
+  std::vector<Json> sent = upload_files(remote, "/workspaces/" + to.text() + "/chat/uploads", files);
   const std::string message =
       remote.post_once("/workspaces/" + to.text() + "/a2a", message_body(options.text, sent), fresh_key());
   if (!options.remote.json) print(describe_sent(options, files));

@@ -21,6 +21,9 @@ struct SendOptions {
 // Returns the exit code: 0 only when everything is sent and, with `wait`, every file was acknowledged.
 int send(const SendOptions& options);
 
+// Sends files to a route that takes them, with a progress bar. Gives the answers' files, in order.
+std::vector<Json> upload_files(Remote& remote, const std::string& target, const std::vector<FormFile>& files);
+
 // Files for one request each: as many as fit into the server's limits, in order. Throws CommandFailed naming the file
 // that is too large.
 std::vector<std::vector<FormFile>> batch_files(const std::vector<FormFile>& files, const Json& limits);

@@ -19,11 +19,6 @@ namespace {
 constexpr std::array<std::string_view, 7> kStates = {"waiting", "never_fetched", "fetched", "acked",
                                                      "failed",  "damaged",       "all"};
 
-std::uint64_t number_of(const Json& object, std::string_view key) {
-  const Json* value = object.find(key);
-  return value && value->if_number() ? parse_unsigned(value->if_number()->text).value_or(0) : 0;
-}
-
 std::string short_name(const Json& row) {
   const std::string name = text_of(row, "workspace_name");
   return name.empty() ? text_of(row, "workspace_id") : name;

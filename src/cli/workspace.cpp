@@ -38,7 +38,7 @@ std::string last_seen(const Json& workspace) {
   return std::max(text_of(workspace, "last_heartbeat_at"), text_of(workspace, "last_poll_at"));
 }
 
-std::string number_of(const Json& object, std::string_view key) {
+std::string number_text(const Json& object, std::string_view key) {
   const Json* value = object.find(key);
   return value && value->if_number() && value->if_number()->text != "0" ? value->if_number()->text : std::string();
 }
@@ -167,8 +167,8 @@ std::string format_workspace(const Json& one, Time now, Colours colours) {
                        {"Last poll", ago("last_poll_at")},
                        {"Listens", listening_cell(one)},
                        {"Task", {text_of(one, "current_task")}},
-                       {"Active tasks", {number_of(one, "active_tasks")}},
-                       {"Error rate", {number_of(one, "last_error_rate")}},
+                       {"Active tasks", {number_text(one, "active_tasks")}},
+                       {"Error rate", {number_text(one, "last_error_rate")}},
                        {"Agent card", {card && card->if_object() ? card->dump() : std::string()}},
                        {"Created", ago("created_at")}},
                       colours);

@@ -1,5 +1,7 @@
 #include "desk/event.h"
 
+#include <span>
+
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "desk/parts.h"
@@ -20,15 +22,30 @@ constexpr Kind kKinds[] = {
     {"upload_receipt", "chat_upload_failed", "UPLOAD_FAILED"},
     {"upload_receipt", "chat_upload_expired", "UPLOAD_EXPIRED"},
     {"upload_receipt", "chat_upload_recalled", "UPLOAD_RECALLED"},
+    {"delegation", "delegate", "DELEGATION_SENT"},
+    {"delegation", "delegation_status", "DELEGATION_STATUS"},
+    {"a2a_receive", "delegate_result", "DELEGATION_COMPLETE"},
 };
 
 // Of an upload's row or receipt; each as it stands there.
 constexpr std::string_view kFileFacts[] = {"file_id", "name",       "mimeType", "size",  "sha256",
                                            "uri",     "fetched_at", "acked_at", "reason"};
 
+// Of a delegation's rows.
+constexpr std::string_view kTaskFacts[] = {
+    "delegation_id", "status", "caller_id", "target_id", "deadline", "retry_of", "parent_delegation_id", "late"};
+
+// A delegation ends once: what comes after it is news, not another end.
+std::string_view ended(const Activity& row) {
+  const auto body = parse_json(row.request_body);
+  if (body && body->find("late")) return "DELEGATION_STATUS";
+  return row.status == "ok" ? "DELEGATION_COMPLETE" : "DELEGATION_FAILED";
+}
+
 std::string_view kind_of(const Activity& row) {
   for (const Kind& kind : kKinds) {
-    if (kind.activity_type == row.activity_type && kind.method == row.method) return kind.event;
+    if (kind.activity_type != row.activity_type || kind.method != row.method) continue;
+    return kind.event == "DELEGATION_COMPLETE" ? ended(row) : kind.event;
   }
   return {};
 }
@@ -70,11 +87,11 @@ std::string agent_message(const Activity& row) {
   return out.take();
 }
 
-std::string file_facts(const Activity& row) {
+std::string facts_in(const Activity& row, std::span<const std::string_view> names) {
   JsonWriter out;
   begin(out, row);
   if (const auto facts = parse_json(row.request_body)) {
-    for (const std::string_view name : kFileFacts) {
+    for (const std::string_view name : names) {
       const Json* fact = facts->find(name);
       if (!fact) continue;
       out.key(name);
@@ -85,13 +102,18 @@ std::string file_facts(const Activity& row) {
   return out.take();
 }
 
+std::string data_of(std::string_view kind, const Activity& row) {
+  if (kind == "AGENT_MESSAGE") return agent_message(row);
+  return kind.starts_with("DELEGATION") ? facts_in(row, kTaskFacts) : facts_in(row, kFileFacts);
+}
+
 }  // namespace
 
 std::vector<Event> events_of(const Activity& row) {
   std::vector<Event> events;
   const std::string_view kind = kind_of(row);
   if (!kind.empty()) {
-    events.push_back({std::string(kind), kind == "AGENT_MESSAGE" ? agent_message(row) : file_facts(row)});
+    events.push_back({std::string(kind), data_of(kind, row)});
   }
   events.push_back({"ACTIVITY_LOGGED", logged(row), row.seq});
   return events;

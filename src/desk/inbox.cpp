@@ -14,9 +14,8 @@ constexpr int kMaxLimit = 500;
 }  // namespace
 
 Result<void> Inbox::check(WorkspaceId workspace) {
-  const auto found = store_.find_workspace(workspace);
+  const auto found = store_.find_delivery(workspace);
   if (!found) return found.error();
-  if (found->status == WorkspaceStatus::removed) return errors::workspace_removed;
   return {};
 }
 

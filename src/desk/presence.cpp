@@ -206,7 +206,7 @@ Hearing Presence::hearing(const Workspace& workspace) {
   return hearing;
 }
 
-void Presence::flush() {
+std::vector<WorkspaceId> Presence::flush() {
   std::vector<PollNote> notes;
   {
     const std::lock_guard lock(agents_->mutex);
@@ -214,7 +214,8 @@ void Presence::flush() {
       if (agent.unwritten) notes.push_back(*std::exchange(agent.unwritten, std::nullopt));
     }
   }
-  if (notes.empty()) return;
+  std::vector<WorkspaceId> acked;
+  if (notes.empty()) return acked;
   try {
     (void)store_.note_polls(notes).take();
   } catch (...) {
@@ -229,6 +230,10 @@ void Presence::flush() {
     }
     throw;
   }
+  for (const PollNote& note : notes) {
+    if (note.acked_seq > 0 || note.acked_id) acked.push_back(note.id);
+  }
+  return acked;
 }
 
 void Presence::tell_silences() {

@@ -46,8 +46,9 @@ class Presence {
 
   // With what the store knows of it. Only workspaces in poll mode can be silent.
   Hearing hearing(const Workspace& workspace);
-  // Writes what has gathered. What could not be written is tried again the next time.
-  void flush();
+  // Writes what has gathered, and gives those of whose inboxes something was acked. What could not be written is tried
+  // again the next time.
+  std::vector<WorkspaceId> flush();
   // Tells of those that have fallen silent since the last time.
   void tell_silences();
 

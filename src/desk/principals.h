@@ -2,6 +2,7 @@
 // invalid_token, a store that cannot be asked throws Unavailable. Thread-safe.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -38,10 +39,16 @@ class Principals {
   // The operator's token is another one from now on; sessions that were opened with the old one end, and with them
   // everything they and the token itself hold open.
   void replace_admin(const Digest& admin);
+  // For servers that share the operator's token: `look` tells what it is now, or nothing when it cannot tell, and is
+  // asked whenever it matters. To be called before anybody asks.
+  void share_admin(std::function<std::optional<Digest>()> look) { look_ = std::move(look); }
+  // What it holds open here ends when it was replaced elsewhere; called every second or so.
+  void look_again();
   // Writes down which tokens were used; called every few seconds.
   void flush_uses() { uses_.flush(); }
 
  private:
+  bool take_admin(const Digest& admin);
   // Which of the admin tokens in turn this is; nothing unless it is the present one.
   std::optional<std::uint64_t> admin_turn(const Digest& hash) const;
 
@@ -52,6 +59,7 @@ class Principals {
   mutable std::mutex mutex_;  // a rotation on one thread, look-ups on all of them
   Digest admin_;              // under mutex_
   std::uint64_t turn_ = 0;    // under mutex_
+  std::function<std::optional<Digest>()> look_;
 };
 
 // The topics that ring when this principal may have ceased to be one: for whatever it holds open.

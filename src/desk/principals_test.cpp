@@ -131,6 +131,34 @@ TEST_F(PrincipalsTest, AReplacedAdminTokenIsVoidWithItsSessionsAndWhatItHoldsOpe
   EXPECT_TRUE(desk.principals.by_session(person->secret)) << "people who were invited stay signed in";
 }
 
+TEST_F(PrincipalsTest, AnAdminTokenThatAnotherServerReplacedCountsNoMoreAndTheNewOneAtOnce) {
+  std::optional<Digest> kept = sha256(desk.admin_secret);
+  desk.principals.share_admin([&] { return kept; });
+  const auto before = desk.principals.by_token(desk.admin_secret);
+  ASSERT_TRUE(before.has_value());
+  FreshToken fresh = make_token();
+  kept = fresh.hash;
+  EXPECT_TRUE(desk.principals.by_token(fresh.secret)) << "before anybody has looked";
+  expect_invalid(desk.principals.by_token(desk.admin_secret));
+  EXPECT_FALSE(desk.principals.still_live(*before));
+  fresh = make_token();
+  kept = fresh.hash;
+  desk.bell.rung(0);
+  desk.principals.look_again();
+  EXPECT_EQ(desk.bell.rung(), ends_of(*before)) << "what it holds open ends";
+  desk.principals.look_again();
+  kept.reset();
+  EXPECT_TRUE(desk.principals.by_token(fresh.secret)) << "nobody can tell: it is the one that was known last";
+}
+
+TEST_F(PrincipalsTest, ASessionOpenedWhileAnotherServerReplacesTheAdminTokenIsVoid) {
+  const auto old = sha256(desk.admin_secret);
+  int looks = 0;
+  desk.principals.share_admin([&]() -> std::optional<Digest> { return ++looks == 1 ? old : make_token().hash; });
+  EXPECT_FALSE(desk.principals.open_session(desk.admin_secret));
+  for (const Token& token : desk.store->list_tokens(std::nullopt)) EXPECT_FALSE(token.live(desk.clock.now()));
+}
+
 TEST_F(PrincipalsTest, ASessionEndsWithTheTokenItWasOpenedWith) {
   const std::string sender = desk.give_token(TokenKind::sender, workspace);
   const auto session = desk.principals.open_session(sender);

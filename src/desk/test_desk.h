@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/bell.h"
+#include "desk/delegations.h"
 #include "desk/idempotency.h"
 #include "desk/messages.h"
 #include "desk/outgoing.h"
@@ -136,6 +137,7 @@ struct TestDesk {
   Uploads uploads{*store, *blobs, news, clock, log, metrics, rules};
   Outgoing outgoing{*store, uploads, messages, clock};
   Sweep sweep{*store, *blobs, uploads.events(), clock, log, metrics, impatient()};
+  Delegations delegations{*store, uploads, presence, news, clock, log, metrics, DelegationRules()};
 
   static SweepRules impatient() {
     SweepRules sweep_rules;

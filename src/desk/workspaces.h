@@ -47,6 +47,8 @@ class Workspaces {
   Commit<Result<void>> beat(WorkspaceId id, const Heartbeat& heartbeat);
   // Found and not removed, with the status as of now: no sign of life for 90 s is offline, a poll is one at once.
   Result<Workspace> find(WorkspaceId id);
+  // How one that is found and not removed is reached.
+  Result<DeliveryMode> delivery(WorkspaceId id) { return store_.find_delivery(id); }
   std::vector<Workspace> list();
   Hearing hearing(const Workspace& workspace) { return presence_.hearing(workspace); }
   Result<Workspace> patch(WorkspaceId id, const WorkspacePatch& patch);

@@ -22,6 +22,12 @@ std::string read_token(const std::filesystem::path& file) {
   return secret;
 }
 
+bool is_same(const struct stat& one, const struct stat& other) {
+  return one.st_ino == other.st_ino && one.st_size == other.st_size && one.st_mtim.tv_sec == other.st_mtim.tv_sec &&
+         one.st_mtim.tv_nsec == other.st_mtim.tv_nsec && one.st_ctim.tv_sec == other.st_ctim.tv_sec &&
+         one.st_ctim.tv_nsec == other.st_ctim.tv_nsec;
+}
+
 }  // namespace
 
 std::string admin_token(const std::string& given, const std::filesystem::path& data, Log& log) {
@@ -29,7 +35,7 @@ std::string admin_token(const std::string& given, const std::filesystem::path& d
   const std::filesystem::path file = data / "admin.token";
   if (std::filesystem::exists(file)) return read_token(file);
   std::string secret = make_token().secret;
-  write_secret_file(file, secret + "\n");
+  if (!create_secret_file(file, secret + "\n")) return read_token(file);
   log.info("admin_token_made", {{"file", file.string()}});
   return secret;
 }
@@ -44,6 +50,20 @@ std::string replace_admin_token(const std::filesystem::path& data, Log& log) {
   }
   log.info("admin_token_rotated", {{"file", file.string()}});
   return secret;
+}
+
+std::optional<Digest> AdminTokenFile::look() {
+  struct stat found{};
+  if (::stat(file_.c_str(), &found) != 0) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  if (now_ && is_same(found, seen_)) return now_;
+  try {
+    now_ = sha256(read_token(file_));
+    seen_ = found;
+  } catch (const std::runtime_error&) {
+    now_.reset();
+  }
+  return now_;
 }
 
 }  // namespace restante

@@ -1,9 +1,14 @@
 // The admin token: given from outside, or made at first start and kept in <data>/admin.token, readable by its owner
-// only.
+// only. Servers that share their data share it, and notice by AdminTokenFile when another one has replaced it.
 #pragma once
+#include <sys/stat.h>
+
 #include <filesystem>
+#include <mutex>
+#include <optional>
 #include <string>
 
+#include "base/crypto.h"
 #include "base/log.h"
 
 namespace restante {
@@ -14,5 +19,20 @@ std::string admin_token(const std::string& given, const std::filesystem::path& d
 
 // Writes a new one in its place and gives it. Throws Unavailable; the old one is then still there.
 std::string replace_admin_token(const std::filesystem::path& data, Log& log);
+
+// The file, read again when it is another one. Thread-safe.
+class AdminTokenFile {
+ public:
+  explicit AdminTokenFile(const std::filesystem::path& data) : file_(data / "admin.token") {}
+
+  // The digest of what it holds; nothing while it cannot be read.
+  std::optional<Digest> look();
+
+ private:
+  const std::filesystem::path file_;
+  std::mutex mutex_;
+  struct stat seen_{};         // under mutex_
+  std::optional<Digest> now_;  // under mutex_
+};
 
 }  // namespace restante

@@ -51,7 +51,7 @@ struct Config {
   };
 
   struct Postgres {
-    unsigned lanes = 4;                                   // sessions that write; few = inboxes wait for each other
+    unsigned lanes = 2;                                   // sessions that write; few = inboxes wait for each other
     unsigned readers = 8;                                 // sessions that read; many = the server's connections run out
     std::chrono::milliseconds connect_timeout{5'000};     // long = requests wait for a database that is not there
     std::chrono::milliseconds statement_timeout{10'000};  // long = requests wait for a database that is stuck
@@ -60,6 +60,17 @@ struct Config {
   struct Activity {
     std::chrono::seconds retention{90 * 86'400};  // rows of the log leave after it: shorter and history is gone
     std::chrono::seconds ceiling{365 * 86'400};   // even what no agent consumed; below retention is nonsense
+  };
+
+  struct Delegations {
+    std::chrono::seconds deadline{6 * 3'600};            // of a task whose caller names none; short = nobody can sleep
+    std::chrono::seconds longest_deadline{30 * 86'400};  // that a caller may name; long = forgotten tasks fill limits
+    std::chrono::milliseconds stuck_after{600'000};      // of silence; short = whoever thinks is given up
+    std::chrono::milliseconds sweep_every{300'000};      // long = deadlines are noticed late
+    unsigned max_depth = 16;                             // tasks below one another; 0 = they may call up each other
+    unsigned max_per_caller = 1'000;                     // under way at once; 0 = one runaway agent fills all inboxes
+    unsigned max_per_pair = 100;                         // from one caller to one callee; 0 = no limit
+    unsigned max_per_callee = 1'000;                     // 0 = a popular agent drowns
   };
 
   struct Push {
@@ -86,6 +97,7 @@ struct Config {
   Storage storage;
   Postgres postgres;
   Activity activity;
+  Delegations delegations;
   std::chrono::seconds silence{60};         // of an agent that used to poll; short = whoever thinks is called deaf
   unsigned invalid_tokens_per_minute = 60;  // of one address; low = a proxy's clients lock each other out of retrying
   Push push;

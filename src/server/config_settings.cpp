@@ -363,8 +363,10 @@ std::vector<Setting> all_settings() {
       duration("presence.silence", AT(silence), 1s, 24h,
                "An agent in poll mode that has not listened for this long, and for five of its usual gaps, is shown as "
                "silent. Short = agents that think are called deaf."),
-      number("postgres.lanes", AT(postgres.lanes), 1, 64,
-             "Sessions that write; a workspace always has the same one. Few = inboxes wait for each other."),
+      number(
+          "postgres.lanes", AT(postgres.lanes), 1, 64,
+          "Sessions that write; a workspace always has the same one. Few = inboxes wait for each other; many = small "
+          "groups, and a sync for each."),
       number("postgres.readers", AT(postgres.readers), 1, 256,
              "Sessions that read. With the lanes and three more they must fit, for all servers together, in the "
              "database's max_connections."),
@@ -378,6 +380,27 @@ std::vector<Setting> all_settings() {
                "activity.ceiling."),
       duration("activity.ceiling", AT(activity.ceiling), 1s, 876'000h,
                "When even messages go that no agent has consumed. Not below activity.retention."),
+
+      duration("delegations.deadline", AT(delegations.deadline), 1s, 8'760h,
+               "How long a task may take whose caller names no deadline, in whole seconds. Shorter than a laptop stays "
+               "closed fails tasks nobody has seen."),
+      duration(
+          "delegations.longest_deadline", AT(delegations.longest_deadline), 1s, 8'760h,
+          "The latest deadline a caller may name, from now. Long = forgotten tasks count against the limits below."),
+      duration("delegations.stuck_after", AT(delegations.stuck_after), 10ms, 24h,
+               "A task that was picked up and has been silent for this long is stuck. Short = agents that think are "
+               "given up."),
+      duration("delegations.sweep_every", AT(delegations.sweep_every), 10ms, 24h,
+               "How often deadlines and silences are looked at. Long = callers learn of them late."),
+      number("delegations.max_depth", AT(delegations.max_depth), 0, 1'000,
+             "Tasks that may hang below one another, beyond it 422; 0 = no limit."),
+      number("delegations.max_per_caller", AT(delegations.max_per_caller), 0, 1'000'000,
+             "Tasks that one agent may have given and not yet got back, beyond it 429; 0 = no limit. Without one, a "
+             "runaway agent fills all inboxes."),
+      number("delegations.max_per_pair", AT(delegations.max_per_pair), 0, 1'000'000,
+             "The same from one agent to one other; 0 = no limit."),
+      number("delegations.max_per_callee", AT(delegations.max_per_callee), 0, 1'000'000,
+             "Tasks that may be under way for one agent, beyond it 429; 0 = no limit."),
 
       list("push.allow_networks", AT(push.allow_networks),
            "Networks beyond the public internet that push workspaces' callback URLs may lead to, for example "

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "desk/elsewhere.h"
 #include "desk/retention.h"
+#include "desk/stuck_sweep.h"
 #include "model/errors.h"
 #include "net/edge.h"
 #include "net/lookup.h"
@@ -25,7 +26,8 @@
 namespace restante {
 namespace {
 
-constexpr auto kResolvePatience = std::chrono::seconds(5);  // a registration waits for it on a pool thread
+constexpr auto kResolvePatience = std::chrono::seconds(5);   // a registration waits for it on a pool thread
+constexpr auto kAdminTokenPeriod = std::chrono::seconds(1);  // of ending what a replaced one still holds open
 constexpr auto kPresencePeriod = std::chrono::seconds(15);
 constexpr std::chrono::milliseconds kSweepPeriod = std::chrono::seconds(1);  // of looking whether one is due
 constexpr std::chrono::milliseconds kCheckPeriod = std::chrono::seconds(1);  // of looking at what may be damaged
@@ -68,7 +70,9 @@ desk::UploadRules upload_rules(const Config& config) {
   std::vector<std::filesystem::path> written{config.data};
   // Of a disk that is another machine's nothing is known.
   if (!is_shared(config)) written.push_back(database_file(config).parent_path());
-  rules.free_bytes = [disks = std::make_shared<DiskSpace>(written)] { return disks->free_bytes(); };
+  rules.free_after = [disks = std::make_shared<DiskSpace>(written)](std::uint64_t bytes) {
+    return disks->free_after(bytes);
+  };
   return rules;
 }
 
@@ -77,6 +81,21 @@ desk::SweepRules sweep_rules(const Config& config) {
   rules.ack_retention = config.uploads.ack_retention;
   rules.every = config.uploads.sweep_every;
   rules.orphan_grace = 2 * config.net.timeouts.request;
+  return rules;
+}
+
+desk::DelegationRules delegation_rules(const Config& config) {
+  const auto& given = config.delegations;
+  return {given.deadline,
+          given.longest_deadline,
+          {given.max_depth, given.max_per_caller, given.max_per_pair, given.max_per_callee}};
+}
+
+desk::StuckSweepRules stuck_rules(const Config& config) {
+  desk::StuckSweepRules rules;
+  rules.stuck_after = config.delegations.stuck_after;
+  rules.every = config.delegations.sweep_every;
+  rules.undelivered_after = 2 * config.push.timeout + std::chrono::minutes(1);
   return rules;
 }
 
@@ -127,6 +146,8 @@ class Platform::Parts {
         uploads(*store, *blobs, news, clock, log, metrics, upload_rules(config)),
         outgoing(*store, uploads, messages, clock),
         sweep(*store, *blobs, uploads.events(), clock, log, metrics, sweep_rules(config)),
+        delegations(*store, uploads, presence, news, clock, log, metrics, delegation_rules(config)),
+        stuck_sweep(*store, delegations, clock, log, metrics, stuck_rules(config)),
         retention(*store, clock, log, metrics, {config.activity.retention, config.activity.ceiling}),
         secrets(*store, seal, clock, log),
         upload_pushes(*store, news, clock, log, metrics),
@@ -152,6 +173,7 @@ class Platform::Parts {
                 uploads,
                 outgoing,
                 sweep,
+                delegations,
                 push,
                 readiness(),
                 page_files(),
@@ -171,6 +193,7 @@ class Platform::Parts {
       principals.replace_admin(sha256(fresh));
       return fresh;
     };
+    if (is_shared(config) && config.admin_token.empty()) share_admin_token();
     context.loops = [this] { return edge.loops(); };
     context.program = open_agent_program();
     api::add_routes(router, context);
@@ -181,6 +204,7 @@ class Platform::Parts {
     });
     edge.every(kRetentionPeriod, "retention", [this] { retention.tick(); });
     edge.every(std::min(config.uploads.sweep_every, kSweepPeriod), "sweep", [this] { sweep.tick(); });
+    edge.every(std::min(config.delegations.sweep_every, kSweepPeriod), "delegations", [this] { stuck_sweep.tick(); });
     edge.every(check_period(config), "integrity", [this] { uploads.integrity().tick(); });
   }
 
@@ -198,12 +222,19 @@ class Platform::Parts {
 
   void stop() {
     sweep.stop();
+    stuck_sweep.stop();
     uploads.integrity().stop();
     edge.stop();
   }
 
+  // Another server on the same data may replace it.
+  void share_admin_token() {
+    principals.share_admin([file = std::make_shared<AdminTokenFile>(data)] { return file->look(); });
+    edge.every(kAdminTokenPeriod, "admin_token", [this] { principals.look_again(); });
+  }
+
   void write_signs_of_life() {
-    presence.flush();
+    for (const WorkspaceId& acked : presence.flush()) delegations.note_acked(acked);
     principals.flush_uses();
   }
 
@@ -255,6 +286,8 @@ class Platform::Parts {
   desk::Uploads uploads;
   desk::Outgoing outgoing;
   desk::Sweep sweep;
+  desk::Delegations delegations;
+  desk::StuckSweep stuck_sweep;
   desk::Retention retention;
   desk::InboundSecrets secrets;
   desk::UploadPushes upload_pushes;

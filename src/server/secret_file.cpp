@@ -10,6 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
+#include "base/uuid.h"
+
 namespace restante {
 namespace {
 
@@ -33,19 +36,50 @@ class Descriptor final {
   const int fd_;
 };
 
+// A file of its own beside the one that it is meant for, gone with this unless it was renamed.
+class Draft final {
+ public:
+  Draft(const std::filesystem::path& file, std::string_view bytes)
+      : name_(fmt::format("{}.{}.new", file.string(), Uuid::make(SystemClock().now()).hex())) {
+    const Descriptor out(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (out.get() < 0) throw failure(file, "create");
+    const bool written = ::write(out.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+    if (written && ::fsync(out.get()) == 0) return;
+    const int why = errno;
+    ::unlink(name_.c_str());
+    errno = why;
+    throw failure(file, "write");
+  }
+  ~Draft() { ::unlink(name_.c_str()); }
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+  const char* name() const { return name_.c_str(); }
+
+ private:
+  const std::string name_;
+};
+
+void sync_folder_of(const std::filesystem::path& file) {
+  const Descriptor folder(::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() >= 0) ::fsync(folder.get());
+}
+
 }  // namespace
 
 void write_secret_file(const std::filesystem::path& file, std::string_view bytes) {
-  const std::filesystem::path draft = file.string() + ".new";
-  {
-    const Descriptor out(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (out.get() < 0) throw failure(draft, "create");
-    const bool written = ::write(out.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
-    if (!written || ::fsync(out.get()) != 0) throw failure(draft, "write");
+  const Draft draft(file, bytes);
+  if (::rename(draft.name(), file.c_str()) != 0) throw failure(file, "write");
+  sync_folder_of(file);
+}
+
+bool create_secret_file(const std::filesystem::path& file, std::string_view bytes) {
+  const Draft draft(file, bytes);
+  if (::link(draft.name(), file.c_str()) != 0) {
+    if (errno == EEXIST) return false;
+    throw failure(file, "write");
   }
-  if (::rename(draft.c_str(), file.c_str()) != 0) throw failure(file, "write");
-  const Descriptor folder(::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() >= 0) ::fsync(folder.get());
+  sync_folder_of(file);
+  return true;
 }
 
 std::string read_secret_file(const std::filesystem::path& file, std::string_view remedy) {

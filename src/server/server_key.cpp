@@ -15,9 +15,10 @@ SealKey server_key(const std::filesystem::path& data, Log& log) {
   SealKey key{};
   if (!std::filesystem::exists(file)) {
     random_bytes(key);
-    write_secret_file(file, std::string_view(reinterpret_cast<const char*>(key.data()), key.size()));
-    log.info("server_key_made", {{"file", file.string()}});
-    return key;
+    if (create_secret_file(file, std::string_view(reinterpret_cast<const char*>(key.data()), key.size()))) {
+      log.info("server_key_made", {{"file", file.string()}});
+      return key;
+    }
   }
   constexpr auto kRemedy = "or delete it: push agents then get a new inbound secret with their next heartbeat";
   const std::string bytes = read_secret_file(file, kRemedy);

@@ -28,7 +28,7 @@ class PostgresBackend final : public Backend {
   }
 
  private:
-  PostgresDatabase database_;
+  PostgresDatabase database_{PostgresDatabase::Schema::complete};
 };
 
 }  // namespace

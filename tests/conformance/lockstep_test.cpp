@@ -1,5 +1,8 @@
 // Lockstep: one random program drives a plain model and a store, which is closed and opened again at random. Every
 // answer must be the same. RESTANTE_SEED repeats a run.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <random>
 
 #include "backends.h"
@@ -58,7 +61,7 @@ class Program {
   }
 
   void step() {
-    switch (pick(25)) {
+    switch (pick(34)) {
       case 0:
         return create();
       case 1:
@@ -103,6 +106,21 @@ class Program {
         return look_at_uploads();
       case 23:
         return damage();
+      case 24:
+      case 25:
+      case 26:
+        return delegate();
+      case 27:
+      case 28:
+        return report();
+      case 29:
+        return beat_task();
+      case 30:
+        return pick_up();
+      case 31:
+        return sweep_tasks();
+      case 32:
+        return look_at_tasks();
       default:
         if (one_in(4)) store_.reset(), store_ = backend_.open();
     }
@@ -200,7 +218,10 @@ class Program {
 
   void look_up() {
     const auto id = workspace();
-    EXPECT_EQ(show(store_->find_workspace(id)), model_.find(id));
+    const auto found = store_->find_workspace(id);
+    EXPECT_EQ(show(found), model_.find(id));
+    const bool living = found && found->status != WorkspaceStatus::removed;
+    EXPECT_EQ(store_->find_delivery(id).has_value(), living);
     EXPECT_EQ(store_->has_live_token(id, now_), model_.has_live_token(id, now_));
     const auto hash = some_token().second;
     const auto token = store_->find_token(hash);
@@ -408,6 +429,109 @@ class Program {
     EXPECT_EQ(show(store_->walk_uploads(filter.after, filter.limit)), model_.walk(filter.after, filter.limit));
   }
 
+  std::string some_task() {
+    if (model_.delegations.empty() || one_in(15)) return "t" + std::to_string(pick(2000));
+    auto found = model_.delegations.begin();
+    std::advance(found, pick(static_cast<int>(model_.delegations.size())));
+    return found->first;
+  }
+  // Who may, mostly.
+  WorkspaceId party(const std::string& task, DelegationActor as) {
+    const auto found = model_.delegations.find(task);
+    if (found == model_.delegations.end() || one_in(8)) return workspace();
+    return as == DelegationActor::caller ? found->second.delegation.caller_id : found->second.delegation.callee_id;
+  }
+
+  void delegate() {
+    NewDelegation wanted;
+    wanted.id = one_in(12) ? some_task() : "t" + std::to_string(pick(2000));
+    wanted.caller_id = workspace();
+    wanted.callee_id = workspace();
+    wanted.task = word() + word();
+    if (one_in(3)) wanted.idempotency_key = word();
+    wanted.deadline = now_ + std::chrono::seconds(1 + pick(200));
+    if (one_in(4)) wanted.retry_of = some_task();
+    if (one_in(4)) wanted.parent_id = some_task();
+    wanted.recorded = one_in(6);
+    wanted.to_inbox = !one_in(6);
+    wanted.limits = {one_in(3) ? 1 + pick(3) : 0, one_in(4) ? pick(12) : 0, one_in(4) ? pick(5) : 0,
+                     one_in(4) ? pick(12) : 0};
+    wanted.terms = terms();
+    if (one_in(3) && model_.workspaces.contains(wanted.caller_id)) {
+      wanted.attachments.push_back({wanted.caller_id, some_outgoing_file(), FileId::make(now_)});
+      wanted.files = R"([{"uri":")" + pending_uri(wanted.callee_id, wanted.attachments[0].id) + R"(","name":"n"}])";
+    }
+    const auto result = store_->open_delegation(wanted, now_).take();
+    EXPECT_EQ(show(result), model_.open(wanted, now_));
+  }
+
+  void report() {
+    const auto id = some_task();
+    DelegationReport said;
+    said.by = one_in(3) ? DelegationActor::caller : DelegationActor::callee;
+    if (one_in(10)) said.by = DelegationActor::platform;
+    constexpr DelegationStatus kSaid[] = {DelegationStatus::in_progress, DelegationStatus::completed,
+                                          DelegationStatus::failed, DelegationStatus::stuck};
+    said.status = kSaid[said.by == DelegationActor::platform ? 3 : pick(3)];
+    said.text = one_in(4) ? "" : word();
+    said.terms = terms();
+    const auto who = party(id, said.by);
+    if (one_in(4)) {
+      const auto source = some_outgoing_file();
+      said.attachments.push_back({owner(source), source, FileId::make(now_)});
+      said.files = "[]";
+    }
+    const auto result = store_->advance_delegation(who, id, said, now_).take();
+    EXPECT_EQ(show(result), model_.advance(who, id, said, now_));
+  }
+
+  void beat_task() {
+    const auto id = some_task();
+    const auto who = party(id, DelegationActor::callee);
+    const auto progress = one_in(2) ? std::optional<std::string>(word()) : std::nullopt;
+    EXPECT_EQ(show(store_->beat_delegation(who, id, progress, now_).take()), model_.beat(who, id, progress, now_));
+  }
+
+  void pick_up() {
+    std::vector<WorkspaceId> callees;
+    for (const auto& id : workspaces_) {
+      if (one_in(2)) continue;
+      const std::int64_t seq = pick(static_cast<int>(model_.logs[id].size()) + 2);
+      EXPECT_TRUE(store_->ack_activity(id, seq).take());
+      model_.ack_log(id, seq);
+      callees.push_back(id);
+    }
+    SweptDelegations picked;
+    picked.changes = store_->pick_up_delegations(callees, now_).take().value();
+    EXPECT_EQ(show(picked), model_.pick_up(callees, now_));
+    const auto id = some_task();
+    EXPECT_EQ(show(store_->deliver_delegation(id, now_).take()), model_.deliver(id, now_));
+  }
+
+  void sweep_tasks() {
+    const auto silent = now_ - std::chrono::seconds(pick(60));
+    const auto undelivered = now_ - std::chrono::seconds(pick(60));
+    const auto swept = store_->sweep_delegations(silent, undelivered, 1'000'000, now_).take().value();
+    EXPECT_EQ(show(swept), model_.sweep_delegations(silent, undelivered, now_, swept));
+    EXPECT_FALSE(swept.more);
+  }
+
+  void look_at_tasks() {
+    const auto id = some_task();
+    EXPECT_EQ(show(store_->read_delegation(id)), model_.find_delegation(id));
+    const auto found = store_->find_delegation(id);
+    if (found) {
+      EXPECT_EQ(store_->delegations_ahead(*found), model_.ahead(*found));
+    }
+    DelegationFilter filter;
+    if (one_in(2)) filter.workspace = workspace();
+    filter.direction = static_cast<DelegationFilter::Direction>(pick(3));
+    if (one_in(2)) filter.status = kDelegationStatuses[pick(6)];
+    if (!filter.status) filter.in_flight = !filter.workspace || one_in(2);
+    filter.limit = pick(20);
+    EXPECT_EQ(show(store_->list_delegations(filter)), model_.list_delegations(filter));
+  }
+
   void compare_everything() {
     store_.reset();
     store_ = backend_.open();
@@ -430,6 +554,11 @@ class Program {
       EXPECT_EQ(show(store_->find_upload_story(story.upload.workspace_id, story.upload.id, now_)), show(story));
     }
     EXPECT_EQ(show(store_->upload_stats(now_)), model_.stats(now_));
+    for (const auto& [id, record] : model_.delegations) {
+      EXPECT_EQ(show(store_->read_delegation(id)), show(record));
+    }
+    const auto counts = store_->delegation_stats();
+    EXPECT_EQ(fmt::format("{}", fmt::join(counts.counts, " ")), model_.delegation_figures());
   }
 
   Backend& backend_;

@@ -19,6 +19,11 @@ std::string show(const UploadChange& change);
 std::string show(const UploadStats& stats);
 std::string show(const PlatformUploadStats& stats);
 std::string show(const SweptUploads& swept);
+std::string show(const Delegation& delegation);
+std::string show(const DelegationRecord& record);
+std::string show(const OpenedDelegation& opened);
+std::string show(const DelegationChange& change);
+std::string show(const SweptDelegations& swept);
 template <class T>
 std::string show(const std::vector<T>& all) {
   std::string out;
@@ -71,6 +76,20 @@ class PlainModel {
   std::string recall(WorkspaceId workspace, FileId id, std::optional<TokenId> recalled_by, Time now);
   std::string sweep(std::chrono::seconds retention, int limit, Time now);
 
+  // Delegations, in plain_delegations.cpp.
+  void ack_log(WorkspaceId workspace, std::int64_t seq);
+  std::string open(const NewDelegation& wanted, Time now);
+  std::string advance(WorkspaceId who, const std::string& id, const DelegationReport& report, Time now);
+  std::string beat(WorkspaceId callee, const std::string& id, const std::optional<std::string>& progress, Time now);
+  std::string deliver(const std::string& id, Time now);
+  std::string pick_up(const std::vector<WorkspaceId>& callees, Time now);
+  // Who is due is decided here; among them the order is the store's own.
+  std::string sweep_delegations(Time silent_since, Time undelivered_since, Time now, const SweptDelegations& answered);
+  std::string find_delegation(const std::string& id) const;
+  std::string list_delegations(const DelegationFilter& filter) const;
+  std::string delegation_figures() const;
+  std::int64_t ahead(const Delegation& of) const;
+
   // What a verb under this claim answers without doing anything; nothing when the claim is free.
   std::optional<std::string> claimed(const Claim& claim, Time now) const;
   void claim(const Claim& taken, const std::string& answer) { claims[taken.scope] = {taken, answer}; }
@@ -82,6 +101,8 @@ class PlainModel {
   std::vector<UploadStory> ended;  // what became of those that left
   std::set<std::string> dropped;   // keys of blobs that no upload needs any more
   std::map<Digest, std::pair<Claim, std::string>> claims;
+  std::map<std::string, DelegationRecord> delegations;
+  std::map<WorkspaceId, std::int64_t> acked_seqs;
 
  private:
   // A message with files, and its body as it was before they were given new ids.
@@ -103,6 +124,12 @@ class PlainModel {
   std::string living(WorkspaceId id) const;
   void push(WorkspaceId workspace, const NewActivity& activity, ActivityId id, Time now);
   Upload* own(WorkspaceId workspace, FileId id);
+  // Files that come along: their errors, or what was staged.
+  std::pair<std::string, std::int64_t> bring(WorkspaceId to, const std::vector<OutgoingFile>& files, StagingTerms terms,
+                                             Time now);
+  std::string end(DelegationRecord& record, const DelegationReport& report, Time now);
+  std::string put_into_inbox(DelegationRecord& record, Time now);
+  std::string dispatch(DelegationRecord& record, Time now);
 };
 
 }  // namespace restante::testing

@@ -5,10 +5,15 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <stdexcept>
 
+#include "base/crypto.h"
+#include "base/text.h"
 #include "base/uuid.h"
 #include "store/postgres/connection.h"
+#include "store/postgres/migrations.h"
+#include "store/postgres/store.h"
 
 namespace restante::testing {
 namespace {
@@ -35,26 +40,64 @@ std::string start_private_server() {
   return text;
 }
 
+// The one that a run of all tests has started for them; empty when there is none.
+std::string shared_server() {
+  const char* file = std::getenv("RESTANTE_TEST_POSTGRES_FILE");
+  std::string url;
+  if (file) std::getline(std::ifstream(file), url);
+  return url;
+}
+
 const std::string& server_url() {
   static const std::string url = [] {
-    const char* given = std::getenv("RESTANTE_TEST_POSTGRES");
-    return given ? std::string(given) : start_private_server();
+    if (const char* given = std::getenv("RESTANTE_TEST_POSTGRES")) return std::string(given);
+    const std::string shared = shared_server();
+    return shared.empty() ? start_private_server() : shared;
   }();
   return url;
 }
 
-void command(const std::string& sql) {
+std::string url_of(const std::string& database) {
+  return server_url().substr(0, server_url().rfind('/') + 1) + database;
+}
+
+postgres::Endpoint patient(const std::string& url) {
   postgres::Endpoint endpoint;
-  endpoint.url = server_url();
+  endpoint.url = url;
   endpoint.connect_timeout = endpoint.answer_timeout = endpoint.statement_timeout = std::chrono::minutes(2);
-  postgres::Connection(endpoint).query(sql);
+  return endpoint;
+}
+
+void command(const std::string& sql) { postgres::Connection(patient(server_url())).query(sql); }
+
+// A database with all tables and nothing in them, made by whoever needs it first. Named after what is in it: another
+// build's may lie beside it.
+const std::string& migrated_template() {
+  static const std::string name = [] {
+    std::string steps;
+    for (const auto& migration : postgres::known_migrations()) steps += migration.up;
+    std::string made = "template_" + to_hex(sha256(steps)).substr(0, 16);
+    postgres::Connection connection(patient(server_url()));
+    connection.query("SELECT pg_advisory_lock($1)", std::int64_t{1});
+    if (connection.query("SELECT 1 FROM pg_database WHERE datname = $1", made).empty()) {
+      const std::string draft = "test_" + Uuid::make(SystemClock().now()).hex();
+      connection.query("CREATE DATABASE " + draft);
+      postgres::migrate_up(url_of(draft));
+      connection.query("ALTER DATABASE " + draft + " RENAME TO " + made);
+    }
+    return made;
+  }();
+  return name;
 }
 
 }  // namespace
 
-PostgresDatabase::PostgresDatabase() : name_("test_" + Uuid::make(SystemClock().now()).hex()) {
-  command("CREATE DATABASE " + name_);
-  url_ = server_url().substr(0, server_url().rfind('/') + 1) + name_;
+PostgresDatabase::PostgresDatabase(Schema schema)
+    : name_("test_" + Uuid::make(SystemClock().now()).hex()), url_(url_of(name_)) {
+  // Files are copied, not logged page by page: nobody needs these after a crash.
+  command(schema == Schema::none
+              ? "CREATE DATABASE " + name_
+              : "CREATE DATABASE " + name_ + " TEMPLATE " + migrated_template() + " STRATEGY file_copy");
 }
 
 PostgresDatabase::~PostgresDatabase() {

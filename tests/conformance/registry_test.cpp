@@ -285,9 +285,10 @@ TEST_P(Registry, AnInboundSecretIsKeptAsItWasSealed) {
   const auto workspace = make_workspace().id;
   EXPECT_EQ(store->find_inbound_secret(workspace), "");
   ASSERT_TRUE(store->set_inbound_secret(workspace, "sealed bytes", at(0)).take());
-  ASSERT_TRUE(store->set_inbound_secret(workspace, "other bytes", at(1)).take());
+  const std::string opaque("\0\xff other bytes", 14);
+  ASSERT_TRUE(store->set_inbound_secret(workspace, opaque, at(1)).take());
   reopen();
-  EXPECT_EQ(store->find_inbound_secret(workspace), "other bytes");
+  EXPECT_EQ(store->find_inbound_secret(workspace), opaque);
 }
 
 }  // namespace

@@ -56,8 +56,23 @@ TEST_P(Workspaces, AnIdThatIsTakenIsRefusedAndTheFirstStays) {
 TEST_P(Workspaces, AnUnknownOneIsNotFoundByAnyVerb) {
   const auto nobody = WorkspaceId::make(at(0));
   EXPECT_ERROR(store->find_workspace(nobody), errors::workspace_not_found);
+  EXPECT_ERROR(store->find_delivery(nobody), errors::workspace_not_found);
   EXPECT_ERROR(store->enter_workspace(entry_to(nobody), at(0)).take(), errors::workspace_not_found);
   EXPECT_ERROR(store->beat_workspace(nobody, {}, at(0)).take(), errors::workspace_not_found);
+}
+
+TEST_P(Workspaces, OneIsReachedAsItSaidLast) {
+  const auto id = make_workspace().id;
+  EXPECT_EQ(store->find_delivery(id).value(), DeliveryMode::poll);
+  Entry entry = entry_to(id);
+  entry.delivery_mode = DeliveryMode::push;
+  entry.url = "http://127.0.0.1:1/";
+  ASSERT_TRUE(store->enter_workspace(entry, at(1)).take());
+  EXPECT_EQ(store->find_delivery(id).value(), DeliveryMode::push);
+  WorkspacePatch patch;
+  patch.delivery_mode = DeliveryMode::poll;
+  ASSERT_TRUE(store->patch_workspace(id, patch, at(2)).take());
+  EXPECT_EQ(store->find_delivery(id).value(), DeliveryMode::poll);
 }
 
 TEST_P(Workspaces, TheListIsOldestFirstAndWithoutTheRemoved) {
@@ -75,6 +90,7 @@ TEST_P(Workspaces, ARemovedOneIsFoundAsSuchAndTakesNothingMore) {
   const auto workspace = make_workspace();
   remove(workspace.id);
   EXPECT_EQ(store->find_workspace(workspace.id)->status, WorkspaceStatus::removed);
+  EXPECT_ERROR(store->find_delivery(workspace.id), errors::workspace_removed);
   EXPECT_ERROR(store->enter_workspace(entry_to(workspace.id), at(1)).take(), errors::workspace_removed);
   EXPECT_ERROR(store->beat_workspace(workspace.id, {}, at(1)).take(), errors::workspace_removed);
   poll(workspace.id, at(5));

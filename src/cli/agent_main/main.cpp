@@ -8,6 +8,7 @@
 #include "cli/doctor.h"
 #include "cli/exit_codes.h"
 #include "cli/failed.h"
+#include "cli/mcp.h"
 #include "cli/send.h"
 #include "cli/status.h"
 #include "cli/terminal.h"
@@ -19,6 +20,8 @@ int run(const CommandLine& asked) {
   switch (asked.command) {
     case Command::connect:
       return connect(asked.connect);
+    case Command::mcp:
+      return mcp(asked.mcp);
     case Command::status:
       return status(asked.status);
     case Command::doctor:

@@ -26,6 +26,8 @@ int run(const CommandLine& asked) {
       return dev(asked.dev);
     case Command::connect:
       return connect(asked.connect);
+    case Command::mcp:
+      return mcp(asked.mcp);
     case Command::status:
       return status(asked.status);
     case Command::doctor:
@@ -40,10 +42,18 @@ int run(const CommandLine& asked) {
       return send(asked.send);
     case Command::uploads:
       return uploads(asked.uploads);
+    case Command::delegate:
+      return delegate(asked.delegate);
+    case Command::tasks:
+      return tasks(asked.tasks);
+    case Command::task:
+      return task(asked.task);
     case Command::sweep:
       return sweep(asked.sweep);
     case Command::migrate:
       return migrate(asked.migrate);
+    case Command::move:
+      return move(asked.move);
     case Command::config:
       return config(asked.config);
     case Command::print:

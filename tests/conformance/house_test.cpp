@@ -1,0 +1,239 @@
+// Houses: both databases as a move sees them. What is promised here is that no table is forgotten, that every value
+// arrives, and that nobody works on a database that is only half moved.
+#include "store/house.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "backends.h"
+#include "postgres_server.h"
+#include "store/move.h"
+#include "store/postgres/connection.h"
+#include "store/postgres/house.h"
+#include "store/postgres/store.h"
+#include "store/sqlite/database.h"
+#include "store/sqlite/house.h"
+#include "store/sqlite/store.h"
+#include "temporary_directory.h"
+
+namespace restante::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+using ::testing::UnorderedElementsAre;
+
+class Silent final : public MoveWatcher {
+ public:
+  void begin(MoveStep, std::int64_t, std::int64_t) override {}
+  void add(std::int64_t) override {}
+};
+
+class Houses : public ::testing::Test {
+ protected:
+  Houses() { fs::create_directories(directory / "old"); }
+
+  fs::path old_file() { return directory / "old" / "restante.db"; }
+  std::unique_ptr<House> old_house(HouseUse use = HouseUse::source) {
+    return sqlite::open_house(old_file(), use, at(0));
+  }
+  std::unique_ptr<House> new_house(HouseUse use = HouseUse::target) {
+    return postgres::open_house(database.url(), use);
+  }
+
+  // A little of everything that a store writes.
+  void fill() {
+    auto store = sqlite::open(old_file(), {.now = at(0)});
+    const auto workspace = store->create_workspace({}, at(0)).take()->id;
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_TRUE(store->append_activity(workspace, message("text \u2766", std::to_string(i)), at(i)).take());
+    }
+    ASSERT_TRUE(store->set_inbound_secret(workspace, std::string("\0\xff", 2), at(20)).take());
+    auto staged = store->stage_uploads(workspace,
+                                       {file("a"), small_file("b", "small"), small_file("c", std::string("\0\xff", 2))},
+                                       until(at(1000)), at(21));
+    ASSERT_TRUE(staged.take());
+  }
+
+  void on_sqlite(const std::string& script) {
+    sqlite::Health health;
+    sqlite::Database(old_file().string(), sqlite::Database::Mode::read_write, health).execute(script);
+  }
+  std::unique_ptr<postgres::Connection> connect() {
+    postgres::Endpoint endpoint;
+    endpoint.url = database.url();
+    endpoint.connect_timeout = endpoint.answer_timeout = endpoint.statement_timeout = std::chrono::minutes(2);
+    return std::make_unique<postgres::Connection>(endpoint);
+  }
+
+  TemporaryDirectory directory;
+  PostgresDatabase database;
+  Silent silent;
+};
+
+std::set<std::string> names_of(House& house) {
+  std::set<std::string> names;
+  for (const auto& table : house.tables()) names.insert(table.name);
+  for (const auto& name : house.left_behind()) names.insert(name);
+  return names;
+}
+
+TEST_F(Houses, EveryTableIsMovedOrNamedAsLeftBehind) {
+  sqlite::migrate_up(old_file(), at(0));
+  postgres::migrate_up(database.url());
+  std::set<std::string> ours, theirs;
+  {
+    sqlite::Health health;
+    sqlite::Database file(old_file().string(), sqlite::Database::Mode::read_only, health);
+    auto row = file.query("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'");
+    while (row.step()) ours.insert(row.text(0));
+  }
+  for (const auto row : connect()->query("SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'")) {
+    theirs.insert(row.text(0));
+  }
+  const auto from = old_house();
+  const auto to = new_house();
+  ours.insert(kMoveMarker);
+  theirs.insert(kMoveMarker);
+  EXPECT_EQ(names_of(*from), ours);
+  EXPECT_EQ(names_of(*to), theirs);
+  EXPECT_THAT(from->left_behind(), UnorderedElementsAre("schema_migrations", kMoveMarker));
+  EXPECT_THAT(to->left_behind(), UnorderedElementsAre("schema_migrations", kMoveMarker, "commit_marks"));
+  EXPECT_NO_THROW(compare_houses(*from, *to, silent)) << "a table or a column is on one side only";
+}
+
+TEST_F(Houses, ThereAndBackEveryValueIsTheSame) {
+  fill();
+  // Times that PostgreSQL cannot keep, numbers at the edge, and text that looks like something else.
+  on_sqlite(
+      "UPDATE workspaces SET last_heartbeat_at = 9223372036854775807, last_poll_at = -9223372036854775807 - 1, "
+      "active_tasks = -9223372036854775807, last_error_rate = 1e-300, role = 'NULL', current_task = '{\"a\":1}', "
+      "agent_card = '{\"b\" : 1,\"a\":[]}', usual_poll_gap = 9223372036854775807;");
+  Moved there;
+  {
+    const auto from = old_house();
+    const auto to = new_house();
+    there = move_house(*from, *to, silent);
+  }
+  EXPECT_TRUE(there.same());
+  EXPECT_GT(rows_of(there.from), 45);
+  const auto from = new_house(HouseUse::source);
+  const auto to = sqlite::open_house(directory / "new" / "restante.db", HouseUse::target, at(0));
+  const Moved back = move_house(*from, *to, silent);
+  EXPECT_TRUE(back.same());
+  EXPECT_EQ(back.to, there.from);
+  const auto again = old_house();
+  EXPECT_TRUE(compare_houses(*again, *to, silent).same());
+}
+
+TEST_F(Houses, ATableThatIsAddedLaterMovesWithoutAWordAboutItAnywhere) {
+  fill();
+  on_sqlite(
+      "CREATE TABLE later (key TEXT PRIMARY KEY, at INTEGER, flag INTEGER) STRICT; INSERT INTO later VALUES "
+      "('one', 1, 1), ('two', NULL, 0);");
+  postgres::migrate_up(database.url());
+  connect()->execute("CREATE TABLE later (flag boolean, at timestamptz, key text PRIMARY KEY)");
+  {
+    const auto from = old_house();
+    const auto to = new_house();
+    EXPECT_TRUE(move_house(*from, *to, silent).same());
+  }
+  EXPECT_EQ(connect()->query("SELECT count(*) FROM later WHERE flag").front().integer(0), 1);
+}
+
+TEST_F(Houses, ATableThatOnlyOneOfThemHasIsRefusedByName) {
+  fill();
+  on_sqlite("CREATE TABLE lonely (key TEXT PRIMARY KEY) STRICT");
+  const auto from = old_house();
+  const auto to = new_house();
+  EXPECT_THAT([&] { move_house(*from, *to, silent); }, ThrowsMessage<OpenRefused>(HasSubstr("(lonely)")));
+}
+
+TEST_F(Houses, NumbersGoOnFromTheHighestThatCame) {
+  fill();
+  {
+    const auto from = old_house();
+    const auto to = new_house();
+    ASSERT_TRUE(move_house(*from, *to, silent).same());
+  }
+  auto store = postgres::open(database.url(), {});
+  const auto workspace = store->list_workspaces().front().id;
+  ASSERT_TRUE(store->stage_uploads(workspace, {file("d")}, until(at(1000)), at(21)).take());
+  std::vector<std::string> names;
+  for (const auto& upload : store->list_waiting(workspace, {}, 10, at(30))) names.push_back(upload.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "c", "d"}));
+  EXPECT_EQ(store->append_activity(workspace, message("next"), at(31)).take()->seq, 25);
+}
+
+TEST_F(Houses, NobodyElseWorksOnADatabaseThatIsHalfMoved) {
+  {
+    const auto half = new_house();
+    half->prepare();
+    half->begin("a move");
+  }
+  {
+    const auto half = old_house(HouseUse::target);
+    half->prepare();
+    half->begin("a move");
+  }
+  EXPECT_THAT([&] { postgres::open(database.url(), {}); }, ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
+  EXPECT_THAT([&] { postgres::migrate_up(database.url()); }, ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
+  EXPECT_THAT([&] { postgres::migrate_down(database.url()); },
+              ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
+  EXPECT_THAT([&] { new_house(HouseUse::source); }, ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
+  EXPECT_THAT([&] { sqlite::open(old_file(), {.now = at(0)}); },
+              ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
+  EXPECT_THAT([&] { sqlite::migrate_down(old_file()); }, ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
+  EXPECT_THAT([&] { old_house(HouseUse::source); }, ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
+  EXPECT_EQ(state_of(*new_house(HouseUse::look)), TargetState::moving);
+}
+
+TEST_F(Houses, ARowThatTheTargetDoesNotTakeIsRefusedWithTheNameOfItsTable) {
+  fill();
+  on_sqlite("UPDATE workspaces SET role = CAST(x'ff' AS TEXT)");
+  const auto from = old_house();
+  const auto to = new_house();
+  EXPECT_THAT([&] { move_house(*from, *to, silent); }, ThrowsMessage<OpenRefused>(HasSubstr("a row of workspaces")));
+  EXPECT_TRUE(to->marker()) << "and no server starts on what came before it";
+}
+
+TEST_F(Houses, ATableThatCannotBeMovedIsAMistakeOfOursAndSaysSo) {
+  postgres::migrate_up(database.url());
+  connect()->execute("CREATE TABLE odd (key text PRIMARY KEY, value integer)");
+  EXPECT_THAT([&] { new_house()->tables(); }, ThrowsMessage<std::logic_error>(HasSubstr("cannot be moved")));
+  connect()->execute("ALTER TABLE odd DROP COLUMN value, DROP CONSTRAINT odd_pkey");
+  EXPECT_THAT([&] { new_house()->tables(); }, ThrowsMessage<std::logic_error>(HasSubstr("odd has no key")));
+  sqlite::migrate_up(old_file(), at(0));
+  on_sqlite("CREATE TABLE odd (value NUMERIC)");
+  EXPECT_THAT([&] { old_house()->tables(); }, ThrowsMessage<std::logic_error>(HasSubstr("cannot be moved")));
+}
+
+TEST_F(Houses, ASourceOfAnOlderSchemaIsRefusedWithWhatToDo) {
+  EXPECT_THAT([&] { new_house(HouseUse::source); }, ThrowsMessage<OpenRefused>(HasSubstr("migrate up")));
+  postgres::migrate_up(database.url());
+  EXPECT_NO_THROW(new_house(HouseUse::source));
+  postgres::migrate_down(database.url());
+  EXPECT_THAT([&] { new_house(HouseUse::source); }, ThrowsMessage<OpenRefused>(HasSubstr("migrate up")));
+  EXPECT_THAT([&] { old_house(); }, ThrowsMessage<OpenRefused>(HasSubstr("there is no database")));
+  sqlite::migrate_up(old_file(), at(0));
+  sqlite::migrate_down(old_file());
+  EXPECT_THAT([&] { old_house(); }, ThrowsMessage<OpenRefused>(HasSubstr("migrate up")));
+}
+
+TEST_F(Houses, TwoMovesIntoOneDatabaseAreOneTooMany) {
+  const auto first = new_house();
+  EXPECT_THAT([&] { new_house(); }, ThrowsMessage<OpenRefused>(HasSubstr("another move")));
+}
+
+TEST_F(Houses, WhatIsOnlyLookedAtIsNotMade) {
+  const auto nothing = sqlite::open_house(directory / "none" / "restante.db", HouseUse::look, at(0));
+  EXPECT_EQ(state_of(*nothing), TargetState::empty);
+  EXPECT_FALSE(std::filesystem::exists(directory / "none"));
+  EXPECT_TRUE(new_house(HouseUse::look)->tables().empty());
+  EXPECT_EQ(connect()->query("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").front().integer(0), 0);
+}
+
+}  // namespace
+}  // namespace restante::testing

@@ -1,0 +1,18 @@
+"""Golden files: what must not change unnoticed, kept as text in tests/golden. A difference is shown line by line; with
+RESTANTE_WRITE_GOLDEN=1 in the environment the file is written instead, for a change that is meant."""
+import difflib
+import os
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent.parent / "golden"
+
+
+def check_golden(name, text):
+    path = FOLDER / name
+    if os.environ.get("RESTANTE_WRITE_GOLDEN"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return
+    kept = path.read_text(encoding="utf-8") if path.exists() else ""
+    difference = "".join(difflib.unified_diff(kept.splitlines(True), text.splitlines(True), f"tests/golden/{name}", "now", n=2))
+    assert not difference, f"not as it was; if that is meant, run this test with RESTANTE_WRITE_GOLDEN=1 and commit the file\n{difference}"
