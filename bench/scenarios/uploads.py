@@ -26,8 +26,7 @@ def measure(section, contest, options, title, size, connections, key, unit, bars
 
         def once():
             with make() as server:
-                if size >= MIB:
-                    machine.warm_page_cache(BUILD, WARM)
+                machine.warm_page_cache(BUILD, WARM)
                 return contest.traffic("upload", server, size=size, connections=connections, warmup=0.5,
                                        seconds=options.seconds * slow)
         return once
