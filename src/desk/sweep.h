@@ -25,7 +25,7 @@ struct SweepRules {
   std::chrono::milliseconds every{std::chrono::minutes(5)};
   std::chrono::milliseconds orphan_grace{std::chrono::hours(1)};  // above the absolute deadline of an upload
   std::chrono::milliseconds patience{std::chrono::seconds(10)};   // for another sweep that is under way
-  int step = 16;  // rows, or files, of one write: uploads may have to wait for it, about a millisecond
+  int step = 12;  // rows, or files, of one write: uploads may have to wait for it, about a millisecond
   // Beyond this many blobs the search for orphans is spread over several sweeps: asking for a million takes seconds.
   std::size_t look_at = 20'000;
 };
