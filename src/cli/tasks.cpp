@@ -222,7 +222,7 @@ int tasks(const TasksOptions& options) {
 int task(const TaskOptions& options) {
   Remote remote(options.remote);
   const std::string base = "/workspaces/" + find_owner(remote, options).text();
-  const std::string one = base + "/delegations/" + options.id;
+  const std::string one = base + "/delegations/" + percent_encode(options.id);
   if (options.action == TaskOptions::Action::show) {
     const std::string answer = remote.get(one);
     if (options.remote.json) return print(answer + '\n');

@@ -131,6 +131,8 @@ def test_with_its_own_token_a_workspace_needs_no_from_and_sees_its_own(server, t
     assert task in agent.run("tasks").stdout
     assert "from me" in agent.run("task", "show", task).stdout
     assert json.loads(agent.run("tasks", "--json").stdout)[0]["delegation_id"] == task
+    strange = agent.run("task", "show", f"../delegations/{task}?x=1 y")
+    assert strange.returncode == 1 and "from me" not in strange.stdout, "an id is an id, whatever it looks like"
     refused = agent.run("tasks", "--stats")
     assert refused.returncode == 64 and "operator" in refused.stderr
 
