@@ -67,8 +67,9 @@ Environment:
   RESTANTE_<KEY>        any setting: RESTANTE_LOG_LEVEL=warn, RESTANTE_LISTEN=127.0.0.1:80,[::1]:80
 )"},
     {"dev", "Run a server with a demo workspace and an agent that answers.",
-     R"(Everything on loopback and under one directory: a server, a workspace called demo, and an agent that answers each file
-with its name, size and sha256. Prints an address to open in a browser, already signed in. Not for the open network.
+     R"(Everything on loopback and under one directory: a server, a workspace called "Demo agent", and an agent that answers
+each file with its name, size and sha256. Prints an address to open in a browser, already signed in. Not for the open
+network.
 
 Examples:
   restante dev
