@@ -17,6 +17,7 @@ APART = 25  # seconds; so that one is due and the next is not
 CLIENTS = 8
 P99_BAR = 1.5
 IDLE_BAR_MS = 10
+IDLE_SWEEPS = 9  # the first read cold pages and wait for the sweep of the start
 BEFORE_SECONDS = 5
 PATIENCE = 15  # until the first slice is due: a start, and sweeps with nothing due
 LONGEST_SWEEP = 900
@@ -38,7 +39,7 @@ def run(_):
         server.stop()
         moments = fill(server.folder / "data" / "restante.db", ROWS, SLICES, APART, PATIENCE)
         server.start()
-        nothing = [sweep(server) for _ in range(3)]
+        nothing = [sweep(server) for _ in range(IDLE_SWEEPS)]
         traffic("upload", server, cores, warmup=0, seconds=1, **load)
         for moment in moments:
             time.sleep(max(0, moment + 0.1 - time.time()))
