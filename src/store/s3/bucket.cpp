@@ -1,0 +1,201 @@
+#include "store/s3/bucket.h"
+
+#include <fmt/format.h>
+
+#include "base/md5.h"
+#include "base/text.h"
+#include "store/s3/explain.h"
+
+namespace restante::s3 {
+namespace {
+
+using client::Failure;
+using client::Outcome;
+using client::Response;
+
+constexpr int kPuts = 3;  // of an object that is not afterwards what was sent
+
+std::string etag_of(const Response& response) {
+  const auto* etag = response.find("ETag");
+  return etag ? *etag : "";
+}
+
+Failure not_kept(const std::string& key) {
+  return {Failure::Kind::protocol, "S3 took object " + key + " but does not have it as it was sent"};
+}
+
+Call document_call(std::string method, std::string key, Query query, const std::string& document) {
+  Call call;
+  call.method = std::move(method);
+  call.key = std::move(key);
+  call.query = std::move(query);
+  call.headers = {{"Content-Type", "application/xml"}};
+  call.payload = payload_of(document);
+  return call;
+}
+
+}  // namespace
+
+Outcome<void> Bucket::check() {
+  Call call;
+  call.query = {{"list-type", "2"}, {"max-keys", "1"}};
+  call.is_expected = [](const Response& response) { return read_objects(response.body).has_value(); };
+  const auto outcome = service_.send(call);
+  if (outcome.has_error()) return outcome.error();
+  return {};
+}
+
+Outcome<void> Bucket::put(const std::string& key, const Payload& payload) {
+  Call call;
+  call.method = "PUT";
+  call.key = key;
+  call.payload = payload;
+  for (int i = 0; i < kPuts; ++i) {
+    const auto sent = service_.send(call);
+    if (sent.has_error()) return sent.error();
+    const auto kept = confirm(key, {payload.size, etag_of(*sent)});
+    if (kept.has_error()) return kept.error();
+    if (*kept) return {};
+  }
+  return not_kept(key);
+}
+
+// Whether the object is what was sent; one that is not there (yet) is looked for again.
+Outcome<bool> Bucket::confirm(const std::string& key, const Stored& expected) {
+  Retries retries(service_);
+  for (;;) {
+    const auto found = head(key);
+    if (found.has_error()) return found.error();
+    if (*found) {
+      const auto& stored = **found;
+      return stored.size == expected.size && (expected.etag.empty() || stored.etag == expected.etag);
+    }
+    if (!retries.again(not_kept(key))) return not_kept(key);
+  }
+}
+
+Outcome<std::optional<Stored>> Bucket::head(const std::string& key) {
+  Call call;
+  call.method = "HEAD";
+  call.key = key;
+  call.is_expected = [](const Response& response) {
+    const auto* length = response.find("Content-Length");
+    return length && parse_unsigned(*length);
+  };
+  const auto outcome = service_.send(call);
+  if (outcome.has_error()) {
+    if (is_missing(outcome.error())) return std::optional<Stored>();
+    return outcome.error();
+  }
+  return std::optional(Stored{*parse_unsigned(*outcome->find("Content-Length")), etag_of(*outcome)});
+}
+
+Outcome<void> Bucket::drop(std::span<const std::string> keys) {
+  if (keys.size() == 1) return drop_one(keys.front());
+  while (!keys.empty()) {
+    const auto batch = keys.first(std::min(keys.size(), kDropBatch));
+    if (auto dropped = drop_batch(batch); dropped.has_error()) return dropped;
+    keys = keys.subspan(batch.size());
+  }
+  return {};
+}
+
+Outcome<void> Bucket::drop_one(const std::string& key) {
+  Call call;
+  call.method = "DELETE";
+  call.key = key;
+  const auto outcome = service_.send(call);
+  if (outcome.has_error() && !is_missing(outcome.error())) return outcome.error();
+  return {};
+}
+
+Outcome<void> Bucket::drop_batch(std::span<const std::string> keys) {
+  const auto document = deletion_document(keys);
+  auto call = document_call("POST", "", {{"delete", ""}}, document);
+  call.headers.push_back({"Content-MD5", to_base64(md5(document))});
+  call.is_expected = [](const Response& response) { return read_deletions(response.body).has_value(); };
+  Retries retries(service_);
+  for (;;) {
+    const auto outcome = service_.send(call);
+    if (outcome.has_error()) return outcome.error();
+    const auto error = *read_deletions(outcome->body);
+    if (error.code.empty()) return {};
+    const auto& options = service_.options();
+    const auto failure =
+        explain(*outcome, error, {"DELETE", options.bucket, options.endpoint.text(), options.region, Time()});
+    if (!retries.again(failure)) return failure;
+  }
+}
+
+Outcome<ObjectPage> Bucket::list(const std::string& prefix, const std::string& from, int most) {
+  Call call;
+  call.query = {{"list-type", "2"}, {"encoding-type", "url"}, {"prefix", prefix}, {"max-keys", std::to_string(most)}};
+  if (!from.empty()) call.query.emplace_back("continuation-token", from);
+  call.is_expected = [](const Response& response) { return read_objects(response.body).has_value(); };
+  const auto outcome = service_.send(call);
+  if (outcome.has_error()) return outcome.error();
+  return *read_objects(outcome->body);
+}
+
+Outcome<std::string> Bucket::begin(const std::string& key) {
+  Call call;
+  call.method = "POST";
+  call.key = key;
+  call.query = {{"uploads", ""}};
+  call.is_expected = [](const Response& response) { return read_upload_id(response.body).has_value(); };
+  const auto outcome = service_.send(call);
+  if (outcome.has_error()) return outcome.error();
+  return *read_upload_id(outcome->body);
+}
+
+Outcome<Part> Bucket::put_part(const std::string& key, const std::string& upload, int number, const Payload& payload) {
+  Call call;
+  call.method = "PUT";
+  call.key = key;
+  call.query = {{"partNumber", std::to_string(number)}, {"uploadId", upload}};
+  call.payload = payload;
+  call.is_expected = [](const Response& response) { return !etag_of(response).empty(); };
+  const auto outcome = service_.send(call);
+  if (outcome.has_error()) return outcome.error();
+  return Part{number, etag_of(*outcome)};
+}
+
+Outcome<void> Bucket::complete(const std::string& key, const std::string& upload, std::span<const Part> parts,
+                               std::uint64_t size) {
+  const auto document = completion_document(parts);
+  auto call = document_call("POST", key, {{"uploadId", upload}}, document);
+  call.is_expected = [](const Response& response) { return read_completion(response.body).has_value(); };
+  const auto outcome = service_.send(call);
+  // The answer to an earlier attempt may have been lost on its way: then the upload is gone and the object is there.
+  if (outcome.has_error() && !is_missing(outcome.error())) return outcome.error();
+  const auto kept = confirm(key, {size, ""});
+  if (kept.has_error()) return outcome.has_error() ? outcome.error() : kept.error();
+  if (!*kept) return not_kept(key);
+  return {};
+}
+
+Outcome<void> Bucket::abort(const std::string& key, const std::string& upload) {
+  Call call;
+  call.method = "DELETE";
+  call.key = key;
+  call.query = {{"uploadId", upload}};
+  const auto outcome = service_.send(call);
+  // NoSuchUpload, or with some servers NoSuchKey.
+  if (outcome.has_error() && !is_missing(outcome.error())) return outcome.error();
+  return {};
+}
+
+Outcome<UploadPage> Bucket::list_uploads(const std::string& prefix, const UploadPage& after) {
+  Call call;
+  call.query = {{"uploads", ""}, {"encoding-type", "url"}, {"prefix", prefix}};
+  if (!after.next_key.empty()) {
+    call.query.emplace_back("key-marker", after.next_key);
+    call.query.emplace_back("upload-id-marker", after.next_id);
+  }
+  call.is_expected = [](const Response& response) { return read_uploads(response.body).has_value(); };
+  const auto outcome = service_.send(call);
+  if (outcome.has_error()) return outcome.error();
+  return *read_uploads(outcome->body);
+}
+
+}  // namespace restante::s3

@@ -1,0 +1,52 @@
+// Credentials: who signs. Taken from the settings, else from the environment (AWS_ACCESS_KEY_ID and its companions),
+// else from a file in the shape that the aws tools write (sections, `name = value`). A file is read anew when S3 calls
+// what it gave expired, so that keys may be rotated under a running server. Sentences name places, never values.
+// CredentialSource is thread-safe; nothing here throws.
+#pragma once
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "client/failure.h"
+#include "client/proxy.h"
+
+namespace restante::s3 {
+
+struct Credentials {
+  std::string access_key;
+  std::string secret_key;
+  std::string session_token;  // of temporary credentials, else empty
+};
+
+struct CredentialSettings {
+  std::string access_key;  // empty, together with secret_key: look elsewhere
+  std::string secret_key;
+  std::string session_token;
+  std::string file;  // empty: AWS_SHARED_CREDENTIALS_FILE, else .aws/credentials in the home directory
+  std::string profile = "default";
+};
+
+// A section of such a file; nothing when it is absent or has no key pair.
+std::optional<Credentials> read_credentials(std::string_view text, std::string_view profile);
+
+class CredentialSource {
+ public:
+  explicit CredentialSource(CredentialSettings settings, client::Environment environment = client::from_environment);
+
+  // Kind::bad_url is never it: a failure here is Kind::stopped with a sentence that says what to set.
+  client::Outcome<Credentials> current();
+  // What current() gave is not accepted any more: the next call looks again.
+  void forget();
+
+ private:
+  client::Outcome<Credentials> find() const;
+  client::Outcome<Credentials> find_in_file() const;
+
+  const CredentialSettings settings_;
+  const client::Environment environment_;
+  std::mutex mutex_;
+  std::optional<Credentials> known_;
+};
+
+}  // namespace restante::s3

@@ -1,0 +1,112 @@
+#include "store/s3/credentials.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+namespace restante::s3 {
+namespace {
+
+client::Environment environment(std::map<std::string, std::string> values) {
+  return [values = std::move(values)](const char* name) -> std::optional<std::string> {
+    const auto at = values.find(name);
+    return at == values.end() ? std::nullopt : std::optional(at->second);
+  };
+}
+
+class CredentialFile : public ::testing::Test {
+ protected:
+  CredentialFile() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder = std::filesystem::path(::testing::TempDir()) / (std::string("s3_") + test->name());
+    std::filesystem::create_directories(folder / ".aws");
+  }
+  ~CredentialFile() override { std::filesystem::remove_all(folder); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder / name, std::ios::binary) << text;
+    return (folder / name).string();
+  }
+  std::filesystem::path folder;
+};
+
+TEST(Credentials, ASectionIsReadAsTheAwsToolsWriteIt) {
+  const auto found = read_credentials(
+      "# mine\r\n[other]\r\naws_access_key_id=no\r\n\r\n[ work ]\r\n  AWS_Access_Key_Id = AK \r\n; a comment\r\n"
+      "aws_secret_access_key = s/e=c+ret\r\naws_session_token=tok\r\nregion = x\r\n[third]\r\naws_access_key_id=no\r\n",
+      "work");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->access_key, "AK");
+  EXPECT_EQ(found->secret_key, "s/e=c+ret");
+  EXPECT_EQ(found->session_token, "tok");
+}
+
+TEST(Credentials, ASectionThatIsAbsentHalfOrNotUsableIsNone) {
+  EXPECT_FALSE(read_credentials("", "default"));
+  EXPECT_FALSE(read_credentials("aws_access_key_id=a\naws_secret_access_key=b\n", "default"));
+  EXPECT_FALSE(read_credentials("[default]\naws_access_key_id=a\n", "default"));
+  EXPECT_FALSE(read_credentials("[default\naws_access_key_id=a\naws_secret_access_key=b\n", "default"));
+  EXPECT_FALSE(read_credentials("[default]\naws_access_key_id=a b\naws_secret_access_key=b\n", "default"));
+  EXPECT_FALSE(read_credentials("[", ""));
+}
+
+TEST_F(CredentialFile, TheSettingsComeBeforeTheEnvironmentAndThatBeforeTheFile) {
+  const auto file = write("keys", "[default]\naws_access_key_id=file\naws_secret_access_key=f\n");
+  const auto around = environment({{"AWS_ACCESS_KEY_ID", "around"},
+                                   {"AWS_SECRET_ACCESS_KEY", "e"},
+                                   {"AWS_SESSION_TOKEN", "t"},
+                                   {"AWS_SHARED_CREDENTIALS_FILE", file}});
+  CredentialSettings settings;
+  settings.access_key = "given";
+  settings.secret_key = "g";
+  EXPECT_EQ(CredentialSource(settings, around).current().value().access_key, "given");
+  EXPECT_EQ(CredentialSource({}, around).current().value().access_key, "around");
+  EXPECT_EQ(CredentialSource({}, around).current().value().session_token, "t");
+  EXPECT_EQ(CredentialSource({}, environment({{"AWS_SHARED_CREDENTIALS_FILE", file}})).current().value().access_key,
+            "file");
+}
+
+TEST_F(CredentialFile, TheFileOfTheHomeDirectoryIsTheLastPlaceLookedAt) {
+  write(".aws/credentials", "[default]\naws_access_key_id=home\naws_secret_access_key=h\n");
+  EXPECT_EQ(CredentialSource({}, environment({{"HOME", folder.string()}})).current().value().access_key, "home");
+}
+
+TEST_F(CredentialFile, RotatedKeysAreSeenOnceTheOldOnesWereRefused) {
+  CredentialSettings settings;
+  settings.file = write("keys", "[default]\naws_access_key_id=old\naws_secret_access_key=s\n");
+  CredentialSource source(settings, environment({}));
+  EXPECT_EQ(source.current().value().access_key, "old");
+  write("keys", "[default]\naws_access_key_id=new\naws_secret_access_key=s\n");
+  EXPECT_EQ(source.current().value().access_key, "old");
+  source.forget();
+  EXPECT_EQ(source.current().value().access_key, "new");
+}
+
+TEST_F(CredentialFile, WhatIsMissingIsSaidWithoutAnyValue) {
+  CredentialSettings half;
+  half.secret_key = "hidden";
+  const auto failure = CredentialSource(half, environment({})).current();
+  ASSERT_TRUE(failure.has_error());
+  EXPECT_EQ(failure.error().sentence.find("hidden"), std::string::npos);
+
+  const auto around = CredentialSource({}, environment({{"AWS_SECRET_ACCESS_KEY", "hidden"}})).current();
+  ASSERT_TRUE(around.has_error());
+  EXPECT_NE(around.error().sentence.find("AWS_ACCESS_KEY_ID"), std::string::npos);
+  EXPECT_EQ(around.error().sentence.find("hidden"), std::string::npos);
+
+  EXPECT_TRUE(CredentialSource({}, environment({})).current().has_error());
+  CredentialSettings settings;
+  settings.file = (folder / "absent").string();
+  const auto absent = CredentialSource(settings, environment({})).current();
+  ASSERT_TRUE(absent.has_error());
+  EXPECT_NE(absent.error().sentence.find("absent"), std::string::npos);
+  settings.file = write("keys", "[other]\naws_access_key_id=hidden\naws_secret_access_key=hidden\n");
+  const auto other = CredentialSource(settings, environment({})).current();
+  ASSERT_TRUE(other.has_error());
+  EXPECT_NE(other.error().sentence.find("[default]"), std::string::npos);
+  EXPECT_EQ(other.error().sentence.find("hidden"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace restante::s3

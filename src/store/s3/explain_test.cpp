@@ -1,0 +1,88 @@
+#include "store/s3/explain.h"
+
+#include <gmock/gmock.h>
+
+namespace restante::s3 {
+namespace {
+
+using client::Failure;
+using client::Response;
+using ::testing::HasSubstr;
+
+const Asked kAsked{"PUT", "post", "https://s3.example.com", "eu-west-1", parse_time("2026-11-15T12:00:00Z").value()};
+
+Failure explained(int status, ErrorAnswer error, std::vector<client::Header> headers = {}) {
+  Response response;
+  response.status = status;
+  response.headers = std::move(headers);
+  return explain(response, error, kAsked);
+}
+
+TEST(Explain, AClockByTheServersOwnWordOrElseByItsDate) {
+  EXPECT_THAT(explained(403, {"RequestTimeTooSkewed", "", "", "2026-11-15T11:00:00Z"}).sentence,
+              HasSubstr("3600 seconds ahead of S3's"));
+  EXPECT_THAT(
+      explained(403, {"RequestTimeTooSkewed", "", "", ""}, {{"Date", "Sun, 15 Nov 2026 12:30:00 GMT"}}).sentence,
+      HasSubstr("1800 seconds behind S3's"));
+  EXPECT_THAT(explained(403, {"RequestTimeTooSkewed", "", "", ""}, {{"Date", "some day"}}).sentence,
+              HasSubstr("clock is wrong; set it"));
+}
+
+TEST(Explain, ARegionAsFarAsItIsSaid) {
+  EXPECT_THAT(explained(400, {"AuthorizationHeaderMalformed", "", "us-west-2", ""}).sentence,
+              HasSubstr("region us-west-2, not in eu-west-1"));
+  EXPECT_THAT(explained(301, {}, {{"x-amz-bucket-region", "us-west-2"}}).sentence, HasSubstr("region us-west-2"));
+  EXPECT_THAT(explained(307, {}).sentence, HasSubstr("another region"));
+}
+
+TEST(Explain, KeysRightsAndBuckets) {
+  EXPECT_THAT(explained(403, {"SignatureDoesNotMatch", "x", "", ""}).sentence, HasSubstr("secret key"));
+  EXPECT_THAT(explained(403, {"InvalidAccessKeyId", "", "", ""}).sentence, HasSubstr("does not know the access key"));
+  EXPECT_THAT(explained(400, {"ExpiredToken", "", "", ""}).sentence, HasSubstr("expired"));
+  EXPECT_THAT(explained(400, {"InvalidToken", "", "", ""}).sentence, HasSubstr("session token"));
+  EXPECT_THAT(explained(404, {"NoSuchBucket", "", "", ""}).sentence,
+              HasSubstr("no bucket post at https://s3.example.com"));
+  EXPECT_THAT(explained(403, {"AccessDenied", "", "", ""}).sentence, HasSubstr("may not PUT in bucket post"));
+  EXPECT_THAT(explained(403, {}).sentence, HasSubstr("may not PUT in bucket post"));
+}
+
+TEST(Explain, AnythingElseInTheServersOwnWordsOnOneShortLine) {
+  const auto failure =
+      explained(500, {"Odd", "first\nsecond " + std::string(1000, 'x'), "", ""}, {{"Retry-After", "7"}});
+  EXPECT_THAT(failure.sentence, HasSubstr("answered 500 Odd: first second xxx"));
+  EXPECT_LT(failure.sentence.size(), 300u);
+  EXPECT_EQ(failure.status, 500);
+  EXPECT_EQ(failure.code, "Odd");
+  EXPECT_EQ(failure.retry_after, std::chrono::seconds(7));
+  EXPECT_FALSE(explained(503, {}, {{"Retry-After", "Fri, 24 May 2013 00:00:00 GMT"}}).retry_after);
+}
+
+TEST(Explain, WhatIsWorthRepeating) {
+  EXPECT_TRUE(is_worth_repeating(explained(503, {"SlowDown", "", "", ""})));
+  EXPECT_TRUE(is_worth_repeating(explained(500, {})));
+  EXPECT_TRUE(is_worth_repeating(explained(429, {})));
+  EXPECT_TRUE(is_worth_repeating(explained(408, {})));
+  EXPECT_TRUE(is_worth_repeating(explained(400, {"RequestTimeout", "", "", ""})));
+  EXPECT_TRUE(is_worth_repeating(explained(200, {"InternalError", "", "", ""})));
+  EXPECT_TRUE(is_worth_repeating(explained(409, {"OperationAborted", "", "", ""})));
+  EXPECT_TRUE(is_worth_repeating(explained(400, {"BadDigest", "", "", ""})));
+  EXPECT_FALSE(is_worth_repeating(explained(501, {})));
+  EXPECT_FALSE(is_worth_repeating(explained(507, {})));
+  EXPECT_FALSE(is_worth_repeating(explained(403, {"AccessDenied", "", "", ""})));
+  EXPECT_FALSE(is_worth_repeating(explained(404, {"NoSuchKey", "", "", ""})));
+  for (const auto kind : {Failure::Kind::unreachable, Failure::Kind::timeout, Failure::Kind::cut})
+    EXPECT_TRUE(is_worth_repeating({kind, ""}));
+  for (const auto kind : {Failure::Kind::stopped, Failure::Kind::cancelled, Failure::Kind::tls, Failure::Kind::bad_url})
+    EXPECT_FALSE(is_worth_repeating({kind, ""}));
+}
+
+TEST(Explain, AMissingObjectIsNotAMissingBucket) {
+  EXPECT_TRUE(is_missing(explained(404, {"NoSuchKey", "", "", ""})));
+  EXPECT_TRUE(is_missing(explained(404, {})));
+  EXPECT_FALSE(is_missing(explained(404, {"NoSuchBucket", "", "", ""})));
+  EXPECT_FALSE(is_missing(explained(403, {})));
+  EXPECT_FALSE(is_missing({Failure::Kind::cut, ""}));
+}
+
+}  // namespace
+}  // namespace restante::s3

@@ -1,0 +1,180 @@
+#include "store/s3/service.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <random>
+
+#include "base/crypto.h"
+#include "base/text.h"
+#include "store/s3/explain.h"
+
+namespace restante::s3 {
+namespace {
+
+using client::Failure;
+using client::HttpClient;
+using client::Outcome;
+using client::Request;
+using client::Response;
+
+constexpr std::size_t kIdleConnections = 16;
+constexpr std::size_t kAnswerBytes = 8 << 20;  // a page of a thousand of the longest keys, encoded
+
+client::Url server_of(const ServiceOptions& options) {
+  auto server = options.endpoint;
+  server.path = encode_path(percent_decode(server.path).value_or(server.path));
+  if (options.addressing == Addressing::virtual_host) server.host = options.bucket + "." + server.host;
+  return server;
+}
+
+// After the server's own path.
+std::string target_path(const ServiceOptions& options, const std::string& key) {
+  std::string path = options.addressing == Addressing::path ? "/" + options.bucket : "";
+  if (!key.empty() || path.empty()) path += "/" + key;
+  return encode_path(path);
+}
+
+std::chrono::milliseconds jittered(std::chrono::milliseconds whole) {
+  std::array<std::uint8_t, 4> bytes{};
+  random_bytes(bytes);
+  const auto half = whole.count() / 2;
+  return std::chrono::milliseconds(half + std::bit_cast<std::uint32_t>(bytes) % (whole.count() - half + 1));
+}
+
+}  // namespace
+
+// A connection of the service's, given back when it goes.
+class Service::Lent {
+ public:
+  explicit Lent(Service& service) : service_(service) {
+    const std::lock_guard lock(service.mutex_);
+    if (!service.idle_.empty()) {
+      client_ = std::move(service.idle_.back());
+      service.idle_.pop_back();
+    } else {
+      client_ = std::make_unique<HttpClient>(service.server_, service.options_.http);
+    }
+    if (service.is_cancelled_) client_->cancel();
+    place_ = service.busy_.insert(service.busy_.end(), client_.get());
+  }
+  ~Lent() {
+    const std::lock_guard lock(service_.mutex_);
+    service_.busy_.erase(place_);
+    if (service_.idle_.size() < kIdleConnections) service_.idle_.push_back(std::move(client_));
+  }
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+  HttpClient& operator*() { return *client_; }
+
+ private:
+  Service& service_;
+  std::unique_ptr<HttpClient> client_;
+  std::list<HttpClient*>::iterator place_;
+};
+
+Payload payload_of(std::string_view bytes) {
+  Payload payload;
+  payload.size = bytes.size();
+  payload.digest = sha256(bytes);
+  payload.read = [bytes](std::uint64_t at, std::span<char> into) -> std::optional<std::size_t> {
+    const auto size = std::min<std::size_t>(into.size(), bytes.size() - at);
+    std::memcpy(into.data(), bytes.data() + at, size);
+    return size;
+  };
+  return payload;
+}
+
+Service::Service(ServiceOptions options, CredentialSource& credentials, const Clock& clock)
+    : options_(std::move(options)), server_(server_of(options_)), credentials_(credentials), clock_(clock) {}
+Service::~Service() = default;
+
+Request Service::request_for(const Call& call, const Credentials& who) const {
+  const auto now = clock_.now();
+  const auto digest = to_hex(call.payload ? call.payload->digest : sha256(""));
+  Request request;
+  request.method = call.method;
+  request.target = target_path(options_, call.key);
+  Signable signable{call.method, server_.path + request.target, call.query, call.headers, digest};
+  signable.headers.push_back({"x-amz-content-sha256", digest});
+  signable.headers.push_back({"x-amz-date", signing_time(now)});
+  if (!who.session_token.empty()) signable.headers.push_back({"x-amz-security-token", who.session_token});
+  request.headers = signable.headers;
+  signable.headers.push_back({"host", server_.authority()});
+  request.headers.push_back({"Authorization", authorization(signable, who, {options_.region}, now)});
+  if (!call.query.empty()) request.target += "?" + encode_query(call.query);
+  request.patience = options_.patience;
+  request.max_body = kAnswerBytes;
+  if (call.payload && call.payload->size > 0) {
+    request.source_length = call.payload->size;
+    request.source = [&payload = *call.payload, at = std::uint64_t{0}](std::span<char> into) mutable {
+      const auto bytes = payload.read(at, into);
+      if (bytes) at += *bytes;
+      return bytes;
+    };
+  }
+  return request;
+}
+
+Failure Service::failure_for(const Call& call, const Response& response) const {
+  const auto error = read_error(response.body).value_or(ErrorAnswer{});
+  return explain(response, error,
+                 {call.method, options_.bucket, options_.endpoint.text(), options_.region, clock_.now()});
+}
+
+Outcome<Response> Service::once(const Call& call, const HttpClient::Sink& sink) {
+  const auto who = credentials_.current();
+  if (who.has_error()) return who.error();
+  Lent client(*this);
+  const auto request = request_for(call, *who);
+  auto outcome = sink ? (*client).download(request, sink) : (*client).send(request);
+  if (outcome.has_error()) return outcome;
+  if (!outcome->succeeded() || read_error(outcome->body)) return failure_for(call, *outcome);
+  if (call.is_expected && !call.is_expected(*outcome)) {
+    return Failure(Failure::Kind::protocol, options_.endpoint.text() + " does not answer as S3 does");
+  }
+  return outcome;
+}
+
+Outcome<Response> Service::send(const Call& call) {
+  Retries retries(*this);
+  for (;;) {
+    auto outcome = once(call);
+    if (outcome.has_value() || !retries.again(outcome.error())) return outcome;
+  }
+}
+
+void Service::cancel() {
+  const std::lock_guard lock(mutex_);
+  is_cancelled_ = true;
+  for (auto* client : busy_) client->cancel();
+  cancelled_.notify_all();
+}
+
+// False when it was cut short.
+bool Service::pause(std::chrono::milliseconds duration) {
+  std::unique_lock lock(mutex_);
+  return !cancelled_.wait_for(lock, duration, [&] { return is_cancelled_; });
+}
+
+bool Retries::again(const Failure& failure) {
+  using std::chrono::milliseconds;
+  if (is_expired(failure) && !renewed_) {
+    renewed_ = true;
+    service_.credentials_.forget();
+    return service_.pause(milliseconds(0));
+  }
+  if (!is_worth_repeating(failure) || ++tried_ >= service_.options().attempts) return false;
+  auto wait = jittered(next_);
+  const auto longest = service_.options().longest_pause;
+  if (failure.retry_after) wait = std::min(std::max(wait, milliseconds(*failure.retry_after)), longest);
+  next_ = std::min(next_ * 2, longest);
+  return service_.pause(wait);
+}
+
+void Retries::reset() {
+  tried_ = 0;
+  next_ = service_.options().first_pause;
+}
+
+}  // namespace restante::s3

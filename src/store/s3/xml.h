@@ -1,0 +1,28 @@
+// The XML that S3 answers with, and the little that it is sent. A document becomes a tree of elements with their text;
+// attributes, comments and instructions are passed over, a prefix of a name is dropped. A document type is refused, and
+// so is whatever is nested deeper or has more elements than any answer of S3. Pure functions; nothing throws.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace restante::s3 {
+
+struct XmlElement {
+  std::string name;
+  std::string text;  // what stands directly in it
+  std::vector<XmlElement> children;
+
+  // The first of that name; null when absent.
+  const XmlElement* find(std::string_view child) const;
+  // Its text; empty when absent.
+  std::string_view text_of(std::string_view child) const;
+};
+
+// The root; nothing when the document is not well-formed UTF-8 XML within those bounds.
+std::optional<XmlElement> parse_xml(std::string_view document);
+
+std::string escape_xml(std::string_view text);
+
+}  // namespace restante::s3
