@@ -1,5 +1,16 @@
 import { ApiError, errorFromAnswer, unreachable } from './errors';
-import type { ActivityRow, FileStatus, Limits, Part, Session, Workspace } from './wire';
+import type {
+  ActivityRow,
+  CreatedWorkspace,
+  FileStatus,
+  Invite,
+  Limits,
+  Part,
+  Session,
+  TokenRow,
+  UploadFigures,
+  Workspace,
+} from './wire';
 
 // The server's verbs, one function each. Same origin, authenticated by the session cookie; every failure is an ApiError,
 // except an abort, which stays the browser's AbortError.
@@ -11,7 +22,7 @@ interface Options {
   signal?: AbortSignal;
 }
 
-async function call<T>(path: string, options: Options = {}): Promise<T> {
+export async function call<T>(path: string, options: Options = {}): Promise<T> {
   const headers: Record<string, string> = { Accept: 'application/json', ...options.headers };
   const init: RequestInit = { method: options.method ?? 'GET', headers, credentials: 'same-origin', cache: 'no-store' };
   if (options.body !== undefined) {
@@ -55,8 +66,18 @@ export const signIn = (token: string) => call<Session>('/session', { method: 'PO
 export const currentSession = () => call<Session>('/session');
 export const signOut = () => call<void>('/session', { method: 'DELETE' });
 
-export const listWorkspaces = (signal?: AbortSignal) => call<Workspace[]>('/workspaces', signal ? { signal } : {});
+export const listWorkspaces = () => call<Workspace[]>('/workspaces?include=waiting');
 export const findWorkspace = (id: string) => call<Workspace>(workspacePath(id));
+export const createWorkspace = (name: string, key: string) =>
+  call<CreatedWorkspace>('/workspaces', { method: 'POST', headers: { 'Idempotency-Key': key }, body: { name } });
+export const inviteAgent = (workspace: string) =>
+  call<Invite>('/admin/invites', { method: 'POST', body: { kind: 'enrolment', workspace_id: workspace } });
+export const inviteSender = (workspace: string, label: string) =>
+  call<Invite>('/admin/invites', { method: 'POST', body: { kind: 'sender', workspace_id: workspace, label } });
+export const listTokens = (workspace: string) => call<TokenRow[]>(`${workspacePath(workspace)}/tokens`);
+export const revokeToken = (workspace: string, tokenId: string) =>
+  call<void>(`${workspacePath(workspace)}/tokens/${encodeURIComponent(tokenId)}`, { method: 'DELETE' });
+export const uploadFigures = () => call<UploadFigures>('/admin/uploads/stats');
 export const uploadLimits = () => call<Limits>('/uploads/limits');
 
 // Newest first.
@@ -71,6 +92,33 @@ export const activitySince = (id: string, seq: number, wait: number, signal: Abo
 
 export const fileStatus = (id: string, fileId: string, signal: AbortSignal) =>
   call<FileStatus>(`${workspacePath(id)}/pending-uploads/${encodeURIComponent(fileId)}`, { signal });
+
+// What waits for the agent, oldest first.
+export const waitingFiles = (id: string, limit: number, after: string | undefined, signal: AbortSignal) =>
+  call<FileStatus[]>(
+    `${workspacePath(id)}/pending-uploads?limit=${limit}` + (after ? `&after=${encodeURIComponent(after)}` : ''),
+    { signal },
+  );
+
+export const recallFile = (id: string, fileId: string) =>
+  call<void>(`${workspacePath(id)}/pending-uploads/${encodeURIComponent(fileId)}`, { method: 'DELETE' });
+
+// The first `most` bytes of a file held here, or all of it.
+export async function readContent(id: string, fileId: string, most: number | null, signal: AbortSignal): Promise<Blob> {
+  const init: RequestInit = { credentials: 'same-origin', cache: 'no-store', signal };
+  if (most !== null) init.headers = { Range: `bytes=0-${most - 1}` };
+  let answer: Response;
+  let blob: Blob;
+  try {
+    answer = await fetch(contentPath(id, fileId), init);
+    blob = await answer.blob();
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw unreachable();
+  }
+  if (!answer.ok) throw errorFromAnswer(answer.status, await blob.text(), answer.headers.get('Retry-After'));
+  return blob;
+}
 
 // Safe to repeat: the same messageId with the same parts is the same message.
 export const sendMessage = (id: string, messageId: string, parts: Part[]) =>

@@ -1,5 +1,5 @@
 import { SvelteMap } from 'svelte/reactivity';
-import { newestActivity } from './api';
+import { newestActivity, recallFile } from './api';
 import { ApiError, sentenceOf } from './errors';
 import { nextMicrosecond } from './format';
 import { follow } from './live';
@@ -25,8 +25,12 @@ export class Chat {
   reachedStart = $state(false);
   loadingEarlier = $state(false);
 
-  // By seq, ascending.
+  // What this page sent itself, by file id: it can be shown even when the server's bytes are gone.
+  readonly sent = new Map<string, File>();
+
+  // By seq, ascending, each once.
   #rows: ActivityRow[] = [];
+  #known = new Set<number>();
   #unfollow: (() => void) | null = null;
   #closed = false;
 
@@ -43,6 +47,7 @@ export class Chat {
       const page = await newestActivity(this.workspace, kPage);
       if (this.#closed) return;
       this.#rows = [];
+      this.#known.clear();
       this.#take(page.reverse());
       this.reachedStart = page.length === 0 || page[0]?.seq === 1;
       this.#follow();
@@ -83,6 +88,17 @@ export class Chat {
     dispatch.start();
   }
 
+  // A sentence when it did not work; what did is told by the log.
+  async recall(fileId: string): Promise<string> {
+    try {
+      await recallFile(this.workspace, fileId);
+      return '';
+    } catch (error) {
+      if (error instanceof ApiError && error.signedOut) this.onSignedOut();
+      return sentenceOf(error);
+    }
+  }
+
   get busy(): boolean {
     return this.outbox.some((dispatch) => !dispatch.accepted);
   }
@@ -105,11 +121,11 @@ export class Chat {
 
   // Adds rows (ascending) that are not known yet and returns how many there were.
   #take(rows: ActivityRow[]): number {
-    const known = new Set(this.#rows.map((row) => row.seq));
-    const fresh = rows.filter((row) => !known.has(row.seq));
+    const fresh = rows.filter((row) => !this.#known.has(row.seq));
     if (fresh.length === 0) return 0;
     this.#rows = [...this.#rows, ...fresh].sort((a, b) => a.seq - b.seq);
     for (const row of fresh) {
+      this.#known.add(row.seq);
       const id = fileOfRow(row);
       if (id) this.lives.set(id, withRow(this.lives.get(id) ?? newLife(id), row));
     }
@@ -120,6 +136,9 @@ export class Chat {
   #settle(): void {
     const letters = lettersFrom(this.#rows, (file) => this.outbox.some((dispatch) => dispatch.holds(file)));
     const arrived = new Set(letters.map((letter) => letter.messageId));
+    for (const { fileId, file } of this.outbox.flatMap((dispatch) => dispatch.parcels)) {
+      if (fileId) this.sent.set(fileId, file);
+    }
     this.outbox = this.outbox.filter((dispatch) => !arrived.has(dispatch.messageId));
     for (const letter of letters) {
       if (letter.from !== 'person') continue;

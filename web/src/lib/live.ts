@@ -1,4 +1,4 @@
-import { activitySince, eventsPath, fileStatus } from './api';
+import { activitySince, eventsPath, fileStatus, waitingFiles } from './api';
 import { ApiError } from './errors';
 import { field } from './timeline';
 import type { ActivityRow, FileStatus } from './wire';
@@ -26,6 +26,8 @@ export interface LiveEvents {
 const kHoldSeconds = 25;
 const kFirstRetryMs = 500;
 const kLastRetryMs = 15_000;
+// A page that nobody looks at gives its stream back after this: tabs share six connections to one server.
+const kHiddenMs = 60_000;
 // A stream that has said nothing by then is not going to: its first event comes at once.
 const kBeginMs = 10_000;
 // How long the browser may try to mend a stream that had begun.
@@ -36,6 +38,9 @@ const kPollingMs = 300_000;
 const kShortestHoldMs = 1_000;
 // Leaves the browser's six connections to one server free for the stream, uploads and messages.
 const kLooksAtOnce = 2;
+// From so many on, the files on their way are read as a list first, as far as they still wait.
+const kListFrom = 4;
+const kListPage = 500;
 
 // `onTheirWay`: the files whose stage may still change, the most interesting first.
 export function follow(workspace: string, since: number, onTheirWay: () => string[], events: LiveEvents): () => void {
@@ -71,6 +76,8 @@ class Line {
     const { signal } = this.#stop;
     let retryMs = kFirstRetryMs;
     while (!signal.aborted) {
+      await shown(signal);
+      if (signal.aborted) return;
       const began = await this.#listen();
       // Why it ended is told by asking for the log.
       const answered = began ? await this.#catchUp() : await this.#poll();
@@ -90,6 +97,7 @@ class Line {
       let began = false;
       const finish = () => {
         clearTimeout(timer);
+        clearTimeout(rest);
         source.close();
         signal.removeEventListener('abort', finish);
         document.removeEventListener('visibilitychange', check);
@@ -97,7 +105,12 @@ class Line {
         resolve(began);
       };
       // After a sleep a connection can be dead without knowing it.
-      const check = () => void (document.hidden || this.#checkStream(finish));
+      const check = () => {
+        clearTimeout(rest);
+        if (document.hidden) rest = setTimeout(finish, kHiddenMs);
+        else void this.#checkStream(finish);
+      };
+      let rest: ReturnType<typeof setTimeout> | undefined;
       let timer = setTimeout(finish, kBeginMs);
       this.#hangUp = finish;
       signal.addEventListener('abort', finish);
@@ -202,6 +215,7 @@ class Line {
   async #look(): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;
+    await this.#readWaiting();
     const next = () => this.onTheirWay().find((id) => !this.#lookedAt.has(id));
     const lookOn = async () => {
       for (let id = next(); id !== undefined && !this.#stop.signal.aborted; id = next()) {
@@ -211,6 +225,28 @@ class Line {
     };
     await Promise.all(Array.from({ length: kLooksAtOnce }, lookOn));
     this.#looking = false;
+  }
+
+  async #readWaiting(): Promise<void> {
+    const { signal } = this.#stop;
+    let after: string | undefined;
+    const wanted = new Set(this.onTheirWay().filter((id) => !this.#lookedAt.has(id)));
+    try {
+      while (wanted.size >= kListFrom && !signal.aborted) {
+        const page = await waitingFiles(this.workspace, kListPage, after, signal);
+        if (signal.aborted) return;
+        for (const status of page) {
+          const id = status.file_id.toLowerCase();
+          if (!wanted.delete(id)) continue;
+          this.#lookedAt.add(id);
+          this.events.file(status);
+        }
+        if (page.length < kListPage) return;
+        after = page.at(-1)?.file_id;
+      }
+    } catch {
+      // Then each is looked at by itself.
+    }
   }
 
   async #lookAt(id: string): Promise<void> {
@@ -231,6 +267,21 @@ function dataOf(event: MessageEvent): unknown {
   } catch {
     return null;
   }
+}
+
+// Resolves when the page is visible, or when stopped.
+function shown(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const look = () => {
+      if (document.hidden && !signal.aborted) return;
+      document.removeEventListener('visibilitychange', look);
+      signal.removeEventListener('abort', look);
+      resolve();
+    };
+    document.addEventListener('visibilitychange', look);
+    signal.addEventListener('abort', look);
+    look();
+  });
 }
 
 // Resolves after `ms`, when stopped, or when the window event `wake` says that waiting is pointless.

@@ -1,8 +1,9 @@
 // Where in the page we are, kept in the address's fragment so that the server needs to know one path only:
-// `#/` the workspaces, `#/chat/<id>` one conversation. `#token=…&workspace=…` is an invitation, taken out of the address
-// (and so out of the history) before anything else happens.
+// `#/<view>` one of the views, with `/<rest>` if the view takes one, `#/` the first of them, `#/chat/<id>` one
+// conversation. `#token=…&workspace=…` is an invitation, taken out of the address (and so out of the history) before
+// anything else happens.
 
-export type Route = { view: 'home' } | { view: 'chat'; workspace: string };
+export type Route = { view: 'chat'; workspace: string } | { view: 'board'; name: string; rest: string };
 
 class RouteState {
   current = $state.raw<Route>(parse(location.hash));
@@ -37,6 +38,16 @@ export function followAddress(onInvitation: () => void): () => void {
 }
 
 function parse(hash: string): Route {
-  const match = /^#\/chat\/([0-9a-f-]{36})$/i.exec(hash);
-  return match?.[1] ? { view: 'chat', workspace: match[1].toLowerCase() } : { view: 'home' };
+  const chat = /^#\/chat\/([0-9a-f-]{36})$/i.exec(hash);
+  if (chat?.[1]) return { view: 'chat', workspace: chat[1].toLowerCase() };
+  const [, name = '', rest = ''] = /^#\/([a-z-]+)(?:\/([^/]*))?$/.exec(hash) ?? [];
+  return { view: 'board', name, rest: decoded(rest) };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return '';
+  }
 }

@@ -13,6 +13,8 @@ export interface Enclosure {
 
 export interface Letter {
   key: string;
+  // Of its row in the log.
+  seq: number;
   from: 'person' | 'agent';
   at: string;
   text: string;
@@ -26,7 +28,7 @@ export function lettersFrom(rows: Iterable<ActivityRow>, held: (file: Enclosure)
   const letters: Letter[] = [];
   const named = new Set<string>();
   for (const row of rows) {
-    for (const letter of lettersOf(row)) {
+    for (const letter of read(row)) {
       letters.push(letter);
       if (!isUpload(row)) for (const { fileId } of letter.enclosures) if (fileId) named.add(fileId);
     }
@@ -38,22 +40,35 @@ export function lettersFrom(rows: Iterable<ActivityRow>, held: (file: Enclosure)
   });
 }
 
+// A row never changes: it is read once, however often the letters are put together anew.
+const kRead = new WeakMap<ActivityRow, Letter[]>();
+
+function read(row: ActivityRow): Letter[] {
+  const known = kRead.get(row);
+  if (known) return known;
+  const letters = lettersOf(row);
+  kRead.set(row, letters);
+  return letters;
+}
+
 function lettersOf(row: ActivityRow): Letter[] {
-  const at = row.created_at;
+  const { created_at: at, seq } = row;
   if (isUpload(row)) {
     const file = enclosureFromUpload(row.request_body);
-    return file ? [{ key: `upload:${row.seq}`, from: 'person', at, text: '', enclosures: [file], messageId: null }] : [];
+    const key = `upload:${seq}`;
+    return file ? [{ key, seq, from: 'person', at, text: '', enclosures: [file], messageId: null }] : [];
   }
   const answer = answerOf(row.response_body);
-  const said: Letter = { key: `row:${row.seq}`, from: 'agent', at, ...answer, messageId: null };
+  const said: Letter = { key: `row:${seq}`, seq, from: 'agent', at, ...answer, messageId: null };
   if (row.activity_type === 'a2a_receive' && row.method === 'notify') return [said];
   if (!isFromPeople(row)) return [];
   const message = field(field(row.request_body, 'params'), 'message');
   const id = field(message, 'messageId');
   const messageId = typeof id === 'string' ? id : null;
-  const letter: Letter = { key: `row:${row.seq}`, from: 'person', at, ...contentOf(field(message, 'parts')), messageId };
+  const content = contentOf(field(message, 'parts'));
+  const letter: Letter = { key: `row:${seq}`, seq, from: 'person', at, ...content, messageId };
   const replied = answer.text !== '' || answer.enclosures.length > 0;
-  return replied ? [letter, { ...said, key: `reply:${row.seq}` }] : [letter];
+  return replied ? [letter, { ...said, key: `reply:${seq}` }] : [letter];
 }
 
 // In the agent's inbox, or, of an agent that is called, taken by it.

@@ -15,6 +15,54 @@ export interface Workspace {
   delivery_mode?: 'push' | 'poll' | '' | null;
   last_heartbeat_at?: string | null;
   last_poll_at?: string | null;
+  // The agent holds a poll open right now.
+  listening?: boolean;
+  // For a person: "silent for 7 min", "never polled".
+  silence?: string | null;
+  silent_for_seconds?: number | null;
+  current_task?: string | null;
+  role?: string | null;
+  // 500 stands for 500 or more.
+  waiting_messages?: number;
+}
+
+export interface Connection {
+  platform_url: string;
+  expires_at: string;
+  connect_command?: string;
+  install_command?: string;
+}
+
+export interface CreatedWorkspace extends Workspace {
+  connection: Connection;
+}
+
+export interface Invite {
+  token_id: string;
+  kind: 'sender' | 'enrolment';
+  expires_at?: string | null;
+  link?: string;
+  connect_command?: string;
+  install_command?: string;
+}
+
+export interface TokenRow {
+  id: string;
+  kind: 'workspace' | 'sender' | 'enrolment';
+  label: string;
+  created_at: string;
+  last_used_at?: string | null;
+  expires_at?: string | null;
+  revoked_at?: string | null;
+}
+
+export interface Tally {
+  files: number;
+  bytes: number;
+}
+
+export interface UploadFigures {
+  workspaces: { workspace_id: string; waiting: Tally }[];
 }
 
 export interface ActivityRow {

@@ -1,16 +1,25 @@
-import { findWorkspace, listWorkspaces } from './api';
+import { findWorkspace, listWorkspaces, uploadFigures } from './api';
 import { ApiError, sentenceOf } from './errors';
-import type { Session, Workspace } from './wire';
+import { News, type NewsListener } from './news';
+import type { Session, Tally, Workspace } from './wire';
 
-const kRefreshMs = 10_000;
+const kRefreshMs = 15_000;
+// After news, so that a burst of it is one look: at once for who comes and goes, later for what moves all the time.
+const kSoonMs = 250;
+const kLaterMs = 2_000;
 
-// The workspaces this session may see, refreshed while the page is visible: all of them for the operator, one for a
-// sender (who may not be told anything about it but its chat; then it has no name here).
+// The workspaces this session may see, and what waits for each: all of them for the operator, one for a sender (who may
+// not be told anything about it but its chat; then it has no name here). Kept up to date while the page is visible.
 export class Workspaces {
   list = $state.raw<Workspace[]>([]);
+  // Files that wait, by workspace; none for a sender.
+  files = $state.raw<ReadonlyMap<string, Tally>>(new Map());
   loaded = $state(false);
   error = $state('');
+  readonly #news = new News();
   #timer: ReturnType<typeof setInterval> | undefined;
+  #soon: ReturnType<typeof setTimeout> | undefined;
+  #dueAt = Infinity;
 
   constructor(
     private readonly session: Session,
@@ -23,11 +32,22 @@ export class Workspaces {
       if (!document.hidden) void this.refresh();
     }, kRefreshMs);
     document.addEventListener('visibilitychange', this.#shown);
+    if (this.session.role !== 'admin') return;
+    this.onNews((name) => this.#refreshIn(name.startsWith('WORKSPACE_') || name === 'RESYNC' ? kSoonMs : kLaterMs));
+    this.#news.open();
   }
 
   close(): void {
     clearInterval(this.#timer);
+    clearTimeout(this.#soon);
+    this.#news.close();
     document.removeEventListener('visibilitychange', this.#shown);
+  }
+
+  // Everything the server tells the operator, as long as the page is visible; returns how to stop. After a RESYNC
+  // something may have been missed.
+  onNews(listener: NewsListener): () => void {
+    return this.#news.listen(listener);
   }
 
   find(id: string): Workspace | undefined {
@@ -49,9 +69,22 @@ export class Workspaces {
 
   async #read(): Promise<Workspace[]> {
     if (this.session.role === 'admin') {
-      return (await listWorkspaces()).filter((workspace) => workspace.status !== 'removed');
+      const [list, figures] = await Promise.all([listWorkspaces(), uploadFigures()]);
+      this.files = new Map(figures.workspaces.map((one) => [one.workspace_id, one.waiting]));
+      return list.filter((workspace) => workspace.status !== 'removed');
     }
     return this.session.workspace_id ? [await findWorkspace(this.session.workspace_id)] : [];
+  }
+
+  #refreshIn(ms: number): void {
+    const dueAt = performance.now() + ms;
+    if (dueAt >= this.#dueAt) return;
+    this.#dueAt = dueAt;
+    clearTimeout(this.#soon);
+    this.#soon = setTimeout(() => {
+      this.#dueAt = Infinity;
+      void this.refresh();
+    }, ms);
   }
 
   #shown = () => {

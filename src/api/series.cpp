@@ -1,0 +1,74 @@
+#include "api/series.h"
+
+#include <cmath>
+
+#include "api/answers.h"
+#include "base/text.h"
+#include "model/errors.h"
+
+namespace restante::api {
+namespace {
+
+std::int64_t milliseconds(Time time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+
+// Milliseconds since 1970, as the answer gives them: every row of that millisecond is known.
+Result<std::optional<Time>> since_in(const http::Request& request) {
+  const auto text = request.query_param("since");
+  if (!text) return std::optional<Time>();
+  const auto given = parse_unsigned(*text);
+  if (!given || *given > 253'402'300'799'999) {
+    return Error(errors::bad_parameter, {{"field", std::string("since")}})
+        .say("since must be milliseconds since 1970, as in time");
+  }
+  return std::optional(Time(std::chrono::milliseconds(*given + 1)) - std::chrono::microseconds(1));
+}
+
+// Six digits are enough for a chart, and a third of the bytes.
+double rounded(double value) { return std::round(value * 1e4) / 1e4; }
+
+void write_column(JsonWriter& out, const std::vector<desk::SeriesRow>& rows, std::size_t column) {
+  out.key(desk::kSeriesColumns[column]);
+  out.begin_array();
+  for (const desk::SeriesRow& row : rows) out.real(rounded(row.values[column]));
+  out.end_array();
+}
+
+void write_running(JsonWriter& out, const desk::SeriesRow& row) {
+  out.key("running");
+  out.begin_object();
+  for (std::size_t i = 0; i < desk::kSeriesColumns.size(); ++i) {
+    out.key(desk::kSeriesColumns[i]);
+    out.real(rounded(row.values[i]));
+  }
+  out.end_object();
+}
+
+}  // namespace
+
+http::Response read_series(const Context& context, http::Request& request) {
+  const auto since = since_in(request);
+  if (!since) return answer(since.error());
+  const auto rows = context.series->read(*since);
+  const desk::SeriesRow running = context.series->running();
+  JsonWriter out;
+  out.begin_object();
+  out.member("now", milliseconds(running.at));
+  out.key("period_seconds");
+  out.real(std::chrono::duration<double>(context.series->rules().every).count());
+  out.member("kept", static_cast<std::int64_t>(context.series->rules().rows));
+  out.key("time");
+  out.begin_array();
+  for (const desk::SeriesRow& row : rows) out.integer(milliseconds(row.at));
+  out.end_array();
+  out.key("columns");
+  out.begin_object();
+  for (std::size_t i = 0; i < desk::kSeriesColumns.size(); ++i) write_column(out, rows, i);
+  out.end_object();
+  write_running(out, running);
+  out.end_object();
+  return http::json(200, out.take());
+}
+
+}  // namespace restante::api

@@ -1,0 +1,67 @@
+#include "server/facts.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "server/config_settings.h"
+
+namespace restante {
+namespace {
+
+constexpr std::string_view kMasked = "********";
+
+// What went wrong, in the words for the log.
+std::string failure_of(const std::function<void()>& check) {
+  try {
+    check();
+    return {};
+  } catch (const std::exception& e) {
+    return *e.what() ? e.what() : "it failed without saying why";
+  }
+}
+
+std::string printed(const Config& config, std::string_view key) {
+  std::string value = find_setting(key)->print(config);
+  if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
+  return value;
+}
+
+}  // namespace
+
+std::vector<api::EffectiveSetting> effective_settings(const Config& config) {
+  std::vector<api::EffectiveSetting> all;
+  for (const Setting& setting : settings()) {
+    const auto origin = config.origins.find(setting.key);
+    const bool given = origin != config.origins.end();
+    std::string value = setting.secret ? std::string(given ? kMasked : "") : setting.print(config);
+    all.push_back({setting.key, std::move(value), given ? origin->second : std::string(), setting.help});
+  }
+  return all;
+}
+
+api::StoreState state_of_rows(const Config& config, Store& store) {
+  api::StoreState state;
+  state.name = "database";
+  state.place =
+      is_shared(config) ? printed(config, "database") : std::filesystem::absolute(database_file(config)).string();
+  state.kind = is_shared(config) ? "PostgreSQL" : "SQLite";
+  state.error = failure_of([&] {
+    const StoreFacts facts = store.describe();
+    state.kind = facts.engine;
+    state.detail = fmt::format("{} {}, schema {} ({})", facts.engine, facts.version, facts.schema, facts.schema_name);
+    store.check();
+  });
+  return state;
+}
+
+api::StoreState state_of_blobs(const Config& config, const std::function<void()>& check) {
+  api::StoreState state;
+  state.name = "blobs";
+  state.kind = config.blobs == "dir" ? "files" : config.blobs;
+  state.place = std::filesystem::absolute(std::filesystem::path(config.data) / "blobs").string();
+  state.error = failure_of(check);
+  return state;
+}
+
+}  // namespace restante

@@ -1,0 +1,31 @@
+// Looks at the page as axe does: names, roles, contrast, order.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { source } from './support.mjs';
+
+const axe = readFileSync(path.join(source, 'web', 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
+// Found in every view; that they passed shows that axe did look.
+const kEverywhere = ['color-contrast', 'button-name', 'region'];
+
+const spell = ({ id, help, nodes }) =>
+  `${id}: ${help}\n  ${nodes.map((node) => `${node.html} (${node.failureSummary})`).join('\n  ')}`;
+
+// As it stands, in the colours it has now.
+export async function inspect(page, what) {
+  // By the debugger's way: the page's own policy takes no script from outside.
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe);
+  const { violations, passes } = await page.evaluate(() => globalThis.axe.run());
+  assert.deepEqual(violations.map(spell), [], what);
+  const passed = passes.map(({ id }) => id);
+  for (const rule of kEverywhere) assert.ok(passed.includes(rule), `${what}: ${rule} was not looked at`);
+}
+
+// In both colour schemes, since contrast differs.
+export async function accessible(page, what) {
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    await inspect(page, `${what}, ${colorScheme}`);
+  }
+}

@@ -1,0 +1,43 @@
+"""Files in a real Chromium: on their way, cancelled, tried again, and every way they can end.
+
+Each test is one walk of walks_files.mjs; see support/page.py.
+"""
+
+import pytest
+
+from support.page import dev, walk
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    with dev(tmp_path_factory.mktemp("dev")) as found:
+        yield found
+
+
+def test_two_dropped_files_show_their_progress_are_delivered_and_are_there_after_a_reload(address):
+    walk("drop", address)
+
+
+def test_a_pasted_file_is_sent_like_any_other(address):
+    walk("paste", address)
+
+
+def test_one_of_several_files_is_cancelled_while_it_is_sent(address):
+    walk("cancel", address)
+
+
+def test_what_could_not_be_sent_says_so_and_is_sent_once_when_tried_again(address):
+    walk("retry", address)
+
+
+def test_recalled_and_failed_files_say_when_and_why_and_only_an_ack_delivers(address):
+    walk("endings", address)
+
+
+def test_an_expired_file_keeps_its_story(tmp_path):
+    with dev(tmp_path, uploads_ttl="2s", uploads_ack_retention="1s") as address:
+        walk("expired", address)
+
+
+def test_pictures_and_texts_are_previewed_and_nothing_that_was_uploaded_runs(address):
+    walk("preview", address)

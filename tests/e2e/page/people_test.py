@@ -1,0 +1,34 @@
+"""Who may see what in a real Chromium: a shared link, an agent that connects, strangers.
+
+Each test is one walk of walks_people.mjs; see support/page.py.
+"""
+
+import pytest
+
+from support.page import dev, walk
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    with dev(tmp_path_factory.mktemp("dev")) as found:
+        yield found
+
+
+def test_a_shared_link_opens_one_chat_and_nothing_else_until_it_is_taken_back(address):
+    walk("share", address)
+
+
+def test_the_line_of_a_new_agent_connects_it_and_the_page_tells_at_once(address):
+    walk("newcomer", address)
+
+
+def test_the_list_tells_what_waits_and_who_is_not_there(address):
+    walk("waiting", address)
+
+
+def test_foreign_origins_and_hosts_are_refused(address):
+    walk("strangers", address)
+
+
+def test_everything_can_be_done_without_a_mouse(address):
+    walk("keyboard", address)

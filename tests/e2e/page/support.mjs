@@ -1,0 +1,144 @@
+// What the walks share: where the server is, what a person does again and again, and a page that notes whatever the
+// browser objects to.
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+
+export const source = process.env.RESTANTE_SOURCE ?? path.resolve(import.meta.dirname ?? '.', '../../..');
+export const { chromium } = createRequire(path.join(source, 'web', 'package.json'))('playwright-core');
+export const address = process.argv[3];
+export const origin = new URL(address).origin;
+export const token = new URLSearchParams(new URL(address).hash.slice(1)).get('token');
+export const screenshots = process.env.RESTANTE_SCREENSHOTS;
+// Bounds a hang. Everything below waits for something to appear, never for time to pass.
+export const kPatienceMs = 60_000;
+
+export const digest = (buffer) => createHash('sha256').update(buffer).digest('hex');
+export const log = (page) => page.getByRole('log');
+export const cardOf = (page, name) => log(page).locator('[data-file]', { hasText: name });
+
+// Notes everything the browser objects to. `expected` holds addresses (or patterns) whose failed loading is part of the walk:
+// Chromium reports every answer from 400 up as a console error.
+export async function guarded(context) {
+  const complaints = [];
+  const expected = new Set();
+  await context.addInitScript(() => {
+    addEventListener('securitypolicyviolation', (event) => {
+      console.error(`CSP: ${event.violatedDirective} blocked ${event.blockedURI}`);
+    });
+  });
+  const page = await context.newPage();
+  page.on('console', (message) => {
+    const { url } = message.location();
+    const foreseen = [...expected].some((one) => (one instanceof RegExp ? one.test(url) : one === url));
+    const known = message.text().startsWith('Failed to load resource') && foreseen;
+    if (message.type() === 'error' && !known) complaints.push(`console: ${message.text()} (${message.location().url})`);
+  });
+  page.on('pageerror', (error) => complaints.push(`uncaught: ${error.stack ?? error}`));
+  page.on('dialog', (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    if (url.protocol !== 'blob:' && url.origin !== origin) complaints.push(`foreign request: ${url.origin}`);
+  });
+  return { page, complaints, expected };
+}
+
+// As the operator, or with other headers.
+export async function ask(method, where, body, headers = { Authorization: `Bearer ${token}` }) {
+  const content = { 'Content-Type': 'application/json' };
+  const answer = await fetch(`${origin}${where}`, { method, headers: { ...content, ...headers }, body: body && JSON.stringify(body) });
+  assert.ok(answer.ok, `${method} ${where}: ${answer.status}`);
+  return answer.headers.get('Content-Type') === 'application/json' ? answer.json() : answer.text();
+}
+
+// A workspace without anybody in it, and what its agent would do.
+export async function makeAgent(name) {
+  const { id } = await ask('POST', '/workspaces', { name });
+  const { auth_token: bearer } = await ask('POST', `/admin/workspaces/${id}/tokens`, {});
+  const headers = { Authorization: `Bearer ${bearer}` };
+  return { id, name, call: (method, what, body) => ask(method, `/workspaces/${id}/${what}`, body, headers) };
+}
+
+// Its own address, with the operator signed in.
+export async function openChat(page, agent) {
+  await enter(page);
+  await page.goto(`${origin}/#/chat/${agent.id}`);
+  await page.getByRole('heading', { name: agent.name }).waitFor();
+}
+
+// The files of a drop or a paste, made inside the page as the browser would.
+export const transferOf = (page, files) =>
+  page.evaluateHandle((contents) => {
+    const transfer = new DataTransfer();
+    for (const { name, type, text, size } of contents) {
+      transfer.items.add(new File([size ? new Uint8Array(size).fill(46) : text], name, { type }));
+    }
+    return transfer;
+  }, files);
+
+export async function drop(page, files) {
+  const dataTransfer = await transferOf(page, files);
+  await page.getByRole('main').dispatchEvent('drop', { dataTransfer });
+}
+
+// Bytes a second that go out from this page; 0 takes the brake off.
+export async function brake(page, context, uploadThroughput) {
+  const session = await context.newCDPSession(page);
+  await session.send('Network.enable');
+  const throughput = uploadThroughput > 0 ? uploadThroughput : -1;
+  const conditions = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: throughput };
+  await session.send('Network.emulateNetworkConditions', conditions);
+  return session;
+}
+
+export async function enter(page) {
+  await page.goto(address);
+  await page.getByRole('form', { name: /^Write to/ }).waitFor();
+}
+
+export async function send(page, text, files) {
+  if (files.length > 0) await page.locator('input[type=file]').setInputFiles(files);
+  await page.getByRole('textbox', { name: /^Message to/ }).fill(text);
+  await page.getByRole('button', { name: 'Send' }).click();
+}
+
+export async function seeDelivered(page, name) {
+  const card = cardOf(page, name);
+  await card.and(page.locator('[data-stage="acked"]')).waitFor();
+  const said = await card.innerText();
+  assert.match(said, /Delivered/);
+  const stops = await card.getByRole('list', { name: `Life line of ${name}` }).getByRole('listitem').all();
+  const words = await Promise.all(stops.map(async (stop) => (await stop.innerText()).split(/\s+/)[0]));
+  assert.deepEqual(words, ['Staged', 'Fetched', 'Acked']);
+  for (const stop of stops) assert.equal(await stop.locator('time').count(), 1, `a stop without a time in: ${said}`);
+}
+
+export async function seeReply(page, file) {
+  const reply = log(page).locator('article.agent', { hasText: digest(file.buffer) });
+  await reply.waitFor();
+  const said = await reply.innerText();
+  assert.ok(said.includes(file.name), `the reply does not name ${file.name}: ${said}`);
+  assert.ok(said.includes(String(file.buffer.length)), `the reply does not give the size of ${file.name}: ${said}`);
+}
+
+// On a desk and on a phone, by day and by night; `inspect` is called with the picture's name for each.
+export async function picture(page, name, inspect = async () => {}) {
+  if (screenshots) mkdirSync(screenshots, { recursive: true });
+  for (const [width, height, device] of [[1200, 820, 'desktop'], [375, 760, 'phone']]) {
+    for (const colorScheme of ['light', 'dark']) {
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      const how = `${device}-${colorScheme}`;
+      if (screenshots) await page.screenshot({ path: path.join(screenshots, `${name}-${how}.png`) });
+      await inspect(how);
+    }
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize({ width: 1200, height: 820 });
+}

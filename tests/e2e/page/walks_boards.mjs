@@ -1,0 +1,301 @@
+// The walks of an operator who looks after the post office: what waits, which tasks are where, how it went today, and
+// whether all is well.
+
+import assert from 'node:assert/strict';
+import { accessible } from './axe.mjs';
+import { address, ask, enter, makeAgent, origin, picture, token } from './support.mjs';
+
+const bytes = (size) => Buffer.alloc(size, 'poste restante ');
+
+// Files for an agent, as a person sends them; their ids by name.
+async function stage(agent, files) {
+  const form = new FormData();
+  for (const [name, size] of files) form.append('files', new Blob([bytes(size)]), name);
+  const answer = await fetch(`${origin}/workspaces/${agent.id}/chat/uploads`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}` },
+    body: form,
+  });
+  assert.ok(answer.ok, `staging: ${answer.status}`);
+  const rows = await ask('GET', `/admin/uploads?state=waiting&workspace=${agent.id}&limit=1000`);
+  return Object.fromEntries(rows.uploads.map((row) => [row.name, row.file_id]));
+}
+
+const fetchFile = (agent, file) => agent.call('GET', `pending-uploads/${file}/content`);
+const give = async (caller, callee, task, more = {}) =>
+  (await caller.call('POST', 'delegate', { target_id: callee.id, task, ...more })).delegation_id;
+const report = (callee, id, body) => callee.call('POST', `delegations/${id}/update`, body);
+const statusOf = async (caller, id) => (await caller.call('GET', `delegations/${id}`)).status;
+
+async function until(what, condition) {
+  const end = Date.now() + 60_000;
+  while (!(await condition())) {
+    assert.ok(Date.now() < end, `still not: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+// It has read everything that lies in its inbox.
+async function readAll(agent) {
+  const rows = await agent.call('GET', 'activity?since_seq=0&limit=500');
+  await agent.call('POST', 'activity/ack', { acked_seq: rows.at(-1).seq });
+}
+
+async function go(page, view, title) {
+  await page.goto(`${origin}/#/${view}`);
+  await page.getByRole('heading', { name: title, level: 1 }).waitFor();
+}
+
+const column = (page, title) => page.getByRole('region', { name: new RegExp(`^${title}`) });
+const figure = (page, word) => page.locator('.figures > div', { hasText: word }).locator('dd');
+
+// Agents with names, files in every state and tasks in every state but stuck.
+async function furnish() {
+  const [research, translator, books, night] = [
+    await makeAgent('Research desk'),
+    await makeAgent('Translator'),
+    await makeAgent('Bookkeeper'),
+    await makeAgent('Night shift'),
+  ];
+  const reading = await stage(research, [['survey-2026.pdf', 812_000], ['interviews.zip', 2_400_000], ['notes.md', 3_100]]);
+  await fetchFile(research, reading['survey-2026.pdf']);
+  await stage(night, [['lighthouse-scans.tar', 5_200_000], ['watch-list.csv', 18_200], ['photo-0413.jpg', 1_350_000], ['photo-0414.jpg', 1_410_000]]);
+  const ledgers = await stage(books, [['invoices-october.xlsx', 240_000], ['receipts.pdf', 96_000]]);
+  await fetchFile(books, ledgers['invoices-october.xlsx']);
+  await books.call('POST', `pending-uploads/${ledgers['invoices-october.xlsx']}/fail`, { reason: 'the disk of the laptop is full' });
+  const letters = await stage(translator, [['letter-de.docx', 44_000], ['contract-fr.pdf', 310_000]]);
+  for (const file of Object.values(letters)) {
+    await fetchFile(translator, file);
+    await translator.call('POST', `pending-uploads/${file}/ack`);
+  }
+
+  await give(research, night, 'Look through the scans for every mention of the lamp of 1913.\nPage numbers, please.');
+  await give(books, night, 'Compare the watch list with what was paid in October.');
+  const picked = await give(research, books, 'Which of the invoices concern the archive?');
+  await readAll(books);
+  await until('picked up', async () => (await statusOf(research, picked)) === 'dispatched');
+  const going = await give(research, translator, 'Translate the three letters into English, keep the line breaks.');
+  await report(translator, going, { status: 'in_progress' });
+  await translator.call('POST', `delegations/${going}/heartbeat`, { progress: 'second letter of three' });
+  const done = await give(books, translator, 'What does “Skonto” mean on this invoice?');
+  await report(translator, done, { status: 'in_progress' });
+  await report(translator, done, { status: 'completed', result: 'A discount for paying early, here two per cent within ten days.' });
+  const failed = await give(translator, books, 'Pay the invoice of the paper mill.');
+  await report(books, failed, { status: 'failed', error: 'the bank refused the order: the account is closed' });
+  return { research, translator, books, night, going, failed };
+}
+
+export default {
+  async uploads_board({ page }) {
+    const { night, books } = await furnish();
+    await enter(page);
+    await go(page, 'uploads', 'Uploads');
+    const box = page.locator('.boxes li', { hasText: 'Night shift' });
+    await box.getByText('4 never fetched').waitFor();
+    await page.locator('.boxes li', { hasText: 'Research desk' }).getByText('1 fetched, not acked').waitFor();
+    await page.locator('.files li', { hasText: 'invoices-october.xlsx' }).getByText('the disk of the laptop is full').waitFor();
+    assert.equal(await page.getByText('letter-de.docx').count(), 0, 'what was acked waits no more');
+    assert.match(await box.innerText(), /of 4 GB/);
+
+    await page.getByRole('link', { name: /^Fetched, never acked/ }).click();
+    await page.locator('.files li').first().waitFor();
+    assert.deepEqual(await page.locator('.files .name').allInnerTexts(), ['survey-2026.pdf']);
+    await page.getByRole('link', { name: /^Never fetched/ }).click();
+    await page.getByText('photo-0414.jpg').waitFor();
+    assert.equal(await page.getByText('survey-2026.pdf').count(), 0);
+    await page.getByRole('combobox', { name: 'Workspace' }).selectOption({ label: 'Bookkeeper' });
+    await page.getByText('photo-0414.jpg').waitFor({ state: 'detached' });
+    assert.deepEqual(await page.locator('.files .name').allInnerTexts(), ['receipts.pdf']);
+    await page.getByRole('combobox', { name: 'Workspace' }).selectOption('');
+    await page.getByRole('link', { name: /^All that waits/ }).click();
+
+    // Live: what the agent does is seen without asking for it.
+    const { 'receipts.pdf': receipts } = await stage(books, [['late-receipt.pdf', 9_000]]);
+    await page.locator('.files li', { hasText: 'late-receipt.pdf' }).waitFor();
+    await fetchFile(books, receipts);
+    await page.locator('.files li', { hasText: 'receipts.pdf' }).getByText('fetched, not acked').waitFor();
+    await books.call('POST', `pending-uploads/${receipts}/ack`);
+    await page.locator('.files li', { hasText: /^receipts\.pdf/ }).waitFor({ state: 'detached' });
+    await picture(page, 'uploads');
+    await accessible(page, 'uploads');
+
+    await box.getByRole('link', { name: 'Night shift' }).click();
+    await page.getByRole('form', { name: 'Write to Night shift' }).waitFor();
+    assert.ok(page.url().endsWith(`#/chat/${night.id}`));
+  },
+
+  async delegations_board({ page }) {
+    const { research, translator, going, failed } = await furnish();
+    await enter(page);
+    await go(page, 'delegations', 'Delegations');
+    await column(page, 'Queued').getByText('Look through the scans').waitFor();
+    await column(page, 'Picked up').getByText('Which of the invoices').waitFor();
+    await column(page, 'Completed').getByText('A discount for paying early').waitFor();
+    await column(page, 'Failed').getByText('the account is closed').waitFor();
+    const card = column(page, 'In progress').locator('li', { hasText: 'Translate the three letters' });
+    assert.match(await card.innerText(), /Research desk\s*→\s*Translator/);
+    assert.match(await card.innerText(), /second letter of three/);
+    await picture(page, 'delegations');
+    await accessible(page, 'delegations');
+
+    await page.getByRole('combobox', { name: 'From' }).selectOption({ label: 'Bookkeeper' });
+    await page.getByText('Look through the scans').waitFor({ state: 'detached' });
+    await column(page, 'Queued').getByText('Compare the watch list').waitFor();
+    await page.getByRole('combobox', { name: 'From' }).selectOption('');
+    await page.getByRole('combobox', { name: 'To' }).selectOption({ label: 'Translator' });
+    await column(page, 'Queued').getByText('Compare the watch list').waitFor({ state: 'detached' });
+    await page.getByRole('combobox', { name: 'To' }).selectOption('');
+
+    // The story, by keyboard; then what the agent says arrives by itself.
+    await card.getByRole('link').focus();
+    await page.keyboard.press('Enter');
+    const story = page.getByRole('dialog', { name: /^Translate the three letters/ });
+    await story.getByText('Why it waits:').waitFor();
+    for (const word of ['Agent seen', 'Task heartbeat', 'Progress', 'Deadline']) await story.getByText(word, { exact: true }).waitFor();
+    await picture(page, 'delegation-story');
+    await accessible(page, 'the story of a task');
+    await translator.call('POST', `delegations/${going}/heartbeat`, { progress: 'last letter' });
+    await story.getByText('last letter').first().waitFor();
+
+    await story.getByRole('button', { name: 'Cancel task…' }).click();
+    await story.getByRole('button', { name: 'Yes, cancel it' }).click();
+    await story.getByRole('button', { name: 'Give it again' }).waitFor();
+    assert.equal(await statusOf(research, going), 'failed');
+    await page.keyboard.press('Escape');
+    await story.waitFor({ state: 'detached' });
+    await column(page, 'Failed').getByText('Translate the three letters').waitFor();
+
+    await page.goto(`${origin}/#/delegations/${failed}`);
+    const old = page.getByRole('dialog', { name: /^Pay the invoice/ });
+    await old.getByRole('button', { name: 'Give it again' }).click();
+    const again = page.getByRole('dialog', { name: /^Pay the invoice/ });
+    await again.getByRole('link', { name: 'an earlier try' }).waitFor();
+    assert.notEqual(new URL(page.url()).hash, `#/delegations/${failed}`);
+    await page.keyboard.press('Escape');
+    await column(page, 'Queued').getByText('Pay the invoice').waitFor();
+  },
+
+  // A server that loses patience within seconds.
+  async stuck_task({ page }) {
+    const [caller, callee] = [await makeAgent('Office'), await makeAgent('Sleeper')];
+    const id = await give(caller, callee, 'Count the stamps in the drawer.');
+    await report(callee, id, { status: 'in_progress' });
+    await enter(page);
+    await go(page, 'delegations', 'Delegations');
+    await page.getByRole('alert').getByText('One task is stuck').waitFor();
+    await column(page, 'Stuck').getByText('Count the stamps').waitFor();
+    await picture(page, 'delegations-stuck');
+    await accessible(page, 'a stuck task');
+    await column(page, 'Stuck').getByRole('link', { name: 'Count the stamps' }).click();
+    await page.getByRole('dialog').getByText('Why it ended:').waitFor();
+    await page.getByRole('dialog').getByRole('listitem').filter({ hasText: 'Stuck by the platform' }).waitFor();
+  },
+
+  // A server that takes a figure every few milliseconds and keeps files for seconds.
+  async dashboard({ page, expected }) {
+    const agent = await makeAgent('Short memory');
+    await enter(page);
+    const { 'kept.txt': kept } = await stage(agent, [['kept.txt', 5_000], ['left.txt', 7_000]]);
+    await fetchFile(agent, kept);
+    await agent.call('POST', `pending-uploads/${kept}/ack`);
+    expected.add(`${origin}/workspaces/nobody`);
+    await page.evaluate(() => fetch('/workspaces/nobody').then((answer) => answer.text()));
+    await go(page, 'dashboard', 'Dashboard');
+    const chart = (title) => page.getByRole('region', { name: title, exact: true });
+    await until('the figures are drawn', async () => Number((await figure(page, 'files staged').innerText()) ?? 0) >= 2);
+    assert.ok(Number(await figure(page, 'files acked').innerText()) >= 1);
+    await until('what expired is counted', async () => /expired\s+[1-9]/.test(await chart('Files').innerText()));
+    await until('a refusal is counted', async () => /4xx\)\s+[1-9]/.test(await chart('Errors').innerText()));
+    await until('a delivery was timed', async () => /half within\s+[\d.]+ (ms|s)/.test(await chart('Delivery time').innerText()));
+    for (const title of ['Waiting bytes', 'Held polls', 'Sweeps', 'Tasks under way', 'Tasks ended']) await chart(title).waitFor();
+    assert.match(await chart('Files').getByRole('img').getAttribute('aria-label'), /^Files\. staged \d/);
+
+    await chart('Files').getByText('As a table').click();
+    const cells = await chart('Files').getByRole('row').last().getByRole('cell').allInnerTexts();
+    assert.equal(cells.length, 4);
+    await page.getByRole('button', { name: '24 hours' }).click();
+    await page.getByRole('button', { name: '24 hours', pressed: true }).waitFor();
+    await page.getByRole('button', { name: '1 hour' }).click();
+    await chart('Files').getByText('As a table').click();
+    await picture(page, 'dashboard');
+    await accessible(page, 'dashboard');
+  },
+
+  async health({ page }) {
+    await enter(page);
+    await go(page, 'health', 'Health');
+    await page.getByText('All is well').waitFor();
+    const stores = page.getByRole('region', { name: 'Stores' });
+    await stores.getByText(/^SQLite 3\.\d+\.\d+, schema \d+/).waitFor();
+    assert.equal(await stores.getByText('works').count(), 2);
+    const loops = page.getByRole('region', { name: 'Background work' });
+    for (const name of ['presence', 'retention', 'sweep', 'delegations', 'integrity', 'series']) {
+      await loops.getByRole('row', { name: new RegExp(`^${name} `) }).waitFor();
+    }
+    const settings = page.getByRole('region', { name: 'Configuration in effect' });
+    await settings.getByText('uploads.quota_bytes', { exact: true }).waitFor();
+    const shown = await page.locator('body').innerText();
+    assert.ok(!shown.includes(token), 'the token is shown');
+    await picture(page, 'health');
+    await accessible(page, 'health');
+
+    await settings.getByRole('searchbox').fill('quota_files');
+    await settings.getByText('uploads.quota_bytes', { exact: true }).waitFor({ state: 'detached' });
+    await settings.getByText('uploads.quota_files', { exact: true }).waitFor();
+    await settings.getByRole('searchbox').fill('');
+    await settings.getByRole('checkbox', { name: 'only what was changed' }).check();
+    await settings.getByText('uploads.quota_files', { exact: true }).waitFor({ state: 'detached' });
+    await settings.getByText('data', { exact: true }).waitFor();
+  },
+
+  // The place of the bytes is gone: the page says which store it is, and why.
+  async broken_store({ page }) {
+    await enter(page);
+    await go(page, 'health', 'Health');
+    await page.getByText(/needs? a look$/).waitFor();
+    const store = page.locator('.stores li', { hasText: 'Bytes of files' });
+    await store.getByText('failed', { exact: true }).waitFor();
+    assert.notEqual((await store.locator('.why').innerText()).trim(), '');
+    await picture(page, 'health-broken');
+  },
+
+  // 500 waiting files and hostile names: a list, not a trap.
+  async full_board({ page }) {
+    const hostile = '<img src=x onerror=alert(1)>';
+    const agent = await makeAgent(hostile);
+    for (let i = 0; i < 500; i += 50) {
+      await stage(agent, Array.from({ length: 50 }, (_, n) => [`page-${String(i + n).padStart(3, '0')}.txt`, 100]));
+    }
+    await stage(agent, [['<b onclick=alert(1)>last.svg', 10]]);
+    await enter(page);
+    await go(page, 'uploads', 'Uploads');
+    await page.getByText('page-000.txt').waitFor();
+    const more = page.getByRole('button', { name: /^Show more of/ });
+    while (await more.isVisible()) await more.click();
+    await page.locator('.files li', { hasText: 'last.svg' }).waitFor();
+    assert.equal(await page.locator('.files li').count(), 501);
+    await page.locator('.boxes').getByRole('link', { name: hostile }).waitFor();
+    assert.equal(await page.locator('main img, main [onclick]').count(), 0);
+    const width = await page.evaluate(() => document.querySelector('main').scrollWidth - document.querySelector('main').clientWidth);
+    assert.equal(width, 0, 'nothing hangs over the side');
+  },
+
+  // Nothing hangs over the side of a small telephone.
+  async narrow_boards({ page }) {
+    await furnish();
+    await page.setViewportSize({ width: 375, height: 740 });
+    await page.goto(address);
+    await page.getByRole('form', { name: /^Write to/ }).waitFor();
+    for (const [view, title] of [['uploads', 'Uploads'], ['delegations', 'Delegations'], ['dashboard', 'Dashboard'], ['health', 'Health']]) {
+      await go(page, view, title);
+      await page.locator('main .sheet').first().waitFor();
+      const over = await page.evaluate(() => {
+        const wide = [document.documentElement, document.querySelector('main')];
+        return Math.max(...wide.map((one) => one.scrollWidth - one.clientWidth));
+      });
+      assert.equal(over, 0, `${title} is wider than the screen`);
+    }
+    await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Uploads' }).click();
+    await page.getByRole('heading', { name: 'Uploads', level: 1 }).waitFor();
+  },
+};

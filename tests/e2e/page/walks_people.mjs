@@ -1,0 +1,183 @@
+// The walks of who may see what: a shared link, an agent that connects, strangers.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import http from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
+import { ask, cardOf, enter, guarded, kPatienceMs, log, makeAgent, openChat, origin, picture, send, token } from './support.mjs';
+
+// The status of an answer to a request whose headers are all ours, Host and Origin too.
+const statusOf = (method, where, headers, body) =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(origin);
+    const request = http.request({ hostname, port, path: where, method, headers }, (answer) => {
+      answer.resume();
+      answer.on('end', () => resolve(answer.statusCode));
+    });
+    request.on('error', reject);
+    request.end(body);
+  });
+
+const cookieOf = async (context) => (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
+
+export default {
+  async share({ page, context }) {
+    const agent = await makeAgent('Shared agent');
+    await makeAgent('Nobody else’s business');
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await openChat(page, agent);
+    await page.getByRole('button', { name: 'Share' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Share this chat' });
+    await dialog.getByLabel('For whom?').fill('Marta');
+    await dialog.getByRole('button', { name: 'Make a link' }).click();
+    await dialog.getByRole('button', { name: 'Copy Link to share' }).click();
+    await dialog.getByRole('status').getByText('Copied').waitFor({ state: 'attached' });
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    assert.equal(link, await dialog.getByRole('group', { name: 'Link to share' }).innerText());
+    assert.ok(!link.includes(token), 'not the operator’s own token');
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'hidden' });
+    assert.equal(await page.evaluate(() => document.activeElement?.textContent.trim()), 'Share', 'the focus is given back');
+
+    const theirs = await context.browser().newContext({ viewport: { width: 1200, height: 820 } });
+    theirs.setDefaultTimeout(kPatienceMs);
+    const guest = await guarded(theirs);
+    await guest.page.goto(link);
+    await guest.page.getByRole('heading', { name: 'Shared agent' }).waitFor();
+    assert.ok(!guest.page.url().includes('token'), `the address still holds the token: ${guest.page.url()}`);
+    await send(guest.page, 'Marta here.', [{ name: 'from-marta.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') }]);
+    await cardOf(guest.page, 'from-marta.txt').and(guest.page.locator('[data-stage="staged"]')).waitFor();
+    await log(page).getByText('Marta here.').waitFor();
+    await picture(guest.page, 'sender');
+    for (const hash of ['#/', '#/uploads', '#/dashboard', '#/health', '#/delegations']) {
+      await guest.page.goto(`${origin}/${hash}`);
+      await guest.page.getByRole('heading', { name: 'Shared agent' }).waitFor();
+      assert.equal(await guest.page.getByRole('navigation').count(), 0, 'there is nowhere else to go');
+      assert.equal(await guest.page.getByRole('button', { name: 'Share' }).count(), 0);
+      assert.ok(!(await guest.page.locator('body').innerText()).includes('business'));
+    }
+    const Cookie = await cookieOf(theirs);
+    for (const where of ['/workspaces', '/admin/uploads', '/admin/liveness', '/events/stream', `/workspaces/${agent.id}/tokens`]) {
+      assert.equal(await statusOf('GET', where, { Host: new URL(origin).host, Cookie }), 401, where);
+    }
+
+    // Taken back, it is over at once.
+    guest.expected.add(/.*/);
+    await page.getByRole('button', { name: 'Share' }).click();
+    await dialog.getByRole('button', { name: 'Take back the link Marta' }).click();
+    await dialog.getByRole('button', { name: 'Take back' }).waitFor({ state: 'hidden' });
+    await guest.page.getByText('Your session has ended.').waitFor();
+    assert.deepEqual(guest.complaints, []);
+    await theirs.close();
+  },
+
+  // The line is pasted: the very words the page shows are run, with the program under test in front of them.
+  async newcomer({ page }) {
+    await enter(page);
+    await page.getByRole('link', { name: 'Restante, all workspaces' }).click();
+    await page.getByRole('button', { name: 'New agent' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('What is it called?').fill('Newcomer');
+    await page.keyboard.press('Enter');
+    await dialog.getByText('Waiting for Newcomer to connect…').waitFor();
+    await picture(page, 'new-agent');
+    const fresh = await dialog.getByRole('group', { name: 'Line to paste' }).innerText();
+    if (await dialog.getByRole('radiogroup').count()) {
+      assert.match(fresh, /^curl -fsSL \S+\/download\/\S+ -o restante && chmod \+x restante && \.\/restante connect /);
+      await dialog.getByLabel('It has restante').check();
+    }
+    const line = await dialog.getByRole('group', { name: 'Line to paste' }).innerText();
+    const [program, ...words] = line.split(' ');
+    assert.equal(program, 'restante');
+    const folder = mkdtempSync(path.join(os.tmpdir(), 'newcomer-'));
+    const options = ['--dir', path.join(folder, 'files'), '--state', path.join(folder, 'state'), '--exec', 'echo taken'];
+    const agent = spawn(process.env.RESTANTE_BINARY, [...words, ...options], { stdio: 'ignore' });
+    const ended = new Promise((resolve) => agent.once('exit', resolve));
+    try {
+      await dialog.getByText('Newcomer has connected.').waitFor();
+      await dialog.getByRole('link', { name: 'Write to Newcomer' }).click();
+      await page.getByRole('heading', { name: 'Newcomer' }).waitFor();
+      await page.getByRole('main').getByText('Online').waitFor();
+      await send(page, 'Welcome.', [{ name: 'welcome.txt', mimeType: 'text/plain', buffer: Buffer.from('welcome') }]);
+      await cardOf(page, 'welcome.txt').and(page.locator('[data-stage="acked"]')).waitFor();
+    } finally {
+      agent.kill();
+      await ended;
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+
+  // What waits, and who is not there to fetch it.
+  async waiting({ page }) {
+    const agent = await makeAgent('Absent');
+    await enter(page);
+    await page.goto(`${origin}/#/`);
+    const card = page.getByRole('main').getByRole('listitem').filter({ hasText: 'Absent' });
+    await card.getByText('nothing waits').waitFor();
+    await card.getByText('Not connected yet').waitFor();
+    await card.getByText('never seen').waitFor();
+    const message = { role: 'user', messageId: 'm1', parts: [{ kind: 'text', text: 'Are you there?' }] };
+    await ask('POST', `/workspaces/${agent.id}/a2a`, { jsonrpc: '2.0', id: 1, method: 'message/send', params: { message } });
+    const form = new FormData();
+    form.append('files', new Blob(['x'.repeat(2048)]), 'two.bin');
+    const headers = { Authorization: `Bearer ${token}` };
+    await fetch(`${origin}/workspaces/${agent.id}/chat/uploads`, { method: 'POST', headers, body: form });
+    await card.getByText('1 file · 2 KB').waitFor();
+    await card.getByText('1 message').waitFor();
+    // It comes, reads its mail up to there and goes: the page tells without being asked.
+    const rows = await agent.call('GET', 'activity?since_seq=0');
+    await agent.call('GET', `activity?since_seq=${rows.at(-1).seq}`);
+    await card.getByText('1 message').waitFor({ state: 'hidden' });
+    await card.getByText('Online').waitFor();
+    await card.getByText('1 file · 2 KB').waitFor();
+  },
+
+  async strangers({ page, context }) {
+    const agent = await makeAgent('Guarded');
+    await openChat(page, agent);
+    const Cookie = await cookieOf(context);
+    const own = { Host: new URL(origin).host, Cookie };
+    const body = JSON.stringify({ name: 'made by a stranger' });
+    const json = { ...own, 'Content-Type': 'application/json', 'Content-Length': body.length };
+    assert.equal(await statusOf('GET', '/session', own), 200);
+    assert.equal(await statusOf('GET', '/session', { ...own, Host: 'evil.example' }), 421);
+    assert.equal(await statusOf('GET', '/', { ...own, Host: 'evil.example' }), 421);
+    const foreign = [{ Origin: 'https://evil.example' }, { 'Sec-Fetch-Site': 'cross-site' }, { 'Sec-Fetch-Site': 'same-site' }];
+    for (const header of [...foreign, {}]) {
+      assert.equal(await statusOf('POST', '/workspaces', { ...json, ...header }, body), 403, JSON.stringify(header));
+    }
+
+    // A page of another origin, in the same browser with the same cookie.
+    const server = http.createServer((_, answer) => answer.setHeader('Content-Type', 'text/html').end('<title>evil</title>'));
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      const evil = await context.newPage();
+      await evil.goto(`http://127.0.0.1:${server.address().port}/`);
+      const outcome = await evil.evaluate(
+        async ([where, id]) => {
+          const read = async (path, init) => (await fetch(`${where}${path}`, { credentials: 'include', ...init })).text();
+          const tries = [
+            read('/session'),
+            read(`/workspaces/${id}/activity`),
+            read('/workspaces', { method: 'POST', mode: 'no-cors', body: '{"name":"made by a stranger"}' }),
+          ];
+          const frame = document.createElement('iframe');
+          frame.src = where;
+          document.body.append(frame);
+          await new Promise((resolve) => frame.addEventListener('load', resolve));
+          const told = (await Promise.allSettled(tries)).map((one) => (one.status === 'fulfilled' ? one.value : ''));
+          return [...told, frame.contentDocument ? 'same' : ''];
+        },
+        [origin, agent.id],
+      );
+      assert.deepEqual(outcome, ['', '', '', ''], 'a stranger’s page reads nothing');
+      await evil.close();
+    } finally {
+      server.close();
+    }
+    const names = (await ask('GET', '/workspaces')).map(({ name }) => name);
+    assert.ok(!names.includes('made by a stranger'));
+  },
+};
