@@ -52,8 +52,15 @@ test-gcc: setup-test page ## The second opinion: g++ 12, unit tests
 .PHONY: test-long
 test-long: build setup-test ## The proofs of the inbox at full length, on the optimised binary: a minute of writers, 200 kills, 1000 files and messages through a storm
 	@RESTANTE_BINARY=$(CURDIR)/build/restante RESTANTE_SOURCE=$(CURDIR) PYTHONPATH=$(CURDIR)/tests \
-	  RESTANTE_ORDER_SECONDS=60 RESTANTE_KILLS=200 RESTANTE_PENDING=10000 RESTANTE_STORM=1000 \
+	  RESTANTE_ORDER_SECONDS=60 RESTANTE_KILLS=200 RESTANTE_PENDING=10000 RESTANTE_STORM=1000 RESTANTE_STORM_SECONDS=3600 \
 	  /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/e2e/{inbox_order,kill,inbox,storm}_test.py
+
+.PHONY: test-roots
+test-roots: build setup-test ## The executable that is handed out, in a bare Debian 12 and a bare Debian 13 (needs root and a mirror)
+	@tools/make_roots build/roots bookworm trixie
+	@RESTANTE_BINARY=$(CURDIR)/build/restante RESTANTE_SOURCE=$(CURDIR) PYTHONPATH=$(CURDIR)/tests \
+	  RESTANTE_ROOTS=$(CURDIR)/build/roots/bookworm:$(CURDIR)/build/roots/trixie \
+	  /usr/bin/python3 -m pytest -v -p no:cacheprovider tests/e2e/roots_test.py
 
 .PHONY: coverage
 coverage: setup-test page mcp-clients ## Line and branch coverage of all tests, as text and as build/coverage/html

@@ -7,7 +7,7 @@ from servers import BUILD, ROOT
 sys.path.insert(0, str(ROOT / "tests"))
 from support import postgres as private  # noqa: E402
 
-SETTINGS = private.DURABLE + "shared_buffers = 1GB\n"
+SETTINGS = private.DURABLE + "shared_buffers = 1GB\ndynamic_shared_memory_type = posix\n"
 OWN = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = '{}'"
 
 

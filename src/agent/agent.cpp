@@ -95,7 +95,7 @@ Agent::Agent(Settings settings, Home home, State state, Handover& handover, Stop
             platform_.hang_up();
             couriers_.hurry();
           },
-          say_),
+          [this](const std::string& delegation) { porter_.give_up(delegation); }, say_),
       backoff_(settings_.backoff_first, settings_.backoff_most) {
   if (settings_.name.empty()) settings_.name = host_name();
 }
@@ -287,10 +287,9 @@ std::optional<End> Agent::weather(const Failure& failure) {
   // A 401 that is not in the server's own words comes from something in between, such as a hotel's sign-in page.
   const bool own_words = !failure.code.empty() || !connected_before_;
   if ((is_status(failure, 401) || is_status(failure, 403)) && own_words) {
-    say_(
-        "the server does not take this token (" + failure.sentence +
-        "); it was revoked, or is another server's. Make a new one with the page's `connect again` or `restante invite "
-        "--workspace …` and run `restante connect --enrol TOKEN`");
+    say_("the server does not take this token (" + failure.sentence +
+         "); it was revoked, or is another server's. Get a new line, by `Connect…` at this workspace on the page or by "
+         "`restante invite --workspace …` on the server, and run it here: restante connect --enrol TOKEN");
     return End::not_permitted;
   }
   if (failure.code == "workspace_removed") {

@@ -1,7 +1,7 @@
-// Checkup: tries what an agent needs, step by step, and ends with a small file that goes all the way: uploaded with the
-// token of a person, announced to a poll, fetched, verified, acknowledged. Without such a token the agent sends the
-// file to itself, which tests all but the acknowledgement. Leaves the cursor where it is. An agent that runs meanwhile
-// takes the file first, which proves as much; it hands nothing of it over. Blocking, one thread.
+// Checkup: tries what an agent needs, step by step, and ends with a small file that goes all the way: uploaded by a
+// person, or by the agent for itself when there is no token of a person, announced to a poll, fetched, verified,
+// acknowledged. Leaves the cursor where it is. An agent that runs meanwhile takes the file first, which proves as much;
+// it hands nothing of it over. Blocking, one thread.
 #pragma once
 #include <functional>
 #include <string>
@@ -12,12 +12,12 @@ namespace restante::agent {
 
 struct Finding {
   enum class Step { server, token, disk, upload, announce, fetch, ack } step = Step::server;
-  bool passed = false;
+  enum class Result { passed, failed, untried } result = Result::failed;
   std::string sentence;
 };
 
 // `settings.token` must be the workspace's own; `sender` a person's or the operator's, or empty. Ends at the first step
-// that fails. True when all passed.
+// that fails. True when none did.
 bool check_up(const Settings& settings, const std::string& sender, const Sight& sight,
               const std::function<void(const Finding&)>& tell);
 

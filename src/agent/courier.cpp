@@ -86,6 +86,7 @@ Courier::Brought Courier::bring(FileRecord& record) {
                        : too_large       ? Brought::wrong
                                          : attempt(record, why);
   record.reason = brought == Brought::landed ? std::string() : why;
+  if (brought == Brought::gone || brought == Brought::wrong) landing_.discard(record.parcel);
   switch (brought) {
     case Brought::landed:
       record.where = FileRecord::Where::landed;

@@ -116,6 +116,7 @@ TEST_F(CourierTest, AStaleLeftoverOnDiskHealsItself) {
 TEST_F(CourierTest, MoreBytesThanAnnouncedAreNotTaken) {
   EXPECT_EQ(bring({[](Peer& peer) { peer.read_request(), peer.answer("200 OK", kBytes + "more"); }}), Brought::wrong);
   EXPECT_THAT(record_.reason, HasSubstr("larger"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.uploads()));
 }
 
 TEST_F(CourierTest, WhatIsLargerThanTheServersLimitIsNotEvenAskedFor) {
@@ -139,6 +140,17 @@ TEST_F(CourierTest, AFileThatIsGoneSaysWhatBecameOfIt) {
             Brought::gone);
   EXPECT_EQ(record_.trouble, "recalled");
   EXPECT_EQ(record_.where, FileRecord::Where::gone);
+}
+
+TEST_F(CourierTest, AFileThatIsRecalledWhileItComesLeavesNothing) {
+  EXPECT_EQ(
+      bring({[](Peer& peer) { peer.read_request(), peer.send("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n0123456"); },
+             [](Peer& peer) {
+               peer.read_request(), peer.answer("404 Not Found", R"({"error":"x","code":"upload_gone"})");
+               peer.read_request(), peer.answer("200 OK", R"({"state":"recalled"})");
+             }}),
+      Brought::gone);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.uploads()));
 }
 
 TEST_F(CourierTest, AServerInTroubleIsAskedLater) {

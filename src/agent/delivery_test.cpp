@@ -113,21 +113,27 @@ TEST(Delivery, TheNewsThatAFileDidNotComeHasANameOfItsOwn) {
 }
 
 TEST(Hops, EightAnswersInARowAreEnough) {
-  Hops hops;
-  const Hops::Moment now{};
-  EXPECT_EQ(hops.next("a", 0, now), 1);
-  EXPECT_EQ(hops.next("a", 7, now), 8);
-  EXPECT_EQ(hops.next("a", 8, now), std::nullopt);
-  EXPECT_EQ(hops.next("a", 1'000'000, now), std::nullopt);
+  const std::string now = "2026-11-15T12:00:00.000000Z";
+  EXPECT_EQ(next_hop({}, "a", 0, now), 1);
+  EXPECT_EQ(next_hop({}, "a", 7, now), 8);
+  EXPECT_EQ(next_hop({}, "a", 8, now), std::nullopt);
+  EXPECT_EQ(next_hop({}, "a", 1'000'000, now), std::nullopt);
 }
 
 TEST(Hops, APeerThatDoesNotCountIsCounted) {
-  Hops hops;
-  const Hops::Moment now{};
-  for (int n = 0; n < 8; ++n) EXPECT_EQ(hops.next("a", 0, now), 1);
-  EXPECT_EQ(hops.next("a", 0, now), std::nullopt);
-  EXPECT_EQ(hops.next("b", 0, now), 1);
-  EXPECT_EQ(hops.next("a", 0, now + std::chrono::minutes(61)), 1);
+  const std::string now = "2026-11-15T12:00:00.000000Z";
+  std::deque<Answered> answered;
+  for (int n = 0; n < 8; ++n) {
+    EXPECT_EQ(next_hop(answered, "a", 0, now), 1);
+    remember(answered, {"a", now});
+  }
+  EXPECT_EQ(next_hop(answered, "a", 0, now), std::nullopt);
+  EXPECT_EQ(next_hop(answered, "a", 0, "2026-11-15T12:59:59.000000Z"), std::nullopt);
+  EXPECT_EQ(next_hop(answered, "a", 0, "when?"), std::nullopt);
+  EXPECT_EQ(next_hop(answered, "b", 0, now), 1);
+  EXPECT_EQ(next_hop(answered, "a", 0, "2026-11-15T13:01:00.000000Z"), 1);
+  remember(answered, {"b", "2026-11-15T13:01:00.000000Z"});
+  EXPECT_EQ(answered.size(), 1u) << "what no longer counts is forgotten";
 }
 
 TEST(Delivery, AStrangeBodyIsHandedOverAsItIs) {

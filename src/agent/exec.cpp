@@ -11,10 +11,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "agent/files.h"
+#include "agent/result_files.h"
 #include "base/crypto.h"
 #include "base/text.h"
 
@@ -32,12 +35,18 @@ constexpr int kLockFd = 8, kAliveFd = 9;
 // The traps are no-ops that the command does not inherit: told to stop, this shell still notes how the command ended.
 constexpr const char* kKeeper =
     "trap : TERM INT HUP\n"
-    "/bin/sh -c \"$1\" 8>&- 9>&-\n"
+    "RESTANTE_RESULT_DIR=\"$2.files\" /bin/sh -c \"$1\" 8>&- 9>&-\n"
     "echo $? > \"$2.tmp\" && mv -f \"$2.tmp\" \"$2.code\"\n";
 
-// Where the files of one run lie: <base>.in, .out, .code, .lock.
+// Where the files of one run lie: <base>.in, .out, .code, .lock, and the folder .files.
 std::string base_of(const std::string& folder, const std::string& id) {
   return folder + "/" + to_hex(sha256(id)).substr(0, 32);
+}
+
+void forget_files(const std::string& base) {
+  // The note first: without it the rest means nothing.
+  for (const char* end : {".code", ".tmp", ".out", ".in", ".lock"}) unlink((base + end).c_str());
+  rmdir((base + ".files").c_str());
 }
 
 Ran not_started(std::string trouble) {
@@ -88,7 +97,8 @@ std::optional<Ran> noted_end(const std::string& base) {
 
 class Keeper {
  public:
-  Keeper(const Job& job, const Stop& stop) : job_(job), stop_(stop), base_(base_of(job.folder, job.id)) {}
+  Keeper(const Job& job, const Stop& stop, const Stop& give_up)
+      : job_(job), stop_(stop), give_up_(give_up), base_(base_of(job.folder, job.id)) {}
 
   Ran finish() {
     if (mkdir(job_.folder.c_str(), 0700) != 0 && errno != EEXIST) return not_started(error_text(errno));
@@ -101,11 +111,12 @@ class Keeper {
   }
 
  private:
-  // An earlier agent's command may still run: its keeper holds the lock. False when told to stop meanwhile.
+  // An earlier agent's command may still run: its keeper holds the lock. False when told to stop, or to give up,
+  // meanwhile.
   bool take_lock() {
     while (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) return true;  // a file system without locks: as if it were over
-      if (stop_.wait_for(kLookEvery)) {
+      if (stop_.wait_for(kLookEvery) || give_up_.requested()) {
         group_ = static_cast<pid_t>(read_number(base_ + ".lock").value_or(0));
         return false;
       }
@@ -115,6 +126,8 @@ class Keeper {
 
   // 0, or errno.
   int start() {
+    discard_folder(base_ + ".files");
+    if (mkdir((base_ + ".files").c_str(), 0700) != 0) return errno;
     unlink((base_ + ".out").c_str());
     const Descriptor out(open((base_ + ".out").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!out) return errno;
@@ -177,7 +190,7 @@ class Keeper {
 
   Ran wait() {
     while (!is_over(kLookEvery)) {
-      if (stop_.requested()) return end_early();
+      if (stop_.requested() || give_up_.requested()) return end_early();
       struct stat spoken{};
       if (stat((base_ + ".out").c_str(), &spoken) == 0 && spoken.st_size > kMaxSpoken) {
         kill(-group_, SIGKILL);
@@ -196,11 +209,13 @@ class Keeper {
     return ran;
   }
 
-  // Waits for the keeper's end of the pipe to close, or for the agent's stop, but no longer than that.
+  // Waits for the keeper's end of the pipe to close, or for a reason to end it, but no longer than that.
   bool is_over(std::chrono::milliseconds patience) {
     if (child_ == 0) return flock(lock_.get(), LOCK_EX | LOCK_NB) == 0;
-    pollfd entries[] = {{alive_.get(), POLLIN, 0}, {stop_.requested() ? -1 : stop_.descriptor(), POLLIN, 0}};
-    poll(entries, 2, static_cast<int>(patience.count()));
+    const auto unless_known = [](const Stop& stop) { return stop.requested() ? -1 : stop.descriptor(); };
+    pollfd entries[] = {
+        {alive_.get(), POLLIN, 0}, {unless_known(stop_), POLLIN, 0}, {unless_known(give_up_), POLLIN, 0}};
+    poll(entries, 3, static_cast<int>(patience.count()));
     if (entries[0].revents == 0) return false;
     waitpid(child_, nullptr, 0);
     return true;
@@ -209,7 +224,7 @@ class Keeper {
   // The command may have come to its end all the same; then that counts.
   Ran end_early() {
     Ran stopped;
-    stopped.how = Ran::How::stopped;
+    stopped.how = stop_.requested() ? Ran::How::stopped : Ran::How::given_up;
     if (group_ <= 0) return stopped;
     kill(-group_, SIGTERM);
     const auto until = std::chrono::steady_clock::now() + kMercy;
@@ -226,6 +241,7 @@ class Keeper {
 
   const Job& job_;
   const Stop& stop_;
+  const Stop& give_up_;
   std::string base_;
   Descriptor lock_, alive_;
   pid_t child_ = 0;  // 0: it is not ours
@@ -234,11 +250,29 @@ class Keeper {
 
 }  // namespace
 
-Ran run_command(const Job& job, const Stop& stop) { return Keeper(job, stop).finish(); }
+Ran run_command(const Job& job, const Stop& stop, const Stop& give_up) { return Keeper(job, stop, give_up).finish(); }
 
-void forget_run(const std::string& folder, const std::string& id) {
-  // The note first: without it the rest means nothing.
-  for (const char* end : {".code", ".tmp", ".out", ".in", ".lock"}) unlink((base_of(folder, id) + end).c_str());
+void forget_run(const std::string& folder, const std::string& id) { forget_files(base_of(folder, id)); }
+
+std::string result_folder(const std::string& folder, const std::string& id) { return base_of(folder, id) + ".files"; }
+
+void forget_other_runs(const std::string& folder, const std::vector<std::string>& ids,
+                       const std::vector<std::string>& result_folders) {
+  std::set<std::string> kept;
+  for (const auto& id : ids) kept.insert(base_of(folder, id));
+  for (const auto& path : result_folders) kept.insert(std::filesystem::path(path).replace_extension().string());
+  std::set<std::string> others;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    auto base = (entry.path().parent_path() / entry.path().stem()).string();
+    if (!kept.contains(base)) others.insert(std::move(base));
+  }
+  for (const auto& base : others) {
+    const Descriptor lock(open((base + ".lock").c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+    if (lock && flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    discard_folder(base + ".files");
+    forget_files(base);
+  }
 }
 
 }  // namespace restante::agent

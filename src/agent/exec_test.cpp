@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <thread>
 
 #include "agent/handover.h"
@@ -18,12 +19,13 @@ class Exec : public testing::Test {
  protected:
   Exec() { signal(SIGPIPE, SIG_IGN); }
   Ran run_command(const std::string& command, const std::string& input, const Stop& stop) {
-    return agent::run_command({command, runs(), "id " + std::to_string(++runs_), input}, stop);
+    return agent::run_command({command, runs(), "id " + std::to_string(++runs_), input}, stop, wanted_);
   }
   std::string runs() const { return (folder_.path() / "runs").string(); }
 
   TestFolder folder_;
   Stop stop_;
+  Stop wanted_;  // never given up
   int runs_ = 0;
 };
 
@@ -96,11 +98,11 @@ TEST_F(Exec, ACommandThatEndsWellWhenToldToStopHasEndedWell) {
 
 TEST_F(Exec, TheEndOfARunIsGivenAgainAndNothingRunsTwice) {
   const Job run{"echo ran >> '" + (folder_.path() / "log").string() + "'; cat", runs(), "the same", "in"};
-  EXPECT_EQ(agent::run_command(run, stop_).output, "in");
-  EXPECT_EQ(agent::run_command(run, stop_).output, "in");
+  EXPECT_EQ(agent::run_command(run, stop_, wanted_).output, "in");
+  EXPECT_EQ(agent::run_command(run, stop_, wanted_).output, "in");
   EXPECT_EQ(TestFolder::read(folder_.path() / "log"), "ran\n");
   forget_run(runs(), "the same");
-  EXPECT_EQ(agent::run_command(run, stop_).output, "in");
+  EXPECT_EQ(agent::run_command(run, stop_, wanted_).output, "in");
   EXPECT_EQ(TestFolder::read(folder_.path() / "log"), "ran\nran\n");
 }
 
@@ -114,7 +116,7 @@ TEST_F(Exec, ARunOutlivesTheAgentThatBeganItAndIsNotBegunTwice) {
   const pid_t first = fork();
   ASSERT_GE(first, 0);
   if (first == 0) {
-    (void)agent::run_command(run, stop_);
+    (void)agent::run_command(run, stop_, wanted_);
     _exit(0);
   }
   std::string line;
@@ -122,13 +124,73 @@ TEST_F(Exec, ARunOutlivesTheAgentThatBeganItAndIsNotBegunTwice) {
   kill(first, SIGKILL);
   waitpid(first, nullptr, 0);
   std::thread second([&] {
-    const auto ran = agent::run_command(run, stop_);
+    const auto ran = agent::run_command(run, stop_, wanted_);
     EXPECT_EQ(ran.how, Ran::How::exited);
     EXPECT_EQ(ran.output, "answer\n");
   });
   TestFolder::write(go, "now\n");
   second.join();
   EXPECT_EQ(TestFolder::read(folder_.path() / "log"), "ran\n");
+}
+
+TEST_F(Exec, ATaskThatIsGivenUpEndsItsCommandWithAllItsChildrenAndLeavesNothingBehind) {
+  const auto fifo = folder_.path() / "alive";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const auto handover =
+      hand_over_to("sh -c 'exec 3>\"" + fifo.string() + "\"; echo up >&3; exec sleep 600' & wait", runs(), stop_);
+  Delivery task;
+  task.type = "message";
+  task.id = "row";
+  task.delegation_id = "d1";
+  std::thread caller([&] {
+    std::ifstream in(fifo);
+    std::string line;
+    std::getline(in, line);
+    handover->give_up("another");
+    handover->give_up("d1");
+    std::getline(in, line);  // ends when nobody holds the other end
+  });
+  const auto verdict = handover->deliver(task);
+  caller.join();
+  EXPECT_EQ(verdict.what, Verdict::What::dropped);
+  EXPECT_EQ(verdict.trouble, "the command of task d1 was ended");
+  EXPECT_TRUE(std::filesystem::is_empty(runs()));
+  task.type = "result";  // of a task that this agent gave to another: nobody gives that up
+  handover->give_up("d1");
+  EXPECT_EQ(hand_over_to("true", runs(), stop_)->deliver(task).what, Verdict::What::handled);
+}
+
+TEST_F(Exec, ARunOfAnEarlierAgentIsGivenUpToo) {
+  const auto began = folder_.path() / "began";
+  ASSERT_EQ(mkfifo(began.c_str(), 0600), 0);
+  const Job run{"echo up > '" + began.string() + "'; sleep 600", runs(), "long", ""};
+  const pid_t first = fork();
+  ASSERT_GE(first, 0);
+  if (first == 0) {
+    (void)agent::run_command(run, stop_, wanted_);
+    _exit(0);
+  }
+  std::string line;
+  std::ifstream(began) >> line;
+  kill(first, SIGKILL);
+  waitpid(first, nullptr, 0);
+  Stop give_up;
+  give_up.request();
+  EXPECT_EQ(agent::run_command(run, stop_, give_up).how, Ran::How::given_up);
+  EXPECT_TRUE(std::filesystem::is_empty(runs()));
+}
+
+TEST_F(Exec, WhatAKillHasLeftOfOtherRunsIsForgotten) {
+  for (const auto* id : {"ended", "begun"}) {
+    EXPECT_EQ(agent::run_command({"cat", runs(), id, id}, stop_, wanted_).output, id);
+  }
+  forget_other_runs(runs(), {"begun"});
+  const Job again{"echo again", runs(), "begun", ""}, anew{"echo anew", runs(), "ended", ""};
+  EXPECT_EQ(agent::run_command(again, stop_, wanted_).output, "begun") << "its end is kept";
+  EXPECT_EQ(agent::run_command(anew, stop_, wanted_).output, "anew\n");
+  forget_other_runs(runs(), {});
+  EXPECT_TRUE(std::filesystem::is_empty(runs()));
+  forget_other_runs((folder_.path() / "none").string(), {});
 }
 
 TEST_F(Exec, ExitCodeZeroIsHandledAndStdoutIsTheReply) {

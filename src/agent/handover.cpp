@@ -1,9 +1,12 @@
 #include "agent/handover.h"
 
+#include <mutex>
+
 #include <fmt/format.h>
 
 #include "agent/exec.h"
 #include "agent/files.h"
+#include "agent/result_files.h"
 
 namespace restante::agent {
 namespace {
@@ -36,28 +39,61 @@ class CommandHandover final : public Handover {
       : command_(std::move(command)), runs_(std::move(runs)), stop_(stop) {}
   Verdict deliver(const Delivery& delivery) override {
     // A run that is tried again after it failed is a new one; only one whose end nobody took counts as it is.
-    auto ran = run_command({command_, runs_, delivery.id, delivery.json() + "\n"}, stop_);
+    const auto given_up = begin(delivery);
+    auto ran = run_command({command_, runs_, delivery.id, delivery.json() + "\n"}, stop_, *given_up);
     switch (ran.how) {
       case Ran::How::exited:
-        if (ran.code == 0)
-          return {Verdict::What::handled, reply_of(std::move(ran.output)) + (ran.cut ? "\n[cut]" : ""), {}};
-        forget_run(runs_, delivery.id);
+        if (ran.code == 0) return answer_of(delivery, std::move(ran));
+        forget_everything(delivery);
         return {Verdict::What::failed, {}, fmt::format("the command ended with exit code {}", ran.code)};
       case Ran::How::killed:
-        forget_run(runs_, delivery.id);
+        forget_everything(delivery);
         return {Verdict::What::failed, {}, ran.trouble};
       case Ran::How::not_started:
         return {Verdict::What::failed, {}, "the command could not be started: " + ran.trouble};
       case Ran::How::stopped:
         return {Verdict::What::stopped, {}, {}};
+      case Ran::How::given_up:
+        forget_everything(delivery);
+        return {Verdict::What::dropped, {}, "the command of task " + delivery.delegation_id + " was ended"};
     }
     return {};
   }
   void ended(const Delivery& delivery) override { forget_run(runs_, delivery.id); }
+  void give_up(const std::string& delegation) override {
+    const std::lock_guard lock(mutex_);
+    if (given_up_ && delegation == task_) given_up_->request();
+  }
 
  private:
+  // A task whose command said nothing is done all the same, and its caller waits for a word.
+  Verdict answer_of(const Delivery& delivery, Ran ran) const {
+    Verdict verdict{Verdict::What::handled, reply_of(std::move(ran.output)) + (ran.cut ? "\n[cut]" : ""), {}};
+    const auto folder = result_folder(runs_, delivery.id);
+    const auto left = find_result_files(folder);
+    if (!left.files.empty() || !left.refused.empty()) verdict.files = folder;
+    const bool is_task = delivery.type == "message" && !delivery.delegation_id.empty();
+    if (is_task && verdict.reply.empty() && left.files.empty()) verdict.reply = "Done; the command said nothing.";
+    return verdict;
+  }
+
+  void forget_everything(const Delivery& delivery) const {
+    discard_folder(result_folder(runs_, delivery.id));
+    forget_run(runs_, delivery.id);
+  }
+
+  std::shared_ptr<const Stop> begin(const Delivery& delivery) {
+    const std::lock_guard lock(mutex_);
+    task_ = delivery.type == "message" ? delivery.delegation_id : std::string();
+    given_up_ = std::make_shared<Stop>();
+    return given_up_;
+  }
+
   std::string command_, runs_;
   const Stop& stop_;
+  std::mutex mutex_;  // what runs: somebody else may give it up
+  std::string task_;
+  std::shared_ptr<Stop> given_up_;
 };
 
 // Text for a terminal: further lines indented, control characters as `?`.

@@ -1,5 +1,5 @@
 // Handover: how a delivery reaches the agent; the person's choice. Each deliver() says what came of it, and only
-// `handled` lets the cursor pass. Belongs to one thread.
+// `handled` or `dropped` lets the cursor pass. Belongs to one thread, give_up() apart.
 #pragma once
 #include <functional>
 #include <memory>
@@ -17,9 +17,11 @@ struct Verdict {
     failed,   // worth another attempt; `trouble` says why
     stopped,  // the agent was told to stop meanwhile
     closed,   // nobody reads us any more
+    dropped,  // given up, and to be forgotten: see give_up(); `trouble` says so
   } what = What::handled;
   std::string reply;  // to the sender; empty: none
   std::string trouble;
+  std::string files{};  // the folder of what goes with the reply, see result_files.h; empty: nothing does
 };
 
 class Handover {
@@ -31,6 +33,8 @@ class Handover {
   virtual Verdict deliver(const Delivery& delivery) = 0;
   // Its end is written down: it will not come again, and whatever was kept for that case can go.
   virtual void ended(const Delivery& delivery) { (void)delivery; }
+  // From any thread: the task was cancelled or is overdue, so that nobody waits for what is being done for it.
+  virtual void give_up(const std::string& delegation) { (void)delegation; }
 };
 
 // A line for a person: when, from whom, what; a file with its size and path. Control characters are shown, never sent.
@@ -42,7 +46,7 @@ std::string human_size(std::int64_t bytes);
 enum class Lines { readable, json };
 std::unique_ptr<Handover> hand_over_lines(int descriptor, Lines lines);
 // Runs the command with the delivery as JSON on its stdin. Exit code 0 means handled, and its stdout is the reply.
-// `runs` is a folder for what is under way (see exec.h).
+// `runs` is a folder for what is under way (see exec.h). A task that is given up ends its command.
 std::unique_ptr<Handover> hand_over_to(std::string command, std::string runs, const Stop& stop);
 
 }  // namespace restante::agent

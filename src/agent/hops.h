@@ -1,35 +1,28 @@
 // Hops: keeps two agents that answer each other automatically from talking for ever. A message carries in its metadata
 // how many automatic answers led to it; beyond eight there is none. A peer whose software knows nothing of that is
-// counted here: eight answers within an hour. Belongs to one thread.
+// counted by what the state remembers, so that a restart begins no new count: eight answers to what it wrote within an
+// hour. Pure functions.
 #pragma once
-#include <chrono>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 #include <string>
 
 namespace restante::agent {
 
-class Hops {
- public:
-  static constexpr std::int64_t kMost = 8;
-  using Moment = std::chrono::steady_clock::time_point;
-
-  // The number that the answer to a message with `hops` shall carry; no value when there must be no answer.
-  std::optional<std::int64_t> next(const std::string& peer, std::int64_t hops, Moment now) {
-    if (hops >= kMost) return {};
-    if (hops == 0) {
-      auto& answers = unmarked_[peer];
-      while (!answers.empty() && now - answers.front() > std::chrono::hours(1)) answers.pop_front();
-      if (answers.size() >= static_cast<std::size_t>(kMost)) return {};
-      answers.push_back(now);
-    }
-    return hops + 1;
-  }
-
- private:
-  std::map<std::string, std::deque<Moment>> unmarked_;
+// An automatic answer to an agent whose message did not say what led to it.
+struct Answered {
+  std::string peer;
+  std::string created_at;  // of that message, by the server's clock
 };
+
+inline constexpr std::int64_t kMostHops = 8;
+
+// The number that the answer to a message with `hops` shall carry; no value when there must be no answer.
+std::optional<std::int64_t> next_hop(const std::deque<Answered>& answered, const std::string& peer, std::int64_t hops,
+                                     const std::string& created_at);
+
+// Remembers an answer, and forgets what no longer counts.
+void remember(std::deque<Answered>& answered, Answered answer);
 
 }  // namespace restante::agent

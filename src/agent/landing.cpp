@@ -20,6 +20,8 @@ std::string nth_name(const Parcel& parcel, int n) {
   return n == 0 ? parcel.landed_name() : parcel.id.uuid().hex() + "-" + std::to_string(n) + "-" + safe;
 }
 
+std::string temporary_name(const Parcel& parcel) { return ".part-" + parcel.id.uuid().hex(); }
+
 // Hashes from the current offset to the end; false when it cannot be read.
 bool hash_rest(int fd, Sha256& hash, std::uint64_t& bytes) {
   std::vector<char> piece(128 * 1024);
@@ -101,7 +103,7 @@ Tried<Partial> Landing::begin(const Parcel& parcel) const {
   if (folder.has_error()) return folder.error();
   Partial partial;
   partial.folder_ = std::move(*folder);
-  partial.temporary_ = ".part-" + parcel.id.uuid().hex();
+  partial.temporary_ = temporary_name(parcel);
   const auto open_part = [&](int more) {
     return Descriptor(openat(partial.folder_.get(), partial.temporary_.c_str(),
                              O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | more, 0600));
@@ -119,6 +121,10 @@ Tried<Partial> Landing::begin(const Parcel& parcel) const {
   if (readable && partial.size_ <= parcel.size) return partial;
   if (auto again = partial.restart(); again.has_error()) return again.error();
   return partial;
+}
+
+void Landing::discard(const Parcel& parcel) const {
+  if (const auto folder = open(); folder.has_value()) unlinkat(folder->get(), temporary_name(parcel).c_str(), 0);
 }
 
 Tried<std::optional<std::string>> Landing::finish(Partial partial, const Parcel& parcel) const {

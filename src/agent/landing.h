@@ -52,6 +52,9 @@ class Landing {
   // Continues where an earlier attempt ended; size() says where that is, never past the parcel's size.
   Tried<Partial> begin(const Parcel& parcel) const;
 
+  // What was begun is not needed any more.
+  void discard(const Parcel& parcel) const;
+
   // Verifies and lands. No value when size or hash are not what was announced: the bytes are thrown away. If another
   // file has the name, the new one lands beside it as `<32 hex>-<n>-<name>`.
   Tried<std::optional<std::string>> finish(Partial partial, const Parcel& parcel) const;

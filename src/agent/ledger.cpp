@@ -95,6 +95,11 @@ Delivery Ledger::compose(Row row) const {
   return deliver_message(std::move(row), state_);
 }
 
+std::optional<std::int64_t> Ledger::next_hop(const Delivery& delivery) const {
+  const std::lock_guard lock(mutex_);
+  return agent::next_hop(state_.answered, delivery.source_id.value_or(""), delivery.hops, delivery.created_at);
+}
+
 Ledger::Counts Ledger::counts() const {
   const std::lock_guard lock(mutex_);
   const auto waiting = std::count_if(state_.files.begin(), state_.files.end(),

@@ -37,6 +37,8 @@ class Ledger {
   bool has_seen(const Row& row) const;
   bool has_begun(const std::string& delivery) const;
   Delivery compose(Row row) const;
+  // See hops.h: what an automatic answer to another agent's message shall carry.
+  std::optional<std::int64_t> next_hop(const Delivery& delivery) const;
   struct Counts {
     std::size_t waiting_files = 0;
     std::size_t unsent_replies = 0;

@@ -216,7 +216,7 @@ Outcome<void> Platform::notify(std::string_view text, std::string_view key) {
 }
 
 Outcome<void> Platform::message(const std::string& workspace, std::string_view text, std::int64_t hops,
-                                std::string_view key) {
+                                std::string_view key, const std::vector<Json>& files) {
   JsonWriter body;
   body.begin_object();
   body.member("jsonrpc", "2.0");
@@ -234,6 +234,13 @@ Outcome<void> Platform::message(const std::string& workspace, std::string_view t
   body.member("kind", "text");
   body.member("text", text);
   body.end_object();
+  for (const Json& file : files) {
+    body.begin_object();
+    body.member("kind", "file");
+    body.key("file");
+    body.raw(file.dump());
+    body.end_object();
+  }
   body.end_array();
   body.key("metadata");
   body.begin_object();
@@ -244,22 +251,24 @@ Outcome<void> Platform::message(const std::string& workspace, std::string_view t
   return without_answer(expect_success(http_.send(send)));
 }
 
-Outcome<bool> Platform::begin_delegation(std::string_view delegation) {
+Outcome<Platform::Standing> Platform::begin_delegation(std::string_view delegation) {
   const auto told = expect_success(
       http_.send(post(fmt::format("/workspaces/{}/delegations/{}/update", workspace_, percent_encode(delegation)),
                       R"({"status":"in_progress"})")));
-  if (told.has_value()) return true;
-  if (told.error().kind == client::Failure::Kind::status && told.error().status == 409) return false;
+  if (told.has_value()) return Standing::wanted;
+  if (told.error().kind == client::Failure::Kind::status && told.error().status == 409)
+    return beat_delegation(delegation);  // over, and this says how
   return told.error();
 }
 
-Outcome<bool> Platform::beat_delegation(std::string_view delegation) {
+Outcome<Platform::Standing> Platform::beat_delegation(std::string_view delegation) {
   const auto told = expect_success(http_.send(
       post(fmt::format("/workspaces/{}/delegations/{}/heartbeat", workspace_, percent_encode(delegation)), "{}")));
   if (told.has_error()) return told.error();
   const auto body = parse_json(told->body);
   const Json* cancel = body.has_value() ? body->find("cancel") : nullptr;
-  return !(cancel && cancel->if_boolean() && *cancel->if_boolean());
+  if (!cancel || !cancel->if_boolean() || !*cancel->if_boolean()) return Standing::wanted;
+  return text_of(*body, "status") == "stuck" ? Standing::late : Standing::unwanted;
 }
 
 Outcome<void> Platform::end_delegation(std::string_view delegation, Ended end, std::string_view text,

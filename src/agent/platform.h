@@ -85,22 +85,26 @@ class Platform {
   client::Outcome<void> notify(std::string_view text, std::string_view key);
   // A message to another agent that says how many automatic answers led to it. The same key twice is one message.
   client::Outcome<void> message(const std::string& workspace, std::string_view text, std::int64_t hops,
-                                std::string_view key);
+                                std::string_view key, const std::vector<Json>& files = {});
   // The end of a task that another agent gave us.
   enum class Ended { completed, failed };
   client::Outcome<void> end_delegation(std::string_view delegation, Ended end, std::string_view text,
                                        std::string_view key, const std::vector<Json>& files = {});
 
-  // We work on it; and, from time to time, still do. False: it has ended meanwhile, by its caller or by its deadline.
-  client::Outcome<bool> begin_delegation(std::string_view delegation);
-  client::Outcome<bool> beat_delegation(std::string_view delegation);
+  // We work on it; and, from time to time, still do. How it stands: somebody waits for its end; nobody does, since it
+  // was cancelled or is overdue; or it was given up as silent, and a late answer is still welcome.
+  enum class Standing { wanted, unwanted, late };
+  client::Outcome<Standing> begin_delegation(std::string_view delegation);
+  client::Outcome<Standing> beat_delegation(std::string_view delegation);
 
   // The rest is in platform_calls.cpp: what an agent asks for by itself. A Json is the server's answer, as it came.
 
   // Stages files of this machine as outgoing ones; each is {uri, name, mimeType, size, sha256}. `sent` hears of every
   // piece (bytes so far, bytes in all); false ends it. A file that cannot be read is Kind::stopped with a sentence.
   using Sent = std::function<bool(std::uint64_t, std::uint64_t)>;
-  client::Outcome<std::vector<Json>> send_out(const std::vector<std::string>& paths, const Sent& sent);
+  // With a key, the same files twice are staged once.
+  client::Outcome<std::vector<Json>> send_out(const std::vector<std::string>& paths, const Sent& sent,
+                                              const std::string& key = {});
   // A message to the person with such files.
   client::Outcome<void> notify(std::string_view text, const std::vector<Json>& files, std::string_view key);
   client::Outcome<Json> describe();
@@ -115,7 +119,7 @@ class Platform {
   std::string upload(FileId file, std::string_view rest) const;
   client::Outcome<Json> ask(const client::Request& request);
   client::Outcome<std::vector<Json>> send_batch(const std::vector<client::FormFile>& files, std::uint64_t before,
-                                                std::uint64_t all, const Sent& sent);
+                                                std::uint64_t all, const Sent& sent, const std::string& key);
 
   client::HttpClient http_;
   std::string token_;

@@ -71,7 +71,8 @@ Outcome<Json> Platform::ask(const client::Request& request) {
   return std::move(*json);
 }
 
-Outcome<std::vector<Json>> Platform::send_out(const std::vector<std::string>& paths, const Sent& sent) {
+Outcome<std::vector<Json>> Platform::send_out(const std::vector<std::string>& paths, const Sent& sent,
+                                              const std::string& key) {
   std::vector<Json> staged;
   if (paths.empty()) return staged;
   const auto limits = ask(request("GET", "/uploads/limits"));
@@ -80,7 +81,9 @@ Outcome<std::vector<Json>> Platform::send_out(const std::vector<std::string>& pa
   if (batches.has_error()) return batches.error();
   std::uint64_t before = 0;
   for (const auto& batch : batches->all) {
-    auto files = send_batch(batch, before, batches->bytes, sent);
+    const auto number = &batch - batches->all.data();
+    auto files =
+        send_batch(batch, before, batches->bytes, sent, key.empty() ? fresh_key() : fmt::format("{}-{}", key, number));
     if (files.has_error()) return files.error();
     for (const auto& file : batch) before += file.size;
     std::move(files->begin(), files->end(), std::back_inserter(staged));
@@ -89,11 +92,11 @@ Outcome<std::vector<Json>> Platform::send_out(const std::vector<std::string>& pa
 }
 
 Outcome<std::vector<Json>> Platform::send_batch(const std::vector<FormFile>& files, std::uint64_t before,
-                                                std::uint64_t all, const Sent& sent) {
+                                                std::uint64_t all, const Sent& sent, const std::string& key) {
   client::Form form(files);
   auto upload = request("POST", "/workspaces/" + workspace_ + "/chat/uploads?direction=out");
   upload.headers.push_back({"Content-Type", form.content_type()});
-  upload.headers.push_back({"Idempotency-Key", fresh_key()});
+  upload.headers.push_back({"Idempotency-Key", key});
   upload.source_length = form.length();
   std::uint64_t done = 0;
   std::string unreadable;

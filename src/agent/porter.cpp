@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "agent/backoff.h"
+#include "agent/result_files.h"
 
 namespace restante::agent {
 namespace {
@@ -260,7 +261,16 @@ Porter::Went Porter::hand_over(Delivery delivery) {
         say_("nobody takes what arrives: " + verdict.trouble);
         return Went::closed;
       case Verdict::What::handled:
-        if (!verdict.reply.empty()) end.reply = reply_to(delivery, std::move(verdict.reply));
+        if (!verdict.reply.empty() || !verdict.files.empty()) {
+          end.reply = reply_to(delivery, std::move(verdict.reply));
+          if (!end.reply) discard_folder(verdict.files);
+          if (end.reply) end.reply->files = std::move(verdict.files);
+        }
+        ledger_.handed(end);
+        handover_.ended(delivery);
+        return Went::handed;
+      case Verdict::What::dropped:
+        say_(verdict.trouble);
         ledger_.handed(end);
         handover_.ended(delivery);
         return Went::handed;
@@ -300,10 +310,10 @@ std::optional<Reply> Porter::reply_to(const Delivery& delivery, std::string text
       say_("the answer to another agent is not sent; --reply-to-agents would");
       return {};
     }
-    const auto hops = hops_.next(*delivery.source_id, delivery.hops, steady_clock::now());
+    const auto hops = ledger_.next_hop(delivery);
     if (!hops) {
       say_(fmt::format("agent {} is not answered any more: {} automatic answers in a row are enough",
-                       *delivery.source_id, Hops::kMost));
+                       *delivery.source_id, kMostHops));
       return {};
     }
     reply.to = Reply::To::agent;

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "agent/handover.h"
-#include "agent/hops.h"
 #include "agent/ledger.h"
 #include "agent/stop.h"
 
@@ -63,6 +62,8 @@ class Porter {
   std::vector<FileId> waiting_files() const;
   // From now on the result of this delegation is not handed over in its turn: whoever expects it takes it.
   void expect_result(const std::string& delegation);
+  // Nobody waits for what the agent does for this task.
+  void give_up(const std::string& delegation) { handover_.give_up(delegation); }
   // It goes in its turn again.
   void expect_no_more(const std::string& delegation);
   // Waits until it is there, with its files. No value when the time is up.
@@ -99,7 +100,6 @@ class Porter {
   Note progress_, closed_;
   Task task_;
   Say say_;
-  Hops hops_;
 
   mutable std::mutex mutex_;  // the two queues: the poll and the couriers add, the porter takes
   std::condition_variable changed_;

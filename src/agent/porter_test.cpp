@@ -196,6 +196,19 @@ TEST_F(PorterTest, AnotherAgentIsAnsweredOnlyWhenAskedToAndNotForEver) {
   EXPECT_EQ(outbox[0].hops, 8);
 }
 
+TEST_F(PorterTest, APeerThatDoesNotCountIsStillCountedAfterARestart) {
+  options_.agents = PorterOptions::Agents::answered;
+  for (int n = 0; n < 9; ++n) notebook_.answer({Verdict::What::handled, "hello", {}});
+  auto& porter = start();
+  for (int n = 1; n <= 9; ++n) porter.take(message(n, text("x"), "peer"));
+  notebook_.wait_for(9);
+  end();
+  EXPECT_EQ(ledger_.state().outbox.size(), 8u);
+  const auto known = State::parse(ledger_.state().dump()).value();
+  EXPECT_EQ(known.answered.size(), 8u);
+  EXPECT_EQ(next_hop(known.answered, "peer", 0, known.answered.back().created_at), std::nullopt);
+}
+
 TEST_F(PorterTest, AnAnswerToATaskIsItsResult) {
   notebook_.answer({Verdict::What::handled, "done", {}});
   auto row = message(1, text("x"), "peer");
@@ -208,6 +221,19 @@ TEST_F(PorterTest, AnAnswerToATaskIsItsResult) {
   EXPECT_EQ(outbox[0].to, Reply::To::delegation);
   EXPECT_EQ(outbox[0].target, "d1");
   EXPECT_EQ(tasks_, (std::vector<std::string>{"d1", ""}));
+}
+
+TEST_F(PorterTest, WhatWasGivenUpIsForgottenWithoutAWordToTheOneWhoGaveItUp) {
+  notebook_.answer({Verdict::What::dropped, {}, "the command was ended"});
+  auto row = message(1, text("x"), "peer");
+  row.request_body.find("params")->find("message")->find("metadata")->set("delegation_id", Json::string("d1"));
+  auto& porter = start();
+  porter.take(std::move(row));
+  porter.take(message(2, text("next")));
+  EXPECT_EQ(notebook_.wait_for(2).back().text, "next");
+  end();
+  EXPECT_TRUE(ledger_.state().outbox.empty());
+  EXPECT_FALSE(ledger_.has_begun("m1"));
 }
 
 TEST_F(PorterTest, WhenNobodyReadsItStopsAndTheMessageStays) {

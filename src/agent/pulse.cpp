@@ -3,7 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
+#include <fmt/format.h>
+
+#include "agent/result_files.h"
 #include "base/json_writer.h"
 
 namespace restante::agent {
@@ -21,11 +25,13 @@ bool is_worth_another_try(const Failure& failure) {
 
 }  // namespace
 
-Pulse::Pulse(PulseOptions options, Ledger& ledger, const Clock& clock, std::function<void()> reconnect, Say say)
+Pulse::Pulse(PulseOptions options, Ledger& ledger, const Clock& clock, std::function<void()> reconnect, GiveUp give_up,
+             Say say)
     : options_(options),
       ledger_(ledger),
       clock_(clock),
       reconnect_(std::move(reconnect)),
+      give_up_(std::move(give_up)),
       say_(std::move(say)),
       alive_at_(clock.steady()),
       started_(clock.now()),
@@ -141,13 +147,17 @@ void Pulse::beat_for_task() {
     task_ended_ = false;
   }
   if (task.empty() || task_ended_ || (!is_new && now < next_task_beat_)) return;
-  next_task_beat_ = now + options_.beat;
-  const auto goes_on = is_new ? platform_->begin_delegation(task) : platform_->beat_delegation(task);
+  next_task_beat_ = now + options_.task_beat;
+  const auto stands = is_new ? platform_->begin_delegation(task) : platform_->beat_delegation(task);
   // A server that cannot be asked just now is asked at the next beat; one that knows no such task, never again.
-  task_ended_ =
-      goes_on.has_value() ? !*goes_on : goes_on.error().kind == Failure::Kind::status && goes_on.error().status == 404;
-  if (goes_on.has_value() && !*goes_on)
-    say_("task " + task + " has ended meanwhile, cancelled or overdue; an answer to it is kept as a late one");
+  task_ended_ = stands.has_value() ? *stands != Platform::Standing::wanted
+                                   : stands.error().kind == Failure::Kind::status && stands.error().status == 404;
+  if (stands.has_value() && *stands == Platform::Standing::late)
+    say_("task " + task + " was given up as silent; an answer to it is kept as a late one");
+  if (stands.has_value() && *stands == Platform::Standing::unwanted) {
+    say_("task " + task + " was cancelled, or is overdue: nobody waits for its end");
+    give_up_(task);
+  }
 }
 
 bool Pulse::send_replies() {
@@ -158,22 +168,52 @@ bool Pulse::send_replies() {
       say_("the server refuses a reply: " + sent.error().sentence);
     }
     ledger_.sent(reply->key);
+    if (!reply->files.empty()) discard_folder(reply->files);
     send_pause_.reset();
   }
   return true;
 }
 
-client::Outcome<void> Pulse::send(const Reply& reply) {
+client::Outcome<void> Pulse::send(const Reply& given) {
+  Reply reply = given;
+  const auto files = send_files(reply);
+  if (files.has_error()) return files.error();
   switch (reply.to) {
     case Reply::To::person:
-      return platform_->notify(reply.text, reply.key);
+      return platform_->notify(reply.text.empty() ? "Here you are." : reply.text, *files, reply.key);
     case Reply::To::agent:
-      return platform_->message(reply.target, reply.text, reply.hops, reply.key);
+      return platform_->message(reply.target, reply.text, reply.hops, reply.key, *files);
     case Reply::To::delegation:
-      return platform_->end_delegation(
-          reply.target, reply.failed ? Platform::Ended::failed : Platform::Ended::completed, reply.text, reply.key);
+      return platform_->end_delegation(reply.target,
+                                       reply.failed ? Platform::Ended::failed : Platform::Ended::completed, reply.text,
+                                       reply.key, *files);
   }
   return {};
+}
+
+client::Outcome<std::vector<Json>> Pulse::send_files(Reply& reply) {
+  std::vector<Json> sent;
+  if (reply.files.empty()) return sent;
+  auto [files, refused] = find_result_files(reply.files);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    // A slow line takes minutes for one of them, and the task must not seem silent.
+    if (i > 0 && reply.to == Reply::To::delegation) (void)platform_->beat_delegation(reply.target);
+    const auto key = fmt::format("{}-{}-{}", reply.key, i, files[i].size);
+    auto staged = platform_->send_out({files[i].path}, [](std::uint64_t, std::uint64_t) { return true; }, key);
+    if (staged.has_value()) {
+      std::ranges::move(*staged, std::back_inserter(sent));
+      continue;
+    }
+    const Failure& failure = staged.error();
+    // A full quota may stay full for a day: the text must not wait for it.
+    if (is_worth_another_try(failure) && failure.status != 507) return failure;
+    refused.push_back(std::filesystem::path(files[i].path).filename().string() + ": " + failure.sentence);
+  }
+  for (const auto& why : refused) {
+    reply.text += (reply.text.empty() ? "" : "\n") + ("[not attached: " + why + "]");
+    say_("not attached: " + why);
+  }
+  return sent;
 }
 
 std::string Pulse::health() {

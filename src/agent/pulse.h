@@ -19,6 +19,7 @@ namespace restante::agent {
 
 struct PulseOptions {
   std::chrono::milliseconds beat{30'000};
+  std::chrono::milliseconds task_beat{10'000};  // how long a cancelled task may go on without knowing
   std::chrono::milliseconds pause_first{500};
   std::chrono::milliseconds pause_most{15'000};
   std::chrono::seconds sleep_gap{20};  // a wall clock that jumps by more than this has seen the lid closed
@@ -30,8 +31,12 @@ class Pulse {
  public:
   using Say = std::function<void(std::string_view)>;
 
-  // `reconnect` ends the connections of everybody else; called on the pulse's thread.
-  Pulse(PulseOptions options, Ledger& ledger, const Clock& clock, std::function<void()> reconnect, Say say);
+  using GiveUp = std::function<void(const std::string& delegation)>;
+
+  // `reconnect` ends the connections of everybody else; `give_up` hears of a task whose end was said without us. Both
+  // are called on the pulse's thread.
+  Pulse(PulseOptions options, Ledger& ledger, const Clock& clock, std::function<void()> reconnect, GiveUp give_up,
+        Say say);
   ~Pulse();
   Pulse(const Pulse&) = delete;
   Pulse& operator=(const Pulse&) = delete;
@@ -56,12 +61,15 @@ class Pulse {
   // False when the rest has to wait.
   bool send_replies();
   client::Outcome<void> send(const Reply& reply);
+  // Stages what goes with it; what cannot go is told in its text.
+  client::Outcome<std::vector<Json>> send_files(Reply& reply);
   std::string health();
 
   PulseOptions options_;
   Ledger& ledger_;
   const Clock& clock_;
   std::function<void()> reconnect_;
+  GiveUp give_up_;
   Say say_;
   std::unique_ptr<Platform> platform_;
   std::string server_;

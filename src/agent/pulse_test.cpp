@@ -31,7 +31,9 @@ class PulseTest : public testing::Test {
   // Runs against the script until `until` is set.
   void run(TestServer::Script script, std::future<void> until) {
     TestServer server({std::move(script)});
-    Pulse pulse(options_, ledger_, clock_, [this] { reconnected_.set_value(); }, [](std::string_view) {});
+    Pulse pulse(
+        options_, ledger_, clock_, [this] { reconnected_.set_value(); },
+        [this](const std::string& task) { given_up_.push_back(task); }, [](std::string_view) {});
     auto platform = std::make_unique<Platform>(client::parse_url(server.url()).value(), "token");
     platform->use_workspace("w");
     pulse.start(std::move(platform), server.url());
@@ -49,6 +51,7 @@ class PulseTest : public testing::Test {
   Ledger ledger_{Home::open(folder_.path()).value(), State(), [](std::string_view) {}};
   PulseOptions options_;
   std::promise<void> reconnected_;
+  std::vector<std::string> given_up_;  // read after run()
   std::function<void(Pulse&)> started_ = [](Pulse&) {};
 };
 
@@ -128,7 +131,7 @@ TEST_F(PulseTest, ABeatDoesNotSayHowManyTasksThereAre) {
 }
 
 TEST_F(PulseTest, ATaskIsSpokenOfAsLongAsItIsWorkedOnAndHasNotEnded) {
-  options_.beat = std::chrono::milliseconds(10);
+  options_.task_beat = std::chrono::milliseconds(10);
   started_ = [](Pulse& pulse) { pulse.works_on("d/1"); };
   std::vector<std::string> told;
   std::promise<void> done;
@@ -158,6 +161,38 @@ TEST_F(PulseTest, ATaskIsSpokenOfAsLongAsItIsWorkedOnAndHasNotEnded) {
   EXPECT_THAT(told[0], HasSubstr(R"({"status":"in_progress"})"));
   EXPECT_THAT(told[1], HasSubstr("POST /workspaces/w/delegations/d%2F1/heartbeat "));
   EXPECT_THAT(told[2], HasSubstr("/heartbeat "));
+  EXPECT_THAT(given_up_, ElementsAre("d/1"));
+}
+
+TEST_F(PulseTest, ATaskThatWasGivenUpAsSilentIsFinishedAllTheSame) {
+  options_.task_beat = std::chrono::milliseconds(10);
+  started_ = [](Pulse& pulse) { pulse.works_on("d1"); };
+  std::promise<void> done;
+  auto until = done.get_future();
+  std::vector<std::string> told;
+  run(
+      [&](Peer& peer) {
+        for (int beats_after = 0; beats_after < 3;) {
+          const auto asked = peer.read_request();
+          clock_.advance(std::chrono::milliseconds(20));
+          if (asked.find("/delegations/") == std::string::npos) {
+            peer.answer("200 OK", "{}");
+            if (told.size() == 2) ++beats_after;
+            continue;
+          }
+          told.push_back(asked);
+          // Refused, since it is over; then how.
+          if (told.size() == 1) peer.answer("409 Conflict", R"({"error":"over","code":"delegation_final"})");
+          if (told.size() >= 2) peer.answer("200 OK", R"({"status":"stuck","cancel":true})");
+        }
+        done.set_value();
+        peer.wait_until_closed();
+      },
+      std::move(until));
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_THAT(told[0], HasSubstr("/update "));
+  EXPECT_THAT(told[1], HasSubstr("/heartbeat "));
+  EXPECT_TRUE(given_up_.empty());
 }
 
 TEST_F(PulseTest, AClosedLidIsNoticedByTheClocks) {
@@ -177,7 +212,7 @@ TEST_F(PulseTest, OnlyCompletedPollsCountAgainstBeingDeaf) {
 }
 
 TEST_F(PulseTest, TheHealthNoteSaysWhenAPollWasLastAnsweredAndWhatIsWrong) {
-  Pulse pulse(options_, ledger_, clock_, [] {}, [](std::string_view) {});
+  Pulse pulse(options_, ledger_, clock_, [] {}, [](const std::string&) {}, [](std::string_view) {});
   pulse.poll_completed();
   EXPECT_THAT(look_into(folder_.path().string()).value().health,
               HasSubstr(R"("last_poll_at":"2026-11-15T12:00:00.000000Z","trouble":"")"));

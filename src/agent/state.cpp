@@ -102,12 +102,27 @@ void write_reply(JsonWriter& out, const Reply& reply) {
   write_text(out, "target", reply.target);
   if (reply.hops > 0) out.member("hops", reply.hops);
   write_flag(out, "failed", reply.failed);
+  write_text(out, "files", reply.files);
   out.end_object();
 }
 
 Reply parse_reply(const Json& object) {
   return {text_of(object, "key"),    text_of(object, "text"),   parse_to(text_of(object, "to")),
-          text_of(object, "target"), number_of(object, "hops"), flag_of(object, "failed")};
+          text_of(object, "target"), number_of(object, "hops"), flag_of(object, "failed"),
+          text_of(object, "files")};
+}
+
+void write_pair(JsonWriter& out, const std::string& first, const std::string& second) {
+  out.begin_array();
+  out.string(first);
+  out.string(second);
+  out.end_array();
+}
+
+std::optional<std::pair<std::string, std::string>> parse_pair(const Json& entry) {
+  const auto* pair = entry.if_array();
+  if (!pair || pair->size() != 2 || !(*pair)[0].if_string() || !(*pair)[1].if_string()) return {};
+  return std::pair(*(*pair)[0].if_string(), *(*pair)[1].if_string());
 }
 
 void write_ids(JsonWriter& out, std::string_view name, const std::vector<FileId>& ids) {
@@ -143,7 +158,12 @@ void apply_handed(State& state, const Json& line) {
   while (state.recent.size() > kMaxRecent) state.recent.pop_front();
   mark(state, line, "files", &FileRecord::handed_over);
   mark(state, line, "told", &FileRecord::told);
-  if (const auto* reply = line.find("reply")) state.outbox.push_back(parse_reply(*reply));
+  const auto* said = line.find("reply");
+  if (!said) return;
+  auto reply = parse_reply(*said);
+  if (reply.to == Reply::To::agent && reply.hops == 1)
+    remember(state.answered, {reply.target, text_of(line, "created_at")});
+  state.outbox.push_back(std::move(reply));
 }
 
 void apply_identity(State& state, const Json& identity) {
@@ -254,12 +274,11 @@ std::string State::dump() const {
   out.end_array();
   out.key("recent");
   out.begin_array();
-  for (const auto& handled : recent) {
-    out.begin_array();
-    out.string(handled.id);
-    out.string(handled.created_at);
-    out.end_array();
-  }
+  for (const auto& handled : recent) write_pair(out, handled.id, handled.created_at);
+  out.end_array();
+  out.key("answered");
+  out.begin_array();
+  for (const auto& answer : answered) write_pair(out, answer.peer, answer.created_at);
   out.end_array();
   out.end_object();
   return out.take() + "\n";
@@ -287,9 +306,14 @@ std::optional<State> State::parse(const std::string& text) {
       state.recent.push_back({*id, {}});
       continue;
     }
-    const auto* pair = entry.if_array();
-    if (!pair || pair->size() != 2 || !(*pair)[0].if_string() || !(*pair)[1].if_string()) return {};
-    state.recent.push_back({*(*pair)[0].if_string(), *(*pair)[1].if_string()});
+    auto pair = parse_pair(entry);
+    if (!pair) return {};
+    state.recent.push_back({std::move(pair->first), std::move(pair->second)});
+  }
+  for (const auto& entry : list_of(*json, "answered")) {
+    auto pair = parse_pair(entry);
+    if (!pair) return {};
+    state.answered.push_back({std::move(pair->first), std::move(pair->second)});
   }
   return state;
 }

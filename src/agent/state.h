@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/hops.h"
 #include "agent/landing.h"
 #include "base/json.h"
 
@@ -47,6 +48,7 @@ struct Reply {
   std::string target;     // of an agent: its workspace; of a delegation: its id
   std::int64_t hops = 0;  // of an agent: how many automatic answers led to this one, itself included
   bool failed = false;    // of a delegation: it could not be done
+  std::string files{};    // the folder of those that go with it; empty: none do
 };
 
 struct State {
@@ -63,6 +65,7 @@ struct State {
     std::string created_at;
   };
   std::deque<Handled> recent;  // the rows handled last, for the day the server forgets our cursor
+  std::deque<Answered> answered;
 
   FileRecord* find(FileId id);
   const FileRecord* find(FileId id) const;

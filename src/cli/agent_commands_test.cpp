@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "cli/exit_codes.h"
+#include "cli/failed.h"
 #include "cli/service.h"
 #include "cli/status.h"
 
@@ -35,6 +36,11 @@ TEST(Service, WordsReachTheProgramExactlyAsTheyWereGiven) {
   EXPECT_EQ(service_word("a \"b\" \\c"), "\"a \\\"b\\\" \\\\c\"");
   EXPECT_EQ(service_word("50% of $HOME"), "\"50%% of $$HOME\"");
   EXPECT_EQ(service_word("one\ntwo"), "\"one\\ntwo\"");
+}
+
+TEST(Service, AFolderIsWrittenWithoutQuotesOrNotAtAll) {
+  EXPECT_EQ(service_path("/my files/50%"), "/my files/50%%");
+  for (const char* strange : {"/a\nb", "/a\\", "/a "}) EXPECT_THROW(service_path(strange), CommandFailed);
 }
 
 TEST(Service, TheUnitHasTheFlagsAndNoSecret) {

@@ -1,5 +1,8 @@
 #include "cli/connect.h"
 
+#include <filesystem>
+
+#include "agent/exec.h"
 #include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/service.h"
@@ -19,9 +22,13 @@ int connect(const ConnectOptions& options) {
   settings.porter.file_patience = std::chrono::seconds(options.file_wait);
   if (options.reply_to_agents) settings.porter.agents = agent::PorterOptions::Agents::answered;
   auto& stop = stop_on_signals();
+  const auto runs = std::filesystem::absolute(home.path() + "/runs").string();
+  std::vector<std::string> unsent;
+  for (const auto& reply : state.outbox) unsent.push_back(reply.files);
+  agent::forget_other_runs(runs, state.begun, unsent);
   const auto handover = options.exec.empty()
                             ? agent::hand_over_lines(1, options.json ? agent::Lines::json : agent::Lines::readable)
-                            : agent::hand_over_to(options.exec, home.path() + "/runs", stop);
+                            : agent::hand_over_to(options.exec, runs, stop);
   agent::Agent agent(std::move(settings), std::move(home), std::move(state), *handover, stop, complain);
   return exit_code(agent.run());
 }

@@ -16,25 +16,29 @@
 namespace restante::cli {
 namespace {
 
+using Result = agent::Finding::Result;
+
 class Report {
  public:
   explicit Report(bool json) : json_(json) {}
 
-  void tell(const std::string& step, bool passed, const std::string& sentence, const std::string& remedy) {
+  void tell(const std::string& step, Result result, const std::string& sentence, const std::string& remedy) {
+    const bool failed = result == Result::failed;
     if (json_) {
       JsonWriter out;
       out.begin_object();
       out.member("step", step);
       out.key("passed");
-      out.boolean(passed);
+      result == Result::untried ? out.null() : out.boolean(!failed);
       out.member("found", sentence);
-      if (!passed) out.member("remedy", remedy);
+      if (failed) out.member("remedy", remedy);
       out.end_object();
       print(out.take() + "\n");
       return;
     }
-    print(fmt::format("{:<12} {:<6} {}\n", step, passed ? "ok" : "FAILED", sentence));
-    if (!passed && !remedy.empty()) print(fmt::format("{:<19} {}\n", "", remedy));
+    const char* word = failed ? "FAILED" : result == Result::passed ? "ok" : "untried";
+    print(fmt::format("{:<12} {:<7} {}\n", step, word, sentence));
+    if (failed && !remedy.empty()) print(fmt::format("{:<20} {}\n", "", remedy));
   }
 
  private:
@@ -97,7 +101,7 @@ std::string name_of(agent::Finding::Step step) {
 }
 
 int code_for(const agent::Finding& finding) {
-  if (finding.passed) return kExitOk;
+  if (finding.result != Result::failed) return kExitOk;
   switch (finding.step) {
     case agent::Finding::Step::server:
       return kExitUnavailable;
@@ -121,21 +125,25 @@ int doctor(const DoctorOptions& options) {
 
   Report report(options.json);
   if (!settings.server.tls) {
-    report.tell("address", true, settings.server.text() + " (not https: fine on this machine, nowhere else)", {});
+    report.tell("address", Result::passed, settings.server.text() + " (not https: fine on this machine, nowhere else)",
+                {});
   } else {
-    report.tell("address", true, settings.server.text(), {});
+    report.tell("address", Result::passed, settings.server.text(), {});
   }
   const bool reached = client::probe(settings.server, settings.http, [&](const client::ProbeStep& step) {
-    report.tell(step.name, step.passed, step.sentence, remedy_for(step.name, settings.server));
+    report.tell(step.name, step.passed ? Result::passed : Result::failed, step.sentence,
+                remedy_for(step.name, settings.server));
   });
   if (!reached) return kExitUnavailable;
   int code = kExitOk;
+  bool untried = false;
   const auto sender = options.sender_file.empty() ? std::string() : read_token_file(options.sender_file);
   agent::check_up(settings, sender, sight, [&](const agent::Finding& finding) {
-    report.tell(name_of(finding.step), finding.passed, finding.sentence, remedy_for(finding));
+    report.tell(name_of(finding.step), finding.result, finding.sentence, remedy_for(finding));
+    untried = untried || finding.result == Result::untried;
     if (code == kExitOk) code = code_for(finding);
   });
-  if (code == kExitOk && !options.json) print("Everything works.\n");
+  if (code == kExitOk && !options.json) print(untried ? "Everything that was tried works.\n" : "Everything works.\n");
   return code;
 }
 

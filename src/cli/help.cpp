@@ -79,9 +79,9 @@ Examples:
     {"connect", "Connect an agent on this machine to its workspace.",
      R"(Needs no open port: it asks the server and waits. Files land below --dir, are checked and acknowledged; messages are
 handed over, with file addresses rewritten to local paths: as lines to read, with --json as JSON lines, or to the command
-of --exec, which gets the JSON on its stdin; its exit code 0 means handled, its stdout is the answer. The first time takes
---url and --enrol, both shown with a new workspace; the token it gets is kept in the state directory, so that afterwards
-"restante connect" is enough.
+of --exec, which gets the JSON on its stdin; its exit code 0 means handled, its stdout is the answer, and the files it
+leaves in the folder $RESTANTE_RESULT_DIR go with it. The first time takes --url and --enrol, both shown with a new
+workspace; the token it gets is kept in the state directory, so that afterwards "restante connect" is enough.
 
 Examples:
   restante connect --url https://post.example.org --enrol TOKEN
@@ -102,12 +102,12 @@ The first time takes --url and --enrol, or run "restante connect" once before; i
 one of the two runs at a time for it.
 
 Examples:
-  claude mcp add restante -- restante mcp --dir /home/me/project
+  claude mcp add restante -- restante mcp --dir /path/to/project
   claude mcp add restante -- restante mcp --url https://post.example.org --enrol TOKEN
   restante mcp --state ~/.local/state/restante/reviewer --token-file reviewer.token
 
 In the settings of most clients:
-  {"mcpServers":{"restante":{"command":"restante","args":["mcp","--dir","/home/me/project"]}}}
+  {"mcpServers":{"restante":{"command":"restante","args":["mcp","--dir","/path/to/project"]}}}
 
 Environment:
   RESTANTE_URL    the server, when --url is not given
@@ -124,13 +124,13 @@ Examples:
     {"doctor", "Test every step from this machine to a delivered file.",
      R"(Name, connection, TLS, server, token, disk, then a small file all the way: uploaded, polled, fetched, acknowledged. Says
 which step fails and how to fix it. Works beside a running agent, and against any server, with the token of a workspace.
-With --sender-file the file goes as a person's would, to the last step; without it the agent sends it to itself, which
-tests all but the acknowledgement.
+The agent sends the file to itself, unless --sender-file names the token of a person: then it goes as a person's would.
+An agent that runs meanwhile is not bothered.
 
 Examples:
   restante doctor
   restante doctor --url https://staging.example.org --token-file agent.token --sender-file person.token
-  restante doctor --json | jq -r 'select(.passed | not) | .step'
+  restante doctor --json | jq -r 'select(.passed == false) | .step'
 )"},
     {"agent", "Restante, the agent's side: mail for AI agents nobody can call.", R"(Start here:
   restante connect --url … --enrol …  the line that a new workspace shows

@@ -1,7 +1,9 @@
 #include "cli/service.h"
 
+#include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -68,6 +70,7 @@ bool lingers(const std::string& user) {
 }
 
 std::string user_name() {
+  if (const auto* entry = getpwuid(getuid()); entry && entry->pw_name) return entry->pw_name;
   const char* name = std::getenv("USER");
   return name && *name ? name : std::to_string(getuid());
 }
@@ -88,6 +91,15 @@ std::string service_word(const std::string& word) {
   return quoted + '"';
 }
 
+std::string service_path(const std::string& path) {
+  if (std::any_of(path.begin(), path.end(), [](unsigned char c) { return c < 0x20; }) || path.ends_with('\\') ||
+      path.ends_with(' '))
+    throw CommandFailed(kExitUsage, "a service cannot be told of a folder with such a name: " + path);
+  std::string written;
+  for (const char c : path) written += c == '%' ? std::string("%%") : std::string(1, c);
+  return written;
+}
+
 std::string service_unit(const ConnectOptions& options, const std::string& program) {
   std::vector<std::string> words = {program,   "connect",
                                     "--state", absolute(state_folder(options.agent)),
@@ -104,8 +116,8 @@ std::string service_unit(const ConnectOptions& options, const std::string& progr
   if (options.file_wait != ConnectOptions().file_wait) add("--file-wait", std::to_string(options.file_wait));
   std::string line;
   for (const auto& word : words) line += (line.empty() ? "" : " ") + service_word(word);
-  // 64, 77 and 78 need a person; everything else is worth another start. Process: a command under way may end by
-  // itself, and the next agent takes its result.
+  // 64, 77 and 78 need a person; everything else is worth another start. The folder is today's, because the command may
+  // be named relative to it.
   return fmt::format(
       "[Unit]\n"
       "Description=Restante agent\n"
@@ -124,7 +136,7 @@ std::string service_unit(const ConnectOptions& options, const std::string& progr
       "\n"
       "[Install]\n"
       "WantedBy=default.target\n",
-      line, service_word(absolute(landing_folder(options.agent))));
+      line, service_path(fs::current_path().string()));
 }
 
 int install_service(const ConnectOptions& options) {
@@ -150,11 +162,14 @@ int install_service(const ConnectOptions& options) {
                         "It could not be started from here. Run: systemctl --user daemon-reload && systemctl "
                         "--user enable --now {}\n",
                         kUnit);
-  if (!lingers(user_name()))
-    said += fmt::format(
-        "It ends when {} logs out, and starts at the next login. To keep it running: loginctl enable-linger "
-        "{}\n",
-        user_name(), user_name());
+  const auto user = user_name();
+  said +=
+      lingers(user)
+          ? fmt::format("It keeps running when {} logs out, and starts with the machine.\n", user)
+          : fmt::format(
+                "It ends when {} logs out, and starts at the next login. To keep it running: loginctl enable-linger "
+                "{}\n",
+                user, user);
   const int code = print(said);
   return code != kExitOk ? code : started ? kExitOk : kExitTryAgain;
 }

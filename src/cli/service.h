@@ -15,5 +15,7 @@ int install_service(const ConnectOptions& options);
 std::string service_unit(const ConnectOptions& options, const std::string& program);
 // One word of an ExecStart line, quoted so that systemd gives the program exactly this.
 std::string service_word(const std::string& word);
+// A path as a setting takes it, which knows no quotes. Throws CommandFailed for a name that cannot be written so.
+std::string service_path(const std::string& path);
 
 }  // namespace restante::cli

@@ -65,25 +65,23 @@ Json::Array rows_of(const Json& answer) {
   return list && list->if_array() ? *list->if_array() : Json::Array();
 }
 
-// Of the operator's lists, where the workspace is not told.
-std::string find_caller(Remote& remote, const std::string& id) {
-  for (const std::string_view status : kStatuses) {
-    const Json answer = parse_answer(remote.get(fmt::format("/admin/delegations?limit=1000&status={}", status)));
-    for (const Json& one : rows_of(answer)) {
-      if (text_of(one, "delegation_id") == id) return text_of(one, "source_id");
-    }
-  }
-  throw CommandFailed(kExitFailed,
-                      "no such task among the newest 1000 of each status (restante tasks lists them); "
-                      "--workspace ID looks among all of one workspace");
-}
-
-WorkspaceId find_owner(Remote& remote, const TaskOptions& options) {
+// Whose eyes it is looked at with; none: the operator's.
+std::optional<WorkspaceId> find_eyes(Remote& remote, const TaskOptions& options) {
   if (!options.workspace.empty()) return remote.find_workspace(options.workspace);
   const std::string own = own_workspace(remote);
-  const auto id = WorkspaceId::parse(own.empty() ? find_caller(remote, options.id) : own);
-  if (!id) throw CommandFailed(kExitFailed, "the server's answer names no workspace");
-  return *id;
+  if (own.empty()) return std::nullopt;
+  if (const auto id = WorkspaceId::parse(own)) return id;
+  throw CommandFailed(kExitFailed, "the server's answer names no workspace");
+}
+
+std::string path_of(const std::optional<WorkspaceId>& eyes, const std::string& id) {
+  return (eyes ? "/workspaces/" + eyes->text() : "/admin") + "/delegations/" + percent_encode(id);
+}
+
+// What is done to a task is done for its caller.
+std::string caller_path(Remote& remote, const std::optional<WorkspaceId>& eyes, const std::string& id) {
+  if (eyes) return "/workspaces/" + eyes->text();
+  return "/workspaces/" + text_of(parse_answer(remote.get(path_of(eyes, id))), "source_id");
 }
 
 std::string retry_body(const std::string& id) {
@@ -221,16 +219,16 @@ int tasks(const TasksOptions& options) {
 
 int task(const TaskOptions& options) {
   Remote remote(options.remote);
-  const std::string base = "/workspaces/" + find_owner(remote, options).text();
-  const std::string one = base + "/delegations/" + percent_encode(options.id);
+  const auto eyes = find_eyes(remote, options);
   if (options.action == TaskOptions::Action::show) {
-    const std::string answer = remote.get(one);
+    const std::string answer = remote.get(path_of(eyes, options.id));
     if (options.remote.json) return print(answer + '\n');
-    const bool operator_asks = own_workspace(remote).empty();
+    const bool operator_asks = !eyes || own_workspace(remote).empty();
     return print(format_task(parse_answer(answer), names_for(remote, operator_asks), SystemClock().now(), colours()));
   }
   const bool cancel = options.action == TaskOptions::Action::cancel;
-  const std::string answer = cancel ? remote.post(one + "/cancel", {})
+  const std::string base = caller_path(remote, eyes, options.id);
+  const std::string answer = cancel ? remote.post(base + "/delegations/" + percent_encode(options.id) + "/cancel", {})
                                     : remote.post_once(base + "/delegate", retry_body(options.id), fresh_key());
   if (options.remote.json) return print(answer + '\n');
   if (cancel) return print("Cancelled. Its agent is told with its next heartbeat.\n");

@@ -22,7 +22,7 @@ struct TaskOptions {
   Action action = Action::show;
   RemoteOptions remote;
   std::string id;
-  std::string workspace;  // whose it is; empty: the token's own, for the operator it is looked for
+  std::string workspace;  // whose it is; empty: the token's own, for the operator whoever's
 };
 
 // Each returns the exit code.

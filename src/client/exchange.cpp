@@ -47,6 +47,14 @@ std::string basic_credentials(const std::string& user_info) {
   return to_base64({reinterpret_cast<const std::uint8_t*>(user_info.data()), user_info.size()});
 }
 
+Failure wants_password(const Url& proxy) {
+  const auto* what =
+      proxy.user_info.empty() ? "wants a user name and a password" : "does not take this user name and password";
+  return {Failure::Kind::unreachable, "the proxy " + proxy.text() + " " + what +
+                                          "; they are given in its address, as http://name:password@" +
+                                          proxy.host_and_port()};
+}
+
 Response head_of_answer(const Parser& parser) {
   Response response;
   response.status = static_cast<int>(parser.get().result_int());
@@ -99,6 +107,7 @@ Outcome<Response> HttpClient::Exchange::attempt(const Request& request, const Si
     auto answer = read_response(request, sink, progress);
     if (answer.has_error() && written.has_error() && !progress.answer_began) return written.error();
     if (written.has_error()) wire_.reset();
+    if (answer.has_value() && answer->status == 407 && proxy_) return wants_password(*proxy_);
     return answer;
   } catch (const std::exception&) {  // Beast, on a field too long for its own table
     return Failure(Failure::Kind::protocol, "the answer is not valid HTTP");
@@ -139,6 +148,7 @@ Outcome<void> HttpClient::Exchange::tunnel(const Url& proxy, Deadline deadline) 
   beast::read_header(*wire_, buffer_, parser, error);
   if (error) return failure_of(error);
   const auto status = parser.get().result_int();
+  if (status == 407) return wants_password(proxy);
   if (status / 100 != 2 || buffer_.size() > 0) {
     return Failure(Failure::Kind::unreachable, "the proxy " + proxy.text() + " would not connect to " +
                                                    server_.host_and_port() + ": it answered " + std::to_string(status));

@@ -127,6 +127,19 @@ def test_a_cut_download_is_resumed_and_every_byte_is_right(workspace, connect, p
     assert agent.stop() == 0
 
 
+def test_connections_that_carry_nothing_any_more_are_given_up_and_nothing_is_missed(workspace, connect, proxy):
+    between = proxy(workspace.server.port)
+    agent = connect(between.url, token=workspace.token)
+    workspace.server.wait_metric("restante_held_polls", 1)
+    between.freeze()
+    workspace.upload(("a.txt", b"a"))
+    send(workspace, "are you there?")
+    wait_until(lambda: len(workspace.messages()) == 2, "both are handed over and answered", ceiling=240)
+    assert sorted(delivery["text"] for delivery in agent.deliveries()) == ["", "are you there?"]
+    assert [path.read_bytes() for path in agent.landed()] == [b"a"]
+    assert agent.stop() == 0
+
+
 def test_a_restart_of_the_server_is_survived_and_said_once(start, connect):
     first = start()
     workspace = Workspace(first)
@@ -184,7 +197,7 @@ def test_a_second_agent_with_the_same_state_is_told_who_is_there(workspace, conn
     agent.wait_said("connected to")
     second = connect(url_of(workspace.server), token=workspace.token, keep=agent)
     assert second.wait_exit() == 75
-    assert f"process {agent.process.pid}, since 2".encode() in second.stderr()[-1]
+    assert f"{os.uname().nodename}, process {agent.process.pid}, since 2".encode() in second.stderr()[-1]
     assert agent.stop() == 0
 
 
@@ -328,6 +341,46 @@ def test_two_agents_that_answer_each_other_stop_after_eight_hops(server, connect
     assert first.messages() == [] and second.messages() == []
     for agent in agents:
         assert agent.stop() == 0
+
+
+def test_a_peer_that_counts_nothing_is_answered_eight_times_whatever_is_killed_meanwhile(server, workspace, connect):
+    peer = Workspace(server, "peer")
+    options = {"token": workspace.token, "reply": "and you?", "arguments": ["--reply-to-agents"]}
+    agent = connect(url_of(server), **options)
+    said = lambda n: {"method": "message/send", "params": {"message": {"parts": [{"kind": "text", "text": f"hello {n}"}]}}}
+    for n in range(8):
+        assert server.request("POST", workspace.path("a2a"), token=peer.token, json_body=said(n)).status == 200
+        wait_until(lambda: len(peer.activity()) == n + 1, f"answer {n}")
+        if n % 3 == 2:
+            agent.kill()
+            agent = connect(url_of(server), keep=agent, **options)
+    assert server.request("POST", workspace.path("a2a"), token=peer.token, json_body=said(8)).status == 200
+    agent.wait_said("not answered any more")
+    send(workspace, "and I?")
+    wait_until(lambda: workspace.messages() == ["and you?"], "the person is answered all the same")
+    assert len(peer.activity()) == 8
+    assert agent.stop() == 0
+    assert list((agent.state / "runs").iterdir()) == []
+
+
+def test_a_cancelled_task_ends_its_command_with_its_children_and_the_next_gets_its_turn(server, workspace, connect, tmp_path):
+    caller = Workspace(server, "caller")
+    command = f"if grep -q endless; then sleep 600 & echo $! > '{tmp_path}/child'; echo busy >&2; wait; else echo done; fi"
+    agent = connect(url_of(server), token=workspace.token, exec_command=command)
+    task = {"target_id": workspace.id, "task": "endless", "delegation_id": "d1"}
+    assert server.request("POST", caller.path("delegate"), token=caller.token, json_body=task).status == 202
+    agent.wait_said("busy")
+    assert server.request("POST", caller.path("delegations/d1/cancel"), token=caller.token).status == 200
+    agent.wait_said("the command of task d1 was ended")
+    child = int((tmp_path / "child").read_text())
+    wait_until(lambda: not os.path.exists(f"/proc/{child}") or "Z" in Path(f"/proc/{child}/stat").read_text().split(")")[1].split()[0],
+               "the child of the command ends, too")
+    send(workspace, "and now?")
+    wait_until(lambda: workspace.messages() == ["done"], "the next message")
+    results = [row for row in caller.activity() if row["method"] == "delegate_result"]
+    assert [row["status"] for row in results] == ["error"], "told once, when it was cancelled"
+    assert agent.stop() == 0
+    assert list((agent.state / "runs").iterdir()) == []
 
 
 def test_another_agent_gets_no_automatic_answer_by_default(server, workspace, connect):

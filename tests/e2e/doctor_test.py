@@ -1,10 +1,14 @@
 """`restante doctor`, `restante status` and `restante connect --install-service`, as a person with a problem meets them."""
 import json
 import os
+import pwd
+import shlex
 import socket
 import subprocess
+from pathlib import Path
 
 from support.agent import pending, send, url_of
+from support.desk import Workspace
 from support.server import binary
 from support.waiting import wait_until
 
@@ -39,11 +43,34 @@ def test_a_healthy_server_passes_every_step_to_the_ack(workspace, tmp_path):
     assert list((tmp_path / "dir" / ".molecule" / "chat-uploads").iterdir()) == []
 
 
+def test_with_nothing_but_the_agents_own_token_a_file_goes_all_the_way_too(workspace, tmp_path):
+    code, found = doctor(tmp_path, "--url", url_of(workspace.server), token=workspace.token)
+    assert code == 0 and all(finding["passed"] for finding in found.values()), found
+    assert found["ack"]["found"] == "the server knows that it was taken"
+    assert pending(workspace) == []
+    # It was a real one: taken, with its receipt.
+    methods = [row["method"] for row in workspace.server.get(workspace.path("activity"), token=workspace.server.admin_token).json()]
+    assert methods == ["chat_upload_acked", "message/send", "chat_upload_receive"]
+
+
 def test_for_a_person_it_ends_with_one_clear_sentence(workspace, tmp_path):
     (tmp_path / "token").write_text(workspace.token)
     done = run("doctor", "--url", url_of(workspace.server), "--token-file", "token", "--state", "state", "--dir", "dir", cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.endswith("\nEverything works.\n"), done
-    assert "not tested" in done.stdout  # nobody but a person can send what is to be acknowledged
+    assert "untried" not in done.stdout
+
+
+def test_an_agent_hands_nothing_of_a_checkup_over(workspace, connect):
+    agent = connect(url_of(workspace.server), token=workspace.token)
+    agent.wait_said("connected to")
+    for _ in range(2):
+        done = run("doctor", "--state", str(agent.state), "--dir", str(agent.dir), "--url", url_of(workspace.server), "--token-file",
+                   str(agent.root / "given.token"))
+        assert done.returncode == 0, done
+    send(workspace, "hello")
+    wait_until(lambda: workspace.messages() == ["got it"], "the reply to the message")
+    assert [delivery["text"] for delivery in agent.deliveries()] == ["hello"]
+    assert agent.stop() == 0
 
 
 def test_each_failing_step_is_named_with_a_remedy(workspace, tmp_path):
@@ -104,15 +131,63 @@ def test_status_tells_by_its_exit_code_how_it_goes(start, connect, tmp_path):
     assert "stopped" in text and "Start it with: restante connect" in text
 
 
-def test_a_service_is_written_with_these_flags_and_no_secret(server, tmp_path):
+def install(server, home, *arguments, path="/nowhere"):
+    """(done, the unit's path) of `connect --install-service` for a new workspace."""
     made = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "laptop"}).json()
     enrolment = made["connection"]["enrolment_token"]
-    done = run("connect", "--url", url_of(server), "--enrol", enrolment, "--dir", "my files", "--exec", "cat > 'a b' && echo \"50%\"",
-               "--install-service", cwd=tmp_path, HOME=str(tmp_path), XDG_CONFIG_HOME="", XDG_STATE_HOME="", PATH="/nowhere")
+    done = run("connect", "--url", url_of(server), "--enrol", enrolment, *arguments, "--install-service", cwd=home, HOME=str(home),
+               XDG_CONFIG_HOME="", XDG_STATE_HOME="", PATH=path)
+    unit = home / ".config/systemd/user/restante-connect.service"
+    assert enrolment not in unit.read_text() and "--enrol" not in unit.read_text()
+    return done, unit, made["id"]
+
+
+def test_the_unit_is_one_that_systemd_takes_and_its_line_runs_the_agent(server, tmp_path):
+    """A user's systemd cannot be had everywhere; its own check of units can, and what it would run is run."""
+    home, runtime = tmp_path / "my 50% home", tmp_path / "run"
+    for folder in (home, runtime):
+        folder.mkdir(mode=0o700)
+    (home / "answer.sh").write_text("#!/bin/sh\ncat > /dev/null\necho \"$1 of \\$1\"\n")
+    (home / "answer.sh").chmod(0o755)
+    done, unit, workspace_id = install(server, home, "--dir", "my files", "--exec", "./answer.sh '100%'")
+    assert done.returncode == 75, done
+    checked = subprocess.run(["systemd-analyze", "verify", "--user", "--man=no", unit], env={**os.environ, "XDG_RUNTIME_DIR": str(runtime)},
+                             capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, ""), checked
+    settings = dict(line.split("=", 1) for line in unit.read_text().splitlines() if "=" in line)
+    words = [word.replace("%%", "%").replace("$$", "$") for word in shlex.split(settings["ExecStart"])]
+    where = settings["WorkingDirectory"].replace("%%", "%")
+    agent = subprocess.Popen(words, cwd=where, env={"PATH": os.environ["PATH"], "HOME": str(home)}, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        workspace = Workspace(server, known=(workspace_id, None))
+        workspace.token = (home / ".local/state/restante/connect/token").read_text().strip()
+        send(workspace, "hello")
+        wait_until(lambda: workspace.messages() == ["100% of $1"], "the answer of the command beside it")
+    finally:
+        agent.terminate()
+        assert agent.wait(60) == 0
+
+
+def test_where_systemd_runs_the_service_is_started_and_lingering_is_looked_at(server, tmp_path):
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "systemctl").write_text(f"#!/bin/sh\necho \"$@\" >> '{tmp_path}/asked'\n")
+    (programs / "systemctl").chmod(0o755)
+    done, _, _ = install(server, tmp_path, path=f"{programs}:/usr/bin:/bin")
+    assert done.returncode == 0 and "Started it" in done.stdout, done
+    assert (tmp_path / "asked").read_text().splitlines() == [
+        "--user daemon-reload", "--user enable restante-connect.service", "--user restart restante-connect.service"]
+    user = pwd.getpwuid(os.getuid()).pw_name
+    lingers = Path("/var/lib/systemd/linger", user).exists()
+    assert ("keeps running when" if lingers else f"loginctl enable-linger {user}") in done.stdout
+
+
+def test_a_service_is_written_with_these_flags_and_no_secret(server, tmp_path):
+    done, path, _ = install(server, tmp_path, "--dir", "my files", "--exec", "cat > 'a b' && echo \"50%\"")
     assert done.returncode == 75, done  # there is no systemctl in this PATH
     assert "systemctl --user enable --now restante-connect.service" in done.stdout and "loginctl enable-linger" in done.stdout
-    unit = (tmp_path / ".config/systemd/user/restante-connect.service").read_text()
-    assert enrolment not in unit and "--enrol" not in unit
+    unit = path.read_text()
     assert f'"--dir" "{tmp_path}/my files"' in unit
     assert '"--exec" "cat > \'a b\' && echo \\"50%%\\""' in unit
     assert (tmp_path / ".local/state/restante/connect/token").stat().st_mode & 0o777 == 0o600

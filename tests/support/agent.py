@@ -16,7 +16,7 @@ class Connect:
     """A `restante connect` of the test's own, with directories that outlive it, so that it can be started again."""
 
     def __init__(self, url, *, token=None, reply="got it", keep=None, arguments=(), mode="exec", exec_command=None,
-                 preexec=None, program=None):
+                 preexec=None, program=None, environment=None):
         self.root = keep.root if keep else Path(tempfile.mkdtemp(prefix="restante-connect-")).resolve()
         self.dir, self.state, self.log = self.root / "dir", self.root / "state", self.root / "deliveries"
         command = [program or binary(), "connect", "--dir", str(self.dir), "--state", str(self.state)]
@@ -31,6 +31,7 @@ class Connect:
         elif mode == "json":
             command += ["--json"]
         env = {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_") and "proxy" not in key.lower()}
+        env.update(environment or {})
         self.process = subprocess.Popen([*command, *arguments], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, preexec_fn=preexec, restore_signals=preexec is None)
         self.stdout, self.stderr = Lines(self.process.stdout), Lines(self.process.stderr)
@@ -77,7 +78,7 @@ class Proxy:
 
     def __init__(self, port, gate=None, tap=None):
         self.target, self.gate, self.tap = port, gate or (lambda data: True), tap or (lambda data: len(data))
-        self.open, self.lock = set(), threading.Lock()
+        self.open, self.frozen, self.lock = set(), set(), threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -99,6 +100,11 @@ class Proxy:
                 except OSError:
                     pass
 
+    def freeze(self):
+        """What is open now stays open and carries nothing any more, as after a router that has forgotten it."""
+        with self.lock:
+            self.frozen |= self.open
+
     def _serve(self, client):
         with self.lock:
             self.open.add(client)
@@ -118,6 +124,8 @@ class Proxy:
                         data = ready.recv(65536)
                         if not data:
                             return
+                        if client in self.frozen:
+                            continue
                         if ready is client:
                             if self.gate(data):
                                 server.sendall(data)

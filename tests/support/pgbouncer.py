@@ -5,7 +5,7 @@ import socket
 import subprocess
 from urllib.parse import urlsplit, urlunsplit
 
-from support.postgres import account, free_port, make_folder
+from support.postgres import FOLLOWING, account, free_port, make_folder
 from support.waiting import wait_until
 
 CONFIG = """
@@ -40,7 +40,7 @@ class Pgbouncer:
     def start(self):
         with open(self.folder / "log", "ab") as log:
             program = shutil.which("pgbouncer") or "/usr/sbin/pgbouncer"
-            self.process = subprocess.Popen([program, self.folder / "config"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
+            self.process = subprocess.Popen([*FOLLOWING, program, self.folder / "config"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
                                             **account())
         wait_until(self._answers, "pgbouncer answers")
 

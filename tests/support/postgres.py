@@ -18,6 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,15 +35,22 @@ listen_addresses = '127.0.0.1'
 unix_socket_directories = '{folder}'
 max_connections = 200
 """
+# Ends with whoever started it, however that ended.
+FOLLOWING = ["setpriv", "--pdeathsig", "INT"]
+# In a folder's name; one that a killed run has left is recognised by it.
+PREFIX = "restante-postgres-"
+STALE = 3600
 # Most tests end no server in the middle of its work: what it would take to survive that is left out.
 QUICK = "fsync = off\nsynchronous_commit = on\nfull_page_writes = off\nshared_buffers = 32MB\n"
-DURABLE = "fsync = on\nsynchronous_commit = on\nfull_page_writes = on\n"
+# Those that are killed leave no shared memory where nobody looks for it: it lies with their data.
+DURABLE = "fsync = on\nsynchronous_commit = on\nfull_page_writes = on\ndynamic_shared_memory_type = mmap\n"
 
 
 def programs():
-    """Where the server's programs are: Debian's newest, or with TEST_POSTGRES=newer those of tests/newer_postgres."""
-    if os.environ.get("TEST_POSTGRES") == "newer":
-        return newer_programs()
+    """Where the server's programs are: Debian's newest, with TEST_POSTGRES=newer those of tests/newer_postgres, or where else it says."""
+    wanted = os.environ.get("TEST_POSTGRES")
+    if wanted:
+        return newer_programs() if wanted == "newer" else Path(wanted)
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
     if not found:
         raise RuntimeError("PostgreSQL is missing: run tools/setup test")
@@ -82,8 +90,9 @@ def free_port():
 
 def make_folder(parent):
     """One that the server's account can reach."""
+    remove_stale_folders()
     for place in (parent, None):
-        folder = Path(tempfile.mkdtemp(prefix="restante-postgres-", dir=place))
+        folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=place))
         if not account():
             return folder
         shutil.chown(folder, ACCOUNT, ACCOUNT)
@@ -91,6 +100,18 @@ def make_folder(parent):
             return folder
         folder.rmdir()
     raise RuntimeError(f"no folder that {ACCOUNT} can reach")
+
+
+def remove_stale_folders():
+    """Of runs that were killed before they could remove them."""
+    for folder in Path(tempfile.gettempdir()).glob(PREFIX + "*-*"):
+        owner = folder.name.removeprefix(PREFIX).partition("-")[0]
+        try:
+            stale = owner.isdigit() and not Path("/proc", owner).exists() and time.time() - folder.stat().st_mtime > STALE
+        except OSError:
+            continue  # another one was quicker
+        if stale:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class Postgres:
@@ -131,7 +152,7 @@ class Postgres:
 
     def start(self):
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([self.programs / "postgres", "-D", self.data], stdin=subprocess.DEVNULL,
+            self.process = subprocess.Popen([*FOLLOWING, self.programs / "postgres", "-D", self.data], stdin=subprocess.DEVNULL,
                                             stdout=subprocess.DEVNULL, stderr=log, cwd=self.folder, env=self._environment, **account())
         wait_until(self._answers, "PostgreSQL answers", START_CEILING)
 
@@ -199,7 +220,16 @@ class Postgres:
     def __exit__(self, *_):
         if self.process and self.process.poll() is None:
             self.stop()
+        self._remove_shared_memory()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _remove_shared_memory(self):
+        """What one that was killed, and not started again, has left: its file still names the segment (key and id)."""
+        try:
+            segment = (self.data / "postmaster.pid").read_text().splitlines()[6].split()[1]
+        except (OSError, IndexError):
+            return
+        subprocess.run(["ipcrm", "-m", segment], **account(), cwd="/", stderr=subprocess.DEVNULL, check=False)
 
 
 def main():

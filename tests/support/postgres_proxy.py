@@ -8,6 +8,8 @@
 
 BEFORE    the COMMIT never arrives; both sides see their connection end
 HALF_OPEN the same, but PostgreSQL is not told: the transaction stays open there
+BLACK_HOLE the same, but nobody is told: both connections stay open and nothing comes through. Until fault.release(), which lets
+          through what was held back
 AFTER     the COMMIT is done; its answer never arrives, and the connection ends
 SILENT    the same, but the connection stays open
 """
@@ -16,7 +18,7 @@ import struct
 import threading
 from urllib.parse import urlsplit, urlunsplit
 
-BEFORE, HALF_OPEN, AFTER, SILENT = "before", "half-open", "after", "silent"
+BEFORE, HALF_OPEN, BLACK_HOLE, AFTER, SILENT = "before", "half-open", "black-hole", "after", "silent"
 # Packets without a type, before a session has begun: encryption is asked for, or something is to be cancelled.
 SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
 
@@ -25,6 +27,12 @@ class Fault:
     def __init__(self, how, needle):
         self.how, self.needle, self.struck = how, needle, threading.Event()
         self.then = lambda: None  # called at the moment it strikes, before anybody notices
+        self.released, self.arrived = threading.Event(), threading.Event()
+
+    def release(self):
+        """What was held back is on its way to PostgreSQL, as far as there is still a way."""
+        self.released.set()
+        assert self.arrived.wait(60)
 
 
 class PostgresProxy:
@@ -145,13 +153,21 @@ class Session:
         except OSError:
             pass
 
-    def _strike(self, fault):
+    def _strike(self, fault, held=b""):
+        self.half_open = fault.how in (HALF_OPEN, BLACK_HOLE)
         fault.then()
         fault.struck.set()
-        if fault.how == SILENT:
+        if fault.how == BLACK_HOLE:
+            fault.released.wait()
+            try:
+                self.server.sendall(held)
+            except OSError:
+                pass  # PostgreSQL has had enough
+            fault.arrived.set()
+            self.over.wait()
+        elif fault.how == SILENT:
             self.over.wait()  # until somebody has had enough of waiting
         elif fault.how == HALF_OPEN:
-            self.half_open = True
             self._shut(self.client)
             self.over.wait()  # until PostgreSQL has had enough
         else:
@@ -166,9 +182,9 @@ class Session:
                 if self._is_commit(message):
                     fault = self.proxy.take(self.sent)
                     self.sent.clear()
-                    if fault and fault.how in (BEFORE, HALF_OPEN):
+                    if fault and fault.how in (BEFORE, HALF_OPEN, BLACK_HOLE):
                         self._pass_on(passed, self.server)
-                        return self._strike(fault)
+                        return self._strike(fault, message + pending)
                     self.fault = fault
                 passed += message
             self._pass_on(passed, self.server)

@@ -1,0 +1,62 @@
+#include "agent/result_files.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/text.h"
+
+namespace restante::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Empty when it may go.
+std::string refusal(const struct stat& found) {
+  if (S_ISLNK(found.st_mode)) return "is a symbolic link";
+  if (S_ISDIR(found.st_mode)) return "is a folder";
+  if (!S_ISREG(found.st_mode)) return "is no regular file";
+  if (found.st_size == 0) return "is empty";
+  return {};
+}
+
+// A name as it may stand in a text.
+std::string shown(const std::string& name) {
+  std::string text(cut_utf8(name, 100));
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == '\x7f') c = '?';
+  }
+  return is_valid_utf8(text) ? text : std::string("a file with a strange name");
+}
+
+}  // namespace
+
+ResultFiles find_result_files(const std::string& folder) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (fs::directory_iterator next(folder, error), end; !error && next != end; next.increment(error)) {
+    entries.push_back(next->path());
+  }
+  std::ranges::sort(entries);
+  ResultFiles found;
+  for (const auto& path : entries) {
+    struct stat entry{};
+    if (lstat(path.c_str(), &entry) != 0) continue;
+    std::string why = refusal(entry);
+    if (why.empty() && found.files.size() == kMostResultFiles) why = "is one more than can be sent";
+    if (why.empty()) {
+      found.files.push_back({path.string(), static_cast<std::uint64_t>(entry.st_size)});
+    } else {
+      found.refused.push_back(shown(path.filename().string()) + ": " + why);
+    }
+  }
+  return found;
+}
+
+void discard_folder(const std::string& folder) {
+  std::error_code error;
+  fs::remove_all(folder, error);
+}
+
+}  // namespace restante::agent
