@@ -2,17 +2,20 @@
 
 #include <algorithm>
 
+#include "base/json.h"
+#include "model/upload.h"
+
 namespace restante {
 
 // The conditions are spelt as the partial indexes spell them, or these would not be used.
 std::string select_delegations(const DelegationFilter& filter, char placeholder) {
-  const std::string first = std::string(1, placeholder) + "1";
-  const std::string second = std::string(1, placeholder) + "2";
+  const auto parameter = [placeholder](char number) { return std::string{placeholder, number}; };
   std::string sql = kSelectDelegations + "WHERE ";
   std::string order = "created_at DESC, delegation_id DESC";
   if (filter.workspace) {
     const bool sent = filter.direction != DelegationFilter::Direction::received;
-    sql += (sent ? "caller_id = " : "callee_id = ") + first + " AND ";
+    sql += (sent ? "caller_id = " : "callee_id = ") + parameter('2') + " AND ";
+    if (filter.peer) sql += (sent ? "callee_id = " : "caller_id = ") + parameter('3') + " AND ";
     if (filter.in_flight) sql += std::string(kInFlight) + " AND ";
   } else {
     const bool ended = filter.status && is_final(*filter.status);
@@ -24,7 +27,7 @@ std::string select_delegations(const DelegationFilter& filter, char placeholder)
     }
   }
   sql += filter.status ? "status = '" + std::string(name_of(*filter.status)) + "' " : "true ";
-  return sql + "ORDER BY " + order + " LIMIT " + (filter.workspace ? second : first);
+  return sql + "ORDER BY " + order + " LIMIT " + parameter('1');
 }
 
 std::string overdue_condition(char placeholder) {
@@ -36,6 +39,22 @@ std::string silent_condition(char placeholder) {
   const std::string p(1, placeholder);
   return "WHERE " + std::string(kInFlight) + " AND status IN ('dispatched', 'in_progress') AND last_heartbeat < " + p +
          "1 ORDER BY last_heartbeat LIMIT " + p + "2";
+}
+
+std::int64_t CalleeQueue::ahead_of(const Delegation& task) const {
+  return std::ranges::lower_bound(tasks_, std::pair(task.created_at, task.id)) - tasks_.begin();
+}
+
+std::vector<FileId> staged_files(const std::string& files, WorkspaceId callee) {
+  std::vector<FileId> ids;
+  const auto list = parse_json(files);
+  if (!list || !list->if_array()) return ids;
+  for (const Json& file : *list->if_array()) {
+    const Json* uri = file.find("uri");
+    if (!uri || !uri->if_string()) continue;
+    if (const auto id = file_of(*uri->if_string(), callee)) ids.push_back(*id);
+  }
+  return ids;
 }
 
 std::vector<Delegation> merge_newest(std::vector<Delegation> sent, std::vector<Delegation> received, int limit) {

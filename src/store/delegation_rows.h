@@ -56,12 +56,24 @@ DelegationStep delegation_step_of(const Row& row) {
           row.text(4)};
 }
 
-// What a filter asks for, newest first, with the workspace as the first parameter (where there is one), then the limit.
+// What a filter asks for, newest first. Parameters are the limit, the workspace and the peer, as far as there are some.
 // `placeholder` is how the backend writes a parameter's number: "?" or "$".
 std::string select_delegations(const DelegationFilter& filter, char placeholder);
 // Which are past their deadline at a moment, and which were picked up and have not beaten since one; then the limit.
 std::string overdue_condition(char placeholder);
 std::string silent_condition(char placeholder);
+// Who is under way at one callee, oldest first.
+class CalleeQueue {
+ public:
+  void add(Time created_at, std::string id) { tasks_.emplace_back(created_at, std::move(id)); }
+  std::int64_t ahead_of(const Delegation& task) const;
+
+ private:
+  std::vector<std::pair<Time, std::string>> tasks_;
+};
+// The files of a task that were staged for its callee, of the JSON that is kept with it.
+std::vector<FileId> staged_files(const std::string& files, WorkspaceId callee);
+
 // Of a workspace in both directions: two lists, each newest first, into one.
 std::vector<Delegation> merge_newest(std::vector<Delegation> sent, std::vector<Delegation> received, int limit);
 

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 
@@ -31,5 +32,14 @@ class OpenRefused : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+// The newest one that is applied; version 0 when none is.
+inline MigrationStatus newest_applied(const std::vector<MigrationStatus>& all) {
+  MigrationStatus newest;
+  for (const MigrationStatus& one : all) {
+    if (one.applied_at && one.version > newest.version) newest = one;
+  }
+  return newest;
+}
 
 }  // namespace restante

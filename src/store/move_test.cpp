@@ -173,6 +173,9 @@ TEST_F(Move, HousesThatAreNotLaidOutAlikeAreRefusedByName) {
   EXPECT_THAT(refusal({kTable, {"words", {{"text", ColumnKind::bytes}}}}), HasSubstr("(words.text)"));
   EXPECT_THAT(refusal({kTable, {"words", {{"sound", ColumnKind::text}}}}), HasSubstr("(words.sound)"));
   EXPECT_THAT(refusal({kTable, {"words", {}}}), HasSubstr("(words)"));
+  HouseTable words_for_times = kTable;
+  words_for_times.columns[0].kind = ColumnKind::text;
+  EXPECT_THAT(refusal({words_for_times, words}), HasSubstr("(notes.at)"));
   HouseTable numbers = kTable;
   numbers.columns[0].kind = ColumnKind::integer;
   EXPECT_EQ(refusal({numbers, words}), "") << "only one of the two need know which numbers are times";

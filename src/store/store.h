@@ -87,12 +87,21 @@ struct SweptDelegations {
   bool more = false;  // the limit was reached: there may be more that is due
 };
 
+// What keeps the rows, for the operator.
+struct StoreFacts {
+  std::string engine;         // "SQLite", "PostgreSQL"
+  std::string version;        // of the engine, as it calls itself
+  int schema = 0;             // the newest migration that is applied
+  std::string schema_name{};  // what it is called
+};
+
 class Store {
  public:
   virtual ~Store() = default;
 
   // Asks the backend a question only a living one answers. Throws Unavailable.
   virtual void check() = 0;
+  virtual StoreFacts describe() = 0;
 
   // --- claims
   // What was answered under this claim; nothing when it is unused or has expired. idempotency_mismatch.
@@ -272,9 +281,11 @@ class Store {
   virtual Result<DelegationRecord> read_delegation(const std::string& id) = 0;
   // Newest first; of all workspaces, those under way by their deadline and those that ended by their end, latest first.
   virtual std::vector<Delegation> list_delegations(const DelegationFilter& filter) = 0;
+  // Kept, not counted.
   virtual DelegationStats delegation_stats() = 0;
-  // How many of the same callee are under way and older.
-  virtual std::int64_t delegations_ahead(const Delegation& of) = 0;
+  // Of each of these, in their order, what it waits for if it has not ended. A list takes as many questions as it has
+  // callees, not rows.
+  virtual std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) = 0;
 };
 
 }  // namespace restante

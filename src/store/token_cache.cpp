@@ -16,6 +16,13 @@ void TokenCache::clear() {
   tokens_.clear();
 }
 
+std::optional<Token> TokenCache::look(const Digest& hash, std::uint64_t& generation) const {
+  const std::shared_lock lock(mutex_);
+  generation = generation_;
+  const auto known = tokens_.find(hash);
+  return known == tokens_.end() ? std::nullopt : std::optional<Token>(known->second);
+}
+
 void TokenCache::keep(const Digest& hash, const Token& token, std::uint64_t generation) {
   const std::unique_lock lock(mutex_);
   if (generation != generation_) return;

@@ -18,12 +18,9 @@ class TokenCache {
   template <class Read>
   std::optional<Token> find(const Digest& hash, Read read) {
     std::uint64_t generation = 0;
-    {
-      const std::shared_lock lock(mutex_);
-      if (const auto known = tokens_.find(hash); known != tokens_.end()) return known->second;
-      generation = generation_;
-    }
-    std::optional<Token> token = read();
+    std::optional<Token> token = look(hash, generation);
+    if (token) return token;
+    token = read();
     if (token) keep(hash, *token, generation);
     return token;
   }
@@ -39,10 +36,12 @@ class TokenCache {
     }
   };
 
+  // What is here, and how often it was cleared so far.
+  std::optional<Token> look(const Digest& hash, std::uint64_t& generation) const;
   // Unless it was cleared since: what was read then may be old.
   void keep(const Digest& hash, const Token& token, std::uint64_t generation);
 
-  std::shared_mutex mutex_;
+  mutable std::shared_mutex mutex_;
   std::uint64_t generation_ = 0;
   std::unordered_map<Digest, Token, FirstBytes> tokens_;
 };

@@ -1,5 +1,7 @@
 #include "backends.h"
 
+#include <stdexcept>
+
 #include "base/json_writer.h"
 #include "postgres_server.h"
 #include "store/postgres/store.h"
@@ -9,9 +11,27 @@
 namespace restante::testing {
 namespace {
 
+// Takes migrations back by `down()`, from the newest to the named one. `status()` lists them.
+template <class GetStatus, class Down>
+void down_to_before(const std::string& name, GetStatus status, Down down) {
+  const auto is_applied = [&] {
+    for (const auto& migration : status()) {
+      if (migration.name == name) return migration.applied_at.has_value();
+    }
+    throw std::logic_error("no migration is called " + name);
+  };
+  while (is_applied()) down();
+}
+
 class SqliteBackend final : public Backend {
  public:
   std::unique_ptr<Store> open() override { return sqlite::open(file(), {.now = at(0)}); }
+  std::unique_ptr<Store> open_before(const std::string& migration) override {
+    sqlite::migrate_up(file(), at(0));
+    down_to_before(
+        migration, [this] { return sqlite::migration_status(file()); }, [this] { sqlite::migrate_down(file()); });
+    return sqlite::open(file(), {.now = at(0), .migrate = false});
+  }
 
  private:
   std::filesystem::path file() const { return directory_ / "restante.db"; }
@@ -20,14 +40,22 @@ class SqliteBackend final : public Backend {
 
 class PostgresBackend final : public Backend {
  public:
-  std::unique_ptr<Store> open() override {
-    postgres::Options options;
-    // Slow is not broken: a busy machine is given its time.
-    options.connect_timeout = options.statement_timeout = std::chrono::minutes(2);
-    return postgres::open(database_.url(), options);
+  std::unique_ptr<Store> open() override { return postgres::open(database_.url(), patient()); }
+  std::unique_ptr<Store> open_before(const std::string& migration) override {
+    const auto& url = database_.url();
+    down_to_before(migration, [&] { return postgres::migration_status(url); }, [&] { postgres::migrate_down(url); });
+    auto options = patient();
+    options.migrate = false;
+    return postgres::open(url, options);
   }
 
  private:
+  // Slow is not broken: a busy machine is given its time.
+  static postgres::Options patient() {
+    postgres::Options options;
+    options.connect_timeout = options.statement_timeout = std::chrono::minutes(2);
+    return options;
+  }
   PostgresDatabase database_{PostgresDatabase::Schema::complete};
 };
 

@@ -18,6 +18,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::unique_ptr<Store> open() = 0;
+  // The same without migrating, on a schema from before the named migration.
+  virtual std::unique_ptr<Store> open_before(const std::string& migration) = 0;
 };
 
 struct BackendKind {

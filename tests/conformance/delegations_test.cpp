@@ -231,6 +231,10 @@ TEST_P(Delegations, FilesComeWithTheTaskAndGoBackWithTheResult) {
   EXPECT_EQ(opened.files[0].upload.expires_at, at(86'400));
   EXPECT_EQ(log_of(callee).at(0).method, "chat_upload_receive");
   EXPECT_THAT(log_of(callee).at(1).request_body, HasSubstr(pending_uri(callee, wanted.attachments[0].id)));
+  const auto missing = [&] { return store->delegation_waits(std::vector{find("d1")}).at(0).missing_file; };
+  EXPECT_EQ(missing(), "in.txt");
+  ASSERT_TRUE(store->ack_upload(callee, wanted.attachments[0].id, at(5)).take());
+  EXPECT_EQ(missing(), "");
   auto done = saying(Status::completed, "see file");
   done.attachments = {stage_out(callee, small_file("out.txt", "bytes"))};
   done.files = R"([{"uri":")" + pending_uri(caller, done.attachments[0].id) + R"(","name":"out.txt"}])";
@@ -348,7 +352,19 @@ TEST_P(Delegations, ListsAreNewestFirstByDirectionAndStatus) {
   EXPECT_EQ(stats.of(Status::queued), 3);
   EXPECT_EQ(stats.of(Status::completed), 1);
   EXPECT_EQ(stats.of(Status::stuck), 0);
-  EXPECT_EQ(store->delegations_ahead(find("d4")), 1);
+  const std::vector<Delegation> asked{find("d4"), find("d1"), find("d2")};
+  const auto waits = store->delegation_waits(asked);
+  ASSERT_EQ(waits.size(), 3u);
+  EXPECT_EQ(waits[0].ahead, 1);
+  EXPECT_EQ(waits[1].ahead, 0) << "it has ended";
+  EXPECT_EQ(waits[2].ahead, 0);
+  filter.peer = callee;
+  filter.in_flight = false;
+  EXPECT_THAT(ids(filter), ElementsAre("d4", "d2", "d1"));
+  filter.direction = DelegationFilter::Direction::received;
+  EXPECT_THAT(ids(filter), ElementsAre("d3"));
+  filter.peer = third;
+  EXPECT_THAT(ids(filter), ElementsAre());
 }
 
 TEST_P(Delegations, FinalRowsLeaveWithTheirWordsAfterTheirTimeAndOthersStay) {

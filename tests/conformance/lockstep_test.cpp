@@ -519,17 +519,26 @@ class Program {
   void look_at_tasks() {
     const auto id = some_task();
     EXPECT_EQ(show(store_->read_delegation(id)), model_.find_delegation(id));
-    const auto found = store_->find_delegation(id);
-    if (found) {
-      EXPECT_EQ(store_->delegations_ahead(*found), model_.ahead(*found));
-    }
     DelegationFilter filter;
     if (one_in(2)) filter.workspace = workspace();
     filter.direction = static_cast<DelegationFilter::Direction>(pick(3));
+    if (filter.workspace && filter.direction != DelegationFilter::Direction::any && one_in(3)) {
+      filter.peer = workspace();
+    }
     if (one_in(2)) filter.status = kDelegationStatuses[pick(6)];
     if (!filter.status) filter.in_flight = !filter.workspace || one_in(2);
     filter.limit = pick(20);
-    EXPECT_EQ(show(store_->list_delegations(filter)), model_.list_delegations(filter));
+    const auto listed = store_->list_delegations(filter);
+    EXPECT_EQ(show(listed), model_.list_delegations(filter));
+    const auto waits = store_->delegation_waits(listed);
+    ASSERT_EQ(waits.size(), listed.size());
+    for (std::size_t i = 0; i < waits.size(); ++i) {
+      const DelegationWait expected = model_.wait_of(listed[i]);
+      EXPECT_EQ(waits[i].ahead, expected.ahead);
+      EXPECT_EQ(waits[i].missing_file, expected.missing_file);
+    }
+    const auto counts = store_->delegation_stats();
+    EXPECT_EQ(fmt::format("{}", fmt::join(counts.counts, " ")), model_.delegation_figures());
   }
 
   void compare_everything() {

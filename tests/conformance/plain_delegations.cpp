@@ -336,6 +336,7 @@ std::string PlainModel::list_delegations(const DelegationFilter& filter) const {
     const bool sent = filter.direction != Direction::received && d.caller_id == filter.workspace;
     const bool received = filter.direction != Direction::sent && d.callee_id == filter.workspace;
     if (filter.workspace && !sent && !received) continue;
+    if (filter.peer && (sent ? d.callee_id : d.caller_id) != *filter.peer) continue;
     if ((filter.in_flight && is_final(d.status)) || (filter.status && d.status != *filter.status)) continue;
     all.push_back(d);
   }
@@ -357,12 +358,20 @@ std::string PlainModel::delegation_figures() const {
   return fmt::format("{}", fmt::join(stats.counts, " "));
 }
 
-std::int64_t PlainModel::ahead(const Delegation& of) const {
-  return std::ranges::count_if(delegations, [&](const auto& one) {
+DelegationWait PlainModel::wait_of(const Delegation& of) const {
+  DelegationWait wait;
+  if (is_final(of.status)) return wait;
+  wait.ahead = std::ranges::count_if(delegations, [&](const auto& one) {
     const Delegation& d = one.second.delegation;
     return d.callee_id == of.callee_id && !is_final(d.status) &&
            std::pair(d.created_at, d.id) < std::pair(of.created_at, of.id);
   });
+  const std::string& files = delegations.at(of.id).task_files;
+  for (const auto& upload : uploads) {
+    const bool named = files.find(pending_uri(of.callee_id, upload.id)) != std::string::npos;
+    if (named && upload.workspace_id == of.callee_id && !upload.acked_at) wait.missing_file = upload.name;
+  }
+  return wait;
 }
 
 }  // namespace restante::testing

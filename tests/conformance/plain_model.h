@@ -88,7 +88,7 @@ class PlainModel {
   std::string find_delegation(const std::string& id) const;
   std::string list_delegations(const DelegationFilter& filter) const;
   std::string delegation_figures() const;
-  std::int64_t ahead(const Delegation& of) const;
+  DelegationWait wait_of(const Delegation& of) const;
 
   // What a verb under this claim answers without doing anything; nothing when the claim is free.
   std::optional<std::string> claimed(const Claim& claim, Time now) const;

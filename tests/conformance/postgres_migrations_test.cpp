@@ -77,6 +77,47 @@ TEST_F(PostgresMigrations, SeveralThatStartAtOnceTakeTurnsAndEachStepIsDoneOnce)
   EXPECT_FALSE(Migrations(*connection, slow).missing());
 }
 
+TEST_F(PostgresMigrations, WhoWaitsTooLongForItsTurnIsRefused) {
+  const Migration one[] = {kOne};
+  const auto other = connect();
+  // As another server would hold it.
+  const Migration holds[] = {{1, "holds", 1, "SELECT pg_advisory_lock(1); SELECT pg_advisory_unlock(1);", "SELECT 1;"}};
+  connection->query("SELECT pg_advisory_lock(1)");
+  std::thread busy([&] { Migrations(*other, holds).up(); });
+  const auto late = connect();
+  while (
+      connection->query("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'")
+          .empty()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_THAT([&] { Migrations(*late, one, std::chrono::milliseconds(60)).up(); },
+              ThrowsMessage<OpenRefused>(HasSubstr("for too long")));
+  connection->query("SELECT pg_advisory_unlock(1)");
+  busy.join();
+  EXPECT_FALSE(has("a"));
+}
+
+TEST_F(PostgresMigrations, ALockThatCannotBeGivenBackGoesWithItsSession) {
+  const Migration one[] = {kOne};
+  connection->execute(
+      "CREATE SCHEMA ours; CREATE FUNCTION ours.pg_advisory_unlock(bigint) RETURNS boolean LANGUAGE plpgsql AS $$ "
+      "BEGIN RAISE 'not now'; END $$");
+  connection->query("SELECT set_config('search_path', 'public, ours, pg_catalog', false)");
+  EXPECT_EQ(Migrations(*connection, one).up(), 1);
+  connection = connect();
+  EXPECT_TRUE(Migrations(*connection, one).down()) << "the next one gets its turn";
+}
+
+TEST_F(PostgresMigrations, WhereThereIsNothingThereIsNothingToTakeBack) {
+  const Migration one[] = {kOne};
+  EXPECT_FALSE(Migrations(*connection, one).down());
+  EXPECT_EQ(Migrations(*connection, {}).up(), 0) << "a binary that knows none";
+  EXPECT_EQ(Migrations(*connection, one).up(), 1);
+  EXPECT_TRUE(Migrations(*connection, one).down());
+  EXPECT_FALSE(Migrations(*connection, one).down()) << "the list is there, and empty";
+  EXPECT_NO_THROW(Migrations(*connection, {}).require_ours());
+}
+
 TEST_F(PostgresMigrations, AnOlderBinaryRunsOnANewerSchemaThatAllowsItAndOnNoOther) {
   const Migration old[] = {kOne};
   const Migration allowed[] = {kOne, {2, "two", 1, "CREATE TABLE b (x bigint);", "DROP TABLE b;"}};
@@ -112,6 +153,14 @@ TEST_F(PostgresMigrations, AForeignDatabaseIsLeftAsItIs) {
   connection->execute("CREATE TABLE customers (id bigint)");
   EXPECT_THROW(Migrations(*connection).up(), OpenRefused);
   EXPECT_FALSE(has("schema_migrations"));
+}
+
+TEST_F(PostgresMigrations, ADatabaseOfAnotherEncodingIsRefusedWithWhatToDo) {
+  const std::string name = "latin_" + Uuid::make(SystemClock().now()).hex();
+  connection->query("CREATE DATABASE " + name + " ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
+  const std::string url = database.url().substr(0, database.url().rfind('/') + 1) + name;
+  EXPECT_THAT([&] { postgres::open(url, {}); }, ThrowsMessage<OpenRefused>(HasSubstr("must be UTF8")));
+  connection->query("DROP DATABASE " + name + " WITH (FORCE)");
 }
 
 TEST_F(PostgresMigrations, BothBackendsHaveTheSameStepsAndLetTheSameBinariesRunOnThem) {

@@ -90,14 +90,22 @@ const std::string& migrated_template() {
   return name;
 }
 
+// Files are copied, not logged page by page: nobody needs these after a crash. Before 15 there is no other way.
+const std::string& copying() {
+  static const std::string words = [] {
+    postgres::Connection connection(patient(server_url()));
+    const auto knows = connection.query("SELECT current_setting('server_version_num')::bigint >= 150000");
+    return knows.front().boolean(0) ? " STRATEGY file_copy" : "";
+  }();
+  return words;
+}
+
 }  // namespace
 
 PostgresDatabase::PostgresDatabase(Schema schema)
     : name_("test_" + Uuid::make(SystemClock().now()).hex()), url_(url_of(name_)) {
-  // Files are copied, not logged page by page: nobody needs these after a crash.
-  command(schema == Schema::none
-              ? "CREATE DATABASE " + name_
-              : "CREATE DATABASE " + name_ + " TEMPLATE " + migrated_template() + " STRATEGY file_copy");
+  command(schema == Schema::none ? "CREATE DATABASE " + name_
+                                 : "CREATE DATABASE " + name_ + " TEMPLATE " + migrated_template() + copying());
 }
 
 PostgresDatabase::~PostgresDatabase() {

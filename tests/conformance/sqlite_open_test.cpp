@@ -148,57 +148,6 @@ TEST_F(SqliteOpen, WithoutMigratingItOpensAndSaysWhatIsMissing) {
   EXPECT_THAT([&] { store->check(); }, ThrowsMessage<Unavailable>(HasSubstr("uploads")));
 }
 
-TEST_F(SqliteOpen, WithoutTheTablesOfUploadsEverythingElseWorksAndNothingIsStaged) {
-  sqlite::migrate_up(file, at(0));
-  down_to_before("uploads");
-  auto store = open({.now = at(0), .migrate = false});
-  EXPECT_FALSE(store->uploads_ready());
-  const auto workspace = make_workspace(*store);
-  const auto item = testing::file("a.txt");
-  const Claim claim{sha256("scope"), sha256("request"), at(99)};
-  EXPECT_ERROR(store->stage_uploads(workspace, {item}, until(at(1)), at(0)).take(), errors::no_callback);
-  EXPECT_ERROR(store->stage_uploads_once(
-                        workspace, {item}, until(at(1)), claim, [](auto&) { return ""; }, at(0))
-                   .take(),
-               errors::no_callback);
-  EXPECT_TRUE(store->stage_uploads(workspace, {}, until(at(1)), at(0)).take()->empty());
-  EXPECT_ERROR(store->find_upload(workspace, item.id), errors::upload_gone);
-  EXPECT_ERROR(store->read_upload(workspace, item.id), errors::upload_gone);
-  EXPECT_ERROR(store->find_upload_story(workspace, item.id, at(0)), errors::upload_gone);
-  EXPECT_ERROR(store->mark_fetched(workspace, item.id, at(0)).take(), errors::upload_gone);
-  EXPECT_ERROR(store->ack_upload(workspace, item.id, at(0)).take(), errors::upload_gone);
-  EXPECT_ERROR(store->fail_upload(workspace, item.id, "x", at(0)).take(), errors::upload_gone);
-  EXPECT_ERROR(store->recall_upload(workspace, item.id, {}, at(0)).take(), errors::upload_gone);
-  EXPECT_ERROR(store->mark_damaged(workspace, item.id, UploadDamage::changed, at(0)).take(), errors::upload_gone);
-  EXPECT_TRUE(store->walk_uploads({}, 10).empty());
-  EXPECT_TRUE(store->list_waiting(workspace, {}, 10, at(0)).empty());
-  EXPECT_TRUE(store->list_uploads({}, at(0)).empty());
-  EXPECT_TRUE(store->upload_stats(at(0)).workspaces.empty());
-  EXPECT_FALSE(store->sweep_uploads(std::chrono::seconds(0), 10, at(0)).take()->more);
-  EXPECT_TRUE(store->list_dropped_blobs(10).empty());
-  EXPECT_TRUE(store->forget_dropped_blobs({"key"}).take());
-  const std::vector<std::string> keys{"key"};
-  EXPECT_EQ(store->known_blobs(keys), keys) << "nobody can tell what is an orphan";
-  const OutgoingFile outgoing{workspace, item.id, FileId::make(at(0))};
-  EXPECT_ERROR(store->append_activity_with_files(workspace, message("m"), {outgoing}, until(at(1)), at(0)).take(),
-               errors::attachment_gone);
-  EXPECT_ERROR(store
-                   ->append_activity_with_files_once(
-                       workspace, message("m"), {outgoing}, until(at(1)), claim, [](auto&) { return ""; }, at(0))
-                   .take(),
-               errors::attachment_gone);
-  EXPECT_EQ(store->append_activity_with_files(workspace, message("m"), {}, until(at(1)), at(0)).take()->activity.seq,
-            1);
-  const auto once = store
-                        ->append_activity_with_files_once(
-                            workspace, message("m", "id"), {}, until(at(1)), claim, [](auto&) { return ""; }, at(0))
-                        .take();
-  EXPECT_EQ(once->made->activity.seq, 2);
-  EXPECT_TRUE(store->append_activity(workspace, message("m", "id"), at(0)).take()->repeated);
-  ASSERT_TRUE(store->ack_activity(workspace, 2).take());
-  EXPECT_EQ(store->prune(at(10), at(10), at(10), 100).take().value(), 2);
-}
-
 // Agents ask again after the one, and give a file up after the other.
 TEST_F(SqliteOpen, WithoutALaterColumnOfUploadsTheyAreOutOfReachAndNotGone) {
   sqlite::migrate_up(file, at(0));

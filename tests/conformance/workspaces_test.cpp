@@ -203,5 +203,13 @@ TEST_P(Workspaces, APollDoesNotEndDegradation) {
 
 TEST_P(Workspaces, CheckPassesOnALivingStore) { EXPECT_NO_THROW(store->check()); }
 
+TEST_P(Workspaces, AStoreTellsWhatItRunsOnAndHowFarItsSchemaIs) {
+  const StoreFacts facts = store->describe();
+  EXPECT_FALSE(facts.engine.empty());
+  EXPECT_TRUE(facts.version[0] >= '0' && facts.version[0] <= '9') << facts.version;
+  EXPECT_GT(facts.schema, 0);
+  EXPECT_FALSE(facts.schema_name.empty());
+}
+
 }  // namespace
 }  // namespace restante::testing

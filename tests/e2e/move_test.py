@@ -273,10 +273,47 @@ def test_a_source_in_use_is_refused(house, url):
         assert "in use by process" in refused("--from", house.url, "--to", url)
 
 
-def test_a_target_in_use_is_refused(house, url, tmp_path):
+def test_a_source_on_postgresql_in_use_is_refused(house, url, tmp_path):
+    report("--from", house.url, "--to", url)
+    with serving(house, url):
+        assert "--from: a restante server" in refused("--from", url, "--to", f"sqlite://{tmp_path}/back/restante.db", "--data", house.data)
+    assert not (tmp_path / "back").exists()
+
+
+@pytest.mark.parametrize("name, ways", [("", ((), ("--dry-run",), ("--verify",))), ("?application_name=post-office", (("--dry-run",),))],
+                         ids=["by its name", "under another name"])
+def test_a_target_in_use_is_refused_and_a_dry_run_says_so(house, url, tmp_path, name, ways):
     (tmp_path / "other").mkdir()
-    with Server(house.settings, data=tmp_path / "other", arguments=("--database", url)):
-        assert "has this database open" in refused("--from", house.url, "--to", url)
+    with Server(house.settings, data=tmp_path / "other", arguments=("--database", url + name)) as server:
+        for arguments in ways:
+            assert "--to: a restante server, or another move, has this database open; stop it first" in refused(
+                "--from", house.url, "--to", url, *arguments)
+        assert server.get("/ready").status == 200, "nobody has taken anything away from it"
+    assert report("--from", house.url, "--to", url, "--dry-run")["target"] == "empty"
+
+
+def test_a_target_on_sqlite_in_use_is_refused_and_a_dry_run_says_so(house, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    with Server(house.settings, data=other):
+        for dry in ((), ("--dry-run",)):
+            assert "in use by process" in refused("--from", house.url, "--to", f"sqlite://{other}/restante.db", "--data", house.data, *dry)
+
+
+def test_no_server_starts_on_a_database_that_is_being_moved_away(postgres, house, url, tmp_path):
+    report("--from", house.url, "--to", url)
+    with postgres.database() as new:
+        subprocess.run([binary(), "migrate", "up", "--database", new], check=True, stdout=subprocess.DEVNULL, env=environment())
+        with stalled(postgres, new, "workspaces"):
+            process = start_move("--from", url, "--to", new, "--data", house.data)
+            wait_until(lambda: rows_waiting(postgres, new) or process.poll() is not None, "the move is under way", CEILING)
+            with pytest.raises(StartFailed) as failed:
+                serving(house, url).__enter__()
+            assert "a restante move has this database for itself" in str(failed.value)
+        _, said = process.communicate(timeout=CEILING)
+        assert process.returncode == 0, said
+    with serving(house, url) as server:
+        house.check(server)
 
 
 @pytest.mark.parametrize("change, says", [

@@ -11,7 +11,7 @@ import pytest
 from support.checks import check_error
 from support.desk import Workspace, files_of, multipart
 from support.postgres import DURABLE, Postgres
-from support.postgres_proxy import AFTER, BEFORE, HALF_OPEN, SILENT, PostgresProxy
+from support.postgres_proxy import AFTER, BEFORE, BLACK_HOLE, HALF_OPEN, SILENT, PostgresProxy
 from support.server import Server, StartFailed
 from support.several import Several, database_of, ordinary_role
 from support.waiting import wait_until
@@ -85,7 +85,7 @@ def check_log(workspace, expected):
 # -- the connection is cut around a COMMIT
 
 
-@pytest.mark.parametrize("how", [BEFORE, HALF_OPEN, AFTER, SILENT])
+@pytest.mark.parametrize("how", [BEFORE, HALF_OPEN, BLACK_HOLE, AFTER, SILENT])
 def test_a_message_whose_commit_was_cut_is_there_once_and_acknowledged(house, proxy, how):
     workspace = Workspace(house.add(url=proxy.through(house.url)))
     assert say(workspace, "first").status == 200
@@ -93,12 +93,12 @@ def test_a_message_whose_commit_was_cut_is_there_once_and_acknowledged(house, pr
     answer = say(workspace, "the second")
     assert fault.struck.is_set()
     # Until an open transaction whose client is gone has been ended, everybody's patience may be over: then nothing was done.
-    assert answer.status == 200 or (how == HALF_OPEN and answer.status == 503), answer
+    assert answer.status == 200 or (how in (HALF_OPEN, BLACK_HOLE) and answer.status == 503), answer
     assert say(workspace, "third").status == 200
     check_log(workspace, ["first", *["the second"] * (answer.status == 200), "third"])
 
 
-@pytest.mark.parametrize("how", [BEFORE, HALF_OPEN, AFTER, SILENT])
+@pytest.mark.parametrize("how", [BEFORE, HALF_OPEN, BLACK_HOLE, AFTER, SILENT])
 @pytest.mark.parametrize("content", [b"small", LARGE], ids=["row", "blob"])
 def test_a_file_whose_commit_was_cut_is_there_once_with_its_bytes(house, proxy, how, content):
     server = house.add(url=proxy.through(house.url))
@@ -106,7 +106,7 @@ def test_a_file_whose_commit_was_cut_is_there_once_with_its_bytes(house, proxy, 
     fault = proxy.arm(how, b"cut.bin")
     answer = send(workspace, "cut.bin", content)
     assert fault.struck.is_set()
-    if how == HALF_OPEN and answer.status == 503:
+    if how in (HALF_OPEN, BLACK_HOLE) and answer.status == 503:
         answer = send(workspace, "cut.bin", content)  # nothing was done: see above
     (file_id, _), = files_of(answer)
     waiting = server.get(workspace.path("pending-uploads"), token=workspace.token).json()
@@ -148,6 +148,26 @@ def test_nobody_is_answered_before_the_outcome_is_known(house, proxy):
         assert wire.read().status == 200
     wait_ready(server)
     check_log(workspace, ["unsure"])
+
+
+def test_a_commit_that_was_swallowed_on_its_way_is_settled_before_anybody_is_answered_and_comes_too_late(postgres, house, proxy):
+    """No end of the connection is seen on either side. The open transaction is ended, so that its COMMIT can do nothing any more."""
+    name = database_of(house.url)
+    server = house.add(QUICK_TO_GIVE_UP, url=proxy.through(house.url))
+    workspace = Workspace(server)
+    assert say(workspace, "first").status == 200
+    fault = proxy.arm(BLACK_HOLE, b"swallowed")
+    unfinished = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}' AND state = 'idle in transaction'"
+    with server.connect() as wire:
+        wire.send(workspace.notify_bytes("swallowed", headers={"Idempotency-Key": "swallowed"}))
+        assert fault.struck.wait(30)
+        answer = wire.read()
+    assert postgres.sql(unfinished) == "0\n", "answered while the transaction could still be committed"
+    fault.release()
+    assert answer.status in (200, 503), answer
+    assert workspace.messages() == ["first", *["swallowed"] * (answer.status == 200)]
+    wait_until(lambda: say(workspace, "swallowed", key="swallowed").status == 200, "it is taken")
+    check_log(workspace, ["first", "swallowed"])
 
 
 @pytest.mark.parametrize("how, done", [(BEFORE, 0), (AFTER, 1)], ids=[BEFORE, AFTER])

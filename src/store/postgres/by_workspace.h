@@ -32,7 +32,7 @@ class ByWorkspace {
   void keep(WorkspaceId id, std::uint64_t turn, Change change) {
     const std::unique_lock lock(mutex_);
     if (turns_[place_of(id)] != turn) return;
-    if (values_.size() >= kMost && !values_.contains(id)) values_.clear();
+    if (values_.size() >= kMost) values_.clear();
     change(values_[id]);
   }
 

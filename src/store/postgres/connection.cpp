@@ -2,11 +2,12 @@
 
 #include <poll.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <exception>
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "base/wait.h"
 
 namespace restante::postgres {
@@ -14,11 +15,14 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
+// How often whoever waits looks whether everything is to end.
+constexpr Milliseconds kGlance(200);
+
 // One line, as logs want it: libpq breaks and indents what it says.
 std::string words_of(const char* message) {
   std::string words;
-  for (const char c : std::string_view(message ? message : "")) {
-    const bool space = c == ' ' || (c >= '\t' && c <= '\r');
+  for (const char c : std::string_view(message)) {
+    const bool space = c == ' ' || c == '\t' || c == '\n';
     if (!space) {
       words += c;
     } else if (!words.empty() && words.back() != ' ') {
@@ -47,21 +51,71 @@ bool has_failed(const PGresult* result) {
 
 }  // namespace
 
-Connection::Connection(const Endpoint& endpoint) : answer_timeout_(endpoint.connect_timeout) {
+Connection::Connection(const Endpoint& endpoint)
+    : closing_(endpoint.closing), answer_timeout_(endpoint.connect_timeout) {
   connect(endpoint);
   settle_in(endpoint);
   answer_timeout_ = endpoint.answer_timeout;
 }
 
+struct Connection::Host {
+  std::string name;  // empty: as the url says
+  std::string port;
+};
+
+// Those between which a url leaves the choice, or one that stands for the url as it is.
+std::vector<Connection::Host> Connection::hosts_of(const std::string& url) {
+  const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(PQconninfoParse(url.c_str(), nullptr),
+                                                                              PQconninfoFree);
+  const auto values_of = [&](std::string_view keyword) {
+    std::vector<std::string> values;
+    for (const PQconninfoOption* option = parsed.get(); option && option->keyword; ++option) {
+      if (keyword != option->keyword || !option->val) continue;
+      for (const std::string_view value : split(option->val, ',')) values.emplace_back(value);
+    }
+    return values;
+  };
+  const auto names = values_of("host");
+  const auto ports = values_of("port");
+  if (names.size() < 2 || !values_of("hostaddr").empty()) return {{}};
+  std::vector<Host> hosts;
+  for (const auto& name : names) {
+    hosts.push_back({name, ports.size() == names.size() ? ports[hosts.size()] : ports.empty() ? "" : ports.front()});
+  }
+  return hosts;
+}
+
+// One host after the other by ourselves: libpq would wait at one that is silent for as long as there is time.
 void Connection::connect(const Endpoint& endpoint) {
+  const auto hosts = hosts_of(endpoint.url);
+  const auto share = answer_timeout_ / static_cast<int>(hosts.size());
+  std::string reasons;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    try {
+      return connect_to(hosts[i], endpoint, std::chrono::steady_clock::now() + share);
+    } catch (const Lost& lost) {
+      if (hosts.size() == 1) throw;
+      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", hosts[i].name, lost.what());
+    }
+  }
+  throw Lost(reasons);
+}
+
+void Connection::connect_to(const Host& host, const Endpoint& endpoint, Deadline until) {
   // The url comes first: what it says wins over nothing but these.
-  const char* const names[] = {"dbname", "client_encoding", "fallback_application_name", nullptr};
-  const char* const values[] = {endpoint.url.c_str(), "UTF8", "restante", nullptr};
+  const char* const names[] = {"dbname",
+                               "client_encoding",
+                               "fallback_application_name",
+                               host.name.empty() ? nullptr : "host",
+                               host.port.empty() ? nullptr : "port",
+                               nullptr};
+  const char* const values[] = {endpoint.url.c_str(), "UTF8", "restante", host.name.c_str(),
+                                host.port.c_str(),    nullptr};
+  lost_ = false;
   handle_.reset(PQconnectStartParams(names, values, 1));
   if (!handle_) throw std::bad_alloc();
   // libpq would print them on stderr, where our log is. What ends a session is told once it is used again.
   PQsetNoticeReceiver(handle_.get(), [](void*, const PGresult*) {}, nullptr);
-  const auto until = deadline();
   auto state = PGRES_POLLING_WRITING;
   while (state != PGRES_POLLING_OK && PQstatus(handle_.get()) != CONNECTION_BAD) {
     wait_for(state == PGRES_POLLING_READING ? POLLIN : POLLOUT, until);
@@ -120,9 +174,8 @@ std::vector<Rows> Connection::sync() {
     std::unique_ptr<PGresult, Result> result(next_result(until));
     if (!result) give_up("an answer is missing");
     const bool failed = has_failed(result.get());
-    if (failed && PQresultStatus(result.get()) != PGRES_PIPELINE_ABORTED && !failure) {
-      failure = failure_of(result.get());
-    }
+    // Whatever comes after the first is aborted.
+    if (failed && PQresultStatus(result.get()) != PGRES_PIPELINE_ABORTED) failure = failure_of(result.get());
     if (queued.prepares) {
       if (failed) prepared_.erase(prepared_.find(*queued.prepares));
     } else if (!failed) {
@@ -149,24 +202,15 @@ void Connection::execute(const std::string& script) {
   const auto until = deadline();
   std::optional<Failure> failure;
   while (const auto result = std::unique_ptr<PGresult, Result>(next_result(until))) {
-    if (has_failed(result.get()) && !failure) failure = failure_of(result.get());
+    if (has_failed(result.get())) failure = failure_of(result.get());
   }
   require(PQenterPipelineMode(handle_.get()));
   if (failure) raise(failure->sqlstate, failure->what);
 }
 
-void Connection::flush() {
-  const auto until = deadline();
-  for (int left = PQflush(handle_.get()); left != 0; left = PQflush(handle_.get())) {
-    if (left < 0) give_up(words_of(PQerrorMessage(handle_.get())));
-    wait_for(POLLIN | POLLOUT, until);
-    require(PQconsumeInput(handle_.get()));
-  }
-}
-
 bool Connection::in_transaction() const {
   const auto status = PQtransactionStatus(handle_.get());
-  return !lost_ && (status == PQTRANS_INTRANS || status == PQTRANS_INERROR || status == PQTRANS_ACTIVE);
+  return !lost_ && (status == PQTRANS_INTRANS || status == PQTRANS_INERROR);
 }
 
 void Connection::rollback() noexcept {
@@ -185,21 +229,20 @@ void Connection::rollback() noexcept {
 std::vector<std::pair<std::string, std::string>> Connection::notifications(Milliseconds patience, int wake_fd) {
   pollfd wanted[] = {{PQsocket(handle_.get()), POLLIN, 0}, {wake_fd, POLLIN, 0}};
   const int ready = ::poll(wanted, 2, static_cast<int>(patience.count()));
-  if (ready < 0 && errno != EINTR) give_up("poll");
   std::vector<std::pair<std::string, std::string>> heard;
   if (ready > 0 && wanted[0].revents != 0) require(PQconsumeInput(handle_.get()));
   while (PGnotify* notify = PQnotifies(handle_.get())) {
     heard.emplace_back(notify->relname, notify->extra);
     PQfreemem(notify);
   }
-  if (PQstatus(handle_.get()) != CONNECTION_OK) give_up(words_of(PQerrorMessage(handle_.get())));
+  require(PQstatus(handle_.get()) == CONNECTION_OK);
   return heard;
 }
 
 PGresult* Connection::next_result(Deadline deadline) {
   int unsent = PQflush(handle_.get());
   while (unsent != 0 || PQisBusy(handle_.get())) {
-    if (unsent < 0) give_up(words_of(PQerrorMessage(handle_.get())));
+    require(unsent >= 0);
     wait_for(static_cast<short>(unsent != 0 ? POLLIN | POLLOUT : POLLIN), deadline);
     require(PQconsumeInput(handle_.get()));
     if (unsent != 0) unsent = PQflush(handle_.get());
@@ -208,17 +251,16 @@ PGresult* Connection::next_result(Deadline deadline) {
 }
 
 void Connection::wait_for(short events, Deadline deadline) {
+  const Wait waiting;
   for (;;) {
-    const auto left = std::chrono::ceil<Milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto until = end_of_wait(deadline, closing_);
+    const auto left = std::chrono::ceil<Milliseconds>(until - std::chrono::steady_clock::now());
     if (left.count() <= 0) {
       lost_ = true;
       throw Stalled("PostgreSQL: no answer in time");
     }
     pollfd wanted{PQsocket(handle_.get()), events, 0};
-    const Wait waiting;
-    const int ready = ::poll(&wanted, 1, static_cast<int>(left.count()));
-    if (ready > 0) return;
-    if (ready < 0 && errno != EINTR) give_up("poll");
+    if (::poll(&wanted, 1, static_cast<int>(std::min(left, kGlance).count())) > 0) return;
   }
 }
 

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/closing.h"
 #include "store/postgres/failures.h"
 #include "store/postgres/values.h"
 
@@ -24,11 +25,13 @@ struct Endpoint {
   // How long the server may work on one statement, and how long we wait for any sign of it.
   std::chrono::milliseconds statement_timeout{15'000};
   std::chrono::milliseconds answer_timeout{20'000};
+  const Closing* closing = nullptr;  // ends every wait early; none: nothing does
 };
 
 class Connection {
  public:
-  // Connects. Throws Lost with the server's reason, never with the password.
+  // Connects, to the first that will do where the url names several. Throws Lost with the server's reason, never with
+  // the password.
   explicit Connection(const Endpoint& endpoint);
   ~Connection() = default;
   Connection(const Connection&) = delete;
@@ -52,8 +55,6 @@ class Connection {
   // Several statements in one text, without values or answers.
   void execute(const std::string& script);
 
-  // Everything up to the next sync() is on its way to the server.
-  void flush();
   bool in_transaction() const;
   // A statement of the open transaction failed: only giving it up is left.
   bool is_broken() const { return PQtransactionStatus(handle_.get()) == PQTRANS_INERROR; }
@@ -80,7 +81,10 @@ class Connection {
     const std::string* prepares;  // the statement that is prepared; none: an answer the caller waits for
   };
 
+  struct Host;
+  static std::vector<Host> hosts_of(const std::string& url);
   void connect(const Endpoint& endpoint);
+  void connect_to(const Host& host, const Endpoint& endpoint, Deadline until);
   void settle_in(const Endpoint& endpoint);
   void send_with(std::string_view sql, const Parameters& parameters);
   const std::string& prepare(std::string_view sql, const Parameters& parameters);
@@ -91,6 +95,7 @@ class Connection {
   [[noreturn]] void give_up(const std::string& why);
 
   std::unique_ptr<PGconn, Finish> handle_;
+  const Closing* const closing_;
   std::chrono::milliseconds answer_timeout_{};
   bool lost_ = false;
   std::vector<Queued> queue_;

@@ -60,9 +60,9 @@ Result<void> stage_result_files(Transaction& transaction, const Delegation& of, 
 
 bool has_delegation_tables(Connection& connection) {
   const auto found = connection.query(
-      "SELECT count(to_regclass(name)) FROM unnest(ARRAY['delegations', 'delegation_texts', 'delegation_steps']) AS "
-      "wanted (name)");
-  return found.front().integer(0) == 3;
+      "SELECT count(to_regclass(name)) FROM unnest(ARRAY['delegations', 'delegation_texts', 'delegation_steps', "
+      "'delegation_counts']) AS wanted (name)");
+  return found.front().integer(0) == 4;
 }
 
 Result<Delegation> find_delegation_row(Connection& connection, const std::string& id) {
@@ -116,16 +116,25 @@ Appended deliver_task(Transaction& transaction, Delegation& made, Time at, const
   return appended;
 }
 
-std::int64_t prune_delegations(Transaction& transaction, Time before, std::int64_t limit) {
-  Array gone(Type::text);
+DoomedDelegations find_doomed_delegations(Connection& connection, Time before, std::int64_t limit) {
+  DoomedDelegations doomed;
   for (const char* status : {"completed", "failed", "stuck"}) {
-    const auto rows = transaction.connection().query(
-        "SELECT delegation_id FROM delegations WHERE status IN ('completed', 'failed', 'stuck') AND status = $1 AND "
-        "finished_at < $2 ORDER BY finished_at LIMIT $3",
-        status, before, limit - static_cast<std::int64_t>(gone.size()));
-    for (const Row row : rows) gone.add(row.text(0));
+    const auto rows = connection.query(
+        "SELECT delegation_id, callee_id FROM delegations WHERE status IN ('completed', 'failed', 'stuck') AND status "
+        "= $1 AND finished_at < $2 ORDER BY finished_at LIMIT $3",
+        status, before, limit - std::ssize(doomed.ids));
+    for (const Row row : rows) {
+      doomed.ids.push_back(row.text(0));
+      doomed.callees.push_back(row.id<WorkspaceId>(1));
+    }
   }
-  if (gone.empty()) return 0;
+  return doomed;
+}
+
+std::int64_t prune_delegations(Transaction& transaction, std::span<const std::string> ids) {
+  if (ids.empty()) return 0;
+  Array gone(Type::text);
+  for (const std::string& id : ids) gone.add(id);
   transaction.run("DELETE FROM delegation_steps WHERE delegation_id = ANY($1)", gone);
   transaction.run("DELETE FROM delegation_texts WHERE delegation_id = ANY($1)", gone);
   return transaction.change("DELETE FROM delegations WHERE delegation_id = ANY($1)", gone);

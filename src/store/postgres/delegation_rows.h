@@ -2,6 +2,8 @@
 // or ends one that of its caller, too: declared before the verb's turn, so that heads are never waited for while a row
 // is held. Belongs to the thread of its Transaction.
 #pragma once
+#include <span>
+
 #include "store/delegation_life.h"
 #include "store/postgres/transaction.h"
 
@@ -19,7 +21,13 @@ Result<DelegationChange> carry_out(Transaction& transaction, const Delegation& w
 // The task, into the callee's inbox; `made` then says where.
 Appended deliver_task(Transaction& transaction, Delegation& made, Time at, const std::string& task,
                       const std::string& files, const std::string& traceparent, Time now);
-// Of those that ended before `before`, the first. Gives how many.
-std::int64_t prune_delegations(Transaction& transaction, Time before, std::int64_t limit);
+// The first that ended before `before`, and whose heads must be held when they go: their count is kept by callee.
+struct DoomedDelegations {
+  std::vector<std::string> ids;
+  std::vector<WorkspaceId> callees;
+};
+DoomedDelegations find_doomed_delegations(Connection& connection, Time before, std::int64_t limit);
+// Gives how many were there still.
+std::int64_t prune_delegations(Transaction& transaction, std::span<const std::string> ids);
 
 }  // namespace restante::postgres

@@ -133,10 +133,9 @@ Result<DelegationChange> deliver(Transaction& transaction, const Delegation& was
   if (!head) return head.error();
   const auto texts =
       transaction.connection().query("SELECT task, task_files FROM delegation_texts WHERE delegation_id = $1", was.id);
-  const std::string task = texts.empty() ? std::string() : texts.front().text(0);
-  const std::string files = texts.empty() ? std::string() : texts.front().text(1);
+  const Time time = Transaction::next_time(**head, now);
   const auto at =
-      deliver_task(transaction, change.delegation, Transaction::next_time(**head, now), task, files, "", now);
+      deliver_task(transaction, change.delegation, time, texts.front().text(0), texts.front().text(1), "", now);
   transaction.run("UPDATE delegations SET inbox_seq = $1 WHERE delegation_id = $2 AND status = 'queued'", at.seq,
                   was.id);
   change.outcome = DelegationOutcome::changed;
@@ -168,9 +167,6 @@ std::optional<Delegation> SharedStore::look_up_delegation(const std::string& id)
 
 Commit<Result<OpenedDelegation>> SharedStore::open_delegation(const NewDelegation& wanted, Time now) {
   require_delegations();
-  if (!uploads_ready_ && !wanted.attachments.empty()) {
-    return Commit<Result<OpenedDelegation>>::ready(errors::attachment_gone);
-  }
   return lane_of(wanted.callee_id)
       .submit(wants_of(wanted), wanted.task.size() * 2 + 1024,
               [wanted, now](Transaction& transaction) { return open(transaction, wanted, now); });
@@ -180,9 +176,6 @@ Commit<Result<Claimed<OpenedDelegation>>> SharedStore::open_delegation_once(cons
                                                                             const Claim& claim,
                                                                             Render<OpenedDelegation> render, Time now) {
   require_delegations();
-  if (!uploads_ready_ && !wanted.attachments.empty()) {
-    return Commit<Result<Claimed<OpenedDelegation>>>::ready(errors::attachment_gone);
-  }
   Wants wants = wants_of(wanted);
   wants.claim = claim.scope;
   return lane_of(wanted.callee_id)
@@ -198,9 +191,6 @@ Commit<Result<DelegationChange>> SharedStore::advance_delegation(WorkspaceId who
   const auto known = look_up_delegation(id);
   if (!known || !may_report(*known, who, report)) {
     return Commit<Result<DelegationChange>>::ready(errors::delegation_not_found);
-  }
-  if (!uploads_ready_ && !report.attachments.empty()) {
-    return Commit<Result<DelegationChange>>::ready(errors::attachment_gone);
   }
   Wants wants{.heads = {known->caller_id, known->callee_id}};
   for (const OutgoingFile& file : report.attachments) {
@@ -297,8 +287,7 @@ Due find_due(Transaction& transaction, Time silent_since, Time undelivered_since
 Time last_sign(Connection& connection, const Delegation& of) {
   const auto found =
       connection.query("SELECT greatest(last_heartbeat_at, last_poll_at) FROM workspaces WHERE id = $1", of.callee_id);
-  const auto seen = found.empty() ? std::optional<Time>() : found.front().optional_time(0);
-  return std::max(of.updated_at, seen.value_or(of.updated_at));
+  return std::max(of.updated_at, found.front().optional_time(0).value_or(of.updated_at));
 }
 
 // What is due is found first, then the heads of its parties are held, then it is looked at again: another server's

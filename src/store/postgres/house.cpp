@@ -14,10 +14,9 @@
 namespace restante::postgres {
 namespace {
 
-// "MOVE HSE" in eight bytes.
-constexpr std::int64_t kMoveLock = 0x4D4F'5645'2048'5345;
 // A process that was killed, or a server that was stopped, leaves sessions for a moment.
-constexpr auto kPatience = std::chrono::seconds(15);
+constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(15);
+constexpr std::chrono::milliseconds kGlance = std::chrono::seconds(5);
 constexpr auto kAskAgain = std::chrono::milliseconds(50);
 // Of one statement: building nothing, but on a large table and a busy machine.
 constexpr auto kStatement = std::chrono::minutes(10);
@@ -95,9 +94,8 @@ class DatabaseHouse final : public House {
   DatabaseHouse(const std::string& url, HouseUse use) : use_(use), connection_(endpoint_of(url)) {
     require_sound(connection_);
     Migrations(connection_).require_ours();
-    if (use_ == HouseUse::look) return;
     require_alone();
-    if (use_ == HouseUse::target) return;
+    if (use_ != HouseUse::source) return;
     require_settled(connection_);
     if (const auto reason = not_movable(Migrations(connection_).status())) throw OpenRefused(*reason);
     connection_.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
@@ -109,8 +107,9 @@ class DatabaseHouse final : public House {
     return all;
   }
   std::vector<std::string> left_behind() override {
-    // Which transactions of which server were committed is nobody's affair once that server is gone.
-    return {"schema_migrations", kMoveMarker, "commit_marks"};
+    // Which transactions of which server were committed is nobody's affair once that server is gone; the counts come
+    // about by themselves as the rows arrive.
+    return {"schema_migrations", kMoveMarker, "commit_marks", "delegation_counts"};
   }
   std::int64_t count(const HouseTable& table) override {
     return connection_.query(fmt::format("SELECT count(*) FROM {}", table.name)).front().integer(0);
@@ -181,19 +180,30 @@ class DatabaseHouse final : public House {
 
   // A killed move may still be committing: its session holds the lock until that is over.
   void require_alone() {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
-    bool held = use_ != HouseUse::target;
+    // Who only looks takes nothing from anybody, and need not wait until it could.
+    bool held = use_ == HouseUse::look;
+    const auto until = std::chrono::steady_clock::now() + (held ? kGlance : kPatience);
     for (;;) {
-      held = held || connection_.query("SELECT pg_try_advisory_lock($1)", kMoveLock).front().boolean(0);
-      const auto others = connection_.query(
-          "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND "
-          "starts_with(application_name, 'restante')");
-      if (held && others.front().integer(0) == 0) return;
+      held = held || connection_.query("SELECT pg_try_advisory_lock($1)", kHouseLock).front().boolean(0);
+      if (held && count_others() == 0) return;
       if (std::chrono::steady_clock::now() > until) break;
       std::this_thread::sleep_for(kAskAgain);
     }
-    throw OpenRefused(held ? "a restante server, or another move, has this database open; stop it first"
-                           : "another move into this database is under way");
+    throw OpenRefused("a restante server, or another move, has this database open; stop it first");
+  }
+
+  // By the lock, whatever a session calls itself and whoever it belongs to, and by name: older servers know no lock.
+  std::int64_t count_others() {
+    return connection_
+        .query(
+            "SELECT (SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE d.datname = "
+            "current_database() AND l.pid <> pg_backend_pid() AND l.locktype = 'advisory' AND l.objsubid = 1 AND "
+            "(l.classid::bigint << 32 | l.objid::bigint) = $1 AND l.granted) + (SELECT count(*) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid() AND starts_with(application_name, "
+            "'restante'))",
+            kHouseLock)
+        .front()
+        .integer(0);
   }
 
   template <class Body>

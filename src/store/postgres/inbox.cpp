@@ -48,6 +48,13 @@ Result<std::int64_t> prune_all(Transaction& transaction, Time before, Time ceili
       "h.workspace_id",
       before);
   for (const Row row : rows) old.push_back(row.id<WorkspaceId>(0));
+  DoomedDelegations doomed;
+  if (with_delegations) doomed = find_doomed_delegations(transaction.connection(), before, limit);
+  if (!doomed.ids.empty()) {
+    std::vector<WorkspaceId> heads = old;
+    heads.insert(heads.end(), doomed.callees.begin(), doomed.callees.end());
+    transaction.lock(std::move(heads));
+  }
   std::int64_t gone = 0;
   for (const auto& workspace : old) {
     if (gone >= limit) break;
@@ -59,8 +66,8 @@ Result<std::int64_t> prune_all(Transaction& transaction, Time before, Time ceili
         "$1 ORDER BY ended_at LIMIT $2))",
         before, limit - gone);
   }
-  if (with_delegations && gone < limit) gone += prune_delegations(transaction, before, limit - gone);
-  return gone;
+  const auto room = static_cast<std::size_t>(std::max<std::int64_t>(limit - gone, 0));
+  return gone + prune_delegations(transaction, std::span(doomed.ids).first(std::min(room, doomed.ids.size())));
 }
 
 Wants wants_of(WorkspaceId workspace, const Message& message) {

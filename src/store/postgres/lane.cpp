@@ -1,5 +1,7 @@
 #include "store/postgres/lane.h"
 
+#include "store/postgres/opening.h"
+
 namespace restante::postgres {
 namespace {
 
@@ -69,28 +71,35 @@ std::vector<std::unique_ptr<Lane::Job>> Lane::next_group() {
 }
 
 void Lane::perform(Group group) {
-  const auto until = std::chrono::steady_clock::now() + limits_.patience;
+  const auto until = end_of_wait(std::chrono::steady_clock::now() + limits_.patience, endpoint_.closing);
   int conflicts = 0;
   for (;;) {
     try {
       if (try_once(group, until)) return;
     } catch (const Conflict&) {
-      if (connection_) connection_->rollback();
-      if (group.size() > 1) return perform_singly(group);
-      if (++conflicts == kMostConflicts) return fail(group, std::current_exception());
+      if (!may_try_again(group, conflicts)) return;
     } catch (const KeyTaken&) {
-      if (connection_) connection_->rollback();
-      if (group.size() > 1) return perform_singly(group);
-      if (++conflicts == kMostConflicts) return fail(group, std::current_exception());
+      if (!may_try_again(group, conflicts)) return;
     } catch (const Unavailable&) {
-      if (connection_) connection_->rollback();
+      undo();
       return fail(group, std::current_exception());
     } catch (...) {
-      if (connection_) connection_->rollback();
+      undo();
       if (group.size() > 1) return perform_singly(group);
       return fail(group, std::current_exception());
     }
   }
+}
+
+bool Lane::may_try_again(Group group, int& conflicts) {
+  undo();
+  if (group.size() == 1 && ++conflicts < kMostConflicts) return true;
+  group.size() > 1 ? perform_singly(group) : fail(group, std::current_exception());
+  return false;
+}
+
+void Lane::undo() {
+  if (connection_) connection_->rollback();
 }
 
 // Whoever spoilt it for all spoils it for nobody but itself.
@@ -178,12 +187,13 @@ Connection& Lane::connected() {
       "RETURNING pg_backend_pid()::bigint",
       mark_.writer, mark_.number);
   backend_ = marked.front().integer(0);
+  keep_moves_out(*made);
   connection_ = std::move(made);
   return *connection_;
 }
 
 bool Lane::has_happened() {
-  const auto until = std::chrono::steady_clock::now() + limits_.settling;
+  const auto deadline = std::chrono::steady_clock::now() + limits_.settling;
   for (std::string why;; pause()) {
     try {
       auto made = std::make_unique<Connection>(endpoint_);
@@ -197,7 +207,7 @@ bool Lane::has_happened() {
     } catch (const Unavailable& failed) {
       why = failed.what();
     }
-    if (std::chrono::steady_clock::now() >= until) {
+    if (std::chrono::steady_clock::now() >= end_of_wait(deadline, endpoint_.closing)) {
       throw Unavailable("nobody can say whether a COMMIT was done: " + why);
     }
   }

@@ -3,7 +3,7 @@
 // something, is undone alone and takes no other with it. submit() is thread-safe and never blocks: when the queue is
 // full the answer is Unavailable, which is the back-pressure. A lost connection is made again and the group tried
 // again; one that was lost during COMMIT is asked about before anybody is answered. The destructor commits what was
-// accepted.
+// accepted, as long as the endpoint's Closing lets it.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -91,6 +91,10 @@ class Lane {
   // Answers everybody.
   void perform(Group group);
   void perform_singly(Group group);
+  // While it handles that somebody else was quicker. False: everybody has been answered.
+  bool may_try_again(Group group, int& conflicts);
+  // What is open, if anything is.
+  void undo();
   // False: try again.
   bool try_once(Group group, std::chrono::steady_clock::time_point until);
   Fate attempt(Group group);

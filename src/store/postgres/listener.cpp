@@ -5,6 +5,7 @@
 
 #include "store/migration.h"
 #include "store/postgres/news.h"
+#include "store/postgres/opening.h"
 
 namespace restante::postgres {
 namespace {
@@ -66,12 +67,13 @@ void Listener::enqueue(const Happening& happening) {
   if (std::chrono::steady_clock::now() > looked_on_until_.load()) return;
   std::string text = text_of(instance_, happening);
   if (text.empty()) return;
+  bool fits = false;
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_.size() >= kMostWaiting) return;
-    waiting_.push_back(std::move(text));
+    fits = waiting_.size() < kMostWaiting;
+    if (fits) waiting_.push_back(std::move(text));
   }
-  eventfd_write(wake_fd_, 1);
+  if (fits) eventfd_write(wake_fd_, 1);
 }
 
 void Listener::connect() {
@@ -81,6 +83,7 @@ void Listener::connect() {
   made->send(
       "SELECT set_config('synchronous_commit', 'off', false), set_config('application_name', 'restante listener', "
       "false)");
+  keep_moves_out(*made);
   const auto asked = std::chrono::steady_clock::now();
   made->query("LISTEN restante");
   if (clock_) discipline(*made, *clock_);

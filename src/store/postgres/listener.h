@@ -25,9 +25,6 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // Whether everything others do is heard at once.
-  bool hears() const { return hears_; }
-
  private:
   void work();
   void connect();
@@ -48,7 +45,7 @@ class Listener {
   Announcements* const announcements_;
   DisciplinedClock* const clock_;
   std::unique_ptr<Connection> connection_;
-  std::atomic<bool> hears_{false};
+  std::atomic<bool> hears_{false};  // everything others do, at once
   std::chrono::steady_clock::time_point next_time_{};
   std::chrono::steady_clock::time_point next_trust_{};
   std::chrono::steady_clock::time_point next_look_{};

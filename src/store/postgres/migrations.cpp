@@ -11,8 +11,6 @@ namespace {
 
 // "RESTANTE" in eight bytes: whoever else uses advisory locks here uses other numbers.
 constexpr std::int64_t kTurn = 0x5245'5354'414E'5445;
-// Another server's whole set of migrations, and building an index takes its time.
-constexpr auto kPatience = std::chrono::minutes(10);
 constexpr auto kAskAgain = std::chrono::milliseconds(50);
 
 std::string not_the_same(const std::string& what) {
@@ -27,8 +25,8 @@ std::string not_the_same(const std::string& what) {
 // by its timeout, and holds up every index built without locks meanwhile.
 class Migrations::Turn {
  public:
-  explicit Turn(Connection& connection) : connection_(connection) {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
+  Turn(Connection& connection, std::chrono::milliseconds patience) : connection_(connection) {
+    const auto until = std::chrono::steady_clock::now() + patience;
     while (!connection_.query("SELECT pg_try_advisory_lock($1)", kTurn).front().boolean(0)) {
       if (std::chrono::steady_clock::now() > until) throw OpenRefused("another server has been migrating for too long");
       std::this_thread::sleep_for(kAskAgain);
@@ -52,8 +50,8 @@ class Migrations::Turn {
   Connection& connection_;
 };
 
-Migrations::Migrations(Connection& connection, std::span<const Migration> known)
-    : connection_(connection), known_(known) {}
+Migrations::Migrations(Connection& connection, std::span<const Migration> known, std::chrono::milliseconds patience)
+    : connection_(connection), known_(known), patience_(patience) {}
 
 bool Migrations::has_table() {
   return connection_.query("SELECT to_regclass('schema_migrations') IS NOT NULL").front().boolean(0);
@@ -121,7 +119,7 @@ int Migrations::up() {
   // Most starts find nothing to do, and must not wait for their turn to see it.
   require_ours();
   if (!missing()) return 0;
-  const Turn turn(connection_);
+  const Turn turn(connection_, patience_);
   require_ours();
   if (!has_table()) create_table();
   int applied = 0;
@@ -139,7 +137,7 @@ int Migrations::up() {
 }
 
 bool Migrations::down() {
-  const Turn turn(connection_);
+  const Turn turn(connection_, patience_);
   require_ours();
   if (!has_table()) return false;
   const auto row = connection_.query("SELECT coalesce(max(version), 0) FROM schema_migrations");

@@ -3,6 +3,7 @@
 // advisory lock. The SQL is in the binary. Belongs to the thread of its Connection. Throws OpenRefused for a database
 // that is not ours or too new for this binary.
 #pragma once
+#include <chrono>
 #include <optional>
 #include <span>
 #include <vector>
@@ -17,7 +18,9 @@ std::span<const Migration> known_migrations();
 
 class Migrations {
  public:
-  explicit Migrations(Connection& connection, std::span<const Migration> known = known_migrations());
+  // How long it waits for its turn: another server's whole set, and building an index takes its time.
+  explicit Migrations(Connection& connection, std::span<const Migration> known = known_migrations(),
+                      std::chrono::milliseconds patience = std::chrono::minutes(10));
 
   // Refuses a foreign database, and one whose schema this binary must not touch. Changes nothing.
   void require_ours();
@@ -38,6 +41,7 @@ class Migrations {
 
   Connection& connection_;
   std::span<const Migration> known_;
+  const std::chrono::milliseconds patience_;
 };
 
 }  // namespace restante::postgres

@@ -96,6 +96,7 @@ TEST_F(PostgresNews, WhatHappensIsToldWithItsData) {
   read(text);
   EXPECT_THAT(listener.heard, ElementsAre(kWorkspace.text() + R"( UPLOAD_FETCHED {"name":"a b.txt"})"));
   EXPECT_EQ(text_of(kThere, {kWorkspace, "X", std::string(8'000, 'x')}), "") << "too long to be told";
+  EXPECT_EQ(text_of(kThere, {kWorkspace, "X", "{\n}"}), "") << "the next line would be taken for something else";
 }
 
 TEST_F(PostgresNews, ThatSomebodyLooksOnIsKnownToOthersOnly) {
@@ -108,6 +109,7 @@ TEST_F(PostgresNews, WhatIsNotOursIsPassedOver) {
   for (const std::string line : {"log", "log x 1 2", "token", "token x", "workspace", "event", "weather fine"}) {
     EXPECT_FALSE(read(kThere.text() + "\n" + line));
   }
+  EXPECT_FALSE(read(kThere.text() + "\nweather " + kWorkspace.text())) << "of a newer server";
   EXPECT_THAT(listener.heard, IsEmpty());
 }
 

@@ -19,4 +19,10 @@ void require_settled(Connection& connection) {
   if (has_marker(connection)) throw OpenRefused(kHalfMoved);
 }
 
+void keep_moves_out(Connection& connection) {
+  if (!connection.query("SELECT pg_try_advisory_lock_shared($1)", kHouseLock).front().boolean(0)) {
+    throw Unavailable("a restante move has this database for itself; start the server again when it is done");
+  }
+}
+
 }  // namespace restante::postgres

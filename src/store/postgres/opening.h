@@ -14,6 +14,11 @@ void require_sound(Connection& connection);
 bool has_marker(Connection& connection);
 void require_settled(Connection& connection);
 
+// Servers share it for as long as their sessions last; a move has it alone. "MOVE HSE" in eight bytes.
+inline constexpr std::int64_t kHouseLock = 0x4D4F'5645'2048'5345;
+// For a session of a server: no move begins while it lasts. Throws Unavailable while one is under way.
+void keep_moves_out(Connection& connection);
+
 // Every reason not to work on this database, as a sentence.
 template <class Body>
 auto refusing(Body body) {

@@ -17,7 +17,7 @@ Pool::Pool(Endpoint endpoint, std::size_t most, std::chrono::milliseconds patien
 
 std::unique_ptr<Connection> Pool::take() {
   if (metrics_) metrics_->store_reads.Increment();
-  const auto until = std::chrono::steady_clock::now() + patience_;
+  const auto until = end_of_wait(std::chrono::steady_clock::now() + patience_, endpoint_.closing);
   std::unique_lock lock(mutex_);
   for (;;) {
     if (!idle_.empty()) {

@@ -19,6 +19,7 @@ class SharedStore final : public Store {
   SharedStore(const Endpoint& endpoint, const Options& options);
 
   void check() override;
+  StoreFacts describe() override;
 
   Result<std::optional<std::string>> find_answer(const Claim& claim, Time now) override;
 
@@ -108,7 +109,7 @@ class SharedStore final : public Store {
   Result<DelegationRecord> read_delegation(const std::string& id) override;
   std::vector<Delegation> list_delegations(const DelegationFilter& filter) override;
   DelegationStats delegation_stats() override;
-  std::int64_t delegations_ahead(const Delegation& of) override;
+  std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) override;
 
  private:
   // Throws Unavailable where their tables are not there yet.
@@ -124,7 +125,7 @@ class SharedStore final : public Store {
   const Uuid instance_;
   // Tables appear while no server runs, so once is enough.
   const bool uploads_ready_;
-  const bool delegations_ready_;
+  const bool delegations_ready_;  // then those of uploads are there, too: they came first
   Memory memory_;
   Pool pool_;
   Listener listener_;

@@ -20,6 +20,7 @@ Endpoint endpoint_of(const std::string& url, const Options& options) {
   endpoint.statement_timeout = options.statement_timeout;
   // The server's own timeout comes first, and says what it was about.
   endpoint.answer_timeout = options.statement_timeout + std::chrono::seconds(2);
+  endpoint.closing = options.closing;
   return endpoint;
 }
 
@@ -77,6 +78,14 @@ void SharedStore::check() {
             .boolean(0)) {
       throw Unavailable("the database can only be read");
     }
+  });
+}
+
+StoreFacts SharedStore::describe() {
+  return pool_.use([](Connection& connection) {
+    const MigrationStatus newest = newest_applied(Migrations(connection).status());
+    return StoreFacts{"PostgreSQL", connection.query("SELECT current_setting('server_version')").front().text(0),
+                      newest.version, newest.name};
   });
 }
 

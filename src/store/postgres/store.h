@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/closing.h"
 #include "base/disciplined_clock.h"
 #include "base/metrics.h"
 #include "store/announcements.h"
@@ -27,6 +28,7 @@ struct Options {
   Metrics* metrics = nullptr;              // where reads and commits are counted
   Announcements* announcements = nullptr;  // where what other servers do is heard
   DisciplinedClock* clock = nullptr;       // is told the database's time
+  const Closing* closing = nullptr;        // nobody waits for the database beyond it
 };
 
 // postgres://… or postgresql://….

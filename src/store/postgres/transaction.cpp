@@ -230,15 +230,7 @@ Appended Transaction::append(WorkspaceId workspace, Time at, ActivityId id, cons
 
 std::optional<Appended> Transaction::find_repeated(WorkspaceId workspace, const Message& message) {
   if (!message.digest) return std::nullopt;
-  const MessageKey key{workspace, *message.digest};
-  if (messages_.try_emplace(key).second) {
-    Array workspaces(Type::uuid);
-    Array digests(Type::bytea);
-    workspaces.add(workspace);
-    digests.add(*message.digest);
-    read_messages(connection().query(kFindMessages, workspaces, digests));
-  }
-  return messages_[key];
+  return messages_.at({workspace, *message.digest});
 }
 
 Appended Transaction::append_message(WorkspaceId workspace, Time at, const Message& message) {
@@ -300,12 +292,7 @@ void Transaction::remove(std::span<const Upload> uploads, UploadState outcome, T
 }
 
 Result<std::optional<std::string>> Transaction::find_claim(const Claim& claim, Time now) {
-  if (claims_.try_emplace(claim.scope).second) {
-    Array scopes(Type::bytea);
-    scopes.add(claim.scope);
-    read_claims(connection().query(kFindClaims, scopes));
-  }
-  const auto& known = claims_[claim.scope];
+  const auto& known = claims_.at(claim.scope);
   if (!known || known->expires_at <= now) return std::optional<std::string>();
   if (known->request != claim.request) return errors::idempotency_mismatch;
   return std::optional<std::string>(known->answer);

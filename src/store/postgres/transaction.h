@@ -94,7 +94,7 @@ class Transaction {
   UploadTallies& tallies(WorkspaceId workspace);
   void touch(WorkspaceId workspace, Time at);
 
-  // Where a message is, if it was appended before and its row has not been pruned.
+  // Where a message is that the verb wanted, if it was appended before and its row has not been pruned.
   std::optional<Appended> find_repeated(WorkspaceId workspace, const Message& message);
   Appended append_message(WorkspaceId workspace, Time at, const Message& message);
 
@@ -107,7 +107,8 @@ class Transaction {
   // Deletes rows, keeps their stories, and lists the bytes as dropped if no other row needs them.
   void remove(std::span<const Upload> uploads, UploadState outcome, Time now);
 
-  // The answer that was given under this claim, if it was used and has not expired. idempotency_mismatch.
+  // The answer that was given under a claim that the verb wanted, if it was used and has not expired.
+  // idempotency_mismatch.
   Result<std::optional<std::string>> find_claim(const Claim& claim, Time now);
   void keep_claim(const Claim& claim, const std::string& answer);
 

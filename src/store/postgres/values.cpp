@@ -24,7 +24,6 @@ Oid array_type(Type element) {
     case Type::int8:
       return 1016;
     case Type::text:
-    case Type::any:
       return 1009;
     case Type::json:
       return 199;
@@ -34,6 +33,8 @@ Oid array_type(Type element) {
       return 1185;
     case Type::uuid:
       return 2951;
+    case Type::any:
+      break;
   }
   throw std::logic_error("a type without arrays");
 }
@@ -97,10 +98,9 @@ void Array::add_null() {
 Oid Array::type() const { return array_type(element_); }
 
 std::string_view Array::bytes() const {
-  const Type element = element_ == Type::any ? Type::text : element_;
   write_int32(bytes_.data(), count_ == 0 ? 0 : 1);
   write_int32(bytes_.data() + 4, has_null_ ? 1 : 0);
-  write_int32(bytes_.data() + 8, static_cast<std::uint32_t>(element));
+  write_int32(bytes_.data() + 8, static_cast<std::uint32_t>(element_));
   write_int32(bytes_.data() + 12, static_cast<std::uint32_t>(count_));
   write_int32(bytes_.data() + 16, 1);
   // Without elements there are no dimensions either.

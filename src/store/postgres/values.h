@@ -96,7 +96,6 @@ class Array {
     value ? add(*value) : add_null();
   }
   void add_null();
-  std::size_t size() const { return count_; }
   bool empty() const { return count_ == 0; }
   void clear();
 

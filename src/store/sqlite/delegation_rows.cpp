@@ -57,8 +57,8 @@ Result<void> tell_caller(Database& database, const DelegationTurn& turn, const D
 bool has_delegation_tables(Database& database) {
   Statement row = database.query(
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('delegations', 'delegation_texts', "
-      "'delegation_steps')");
-  return row.step() && row.integer(0) == 3;
+      "'delegation_steps', 'delegation_counts')");
+  return row.step() && row.integer(0) == 4;
 }
 
 Result<Delegation> find_delegation_row(Database& database, const std::string& id) {

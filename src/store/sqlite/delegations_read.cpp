@@ -1,9 +1,42 @@
+#include <map>
+
 #include "model/errors.h"
 #include "store/delegation_rows.h"
 #include "store/sqlite/delegation_rows.h"
 #include "store/sqlite/embedded_store.h"
 
 namespace restante::sqlite {
+namespace {
+
+CalleeQueue queue_of(Database& database, WorkspaceId callee) {
+  CalleeQueue queue;
+  Statement row = database.query(
+      "SELECT created_at, delegation_id FROM delegations WHERE callee_id = ? AND status IN ('queued', 'dispatched', "
+      "'in_progress') ORDER BY created_at, delegation_id",
+      callee);
+  while (row.step()) queue.add(row.time(0), row.text(1));
+  return queue;
+}
+
+// By the index that holds the names of files alone: beside them in the table lies the task, up to a megabyte of it.
+std::string missing_file(Database& database, const Delegation& task) {
+  std::string files;
+  {
+    Statement row = database.query(
+        "SELECT task_files FROM delegation_texts INDEXED BY idx_delegation_texts_files WHERE delegation_id = ? AND "
+        "task_files IS NOT NULL",
+        task.id);
+    if (!row.step()) return {};
+    files = row.text(0);
+  }
+  for (const FileId& id : staged_files(files, task.callee_id)) {
+    Statement row = database.query("SELECT filename FROM pending_uploads WHERE file_id = ? AND acked_at IS NULL", id);
+    if (row.step()) return row.text(0);
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<Delegation> EmbeddedStore::find_delegation(const std::string& id) {
   require_delegations();
@@ -43,7 +76,8 @@ std::vector<Delegation> EmbeddedStore::list_delegations(const DelegationFilter& 
   const auto one_way = [&](DelegationFilter::Direction direction) {
     DelegationFilter way = filter;
     way.direction = direction;
-    return delegations_of(reader->query(select_delegations(way, '?'), *filter.workspace, limit));
+    if (!filter.peer) return delegations_of(reader->query(select_delegations(way, '?'), limit, *filter.workspace));
+    return delegations_of(reader->query(select_delegations(way, '?'), limit, *filter.workspace, *filter.peer));
   };
   if (filter.direction != DelegationFilter::Direction::any) return one_way(filter.direction);
   auto sent = one_way(DelegationFilter::Direction::sent);
@@ -54,23 +88,25 @@ DelegationStats EmbeddedStore::delegation_stats() {
   require_delegations();
   auto reader = readers_.take();
   DelegationStats stats;
-  for (const char* part :
-       {"status IN ('queued', 'dispatched', 'in_progress')", "status IN ('completed', 'failed', 'stuck')"}) {
-    Statement row =
-        reader->query("SELECT status, count(*) FROM delegations WHERE " + std::string(part) + " GROUP BY status");
-    while (row.step()) stats.of(delegation_status_of(row.view(0))) = row.integer(1);
-  }
+  Statement row = reader->query("SELECT status, sum(number) FROM delegation_counts GROUP BY status");
+  while (row.step()) stats.of(delegation_status_of(row.view(0))) = row.integer(1);
   return stats;
 }
 
-std::int64_t EmbeddedStore::delegations_ahead(const Delegation& of) {
+std::vector<DelegationWait> EmbeddedStore::delegation_waits(std::span<const Delegation> of) {
   require_delegations();
   auto reader = readers_.take();
-  Statement row = reader->query(
-      "SELECT count(*) FROM delegations WHERE callee_id = ?1 AND status IN ('queued', 'dispatched', 'in_progress') AND "
-      "(created_at < ?2 OR (created_at = ?2 AND delegation_id < ?3))",
-      of.callee_id, of.created_at, of.id);
-  return row.step() ? row.integer(0) : 0;
+  std::map<WorkspaceId, CalleeQueue> queues;
+  std::vector<DelegationWait> waits;
+  for (const Delegation& task : of) {
+    DelegationWait& wait = waits.emplace_back();
+    if (!task.in_flight()) continue;
+    const auto [queue, fresh] = queues.try_emplace(task.callee_id);
+    if (fresh) queue->second = queue_of(*reader, task.callee_id);
+    wait.ahead = queue->second.ahead_of(task);
+    if (uploads_ready_) wait.missing_file = missing_file(*reader, task);
+  }
+  return waits;
 }
 
 }  // namespace restante::sqlite

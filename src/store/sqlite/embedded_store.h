@@ -17,6 +17,7 @@ class EmbeddedStore final : public Store {
   EmbeddedStore(const std::filesystem::path& file, const Options& options);
 
   void check() override;
+  StoreFacts describe() override;
 
   Result<std::optional<std::string>> find_answer(const Claim& claim, Time now) override;
 
@@ -106,7 +107,7 @@ class EmbeddedStore final : public Store {
   Result<DelegationRecord> read_delegation(const std::string& id) override;
   std::vector<Delegation> list_delegations(const DelegationFilter& filter) override;
   DelegationStats delegation_stats() override;
-  std::int64_t delegations_ahead(const Delegation& of) override;
+  std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) override;
 
  private:
   // Throws Unavailable where their tables are not there yet.

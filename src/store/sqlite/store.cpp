@@ -41,6 +41,12 @@ void EmbeddedStore::check() {
   }
 }
 
+StoreFacts EmbeddedStore::describe() {
+  auto reader = readers_.take();
+  const MigrationStatus newest = newest_applied(Migrations(*reader).status());
+  return {"SQLite", sqlite3_libversion(), newest.version, newest.name};
+}
+
 std::unique_ptr<Store> open(const fs::path& file, const Options& options) {
   return std::make_unique<EmbeddedStore>(file, options);
 }

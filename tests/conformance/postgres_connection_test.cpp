@@ -1,0 +1,81 @@
+// A session when it fails: what is said of it, and what is left.
+#include "store/postgres/connection.h"
+
+#include <gmock/gmock.h>
+
+#include "postgres_server.h"
+
+namespace restante::testing {
+namespace {
+
+using postgres::Connection;
+using ::testing::StrEq;
+using ::testing::ThrowsMessage;
+
+class PostgresSession : public ::testing::Test {
+ protected:
+  postgres::Endpoint endpoint() const {
+    postgres::Endpoint patient;
+    patient.url = database.url();
+    patient.connect_timeout = patient.answer_timeout = patient.statement_timeout = std::chrono::minutes(2);
+    return patient;
+  }
+  // By another one; it is over when this returns.
+  void end_session() {
+    const auto backend = session.query("SELECT pg_backend_pid()::bigint").front().integer(0);
+    Connection(endpoint()).query("SELECT pg_terminate_backend($1::bigint::int, 120000)", backend);
+  }
+
+  PostgresDatabase database;
+  Connection session{endpoint()};
+};
+
+TEST_F(PostgresSession, WhateverTheServerSaysIsToldInOneLine) {
+  EXPECT_THAT([&] { session.execute("DO $$ BEGIN RAISE E'  two\\n\\t lines '; END $$"); },
+              ThrowsMessage<Unavailable>(StrEq("PostgreSQL: two lines (P0001)")));
+  EXPECT_THAT([&] { session.execute("DO $$ BEGIN RAISE USING MESSAGE = ' '; END $$"); },
+              ThrowsMessage<Unavailable>(StrEq("PostgreSQL:  (P0001)")));
+}
+
+TEST_F(PostgresSession, AUrlThatMakesNoSenseIsRefusedWithItsReason) {
+  auto broken = endpoint();
+  broken.url = "postgres://127.0.0.1/none?no_such_option=1";
+  EXPECT_THROW(Connection{broken}, postgres::Lost);
+}
+
+TEST_F(PostgresSession, WhatCannotBeTakenBackEndsTheSession) {
+  session.query("BEGIN");
+  end_session();
+  session.rollback();
+  EXPECT_TRUE(session.lost());
+  EXPECT_FALSE(session.in_transaction());
+  EXPECT_NO_THROW(session.rollback()) << "again";
+}
+
+TEST_F(PostgresSession, OneThatCanOnlyReadIsOfNoUse) {
+  session.query("BEGIN READ ONLY");
+  EXPECT_THROW(session.query("CREATE TABLE numbers (n bigint)"), postgres::Lost);
+  EXPECT_TRUE(session.lost()) << "another server may have become the one that writes";
+}
+
+TEST_F(PostgresSession, WhatWasQueuedAndFailsIsTakenBackToo) {
+  session.query("BEGIN");
+  session.send("SELECT nonsense");
+  session.rollback();
+  EXPECT_FALSE(session.in_transaction());
+  EXPECT_EQ(session.query("SELECT 1::bigint").front().integer(0), 1);
+}
+
+TEST_F(PostgresSession, OneThatEndsWhileItListensIsLost) {
+  session.query("LISTEN news");
+  end_session();
+  EXPECT_THROW(
+      {
+        for (;;) session.notifications(std::chrono::seconds(120), -1);
+      },
+      postgres::Lost);
+  EXPECT_TRUE(session.lost());
+}
+
+}  // namespace
+}  // namespace restante::testing

@@ -1,0 +1,87 @@
+// A pool whose database gives fewer sessions than it would like, and values on the way there and back.
+#include "store/postgres/pool.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "postgres_server.h"
+
+namespace restante::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using postgres::Array;
+using postgres::Connection;
+using postgres::Pool;
+using postgres::Type;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+class PostgresPool : public ::testing::Test {
+ protected:
+  static postgres::Endpoint endpoint(const PostgresDatabase& to) {
+    postgres::Endpoint made;
+    made.url = to.url();
+    made.connect_timeout = made.statement_timeout = made.answer_timeout = 2min;
+    return made;
+  }
+  static std::int64_t ask(Connection& connection) { return connection.query("SELECT 42::bigint").front().integer(0); }
+
+  PostgresDatabase database;
+  PostgresDatabase other;
+  Connection outside{endpoint(database)};
+};
+
+TEST_F(PostgresPool, WhenNoFurtherSessionIsToBeHadAQuestionWaitsForOneThatIs) {
+  Connection elsewhere(endpoint(other));
+  const auto name = outside.query("SELECT current_database()").front().text(0);
+  Pool hasty(endpoint(database), 2, 500ms, nullptr);
+  Pool patient(endpoint(database), 2, 2min, nullptr);
+  std::thread waiting;
+  std::int64_t answer = 0;
+  hasty.use([&](Connection&) {
+    patient.use([&](Connection& first) {
+      elsewhere.query("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
+      EXPECT_THAT([&] { hasty.use(ask); }, ThrowsMessage<Unavailable>(HasSubstr("not currently accepting")));
+      waiting = std::thread([&] { answer = patient.use(ask); });
+      return ask(first);
+    });
+    return 0;
+  });
+  waiting.join();
+  EXPECT_EQ(answer, 42) << "it got the one that was given back";
+  elsewhere.query("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true");
+}
+
+TEST_F(PostgresPool, SessionsOfTheSameAgeAsOneThatWasLostAreNotTriedOneByOne) {
+  Pool pool(endpoint(database), 3, 2min, nullptr);
+  pool.use([&](Connection&) { return pool.use([&](Connection&) { return pool.use(ask); }); });
+  outside.query(
+      "SELECT pg_terminate_backend(pid, 120000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
+      "pg_backend_pid()");
+  int asked = 0;
+  const auto answer = pool.use([&](Connection& connection) {
+    ++asked;
+    return ask(connection);
+  });
+  EXPECT_EQ(answer, 42);
+  EXPECT_EQ(asked, 2);
+}
+
+TEST_F(PostgresPool, ValuesOfEveryTypeComeBackAsTheyWere) {
+  const auto row =
+      outside.query("SELECT $1, $2, $3::bytea, $4::text IS NULL", true, 0.5,
+                    std::optional(postgres::Bytes{std::string_view("\0\xff", 2)}), std::optional<std::string_view>());
+  EXPECT_TRUE(row.front().boolean(0));
+  EXPECT_EQ(row.front().real(1), 0.5);
+  EXPECT_EQ(row.front().view(2), std::string_view("\0\xff", 2));
+  EXPECT_TRUE(row.front().boolean(3));
+  const std::string large(16 << 20, 'x');  // more than a socket takes at once
+  EXPECT_EQ(outside.query("SELECT length($1::text)::bigint", large).front().integer(0), std::ssize(large));
+  EXPECT_EQ(outside.query("SELECT cardinality($1)::bigint", Array(Type::float8)).front().integer(0), 0);
+  EXPECT_THROW((void)Array(Type::any).type(), std::logic_error);
+}
+
+}  // namespace
+}  // namespace restante::testing

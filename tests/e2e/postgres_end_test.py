@@ -1,0 +1,142 @@
+"""A server that is told to end does so in time, whatever has become of PostgreSQL: everybody who waits for it gives up then."""
+import os
+import signal
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from support.desk import Workspace
+from support.postgres import DURABLE, Postgres
+from support.postgres_proxy import AFTER, PostgresProxy
+from support.several import Several, database_of
+from support.waiting import wait_until
+
+# Far more than anybody waits for the end of a server (support/server.py): nothing of this may decide how long it takes.
+PATIENT = {"timeouts.drain": "500ms", "postgres.connect_timeout": "30m", "postgres.statement_timeout": "30m"}
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    with Postgres(DURABLE) as running:
+        yield running
+
+
+@pytest.fixture
+def house(postgres):
+    with postgres.database() as url:
+        made = Several(url)
+        yield made
+        made.finish()
+
+
+@contextmanager
+def dropped(postgres, house):
+    postgres.sql(f"DROP DATABASE {database_of(house.url)} WITH (FORCE)")
+    yield
+
+
+@contextmanager
+def stalled(postgres, _):
+    processes = postgres.sessions()
+    for process in processes:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes:
+            os.kill(process, signal.SIGCONT)
+
+
+@contextmanager
+def killed(postgres, _):
+    postgres.stop(signal.SIGKILL)
+    try:
+        yield
+    finally:
+        postgres.start()
+
+
+class Writers:
+    """Threads that write until they are told to stop, whatever they are answered. Use as a context."""
+
+    def __init__(self, workspace, count):
+        self._workspace, self._stopping, self.written = workspace, threading.Event(), 0
+        self._threads = [threading.Thread(target=self._run) for _ in range(count)]
+
+    def _run(self):
+        while not self._stopping.is_set():
+            try:
+                server = self._workspace.server
+                answer = server.request("POST", self._workspace.path("notify"), token=self._workspace.token, json_body={"message": "x"})
+                self.written += answer.status == 200
+            except (OSError, AssertionError):
+                self._stopping.wait(0.01)  # the server has ended, or cut us off on its way
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+
+
+@pytest.mark.parametrize("writers", [0, 20], ids=["idle", "under load"])
+@pytest.mark.parametrize("lost", [dropped, stalled, killed], ids=lambda lost: lost.__name__)
+def test_a_server_whose_database_is_lost_ends_when_it_is_told_to(postgres, house, lost, writers):
+    server = house.add(PATIENT)
+    workspace = Workspace(server)
+    workspace.notify("before")
+    held, = workspace.park()
+    with Writers(workspace, writers) as under_way:
+        wait_until(lambda: writers == 0 or under_way.written >= 50, "they write")
+        with lost(postgres, house):
+            assert server.stop() == 0
+    held.close()
+
+
+@pytest.fixture
+def proxy(postgres):
+    made = PostgresProxy(postgres.port)
+    yield made
+    made.close()
+
+
+@contextmanager
+def unsure(house, proxy, settings):
+    """(server, connection): it wants to know how a COMMIT ended, and nobody answers."""
+    server = house.add(settings, url=proxy.through(house.url))
+    workspace = Workspace(server)
+    fault = proxy.arm(AFTER, b"unsure")
+    fault.then = proxy.refuse
+    with server.connect() as wire:
+        wire.send(workspace.notify_bytes("unsure"))
+        assert fault.struck.wait(60)
+        tried = proxy.connections
+        wait_until(lambda: proxy.connections >= tried + 3, "the server asks again and again")
+        yield server, wire
+
+
+def refuses(server):
+    try:
+        server.connect().close()
+    except OSError:
+        return True
+    return False
+
+
+def test_a_server_that_asks_how_a_commit_ended_ends_all_the_same(house, proxy):
+    with unsure(house, proxy, PATIENT) as (server, wire):
+        assert server.stop() == 0
+        answer = wire.read()
+        assert answer is None or answer.status == 503, "nobody is told that it was done, or not"
+
+
+def test_told_twice_it_waits_for_no_request(house, proxy):
+    with unsure(house, proxy, {**PATIENT, "timeouts.drain": "30m"}) as (server, _):
+        server.signal(signal.SIGTERM)
+        wait_until(lambda: refuses(server), "it has begun to end")
+        assert server.stop() == 0
