@@ -4,8 +4,8 @@
     embed_migrations.py OUT.cpp DIR
 
 DIR holds NNNN_name.up.sql and NNNN_name.down.sql, numbered from 0001 without a gap. A line `-- oldest-binary: N` in an
-up file says that a binary whose newest migration is N may still run on the migrated schema; without it only binaries
-that know the migration may. DIR's name is the backend's. OUT.cpp is left untouched when nothing has changed.
+up file says that a binary whose newest migration is N may still run on the migrated schema. The first schema, up to
+FIRST_SCHEMA, needs none: only binaries that know it may. DIR's name is the backend's. OUT.cpp is left untouched when nothing has changed.
 """
 import pathlib
 import re
@@ -13,6 +13,7 @@ import sys
 
 NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.(up|down)\.sql")
 OLDEST = re.compile(r"^-- oldest-binary: (\d+)$", re.MULTILINE)
+FIRST_SCHEMA = 5
 DELIMITER = "sql"
 # Compilers need not take longer literals than this; adjacent ones are joined.
 PIECE = 16_000
@@ -42,6 +43,8 @@ def read(folder):
         if "up" not in entry or "down" not in entry:
             sys.exit(f"{version:04d}_{entry['name']}: both an up and a down file are needed")
         oldest = OLDEST.search(entry["up"])
+        if not oldest and version > FIRST_SCHEMA:
+            sys.exit(f"{version:04d}_{entry['name']}: a line -- oldest-binary: N must say which binaries may still run on it")
         entry["oldest"] = int(oldest[1]) if oldest else version
         if entry["oldest"] > version:
             sys.exit(f"{version:04d}_{entry['name']}: oldest-binary lies in the future")

@@ -21,6 +21,7 @@
 #include "desk/messages.h"
 #include "desk/outgoing.h"
 #include "desk/principals.h"
+#include "desk/series.h"
 #include "desk/strikes.h"
 #include "desk/sweep.h"
 #include "desk/tokens.h"
@@ -44,6 +45,35 @@ struct PageFile {
   std::string_view bytes;
 };
 
+// A setting as it is in effect, for the operator. Of a secret there is only that it is set.
+struct EffectiveSetting {
+  std::string key;
+  std::string value;   // as TOML
+  std::string origin;  // where it was given; empty = the default
+  std::string help;
+};
+
+// A place where rows or bytes are kept, as of now.
+struct StoreState {
+  std::string name;    // as in /ready
+  std::string kind;    // "SQLite", "PostgreSQL", "files"; empty when it cannot be told
+  std::string detail;  // version and schema
+  std::string place;   // without a password
+  std::string error;   // why it does not work; empty = it does
+};
+
+// What runs here and how it was told to, for the operator's eyes. Holds no secret.
+struct ServerFacts {
+  std::string version;
+  std::string commit;
+  std::string compiler;
+  Time started_at;
+  bool shared = false;  // other servers may work on the same rows
+  std::vector<StoreState> stores{};
+  std::vector<EffectiveSetting> settings{};
+  std::vector<std::string> warnings{};
+};
+
 // What calling push workspaces takes.
 struct Push {
   desk::Callbacks& callbacks;
@@ -54,6 +84,8 @@ struct Push {
   // Every address of a host; none when it does not resolve. May take seconds, never more than a few.
   std::function<std::vector<std::string>(const std::string& host)> resolve;
   bool stage_when_down = false;  // uploads that cannot be delivered wait like those of a poll workspace
+  // Asks a callback while no client waits; what its `then` throws is tried again.
+  std::function<void(http::Forward)> call{};
 };
 
 struct Context {
@@ -87,6 +119,9 @@ struct Context {
   std::function<std::vector<LoopTick>()> loops{};
   // The agent's executable, to hand out.
   Program program{};
+  // Asks the stores how they are: may take as long as they do.
+  std::function<ServerFacts()> facts{};
+  const desk::Series* series = nullptr;
 };
 
 }  // namespace restante::api

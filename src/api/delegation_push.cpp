@@ -1,5 +1,7 @@
 #include "api/delegation_push.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "api/answers.h"
@@ -26,20 +28,16 @@ std::string text_in(const Json* object, std::string_view name) {
 // The state of an A2A task; empty when it is a message.
 std::string state_of(const Json& result) { return text_in(result.find("status"), "state"); }
 
-http::Response after_call(const Context& context, const Workspace& target, const std::string& id, http::Forwarded came,
-                          http::Response accepted) {
-  const auto kept = std::make_shared<const http::Response>(std::move(accepted));
-  const auto answer_kept = [kept](const Result<DelegationChange>&) { return *kept; };
-  if (!has_taken(came)) {
-    context.metrics.pushes(name_of_outcome(came)).Increment();
-    return http::after(context.delegations.deliver(id), answer_kept);
-  }
-  context.metrics.pushes("delivered").Increment();
+http::Response done(const Result<DelegationChange>&) { return http::json(200, "{}"); }
+
+http::Response after_call(const Context& context, WorkspaceId target, const std::string& id,
+                          const http::Forwarded& came) {
+  if (!has_taken(came)) return http::after(context.delegations.deliver(id), done);
   DelegationReport report = report_in(came);
   if (report.status == Status::dispatched) {
-    return http::after(context.delegations.beat(target.id, id, std::nullopt), answer_kept);
+    return http::after(context.delegations.beat(target, id, std::nullopt), done);
   }
-  return http::after(context.delegations.report(target.id, id, std::move(report), {}), answer_kept);
+  return http::after(context.delegations.report(target, id, std::move(report), {}), done);
 }
 
 }  // namespace
@@ -67,28 +65,35 @@ DelegationReport report_in(const http::Forwarded& came) {
   return said.empty() && state.empty() ? report_of(Status::dispatched, "") : report_of(Status::completed, said);
 }
 
-http::Response push_task(const Context& context, const Workspace& target, const NewDelegation& task,
-                         const Delegation& delegation, http::Response accepted) {
-  const auto into_inbox = [&](std::string_view reason) {
+std::optional<TaskCall> prepare_call(const Context& context, const Workspace& target) {
+  const auto not_now = [&](std::string_view reason) {
     context.metrics.pushes(reason).Increment();
-    const auto kept = std::make_shared<const http::Response>(std::move(accepted));
-    return http::after(context.delegations.deliver(delegation.id),
-                       [kept](const Result<DelegationChange>&) { return *kept; });
+    return std::nullopt;
   };
   const auto url = http::parse_callback_url(target.url);
-  if (!url || !context.push.rules.may_use_port(url->port)) return into_inbox("refused_address");
-  const auto leave = context.push.callbacks.ask(target.id, target.url);
-  if (!leave) return into_inbox("spared");
+  if (!url || !context.push.rules.may_use_port(url->port)) return not_now("refused_address");
+  auto leave = context.push.callbacks.ask(target.id, target.url);
+  if (!leave) return not_now("spared");
   auto secret = context.push.secrets.ensure(target.id);
-  if (!secret) return into_inbox("failed");
+  if (!secret) return not_now("failed");
+  return TaskCall{std::move(leave), std::move(*secret)};
+}
+
+void push_task(const Context& context, TaskCall call, const Workspace& target, const NewDelegation& task,
+               const Delegation& delegation) {
   const NewActivity row = task_message(delegation, task.task, task.files, task.traceparent);
-  http::Forward order = order_of(context, target, row, std::move(*secret));
-  order.then = [&context, leave, target, id = delegation.id,
-                accepted = std::move(accepted)](http::Forwarded came) mutable {
-    has_taken(came) ? leave->succeeded() : leave->failed();
-    return after_call(context, target, id, std::move(came), std::move(accepted));
+  http::Forward order = order_of(context, target, row, std::move(call.secret));
+  order.then = [&context, leave = std::move(call.leave), callee = target.id,
+                id = delegation.id](const http::Forwarded& came) mutable {
+    // Called again when the store was away; what the callback is worth was learnt the first time.
+    if (const auto learnt = std::exchange(leave, nullptr)) {
+      const bool taken = has_taken(came);
+      taken ? learnt->succeeded() : learnt->failed();
+      context.metrics.pushes(taken ? "delivered" : name_of_outcome(came)).Increment();
+    }
+    return after_call(context, callee, id, came);
   };
-  return http::forward(std::move(order));
+  context.push.call(std::move(order));
 }
 
 }  // namespace restante::api

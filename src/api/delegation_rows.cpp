@@ -17,6 +17,12 @@ void write_flag(JsonWriter& out, std::string_view name, bool value) {
 
 }  // namespace
 
+std::optional<std::string> delegation_in(const http::Request& request) {
+  const std::string_view id = request.param("did");
+  if (!is_delegation_id(id)) return std::nullopt;
+  return std::string(id);
+}
+
 void write_delegation(JsonWriter& out, const Delegation& one, const desk::DelegationView& view,
                       std::optional<WorkspaceId> seen_by) {
   out.member("delegation_id", one.id);

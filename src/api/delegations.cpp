@@ -15,18 +15,8 @@ namespace {
 
 using Status = DelegationStatus;
 
-constexpr int kUsualLimit = 100;
-constexpr int kMaxLimit = 500;
-constexpr int kMaxAdminLimit = 1'000;
-
 Error bad_field(std::string_view field, std::string sentence) {
   return Error(errors::bad_field, {{"field", std::string(field)}}).say(std::move(sentence));
-}
-
-Error unknown_filter(std::string_view name, std::string allowed) {
-  std::string sentence = std::string(name) + " must be one of " + allowed;
-  return Error(errors::bad_parameter, {{"field", std::string(name)}, {"allowed", std::move(allowed)}})
-      .say(std::move(sentence));
 }
 
 Result<std::optional<Time>> time_field(const Json& body, std::string_view name) {
@@ -149,8 +139,11 @@ http::Response open(const Context& context, const Once& once, const NewDelegatio
       to_answer);
 }
 
-// Written down first, then the callback is asked: a crash in between leaves a task that the sweep puts into the inbox.
+// Written down and told so; then the callback is asked. A crash in between leaves a task that the sweep puts into the
+// inbox.
 http::Response open_and_push(const Context& context, const Once& once, Ready ready) {
+  auto call = prepare_call(context, ready.target);
+  if (!call) return open(context, once, ready.wanted, delegated);
   ready.wanted.to_inbox = false;
   const auto made = std::make_shared<std::optional<Delegation>>();
   http::Response response = open(context, once, ready.wanted, delegated, [made](const OpenedDelegation& opened) {
@@ -158,19 +151,14 @@ http::Response open_and_push(const Context& context, const Once& once, Ready rea
   });
   auto* later = std::get_if<std::shared_ptr<http::Later>>(&response.content);
   if (!later) return response;
-  (*later)->may_block = true;
-  (*later)->answer = [&context, made, ready = std::move(ready), first = std::move((*later)->answer)] {
+  (*later)->may_block = true;  // a message of a megabyte is made
+  (*later)->answer = [&context, made, call = std::move(*call), ready = std::move(ready),
+                      first = std::move((*later)->answer)] {
     http::Response told = first();
-    if (!*made) return told;
-    return push_task(context, ready.target, ready.wanted, **made, std::move(told));
+    if (*made) push_task(context, call, ready.target, ready.wanted, **made);
+    return told;
   };
   return response;
-}
-
-std::optional<std::string> id_in(const http::Request& request) {
-  const std::string_view id = request.param("did");
-  if (!is_delegation_id(id)) return std::nullopt;
-  return std::string(id);
 }
 
 http::Response changed(const Result<DelegationChange>& change) {
@@ -225,25 +213,6 @@ Result<DelegationReport> report_in_body(const Json& body) {
   return report;
 }
 
-Result<DelegationFilter> filter_in(const http::Request& request, WorkspaceId id) {
-  DelegationFilter filter;
-  filter.workspace = id;
-  if (const auto status = request.query_param("status")) {
-    filter.in_flight = *status == "in_flight";
-    if (!filter.in_flight) filter.status = parse_delegation_status(*status);
-    if (!filter.in_flight && !filter.status) {
-      return unknown_filter("status", "queued, dispatched, in_progress, completed, failed, stuck, in_flight");
-    }
-  }
-  if (const auto direction = request.query_param("direction")) {
-    if (*direction != "sent" && *direction != "received") return unknown_filter("direction", "sent, received");
-    filter.direction = *direction == "sent" ? DelegationFilter::Direction::sent : DelegationFilter::Direction::received;
-  }
-  const auto limit = parse_clamped(request.query_param("limit").value_or("")).value_or(kUsualLimit);
-  filter.limit = limit <= 0 ? kUsualLimit : static_cast<int>(std::min<std::int64_t>(limit, kMaxLimit));
-  return filter;
-}
-
 }  // namespace
 
 http::Response delegate_task(const Context& context, http::Request& request) {
@@ -278,40 +247,6 @@ http::Response record_delegation(const Context& context, http::Request& request)
   return open(context, once, ready->wanted, recorded);
 }
 
-http::Response list_delegations(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
-  const auto filter = filter_in(request, *id);
-  if (!filter) return answer(filter.error());
-  if (const auto there = context.workspaces.find(*id); !there) return answer(there.error());
-  desk::Delegations::Viewer viewer(context.delegations);
-  JsonWriter out;
-  out.begin_array();
-  for (const Delegation& one : context.delegations.list(*filter)) {
-    out.begin_object();
-    write_delegation(out, one, viewer.look(one), *id);
-    out.end_object();
-  }
-  out.end_array();
-  return http::json(200, out.take());
-}
-
-http::Response read_delegation(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
-  const auto named = id_in(request);
-  if (!named) return answer(errors::delegation_not_found);
-  const auto record = context.delegations.read(*id, *named);
-  if (!record) return answer(record.error());
-  desk::Delegations::Viewer viewer(context.delegations);
-  JsonWriter out;
-  out.begin_object();
-  write_delegation(out, record->delegation, viewer.look(record->delegation, &*record), *id);
-  write_record(out, *record);
-  out.end_object();
-  return http::json(200, out.take());
-}
-
 http::Response update_delegation(const Context& context, http::Request& request) {
   const auto id = id_param<WorkspaceId>(request, "id");
   if (!id) return answer(id.error());
@@ -324,7 +259,7 @@ http::Response update_delegation(const Context& context, http::Request& request)
   if (!report) return answer(report.error());
   auto parts = attachment_parts(*body);
   if (!parts) return answer(parts.error());
-  const auto named = id_in(request);
+  const auto named = delegation_in(request);
   if (!named) return answer(errors::delegation_not_found);
   return http::after(context.delegations.report(*id, *named, std::move(*report), std::move(*parts)), changed);
 }
@@ -336,7 +271,7 @@ http::Response beat_delegation(const Context& context, http::Request& request) {
   if (!body) return answer(body.error());
   auto progress = text_field(*body, "progress");
   if (!progress) return answer(progress.error());
-  const auto named = id_in(request);
+  const auto named = delegation_in(request);
   if (!named) return answer(errors::delegation_not_found);
   return http::after(context.delegations.beat(*id, *named, std::move(*progress)),
                      [](const Result<DelegationChange>& change) {
@@ -354,47 +289,9 @@ http::Response beat_delegation(const Context& context, http::Request& request) {
 http::Response cancel_delegation(const Context& context, http::Request& request) {
   const auto id = id_param<WorkspaceId>(request, "id");
   if (!id) return answer(id.error());
-  const auto named = id_in(request);
+  const auto named = delegation_in(request);
   if (!named) return answer(errors::delegation_not_found);
   return http::after(context.delegations.cancel(*id, *named), changed);
-}
-
-http::Response list_all_delegations(const Context& context, http::Request& request) {
-  const std::string status = request.query_param("status").value_or("in_flight");
-  DelegationFilter filter;
-  filter.in_flight = status == "in_flight";
-  if (!filter.in_flight) filter.status = parse_delegation_status(status);
-  if (!filter.in_flight && (!filter.status || !is_final(*filter.status))) {
-    return answer(unknown_filter("status", "in_flight, stuck, failed, completed"));
-  }
-  const auto limit = parse_clamped(request.query_param("limit").value_or("")).value_or(kUsualLimit);
-  filter.limit = static_cast<int>(std::clamp<std::int64_t>(limit, 1, kMaxAdminLimit));
-  const auto rows = context.delegations.list(filter);
-  desk::Delegations::Viewer viewer(context.delegations);
-  JsonWriter out;
-  out.begin_object();
-  out.member("count", std::ssize(rows));
-  out.key("delegations");
-  out.begin_array();
-  for (const Delegation& one : rows) {
-    out.begin_object();
-    write_delegation(out, one, viewer.look(one), std::nullopt);
-    out.end_object();
-  }
-  out.end_array();
-  out.member("limit", static_cast<std::int64_t>(filter.limit));
-  out.member("status", status);
-  out.end_object();
-  return http::json(200, out.take());
-}
-
-http::Response delegation_figures(const Context& context, http::Request&) {
-  const DelegationStats stats = context.delegations.stats();
-  JsonWriter out;
-  out.begin_object();
-  for (const Status status : kDelegationStatuses) out.member(name_of(status), stats.of(status));
-  out.end_object();
-  return http::json(200, out.take());
 }
 
 }  // namespace restante::api

@@ -16,6 +16,7 @@ http::Response update_delegation(const Context&, http::Request&);
 http::Response beat_delegation(const Context&, http::Request&);
 http::Response cancel_delegation(const Context&, http::Request&);
 http::Response list_all_delegations(const Context&, http::Request&);
+http::Response read_any_delegation(const Context&, http::Request&);
 http::Response delegation_figures(const Context&, http::Request&);
 
 // A result may be as large as any JSON body; a little more is read, to say what to do instead.

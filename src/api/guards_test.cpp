@@ -105,6 +105,8 @@ const std::map<std::string, std::string> kGuards = {
     {"GET /registry/discover/:id", "token"},
     {"POST /registry/check-access", "token"},
     {"GET /admin/liveness", "admin"},
+    {"GET /admin/health", "admin"},
+    {"GET /admin/series", "admin"},
     {"POST /admin/token/rotate", "admin"},
     {"POST /admin/workspaces/:id/tokens", "admin"},
     {"POST /registry/register", "registrant"},
@@ -136,6 +138,7 @@ const std::map<std::string, std::string> kGuards = {
     {"POST /workspaces/:id/delegations/:did/cancel", "agent"},
     {"GET /admin/delegations", "admin"},
     {"GET /admin/delegations/stats", "admin"},
+    {"GET /admin/delegations/:did", "admin"},
     {"POST /workspaces/:id/chat/uploads", "person"},
     {"GET /", "page"},
 };

@@ -1,4 +1,5 @@
-// /admin/liveness: whether the server's background loops still run.
+// /admin/liveness: whether the server's background loops still run; /admin/health: that, and everything else an
+// operator asks about a server: its stores, versions and effective settings, no secret among them.
 #pragma once
 #include "api/context.h"
 #include "http/request.h"
@@ -7,5 +8,6 @@
 namespace restante::api {
 
 http::Response liveness(const Context&, http::Request&);
+http::Response operator_health(const Context&, http::Request&);
 
 }  // namespace restante::api

@@ -30,5 +30,33 @@ TEST(LivenessApi, EveryLoopTellsWhenItLastRanAndWhetherThatWentWell) {
                 R"(","ok":false,"error":"it should have run again long ago","failures":0}]})");
 }
 
+TEST(LivenessApi, TheOperatorSeesStoresVersionsLoopsAndSettings) {
+  TestApi api;
+  const Time now = api.desk.clock.now();
+  api.context.loops = [&] {
+    return std::vector<LoopTick>{{"sweep", std::chrono::seconds(1), now, now + std::chrono::seconds(1), false, 0}};
+  };
+  api.context.facts = [&] {
+    ServerFacts facts{"1.2.3", "abc", "clang", now - std::chrono::hours(1)};
+    facts.stores = {{"database", "SQLite", "SQLite 3.40.1, schema 9", "/data/restante.db", ""},
+                    {"blobs", "files", "", "/data/blobs", "the disk is gone"}};
+    facts.settings = {{"log.level", "\"warn\"", "RESTANTE_LOG_LEVEL", "How much."}, {"data", "\"data\"", "", "Where."}};
+    facts.warnings = {"Everybody may register."};
+    return facts;
+  };
+  EXPECT_EQ(api.get("/admin/health", api.admin).body,
+            R"({"version":"1.2.3","commit":"abc","compiler":"clang","now":")" + format_time(now) +
+                R"(","started_at":")" + format_time(now - std::chrono::hours(1)) +
+                R"(","shared":false,"stores":[{"name":"database","ok":true,"error":null,"kind":"SQLite",)"
+                R"("detail":"SQLite 3.40.1, schema 9","place":"/data/restante.db"},)"
+                R"({"name":"blobs","ok":false,"error":"the disk is gone","kind":"files","detail":null,)"
+                R"("place":"/data/blobs"}],"loops":[{"name":"sweep","period_seconds":1,"last_tick_at":")" +
+                format_time(now) +
+                R"(","ok":true,"error":null,"failures":0}],"settings":[{"key":"log.level","value":"\"warn\"",)"
+                R"("origin":"RESTANTE_LOG_LEVEL","help":"How much."},{"key":"data","value":"\"data\"","origin":null,)"
+                R"("help":"Where."}],"warnings":["Everybody may register."]})");
+  EXPECT_EQ(api.get("/admin/health", api.agent).status, 401);
+}
+
 }  // namespace
 }  // namespace restante::api

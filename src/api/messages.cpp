@@ -70,7 +70,11 @@ http::Response send_message(const Context& context, http::Request& request) {
   if (!target) return answer(target.error());
   auto envelope = desk::normalise_message(std::move(*body), context.clock.now());
   if (!envelope) return answer(envelope.error());
-  auto files = desk::address_files(who, *id, *envelope, context.clock.now());
+  const auto is_outgoing = [&](FileId file) {
+    const auto found = context.uploads.find(who, *id, file);
+    return found && found->upload.direction == UploadDirection::out;
+  };
+  auto files = desk::address_files(who, *id, *envelope, context.clock.now(), is_outgoing);
   if (!files) return answer(files.error());
   NewActivity row = desk::message_row(who, *id, *envelope, std::string(request.traceparent()));
   if (!files->empty()) return send_with_files(context, once, *target, std::move(row), std::move(*files));

@@ -16,6 +16,7 @@
 #include "api/pending_uploads.h"
 #include "api/push.h"
 #include "api/registry.h"
+#include "api/series.h"
 #include "api/session.h"
 #include "api/tokens.h"
 #include "api/uploads.h"
@@ -64,6 +65,8 @@ constexpr Row kRows[] = {
     {Method::delete_, "/admin/invites/:tokenId", admin, Body::none, Run::on_pool, revoke_invite},
     {Method::post, "/admin/invites", admin, Body::required, Run::on_pool, create_invite},
     {Method::get, "/admin/liveness", admin, Body::none, Run::on_pool, liveness},
+    {Method::get, "/admin/health", admin, Body::none, Run::on_pool, operator_health},
+    {Method::get, "/admin/series", admin, Body::none, Run::on_pool, read_series},
     {Method::post, "/admin/token/rotate", admin, Body::optional, Run::on_pool, rotate_admin_token},
     {Method::post, "/admin/workspaces/:id/tokens", admin, Body::optional, Run::on_pool, create_token},
     {Method::post, "/registry/register", registrant, Body::required, Run::on_pool, register_agent},
@@ -102,6 +105,7 @@ constexpr Row kRows[] = {
     {Method::post, "/workspaces/:id/delegations/:did/cancel", agent, Body::optional, Run::on_pool, cancel_delegation},
     {Method::get, "/admin/delegations", admin, Body::none, Run::on_pool, list_all_delegations},
     {Method::get, "/admin/delegations/stats", admin, Body::none, Run::on_pool, delegation_figures},
+    {Method::get, "/admin/delegations/:did", admin, Body::none, Run::on_pool, read_any_delegation},
 };
 
 struct StreamRow {

@@ -55,7 +55,10 @@ struct Ask {
 };
 
 struct TestApi {
-  explicit TestApi(desk::UploadRules upload_rules = {}) : desk(std::move(upload_rules)) { add_routes(router, context); }
+  explicit TestApi(desk::UploadRules upload_rules = {}) : desk(std::move(upload_rules)) {
+    context.series = &series;
+    add_routes(router, context);
+  }
 
   Answer ask(const Ask& asked) {
     http::Request request;
@@ -174,6 +177,7 @@ struct TestApi {
   desk::Strikes strikes{desk.clock, 10'000};
   desk::Tokens tokens{*desk.store, desk.bell, desk.clock, desk.log};
   desk::Access access{*desk.store, desk::Roots::talk};
+  desk::Series series{desk.metrics, desk.clock, {}};
   Context context{desk.clock,
                   desk.metrics,
                   desk.principals,

@@ -49,6 +49,12 @@ void write_members(JsonWriter& out, const Workspace& workspace, const desk::Hear
   out.member("updated_at", format_time(workspace.updated_at));
 }
 
+// One that is called has its messages at once: nothing waits for it.
+void write_waiting(JsonWriter& out, const Context& context, const Workspace& workspace) {
+  const bool fetches = workspace.delivery_mode == DeliveryMode::poll;
+  out.member("waiting_messages", fetches ? context.inbox.waiting_messages(workspace.id) : 0);
+}
+
 // A person sees who is there to talk to, not where it is called, whom it belongs to or what it works on.
 Workspace as_seen_by(const Principal& who, Workspace workspace) {
   if (!who.sees_chat_only()) return workspace;
@@ -197,12 +203,14 @@ http::Response create_workspace(const Context& context, http::Request& request) 
                                  });
 }
 
-http::Response list_workspaces(const Context& context, http::Request&) {
+http::Response list_workspaces(const Context& context, http::Request& request) {
+  const bool waiting = request.query_param("include").value_or("") == "waiting";
   JsonWriter out;
   out.begin_array();
   for (const Workspace& workspace : context.workspaces.list()) {
     out.begin_object();
     write_members(out, workspace, context.workspaces.hearing(workspace));
+    if (waiting) write_waiting(out, context, workspace);
     out.end_object();
   }
   out.end_array();

@@ -110,6 +110,33 @@ TEST_F(WorkspacesApi, ASenderSeesWhoIsThereAndNotWhatItWorksOn) {
   EXPECT_NE(seen.body.find(R"("status":"online")"), std::string::npos);
 }
 
+TEST_F(WorkspacesApi, TheListTellsHowManyMessagesTheAgentHasNotComePast) {
+  const auto waiting = [&](const std::string& query) {
+    const auto list = parse_json(api.get("/workspaces" + query, api.admin).body).value();
+    for (const Json& one : *list.if_array()) {
+      if (*one.find("id")->if_string() != api.workspace.text()) continue;
+      const Json* count = one.find("waiting_messages");
+      return count ? count->integer().value() : -1;
+    }
+    return std::int64_t{-2};
+  };
+  EXPECT_EQ(waiting(""), -1);
+  EXPECT_EQ(waiting("?include=waiting"), 0);
+  const std::string message =
+      R"({"jsonrpc":"2.0","method":"message/send","params":{"message":{"parts":[{"kind":"text","text":"hello"}]}}})";
+  for (int n = 0; n < 3; ++n) ASSERT_EQ(api.post(api.path("/a2a"), api.sender, message).status, 200);
+  api.upload(api.sender);
+  EXPECT_EQ(waiting("?include=waiting"), 3);
+  ASSERT_EQ(api.post(api.path("/activity/ack"), api.agent, R"({"acked_seq":2})").status, 200);
+  EXPECT_EQ(waiting("?include=waiting"), 1);
+  ASSERT_EQ(api.get(api.path("/activity?since_seq=3"), api.agent).status, 200);
+  EXPECT_EQ(waiting("?include=waiting"), 0) << "what it polls past counts at once";
+  ASSERT_EQ(api.post(api.path("/a2a"), api.sender, message).status, 200);
+  EXPECT_EQ(waiting("?include=waiting"), 1);
+  EXPECT_EQ(patch(api.workspace, R"({"delivery_mode":"push","url":"https://agent.example/in"})").status, 200);
+  EXPECT_EQ(waiting("?include=waiting"), 0);
+}
+
 TEST_F(WorkspacesApi, TheLineToPasteIsMadeWithTheWorkspaceOrNotAtAll) {
   const Answer made = api.post("/workspaces", api.admin, R"({"name":"a"})");
   ASSERT_EQ(made.status, 201) << made.body;

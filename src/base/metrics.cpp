@@ -26,6 +26,11 @@ const prometheus::Histogram::BucketBoundaries kSeconds = {
 const prometheus::Histogram::BucketBoundaries kTaskSeconds = {0.1,  1,     5,     15,    60,     300,   900,
                                                               3600, 21600, 43200, 86400, 259200, 604800};
 
+// From an agent that listens to one that comes back just before its files expire; fine enough for percentiles.
+const prometheus::Histogram::BucketBoundaries kDeliverySeconds = {
+    0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25,  0.35,  0.5,   0.75,   1,      1.5,    2.5,
+    5,     10,   20,   30,    60,   120,   300, 600,  1'800, 3'600, 7'200, 21'600, 43'200, 86'400, 604'800};
+
 prometheus::Counter& counter(Registry& registry, const char* name, const char* help) {
   return BuildCounter().Name(name).Help(help).Register(registry).Add({});
 }
@@ -85,6 +90,11 @@ Metrics::Metrics(const BuildInfo& build)
                                     "Bytes read to compare files with what was staged.")),
       orphans_collected(counter(registry_, "restante_orphan_blobs_collected_total",
                                 "Bytes without a row that were found and removed, in files.")),
+      upload_delivery(BuildHistogram()
+                          .Name("restante_upload_delivery_seconds")
+                          .Help("From a file being staged to its agent's ack.")
+                          .Register(registry_)
+                          .Add({}, kDeliverySeconds)),
       sweep_duration(BuildHistogram()
                          .Name("restante_sweep_duration_seconds")
                          .Help("How long one sweep of the staged files took.")

@@ -67,6 +67,7 @@ class Metrics {
   prometheus::Gauge& damaged_uploads;
   prometheus::Counter& uploads_checked_bytes;
   prometheus::Counter& orphans_collected;
+  prometheus::Histogram& upload_delivery;  // from being staged to the agent's ack
   prometheus::Histogram& sweep_duration;
   prometheus::Histogram& delegation_age;  // when it ended
   prometheus::Counter& late_answers;

@@ -2,6 +2,7 @@
 
 #include "desk/outgoing.h"
 #include "desk/parts.h"
+#include "desk/workspaces.h"
 #include "model/errors.h"
 
 namespace restante::desk {
@@ -175,45 +176,39 @@ Result<DelegationRecord> Delegations::read(WorkspaceId who, const std::string& i
   return record;
 }
 
-std::string Delegations::missing_file(const DelegationRecord& record) {
-  const auto files = parse_json(record.task_files);
-  if (!files || !files->if_array()) return {};
-  for (const Json& file : *files->if_array()) {
-    const Json* uri = file.find("uri");
-    if (!uri || !uri->if_string()) continue;
-    const auto id = file_of(*uri->if_string(), record.delegation.callee_id);
-    if (!id) continue;
-    const auto upload = store_.find_upload(record.delegation.callee_id, *id);
-    if (upload && !upload->acked_at) return upload->name;
+std::vector<DelegationView> Delegations::look(std::span<const Delegation> delegations) {
+  std::vector<DelegationWait> waits = store_.delegation_waits(delegations);
+  std::map<WorkspaceId, std::optional<Workspace>> callees;
+  std::vector<DelegationView> views;
+  for (const Delegation& one : delegations) {
+    DelegationView& view = views.emplace_back();
+    const auto [callee, fresh] = callees.try_emplace(one.callee_id);
+    if (fresh) {
+      if (auto found = store_.find_workspace(one.callee_id)) callee->second = std::move(*found);
+    }
+    if (callee->second) view = look(one, *callee->second, std::move(waits[views.size() - 1]));
   }
-  return {};
+  return views;
 }
 
-DelegationView Delegations::Viewer::look(const Delegation& delegation, const DelegationRecord* record) {
-  auto known = callees_.find(delegation.callee_id);
-  if (known == callees_.end()) {
-    auto found = delegations_.store_.find_workspace(delegation.callee_id);
-    known = callees_.emplace(delegation.callee_id, found ? std::optional(std::move(*found)) : std::nullopt).first;
-  }
+DelegationView Delegations::look(const Delegation& delegation, const Workspace& callee, DelegationWait wait) {
   DelegationView view;
-  if (!known->second) return view;
-  const Workspace& callee = *known->second;
-  const Hearing hearing = delegations_.presence_.hearing(callee);
+  const Hearing hearing = presence_.hearing(callee);
   view.agent_seen_at = std::max(callee.last_heartbeat_at, hearing.last_poll_at);
-  if (!delegation.in_flight()) return view;
   Waiting waiting{delegation};
   waiting.callee_removed = callee.status == WorkspaceStatus::removed;
-  waiting.callee_online = callee.status == WorkspaceStatus::online || callee.status == WorkspaceStatus::degraded;
+  // A sign of life is known before the status is settled by it.
+  const bool just_seen = view.agent_seen_at && clock_.now() - *view.agent_seen_at <= kSilence;
+  waiting.callee_online =
+      just_seen || callee.status == WorkspaceStatus::online || callee.status == WorkspaceStatus::degraded;
   waiting.callee_polls = callee.delivery_mode == DeliveryMode::poll;
   waiting.seen_at = view.agent_seen_at;
   waiting.polled_at = hearing.last_poll_at;
   waiting.listening = hearing.listening;
   waiting.silent_for = hearing.silent_for;
-  if (delegation.status != DelegationStatus::in_progress) {
-    waiting.ahead = delegations_.store_.delegations_ahead(delegation);
-  }
-  if (record) waiting.missing_file = delegations_.missing_file(*record);
-  view.why = why_waiting(waiting, delegations_.clock_.now());
+  waiting.ahead = wait.ahead;
+  waiting.missing_file = std::move(wait.missing_file);
+  view.why = why_waiting(waiting, clock_.now());
   return view;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <span>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -71,20 +72,13 @@ class Delegations {
   Commit<Result<DelegationChange>> beat(WorkspaceId callee, const std::string& id, std::optional<std::string> progress);
   Commit<Result<DelegationChange>> cancel(WorkspaceId caller, const std::string& id);
 
-  // For one of the two it is between. delegation_not_found.
+  // For one of the two it is between; for the operator, whoever's it is. delegation_not_found.
   Result<DelegationRecord> read(WorkspaceId who, const std::string& id);
+  Result<DelegationRecord> read(const std::string& id) { return store_.read_delegation(id); }
   std::vector<Delegation> list(const DelegationFilter& filter) { return store_.list_delegations(filter); }
   DelegationStats stats() { return store_.delegation_stats(); }
-  // Of rows of one list: each callee is looked up once. With its record, files are looked at, too.
-  class Viewer {
-   public:
-    explicit Viewer(Delegations& delegations) : delegations_(delegations) {}
-    DelegationView look(const Delegation& delegation, const DelegationRecord* record = nullptr);
-
-   private:
-    Delegations& delegations_;
-    std::map<WorkspaceId, std::optional<Workspace>> callees_;
-  };
+  // Of rows of one list, in their order: each callee is looked up once, and what they wait for together.
+  std::vector<DelegationView> look(std::span<const Delegation> delegations);
 
   // Something of these workspaces' inboxes was acked: tasks in them count as picked up, soon.
   void note_acked(WorkspaceId workspace);
@@ -94,7 +88,7 @@ class Delegations {
   DelegationEvents& events() { return events_; }
 
  private:
-  std::string missing_file(const DelegationRecord& record);
+  DelegationView look(const Delegation& delegation, const Workspace& callee, DelegationWait wait);
 
   Store& store_;
   Uploads& uploads_;

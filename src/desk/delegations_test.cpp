@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "desk/stuck_sweep.h"
 #include "desk/test_desk.h"
 #include "model/errors.h"
@@ -31,7 +33,7 @@ class DelegationsTest : public ::testing::Test {
   Delegation find(const std::string& id) { return desk.store->find_delegation(id).value(); }
   std::string why(const std::string& id) {
     const auto record = desk.delegations.read(caller, id).value();
-    return Delegations::Viewer(desk.delegations).look(record.delegation, &record).why;
+    return desk.delegations.look(std::span(&record.delegation, 1)).front().why;
   }
   std::string field_of(const TaskOrder& wanted) {
     const auto refused = desk.delegations.prepare(wanted);
@@ -154,13 +156,27 @@ class StuckSweepTest : public DelegationsTest {
   StuckSweep sweep{*desk.store, desk.delegations, desk.clock, desk.log, desk.metrics, StuckSweepRules()};
 };
 
-TEST_F(StuckSweepTest, NobodyIsJudgedBeforeTheServerHasBeenBackForAsLongAsOneMayBeSilent) {
+TEST_F(StuckSweepTest, NobodyIsStuckBeforeTheServerHasBeenBackForAsLongAsOneMayBeSilent) {
+  const auto id = open(order());
+  ASSERT_TRUE(desk.delegations.beat(callee, id, std::nullopt).take());
+  desk.clock.advance(hours(1));
+  StuckSweep back(*desk.store, desk.delegations, desk.clock, desk.log, desk.metrics, StuckSweepRules());
+  EXPECT_TRUE(back.run_once().waiting);
+  desk.clock.advance(minutes(9));
+  EXPECT_TRUE(back.run_once().waiting);
+  EXPECT_EQ(find(id).status, Status::dispatched);
+  desk.clock.advance(minutes(1));
+  EXPECT_EQ(back.run_once().stuck, 1);
+  EXPECT_EQ(find(id).status, Status::stuck);
+}
+
+TEST_F(StuckSweepTest, ADeadlineIsADeadlineAlsoForAServerThatHasJustComeBack) {
   TaskOrder soon = order();
   soon.deadline = kStart + minutes(1);
   const auto id = open(soon);
-  EXPECT_TRUE(after(minutes(5)).waiting);
-  EXPECT_EQ(find(id).status, Status::queued);
-  EXPECT_EQ(after(minutes(5)).failed, 1);
+  const auto first = after(minutes(5));
+  EXPECT_TRUE(first.waiting);
+  EXPECT_EQ(first.failed, 1);
   EXPECT_EQ(find(id).status, Status::failed);
   EXPECT_EQ(after(minutes(5)).failed, 0);
 }
@@ -183,6 +199,24 @@ TEST_F(StuckSweepTest, AClockThatWasSetEndsNothingUntilItHasStoodForAWhile) {
   EXPECT_EQ(find(id).status, Status::queued);
   EXPECT_TRUE(after(minutes(5)).waiting);
   EXPECT_EQ(after(minutes(6)).failed, 1) << "it stands: the deadline has passed";
+}
+
+TEST_F(StuckSweepTest, ATaskOverWhichAServerDiedGoesToTheInboxAtOnceUnlessAnotherServerMayBeAskingForIt) {
+  auto wanted = desk.delegations.prepare(order()).value();
+  wanted.to_inbox = false;
+  ASSERT_TRUE(desk.delegations.open(wanted).take());
+  EXPECT_EQ(after(seconds(1)).delivered, 0);
+  StuckSweepRules rules;
+  rules.alone = true;
+  StuckSweep next(*desk.store, desk.delegations, desk.clock, desk.log, desk.metrics, rules);
+  EXPECT_EQ(next.run_once().delivered, 1);
+  EXPECT_TRUE(find(wanted.id).inbox_seq);
+  auto own = desk.delegations.prepare(order()).value();
+  own.to_inbox = false;
+  desk.clock.advance(seconds(1));
+  ASSERT_TRUE(desk.delegations.open(own).take());
+  EXPECT_EQ(next.run_once().delivered, 0) << "that one it is asking for itself";
+  EXPECT_EQ(after(minutes(3)).delivered, 1) << "nobody can be asking for it any more";
 }
 
 TEST_F(StuckSweepTest, WhatWasAckedBeforeACrashIsPickedUpAtTheFirstTick) {

@@ -57,6 +57,20 @@ Result<std::vector<Activity>> Inbox::read(const Principal& caller, WorkspaceId w
   return rows;
 }
 
+std::int64_t Inbox::waiting_messages(WorkspaceId workspace) {
+  const auto head = store_.find_head(workspace);
+  if (!head) return 0;
+  const std::int64_t handled = std::max(head->acked_seq, presence_.acked_seq(workspace));
+  if (handled >= head->last_seq) return 0;
+  ActivityQuery query;
+  query.above_seq = handled;
+  query.type = "a2a_receive";
+  query.limit = kMaxLimit;
+  const auto rows = store_.read_activity(workspace, query);
+  if (!rows) return 0;
+  return std::ranges::count_if(*rows, [](const Activity& row) { return row.method == "message/send"; });
+}
+
 Result<std::vector<Activity>> Inbox::read(WorkspaceId workspace, ActivityQuery query) {
   query.limit = query.limit <= 0 ? kUsualLimit : std::min(query.limit, kMaxLimit);
   return store_.read_activity(workspace, query);

@@ -26,6 +26,9 @@ class Inbox {
   Result<std::vector<Activity>> read(const Principal& caller, WorkspaceId workspace, const ActivityQuery& query);
   // The same for nobody in particular.
   Result<std::vector<Activity>> read(WorkspaceId workspace, ActivityQuery query);
+  // Of people and other agents, that an agent in poll mode has not come past yet. Counts one page of what waits: 500
+  // messages are 500 or more.
+  std::int64_t waiting_messages(WorkspaceId workspace);
   // For the rows of one page.
   PeerInfo peer_info() { return {store_, clock_.now()}; }
   // A row the agent writes down itself; what it may be is told by may_be_logged().

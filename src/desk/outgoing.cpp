@@ -8,8 +8,6 @@
 namespace restante::desk {
 namespace {
 
-constexpr std::string_view kPendingScheme = "platform-pending:";
-
 Json* uri_in(Json& part) {
   Json* file = part.find("file");
   Json* uri = file ? file->find("uri") : nullptr;
@@ -24,14 +22,18 @@ Error gone(std::optional<FileId> file) {
 }  // namespace
 
 Result<std::vector<OutgoingFile>> address_files(const Principal& caller, WorkspaceId target, Envelope& envelope,
-                                                Time now) {
+                                                Time now, const IsOutgoing& is_outgoing) {
   std::vector<OutgoingFile> files;
-  if (caller.role != Principal::Role::workspace || caller.workspace_id == target) return files;
+  if (caller.role != Principal::Role::workspace) return files;
   const WorkspaceId owner = *caller.workspace_id;
+  const auto is_the_targets = [&](std::string_view uri) {
+    const auto file = file_of(uri, target);
+    return file && !(owner == target && is_outgoing && is_outgoing(*file));
+  };
   std::map<FileId, FileId> names;
   for (Json& part : *envelope.json.find("params")->find("message")->find("parts")->if_array()) {
     Json* uri = uri_in(part);
-    if (!uri || !uri->if_string()->starts_with(kPendingScheme) || file_of(*uri->if_string(), target)) continue;
+    if (!uri || !uri->if_string()->starts_with(kPendingScheme) || is_the_targets(*uri->if_string())) continue;
     const auto source = file_of(*uri->if_string(), owner);
     if (!source) return gone({});
     const auto [name, first] = names.try_emplace(*source, FileId::make(now));

@@ -2,6 +2,7 @@
 // message, in one transaction: each is staged for the target under a name of its own, sharing the bytes. To people they
 // stay where they are, and must be there. Thread-safe.
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "base/json.h"
@@ -13,10 +14,11 @@
 namespace restante::desk {
 
 // The outgoing files that the message names, which from now on names them as the target will know them. Only agents
-// have such files; what people name, what the target has already and what an agent says to itself stays as it is.
-// attachment_gone when an agent names a file of anybody else.
+// have such files; what people name and what the target has already stays as it is. In what an agent says to itself
+// both are called alike: `is_outgoing` tells them apart. attachment_gone when an agent names a file of anybody else.
+using IsOutgoing = std::function<bool(FileId)>;
 Result<std::vector<OutgoingFile>> address_files(const Principal& caller, WorkspaceId target, Envelope& envelope,
-                                                Time now);
+                                                Time now, const IsOutgoing& is_outgoing = {});
 
 class Outgoing {
  public:

@@ -143,6 +143,17 @@ TEST_F(OutgoingTest, WhatPeopleNameAndWhatIsNoFileOfOursStaysAsItIs) {
   EXPECT_TRUE(address_files(agent, source, to_itself, kStart)->empty());
 }
 
+TEST_F(OutgoingTest, AnAgentMaySendAFileToItself) {
+  const FileId out = FileId::make(kStart), in = FileId::make(kStart);
+  Envelope to_itself = message({pending_uri(source, out), pending_uri(source, in)});
+  const auto files = address_files(agent, source, to_itself, kStart, [&](FileId file) { return file == out; });
+  ASSERT_EQ(files->size(), 1u);
+  EXPECT_EQ(files->front().source, out);
+  const auto said = to_itself.json.dump();
+  EXPECT_EQ(said.find(out.text()), std::string::npos) << "it goes under a name of its own";
+  EXPECT_NE(said.find(in.text()), std::string::npos) << "what it was sent stays as it is";
+}
+
 TEST_F(OutgoingTest, AUriThatIsNoTextIsNoFileOfOurs) {
   auto json = parse_json(
       R"({"method":"message/send","params":{"message":{"messageId":"m1","parts":[{"kind":"file","file":{"uri":7}},)"

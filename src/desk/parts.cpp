@@ -6,8 +6,6 @@
 namespace restante::desk {
 namespace {
 
-constexpr std::string_view kPendingScheme = "platform-pending:";
-
 const Json* find_in(const Json* object, std::string_view name) { return object ? object->find(name) : nullptr; }
 
 std::string text_in(const Json* object, std::string_view name) {
@@ -83,14 +81,6 @@ std::optional<FilePart> upload_in(const Activity& row) {
   FilePart file = file_in(*request);
   file.uri = pending_uri(row.workspace_id, *id);
   return file;
-}
-
-std::optional<FileId> file_of(std::string_view uri, WorkspaceId workspace) {
-  if (!uri.starts_with(kPendingScheme)) return std::nullopt;
-  uri.remove_prefix(kPendingScheme.size());
-  const auto slash = uri.find('/');
-  if (slash == std::string_view::npos || WorkspaceId::parse(uri.substr(0, slash)) != workspace) return std::nullopt;
-  return FileId::parse(uri.substr(slash + 1));
 }
 
 void write_files(JsonWriter& out, const std::vector<FilePart>& files) {

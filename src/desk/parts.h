@@ -36,9 +36,6 @@ Said answered_in(const Activity& row);
 // The file an upload's row or receipt is about.
 std::optional<FilePart> upload_in(const Activity& row);
 
-// The file a platform-pending uri names, if it is one of this workspace.
-std::optional<FileId> file_of(std::string_view uri, WorkspaceId workspace);
-
 // As a JSON array of {uri, name, mimeType?, size?}.
 void write_files(JsonWriter& out, const std::vector<FilePart>& files);
 

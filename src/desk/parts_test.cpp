@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "model/upload.h"
 
 namespace restante::desk {
 namespace {

@@ -163,6 +163,12 @@ void Presence::acked(WorkspaceId id, const ActivityQuery& cursor) {
   if (cursor.since_id) note.acked_id = cursor.since_id;
 }
 
+std::int64_t Presence::acked_seq(WorkspaceId id) const {
+  const std::lock_guard lock(agents_->mutex);
+  const auto found = agents_->all.find(id);
+  return found != agents_->all.end() && found->second.unwritten ? found->second.unwritten->acked_seq : 0;
+}
+
 void Presence::seen(WorkspaceId id) {
   {
     const std::lock_guard lock(agents_->mutex);

@@ -37,6 +37,8 @@ class Presence {
   std::shared_ptr<const void> poll(WorkspaceId id);
   // It asked with this cursor, which exists: what lies before it has been handled.
   void acked(WorkspaceId id, const ActivityQuery& cursor);
+  // What it has come past since that was last written down; 0 when nothing.
+  std::int64_t acked_seq(WorkspaceId id) const;
   // It registered or beat.
   void seen(WorkspaceId id);
   // It was written down as offline.

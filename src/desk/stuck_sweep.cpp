@@ -18,6 +18,7 @@ StuckSweep::StuckSweep(Store& store, Delegations& delegations, const Clock& cloc
       metrics_(metrics),
       rules_(rules),
       guard_(clock, rules.stuck_after),
+      started_at_(clock.now()),
       back_since_(clock.steady()) {}
 
 void StuckSweep::tick() {
@@ -38,7 +39,7 @@ StuckSweepReport StuckSweep::run_once() {
   report.waiting = !believable || *swept_at_ - back_since_ < rules_.stuck_after;
   if (!believable)
     log_.warn("delegation_sweep_waits", {{"reason", "the clock was set; what is due by it has to wait"}});
-  if (report.waiting) return report;
+  if (!believable) return report;
   try {
     sweep(report);
   } catch (...) {
@@ -56,16 +57,20 @@ StuckSweepReport StuckSweep::run_once() {
 void StuckSweep::sweep(StuckSweepReport& report) {
   for (bool more = true; more && !stopping_;) {
     const Time now = clock_.now();
-    const auto before = [now](std::chrono::milliseconds span) {
-      return now - std::chrono::duration_cast<std::chrono::microseconds>(span);
-    };
     const SweptDelegations swept =
-        store_.sweep_delegations(before(rules_.stuck_after), before(rules_.undelivered_after), rules_.step, now)
-            .take()
-            .value();
+        store_.sweep_delegations(silent_since(now, report), undelivered_since(now), rules_.step, now).take().value();
     for (const DelegationChange& change : swept.changes) count(change, report);
     more = swept.more && !swept.changes.empty();
   }
+}
+
+Time StuckSweep::silent_since(Time now, const StuckSweepReport& report) const {
+  return report.waiting ? Time() : now - rules_.stuck_after;
+}
+
+Time StuckSweep::undelivered_since(Time now) const {
+  const Time long_ago = now - rules_.undelivered_after;
+  return rules_.alone ? std::max(long_ago, started_at_) : long_ago;
 }
 
 void StuckSweep::count(const DelegationChange& change, StuckSweepReport& report) {

@@ -1,5 +1,8 @@
 #include "desk/upload_events.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include "base/json_writer.h"
 
 namespace restante::desk {
@@ -50,6 +53,10 @@ void UploadEvents::acked(const UploadChange& change) {
   if (!change.receipt) return;
   metrics_.uploads_acked.Increment();
   metrics_.uploads_acked_bytes.Increment(static_cast<double>(change.upload.size));
+  if (change.upload.acked_at) {
+    const std::chrono::duration<double> waited = *change.upload.acked_at - change.upload.created_at;
+    metrics_.upload_delivery.Observe(std::max(0.0, waited.count()));
+  }
   say("upload_acked", change.upload);
   receipt(change);
 }

@@ -6,7 +6,6 @@ namespace restante::desk {
 namespace {
 
 constexpr auto kEnrolmentLifetime = std::chrono::hours(24);
-constexpr auto kSilence = std::chrono::seconds(90);  // three missed heartbeats
 
 void log_created(Log& log, const Workspace& workspace) {
   log.info("workspace_created",

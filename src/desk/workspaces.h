@@ -11,6 +11,9 @@
 
 namespace restante::desk {
 
+// Without any sign of life for longer than this, an agent is offline: three missed heartbeats.
+inline constexpr auto kSilence = std::chrono::seconds(90);
+
 // What the line to paste carries; shown once.
 struct Enrolment {
   std::string token;

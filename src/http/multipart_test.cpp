@@ -396,6 +396,18 @@ TEST(Multipart, RefusesBrokenPartHeaders) {
   }
 }
 
+TEST(Multipart, StopsAtTheBeginningOfADelimiterThatTurnedOutToBeContent) {
+  Recorder sink;
+  sink.stop_at = 3;  // part_begin, "abc", what was held back
+  MultipartParser parser("xyz", sink);
+  EXPECT_EQ(parser.feed("--xyz\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\nabc\r\n--x"),
+            Status::ok);
+  EXPECT_EQ(sink.calls, 2u);
+  EXPECT_EQ(parser.feed("-and more\r\n--xyz--\r\n"), Status::stopped);
+  EXPECT_EQ(sink.parts.at(0).data, "abc\r\n--x");
+  EXPECT_EQ(sink.calls, 3u);
+}
+
 TEST(Multipart, StopsForGoodWhenTheSinkSaysSo) {
   const std::string body = file_part("x") + field_part("y") + "--b--";
   for (std::size_t call = 1; call <= 6; ++call) {

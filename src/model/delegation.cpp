@@ -35,31 +35,41 @@ std::string with_note(std::string words, const std::string& progress) {
   return progress.empty() ? words : words + "; it last said: " + progress;
 }
 
+std::string behind(std::int64_t ahead) {
+  return "behind " + (ahead == 1 ? "one other" : std::to_string(ahead) + " others") + " of the same callee";
+}
+
 std::string why_queued(const Waiting& waiting, Time now) {
   if (waiting.delegation.recorded) return "recorded by its caller, who reports on it";
+  if (!waiting.delegation.inbox_seq) return "the callee's callback is being asked";
+  if (!waiting.callee_polls && !waiting.polled_at) {
+    return "the callee's callback could not take it; it waits in the inbox until the callee polls";
+  }
   if (!waiting.seen_at) return "the callee has never connected";
   if (!waiting.callee_online) return "the callee is offline since " + format_time(*waiting.seen_at);
-  if (!waiting.callee_polls && !waiting.delegation.inbox_seq) return "the callee's callback is being asked";
   if (waiting.silent_for || !waiting.polled_at) {
     if (!waiting.polled_at) return "the callee has not polled yet";
     return "the callee has not polled since " + format_time(*waiting.polled_at);
   }
-  if (waiting.ahead > 0) return "behind " + std::to_string(waiting.ahead) + " others of the same callee";
+  if (waiting.ahead > 0) return behind(waiting.ahead);
+  if (!waiting.missing_file.empty()) return "waiting for a file: the callee has not taken " + waiting.missing_file;
   return "in the callee's inbox for " + spell(now - waiting.delegation.created_at) + ", not picked up yet";
 }
 
 std::string why_under_way(const Waiting& waiting, Time now) {
   const Delegation& task = waiting.delegation;
-  if (!waiting.missing_file.empty()) return "waiting for a file: the callee has not taken " + waiting.missing_file;
   if (!waiting.callee_online && waiting.seen_at) {
     return with_note("picked up, but the callee is offline since " + format_time(*waiting.seen_at), task.progress);
+  }
+  // Whoever says that it works on it does not wait.
+  if (!waiting.missing_file.empty() && task.status == dispatched) {
+    return with_note("waiting for a file: the callee has not taken " + waiting.missing_file, task.progress);
   }
   if (!task.last_heartbeat) return "picked up and silent for " + spell(now - task.updated_at);
   const auto silent = now - *task.last_heartbeat;
   if (silent >= std::chrono::minutes(2)) return with_note("picked up and silent for " + spell(silent), task.progress);
   if (waiting.ahead > 0 && task.status == dispatched) {
-    return with_note("picked up, behind " + std::to_string(waiting.ahead) + " others of the same callee",
-                     task.progress);
+    return with_note("picked up, " + behind(waiting.ahead), task.progress);
   }
   return with_note("being worked on; last heartbeat " + spell(silent) + " ago", task.progress);
 }

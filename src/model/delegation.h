@@ -126,6 +126,7 @@ struct DelegationFilter {
   enum class Direction { any, sent, received };
   std::optional<WorkspaceId> workspace;  // none: of all
   Direction direction = Direction::any;
+  std::optional<WorkspaceId> peer{};  // with a workspace and a direction: the other one
   std::optional<DelegationStatus> status;
   bool in_flight = false;  // all that have not ended
   int limit = 100;
@@ -135,6 +136,12 @@ struct DelegationStats {
   std::int64_t counts[std::size(kDelegationStatuses)] = {};
   std::int64_t& of(DelegationStatus status) { return counts[static_cast<std::size_t>(status)]; }
   std::int64_t of(DelegationStatus status) const { return counts[static_cast<std::size_t>(status)]; }
+};
+
+// What the ledger knows of why one that has not ended waits.
+struct DelegationWait {
+  std::int64_t ahead = 0;    // of the same callee, older and under way
+  std::string missing_file;  // that came with the task and is not with the callee yet; empty: none
 };
 
 // What is known about a delegation that has not ended, for saying why.

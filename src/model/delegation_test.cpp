@@ -45,6 +45,8 @@ class Why : public ::testing::Test {
 
 TEST_F(Why, AQueuedTaskSaysWhatItsCalleeIsDoing) {
   EXPECT_EQ(why(), "in the callee's inbox for 3 min, not picked up yet");
+  waiting.missing_file = "a.txt";
+  EXPECT_EQ(why(), "waiting for a file: the callee has not taken a.txt");
   waiting.ahead = 2;
   EXPECT_EQ(why(), "behind 2 others of the same callee");
   waiting.silent_for = seconds(400);
@@ -61,8 +63,12 @@ TEST_F(Why, AQueuedTaskSaysWhatItsCalleeIsDoing) {
 
 TEST_F(Why, ACallbackThatIsBeingAskedAndATaskSentByHandAreNamed) {
   waiting.callee_polls = false;
+  waiting.polled_at.reset();
+  EXPECT_EQ(why(), "the callee's callback could not take it; it waits in the inbox until the callee polls");
   task.inbox_seq.reset();
   EXPECT_EQ(why(), "the callee's callback is being asked");
+  waiting.seen_at.reset();
+  EXPECT_EQ(why(), "the callee's callback is being asked") << "an agent that is called need never have connected";
   task.recorded = true;
   EXPECT_EQ(why(), "recorded by its caller, who reports on it");
 }
@@ -73,7 +79,9 @@ TEST_F(Why, ATaskUnderWaySaysWhenItWasHeardOfAndWhatItSaid) {
   task.last_heartbeat = kNow - seconds(9);
   EXPECT_EQ(why(), "being worked on; last heartbeat 9 s ago");
   waiting.ahead = 1;
-  EXPECT_EQ(why(), "picked up, behind 1 others of the same callee");
+  EXPECT_EQ(why(), "picked up, behind one other of the same callee");
+  waiting.missing_file = "a.txt";
+  EXPECT_EQ(why(), "waiting for a file: the callee has not taken a.txt");
   task.status = DelegationStatus::in_progress;
   task.progress = "halfway";
   EXPECT_EQ(why(), "being worked on; last heartbeat 9 s ago; it last said: halfway");
@@ -83,8 +91,6 @@ TEST_F(Why, ATaskUnderWaySaysWhenItWasHeardOfAndWhatItSaid) {
   EXPECT_EQ(why(), "picked up and silent for 3 days; it last said: halfway");
   waiting.callee_online = false;
   EXPECT_EQ(why(), "picked up, but the callee is offline since " + format_time(kNow) + "; it last said: halfway");
-  waiting.missing_file = "a.txt";
-  EXPECT_EQ(why(), "waiting for a file: the callee has not taken a.txt");
   task.status = DelegationStatus::completed;
   EXPECT_EQ(why(), "");
 }

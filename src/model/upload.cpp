@@ -57,7 +57,15 @@ std::string_view sentence_of(UploadDamage damage) {
 }
 
 std::string pending_uri(WorkspaceId workspace, FileId file) {
-  return "platform-pending:" + workspace.text() + "/" + file.text();
+  return std::string(kPendingScheme) + workspace.text() + "/" + file.text();
+}
+
+std::optional<FileId> file_of(std::string_view uri, WorkspaceId workspace) {
+  if (!uri.starts_with(kPendingScheme)) return std::nullopt;
+  uri.remove_prefix(kPendingScheme.size());
+  const auto slash = uri.find('/');
+  if (slash == std::string_view::npos || WorkspaceId::parse(uri.substr(0, slash)) != workspace) return std::nullopt;
+  return FileId::parse(uri.substr(slash + 1));
 }
 
 }  // namespace restante

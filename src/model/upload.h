@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/crypto.h"
@@ -13,6 +14,7 @@ constexpr std::int64_t kMaxFileBytes = 26'214'400;  // 25 MiB; the table's CHECK
 // What may be kept in the row itself instead of in Blobs; the table's CHECK pins it.
 constexpr std::int64_t kMaxRowBytes = 16'384;
 constexpr std::size_t kMaxReasonBytes = 500;
+inline constexpr std::string_view kPendingScheme = "platform-pending:";
 
 enum class UploadState { staged, fetched, acked, failed, expired, recalled };
 // For the agent, with a row in its inbox; or from it, waiting until a message names it.
@@ -92,5 +94,7 @@ std::optional<UploadDamage> parse_upload_damage(std::string_view text);
 std::string_view sentence_of(UploadDamage damage);
 // platform-pending:<workspace>/<file>
 std::string pending_uri(WorkspaceId workspace, FileId file);
+// The file a platform-pending uri names, if it is one of this workspace.
+std::optional<FileId> file_of(std::string_view uri, WorkspaceId workspace);
 
 }  // namespace restante

@@ -1,8 +1,10 @@
 #include "net/edge.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <thread>
 
+#include "net/errand.h"
 #include "net/io_thread.h"
 #include "net/listener.h"
 #include "net/shared.h"
@@ -65,13 +67,19 @@ class Edge::State {
     });
   }
 
-  bool quiet() const { return shared.counts.total() == 0; }
+  bool quiet() const { return shared.counts.total() == 0 && errands.load() == 0; }
+
+  // Where the fewest connections are.
+  IoThread& idlest() {
+    return **std::ranges::min_element(threads, {}, [](const auto& thread) { return thread->load(); });
+  }
 
   void wait_until_quiet(std::chrono::steady_clock::time_point until) {
     std::unique_lock lock(mutex);
     while (!quiet() && !hurry && std::chrono::steady_clock::now() < until) changed.wait_for(lock, kLook);
   }
 
+  std::atomic<std::size_t> errands{0};
   Shared shared;
   std::vector<std::unique_ptr<IoThread>> threads;
   std::vector<std::unique_ptr<Listener>> listeners;
@@ -123,6 +131,24 @@ std::vector<LoopTick> Edge::loops() const {
   std::vector<LoopTick> all;
   for (const auto& job : s.jobs) all.push_back(job->tick);
   return all;
+}
+
+void Edge::call(http::Forward order) {
+  State& s = *state_;
+  // Gone with the coroutine, also when that is never resumed.
+  struct Counted {
+    explicit Counted(std::atomic<std::size_t>& all) : count(all) { ++count; }
+    ~Counted() { --count; }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+    std::atomic<std::size_t>& count;
+  };
+  const auto counted = std::make_shared<Counted>(s.errands);
+  const auto kept = std::make_shared<http::Forward>(std::move(order));
+  const auto over = [counted, &log = s.shared.log](std::exception_ptr failure) {
+    if (failure) log.error("errand_failed", {{"reason", "it ended before its time"}});
+  };
+  asio::co_spawn(s.idlest().executor(), run_errand(s.shared, kept), over);
 }
 
 bool Edge::reload_tls() {

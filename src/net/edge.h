@@ -40,6 +40,10 @@ class Edge {
   // How they are doing, in the order they were given. Any thread, once they all were.
   std::vector<LoopTick> loops() const;
 
+  // Asks another server while no client waits, see errand.h. Any thread, from start() on. stop() waits for it as for a
+  // request.
+  void call(http::Forward order);
+
   // Reads certificate and key anew; new connections get them. False, and the old ones stay, when they cannot be used.
   bool reload_tls();
 

@@ -26,6 +26,7 @@ struct Config {
   };
 
   struct Metrics {
+    std::chrono::milliseconds sample_every{60'000};  // of the page's charts; 1 440 samples are kept: short = no day
     std::string token_file;  // who may read /metrics beyond loopback besides the admin; readable by all = no secret
   };
 

@@ -320,6 +320,10 @@ std::vector<Setting> all_settings() {
       choice("log.requests", AT(net.log_requests), {"none", "errors", "all"},
              "Which requests get a line: errors, all or none. all costs CPU and disk at thousands a second."),
 
+      duration(
+          "metrics.sample_every", AT(metrics.sample_every), 10ms, 24h,
+          "How often the figures for the page's charts are taken. The last 1440 are kept, in memory: with 1m that is "
+          "a day."),
       text("metrics.token_file", AT(metrics.token_file),
            "File with a token of at least 16 characters that may read /metrics; must not be readable by everybody. On "
            "loopback /metrics is open, elsewhere it takes this or the admin's token.",

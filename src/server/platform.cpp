@@ -17,6 +17,7 @@
 #include "server/admin_token.h"
 #include "server/agent_program.h"
 #include "server/disk_space.h"
+#include "server/facts.h"
 #include "server/page_files.h"
 #include "server/server_key.h"
 #include "server/stores.h"
@@ -32,6 +33,8 @@ constexpr auto kPresencePeriod = std::chrono::seconds(15);
 constexpr std::chrono::milliseconds kSweepPeriod = std::chrono::seconds(1);  // of looking whether one is due
 constexpr std::chrono::milliseconds kCheckPeriod = std::chrono::seconds(1);  // of looking at what may be damaged
 constexpr auto kRetentionPeriod = std::chrono::seconds(10);  // of its bounded steps; a pass begins every hour
+constexpr std::chrono::milliseconds kFarewell = std::chrono::seconds(5);  // to the database, once requests have ended
+constexpr std::chrono::milliseconds kHurriedFarewell = std::chrono::seconds(1);
 
 std::filesystem::path data_directory(const Config& config) {
   const std::filesystem::path data = config.data;
@@ -96,6 +99,7 @@ desk::StuckSweepRules stuck_rules(const Config& config) {
   rules.stuck_after = config.delegations.stuck_after;
   rules.every = config.delegations.sweep_every;
   rules.undelivered_after = 2 * config.push.timeout + std::chrono::minutes(1);
+  rules.alone = !is_shared(config);
   return rules;
 }
 
@@ -121,10 +125,11 @@ std::vector<std::string> resolve(const std::string& host) {
 class Platform::Parts {
  public:
   explicit Parts(const Config& config)
-      : log(STDERR_FILENO, config.log.level, clock),
+      : drain(config.net.timeouts.drain),
+        log(STDERR_FILENO, config.log.level, clock),
         metrics({std::string(version()), std::string(commit()), compiler()}),
         data(data_directory(config)),
-        store(open_store(config, clock, metrics, announcements)),
+        store(open_store(config, clock, metrics, announcements, closing)),
         blobs(dir::open(data / "blobs")),
         admin(restante::admin_token(config.admin_token, data, log)),
         seal(server_key(data, log)),
@@ -134,6 +139,7 @@ class Platform::Parts {
         elsewhere(announcements, news, edge.bell(), log),
         principals(*store, edge.bell(), clock, sha256(admin)),
         strikes(clock, config.invalid_tokens_per_minute),
+        series(metrics, clock, {config.metrics.sample_every}),
         presence(*store, news, clock, log, metrics, config.silence),
         workspaces(*store, presence, news, clock, log),
         tokens(*store, edge.bell(), clock, log),
@@ -195,7 +201,10 @@ class Platform::Parts {
     };
     if (is_shared(config) && config.admin_token.empty()) share_admin_token();
     context.loops = [this] { return edge.loops(); };
+    push.call = [this](http::Forward order) { edge.call(std::move(order)); };
     context.program = open_agent_program();
+    context.series = &series;
+    context.facts = [this, config] { return facts(config); };
     api::add_routes(router, context);
     edge.every(kPresencePeriod, "presence", [this] {
       write_signs_of_life();
@@ -206,6 +215,8 @@ class Platform::Parts {
     edge.every(std::min(config.uploads.sweep_every, kSweepPeriod), "sweep", [this] { sweep.tick(); });
     edge.every(std::min(config.delegations.sweep_every, kSweepPeriod), "delegations", [this] { stuck_sweep.tick(); });
     edge.every(check_period(config), "integrity", [this] { uploads.integrity().tick(); });
+    series.tick();
+    edge.every(config.metrics.sample_every, "series", [this] { series.tick(); });
   }
 
   ~Parts() {
@@ -224,7 +235,16 @@ class Platform::Parts {
     sweep.stop();
     stuck_sweep.stop();
     uploads.integrity().stop();
+    // A database that is gone must not hold up the end: requests under way may wait for it as long as for anything, and
+    // what is left once nobody waits for an answer is not worth more.
+    closing.end_within(drain + kFarewell);
     edge.stop();
+    closing.end_within(kFarewell);
+  }
+
+  void stop_now() {
+    closing.end_within(kHurriedFarewell);
+    edge.stop_now();
   }
 
   // Another server on the same data may replace it.
@@ -236,6 +256,14 @@ class Platform::Parts {
   void write_signs_of_life() {
     for (const WorkspaceId& acked : presence.flush()) delegations.note_acked(acked);
     principals.flush_uses();
+  }
+
+  api::ServerFacts facts(const Config& config) {
+    api::ServerFacts all{std::string(version()), std::string(commit()), compiler(), started_at, is_shared(config)};
+    all.stores = {state_of_rows(config, *store), state_of_blobs(config, [this] { blobs->check(); })};
+    all.settings = effective_settings(config);
+    all.warnings = warnings(config);
+    return all;
   }
 
   std::vector<api::ReadinessCheck> readiness() {
@@ -258,7 +286,10 @@ class Platform::Parts {
     return checks;
   }
 
+  const std::chrono::milliseconds drain;
+  Closing closing;
   DisciplinedClock clock;
+  const Time started_at = clock.now();
   Log log;
   Metrics metrics;
   Announcements announcements;
@@ -274,6 +305,7 @@ class Platform::Parts {
   desk::Elsewhere elsewhere;
   desk::Principals principals;
   desk::Strikes strikes;
+  desk::Series series;
   desk::Presence presence;
   desk::Workspaces workspaces;
   desk::Tokens tokens;
@@ -302,7 +334,7 @@ void Platform::start() { parts_->edge.start(parts_->router); }
 std::vector<std::string> Platform::addresses() const { return parts_->edge.addresses(); }
 void Platform::reload() { parts_->edge.reload_tls(); }
 void Platform::stop() { parts_->stop(); }
-void Platform::stop_now() { parts_->edge.stop_now(); }
+void Platform::stop_now() { parts_->stop_now(); }
 desk::Workspaces& Platform::workspaces() { return parts_->workspaces; }
 const std::string& Platform::admin_token() const { return parts_->admin; }
 

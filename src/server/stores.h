@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 
+#include "base/closing.h"
 #include "base/disciplined_clock.h"
 #include "base/metrics.h"
 #include "server/config.h"
@@ -11,8 +12,9 @@
 
 namespace restante {
 
-// A shared one tells the clock what time it is, and the announcements what other servers do. Throws OpenRefused.
+// A shared one tells the clock what time it is, and the announcements what other servers do; it waits for the database
+// no longer than `closing` lets it. Throws OpenRefused.
 std::unique_ptr<Store> open_store(const Config& config, DisciplinedClock& clock, Metrics& metrics,
-                                  Announcements& announcements);
+                                  Announcements& announcements, const Closing& closing);
 
 }  // namespace restante

@@ -225,5 +225,5 @@ def test_both_databases_have_the_same_indexes(complete, tmp_path):
     with closing(sqlite3.connect(tmp_path / "restante.db")) as file:
         ours = {name for name, in file.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")}
     theirs = {name for name in re.findall(r"^index CREATE .*INDEX (\w+) ON", complete, re.MULTILINE) if name.startswith("idx_")}
-    # SQLite keeps that table in the index's order.
-    assert theirs - ours == {"idx_finished_uploads_ended"} and ours <= theirs
+    # SQLite keeps that table in the index's order; PostgreSQL keeps long texts apart from their row by itself.
+    assert theirs - ours == {"idx_finished_uploads_ended"} and ours - theirs == {"idx_delegation_texts_files"}

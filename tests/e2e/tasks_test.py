@@ -92,6 +92,56 @@ def test_two_agents_finish_a_task_by_connect_alone(operator, planner, reviewer, 
     assert result["text"] == "read " + "roses " * 1999 + "roses", "all of it, not a preview"
 
 
+# Counts what it read, and leaves a file for whoever asked; beside it what cannot go.
+ANSWER_WITH_FILE = """
+import json, os, sys, time
+task, out = json.load(sys.stdin), os.environ["RESTANTE_RESULT_DIR"]
+poem = open(task["files"][0]["path"]).read()
+with open({log!r}, "a") as log: log.write("ran\\n")
+open(os.path.join(out, "poem back.txt"), "w").write(poem[::-1] * 30000)
+os.symlink("/etc/hostname", os.path.join(out, "link"))
+while not os.path.exists({gate!r}): time.sleep(0.05)
+print("read", poem)
+"""
+
+
+def test_two_connected_agents_finish_a_task_with_a_file_each_way(operator, planner, reviewer, connect, tmp_path):
+    gate, script, log, url = tmp_path / "go", tmp_path / "answer.py", tmp_path / "log", url_of(planner.server)
+    script.write_text(ANSWER_WITH_FILE.format(gate=str(gate), log=str(log)))
+    worker = connect(url, token=reviewer.token, exec_command=f"python3 {script}")
+    asker = connect(url, token=planner.token, mode="json")
+    task = give(operator, planner, reviewer, "Read it aloud.", "--file", operator.file("poem.txt", b"roses "))
+    wait_until(lambda: received(reviewer)["status"] == "in_progress", "its agent says that it works on it")
+    worker.kill()
+    gate.touch()
+    connect(url, token=reviewer.token, keep=worker, exec_command=f"python3 {script}")
+    result = json.loads(asker.stdout.wait(lambda line: b'"type":"result"' in line, "the result arrives"))
+    assert (result["delegation_id"], result["status"]) == (task, "ok")
+    assert result["text"] == "read roses\n[not attached: link: is a symbolic link]"
+    file, = result["files"]
+    assert (file["name"], file["state"]) == ("poem_back.txt", "landed")
+    with open(file["path"]) as landed:
+        assert landed.read() == " sesor" * 30000
+    assert log.read_text() == "ran\n", "a kill of the agent is no reason to do it twice"
+    rows = [row for row in planner.activity() if row["method"] in ("delegate_result", "chat_upload_receive")]
+    assert [row["method"] for row in rows] == ["chat_upload_receive", "delegate_result"], "one file, one result"
+    wait_until(lambda: not list((worker.state / "runs").iterdir()), "nothing of the run is left")
+
+
+def test_a_command_that_only_leaves_a_file_answers_a_person_and_one_that_says_nothing_ends_its_task(operator, planner, reviewer, connect):
+    url = url_of(planner.server)
+    connect(url, token=reviewer.token, exec_command="printf chart > \"$RESTANTE_RESULT_DIR/chart.csv\"")
+    connect(url, token=planner.token, exec_command="true")
+    sent = operator.run("send", "--to", reviewer.id, "draw")
+    assert sent.returncode == 0, sent
+    noted = lambda: [row for row in reviewer.activity() if row["method"] == "notify"]
+    wait_until(noted, "the person is answered")
+    part, = noted()[0]["response_body"]["parts"]
+    assert part["file"]["name"] == "chart.csv"
+    done = operator.run("delegate", "be quiet", "--from", reviewer.id, "--to", planner.id, "--wait")
+    assert (done.returncode, "said nothing" in done.stdout) == (0, True), done
+
+
 def test_a_failure_is_told_with_its_reason_and_exit_code_1(operator, planner, reviewer):
     waiting = operator.start("delegate", "impossible", "--from", planner.id, "--to", reviewer.id, "--wait")
     wait_until(lambda: received(reviewer), "the task arrives")
@@ -142,7 +192,8 @@ def test_with_its_own_token_a_workspace_needs_no_from_and_sees_its_own(server, t
     (["delegate", "x", "--from", "Planner", "--to", "Nobody"], 1, "no workspace is called"),
     (["delegate", "x", "--from", "Planner", "--to", "Reviewer", "--within", "soon"], 64, "such as 30m, 6h or 3d"),
     (["tasks", "--status", "stcuk"], 64, "did you mean --status stuck?"),
-    (["task", "show", "nothing-like-it"], 1, "no such task"),
+    (["task", "show", "nothing-like-it"], 1, "delegation not found"),
+    (["task", "cancel", "nothing-like-it"], 1, "delegation not found"),
 ])
 def test_what_is_wrong_is_said_with_what_to_do(server, operator, args, code, says):
     workspaces = {"Planner": Workspace(server, "Planner").id, "Reviewer": Workspace(server, "Reviewer").id}
