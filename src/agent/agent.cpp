@@ -27,6 +27,16 @@ bool is_status(const Failure& failure, int status) {
   return failure.kind == Failure::Kind::status && failure.status == status;
 }
 
+constexpr std::string_view kNewLine =
+    "Get a new line, by `Connect…` at this workspace on the page or by `restante invite --workspace …` on the server, "
+    "and run it here: restante connect --enrol TOKEN";
+
+// A 401 that is not in the server's own words comes from something in between, such as a hotel's sign-in page.
+bool is_refusal(const Failure& failure, bool connected_before) {
+  const bool own_words = !failure.code.empty() || !connected_before;
+  return (is_status(failure, 401) || is_status(failure, 403)) && own_words;
+}
+
 // No value when the row lacks what is needed to fetch the file.
 std::optional<FileRecord> record_of(const Row& row) {
   FileRecord record;
@@ -139,7 +149,7 @@ std::string Agent::choose_token() {
 std::optional<End> Agent::enlist() {
   const auto token = choose_token();
   if (token.empty()) {
-    say_("no token yet: give --enrol with the token from the page's `new workspace`, or --token-file");
+    say_("no token yet: give --enrol with the token that `New agent` on the page shows, or --token-file");
     return End::not_permitted;
   }
   platform_.use_token(token);
@@ -151,6 +161,11 @@ std::optional<End> Agent::enlist() {
     if (made.has_value()) {
       if (!adopt(*made, token)) return End::refused;
       return find_place();
+    }
+    if (token == settings_.enrol && is_status(made.error(), 401) && is_refusal(made.error(), connected_before_)) {
+      say_("the server does not take this enrolment token: it was used, has expired, or is another server's. " +
+           std::string(kNewLine));
+      return End::not_permitted;
     }
     if (auto end = weather(made.error())) return end;
   }
@@ -284,12 +299,9 @@ void Agent::begin() {
 
 std::optional<End> Agent::weather(const Failure& failure) {
   if (failure.kind == Failure::Kind::cancelled) return End::stopped;
-  // A 401 that is not in the server's own words comes from something in between, such as a hotel's sign-in page.
-  const bool own_words = !failure.code.empty() || !connected_before_;
-  if ((is_status(failure, 401) || is_status(failure, 403)) && own_words) {
-    say_("the server does not take this token (" + failure.sentence +
-         "); it was revoked, or is another server's. Get a new line, by `Connect…` at this workspace on the page or by "
-         "`restante invite --workspace …` on the server, and run it here: restante connect --enrol TOKEN");
+  if (is_refusal(failure, connected_before_)) {
+    say_("the server does not take this token (" + failure.sentence + "); it was revoked, or is another server's. " +
+         std::string(kNewLine));
     return End::not_permitted;
   }
   if (failure.code == "workspace_removed") {

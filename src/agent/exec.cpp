@@ -256,6 +256,24 @@ void forget_run(const std::string& folder, const std::string& id) { forget_files
 
 std::string result_folder(const std::string& folder, const std::string& id) { return base_of(folder, id) + ".files"; }
 
+std::string attach_output(const std::string& folder, const std::string& id) {
+  namespace fs = std::filesystem;
+  const fs::path from = base_of(folder, id) + ".out";
+  const fs::path files = result_folder(folder, id);
+  std::error_code error;
+  for (int number = 1; number <= 100; ++number) {
+    const std::string name = number == 1 ? "output.txt" : fmt::format("output-{}.txt", number);
+    const fs::path to = files / name;
+    // A kill may have come after we did this; any other file of that name is the command's own.
+    if (fs::equivalent(from, to, error)) return name;
+    if (fs::exists(fs::symlink_status(to, error))) continue;
+    fs::create_hard_link(from, to, error);
+    if (error) fs::copy_file(from, to, error);
+    return error ? std::string() : name;
+  }
+  return {};
+}
+
 void forget_other_runs(const std::string& folder, const std::vector<std::string>& ids,
                        const std::vector<std::string>& result_folders) {
   std::set<std::string> kept;

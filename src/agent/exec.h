@@ -35,6 +35,8 @@ Ran run_command(const Job& job, const Stop& stop, const Stop& give_up);
 void forget_run(const std::string& folder, const std::string& id);
 // Where the command of this run leaves files. forget_run() lets it be unless it is empty.
 std::string result_folder(const std::string& folder, const std::string& id);
+// What it said, whole, among the files of its run; the name of the file there, empty when that could not be.
+std::string attach_output(const std::string& folder, const std::string& id);
 // Forgets every run but those with these ids, those that still run and those of these result folders: a kill may have
 // come before forget_run().
 void forget_other_runs(const std::string& folder, const std::vector<std::string>& ids,

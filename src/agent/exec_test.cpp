@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "agent/handover.h"
+#include "agent/result_files.h"
 #include "agent/test_folder.h"
 
 namespace restante::agent {
@@ -206,11 +207,39 @@ TEST_F(Exec, ExitCodeZeroIsHandledAndStdoutIsTheReply) {
   EXPECT_EQ(bad.trouble, "the command ended with exit code 4");
 }
 
+TEST_F(Exec, WhatATaskSaysBeyondItsTextGoesAsAFileAndOnlyOnce) {
+  Delivery task;
+  task.type = "message";
+  task.id = "long";
+  task.delegation_id = "d1";
+  const std::string command =
+      "echo mine > \"$RESTANTE_RESULT_DIR/output.txt\"; head -c 300000 /dev/zero | tr '\\0' x; printf end";
+  const auto handover = hand_over_to(command, runs(), stop_);
+  for (int time = 0; time < 2; ++time) {  // the second as after a kill before its end was written down
+    const auto verdict = handover->deliver(task);
+    EXPECT_TRUE(verdict.reply.ends_with("x\n[cut; all of it is in output-2.txt]"));
+    const auto sent = find_result_files(verdict.files).files;
+    ASSERT_EQ(sent.size(), 2u);
+    EXPECT_EQ(std::filesystem::path(sent[0].path).filename(), "output-2.txt");
+    EXPECT_EQ(sent[0].size, 300'003u);
+    EXPECT_EQ(sent[1].size, 5u) << "the command's own";
+  }
+  handover->ended(task);
+  EXPECT_EQ(find_result_files(result_folder(runs(), "long")).files.size(), 2u) << "until they are sent";
+  Delivery chat = task;
+  chat.id = "chat";
+  chat.delegation_id.clear();
+  EXPECT_TRUE(hand_over_to("head -c 300000 /dev/zero | tr '\\0' x", runs(), stop_)->deliver(chat).files.empty());
+}
+
 TEST_F(Exec, LinesThatNobodyReadsAreNotHandled) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   close(ends[0]);
-  EXPECT_EQ(hand_over_lines(ends[1], Lines::json)->deliver({}).what, Verdict::What::closed);
+  const auto lines = hand_over_lines(ends[1], Lines::json);
+  EXPECT_EQ(lines->deliver({}).what, Verdict::What::closed);
+  EXPECT_FALSE(lines->works());
+  EXPECT_TRUE(hand_over_to("true", runs(), stop_)->works());
   close(ends[1]);
 }
 

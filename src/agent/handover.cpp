@@ -59,6 +59,7 @@ class CommandHandover final : public Handover {
     }
     return {};
   }
+  bool works() const override { return true; }
   void ended(const Delivery& delivery) override { forget_run(runs_, delivery.id); }
   void give_up(const std::string& delegation) override {
     const std::lock_guard lock(mutex_);
@@ -68,11 +69,13 @@ class CommandHandover final : public Handover {
  private:
   // A task whose command said nothing is done all the same, and its caller waits for a word.
   Verdict answer_of(const Delivery& delivery, Ran ran) const {
-    Verdict verdict{Verdict::What::handled, reply_of(std::move(ran.output)) + (ran.cut ? "\n[cut]" : ""), {}};
+    const bool is_task = delivery.type == "message" && !delivery.delegation_id.empty();
+    const auto whole = is_task && ran.cut ? attach_output(runs_, delivery.id) : std::string();
+    const auto mark = whole.empty() ? "\n[cut]" : "\n[cut; all of it is in " + whole + "]";
+    Verdict verdict{Verdict::What::handled, reply_of(std::move(ran.output)) + (ran.cut ? mark : ""), {}};
     const auto folder = result_folder(runs_, delivery.id);
     const auto left = find_result_files(folder);
     if (!left.files.empty() || !left.refused.empty()) verdict.files = folder;
-    const bool is_task = delivery.type == "message" && !delivery.delegation_id.empty();
     if (is_task && verdict.reply.empty() && left.files.empty()) verdict.reply = "Done; the command said nothing.";
     return verdict;
   }

@@ -31,6 +31,9 @@ class Handover {
   // False: the agent was told to stop meanwhile. Lines and commands are always there.
   virtual bool await_taker() { return true; }
   virtual Verdict deliver(const Delivery& delivery) = 0;
+  // Whether deliver() returns only when the work is done, so that a task is worked on meanwhile; lines and whoever
+  // takes from us only get it.
+  virtual bool works() const { return false; }
   // Its end is written down: it will not come again, and whatever was kept for that case can go.
   virtual void ended(const Delivery& delivery) { (void)delivery; }
   // From any thread: the task was cancelled or is overdue, so that nobody waits for what is being done for it.

@@ -291,7 +291,7 @@ Porter::Went Porter::hand_over(Delivery delivery) {
 }
 
 Verdict Porter::deliver(const Delivery& delivery) {
-  const bool is_task = !delivery.delegation_id.empty() && delivery.type == "message";
+  const bool is_task = !delivery.delegation_id.empty() && delivery.type == "message" && handover_.works();
   if (is_task) task_(delivery.delegation_id);
   auto verdict = handover_.deliver(delivery);
   if (is_task) task_({});

@@ -41,7 +41,7 @@ class Porter {
   using Task = std::function<void(const std::string& delegation)>;
 
   // `progress` is called after every delivery that has ended, on the thread that ended it; `closed`, on the porter's,
-  // when nobody takes them any more. `task` is told whose delegation is in the agent's hands, and empty when none is.
+  // when nobody takes them any more. `task` is told which delegation is worked on, and empty when none is.
   Porter(PorterOptions options, Ledger& ledger, Handover& handover, Stop& stop, Note progress, Note closed, Task task,
          Say say);
   ~Porter();

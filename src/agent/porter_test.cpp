@@ -27,6 +27,8 @@ class Notebook final : public Handover {
     verdicts_.pop_front();
     return verdict;
   }
+  bool works() const override { return works_; }
+  void only_take() { works_ = false; }
   void answer(Verdict verdict) { verdicts_.push_back(std::move(verdict)); }
   std::vector<Delivery> wait_for(std::size_t count) {
     std::unique_lock lock(mutex_);
@@ -39,6 +41,7 @@ class Notebook final : public Handover {
   std::condition_variable changed_;
   std::vector<Delivery> seen_;
   std::deque<Verdict> verdicts_;
+  bool works_ = true;
 };
 
 class PorterTest : public testing::Test {
@@ -221,6 +224,16 @@ TEST_F(PorterTest, AnAnswerToATaskIsItsResult) {
   EXPECT_EQ(outbox[0].to, Reply::To::delegation);
   EXPECT_EQ(outbox[0].target, "d1");
   EXPECT_EQ(tasks_, (std::vector<std::string>{"d1", ""}));
+}
+
+TEST_F(PorterTest, ATaskThatIsOnlyHandedOnIsNotSaidToBeWorkedOn) {
+  notebook_.only_take();
+  auto row = message(1, text("x"), "peer");
+  row.request_body.find("params")->find("message")->find("metadata")->set("delegation_id", Json::string("d1"));
+  start().take(std::move(row));
+  EXPECT_EQ(notebook_.wait_for(1).front().delegation_id, "d1");
+  end();
+  EXPECT_TRUE(tasks_.empty()) << "nobody would beat for it, and it would be called stuck";
 }
 
 TEST_F(PorterTest, WhatWasGivenUpIsForgottenWithoutAWordToTheOneWhoGaveItUp) {

@@ -23,6 +23,12 @@ bool is_worth_another_try(const Failure& failure) {
   return failure.kind == Failure::Kind::status && (failure.status == 401 || failure.code == "idempotency_in_progress");
 }
 
+// Of a result that was refused. A task that is over, or that nobody knows, waits for nothing.
+bool leaves_task_open(const Failure& refusal) {
+  return refusal.kind == Failure::Kind::status && refusal.status >= 400 && refusal.status < 500 &&
+         refusal.status != 404 && refusal.status != 409;
+}
+
 }  // namespace
 
 Pulse::Pulse(PulseOptions options, Ledger& ledger, const Clock& clock, std::function<void()> reconnect, GiveUp give_up,
@@ -166,6 +172,8 @@ bool Pulse::send_replies() {
     if (sent.has_error()) {
       if (is_worth_another_try(sent.error())) return false;
       say_("the server refuses a reply: " + sent.error().sentence);
+      const auto told = send_failure(*reply, sent.error());
+      if (told.has_error() && is_worth_another_try(told.error())) return false;
     }
     ledger_.sent(reply->key);
     if (!reply->files.empty()) discard_folder(reply->files);
@@ -189,6 +197,13 @@ client::Outcome<void> Pulse::send(const Reply& given) {
                                        reply.key, *files);
   }
   return {};
+}
+
+client::Outcome<void> Pulse::send_failure(const Reply& reply, const Failure& refusal) {
+  if (reply.to != Reply::To::delegation || reply.failed || !leaves_task_open(refusal)) return {};
+  return platform_->end_delegation(reply.target, Platform::Ended::failed,
+                                   "The agent has a result that the server refuses: " + refusal.sentence,
+                                   reply.key + "-refused", {});
 }
 
 client::Outcome<std::vector<Json>> Pulse::send_files(Reply& reply) {

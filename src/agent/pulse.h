@@ -61,6 +61,8 @@ class Pulse {
   // False when the rest has to wait.
   bool send_replies();
   client::Outcome<void> send(const Reply& reply);
+  // A result that the server does not take ends its task all the same: its caller would wait for ever.
+  client::Outcome<void> send_failure(const Reply& reply, const client::Failure& refusal);
   // Stages what goes with it; what cannot go is told in its text.
   client::Outcome<std::vector<Json>> send_files(Reply& reply);
   std::string health();

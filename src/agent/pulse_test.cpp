@@ -114,6 +114,52 @@ TEST_F(PulseTest, AReplyStaysUntilItIsTakenAndARefusedOneDoesNotBlockTheNext) {
   EXPECT_THAT(keys, ElementsAre("k1", "k1", "k2"));
 }
 
+TEST_F(PulseTest, AResultThatIsRefusedEndsItsTaskUnlessThatIsOver) {
+  options_.beat = std::chrono::hours(1);
+  options_.pause_first = options_.pause_most = std::chrono::milliseconds(0);
+  queue({"k1", "too much", Reply::To::delegation, "d1", 0, false});
+  queue({"k2", "late", Reply::To::delegation, "d2", 0, false});
+  queue({"k3", "of none", Reply::To::delegation, "d3", 0, false});
+  queue({"k4", "no", Reply::To::delegation, "d4", 0, true});
+  queue({"k5", "last", Reply::To::person, {}, 0, false});
+  std::vector<std::string> asked;
+  std::promise<void> done;
+  auto until = done.get_future();
+  run(
+      [&](Peer& peer) {
+        // The word of the failure gets lost the first time, so that all is said once more.
+        std::deque<const char*> answers = {
+            "413 Payload Too Large", "503 Service Unavailable", "413 Payload Too Large", "200 OK",
+            "409 Conflict",          "404 Not Found",           "400 Bad Request",       "200 OK"};
+        while (!answers.empty()) {
+          auto request = peer.read_request();
+          if (request.find("Idempotency-Key: ") == std::string::npos) {  // a beat
+            peer.answer("200 OK", "{}");
+            continue;
+          }
+          asked.push_back(std::move(request));
+          peer.answer(answers.front(), R"({"error":"the result is too large","code":"result_too_large"})");
+          answers.pop_front();
+        }
+        done.set_value();
+        peer.wait_until_closed();
+      },
+      std::move(until));
+  ASSERT_EQ(asked.size(), 8u);
+  EXPECT_THAT(asked[0], HasSubstr(R"("status":"completed")"));
+  for (const int word : {1, 3}) {
+    EXPECT_THAT(asked[word], HasSubstr("POST /workspaces/w/delegations/d1/update "));
+    EXPECT_THAT(asked[word], HasSubstr("Idempotency-Key: k1-refused\r\n"));
+    EXPECT_THAT(asked[word], HasSubstr(R"("status":"failed","error":")"));
+    EXPECT_THAT(asked[word], HasSubstr("the result is too large"));
+  }
+  EXPECT_THAT(asked[2], HasSubstr("Idempotency-Key: k1\r\n"));
+  EXPECT_THAT(asked[4], HasSubstr("Idempotency-Key: k2\r\n"));
+  EXPECT_THAT(asked[5], HasSubstr("Idempotency-Key: k3\r\n"));
+  EXPECT_THAT(asked[6], HasSubstr("Idempotency-Key: k4\r\n"));
+  EXPECT_THAT(asked[7], HasSubstr("POST /workspaces/w/notify "));
+}
+
 TEST_F(PulseTest, ABeatDoesNotSayHowManyTasksThereAre) {
   std::string asked;
   std::promise<void> done;

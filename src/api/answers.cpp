@@ -96,6 +96,13 @@ Result<Json> json_body(const http::Request& request, BodyMay body) {
   return std::move(*parsed);
 }
 
+Result<Json> heartbeat_body(const http::Request& request) {
+  auto body = json_body(request, BodyMay::be_absent);
+  if (body || !body.error().is(errors::json_expected)) return body;
+  auto parsed = parse_json(request.body);
+  return parsed && parsed->if_object() ? std::move(*parsed) : Json::object();
+}
+
 Result<std::optional<std::string>> text_field(const Json& object, std::string_view name) {
   const Json* member = object.find(name);
   if (!member || member->is_null()) return std::optional<std::string>();

@@ -21,6 +21,9 @@ http::Response answer(const Error& error);
 // where `optional` says so.
 enum class BodyMay { be_absent, not_be_absent };
 Result<Json> json_body(const http::Request& request, BodyMay body);
+// Of a heartbeat: it may be absent, and one that is a JSON object counts whatever its Content-Type: a bare
+// curl -X POST is a beat.
+Result<Json> heartbeat_body(const http::Request& request);
 
 // A member of that type; absent and null are the same. bad_field names it when the type is wrong.
 Result<std::optional<std::string>> text_field(const Json& object, std::string_view name);

@@ -267,7 +267,7 @@ http::Response update_delegation(const Context& context, http::Request& request)
 http::Response beat_delegation(const Context& context, http::Request& request) {
   const auto id = id_param<WorkspaceId>(request, "id");
   if (!id) return answer(id.error());
-  const auto body = json_body(request, BodyMay::be_absent);
+  const auto body = heartbeat_body(request);
   if (!body) return answer(body.error());
   auto progress = text_field(*body, "progress");
   if (!progress) return answer(progress.error());

@@ -99,6 +99,31 @@ TEST_F(DelegationsApi, AReportMovesItOnAndALateOneIsToldWhatStands) {
   EXPECT_THAT(record.body, HasSubstr(R"("late_answer":"no")"));
 }
 
+TEST_F(DelegationsApi, ABeatTakesAnyContentTypeAndWhatItSaysCounts) {
+  const auto id = give_id();
+  Ask form;
+  form.method = "POST";
+  form.target = in(api.other, "/delegations/" + id + "/heartbeat");
+  form.bearer(callee).with("Content-Type", "application/x-www-form-urlencoded");
+  for (const char* body : {"a=b", R"({"progress":"half"})"}) {
+    form.body = body;
+    const auto beaten = api.ask(form);
+    EXPECT_EQ(beaten.status, 200) << body;
+    EXPECT_EQ(beaten.body, R"({"status":"dispatched","cancel":false})");
+  }
+  EXPECT_EQ(api.desk.store->find_delegation(id)->progress, "half");
+}
+
+TEST_F(DelegationsApi, ATaskIsAHitAlsoAfterTheDeadlineItWasGivenWith) {
+  const std::string deadline = ",\"deadline\":\"" + format_time(desk::kStart + std::chrono::minutes(1)) + "\"";
+  EXPECT_EQ(give(deadline + R"(,"delegation_id":"d1")").status, 202);
+  api.desk.clock.advance(std::chrono::minutes(2));
+  EXPECT_EQ(give(deadline + R"(,"delegation_id":"d1")").status, 200);
+  const auto fresh = give(deadline + R"(,"delegation_id":"d2")");
+  EXPECT_EQ(fresh.status, 400);
+  EXPECT_THAT(fresh.body, HasSubstr(R"("field":"deadline")"));
+}
+
 TEST_F(DelegationsApi, AResultThatIsTooLargeIsToldToTravelAsAFile) {
   const auto id = give_id();
   const auto answer =

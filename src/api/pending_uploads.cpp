@@ -71,6 +71,13 @@ Result<std::string> reason_of(const http::Request& request) {
   return reason->value_or("");
 }
 
+// What recall_pending would do for this caller.
+bool is_recallable(const Principal& who, const Upload& upload, UploadState state) {
+  const bool waits = state == UploadState::staged || state == UploadState::fetched || state == UploadState::failed;
+  if (!waits) return false;
+  return who.is_admin() || (who.is_person_of(upload.workspace_id) && upload.staged_by == who.own_token());
+}
+
 }  // namespace
 
 void write_upload(JsonWriter& out, const Upload& upload, UploadState state) {
@@ -108,6 +115,8 @@ http::Response list_pending(const Context& context, http::Request& request) {
   for (const Upload& upload : rows) {
     out.begin_object();
     write_upload(out, upload, upload.state(now));
+    out.key("recallable");
+    out.boolean(is_recallable(caller(request), upload, upload.state(now)));
     out.end_object();
   }
   out.end_array();
@@ -122,6 +131,8 @@ http::Response read_pending(const Context& context, http::Request& request) {
   JsonWriter out;
   out.begin_object();
   write_upload(out, story->upload, story->state);
+  out.key("recallable");
+  out.boolean(is_recallable(caller(request), story->upload, story->state));
   write_time(out, "ended_at", story->ended_at);
   out.end_object();
   return http::json(200, out.take());

@@ -216,6 +216,16 @@ TEST_F(PendingUploadsApi, AFailureThatMakesNoSenseIsRefused) {
 TEST_F(PendingUploadsApi, ARecallIsForItsSenderAndTheOperatorAndNotOnceItIsAcked) {
   const std::string mine = api.upload(api.sender);
   const std::string another = api.desk.give_token(TokenKind::sender, api.workspace);
+  const auto recallable = [&](const std::string& file, std::string_view who) {
+    const Answer one = api.get(api.path("/pending-uploads/" + file), who);
+    return one.body.find(R"("recallable":true)") != std::string::npos;
+  };
+  const auto listed = [&](std::string_view who) {
+    return api.get(api.path("/pending-uploads"), who).body.find(R"("recallable":true)") != std::string::npos;
+  };
+  for (const std::string& who : {api.sender, api.admin}) EXPECT_TRUE(recallable(mine, who) && listed(who));
+  for (const std::string& who : {another, api.agent}) EXPECT_FALSE(recallable(mine, who) || listed(who));
+  EXPECT_FALSE(recallable(api.upload(api.admin), api.sender)) << "the operator's";
   expect_error(api.ask(step(mine, "").bearer(another)), 404, "upload_gone");
   expect_error(api.ask(step(mine, "").bearer(api.agent)), 401, "invalid_token");
   EXPECT_EQ(api.ask(step(mine, "").bearer(api.sender)).body, R"({"recalled":true})");
@@ -227,6 +237,7 @@ TEST_F(PendingUploadsApi, ARecallIsForItsSenderAndTheOperatorAndNotOnceItIsAcked
   EXPECT_EQ(api.ask(step(api.upload(api.sender), "").bearer(api.admin)).status, 200);
   const std::string taken = api.upload(api.sender);
   EXPECT_EQ(ack(taken).status, 200);
+  EXPECT_FALSE(recallable(taken, api.sender) || recallable(mine, api.sender)) << "one is acked, one recalled";
   expect_error(api.ask(step(taken, "").bearer(api.sender)), 409, "upload_already_acked");
 }
 

@@ -32,14 +32,6 @@ Result<desk::Registration> parse_registration(const Json& body) {
   return registration;
 }
 
-// It may be absent, and one that is a JSON object counts whatever its Content-Type: a bare curl -X POST is a beat.
-Result<Json> heartbeat_body(const http::Request& request) {
-  auto body = json_body(request, BodyMay::be_absent);
-  if (body || !body.error().is(errors::json_expected)) return body;
-  auto parsed = parse_json(request.body);
-  return parsed && parsed->if_object() ? std::move(*parsed) : Json::object();
-}
-
 // What a beat does not say stays as it was: one that only says "still here" must not hide what the agent works on.
 Result<Heartbeat> parse_heartbeat(const Json& body, const Workspace& known) {
   Heartbeat beat;

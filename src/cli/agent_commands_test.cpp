@@ -1,6 +1,9 @@
 // What status and --install-service make of what they find, without an agent.
 #include <gmock/gmock.h>
 
+#include <map>
+#include <optional>
+
 #include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/service.h"
@@ -52,13 +55,39 @@ TEST(Service, TheUnitHasTheFlagsAndNoSecret) {
   options.agent.dir = "/srv/files";
   options.exec = "./answer.sh";
   options.reply_to_agents = true;
-  const auto unit = service_unit(options, "/opt/restante");
+  const auto unit = service_unit(options, "/opt/restante", [](const char*) { return std::nullopt; });
   EXPECT_THAT(unit,
               HasSubstr("\nExecStart=\"/opt/restante\" \"connect\" \"--state\" \"/var/state\" \"--dir\" \"/srv/files\" "
                         "\"--url\" \"https://post.example.org\" \"--exec\" \"./answer.sh\" \"--reply-to-agents\"\n"));
   EXPECT_THAT(unit, HasSubstr("\nRestart=always\n"));
   EXPECT_THAT(unit, HasSubstr("\nRestartPreventExitStatus=64 77 78\n"));
   EXPECT_THAT(unit, Not(HasSubstr("secret")));
+  EXPECT_THAT(unit, Not(HasSubstr("Environment")));
+  EXPECT_THAT(unit, HasSubstr("\nKillMode=process\n")) << "a command outlives its agent";
+}
+
+TEST(Service, TheUnitHasWhatOfTheEnvironmentMakesItWork) {
+  const std::map<std::string, std::string> set = {{"https_proxy", "http://me:50%$x\"@proxy:3128"},
+                                                  {"NO_PROXY", "a.example, b.example"},
+                                                  {"SSL_CERT_FILE", "/my certs/ca.pem"},
+                                                  {"SSL_CERT_DIR", ""},
+                                                  {"all_proxy", "\xff"},
+                                                  {"PATH", "/opt/bin:/usr/bin"},
+                                                  {"RESTANTE_TOKEN", "token-secret"}};
+  const auto environment = [&](const char* name) {
+    const auto found = set.find(name);
+    return found == set.end() ? std::nullopt : std::optional(found->second);
+  };
+  ConnectOptions options;
+  const auto alone = service_unit(options, "/opt/restante", environment);
+  EXPECT_THAT(alone, HasSubstr("\nEnvironment=\"https_proxy=http://me:50%%$x\\\"@proxy:3128\"\n"));
+  EXPECT_THAT(alone, HasSubstr("\nEnvironment=\"NO_PROXY=a.example, b.example\"\n"));
+  EXPECT_THAT(alone, HasSubstr("\nEnvironment=\"SSL_CERT_FILE=/my certs/ca.pem\"\n"));
+  for (const char* left_out : {"SSL_CERT_DIR", "all_proxy", "PATH=", "token-secret"})
+    EXPECT_THAT(alone, Not(HasSubstr(left_out)));
+  options.exec = "answer";
+  EXPECT_THAT(service_unit(options, "/opt/restante", environment),
+              HasSubstr("\nEnvironment=\"PATH=/opt/bin:/usr/bin\"\n"));
 }
 
 }  // namespace

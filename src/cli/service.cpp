@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "base/crypto.h"
+#include "base/text.h"
 #include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/terminal.h"
@@ -19,6 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr auto kUnit = "restante-connect.service";
+// What decides here and now whether the server is reached, and is not there when systemd starts it.
+constexpr auto kReachesServer = {"https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY",    "all_proxy",
+                                 "ALL_PROXY",   "no_proxy",    "NO_PROXY",   "SSL_CERT_FILE", "SSL_CERT_DIR"};
 
 std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
 
@@ -64,6 +70,50 @@ void enrol(const ConnectOptions& options) {
   if (code != kExitOk) throw CommandFailed(code, "no service was installed, because it could not connect");
 }
 
+// Who lives in the state folder with everything a service needs, so that nothing has to be exchanged first.
+std::optional<std::string> settled_agent(const AgentOptions& options) {
+  const auto sight = agent::look_into(state_folder(options));
+  if (sight.has_error() || !sight->occupied || !sight->state) return {};
+  if (!options.token_file.empty()) (void)read_token_file(options.token_file);
+  const bool spent = options.enrol.empty() || to_hex(sha256(options.enrol)) == sight->state->enrolled;
+  if (options.token_file.empty() && !(sight->token && spent)) return {};
+  return sight->holder;
+}
+
+// For its owner alone: a proxy's address may hold a password.
+void write_unit(const fs::path& folder, const std::string& text) {
+  const auto opened = agent::open_root(folder.string());
+  if (opened.has_error()) throw CommandFailed(kExitFailed, opened.error().sentence);
+  if (const auto written = agent::replace_file(opened->get(), kUnit, text); written.has_error())
+    throw CommandFailed(kExitFailed, written.error().sentence);
+}
+
+std::string quote(std::string_view word, std::string_view doubled) {
+  std::string quoted = "\"";
+  for (const char c : word) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (doubled.find(c) != std::string_view::npos) quoted += c;  // systemd's own escapes double themselves
+    if (c == '\n') {
+      quoted += "\\n";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+std::string environment_lines(const ConnectOptions& options, const client::Environment& environment) {
+  std::vector<const char*> names = kReachesServer;
+  if (!options.exec.empty()) names.push_back("PATH");
+  std::string lines;
+  for (const char* name : names) {
+    const auto value = environment(name);
+    if (!value || value->empty() || !is_valid_utf8(*value)) continue;  // systemd takes nothing but UTF-8
+    lines += fmt::format("Environment={}\n", quote(fmt::format("{}={}", name, *value), "%"));
+  }
+  return lines;
+}
+
 bool lingers(const std::string& user) {
   std::error_code ignored;
   return fs::exists("/var/lib/systemd/linger/" + user, ignored);
@@ -77,19 +127,7 @@ std::string user_name() {
 
 }  // namespace
 
-std::string service_word(const std::string& word) {
-  std::string quoted = "\"";
-  for (const char c : word) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    if (c == '%' || c == '$') quoted += c;  // systemd's own escapes double themselves
-    if (c == '\n') {
-      quoted += "\\n";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + '"';
-}
+std::string service_word(const std::string& word) { return quote(word, "%$"); }
 
 std::string service_path(const std::string& path) {
   if (std::any_of(path.begin(), path.end(), [](unsigned char c) { return c < 0x20; }) || path.ends_with('\\') ||
@@ -100,7 +138,8 @@ std::string service_path(const std::string& path) {
   return written;
 }
 
-std::string service_unit(const ConnectOptions& options, const std::string& program) {
+std::string service_unit(const ConnectOptions& options, const std::string& program,
+                         const client::Environment& environment) {
   std::vector<std::string> words = {program,   "connect",
                                     "--state", absolute(state_folder(options.agent)),
                                     "--dir",   absolute(landing_folder(options.agent))};
@@ -117,7 +156,7 @@ std::string service_unit(const ConnectOptions& options, const std::string& progr
   std::string line;
   for (const auto& word : words) line += (line.empty() ? "" : " ") + service_word(word);
   // 64, 77 and 78 need a person; everything else is worth another start. The folder is today's, because the command may
-  // be named relative to it.
+  // be named relative to it. A command outlives an agent that ends or dies, and the next one waits for it: process.
   return fmt::format(
       "[Unit]\n"
       "Description=Restante agent\n"
@@ -128,15 +167,16 @@ std::string service_unit(const ConnectOptions& options, const std::string& progr
       "[Service]\n"
       "ExecStart={}\n"
       "WorkingDirectory={}\n"
+      "{}"
       "Restart=always\n"
       "RestartSec=5\n"
       "RestartPreventExitStatus=64 77 78\n"
-      "KillMode=mixed\n"
+      "KillMode=process\n"
       "TimeoutStopSec=20\n"
       "\n"
       "[Install]\n"
       "WantedBy=default.target\n",
-      line, service_path(fs::current_path().string()));
+      line, service_path(fs::current_path().string()), environment_lines(options, environment));
 }
 
 int install_service(const ConnectOptions& options) {
@@ -144,15 +184,13 @@ int install_service(const ConnectOptions& options) {
     throw CommandFailed(kExitUsage, "a service does not see RESTANTE_TOKEN: give --token-file or --enrol");
   const auto folder = unit_folder();
   fs::create_directories(landing_folder(options.agent));
-  enrol(options);
-  std::error_code error;
-  fs::create_directories(folder, error);
-  const auto path = folder / kUnit;
-  std::ofstream file(path, std::ios::trunc);
-  file << service_unit(options, own_path());
-  file.close();
-  if (!file) throw CommandFailed(kExitFailed, "cannot write " + path.string());
-  std::string said = fmt::format("Wrote {}\n", path.string());
+  const auto settled = settled_agent(options.agent);
+  if (!settled) enrol(options);
+  write_unit(folder, service_unit(options, own_path(), client::from_environment));
+  std::string said = fmt::format("Wrote {}\n", (folder / kUnit).string());
+  if (settled)
+    said += fmt::format("An agent runs already ({}); if it is not this service, end it and the service takes over.\n",
+                        *settled);
   const bool started = runs("systemctl --user daemon-reload") &&
                        runs(fmt::format("systemctl --user enable {}", kUnit)) &&
                        runs(fmt::format("systemctl --user restart {}", kUnit));

@@ -74,7 +74,6 @@ Result<NewDelegation> Delegations::prepare(TaskOrder order) const {
   const Time now = clock_.now();
   NewDelegation wanted;
   wanted.deadline = order.deadline.value_or(now + rules_.deadline);
-  if (wanted.deadline <= now) return bad_field("deadline", "deadline must lie in the future");
   if (order.deadline && wanted.deadline > now + rules_.longest_deadline) {
     const std::int64_t longest = rules_.longest_deadline.count();
     return Error(errors::bad_field, {{"field", std::string("deadline")}, {"max_seconds", longest}})

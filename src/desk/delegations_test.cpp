@@ -7,6 +7,7 @@
 #include "desk/stuck_sweep.h"
 #include "desk/test_desk.h"
 #include "model/errors.h"
+#include "store/sqlite/database.h"
 
 namespace restante::desk {
 namespace {
@@ -42,6 +43,16 @@ class DelegationsTest : public ::testing::Test {
     return std::get<std::string>(refused.error().facts().at(0).value);
   }
 
+  FileId stage(WorkspaceId owner) {
+    auto staging = desk.uploads.stage(owner, UploadDirection::out, {Principal::Role::workspace, owner, {}, false});
+    EXPECT_TRUE((*staging)->begin_file("a.txt", "text/plain") && (*staging)->write("a") && (*staging)->end_file());
+    return (*staging)->commit().take()->at(0).upload.id;
+  }
+  static Json part(WorkspaceId owner, FileId file) {
+    return Json::object(
+        {{"kind", Json::string("file")}, {"file", Json::object({{"uri", Json::string(pending_uri(owner, file))}})}});
+  }
+
   TestDesk desk;
   const WorkspaceId caller = desk.make_workspace();
   const WorkspaceId callee = desk.make_workspace();
@@ -61,13 +72,51 @@ TEST_F(DelegationsTest, AnOrderIsCheckedBeforeAnythingIsDone) {
   wanted.idempotency_key = std::string(256, 'k');
   EXPECT_EQ(field_of(wanted), "idempotency_key");
   wanted = order();
-  wanted.deadline = kStart;
-  EXPECT_EQ(field_of(wanted), "deadline");
   wanted.deadline = kStart + hours(30 * 24) + seconds(1);
   EXPECT_EQ(field_of(wanted), "deadline");
   wanted.deadline = kStart + hours(30 * 24);
   EXPECT_EQ(field_of(wanted), "none");
   EXPECT_EQ(desk.delegations.prepare(order())->deadline, kStart + hours(6));
+}
+
+TEST_F(DelegationsTest, ATaskThatIsGivenAgainAfterItsDeadlineIsTheOneThatWasAndANewOneIsRefused) {
+  TaskOrder wanted = order();
+  wanted.deadline = kStart + minutes(1);
+  wanted.delegation_id = "d1";
+  wanted.idempotency_key = "k1";
+  open(wanted);
+  desk.clock.advance(minutes(1));
+  EXPECT_TRUE(desk.delegations.open(desk.delegations.prepare(wanted).value()).take()->hit);
+  wanted.delegation_id.clear();
+  const auto by_key = desk.delegations.open(desk.delegations.prepare(wanted).value()).take();
+  ASSERT_TRUE(by_key);
+  EXPECT_TRUE(by_key->hit);
+  EXPECT_EQ(by_key->delegation.id, "d1");
+  wanted.idempotency_key.clear();
+  const auto fresh = desk.delegations.open(desk.delegations.prepare(wanted).value()).take();
+  ASSERT_FALSE(fresh);
+  EXPECT_TRUE(fresh.error().is(errors::bad_field));
+  EXPECT_EQ(std::get<std::string>(fresh.error().facts().at(0).value), "deadline");
+}
+
+TEST_F(DelegationsTest, TheFilesOfATaskWaitAsLongAsTheTask) {
+  const FileId file = stage(caller);
+  const FileId result = stage(callee);
+  TaskOrder wanted = order();
+  wanted.attachments.push_back(part(caller, file));
+  const auto brief = desk.delegations.open(desk.delegations.prepare(wanted).value()).take();
+  ASSERT_EQ(brief->files.size(), 1u);
+  EXPECT_EQ(brief->files[0].upload.expires_at, kStart + desk.rules.ttl);
+  wanted.deadline = kStart + hours(20 * 24);
+  ASSERT_GT(*wanted.deadline, kStart + desk.rules.ttl);
+  const auto lasting = desk.delegations.open(desk.delegations.prepare(wanted).value()).take();
+  ASSERT_EQ(lasting->files.size(), 1u);
+  EXPECT_EQ(lasting->files[0].upload.expires_at, *wanted.deadline);
+  DelegationReport done;
+  done.status = Status::completed;
+  const auto ended = desk.delegations.report(callee, lasting->delegation.id, done, {part(callee, result)}).take();
+  ASSERT_EQ(ended->files.size(), 1u);
+  EXPECT_EQ(ended->files[0].upload.expires_at, *wanted.deadline) << "and so those of its result";
 }
 
 TEST_F(DelegationsTest, BothLogsRingOnceATaskIsDurableAndTheCallersWhenItEnds) {
@@ -225,6 +274,46 @@ TEST_F(StuckSweepTest, WhatWasAckedBeforeACrashIsPickedUpAtTheFirstTick) {
   sweep.tick();
   EXPECT_EQ(find(id).status, Status::dispatched);
   EXPECT_EQ(desk.metrics.delegations_in_flight("dispatched").Value(), 1);
+}
+
+TEST_F(StuckSweepTest, ADatabaseThatWasGoneIsCountedAndAgentsGetTheirTimeAnew) {
+  const auto id = open(order());
+  ASSERT_TRUE(desk.delegations.beat(callee, id, std::nullopt).take());
+  EXPECT_TRUE(after(minutes(5)).waiting);
+  {
+    sqlite::Health health;
+    sqlite::Database other((desk.folder.path() / "test.db").string(), sqlite::Database::Mode::read_write, health);
+    other.run("CREATE TRIGGER broken BEFORE UPDATE ON delegations BEGIN DELETE FROM not_there; END");
+    EXPECT_THROW((void)after(minutes(6)), Unavailable);
+    other.run("DROP TRIGGER broken");
+  }
+  EXPECT_EQ(desk.metrics.delegation_sweep_errors.Value(), 1);
+  for (const int minute : {5, 4}) {
+    const auto back = after(minutes(minute));
+    EXPECT_TRUE(back.waiting);
+    EXPECT_EQ(back.stuck, 0);
+  }
+  EXPECT_EQ(find(id).status, Status::dispatched);
+  EXPECT_EQ(after(minutes(1)).stuck, 1);
+  EXPECT_EQ(desk.metrics.delegation_sweep_errors.Value(), 1);
+}
+
+TEST_F(StuckSweepTest, TellsWhenOneReallyRan) {
+  const Time begin = desk.clock.now();
+  const auto told = [&] {
+    return sweep.last_run().told_of({"delegations", {}, desk.clock.now(), desk.clock.now(), false, 0},
+                                    std::chrono::minutes(5));
+  };
+  EXPECT_FALSE(told().last_tick_at);
+  sweep.tick();
+  EXPECT_EQ(told().last_tick_at, begin);
+  desk.clock.advance(std::chrono::minutes(4));
+  sweep.tick();
+  EXPECT_EQ(told().last_tick_at, begin);
+  desk.clock.advance(std::chrono::minutes(1));
+  sweep.tick();
+  EXPECT_EQ(told().last_tick_at, desk.clock.now());
+  EXPECT_EQ(told().period, std::chrono::minutes(5));
 }
 
 TEST_F(StuckSweepTest, MoreThanOneStepIsWorkedOffAtOnce) {

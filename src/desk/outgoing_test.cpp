@@ -176,6 +176,7 @@ TEST_F(OutgoingTest, UnderAClaimFilesGoOnceAndARefusalTakesNoClaim) {
         .take();
   };
   const double staged = desk.metrics.uploads_staged.Value();
+  EXPECT_EQ(staged, 0) << "an agent's own file is for nobody yet";
   (void)desk.bell.rung(0);
   EXPECT_TRUE(once(pending_uri(source, FileId::make(kStart))).error().is(errors::attachment_gone));
   EXPECT_TRUE(desk.bell.rung(0).empty());

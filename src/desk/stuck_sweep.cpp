@@ -39,14 +39,15 @@ StuckSweepReport StuckSweep::run_once() {
   report.waiting = !believable || *swept_at_ - back_since_ < rules_.stuck_after;
   if (!believable)
     log_.warn("delegation_sweep_waits", {{"reason", "the clock was set; what is due by it has to wait"}});
-  if (!believable) return report;
   try {
-    sweep(report);
+    if (believable) sweep(report);
   } catch (...) {
     metrics_.delegation_sweep_errors.Increment();
     back_since_ = clock_.steady();
+    last_run_.ended(clock_.now(), false);
     throw;
   }
+  last_run_.ended(clock_.now(), true);
   if (report.failed + report.stuck + report.delivered > 0) {
     log_.info("delegations_swept",
               {{"failed", report.failed}, {"stuck", report.stuck}, {"delivered", report.delivered}});

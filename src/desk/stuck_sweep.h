@@ -2,7 +2,7 @@
 // stuck, and tasks that a server died over while asking a callback go to the inbox. Nobody is called silent by a server
 // that has itself just come back, from a start or from a database that was gone: agents are given as long to return as
 // they may be silent. A deadline is a deadline all the same. Nothing is decided by a wall clock that has just jumped.
-// Also works off what was picked up. One thread at a time; stop() from any.
+// Also works off what was picked up. One thread at a time; stop() and last_run() from any.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/jump_guard.h"
+#include "base/last_run.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "desk/delegations.h"
@@ -41,6 +42,8 @@ class StuckSweep {
   void tick();
   // One whole sweep. Throws Unavailable, counted; the grace then begins anew.
   StuckSweepReport run_once();
+  // Of a sweep, without the looks in between.
+  const LastRun& last_run() const { return last_run_; }
   // A sweep that is under way ends after its step.
   void stop() { stopping_ = true; }
 
@@ -60,6 +63,7 @@ class StuckSweep {
   Metrics& metrics_;
   const StuckSweepRules rules_;
   std::atomic<bool> stopping_{false};
+  LastRun last_run_;
   JumpGuard guard_;
   const Time started_at_;
   SteadyTime back_since_;

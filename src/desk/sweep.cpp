@@ -55,8 +55,10 @@ Result<SweepReport> Sweep::run_once() {
     measure();
   } catch (...) {
     metrics_.swept("error").Increment();
+    last_run_.ended(clock_.now(), false);
     throw;
   }
+  last_run_.ended(clock_.now(), true);
   report.took = since(start);
   metrics_.sweep_duration.Observe(std::chrono::duration<double>(report.took).count());
   if (report.acked + report.expired + report.blobs + report.orphans > 0) {

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/jump_guard.h"
+#include "base/last_run.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "desk/upload_events.h"
@@ -48,6 +49,8 @@ class Sweep {
   void tick();
   // One whole sweep. sweep_running when another one does not end. Throws Unavailable, counted; the next one goes on.
   Result<SweepReport> run_once();
+  // The timer's and the operator's alike, without the looks in between.
+  const LastRun& last_run() const { return last_run_; }
   // From any thread: a sweep that is under way ends after its step.
   void stop() { stopping_ = true; }
 
@@ -67,6 +70,7 @@ class Sweep {
   Metrics& metrics_;
   const SweepRules rules_;
   std::atomic<bool> stopping_{false};
+  LastRun last_run_;
   std::timed_mutex turn_;  // the operator's sweep and the timer's come from different threads; the rest is under it
   JumpGuard guard_;
   std::optional<SteadyTime> swept_at_;

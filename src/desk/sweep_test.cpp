@@ -206,6 +206,35 @@ TEST_F(SweepTest, TheFirstComesAtOnceAndThenOneEveryPeriod) {
   EXPECT_EQ(desk.metrics.swept("acked").Value(), 2);
 }
 
+TEST_F(SweepTest, TellsWhenOneReallyRanAndHowItWentWhateverTheLooksInBetweenSay) {
+  HookedBlobs blobs(*desk.blobs);
+  Sweep one(*desk.store, blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, SweepRules());
+  const Time begin = desk.clock.now();
+  const auto told = [&] {
+    return one.last_run().told_of({"sweep", seconds(1), desk.clock.now(), desk.clock.now(), false, 0}, minutes(5));
+  };
+  EXPECT_FALSE(told().last_tick_at) << "somebody has looked, nothing has run";
+  one.tick();
+  EXPECT_EQ(told().last_tick_at, begin);
+  EXPECT_EQ(told().period, minutes(5));
+  desk.clock.advance(minutes(4));
+  one.tick();
+  EXPECT_EQ(told().last_tick_at, begin);
+  stage(big);
+  desk.clock.advance(hours(24));
+  blobs.dropping = [] { throw Unavailable("stuck"); };
+  EXPECT_THROW(one.tick(), Unavailable);
+  desk.clock.advance(seconds(1));
+  one.tick();
+  EXPECT_TRUE(told().failed) << "a look that goes well does not mend it";
+  EXPECT_EQ(told().last_tick_at, begin + minutes(4) + hours(24));
+  blobs.dropping = nullptr;
+  desk.clock.advance(minutes(5));
+  one.tick();
+  EXPECT_FALSE(told().failed);
+  EXPECT_EQ(told().last_tick_at, desk.clock.now());
+}
+
 TEST_F(SweepTest, TheFiguresOfWhatWaitsAreKept) {
   const Upload first = stage();
   desk.clock.advance(seconds(100));

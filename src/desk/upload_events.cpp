@@ -35,10 +35,10 @@ void UploadEvents::receipt(const UploadChange& change) {
 
 void UploadEvents::staged(const StagedUpload& staged) {
   const Upload& upload = staged.upload;
-  metrics_.uploads_staged.Increment();
-  metrics_.uploads_staged_bytes.Increment(static_cast<double>(upload.size));
   say("upload_staged", upload);
   if (upload.direction == UploadDirection::out) return;
+  metrics_.uploads_staged.Increment();
+  metrics_.uploads_staged_bytes.Increment(static_cast<double>(upload.size));
   news_.appended(upload.workspace_id, staged.activity);
 }
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
 #include <set>
 
 #include "mcp/render.h"
@@ -72,6 +73,38 @@ TEST(Render, AnOlderVersionGetsTextAlone) {
   EXPECT_THAT(render(failure("why"), negotiate("2025-11-25")),
               testing::StrEq(R"({"content":[{"type":"text","text":"why"}],"isError":true})"));
   EXPECT_THAT(list_tools(negotiate("2024-11-05")), Not(HasSubstr("annotations")));
+}
+
+// By hand, and not from the effects: a client asks its person, or does not, by these words.
+TEST(Tools, TheHintsSayWhichOneOnlyReadsAndWhichOneIsHeardOutside) {
+  struct Hints {
+    bool reads, outside;
+  };
+  const std::map<std::string, Hints> expected = {
+      {"wait_for_message", {false, false}},   {"inbox_peek", {true, false}},           {"inbox_pop", {false, false}},
+      {"list_files", {true, false}},          {"send_message_to_user", {false, true}}, {"delegate_task", {false, true}},
+      {"delegate_task_async", {false, true}}, {"check_task_status", {true, false}},    {"complete_task", {false, true}},
+      {"list_peers", {true, false}},          {"get_workspace_info", {true, false}},   {"chat_history", {true, false}}};
+  const auto listed = json(list_tools(negotiate("2025-11-25")));
+  std::set<std::string> seen;
+  for (const Json& one : *listed.find("tools")->if_array()) {
+    const std::string name = *one.find("name")->if_string();
+    seen.insert(name);
+    ASSERT_TRUE(expected.contains(name)) << name << " has no hints here";
+    const Hints& wanted = expected.at(name);
+    const Json& hints = *one.find("annotations");
+    EXPECT_EQ(*hints.find("title")->if_string(), *one.find("title")->if_string()) << name;
+    EXPECT_EQ(*hints.find("readOnlyHint")->if_boolean(), wanted.reads) << name;
+    EXPECT_EQ(*hints.find("openWorldHint")->if_boolean(), wanted.outside) << name;
+    // They mean nothing for one that only reads; left out, a client must take the worst of both.
+    for (const char* hint : {"destructiveHint", "idempotentHint"}) {
+      ASSERT_EQ(hints.find(hint) == nullptr, wanted.reads) << name << ' ' << hint;
+      if (!wanted.reads) {
+        EXPECT_FALSE(*hints.find(hint)->if_boolean()) << name << ' ' << hint;
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), expected.size());
 }
 
 TEST(Describe, AFileIsOneLineWithItsPathOrWhyItIsNotHere) {

@@ -200,7 +200,9 @@ class Platform::Parts {
       return fresh;
     };
     if (is_shared(config) && config.admin_token.empty()) share_admin_token();
-    context.loops = [this] { return edge.loops(); };
+    context.loops = [this, files = config.uploads.sweep_every, tasks = config.delegations.sweep_every] {
+      return loops(files, tasks);
+    };
     push.call = [this](http::Forward order) { edge.call(std::move(order)); };
     context.program = open_agent_program();
     context.series = &series;
@@ -256,6 +258,16 @@ class Platform::Parts {
   void write_signs_of_life() {
     for (const WorkspaceId& acked : presence.flush()) delegations.note_acked(acked);
     principals.flush_uses();
+  }
+
+  // A sweep is told of by itself: that somebody looked a second ago whether one is due says nothing.
+  std::vector<LoopTick> loops(std::chrono::milliseconds files, std::chrono::milliseconds tasks) const {
+    std::vector<LoopTick> all = edge.loops();
+    for (LoopTick& loop : all) {
+      if (loop.name == "sweep") loop = sweep.last_run().told_of(loop, files);
+      if (loop.name == "delegations") loop = stuck_sweep.last_run().told_of(loop, tasks);
+    }
+    return all;
   }
 
   api::ServerFacts facts(const Config& config) {

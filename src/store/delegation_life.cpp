@@ -277,6 +277,11 @@ bool holds_key(const Delegation& delegation, Time now) {
                                     now < *delegation.finished_at + kKeyHeldAfterCompletion);
 }
 
+Result<void> check_deadline(const NewDelegation& wanted, Time now) {
+  if (wanted.deadline > now) return {};
+  return Error(errors::bad_field, {{"field", std::string("deadline")}}).say("deadline must lie in the future");
+}
+
 Result<void> check_chain(const NewDelegation& wanted, const std::vector<Delegation>& chain) {
   const auto depth = std::ssize(chain) + 1;
   if (wanted.limits.depth > 0 && depth > wanted.limits.depth) {

@@ -51,6 +51,8 @@ DelegationReport stuck_report(Time silent_since);
 
 // Whether the row still holds its idempotency key.
 bool holds_key(const Delegation& delegation, Time now);
+// bad_field. Asked only of what is no repetition: a task that is given again may be past its deadline.
+Result<void> check_deadline(const NewDelegation& wanted, Time now);
 // delegation_too_deep, delegation_cycle: `chain` is the parent, its parent, and so on.
 Result<void> check_chain(const NewDelegation& wanted, const std::vector<Delegation>& chain);
 // too_many_delegations, by what is under way already.

@@ -8,6 +8,7 @@
 #include "store/delegation_rows.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/store.h"
+#include "store/sqlite/delegation_rows.h"
 #include "store/sqlite/store.h"
 #include "temporary_directory.h"
 
@@ -96,10 +97,12 @@ TEST(DelegationPlans, SqliteFindsWhatIsUnderWayAmongAMillion) {
         ") SELECT printf('d%07d', i), CAST(printf('%016d', i % 1009) AS BLOB), CAST(printf('%016d', i % 997) AS BLOB), "
         "'task', "
         "CASE WHEN i % 10000 = 0 THEN 'in_progress' ELSE "
-        "'completed' END, i, i + 1000, i, i, CASE WHEN i % 10000 = 0 THEN NULL ELSE i END FROM n");
+        "'completed' END, CASE WHEN i / 10000 % 2 = 0 THEN NULL ELSE i END, i + 1000, i, i, CASE WHEN i % 10000 = 0 "
+        "THEN NULL ELSE i END FROM n");
     for (const auto& [sql, index] : std::vector<std::pair<std::string, std::string>>{
              {kSelectDelegations + overdue_condition('?'), "idx_delegations_inflight_deadline"},
              {kSelectDelegations + silent_condition('?'), "idx_delegations_inflight_heartbeat"},
+             {sqlite::kSelectUnheard, "idx_delegations_unheard"},
              {select_delegations(in_flight(), '?'), "idx_delegations_inflight_deadline"},
              {select_delegations(in_flight_of(workspace), '?'), "idx_delegations_inflight_caller"}}) {
       EXPECT_THAT(file.plan(sql), HasSubstr("USING INDEX " + index)) << sql;
@@ -107,6 +110,7 @@ TEST(DelegationPlans, SqliteFindsWhatIsUnderWayAmongAMillion) {
     }
     EXPECT_LT(file.effort(kSelectDelegations + overdue_condition('?'), micros(at(0)), 100), 20'000);
     EXPECT_LT(file.effort(kSelectDelegations + silent_condition('?'), micros(at(0)), 100), 20'000);
+    EXPECT_LT(file.effort(sqlite::kSelectUnheard, micros(at(0)), 100), 20'000);
     EXPECT_LT(file.effort(select_delegations(in_flight(), '?'), 100, 0), 20'000);
     EXPECT_LT(file.effort("SELECT status, sum(number) FROM delegation_counts GROUP BY status", 0, 0), 50'000);
   }

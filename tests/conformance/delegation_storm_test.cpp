@@ -1,4 +1,5 @@
-// Several callers, callees and sweepers at once, at random, on the same few delegations. Whatever happened, the ledger,
+// Several callers, callees and sweepers at once, at random, on the same few delegations, among workspaces each of which
+// is caller and callee of others. Whatever happened, the ledger,
 // the logs and what everybody was answered must tell one story that the table of states allows. RESTANTE_SEED repeats
 // what each thread tries, though not how they meet.
 #include <atomic>
@@ -34,14 +35,33 @@ class DelegationStorm : public DelegationTest {
   }
   Time tick() { return at(clock_.fetch_add(1)); }
 
+  struct Parties {
+    WorkspaceId from, to;
+  };
+  // In a ring, and between two of them both ways: whoever locks in the order of its task meets one who does not.
+  Parties parties_of(const std::string& id) const {
+    const Parties all[] = {{caller, callee}, {callee, third}, {third, caller}, {callee, caller}};
+    return all[std::stoul(id.substr(1)) % std::size(all)];
+  }
+  NewDelegation task_of(const std::string& id) const {
+    auto wanted = task(id);
+    wanted.caller_id = parties_of(id).from;
+    wanted.callee_id = parties_of(id).to;
+    return wanted;
+  }
+  Result<DelegationChange> say(const std::string& id, DelegationReport said) {
+    const auto [from, to] = parties_of(id);
+    return store->advance_delegation(said.by == DelegationActor::caller ? from : to, id, std::move(said), tick())
+        .take();
+  }
+
   // One of several of its kind; `random` is its own.
   void be_caller(std::mt19937_64 random) {
     for (int i = 0; i < kSteps; ++i) {
       const auto id = some_task(random);
       if (random() % 3 != 0) {
-        opened(id, try_open(task(id), tick()));
-      } else if (auto change =
-                     try_report(id, saying(Status::failed, "cancelled by caller", DelegationActor::caller), tick())) {
+        opened(id, try_open(task_of(id), tick()));
+      } else if (auto change = say(id, saying(Status::failed, "cancelled by caller", DelegationActor::caller))) {
         note(id, *change, Status::failed);
       }
     }
@@ -50,20 +70,21 @@ class DelegationStorm : public DelegationTest {
     constexpr Status kSaid[] = {Status::in_progress, Status::completed, Status::failed};
     for (int i = 0; i < kSteps; ++i) {
       const auto id = some_task(random);
+      const WorkspaceId who = parties_of(id).to;
       if (random() % 4 == 0) {
-        if (const auto head = store->find_head(callee)) {
-          ASSERT_TRUE(store->ack_activity(callee, head->last_seq).take());
-          for (const auto& change : store->pick_up_delegations({callee}, tick()).take().value()) {
+        if (const auto head = store->find_head(who)) {
+          ASSERT_TRUE(store->ack_activity(who, head->last_seq).take());
+          for (const auto& change : store->pick_up_delegations({who}, tick()).take().value()) {
             note(change.delegation.id, change, Status::dispatched);
           }
         }
       } else if (random() % 2 == 0) {
-        if (auto change = store->beat_delegation(callee, id, "beat", tick()).take()) {
+        if (auto change = store->beat_delegation(who, id, "beat", tick()).take()) {
           note(id, *change, Status::dispatched);
         }
       } else {
         const Status said = kSaid[random() % 3];
-        if (auto change = try_report(id, saying(said), tick())) note(id, *change, said);
+        if (auto change = say(id, saying(said))) note(id, *change, said);
       }
     }
   }
@@ -109,13 +130,13 @@ class DelegationStorm : public DelegationTest {
   void check_inbox(const std::string& id, const Delegation& stands, int late) {
     int ends = 0;
     int late_rows = 0;
-    for (const auto& row : results_of(id)) {
+    for (const auto& row : results_of(id, parties_of(id).from)) {
       row.request_body.find("\"late\":true") == std::string::npos ? ++ends : ++late_rows;
     }
     EXPECT_EQ(ends, is_final(stands.status) ? 1 : 0) << "told exactly once";
     EXPECT_EQ(late_rows, late);
     int brought = 0;
-    for (const auto& row : log_of(callee)) {
+    for (const auto& row : log_of(parties_of(id).to)) {
       if (row.request_body.find("\"metadata\":{\"delegation_id\":\"" + id + "\"") != std::string::npos) ++brought;
     }
     EXPECT_EQ(brought, 1) << "the task came once";

@@ -109,6 +109,7 @@ std::string PlainModel::open(const NewDelegation& wanted, Time now) {
     if (!old) return hit(d);
     freed = id;
   }
+  if (wanted.deadline <= now) return "bad_field";
   DelegationRecord made;
   Delegation& d = made.delegation;
   if (!wanted.retry_of.empty()) {

@@ -180,16 +180,19 @@ def test_the_pasted_line_enrols_once_and_is_remembered(server, connect):
     # A stranger with the spent token gets nothing.
     stranger = connect(url_of(server), arguments=["--enrol", enrolment])
     assert stranger.wait_exit() == 77
+    said = stranger.stderr()[-1].decode()
+    assert "this enrolment token: it was used, has expired, or is another server's" in said and "revoked" not in said
+    assert "`Connect…`" in said and enrolment not in said
 
 
 def test_a_token_that_is_not_valid_says_what_to_do_and_exits_77(server, workspace, connect):
     agent = connect(url_of(server), token="A" * 43)
     assert agent.wait_exit() == 77
-    assert b"restante connect --enrol" in agent.stderr()[-1]
+    assert b"restante connect --enrol" in agent.stderr()[-1] and b"revoked" in agent.stderr()[-1]
     assert not any(b"AAAAAAAA" in line for line in agent.stderr())
     nothing = connect(url_of(server))
     assert nothing.wait_exit() == 77
-    assert b"--enrol" in nothing.stderr()[-1]
+    assert b"--enrol with the token that `New agent` on the page shows" in nothing.stderr()[-1]
 
 
 def test_a_second_agent_with_the_same_state_is_told_who_is_there(workspace, connect):

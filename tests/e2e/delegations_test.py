@@ -207,6 +207,31 @@ def test_a_recorded_task_is_reported_on_by_its_caller(two):
     assert look(caller, "r1")["response_preview"] == "done"
 
 
+def record(workspace, body):
+    return workspace.server.request("POST", workspace.path("delegations/record"), token=workspace.token, json_body=body)
+
+
+@pytest.mark.parametrize("field", ["target_id", "task", "delegation_id"])
+@pytest.mark.parametrize("value", [None, "", 7])
+def test_a_task_is_not_recorded_without_its_three_fields(two, field, value):
+    caller, callee = two
+    refused = record(caller, {"target_id": callee.id, "task": "sent by hand", "delegation_id": "r1", field: value})
+    check_error(refused, 400)
+    assert refused.json()["field"] == field
+    assert caller.activity() == [] and callee.activity() == []
+
+
+def test_a_record_is_made_once_and_its_id_is_nobody_elses(two):
+    caller, callee = two
+    body = {"target_id": callee.id, "task": "sent by hand", "delegation_id": "r1"}
+    assert record(caller, body).json() == {"delegation_id": "r1", "status": "recorded", "target_id": callee.id}
+    again = record(caller, body)
+    assert (again.status, again.json()) == (200, {"delegation_id": "r1", "status": "recorded", "target_id": callee.id, "idempotent_hit": True})
+    check_error(record(callee, {**body, "target_id": caller.id}), 409, code="delegation_id_taken")
+    check_error(record(caller, {**body, "delegation_id": "r2", "target_id": str(uuid.uuid4())}), 403, code="may_not_talk")
+    assert [row["method"] for row in caller.activity()] == ["delegate"]
+
+
 def test_live_events_tell_of_every_step(two):
     caller, callee = two
     with EventStream(caller.server, caller.path("events/stream"), token=caller.token) as stream:
@@ -216,6 +241,13 @@ def test_live_events_tell_of_every_step(two):
         assert stream.until("DELEGATION_STATUS")[-1].data["status"] == "dispatched"
         call(callee, did, "update", {"status": "completed", "result": "x"})
         assert stream.until("DELEGATION_COMPLETE")[-1].data["delegation_id"] == did
+        taken_back = delegate(caller, callee)["delegation_id"]
+        call(caller, taken_back, "cancel")
+        failed = stream.until("DELEGATION_FAILED")[-1].data
+        assert (failed["delegation_id"], failed["status"]) == (taken_back, "failed") and not failed.get("late")
+        check_error(call(callee, taken_back, "update", {"status": "completed", "result": "y"}), 409, code="delegation_ended")
+        late = stream.until("DELEGATION_STATUS", "DELEGATION_COMPLETE")[-1]
+        assert (late.name, late.data["delegation_id"], late.data["late"]) == ("DELEGATION_STATUS", taken_back, True), "it ends once"
 
 
 # -- time

@@ -131,12 +131,12 @@ def test_status_tells_by_its_exit_code_how_it_goes(start, connect, tmp_path):
     assert "stopped" in text and "Start it with: restante connect" in text
 
 
-def install(server, home, *arguments, path="/nowhere"):
+def install(server, home, *arguments, path="/nowhere", **environment):
     """(done, the unit's path) of `connect --install-service` for a new workspace."""
     made = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "laptop"}).json()
     enrolment = made["connection"]["enrolment_token"]
     done = run("connect", "--url", url_of(server), "--enrol", enrolment, *arguments, "--install-service", cwd=home, HOME=str(home),
-               XDG_CONFIG_HOME="", XDG_STATE_HOME="", PATH=path)
+               XDG_CONFIG_HOME="", XDG_STATE_HOME="", PATH=path, **environment)
     unit = home / ".config/systemd/user/restante-connect.service"
     assert enrolment not in unit.read_text() and "--enrol" not in unit.read_text()
     return done, unit, made["id"]
@@ -149,7 +149,8 @@ def test_the_unit_is_one_that_systemd_takes_and_its_line_runs_the_agent(server, 
         folder.mkdir(mode=0o700)
     (home / "answer.sh").write_text("#!/bin/sh\ncat > /dev/null\necho \"$1 of \\$1\"\n")
     (home / "answer.sh").chmod(0o755)
-    done, unit, workspace_id = install(server, home, "--dir", "my files", "--exec", "./answer.sh '100%'")
+    done, unit, workspace_id = install(server, home, "--dir", "my files", "--exec", "./answer.sh '100%'",
+                                       https_proxy="http://me:5%$x\"y\\@proxy.example:3128")
     assert done.returncode == 75, done
     checked = subprocess.run(["systemd-analyze", "verify", "--user", "--man=no", unit], env={**os.environ, "XDG_RUNTIME_DIR": str(runtime)},
                              capture_output=True, text=True, check=False)
@@ -169,12 +170,17 @@ def test_the_unit_is_one_that_systemd_takes_and_its_line_runs_the_agent(server, 
         assert agent.wait(60) == 0
 
 
-def test_where_systemd_runs_the_service_is_started_and_lingering_is_looked_at(server, tmp_path):
+def with_systemctl(tmp_path):
+    """A PATH with a systemctl that only notes what it is asked for."""
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "systemctl").write_text(f"#!/bin/sh\necho \"$@\" >> '{tmp_path}/asked'\n")
     (programs / "systemctl").chmod(0o755)
-    done, _, _ = install(server, tmp_path, path=f"{programs}:/usr/bin:/bin")
+    return f"{programs}:/usr/bin:/bin"
+
+
+def test_where_systemd_runs_the_service_is_started_and_lingering_is_looked_at(server, tmp_path):
+    done, _, _ = install(server, tmp_path, path=with_systemctl(tmp_path))
     assert done.returncode == 0 and "Started it" in done.stdout, done
     assert (tmp_path / "asked").read_text().splitlines() == [
         "--user daemon-reload", "--user enable restante-connect.service", "--user restart restante-connect.service"]
@@ -191,3 +197,37 @@ def test_a_service_is_written_with_these_flags_and_no_secret(server, tmp_path):
     assert f'"--dir" "{tmp_path}/my files"' in unit
     assert '"--exec" "cat > \'a b\' && echo \\"50%%\\""' in unit
     assert (tmp_path / ".local/state/restante/connect/token").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_service_keeps_the_environment_that_made_it_work_for_its_owner_alone(server, tmp_path):
+    settings = {"https_proxy": "http://me:50%@proxy.example:3128", "NO_PROXY": "127.0.0.1", "SSL_CERT_FILE": "/my certs/ca.pem",
+                "SSL_CERT_DIR": ""}
+    unit_folder = tmp_path / ".config/systemd/user"
+    unit_folder.mkdir(parents=True)
+    (unit_folder / "restante-connect.service").write_text("of an earlier one\n")
+    (unit_folder / "restante-connect.service").chmod(0o644)
+    _, path, _ = install(server, tmp_path, "--exec", "cat", **settings)
+    kept = [line for line in path.read_text().splitlines() if line.startswith("Environment=")]
+    assert kept == ['Environment="https_proxy=http://me:50%%@proxy.example:3128"', 'Environment="NO_PROXY=127.0.0.1"',
+                    'Environment="SSL_CERT_FILE=/my certs/ca.pem"', 'Environment="PATH=/nowhere"']
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_service_is_installed_again_with_other_flags_while_its_agent_runs(server, tmp_path, connect):
+    made = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "laptop"}).json()
+    line = ["--enrol", made["connection"]["enrolment_token"]]
+    agent = connect(url_of(server), arguments=line)
+    agent.wait_said("connected to")
+    path = with_systemctl(tmp_path)
+    again = lambda *arguments: run("connect", "--state", str(agent.state), *arguments, "--install-service", cwd=tmp_path, HOME=str(tmp_path),
+                                   XDG_CONFIG_HOME="", PATH=path)
+    unit = tmp_path / ".config/systemd/user/restante-connect.service"
+    for arguments in (["--exec", "one"], ["--exec", "two", *line]):
+        done = again(*arguments)
+        assert done.returncode == 0 and "An agent runs already" in done.stdout and "Started it" in done.stdout, done
+        assert f'"--exec" "{arguments[1]}"' in unit.read_text() and "--enrol" not in unit.read_text()
+    # Another enrolment has to be exchanged, and for that the agent that runs must end.
+    other = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "other"}).json()
+    done = again("--url", url_of(server), "--exec", "three", "--enrol", other["connection"]["enrolment_token"])
+    assert done.returncode == 75 and "three" not in unit.read_text(), done
+    assert agent.stop() == 0

@@ -172,6 +172,20 @@ def test_the_loops_tell_that_they_run(server):
     wait_until(ticked, "retention has run")
 
 
+def test_a_sweep_tells_when_it_ran_and_how_often_it_is_due_not_when_somebody_looked(start):
+    server = start({"uploads.sweep_every": "7m", "delegations.sweep_every": "9m"})
+    look = lambda: {loop["name"]: loop for loop in server.get("/admin/health", token=server.admin_token).json()["loops"]}
+    ran = wait_until(lambda: (lambda seen: seen["sweep"]["last_tick_at"] and seen["delegations"]["last_tick_at"] and seen)(look()), "both ran")
+    assert (ran["sweep"]["period_seconds"], ran["delegations"]["period_seconds"]) == (420, 540)
+    # The checks look every second, as the sweeps do: by the second one from now the sweeps have looked and found nothing due.
+    for _ in range(2):
+        before = look()["integrity"]["last_tick_at"]
+        wait_until(lambda: look()["integrity"]["last_tick_at"] != before, "another second")
+    now = look()
+    for name in ("sweep", "delegations"):
+        assert now[name]["last_tick_at"] == ran[name]["last_tick_at"] and now[name]["ok"], now[name]
+
+
 def test_a_ceiling_below_the_retention_is_refused(start):
     with pytest.raises(StartFailed, match="activity.ceiling"):
         start({"activity.retention": "48h", "activity.ceiling": "24h"})

@@ -28,12 +28,13 @@ def program(name, setting):
 
 
 @contextlib.contextmanager
-def dev(folder, **settings):
+def dev(folder, more_environment=(), **settings):
     """The sign-in address of a `restante dev` with an empty data directory and these settings (`uploads_ttl="2s"`)."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [BINARY, "dev", "--port", "0", "--data", str(folder / "data")]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_")}
     environment.update({"RESTANTE_" + key.upper(): value for key, value in settings.items()})
+    environment.update(more_environment)
     with open(folder / "stderr", "wb") as log:
         server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder, env=environment)
     watchdog = threading.Timer(START_SECONDS, server.kill)

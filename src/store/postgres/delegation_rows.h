@@ -9,6 +9,12 @@
 
 namespace restante::postgres {
 
+// Picked up, and neither a word of the task nor of its callee since a moment; then the limit.
+inline const std::string kUnheard =
+    "WHERE status IN ('dispatched', 'in_progress') AND last_heartbeat IS NULL AND updated_at < $1 AND NOT EXISTS "
+    "(SELECT 1 FROM workspaces w WHERE w.id = callee_id AND "
+    "(w.last_heartbeat_at >= $1 OR w.last_poll_at >= $1)) ORDER BY updated_at LIMIT $2";
+
 bool has_delegation_tables(Connection& connection);
 
 // delegation_not_found.

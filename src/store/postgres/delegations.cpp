@@ -87,6 +87,7 @@ Result<OpenedDelegation> open(Transaction& transaction, const NewDelegation& wan
   auto hit = find_hit(transaction, wanted, now);
   if (!hit) return hit.error();
   if (*hit) return OpenedDelegation{std::move(**hit), true, {}, {}};
+  if (const auto ahead = check_deadline(wanted, now); !ahead) return ahead.error();
   const auto retries = retry_count(transaction.connection(), wanted);
   if (!retries) return retries.error();
   const auto depth = depth_of(transaction.connection(), wanted);
@@ -251,10 +252,6 @@ namespace {
 
 const std::string kOverdue = overdue_condition('$');
 const std::string kSilent = silent_condition('$');
-const std::string kNeverHeard =
-    "WHERE status IN ('dispatched', 'in_progress') AND last_heartbeat IS NULL AND updated_at < $1 AND NOT EXISTS "
-    "(SELECT 1 FROM workspaces w WHERE w.id = callee_id AND "
-    "(w.last_heartbeat_at >= $1 OR w.last_poll_at >= $1)) ORDER BY updated_at LIMIT $2";
 const std::string kUndelivered =
     "WHERE status = 'queued' AND inbox_seq IS NULL AND recorded = 0 AND created_at < $1 ORDER BY created_at LIMIT $2";
 
@@ -279,7 +276,7 @@ Due find_due(Transaction& transaction, Time silent_since, Time undelivered_since
   };
   look(kOverdue, now, due.overdue);
   look(kSilent, silent_since, due.silent);
-  look(kNeverHeard, silent_since, due.never_heard);
+  look(kUnheard, silent_since, due.never_heard);
   look(kUndelivered, undelivered_since, due.undelivered);
   return due;
 }

@@ -1,11 +1,19 @@
 // Rows of delegations, for every verb that moves one. What changes rows belongs to the writer's thread.
 #pragma once
 #include "store/delegation_life.h"
+#include "store/delegation_rows.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/inbox.h"
 #include "store/store.h"
 
 namespace restante::sqlite {
+
+// Picked up, and neither a word of the task nor of its callee since a moment, with when that was; then the limit.
+inline const std::string kSelectUnheard =
+    "SELECT * FROM (SELECT " + kDelegationColumns +
+    ", max(updated_at, coalesce((SELECT max(coalesce(w.last_heartbeat_at, 0), coalesce(w.last_poll_at, 0)) FROM "
+    "workspaces w WHERE w.id = callee_id), 0)) AS seen FROM delegations WHERE status IN ('dispatched', "
+    "'in_progress') AND last_heartbeat IS NULL AND updated_at < ?1) WHERE seen < ?1 LIMIT ?2";
 
 bool has_delegation_tables(Database& database);
 

@@ -91,6 +91,7 @@ Result<OpenedDelegation> open(Database& database, const NewDelegation& wanted, T
   auto hit = find_hit(database, wanted, now);
   if (!hit) return hit.error();
   if (*hit) return OpenedDelegation{std::move(**hit), true, {}, {}};
+  if (const auto ahead = check_deadline(wanted, now); !ahead) return ahead.error();
   const auto retries = retry_count(database, wanted);
   if (!retries) return retries.error();
   const auto depth = depth_of(database, wanted);
@@ -236,17 +237,12 @@ namespace {
 // Their last word, or where there never was one, when they were picked up or their callee was last seen.
 std::vector<std::pair<Delegation, Time>> silent_tasks(Database& database, Time since, std::int64_t limit) {
   static const std::string with_word = kSelectDelegations + silent_condition('?');
-  static const std::string without_word =
-      "SELECT * FROM (SELECT " + kDelegationColumns +
-      ", max(updated_at, coalesce((SELECT max(coalesce(w.last_heartbeat_at, 0), coalesce(w.last_poll_at, 0)) FROM "
-      "workspaces w WHERE w.id = callee_id), 0)) AS seen FROM delegations WHERE status IN ('dispatched', "
-      "'in_progress') AND last_heartbeat IS NULL AND updated_at < ?1) WHERE seen < ?1 LIMIT ?2";
   std::vector<std::pair<Delegation, Time>> silent;
   for (Delegation& one : delegations_of(database.query(with_word, since, limit))) {
     const Time heard = *one.last_heartbeat;
     silent.emplace_back(std::move(one), heard);
   }
-  Statement row = database.query(without_word, since, limit - std::ssize(silent));
+  Statement row = database.query(kSelectUnheard, since, limit - std::ssize(silent));
   while (row.step()) silent.emplace_back(delegation_of(row), row.time(22));
   return silent;
 }

@@ -21,6 +21,10 @@ def test_what_waits_is_seen_by_workspace_age_and_state_and_moves_by_itself(addre
     walk("uploads_board", address)
 
 
+def test_what_expires_soon_is_a_heap_of_its_own(address):
+    walk("expiring", address)
+
+
 def test_tasks_stand_in_columns_and_tell_their_story(address):
     walk("delegations_board", address)
 

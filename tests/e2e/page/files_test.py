@@ -30,6 +30,15 @@ def test_what_could_not_be_sent_says_so_and_is_sent_once_when_tried_again(addres
     walk("retry", address)
 
 
+def test_what_an_agent_sent_is_no_link_once_its_bytes_are_gone(address):
+    walk("withdrawn", address)
+
+
+def test_a_message_that_is_given_up_takes_its_files_back(tmp_path):
+    with dev(tmp_path, limits_json_body="4096") as address:
+        walk("discarded", address)
+
+
 def test_recalled_and_failed_files_say_when_and_why_and_only_an_ack_delivers(address):
     walk("endings", address)
 

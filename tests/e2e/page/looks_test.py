@@ -16,7 +16,8 @@ def test_every_view_is_accessible_and_fits_in_light_and_dark_on_a_desk_and_a_pho
     pictures = pathlib.Path(os.environ.get("RESTANTE_SCREENSHOTS") or tmp_path / "pictures")
     with dev(tmp_path / "dev") as address:
         walk("looks", address, RESTANTE_SCREENSHOTS=str(pictures))
-    for view in ("sign-in", "chat-delivered", "chat-endings", "share", "workspaces", "new-agent-line", "sender"):
+    boards = ("workspaces", "uploads", "delegations", "dashboard", "health")
+    for view in ("sign-in", "chat-delivered", "chat-endings", "share", *boards, "new-agent-line", "sender"):
         for how in ("desktop-light", "desktop-dark", "phone-light", "phone-dark"):
             assert (pictures / f"{view}-{how}.png").read_bytes().startswith(b"\x89PNG"), f"{view}-{how}"
 

@@ -6,6 +6,7 @@ Each test is one walk of walks_people.mjs; see support/page.py.
 import pytest
 
 from support.page import dev, walk
+from support.wall_clock import WallClock
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +21,12 @@ def test_a_shared_link_opens_one_chat_and_nothing_else_until_it_is_taken_back(ad
 
 def test_the_line_of_a_new_agent_connects_it_and_the_page_tells_at_once(address):
     walk("newcomer", address)
+
+
+def test_an_agent_that_went_is_told_silent_and_offline_and_can_be_connected_anew(tmp_path):
+    clock = WallClock(tmp_path)
+    with dev(tmp_path / "dev", clock.environment, presence_silence="1s") as address:
+        walk("absent", address, WALL_CLOCK_FILE=clock.environment["WALL_CLOCK_FILE"])
 
 
 def test_the_list_tells_what_waits_and_who_is_not_there(address):

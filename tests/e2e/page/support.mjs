@@ -62,7 +62,14 @@ export async function makeAgent(name) {
   const { id } = await ask('POST', '/workspaces', { name });
   const { auth_token: bearer } = await ask('POST', `/admin/workspaces/${id}/tokens`, {});
   const headers = { Authorization: `Bearer ${bearer}` };
-  return { id, name, call: (method, what, body) => ask(method, `/workspaces/${id}/${what}`, body, headers) };
+  const upload = async (file, text) => {
+    const form = new FormData();
+    form.append('files', new Blob([text], { type: 'text/plain' }), file);
+    const answer = await fetch(`${origin}/workspaces/${id}/chat/uploads?direction=out`, { method: 'POST', headers, body: form });
+    assert.ok(answer.ok, `staging ${file}: ${answer.status}`);
+    return answer.json();
+  };
+  return { id, name, upload, call: (method, what, body) => ask(method, `/workspaces/${id}/${what}`, body, headers) };
 }
 
 // Its own address, with the operator signed in.

@@ -49,6 +49,17 @@ async function go(page, view, title) {
 const column = (page, title) => page.getByRole('region', { name: new RegExp(`^${title}`) });
 const figure = (page, word) => page.locator('.figures > div', { hasText: word }).locator('dd');
 
+// Words of a chart that lie outside of it, and figures that are wider than their tile.
+const cutOff = () => {
+  const inside = (part, whole) => {
+    const [a, b] = [part.getBoundingClientRect(), whole.getBoundingClientRect()];
+    return a.left >= b.left && a.right <= b.right && a.top >= b.top && a.bottom <= b.bottom;
+  };
+  const words = [...document.querySelectorAll('svg text')].filter((word) => !inside(word, word.ownerSVGElement));
+  const figures = [...document.querySelectorAll('.figures dd')].filter((one) => one.scrollWidth > one.clientWidth);
+  return [...words, ...figures].map((one) => one.textContent);
+};
+
 // Agents with names, files in every state and tasks in every state but stuck.
 async function furnish() {
   const [research, translator, books, night] = [
@@ -122,6 +133,22 @@ export default {
     await box.getByRole('link', { name: 'Night shift' }).click();
     await page.getByRole('form', { name: 'Write to Night shift' }).waitFor();
     assert.ok(page.url().endsWith(`#/chat/${night.id}`));
+  },
+
+  // Files wait for a day here; the clock on the wall moves on by all but an hour of it.
+  async expiring({ page }) {
+    const agent = await makeAgent('Late riser');
+    await stage(agent, [['almanac.pdf', 9_000], ['tides.csv', 4_000]]);
+    await enter(page);
+    await go(page, 'uploads', 'Uploads');
+    await page.locator('.files li', { hasText: 'tides.csv' }).waitFor();
+    await page.getByRole('link', { name: /^Expiring soon/ }).click();
+    await page.locator('.files li').first().waitFor({ state: 'detached' });
+    await page.clock.setFixedTime(Date.now() + 23 * 3_600_000);
+    await page.reload();
+    await page.locator('.files li', { hasText: 'tides.csv' }).waitFor();
+    assert.deepEqual((await page.locator('.files .name').allInnerTexts()).sort(), ['almanac.pdf', 'tides.csv']);
+    assert.match(await page.getByRole('link', { name: /^Expiring soon/ }).innerText(), /2/);
   },
 
   async delegations_board({ page }) {
@@ -217,7 +244,10 @@ export default {
     await page.getByRole('button', { name: '24 hours', pressed: true }).waitFor();
     await page.getByRole('button', { name: '1 hour' }).click();
     await chart('Files').getByText('As a table').click();
-    await picture(page, 'dashboard');
+    await picture(page, 'dashboard', async (how) => {
+      assert.ok((await page.locator('svg text.tick').count()) > 8);
+      assert.deepEqual(await page.evaluate(cutOff), [], `${how}: cut off`);
+    });
     await accessible(page, 'dashboard');
   },
 

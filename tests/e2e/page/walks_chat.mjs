@@ -210,10 +210,17 @@ export default {
       { name: 'nothing.txt', mimeType: 'text/plain', buffer: Buffer.alloc(0) },
     ]);
     const said = await page.getByRole('alert').innerText();
-    assert.match(said, /“heavy\.bin” is .*; the limit for one file is \d+(\.\d)? [KMG]?B/);
+    assert.match(said, /“heavy\.bin” is 26,214,401 bytes; the limit for one file is 26,214,400 bytes\./);
     assert.match(said, /“nothing\.txt” is empty/);
     assert.equal(await page.getByRole('list', { name: 'Files to send' }).count(), 0);
     assert.ok(await page.getByRole('button', { name: 'Send' }).isDisabled(), 'there is nothing to send');
+
+    // A text that no message can carry stays where it was written, and so do its files.
+    const text = 'x'.repeat(1_048_576);
+    await send(page, text, [{ name: 'beside.txt', mimeType: 'text/plain', buffer: Buffer.from('beside it') }]);
+    await page.getByRole('alert').getByText(/^This text is 1\.0 MB; one message carries at most 960 KB/).waitFor();
+    assert.equal(await page.getByRole('textbox', { name: /^Message to/ }).inputValue(), text);
+    await page.getByRole('list', { name: 'Files to send' }).getByText('beside.txt').waitFor();
     assert.deepEqual(uploads, []);
   },
 

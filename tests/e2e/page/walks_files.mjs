@@ -92,6 +92,35 @@ export default {
     assert.equal((await agent.call('GET', 'pending-uploads')).length, 1, 'once');
   },
 
+  // What the agent sent, and what is left of it on the page when the bytes are gone.
+  async withdrawn({ page, expected }) {
+    const agent = await makeAgent('Forgetful');
+    await openChat(page, agent);
+    const { files } = await agent.upload('answer.txt', 'an answer');
+    const attachments = files.map(({ uri, name, mimeType, size }) => ({ uri, name, mimeType, size }));
+    await agent.call('POST', 'notify', { message: 'Here it is.', attachments });
+    await cardOf(page, 'answer.txt').getByRole('link').waitFor();
+    const [, id] = files[0].uri.split('/');
+    await ask('DELETE', `/workspaces/${agent.id}/pending-uploads/${id}`);
+    expected.add(/\/content$/);
+    await page.getByRole('button', { name: 'Preview answer.txt' }).click();
+    await cardOf(page, 'answer.txt').getByText('The bytes are no longer kept here.', { exact: true }).waitFor();
+    assert.equal(await cardOf(page, 'answer.txt').getByRole('link').count(), 0, 'there is nothing to download');
+  },
+
+  // Against a server that takes no message of this length.
+  async discarded({ page, expected }) {
+    const agent = await makeAgent('Never told');
+    await openChat(page, agent);
+    expected.add(/\/a2a$/);
+    await send(page, 'x'.repeat(8_000), [{ name: 'enclosed.txt', mimeType: 'text/plain', buffer: Buffer.from('enclosed') }]);
+    await log(page).getByRole('button', { name: 'Try again' }).waitFor();
+    assert.equal((await agent.call('GET', 'pending-uploads')).length, 1, 'its file went first');
+    await log(page).getByRole('button', { name: 'Discard' }).click();
+    await stage(page, 'enclosed.txt', 'recalled');
+    assert.deepEqual(await agent.call('GET', 'pending-uploads'), []);
+  },
+
   async endings({ page }) {
     const agent = await makeAgent('Choosy');
     await openChat(page, agent);

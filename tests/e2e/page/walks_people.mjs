@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
@@ -22,12 +22,43 @@ const statusOf = (method, where, headers, body) =>
 
 const cookieOf = async (context) => (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
 
+// The very words the page shows are run, with the program under test in front of them; returns how to end it.
+function paste(line) {
+  const [program, ...words] = line.split(' ');
+  assert.equal(program, 'restante');
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'newcomer-'));
+  const options = ['--dir', path.join(folder, 'files'), '--state', path.join(folder, 'state'), '--exec', 'echo taken'];
+  const agent = spawn(process.env.RESTANTE_BINARY, [...words, ...options], { stdio: 'ignore' });
+  const ended = new Promise((resolve) => agent.once('exit', resolve));
+  return async () => {
+    agent.kill();
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  };
+}
+
+async function lineOf(dialog) {
+  if (await dialog.getByRole('radiogroup').count()) await dialog.getByLabel('It has restante').check();
+  return dialog.getByRole('group', { name: 'Line to paste' }).innerText();
+}
+
+// The server's time of day, so many seconds from the true one.
+function setClock(seconds) {
+  const microseconds = Buffer.alloc(8);
+  microseconds.writeBigInt64LE(BigInt(seconds) * 1_000_000n);
+  const file = openSync(process.env.WALL_CLOCK_FILE, 'r+');
+  writeSync(file, microseconds, 0, 8, 0);
+  closeSync(file);
+}
+
 export default {
   async share({ page, context }) {
     const agent = await makeAgent('Shared agent');
     await makeAgent('Nobody else’s business');
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await openChat(page, agent);
+    await send(page, 'The office here.', [{ name: 'from-office.txt', mimeType: 'text/plain', buffer: Buffer.from('hi') }]);
+    await page.getByRole('button', { name: 'Recall from-office.txt' }).waitFor();
     await page.getByRole('button', { name: 'Share' }).click();
     const dialog = page.getByRole('dialog', { name: 'Share this chat' });
     await dialog.getByLabel('For whom?').fill('Marta');
@@ -50,6 +81,11 @@ export default {
     await send(guest.page, 'Marta here.', [{ name: 'from-marta.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') }]);
     await cardOf(guest.page, 'from-marta.txt').and(guest.page.locator('[data-stage="staged"]')).waitFor();
     await log(page).getByText('Marta here.').waitFor();
+    // Everybody takes back their own, the operator anybody's.
+    await guest.page.getByRole('button', { name: 'Recall from-marta.txt' }).waitFor();
+    await cardOf(guest.page, 'from-office.txt').getByText('Kept until').waitFor();
+    assert.equal(await guest.page.getByRole('button', { name: 'Recall from-office.txt' }).count(), 0);
+    await page.getByRole('button', { name: 'Recall from-marta.txt' }).waitFor();
     await picture(guest.page, 'sender');
     for (const hash of ['#/', '#/uploads', '#/dashboard', '#/health', '#/delegations']) {
       await guest.page.goto(`${origin}/${hash}`);
@@ -73,7 +109,6 @@ export default {
     await theirs.close();
   },
 
-  // The line is pasted: the very words the page shows are run, with the program under test in front of them.
   async newcomer({ page }) {
     await enter(page);
     await page.getByRole('link', { name: 'Restante, all workspaces' }).click();
@@ -86,15 +121,10 @@ export default {
     const fresh = await dialog.getByRole('group', { name: 'Line to paste' }).innerText();
     if (await dialog.getByRole('radiogroup').count()) {
       assert.match(fresh, /^curl -fsSL \S+\/download\/\S+ -o restante && chmod \+x restante && \.\/restante connect /);
-      await dialog.getByLabel('It has restante').check();
+      await dialog.getByText('glibc 2.35 or newer').waitFor();
     }
-    const line = await dialog.getByRole('group', { name: 'Line to paste' }).innerText();
-    const [program, ...words] = line.split(' ');
-    assert.equal(program, 'restante');
-    const folder = mkdtempSync(path.join(os.tmpdir(), 'newcomer-'));
-    const options = ['--dir', path.join(folder, 'files'), '--state', path.join(folder, 'state'), '--exec', 'echo taken'];
-    const agent = spawn(process.env.RESTANTE_BINARY, [...words, ...options], { stdio: 'ignore' });
-    const ended = new Promise((resolve) => agent.once('exit', resolve));
+    await dialog.getByText("--exec 'COMMAND'").waitFor();
+    const end = paste(await lineOf(dialog));
     try {
       await dialog.getByText('Newcomer has connected.').waitFor();
       await dialog.getByRole('link', { name: 'Write to Newcomer' }).click();
@@ -103,9 +133,42 @@ export default {
       await send(page, 'Welcome.', [{ name: 'welcome.txt', mimeType: 'text/plain', buffer: Buffer.from('welcome') }]);
       await cardOf(page, 'welcome.txt').and(page.locator('[data-stage="acked"]')).waitFor();
     } finally {
-      agent.kill();
-      await ended;
-      rmSync(folder, { recursive: true, force: true });
+      await end();
+    }
+  },
+
+  // Against a server that soon calls an agent silent, and whose clock is in the walk's hands.
+  async absent({ page }) {
+    const agent = await makeAgent('Night watch');
+    await agent.call('GET', 'activity?since_seq=0');
+    await openChat(page, agent);
+    const main = page.getByRole('main');
+    await main.getByText('Online · not listening').waitFor();
+    await main.getByText(/^silent for \d/).waitFor();
+    assert.equal(await main.getByText('is not here right now').count(), 0);
+    setClock(300);
+    await page.reload();
+    await main.getByText('Offline').waitFor();
+    await main.getByText(/^silent for \d/).waitFor();
+    await main.getByText('Night watch is not here right now. What you send waits').waitFor();
+
+    await page.goto(`${origin}/#/`);
+    const card = main.getByRole('listitem').filter({ hasText: 'Night watch' });
+    await card.getByText('Offline').waitFor();
+    await card.getByText(/^silent for \d/).waitFor();
+    await card.getByRole('button', { name: 'Connect… Night watch' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Connect Night watch' });
+    await dialog.getByRole('button', { name: 'Make the line to paste' }).click();
+    await dialog.getByText('Waiting for Night watch to connect…').waitFor();
+    const end = paste(await lineOf(dialog));
+    try {
+      await dialog.getByText('Night watch has connected.').waitFor();
+      await page.keyboard.press('Escape');
+      await card.getByText('Online').waitFor();
+      await card.getByRole('button', { name: /^Connect…/ }).waitFor({ state: 'detached' });
+      await card.getByText(/^silent for/).waitFor({ state: 'detached' });
+    } finally {
+      await end();
     }
   },
 

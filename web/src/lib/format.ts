@@ -40,6 +40,12 @@ export function stopTime(iso: string, now: Date): string {
   return dayKey(iso) === dayKey(now.toISOString()) ? time : `${shortDay(iso)}, ${time}`;
 }
 
+// To the minute; with the day if that is not today.
+export function keptUntil(iso: string, now: Date): string {
+  const time = officeClock(iso);
+  return dayKey(iso) === dayKey(now.toISOString()) ? time : `${shortDay(iso)}, ${time}`;
+}
+
 export function dayName(iso: string, now: Date): string {
   const yesterday = new Date(now);
   yesterday.setDate(now.getDate() - 1);

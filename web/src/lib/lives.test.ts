@@ -24,6 +24,14 @@ test('the word delivered appears after the ack and never before', () => {
   assert.equal(verdictOf(live(uploadRow(1), receiptRow(2, 'acked', { acked_at: at(2) }))), 'Delivered');
 });
 
+test('whether a file can be taken back is for the server to say', () => {
+  assert.equal(live(uploadRow(1)).recallable, false, 'a row does not tell whose it is');
+  const own = withStatus(live(uploadRow(1)), status('staged', { recallable: true }));
+  assert.equal(own.recallable, true);
+  assert.equal(withRow(own, receiptRow(2, 'failed')).recallable, true);
+  assert.equal(withStatus(own, status('staged', { recallable: false })).recallable, false);
+});
+
 test('a whole life shows three stops with their times', () => {
   const life = live(uploadRow(1), receiptRow(3, 'acked', { fetched_at: at(2), acked_at: at(3) }));
   assert.deepEqual(

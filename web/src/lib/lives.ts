@@ -16,6 +16,8 @@ export interface Life {
   expiresAt: string | null;
   reason: string | null;
   sha256: string | null;
+  // Whose it is never changes; whether it can still be taken back is told by the stage.
+  recallable: boolean;
   // The newest receipt that went into this, so that an older page of the log cannot undo it.
   seq: number;
 }
@@ -41,6 +43,7 @@ export function newLife(fileId: string): Life {
     expiresAt: null,
     reason: null,
     sha256: null,
+    recallable: false,
     seq: 0,
   };
 }
@@ -90,6 +93,7 @@ export function withStatus(life: Life, status: FileStatus): Life {
     expiresAt: status.expires_at ?? life.expiresAt,
     reason: status.reason ?? (status.state === life.stage ? life.reason : null),
     sha256: status.sha256 ?? life.sha256,
+    recallable: status.recallable ?? life.recallable,
   };
 }
 

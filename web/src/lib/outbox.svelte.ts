@@ -1,4 +1,4 @@
-import { sendMessage } from './api';
+import { recallFile, sendMessage } from './api';
 import { ApiError, sentenceOf } from './errors';
 import type { Enclosure } from './timeline';
 import { upload, type Upload } from './upload';
@@ -100,7 +100,11 @@ export class Dispatch {
   }
 
   abandon(): void {
-    for (const parcel of this.parcels) parcel.cancel();
+    for (const parcel of this.parcels) {
+      parcel.cancel();
+      // The agent must not get what nobody sends any more. Should this fail, the file is in the log, to be recalled there.
+      if (parcel.fileId) recallFile(this.workspace, parcel.fileId).catch(() => undefined);
+    }
     this.parcels = [];
     this.onEmpty(this);
   }

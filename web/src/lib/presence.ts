@@ -8,7 +8,7 @@ export interface Presence {
 export function presenceOf(workspace: Workspace): Presence {
   switch (workspace.status) {
     case 'online':
-      return { word: 'Online', tone: 'here' };
+      return { word: isDeaf(workspace) ? 'Online · not listening' : 'Online', tone: 'here' };
     case 'degraded':
       return { word: 'Having trouble', tone: 'troubled' };
     case 'awaiting_agent':
@@ -20,8 +20,16 @@ export function presenceOf(workspace: Workspace): Presence {
   }
 }
 
+// It was here a moment ago and holds no poll: it is busy, or has been stopped.
+const isDeaf = ({ delivery_mode: mode, listening }: Workspace): boolean => mode === 'poll' && listening === false;
+
 // A heartbeat and a poll are both signs of life; RFC 3339 in UTC sorts as text.
 export function lastSeen(workspace: Workspace): string | null {
   const signs = [workspace.last_heartbeat_at, workspace.last_poll_at].filter((sign) => typeof sign === 'string');
   return signs.sort().at(-1) ?? null;
+}
+
+// Whether it was here after `before`, which is null for one that had never been.
+export function seenAfter(workspace: Workspace, before: string | null): boolean {
+  return before === null || (lastSeen(workspace) ?? '') > before;
 }

@@ -58,6 +58,8 @@ test('scales end at round numbers that hold everything', () => {
   assert.deepEqual(linearScale(7, true).ticks, [0, 2, 4, 6, 8]);
   assert.deepEqual(linearScale(0, true).ticks, [0, 1]);
   assert.deepEqual(linearScale(1, true).ticks, [0, 1]);
+  assert.deepEqual(linearScale(0, false, 1024).ticks, [0, 1], 'not 0 bytes twice');
+  assert.deepEqual(linearScale(3, false, 1024).ticks, [0, 1, 2, 3]);
   assert.equal(linearScale(3 * 1024 * 1024, false, 1024).top, 3 * 1024 * 1024);
   assert.ok(linearScale(987_654, true).top >= 987_654);
   const seconds = durationScale(0.02, 45);

@@ -112,10 +112,12 @@ export interface Scale {
 // From 0 to a round number that holds them all; `whole` keeps the ticks whole, `base` is 1024 for bytes.
 export function linearScale(most: number, whole: boolean, base: 1000 | 1024 = 1000): Scale {
   const unit = base === 1024 && most > 0 ? 1024 ** Math.floor(Math.log(most) / Math.log(1024)) : 1;
-  const wanted = Math.max(most / unit, whole ? 1 : 1e-9) / 4;
+  // There is no part of a byte.
+  const integral = whole || (base === 1024 && unit === 1);
+  const wanted = Math.max(most / unit, integral ? 1 : 1e-9) / 4;
   const magnitude = 10 ** Math.floor(Math.log10(wanted));
   let step = ([1, 2, 2.5, 5, 10].find((m) => m * magnitude >= wanted - 1e-12) ?? 10) * magnitude;
-  if (whole) step = Math.max(1, Math.ceil(step));
+  if (integral) step = Math.max(1, Math.ceil(step));
   const count = Math.max(1, Math.ceil(most / unit / step - 1e-9));
   const top = count * step * unit;
   return {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { errorFromAnswer } from './errors';
-import { bytes, nextMicrosecond } from './format';
-import { admit } from './limits';
+import { bytes, keptUntil, nextMicrosecond } from './format';
+import { admit, refusalOf } from './limits';
 import { segmentsOf } from './prose';
 import { fileIdOf } from './wire';
 
@@ -12,7 +12,17 @@ test('a file of exactly the limit passes, one byte more names the limit', () => 
   assert.equal(admit([{ name: 'a', size: 26_214_400 }], 0, limits).taken.length, 1);
   const { taken, refused } = admit([{ name: 'a', size: 26_214_401 }], 0, limits);
   assert.equal(taken.length, 0);
-  assert.match(refused[0] ?? '', /limit for one file is 25 MB/);
+  const count = (n: number) => `${n.toLocaleString()} bytes`;
+  assert.equal(refused[0], `“a” is ${count(26_214_401)}; the limit for one file is ${count(26_214_400)}.`, 'both are 25 MB');
+  const [plain] = admit([{ name: 'a', size: 2 * 26_214_400 }], 0, limits).refused;
+  assert.equal(plain, '“a” is 50 MB; the limit for one file is 25 MB.');
+});
+
+test('a text is measured as it travels, and refused with its size', () => {
+  assert.equal(refusalOf('x'.repeat(980_000)), '');
+  assert.match(refusalOf('x'.repeat(1_048_576)), /^This text is 1\.0 MB; one message carries at most 960 KB\./);
+  assert.notEqual(refusalOf('é'.repeat(500_000)), '', 'two bytes each');
+  assert.notEqual(refusalOf('\n'.repeat(500_000)), '', 'two bytes each');
 });
 
 test('empty files and too many files are refused with a sentence each', () => {
@@ -33,6 +43,13 @@ test('the sentence of an error is the server’s own, with its limit', () => {
 
 test('sizes read as people say them', () => {
   assert.deepEqual([0, 1, 1023, 1024, 1536, 26_214_400].map(bytes), ['0 bytes', '1 byte', '1023 bytes', '1 KB', '1.5 KB', '25 MB']);
+});
+
+test('a time to come names its day unless that is today', () => {
+  const now = new Date(2026, 4, 4, 18, 20);
+  const later = (hours: number) => new Date(now.getTime() + hours * 3_600_000).toISOString();
+  assert.match(keptUntil(later(2), now), /^20:20$/);
+  assert.match(keptUntil(later(24), now), /5.*18:20$/);
 });
 
 test('the next microsecond carries over', () => {

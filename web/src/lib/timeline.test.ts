@@ -39,6 +39,7 @@ test('messages of other agents, receipts and logs are not part of the conversati
   const rows = [
     messageRow(1, [{ kind: 'text', text: 'x' }], { source_id: kFile }),
     row(2, 'upload_receipt', 'chat_upload_acked', { request_body: { file_id: kFile } }),
+    { ...uploadRow(4), source_id: kFile },
     row(3, 'agent_log', 'notify', { response_body: { result: 'x' } }),
   ];
   assert.deepEqual(lettersFrom(rows, none), []);

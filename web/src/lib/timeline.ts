@@ -54,6 +54,8 @@ function read(row: ActivityRow): Letter[] {
 function lettersOf(row: ActivityRow): Letter[] {
   const { created_at: at, seq } = row;
   if (isUpload(row)) {
+    // Another agent's file comes with that agent's message, and neither is this conversation's.
+    if (row.source_id) return [];
     const file = enclosureFromUpload(row.request_body);
     const key = `upload:${seq}`;
     return file ? [{ key, seq, from: 'person', at, text: '', enclosures: [file], messageId: null }] : [];

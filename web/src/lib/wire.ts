@@ -110,6 +110,8 @@ export interface FileStatus {
   acked_at?: string | null;
   expires_at?: string | null;
   reason?: string | null;
+  // Whether the one who asks may take it back.
+  recallable?: boolean;
 }
 
 export interface TextPart {

@@ -1,0 +1,52 @@
+#include "agent/backoff.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace restante::agent {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(Backoff, EachPauseLiesBetweenHalfAndAllOfWhatDoublesUpToABound) {
+  for (int agents = 0; agents < 200; ++agents) {
+    Backoff backoff(milliseconds(500), milliseconds(30'000));
+    for (const int whole : {500, 1'000, 2'000, 4'000, 8'000, 16'000, 30'000, 30'000, 30'000}) {
+      const auto pause = backoff.next();
+      EXPECT_GE(pause, milliseconds(whole / 2));
+      EXPECT_LE(pause, milliseconds(whole));
+    }
+  }
+}
+
+TEST(Backoff, AgentsThatLostTheServerTogetherDoNotComeBackTogether) {
+  std::set<milliseconds> pauses;
+  int early = 0;
+  for (int agents = 0; agents < 1'000; ++agents) {
+    Backoff backoff(milliseconds(30'000), milliseconds(30'000));
+    const auto pause = backoff.next();
+    pauses.insert(pause);
+    early += pause < milliseconds(22'500) ? 1 : 0;
+  }
+  // Of 15001 possible pauses a thousand agents share a few; one seed for all, or none, would leave one pause.
+  EXPECT_GT(pauses.size(), 800u);
+  EXPECT_GT(early, 300);
+  EXPECT_LT(early, 700);
+}
+
+TEST(Backoff, BeginsAnewOnceItWorked) {
+  Backoff backoff(milliseconds(100), milliseconds(30'000));
+  for (int i = 0; i < 12; ++i) (void)backoff.next();
+  EXPECT_GE(backoff.next(), milliseconds(15'000));
+  backoff.reset();
+  EXPECT_LE(backoff.next(), milliseconds(100));
+}
+
+TEST(Backoff, TheShortestPausesAreTakenToo) {
+  Backoff backoff(milliseconds(1), milliseconds(1));
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(backoff.next(), milliseconds(1));
+}
+
+}  // namespace
+}  // namespace restante::agent
