@@ -53,10 +53,8 @@ void UploadEvents::acked(const UploadChange& change) {
   if (!change.receipt) return;
   metrics_.uploads_acked.Increment();
   metrics_.uploads_acked_bytes.Increment(static_cast<double>(change.upload.size));
-  if (change.upload.acked_at) {
-    const std::chrono::duration<double> waited = *change.upload.acked_at - change.upload.created_at;
-    metrics_.upload_delivery.Observe(std::max(0.0, waited.count()));
-  }
+  const std::chrono::duration<double> waited = change.upload.acked_at.value() - change.upload.created_at;
+  metrics_.upload_delivery.Observe(std::max(0.0, waited.count()));
   say("upload_acked", change.upload);
   receipt(change);
 }

@@ -61,7 +61,7 @@ def test_a_stranger_who_pastes_the_lines_of_the_page_has_an_agent_connected(star
     (programs / "restante").symlink_to(binary())
     operator = Shell(office, str(programs), RESTANTE_URL=url_of(server), RESTANTE_DATA=str(server.data))
     stranger = Shell(laptop)
-    create, = re.findall(r"^1\. .*?`(restante workspace create '[^']+')`", PAGE, re.M)
+    create, = re.findall(r"^1\. (?:.*\n)??.*?`(restante workspace create '[^']+')`", PAGE, re.M)
     shown = operator.run(create)
     assert shown.returncode == 0, shown
     printed = [line.strip() for line in shown.stdout.splitlines() if "connect --url" in line]

@@ -99,7 +99,7 @@ void Place::sync_data(int fd) {
   if (fdatasync(fd) == 0) return;
   // Whatever the reason, the kernel may have dropped pages it could not write.
   const int why = errno;
-  failed_ = failed_ || (why != ENOSPC && why != EDQUOT);
+  if (why != ENOSPC && why != EDQUOT) failed_ = true;
   errno = why;
   fail("sync a blob");
 }
