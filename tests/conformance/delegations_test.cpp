@@ -176,6 +176,15 @@ TEST_P(Delegations, TheSameCallersIdAndAKeyItHoldsAreHitsAndAnothersIdIsTaken) {
   EXPECT_FALSE(open(foreign_key).hit) << "keys belong to their callers";
 }
 
+TEST_P(Delegations, ADeadlineInThePastIsRefusedUnlessTheTaskIsThereAlready) {
+  auto wanted = task("d1");
+  wanted.deadline = at(10);
+  EXPECT_ERROR(try_open(wanted, at(11)), errors::bad_field);
+  EXPECT_TRUE(log_of(callee).empty());
+  EXPECT_FALSE(open(wanted, at(1)).hit);
+  EXPECT_TRUE(open(wanted, at(11)).hit) << "the same task, asked for once more";
+}
+
 TEST_P(Delegations, AKeyIsHeldADayAfterCompletionAndFreedAtOnceByFailureOrSilence) {
   const auto keyed = [&](const std::string& id, Time now) {
     auto wanted = task(id);
