@@ -35,6 +35,17 @@ TEST_P(DelegationOdds, ATaskForWhoWasRemovedMeanwhileIsNotDelivered) {
   EXPECT_EQ(status_of("d1"), Status::queued);
 }
 
+TEST_P(DelegationOdds, TasksForWhoWasRemovedDoNotKeepTheSweepFromTheOthers) {
+  for (const char* id : {"d1", "d2", "d3"}) open(undelivered(id));
+  auto last = undelivered("d4");
+  last.callee_id = third;
+  open(last);
+  remove(callee);
+  EXPECT_EQ(sweep(at(2'000), 600, 2).changes.size(), 1u);
+  EXPECT_FALSE(sweep(at(2'000), 600, 2).more) << "it would be swept again and again";
+  EXPECT_TRUE(find("d4").inbox_seq);
+}
+
 TEST_P(DelegationOdds, WhoWasRemovedDelegatesNothing) {
   remove(caller);
   EXPECT_ERROR(try_open(task("d1")), errors::workspace_removed);

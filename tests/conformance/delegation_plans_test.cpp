@@ -7,6 +7,7 @@
 #include "postgres_server.h"
 #include "store/delegation_rows.h"
 #include "store/postgres/connection.h"
+#include "store/postgres/delegation_rows.h"
 #include "store/postgres/store.h"
 #include "store/sqlite/delegation_rows.h"
 #include "store/sqlite/store.h"
@@ -161,7 +162,8 @@ TEST(DelegationPlans, PostgresFindsWhatIsUnderWayAmongAMillion) {
        "INSERT INTO delegations (delegation_id, caller_id, callee_id, task_preview, status, last_heartbeat, deadline, "
        "created_at, updated_at, finished_at) SELECT lpad(i::text, 8, '0'), lpad((i % 1009)::text, 32, '0')::uuid, "
        "lpad((i % 997)::text, 32, '0')::uuid, 'task', CASE WHEN i "
-       "% 1000 = 0 THEN 'in_progress' ELSE 'completed' END, 'epoch'::timestamptz + i * interval '1 second', "
+       "% 1000 = 0 THEN 'in_progress' ELSE 'completed' END, CASE WHEN i % 2000 = 0 THEN NULL ELSE 'epoch'::timestamptz "
+       "+ i * interval '1 second' END, "
        "'epoch'::timestamptz + i * interval '1 minute', 'epoch', 'epoch', CASE WHEN i % 1000 = 0 THEN NULL ELSE "
        "'epoch'::timestamptz END FROM generate_series(1, " +
            std::to_string(kMany) + ") AS i");
@@ -170,6 +172,9 @@ TEST(DelegationPlans, PostgresFindsWhatIsUnderWayAmongAMillion) {
   const auto caller = WorkspaceId::parse("00000000-0000-0000-0000-000000000919").value();
   EXPECT_THAT(plan(connection, kSelectDelegations + overdue_condition('$'), at(0), kLimit), finds_them_at_once());
   EXPECT_THAT(plan(connection, kSelectDelegations + silent_condition('$'), at(0), kLimit), finds_them_at_once());
+  const auto unheard = plan(connection, kSelectDelegations + postgres::kUnheard, at(0), kLimit);
+  EXPECT_THAT(unheard, HasSubstr("using idx_delegations_unheard"));
+  EXPECT_THAT(unheard, Not(HasSubstr("Seq Scan on delegations")));
   EXPECT_THAT(plan(connection, select_delegations(in_flight_of({}), '$'), kLimit, caller), finds_them_at_once());
   EXPECT_THAT(plan(connection, select_delegations(in_flight(), '$'), kLimit), finds_them_at_once());
   const auto counted = connection.query(

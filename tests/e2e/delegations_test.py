@@ -157,6 +157,7 @@ def test_a_cancelled_task_fails_at_once_and_a_late_answer_still_arrives(two):
     assert first["response_body"]["text"] == "cancelled by caller" and "late" not in first["request_body"]
     assert second["request_body"]["late"] is True and second["response_body"] == {"text": "ten after all", "delegation_id": did, "late": True}
     assert look(caller, did)["late_answer"] == "ten after all"
+    assert caller.server.metric("restante_delegation_late_answers_total") == 1, "the second one was told to nobody"
 
 
 def test_the_same_key_or_id_is_one_task_and_a_retry_is_a_new_one(two):
@@ -455,6 +456,18 @@ def test_limits_answer_429_and_422(database, start):
     assert (full.json()["scope"], full.json()["max"]) == ("pair", 2) and full.header("Retry-After")
     deep = server.request("POST", callee.path("delegate"), token=callee.token, json_body={"target_id": third.id, "task": "x", "parent_delegation_id": first})
     check_error(deep, 422, code="delegation_too_deep")
+
+
+@pytest.mark.parametrize("scope", ["caller", "callee"])
+def test_each_limit_is_the_one_of_its_setting(database, start, scope):
+    server = start({**QUICK, **database, f"delegations.max_per_{scope}": 1})
+    one, other, third = (Workspace(server, name) for name in "abc")
+    delegate(one, other)
+    caller, callee = (one, third) if scope == "caller" else (third, other)
+    full = server.request("POST", caller.path("delegate"), token=caller.token, json_body={"target_id": callee.id, "task": "x"})
+    check_error(full, 429, code="too_many_delegations")
+    assert (full.json()["scope"], full.json()["max"]) == (scope, 1)
+    delegate(third, one), delegate(other, third)
 
 
 def test_a_circle_is_refused(two):

@@ -120,6 +120,28 @@ def rows_of(lines):
     return [(line["seq"], line["id"], line["text"]) for line in lines]
 
 
+def test_a_task_given_at_one_server_is_picked_up_at_another_and_answered_at_a_third(house):
+    one, two, three = house.add(), house.add(), house.add()
+    caller, callee = Workspace(one, "caller"), Workspace(one, "callee")
+    with ThreadPoolExecutor(1) as held:
+        def waits_at_the_second(workspace):
+            polled = held.submit(two.get, workspace.path(f"activity?since_seq={workspace.head()}&wait=50"), token=workspace.token)
+            two.wait_metric("restante_held_polls", 1)
+            return polled
+
+        work = waits_at_the_second(callee)
+        given = one.request("POST", caller.path("delegate"), token=caller.token, json_body={"target_id": callee.id, "task": "count"})
+        assert given.status == 202, given
+        did = given.json()["delegation_id"]
+        assert [row["method"] for row in work.result().json()] == ["message/send"]
+        answer = waits_at_the_second(caller)
+        done = three.request("POST", callee.path(f"delegations/{did}/update"), token=callee.token, json_body={"status": "completed", "result": "ten"})
+        assert done.status == 200, done
+        row, = answer.result().json()
+        assert (row["method"], row["response_body"]["text"]) == ("delegate_result", "ten")
+    assert [server.get(caller.path(f"delegations/{did}"), token=caller.token).json()["status"] for server in house.servers] == ["completed"] * 3
+
+
 def test_one_that_is_killed_while_it_commits_leaves_everything_or_nothing(house):
     """A repetition under the same key, at another one, does what was not done and tells what was."""
     one = house.add()

@@ -1,12 +1,14 @@
 """`restante delegate`, `tasks` and `task` against a real server: what a person reads and what a script gets."""
 import json
 import re
+import signal
 
 import pytest
 
 from support.agent import url_of
 from support.desk import Workspace, multipart
 from support.person import Person
+from support.server import Lines
 from support.waiting import wait_until
 
 
@@ -57,6 +59,22 @@ def test_a_task_is_given_listed_with_why_it_waits_and_shown_with_its_result(oper
     assert "completed" in shown and "Review the patch.\nAll of it.\n" in shown and "Looks good.\nShip it.\n" in shown
     assert "queued" in shown and "by" in shown.lower(), "the history"
     assert re.search(r"^completed +1$", operator.run("tasks", "--stats").stdout, re.M)
+
+
+def test_watching_shows_each_change_until_it_is_ended(operator, planner, reviewer):
+    watching = operator.start("tasks", "--watch")
+    shown = Lines(watching.stdout.buffer)
+    try:
+        shown.wait(lambda line: b"No task is in this state." in line, "nothing yet")
+        give(operator, planner, reviewer, "Watch me.", "--id", "watched")
+        shown.wait(lambda line: b"watched" in line and b"queued" in line, "the task appears")
+        report(reviewer, received(reviewer), status="completed", result="done")
+        shown.wait(lambda line: b"No task is in this state." in line, "and leaves", start=1)
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(60) != 0
+    finally:
+        watching.kill()
+        watching.wait(60)
 
 
 def test_waiting_prints_the_result_and_files_go_both_ways(operator, planner, reviewer):

@@ -252,8 +252,10 @@ namespace {
 
 const std::string kOverdue = overdue_condition('$');
 const std::string kSilent = silent_condition('$');
+// Of a callee that was removed it waits for its deadline.
 const std::string kUndelivered =
-    "WHERE status = 'queued' AND inbox_seq IS NULL AND recorded = 0 AND created_at < $1 ORDER BY created_at LIMIT $2";
+    "WHERE status = 'queued' AND inbox_seq IS NULL AND recorded = 0 AND created_at < $1 AND NOT EXISTS (SELECT 1 FROM "
+    "workspaces w WHERE w.id = callee_id AND w.status = 'removed') ORDER BY created_at LIMIT $2";
 
 struct Due {
   std::vector<std::string> overdue;
@@ -319,7 +321,6 @@ Result<SweptDelegations> sweep(Transaction& transaction, Time silent_since, Time
     if (heard < silent_since) end(was, stuck_report(heard));
   });
   each(due.undelivered, [&](const Delegation& was) {
-    // Of a callee that was removed it waits for its deadline.
     auto delivered = deliver(transaction, was, now);
     if (delivered && delivered->outcome == DelegationOutcome::changed) {
       swept.changes.push_back(std::move(*delivered));

@@ -262,13 +262,14 @@ void sweep_silent(Database& database, Time since, int limit, Time now, SweptDele
   }
 }
 
+// Of a callee that was removed it waits for its deadline.
 void sweep_undelivered(Database& database, Time since, int limit, Time now, SweptDelegations& swept) {
   static const std::string sql = kSelectDelegations +
                                  "WHERE status = 'queued' AND inbox_seq IS NULL AND recorded = 0 AND created_at < ?1 "
-                                 "ORDER BY created_at LIMIT ?2";
+                                 "AND NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = callee_id AND w.status = "
+                                 "'removed') ORDER BY created_at LIMIT ?2";
   for (const Delegation& was : delegations_of(database.query(sql, since, limit - std::ssize(swept.changes)))) {
-    // Of a callee that was removed it waits for its deadline.
-    if (auto delivered = deliver(database, was, now)) swept.changes.push_back(std::move(*delivered));
+    swept.changes.push_back(deliver(database, was, now).value());
   }
 }
 

@@ -1,4 +1,5 @@
 import { ApiError, sentenceOf } from './errors';
+import { Soon } from './soon';
 
 // Fresh: one answer of the server, read anew every so often while the page is visible, and soon after `soon()`. A failed
 // look leaves the last answer standing and says why in `error`.
@@ -6,8 +7,7 @@ export class Fresh<T> {
   value = $state.raw<T | null>(null);
   error = $state('');
   #timer: ReturnType<typeof setInterval> | undefined;
-  #soon: ReturnType<typeof setTimeout> | undefined;
-  #dueAt = Infinity;
+  readonly #soon = new Soon(() => void this.look());
   #looks = 0;
 
   constructor(
@@ -23,7 +23,7 @@ export class Fresh<T> {
     document.addEventListener('visibilitychange', this.#shown);
     return () => {
       clearInterval(this.#timer);
-      clearTimeout(this.#soon);
+      this.#soon.cancel();
       this.#looks += 1;
       document.removeEventListener('visibilitychange', this.#shown);
     };
@@ -46,14 +46,7 @@ export class Fresh<T> {
 
   // A burst of news is one look.
   soon(ms = 500): void {
-    const dueAt = performance.now() + ms;
-    if (dueAt >= this.#dueAt) return;
-    this.#dueAt = dueAt;
-    clearTimeout(this.#soon);
-    this.#soon = setTimeout(() => {
-      this.#dueAt = Infinity;
-      void this.look();
-    }, ms);
+    this.#soon.in(ms);
   }
 
   #shown = () => {

@@ -1,6 +1,7 @@
 import { findWorkspace, listWorkspaces, uploadFigures } from './api';
 import { ApiError, sentenceOf } from './errors';
 import { News, type NewsListener } from './news';
+import { Soon } from './soon';
 import type { Session, Tally, Workspace } from './wire';
 
 const kRefreshMs = 15_000;
@@ -18,8 +19,7 @@ export class Workspaces {
   error = $state('');
   readonly #news = new News();
   #timer: ReturnType<typeof setInterval> | undefined;
-  #soon: ReturnType<typeof setTimeout> | undefined;
-  #dueAt = Infinity;
+  readonly #soon = new Soon(() => void this.refresh());
 
   constructor(
     private readonly session: Session,
@@ -28,18 +28,16 @@ export class Workspaces {
 
   open(): void {
     void this.refresh();
-    this.#timer = setInterval(() => {
-      if (!document.hidden) void this.refresh();
-    }, kRefreshMs);
+    this.#timer = setInterval(this.#shown, kRefreshMs);
     document.addEventListener('visibilitychange', this.#shown);
     if (this.session.role !== 'admin') return;
-    this.onNews((name) => this.#refreshIn(name.startsWith('WORKSPACE_') || name === 'RESYNC' ? kSoonMs : kLaterMs));
+    this.onNews((name) => this.#soon.in(name.startsWith('WORKSPACE_') || name === 'RESYNC' ? kSoonMs : kLaterMs));
     this.#news.open();
   }
 
   close(): void {
     clearInterval(this.#timer);
-    clearTimeout(this.#soon);
+    this.#soon.cancel();
     this.#news.close();
     document.removeEventListener('visibilitychange', this.#shown);
   }
@@ -74,17 +72,6 @@ export class Workspaces {
       return list.filter((workspace) => workspace.status !== 'removed');
     }
     return this.session.workspace_id ? [await findWorkspace(this.session.workspace_id)] : [];
-  }
-
-  #refreshIn(ms: number): void {
-    const dueAt = performance.now() + ms;
-    if (dueAt >= this.#dueAt) return;
-    this.#dueAt = dueAt;
-    clearTimeout(this.#soon);
-    this.#soon = setTimeout(() => {
-      this.#dueAt = Infinity;
-      void this.refresh();
-    }, ms);
   }
 
   #shown = () => {
