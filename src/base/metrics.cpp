@@ -116,6 +116,19 @@ Metrics::Metrics(const BuildInfo& build)
       invalid_tokens(counter(registry_, "restante_invalid_tokens_total", "Tokens shown that were none of ours.")),
       silent_workspaces(
           gauge(registry_, "restante_silent_workspaces", "Agents that used to poll and have stopped doing so.")),
+      s3_retries(counter(registry_, "restante_s3_retries_total", "Requests to S3 that were sent again.")),
+      blob_fallbacks(counter(registry_, "restante_blob_fallbacks_total",
+                             "Reads that the second place of a file had to answer, because the first could not.")),
+      blob_move_files(counter(registry_, "restante_blob_move_files_total",
+                              "Files whose bytes were copied to another place, verified and taken from there.")),
+      blob_move_bytes(
+          counter(registry_, "restante_blob_move_bytes_total", "Bytes of files that were copied to another place.")),
+      blob_move_failures(counter(registry_, "restante_blob_move_failures_total",
+                                 "Times a file could not be copied to another place.")),
+      blob_move_left(
+          gauge(registry_, "restante_blob_move_left_files", "Files whose bytes the change-over has not copied yet.")),
+      blob_move_left_bytes(
+          gauge(registry_, "restante_blob_move_left_bytes", "Bytes that the change-over has not copied yet.")),
       http_duration_(
           BuildHistogram()
               .Name("restante_http_request_duration_seconds")
@@ -163,6 +176,12 @@ Metrics::Metrics(const BuildInfo& build)
                                  .Name("restante_delegations_in_flight")
                                  .Help("Delegations that have not ended, by status.")
                                  .Register(registry_)),
+      s3_requests_(BuildCounter()
+                       .Name("restante_s3_requests_total")
+                       .Help("Requests to S3, every attempt, by what was asked for and what came of it.")
+                       .Register(registry_)),
+      s3_bytes_(
+          BuildCounter().Name("restante_s3_bytes_total").Help("Bytes of files to and from S3.").Register(registry_)),
       resident_(gauge(registry_, "process_resident_memory_bytes", "Resident memory.")),
       virtual_(gauge(registry_, "process_virtual_memory_bytes", "Virtual memory.")),
       open_files_(gauge(registry_, "process_open_fds", "Open file descriptors.")),
@@ -240,6 +259,14 @@ prometheus::Gauge& Metrics::delegations_in_flight(std::string_view status) {
 
 prometheus::Counter& Metrics::upload_pushes(std::string_view outcome) {
   return upload_pushes_.Add({{"outcome", std::string(outcome)}});
+}
+
+prometheus::Counter& Metrics::s3_requests(std::string_view operation, std::string_view outcome) {
+  return s3_requests_.Add({{"operation", std::string(operation)}, {"outcome", std::string(outcome)}});
+}
+
+prometheus::Counter& Metrics::s3_bytes(std::string_view direction) {
+  return s3_bytes_.Add({{"direction", std::string(direction)}});
 }
 
 std::string Metrics::text() {

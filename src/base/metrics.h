@@ -49,6 +49,10 @@ class Metrics {
   prometheus::Gauge& delegations_in_flight(std::string_view status);
   // Uploads to push workspaces, by what came of them.
   prometheus::Counter& upload_pushes(std::string_view outcome);
+  // Requests to S3, every attempt, by what was asked for and what came of it.
+  prometheus::Counter& s3_requests(std::string_view operation, std::string_view outcome);
+  // Bytes of files to and from S3: sent or received.
+  prometheus::Counter& s3_bytes(std::string_view direction);
 
   prometheus::Gauge& held_polls;
   prometheus::Histogram& wake_latency;  // from the bell to the answer leaving
@@ -78,6 +82,13 @@ class Metrics {
   prometheus::Counter& activity_pruned;
   prometheus::Counter& invalid_tokens;
   prometheus::Gauge& silent_workspaces;
+  prometheus::Counter& s3_retries;
+  prometheus::Counter& blob_fallbacks;  // reads that the second place had to answer
+  prometheus::Counter& blob_move_files;
+  prometheus::Counter& blob_move_bytes;
+  prometheus::Counter& blob_move_failures;
+  prometheus::Gauge& blob_move_left;  // files, as the last look found them
+  prometheus::Gauge& blob_move_left_bytes;
 
   // Prometheus text format, with the figures of the process as of now.
   std::string text();
@@ -95,6 +106,8 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& upload_pushes_;
   prometheus::Family<prometheus::Counter>& delegation_steps_;
   prometheus::Family<prometheus::Gauge>& delegations_in_flight_;
+  prometheus::Family<prometheus::Counter>& s3_requests_;
+  prometheus::Family<prometheus::Counter>& s3_bytes_;
   prometheus::Gauge& resident_;
   prometheus::Gauge& virtual_;
   prometheus::Gauge& open_files_;

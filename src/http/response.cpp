@@ -19,6 +19,10 @@ Response deferred(T value) {
 }
 }  // namespace
 
+Response from_bytes(std::function<Response()> answer) {
+  return deferred(Later{[](const std::function<void()>& done) { done(); }, std::move(answer), MayBlock::on_bytes});
+}
+
 Response wait(Wait value) { return deferred(std::move(value)); }
 Response events(Events value) { return deferred(std::move(value)); }
 Response forward(Forward value) { return deferred(std::move(value)); }

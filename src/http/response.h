@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,7 +22,8 @@ namespace restante::http {
 struct Response;
 using Header = std::pair<std::string, std::string>;
 
-// Part of an open file; `owner` keeps the descriptor open until it is sent.
+// Part of something open; `owner` keeps it open until it is sent. Where there is no descriptor, read() is asked for the
+// bytes, piece by piece, on a pool thread; nothing means that they cannot be had, and the connection is cut.
 struct FileSlice {
   std::shared_ptr<const void> owner;
   int fd = -1;
@@ -30,13 +32,17 @@ struct FileSlice {
   // Where sending takes long, may_go_on() is asked once and after every ring of a topic; a no cuts it off.
   std::vector<std::string> topics = {};
   std::function<bool()> may_go_on = {};
+  std::function<std::size_t(std::uint64_t at, std::span<char> into)> read = {};
 };
+
+// What answering may wait for: rows, or the bytes of files, which may live on another machine than the rows.
+enum class MayBlock { no, on_rows, on_bytes };
 
 // answer() is asked once when_done has called back.
 struct Later {
   std::function<void(std::function<void()>)> when_done;
   std::function<Response()> answer;
-  bool may_block = false;  // answer() touches a store or a disk
+  MayBlock may_block = MayBlock::no;
 };
 
 // A held poll: attempt() now and after every ring of a topic, until it answers or the patience is over.
@@ -99,6 +105,8 @@ struct Response {
 inline constexpr std::string_view kJson = "application/json";
 
 Response json(int status, std::string body);
+// What `answer` makes, on the threads for bytes.
+Response from_bytes(std::function<Response()> answer);
 Response wait(Wait value);
 Response events(Events value);
 Response forward(Forward value);

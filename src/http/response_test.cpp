@@ -38,6 +38,16 @@ TEST(Response, ACommitThatFailedThrowsWhenItsAnswerIsAsked) {
   EXPECT_THROW(later->answer(), Unavailable);
 }
 
+TEST(Response, WhatIsMadeOfBytesWaitsForNothingButThem) {
+  const Response response = from_bytes([] { return json(200, "opened"); });
+  const auto& later = *std::get<std::shared_ptr<Later>>(response.content);
+  EXPECT_EQ(later.may_block, MayBlock::on_bytes);
+  bool told = false;
+  later.when_done([&] { told = true; });
+  EXPECT_TRUE(told);
+  EXPECT_EQ(std::get<std::string>(later.answer().content), "opened");
+}
+
 TEST(Response, WhatIsNotAnsweredYetIsHeldByTheResponse) {
   Wait poll;
   poll.topics = {"inbox/1"};

@@ -84,8 +84,9 @@ inline constexpr ErrorKind upload_gone{"upload_gone", "pending upload not found,
 inline constexpr ErrorKind no_such_download{"no_such_download", "this server hands out no program of that name",
                                             ErrorClass::not_found};
 inline constexpr ErrorKind integrity_error{
-    "integrity_error", "the server's copy of this file was damaged on its disk; it has to be sent again",
-    ErrorClass::broken};
+    "integrity_error", "the server's copy of this file was damaged; it has to be sent again", ErrorClass::broken};
+inline constexpr ErrorKind content_missing{
+    "content_missing", "the server's copy of this file is missing; it has to be sent again", ErrorClass::gone};
 inline constexpr ErrorKind upload_already_acked{
     "upload_already_acked", "the agent has taken this file; it can no longer be recalled", ErrorClass::conflict};
 inline constexpr ErrorKind attachment_gone{
@@ -116,8 +117,24 @@ inline constexpr ErrorKind storage_full{"storage_full", "the server's disk is fu
 inline constexpr ErrorKind insufficient_storage{
     "insufficient_storage", "the server keeps the rest of its disk free; try again when files have been taken",
     ErrorClass::storage_full};
+inline constexpr ErrorKind blob_check_running{
+    "blob_check_running", "a check of all bytes is under way; ask how far it is, or wait until it is done",
+    ErrorClass::conflict};
 inline constexpr ErrorKind sweep_running{"sweep_running", "another sweep is under way; ask again when it is done",
                                          ErrorClass::conflict};
+
+// Places of bytes
+inline constexpr ErrorKind blob_place_unusable{"blob_place_unusable", "bytes cannot be kept there now",
+                                               ErrorClass::conflict};
+inline constexpr ErrorKind blob_move_under_way{
+    "blob_move_under_way", "a change-over to another place is under way; finish it, or turn it back, first",
+    ErrorClass::conflict};
+inline constexpr ErrorKind blob_move_needless{
+    "blob_move_needless", "all bytes are there already, and new ones go there", ErrorClass::conflict};
+inline constexpr ErrorKind no_blob_move{"no_blob_move", "no change-over is under way", ErrorClass::conflict};
+inline constexpr ErrorKind blob_move_unfinished{
+    "blob_move_unfinished", "not all files are in the new place yet; what is left is still being copied",
+    ErrorClass::conflict};
 
 // Delegations
 inline constexpr ErrorKind delegation_not_found{"delegation_not_found", "delegation not found", ErrorClass::not_found};

@@ -51,9 +51,8 @@ std::optional<UploadDamage> parse_upload_damage(std::string_view text) {
 }
 
 std::string_view sentence_of(UploadDamage damage) {
-  return damage == UploadDamage::changed
-             ? "the server's copy of this file was damaged on its disk; it has to be sent again"
-             : "the server's copy of this file is missing from its disk; it has to be sent again";
+  return damage == UploadDamage::changed ? "the server's copy of this file was damaged; it has to be sent again"
+                                         : "the server's copy of this file is missing; it has to be sent again";
 }
 
 std::string pending_uri(WorkspaceId workspace, FileId file) {

@@ -7,11 +7,12 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "model/ids.h"
+#include "model/place.h"
 
 namespace restante {
 
 constexpr std::int64_t kMaxFileBytes = 26'214'400;  // 25 MiB; the table's CHECK pins it
-// What may be kept in the row itself instead of in Blobs; the table's CHECK pins it.
+// What may be kept in the row itself instead of in Places; the table's CHECK pins it.
 constexpr std::int64_t kMaxRowBytes = 16'384;
 constexpr std::size_t kMaxReasonBytes = 500;
 inline constexpr std::string_view kPendingScheme = "platform-pending:";
@@ -28,9 +29,12 @@ struct NewUpload {
   std::string mimetype;  // normalised; may be empty
   std::int64_t size = 0;
   Digest sha256{};
-  std::string blob_key;                    // where Blobs keeps the bytes; empty when the row keeps them
-  std::string content;                     // the bytes themselves, at most kMaxRowBytes; empty when Blobs keeps them
+  std::string blob_key;                    // where Places keeps the bytes; empty when the row keeps them
+  std::string content;                     // the bytes themselves, at most kMaxRowBytes; empty when Places keeps them
   std::optional<WorkspaceId> source_id{};  // the agent whose message brought it; none: people, or the agent's own
+  std::string twin_key{};                  // the same bytes in a second place, while they move from one to the other
+
+  BlobKeys keys() const { return {blob_key, twin_key}; }
 };
 
 struct Upload : NewUpload {

@@ -149,10 +149,11 @@ asio::awaitable<http::Response> Connection::settle(http::Request& request, http:
       };
       co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(initiate, asio::use_awaitable);
       auto answer = [&pending] { return pending->answer(); };
-      if (pending->may_block) {
-        response = co_await on_pool(*shared().pool, answer);
-      } else {
+      if (pending->may_block == http::MayBlock::no) {
         response = answer();
+      } else {
+        Pool& pool = pending->may_block == http::MayBlock::on_bytes ? *shared().bytes_pool : *shared().pool;
+        response = co_await on_pool(pool, answer);
       }
     } else if (auto* wait = std::get_if<std::shared_ptr<http::Wait>>(&response.content)) {
       const std::shared_ptr<http::Wait> held = *wait;
@@ -187,7 +188,12 @@ asio::awaitable<Connection::Sent> Connection::perform(http::Request& request, ht
     const http::FileSlice& file = **slice;
     const std::string head = write_head(request, response, file.length);
     bool whole = co_await send_text(head, {});
-    if (whole && !head_only) whole = co_await send_file(file);
+    if (!whole || head_only) co_return Sent{response.status, whole};
+    if (file.fd >= 0) {
+      whole = co_await send_file(file);
+    } else {
+      whole = co_await send_pieces(request, file);
+    }
     co_return Sent{response.status, whole};
   }
   const std::string& body = std::get<std::string>(response.content);

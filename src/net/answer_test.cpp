@@ -217,7 +217,7 @@ TEST(Later, ThatMayBlockIsAnsweredOnThePool) {
   options.pool_threads = 1;
   std::thread::id handled;
   std::thread::id answered;
-  const auto later = [&](bool may_block) {
+  const auto later = [&](http::MayBlock may_block) {
     return [&, may_block](auto&) {
       handled = std::this_thread::get_id();
       http::Response response = http::after(Commit<int>::ready(1), [&](int) {
@@ -229,8 +229,8 @@ TEST(Later, ThatMayBlockIsAnsweredOnThePool) {
     };
   };
   TestEdge server(options);
-  server.get("/quick", later(false));
-  server.get("/slow", later(true));
+  server.get("/quick", later(http::MayBlock::no));
+  server.get("/slow", later(http::MayBlock::on_rows));
   server.start();
   EXPECT_EQ(server.ask("/quick").body, "done");
   EXPECT_NE(answered, handled) << "on the connection's own thread";

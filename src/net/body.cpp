@@ -126,7 +126,7 @@ asio::awaitable<void> Connection::clear_away(std::unique_ptr<http::Intake>& inta
     intake.reset();
     return true;
   };
-  co_await on_pool(*shared().pool, clear);
+  co_await on_pool(*shared().bytes_pool, clear);
 }
 
 asio::awaitable<http::Response> Connection::stream_body(http::Request& request, std::unique_ptr<http::Intake>& intake,
@@ -166,7 +166,7 @@ asio::awaitable<http::Response> Connection::stream_body(http::Request& request, 
   while (!fault && !answer) {
     if (!inflow.done) fault = co_await next_pieces(request, inflow, room.get(), step, pieces);
     if (!inflow.done && inflow.left && !inlet) inlet.emplace(socket_);
-    if (!fault) answer = co_await on_pool(*shared().pool, take);
+    if (!fault) answer = co_await on_pool(*shared().bytes_pool, take);
   }
   if (fault || !inflow.done) closing_ = true;
   body_consumed_ = inflow.done;

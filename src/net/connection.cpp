@@ -274,6 +274,8 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
       if (fault) co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
     }
     const bool ready = body_first || !request.has_body();
+    const bool no_bytes = here && *request.content_length <= shared().options.body_without_bytes;
+    const bool taken_along = here && (no_bytes || shared().bytes_pool == shared().pool);
     auto enter = [&]() -> std::optional<http::Response> {
       if (route.admit) {
         if (auto refused = route.admit(request)) return refused;
@@ -283,7 +285,7 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
         if (auto* refused = std::get_if<http::Response>(&reception)) return std::move(*refused);
         if (auto* taker = std::get_if<std::unique_ptr<http::Intake>>(&reception)) intake = std::move(*taker);
         if (auto* passing = std::get_if<std::unique_ptr<http::Relay>>(&reception)) relay = std::move(*passing);
-        if (intake && here && *request.content_length <= limit) {
+        if (intake && taken_along && *request.content_length <= limit) {
           return take_whole(intake, buffer_.view().substr(0, static_cast<std::size_t>(*request.content_length)));
         }
         return std::nullopt;

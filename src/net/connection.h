@@ -7,7 +7,9 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include <boost/asio.hpp>
 
@@ -79,7 +81,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<std::optional<http::Fault>> exchange(http::Request& request, Inflow& inflow, Outlet& outlet,
                                                        std::chrono::milliseconds patience);
   asio::awaitable<std::optional<http::Fault>> pass_on(http::Request& request, Inflow& inflow, Outlet& outlet);
-  // An upload that was cut: its bytes are removed on the pool, because that may take a while.
+  // An upload that was cut: its bytes are removed on the threads for bytes, because that may take a while.
   asio::awaitable<void> clear_away(std::unique_ptr<http::Intake>& intake);
   std::optional<http::Fault> begin_body(const http::Request& request, Inflow& inflow, std::uint64_t limit);
   // Pieces of the body inside `room` or the buffer; both stay untouched until the next call.
@@ -99,6 +101,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<Sent> stream_events(http::Request& request, std::shared_ptr<http::Events> events);
   asio::awaitable<bool> send_text(std::string_view head, std::string_view body);
   asio::awaitable<bool> send_file(const http::FileSlice& file);
+  // pieces.cpp: the same for what has no descriptor.
+  asio::awaitable<bool> send_pieces(const http::Request& request, const http::FileSlice& slice);
+  // How many were read; nothing when it cannot go on, and that is logged.
+  asio::awaitable<std::size_t> next_piece(const http::Request& request, const http::FileSlice& slice,
+                                          std::uint64_t sent, std::span<char> room);
   asio::awaitable<void> refuse(const http::Fault& fault, const http::Request& request);
   asio::awaitable<void> linger();
   // The head of an answer; `length` nothing = chunked.

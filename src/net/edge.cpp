@@ -184,10 +184,12 @@ void Edge::stop() {
       s.wait_until_quiet(std::chrono::steady_clock::now() + kAbandonGrace);
     }
   }
-  // The pool first: its jobs resume coroutines of the loops.
+  // The pools first: their jobs resume coroutines of the loops.
+  s.shared.bytes_pool->join();
   s.shared.pool->join();
   for (auto& thread : s.threads) thread->join();
-  // What was posted after the join never ran and still owns connections: they go while their loops are there.
+  // What was posted after a join never ran and still owns connections: they go while their loops are there.
+  s.shared.bytes_pool.reset();
   s.shared.pool.reset();
 }
 

@@ -1,5 +1,5 @@
 // Edge: the HTTP server. It is given a router and performs the responses that come out of it; it knows nothing of what
-// the routes mean. It owns its I/O threads and its pool. Connections are spread over the I/O threads, each with an
+// the routes mean. It owns its I/O threads and its pools. Connections are spread over the I/O threads, each with an
 // event loop of its own, so that two threads share nothing but the waiters and the counters. start(), stop() and
 // reload_tls() are called from one thread; the bell is thread-safe.
 #pragma once

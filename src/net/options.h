@@ -36,6 +36,9 @@ struct Options {
   std::string tls_key;                           // PEM key
   unsigned io_threads = 0;                       // 0 = one per core
   unsigned pool_threads = 16;                    // handlers that may block on the store or a disk
+  unsigned bytes_threads = 0;                    // of their own for bytes that live elsewhere: a place that hangs takes
+                                                 // none from polls and acks; 0 = bytes are files, the pool reads them
+  std::size_t body_without_bytes = 16'384;       // no part of a body up to this long ever gets to where bytes live
   std::uint64_t min_rate = 1024;                 // bytes per second, for senders after the grace and for readers
   std::size_t connections = 0;                   // 0 = what the open-file limit allows
   std::size_t connections_per_address = 16'384;  // IPv6: per /64

@@ -58,7 +58,10 @@ Shared::Shared(Options opts, const Clock& the_clock, Log& the_log, Metrics& the_
       clock(the_clock),
       log(the_log),
       metrics(the_metrics),
-      pool(std::make_unique<Pool>(options.pool_threads)),
+      pool(std::make_shared<Pool>(options.pool_threads)),
+      // All awake: their time goes by in waiting for another machine.
+      bytes_pool(options.bytes_threads > 0 ? std::make_shared<Pool>(options.bytes_threads, options.bytes_threads)
+                                           : pool),
       waiters(options.parked_per_owner, metrics),
       counts(connection_limit(options.connections), options.connections_per_address) {
   if (!options.tls_certificate.empty()) tls = std::make_unique<Tls>(options.tls_certificate, options.tls_key);

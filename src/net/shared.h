@@ -51,7 +51,8 @@ struct Shared {
   Metrics& metrics;
   const http::Router* router = nullptr;
   std::unique_ptr<Tls> tls;
-  std::unique_ptr<Pool> pool;  // until the edge has stopped
+  std::shared_ptr<Pool> pool;        // until the edge has stopped
+  std::shared_ptr<Pool> bytes_pool;  // as long; the same one where bytes get no threads of their own
   Waiters waiters;
   ConnectionCounts counts;
   std::atomic<bool> draining{false};

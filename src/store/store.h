@@ -14,12 +14,14 @@
 #include "base/commit.h"
 #include "base/error.h"
 #include "model/activity.h"
+#include "model/blob_move.h"
 #include "model/delegation.h"
 #include "model/idempotency.h"
 #include "model/token.h"
 #include "model/upload.h"
 #include "model/upload_stats.h"
 #include "model/workspace.h"
+#include "store/chunks.h"
 #include "store/delegation_life.h"
 
 namespace restante {
@@ -190,7 +192,7 @@ class Store {
   // empty.
   virtual bool uploads_ready() const = 0;
   // Records every item, and one inbox row each unless it is outgoing, in order, or nothing at all. The bytes are
-  // already in Blobs or in the item: a row is a promise that its content can be read. Nothing is done for an empty
+  // already in Places or in the item: a row is a promise that its content can be read. Nothing is done for an empty
   // list. quota_exceeded, by what lies there in both directions and was not acked; workspace_not_found,
   // workspace_removed.
   virtual Commit<Result<std::vector<StagedUpload>>> stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
@@ -236,13 +238,36 @@ class Store {
   // first, at most `limit` together; expired ones with a receipt. Nothing due costs two probes of an index.
   virtual Commit<Result<SweptUploads>> sweep_uploads(std::chrono::seconds ack_retention, int limit, Time now) = 0;
 
-  // --- bytes whose last row has left. Rows may share a blob; it is listed when none is left, in the same transaction.
-  virtual std::vector<std::string> list_dropped_blobs(int limit) = 0;
-  // Once they are gone from Blobs.
+  // --- bytes whose last row has left. Rows may share a blob; it is listed when none names it in either key, in the
+  // same transaction.
+  // By key, after `after`. Bare keys at once, since whoever reads a file keeps it open; those of other places when they
+  // were dropped before `remote_before`.
+  virtual std::vector<std::string> list_dropped_blobs(int limit, Time remote_before, const std::string& after) = 0;
+  // Once they are gone from Places.
   virtual Commit<Result<void>> forget_dropped_blobs(std::vector<std::string> keys) = 0;
   // Those of `keys` that a row needs or that are listed as dropped, in their order: the rest are orphans, if old
   // enough.
   virtual std::vector<std::string> known_blobs(std::span<const std::string> keys) = 0;
+  // Where bytes may be kept beside the rows. Where its tables were not made yet, it throws Unavailable.
+  virtual Chunks& chunks() = 0;
+
+  // --- bytes that move from one place to another
+  // The change-over under way, or the last one.
+  virtual std::optional<BlobMove> find_blob_move() = 0;
+  // By the rule of begin_blob_move() in model/blob_move.h. blob_move_under_way.
+  virtual Commit<Result<BegunBlobMove>> begin_blob_move(Place from, Place to, std::int64_t rate, Time now) = 0;
+  // From the phase it was seen in to another one. False when it is not in it any more, or not that change-over.
+  virtual Commit<Result<bool>> advance_blob_move(const BlobMove& was, BlobPhase phase, Time now) = 0;
+  // Whether this worker is the one that copies, from now until then. False also where nothing was ever begun.
+  virtual Commit<Result<bool>> hold_blob_move(WorkerId worker, Time until, Time now) = 0;
+  // Bytes that rows need whose first key, or twin, is of this place, by that key, after `after`; of the first ones
+  // without those that are damaged.
+  virtual std::vector<MovingBlob> list_blobs(KeyRole role, Place place, const std::string& after, int limit) = 0;
+  // All rows that have the keys a change names get the others; keys that no row names any more are listed as dropped.
+  // Gives how many rows were changed: those that have left or changed meanwhile are not.
+  virtual Commit<Result<std::int64_t>> place_blobs(std::vector<BlobChange> changes, Time now) = 0;
+  // Of every place, in their order. Counts rows: for the operator, not for every second.
+  virtual std::vector<PlaceFigures> count_blobs() = 0;
 
   // --- delegations
   // Where their tables were not made yet (migrate = false), everything here throws Unavailable.

@@ -5,10 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/text.h"
+#include "store/blob_key.h"
 #include "store/dir/draft.h"
+#include "store/dir/open_file.h"
 #include "store/dir/place.h"
 
 namespace restante::dir {
@@ -37,21 +40,19 @@ class DirBlobs final : public Blobs {
   }
 
   std::shared_ptr<OpenBlob> open(std::string_view key) override {
-    if (!is_key(key)) return nullptr;
+    if (!is_blob_key(key)) return nullptr;
     Fd file(openat(place_.fd(), file_of(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!file && errno == ENOENT) {
       place_.require_same_directory();
       return nullptr;
     }
     if (!file) place_.fail("open a blob");
-    auto blob = std::make_shared<OpenBlob>(file.get());
-    file.release();
-    return blob;
+    return std::make_shared<OpenFile>(std::move(file));
   }
 
   // Not synced: after a power cut it may be there again, as an orphan that the sweep collects.
   void drop(std::string_view key) override {
-    if (!is_key(key)) return;
+    if (!is_blob_key(key)) return;
     if (unlinkat(place_.fd(), file_of(key).c_str(), 0) != 0 && errno != ENOENT) place_.fail("drop a blob");
   }
 
@@ -61,25 +62,32 @@ class DirBlobs final : public Blobs {
     const int at = from.size() == 2 ? hex_digit(from[0]) * 16 + hex_digit(from[1]) : 0;
     BlobPage page;
     for (auto& name : place_.names_in(fmt::format("{:02x}", at))) {
-      if (is_key(name) && time_of(name) < before) page.keys.push_back(std::move(name));
+      if (is_blob_key(name) && time_of_blob_key(name) < before) page.keys.push_back(std::move(name));
     }
     if (at + 1 < kSubdirectories) page.next = fmt::format("{:02x}", at + 1);
     return page;
   }
 
   std::size_t drop_unfinished(Time before) override {
-    std::size_t dropped = 0;
+    return static_cast<std::size_t>(std::ranges::count_if(
+        unfinished(before), [this](const std::string& file) { return unlinkat(place_.fd(), file.c_str(), 0) == 0; }));
+  }
+
+  std::size_t count_unfinished(Time before) override { return unfinished(before).size(); }
+
+ private:
+  std::vector<std::string> unfinished(Time before) {
+    std::vector<std::string> files;
     for (const auto& name : place_.names_in("tmp")) {
-      const std::string file = "tmp/" + name;
+      std::string file = "tmp/" + name;
       struct stat info{};
       if (fstatat(place_.fd(), file.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
       const Time written(std::chrono::seconds(info.st_mtim.tv_sec));
-      if (written < before && unlinkat(place_.fd(), file.c_str(), 0) == 0) ++dropped;
+      if (written < before) files.push_back(std::move(file));
     }
-    return dropped;
+    return files;
   }
 
- private:
   void empty_temporaries(const std::filesystem::path& directory) {
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {

@@ -5,19 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <stdexcept>
 
-#include "base/text.h"
-#include "base/uuid.h"
+#include "store/blob_key.h"
 
 namespace restante::dir {
 namespace {
 
 Time wall_clock() { return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now()); }
 
-std::string new_key() { return Uuid::make(wall_clock()).hex(); }
+std::string new_key() { return new_blob_key(wall_clock()); }
 
 // Without a name where `temporary` is empty.
 Fd open_draft(Place& place, const std::string& temporary) {
@@ -30,19 +28,9 @@ Fd open_draft(Place& place, const std::string& temporary) {
 
 }  // namespace
 
-bool is_key(std::string_view text) {
-  return text.size() == 32 && std::ranges::all_of(text, [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
-}
-
 std::string_view subdirectory_of(std::string_view key) { return key.substr(30); }
 
 std::string file_of(std::string_view key) { return fmt::format("{}/{}", subdirectory_of(key), key); }
-
-Time time_of(std::string_view key) {
-  std::int64_t millis = 0;
-  for (const char c : key.substr(0, 12)) millis = millis * 16 + hex_digit(c);
-  return Time(std::chrono::milliseconds(millis));
-}
 
 Draft::Draft(Place& place, Drafts drafts)
     : place_(place),

@@ -29,12 +29,8 @@ class Draft final : public BlobWriter {
   State state_ = State::writing;
 };
 
-// <2 hex>/<32 hex>; only for a key that is_key. Its last two digits are random and spread the files evenly.
+// <2 hex>/<32 hex>; only for a key that is_blob_key. Its last two digits are random and spread the files evenly.
 std::string_view subdirectory_of(std::string_view key);
 std::string file_of(std::string_view key);
-// When it was made.
-Time time_of(std::string_view key);
-// 32 lower-case hex digits.
-bool is_key(std::string_view text);
 
 }  // namespace restante::dir

@@ -20,8 +20,9 @@ constexpr std::chrono::milliseconds kGlance = std::chrono::seconds(5);
 constexpr auto kAskAgain = std::chrono::milliseconds(50);
 // Of one statement: building nothing, but on a large table and a busy machine.
 constexpr auto kStatement = std::chrono::minutes(10);
-// Bodies are up to 1 MiB: so many of them fit into memory.
+// Bodies are up to 1 MiB, but few are: so many of them fit into memory. Chunks all are.
 constexpr int kFetch = 100;
+constexpr int kFetchChunks = 8;
 
 struct Layout {
   HouseTable table;
@@ -118,7 +119,8 @@ class DatabaseHouse final : public House {
     const Layout& layout = layouts().at(table.name);
     if (use_ != HouseUse::source) connection_.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     connection_.query(layout.cursor);
-    const std::string fetch = fmt::format("FETCH {} FROM {}_rows", kFetch, table.name);
+    const int some = table.name == "blob_chunks" ? kFetchChunks : kFetch;
+    const std::string fetch = fmt::format("FETCH {} FROM {}_rows", some, table.name);
     for (auto rows = connection_.query(fetch); !rows.empty(); rows = connection_.query(fetch)) {
       for (const Row row : rows) visit(house_row(row, layout));
     }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "store/postgres/chunks.h"
 #include "store/postgres/lane.h"
 #include "store/postgres/listener.h"
 #include "store/postgres/memory.h"
@@ -88,9 +89,17 @@ class SharedStore final : public Store {
   Commit<Result<UploadChange>> recall_upload(WorkspaceId workspace, FileId id, std::optional<TokenId> recalled_by,
                                              Time now) override;
   Commit<Result<SweptUploads>> sweep_uploads(std::chrono::seconds ack_retention, int limit, Time now) override;
-  std::vector<std::string> list_dropped_blobs(int limit) override;
+  std::vector<std::string> list_dropped_blobs(int limit, Time remote_before, const std::string& after) override;
   Commit<Result<void>> forget_dropped_blobs(std::vector<std::string> keys) override;
   std::vector<std::string> known_blobs(std::span<const std::string> keys) override;
+  std::optional<BlobMove> find_blob_move() override;
+  Commit<Result<BegunBlobMove>> begin_blob_move(Place from, Place to, std::int64_t rate, Time now) override;
+  Commit<Result<bool>> advance_blob_move(const BlobMove& was, BlobPhase phase, Time now) override;
+  Commit<Result<bool>> hold_blob_move(WorkerId worker, Time until, Time now) override;
+  std::vector<MovingBlob> list_blobs(KeyRole role, Place place, const std::string& after, int limit) override;
+  Commit<Result<std::int64_t>> place_blobs(std::vector<BlobChange> changes, Time now) override;
+  std::vector<PlaceFigures> count_blobs() override;
+  Chunks& chunks() override { return chunks_; }
 
   bool delegations_ready() const override { return delegations_ready_; }
   Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now) override;
@@ -125,12 +134,14 @@ class SharedStore final : public Store {
   const Uuid instance_;
   // Tables appear while no server runs, so once is enough.
   const bool uploads_ready_;
+  const bool places_ready_;
   const bool delegations_ready_;  // then those of uploads are there, too: they came first
   Memory memory_;
   Pool pool_;
   Listener listener_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   Lane chores_;
+  SharedChunks chunks_;
 };
 
 }  // namespace restante::postgres

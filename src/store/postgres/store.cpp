@@ -47,6 +47,13 @@ bool prepare(const Endpoint& endpoint, const Options& options) {
   });
 }
 
+bool find_place_tables(const Endpoint& endpoint) {
+  return refusing([&] {
+    Connection connection(endpoint);
+    return has_place_tables(connection);
+  });
+}
+
 bool find_delegation_tables(const Endpoint& endpoint) {
   return refusing([&] {
     Connection connection(endpoint);
@@ -59,12 +66,17 @@ bool find_delegation_tables(const Endpoint& endpoint) {
 SharedStore::SharedStore(const Endpoint& endpoint, const Options& options)
     : instance_(Uuid::make(SystemClock().now())),
       uploads_ready_(prepare(endpoint, options)),
+      places_ready_(find_place_tables(endpoint)),
       delegations_ready_(find_delegation_tables(endpoint)),
       pool_(endpoint, options.readers, kPoolPatience, options.metrics),
       listener_(endpoint, instance_, memory_, options.announcements, options.clock),
-      chores_(endpoint, instance_, limits_of(options), memory_, options.metrics) {
+      chores_(endpoint, instance_, limits_of(options), memory_, options.metrics),
+      chunks_(pool_) {
   for (std::size_t i = 0; i < options.lanes; ++i) {
     lanes_.push_back(std::make_unique<Lane>(endpoint, instance_, limits_of(options), memory_, options.metrics));
+  }
+  for (std::size_t i = 0; i < options.chunk_lanes; ++i) {
+    chunks_.add(std::make_unique<Lane>(endpoint, instance_, limits_of(options), memory_, options.metrics));
   }
 }
 

@@ -20,8 +20,9 @@ struct Options {
   // Off: the schema stays as it is. The store opens; check() and the verbs that miss a table throw Unavailable, except
   // those of uploads, which answer as Store says where uploads_ready() is false.
   bool migrate = true;
-  std::size_t lanes = 2;    // sessions that write; a workspace has its lane
-  std::size_t readers = 8;  // sessions that read
+  std::size_t lanes = 2;        // sessions that write; a workspace has its lane
+  std::size_t chunk_lanes = 2;  // sessions that write bytes, once there are any
+  std::size_t readers = 8;      // sessions that read
   std::chrono::milliseconds connect_timeout{5'000};
   std::chrono::milliseconds statement_timeout{10'000};
   // These live longer than the store.

@@ -22,8 +22,8 @@ constexpr std::string_view kInsertClaims =
     "INSERT INTO idempotency_keys (scope, request, answer, expires_at) SELECT * FROM unnest($1, $2, $3, $4)";
 constexpr std::string_view kInsertUploads =
     "INSERT INTO pending_uploads (file_id, workspace_id, blob_key, size_bytes, filename, mimetype, sha256, direction, "
-    "staged_by, source_id, created_at, fetched_at, acked_at, failed_at, reason, damage, expires_at) "
-    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+    "staged_by, source_id, created_at, fetched_at, acked_at, failed_at, reason, damage, expires_at, "
+    "twin_key) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
 constexpr std::string_view kUpdateUploads =
     "UPDATE pending_uploads p SET fetched_at = u.fetched_at, acked_at = u.acked_at, failed_at = u.failed_at, reason = "
     "u.reason, damage = u.damage FROM unnest($1, $2, $3, $4, $5, $6) AS u (file_id, fetched_at, acked_at, failed_at, "
@@ -79,6 +79,7 @@ Transaction::Transaction(Connection& connection)
 
 void Transaction::begin(const Mark& mark, std::span<const Wants* const> wants) {
   instance_ = mark.instance;
+  lazily_ = std::ranges::all_of(wants, &Wants::lazily);
   std::set<WorkspaceId> heads;
   std::set<FileId> uploads;
   Array scopes(Type::bytea);
@@ -123,6 +124,7 @@ void Transaction::begin(const Mark& mark, std::span<const Wants* const> wants) {
 void Transaction::commit() {
   flush();
   for (const auto& text : news_.texts(instance_)) connection_.send("SELECT pg_notify('restante', $1)", text);
+  if (lazily_) connection_.send("SET LOCAL synchronous_commit TO off");
   connection_.send("COMMIT");
   const auto answers = connection_.sync();
   if (answers.back().command() != "COMMIT") throw Unavailable("PostgreSQL rolled back instead of committing");
@@ -272,6 +274,7 @@ void Transaction::remove(std::span<const Upload> uploads, UploadState outcome, T
   for (const Upload& upload : uploads) {
     ids.add(upload.id);
     upload.in_row() ? contents.add(upload.id) : keys.add(upload.blob_key);
+    if (!upload.twin_key.empty()) keys.add(upload.twin_key);
   }
   // Two that share their bytes and leave at once, each in its workspace's turn, must not both think the other stays.
   if (!keys.empty()) run("SELECT 1 FROM pending_uploads WHERE blob_key = ANY($1) ORDER BY file_id FOR UPDATE", keys);
@@ -283,12 +286,16 @@ void Transaction::remove(std::span<const Upload> uploads, UploadState outcome, T
       "excluded.outcome, ended_at = excluded.ended_at",
       ids, name_of(outcome), now);
   if (!contents.empty()) run("DELETE FROM upload_contents WHERE file_id = ANY($1)", contents);
-  if (!keys.empty()) {
-    run("INSERT INTO dropped_blobs (blob_key) SELECT DISTINCT key FROM unnest($1) AS left_by (key) WHERE NOT EXISTS "
-        "(SELECT 1 FROM pending_uploads WHERE blob_key = key) ON CONFLICT DO NOTHING",
-        keys);
-  }
+  if (!keys.empty()) drop_unless_needed(keys, now);
   for (const Upload& upload : uploads) uploads_[upload.id].reset();
+}
+
+void Transaction::drop_unless_needed(const Array& keys, Time now) {
+  run("INSERT INTO dropped_blobs (blob_key, dropped_at) SELECT DISTINCT key, $2 FROM unnest($1) AS left_by (key) WHERE "
+      "NOT "
+      "EXISTS (SELECT 1 FROM pending_uploads WHERE blob_key = key) AND NOT EXISTS (SELECT 1 FROM pending_uploads WHERE "
+      "twin_key = key) ON CONFLICT DO NOTHING",
+      keys, now);
 }
 
 Result<std::optional<std::string>> Transaction::find_claim(const Claim& claim, Time now) {
@@ -318,15 +325,16 @@ void Transaction::flush() {
 
 void Transaction::flush_uploads() {
   if (!new_uploads_.empty()) {
-    Bulk rows(kInsertUploads, {Type::uuid, Type::uuid, Type::text, Type::int8, Type::text, Type::text, Type::bytea,
-                               Type::text, Type::uuid, Type::uuid, Type::timestamptz, Type::timestamptz,
-                               Type::timestamptz, Type::timestamptz, Type::text, Type::text, Type::timestamptz});
+    Bulk rows(kInsertUploads,
+              {Type::uuid, Type::uuid, Type::text, Type::int8, Type::text, Type::text, Type::bytea, Type::text,
+               Type::uuid, Type::uuid, Type::timestamptz, Type::timestamptz, Type::timestamptz, Type::timestamptz,
+               Type::text, Type::text, Type::timestamptz, Type::text});
     for (const auto& id : std::exchange(new_uploads_, {})) {
       changed_uploads_.erase(id);
       const Upload& one = uploads_.at(id).value();
       rows.add(one.id, one.workspace_id, or_null(one.blob_key), one.size, one.name, one.mimetype, one.sha256,
                name_of(one.direction), one.staged_by, one.source_id, one.created_at, one.fetched_at, one.acked_at,
-               one.failed_at, or_null(one.reason), damage_of(one), one.expires_at);
+               one.failed_at, or_null(one.reason), damage_of(one), one.expires_at, or_null(one.twin_key));
     }
     rows.send(connection_);
   }

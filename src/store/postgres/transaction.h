@@ -36,6 +36,9 @@ struct Wants {
   std::optional<std::pair<WorkspaceId, Digest>> message{};
   // It locks what it cannot know before, and so must not hold anything while it waits.
   bool alone = false;
+  // It need not be durable when it is answered: somebody looks whether it is there before relying on it, and a later
+  // COMMIT, of whichever session, makes it durable, since the log has one order. Only what all of a group want so.
+  bool lazily = false;
 };
 
 // Who commits, for which server, and as the how manieth: see commit_marks.
@@ -106,6 +109,8 @@ class Transaction {
   void update(const Upload& upload);
   // Deletes rows, keeps their stories, and lists the bytes as dropped if no other row needs them.
   void remove(std::span<const Upload> uploads, UploadState outcome, Time now);
+  // Lists those that no row names.
+  void drop_unless_needed(const Array& keys, Time now);
 
   // The answer that was given under a claim that the verb wanted, if it was used and has not expired.
   // idempotency_mismatch.
@@ -132,6 +137,7 @@ class Transaction {
 
   Connection& connection_;
   std::size_t changes_ = 0;
+  bool lazily_ = false;
   Uuid instance_;
   News news_;
 

@@ -9,6 +9,10 @@ bool has_upload_tables(Connection& connection) {
   return found.front().integer(0) == 4;
 }
 
+bool has_place_tables(Connection& connection) {
+  return connection.query("SELECT count(to_regclass('blob_moves'))").front().integer(0) == 1;
+}
+
 Upload upload_of(const Row& row) {
   Upload upload;
   int at = 0;
@@ -29,6 +33,7 @@ Upload upload_of(const Row& row) {
   upload.failed_at = row.optional_time(at++);
   upload.reason = row.text(at++);
   upload.damage = parse_upload_damage(row.view(at++));
+  upload.twin_key = row.text(at++);
   return upload;
 }
 

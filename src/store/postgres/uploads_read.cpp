@@ -17,7 +17,7 @@ Result<UploadStory> find_finished(Connection& connection, WorkspaceId workspace,
   // The same columns; where the bytes were is over.
   const auto found = connection.query(
       "SELECT file_id, filename, mimetype, size_bytes, sha256, NULL, workspace_id, direction, staged_by, source_id, "
-      "created_at, expires_at, fetched_at, acked_at, failed_at, reason, damage, outcome, ended_at FROM "
+      "created_at, expires_at, fetched_at, acked_at, failed_at, reason, damage, NULL, outcome, ended_at FROM "
       "finished_uploads WHERE file_id = $1 AND workspace_id = $2",
       id, workspace);
   if (found.empty()) return errors::upload_gone;

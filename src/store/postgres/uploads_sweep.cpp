@@ -83,12 +83,15 @@ Commit<Result<SweptUploads>> SharedStore::sweep_uploads(std::chrono::seconds ack
                         });
 }
 
-std::vector<std::string> SharedStore::list_dropped_blobs(int limit) {
+std::vector<std::string> SharedStore::list_dropped_blobs(int limit, Time remote_before, const std::string& after) {
   if (!uploads_ready_) return {};
   return pool_.use([&](Connection& connection) {
     std::vector<std::string> keys;
-    const auto rows =
-        connection.query("SELECT blob_key FROM dropped_blobs ORDER BY blob_key LIMIT $1", std::max(limit, 0));
+    const auto rows = connection.query(
+        "SELECT blob_key FROM dropped_blobs WHERE blob_key > $1 AND (strpos(blob_key, ':') = 0 OR dropped_at < $2) "
+        "ORDER "
+        "BY blob_key LIMIT $3",
+        after, remote_before, std::max(limit, 0));
     for (const Row row : rows) keys.push_back(row.text(0));
     return keys;
   });
@@ -114,7 +117,8 @@ std::vector<std::string> SharedStore::known_blobs(std::span<const std::string> k
     std::vector<std::string> known;
     const auto rows = connection.query(
         "SELECT key FROM unnest($1) WITH ORDINALITY AS asked (key, place) WHERE EXISTS (SELECT 1 FROM pending_uploads "
-        "WHERE blob_key = key) OR EXISTS (SELECT 1 FROM dropped_blobs WHERE blob_key = key) ORDER BY place",
+        "WHERE blob_key = key) OR EXISTS (SELECT 1 FROM dropped_blobs WHERE blob_key = key) OR EXISTS (SELECT 1 FROM "
+        "pending_uploads WHERE twin_key = key) ORDER BY place",
         asked);
     for (const Row row : rows) known.push_back(row.text(0));
     return known;

@@ -115,10 +115,16 @@ void Parameters::place(Type type, std::size_t at) {
   elsewhere_.push_back(nullptr);
 }
 
-void Parameters::add(const Array& array) {
+void Parameters::add(const Array& array) { add_elsewhere(array.type(), array.bytes()); }
+
+void Parameters::add(Bytes value) {
+  // A null pointer would be sent as NULL, and an empty view may carry one.
+  add_elsewhere(static_cast<Oid>(Type::bytea), value.bytes.empty() ? std::string_view("") : value.bytes);
+}
+
+void Parameters::add_elsewhere(Oid type, std::string_view bytes) {
   place(Type::any, bytes_.size());
-  const auto bytes = array.bytes();
-  types_.back() = array.type();
+  types_.back() = type;
   lengths_.back() = static_cast<int>(bytes.size());
   places_.back() = kElsewhere;
   elsewhere_.back() = bytes.data();

@@ -125,7 +125,7 @@ class Parameters {
 
   int count() const { return static_cast<int>(types_.size()); }
   const Oid* types() const { return types_.data(); }
-  // For libpq; good as long as this and the arrays in it.
+  // For libpq; good as long as this and the arrays and bytes in it.
   const char* const* values() const;
   const int* lengths() const { return lengths_.data(); }
   const int* formats() const { return formats_.data(); }
@@ -145,6 +145,9 @@ class Parameters {
     value ? add(*value) : add_null(binary::type_of(static_cast<const T*>(nullptr)));
   }
   void add(const Array& array);
+  // Not copied: it may be a mebibyte, and libpq copies it once more.
+  void add(Bytes value);
+  void add_elsewhere(Oid type, std::string_view bytes);
   void add_null(Type type);
   void place(Type type, std::size_t at);
 
@@ -152,7 +155,7 @@ class Parameters {
   std::vector<Oid> types_;
   std::vector<int> lengths_;
   std::vector<int> formats_;
-  std::vector<std::ptrdiff_t> places_;  // in bytes_; kNull, or kElsewhere for an array
+  std::vector<std::ptrdiff_t> places_;  // in bytes_; kNull, or kElsewhere for an array or bytes
   std::vector<const char*> elsewhere_;
   mutable std::vector<const char*> values_;
 };

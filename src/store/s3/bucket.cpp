@@ -13,6 +13,8 @@ using client::Failure;
 using client::Outcome;
 using client::Response;
 
+constexpr int kBriefAttempts = 2;
+constexpr std::chrono::milliseconds kBriefPatience = std::chrono::seconds(5);
 constexpr int kPuts = 3;  // of an object that is not afterwards what was sent
 
 std::string etag_of(const Response& response) {
@@ -24,9 +26,10 @@ Failure not_kept(const std::string& key) {
   return {Failure::Kind::protocol, "S3 took object " + key + " but does not have it as it was sent"};
 }
 
-Call document_call(std::string method, std::string key, Query query, const std::string& document) {
+Call document_call(std::string_view operation, std::string key, Query query, const std::string& document) {
   Call call;
-  call.method = std::move(method);
+  call.operation = operation;
+  call.method = "POST";
   call.key = std::move(key);
   call.query = std::move(query);
   call.headers = {{"Content-Type", "application/xml"}};
@@ -36,9 +39,18 @@ Call document_call(std::string method, std::string key, Query query, const std::
 
 }  // namespace
 
-Outcome<void> Bucket::check() {
+void Bucket::limit(Call& call, Effort effort) const {
+  if (effort == Effort::full) return;
+  call.attempts = std::min(service_.options().attempts, kBriefAttempts);
+  call.patience = std::min(service_.options().patience, kBriefPatience);
+}
+
+// Whoever asks whether all is well does not wait for long.
+Outcome<void> Bucket::check(const std::string& prefix) {
   Call call;
-  call.query = {{"list-type", "2"}, {"max-keys", "1"}};
+  call.operation = "check";
+  limit(call, Effort::brief);
+  call.query = {{"list-type", "2"}, {"prefix", prefix}, {"max-keys", "1"}};
   call.is_expected = [](const Response& response) { return read_objects(response.body).has_value(); };
   const auto outcome = service_.send(call);
   if (outcome.has_error()) return outcome.error();
@@ -47,6 +59,7 @@ Outcome<void> Bucket::check() {
 
 Outcome<void> Bucket::put(const std::string& key, const Payload& payload) {
   Call call;
+  call.operation = "put";
   call.method = "PUT";
   call.key = key;
   call.payload = payload;
@@ -57,7 +70,13 @@ Outcome<void> Bucket::put(const std::string& key, const Payload& payload) {
     if (kept.has_error()) return kept.error();
     if (*kept) return {};
   }
-  return not_kept(key);
+  return tell_not_kept(key);
+}
+
+Failure Bucket::tell_not_kept(const std::string& key) const {
+  auto failure = not_kept(key);
+  service_.tell({"confirm", &failure});
+  return failure;
 }
 
 // Whether the object is what was sent; one that is not there (yet) is looked for again.
@@ -68,14 +87,17 @@ Outcome<bool> Bucket::confirm(const std::string& key, const Stored& expected) {
     if (found.has_error()) return found.error();
     if (*found) {
       const auto& stored = **found;
-      return stored.size == expected.size && (expected.etag.empty() || stored.etag == expected.etag);
+      const bool kept = stored.size == expected.size && (expected.etag.empty() || stored.etag == expected.etag);
+      if (kept) service_.tell({"confirm"});
+      return kept;
     }
-    if (!retries.again(not_kept(key))) return not_kept(key);
+    if (!retries.again(not_kept(key))) return tell_not_kept(key);
   }
 }
 
 Outcome<std::optional<Stored>> Bucket::head(const std::string& key) {
   Call call;
+  call.operation = "head";
   call.method = "HEAD";
   call.key = key;
   call.is_expected = [](const Response& response) {
@@ -90,8 +112,8 @@ Outcome<std::optional<Stored>> Bucket::head(const std::string& key) {
   return std::optional(Stored{*parse_unsigned(*outcome->find("Content-Length")), etag_of(*outcome)});
 }
 
-Outcome<void> Bucket::drop(std::span<const std::string> keys) {
-  if (keys.size() == 1) return drop_one(keys.front());
+Outcome<void> Bucket::drop(std::span<const std::string> keys, Effort effort) {
+  if (keys.size() == 1) return drop_one(keys.front(), effort);
   while (!keys.empty()) {
     const auto batch = keys.first(std::min(keys.size(), kDropBatch));
     if (auto dropped = drop_batch(batch); dropped.has_error()) return dropped;
@@ -100,8 +122,10 @@ Outcome<void> Bucket::drop(std::span<const std::string> keys) {
   return {};
 }
 
-Outcome<void> Bucket::drop_one(const std::string& key) {
+Outcome<void> Bucket::drop_one(const std::string& key, Effort effort) {
   Call call;
+  call.operation = "drop";
+  limit(call, effort);
   call.method = "DELETE";
   call.key = key;
   const auto outcome = service_.send(call);
@@ -111,7 +135,7 @@ Outcome<void> Bucket::drop_one(const std::string& key) {
 
 Outcome<void> Bucket::drop_batch(std::span<const std::string> keys) {
   const auto document = deletion_document(keys);
-  auto call = document_call("POST", "", {{"delete", ""}}, document);
+  auto call = document_call("drop_many", "", {{"delete", ""}}, document);
   call.headers.push_back({"Content-MD5", to_base64(md5(document))});
   call.is_expected = [](const Response& response) { return read_deletions(response.body).has_value(); };
   Retries retries(service_);
@@ -129,6 +153,7 @@ Outcome<void> Bucket::drop_batch(std::span<const std::string> keys) {
 
 Outcome<ObjectPage> Bucket::list(const std::string& prefix, const std::string& from, int most) {
   Call call;
+  call.operation = "list";
   call.query = {{"list-type", "2"}, {"encoding-type", "url"}, {"prefix", prefix}, {"max-keys", std::to_string(most)}};
   if (!from.empty()) call.query.emplace_back("continuation-token", from);
   call.is_expected = [](const Response& response) { return read_objects(response.body).has_value(); };
@@ -139,6 +164,7 @@ Outcome<ObjectPage> Bucket::list(const std::string& prefix, const std::string& f
 
 Outcome<std::string> Bucket::begin(const std::string& key) {
   Call call;
+  call.operation = "begin";
   call.method = "POST";
   call.key = key;
   call.query = {{"uploads", ""}};
@@ -150,6 +176,7 @@ Outcome<std::string> Bucket::begin(const std::string& key) {
 
 Outcome<Part> Bucket::put_part(const std::string& key, const std::string& upload, int number, const Payload& payload) {
   Call call;
+  call.operation = "put_part";
   call.method = "PUT";
   call.key = key;
   call.query = {{"partNumber", std::to_string(number)}, {"uploadId", upload}};
@@ -163,19 +190,21 @@ Outcome<Part> Bucket::put_part(const std::string& key, const std::string& upload
 Outcome<void> Bucket::complete(const std::string& key, const std::string& upload, std::span<const Part> parts,
                                std::uint64_t size) {
   const auto document = completion_document(parts);
-  auto call = document_call("POST", key, {{"uploadId", upload}}, document);
+  auto call = document_call("complete", key, {{"uploadId", upload}}, document);
   call.is_expected = [](const Response& response) { return read_completion(response.body).has_value(); };
   const auto outcome = service_.send(call);
   // The answer to an earlier attempt may have been lost on its way: then the upload is gone and the object is there.
   if (outcome.has_error() && !is_missing(outcome.error())) return outcome.error();
   const auto kept = confirm(key, {size, ""});
   if (kept.has_error()) return outcome.has_error() ? outcome.error() : kept.error();
-  if (!*kept) return not_kept(key);
+  if (!*kept) return tell_not_kept(key);
   return {};
 }
 
-Outcome<void> Bucket::abort(const std::string& key, const std::string& upload) {
+Outcome<void> Bucket::abort(const std::string& key, const std::string& upload, Effort effort) {
   Call call;
+  call.operation = "abort";
+  limit(call, effort);
   call.method = "DELETE";
   call.key = key;
   call.query = {{"uploadId", upload}};
@@ -187,6 +216,7 @@ Outcome<void> Bucket::abort(const std::string& key, const std::string& upload) {
 
 Outcome<UploadPage> Bucket::list_uploads(const std::string& prefix, const UploadPage& after) {
   Call call;
+  call.operation = "list_uploads";
   call.query = {{"uploads", ""}, {"encoding-type", "url"}, {"prefix", prefix}};
   if (!after.next_key.empty()) {
     call.query.emplace_back("key-marker", after.next_key);

@@ -18,6 +18,9 @@ namespace restante::s3 {
 constexpr std::size_t kPartBytes = 5 << 20;
 constexpr std::size_t kDropBatch = 1000;
 
+// How much is done for something: whatever the service was told, or little, where somebody waits and others clean up.
+enum class Effort { full, brief };
+
 // What is known of an object without reading it.
 struct Stored {
   std::uint64_t size = 0;
@@ -30,8 +33,8 @@ class Bucket {
 
   explicit Bucket(Service& service) : service_(service) {}
 
-  // Whether bucket, key and clock are right.
-  client::Outcome<void> check();
+  // Whether bucket, key and clock are right; asks for what begins with `prefix`.
+  client::Outcome<void> check(const std::string& prefix = {});
 
   client::Outcome<void> put(const std::string& key, const Payload& payload);
   // Nothing when there is no such object.
@@ -41,7 +44,7 @@ class Bucket {
   client::Outcome<void> get(const std::string& key, std::uint64_t offset, std::uint64_t length, const Sink& sink,
                             const std::string& etag = {});
   // Whether they were there or not; in batches.
-  client::Outcome<void> drop(std::span<const std::string> keys);
+  client::Outcome<void> drop(std::span<const std::string> keys, Effort effort = Effort::full);
   // In the order of keys, at most so many at a time; begin with an empty `from`, go on with the page's `next`.
   client::Outcome<ObjectPage> list(const std::string& prefix, const std::string& from, int most = 1000);
 
@@ -51,12 +54,14 @@ class Bucket {
   client::Outcome<void> complete(const std::string& key, const std::string& upload, std::span<const Part> parts,
                                  std::uint64_t size);
   // Aborting what is not there any more is fine.
-  client::Outcome<void> abort(const std::string& key, const std::string& upload);
+  client::Outcome<void> abort(const std::string& key, const std::string& upload, Effort effort = Effort::full);
   client::Outcome<UploadPage> list_uploads(const std::string& prefix, const UploadPage& after);
 
  private:
+  client::Failure tell_not_kept(const std::string& key) const;
   client::Outcome<bool> confirm(const std::string& key, const Stored& expected);
-  client::Outcome<void> drop_one(const std::string& key);
+  void limit(Call& call, Effort effort) const;
+  client::Outcome<void> drop_one(const std::string& key, Effort effort);
   client::Outcome<void> drop_batch(std::span<const std::string> keys);
 
   Service& service_;

@@ -23,6 +23,7 @@ class Reading {
 
   Call next_call(const std::string& key) {
     Call call;
+    call.operation = "get";
     call.key = key;
     call.headers = {{"Range", fmt::format("bytes={}-{}", first(), last())}};
     // What goes on must go on in the same object.

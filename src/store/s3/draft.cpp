@@ -23,9 +23,9 @@ Draft::Draft(Bucket& bucket, std::string prefix, std::string key)
 
 Draft::~Draft() {
   if (state_ == State::finished) return;
-  // A failure leaves what `list_uploads` and a check of the bucket find later; there is nobody to tell it to here.
-  if (upload_) static_cast<void>(bucket_.abort(object_, *upload_));
-  if (state_ == State::unsure) static_cast<void>(bucket_.drop(std::array{object_}));
+  // Somebody waits to be told of the failure. What this leaves behind, `list_uploads` and a sweep of the bucket find.
+  if (upload_ && bucket_.abort(object_, *upload_, Effort::brief).has_error()) return;
+  if (state_ == State::unsure) static_cast<void>(bucket_.drop(std::array{object_}, Effort::brief));
 }
 
 void Draft::write(std::string_view bytes) {

@@ -21,6 +21,8 @@ class ObjectReader {
   // How many bytes were read: at least one, unless `at` is at the end or beyond. A failure when the object is not the
   // one any more that it was in the beginning.
   client::Outcome<std::size_t> read(std::uint64_t at, std::span<char> into);
+  // The next read asks S3.
+  void forget() { window_ = std::string(); }
 
  private:
   client::Outcome<void> fetch(std::uint64_t at, std::size_t asked);

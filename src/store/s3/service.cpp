@@ -103,7 +103,7 @@ Request Service::request_for(const Call& call, const Credentials& who) const {
   signable.headers.push_back({"host", server_.authority()});
   request.headers.push_back({"Authorization", authorization(signable, who, {options_.region}, now)});
   if (!call.query.empty()) request.target += "?" + encode_query(call.query);
-  request.patience = options_.patience;
+  request.patience = call.patience.value_or(options_.patience);
   request.max_body = kAnswerBytes;
   if (call.payload && call.payload->size > 0) {
     request.source_length = call.payload->size;
@@ -122,7 +122,28 @@ Failure Service::failure_for(const Call& call, const Response& response) const {
                  {call.method, options_.bucket, options_.endpoint.text(), options_.region, clock_.now()});
 }
 
+void Service::tell(const Attempt& attempt) const {
+  if (options_.attempted) options_.attempted(attempt);
+}
+
 Outcome<Response> Service::once(const Call& call, const HttpClient::Sink& sink) {
+  Attempt told{call.operation};
+  HttpClient::Sink counting;
+  if (sink) {
+    counting = [&](const Response& head, std::string_view bytes) {
+      told.received += bytes.size();
+      return sink(head, bytes);
+    };
+  }
+  auto outcome = attempt(call, counting);
+  const auto failure = outcome.has_error() ? outcome.error() : Failure();
+  if (outcome.has_error()) told.failure = &failure;
+  if (!told.failure && call.method == "PUT" && call.payload) told.sent = call.payload->size;
+  tell(told);
+  return outcome;
+}
+
+Outcome<Response> Service::attempt(const Call& call, const HttpClient::Sink& sink) {
   const auto who = credentials_.current();
   if (who.has_error()) return who.error();
   Lent client(*this);
@@ -137,7 +158,7 @@ Outcome<Response> Service::once(const Call& call, const HttpClient::Sink& sink) 
 }
 
 Outcome<Response> Service::send(const Call& call) {
-  Retries retries(*this);
+  Retries retries(*this, call.attempts);
   for (;;) {
     auto outcome = once(call);
     if (outcome.has_value() || !retries.again(outcome.error())) return outcome;
@@ -162,14 +183,20 @@ bool Retries::again(const Failure& failure) {
   if (is_expired(failure) && !renewed_) {
     renewed_ = true;
     service_.credentials_.forget();
-    return service_.pause(milliseconds(0));
+    return repeat_after(milliseconds(0));
   }
-  if (!is_worth_repeating(failure) || ++tried_ >= service_.options().attempts) return false;
+  if (!is_worth_repeating(failure) || ++tried_ >= most_) return false;
   auto wait = jittered(next_);
   const auto longest = service_.options().longest_pause;
   if (failure.retry_after) wait = std::min(std::max(wait, milliseconds(*failure.retry_after)), longest);
   next_ = std::min(next_ * 2, longest);
-  return service_.pause(wait);
+  return repeat_after(wait);
+}
+
+bool Retries::repeat_after(std::chrono::milliseconds wait) {
+  if (!service_.pause(wait)) return false;
+  if (service_.options().repeated) service_.options().repeated();
+  return true;
 }
 
 void Retries::reset() {

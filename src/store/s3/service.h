@@ -20,6 +20,14 @@ namespace restante::s3 {
 // Whether the bucket is named in the path or in the host.
 enum class Addressing { path, virtual_host };
 
+// What one attempt came to, for whoever counts and tells.
+struct Attempt {
+  std::string_view operation;
+  const client::Failure* failure = nullptr;  // null: it succeeded
+  std::uint64_t sent = 0;                    // of the bytes of objects
+  std::uint64_t received = 0;
+};
+
 struct ServiceOptions {
   client::Url endpoint;
   std::string bucket;
@@ -30,6 +38,9 @@ struct ServiceOptions {
   int attempts = 5;
   std::chrono::milliseconds first_pause{100};
   std::chrono::milliseconds longest_pause{5'000};
+  // By any thread; neither may block.
+  std::function<void(const Attempt&)> attempted = {};
+  std::function<void()> repeated = {};
 };
 
 // Bytes to send, which can be read from any place again: a request may be sent twice.
@@ -50,6 +61,10 @@ struct Call {
   std::optional<Payload> payload = std::nullopt;
   // Whether a 2xx is the answer that was asked for; if not, it is a failure worth repeating.
   std::function<bool(const client::Response&)> is_expected = {};
+  std::string_view operation = "other";  // one word of a closed list
+  // Less than the service's own, for whoever is waited for.
+  std::optional<int> attempts = std::nullopt;
+  std::optional<std::chrono::milliseconds> patience = std::nullopt;
 };
 
 class Service {
@@ -63,6 +78,8 @@ class Service {
   client::Outcome<client::Response> once(const Call& call, const client::HttpClient::Sink& sink = {});
   client::Outcome<client::Response> send(const Call& call);
   void cancel();
+  // Something that no single answer tells.
+  void tell(const Attempt& attempt) const;
 
   const ServiceOptions& options() const { return options_; }
 
@@ -70,6 +87,7 @@ class Service {
   friend class Retries;
   class Lent;
 
+  client::Outcome<client::Response> attempt(const Call& call, const client::HttpClient::Sink& sink);
   client::Request request_for(const Call& call, const Credentials& who) const;
   client::Failure failure_for(const Call& call, const client::Response& response) const;
   bool pause(std::chrono::milliseconds duration);
@@ -88,7 +106,8 @@ class Service {
 // Retries: how often and after which pauses one call is attempted. Belongs to one thread.
 class Retries {
  public:
-  explicit Retries(Service& service) : service_(service), next_(service.options().first_pause) {}
+  explicit Retries(Service& service, std::optional<int> attempts = std::nullopt)
+      : service_(service), most_(attempts.value_or(service.options().attempts)), next_(service.options().first_pause) {}
 
   // Whether to try again after this failure; waits first. False when it is not worth it, was tried often enough, or
   // the service is cancelled.
@@ -97,7 +116,10 @@ class Retries {
   void reset();
 
  private:
+  bool repeat_after(std::chrono::milliseconds wait);
+
   Service& service_;
+  const int most_;
   int tried_ = 0;
   bool renewed_ = false;
   std::chrono::milliseconds next_;

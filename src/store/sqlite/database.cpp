@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <new>
 
 #include "store/sqlite/log_file.h"
@@ -112,6 +114,20 @@ void Database::close() {
 
 void Database::execute(const std::string& script) {
   if (const int code = sqlite3_exec(handle_, script.c_str(), nullptr, nullptr, nullptr); code != SQLITE_OK) raise(code);
+}
+
+std::size_t Database::read_blob(const char* table, const char* column, std::int64_t row, std::size_t at,
+                                std::span<char> into) {
+  sqlite3_blob* opened = nullptr;
+  const int code = sqlite3_blob_open(handle_, "main", table, column, row, 0, &opened);
+  const std::unique_ptr<sqlite3_blob, int (*)(sqlite3_blob*)> closing(opened, sqlite3_blob_close);
+  if (code != SQLITE_OK) raise(code);
+  const auto size = static_cast<std::size_t>(sqlite3_blob_bytes(opened));
+  if (at >= size) return 0;
+  const std::size_t count = std::min(into.size(), size - at);
+  const int read = sqlite3_blob_read(opened, into.data(), static_cast<int>(count), static_cast<int>(at));
+  if (read != SQLITE_OK) raise(read);
+  return count;
 }
 
 void Database::rollback() noexcept {

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -141,6 +142,9 @@ class Database {
   Statement query(std::string_view sql, const Args&... args) {
     return Statement(*this, prepare(sql), SQLITE_TRANSIENT, args...);
   }
+  // Part of one value, without the rest of it: how many bytes from `at` there were. The row must be there, which the
+  // caller sees to by a statement that stands on it.
+  std::size_t read_blob(const char* table, const char* column, std::int64_t row, std::size_t at, std::span<char> into);
   // Several statements in one text, without values.
   void execute(const std::string& script);
 

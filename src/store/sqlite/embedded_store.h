@@ -3,6 +3,7 @@
 #pragma once
 #include <filesystem>
 
+#include "store/sqlite/chunks.h"
 #include "store/sqlite/data_lock.h"
 #include "store/sqlite/readers.h"
 #include "store/sqlite/store.h"
@@ -86,9 +87,17 @@ class EmbeddedStore final : public Store {
   Commit<Result<UploadChange>> recall_upload(WorkspaceId workspace, FileId id, std::optional<TokenId> recalled_by,
                                              Time now) override;
   Commit<Result<SweptUploads>> sweep_uploads(std::chrono::seconds ack_retention, int limit, Time now) override;
-  std::vector<std::string> list_dropped_blobs(int limit) override;
+  std::vector<std::string> list_dropped_blobs(int limit, Time remote_before, const std::string& after) override;
   Commit<Result<void>> forget_dropped_blobs(std::vector<std::string> keys) override;
   std::vector<std::string> known_blobs(std::span<const std::string> keys) override;
+  std::optional<BlobMove> find_blob_move() override;
+  Commit<Result<BegunBlobMove>> begin_blob_move(Place from, Place to, std::int64_t rate, Time now) override;
+  Commit<Result<bool>> advance_blob_move(const BlobMove& was, BlobPhase phase, Time now) override;
+  Commit<Result<bool>> hold_blob_move(WorkerId worker, Time until, Time now) override;
+  std::vector<MovingBlob> list_blobs(KeyRole role, Place place, const std::string& after, int limit) override;
+  Commit<Result<std::int64_t>> place_blobs(std::vector<BlobChange> changes, Time now) override;
+  std::vector<PlaceFigures> count_blobs() override;
+  Chunks& chunks() override { return chunks_; }
 
   bool delegations_ready() const override { return delegations_ready_; }
   Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now) override;
@@ -119,11 +128,13 @@ class EmbeddedStore final : public Store {
   std::unique_ptr<Database> opened_;
   // Tables appear while no server runs, so once is enough.
   const bool uploads_ready_;
+  const bool places_ready_;
   const bool delegations_ready_;
   Readers readers_;
   TokenCache token_cache_;
   bool tokens_changed_ = false;  // the writer's
   Writer writer_;
+  EmbeddedChunks chunks_{readers_, writer_};
 };
 
 }  // namespace restante::sqlite

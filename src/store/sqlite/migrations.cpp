@@ -131,10 +131,15 @@ bool Migrations::down() {
     throw OpenRefused(fmt::format("migration {} came from a newer binary; only that one can take it back", newest));
   }
   const auto& migration = known_[static_cast<std::size_t>(newest - 1)];
-  in_transaction(database_, [&] {
-    database_.execute(std::string(migration.down));
-    database_.run("DELETE FROM schema_migrations WHERE version = ?", migration.version);
-  });
+  try {
+    in_transaction(database_, [&] {
+      database_.execute(std::string(migration.down));
+      database_.run("DELETE FROM schema_migrations WHERE version = ?", migration.version);
+    });
+  } catch (const ConstraintFailed& refused) {
+    // A step that would lose something says so by a constraint.
+    throw OpenRefused(fmt::format("migration {} cannot be taken back: {}", newest, refused.what()));
+  }
   return true;
 }
 

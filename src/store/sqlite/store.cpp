@@ -24,6 +24,7 @@ EmbeddedStore::EmbeddedStore(const fs::path& file, const Options& options)
     : lock_(directory_of(file)),
       opened_(open_checked(file, options, health_)),
       uploads_ready_(has_upload_tables(*opened_)),
+      places_ready_(has_place_tables(*opened_)),
       delegations_ready_(has_delegation_tables(*opened_)),
       readers_(file.string(), options.readers, health_, options.metrics),
       writer_(watched(std::move(opened_), &tokens_changed_),

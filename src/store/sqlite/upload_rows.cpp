@@ -8,17 +8,19 @@ namespace {
 void insert(Database& database, const Upload& upload, std::optional<std::int64_t> content_row) {
   database.run(
       "INSERT INTO pending_uploads (file_id, workspace_id, blob_key, content_row, size_bytes, filename, mimetype, "
-      "sha256, direction, staged_by, source_id, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "sha256, direction, staged_by, source_id, created_at, expires_at, twin_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "?, ?, "
+      "?, ?, ?)",
       upload.id, upload.workspace_id, or_null(upload.blob_key), content_row, upload.size, upload.name, upload.mimetype,
       upload.sha256, name_of(upload.direction), upload.staged_by, upload.source_id, upload.created_at,
-      upload.expires_at);
+      upload.expires_at, or_null(upload.twin_key));
 }
 
 }  // namespace
 
 const std::string kUploadColumns =
     "SELECT file_id, filename, mimetype, size_bytes, sha256, blob_key, workspace_id, direction, staged_by, created_at, "
-    "expires_at, fetched_at, acked_at, failed_at, reason, content_row, source_id, damage";
+    "expires_at, fetched_at, acked_at, failed_at, reason, content_row, source_id, damage, twin_key";
 const std::string kSelectUploads = kUploadColumns + " FROM pending_uploads ";
 
 bool has_upload_tables(Database& database) {
@@ -26,6 +28,11 @@ bool has_upload_tables(Database& database) {
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "
       "('pending_uploads', 'upload_contents', 'finished_uploads', 'dropped_blobs')");
   return row.step() && row.integer(0) == 4;
+}
+
+bool has_place_tables(Database& database) {
+  Statement row = database.query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'blob_moves'");
+  return row.step();
 }
 
 UploadRow upload_row_of(const Statement& row) {
@@ -49,6 +56,7 @@ UploadRow upload_row_of(const Statement& row) {
   found.content_row = row.optional_integer(15);
   upload.source_id = row.optional_id<WorkspaceId>(16);
   upload.damage = parse_upload_damage(row.view(17));
+  upload.twin_key = row.text(18);
   return found;
 }
 
@@ -121,12 +129,17 @@ void remove_row(Database& database, const UploadRow& row, UploadState outcome, T
   database.run("DELETE FROM pending_uploads WHERE file_id = ?", row.upload.id);
   if (row.content_row) {
     database.run("DELETE FROM upload_contents WHERE id = ?", *row.content_row);
-  } else {
-    database.run(
-        "INSERT OR IGNORE INTO dropped_blobs (blob_key) SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM pending_uploads "
-        "WHERE blob_key = ?1)",
-        row.upload.blob_key);
   }
+  drop_unless_needed(database, row.upload.blob_key, now);
+  drop_unless_needed(database, row.upload.twin_key, now);
+}
+
+void drop_unless_needed(Database& database, std::string_view key, Time now) {
+  if (key.empty()) return;
+  database.run(
+      "INSERT OR IGNORE INTO dropped_blobs (blob_key, dropped_at) SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM "
+      "pending_uploads WHERE blob_key = ?1) AND NOT EXISTS (SELECT 1 FROM pending_uploads WHERE twin_key = ?1)",
+      key, now);
 }
 
 std::int64_t prune_finished_uploads(Database& database, Time before, std::int64_t limit) {

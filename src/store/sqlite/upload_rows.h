@@ -9,6 +9,8 @@
 namespace restante::sqlite {
 
 bool has_upload_tables(Database& database);
+// Of bytes in more than one place.
+bool has_place_tables(Database& database);
 
 struct UploadRow {
   Upload upload;
@@ -38,6 +40,8 @@ StagedUpload stage_row(Database& database, Head& head, const NewUploadRow& row, 
 Appended append_receipt(Database& database, Head& head, const Upload& upload, UploadState outcome, Time now);
 // Deletes the row, keeps its story, and lists the bytes as dropped if no other row needs them.
 void remove_row(Database& database, const UploadRow& row, UploadState outcome, Time now);
+// Lists it as dropped if no row names it. Nothing for no key.
+void drop_unless_needed(Database& database, std::string_view key, Time now);
 // Of those that left before `before`, the first. Gives how many.
 std::int64_t prune_finished_uploads(Database& database, Time before, std::int64_t limit);
 

@@ -58,7 +58,7 @@ Result<Upload> EmbeddedStore::read_upload(WorkspaceId workspace, FileId id) {
   Statement row = reader->query(sql, id, workspace);
   if (!row.step()) return errors::upload_gone;
   Upload upload = upload_row_of(row).upload;
-  upload.content = row.blob(18);
+  upload.content = row.blob(19);
   return upload;
 }
 

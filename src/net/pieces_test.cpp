@@ -1,0 +1,516 @@
+// Answers whose bytes have no descriptor: read piece by piece on the threads for bytes, and sent.
+#include <gtest/gtest.h>
+
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <latch>
+#include <limits>
+
+#include "base/error.h"
+#include "net/socket.h"
+#include "net/test_edge.h"
+
+namespace restante::net {
+namespace {
+
+constexpr std::size_t kPiece = 256 << 10;
+constexpr std::uint64_t kEndless = 256 << 20;  // more than any socket holds
+
+char byte_at(std::uint64_t at) { return static_cast<char>(at * 31 >> 7); }
+
+std::string bytes_from(std::uint64_t offset, std::uint64_t length) {
+  std::string bytes(length, '\0');
+  for (std::uint64_t i = 0; i < length; ++i) bytes[i] = byte_at(offset + i);
+  return bytes;
+}
+
+// Bytes that live elsewhere, and what a test wants to happen there.
+struct Elsewhere {
+  std::uint64_t size = kEndless;
+  std::size_t most = std::numeric_limits<std::size_t>::max();  // of one read
+  std::function<void(std::uint64_t at)> reading = {};
+  std::atomic<int> reads{0};
+  std::atomic<std::size_t> largest{0};
+  Gate released{};
+
+  http::Response answer(std::uint64_t offset, std::uint64_t length) {
+    auto slice = std::make_shared<http::FileSlice>();
+    slice->owner = tell_when_released(released);
+    slice->offset = offset;
+    slice->length = length;
+    slice->read = [this](std::uint64_t at, std::span<char> into) {
+      ++reads;
+      largest = std::max(largest.load(), into.size());
+      if (reading) reading(at);
+      const auto left = static_cast<std::size_t>(at < size ? size - at : 0);
+      const std::size_t n = std::min({into.size(), most, left});
+      for (std::size_t i = 0; i < n; ++i) into[i] = byte_at(at + i);
+      return n;
+    };
+    http::Response response;
+    response.content = std::move(slice);
+    return response;
+  }
+};
+
+Options options_with(unsigned pool_threads, unsigned bytes_threads) {
+  Options options = test_options();
+  options.pool_threads = pool_threads;
+  options.bytes_threads = bytes_threads;
+  return options;
+}
+
+struct Threads {
+  const char* name;
+  unsigned bytes;
+};
+class PiecesTest : public ::testing::TestWithParam<Threads> {
+ protected:
+  Elsewhere far;
+  TestEdge server{options_with(2, GetParam().bytes)};
+};
+INSTANTIATE_TEST_SUITE_P(Threads, PiecesTest, ::testing::Values(Threads{"OfThePool", 0}, Threads{"OfTheirOwn", 2}),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST_P(PiecesTest, EveryByteComesOnceWhateverTheSizeAndTheConnectionGoesOn) {
+  std::uint64_t length = 0;
+  server.get("/", [&](auto&) { return far.answer(0, length); });
+  server.start();
+  Client client = server.client();
+  for (const std::size_t most : {std::numeric_limits<std::size_t>::max(), kPiece - 1, std::size_t{1000}}) {
+    far.most = most;
+    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, kPiece - 1, kPiece, kPiece + 1, 2 * kPiece,
+                                   3 * kPiece + 17, std::size_t{5} << 20}) {
+      length = far.size = size;
+      client.get("/");
+      const Reply reply = client.reply();
+      EXPECT_EQ(reply.header("Content-Length"), std::to_string(size));
+      EXPECT_TRUE(reply.body == bytes_from(0, size)) << size << " by " << most;
+      far.released.wait();
+    }
+  }
+  EXPECT_EQ(far.largest, kPiece) << "no more is held than that";
+}
+
+TEST_P(PiecesTest, ARangeIsReadFromItsOffsetAndNoFurther) {
+  far.size = 3 * kPiece;
+  server.get("/", [&](auto&) {
+    http::Response response = far.answer(kPiece - 5, kPiece + 10);
+    response.status = 206;
+    return response;
+  });
+  std::atomic<std::uint64_t> furthest{0};
+  far.reading = [&](std::uint64_t at) { furthest = at; };
+  server.start();
+  const Reply reply = server.ask("/");
+  EXPECT_EQ(reply.status, 206);
+  EXPECT_TRUE(reply.body == bytes_from(kPiece - 5, kPiece + 10));
+  EXPECT_EQ(furthest, 2 * kPiece - 5);
+}
+
+TEST_P(PiecesTest, HeadReadsNothing) {
+  server.get("/", [&](auto&) { return far.answer(0, 1000); });
+  server.start();
+  Client client = server.client();
+  client.send("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_EQ(client.reply(false).header("Content-Length"), "1000");
+  far.released.wait();
+  EXPECT_EQ(far.reads, 0);
+  client.get("/");
+  EXPECT_EQ(client.reply().body, bytes_from(0, 1000));
+}
+
+TEST_P(PiecesTest, PipelinedRequestsAreAnsweredInTheirOrder) {
+  server.get("/far", [&](auto&) { return far.answer(0, kPiece + 1); });
+  server.get("/near", [](auto&) { return text("near"); });
+  server.get("/now", [](auto&) { return text("now"); }, http::Run::at_once);
+  server.start();
+  Client client = server.client();
+  std::string all;
+  for (const char* path : {"/far", "/near", "/far", "/now", "/far"}) {
+    all += "GET " + std::string(path) + " HTTP/1.1\r\nHost: h\r\n\r\n";
+  }
+  client.send(all);
+  const std::string bytes = bytes_from(0, kPiece + 1);
+  for (const std::string& expected : {bytes, std::string("near"), bytes, std::string("now"), bytes}) {
+    EXPECT_TRUE(client.reply().body == expected);
+  }
+}
+
+TEST_P(PiecesTest, WhatIsShorterThanPromisedCutsTheConnection) {
+  for (const std::uint64_t size : {std::uint64_t{0}, std::uint64_t{9}, std::uint64_t{kPiece}}) {
+    TestEdge cutting(options_with(2, GetParam().bytes));
+    far.size = size;
+    cutting.get("/", [&](auto&) { return far.answer(0, kPiece + 100); });
+    cutting.start();
+    Client client = cutting.client();
+    client.get("/");
+    const Reply reply = client.reply();
+    EXPECT_EQ(reply.header("Content-Length"), std::to_string(kPiece + 100));
+    EXPECT_TRUE(reply.body == bytes_from(0, size));
+    EXPECT_TRUE(client.at_end());
+    const std::string log = cutting.logged();
+    EXPECT_NE(log.find(R"("answer_cut")"), std::string::npos) << log;
+    EXPECT_NE(log.find("\"sent\":" + std::to_string(size)), std::string::npos) << log;
+  }
+}
+
+TEST_P(PiecesTest, WhatCannotBeReadCutsTheConnectionAndIsLogged) {
+  server.get("/", [&](auto&) { return far.answer(0, kEndless); });
+  std::function<void()> fail;
+  std::uint64_t where = 0;
+  far.reading = [&](std::uint64_t at) {
+    if (at == where) fail();
+  };
+  server.start();
+  for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{kPiece}}) {
+    for (const auto& failure : {std::function<void()>([] { throw Unavailable("the bucket is gone"); }),
+                                std::function<void()>([] { throw 42; })}) {
+      where = at;
+      fail = failure;
+      Client client = server.client();
+      client.get("/");
+      const Reply reply = client.reply();
+      EXPECT_EQ(reply.status, 200);
+      EXPECT_TRUE(reply.body == bytes_from(0, at));
+      EXPECT_TRUE(client.at_end());
+      far.released.wait();
+    }
+  }
+  const std::string log = server.logged();
+  EXPECT_NE(log.find(R"("reason":"the bucket is gone")"), std::string::npos) << log;
+  EXPECT_NE(log.find(R"("reason":"not an exception")"), std::string::npos) << log;
+}
+
+TEST_P(PiecesTest, AClientThatLeavesIsNotReadFor) {
+  server.get("/", [&](auto&) { return far.answer(0, std::numeric_limits<std::int64_t>::max()); });
+  far.size = std::numeric_limits<std::uint64_t>::max();
+  server.start();
+  Client client = server.client();
+  client.get("/");
+  EXPECT_EQ(client.read(kPiece).size(), kPiece);
+  client.reset();
+  far.released.wait();
+}
+
+TEST_P(PiecesTest, WhatFitsAtOnceIsNotAskedAbout) {
+  server.get("/", [&](auto&) {
+    http::Response response = far.answer(0, 5);
+    std::get<std::shared_ptr<http::FileSlice>>(response.content)->may_go_on = []() -> bool {
+      throw Unavailable("nobody asks");
+    };
+    return response;
+  });
+  server.start();
+  EXPECT_EQ(server.ask("/").body, bytes_from(0, 5));
+}
+
+TEST_P(PiecesTest, AReaderWhoLosesTheRightToItIsCutAtTheNextRing) {
+  std::atomic<bool> allowed{true};
+  std::atomic<int> asked{0};
+  server.get("/", [&](auto&) {
+    http::Response response = far.answer(0, kEndless);
+    auto& slice = *std::get<std::shared_ptr<http::FileSlice>>(response.content);
+    slice.topics = {"token"};
+    slice.may_go_on = [&] {
+      ++asked;
+      return allowed.load();
+    };
+    return response;
+  });
+  server.start();
+  Client client(server.port(), 4096);
+  client.get("/");
+  server.ring("token");
+  client.read_through("\r\n\r\n");
+  EXPECT_TRUE(client.read(8 << 20) == bytes_from(0, 8 << 20)) << "a ring alone cuts nothing";
+  EXPECT_GE(asked, 1) << "once after the first piece, whether it rang or not";
+  allowed = false;
+  server.ring("token");
+  EXPECT_LT(client.read(kEndless).size(), kEndless - (8 << 20));
+  far.released.wait();
+  EXPECT_EQ(server.metrics.held_polls.Value(), 0);
+}
+
+TEST(Pieces, ManySlowReadersHoldNoThread) {
+  Gate begun;
+  Elsewhere quick;
+  Elsewhere far;
+  far.reading = [&](std::uint64_t at) {
+    if (at == 0) begun.open();
+  };
+  TestEdge server(options_with(1, 1));
+  server.get("/slow", [&](auto&) { return far.answer(0, kEndless); });
+  server.get("/quick", [&](auto&) { return quick.answer(0, kPiece + 1); });
+  server.start();
+  std::vector<Client> slow;
+  for (int i = 0; i < 8; ++i) {
+    slow.emplace_back(server.port(), 4096);
+    slow.back().get("/slow");
+    begun.wait();
+  }
+  EXPECT_TRUE(server.ask("/quick").body == bytes_from(0, kPiece + 1));
+  // They have lost nothing by waiting.
+  slow.front().read_through("\r\n\r\n");
+  EXPECT_TRUE(slow.front().read(4 << 20) == bytes_from(0, 4 << 20));
+}
+
+TEST(Pieces, AReaderThatTakesNothingIsCut) {
+  Options options = options_with(1, 1);
+  options.timeouts.write_stall = std::chrono::milliseconds(100);
+  Elsewhere far;
+  TestEdge server(options);
+  server.get("/", [&](auto&) { return far.answer(0, kEndless); });
+  server.start();
+  Client client(server.port(), 4096);
+  client.get("/");
+  far.released.wait();
+}
+
+// --- threads of their own
+
+// Takes nothing until it may.
+struct Stuck final : http::Intake {
+  Stuck(Gate& begun, std::latch& over) : begun_(begun), over_(over) {}
+  std::optional<http::Response> take(std::string_view) override {
+    if (!over_.try_wait()) begun_.open();
+    over_.wait();
+    return std::nullopt;
+  }
+  http::Response finish() override { return text("taken"); }
+
+ private:
+  Gate& begun_;
+  std::latch& over_;
+};
+
+// In all the ways in which a request can wait for where bytes live.
+TEST(BytesThreads, WhileTheyAllHangEverythingElseGoesOn) {
+  Gate hanging;
+  std::latch over(1);
+  const auto hang = [&] {
+    hanging.open();
+    over.wait();
+  };
+  Elsewhere far;
+  far.reading = [&](std::uint64_t) { hang(); };
+  std::atomic<bool> found{false};
+  Gate looked;
+  TestEdge server(options_with(1, 3));
+  server.get("/read", [&](auto&) { return far.answer(0, 10); });
+  server.get("/open", [&](auto&) {
+    return http::from_bytes([&] {
+      hang();
+      return text("opened");
+    });
+  });
+  server.stream("/upload", [&](auto&) { return std::make_unique<Stuck>(hanging, over); });
+  struct Small final : http::Intake {
+    std::optional<http::Response> take(std::string_view) override { return std::nullopt; }
+    http::Response finish() override { return text("small"); }
+  };
+  server.stream("/small", [](auto&) { return std::make_unique<Small>(); });
+  server.get("/now", [](auto&) { return text("now"); }, http::Run::at_once);
+  server.get("/row", [](auto&) { return text("row"); });
+  server.get("/commit", [](auto&) {
+    http::Response response = http::after(Commit<int>::ready(1), [](int) { return text("commit"); });
+    std::get<std::shared_ptr<http::Later>>(response.content)->may_block = http::MayBlock::on_rows;
+    return response;
+  });
+  server.get("/poll", [&](auto&) {
+    const auto attempt = [&]() -> std::optional<http::Response> {
+      looked.open();
+      return found ? std::optional(text("found")) : std::nullopt;
+    };
+    return http::wait({{"topic"}, "owner", kNever, attempt, [] { return text("empty"); }});
+  });
+  server.start();
+
+  Client read = server.client();
+  read.get("/read");
+  Client opened = server.client();
+  opened.get("/open");
+  Client upload = server.client();
+  upload.post("/upload", std::string(100'000, 'x'));
+  for (int i = 0; i < 3; ++i) hanging.wait();
+  Client queued = server.client();
+  queued.get("/open");
+
+  Client poll = server.client();
+  poll.get("/poll");
+  looked.wait();
+  for (const char* path : {"/now", "/row", "/commit"}) {
+    EXPECT_EQ(server.ask(path).body, path + 1);
+  }
+  Client small = server.client();
+  small.post("/small", "bytes that came with their head");
+  EXPECT_EQ(small.reply().body, "small");
+  found = true;
+  server.ring("topic");
+  EXPECT_EQ(poll.reply().body, "found");
+
+  over.count_down();
+  EXPECT_EQ(read.reply().body, bytes_from(0, 10));
+  EXPECT_EQ(opened.reply().body, "opened");
+  EXPECT_EQ(upload.reply().body, "taken");
+  EXPECT_EQ(queued.reply().body, "opened");
+}
+
+TEST(BytesThreads, AnUploadThatCameWithItsHeadIsTakenByThemUnlessItIsSmall) {
+  for (const bool small : {true, false}) {
+    Options options = options_with(1, 1);
+    options.body_without_bytes = small ? 5 : 4;
+    std::thread::id received;
+    std::thread::id finished;
+    TestEdge server(options);
+    struct Noting final : http::Intake {
+      explicit Noting(std::thread::id& place) : at(place) {}
+      std::optional<http::Response> take(std::string_view) override { return std::nullopt; }
+      http::Response finish() override {
+        at = std::this_thread::get_id();
+        return text("taken");
+      }
+      std::thread::id& at;
+    };
+    server.stream("/", [&](auto&) {
+      received = std::this_thread::get_id();
+      return std::make_unique<Noting>(finished);
+    });
+    server.start();
+    Client client = server.client();
+    client.post("/", "bytes");
+    EXPECT_EQ(client.reply().body, "taken");
+    EXPECT_EQ(received == finished, small);
+  }
+}
+
+TEST(BytesThreads, WithoutThemThePoolDoesIt) {
+  std::thread::id handled;
+  std::thread::id answered;
+  std::thread::id read;
+  Elsewhere far;
+  far.reading = [&](std::uint64_t) { read = std::this_thread::get_id(); };
+  TestEdge server(options_with(1, 0));
+  server.get("/", [&](auto&) {
+    handled = std::this_thread::get_id();
+    return http::from_bytes([&] {
+      answered = std::this_thread::get_id();
+      return far.answer(0, 10);
+    });
+  });
+  server.start();
+  EXPECT_EQ(server.ask("/").body, bytes_from(0, 10));
+  EXPECT_EQ(answered, handled);
+  EXPECT_EQ(read, handled);
+}
+
+TEST(BytesThreads, WhatTheyComeBackWithWhileStoppingFindsNothingDestroyed) {
+  for (int round = 0; round < 20; ++round) {
+    Gate hanging;
+    std::latch over(1);
+    Elsewhere far;
+    far.reading = [&](std::uint64_t) {
+      hanging.open();
+      over.wait();
+    };
+    Options options = options_with(1, 2);
+    options.timeouts.drain = std::chrono::milliseconds(0);
+    TestEdge server(options);
+    server.get("/", [&](auto&) {
+      http::Response response = far.answer(0, 3 * kPiece);
+      std::get<std::shared_ptr<http::FileSlice>>(response.content)->may_go_on = [] { return true; };
+      return response;
+    });
+    server.stream("/upload", [&](auto&) { return std::make_unique<Stuck>(hanging, over); });
+    server.start();
+    Client reader = server.client();
+    reader.get("/");
+    Client writer = server.client();
+    writer.post("/upload", std::string(100'000, 'x'));
+    for (int i = 0; i < 2; ++i) hanging.wait();
+    auto stopped = std::async(std::launch::async, [&] { server.edge.stop(); });
+    over.count_down();
+    stopped.get();
+    far.released.wait();
+  }
+}
+
+// --- TLS
+
+// A certificate that nobody trusts, as files.
+class Certificate {
+ public:
+  Certificate() {
+    EVP_PKEY* pair = EVP_RSA_gen(2048);
+    X509* certificate = X509_new();
+    X509_gmtime_adj(X509_getm_notBefore(certificate), -60);
+    X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
+    X509_set_pubkey(certificate, pair);
+    X509_sign(certificate, pair, EVP_sha256());
+    write(certificate_, [&](FILE* file) { PEM_write_X509(file, certificate); });
+    write(key_, [&](FILE* file) { PEM_write_PrivateKey(file, pair, nullptr, nullptr, 0, nullptr, nullptr); });
+    X509_free(certificate);
+    EVP_PKEY_free(pair);
+  }
+  ~Certificate() {
+    ::close(certificate_);
+    ::close(key_);
+  }
+  void use(Options& options) const {
+    options.tls_certificate = "/proc/self/fd/" + std::to_string(certificate_);
+    options.tls_key = "/proc/self/fd/" + std::to_string(key_);
+  }
+
+ private:
+  static void write(int fd, const std::function<void(FILE*)>& content) {
+    FILE* const file = ::fdopen(::dup(fd), "w");
+    content(file);
+    ::fclose(file);
+  }
+  const int certificate_ = ::memfd_create("certificate", MFD_CLOEXEC);
+  const int key_ = ::memfd_create("key", MFD_CLOEXEC);
+};
+
+// Everything the server says until it closes.
+std::string ask_by_tls(std::uint16_t port, std::string_view request) {
+  asio::io_context io;
+  asio::ssl::context tls(asio::ssl::context::tls_client);
+  asio::ssl::stream<tcp::socket> stream(io, tls);
+  stream.next_layer().connect({asio::ip::address_v4::loopback(), port});
+  stream.handshake(asio::ssl::stream_base::client);
+  asio::write(stream, asio::buffer(request));
+  std::string all;
+  boost::system::error_code end;
+  asio::read(stream, asio::dynamic_buffer(all), end);
+  return all;
+}
+
+TEST(Pieces, OverTlsTheyAreTheSame) {
+  const Certificate certificate;
+  Options options = options_with(1, 1);
+  certificate.use(options);
+  Elsewhere far;
+  far.size = 2 * kPiece;
+  TestEdge server(options);
+  server.get("/whole", [&](auto&) { return far.answer(1, kPiece + 1); });
+  server.get("/short", [&](auto&) { return far.answer(0, kPiece * 3); });
+  server.start();
+  const std::string two =
+      "GET /whole HTTP/1.1\r\nHost: h\r\n\r\nGET /whole HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+  const std::string all = ask_by_tls(server.port(), two);
+  const std::string bytes = bytes_from(1, kPiece + 1);
+  const auto first = all.find("\r\n\r\n");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_TRUE(all.substr(first + 4, bytes.size()) == bytes);
+  EXPECT_TRUE(all.substr(first + 4 + bytes.size()).starts_with("HTTP/1.1 200 "));
+  EXPECT_TRUE(all.ends_with(bytes));
+  const std::string cut = ask_by_tls(server.port(), "GET /short HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_TRUE(cut.ends_with(bytes_from(0, 2 * kPiece)));
+}
+
+}  // namespace
+}  // namespace restante::net

@@ -1,0 +1,94 @@
+#include "store/inline/blobs.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "base/wait.h"
+#include "store/blob_key.h"
+#include "store/inline/draft.h"
+#include "store/inline/open_chunks.h"
+
+namespace restante::inlined {
+namespace {
+
+// The most that is on its way to the database at once, over all drafts: enough to keep two lanes busy, a quarter of
+// what a writer's queue takes before it refuses.
+constexpr std::size_t kFlightBytes = 16 * kChunkBytes;
+constexpr int kListStep = 500;
+constexpr std::size_t kDropStep = 256;
+constexpr std::string_view kCheck = "check";
+
+class InlineBlobs final : public Blobs {
+ public:
+  InlineBlobs(Chunks& chunks, const Clock& clock) : chunks_(chunks), clock_(clock) {}
+
+  void check() override {
+    auto draft = put();
+    draft->write(kCheck);
+    const std::string key = draft->finish();
+    std::string back(kCheck.size(), '\0');
+    const auto blob = open(key);
+    const bool same = blob && blob->read(0, back) == kCheck.size() && back == kCheck;
+    drop(key);
+    if (!same) throw Unavailable("what was written into the database could not be read back");
+  }
+
+  std::unique_ptr<BlobWriter> put() override { return std::make_unique<Draft>(chunks_, flights_, clock_); }
+
+  std::shared_ptr<OpenBlob> open(std::string_view key) override {
+    if (!is_blob_key(key)) return nullptr;
+    const auto size = chunks_.find(key);
+    return size ? std::make_shared<OpenChunks>(chunks_, std::string(key), *size) : nullptr;
+  }
+
+  void drop(std::string_view key) override { drop_all(std::array{std::string(key)}); }
+
+  void drop_all(std::span<const std::string> keys) override {
+    std::vector<std::string> ours;
+    std::ranges::copy_if(keys, std::back_inserter(ours), is_blob_key);
+    for (std::size_t at = 0; at < ours.size(); at += kDropStep) {
+      const auto end = ours.begin() + static_cast<std::ptrdiff_t>(std::min(at + kDropStep, ours.size()));
+      const std::vector<std::string> some(ours.begin() + static_cast<std::ptrdiff_t>(at), end);
+      drop_to_the_end([&] { return chunks_.drop(some); });
+    }
+  }
+
+  BlobPage list(std::string_view from, Time before) override {
+    BlobPage page;
+    page.keys = chunks_.list(from, before, kListStep);
+    if (page.keys.size() == kListStep) page.next = page.keys.back();
+    return page;
+  }
+
+  std::size_t drop_unfinished(Time before) override {
+    return drop_to_the_end([&] { return chunks_.drop_unfinished(before); });
+  }
+
+  std::size_t count_unfinished(Time before) override {
+    return static_cast<std::size_t>(chunks_.count_unfinished(before));
+  }
+
+ private:
+  // How many blobs are gone when nothing is left of any.
+  template <class Step>
+  static std::size_t drop_to_the_end(Step step) {
+    const Wait waiting;
+    std::int64_t blobs = 0;
+    for (;;) {
+      const ChunkDrop drop = step().take().value();
+      blobs += drop.blobs;
+      if (!drop.more) return static_cast<std::size_t>(blobs);
+    }
+  }
+
+  Chunks& chunks_;
+  const Clock& clock_;
+  const std::shared_ptr<Flights> flights_ = std::make_shared<Flights>(kFlightBytes);
+};
+
+}  // namespace
+
+std::unique_ptr<Blobs> open(Chunks& chunks, const Clock& clock) { return std::make_unique<InlineBlobs>(chunks, clock); }
+
+}  // namespace restante::inlined

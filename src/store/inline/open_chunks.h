@@ -1,0 +1,24 @@
+// OpenChunks: a blob that is rows of chunks. It holds nothing but its key: every read is a question of its own, and
+// brings what is asked for and no more. One thread at a time; must not outlive its Chunks.
+#pragma once
+#include <string>
+
+#include "store/blobs.h"
+#include "store/chunks.h"
+
+namespace restante::inlined {
+
+class OpenChunks final : public OpenBlob {
+ public:
+  OpenChunks(Chunks& chunks, std::string key, std::uint64_t size)
+      : chunks_(chunks), key_(std::move(key)), size_(size) {}
+  std::uint64_t size() override;
+  std::size_t read(std::uint64_t at, std::span<char> into) override;
+
+ private:
+  Chunks& chunks_;
+  const std::string key_;
+  const std::uint64_t size_;  // when it was opened
+};
+
+}  // namespace restante::inlined

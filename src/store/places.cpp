@@ -1,0 +1,191 @@
+#include "store/places.h"
+
+#include <utility>
+
+namespace restante {
+namespace {
+
+bool has_size(OpenBlob& blob, std::int64_t size) { return std::cmp_equal(blob.size(), size); }
+
+Unavailable not_here(Place place) {
+  return Unavailable("this server is not set up for bytes in \"" + std::string(name_of(place)) + "\"");
+}
+
+}  // namespace
+
+PlacesWriter::PlacesWriter(std::vector<std::pair<Place, Blobs*>> places) {
+  for (const auto& [place, blobs] : places) copies_.push_back({place, blobs, blobs->put()});
+}
+
+void PlacesWriter::write(std::string_view bytes) {
+  for (Copy& copy : copies_) copy.writer->write(bytes);
+}
+
+BlobKeys PlacesWriter::finish() {
+  std::vector<std::string> bare;
+  try {
+    for (Copy& copy : copies_) bare.push_back(copy.writer->finish());
+  } catch (...) {
+    for (std::size_t i = 0; i < bare.size(); ++i) {
+      try {
+        copies_[i].blobs->drop(bare[i]);
+      } catch (const Unavailable&) {  // NOLINT(bugprone-empty-catch): an orphan, which the sweep collects
+      }
+    }
+    throw;
+  }
+  BlobKeys keys{key_in(copies_[0].place, bare[0]), {}};
+  if (copies_.size() > 1) keys.twin = key_in(copies_[1].place, bare[1]);
+  return keys;
+}
+
+Places::Places(ByPlace places, PlacePlan plan, Log& log, Metrics& metrics)
+    : places_(std::move(places)), log_(log), metrics_(metrics), plan_(plan) {}
+
+PlacePlan Places::plan() const {
+  const std::lock_guard lock(mutex_);
+  return plan_;
+}
+
+void Places::set_plan(PlacePlan plan) {
+  const std::lock_guard lock(mutex_);
+  plan_ = plan;
+}
+
+Blobs& Places::at(Place place) const {
+  const auto found = places_.find(place);
+  if (found == places_.end()) throw not_here(place);
+  return found->second;
+}
+
+void Places::check() {
+  const PlacePlan now = plan();
+  check(now.write);
+  if (now.also) check(*now.also);
+}
+
+void Places::check(Place place) { at(place).check(); }
+
+std::unique_ptr<PlacesWriter> Places::put() {
+  const PlacePlan now = plan();
+  std::vector<std::pair<Place, Blobs*>> places{{now.write, &at(now.write)}};
+  if (now.also) places.emplace_back(*now.also, &at(*now.also));
+  return std::make_unique<PlacesWriter>(std::move(places));
+}
+
+std::unique_ptr<PlacesWriter> Places::put(Place place) {
+  return std::make_unique<PlacesWriter>(std::vector<std::pair<Place, Blobs*>>{{place, &at(place)}});
+}
+
+FoundBlob Places::open(const BlobKeys& keys, std::int64_t size) {
+  std::shared_ptr<OpenBlob> first;
+  try {
+    first = open(keys.key);
+    if (keys.twin.empty() || (first && has_size(*first, size))) return {std::move(first), false};
+  } catch (const Unavailable& e) {
+    if (keys.twin.empty()) throw;
+    FoundBlob second = open_twin(keys, size, nullptr, e.what());
+    if (!second.blob || !has_size(*second.blob, size)) throw;
+    // Not asked is not gone.
+    return {std::move(second.blob), false};
+  }
+  const std::string_view reason = first ? "it has another size there" : "it is not there";
+  return open_twin(keys, size, std::move(first), reason);
+}
+
+FoundBlob Places::open_twin(const BlobKeys& keys, std::int64_t size, std::shared_ptr<OpenBlob> first,
+                            std::string_view reason) {
+  std::shared_ptr<OpenBlob> second = open(keys.twin);
+  if (second && has_size(*second, size)) {
+    metrics_.blob_fallbacks.Increment();
+    log_.warn("blob_fallback", {{"blob", keys.key}, {"read", keys.twin}, {"reason", reason}});
+    return {std::move(second), true};
+  }
+  return {first ? std::move(first) : std::move(second), false};
+}
+
+std::shared_ptr<OpenBlob> Places::open(std::string_view key) {
+  const auto placed = parse_key(key);
+  return placed ? at(placed->place).open(placed->bare) : nullptr;
+}
+
+void Places::drop(std::string_view key) {
+  const auto placed = parse_key(key);
+  if (placed) at(placed->place).drop(placed->bare);
+}
+
+std::vector<std::string> Places::drop_all(std::span<const std::string> keys) {
+  std::map<Place, std::vector<std::string>> bare;
+  std::vector<std::string> gone;
+  for (const std::string& key : keys) {
+    const auto placed = parse_key(key);
+    if (!placed || !has(placed->place)) {
+      tell_unknown(key);
+      continue;
+    }
+    bare[placed->place].emplace_back(placed->bare);
+    gone.push_back(key);
+  }
+  for (const auto& [place, of_it] : bare) at(place).drop_all(of_it);
+  return gone;
+}
+
+void Places::tell_unknown(const std::string& key) {
+  const std::string prefix = key.substr(0, key.find(':'));
+  {
+    const std::lock_guard lock(mutex_);
+    if (!told_.insert(prefix).second) return;
+  }
+  log_.warn("blobs_not_dropped",
+            {{"place", prefix}, {"reason", "this server is not set up for it; what is to be dropped there stays"}});
+}
+
+// A bucket that is set up for later, or was left behind, may be out of reach: that holds up nobody's sweep.
+void Places::if_it_matters(Place place, const std::function<void()>& sweep) const {
+  try {
+    sweep();
+  } catch (const Unavailable& e) {
+    const auto now = plan();
+    if (place == now.write || place == now.also) throw;
+    log_.debug("blobs_not_swept", {{"place", name_of(place)}, {"reason", e.what()}});
+  }
+}
+
+// The cursor is a key, or only a prefix: of which place, and from where on in it.
+BlobPage Places::list(std::string_view from, Time before) {
+  auto place = places_.begin();
+  std::string_view inner;
+  if (!from.empty()) {
+    const std::size_t colon = from.find(':');
+    const auto named = parse_place(from.substr(0, colon));
+    if (named) place = places_.lower_bound(*named);
+    inner = from.substr(colon + 1);
+  }
+  if (place == places_.end()) return {};
+  BlobPage page;
+  if_it_matters(place->first, [&] { page = place->second.get().list(inner, before); });
+  for (std::string& key : page.keys) key = key_in(place->first, key);
+  const auto named = [](Place of, const std::string& at) { return std::string(name_of(of)) + ':' + at; };
+  if (!page.next.empty()) {
+    page.next = named(place->first, page.next);
+  } else if (std::next(place) != places_.end()) {
+    page.next = named(std::next(place)->first, "");
+  }
+  return page;
+}
+
+std::size_t Places::drop_unfinished(Time before) {
+  std::size_t dropped = 0;
+  for (const auto& [place, blobs] : places_) {
+    if_it_matters(place, [&, &there = blobs.get()] { dropped += there.drop_unfinished(before); });
+  }
+  return dropped;
+}
+
+std::size_t Places::count_unfinished(Time before) {
+  std::size_t count = 0;
+  for (const auto& [place, blobs] : places_) count += blobs.get().count_unfinished(before);
+  return count;
+}
+
+}  // namespace restante

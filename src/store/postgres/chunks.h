@@ -1,0 +1,40 @@
+// SharedChunks: Chunks on PostgreSQL, by lanes of their own: what comes in bulk keeps no message waiting. Must not
+// outlive the pool.
+//
+// All chunks but the last are committed without waiting for the disk; the last one waits for all of them. PostgreSQL
+// keeps one log for all its sessions, a COMMIT that waits makes everything before it in the log durable, and the last
+// chunk is sent only when those before it have been committed. Should the server crash in between, whatever was lost is
+// missing when the next chunk, or the last, looks for what came before, and that one is refused.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "store/chunks.h"
+#include "store/postgres/lane.h"
+#include "store/postgres/pool.h"
+
+namespace restante::postgres {
+
+class SharedChunks final : public Chunks {
+ public:
+  explicit SharedChunks(Pool& pool) : pool_(pool) {}
+  // At least one, before anything else.
+  void add(std::unique_ptr<Lane> lane) { lanes_.push_back(std::move(lane)); }
+
+  Commit<Result<void>> append(NewChunk chunk, Time now) override;
+  Commit<Result<void>> finish(NewChunk last, Time now) override;
+  std::optional<std::uint64_t> find(std::string_view key) override;
+  std::size_t read(std::string_view key, std::int64_t number, std::size_t at, std::span<char> into) override;
+  Commit<Result<ChunkDrop>> drop(std::vector<std::string> keys) override;
+  std::vector<std::string> list(std::string_view after, Time before, int limit) override;
+  Commit<Result<ChunkDrop>> drop_unfinished(Time before) override;
+  std::int64_t count_unfinished(Time before) override;
+
+ private:
+  Lane& lane_of(std::string_view key) { return *lanes_[std::hash<std::string_view>()(key) % lanes_.size()]; }
+
+  Pool& pool_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+};
+
+}  // namespace restante::postgres
