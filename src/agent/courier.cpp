@@ -49,7 +49,7 @@ Courier::Fetched Courier::fetch(const Parcel& parcel, Partial& partial, std::str
   if (failure.kind == Failure::Kind::status && failure.status == 416) {
     return partial.restart().has_value() ? Fetched::again : Fetched::trouble;
   }
-  if (failure.code == "integrity_error") return Fetched::wrong;
+  if (failure.code == "integrity_error" || failure.code == "content_missing") return Fetched::wrong;
   return failure.kind == Failure::Kind::cut && partial.size() > offset ? Fetched::again : Fetched::later;
 }
 

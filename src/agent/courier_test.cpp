@@ -132,6 +132,15 @@ TEST_F(CourierTest, BytesThatTheServerItselfDoesNotTrustAreWrong) {
             Brought::wrong);
 }
 
+TEST_F(CourierTest, AFileThatTheServerHasLostIsNotAskedForAgainAndSaysWhy) {
+  EXPECT_EQ(bring({[](Peer& peer) {
+              peer.read_request(), peer.answer("410 Gone", R"({"error":"is missing","code":"content_missing"})");
+            }}),
+            Brought::wrong);
+  EXPECT_EQ(record_.trouble, "failed");
+  EXPECT_THAT(record_.reason, HasSubstr("is missing"));
+}
+
 TEST_F(CourierTest, AFileThatIsGoneSaysWhatBecameOfIt) {
   EXPECT_EQ(bring({[](Peer& peer) {
               peer.read_request(), peer.answer("404 Not Found", R"({"error":"x","code":"upload_gone"})");

@@ -11,6 +11,8 @@
 #include "base/loop_tick.h"
 #include "base/metrics.h"
 #include "desk/access.h"
+#include "desk/blob_check.h"
+#include "desk/blob_moves.h"
 #include "desk/callbacks.h"
 #include "desk/chat_history.h"
 #include "desk/delegations.h"
@@ -122,6 +124,8 @@ struct Context {
   // Asks the stores how they are: may take as long as they do.
   std::function<ServerFacts()> facts{};
   const desk::Series* series = nullptr;
+  desk::BlobCheck* blob_check = nullptr;
+  desk::BlobMoves* blob_moves = nullptr;
 };
 
 }  // namespace restante::api

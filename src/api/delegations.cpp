@@ -151,7 +151,7 @@ http::Response open_and_push(const Context& context, const Once& once, Ready rea
   });
   auto* later = std::get_if<std::shared_ptr<http::Later>>(&response.content);
   if (!later) return response;
-  (*later)->may_block = true;  // a message of a megabyte is made
+  (*later)->may_block = http::MayBlock::on_rows;  // a message of a megabyte is made
   (*later)->answer = [&context, made, call = std::move(*call), ready = std::move(ready),
                       first = std::move((*later)->answer)] {
     http::Response told = first();

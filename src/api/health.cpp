@@ -3,10 +3,9 @@
 #include "base/json_writer.h"
 
 namespace restante::api {
+namespace {
 
-http::Response health(const Context&, http::Request&) { return http::json(200, R"({"status":"ok"})"); }
-
-http::Response ready(const Context& context, http::Request&) {
+http::Response readiness(const Context& context) {
   JsonWriter out;
   bool all = true;
   out.begin_object();
@@ -28,6 +27,15 @@ http::Response ready(const Context& context, http::Request&) {
   http::Response response = http::json(all ? 200 : 503, out.take());
   if (!all) response.headers.emplace_back("Retry-After", "1");
   return response;
+}
+
+}  // namespace
+
+http::Response health(const Context&, http::Request&) { return http::json(200, R"({"status":"ok"})"); }
+
+// Anyone may ask, and the place of the bytes may hang.
+http::Response ready(const Context& context, http::Request&) {
+  return http::from_bytes([&context] { return readiness(context); });
 }
 
 http::Response metrics_text(const Context& context, http::Request&) {

@@ -68,17 +68,7 @@ void write_settings(JsonWriter& out, const std::vector<EffectiveSetting>& settin
   out.end_array();
 }
 
-}  // namespace
-
-http::Response liveness(const Context& context, http::Request&) {
-  JsonWriter out;
-  out.begin_object();
-  write_loops(out, context);
-  out.end_object();
-  return http::json(200, out.take());
-}
-
-http::Response operator_health(const Context& context, http::Request&) {
+http::Response health_of(const Context& context) {
   const ServerFacts facts = context.facts();
   JsonWriter out;
   out.begin_object();
@@ -98,6 +88,21 @@ http::Response operator_health(const Context& context, http::Request&) {
   out.end_array();
   out.end_object();
   return http::json(200, out.take());
+}
+
+}  // namespace
+
+http::Response liveness(const Context& context, http::Request&) {
+  JsonWriter out;
+  out.begin_object();
+  write_loops(out, context);
+  out.end_object();
+  return http::json(200, out.take());
+}
+
+// It asks the place of the bytes, which may hang.
+http::Response operator_health(const Context& context, http::Request&) {
+  return http::from_bytes([&context] { return health_of(context); });
 }
 
 }  // namespace restante::api

@@ -33,7 +33,7 @@ http::Response push_with_files(const Context& context, const Once& once, const W
       std::move(commit), [&context, once, target, row = std::move(row)](const Result<SentActivity>& sent) mutable {
         return sent ? push_message(context, once, target, std::move(row)) : answer(sent.error());
       });
-  std::get<std::shared_ptr<http::Later>>(response.content)->may_block = true;
+  std::get<std::shared_ptr<http::Later>>(response.content)->may_block = http::MayBlock::on_rows;
   return response;
 }
 

@@ -119,7 +119,7 @@ TEST_F(OutgoingApi, ForAPushWorkspaceTheFileWaitsHereBeforeItsCallbackIsAsked) {
   ASSERT_FALSE(match.route->admit(request));
   http::Response response = match.route->handle(request);
   const auto later = std::get<std::shared_ptr<http::Later>>(response.content);
-  EXPECT_TRUE(later->may_block);
+  EXPECT_EQ(later->may_block, http::MayBlock::on_rows);
   std::promise<void> done;
   later->when_done([&] { done.set_value(); });
   done.get_future().wait();

@@ -49,11 +49,58 @@ http::Response::Content slice(const Context& context, const Principal& who, desk
                               const http::ByteRange& range) {
   if (open.blob) {
     auto may_go_on = [&context, who] { return context.principals.still_live(who); };
-    return std::make_shared<http::FileSlice>(http::FileSlice{open.blob, open.blob->fd(), range.offset, range.length,
-                                                             desk::ends_of(who), std::move(may_go_on)});
+    auto slice = std::make_shared<http::FileSlice>(http::FileSlice{
+        open.blob, open.blob->fd(), range.offset, range.length, desk::ends_of(who), std::move(may_go_on), {}});
+    if (slice->fd < 0) {
+      slice->read = [blob = open.blob](std::uint64_t at, std::span<char> into) { return blob->read(at, into); };
+    }
+    return slice;
   }
   if (range.length == open.content.size()) return std::move(open.content);
   return open.content.substr(static_cast<std::size_t>(range.offset), static_cast<std::size_t>(range.length));
+}
+
+// All that decides how a file is answered: where its bytes are far, the request may have gone before they come.
+struct ContentRequest {
+  explicit ContentRequest(const http::Request& request)
+      : who(caller(request)),
+        method(request.method),
+        if_none_match(request.header("If-None-Match")),
+        range(request.header("Range")),
+        if_range(request.header("If-Range")) {}
+
+  Principal who;
+  http::Method method;
+  std::string if_none_match;
+  std::string range;
+  std::string if_range;
+};
+
+http::Response content_answer(const Context& context, const ContentRequest& request, Upload admitted) {
+  auto open = context.uploads.open(std::move(admitted));
+  if (!open) return answer(open.error());
+  const Upload& upload = open->upload;
+  const std::string etag = fmt::format("\"{}\"", to_hex(upload.sha256));
+  http::Response response;
+  add_content_headers(response, upload, etag);
+  if (!request.if_none_match.empty() && http::etag_matches(request.if_none_match, etag)) {
+    response.status = 304;
+    return response;
+  }
+  const auto size = static_cast<std::uint64_t>(upload.size);
+  const auto choice = http::choose_range(request.range, request.if_range, etag, size);
+  if (choice.answer == http::RangeAnswer::unsatisfiable) return not_satisfiable(upload.size);
+  if (request.method == http::Method::get && request.who.is_agent_of(upload.workspace_id)) {
+    context.uploads.note_fetched(upload);
+  }
+  if (choice.answer == http::RangeAnswer::part) {
+    response.status = 206;
+    const auto& range = choice.range;
+    response.headers.emplace_back(
+        "Content-Range", fmt::format("bytes {}-{}/{}", range.offset, range.offset + range.length - 1, upload.size));
+  }
+  response.content = slice(context, request.who, *open, choice.range);
+  return response;
 }
 
 // JSON is held to its rules; anything else that happens to be a JSON object is read like it, and the rest ignored: this
@@ -141,30 +188,13 @@ http::Response read_pending(const Context& context, http::Request& request) {
 http::Response pending_content(const Context& context, http::Request& request) {
   const auto path = pending_path(request);
   if (!path) return answer(path.error());
-  auto open = context.uploads.open(caller(request), path->workspace, path->file);
-  if (!open) return answer(open.error());
-  const Upload& upload = open->upload;
-  const std::string etag = fmt::format("\"{}\"", to_hex(upload.sha256));
-  http::Response response;
-  add_content_headers(response, upload, etag);
-  if (const auto list = request.header("If-None-Match"); !list.empty() && http::etag_matches(list, etag)) {
-    response.status = 304;
-    return response;
-  }
-  const auto size = static_cast<std::uint64_t>(upload.size);
-  const auto choice = http::choose_range(request.header("Range"), request.header("If-Range"), etag, size);
-  if (choice.answer == http::RangeAnswer::unsatisfiable) return not_satisfiable(upload.size);
-  if (request.method == http::Method::get && caller(request).is_agent_of(path->workspace)) {
-    context.uploads.note_fetched(upload);
-  }
-  if (choice.answer == http::RangeAnswer::part) {
-    response.status = 206;
-    const auto& range = choice.range;
-    response.headers.emplace_back(
-        "Content-Range", fmt::format("bytes {}-{}/{}", range.offset, range.offset + range.length - 1, upload.size));
-  }
-  response.content = slice(context, caller(request), *open, choice.range);
-  return response;
+  auto upload = context.uploads.admit(caller(request), path->workspace, path->file);
+  if (!upload) return answer(upload.error());
+  ContentRequest asked(request);
+  if (!desk::Uploads::is_far(*upload)) return content_answer(context, asked, std::move(*upload));
+  return http::from_bytes([&context, asked = std::move(asked), upload = std::move(*upload)] {
+    return content_answer(context, asked, upload);
+  });
 }
 
 http::Response ack_pending(const Context& context, http::Request& request) {

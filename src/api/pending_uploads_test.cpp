@@ -354,9 +354,8 @@ TEST_F(PendingUploadsApi, BytesThatHaveVanishedAreToldAsWhatTheyAre) {
   const std::string file = api.upload(api.sender, "a.bin", big);
   api.desk.blobs->drop(api.desk.store->find_upload(api.workspace, *FileId::parse(file))->blob_key);
   const Answer refused = content(file, api.agent);
-  expect_error(refused, 500, "integrity_error");
-  EXPECT_NE(refused.body.find(R"(missing from its disk; it has to be sent again","code")"), std::string::npos)
-      << refused.body;
+  expect_error(refused, 410, "content_missing");
+  EXPECT_NE(refused.body.find(R"(is missing; it has to be sent again","code")"), std::string::npos) << refused.body;
   EXPECT_NE(refused.body.find(R"("damage":"missing")"), std::string::npos) << refused.body;
   EXPECT_FALSE(fetched_at(file)) << "nothing was fetched";
   EXPECT_EQ(text(state(file), "damage"), "missing");

@@ -2,6 +2,8 @@
 
 #include "api/admin_token.h"
 #include "api/admin_uploads.h"
+#include "api/blob_check.h"
+#include "api/blob_moves.h"
 #include "api/answers.h"
 #include "api/chat_history.h"
 #include "api/delegations.h"
@@ -95,6 +97,11 @@ constexpr Row kRows[] = {
     {Method::get, "/admin/uploads", admin, Body::none, Run::on_pool, list_all_uploads},
     {Method::get, "/admin/uploads/stats", admin, Body::none, Run::on_pool, upload_figures},
     {Method::post, "/admin/sweep", admin, Body::optional, Run::on_pool, sweep_now},
+    {Method::get, "/admin/blobs", admin, Body::none, Run::on_pool, read_blobs},
+    {Method::post, "/admin/blobs/migration", admin, Body::required, Run::on_pool, begin_blob_move},
+    {Method::post, "/admin/blobs/migration/finish", admin, Body::optional, Run::on_pool, finish_blob_move},
+    {Method::post, "/admin/blobs/check", admin, Body::optional, Run::on_pool, start_blob_check},
+    {Method::get, "/admin/blobs/check", admin, Body::none, Run::on_pool, read_blob_check},
 
     {Method::post, "/workspaces/:id/delegate", agent, Body::required, Run::on_pool, delegate_task},
     {Method::get, "/workspaces/:id/delegations", agent, Body::none, Run::on_pool, list_delegations},

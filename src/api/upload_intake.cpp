@@ -62,7 +62,9 @@ class UploadIntake final : public http::Intake, private http::MultipartSink {
         [&] { return staging_->commit(); },
         [&](const Claim& claim, Render<Staged> render) { return staging_->commit_once(claim, std::move(render)); },
         settle);
-    std::get<std::shared_ptr<http::Later>>(response.content)->may_block = staging_->on_disk();
+    if (staging_->on_disk()) {
+      std::get<std::shared_ptr<http::Later>>(response.content)->may_block = http::MayBlock::on_bytes;
+    }
     return response;
   }
 

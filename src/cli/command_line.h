@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 
+#include "cli/blobs.h"
 #include "cli/config.h"
 #include "cli/connect.h"
 #include "cli/delegate.h"
@@ -38,6 +39,7 @@ enum class Command {
   tasks,
   task,
   sweep,
+  blobs,
   migrate,
   move,
   config,
@@ -62,6 +64,7 @@ struct CommandLine {
   TasksOptions tasks;
   TaskOptions task;
   SweepOptions sweep;
+  BlobsOptions blobs;
   MigrateOptions migrate;
   MoveOptions move;
   ConfigOptions config;

@@ -9,6 +9,7 @@ namespace {
 using WorkspaceAction = WorkspaceOptions::Action;
 using TokenAction = TokenOptions::Action;
 using MigrateAction = MigrateOptions::Action;
+using BlobsAction = BlobsOptions::Action;
 
 constexpr auto kWorkspaceHelp = "The workspace: its id, or its name if no other has it.";
 
@@ -191,6 +192,37 @@ void add_sweep(CLI::App& app, CommandLine& to) {
   add_remote_flags(sweep, to.sweep.remote);
 }
 
+CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, BlobsAction action) {
+  auto& leaf = add_command(group, called);
+  leaf.callback([&to, action] {
+    to.command = Command::blobs;
+    to.blobs.action = action;
+    add_environment(to.blobs.remote);
+  });
+  return leaf;
+}
+
+void add_blobs(CLI::App& app, CommandLine& to) {
+  auto& group = add_command(app, "blobs");
+  group.require_subcommand(1);
+  auto& options = to.blobs;
+  add_action(group, "blobs status", to, BlobsAction::status);
+  auto& migrate = add_action(group, "blobs migrate", to, BlobsAction::migrate);
+  migrate.add_option("--to", options.to, "The new place: dir, inline or s3.")
+      ->type_name("PLACE")
+      ->required()
+      ->check(CLI::IsMember({"dir", "inline", "s3"}));
+  migrate
+      .add_option("--rate", options.rate, "Copy at most so much a second: 10MB, 512KiB. Default: as fast as it goes.")
+      ->type_name("AMOUNT");
+  migrate.add_flag("--wait", options.wait, "Show how far it is until everything is in the new place.");
+  auto& finish = add_action(group, "blobs finish", to, BlobsAction::finish);
+  finish.add_flag("--wait", options.wait, "Wait until the old copies have been given up.");
+  auto& check = add_action(group, "blobs check", to, BlobsAction::check);
+  check.add_flag("--fix", options.fix, "Mend what can be mended, and tell those it concerns of the rest.");
+  add_remote_flags_within(group, options.remote);
+}
+
 // --config, --data and --database as serve takes them; no other setting matters here.
 struct DataFlags {
   std::string config, data, database;
@@ -256,6 +288,7 @@ void add_manage_commands(CLI::App& app, CommandLine& to) {
   add_tasks(app, to);
   add_task(app, to);
   add_sweep(app, to);
+  add_blobs(app, to);
   add_migrate(app, to);
   add_move(app, to);
 }

@@ -182,7 +182,7 @@ TEST(CommandLine, MoveTakesBothEndsAndWhatToDo) {
 
 TEST(CommandLine, WhatMakesNoSenseIsRefusedWithWhatToWrite) {
   EXPECT_THAT(refusal({}), HasSubstr("serve, dev, connect, mcp, status, doctor, send, workspace, token, invite, "
-                                     "uploads, delegate, tasks, task, sweep, migrate, move, config, "
+                                     "uploads, delegate, tasks, task, sweep, blobs, migrate, move, config, "
                                      "completion"));
   EXPECT_THAT(refusal({"sevre"}), HasSubstr("did you mean restante serve?"));
   EXPECT_THAT(refusal({"xyzzy"}), HasSubstr("write one of serve"));

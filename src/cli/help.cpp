@@ -64,6 +64,7 @@ Settings:
 Environment:
   RESTANTE_CONFIG       the file, when --config is not given
   RESTANTE_ADMIN_TOKEN  the operator's token, 43 characters of base64url
+  RESTANTE_SERVER_KEY   a secret like it that seals push agents' secrets, for servers that share no data directory
   RESTANTE_<KEY>        any setting: RESTANTE_LOG_LEVEL=warn, RESTANTE_LISTEN=127.0.0.1:80,[::1]:80
 )"},
     {"dev", "Run a server with a demo workspace and an agent that answers.",
@@ -325,6 +326,66 @@ Examples:
   restante sweep --json
 )",
      Speaks::to_server},
+    {"blobs", "Where the bytes of files are kept: look, change over to another place, check.",
+     R"(Bytes are files in the data directory (dir), rows of the database (inline) or objects of a bucket (s3). They change over
+from one to another while the server runs: migrate, wait until everything is there, finish.
+
+Examples:
+  restante blobs status
+  restante blobs migrate --to s3 --rate 10MB --wait
+  restante blobs finish
+)"},
+    {"blobs status", "Show what is kept in which place, and how far a change-over is.",
+     R"(Second copies exist while bytes change over: a file that is damaged or missing in one place is then read from the other.
+
+Examples:
+  restante blobs status
+  restante blobs status --json | jq .migration
+)",
+     Speaks::to_server},
+    {"blobs migrate", "Move all bytes to another place while everything goes on.",
+     R"(From now on new files are written to both places, and the server copies the old ones in the background, reads every copy
+back and compares it with what was sent. A server that is killed goes on by itself. Nothing is removed from the old place
+before `restante blobs finish`; until then the same command with --to the old place turns everything back at once.
+Running it again only sets the rate. The new place must be set up on every server: s3 needs its settings, see
+`restante config --example`.
+
+Examples:
+  restante blobs migrate --to s3 --rate 10MB
+  restante blobs migrate --to s3 --wait
+  restante blobs migrate --to dir
+)",
+     Speaks::to_server},
+    {"blobs finish", "End a change-over: new files go to the new place alone, and the old copies leave.",
+     R"(Refused while any file is only in the old place. This is the step that cannot be turned back; to return later, migrate
+again. Old copies that somebody may still be reading leave after the longest request, by the sweep. Then set `blobs` to
+the new place, as the server will remind you.
+
+Examples:
+  restante blobs finish
+  restante blobs finish --wait
+)",
+     Speaks::to_server},
+    {"blobs check", "Look at everything that is kept: missing or changed bytes, bytes that belong to no file.",
+     R"(The server reads all files and compares them with what was sent, in every place, and then goes through what lies there.
+It does so in the background and for half of the time at most; interrupting this command does not stop it, and one check
+runs at a time. Without --fix nothing is changed.
+
+  missing, changed  with --fix a copy is made anew where another place has the right bytes; else the file is marked, its
+                    agent gets it no more, and who sent it is told to send it again
+  unreadable        the place did not answer: never mended, look again when it does
+  orphan            belongs to no file, because a server was killed over an upload; with --fix it is dropped
+  unfinished        uploads that were begun and never finished, in S3 those by parts; with --fix they are dropped
+
+Exit code 0 when all is well or was mended, 1 when something is wrong and was not. The server itself does the same slowly:
+uploads.check_every, and the sweep.
+
+Examples:
+  restante blobs check
+  restante blobs check --fix
+  restante blobs check --json | jq '.findings[].fault'
+)",
+     Speaks::to_server},
     {"migrate", "Bring the database's schema up or down, or show where it is.",
      R"(serve does this by itself at start, unless the setting migrate is false. Up and down refuse while a server works on the
 data.
@@ -360,8 +421,9 @@ or target that is in use is refused. The source is only read. Each table is coun
 exit code is 0 only when all of it is the same. Killed at any moment, the same command goes on where it was; until it has
 ended, no server starts on the target. A target that is not empty is refused, unless this very move has begun to fill it.
 
-Files up to 16 KiB are rows and move with them. The others lie in DIR/blobs: they stay if the new server uses the same
-data directory, and --data-to copies them, the operator's token and the server's key to another one.
+Files up to 16 KiB are rows and move with them, and so are all with blobs = "inline". With "dir" they lie in DIR/blobs:
+they stay if the new server uses the same data directory, and --data-to copies them, the operator's token and the server's
+key to another one. Objects in S3 stay in their bucket. A change-over between places that is under way goes on afterwards.
 
 Examples:
   restante move --from sqlite://data/restante.db --to postgres://restante@db/restante --dry-run
@@ -384,7 +446,7 @@ Examples:
 
 Environment:
   RESTANTE_CONFIG       the file, when --config is not given
-  RESTANTE_ADMIN_TOKEN  the operator's token: the only setting that no file and no flag can give
+  RESTANTE_ADMIN_TOKEN  the operator's token: like RESTANTE_SERVER_KEY, a setting that no file and no flag can give
   RESTANTE_<KEY>        the key in capitals with _ for the dot: timeouts.header is RESTANTE_TIMEOUTS_HEADER;
                         lists are separated by commas. An unknown RESTANTE_ variable is refused as a typo.
 )"},

@@ -132,6 +132,7 @@ int dry_run(const MoveOptions& options, const DataMove& data) {
   report.resumed_at = plan.there;
   report.from = plan.from;
   report.carried = survey_data(data, bytes);
+  report.objects = count_objects(*from);
   tell(options, report);
   if (plan.target != TargetState::inhabited) return kExitOk;
   throw CommandFailed(kExitUnavailable, fmt::format("--to: the target is not empty, it holds {} rows: a move needs a "
@@ -158,6 +159,7 @@ int verify(const MoveOptions& options, const DataMove& data) {
   MoveReport report = start_report(data);
   report.target = state_of(*to);
   report.carried = survey_data({.from = data.to.value_or(data.from), .to = {}}, list_bytes(*from));
+  report.objects = count_objects(*from);
   return finish(options, report, std::move(moved), MoveReport::Outcome::same);
 }
 
@@ -173,6 +175,7 @@ int carry(const MoveOptions& options, const DataMove& data) {
   // Bytes first, as everywhere: a row is a promise that they can be read.
   if (data.to) teller.begin_bytes(bytes.size(), survey_data(data, bytes).bytes);
   report.carried = carry_data(data, bytes, [&](std::uint64_t size) { teller.add(static_cast<std::int64_t>(size)); });
+  report.objects = count_objects(*from);
   Moved moved = move_house(*from, *to, teller);
   teller.end();
   return finish(options, report, std::move(moved), MoveReport::Outcome::moved);
@@ -216,6 +219,12 @@ std::string describe_bytes(const MoveReport& report) {
   const bool would = report.outcome == MoveReport::Outcome::would_move;
   return fmt::format("Beside it {}, the operator's token and the server's key {} {}: the new server's --data.\n", what,
                      would ? "would be copied to" : "are in", report.data);
+}
+
+std::string describe_objects(const MoveReport& report) {
+  if (report.objects == 0) return {};
+  return fmt::format("Objects in S3: {}; they stay in their bucket, and the new server needs the same [s3] settings.\n",
+                     report.objects);
 }
 
 std::string_view name_of(MoveReport::Outcome outcome) {
@@ -283,7 +292,7 @@ std::string format_move(const MoveReport& report, Colours colours) {
                     verdict(table, report.to)});
   }
   return format_table({"TABLE", "ROWS", "DIGEST", report.to.empty() ? "" : "TARGET"}, rows, colours) + '\n' +
-         sentence(report) + describe_bytes(report);
+         sentence(report) + describe_bytes(report) + describe_objects(report);
 }
 
 std::string move_json(const MoveReport& report) {
@@ -305,6 +314,7 @@ std::string move_json(const MoveReport& report) {
   out.member("copied", static_cast<std::int64_t>(report.carried.copied));
   out.member("missing", static_cast<std::int64_t>(report.carried.missing));
   out.member("changed", static_cast<std::int64_t>(report.carried.changed));
+  out.member("objects", static_cast<std::int64_t>(report.objects));
   out.end_object();
   out.end_object();
   return out.take();

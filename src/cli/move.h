@@ -34,6 +34,7 @@ struct MoveReport {
   std::string data;  // where the bytes are afterwards
   bool copies = false;
   CarriedData carried;
+  std::uint64_t objects = 0;  // in S3, where they stay
 };
 
 std::string format_move(const MoveReport& report, Colours colours);

@@ -51,6 +51,14 @@ TEST(MoveReport, OfADryRunSaysWhetherTheTargetWillDo) {
   EXPECT_THAT(format_move(report, Colours::off), HasSubstr("cannot move"));
 }
 
+TEST(MoveReport, SaysThatObjectsStayWhereTheyAre) {
+  auto report = moved();
+  EXPECT_THAT(format_move(report, Colours::off), Not(HasSubstr("Objects")));
+  report.objects = 3;
+  EXPECT_THAT(format_move(report, Colours::off), HasSubstr("Objects in S3: 3; they stay in their bucket"));
+  EXPECT_THAT(move_json(report), HasSubstr(R"("objects":3)"));
+}
+
 TEST(MoveReport, IsOneJsonObjectForScripts) {
   auto report = moved();
   EXPECT_THAT(

@@ -1,11 +1,6 @@
 #include "desk/integrity.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <limits>
 
 namespace restante::desk {
@@ -36,7 +31,8 @@ struct Integrity::Reading {
   Sha256 hash{};
   std::int64_t at = 0;
   bool second = false;
-  int why = 0;  // it cannot be read
+  std::string why{};     // it cannot be read
+  bool of_twin = false;  // the first place was found wrong already
 };
 
 Integrity::Reading::Verdict Integrity::Reading::read_on(std::int64_t& allowance, const std::atomic<bool>& stopping,
@@ -44,16 +40,17 @@ Integrity::Reading::Verdict Integrity::Reading::read_on(std::int64_t& allowance,
   std::vector<char> piece(kPiece);
   while (allowance > 0 && !stopping) {
     const auto most = static_cast<std::size_t>(std::min<std::int64_t>(allowance, kPiece));
-    const ssize_t got = ::pread(blob->fd(), piece.data(), most, at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      why = errno;
+    std::size_t got = 0;
+    try {
+      got = blob->read(static_cast<std::uint64_t>(at), std::span(piece).first(most));
+    } catch (const Unavailable& e) {
+      why = e.what();
       return Verdict::unreadable;
     }
     bytes.Increment(static_cast<double>(got));
-    hash.update({piece.data(), static_cast<std::size_t>(got)});
-    at += got;
-    allowance -= got;
+    hash.update({piece.data(), got});
+    at += static_cast<std::int64_t>(got);
+    allowance -= static_cast<std::int64_t>(got);
     if (got > 0 && at <= upload.size) continue;
     if (const auto verdict = conclude()) return *verdict;
   }
@@ -63,15 +60,15 @@ Integrity::Reading::Verdict Integrity::Reading::read_on(std::int64_t& allowance,
 std::optional<Integrity::Reading::Verdict> Integrity::Reading::conclude() {
   if (at == upload.size && hash.finish() == upload.sha256) return Verdict::sound;
   if (std::exchange(second, true)) return Verdict::changed;
-  ::posix_fadvise(blob->fd(), 0, 0, POSIX_FADV_DONTNEED);
+  blob->forget();
   hash = Sha256();
   at = 0;
   return std::nullopt;
 }
 
-Integrity::Integrity(Store& store, Blobs& blobs, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
+Integrity::Integrity(Store& store, Places& places, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
                      IntegrityRules rules)
-    : store_(store), blobs_(blobs), events_(events), clock_(clock), log_(log), metrics_(metrics), rules_(rules) {}
+    : store_(store), places_(places), events_(events), clock_(clock), log_(log), metrics_(metrics), rules_(rules) {}
 
 Integrity::~Integrity() = default;
 
@@ -118,7 +115,7 @@ void Integrity::look_at_suspects() {
     if (!file) continue;
     left -= file->upload.size;
     std::int64_t all = std::numeric_limits<std::int64_t>::max();
-    (void)read_on(*file, all);
+    while (!read_on(*file, all) && !stopping_) continue;
   }
 }
 
@@ -173,11 +170,29 @@ std::unique_ptr<Integrity::Reading> Integrity::begin(WorkspaceId workspace, File
     found(*upload, sound ? std::nullopt : std::optional(damage));
     return nullptr;
   }
-  auto blob = blobs_.open(upload->blob_key);
+  auto blob = places_.open(upload->blob_key);
   if (blob) return std::make_unique<Reading>(Reading{std::move(*upload), std::move(blob)});
-  // Rows leave before their bytes: if this one is still there, its bytes should be.
-  if (store_.find_upload(workspace, id)) found(*upload, UploadDamage::missing);
+  return begin_twin(*upload, UploadDamage::missing);
+}
+
+// Nothing where there is no second place, or not in it either: then it is decided.
+std::unique_ptr<Integrity::Reading> Integrity::begin_twin(const Upload& upload, UploadDamage damage) {
+  auto blob = upload.twin_key.empty() ? nullptr : places_.open(upload.twin_key);
+  if (blob) {
+    auto reading = std::make_unique<Reading>(Reading{upload, std::move(blob)});
+    reading->of_twin = true;
+    return reading;
+  }
+  conclude(upload, damage);
   return nullptr;
+}
+
+// Rows leave before their bytes: if this one is still there, its bytes should be, unless they have moved meanwhile.
+void Integrity::conclude(const Upload& upload, UploadDamage damage) {
+  const auto now = store_.find_upload(upload.workspace_id, upload.id);
+  if (!now) return;
+  if (now->keys() == upload.keys()) return found(upload, damage);
+  suspect(*now);
 }
 
 // True once there is nothing more to be read.
@@ -187,10 +202,18 @@ bool Integrity::read_on(Reading& file, std::int64_t& allowance) {
       return false;
     case Reading::Verdict::sound:
       found(file.upload, std::nullopt);
+      if (file.of_twin) places_differ(file.upload);
       break;
-    case Reading::Verdict::changed:
-      found(file.upload, UploadDamage::changed);
-      break;
+    case Reading::Verdict::changed: {
+      if (file.of_twin) {
+        conclude(file.upload, UploadDamage::changed);
+        break;
+      }
+      const auto twin = begin_twin(file.upload, UploadDamage::changed);
+      if (!twin) break;
+      file = std::move(*twin);
+      return false;
+    }
     case Reading::Verdict::unreadable:
       unreadable(file.upload, file.why);
       break;
@@ -200,11 +223,20 @@ bool Integrity::read_on(Reading& file, std::int64_t& allowance) {
 
 bool Integrity::came_back(const Upload& upload) {
   if (upload.damage != UploadDamage::missing || upload.in_row()) return false;
-  auto blob = blobs_.open(upload.blob_key);
-  if (!blob) return false;
-  Reading file{upload, std::move(blob)};
-  std::int64_t all = std::numeric_limits<std::int64_t>::max();
-  return file.read_on(all, stopping_, metrics_.uploads_checked_bytes) == Reading::Verdict::sound;
+  for (const std::string& key : {upload.blob_key, upload.twin_key}) {
+    auto blob = key.empty() ? nullptr : places_.open(key);
+    if (!blob) continue;
+    Reading file{upload, std::move(blob)};
+    std::int64_t all = std::numeric_limits<std::int64_t>::max();
+    if (file.read_on(all, stopping_, metrics_.uploads_checked_bytes) == Reading::Verdict::sound) return true;
+  }
+  return false;
+}
+
+// The second place is the only one from now on: the first copy leaves, and a change-over makes a new one.
+void Integrity::places_differ(const Upload& upload) {
+  log_.error("blob_copy_damaged", {{"blob", upload.blob_key}, {"kept", upload.twin_key}});
+  (void)store_.place_blobs({{upload.keys(), {upload.twin_key, {}}}}, clock_.now()).take();
 }
 
 void Integrity::found(const Upload& upload, std::optional<UploadDamage> damage) {
@@ -212,13 +244,13 @@ void Integrity::found(const Upload& upload, std::optional<UploadDamage> damage) 
   if (damage) (void)condemn(upload, *damage).take();
 }
 
-void Integrity::unreadable(const Upload& upload, int why) {
+void Integrity::unreadable(const Upload& upload, const std::string& why) {
   metrics_.uploads_checked("unreadable").Increment();
   log_.error("upload_unreadable", {{"workspace_id", upload.workspace_id.text()},
                                    {"file_id", upload.id.text()},
                                    {"name", upload.name},
                                    {"size", upload.size},
-                                   {"reason", std::strerror(why)}});
+                                   {"reason", why}});
 }
 
 }  // namespace restante::desk

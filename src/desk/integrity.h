@@ -1,9 +1,9 @@
 // Integrity: whether the bytes that lie here are still those that were staged. A file that its agent could not take is
 // looked at soon, whatever reason was given: reasons are any agent's own words, and a look costs one read. All files
 // are gone through slowly, the oldest first, again and again. What is found changed or missing is marked in the store,
-// said as an error in the log, and counted; what cannot be read is said and counted alone, since the next look may
-// succeed. Bytes are read in small pieces, one file at a time. tick() belongs to one thread at a time, the rest is
-// thread-safe.
+// said as an error in the log, and counted; of two copies one that is right is enough, and then the only one. What
+// cannot be read is said and counted alone, since the next look may succeed. Bytes are read in small pieces, one file
+// at a time. tick() belongs to one thread at a time, the rest is thread-safe.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "desk/upload_events.h"
-#include "store/blobs.h"
+#include "store/places.h"
 #include "store/store.h"
 
 namespace restante::desk {
@@ -31,7 +31,7 @@ struct IntegrityRules {
 
 class Integrity {
  public:
-  Integrity(Store& store, Blobs& blobs, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
+  Integrity(Store& store, Places& places, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
             IntegrityRules rules);
   ~Integrity();
 
@@ -56,12 +56,15 @@ class Integrity {
   bool begin_next();
   void end_walk();
   std::unique_ptr<Reading> begin(WorkspaceId workspace, FileId id);
+  std::unique_ptr<Reading> begin_twin(const Upload& upload, UploadDamage damage);
   bool read_on(Reading& file, std::int64_t& allowance);
+  void conclude(const Upload& upload, UploadDamage damage);
+  void places_differ(const Upload& upload);
   void found(const Upload& upload, std::optional<UploadDamage> damage);
-  void unreadable(const Upload& upload, int why);
+  void unreadable(const Upload& upload, const std::string& why);
 
   Store& store_;
-  Blobs& blobs_;
+  Places& places_;
   UploadEvents& events_;
   const Clock& clock_;
   Log& log_;

@@ -52,14 +52,15 @@ class IntegrityTest : public TestUploads {
   void expect_refused(const Principal& who, const Upload& upload, UploadDamage damage) {
     const auto open = desk.uploads.open(who, workspace, upload.id);
     ASSERT_FALSE(open.has_value());
-    EXPECT_TRUE(open.error().is(errors::integrity_error)) << open.error().code();
+    const bool missing = damage == UploadDamage::missing;
+    EXPECT_TRUE(open.error().is(missing ? errors::content_missing : errors::integrity_error)) << open.error().code();
     EXPECT_EQ(std::get<std::string>(open.error().facts().at(0).value), name_of(damage));
     EXPECT_EQ(open.error().sentence(), sentence_of(damage));
   }
   double checked(std::string_view outcome) { return desk.metrics.uploads_checked(outcome).Value(); }
   double read_bytes() { return desk.metrics.uploads_checked_bytes.Value(); }
   Integrity make(IntegrityRules rules) {
-    return {*desk.store, *desk.blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, rules};
+    return {*desk.store, desk.places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, rules};
   }
 
   Integrity& integrity = desk.uploads.integrity();
@@ -81,7 +82,7 @@ TEST_F(IntegrityTest, WhatIsAsItWasStagedStaysReadable) {
 TEST_F(IntegrityTest, AFileThatItsAgentCouldNotTakeIsLookedAtWhateverItSaid) {
   UploadRules no_walk;
   no_walk.integrity.every = hours(0);
-  Uploads uploads(*desk.store, *desk.blobs, desk.news, desk.clock, desk.log, desk.metrics, no_walk);
+  Uploads uploads(*desk.store, desk.places, desk.news, desk.clock, desk.log, desk.metrics, no_walk);
   for (const char* reason : {"", "sha256 differs", "no room"}) {
     const Upload damaged = upload("a.bin", big);
     flip(damaged);
@@ -348,7 +349,8 @@ TEST_F(IntegrityTest, OnceItIsToEndItReadsNothingMore) {
 
 TEST_F(IntegrityTest, OneThatIsToEndInTheMiddleOfAFileDecidesNothing) {
   HookedBlobs blobs(*desk.blobs);
-  Integrity ending(*desk.store, blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics,
+  Places places = desk.over(blobs);
+  Integrity ending(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics,
                    {hours(0), 1 << 20, seconds(1)});
   const Upload damaged = upload("a.bin", big);
   flip(damaged);

@@ -37,7 +37,7 @@ class OutgoingTest : public ::testing::Test {
     if (!open) return "gone";
     if (!open->blob) return open->content;
     std::string bytes(static_cast<std::size_t>(open->upload.size), '\0');
-    EXPECT_EQ(::pread(open->blob->fd(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+    EXPECT_EQ(open->blob->read(0, bytes), bytes.size());
     return bytes;
   }
 

@@ -17,10 +17,10 @@ std::chrono::milliseconds since(SteadyTime start) {
 
 }  // namespace
 
-Sweep::Sweep(Store& store, Blobs& blobs, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
+Sweep::Sweep(Store& store, Places& places, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
              SweepRules rules)
     : store_(store),
-      blobs_(blobs),
+      places_(places),
       events_(events),
       clock_(clock),
       log_(log),
@@ -93,25 +93,26 @@ void Sweep::sweep_rows(SweepReport& report) {
 
 // Bytes first, then what lists them: a crash in between drops what is not there, which is fine.
 void Sweep::drop_blobs(SweepReport& report) {
-  while (!stopping_) {
+  const Time unread = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.longest_request);
+  for (std::string after; !stopping_;) {
     const SteadyTime start = std::chrono::steady_clock::now();
-    auto keys = store_.list_dropped_blobs(rules_.step);
+    const auto keys = store_.list_dropped_blobs(rules_.step, unread, after);
     if (keys.empty()) return;
-    for (const std::string& key : keys) blobs_.drop(key);
-    report.blobs += std::ssize(keys);
-    const bool more = std::ssize(keys) >= rules_.step;
-    (void)store_.forget_dropped_blobs(std::move(keys)).take();
-    if (!more) return;
+    auto gone = places_.drop_all(keys);
+    report.blobs += std::ssize(gone);
+    (void)store_.forget_dropped_blobs(std::move(gone)).take();
+    if (std::ssize(keys) < rules_.step) return;
+    after = keys.back();
     give_way(start);
   }
 }
 
 void Sweep::collect_orphans(SweepReport& report) {
   const Time before = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.orphan_grace);
-  report.orphans += static_cast<std::int64_t>(blobs_.drop_unfinished(before));
+  report.orphans += static_cast<std::int64_t>(places_.drop_unfinished(before));
   for (std::size_t looked_at = 0; looked_at < rules_.look_at && !stopping_;) {
     const SteadyTime start = std::chrono::steady_clock::now();
-    BlobPage page = blobs_.list(walk_from_, before);
+    BlobPage page = places_.list(walk_from_, before);
     looked_at += page.keys.size();
     collect(page.keys, report);
     walk_from_ = std::move(page.next);
@@ -130,6 +131,7 @@ void Sweep::collect(const std::vector<std::string>& keys, SweepReport& report) {
   const SteadyTime now = clock_.steady();
   auto next_known = known.begin();
   for (const std::string& key : keys) {
+    if (stopping_) return;
     if (next_known != known.end() && *next_known == key) {
       ++next_known;
       suspects_.erase(key);
@@ -138,7 +140,7 @@ void Sweep::collect(const std::vector<std::string>& keys, SweepReport& report) {
     const auto suspect = suspects_.try_emplace(key, Suspect{now, walk_}).first;
     suspect->second.walk = walk_;
     if (now - suspect->second.since < rules_.orphan_grace) continue;
-    blobs_.drop(key);
+    places_.drop(key);
     suspects_.erase(suspect);
     ++report.orphans;
     metrics_.orphans_collected.Increment();

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "desk/upload_events.h"
-#include "store/blobs.h"
+#include "store/places.h"
 #include "store/store.h"
 
 namespace restante::desk {
@@ -25,7 +25,9 @@ struct SweepRules {
   std::chrono::seconds ack_retention{3'600};
   std::chrono::milliseconds every{std::chrono::minutes(5)};
   std::chrono::milliseconds orphan_grace{std::chrono::hours(1)};  // above the absolute deadline of an upload
-  std::chrono::milliseconds patience{std::chrono::seconds(10)};   // for another sweep that is under way
+  // What is read without a descriptor is dropped only when no request that reads it can be under way.
+  std::chrono::milliseconds longest_request{std::chrono::minutes(30)};
+  std::chrono::milliseconds patience{std::chrono::seconds(10)};  // for another sweep that is under way
   int step = 12;  // rows, or files, of one write: uploads may have to wait for it, about a millisecond
   // Beyond this many blobs the search for orphans is spread over several sweeps: asking for a million takes seconds.
   std::size_t look_at = 20'000;
@@ -42,7 +44,7 @@ struct SweepReport {
 
 class Sweep {
  public:
-  Sweep(Store& store, Blobs& blobs, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
+  Sweep(Store& store, Places& places, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
         SweepRules rules);
 
   // Every second or so: the first sweep at once, then one every period, and now and then the figures of what waits.
@@ -63,7 +65,7 @@ class Sweep {
   void give_way(SteadyTime since) const;
 
   Store& store_;
-  Blobs& blobs_;
+  Places& places_;
   UploadEvents& events_;
   const Clock& clock_;
   Log& log_;

@@ -54,7 +54,7 @@ class SweepTest : public ::testing::Test {
   TestDesk desk;
   const WorkspaceId workspace = desk.make_workspace();
   const std::string big = std::string(20'000, 'x');
-  Sweep sweep{*desk.store, *desk.blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps()};
+  Sweep sweep{*desk.store, desk.places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps()};
 };
 
 TEST_F(SweepTest, AckedOnesLeaveAfterTheirRetentionAndUnackedOnesAfterTheirTime) {
@@ -91,7 +91,7 @@ TEST_F(SweepTest, MoreThanOneStepIsDueAndAllOfItGoes) {
 TEST_F(SweepTest, ARetentionOfNothingTakesAckedOnesAtOnce) {
   SweepRules rules;
   rules.ack_retention = seconds(0);
-  Sweep at_once(*desk.store, *desk.blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, rules);
+  Sweep at_once(*desk.store, desk.places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, rules);
   ack(stage());
   EXPECT_EQ(at_once.run_once()->acked, 1);
 }
@@ -168,7 +168,7 @@ TEST_F(SweepTest, ASuspectThatWentByItselfIsForgotten) {
 TEST_F(SweepTest, ASearchAmongManyIsSpreadOverSeveralSweeps) {
   SweepRules rules = small_steps();
   rules.look_at = 1;
-  Sweep patient(*desk.store, *desk.blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, rules);
+  Sweep patient(*desk.store, desk.places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, rules);
   for (int i = 0; i < 4; ++i) (void)orphan();
   std::int64_t found = 0;
   int sweeps = 0;
@@ -193,7 +193,7 @@ TEST_F(SweepTest, TheFirstComesAtOnceAndThenOneEveryPeriod) {
   ack(stage());
   desk.clock.advance(hours(1));
   SweepRules rules;
-  Sweep fresh(*desk.store, *desk.blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, rules);
+  Sweep fresh(*desk.store, desk.places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, rules);
   fresh.tick();
   EXPECT_EQ(desk.metrics.swept("acked").Value(), 1);
   ack(stage());
@@ -208,7 +208,8 @@ TEST_F(SweepTest, TheFirstComesAtOnceAndThenOneEveryPeriod) {
 
 TEST_F(SweepTest, TellsWhenOneReallyRanAndHowItWentWhateverTheLooksInBetweenSay) {
   HookedBlobs blobs(*desk.blobs);
-  Sweep one(*desk.store, blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, SweepRules());
+  Places places = desk.over(blobs);
+  Sweep one(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, SweepRules());
   const Time begin = desk.clock.now();
   const auto told = [&] {
     return one.last_run().told_of({"sweep", seconds(1), desk.clock.now(), desk.clock.now(), false, 0}, minutes(5));
@@ -255,7 +256,8 @@ TEST_F(SweepTest, TheFiguresOfWhatWaitsAreKept) {
 
 TEST_F(SweepTest, OneThatFailsIsCountedAndTheNextOneGoesOnWhereItWas) {
   HookedBlobs blobs(*desk.blobs);
-  Sweep failing(*desk.store, blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
+  Places places = desk.over(blobs);
+  Sweep failing(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
   stage(big);
   desk.clock.advance(hours(24));
   blobs.dropping = [] { throw Unavailable("stuck"); };
@@ -272,7 +274,8 @@ TEST_F(SweepTest, OneThatFailsIsCountedAndTheNextOneGoesOnWhereItWas) {
 
 TEST_F(SweepTest, AnotherOneUnderWayIsToldSo) {
   HookedBlobs blobs(*desk.blobs);
-  Sweep one(*desk.store, blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
+  Places places = desk.over(blobs);
+  Sweep one(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
   stage(big);
   desk.clock.advance(hours(24));
   std::optional<Error> told;
@@ -287,7 +290,8 @@ TEST_F(SweepTest, AnotherOneUnderWayIsToldSo) {
 
 TEST_F(SweepTest, ATickDoesNotWaitForAnotherOne) {
   HookedBlobs blobs(*desk.blobs);
-  Sweep one(*desk.store, blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, SweepRules());
+  Places places = desk.over(blobs);
+  Sweep one(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, SweepRules());
   stage(big);
   desk.clock.advance(hours(24));
   bool ticked = false;
@@ -301,7 +305,8 @@ TEST_F(SweepTest, ATickDoesNotWaitForAnotherOne) {
 
 TEST_F(SweepTest, FiguresAreToldAlsoBetweenSweepsThatFail) {
   HookedBlobs blobs(*desk.blobs);
-  Sweep failing(*desk.store, blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
+  Places places = desk.over(blobs);
+  Sweep failing(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
   stage(big);
   desk.clock.advance(hours(24));
   stage();
@@ -315,7 +320,8 @@ TEST_F(SweepTest, FiguresAreToldAlsoBetweenSweepsThatFail) {
 
 TEST_F(SweepTest, OrphansAreToldFromNeighboursThatHaveARow) {
   HookedBlobs blobs(*desk.blobs);
-  Sweep one(*desk.store, blobs, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
+  Places places = desk.over(blobs);
+  Sweep one(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
   const std::string known = stage(big).blob_key;
   const std::string shelf = known.substr(30);
   const auto nobodys = [&](char digit) {

@@ -31,6 +31,7 @@ class HookedBlobs final : public Blobs {
     return page;
   }
   std::size_t drop_unfinished(Time before) override { return real_.drop_unfinished(before); }
+  std::size_t count_unfinished(Time before) override { return real_.count_unfinished(before); }
 
   std::function<void()> opening;
   std::function<void()> dropping;

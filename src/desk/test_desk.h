@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "base/bell.h"
+#include "desk/blob_check.h"
+#include "desk/blob_moves.h"
 #include "desk/delegations.h"
 #include "desk/idempotency.h"
 #include "desk/messages.h"
@@ -25,6 +27,8 @@
 #include "desk/uploads.h"
 #include "desk/workspaces.h"
 #include "store/dir/blobs.h"
+#include "store/inline/blobs.h"
+#include "store/places.h"
 #include "store/sqlite/store.h"
 
 namespace restante::desk {
@@ -83,7 +87,8 @@ class Nowhere {
 };
 
 struct TestDesk {
-  explicit TestDesk(UploadRules upload_rules = {}) : rules(upload_rules) {}
+  explicit TestDesk(UploadRules upload_rules = {}, Place place = Place::dir)
+      : new_bytes(place), rules(std::move(upload_rules)) {}
 
   WorkspaceId make_workspace(DeliveryMode mode = DeliveryMode::poll) {
     NewWorkspace wanted;
@@ -118,6 +123,9 @@ struct TestDesk {
     return files;
   }
 
+  // One place, with these bytes.
+  Places over(Blobs& bytes) { return Places({{Place::dir, bytes}}, {Place::dir, {}}, log, metrics); }
+
   TestFolder folder;
   ManualClock clock{kStart};
   Nowhere nowhere;
@@ -127,6 +135,11 @@ struct TestDesk {
   News news{bell};
   std::unique_ptr<Store> store = sqlite::open(folder.path() / "test.db", sqlite::Options{clock.now()});
   std::unique_ptr<Blobs> blobs = dir::open(folder.path() / "blobs");
+  std::unique_ptr<Blobs> chunks = inlined::open(store->chunks(), clock);
+  const Place new_bytes;  // dir, which then is the only place; or inline
+  Places places = new_bytes == Place::dir
+                      ? over(*blobs)
+                      : Places({{Place::dir, *blobs}, {Place::inlined, *chunks}}, {Place::inlined, {}}, log, metrics);
   std::string admin_secret = make_token().secret;
   UploadRules rules;
   Principals principals{*store, bell, clock, sha256(admin_secret)};
@@ -134,11 +147,18 @@ struct TestDesk {
   Workspaces workspaces{*store, presence, news, clock, log};
   Messages messages{*store, news, clock, log};
   Claims claims{*store, clock};
-  Uploads uploads{*store, *blobs, news, clock, log, metrics, rules};
+  Uploads uploads{*store, places, news, clock, log, metrics, rules};
   Outgoing outgoing{*store, uploads, messages, clock};
-  Sweep sweep{*store, *blobs, uploads.events(), clock, log, metrics, impatient()};
+  Sweep sweep{*store, places, uploads.events(), clock, log, metrics, impatient()};
+  BlobMoves blob_moves{*store, places, uploads.integrity(), clock, log, metrics, set_to(new_bytes)};
+  BlobCheck blob_check{*store, places, uploads.integrity(), clock, log, metrics, BlobCheckRules()};
   Delegations delegations{*store, uploads, presence, news, clock, log, metrics, DelegationRules()};
 
+  static BlobMoveRules set_to(Place place) {
+    BlobMoveRules move_rules;
+    move_rules.setting = place;
+    return move_rules;
+  }
   static SweepRules impatient() {
     SweepRules sweep_rules;
     sweep_rules.patience = std::chrono::milliseconds(1);

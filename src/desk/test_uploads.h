@@ -1,7 +1,6 @@
 // TestUploads: files staged, opened and looked for, on a desk of the test's own. For tests of desk/ only.
 #pragma once
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -43,8 +42,7 @@ class TestUploads : public ::testing::Test {
   std::string content(const OpenUpload& open) {
     if (!open.blob) return open.content;
     std::string bytes(static_cast<std::size_t>(open.upload.size) + 10, '\0');
-    const ssize_t n = ::pread(open.blob->fd(), bytes.data(), bytes.size(), 0);
-    bytes.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+    bytes.resize(open.blob->read(0, bytes));
     return bytes;
   }
   void expect_gone(const Result<OpenUpload>& open) {

@@ -21,8 +21,8 @@ struct Staging::File {
   NewUpload upload;
   bool named = false;
   Sha256 hash;
-  std::unique_ptr<BlobWriter> bytes;  // made when the row can no longer hold them
-  std::int64_t looked_at = 0;         // its size when the disk was last asked
+  std::unique_ptr<PlacesWriter> bytes;  // made when the row can no longer hold them
+  std::int64_t looked_at = 0;           // its size when the disk was last asked
 };
 
 Staging::Staging(Uploads& uploads, WorkspaceId workspace, UploadDirection direction, std::optional<TokenId> staged_by)
@@ -36,7 +36,7 @@ void Staging::give_up() {
   open_.reset();
   for (const std::string& key : keys_) {
     try {
-      uploads_.blobs_.drop(key);
+      uploads_.places_.drop(key);
     } catch (const Unavailable& e) {
       // An orphan more for the sweep: nobody is there to be told, and a destructor must not throw.
       uploads_.log_.warn("blob_not_dropped", {{"workspace_id", workspace_.text()}, {"reason", e.what()}});
@@ -74,7 +74,7 @@ Result<void> Staging::write(std::string_view bytes) {
     if (!uploads_.has_room(kLookEvery)) return errors::insufficient_storage;
   }
   if (!open_->bytes) {
-    open_->bytes = uploads_.blobs_.put();
+    open_->bytes = uploads_.places_.put();
     if (!upload.content.empty()) open_->bytes->write(upload.content);
     upload.content = std::string();
   }
@@ -91,8 +91,11 @@ Result<void> Staging::end_file() {
   }
   upload.sha256 = file->hash.finish();
   if (file->bytes) {
-    upload.blob_key = file->bytes->finish();
-    keys_.push_back(upload.blob_key);
+    BlobKeys keys = file->bytes->finish();
+    keys_.push_back(keys.key);
+    if (!keys.twin.empty()) keys_.push_back(keys.twin);
+    upload.blob_key = std::move(keys.key);
+    upload.twin_key = std::move(keys.twin);
   }
   done_.push_back(std::move(upload));
   return {};

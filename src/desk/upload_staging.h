@@ -1,5 +1,5 @@
 // Staging: the files of one request on their way in. Bytes first, then the rows in one verb; a Staging that is not
-// committed leaves nothing. A small file stays in memory and goes into its row; a larger one goes to Blobs from the
+// committed leaves nothing. A small file stays in memory and goes into its row; a larger one goes to Places from the
 // moment it no longer fits. Belongs to one request, one thread at a time; Uploads makes it and outlives it. Throws
 // StorageFull and Unavailable like the places it writes to.
 #pragma once
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "model/idempotency.h"
-#include "store/blobs.h"
+#include "store/places.h"
 #include "store/store.h"
 
 namespace restante::desk {
@@ -52,7 +52,7 @@ class Staging {
   const std::optional<TokenId> staged_by_;
   std::unique_ptr<File> open_;
   std::vector<NewUpload> done_;
-  std::vector<std::string> keys_;  // of done_, in Blobs
+  std::vector<std::string> keys_;  // of done_, in Places
   bool committed_ = false;
 };
 

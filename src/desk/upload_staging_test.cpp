@@ -188,7 +188,7 @@ TEST_F(StagingTest, TheSameFilesHaveTheSameDigestAndOthersAnother) {
 TEST_F(StagingTest, BeyondTheQuotaNothingIsStagedAndTheBytesGo) {
   UploadRules rules;
   rules.quota = {70'000, 3};
-  Uploads uploads(*desk.store, *desk.blobs, desk.news, desk.clock, desk.log, desk.metrics, rules);
+  Uploads uploads(*desk.store, desk.places, desk.news, desk.clock, desk.log, desk.metrics, rules);
   const auto try_one = [&](std::string_view bytes) {
     auto staging = uploads.stage(workspace, UploadDirection::in, admin);
     add(**staging, "f", bytes);
@@ -215,7 +215,7 @@ TEST_F(StagingTest, AreRefusedWhileTheDiskIsNearlyFullAndOthersStillReadAndAck) 
   UploadRules rules;
   rules.reserve = 1000;
   rules.free_after = [&](std::uint64_t) { return room; };
-  Uploads uploads(*desk.store, *desk.blobs, desk.news, desk.clock, desk.log, desk.metrics, rules);
+  Uploads uploads(*desk.store, desk.places, desk.news, desk.clock, desk.log, desk.metrics, rules);
   EXPECT_TRUE(uploads.stage(workspace, UploadDirection::in, admin));
   room = 999;
   EXPECT_TRUE(uploads.stage(workspace, UploadDirection::in, admin).error().is(errors::insufficient_storage));
@@ -230,7 +230,7 @@ TEST_F(StagingTest, AckedFilesMakeRoomForTheQuotaAndNoneOnTheDisk) {
   rules.quota = {0, 1};
   rules.reserve = 1000;
   rules.free_after = [&](std::uint64_t) { return 1003 - desk.blob_files(); };
-  Uploads uploads(*desk.store, *desk.blobs, desk.news, desk.clock, desk.log, desk.metrics, rules);
+  Uploads uploads(*desk.store, desk.places, desk.news, desk.clock, desk.log, desk.metrics, rules);
   for (int i = 0; i < 4; ++i) {
     const auto staging = uploads.stage(workspace, UploadDirection::in, admin);
     ASSERT_TRUE(staging.has_value()) << i;
@@ -250,7 +250,7 @@ TEST_F(StagingTest, ADiskThatFillsUpEndsAnUploadThatIsUnderWay) {
   UploadRules rules;
   rules.reserve = 1000;
   rules.free_after = [&](std::uint64_t) { return room; };
-  Uploads uploads(*desk.store, *desk.blobs, desk.news, desk.clock, desk.log, desk.metrics, rules);
+  Uploads uploads(*desk.store, desk.places, desk.news, desk.clock, desk.log, desk.metrics, rules);
   {
     const auto staging = uploads.stage(workspace, UploadDirection::in, admin);
     const std::string piece(256 << 10, 'x');
@@ -268,7 +268,7 @@ TEST_F(StagingTest, ADiskThatFillsUpEndsAnUploadThatIsUnderWay) {
 TEST_F(StagingTest, AreNotTakenWhereStagingIsSwitchedOff) {
   UploadRules rules;
   rules.staging = false;
-  Uploads uploads(*desk.store, *desk.blobs, desk.news, desk.clock, desk.log, desk.metrics, rules);
+  Uploads uploads(*desk.store, desk.places, desk.news, desk.clock, desk.log, desk.metrics, rules);
   EXPECT_TRUE(uploads.stage(workspace, UploadDirection::in, admin).error().is(errors::no_callback));
 }
 
@@ -306,6 +306,7 @@ class FailingBlobs final : public Blobs {
   void drop(std::string_view key) override { real_.drop(key); }
   BlobPage list(std::string_view from, Time before) override { return real_.list(from, before); }
   std::size_t drop_unfinished(Time before) override { return real_.drop_unfinished(before); }
+  std::size_t count_unfinished(Time before) override { return real_.count_unfinished(before); }
   int calls_left = 0;
 
  private:
@@ -343,8 +344,10 @@ TEST_F(StagingTest, APlaceThatFailsAtAnyMomentLeavesNothingOfTheRequest) {
     FailingBlobs full(*desk.blobs, [] { throw StorageFull("full"); });
     FailingBlobs broken(*desk.blobs, [] { throw Unavailable("broken"); });
     full.calls_left = broken.calls_left = calls;
-    Uploads on_full(*desk.store, full, desk.news, desk.clock, desk.log, desk.metrics, {});
-    Uploads on_broken(*desk.store, broken, desk.news, desk.clock, desk.log, desk.metrics, {});
+    Places full_place = desk.over(full);
+    Places broken_place = desk.over(broken);
+    Uploads on_full(*desk.store, full_place, desk.news, desk.clock, desk.log, desk.metrics, {});
+    Uploads on_broken(*desk.store, broken_place, desk.news, desk.clock, desk.log, desk.metrics, {});
     EXPECT_THROW(attempt(on_full), StorageFull) << calls;
     EXPECT_THROW(attempt(on_broken), Unavailable) << calls;
     expect_nothing();

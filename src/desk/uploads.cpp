@@ -1,6 +1,6 @@
 #include "desk/uploads.h"
 
-#include <sys/stat.h>
+#include <utility>
 
 #include "model/errors.h"
 
@@ -11,15 +11,12 @@ namespace {
 bool may_see(const Principal& caller, const Upload& upload) { return !caller.sees_chat_only() || !upload.source_id; }
 
 Error damaged(UploadDamage damage) {
-  return Error(errors::integrity_error, {{"damage", std::string(name_of(damage))}})
-      .say(std::string(sentence_of(damage)));
+  const ErrorKind& kind = damage == UploadDamage::missing ? errors::content_missing : errors::integrity_error;
+  return Error(kind, {{"damage", std::string(name_of(damage))}}).say(std::string(sentence_of(damage)));
 }
 
 // Asked for each time: a file that was cut short would end its answer in the middle.
-bool has_size(const OpenBlob& blob, std::int64_t size) {
-  struct stat info{};
-  return ::fstat(blob.fd(), &info) == 0 && info.st_size == size;
-}
+bool has_size(OpenBlob& blob, std::int64_t size) { return std::cmp_equal(blob.size(), size); }
 
 }  // namespace
 
@@ -32,24 +29,54 @@ Result<std::unique_ptr<Staging>> Uploads::stage(WorkspaceId workspace, UploadDir
 }
 
 Result<OpenUpload> Uploads::open(const Principal& caller, WorkspaceId workspace, FileId id) {
+  auto upload = admit(caller, workspace, id);
+  if (!upload) return upload.error();
+  return open(std::move(*upload));
+}
+
+Result<Upload> Uploads::admit(const Principal& caller, WorkspaceId workspace, FileId id) {
   auto upload = store_.read_upload(workspace, id);
   if (!upload) return upload.error();
   if (!may_see(caller, *upload)) return errors::upload_gone;
   if (!upload->acked_at && clock_.now() >= upload->expires_at) return errors::upload_gone;
   const bool shown = rules_.acked_content == AckedContent::everyone || caller.is_person_of(workspace);
   if (upload->acked_at && !shown) return errors::upload_gone;
-  if (upload->damage && !integrity_.came_back(*upload)) return damaged(*upload->damage);
-  std::string content = std::exchange(upload->content, {});
-  if (upload->in_row()) {
-    if (std::ssize(content) == upload->size) return OpenUpload{std::move(*upload), std::move(content), nullptr};
-    return condemn(*upload, content.empty() ? UploadDamage::missing : UploadDamage::changed);
+  return upload;
+}
+
+bool Uploads::is_far(const Upload& upload) {
+  const auto is_file = [](std::string_view key) {
+    const auto placed = parse_key(key);
+    return placed && placed->place == Place::dir;
+  };
+  return !is_file(upload.blob_key) || !is_file(upload.twin_key);
+}
+
+Result<OpenUpload> Uploads::open(Upload upload) {
+  if (upload.damage && !integrity_.came_back(upload)) return damaged(*upload.damage);
+  std::string content = std::exchange(upload.content, {});
+  if (upload.in_row()) {
+    if (std::ssize(content) == upload.size) return OpenUpload{std::move(upload), std::move(content), nullptr};
+    return condemn(upload, content.empty() ? UploadDamage::missing : UploadDamage::changed);
   }
-  auto blob = blobs_.open(upload->blob_key);
-  if (blob && has_size(*blob, upload->size)) return OpenUpload{std::move(*upload), {}, std::move(blob)};
-  if (blob) return condemn(*upload, UploadDamage::changed);
-  // Either the sweep came in between, or the bytes were taken from under us: the row tells which.
-  if (store_.find_upload(workspace, id)) return condemn(*upload, UploadDamage::missing);
-  return errors::upload_gone;
+  return open_blob(std::move(upload));
+}
+
+Result<OpenUpload> Uploads::open_blob(Upload upload) {
+  for (;;) {
+    FoundBlob found = places_.open(upload.keys(), upload.size);
+    if (found.by_twin) integrity_.suspect(upload);
+    if (found.blob && has_size(*found.blob, upload.size)) {
+      return OpenUpload{std::move(upload), {}, std::move(found.blob)};
+    }
+    // The sweep came in between, or its bytes have moved, or they were taken from under us: the row tells which.
+    auto now = store_.find_upload(upload.workspace_id, upload.id);
+    if (!now) return errors::upload_gone;
+    if (now->keys() == upload.keys()) {
+      return condemn(upload, found.blob ? UploadDamage::changed : UploadDamage::missing);
+    }
+    upload = std::move(*now);
+  }
 }
 
 Error Uploads::condemn(const Upload& upload, UploadDamage damage) {

@@ -16,7 +16,7 @@
 #include "desk/upload_events.h"
 #include "desk/upload_staging.h"
 #include "model/principal.h"
-#include "store/blobs.h"
+#include "store/places.h"
 #include "store/store.h"
 
 namespace restante::desk {
@@ -47,14 +47,14 @@ struct OpenUpload {
 
 class Uploads {
  public:
-  Uploads(Store& store, Blobs& blobs, News& news, const Clock& clock, Log& log, Metrics& metrics, UploadRules rules)
+  Uploads(Store& store, Places& places, News& news, const Clock& clock, Log& log, Metrics& metrics, UploadRules rules)
       : store_(store),
-        blobs_(blobs),
+        places_(places),
         clock_(clock),
         log_(log),
         rules_(std::move(rules)),
         events_(news, log, metrics),
-        integrity_(store, blobs, events_, clock, log, metrics, rules_.integrity) {}
+        integrity_(store, places, events_, clock, log, metrics, rules_.integrity) {}
 
   const UploadRules& rules() const { return rules_; }
   UploadEvents& events() { return events_; }
@@ -62,9 +62,14 @@ class Uploads {
   // Files of this caller for that workspace, or from it. insufficient_storage; no_callback where nothing can be staged:
   // it is switched off, or its tables are not there.
   Result<std::unique_ptr<Staging>> stage(WorkspaceId workspace, UploadDirection direction, const Principal& caller);
-  // The bytes, for its agent until acked or expired, for people until swept. upload_gone; integrity_error when they are
-  // known to be damaged, or are seen to be.
+  // The bytes, for its agent until acked or expired, for people until swept. upload_gone; integrity_error or
+  // content_missing when they are known to be damaged, or are seen to be.
   Result<OpenUpload> open(const Principal& caller, WorkspaceId workspace, FileId id);
+  // The same in two steps: whether the row lets this caller have them, and then the bytes. The second may wait for
+  // another machine where is_far() says so.
+  Result<Upload> admit(const Principal& caller, WorkspaceId workspace, FileId id);
+  Result<OpenUpload> open(Upload admitted);
+  static bool is_far(const Upload& upload);
   // The agent itself has asked for the bytes: a sign on the life line, not a delivery.
   void note_fetched(const Upload& upload);
   Commit<Result<UploadChange>> ack(WorkspaceId workspace, FileId id);
@@ -80,11 +85,12 @@ class Uploads {
 
  private:
   friend class Staging;
+  Result<OpenUpload> open_blob(Upload upload);
   Error condemn(const Upload& upload, UploadDamage damage);
   bool has_room(std::uint64_t bytes) const { return !rules_.free_after || rules_.free_after(bytes) >= rules_.reserve; }
 
   Store& store_;
-  Blobs& blobs_;
+  Places& places_;
   const Clock& clock_;
   Log& log_;
   const UploadRules rules_;

@@ -113,7 +113,7 @@ TEST_F(UploadsTest, WaitingListsTheUnackedOldestFirstPageByPage) {
 TEST_F(UploadsTest, AckedOnesStayReadableForTheAgentWhereTheOperatorSaysSo) {
   UploadRules rules;
   rules.acked_content = AckedContent::everyone;
-  Uploads uploads(*desk.store, *desk.blobs, desk.news, desk.clock, desk.log, desk.metrics, rules);
+  Uploads uploads(*desk.store, desk.places, desk.news, desk.clock, desk.log, desk.metrics, rules);
   const Upload taken = upload();
   EXPECT_TRUE(uploads.ack(workspace, taken.id).take());
   const auto open = uploads.open(agent, workspace, taken.id);
@@ -139,7 +139,8 @@ TEST_F(UploadsTest, WhatWasOpenedIsReadToItsEndAlthoughItIsSweptMeanwhile) {
 
 TEST_F(UploadsTest, AFileThatIsSweptWhileItIsOpenedIsGoneAndNotDamaged) {
   HookedBlobs blobs(*desk.blobs);
-  Uploads uploads(*desk.store, blobs, desk.news, desk.clock, desk.log, desk.metrics, {});
+  Places places = desk.over(blobs);
+  Uploads uploads(*desk.store, places, desk.news, desk.clock, desk.log, desk.metrics, {});
   const Upload late = upload("a.txt", big);
   desk.clock.advance(std::chrono::hours(24) - std::chrono::seconds(1));
   blobs.opening = [&] {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <set>
 
+#include "model/upload.h"
 #include "server/config_check.h"
 #include "server/config_nearest.h"
 #include "server/config_settings.h"
@@ -25,14 +26,26 @@ void apply(Config& config, const Setting& setting, const ConfigValue& value, con
 }
 
 [[noreturn]] void refuse_secret(const Setting& setting, const std::string& origin) {
-  throw ConfigError(fmt::format("{} in {} is a secret and is taken from the environment only: set {} instead",
-                                setting.key, origin, environment_name(setting.key)));
+  throw ConfigError(fmt::format("{} in {} is a secret and is taken from the environment{}: set {} instead", setting.key,
+                                origin, setting.in_file ? " or the configuration file only" : " only",
+                                environment_name(setting.key)));
+}
+
+void require_private(const std::string& path, const Setting& setting, const std::string& origin) {
+  using std::filesystem::perms;
+  std::error_code ignored;
+  if ((std::filesystem::status(path, ignored).permissions() & perms::others_read) == perms::none) return;
+  throw ConfigError(
+      fmt::format("{} in {} is a secret, and everybody on this machine can read that file: chmod o-rwx "
+                  "it, and replace the secret if others have accounts here; or set {} instead",
+                  setting.key, origin, environment_name(setting.key)));
 }
 
 void apply_file(Config& config, const std::string& path) {
   for (const auto& entry : read_toml_file(path)) {
     const auto& setting = *find_setting(entry.key);
-    if (setting.secret) refuse_secret(setting, entry.origin);
+    if (!setting.in_file) refuse_secret(setting, entry.origin);
+    if (setting.secret) require_private(path, setting, entry.origin);
     apply(config, setting, entry.value, entry.origin);
   }
 }
@@ -82,6 +95,8 @@ std::optional<std::string> file_to_read(const ConfigSources& sources) {
 // What the edge needs of settings that are not its own.
 void tell_edge(Config& config) {
   config.net.limits.stream_body = config.uploads.per_request_bytes;  // an upload is the one body that is streamed
+  config.net.body_without_bytes = static_cast<std::size_t>(kMaxRowBytes);
+  config.net.bytes_threads = has_bucket(config) ? config.s3.threads : 0;
   config.net.trusted_proxies.clear();
   for (const auto& text : config.trusted_proxies) {
     if (const auto network = http::Network::parse(text)) config.net.trusted_proxies.push_back(*network);
@@ -108,6 +123,8 @@ std::map<std::string, std::string> process_environment() {
   }
   return all;
 }
+
+bool has_bucket(const Config& config) { return !config.s3.bucket.empty(); }
 
 bool is_shared(const Config& config) { return config.database.starts_with("postgres"); }
 

@@ -58,6 +58,25 @@ struct Config {
     std::chrono::milliseconds statement_timeout{10'000};  // long = requests wait for a database that is stuck
   };
 
+  enum class Addressing { path, virtual_host };
+
+  struct S3 {
+    std::string endpoint;                        // http[s]://HOST[:PORT] of the service, without the bucket
+    std::string bucket;                          // must exist; another one = all files are elsewhere
+    std::string region = "us-east-1";            // is signed: a wrong one is refused
+    std::string prefix;                          // in front of every key; another one = all files are elsewhere
+    Addressing addressing = Addressing::path;    // virtual_host needs a name and a certificate for each bucket
+    std::string ca_file;                         // PEM; empty = the system's authorities
+    std::string access_key;                      // all three empty = from the AWS_… variables or a file
+    std::string secret_key;                      // readable by others = they read everybody's mail
+    std::string session_token;                   // of temporary keys, which end while the server runs: use a file
+    std::string credentials_file;                // as the aws tools write it; read again when keys have expired
+    std::string profile = "default";             // section of that file
+    std::chrono::milliseconds patience{15'000};  // with a silent S3; times attempts = how long an uploader waits
+    unsigned attempts = 4;                       // of what may pass; 1 = every hiccup fails an upload
+    unsigned threads = 16;                       // few = transfers wait for each other; each may hold 5 MiB
+  };
+
   struct Activity {
     std::chrono::seconds retention{90 * 86'400};  // rows of the log leave after it: shorter and history is gone
     std::chrono::seconds ceiling{365 * 86'400};   // even what no agent consumed; below retention is nonsense
@@ -84,7 +103,7 @@ struct Config {
   net::Options net;                // addresses, TLS, threads, limits, timeouts, request log: reasons in net/options.h
   std::string data = "data";       // a second server here is refused; on a disk that forgets, all is lost
   std::string database;            // empty = a file under data; sqlite://PATH, postgres://…
-  std::string blobs = "dir";       // where file bytes live; changing it orphans what is there
+  std::string blobs = "dir";       // where new file bytes go: dir, inline or s3; what is elsewhere stays readable
   bool open_registration = false;  // anybody who can connect may create a workspace
   std::string public_url;          // wrong = pasted lines lead nowhere and the page refuses its own origin
   std::vector<std::string> trusted_proxies;  // addresses or CIDR; too wide = a client can forge its own address
@@ -92,11 +111,13 @@ struct Config {
   std::string access_roots = "talk";         // "isolated" keeps workspaces without a common ancestor apart
   bool migrate = true;                       // false with an old schema: starts, but /ready says what is missing
   std::string admin_token;                   // from RESTANTE_ADMIN_TOKEN only; empty = made at first start
+  std::string server_key;                    // from RESTANTE_SERVER_KEY only; empty = made at first start
   Log log;
   Metrics metrics;
   Uploads uploads;
   Storage storage;
   Postgres postgres;
+  S3 s3;
   Activity activity;
   Delegations delegations;
   std::chrono::seconds silence{60};         // of an agent that used to poll; short = whoever thinks is called deaf
@@ -141,6 +162,9 @@ std::vector<std::string> warnings(const Config& config);
 
 // Whether the rows are in PostgreSQL, where several servers may share them.
 bool is_shared(const Config& config);
+
+// Whether [s3] names a bucket, used or not.
+bool has_bucket(const Config& config);
 
 // The file of the embedded database.
 std::filesystem::path database_file(const Config& config);

@@ -12,18 +12,12 @@
 #include <cstring>
 #include <tuple>
 
+#include "server/config_s3.h"
 #include "server/config_settings.h"
 #include "server/config_values.h"
 
 namespace restante {
 namespace {
-
-enum class Privacy { open, secret };
-
-std::string from(const Config& config, const std::string& key) {
-  const auto origin = config.origins.find(key);
-  return origin == config.origins.end() ? key + " (the default)" : spelled(key, origin->second);
-}
 
 class Descriptor final {
  public:
@@ -39,8 +33,14 @@ class Descriptor final {
   int fd_;
 };
 
-// Checks the file that a setting names, through one descriptor so that nobody can swap it in between. Returns its first
-// kilobyte.
+}  // namespace
+
+std::string from(const Config& config, const std::string& key) {
+  const auto origin = config.origins.find(key);
+  return origin == config.origins.end() ? key + " (the default)" : spelled(key, origin->second);
+}
+
+// Through one descriptor, so that nobody can swap it in between.
 std::string check_file(const Config& config, const std::string& key, const std::string& path, Privacy privacy) {
   const Descriptor file(path);
   struct stat status{};
@@ -69,6 +69,8 @@ void check_pem(const Config& config, const std::string& key, const std::string& 
   throw ConfigError(fmt::format("{} names {}, which is not PEM: give the text form (-----BEGIN …)", from(config, key),
                                 in_quotes(path)));
 }
+
+namespace {
 
 void check_tls(const Config& config) {
   const auto& [certificate, key] = std::tie(config.net.tls_certificate, config.net.tls_key);
@@ -144,6 +146,7 @@ void check_config(const Config& config) {
   check_activity(config);
   check_tls(config);
   check_metrics(config);
+  check_s3(config);
 }
 
 bool loopback_only(const Config& config) {
@@ -180,6 +183,7 @@ std::vector<std::string> warnings(const Config& config) {
         "open_registration is on and public_url is not loopback: if a proxy forwards to this server, "
         "anybody can create workspaces");
   }
+  add_s3_warnings(config, found);
   return found;
 }
 

@@ -1,10 +1,22 @@
 // Checks across settings and against the file system: what a single value cannot know. Part of load_config.
 #pragma once
+#include <string>
+
 #include "server/config.h"
 
 namespace restante {
 
 // Throws ConfigError at the first contradiction, unreadable file, or secret that everybody on the machine can read.
 void check_config(const Config& config);
+
+// For checks of one section in a file of their own.
+
+enum class Privacy { open, secret };
+
+// How a sentence names a setting and where it came from.
+std::string from(const Config& config, const std::string& key);
+// The first kilobyte of the file that a setting names. Throws ConfigError when it cannot be read, or by everybody.
+std::string check_file(const Config& config, const std::string& key, const std::string& path, Privacy privacy);
+void check_pem(const Config& config, const std::string& key, const std::string& path, Privacy privacy);
 
 }  // namespace restante

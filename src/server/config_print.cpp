@@ -53,7 +53,9 @@ std::string print_config(const Config& config) {
   return grouped([&](const Setting& setting, const std::string& name) {
     const auto origin = config.origins.find(setting.key);
     const bool given = origin != config.origins.end();
-    if (setting.secret) return given ? fmt::format("# {} = ********\n", origin->second) : std::string();
+    if (setting.secret) {
+      return given ? fmt::format("# {} = ********\n", spelled(setting.key, origin->second)) : std::string();
+    }
     auto source = given ? origin->second : std::string();
     std::ranges::replace_if(source, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
     return fmt::format("{} = {}{}{}\n", name, setting.print(config), given ? "  # " : "", source);
@@ -71,7 +73,7 @@ std::string example_config() {
       "over "
       "this file.\n";
   out += grouped([&](const Setting& setting, const std::string& name) {
-    if (setting.secret) {
+    if (!setting.in_file) {
       return fmt::format("\n{}# Not in this file: set {}.\n", wrapped(setting.help, kWidth),
                          environment_name(setting.key));
     }

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "model/token.h"
+#include "server/config_s3.h"
 
 namespace restante {
 namespace {
@@ -113,11 +114,9 @@ std::string some_roots(const std::string& text) {
 }
 
 std::string some_blobs(const std::string& text) {
-  if (text == "inline" || text.starts_with("s3://")) {
-    throw BadValue("must be \"dir\": this build keeps file bytes in a directory only");
-  }
-  if (text != "dir") throw BadValue(fmt::format("must be \"dir\", not {}", in_quotes(text)));
-  return text;
+  if (text == "dir" || text == "inline" || text == "s3") return text;
+  if (text.starts_with("s3:")) throw BadValue("must be \"s3\": the bucket is named by s3.bucket");
+  throw BadValue(fmt::format("must be \"dir\", \"inline\" or \"s3\", not {}", in_quotes(text)));
 }
 
 // Someone who fills in a sample sets a secret that everybody knows; 32 random bytes never look like this.
@@ -223,6 +222,25 @@ Setting admin_token_setting() {
                       "<data>/admin.token.",
                       some_token);
   setting.secret = true;
+  setting.in_file = false;
+  return setting;
+}
+
+Setting server_key_setting() {
+  auto setting = text("server_key", AT(server_key),
+                      "The secret under which push agents' inbound secrets are sealed, 43 characters of base64url; the "
+                      "same for all servers of one database that have no data directory in common. Not set = made at "
+                      "first start in <data>/server.key.",
+                      some_token);
+  setting.secret = true;
+  setting.in_file = false;
+  return setting;
+}
+
+// Better in the environment, but a file of the server's own will do. Of the value nothing is repeated.
+Setting s3_secret(std::string key, auto at, std::string help) {
+  auto setting = text(std::move(key), at, std::move(help), parse_s3_word);
+  setting.secret = true;
   return setting;
 }
 
@@ -236,11 +254,12 @@ std::vector<Setting> all_settings() {
                some_directory),
           "--data", "DIR"),
       database_setting(),
-      with_flag(text("blobs", AT(blobs),
-                     "Where the bytes of files live: dir = files under data. Changing it leaves behind what is waiting "
-                     "there.",
-                     some_blobs),
-                "--blobs", "KIND"),
+      with_flag(
+          text("blobs", AT(blobs),
+               "Where the bytes of files go: dir = files under data, inline = rows of the database, s3 = the bucket "
+               "that [s3] names. What lies elsewhere stays readable there; restante blobs migrate moves it.",
+               some_blobs),
+          "--blobs", "KIND"),
       with_flag(flag("open_registration", AT(open_registration),
                      "Lets anybody who can connect create a workspace. Refused unless every address listened on is "
                      "loopback."),
@@ -266,6 +285,7 @@ std::vector<Setting> all_settings() {
            "what "
            "is missing."),
       admin_token_setting(),
+      server_key_setting(),
 
       text("tls.certificate", AT(net.tls_certificate),
            "PEM file with the certificate and its chain; empty = plain HTTP. Read again on SIGHUP.", any_text),
@@ -379,6 +399,43 @@ std::vector<Setting> all_settings() {
       duration("postgres.statement_timeout", AT(postgres.statement_timeout), 10ms, 1h,
                "How long the database may work on one statement. Long = requests wait for one that is stuck; short = "
                "none of them is ever done on a slow one."),
+      text("s3.endpoint", AT(s3.endpoint),
+           "Where S3 answers: https://HOST or http://HOST:PORT, without the bucket. Plain http shows everybody on the "
+           "way what is in the files.",
+           parse_s3_endpoint),
+      text("s3.bucket", AT(s3.bucket),
+           "The bucket; it must exist. Set while blobs is something else, it is the place a change-over may go to.",
+           parse_bucket),
+      text("s3.region", AT(s3.region), "The bucket's region. A wrong one is refused by S3, which says the right one.",
+           parse_s3_word),
+      text("s3.prefix", AT(s3.prefix),
+           "Stands in front of every key, for example restante/, where the bucket is not ours alone. Another prefix is "
+           "another place: files are not looked for under the old one.",
+           parse_s3_prefix),
+      choice("s3.addressing", AT(s3.addressing), {"path", "virtual_host"},
+             "Where the bucket is named: path = ENDPOINT/BUCKET, which every server takes, or virtual_host = "
+             "BUCKET.HOST, which needs a name and a certificate for it."),
+      text("s3.ca_file", AT(s3.ca_file), "PEM file of the authorities to trust instead of the system's.", any_text),
+      s3_secret("s3.access_key", AT(s3.access_key),
+                "The key's name; together with s3.secret_key. Not set = AWS_ACCESS_KEY_ID and its companions, else a "
+                "credentials file. Here only if not everybody can read this file; better RESTANTE_S3_ACCESS_KEY."),
+      s3_secret("s3.secret_key", AT(s3.secret_key),
+                "The key itself. Whoever knows it can read every file. Better RESTANTE_S3_SECRET_KEY."),
+      s3_secret("s3.session_token", AT(s3.session_token),
+                "Of temporary credentials. They end while the server runs; a credentials file is read again then."),
+      text("s3.credentials_file", AT(s3.credentials_file),
+           "A file as the aws tools write it; must not be readable by everybody. Empty = AWS_SHARED_CREDENTIALS_FILE, "
+           "else ~/.aws/credentials. Read again when S3 says that its keys have expired.",
+           any_text),
+      text("s3.profile", AT(s3.profile), "The section of that file.", any_text),
+      duration("s3.patience", AT(s3.patience), 10ms, 10min,
+               "How long S3 may be silent before an attempt is given up. Long = uploaders wait for a bucket that is "
+               "stuck."),
+      number("s3.attempts", AT(s3.attempts), 1, 20,
+             "How often what may pass (a cut, 503 SlowDown) is tried. 1 = every hiccup of S3 fails an upload."),
+      number("s3.threads", AT(s3.threads), 1, 1'024,
+             "Threads that wait for S3, so that nobody else has to. Few = transfers wait for each other; each upload "
+             "under way holds up to 5 MiB."),
       duration("activity.retention", AT(activity.retention), 1s, 876'000h,
                "How long rows of the log are kept, in whole seconds. What an agent has not consumed stays until "
                "activity.ceiling."),
@@ -442,7 +499,7 @@ const Setting* find_setting(std::string_view key) {
 std::vector<std::string> setting_keys() {
   std::vector<std::string> keys;
   for (const auto& setting : settings()) {
-    if (!setting.secret) keys.push_back(setting.key);
+    if (setting.in_file) keys.push_back(setting.key);
   }
   return keys;
 }

@@ -15,10 +15,11 @@ struct Setting {
   std::string key;                                        // dotted, as in TOML: "timeouts.header"
   std::string help;                                       // what it does and what breaks when it is wrong
   std::function<void(Config&, const ConfigValue&)> read;  // throws BadValue
-  std::function<std::string(const Config&)> print;        // as a TOML value; never called for a secret
+  std::function<std::string(const Config&)> print;        // as a TOML value; of a secret only its default
   std::string flag{};   // its own flag, "--listen"; most have none and are reached by --set
   std::string shape{};  // the flag's argument in --help: "DIR"; empty = the flag is a switch
-  bool secret = false;  // taken from the environment alone, since files are copied about and flags show in `ps`
+  bool secret = false;  // never shown, and no flag: they show in `ps`
+  bool in_file = true;  // a secret only in a file that not everybody can read; files are copied about, so not all are
   bool list = false;    // its flag may be repeated
 };
 

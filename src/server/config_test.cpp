@@ -295,9 +295,9 @@ TEST(Config, OnlyKnownStoresAreTakenAndNoPasswordIsRepeated) {
   EXPECT_THAT(refused_flag("database", "mysql://u:hunter2@h"),
               AllOf(HasSubstr("sqlite://PATH"), Not(HasSubstr("hunter2"))));
   EXPECT_THAT(refused_flag("database", "sqlite://"), HasSubstr("sqlite://PATH"));
-  EXPECT_THAT(refused_flag("blobs", "s3://bucket"), HasSubstr("directory only"));
-  EXPECT_THAT(refused_flag("blobs", "inline"), HasSubstr("directory only"));
-  EXPECT_THAT(refused_flag("blobs", "dri"), HasSubstr("must be \"dir\""));
+  EXPECT_THAT(refused_flag("blobs", "s3://bucket"), HasSubstr("named by s3.bucket"));
+  EXPECT_EQ(from_flag("blobs", "inline").blobs, "inline");
+  EXPECT_THAT(refused_flag("blobs", "dri"), HasSubstr("must be \"dir\", \"inline\" or \"s3\""));
   EXPECT_THAT(refused_flag("data", ""), HasSubstr("name a directory"));
 }
 
@@ -322,6 +322,12 @@ TEST(Config, TheAdminTokenComesFromTheEnvironmentAloneAndMustBeASecret) {
   EXPECT_THAT(with("ChangeMe" + kToken.substr(8)), AllOf(HasSubstr("sample"), Not(HasSubstr("ChangeMe"))));
   EXPECT_THAT(with("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ"), HasSubstr("sample"));
   EXPECT_THAT(refused_flag("admin_token", kToken), AllOf(HasSubstr("RESTANTE_ADMIN_TOKEN"), Not(HasSubstr(kToken))));
+}
+
+TEST(Config, TheServersKeyComesFromTheEnvironmentAloneAndMustBeASecret) {
+  EXPECT_EQ(from_environment({{"RESTANTE_SERVER_KEY", kToken}}).server_key, kToken);
+  EXPECT_THAT(refusal([&] { from_environment({{"RESTANTE_SERVER_KEY", "short"}}); }), HasSubstr("43 characters"));
+  EXPECT_THAT(refused_flag("server_key", kToken), AllOf(HasSubstr("RESTANTE_SERVER_KEY"), Not(HasSubstr(kToken))));
 }
 
 TEST_F(ConfigFiles, TheAdminTokenInAFileIsRefused) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "server/config_settings.h"
+#include "server/places.h"
 
 namespace restante {
 namespace {
@@ -55,12 +56,18 @@ api::StoreState state_of_rows(const Config& config, Store& store) {
   return state;
 }
 
-api::StoreState state_of_blobs(const Config& config, const std::function<void()>& check) {
+api::StoreState state_of_blobs(const Config& config, const PlacePlan& plan, const std::function<void()>& check,
+                               std::string trouble) {
   api::StoreState state;
   state.name = "blobs";
-  state.kind = config.blobs == "dir" ? "files" : config.blobs;
-  state.place = std::filesystem::absolute(std::filesystem::path(config.data) / "blobs").string();
+  state.kind = kind_of_blobs(plan.write);
+  state.place = place_of_blobs(config, plan.write);
+  if (plan.also) {
+    state.detail = fmt::format("also as {} in {}, until the change-over is finished", kind_of_blobs(*plan.also),
+                               place_of_blobs(config, *plan.also));
+  }
   state.error = failure_of(check);
+  if (state.error.empty()) state.error = std::move(trouble);
   return state;
 }
 

@@ -7,6 +7,7 @@
 
 #include "api/context.h"
 #include "server/config.h"
+#include "store/places.h"
 #include "store/store.h"
 
 namespace restante {
@@ -16,7 +17,8 @@ std::vector<api::EffectiveSetting> effective_settings(const Config& config);
 
 // How the rows are and what keeps them. Never throws: what fails is in the state.
 api::StoreState state_of_rows(const Config& config, Store& store);
-// How the bytes are.
-api::StoreState state_of_blobs(const Config& config, const std::function<void()>& check);
+// How the bytes are, where the plan puts them; `trouble` is what failed lately although the check succeeds.
+api::StoreState state_of_blobs(const Config& config, const PlacePlan& plan, const std::function<void()>& check,
+                               std::string trouble = {});
 
 }  // namespace restante

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "server/config_settings.h"
+#include "server/places.h"
 #include "store/sqlite/store.h"
 
 namespace restante {
@@ -76,10 +77,40 @@ TEST(StateOfRows, TellsWhatKeepsThemWhereAndWhyItDoesNotWork) {
 
 TEST(StateOfBlobs, TellsWhyTheyDoNotWork) {
   const Config config;
-  EXPECT_EQ(state_of_blobs(config, [] {}).error, "");
-  EXPECT_EQ(state_of_blobs(config, [] { throw Unavailable("the disk is gone"); }).error, "the disk is gone");
-  EXPECT_NE(state_of_blobs(config, [] { throw Unavailable(""); }).error, "");
-  EXPECT_EQ(state_of_blobs(config, [] {}).kind, "files");
+  const PlacePlan files;
+  EXPECT_EQ(state_of_blobs(config, files, [] {}).error, "");
+  EXPECT_EQ(state_of_blobs(
+                config, files, [] { throw Unavailable("the disk is gone"); }, "and more")
+                .error,
+            "the disk is gone");
+  EXPECT_NE(state_of_blobs(config, files, [] { throw Unavailable(""); }).error, "");
+  EXPECT_EQ(state_of_blobs(config, files, [] {}, "what no check finds").error, "what no check finds");
+}
+
+TEST(StateOfBlobs, TellsWhereTheyGoNowWhateverTheSettingsSay) {
+  Config config;
+  config.s3.endpoint = "https://s3.example.org";
+  config.s3.bucket = "mail";
+  config.s3.prefix = "post/";
+  EXPECT_EQ(state_of_blobs(config, {}, [] {}).kind, "files");
+  EXPECT_THAT(state_of_blobs(config, {}, [] {}).place, HasSubstr("/data/blobs"));
+  EXPECT_EQ(state_of_blobs(config, {Place::inlined, {}}, [] {}).place, "the database");
+  const auto moving = state_of_blobs(config, {Place::s3, Place::dir}, [] {});
+  EXPECT_EQ(moving.kind, "S3");
+  EXPECT_EQ(moving.place, "https://s3.example.org/mail/post/");
+  EXPECT_THAT(moving.detail, HasSubstr("also as files in "));
+}
+
+TEST(WrittenDirectories, AreThoseOnDisksOfOurOwn) {
+  Config config;
+  const PlacePlan files{Place::dir, {}}, rows{Place::inlined, {}}, bucket{Place::s3, {}}, both{Place::s3, Place::dir};
+  EXPECT_EQ(written_directories(config, files).size(), 2u);
+  EXPECT_EQ(written_directories(config, bucket).size(), 1u) << "that of the rows";
+  config.database = "postgres://db/post";
+  EXPECT_EQ(written_directories(config, files).size(), 1u);
+  EXPECT_EQ(written_directories(config, both).size(), 1u);
+  EXPECT_TRUE(written_directories(config, rows).empty());
+  EXPECT_TRUE(written_directories(config, bucket).empty());
 }
 
 }  // namespace

@@ -9,7 +9,9 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "model/place.h"
 #include "server/secret_file.h"
+#include "store/blob_key.h"
 #include "store/dir/draft.h"
 
 namespace restante {
@@ -99,6 +101,30 @@ void sync_all(const fs::path& directory) {
   if (opened.get() < 0 || ::syncfs(opened.get()) != 0) refuse(directory, "sync");
 }
 
+// Every key that a row names, once.
+template <class Visit>
+void each_blob(House& from, Visit visit) {
+  const auto tables = from.tables();
+  const auto table = std::ranges::find(tables, "pending_uploads", &HouseTable::name);
+  if (table == tables.end()) return;
+  const auto column = [&](std::string_view name) {
+    return static_cast<std::size_t>(std::ranges::find(table->columns, name, &HouseColumn::name) -
+                                    table->columns.begin());
+  };
+  const std::size_t keys[] = {column("blob_key"), column("twin_key")};
+  const std::size_t size = column("size_bytes"), sha256 = column("sha256");
+  std::unordered_set<std::string> seen;
+  from.each_row(*table, [&](HouseRow&& row) {
+    for (const std::size_t key : keys) {
+      const auto* name = std::get_if<std::string>(&row.at(key));
+      const auto placed = name ? parse_key(*name) : std::nullopt;
+      if (!placed || !seen.insert(*name).second) continue;
+      visit(*placed, static_cast<std::uint64_t>(std::get<std::int64_t>(row.at(size))),
+            std::get<HouseBytes>(row.at(sha256)).bytes);
+    }
+  });
+}
+
 bool stays(const DataMove& move) {
   std::error_code none;
   return !move.to || fs::equivalent(move.from, *move.to, none);
@@ -108,24 +134,21 @@ bool stays(const DataMove& move) {
 
 std::vector<KeptBytes> list_bytes(House& from) {
   std::vector<KeptBytes> all;
-  const auto tables = from.tables();
-  const auto table = std::ranges::find(tables, "pending_uploads", &HouseTable::name);
-  if (table == tables.end()) return all;
-  const auto column = [&](std::string_view name) {
-    return static_cast<std::size_t>(std::ranges::find(table->columns, name, &HouseColumn::name) -
-                                    table->columns.begin());
-  };
-  const std::size_t key = column("blob_key"), size = column("size_bytes"), sha256 = column("sha256");
-  std::unordered_set<std::string> seen;
-  from.each_row(*table, [&](HouseRow&& row) {
-    const auto* name = std::get_if<std::string>(&row.at(key));
-    if (!name || !dir::is_key(*name) || !seen.insert(*name).second) return;
-    KeptBytes kept{*name, static_cast<std::uint64_t>(std::get<std::int64_t>(row.at(size))), {}};
-    const std::string& digest = std::get<HouseBytes>(row.at(sha256)).bytes;
-    std::copy_n(digest.begin(), std::min(digest.size(), kept.sha256.size()), kept.sha256.begin());
+  each_blob(from, [&](const PlacedKey& key, std::uint64_t size, const std::string& sha256) {
+    if (key.place != Place::dir || !is_blob_key(key.bare)) return;
+    KeptBytes kept{std::string(key.bare), size, {}};
+    std::copy_n(sha256.begin(), std::min(sha256.size(), kept.sha256.size()), kept.sha256.begin());
     all.push_back(std::move(kept));
   });
   return all;
+}
+
+std::uint64_t count_objects(House& from) {
+  std::uint64_t objects = 0;
+  each_blob(from, [&](const PlacedKey& key, std::uint64_t, const std::string&) {
+    objects += key.place == Place::s3 ? 1 : 0;
+  });
+  return objects;
 }
 
 void require_data(const DataMove& move, const std::vector<KeptBytes>& all) {

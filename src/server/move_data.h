@@ -1,7 +1,7 @@
-// The part of a move that is not in the database: the bytes of files, the operator's token and the server's key, all in
-// the data directory. Where the new server uses the same directory they stay, and are only counted; otherwise they are
-// copied, and every copy is read again and compared. Killed at any moment, the same copy goes on where it was. Throws
-// OpenRefused with a sentence.
+// The part of a move that is not in the database: bytes that are files, the operator's token and the server's key, all
+// in the data directory. Bytes that are rows move with the rows, and objects stay in their bucket. Where the new server
+// uses the same directory they stay, and are only counted; otherwise they are copied, and every copy is read again and
+// compared. Killed at any moment, the same copy goes on where it was. Throws OpenRefused with a sentence.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -35,8 +35,10 @@ struct CarriedData {
   std::uint64_t changed = 0;  // and those that a disk has changed; copied as they are
 };
 
-// Each once, however many rows share it.
+// Those that are files, each once, however many rows share it; also where they are only the twin of others.
 std::vector<KeptBytes> list_bytes(House& from);
+// How many there are of those that are objects.
+std::uint64_t count_objects(House& from);
 
 // Refuses a directory that cannot be meant: without the bytes that rows promise, or a target with another's secrets.
 void require_data(const DataMove& move, const std::vector<KeptBytes>& all);

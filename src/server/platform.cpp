@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "api/routes.h"
+#include "base/alarm.h"
 #include "base/text.h"
 #include "desk/elsewhere.h"
 #include "desk/retention.h"
@@ -19,10 +20,10 @@
 #include "server/disk_space.h"
 #include "server/facts.h"
 #include "server/page_files.h"
+#include "server/places.h"
 #include "server/server_key.h"
 #include "server/stores.h"
 #include "server/version.h"
-#include "store/dir/blobs.h"
 
 namespace restante {
 namespace {
@@ -32,6 +33,7 @@ constexpr auto kAdminTokenPeriod = std::chrono::seconds(1);  // of ending what a
 constexpr auto kPresencePeriod = std::chrono::seconds(15);
 constexpr std::chrono::milliseconds kSweepPeriod = std::chrono::seconds(1);  // of looking whether one is due
 constexpr std::chrono::milliseconds kCheckPeriod = std::chrono::seconds(1);  // of looking at what may be damaged
+constexpr std::chrono::milliseconds kMovePeriod{200};  // of slices of a change-over; between them others have a thread
 constexpr auto kRetentionPeriod = std::chrono::seconds(10);  // of its bounded steps; a pass begins every hour
 constexpr std::chrono::milliseconds kFarewell = std::chrono::seconds(5);  // to the database, once requests have ended
 constexpr std::chrono::milliseconds kHurriedFarewell = std::chrono::seconds(1);
@@ -57,7 +59,7 @@ std::chrono::milliseconds check_period(const Config& config) {
   return every.count() == 0 ? kCheckPeriod : std::clamp(every, std::chrono::milliseconds(10), kCheckPeriod);
 }
 
-desk::UploadRules upload_rules(const Config& config) {
+desk::UploadRules upload_rules(const Config& config, const Places& places) {
   desk::UploadRules rules;
   rules.per_file_bytes = config.uploads.per_file_bytes;
   rules.per_request_bytes = config.uploads.per_request_bytes;
@@ -70,11 +72,11 @@ desk::UploadRules upload_rules(const Config& config) {
   rules.staging = config.uploads.staging;
   rules.reserve = config.storage.reserve;
   rules.integrity = {config.uploads.check_every, config.uploads.check_rate, check_period(config)};
-  std::vector<std::filesystem::path> written{config.data};
-  // Of a disk that is another machine's nothing is known.
-  if (!is_shared(config)) written.push_back(database_file(config).parent_path());
-  rules.free_after = [disks = std::make_shared<DiskSpace>(written)](std::uint64_t bytes) {
-    return disks->free_after(bytes);
+  // A change-over may begin and end while we run.
+  const auto disks = std::make_shared<DiskSpace>(written_directories(config, {Place::dir, {}}));
+  const auto disks_of_rows = std::make_shared<DiskSpace>(written_directories(config, {Place::inlined, {}}));
+  rules.free_after = [disks, disks_of_rows, &places](std::uint64_t bytes) {
+    return (writes_to(places.plan(), Place::dir) ? disks : disks_of_rows)->free_after(bytes);
   };
   return rules;
 }
@@ -84,6 +86,20 @@ desk::SweepRules sweep_rules(const Config& config) {
   rules.ack_retention = config.uploads.ack_retention;
   rules.every = config.uploads.sweep_every;
   rules.orphan_grace = 2 * config.net.timeouts.request;
+  rules.longest_request = config.net.timeouts.request;
+  return rules;
+}
+
+desk::BlobCheckRules blob_check_rules(const Config& config) {
+  desk::BlobCheckRules rules;
+  rules.grace = sweep_rules(config).orphan_grace;
+  return rules;
+}
+
+desk::BlobMoveRules blob_move_rules(const Config& config) {
+  desk::BlobMoveRules rules;
+  rules.setting = plan_of(config).write;
+  rules.alone = !is_shared(config);
   return rules;
 }
 
@@ -130,9 +146,10 @@ class Platform::Parts {
         metrics({std::string(version()), std::string(commit()), compiler()}),
         data(data_directory(config)),
         store(open_store(config, clock, metrics, announcements, closing)),
-        blobs(dir::open(data / "blobs")),
+        blobs(config, *store, clock, log, metrics),
+        places(blobs.by_place(), plan_of(config), log, metrics),
         admin(restante::admin_token(config.admin_token, data, log)),
-        seal(server_key(data, log)),
+        seal(server_key(config.server_key, data, log)),
         callbacks(clock, {}),
         edge(config.net, clock, log, metrics),
         news(edge.bell(), &announcements),
@@ -149,9 +166,11 @@ class Platform::Parts {
         events(*store, news, principals),
         messages(*store, news, clock, log),
         claims(*store, clock),
-        uploads(*store, *blobs, news, clock, log, metrics, upload_rules(config)),
+        uploads(*store, places, news, clock, log, metrics, upload_rules(config, places)),
         outgoing(*store, uploads, messages, clock),
-        sweep(*store, *blobs, uploads.events(), clock, log, metrics, sweep_rules(config)),
+        sweep(*store, places, uploads.events(), clock, log, metrics, sweep_rules(config)),
+        blob_moves(*store, places, uploads.integrity(), clock, log, metrics, blob_move_rules(config)),
+        blob_check(*store, places, uploads.integrity(), clock, log, metrics, blob_check_rules(config)),
         delegations(*store, uploads, presence, news, clock, log, metrics, delegation_rules(config)),
         stuck_sweep(*store, delegations, clock, log, metrics, stuck_rules(config)),
         retention(*store, clock, log, metrics, {config.activity.retention, config.activity.ceiling}),
@@ -206,6 +225,8 @@ class Platform::Parts {
     push.call = [this](http::Forward order) { edge.call(std::move(order)); };
     context.program = open_agent_program();
     context.series = &series;
+    context.blob_check = &blob_check;
+    context.blob_moves = &blob_moves;
     context.facts = [this, config] { return facts(config); };
     api::add_routes(router, context);
     edge.every(kPresencePeriod, "presence", [this] {
@@ -216,6 +237,8 @@ class Platform::Parts {
     edge.every(kRetentionPeriod, "retention", [this] { retention.tick(); });
     edge.every(std::min(config.uploads.sweep_every, kSweepPeriod), "sweep", [this] { sweep.tick(); });
     edge.every(std::min(config.delegations.sweep_every, kSweepPeriod), "delegations", [this] { stuck_sweep.tick(); });
+    edge.every(kCheckPeriod, "blob_check", [this] { blob_check.tick(); });
+    edge.every(kMovePeriod, "blob_moves", [this] { blob_moves.tick(); });
     edge.every(check_period(config), "integrity", [this] { uploads.integrity().tick(); });
     series.tick();
     edge.every(config.metrics.sample_every, "series", [this] { series.tick(); });
@@ -235,17 +258,24 @@ class Platform::Parts {
 
   void stop() {
     sweep.stop();
+    blob_check.stop();
+    blob_moves.stop();
     stuck_sweep.stop();
     uploads.integrity().stop();
     // A database that is gone must not hold up the end: requests under way may wait for it as long as for anything, and
     // what is left once nobody waits for an answer is not worth more.
     closing.end_within(drain + kFarewell);
-    edge.stop();
+    {
+      const Alarm over(drain, [this] { blobs.cancel(); });
+      edge.stop();
+    }
+    blobs.cancel();
     closing.end_within(kFarewell);
   }
 
   void stop_now() {
     closing.end_within(kHurriedFarewell);
+    blobs.cancel();
     edge.stop_now();
   }
 
@@ -272,9 +302,12 @@ class Platform::Parts {
 
   api::ServerFacts facts(const Config& config) {
     api::ServerFacts all{std::string(version()), std::string(commit()), compiler(), started_at, is_shared(config)};
-    all.stores = {state_of_rows(config, *store), state_of_blobs(config, [this] { blobs->check(); })};
+    const PlacePlan plan = places.plan();
+    all.stores = {state_of_rows(config, *store),
+                  state_of_blobs(config, plan, [this] { places.check(); }, blobs.trouble(plan))};
     all.settings = effective_settings(config);
     all.warnings = warnings(config);
+    if (std::string sentence = blob_moves.disagreement(); !sentence.empty()) all.warnings.push_back(sentence);
     return all;
   }
 
@@ -293,7 +326,7 @@ class Platform::Parts {
       if (!store->uploads_ready()) throw Unavailable("the tables of uploads are not there yet: migrate the database");
     };
     std::vector<api::ReadinessCheck> checks{logged("database", [this] { store->check(); }),
-                                            logged("blobs", [this] { blobs->check(); })};
+                                            logged("blobs", [this] { places.check(); })};
     if (uploads.rules().staging) checks.push_back(logged("uploads", tables));
     return checks;
   }
@@ -307,7 +340,8 @@ class Platform::Parts {
   Announcements announcements;
   std::filesystem::path data;
   std::unique_ptr<Store> store;
-  std::unique_ptr<Blobs> blobs;
+  OpenPlaces blobs;
+  Places places;
   std::string admin;
   Seal seal;
   desk::Callbacks callbacks;  // before the edge: a call under way gives its leave back when the edge goes
@@ -330,6 +364,8 @@ class Platform::Parts {
   desk::Uploads uploads;
   desk::Outgoing outgoing;
   desk::Sweep sweep;
+  desk::BlobMoves blob_moves;
+  desk::BlobCheck blob_check;
   desk::Delegations delegations;
   desk::StuckSweep stuck_sweep;
   desk::Retention retention;

@@ -10,7 +10,8 @@
 
 namespace restante {
 
-SealKey server_key(const std::filesystem::path& data, Log& log) {
+SealKey server_key(const std::string& given, const std::filesystem::path& data, Log& log) {
+  if (!given.empty()) return sha256(given);
   const std::filesystem::path file = data / "server.key";
   SealKey key{};
   if (!std::filesystem::exists(file)) {

@@ -17,7 +17,7 @@ class ServerKey : public testing::Test {
     data = name;
   }
   void TearDown() override { std::filesystem::remove_all(data); }
-  SealKey load() { return server_key(data, log); }
+  SealKey load() { return server_key("", data, log); }
   std::string failure() {
     try {
       load();
@@ -40,6 +40,13 @@ TEST_F(ServerKey, IsMadeOnceForItsOwnerOnly) {
   ASSERT_EQ(::stat((data / "server.key").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   EXPECT_EQ(info.st_size, 32);
+}
+
+TEST_F(ServerKey, ThatIsGivenIsTheSameEverywhereAndNeedsNoFile) {
+  const std::string given = "q3vX0b-9ZsT7uLm2JkRcW8yHnEoPaGd4fI6x_1VwQtU";
+  EXPECT_EQ(server_key(given, data, log), server_key(given, data / "nowhere", log));
+  EXPECT_FALSE(std::filesystem::exists(data / "server.key"));
+  EXPECT_NE(server_key(given, data, log), load());
 }
 
 TEST_F(ServerKey, OfTwoServersDiffers) {

@@ -50,6 +50,8 @@ int run(const CommandLine& asked) {
       return task(asked.task);
     case Command::sweep:
       return sweep(asked.sweep);
+    case Command::blobs:
+      return blobs(asked.blobs);
     case Command::migrate:
       return migrate(asked.migrate);
     case Command::move:

@@ -1,0 +1,91 @@
+#include "api/blob_check.h"
+
+#include <map>
+
+#include "api/answers.h"
+#include "model/errors.h"
+
+namespace restante::api {
+namespace {
+
+using Names = std::map<WorkspaceId, std::string>;
+
+void write_upload(JsonWriter& out, const Upload& upload, const Names& names) {
+  const auto name = names.find(upload.workspace_id);
+  out.member("workspace_id", upload.workspace_id.text());
+  write_text(out, "workspace_name", name == names.end() ? std::string() : name->second);
+  out.member("file_id", upload.id.text());
+  out.member("name", upload.name);
+  out.member("size", upload.size);
+}
+
+void write_finding(JsonWriter& out, const desk::BlobFinding& finding, const Names& names) {
+  const auto placed = parse_key(finding.blob);
+  out.begin_object();
+  out.member("fault", name_of(finding.fault));
+  out.member("remedy", name_of(finding.remedy));
+  // In the row itself there is neither a place nor a key.
+  write_text(out, "place", finding.blob.empty() || !placed ? std::string_view() : name_of(placed->place));
+  write_text(out, "blob", finding.blob);
+  if (finding.upload) write_upload(out, *finding.upload, names);
+  if (!finding.reason.empty()) out.member("reason", finding.reason);
+  out.end_object();
+}
+
+std::string written(const Context& context, const desk::BlobCheckReport& report) {
+  Names names;
+  if (!report.findings.empty()) {
+    for (const Workspace& workspace : context.workspaces.list()) names.emplace(workspace.id, workspace.name);
+  }
+  JsonWriter out;
+  out.begin_object();
+  out.member("state", name_of(report.state));
+  out.key("fix");
+  out.boolean(report.mend);
+  write_time(out, "started_at", report.started_at);
+  write_time(out, "ended_at", report.ended_at);
+  out.member("files", report.files);
+  out.member("all_files", report.all_files);
+  out.member("blobs", report.blobs);
+  out.member("bytes", report.bytes);
+  out.key("found");
+  out.begin_object();
+  for (const desk::BlobFault fault : desk::kBlobFaults) {
+    out.member(name_of(fault), report.found.at(static_cast<std::size_t>(fault)));
+  }
+  out.end_object();
+  out.member("mended", report.mended);
+  out.member("wrong", report.wrong());
+  write_text(out, "reason", report.reason);
+  out.key("findings");
+  out.begin_array();
+  for (const desk::BlobFinding& finding : report.findings) write_finding(out, finding, names);
+  out.end_array();
+  out.end_object();
+  return out.take();
+}
+
+Result<bool> wants_fix(const http::Request& request) {
+  const auto body = json_body(request, BodyMay::be_absent);
+  if (!body) return body.error();
+  const Json* fix = body->find("fix");
+  if (!fix || fix->is_null()) return false;
+  if (!fix->if_boolean()) return Error(errors::bad_field, {{"field", "fix"}}).say("fix is true or false");
+  return *fix->if_boolean();
+}
+
+}  // namespace
+
+http::Response start_blob_check(const Context& context, http::Request& request) {
+  const auto fix = wants_fix(request);
+  if (!fix) return answer(fix.error());
+  using Mend = desk::BlobCheck::Mend;
+  const auto started = context.blob_check->start(*fix ? Mend::yes : Mend::no);
+  return started ? http::json(202, written(context, *started)) : answer(started.error());
+}
+
+http::Response read_blob_check(const Context& context, http::Request&) {
+  return http::json(200, written(context, context.blob_check->report()));
+}
+
+}  // namespace restante::api

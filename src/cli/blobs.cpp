@@ -1,0 +1,200 @@
+#include "cli/blobs.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/blobs_check.h"
+#include "cli/exit_codes.h"
+#include "cli/failed.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+
+namespace restante::cli {
+namespace {
+
+constexpr auto kAskEvery = std::chrono::milliseconds(500);
+constexpr const char* kTarget = "/admin/blobs";
+
+Colours colours() { return colourful(STDOUT_FILENO) ? Colours::on : Colours::off; }
+
+bool flag_of(const Json& object, std::string_view key) {
+  const Json* value = object.find(key);
+  return value && value->if_boolean() && *value->if_boolean();
+}
+
+std::string amount(std::uint64_t files, std::uint64_t bytes) {
+  return fmt::format("{} {} ({})", files, files == 1 ? "file" : "files", format_bytes(bytes));
+}
+
+const Json* migration_of(const Json& answer) {
+  const Json* move = answer.find("migration");
+  return move && !text_of(*move, "phase").empty() ? move : nullptr;
+}
+
+std::uint64_t total_bytes(const Json& answer) {
+  std::uint64_t sum = 0;
+  const Json* places = answer.find("places");
+  if (!places || !places->if_array()) return 0;
+  for (const Json& one : *places->if_array()) sum += number_of(one, "bytes");
+  return sum;
+}
+
+// How far it is: what was left when one began to watch is the whole, and grows with what comes meanwhile.
+std::string wait_for(Remote& remote, std::string answer, const std::string& until_phase) {
+  Json seen = parse_answer(answer);
+  const Json* move = migration_of(seen);
+  if (!move) return answer;
+  const bool finishing = until_phase == "finished";
+  std::uint64_t left = number_of(*move, "left_bytes");
+  Progress progress(finishing ? total_bytes(seen) : left);
+  while (move && text_of(*move, "phase") != "finished" && (finishing || number_of(*move, "left_files") > 0)) {
+    std::this_thread::sleep_for(kAskEvery);
+    answer = remote.get(kTarget);
+    seen = parse_answer(answer);
+    move = migration_of(seen);
+    const std::uint64_t now = move ? number_of(*move, "left_bytes") : 0;
+    if (now < left) progress.add(left - now);
+    left = std::min(left, now);
+  }
+  return answer;
+}
+
+int show(const BlobsOptions& options, const std::string& answer) {
+  return print(options.remote.json ? answer + '\n' : format_blobs(parse_answer(answer), colours()));
+}
+
+int migrate(const BlobsOptions& options, Remote& remote) {
+  const auto rate = parse_rate(options.rate);
+  if (!rate) {
+    throw CommandFailed(kExitUsage,
+                        fmt::format("--rate is an amount of bytes a second, like 10MB, not {}", options.rate));
+  }
+  std::string answer =
+      remote.post("/admin/blobs/migration", fmt::format(R"({{"to":"{}","rate":{}}})", options.to, *rate));
+  if (options.wait) answer = wait_for(remote, answer, "both");
+  return show(options, answer);
+}
+
+Cell health_of(const Json& place) {
+  if (!flag_of(place, "configured")) return {"not set up", Paint::faint};
+  if (flag_of(place, "healthy")) return {"works", Paint::good};
+  return {text_of(place, "error"), Paint::bad};
+}
+
+std::string format_places(const Json& answer, Colours colours) {
+  const Json* places = answer.find("places");
+  if (!places || !places->if_array()) return {};
+  const std::string writes = text_of(answer, "writes_to");
+  const std::string also = text_of(answer, "also_to");
+  std::vector<TableRow> rows;
+  for (const Json& one : *places->if_array()) {
+    const std::string name = text_of(one, "place");
+    const std::uint64_t second = number_of(one, "second_copies");
+    rows.push_back({{name},
+                    {name == writes || name == also ? "yes" : "-", name == writes ? Paint::good : Paint::plain},
+                    {std::to_string(number_of(one, "files"))},
+                    {format_bytes(number_of(one, "bytes"))},
+                    {second == 0 ? "-" : amount(second, number_of(one, "second_copies_bytes"))},
+                    {number_of(one, "damaged_files") == 0 ? "-" : std::to_string(number_of(one, "damaged_files")),
+                     number_of(one, "damaged_files") == 0 ? Paint::plain : Paint::bad},
+                    health_of(one)});
+  }
+  return format_table({"PLACE", "NEW FILES", "FILES", "SIZE", "SECOND COPIES", "DAMAGED", "STATE"}, rows, colours);
+}
+
+std::string left_of(const Json& move) {
+  const std::uint64_t left = number_of(move, "left_files");
+  if (left == 0) return "Everything is there; the old copies are kept until: restante blobs finish\n";
+  std::string text = fmt::format("{} still to be copied", amount(left, number_of(move, "left_bytes")));
+  if (const std::uint64_t rate = number_of(move, "bytes_per_second"); rate > 0) {
+    text += fmt::format(", {}/s, about {} s left", format_bytes(rate), number_of(move, "seconds_left"));
+  }
+  return text + ".\n";
+}
+
+std::string format_move(const Json& move) {
+  const std::string phase = text_of(move, "phase");
+  const std::string from = text_of(move, "from");
+  const std::string to = text_of(move, "to");
+  std::string text;
+  if (phase == "both") {
+    text = fmt::format("Changing over from {} to {}. {}", from, to, left_of(move));
+  } else if (phase == "finishing") {
+    text = fmt::format("Finishing the change-over to {}: the old copies in {} are leaving.\n", to, from);
+  } else {
+    text = fmt::format("The change-over from {} to {} is done.\n", from, to);
+  }
+  if (const std::uint64_t failures = number_of(move, "failures"); failures > 0) {
+    text += fmt::format("{} attempts failed and are made again, the last one because: {}\n", failures,
+                        text_of(move, "last_failure"));
+  }
+  return text;
+}
+
+}  // namespace
+
+int blobs(const BlobsOptions& options) {
+  if (options.action == BlobsOptions::Action::check) return blobs_check({options.remote, options.fix});
+  Remote remote(options.remote);
+  switch (options.action) {
+    case BlobsOptions::Action::migrate:
+      return migrate(options, remote);
+    case BlobsOptions::Action::finish: {
+      std::string answer = remote.post("/admin/blobs/migration/finish", {});
+      if (options.wait) answer = wait_for(remote, answer, "finished");
+      return show(options, answer);
+    }
+    case BlobsOptions::Action::status:
+    case BlobsOptions::Action::check:
+      break;
+  }
+  return show(options, remote.get(kTarget));
+}
+
+std::optional<std::int64_t> parse_rate(std::string_view text) {
+  if (text.empty()) return 0;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || value < 0) return std::nullopt;
+  std::string unit;
+  for (const char* at = end; at != text.data() + text.size(); ++at) {
+    if (*at != ' ') unit.push_back(static_cast<char>(*at >= 'A' && *at <= 'Z' ? *at - 'A' + 'a' : *at));
+  }
+  if (unit.ends_with("/s")) unit.resize(unit.size() - 2);
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"", 1},
+                                                            {"b", 1},
+                                                            {"k", 1e3},
+                                                            {"kb", 1e3},
+                                                            {"m", 1e6},
+                                                            {"mb", 1e6},
+                                                            {"g", 1e9},
+                                                            {"gb", 1e9},
+                                                            {"kib", 1024},
+                                                            {"mib", 1024.0 * 1024},
+                                                            {"gib", 1024.0 * 1024 * 1024}};
+  for (const auto& [name, factor] : kUnits) {
+    if (unit == name && value * factor < 9e15) return static_cast<std::int64_t>(value * factor);
+  }
+  return std::nullopt;
+}
+
+std::string format_blobs(const Json& answer, Colours with) {
+  std::string text = format_places(answer, with);
+  if (const Json* move = migration_of(answer)) text += '\n' + format_move(*move);
+  const std::string setting = text_of(answer, "setting");
+  const std::string writes = text_of(answer, "writes_to");
+  const Json* move = migration_of(answer);
+  if (setting != writes && move && text_of(*move, "phase") == "finished") {
+    text += fmt::format("The setting still says blobs = \"{}\": set it to \"{}\".\n", setting, writes);
+  }
+  return text;
+}
+
+}  // namespace restante::cli

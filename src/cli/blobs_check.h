@@ -1,0 +1,21 @@
+// `restante blobs check`: the server looks at everything it keeps; this waits for it and shows what was found. A
+// progress bar on a terminal. Ends with 0 when all is well or was mended, with 1 when something is wrong and was not.
+#pragma once
+#include <string>
+
+#include "cli/remote.h"
+#include "cli/table.h"
+
+namespace restante::cli {
+
+struct BlobsCheckOptions {
+  RemoteOptions remote;
+  bool fix = false;
+};
+
+// Returns the exit code.
+int blobs_check(const BlobsCheckOptions& options);
+
+std::string format_blob_check(const Json& answer, Colours colours);
+
+}  // namespace restante::cli

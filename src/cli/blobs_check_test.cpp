@@ -1,0 +1,46 @@
+#include "cli/blobs_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace restante::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string shown(const std::string& answer) { return format_blob_check(parse_answer(answer), Colours::off); }
+
+TEST(BlobsCheck, SaysThatAllIsWell) {
+  EXPECT_EQ(shown(R"({"fix":false,"files":1,"bytes":2048,"found":{"missing":0},"mended":0,"wrong":0,"findings":[]})"),
+            "Looked at 1 file and 2.0 KiB of bytes.\nAll is well.\n");
+}
+
+TEST(BlobsCheck, NamesEachFileItsWorkspaceAndWhatWasDone) {
+  const std::string text = shown(
+      R"({"fix":true,"files":9,"bytes":0,"found":{"missing":1,"changed":2,"unreadable":1,"orphan":1,"unfinished":2},)"
+      R"("mended":6,"wrong":1,"findings":[)"
+      R"({"fault":"missing","remedy":"restored","place":"s3","blob":"s3:1","workspace_name":"Laptop","file_id":"f1","name":"a.pdf","size":5},)"
+      R"({"fault":"changed","remedy":"told","place":null,"blob":null,"workspace_id":"w2","workspace_name":null,"file_id":"f2","name":"b.txt","size":5},)"
+      R"({"fault":"unreadable","remedy":"none","place":"dir","blob":"3","file_id":"f3","name":"c.txt","size":5,"reason":"the disk is broken"},)"
+      R"({"fault":"orphan","remedy":"dropped","place":"inline","blob":"inline:4"}]})");
+  EXPECT_THAT(text, AllOf(HasSubstr("missing"), HasSubstr("a.pdf"), HasSubstr("Laptop"), HasSubstr("copied anew")));
+  EXPECT_THAT(text, AllOf(HasSubstr("database row"), HasSubstr("b.txt"), HasSubstr("w2"), HasSubstr("marked")));
+  EXPECT_THAT(text, AllOf(HasSubstr("the disk is broken"), HasSubstr("belongs to no file"), HasSubstr("inline:4")));
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("  1 copy is missing\n"), HasSubstr("  2 copies have other bytes"),
+                  HasSubstr("  2 uploads were begun and never finished\n"), HasSubstr("1 fault could not be mended")));
+}
+
+TEST(BlobsCheck, TellsHowToMendAndWhenNothingIsLeftToBeMended) {
+  const std::string found = R"("files":2,"bytes":1,"found":{"orphan":2},"findings":[]})";
+  EXPECT_THAT(shown(R"({"fix":false,"mended":0,"wrong":2,)" + found),
+              AllOf(HasSubstr("2 blobs belong to no file"), HasSubstr("2 faults were left as they are"),
+                    HasSubstr("restante blobs check --fix")));
+  EXPECT_THAT(shown(R"({"fix":true,"mended":2,"wrong":0,)" + found),
+              AllOf(HasSubstr("mended"), Not(HasSubstr("--fix"))));
+}
+
+}  // namespace
+}  // namespace restante::cli

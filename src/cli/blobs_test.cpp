@@ -1,0 +1,51 @@
+#include "cli/blobs.h"
+
+#include <gmock/gmock.h>
+
+namespace restante::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Json json(std::string_view text) { return parse_answer(text); }
+
+TEST(Blobs, ARateIsAnAmountOfBytes) {
+  EXPECT_EQ(parse_rate(""), 0);
+  EXPECT_EQ(parse_rate("0"), 0);
+  EXPECT_EQ(parse_rate("500000"), 500'000);
+  EXPECT_EQ(parse_rate("10MB"), 10'000'000);
+  EXPECT_EQ(parse_rate("10MB/s"), 10'000'000);
+  EXPECT_EQ(parse_rate("1.5 MiB"), 1'572'864);
+  EXPECT_EQ(parse_rate("64k"), 64'000);
+  EXPECT_EQ(parse_rate("1GiB"), 1 << 30);
+  for (const char* none : {"fast", "-1", "10 potatoes", "MB", "1e300", "nan"}) EXPECT_FALSE(parse_rate(none)) << none;
+}
+
+TEST(Blobs, ShowWhatIsWhereAndHowFarItIs) {
+  const std::string places =
+      R"("setting":"dir","writes_to":"s3","also_to":"dir","places":[
+        {"place":"dir","configured":true,"healthy":true,"error":null,"files":3,"bytes":3072,"damaged_files":1,
+         "second_copies":4,"second_copies_bytes":4096},
+        {"place":"inline","configured":false,"healthy":false,"error":null,"files":0,"bytes":0},
+        {"place":"s3","configured":true,"healthy":false,"error":"403 InvalidAccessKeyId","files":4,"bytes":4096}],)";
+  const std::string move = R"("migration":{"from":"dir","to":"s3","left_bytes":2048,"bytes_per_second":1024,)";
+  const auto shown = [&](const std::string& rest) {
+    return format_blobs(json("{" + places + move + rest + "}}"), Colours::off);
+  };
+  const std::string under_way = shown(R"("phase":"both","left_files":2,"seconds_left":2,"failures":0)");
+  EXPECT_THAT(under_way,
+              AllOf(HasSubstr("not set up"), HasSubstr("403 InvalidAccessKeyId"), HasSubstr("4 files (4.0 KiB)")));
+  EXPECT_THAT(under_way, HasSubstr("2 files (2.0 KiB) still to be copied, 1.0 KiB/s, about 2 s left."));
+  EXPECT_THAT(under_way, Not(HasSubstr("attempts failed")));
+  EXPECT_THAT(shown(R"("phase":"both","left_files":0,"failures":1,"last_failure":"no room")"),
+              AllOf(HasSubstr("restante blobs finish"), HasSubstr("because: no room")));
+  EXPECT_THAT(shown(R"("phase":"finishing","left_files":0,"failures":0)"), HasSubstr("are leaving"));
+  EXPECT_THAT(shown(R"("phase":"finished","left_files":0,"failures":0)"),
+              AllOf(HasSubstr("is done"), HasSubstr("set it to \"s3\"")));
+  EXPECT_THAT(format_blobs(json("{" + places + R"("migration":null})"), Colours::off), Not(HasSubstr("hang")));
+}
+
+}  // namespace
+}  // namespace restante::cli

@@ -1,0 +1,359 @@
+#include "desk/blob_check.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "model/errors.h"
+
+namespace restante::desk {
+namespace {
+
+constexpr std::size_t kPiece = 256 << 10;
+constexpr int kPage = 64;
+constexpr auto kLongestPause = std::chrono::milliseconds(50);
+
+std::int64_t all_of(const UploadStats& stats) {
+  return stats.never_fetched.files + stats.fetched.files + stats.failed.files + stats.acked.files +
+         stats.expired.files + stats.outgoing.files;
+}
+
+}  // namespace
+
+std::string_view name_of(BlobFault fault) {
+  switch (fault) {
+    case BlobFault::missing:
+      return "missing";
+    case BlobFault::changed:
+      return "changed";
+    case BlobFault::unreadable:
+      return "unreadable";
+    case BlobFault::orphan:
+      return "orphan";
+    case BlobFault::unfinished:
+      return "unfinished";
+  }
+  return "";
+}
+
+std::string_view name_of(BlobRemedy remedy) {
+  switch (remedy) {
+    case BlobRemedy::none:
+      return "none";
+    case BlobRemedy::told:
+      return "told";
+    case BlobRemedy::restored:
+      return "restored";
+    case BlobRemedy::dropped:
+      return "dropped";
+  }
+  return "";
+}
+
+std::string_view name_of(BlobCheckReport::State state) {
+  switch (state) {
+    case BlobCheckReport::State::none:
+      return "none";
+    case BlobCheckReport::State::running:
+      return "running";
+    case BlobCheckReport::State::done:
+      return "done";
+    case BlobCheckReport::State::stopped:
+      return "stopped";
+    case BlobCheckReport::State::failed:
+      return "failed";
+  }
+  return "";
+}
+
+std::int64_t BlobCheckReport::wrong() const {
+  std::int64_t all = 0;
+  for (const std::int64_t one : found) all += one;
+  return all - mended;
+}
+
+BlobCheck::BlobCheck(Store& store, Places& places, Integrity& integrity, const Clock& clock, Log& log, Metrics& metrics,
+                     BlobCheckRules rules)
+    : store_(store),
+      places_(places),
+      integrity_(integrity),
+      clock_(clock),
+      log_(log),
+      metrics_(metrics),
+      rules_(rules),
+      guard_(clock, rules.grace) {}
+
+Result<BlobCheckReport> BlobCheck::start(Mend mend) {
+  const std::int64_t all = all_of(store_.upload_stats(clock_.now()).total);
+  const std::lock_guard lock(mutex_);
+  if (report_.state == BlobCheckReport::State::running) return errors::blob_check_running;
+  report_ = BlobCheckReport();
+  report_.state = BlobCheckReport::State::running;
+  report_.mend = mend == Mend::yes;
+  report_.started_at = clock_.now();
+  report_.all_files = all;
+  return report_;
+}
+
+BlobCheckReport BlobCheck::report() const {
+  const std::lock_guard lock(mutex_);
+  return report_;
+}
+
+void BlobCheck::tick() {
+  (void)guard_.believable();  // it compares from question to question: they must not be far apart
+  const BlobCheckReport now = report();
+  if (now.state != BlobCheckReport::State::running) return;
+  if (!std::exchange(begun_, true)) begin(now.mend ? Mend::yes : Mend::no);
+  const SteadyTime start = std::chrono::steady_clock::now();
+  try {
+    while (std::chrono::steady_clock::now() - start < rules_.slice) {
+      const SteadyTime at = std::chrono::steady_clock::now();
+      if (stopping_) return end(BlobCheckReport::State::stopped);
+      if (!step()) return end(BlobCheckReport::State::done);
+      give_way(at);
+    }
+    failures_ = 0;
+  } catch (const Unavailable& e) {
+    if (++failures_ >= rules_.attempts) return end(BlobCheckReport::State::failed, e.what());
+    const std::lock_guard lock(mutex_);
+    report_.reason = e.what();
+    throw;
+  }
+}
+
+void BlobCheck::begin(Mend mend) {
+  phase_ = Phase::rows;
+  mend_ = mend;
+  after_.reset();
+  page_.clear();
+  from_.clear();
+  failures_ = 0;
+  log_.info("blob_check_began", {{"mend", mend == Mend::yes ? "yes" : "no"}});
+}
+
+void BlobCheck::end(BlobCheckReport::State state, std::string reason) {
+  begun_ = false;
+  BlobCheckReport ended;
+  {
+    const std::lock_guard lock(mutex_);
+    report_.state = state;
+    report_.ended_at = clock_.now();
+    report_.reason = std::move(reason);
+    ended = report_;
+  }
+  log_.info("blob_check_ended", {{"state", name_of(state)},
+                                 {"files", ended.files},
+                                 {"blobs", ended.blobs},
+                                 {"bytes", ended.bytes},
+                                 {"wrong", ended.wrong()},
+                                 {"mended", ended.mended},
+                                 {"reason", ended.reason}});
+}
+
+// As long as a step took, disk and database belong to everybody else.
+void BlobCheck::give_way(SteadyTime since) const {
+  const auto took = std::chrono::steady_clock::now() - since;
+  std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(took, kLongestPause));
+}
+
+// False when there is nothing left to do.
+bool BlobCheck::step() {
+  switch (phase_) {
+    case Phase::rows:
+      if (!look_at_next_row()) phase_ = Phase::places;
+      return true;
+    case Phase::places:
+      if (!look_for_orphans()) phase_ = Phase::unfinished;
+      return true;
+    case Phase::unfinished:
+      look_for_unfinished();
+      break;
+  }
+  return false;
+}
+
+bool BlobCheck::look_at_next_row() {
+  if (page_.empty()) {
+    auto page = store_.walk_uploads(after_, kPage);
+    if (page.empty()) return false;
+    page_.assign(std::make_move_iterator(page.begin()), std::make_move_iterator(page.end()));
+  }
+  const Upload next = std::move(page_.front());
+  page_.pop_front();
+  // Before it is looked at: one that throws is passed over and does not hold up the rest.
+  after_ = next.id;
+  {
+    const std::lock_guard lock(mutex_);
+    ++report_.files;
+  }
+  look_at(next);
+  return true;
+}
+
+void BlobCheck::look_at(const Upload& listed) {
+  const auto upload = store_.read_upload(listed.workspace_id, listed.id);
+  if (!upload) return;
+  upload->in_row() ? look_at_row(*upload) : look_at_copies(*upload);
+}
+
+void BlobCheck::look_at_row(const Upload& upload) {
+  count_bytes(upload.content.size());
+  if (sha256(upload.content) == upload.sha256) return;
+  const auto damage = upload.content.empty() ? UploadDamage::missing : UploadDamage::changed;
+  const auto fault = upload.content.empty() ? BlobFault::missing : BlobFault::changed;
+  found({fault, condemn(upload, damage), {}, upload});
+}
+
+void BlobCheck::look_at_copies(const Upload& upload) {
+  std::vector<Looked> wrong;
+  const std::string* right = nullptr;
+  for (const std::string* key : {&upload.blob_key, &upload.twin_key}) {
+    if (key->empty()) continue;
+    Looked looked{*key, Copy::sound, {}};
+    looked.copy = verify(*key, upload, looked.why);
+    if (looked.copy == Copy::not_looked_at) return;
+    if (looked.copy == Copy::sound) right = key;
+    if (looked.copy != Copy::sound) wrong.push_back(std::move(looked));
+  }
+  // Rows leave before their bytes, and bytes may have moved meanwhile.
+  if (wrong.empty() || !is_still(upload)) return;
+  for (const Looked& one : wrong) {
+    const bool restorable = right && one.copy != Copy::unreadable;
+    const BlobRemedy remedy = restorable ? restore(upload, one.key, *right) : judge(upload, wrong, right != nullptr);
+    found({fault_of(one.copy), remedy, one.key, upload, one.why});
+  }
+}
+
+// Where no copy is right. What could not be read is not condemned: the next look may succeed.
+BlobRemedy BlobCheck::judge(const Upload& upload, const std::vector<Looked>& wrong, bool has_right) {
+  const auto is = [](Copy copy) { return [copy](const Looked& one) { return one.copy == copy; }; };
+  if (has_right || std::ranges::any_of(wrong, is(Copy::unreadable))) return BlobRemedy::none;
+  const bool changed = std::ranges::any_of(wrong, is(Copy::changed));
+  return condemn(upload, changed ? UploadDamage::changed : UploadDamage::missing);
+}
+
+BlobFault BlobCheck::fault_of(Copy copy) {
+  if (copy == Copy::missing) return BlobFault::missing;
+  return copy == Copy::changed ? BlobFault::changed : BlobFault::unreadable;
+}
+
+BlobCheck::Copy BlobCheck::verify(const std::string& key, const Upload& upload, std::string& why) {
+  try {
+    const auto blob = places_.open(key);
+    if (!blob) return Copy::missing;
+    // What differs may be a memory's copy, which is given up for a second look.
+    for (int look = 0; look < 2; ++look) {
+      const auto digest = digest_of(*blob, upload.size);
+      if (!digest) return Copy::not_looked_at;
+      if (*digest == upload.sha256) return Copy::sound;
+      blob->forget();
+    }
+    return Copy::changed;
+  } catch (const Unavailable& e) {
+    why = e.what();
+    return Copy::unreadable;
+  }
+}
+
+// Of as much as there is, and at most one byte more than there should be. None: it has to end.
+std::optional<Digest> BlobCheck::digest_of(OpenBlob& blob, std::int64_t size) {
+  std::vector<char> piece(kPiece);
+  Sha256 hash;
+  for (std::int64_t at = 0; at <= size;) {
+    if (stopping_) return std::nullopt;
+    const auto most = static_cast<std::size_t>(std::min<std::int64_t>(size + 1 - at, kPiece));
+    const std::size_t got = blob.read(static_cast<std::uint64_t>(at), std::span(piece).first(most));
+    if (got == 0) break;
+    hash.update({piece.data(), got});
+    at += static_cast<std::int64_t>(got);
+    count_bytes(got);
+  }
+  return hash.finish();
+}
+
+bool BlobCheck::is_still(const Upload& upload) {
+  const auto now = store_.find_upload(upload.workspace_id, upload.id);
+  return now && now->keys() == upload.keys();
+}
+
+void BlobCheck::count_bytes(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  report_.bytes += static_cast<std::int64_t>(bytes);
+}
+
+void BlobCheck::found(BlobFinding finding) {
+  const std::lock_guard lock(mutex_);
+  ++report_.found.at(static_cast<std::size_t>(finding.fault));
+  if (finding.remedy != BlobRemedy::none) ++report_.mended;
+  if (report_.findings.size() >= rules_.findings) return;
+  if (finding.upload) finding.upload->content.clear();
+  report_.findings.push_back(std::move(finding));
+}
+
+BlobRemedy BlobCheck::condemn(const Upload& upload, UploadDamage damage) {
+  if (upload.damage) return BlobRemedy::told;
+  if (mend_ == Mend::no) return BlobRemedy::none;
+  return integrity_.condemn(upload, damage).take() ? BlobRemedy::told : BlobRemedy::none;
+}
+
+// A new copy in the place of the wrong one, which leaves as any other does. Made from what was just found right, and
+// compared while it is made.
+BlobRemedy BlobCheck::restore(const Upload& upload, const std::string& wrong, const std::string& right) {
+  if (mend_ == Mend::no) return BlobRemedy::none;
+  const auto placed = parse_key(wrong);
+  const auto blob = places_.open(right);
+  if (!placed || !blob) return BlobRemedy::none;
+  const auto writer = places_.put(placed->place);
+  std::vector<char> piece(kPiece);
+  Sha256 hash;
+  for (std::int64_t at = 0; at < upload.size;) {
+    const std::size_t got = blob->read(static_cast<std::uint64_t>(at), piece);
+    if (got == 0 || stopping_) return BlobRemedy::none;
+    hash.update({piece.data(), got});
+    writer->write({piece.data(), got});
+    at += static_cast<std::int64_t>(got);
+  }
+  if (hash.finish() != upload.sha256) return BlobRemedy::none;
+  const std::string made = writer->finish().key;
+  const bool first = wrong == upload.blob_key;
+  const BlobKeys is{first ? made : upload.blob_key, first ? upload.twin_key : made};
+  const auto rows = store_.place_blobs({{upload.keys(), is}}, clock_.now()).take();
+  if (rows && *rows > 0) return BlobRemedy::restored;
+  places_.drop(made);  // the rows have left or moved meanwhile
+  return BlobRemedy::none;
+}
+
+// False after the last page.
+bool BlobCheck::look_for_orphans() {
+  BlobPage page = places_.list(from_, grown_up());
+  const auto known = store_.known_blobs(page.keys);
+  const bool mend = mend_ == Mend::yes && guard_.believable();
+  auto next_known = known.begin();
+  for (const std::string& key : page.keys) {
+    if (next_known != known.end() && *next_known == key) {
+      ++next_known;
+      continue;
+    }
+    if (mend) {
+      places_.drop(key);
+      metrics_.orphans_collected.Increment();
+      log_.info("orphan_collected", {{"blob", key}});
+    }
+    found({BlobFault::orphan, mend ? BlobRemedy::dropped : BlobRemedy::none, key, {}});
+  }
+  from_ = std::move(page.next);
+  const std::lock_guard lock(mutex_);
+  report_.blobs += std::ssize(page.keys);
+  return !from_.empty();
+}
+
+void BlobCheck::look_for_unfinished() {
+  const bool mend = mend_ == Mend::yes && guard_.believable();
+  const std::size_t count = mend ? places_.drop_unfinished(grown_up()) : places_.count_unfinished(grown_up());
+  const std::lock_guard lock(mutex_);
+  report_.found.at(static_cast<std::size_t>(BlobFault::unfinished)) += static_cast<std::int64_t>(count);
+  if (mend) report_.mended += static_cast<std::int64_t>(count);
+}
+
+}  // namespace restante::desk

@@ -1,0 +1,344 @@
+#include "desk/blob_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "desk/test_blobs.h"
+#include "desk/test_uploads.h"
+#include "store/sqlite/database.h"
+
+namespace restante::desk {
+namespace {
+
+using State = BlobCheckReport::State;
+using Mend = BlobCheck::Mend;
+using std::chrono::hours;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+class BlobCheckTest : public TestUploads {
+ protected:
+  // To its end, however many ticks it takes.
+  static BlobCheckReport run(BlobCheck& one, Mend mend = Mend::no) {
+    EXPECT_TRUE(one.start(mend).has_value());
+    while (one.report().state == State::running) one.tick();
+    return one.report();
+  }
+  BlobCheckReport run(Mend mend = Mend::no) { return run(check, mend); }
+  static std::int64_t found(const BlobCheckReport& report, BlobFault fault) {
+    return report.found.at(static_cast<std::size_t>(fault));
+  }
+  std::filesystem::path file_of(const std::string& key, const char* place = "blobs") const {
+    const std::string bare(parse_key(key)->bare);
+    return desk.folder.path() / place / bare.substr(30) / bare;
+  }
+  static void spoil(const std::filesystem::path& file) {
+    std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(100).put('!');
+  }
+  std::string orphan(Blobs& place) {
+    auto writer = place.put();
+    writer->write("nobody's");
+    return writer->finish();
+  }
+  Upload row_of(const Upload& upload) { return desk.store->find_upload(workspace, upload.id).value(); }
+  std::size_t receipts() {
+    std::size_t count = 0;
+    for (const Activity& row : desk.log_of(workspace)) count += row.activity_type == "upload_receipt" ? 1 : 0;
+    return count;
+  }
+  void edit(const std::string& sql) {
+    sqlite::Health health;
+    sqlite::Database((desk.folder.path() / "test.db").string(), sqlite::Database::Mode::read_write, health)
+        .execute(sql);
+  }
+  BlobCheck make(Places& places, BlobCheckRules rules = {}) {
+    return {*desk.store, places, desk.uploads.integrity(), desk.clock, desk.log, desk.metrics, rules};
+  }
+
+  BlobCheck& check = desk.blob_check;
+};
+
+TEST_F(BlobCheckTest, WhereAllIsWellItFindsNothingAndSaysHowMuchItRead) {
+  upload("small", "hello");
+  upload("large", big);
+  EXPECT_EQ(check.report().state, State::none);
+  const BlobCheckReport report = run();
+  EXPECT_EQ(report.state, State::done);
+  EXPECT_EQ(report.files, 2);
+  EXPECT_EQ(report.all_files, 2);
+  EXPECT_EQ(report.blobs, 1);
+  EXPECT_EQ(report.bytes, 5 + 20'000);
+  EXPECT_EQ(report.wrong(), 0);
+  EXPECT_THAT(report.findings, IsEmpty());
+  EXPECT_TRUE(report.ended_at);
+}
+
+TEST_F(BlobCheckTest, EveryKindOfFaultIsNamedAndLeftAsItIs) {
+  const Upload lost = upload("lost", big);
+  const Upload spoilt = upload("spoilt", big);
+  const Upload cut = upload("cut", big);
+  const Upload grown = upload("grown", big);
+  const Upload in_row = upload("row", "kept in the row");
+  upload("sound", big);
+  desk.blobs->drop(lost.blob_key);
+  spoil(file_of(spoilt.blob_key));
+  std::filesystem::resize_file(file_of(cut.blob_key), 19'999);
+  std::filesystem::resize_file(file_of(grown.blob_key), 20'001);
+  edit("UPDATE upload_contents SET content = CAST('kept in the rov' AS BLOB)");
+  const std::string nobodys = orphan(*desk.blobs);
+  std::ofstream(desk.folder.path() / "blobs" / "tmp" / "begun") << "half";
+  std::filesystem::last_write_time(desk.folder.path() / "blobs" / "tmp" / "begun",
+                                   std::filesystem::file_time_type::clock::now() - hours(24 * 365 * 50));
+
+  const BlobCheckReport report = run();
+  EXPECT_EQ(found(report, BlobFault::missing), 1);
+  EXPECT_EQ(found(report, BlobFault::changed), 4);
+  EXPECT_EQ(found(report, BlobFault::orphan), 1);
+  EXPECT_EQ(found(report, BlobFault::unfinished), 1);
+  EXPECT_EQ(report.wrong(), 7);
+  EXPECT_EQ(report.mended, 0);
+  std::vector<std::string> names;
+  for (const BlobFinding& finding : report.findings) names.push_back(finding.upload ? finding.upload->name : "");
+  EXPECT_THAT(names, UnorderedElementsAre("lost", "spoilt", "cut", "grown", "row", ""));
+  for (const BlobFinding& finding : report.findings) {
+    EXPECT_EQ(finding.blob, finding.upload ? finding.upload->blob_key : nobodys);
+  }
+
+  for (const Upload& one : {lost, spoilt, cut, grown, in_row}) EXPECT_FALSE(row_of(one).damage) << one.name;
+  EXPECT_TRUE(desk.blobs->open(nobodys));
+  EXPECT_TRUE(std::filesystem::exists(desk.folder.path() / "blobs" / "tmp" / "begun"));
+  EXPECT_EQ(receipts(), 0u);
+
+  const BlobCheckReport mended = run(Mend::yes);
+  EXPECT_EQ(mended.wrong(), 0);
+  EXPECT_EQ(mended.mended, 7);
+  EXPECT_EQ(row_of(lost).damage, UploadDamage::missing);
+  for (const Upload& one : {spoilt, cut, grown, in_row}) EXPECT_EQ(row_of(one).damage, UploadDamage::changed);
+  EXPECT_FALSE(desk.blobs->open(nobodys));
+  EXPECT_FALSE(std::filesystem::exists(desk.folder.path() / "blobs" / "tmp" / "begun"));
+  EXPECT_EQ(receipts(), 5u) << "everybody is told";
+  EXPECT_EQ(desk.metrics.uploads_damaged("changed").Value(), 4);
+
+  const BlobCheckReport again = run();
+  EXPECT_EQ(found(again, BlobFault::missing) + found(again, BlobFault::changed), 5);
+  EXPECT_EQ(again.wrong(), 0) << "who is concerned knows";
+  EXPECT_EQ(receipts(), 5u);
+}
+
+TEST_F(BlobCheckTest, OnlyOneRunsAtATime) {
+  upload("large", big);
+  ASSERT_TRUE(check.start(Mend::no).has_value());
+  const auto second = check.start(Mend::yes);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_TRUE(second.error().is(errors::blob_check_running));
+  while (check.report().state == State::running) check.tick();
+  EXPECT_FALSE(check.report().mend);
+  EXPECT_TRUE(check.start(Mend::yes).has_value());
+}
+
+TEST_F(BlobCheckTest, AnotherOneBeginsAtTheBeginning) {
+  const Upload one = upload("large", big);
+  EXPECT_EQ(run().files, 1);
+  spoil(file_of(one.blob_key));
+  const BlobCheckReport second = run();
+  EXPECT_EQ(second.files, 1);
+  EXPECT_EQ(second.wrong(), 1);
+}
+
+// Its request may still be under way.
+TEST_F(BlobCheckTest, YoungBytesWithoutARowAreNobodysBusiness) {
+  BlobCheckRules patient;
+  patient.grace = hours(24 * 365 * 100);
+  BlobCheck check_of_old = make(desk.places, patient);
+  (void)orphan(*desk.blobs);
+  EXPECT_EQ(run(check_of_old, Mend::yes).wrong(), 0);
+  EXPECT_EQ(desk.blob_files(), 1u);
+}
+
+TEST_F(BlobCheckTest, AClockThatHasJustBeenSetMakesNothingOld) {
+  const std::string nobodys = orphan(*desk.blobs);
+  check.tick();
+  desk.clock.jump(hours(48));
+  const BlobCheckReport report = run(Mend::yes);
+  EXPECT_EQ(report.wrong(), 1) << "it is said";
+  EXPECT_TRUE(desk.blobs->open(nobodys)) << "and stays";
+}
+
+TEST_F(BlobCheckTest, WhatCannotBeReadIsSaidAndNotCondemned) {
+  HookedBlobs blobs(*desk.blobs);
+  Places places = desk.over(blobs);
+  BlobCheck broken = make(places);
+  const Upload one = upload("a.bin", big);
+  blobs.opening = [] { throw Unavailable("the disk is broken"); };
+  const BlobCheckReport report = run(broken, Mend::yes);
+  EXPECT_EQ(found(report, BlobFault::unreadable), 1);
+  EXPECT_EQ(report.wrong(), 1);
+  EXPECT_EQ(report.findings.at(0).reason, "the disk is broken");
+  EXPECT_FALSE(row_of(one).damage);
+}
+
+TEST_F(BlobCheckTest, AFileThatLeavesWhileItIsLookedAtIsNotMissed) {
+  HookedBlobs blobs(*desk.blobs);
+  Places places = desk.over(blobs);
+  BlobCheck racing = make(places);
+  const Upload one = upload("a.bin", big);
+  blobs.opening = [&] {
+    (void)desk.uploads.recall(admin, workspace, one.id).take();
+    desk.blobs->drop(one.blob_key);
+  };
+  EXPECT_EQ(run(racing, Mend::yes).wrong(), 0);
+}
+
+TEST_F(BlobCheckTest, OnceItIsToEndItReadsNothingMore) {
+  upload("a.bin", big);
+  ASSERT_TRUE(check.start(Mend::yes).has_value());
+  check.stop();
+  check.tick();
+  EXPECT_EQ(check.report().state, State::stopped);
+  EXPECT_EQ(check.report().bytes, 0);
+}
+
+TEST_F(BlobCheckTest, OneThatIsToEndInTheMiddleOfAFileDecidesNothing) {
+  HookedBlobs blobs(*desk.blobs);
+  Places places = desk.over(blobs);
+  BlobCheck ending = make(places);
+  const Upload spoilt = upload("a.bin", big);
+  spoil(file_of(spoilt.blob_key));
+  blobs.opening = [&] { ending.stop(); };
+  EXPECT_EQ(run(ending, Mend::yes).state, State::stopped);
+  EXPECT_FALSE(row_of(spoilt).damage);
+}
+
+TEST_F(BlobCheckTest, ManyFindingsAreCountedAndTheFirstAreNamed) {
+  BlobCheckRules few;
+  few.findings = 2;
+  BlobCheck brief = make(desk.places, few);
+  for (int i = 0; i < 5; ++i) desk.blobs->drop(upload("lost", big).blob_key);
+  const BlobCheckReport report = run(brief);
+  EXPECT_EQ(found(report, BlobFault::missing), 5);
+  EXPECT_EQ(report.findings.size(), 2u);
+}
+
+// A place that cannot be listed: tried again, and given up in the end.
+class UnlistedBlobs final : public Blobs {
+ public:
+  explicit UnlistedBlobs(Blobs& real) : real_(real) {}
+  void check() override { real_.check(); }
+  std::unique_ptr<BlobWriter> put() override { return real_.put(); }
+  std::shared_ptr<OpenBlob> open(std::string_view key) override { return real_.open(key); }
+  void drop(std::string_view key) override { real_.drop(key); }
+  BlobPage list(std::string_view from, Time before) override {
+    if (refusals-- > 0) throw Unavailable("it does not answer");
+    return real_.list(from, before);
+  }
+  std::size_t drop_unfinished(Time before) override { return real_.drop_unfinished(before); }
+  std::size_t count_unfinished(Time before) override { return real_.count_unfinished(before); }
+
+  int refusals = 0;
+
+ private:
+  Blobs& real_;
+};
+
+TEST_F(BlobCheckTest, APlaceThatDoesNotAnswerHoldsItUpAndEndsItOnlyWhenItStaysSo) {
+  UnlistedBlobs blobs(*desk.blobs);
+  Places places = desk.over(blobs);
+  BlobCheckRules rules;
+  rules.attempts = 3;
+  BlobCheck patient = make(places, rules);
+  upload("a.bin", big);
+  for (const int refusals : {2, 3}) {
+    blobs.refusals = refusals;
+    ASSERT_TRUE(patient.start(Mend::no).has_value());
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_THROW(patient.tick(), Unavailable);
+      EXPECT_EQ(patient.report().reason, "it does not answer");
+    }
+    while (patient.report().state == State::running) patient.tick();
+    EXPECT_EQ(patient.report().state, refusals == 2 ? State::done : State::failed);
+    EXPECT_EQ(patient.report().files, 1) << "what was done stays done";
+  }
+  EXPECT_EQ(patient.report().reason, "it does not answer");
+}
+
+// Bytes in two places at once, as during a change-over.
+class BlobTwinsTest : public BlobCheckTest {
+ protected:
+  Upload twins(std::string_view name) {
+    auto staging = uploads.stage(workspace, UploadDirection::in, admin);
+    add(**staging, name, big);
+    Upload upload = (*staging)->commit().take()->at(0).upload;
+    EXPECT_FALSE(upload.twin_key.empty());
+    return upload;
+  }
+  std::string bytes_of(const std::string& key) {
+    const auto blob = places.open(key);
+    if (!blob) return "nothing";
+    std::string bytes(big.size(), '\0');
+    bytes.resize(blob->read(0, bytes));
+    return bytes;
+  }
+
+  std::unique_ptr<Blobs> second = dir::open(desk.folder.path() / "second");
+  Places places{{{Place::dir, *desk.blobs}, {Place::s3, *second}}, {Place::s3, Place::dir}, desk.log, desk.metrics};
+  Uploads uploads{*desk.store, places, desk.news, desk.clock, desk.log, desk.metrics, small_rules()};
+  BlobCheck both{*desk.store, places, uploads.integrity(), desk.clock, desk.log, desk.metrics, BlobCheckRules()};
+};
+
+TEST_F(BlobTwinsTest, AWrongCopyIsMadeAnewFromTheRightOneWhicheverItIs) {
+  const Upload first_lost = twins("first lost");
+  const Upload first_spoilt = twins("first spoilt");
+  const Upload second_lost = twins("second lost");
+  const Upload second_spoilt = twins("second spoilt");
+  const Upload sound = twins("sound");
+  places.drop(first_lost.blob_key);
+  spoil(file_of(first_spoilt.blob_key, "second"));
+  places.drop(second_lost.twin_key);
+  spoil(file_of(second_spoilt.twin_key));
+  const BlobCheckReport looked = run(both);
+  EXPECT_EQ(found(looked, BlobFault::missing), 2);
+  EXPECT_EQ(found(looked, BlobFault::changed), 2);
+  EXPECT_EQ(looked.wrong(), 4);
+  EXPECT_EQ(row_of(first_lost).keys(), first_lost.keys());
+
+  const BlobCheckReport report = run(both, Mend::yes);
+  EXPECT_EQ(report.wrong(), 0);
+  EXPECT_EQ(report.mended, 4);
+  for (const BlobFinding& finding : report.findings) EXPECT_EQ(finding.remedy, BlobRemedy::restored);
+  for (const Upload& one : {first_lost, first_spoilt, second_lost, second_spoilt, sound}) {
+    const Upload now = row_of(one);
+    EXPECT_FALSE(now.damage) << one.name;
+    for (const std::string& key : {now.blob_key, now.twin_key}) EXPECT_EQ(bytes_of(key), big) << one.name;
+    EXPECT_EQ(parse_key(now.blob_key)->place, Place::s3);
+    EXPECT_EQ(parse_key(now.twin_key)->place, Place::dir);
+  }
+  EXPECT_EQ(row_of(sound).keys(), sound.keys());
+  EXPECT_EQ(receipts(), 0u) << "nobody has lost anything";
+  EXPECT_EQ(run(both).found, (std::array<std::int64_t, 5>{})) << "neither faults nor orphans are left";
+}
+
+TEST_F(BlobTwinsTest, WhereBothAreWrongTheFileIsDamaged) {
+  const Upload one = twins("a.bin");
+  places.drop(one.blob_key);
+  spoil(file_of(one.twin_key));
+  const BlobCheckReport report = run(both, Mend::yes);
+  EXPECT_EQ(report.wrong(), 0);
+  EXPECT_EQ(row_of(one).damage, UploadDamage::changed);
+  EXPECT_EQ(receipts(), 1u);
+}
+
+TEST_F(BlobTwinsTest, OrphansAreFoundInEveryPlace) {
+  (void)orphan(*desk.blobs);
+  (void)orphan(*second);
+  twins("a.bin");
+  EXPECT_EQ(found(run(both), BlobFault::orphan), 2);
+  EXPECT_EQ(run(both, Mend::yes).mended, 2);
+  EXPECT_EQ(run(both).blobs, 2);
+}
+
+}  // namespace
+}  // namespace restante::desk

@@ -1,0 +1,371 @@
+#include "desk/blob_moves.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "desk/blob_copy.h"
+#include "model/errors.h"
+
+namespace restante::desk {
+namespace {
+
+constexpr auto kCountAtMostEvery = std::chrono::seconds(1);
+constexpr int kFailuresInARow = 3;
+
+std::int64_t left_in(const PlaceFigures& of) { return of.files - of.damaged_files; }
+
+const PlaceFigures& of_place(const std::vector<PlaceFigures>& all, Place place) {
+  return *std::ranges::find(all, place, &PlaceFigures::place);
+}
+
+PlacePlan plan_for(const std::optional<BlobMove>& move, Place setting) {
+  if (!move) return {setting, {}};
+  if (move->phase == BlobPhase::both) return {move->to, move->from};
+  return {move->to, {}};
+}
+
+std::string what_to_set(Place place) {
+  if (place == Place::s3) return "set s3.endpoint, s3.bucket and its credentials, and start again";
+  return "start it with a directory and a database of this version";
+}
+
+bool is_in(Place place, const std::string& key) {
+  const auto placed = parse_key(key);
+  return !key.empty() && placed && placed->place == place;  // no key at all would look like a file's
+}
+
+}  // namespace
+
+BlobMoves::BlobMoves(Store& store, Places& places, Integrity& integrity, const Clock& clock, Log& log, Metrics& metrics,
+                     BlobMoveRules rules)
+    : store_(store),
+      places_(places),
+      integrity_(integrity),
+      clock_(clock),
+      log_(log),
+      metrics_(metrics),
+      rules_(rules),
+      self_(WorkerId::make(clock.now())) {
+  follow();
+}
+
+Error BlobMoves::unusable(Place place, const std::string& reason) const {
+  return Error(errors::blob_place_unusable, {{"place", std::string(name_of(place))}}).say(reason);
+}
+
+Result<BegunBlobMove> BlobMoves::begin(Place to, std::int64_t rate) {
+  const std::string name(name_of(to));
+  if (!places_.has(to)) {
+    return unusable(to, fmt::format("this server is not set up for bytes in \"{}\": {}", name, what_to_set(to)));
+  }
+  try {
+    places_.check(to);
+  } catch (const Unavailable& e) {
+    return unusable(to, fmt::format("bytes cannot be kept in \"{}\" now: {}", name, e.what()));
+  }
+  const auto known = store_.find_blob_move();
+  const bool under_way = known && known->phase != BlobPhase::finished;
+  Place from = under_way ? known->from : plan_for(known, rules_.setting).write;
+  if (from == to && !under_way) {
+    // New bytes go there already; what an earlier setting left elsewhere can still follow.
+    const auto counted = store_.count_blobs();
+    const auto most =
+        std::ranges::max(counted, {}, [&](const PlaceFigures& of) { return of.place == to ? -1 : of.files; });
+    if (most.files == 0) return errors::blob_move_needless;
+    from = most.place;
+  }
+  auto begun = store_.begin_blob_move(from, to, rate, clock_.now()).take();
+  if (!begun) return begun;
+  if (begun->step != BegunBlobMove::Step::repeated) {
+    log_.info(begun->step == BegunBlobMove::Step::begun ? "blob_move_begun" : "blob_move_turned",
+              {{"from", name_of(begun->move.from)}, {"to", name_of(begun->move.to)}, {"rate", begun->move.rate}});
+  }
+  follow();
+  return begun;
+}
+
+Result<void> BlobMoves::finish() {
+  const auto move = store_.find_blob_move();
+  if (!move || move->phase == BlobPhase::finished) return errors::no_blob_move;
+  if (move->phase == BlobPhase::finishing) return {};
+  const PlaceFigures old = of_place(store_.count_blobs(), move->from);
+  if (const auto left = left_in(old); left > 0) {
+    const std::int64_t bytes = old.bytes - old.damaged_bytes;
+    return Error(errors::blob_move_unfinished, {{"files", left}, {"bytes", bytes}})
+        .say(fmt::format("{} files with {} bytes are not in \"{}\" yet; they are being copied, and until then "
+                         "the change-over can be turned back",
+                         left, bytes, name_of(move->to)));
+  }
+  if (store_.advance_blob_move(*move, BlobPhase::finishing, clock_.now()).take().value()) {
+    log_.info("blob_move_finishing", {{"from", name_of(move->from)}, {"to", name_of(move->to)}});
+  }
+  follow();
+  return {};
+}
+
+void BlobMoves::follow() {
+  const std::lock_guard turn(following_);
+  const auto found = store_.find_blob_move();
+  const PlacePlan plan = plan_for(found, rules_.setting);
+  if (places_.plan() != plan) {
+    log_.info("blobs_go_to", {{"place", name_of(plan.write)}, {"also", plan.also ? name_of(*plan.also) : ""}});
+    places_.set_plan(plan);
+  }
+  const std::lock_guard lock(mutex_);
+  const bool another = found.has_value() != move_.has_value() ||
+                       (found && (found->begun_at != move_->begun_at || found->from != move_->from));
+  if (another) {
+    copied_files_ = copied_bytes_ = failures_ = 0;
+    last_failure_.clear();
+    copying_since_.reset();
+    counted_at_.reset();
+  }
+  if (found != move_) counted_at_.reset();
+  move_ = found;
+}
+
+std::string BlobMoves::disagreement() const {
+  const std::lock_guard lock(mutex_);
+  if (!move_ || move_->phase != BlobPhase::finished || move_->to == rules_.setting) return {};
+  return fmt::format("blobs = \"{}\" is set, but bytes were moved to \"{}\" and go there: set blobs = \"{}\"",
+                     name_of(rules_.setting), name_of(move_->to), name_of(move_->to));
+}
+
+void BlobMoves::tell_disagreement() {
+  const std::string sentence = disagreement();
+  if (sentence.empty() || std::exchange(told_, true)) return;
+  log_.warn("blobs_set_otherwise", {{"sentence", sentence}});
+}
+
+void BlobMoves::tick() {
+  const SteadyTime now = clock_.steady();
+  if (now - looked_at_ >= rules_.look_every) {
+    looked_at_ = now;
+    follow();
+    tell_disagreement();
+  }
+  std::optional<BlobMove> move;
+  {
+    const std::lock_guard lock(mutex_);
+    move = move_;
+  }
+  if (!move || stopping_ || (rests_until_ && now < *rests_until_)) return;
+  rests_until_ = now + rules_.rest;  // where it throws, or somebody else does it
+  if (move->phase == BlobPhase::finished && !has_strays(*move)) return;
+  if (!holds_lease()) return;
+  rests_until_.reset();
+  work(*move);
+  (void)figures();
+}
+
+// A request that began under the old plan may end long after the change-over has.
+bool BlobMoves::has_strays(const BlobMove& move) {
+  return !store_.list_blobs(KeyRole::first, move.from, "", 1).empty() ||
+         !store_.list_blobs(KeyRole::twin, move.from, "", 1).empty();
+}
+
+bool BlobMoves::holds_lease() {
+  if (rules_.alone) return true;
+  const SteadyTime now = clock_.steady();
+  if (leased_until_ && now + rules_.lease / 2 < *leased_until_) return true;
+  const Time wall = clock_.now();
+  const Time until = wall + std::chrono::duration_cast<std::chrono::microseconds>(rules_.lease);
+  const bool held = store_.hold_blob_move(self_, until, wall).take().value();
+  leased_until_ = held ? std::optional(now + rules_.lease) : std::nullopt;
+  if (!held) forget_pass();
+  return held;
+}
+
+void BlobMoves::forget_pass() {
+  page_.clear();
+  after_.clear();
+  pass_ = {};
+}
+
+void BlobMoves::work(const BlobMove& move) {
+  // Another direction, or another phase: what was found for the last one says nothing.
+  if (std::exchange(works_on_, move) != move) forget_pass();
+  const SteadyTime until = std::chrono::steady_clock::now() + rules_.slice;
+  while (!stopping_ && std::chrono::steady_clock::now() < until) {
+    if (page_.empty()) {
+      auto next = store_.list_blobs(KeyRole::first, move.from, after_, rules_.step);
+      page_.assign(std::make_move_iterator(next.begin()), std::make_move_iterator(next.end()));
+    }
+    pass_.met = pass_.met || !page_.empty();
+    if (!(page_.empty() ? end_pass(move) : work_on_page(move))) return;
+  }
+}
+
+// False when there is something to wait for.
+bool BlobMoves::work_on_page(const BlobMove& move) {
+  std::vector<BlobChange> swaps;
+  for (; !page_.empty() && is_in(move.to, page_.front().keys.twin); page_.pop_front()) {
+    const BlobKeys& keys = page_.front().keys;
+    after_ = keys.key;
+    swaps.push_back({keys, {keys.twin, keys.key}});
+  }
+  if (!swaps.empty()) {
+    (void)store_.place_blobs(std::move(swaps), clock_.now()).take();
+    return true;
+  }
+  if (!may_copy(move)) return false;
+  const MovingBlob blob = page_.front();
+  const Copied copied = copy(move, blob);
+  if (copied == Copied::stopped) return false;
+  page_.pop_front();
+  after_ = blob.keys.key;
+  if (copied == Copied::yes) {
+    failed_in_a_row_ = 0;
+    return true;
+  }
+  // Passed over until the next pass. Should it be the place as a whole, a pause is due.
+  pass_.failed = true;
+  if (++failed_in_a_row_ < kFailuresInARow) return true;
+  rests_until_ = clock_.steady() + rules_.rest;
+  return false;
+}
+
+// All that was in the old place has been gone through. What came there meanwhile, from whoever had begun to write
+// before it was told, is found by the next pass; there is one as long as there are servers.
+bool BlobMoves::end_pass(const BlobMove& move) {
+  after_.clear();
+  const Pass pass = std::exchange(pass_, {});
+  if (move.phase != BlobPhase::both) {
+    if (drop_twins(move)) return true;
+    if (pass.met && !pass.failed) return true;
+    if (!pass.met && move.phase == BlobPhase::finishing) end(move);
+  }
+  rests_until_ = clock_.steady() + rules_.rest;
+  return false;
+}
+
+bool BlobMoves::drop_twins(const BlobMove& move) {
+  std::vector<BlobChange> changes;
+  for (const MovingBlob& blob : store_.list_blobs(KeyRole::twin, move.from, "", rules_.step)) {
+    changes.push_back({blob.keys, {blob.keys.key, {}}});
+  }
+  return !changes.empty() && store_.place_blobs(std::move(changes), clock_.now()).take().value() > 0;
+}
+
+void BlobMoves::end(const BlobMove& move) {
+  if (!store_.advance_blob_move(move, BlobPhase::finished, clock_.now()).take().value()) return;
+  log_.info("blob_move_finished", {{"from", name_of(move.from)}, {"to", name_of(move.to)}});
+  follow();
+}
+
+// What was not used is not saved up; what was used too much is waited for.
+bool BlobMoves::may_copy(const BlobMove& move) {
+  const SteadyTime now = clock_.steady();
+  const SteadyTime before = std::exchange(allowed_at_, now).value_or(now - std::chrono::seconds(1));
+  if (move.rate == 0) {
+    allowance_ = 0;
+    return true;
+  }
+  const auto rate = static_cast<double>(move.rate);
+  allowance_ = std::min(rate, allowance_ + rate * std::chrono::duration<double>(now - before).count());
+  return allowance_ > 0;
+}
+
+BlobMoves::Copied BlobMoves::copy(const BlobMove& move, const MovingBlob& blob) {
+  WrittenCopy copy;
+  bool sound = false;
+  try {
+    copy = write_copy(places_, blob, move.to, stopping_);
+    allowance_ -= static_cast<double>(copy.read);
+    sound = copy.key && reads_back(places_, blob, *copy.key, stopping_);
+    if (copy.key && !sound) {
+      places_.drop(*copy.key);
+      if (!stopping_) throw Unavailable("what was written does not read back as it was");
+    }
+  } catch (const Unavailable& e) {
+    failed(blob, e.what());
+    return Copied::no;
+  }
+  if (sound) {
+    put_in_place(move, blob, *copy.key);
+    return Copied::yes;
+  }
+  if (stopping_) return Copied::stopped;
+  suspect(blob);
+  return Copied::no;
+}
+
+void BlobMoves::put_in_place(const BlobMove& move, const MovingBlob& blob, const std::string& key) {
+  const BlobKeys is{key, move.phase == BlobPhase::both ? blob.keys.key : std::string()};
+  const auto rows = store_.place_blobs({{blob.keys, is}}, clock_.now()).take().value();
+  if (rows == 0) {  // they have left, or another server was faster
+    try {
+      places_.drop(key);
+    } catch (const Unavailable&) {  // NOLINT(bugprone-empty-catch): an orphan, which the sweep collects
+    }
+    return;
+  }
+  metrics_.blob_move_files.Increment();
+  metrics_.blob_move_bytes.Increment(static_cast<double>(blob.size));
+  const SteadyTime now = std::chrono::steady_clock::now();
+  const std::lock_guard lock(mutex_);
+  ++copied_files_;
+  copied_bytes_ += blob.size;
+  copied_at_ = now;
+  if (!copying_since_) copying_since_ = now;
+}
+
+void BlobMoves::failed(const MovingBlob& blob, const std::string& reason) {
+  metrics_.blob_move_failures.Increment();
+  log_.warn("blob_not_moved", {{"blob", blob.keys.key}, {"size", blob.size}, {"reason", reason}});
+  const std::lock_guard lock(mutex_);
+  ++failures_;
+  last_failure_ = reason;
+}
+
+// Integrity looks again, twice if it must, and marks it: then it is not listed here any more.
+void BlobMoves::suspect(const MovingBlob& blob) {
+  const auto upload = store_.find_upload(blob.workspace_id, blob.file_id);
+  if (!upload || upload->keys() != blob.keys) return;
+  failed(blob, "its bytes are not those that were staged");
+  integrity_.suspect(*upload);
+}
+
+std::vector<PlaceFigures> BlobMoves::figures() {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto fresh = std::max<SteadyTime::duration>(kCountAtMostEvery, 20 * counting_takes_);
+    if (counted_at_ && clock_.steady() - *counted_at_ < fresh) return figures_;
+  }
+  const SteadyTime start = std::chrono::steady_clock::now();
+  auto counted = store_.count_blobs();
+  const SteadyTime end = std::chrono::steady_clock::now();
+  const std::lock_guard lock(mutex_);
+  figures_ = counted;
+  counted_at_ = clock_.steady();
+  counting_takes_ = end - start;
+  const bool moving = move_ && move_->phase != BlobPhase::finished;
+  const PlaceFigures old = moving ? of_place(counted, move_->from) : PlaceFigures();
+  metrics_.blob_move_left.Set(static_cast<double>(left_in(old)));
+  metrics_.blob_move_left_bytes.Set(static_cast<double>(old.bytes - old.damaged_bytes));
+  return counted;
+}
+
+BlobMoveProgress BlobMoves::progress() {
+  follow();
+  BlobMoveProgress progress;
+  progress.places = figures();
+  const std::lock_guard lock(mutex_);
+  progress.move = move_;
+  progress.copied_files = copied_files_;
+  progress.copied_bytes = copied_bytes_;
+  progress.failures = failures_;
+  progress.last_failure = last_failure_;
+  if (!move_ || move_->phase == BlobPhase::finished) return progress;
+  const PlaceFigures& old = of_place(progress.places, move_->from);
+  progress.left_files = left_in(old);
+  progress.left_bytes = old.bytes - old.damaged_bytes;
+  if (!copying_since_ || copied_at_ == *copying_since_) return progress;
+  const double seconds = std::chrono::duration<double>(copied_at_ - *copying_since_).count();
+  progress.bytes_per_second = static_cast<std::int64_t>(static_cast<double>(copied_bytes_) / seconds);
+  if (*progress.bytes_per_second > 0) progress.seconds_left = progress.left_bytes / *progress.bytes_per_second;
+  return progress;
+}
+
+}  // namespace restante::desk

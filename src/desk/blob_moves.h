@@ -1,0 +1,132 @@
+// BlobMoves: bytes change over from one place to another while everything goes on. What the database says of it holds
+// on every server: each looks every second and writes where it says. One server at a time, by a lease, copies what is
+// left: it verifies the digest on the way and once more by reading the copy back, and only then do the rows change. So
+// whatever is killed when, a row never names bytes that were not read. What is copied twice or for nothing is dropped,
+// at the latest as an orphan. tick() belongs to one thread at a time, the rest is thread-safe.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "desk/integrity.h"
+#include "store/places.h"
+#include "store/store.h"
+
+namespace restante::desk {
+
+struct BlobMoveRules {
+  Place setting = Place::dir;                   // where new bytes go if nothing was ever begun
+  std::chrono::milliseconds look_every{1'000};  // whether another server has begun one
+  std::chrono::milliseconds slice{1'000};       // of work in a tick
+  std::chrono::milliseconds lease{10'000};      // until another server may go on
+  bool alone = false;                           // there is no other server: nothing is waited for after a kill
+  std::chrono::milliseconds rest{std::chrono::seconds(2)};  // once nothing is left, and between attempts that failed
+  int step = 32;                                            // blobs of one page, and of one write
+};
+
+struct BlobMoveProgress {
+  std::optional<BlobMove> move;  // under way, or the last one
+  std::vector<PlaceFigures> places;
+  std::int64_t left_files = 0;  // that are sound and in the old place only
+  std::int64_t left_bytes = 0;
+  std::int64_t copied_files = 0;  // by this server, since it began
+  std::int64_t copied_bytes = 0;
+  std::int64_t failures = 0;
+  std::string last_failure{};
+  std::optional<std::int64_t> bytes_per_second{};  // none where this server copies nothing
+  std::optional<std::int64_t> seconds_left{};
+};
+
+class BlobMoves {
+ public:
+  // Reads where bytes are to go: before the first upload. Throws Unavailable.
+  BlobMoves(Store& store, Places& places, Integrity& integrity, const Clock& clock, Log& log, Metrics& metrics,
+            BlobMoveRules rules);
+
+  // From where new bytes go now. The same again sets the rate; back while both are written turns it, and nothing is
+  // copied twice. blob_place_unusable, blob_move_under_way, blob_move_needless.
+  Result<BegunBlobMove> begin(Place to, std::int64_t rate);
+  // The old place is not written to any more, and what is there leaves. blob_move_unfinished while anything sound is
+  // there only; no_blob_move.
+  Result<void> finish();
+  BlobMoveProgress progress();
+  Places& places() { return places_; }
+  Place setting() const { return rules_.setting; }
+  // What the settings say and the database does not; empty when they agree.
+  std::string disagreement() const;
+
+  // Looks what holds, and does a slice of what is to be done. Throws Unavailable; the next one goes on.
+  void tick();
+  // From any thread: what is under way ends after its piece.
+  void stop() { stopping_ = true; }
+
+ private:
+  enum class Copied { yes, no, stopped };
+
+  void follow();
+  void tell_disagreement();
+  bool holds_lease();
+  void work(const BlobMove& move);
+  bool work_on_page(const BlobMove& move);
+  bool end_pass(const BlobMove& move);
+  void forget_pass();
+  bool has_strays(const BlobMove& move);
+  bool drop_twins(const BlobMove& move);
+  void end(const BlobMove& move);
+  Copied copy(const BlobMove& move, const MovingBlob& blob);
+  void put_in_place(const BlobMove& move, const MovingBlob& blob, const std::string& key);
+  void failed(const MovingBlob& blob, const std::string& reason);
+  void suspect(const MovingBlob& blob);
+  bool may_copy(const BlobMove& move);
+  std::vector<PlaceFigures> figures();
+  Error unusable(Place place, const std::string& reason) const;
+
+  Store& store_;
+  Places& places_;
+  Integrity& integrity_;
+  const Clock& clock_;
+  Log& log_;
+  Metrics& metrics_;
+  const BlobMoveRules rules_;
+  const WorkerId self_;
+  std::atomic<bool> stopping_{false};
+
+  std::mutex following_;      // so that an older look does not undo what a newer one found
+  mutable std::mutex mutex_;  // of what follows, for those who ask how far it is
+  std::optional<BlobMove> move_;
+  bool told_ = false;
+  std::int64_t copied_files_ = 0;
+  std::int64_t copied_bytes_ = 0;
+  std::int64_t failures_ = 0;
+  std::string last_failure_;
+  std::optional<SteadyTime> copying_since_;
+  SteadyTime copied_at_;
+  std::vector<PlaceFigures> figures_;
+  std::optional<SteadyTime> counted_at_;
+  SteadyTime::duration counting_takes_{};
+
+  // The worker's, from tick to tick.
+  SteadyTime looked_at_{};
+  std::optional<SteadyTime> leased_until_;
+  std::optional<SteadyTime> rests_until_;
+  std::deque<MovingBlob> page_;
+  std::string after_;
+  struct Pass {
+    bool met = false;
+    bool failed = false;
+  };
+  Pass pass_;
+  std::optional<BlobMove> works_on_;
+  int failed_in_a_row_ = 0;
+  std::optional<SteadyTime> allowed_at_;
+  double allowance_ = 0;  // bytes; below zero: copied ahead of its time
+};
+
+}  // namespace restante::desk
