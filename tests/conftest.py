@@ -23,6 +23,7 @@ from support.server import Server  # noqa: E402
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "bytes: about the bytes of files; repeated wherever these can be kept (support/backend.py)")
     # A thousand connections need more than the usual soft limit of 1024 descriptors, here and in the server we start.
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 16384 if hard == resource.RLIM_INFINITY else min(16384, hard)

@@ -18,7 +18,7 @@ def run(_):
     return section
 
 
-def measure(section, server, cores):
+def measure(section, server, cores, bar=BAR):
     workspaces = make_workspaces(server, CLIENTS)
     pid = server.process.pid
     machine.forget_peak(pid)
@@ -26,6 +26,6 @@ def measure(section, server, cores):
     figures = traffic("upload", server, cores, size=25 * MIB, connections=CLIENTS, files=FILES, warmup=0, workspaces=workspaces)
     peak, private = machine.status_bytes(pid, "VmHWM"), machine.status_bytes(pid, "RssAnon")
     section.figures["upload memory"] = {"before": before, "peak": peak, "anonymous_after": private, "run": figures}
-    section.below("  resident memory, peak against start", (peak - before) / MIB, BAR, "MiB",
+    section.below("  resident memory, peak against start", (peak - before) / MIB, bar, "MiB",
                   f"{before / MIB:.1f} → {peak / MIB:.1f} MiB; anonymous afterwards {private / MIB:.1f} MiB; "
                   f"{figures['mb_per_second']:,.0f} MB/s")

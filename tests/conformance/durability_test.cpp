@@ -130,7 +130,7 @@ class Durability : public ::testing::TestWithParam<BackendKind> {
       }
     }
     // What left from Blobs is listed to be dropped, and nothing that is still needed.
-    const auto dropped = store.list_dropped_blobs(1'000'000);
+    const auto dropped = store.list_dropped_blobs(1'000'000, at(0), "");
     for (const auto& upload : waiting) EXPECT_EQ(std::ranges::count(dropped, upload.blob_key), 0);
     std::int64_t left_from_blobs = 0;
     for (const auto& [seq, row] : rows) {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "backends.h"
+#include "base/text.h"
 #include "plain_model.h"
 
 namespace restante::testing {
@@ -61,7 +62,7 @@ class Program {
   }
 
   void step() {
-    switch (pick(34)) {
+    switch (pick(36)) {
       case 0:
         return create();
       case 1:
@@ -121,6 +122,9 @@ class Program {
         return sweep_tasks();
       case 32:
         return look_at_tasks();
+      case 33:
+      case 34:
+        return move_blobs();
       default:
         if (one_in(4)) store_.reset(), store_ = backend_.open();
     }
@@ -298,7 +302,7 @@ class Program {
     const auto id = workspace();
     std::vector<NewUpload> items;
     for (int i = pick(4); i > 0; --i) {
-      items.push_back(one_in(2) ? file(word() + ".txt", 1 + pick(1000)) : small_file(word(), word() + word()));
+      items.push_back(one_in(2) ? some_blob() : small_file(word(), word() + word()));
     }
     auto given = terms();
     if (one_in(3)) given.direction = UploadDirection::out;
@@ -405,11 +409,53 @@ class Program {
     const std::chrono::seconds retention(pick(60));
     const int limit = pick(8);
     EXPECT_EQ(show(store_->sweep_uploads(retention, limit, now_).take()), model_.sweep(retention, limit, now_));
-    const auto dropped = store_->list_dropped_blobs(1'000'000);
-    EXPECT_EQ(std::set<std::string>(dropped.begin(), dropped.end()), model_.dropped);
+    const Time remote_before = now_ - std::chrono::seconds(pick(60));
+    const auto dropped = store_->list_dropped_blobs(1'000'000, remote_before, "");
+    EXPECT_EQ(dropped, model_.list_dropped(remote_before));
     if (!one_in(4)) return;
     EXPECT_TRUE(store_->forget_dropped_blobs(dropped).take());
-    model_.dropped.clear();
+    for (const auto& key : dropped) model_.dropped.erase(key);
+  }
+
+  // In one place, or in two, with a key of its own.
+  NewUpload some_blob() {
+    auto item = file(word() + ".txt", 1 + pick(1000));
+    item.blob_key = key_in(kPlaces[static_cast<std::size_t>(pick(3))], item.blob_key);
+    if (one_in(3)) item.twin_key = key_in(kPlaces[static_cast<std::size_t>(pick(3))], Uuid::make(now_).hex());
+    return item;
+  }
+
+  void move_blobs() {
+    for (const Place place : kPlaces) {
+      for (const KeyRole role : {KeyRole::first, KeyRole::twin}) {
+        EXPECT_EQ(listed(store_->list_blobs(role, place, "", 1'000'000)), model_.list_blobs(role, place));
+      }
+    }
+    EXPECT_EQ(store_->count_blobs(), model_.count_blobs());
+    const auto page = store_->list_blobs(KeyRole::first, kPlaces[static_cast<std::size_t>(pick(3))], "", 1 + pick(4));
+    std::vector<BlobChange> changes;
+    for (const auto& blob : page) {
+      const std::string fresh = key_in(kPlaces[static_cast<std::size_t>(pick(3))], Uuid::make(now_).hex());
+      const BlobKeys& was = blob.keys;
+      if (was.twin.empty() || one_in(4)) {
+        changes.push_back({was, {fresh, one_in(2) ? was.key : std::string()}});
+      } else {
+        changes.push_back(
+            {was, one_in(2) ? BlobKeys{was.twin, was.key} : BlobKeys{one_in(2) ? was.key : was.twin, {}}});
+      }
+      if (one_in(8)) changes.back().was.twin = "s3:" + Uuid::make(now_).hex();  // as it is no longer
+    }
+    std::int64_t rows = 0;
+    for (const auto& change : changes) rows += model_.place(change, now_);
+    EXPECT_EQ(store_->place_blobs(changes, now_).take().value(), rows);
+  }
+
+  static std::set<std::string> listed(const std::vector<MovingBlob>& blobs) {
+    std::set<std::string> all;
+    for (const auto& blob : blobs) {
+      all.insert(blob.keys.key + " " + blob.keys.twin + " " + std::to_string(blob.size) + to_hex(blob.sha256));
+    }
+    return all;
   }
 
   void look_at_uploads() {

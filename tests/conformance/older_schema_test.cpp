@@ -56,7 +56,7 @@ TEST_P(OlderSchema, WithoutTheTablesOfUploadsEverythingElseWorksAndNothingIsStag
   EXPECT_TRUE(store->list_uploads({}, at(0)).empty());
   EXPECT_TRUE(store->upload_stats(at(0)).workspaces.empty());
   EXPECT_FALSE(store->sweep_uploads(std::chrono::seconds(0), 10, at(0)).take()->more);
-  EXPECT_TRUE(store->list_dropped_blobs(10).empty());
+  EXPECT_TRUE(store->list_dropped_blobs(10, at(0), "").empty());
   EXPECT_TRUE(store->forget_dropped_blobs({"key"}).take());
   const std::vector<std::string> keys{"key"};
   EXPECT_EQ(store->known_blobs(keys), keys) << "nobody can tell what is an orphan";

@@ -75,6 +75,10 @@ class PlainModel {
   std::string walk(std::optional<FileId> after, int limit) const;
   std::string recall(WorkspaceId workspace, FileId id, std::optional<TokenId> recalled_by, Time now);
   std::string sweep(std::chrono::seconds retention, int limit, Time now);
+  std::int64_t place(const BlobChange& change, Time now);
+  std::vector<std::string> list_dropped(Time remote_before) const;
+  std::set<std::string> list_blobs(KeyRole role, Place place) const;
+  std::vector<PlaceFigures> count_blobs() const;
 
   // Delegations, in plain_delegations.cpp.
   void ack_log(WorkspaceId workspace, std::int64_t seq);
@@ -97,9 +101,9 @@ class PlainModel {
   std::map<WorkspaceId, Workspace> workspaces;
   std::vector<std::pair<Token, Digest>> tokens;
   std::map<WorkspaceId, std::vector<Activity>> logs;
-  std::vector<Upload> uploads;     // in the order in which they came
-  std::vector<UploadStory> ended;  // what became of those that left
-  std::set<std::string> dropped;   // keys of blobs that no upload needs any more
+  std::vector<Upload> uploads;          // in the order in which they came
+  std::vector<UploadStory> ended;       // what became of those that left
+  std::map<std::string, Time> dropped;  // keys of blobs that no upload needs any more, and since when
   std::map<Digest, std::pair<Claim, std::string>> claims;
   std::map<std::string, DelegationRecord> delegations;
   std::map<WorkspaceId, std::int64_t> acked_seqs;
@@ -121,6 +125,7 @@ class PlainModel {
   Upload& put(WorkspaceId workspace, const NewUpload& item, const StagingTerms& terms, Time now, ActivityId arrival);
   std::string receipt(const Upload& upload, UploadState outcome, Time now);
   void leave(const Upload& upload, UploadState outcome, Time now);
+  void drop(const std::string& key, Time now);
   std::string living(WorkspaceId id) const;
   void push(WorkspaceId workspace, const NewActivity& activity, ActivityId id, Time now);
   Upload* own(WorkspaceId workspace, FileId id);

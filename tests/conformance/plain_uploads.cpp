@@ -54,16 +54,17 @@ std::string replace_all(std::string text, const std::string& from, const std::st
 }  // namespace
 
 std::string show(const Upload& u) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", u.id.text(), u.name, u.mimetype, u.size,
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", u.id.text(), u.name, u.mimetype, u.size,
                      to_hex(u.sha256), u.blob_key, u.workspace_id.text(), name_of(u.direction),
                      u.staged_by ? u.staged_by->text() : "-", format_time(u.created_at), format_time(u.expires_at),
                      show(u.fetched_at), show(u.acked_at), show(u.failed_at), u.reason,
-                     u.source_id ? u.source_id->text() : "-", u.damage ? name_of(*u.damage) : "-");
+                     u.source_id ? u.source_id->text() : "-", u.damage ? name_of(*u.damage) : "-", u.twin_key);
 }
 
 std::string show(const UploadStory& story) {
   Upload upload = story.upload;
   upload.blob_key.clear();
+  upload.twin_key.clear();
   return fmt::format("{} {} {}", show(upload), name_of(story.state), show(story.ended_at));
 }
 
@@ -345,10 +346,68 @@ std::string PlainModel::walk(std::optional<FileId> after, int limit) const {
 
 void PlainModel::leave(const Upload& upload, UploadState outcome, Time now) {
   ended.push_back({upload, outcome, now});
-  const std::string key = upload.blob_key;
+  const BlobKeys keys = upload.keys();
   std::erase_if(uploads, [id = upload.id](const Upload& one) { return one.id == id; });
-  const bool shared = std::ranges::any_of(uploads, [&](const Upload& one) { return one.blob_key == key; });
-  if (!key.empty() && !shared) dropped.insert(key);
+  drop(keys.key, now);
+  drop(keys.twin, now);
+}
+
+void PlainModel::drop(const std::string& key, Time now) {
+  const bool shared =
+      std::ranges::any_of(uploads, [&](const Upload& one) { return one.blob_key == key || one.twin_key == key; });
+  if (!key.empty() && !shared) dropped.emplace(key, now);
+}
+
+std::vector<std::string> PlainModel::list_dropped(Time remote_before) const {
+  std::vector<std::string> keys;
+  for (const auto& [key, when] : dropped) {
+    if (key.find(':') == std::string::npos || when < remote_before) keys.push_back(key);
+  }
+  return keys;
+}
+
+std::set<std::string> PlainModel::list_blobs(KeyRole role, Place place) const {
+  std::set<std::string> all;
+  for (const Upload& one : uploads) {
+    const std::string& key = role == KeyRole::first ? one.blob_key : one.twin_key;
+    const auto placed = parse_key(key);
+    if (key.empty() || !placed || placed->place != place || (role == KeyRole::first && one.damage)) continue;
+    all.insert(one.blob_key + " " + one.twin_key + " " + std::to_string(one.size) + to_hex(one.sha256));
+  }
+  return all;
+}
+
+std::vector<PlaceFigures> PlainModel::count_blobs() const {
+  std::vector<PlaceFigures> all;
+  for (const Place place : kPlaces) {
+    PlaceFigures of;
+    of.place = place;
+    std::set<std::string> counted;
+    for (const Upload& one : uploads) {
+      const auto here = [&](const std::string& key) {
+        return !key.empty() && parse_key(key)->place == place && counted.insert(key).second;
+      };
+      if (here(one.blob_key)) {
+        of.files += 1, of.bytes += one.size;
+        if (one.damage) of.damaged_files += 1, of.damaged_bytes += one.size;
+      }
+      if (here(one.twin_key)) of.twin_files += 1, of.twin_bytes += one.size;
+    }
+    all.push_back(of);
+  }
+  return all;
+}
+
+std::int64_t PlainModel::place(const BlobChange& change, Time now) {
+  std::int64_t rows = 0;
+  for (Upload& upload : uploads) {
+    if (upload.keys() != change.was) continue;
+    upload.blob_key = change.is.key;
+    upload.twin_key = change.is.twin;
+    ++rows;
+  }
+  if (rows > 0) drop(change.was.key, now), drop(change.was.twin, now);
+  return rows;
 }
 
 std::string PlainModel::recall(WorkspaceId workspace, FileId id, std::optional<TokenId> recalled_by, Time now) {

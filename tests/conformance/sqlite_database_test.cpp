@@ -114,6 +114,41 @@ TEST_F(SqliteDatabase, AColumnThatDoesNotHoldWhatItShouldIsNotReadAsSomethingEls
   }
 }
 
+TEST_F(SqliteDatabase, APartOfAValueIsReadWithoutTheRest) {
+  const auto database = open();
+  std::string value(200'000, '\0');
+  for (std::size_t i = 0; i < value.size(); ++i) value[i] = static_cast<char>(i * 7 / 3);
+  database->run("CREATE TABLE a (x BLOB)");
+  database->run("INSERT INTO a VALUES (?)", sqlite::Bytes{value});
+  std::string part(5000, '\0');
+  for (const std::size_t at : {std::size_t{0}, std::size_t{4095}, std::size_t{150'001}}) {
+    EXPECT_EQ(database->read_blob("a", "x", 1, at, part), part.size());
+    EXPECT_TRUE(part == value.substr(at, part.size())) << at;
+  }
+  EXPECT_EQ(database->read_blob("a", "x", 1, value.size() - 3, part), 3u);
+  EXPECT_EQ(database->read_blob("a", "x", 1, value.size(), part), 0u);
+  EXPECT_THROW(database->read_blob("a", "x", 2, 0, part), Unavailable) << "no such row";
+  EXPECT_TRUE(health.ok());
+}
+
+TEST_F(SqliteDatabase, AValueWhosePagesAreLostIsDamageAndNotEmpty) {
+  {
+    const auto database = open();
+    database->run("CREATE TABLE a (x BLOB)");
+    database->run("INSERT INTO a VALUES (?)", sqlite::Bytes{std::string(200'000, 'x')});
+    database->checkpoint(Database::Checkpoint::truncate);
+  }
+  {
+    std::fstream damaged(file, std::ios::in | std::ios::out | std::ios::binary);
+    damaged.seekp(std::streamoff{10} * 4096);
+    damaged << std::string(std::size_t{10} * 4096, '\0');  // in the middle: where the next page is cannot be read there
+  }
+  const auto database = open();
+  std::string part(100, '\0');
+  EXPECT_THROW(database->read_blob("a", "x", 1, 150'000, part), Unavailable);
+  EXPECT_FALSE(health.ok());
+}
+
 TEST_F(SqliteDatabase, ALogThatWasDeletedOrReplacedIsNoticed) {
   const std::string log = file + "-wal";
   for (const bool replaced : {false, true}) {

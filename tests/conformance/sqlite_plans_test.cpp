@@ -8,6 +8,7 @@
 #include <set>
 
 #include "backends.h"
+#include "store/blob_key.h"
 #include "store/sqlite/store.h"
 #include "temporary_directory.h"
 
@@ -87,7 +88,7 @@ TEST_F(SqlitePlans, NoVerbOfUploadsWalksThroughATable) {
   EXPECT_EQ(store->sweep_uploads(std::chrono::seconds(3600), 500, at(51)).take()->acked, 0);
   EXPECT_EQ(store->sweep_uploads(std::chrono::seconds(0), 5, at(51)).take()->acked, 5);
   EXPECT_EQ(store->sweep_uploads(std::chrono::seconds(3600), 5, at(139)).take()->expired.size(), 5u);
-  const auto keys = store->list_dropped_blobs(3);
+  const auto keys = store->list_dropped_blobs(3, at(0), "");
   EXPECT_EQ(store->known_blobs(keys), keys);
   ASSERT_TRUE(store->forget_dropped_blobs(keys).take());
   for (const auto group : {UploadGroup::waiting, UploadGroup::never_fetched, UploadGroup::fetched, UploadGroup::failed,
@@ -99,12 +100,41 @@ TEST_F(SqlitePlans, NoVerbOfUploadsWalksThroughATable) {
     store->list_uploads(filter, at(51));
   }
   store->upload_stats(at(130));
+  ASSERT_TRUE(store->begin_blob_move(Place::dir, Place::s3, 0, at(130)).take());
+  ASSERT_TRUE(store->hold_blob_move(WorkerId::make(at(0)), at(140), at(130)).take());
+  for (const auto& blob : store->list_blobs(KeyRole::first, Place::dir, "", 3)) {
+    ASSERT_TRUE(store->place_blobs({{blob.keys, {"s3:" + blob.keys.key, blob.keys.key}}}, at(130)).take());
+  }
+  EXPECT_FALSE(store->list_blobs(KeyRole::twin, Place::dir, "", 3).empty());
+  EXPECT_TRUE(store->list_blobs(KeyRole::first, Place::inlined, "", 3).empty());
+  store->count_blobs();
   for (const auto& sql : scanned()) {
     // The heads are one row for each workspace, and adding up their figures is what they are for. The list of dropped
     // blobs is read from its beginning as far as its limit.
-    EXPECT_TRUE(sql.find("inbox_heads") != std::string::npos || sql.find("FROM dropped_blobs") != std::string::npos)
+    EXPECT_TRUE(sql.find("inbox_heads") != std::string::npos || sql.find("FROM dropped_blobs") != std::string::npos ||
+                sql.find("blob_moves") != std::string::npos)  // of which there is one row
         << sql;
   }
+}
+
+TEST_F(SqlitePlans, NoVerbOfChunksWalksThroughATable) {
+  Chunks& chunks = store->chunks();
+  std::vector<std::string> keys;
+  for (int i = 0; i < 40; ++i) {
+    keys.push_back(new_blob_key(at(i)));
+    chunks.append({keys.back(), 0, "a"}, at(i)).take().value();
+    if (i % 4 != 0) chunks.finish({keys.back(), 1, "b"}, at(i)).take().value();
+  }
+  forget();
+  chunks.append({keys[0], 1, "b"}, at(50)).take().value();
+  chunks.finish({keys[0], 2, "c"}, at(50)).take().value();
+  EXPECT_EQ(chunks.find(keys[0]), 3u);
+  char byte = 0;
+  EXPECT_EQ(chunks.read(keys[0], 1, 0, {&byte, 1}), 1u);
+  EXPECT_EQ(chunks.list(keys[5], at(100), 3).size(), 3u);
+  EXPECT_EQ(chunks.drop({keys[0], keys[1]}).take()->blobs, 2);
+  EXPECT_EQ(chunks.drop_unfinished(at(100)).take()->blobs, 9);
+  EXPECT_THAT(scanned(), ::testing::IsEmpty());
 }
 
 }  // namespace

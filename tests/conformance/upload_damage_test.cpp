@@ -198,7 +198,7 @@ TEST_P(UploadDamages, AckRecallAndSweepGoOnAsBeforeAndTheStoryKeepsIt) {
   }
   EXPECT_EQ(store->find_upload_story(workspace, expired.id, at(20))->upload.reason, sentence_of(UploadDamage::changed));
   EXPECT_EQ(damaged(), UploadTally());
-  EXPECT_EQ(store->list_dropped_blobs(10).size(), 2u) << "their bytes leave like any others";
+  EXPECT_EQ(store->list_dropped_blobs(10, at(0), "").size(), 2u) << "their bytes leave like any others";
 }
 
 TEST_P(UploadDamages, AWalkMeetsEveryRowOnceByItsId) {

@@ -122,7 +122,7 @@ TEST_P(UploadLife, ARecalledFileIsGoneForEverybodyAndItsBytesAreListedToBeDroppe
   EXPECT_ERROR(store->ack_upload(workspace, item.id, at(3)).take(), errors::upload_gone);
   EXPECT_ERROR(store->recall_upload(workspace, item.id, {}, at(3)).take(), errors::upload_gone);
   EXPECT_THAT(store->list_waiting(workspace, {}, 10, at(3)), IsEmpty());
-  EXPECT_THAT(store->list_dropped_blobs(10), ::testing::ElementsAre(item.blob_key));
+  EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), ::testing::ElementsAre(item.blob_key));
   const auto row = log_of(workspace).at(1);
   EXPECT_EQ(row.seq, recalled.receipt->seq);
   EXPECT_EQ(row.activity_type, "upload_receipt");
@@ -181,7 +181,7 @@ TEST_P(UploadLife, ARecalledOutgoingFileLeavesNoReceipt) {
   ASSERT_TRUE(store->stage_uploads(workspace, {item}, terms, at(0)).take());
   EXPECT_FALSE(store->recall_upload(workspace, item.id, {}, at(1)).take()->receipt);
   EXPECT_THAT(log_of(workspace), IsEmpty());
-  EXPECT_THAT(store->list_dropped_blobs(10), IsEmpty()) << "content in the row leaves with it";
+  EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), IsEmpty()) << "content in the row leaves with it";
   EXPECT_EQ(state(workspace, item.id, at(1)), UploadState::recalled);
 }
 

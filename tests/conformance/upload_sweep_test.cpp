@@ -49,7 +49,7 @@ TEST_P(UploadSweeps, NothingDueIsNothingDone) {
   EXPECT_THAT(swept.expired, IsEmpty());
   EXPECT_FALSE(swept.more);
   EXPECT_EQ(log_of(workspace).size(), rows);
-  EXPECT_THAT(store->list_dropped_blobs(10), IsEmpty());
+  EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), IsEmpty());
 }
 
 TEST_P(UploadSweeps, AckedRowsLeaveOnceTheRetentionIsOverWithoutAnotherReceipt) {
@@ -60,7 +60,7 @@ TEST_P(UploadSweeps, AckedRowsLeaveOnceTheRetentionIsOverWithoutAnotherReceipt) 
   EXPECT_EQ(sweep(at(65)).acked, 1) << "sixty seconds after the ack";
   EXPECT_ERROR(store->find_upload(workspace, id), errors::upload_gone);
   EXPECT_EQ(log_of(workspace).size(), 2u);
-  EXPECT_THAT(store->list_dropped_blobs(10), ElementsAre(key));
+  EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), ElementsAre(key));
 }
 
 TEST_P(UploadSweeps, ARetentionOfNothingIsAtOnceAndAnAckedFileIsNeverExpired) {
@@ -150,10 +150,10 @@ TEST_P(UploadSweeps, BytesThatSeveralRowsShareAreDroppedWithTheLastOfThem) {
   const auto second = send_copy(owner, item.id, owner, at(1000));
   EXPECT_EQ(sweep(at(10)).expired.at(0).upload.id, first);
   EXPECT_EQ(sweep(at(20)).expired.at(0).upload.id, item.id);
-  EXPECT_THAT(store->list_dropped_blobs(10), IsEmpty());
+  EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), IsEmpty());
   EXPECT_EQ(store->find_upload(owner, second)->blob_key, item.blob_key);
   ASSERT_TRUE(store->recall_upload(owner, second, {}, at(30)).take());
-  EXPECT_THAT(store->list_dropped_blobs(10), ElementsAre(item.blob_key));
+  EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), ElementsAre(item.blob_key));
 }
 
 TEST_P(UploadSweeps, SharersThatLeaveInOneStepDropTheirBytesOnce) {
@@ -162,7 +162,7 @@ TEST_P(UploadSweeps, SharersThatLeaveInOneStepDropTheirBytesOnce) {
   stage_out(owner, item, at(10));
   for (int i = 0; i < 3; ++i) send_copy(owner, item.id, make_workspace().id, at(10));
   EXPECT_EQ(sweep(at(10)).expired.size(), 4u);
-  EXPECT_THAT(store->list_dropped_blobs(10), ElementsAre(item.blob_key));
+  EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), ElementsAre(item.blob_key));
 }
 
 TEST_P(UploadSweeps, ContentInARowLeavesWithItAndNotWithItsCopies) {
@@ -178,7 +178,7 @@ TEST_P(UploadSweeps, ContentInARowLeavesWithItAndNotWithItsCopies) {
   EXPECT_EQ(store->read_upload(target, copy)->content, "content");
   EXPECT_EQ(sweep(at(20)).expired.at(0).upload.id, copy);
   EXPECT_EQ(store->read_upload(owner, other.id)->content, "else");
-  EXPECT_THAT(store->list_dropped_blobs(10), IsEmpty());
+  EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), IsEmpty());
 }
 
 TEST_P(UploadSweeps, DroppedBlobsAreListedUntilTheyAreForgotten) {
@@ -191,11 +191,11 @@ TEST_P(UploadSweeps, DroppedBlobsAreListedUntilTheyAreForgotten) {
   }
   sweep(at(10));
   reopen();
-  const auto first = store->list_dropped_blobs(3);
+  const auto first = store->list_dropped_blobs(3, at(0), "");
   EXPECT_EQ(first.size(), 3u);
-  EXPECT_EQ(store->list_dropped_blobs(3), first);
+  EXPECT_EQ(store->list_dropped_blobs(3, at(0), ""), first);
   ASSERT_TRUE(store->forget_dropped_blobs(first).take());
-  const auto rest = store->list_dropped_blobs(3);
+  const auto rest = store->list_dropped_blobs(3, at(0), "");
   EXPECT_EQ(rest.size(), 2u);
   std::set<std::string> all(first.begin(), first.end());
   all.insert(rest.begin(), rest.end());
@@ -203,8 +203,8 @@ TEST_P(UploadSweeps, DroppedBlobsAreListedUntilTheyAreForgotten) {
   EXPECT_TRUE(store->forget_dropped_blobs(first).take()) << "what is forgotten already is fine";
   EXPECT_TRUE(store->forget_dropped_blobs({}).take());
   ASSERT_TRUE(store->forget_dropped_blobs(rest).take());
-  EXPECT_THAT(store->list_dropped_blobs(3), IsEmpty());
-  EXPECT_THAT(store->list_dropped_blobs(-1), IsEmpty());
+  EXPECT_THAT(store->list_dropped_blobs(3, at(0), ""), IsEmpty());
+  EXPECT_THAT(store->list_dropped_blobs(-1, at(0), ""), IsEmpty());
 }
 
 TEST_P(UploadSweeps, KnownAreBlobsThatARowNeedsOrThatAreAboutToBeDropped) {

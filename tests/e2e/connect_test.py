@@ -9,11 +9,14 @@ import stat
 import threading
 from pathlib import Path
 
+import pytest
+
 from support.agent import pending, send, url_of
 from support.desk import Workspace
 from support.waiting import wait_until
 
 
+@pytest.mark.bytes
 def test_a_file_lands_is_acknowledged_handed_over_and_answered(workspace, connect):
     content = os.urandom(100_000)
     agent = connect(url_of(workspace.server), token=workspace.token)
@@ -50,6 +53,7 @@ def test_a_message_brings_the_files_it_names_as_paths_and_they_do_not_come_twice
     assert agent.stop() == 0
 
 
+@pytest.mark.bytes
 def test_a_kill_between_fetch_and_ack_delivers_exactly_once(workspace, connect, proxy):
     at_ack = threading.Event()
 
@@ -102,6 +106,7 @@ def test_a_reply_is_neither_lost_nor_repeated_when_the_agent_is_killed_before_it
     assert again.stop() == 0
 
 
+@pytest.mark.bytes
 def test_a_cut_download_is_resumed_and_every_byte_is_right(workspace, connect, proxy):
     content = os.urandom(8_000_000)
     seen = {"ranges": 0, "bytes": 0, "cuts": 0}
@@ -417,6 +422,7 @@ def test_a_disk_without_room_is_reported_told_and_the_text_still_comes(workspace
     assert agent.stop() == 0
 
 
+@pytest.mark.bytes
 def test_a_recalled_file_is_told_and_a_message_that_names_it_says_so(workspace, connect, proxy):
     hold, seen = threading.Event(), threading.Event()
 

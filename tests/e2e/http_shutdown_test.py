@@ -44,6 +44,7 @@ def test_held_polls_are_answered_empty(start):
     assert server.wait_exit() == 0
 
 
+@pytest.mark.bytes
 def test_an_upload_under_way_finishes_and_is_kept(start, tmp_path):
     server = start({"timeouts.drain": "600s"}, data=tmp_path)
     workspace = Workspace(server)
@@ -60,6 +61,7 @@ def test_an_upload_under_way_finishes_and_is_kept(start, tmp_path):
     assert again.server.get(again.content(file_id), token=again.token).body == b"k" * 300 * KIB
 
 
+@pytest.mark.bytes
 def test_a_download_under_way_finishes(start):
     server = start({"timeouts.drain": "600s"})
     workspace = Workspace(server)
@@ -101,6 +103,7 @@ def test_the_drain_has_an_end(start, tmp_path):
     assert workspace.on(start(data=tmp_path)).activity() == []
 
 
+@pytest.mark.bytes
 def test_nothing_that_was_acknowledged_is_lost_in_a_busy_shutdown(start, tmp_path):
     server = start({"timeouts.drain": "600s"}, data=tmp_path)
     workspaces = [Workspace(server) for _ in range(4)]
@@ -125,4 +128,4 @@ def test_nothing_that_was_acknowledged_is_lost_in_a_busy_shutdown(start, tmp_pat
     for workspace in workspaces:
         assert {row["request_body"]["file_id"] for row in workspace.on(again).activity()} == kept[workspace.id]
     assert sum(map(len, kept.values())) > 0
-    assert not again.unfinished_files()
+    assert not again.unfinished()

@@ -3,39 +3,21 @@ does and the server finds it by itself; from then on nobody is given the bytes, 
 import base64
 import hashlib
 import os
-import sqlite3
 import subprocess
 
+import pytest
+
+from support import backend
+from support.backend import cut, flip
 from support.checks import check_error
 from support.desk import Workspace, files_of, multipart
 from support.server import binary
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.bytes
 NO_WALK = {"uploads.check_every": "0s"}
-WALK = {"uploads.check_every": "50ms", "uploads.check_rate": 1 << 30, "uploads.sweep_every": "50ms"}
+WALK = {"uploads.check_every": "50ms", "uploads.check_rate": 1 << 30, "uploads.sweep_every": "50ms", **backend.SOON}
 TOLD = "it has to be sent again"
-
-
-def blobs_of(server):
-    return [path for path in (server.data / "blobs").rglob("*") if path.is_file()]
-
-
-def flip(path):
-    """One bit in the middle; size and age stay as they were."""
-    before = path.stat()
-    with open(path, "r+b") as file:
-        file.seek(before.st_size // 2)
-        byte = file.read(1)[0]
-        file.seek(before.st_size // 2)
-        file.write(bytes([byte ^ 1]))
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
-def edit(server, sql):
-    """Straight in the database, behind the server's back."""
-    with sqlite3.connect(server.data / "restante.db", timeout=30) as database:
-        database.execute(sql)
-    database.close()
 
 
 def content(workspace, file_id, token=None, **options):
@@ -48,6 +30,12 @@ def step(workspace, file_id, verb, **options):
 
 def state(workspace, file_id):
     answer = workspace.server.get(workspace.path(f"pending-uploads/{file_id}"), token=workspace.token)
+    assert answer.status == 200, answer
+    return answer.json()
+
+
+def sweep(server):
+    answer = server.request("POST", "/admin/sweep", token=server.admin_token)
     assert answer.status == 200, answer
     return answer.json()
 
@@ -77,8 +65,8 @@ def test_a_flipped_bit_is_seen_by_its_reader_verified_by_the_server_and_told_to_
     workspace = Workspace(server)
     data = os.urandom(3_000_000)
     (file_id, item), (sound, _) = workspace.upload(("a.bin", data), ("small.txt", b"sound"))
-    path, = blobs_of(server)
-    flip(path)
+    blob, = server.blobs()
+    flip(blob)
     got = content(workspace, file_id)
     digest = base64.b64encode(hashlib.sha256(got.body).digest()).decode()
     assert got.status == 200 and got.header("Repr-Digest") != f"sha-256=:{digest}:", "the reader can tell"
@@ -102,7 +90,7 @@ def test_a_flipped_bit_is_seen_by_its_reader_verified_by_the_server_and_told_to_
         "error", workspace.id, file_id, "a.bin", 3_000_000, "changed")
     listed = server.get("/admin/uploads?state=damaged", token=server.admin_token).json()
     assert [(row["file_id"], row["damage"], row["state"]) for row in listed["uploads"]] == [(file_id, "changed", "failed")]
-    assert path.exists(), "the row keeps its bytes until its time"
+    assert server.blob_keys() == [blob.key], "the row keeps its bytes until its time"
 
     server.kill()
     workspace = workspace.on(start(NO_WALK, data=tmp_path))
@@ -118,7 +106,7 @@ def test_the_agent_on_the_laptop_reports_it_and_lands_nothing(start, tmp_path):
     server = start(NO_WALK)
     workspace = Workspace(server)
     (file_id, _), (sound, _) = workspace.upload(("a.bin", os.urandom(200_000)), ("b.txt", b"sound"))
-    flip(*blobs_of(server))
+    flip(*server.blobs())
     (tmp_path / "token").write_text(workspace.token)
     folder = tmp_path / ".molecule" / "chat-uploads"
     command = [binary(), "connect", "--url", f"http://127.0.0.1:{server.port}", "--token-file", tmp_path / "token", "--dir", tmp_path, "--state", tmp_path / "state", "--json"]
@@ -147,19 +135,20 @@ def test_the_background_check_finds_what_nobody_has_asked_for(start):
     server = start(WALK)
     workspace = Workspace(server)
     (sound, _), = workspace.upload(("sound.bin", os.urandom(50_000)))
-    known = set(blobs_of(server))
+    known = set(server.blob_keys())
     files = {}
     for name in ("flipped", "cut", "lost"):
         (files[name], _), = workspace.upload((name, os.urandom(200_000)))
-        path, = set(blobs_of(server)) - known
-        known.add(path)
-        {"flipped": flip, "cut": lambda at: os.truncate(at, 100_000), "lost": os.unlink}[name](path)
+        blob, = [blob for blob in server.blobs() if blob.key not in known]
+        known.add(blob.key)
+        {"flipped": flip, "cut": lambda it: cut(it, 100_000), "lost": lambda it: it.remove()}[name](blob)
     (files["row"], _), = workspace.upload(("row", b"kept in the row"))
-    edit(server, "UPDATE upload_contents SET content = CAST('kept in the rov' AS BLOB)")
+    server.home.rows.query(f"UPDATE upload_contents SET content = {server.home.rows.literal(b'kept in the rov')}")
     expected = {"flipped": "changed", "cut": "changed", "lost": "missing", "row": "changed"}
     for name, file_id in files.items():
         wait_until(lambda: state(workspace, file_id)["damage"] == expected[name], f"{name} is found")
-        assert check_error(content(workspace, file_id), 500, code="integrity_error")["damage"] == expected[name]
+        status, code = (410, "content_missing") if name == "lost" else (500, "integrity_error")
+        assert check_error(content(workspace, file_id), status, code=code)["damage"] == expected[name]
     server.wait_metric("restante_damaged_uploads", 4)
     assert (damaged(server, "changed"), damaged(server, "missing")) == (3, 1)
     assert content(workspace, sound).status == 200 and state(workspace, sound)["damage"] is None
@@ -172,20 +161,19 @@ def test_the_background_check_finds_what_nobody_has_asked_for(start):
 
 
 def test_a_file_that_has_vanished_is_told_as_what_it_is_by_its_first_reader(start):
-    server = start(NO_WALK)
+    server = start({**NO_WALK, **backend.SOON})
     workspace = Workspace(server)
-    (file_id, _), (cut, _) = workspace.upload(("a.bin", b"x" * 100_000), ("b.bin", b"y" * 100_000))
-    for path in blobs_of(server):
-        os.unlink(path) if path.read_bytes()[:1] == b"x" else os.truncate(path, 50_000)
-    error = check_error(content(workspace, file_id), 500, code="integrity_error")
+    (file_id, _), (short, _) = workspace.upload(("a.bin", b"x" * 100_000), ("b.bin", b"y" * 100_000))
+    for blob in server.blobs():
+        blob.remove() if blob.read()[:1] == b"x" else cut(blob, 50_000)
+    error = check_error(content(workspace, file_id), 410, code="content_missing")
     assert error["damage"] == "missing" and "missing" in error["error"]
-    assert check_error(content(workspace, cut), 500, code="integrity_error")["damage"] == "changed", "and never half of a body"
+    assert check_error(content(workspace, short), 500, code="integrity_error")["damage"] == "changed", "and never half of a body"
     wait_until(lambda: damaged(server, "missing") == 1 and damaged(server, "changed") == 1, "both are written down")
     assert state(workspace, file_id)["fetched_at"] is None
     recalled = server.request("DELETE", workspace.path(f"pending-uploads/{file_id}"), token=server.admin_token)
     assert recalled.json() == {"recalled": True}
-    swept = server.request("POST", "/admin/sweep", token=server.admin_token)
-    assert swept.status == 200 and swept.json()["blobs_deleted"] == 1, swept
+    wait_until(lambda: sweep(server)["blobs_deleted"] == 1, "what is not there is dropped without complaint")
     assert (state(workspace, file_id)["state"], state(workspace, file_id)["damage"]) == ("recalled", "missing")
 
 
@@ -194,8 +182,7 @@ def test_an_outgoing_file_that_is_damaged_cannot_be_sent_on(start):
     sender, target = Workspace(server, "sender"), Workspace(server, "target")
     headers, body = multipart(("result.bin", os.urandom(100_000)))
     (_, item), = files_of(server.request("POST", sender.path("chat/uploads?direction=out"), token=sender.token, headers=headers, body=body))
-    path, = blobs_of(server)
-    flip(path)
+    flip(*server.blobs())
     wait_until(lambda: damaged(server) == 1, "it is found")
     message = {"method": "message/send", "params": {"message": {"parts": [{"kind": "file", "file": {"uri": item["uri"], "name": "result.bin"}}]}}}
     sent = server.request("POST", target.path("a2a"), token=sender.token, json_body=message)
@@ -213,7 +200,7 @@ def test_however_eager_the_check_is_what_is_sound_arrives_and_leaves_when_it_is_
         for (file_id, _), data in zip(staged, contents):
             assert content(workspace, file_id).body == data
             assert step(workspace, file_id, "ack").status == 200
-    wait_until(lambda: not blobs_of(server), "all have left")
+    wait_until(lambda: not server.blobs(), "all have left")
     wait_until(lambda: checked(server, "sound") > 0, "it was at work")
     assert damaged(server, "changed") == damaged(server, "missing") == checked(server, "damaged") == 0
     loops = {loop["name"]: loop for loop in server.get("/admin/liveness", token=server.admin_token).json()["loops"]}

@@ -8,10 +8,13 @@ import hashlib
 import os
 import random
 
+import pytest
+
 from support.desk import Workspace
 from support.recorder import Recorder
 from support.server import Server
 
+pytestmark = pytest.mark.bytes
 KILLS = int(os.environ.get("RESTANTE_KILLS", "8"))
 SEED = int(os.environ.get("RESTANTE_SEED", "0")) or random.randrange(1, 1 << 32)
 SETTINGS = {"log.requests": "none", "limits.invalid_tokens_per_minute": 1_000_000}

@@ -64,19 +64,26 @@ def environment():
     return {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_")}
 
 
-def migrate(action, *where):
-    done = subprocess.run([binary(), "migrate", action, *where], capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL,
-                          env=environment())
-    assert done.returncode == 0, done
-    return done.stdout
+class Migrated:
+    """A database and `restante migrate` on it."""
 
+    def __init__(self, *where):
+        self._where = where
 
-class OnPostgres:
-    def __init__(self, postgres, url):
-        self._postgres, self._url = postgres, url
+    def run(self, action):
+        return subprocess.run([binary(), "migrate", action, *self._where], capture_output=True, text=True, timeout=120, check=False,
+                              stdin=subprocess.DEVNULL, env=environment())
 
     def migrate(self, action):
-        return migrate(action, "--database", self._url)
+        done = self.run(action)
+        assert done.returncode == 0, done
+        return done.stdout
+
+
+class OnPostgres(Migrated):
+    def __init__(self, postgres, url):
+        super().__init__("--database", url)
+        self._postgres, self._url = postgres, url
 
     def catalogue(self):
         return postgres_catalogue(self._postgres, self._url.rpartition("/")[2])
@@ -88,12 +95,10 @@ class OnPostgres:
         return Server(arguments=("--database", self._url))
 
 
-class OnSqlite:
+class OnSqlite(Migrated):
     def __init__(self, file):
+        super().__init__("--data", str(file.parent))
         self._file = file
-
-    def migrate(self, action):
-        return migrate(action, "--data", str(self._file.parent))
 
     def catalogue(self):
         return sqlite_catalogue(self._file)
@@ -141,6 +146,26 @@ def test_down_and_up_again_step_by_step_gives_the_same_schema(schema):
         assert schema.catalogue() == expected
     schema.migrate("up")
     assert schema.catalogue() == complete
+
+
+@pytest.mark.parametrize("row", ["INSERT INTO inline_blobs (blob_key, touched_at) VALUES ('k', {now})", "INSERT INTO dropped_blobs (blob_key) VALUES ('s3:k')"],
+                         ids=["inline", "dropped"])
+def test_a_step_down_is_refused_while_bytes_are_where_an_older_binary_would_not_find_them(schema, row):
+    schema.migrate("up")
+    schema.change(row.format(now="now()" if isinstance(schema, OnPostgres) else "0"))
+    # What came later may be taken back; this step may not.
+    while (done := schema.run("down")).returncode == 0:
+        assert "Took back" in done.stdout
+    before = schema.catalogue()
+    assert "inline_blobs" in before
+    for _ in range(2):
+        done = schema.run("down")
+        assert done.returncode == 69 and "bring them back first (restante blobs migrate --to dir)" in done.stderr, done
+        assert schema.catalogue() == before, "nothing of it was done"
+    for table in ("inline_blobs", "dropped_blobs"):
+        schema.change(f"DELETE FROM {table}")
+    assert "Took back 0011" in schema.migrate("down")
+    assert "inline_blobs" not in schema.catalogue()
 
 
 @pytest.mark.parametrize("allowed", [True, False], ids=["allowed", "forbidden"])

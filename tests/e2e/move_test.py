@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from support.desk import Workspace
 from support.house import House
 from support.postgres import Postgres, clients
 from support.server import Lines, Server, StartFailed, binary
@@ -149,6 +150,28 @@ def test_there_and_back_again(house, url, tmp_path):
     assert [(t["name"], t["rows"], t["digest"]) for t in back["tables"]] == [(t["name"], t["rows"], t["digest"]) for t in there["tables"]]
     with Server(house.settings, data=tmp_path / "back") as server:
         house.check(server)
+
+
+def test_bytes_in_rows_move_with_the_rows_and_objects_stay_where_they_are(house, url, tmp_path):
+    with closing(sqlite3.connect(house.database)) as rows:
+        # As a change-over leaves them in the middle: a twin in the directory, and one that is an object already.
+        file_key, = rows.execute("SELECT blob_key FROM pending_uploads WHERE filename = 'large.bin'").fetchone()
+        rows.execute("UPDATE pending_uploads SET twin_key = blob_key, blob_key = 's3:' || blob_key WHERE filename = 'large.bin'")
+        rows.commit()
+    target = tmp_path / "new data"
+    moved = report("--from", house.url, "--to", url, "--data-to", target)
+    assert moved["outcome"] == "moved" and moved["files"]["objects"] == 1
+    chunks, = [table for table in moved["tables"] if table["name"] == "blob_chunks"]
+    assert chunks["rows"] == 4 and chunks["digest"] == chunks["target_digest"]
+    assert [path.name for path in (target / "blobs").rglob(file_key)] == [file_key], "a twin that is a file is copied like any other"
+    back = tmp_path / "back" / "restante.db"
+    assert report("--from", url, "--to", f"sqlite://{back}", "--data", target)["files"]["objects"] == 1
+    shown = move("--from", house.url, "--to", url, "--verify", "--data", house.data).stdout
+    assert "Objects in S3: 1; they stay in their bucket" in shown
+    with serving(house, url, data=target) as server:
+        agent = Workspace(server, known=house.agent)
+        for file_id, content in house.contents.items():
+            assert server.get(agent.content(file_id), token=agent.token).body == content
 
 
 def test_lost_and_changed_bytes_are_told_and_stop_nothing(house, url, tmp_path):

@@ -5,14 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from support import backend
 from support.checks import check_error
 from support.desk import Workspace
 from support.server import StartFailed
 from support.waiting import wait_until
 from support.wire import request
 
+pytestmark = pytest.mark.bytes
 MIB = 1 << 20
-QUICK = {"uploads.ttl": "1s", "uploads.ack_retention": "0s", "uploads.sweep_every": "50ms"}
+QUICK = {"uploads.ttl": "1s", "uploads.ack_retention": "0s", "uploads.sweep_every": "50ms", **backend.SOON}
 
 
 def sweep(server):
@@ -27,16 +29,12 @@ def ack(workspace, file_id):
     return workspace.server.request("POST", workspace.path(f"pending-uploads/{file_id}/ack"), token=workspace.token)
 
 
-def blobs_of(server):
-    return [path for path in (server.data / "blobs").rglob("*") if path.is_file()]
-
-
 def test_what_is_due_leaves_by_itself_with_its_receipt(start):
     server = start(QUICK)
     workspace = Workspace(server)
     workspace.upload(("late.bin", b"x" * 100_000), ("late.txt", b"x"))
     wait_until(lambda: swept(server, "expired") == 2, "both have expired")
-    wait_until(lambda: not blobs_of(server), "and their bytes are gone")
+    wait_until(lambda: not server.blobs(), "and their bytes are gone")
     rows = [row for row in workspace.activity() if row["activity_type"] == "upload_receipt"]
     assert [row["method"] for row in rows] == ["chat_upload_expired"] * 2
     assert server.get(workspace.path("pending-uploads"), token=workspace.token).json() == []
@@ -67,7 +65,8 @@ def test_one_sweeps_at_start(start, tmp_path):
     server.kill()
     again = start({"uploads.ack_retention": "0s", "uploads.sweep_every": "24h"}, data=tmp_path)
     wait_until(lambda: swept(again, "acked") == 1, "swept at start")
-    wait_until(lambda: not blobs_of(again), "and its bytes are gone")
+    if backend.BYTES == "dir":
+        wait_until(lambda: not again.blobs(), "and its bytes are gone")
 
 
 def test_sweeps_that_are_asked_for_at_once_add_up(start):
@@ -94,7 +93,9 @@ def test_a_fetch_that_meets_the_sweep_has_the_whole_body_or_none(start):
     wire.send(request("GET", workspace.content(file_id), workspace.auth()))
     wait_until(wire.has_input, "the download has begun")
     assert ack(workspace, file_id).status == 200
-    assert sweep(server).json()["blobs_deleted"] == 1 and blobs_of(server) == []
+    # A reader keeps its file open; what has no descriptor is not dropped while somebody may be reading.
+    assert sweep(server).json()["blobs_deleted"] == (1 if backend.BYTES == "dir" else 0)
+    assert len(server.blobs()) == (0 if backend.BYTES == "dir" else 1)
     assert wire.read().body == data
     wire.close()
     check_error(server.get(workspace.content(file_id), token=server.admin_token), 404, code="upload_gone")

@@ -2,7 +2,6 @@
 import hashlib
 import os
 import re
-import sqlite3
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -10,20 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from support import backend
 from support.checks import check_error
 from support.desk import Workspace, files_of, multipart
 from support.small_disk import SmallDisk
 from support.waiting import wait_until
 from support.wire import request
 
+pytestmark = pytest.mark.bytes
 GOLDEN = Path(os.environ.get("RESTANTE_SOURCE", Path(__file__).parents[2])) / "tests/golden/multipart"
 MIB = 1 << 20
 MOST = 26_214_400
 CHUNK = b"\x00\r\n--\xff\xfe\r\n"
-
-
-def blobs_of(server):
-    return [path for path in (server.data / "blobs").rglob("*") if path.is_file()]
 
 
 def upload(workspace, *files, token=None, headers=(), query=""):
@@ -50,6 +47,13 @@ def sweep(server):
     answer = server.request("POST", "/admin/sweep", token=server.admin_token)
     assert answer.status == 200, answer
     return answer.json()
+
+
+def expect_no_bytes(server):
+    """A sweep is enough where a reader keeps its file open; elsewhere they stay for as long as a request may last."""
+    if backend.BYTES != "dir":
+        wait_until(lambda: sweep(server) and not server.blobs(), "the bytes are gone")
+    assert server.blob_keys() == [] and server.unfinished() == []
 
 
 # -- what real clients send
@@ -97,7 +101,7 @@ def test_a_browser_form_without_a_choice_has_no_files(workspace):
 
 
 def test_a_file_goes_from_the_page_to_the_agent_and_its_life_line_stays(start):
-    workspace = Workspace(start({"uploads.ack_retention": "0s"}))
+    workspace = Workspace(start({"uploads.ack_retention": "0s", **backend.SOON}))
     server = workspace.server
     (file_id, item), = files_of(upload(workspace, ("report.pdf", b"%PDF" * 9000, "application/pdf")))
     row, = workspace.activity()
@@ -113,7 +117,7 @@ def test_a_file_goes_from_the_page_to_the_agent_and_its_life_line_stays(start):
     assert server.get(workspace.content(file_id), token=server.admin_token).status == 200, "people still see it"
     assert sweep(server)["acked"] == 1
     check_error(server.get(workspace.content(file_id), token=server.admin_token), 404, code="upload_gone")
-    assert blobs_of(server) == []
+    expect_no_bytes(server)
     after = state(workspace, file_id)
     assert (after["state"], after["name"]) == ("acked", "report.pdf") and after["fetched_at"] and after["acked_at"] and after["ended_at"]
     assert [row["method"] for row in workspace.activity()] == ["chat_upload_receive", "chat_upload_acked"]
@@ -151,8 +155,9 @@ def test_a_kill_after_every_step_takes_nothing_back(start, tmp_path):
     assert [step(workspace, file_id, "ack").status for file_id in ids.values()] == [200, 200]
     # The sweep at start may have come first; either way each row leaves once.
     sweep(workspace.server)
+    settings.update(backend.SOON)
     workspace = reborn(workspace)
-    assert blobs_of(workspace.server) == []
+    expect_no_bytes(workspace.server)
     for file_id in ids.values():
         life = state(workspace, file_id)
         assert (life["state"], life["acked_at"]) == ("acked", first[file_id])
@@ -206,13 +211,13 @@ def test_bytes_of_a_request_that_died_with_the_server_are_collected(start, tmp_p
     wire.send(request("POST", workspace.path("chat/uploads"),
                       {**fields, "Authorization": f"Bearer {server.admin_token}", "Content-Length": len(body)}))
     wire.send(body[:MIB + 200_000])
-    wait_until(lambda: blobs_of(server), "the first file is complete")
+    wait_until(lambda: server.blob_keys(), "the first file is complete")
     server.kill()
     wire.close()
     workspace = workspace.on(start(settings, data=tmp_path))
-    assert workspace.activity() == [] and len(blobs_of(workspace.server)) == 1
-    wait_until(lambda: sweep(workspace.server)["orphans"] or not blobs_of(workspace.server), "the orphan is collected")
-    assert blobs_of(workspace.server) == []
+    assert workspace.activity() == [] and len(workspace.server.blob_keys()) == 1
+    wait_until(lambda: sweep(workspace.server)["orphans"] or not workspace.server.blob_keys(), "the orphan is collected")
+    assert workspace.server.blob_keys() == []
     assert workspace.server.metric("restante_orphan_blobs_collected_total") == 1
 
 
@@ -224,10 +229,10 @@ def test_bytes_of_a_request_that_died_with_the_server_are_collected(start, tmp_p
     (("third.bin", b""), 400, "empty_file"),
 ])
 def test_a_third_file_that_cannot_be_taken_leaves_none_of_the_three(server, workspace, bad, status, code):
-    before = blobs_of(server)
+    before = server.blob_keys()
     error = check_error(upload(workspace, ("one", b"1"), ("two", b"2" * MIB), bad), status, code=code)
     assert error["filename"] == "third.bin"
-    assert workspace.activity() == [] and blobs_of(server) == before and server.unfinished_files() == []
+    assert workspace.activity() == [] and server.blob_keys() == before and server.unfinished() == []
 
 
 def test_exactly_25_mib_passes_and_comes_back(workspace):
@@ -266,7 +271,7 @@ def test_of_two_that_come_at_once_only_one_fits_the_quota(start):
     refused = check_error(next(answer for answer in answers if answer.status == 507), 507, code="quota_exceeded")
     assert refused["max_bytes"] == 1_500_000
     assert len(workspace.activity()) == 1
-    wait_until(lambda: len(blobs_of(server)) == 1, "the bytes of the refused one are gone")
+    wait_until(lambda: len(server.blob_keys()) == 1, "the bytes of the refused one are gone")
 
 
 def test_the_number_of_files_is_limited_too(start):
@@ -285,7 +290,7 @@ def test_an_ack_makes_room_at_once_although_the_bytes_stay_a_while(start):
         error = check_error(upload(workspace, ("3", b"3")), 507, code="quota_exceeded")
         assert (error["staged_files"], error["staged_bytes"]) == (2, 200_000)
         assert step(workspace, first, "ack").status == step(workspace, second, "ack").status == 200
-        assert len(blobs_of(workspace.server)) == 2 * (turn + 1)
+        assert len(workspace.server.blob_keys()) == 2 * (turn + 1)
 
 
 def test_a_full_disk_is_507_nothing_is_staged_and_what_is_there_is_still_delivered(tmp_path):
@@ -294,8 +299,11 @@ def test_a_full_disk_is_507_nothing_is_staged_and_what_is_there_is_still_deliver
         (file_id, _), = files_of(upload(workspace, ("kept.bin", b"k" * 8 * MIB)))
         check_error(upload(workspace, ("second.bin", b"2" * 20 * MIB)), 507, code="storage_full")
         check_error(upload(workspace, ("one.bin", b"1" * MIB), ("two.bin", b"2" * 20 * MIB)), 507, code="storage_full")
-        assert len(workspace.activity()) == 1 and len(blobs_of(server)) == 1 and server.unfinished_files() == []
+        assert len(workspace.activity()) == 1
         assert content(workspace, file_id).body == b"k" * 8 * MIB
+        if backend.BYTES == "inline":
+            return  # without any room rows cannot be dropped or acked either: that is what the reserve is for
+        assert len(server.blob_keys()) == 1 and server.unfinished() == []
         assert step(workspace, file_id, "ack").status == 200
         (small, _), = files_of(upload(workspace, ("small.txt", b"s")))
         assert content(workspace, small).body == b"s"
@@ -306,7 +314,7 @@ def test_below_the_reserve_uploads_are_refused_first_and_acks_still_have_room(tm
         workspace = Workspace(server)
         (file_id, _), = files_of(upload(workspace, ("kept.bin", b"k" * 8 * MIB)))
         check_error(upload(workspace, ("grows.bin", b"g" * 12 * MIB)), 507, code="insufficient_storage")
-        assert len(blobs_of(server)) == 1 and server.unfinished_files() == []
+        assert len(server.blob_keys()) == 1 and server.unfinished() == []
         workspace.notify("messages still pass")
         assert content(workspace, file_id).status == 200 and step(workspace, file_id, "ack").status == 200
 
@@ -330,9 +338,7 @@ def test_without_its_tables_the_server_starts_and_says_what_is_missing(start, tm
     server = start(data=tmp_path)
     workspace = Workspace(server)
     server.stop()
-    with sqlite3.connect(tmp_path / "restante.db") as database:
-        database.execute("DROP TABLE pending_uploads")
-    database.close()
+    server.home.rows.drop_table("pending_uploads")
     workspace = workspace.on(start({"migrate": "false"}, data=tmp_path))
     server = workspace.server
     check_error(upload(workspace, ("a", b"x")), 422, code="no_callback")
@@ -344,6 +350,7 @@ def test_without_its_tables_the_server_starts_and_says_what_is_missing(start, tm
     assert sweep(server)["acked"] == 0
 
 
+@pytest.mark.skipif(backend.BYTES != "dir", reason="it is a directory that is moved away")
 def test_a_place_of_bytes_that_was_moved_away_is_not_ready(start, tmp_path):
     server = start(data=tmp_path)
     (tmp_path / "blobs").rename(tmp_path / "elsewhere")
@@ -367,7 +374,7 @@ def test_an_agent_sends_another_one_a_file_with_its_message(server):
     uri = message["request_body"]["params"]["message"]["parts"][1]["file"]["uri"]
     assert uri == arrival["request_body"]["uri"] and uri.startswith(f"platform-pending:{two.id}/")
     assert content(two, arrival["request_body"]["file_id"]).body == data
-    assert len(blobs_of(server)) >= 1 and content(one, file_id).body == data
+    assert len(server.blob_keys()) >= 1 and content(one, file_id).body == data
     gone = server.request("POST", two.path("a2a"), token=one.token, json_body={"method": "message/send", "params": {"message": {
         "parts": [{"kind": "file", "file": {"uri": f"platform-pending:{one.id}/{uuid.uuid4()}"}}]}}})
     check_error(gone, 400, code="attachment_gone")

@@ -40,6 +40,9 @@ class House:
             self.settings = allowing(callback.port)
             with Server(self.settings, data=data) as server:
                 self._fill(server, callback.url())
+            with Server({**self.settings, "blobs": "inline"}, data=data) as server:
+                self._upload_inline(server)
+            with Server(self.settings, data=data) as server:
                 self.before = self.look(server)
         self._add_what_lasts_moments()
 
@@ -106,6 +109,13 @@ class House:
         gone = server.request("DELETE", agent.path(f"pending-uploads/{ids['recalled.bin']}"), token=server.admin_token)
         assert gone.status == 200, gone
 
+    def _upload_inline(self, server):
+        """Into rows: three chunks and a bit."""
+        content = bytes(range(255)) * 12_500
+        (file_id, _), = Workspace(server, known=self.agent).upload(("in rows.bin", content))
+        self.contents[file_id] = content
+        self.files.append(file_id)
+
     def _delegate(self, server, agent, callee):
         """One task that is under way and one that has ended."""
         self.callee = callee
@@ -118,9 +128,11 @@ class House:
             assert told.status == 200, told
 
     def _add_what_lasts_moments(self):
-        """Keys of bytes that are about to be deleted: there only between two steps of a sweep."""
+        """Keys of bytes that are about to be deleted, there only between two steps of a sweep; and a change-over that has ended."""
         with closing(sqlite3.connect(self.database)) as rows:
-            rows.execute("INSERT INTO dropped_blobs VALUES (?)", ("0" * 32,))
+            rows.execute("INSERT INTO dropped_blobs (blob_key) VALUES (?)", ("0" * 32,))
+            rows.execute("INSERT INTO blob_moves (from_place, to_place, phase, rate, begun_at, phase_at, worker, worker_until) "
+                         "VALUES ('inline', 'dir', 'finished', 0, 1, 2, randomblob(16), 3)")
             rows.commit()
 
     def grow(self, rows):
@@ -159,7 +171,9 @@ class House:
             assert after[what] == seen, f"{what} was {seen} and is {after[what]}"
         agent = Workspace(server, known=self.agent)
         for file_id, content in self.contents.items():
-            assert server.get(agent.content(file_id), token=agent.token).body == content
+            answer = server.get(agent.content(file_id), token=agent.token)
+            assert (answer.status, len(answer.body), hashlib.sha256(answer.body).digest()) == (
+                200, len(content), hashlib.sha256(content).digest()), (file_id, answer.status, answer.body[:200])
         for file_id in self.acked:
             assert server.get(agent.content(file_id), token=agent.token).status == 404
         assert server.get(agent.path("activity"), token=self.revoked).status == 401

@@ -14,6 +14,7 @@ import tempfile
 import threading
 from pathlib import Path
 
+from support import backend
 from support.waiting import Deadline, Stalled, wait_until
 from support.wire import Wire, request
 
@@ -98,6 +99,7 @@ class Lines:
 class Server:
     """Started by the constructor, which returns once the server is ready. Use as a context manager.
 
+    Its rows and bytes are where support.backend says, unless the test names a --database itself.
     settings: {"timeouts.header": "300ms"} becomes --set timeouts.header=300ms. data: keep a directory across two servers.
     stderr: a file or descriptor to use instead of collecting lines. tls: the ssl.SSLContext that connect() uses.
     stdout_closes: close our end of stdout after the ready line. user: the uid to run as, when we may choose.
@@ -109,14 +111,15 @@ class Server:
         executable = binary()
         self._own_data = data is None
         self.data = Path(data or tempfile.mkdtemp(prefix="restante-test-"))
-        command = [executable, "serve", "--data", str(self.data)]
+        self.home = None if "--database" in arguments else backend.home_of(self.data)
+        command = [executable, "serve", "--data", str(self.data), *(self.home.arguments if self.home else ())]
         for address in listen:
             command += ["--listen", address]
-        for key, value in (settings or {}).items():
+        for key, value in {**(self.home.settings if self.home else {}), **(settings or {})}.items():
             command += ["--set", f"{key}={value}"]
         env = {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_")}
-        env.update(environment or {})
-        self.exit_code = None
+        env.update({**(self.home.environment if self.home else {}), **(environment or {})})
+        self._environment, self.exit_code = env, None
         self.expected_exit = (0,)  # a test that provokes another end says so here; None = any
         self._killed = False
         self.process = subprocess.Popen([*command, *arguments], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -147,7 +150,8 @@ class Server:
 
     @property
     def admin_token(self):
-        return (self.data / "admin.token").read_text().strip()
+        """Given from outside, or as the server made it."""
+        return self._environment.get("RESTANTE_ADMIN_TOKEN") or (self.data / "admin.token").read_text().strip()
 
     def connect(self, **options):
         """A connection. tls=None makes it a plain one whatever the server speaks."""
@@ -221,6 +225,19 @@ class Server:
         """Open files without a name below the data directory: uploads under way."""
         return [target for target in self.descriptors() if target.startswith(str(self.data.resolve())) and target.endswith("(deleted)")]
 
+    # -- what it keeps
+
+    def blobs(self):
+        """The bytes that lie there, wherever that is, each once."""
+        return self.home.bytes.blobs(self)
+
+    def blob_keys(self):
+        return sorted(blob.key for blob in self.blobs())
+
+    def unfinished(self):
+        """Bytes of uploads under way."""
+        return self.home.bytes.unfinished(self)
+
     # -- ending it
 
     def signal(self, number):
@@ -284,6 +301,7 @@ class Server:
             if pipe:
                 pipe.close()
         if self._own_data:
+            backend.forget(self.data)
             shutil.rmtree(self.data, ignore_errors=True)
 
     def __enter__(self):

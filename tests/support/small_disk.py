@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from support import backend
 from support.server import Server, binary
 
 
@@ -18,9 +19,11 @@ def unshare():
 
 
 class SmallDisk(Server):
-    """As Server. `size` is of the whole disk, database included."""
+    """As Server, its rows and bytes on the disk. `size` is of the whole disk, database included."""
 
     def __init__(self, folder, size, settings=None):
+        if backend.ROWS != "sqlite":
+            pytest.skip("what fills up is a disk of the server's own")
         wrapper = folder / "on-a-small-disk"
         data = folder / "data"
         data.mkdir()
@@ -34,3 +37,4 @@ class SmallDisk(Server):
         finally:
             os.environ["RESTANTE_BINARY"] = before
         self.data = Path(f"/proc/{self.process.pid}/root{data}")
+        self.home.rows.data = self.data

@@ -46,18 +46,27 @@ workers = 0
 log_udp_host = 127.0.0.1
 log_udp_port = 9
 """
+# A machine that is busy is not broken: its parts wait for one another, and none is given up for a while. What one of them
+# could not tell another in time would be told by daemons that do not run here: a listing would stay wrong for good.
+PATIENT = """conn_timeout = 60
+node_timeout = 120
+"""
 STORAGE = """
 [pipeline:main]
 pipeline = {name}-server
 [app:{name}-server]
 use = egg:swift#{name}
-"""
+container_update_timeout = 60
+""" + PATIENT
 PROXY = """
 [pipeline:main]
 pipeline = catch_errors gatekeeper cache listing_formats bulk s3api tempauth copy dlo slo proxy-server
 [app:proxy-server]
 use = egg:swift#proxy
 account_autocreate = true
+recoverable_node_timeout = 120
+error_suppression_interval = 0
+""" + PATIENT + """
 [filter:catch_errors]
 use = egg:swift#catch_errors
 [filter:gatekeeper]
@@ -65,6 +74,10 @@ use = egg:swift#gatekeeper
 [filter:cache]
 use = egg:swift#memcache
 memcache_servers = 127.0.0.1:{cache}
+connect_timeout = 20
+pool_timeout = 20
+io_timeout = 20
+error_suppression_interval = 0
 [filter:listing_formats]
 use = egg:swift#listing_formats
 [filter:bulk]

@@ -34,8 +34,20 @@ BODIES |= {
                            "attachments": [{"uri": "https://example.org/a", "name": "a", "mimeType": "text/plain", "size": 1}]},
     "recordDelegation": lambda w: {"target_id": w.other.id, "task": "sent by hand", "delegation_id": str(uuid.uuid4())},
     "updateDelegation": lambda w: {"status": "completed", "result": "ten", "attachments": [{"uri": "https://example.org/a", "name": "a"}]},
+    "startBlobCheck": lambda w: {"fix": False},
+    "beginBlobMove": lambda w: {"to": next_place(w), "rate": 1 << 20},
     "beatDelegation": lambda w: {"progress": "seven"},
 }
+
+
+def next_place(world):
+    """Where bytes can be told to go now, whatever they were told before."""
+    told = world.server.get("/admin/blobs", token=world.server.admin_token).json()
+    if told["migration"] and told["migration"]["phase"] != "finished":
+        return told["migration"]["to"]
+    return "inline" if told["writes_to"] == "dir" else "dir"
+
+
 EVERYBODY = ["none", "wrong", "revoked", "peer", "sender", "other_sender", "enrolment", "other_enrolment", "agent", "admin"]
 
 

@@ -1,0 +1,154 @@
+// Bytes in the database survive a kill: a child writes blobs and tells their keys over a pipe, the parent kills it in
+// the middle of its work and looks. And at every statement on the way.
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <map>
+#include <thread>
+
+#include "backends.h"
+#include "blobs_suite.h"
+#include "killed.h"
+#include "store/inline/blobs.h"
+
+namespace restante::testing {
+namespace {
+
+constexpr std::size_t kKeyDigits = 32;
+
+// One that was acknowledged: small enough that a write to the pipe is never torn.
+struct Finished {
+  char key[kKeyDigits];
+  std::uint64_t size;
+  std::uint32_t seed;
+};
+
+class ChunksKill : public ::testing::TestWithParam<BackendKind> {
+ protected:
+  static std::size_t size_of(std::uint32_t seed) {
+    static constexpr std::size_t kSizes[] = {10, kChunkBytes - 1, kChunkBytes, kChunkBytes + 1, 3 * kChunkBytes + 7};
+    return kSizes[seed % std::size(kSizes)];
+  }
+
+  // Runs in the child, for ever.
+  static void write_on(Blobs& blobs, std::uint32_t seed, int pipe) {
+    for (;; seed += 100) {
+      const auto bytes = some_bytes(size_of(seed), seed);
+      const auto key = put(blobs, bytes);
+      Finished told{{}, bytes.size(), seed};
+      key.copy(told.key, kKeyDigits);
+      if (write(pipe, &told, sizeof told) != sizeof told) _exit(3);
+    }
+  }
+
+  static void work(Backend& backend, int pipe) {
+    const SystemClock clock;
+    const auto store = backend.open();
+    const auto blobs = inlined::open(store->chunks(), clock);
+    std::vector<std::thread> threads;
+    for (std::uint32_t t = 0; t < 6; ++t) threads.emplace_back([&, t] { write_on(*blobs, t, pipe); });
+    for (auto& thread : threads) thread.join();
+  }
+
+  static std::vector<Finished> run_and_kill(Backend& backend, std::size_t kill_after) {
+    int ends[2];
+    if (pipe(ends) != 0) throw std::runtime_error("pipe");
+    const pid_t child = fork();
+    if (child == 0) {
+      close(ends[0]);
+      work(backend, ends[1]);
+      _exit(4);
+    }
+    close(ends[1]);
+    std::vector<Finished> told;
+    Finished one{};
+    while (read(ends[0], &one, sizeof one) == sizeof one) {
+      told.push_back(one);
+      if (told.size() == kill_after) kill(child, SIGKILL);
+    }
+    close(ends[0]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "the child ended by itself: " << status;
+    return told;
+  }
+
+  // Whatever is there is whole and as it was written; once the drafts are collected there is nothing else.
+  static void expect_all_whole(Blobs& blobs) {
+    for (const auto& key : keys_of(blobs)) {
+      const auto blob = blobs.open(key);
+      ASSERT_TRUE(blob);
+      EXPECT_EQ(content(*blob).size(), blob->size());
+    }
+    blobs.drop_unfinished(Time::max());
+    EXPECT_EQ(blobs.drop_unfinished(Time::max()), 0u);
+  }
+
+  const SystemClock clock;
+};
+RESTANTE_EVERY_BACKEND(ChunksKill);
+
+TEST_P(ChunksKill, WhatWasFinishedIsThereWholeAndNothingElseIs) {
+  const auto backend = GetParam().make();
+  std::vector<Finished> told;
+  for (const std::size_t kill_after : {1, 20, 33}) {
+    const auto more = run_and_kill(*backend, kill_after);
+    EXPECT_GE(more.size(), kill_after);
+    told.insert(told.end(), more.begin(), more.end());
+  }
+  const auto store = backend->open();
+  const auto blobs = inlined::open(store->chunks(), clock);
+  const auto keys = keys_of(*blobs);
+  for (const auto& one : told) {
+    const std::string key(one.key, kKeyDigits);
+    EXPECT_TRUE(keys.contains(key));
+    const auto blob = blobs->open(key);
+    ASSERT_TRUE(blob) << key;
+    EXPECT_TRUE(content(*blob) == some_bytes(one.size, one.seed)) << key << ", " << one.size << " bytes";
+  }
+  // What was finished and not told before the kill may be there, too.
+  EXPECT_LE(keys.size(), told.size() + 3 * 6);
+  expect_all_whole(*blobs);
+  EXPECT_EQ(keys_of(*blobs), keys) << "collecting drafts takes nothing that is finished";
+}
+
+TEST_P(ChunksKill, KilledAtAnyStatementABlobIsThereWholeOrNotAtAll) {
+  const auto bytes = some_bytes(2 * kChunkBytes + 9);
+  const auto backend = GetParam().make();
+  backend->open();
+  bool finished = false;
+  for (int statement = 1; !finished; ++statement) {
+    ASSERT_LT(statement, 200);
+    const Fate fate = kill_at_statement(
+        statement, [&] { return backend->open(); },
+        [&](Store& store) {
+          const SystemClock wall;
+          const auto blobs = inlined::open(store.chunks(), wall);
+          const auto key = put(*blobs, bytes);
+          put(*blobs, "second");
+          blobs->drop(key);
+        });
+    ASSERT_NE(fate, Fate::failed);
+    finished = fate == Fate::finished;
+    const auto store = backend->open();
+    const auto blobs = inlined::open(store->chunks(), clock);
+    for (const auto& key : keys_of(*blobs)) {
+      const auto blob = blobs->open(key);
+      ASSERT_TRUE(blob);
+      const auto there = content(*blob);
+      EXPECT_TRUE(there == bytes || there == "second") << "killed at statement " << statement << ": " << there.size();
+    }
+    const auto keys = keys_of(*blobs);
+    expect_all_whole(*blobs);
+    EXPECT_EQ(keys_of(*blobs), keys);
+    if (finished) {
+      EXPECT_EQ(keys.size(), 1u);
+    }
+    blobs->drop_all(std::vector(keys.begin(), keys.end()));
+  }
+}
+
+}  // namespace
+}  // namespace restante::testing

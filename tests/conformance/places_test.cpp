@@ -1,0 +1,259 @@
+// Places over real directories, of which one stands for a bucket that may fail.
+#include "store/places.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "store/dir/blobs.h"
+
+namespace restante {
+namespace {
+
+// Real bytes, of which any step may fail.
+class FragileBlobs final : public Blobs {
+ public:
+  explicit FragileBlobs(Blobs& real) : real_(real) {}
+  void check() override { require(); }
+  std::unique_ptr<BlobWriter> put() override {
+    require();
+    return std::make_unique<Writer>(*this, real_.put());
+  }
+  std::shared_ptr<OpenBlob> open(std::string_view key) override {
+    require();
+    return real_.open(key);
+  }
+  void drop(std::string_view key) override {
+    require();
+    real_.drop(key);
+  }
+  BlobPage list(std::string_view from, Time before) override { return real_.list(from, before); }
+  std::size_t drop_unfinished(Time before) override { return real_.drop_unfinished(before); }
+  std::size_t count_unfinished(Time before) override { return real_.count_unfinished(before); }
+
+  bool down = false;
+  bool finishes = true;
+
+ private:
+  struct Writer final : BlobWriter {
+    Writer(FragileBlobs& o, std::unique_ptr<BlobWriter> w) : owner(o), real(std::move(w)) {}
+    void write(std::string_view bytes) override {
+      owner.require();
+      real->write(bytes);
+    }
+    std::string finish() override {
+      if (!owner.finishes) throw StorageFull("full");
+      return real->finish();
+    }
+    FragileBlobs& owner;
+    std::unique_ptr<BlobWriter> real;
+  };
+  void require() const {
+    if (down) throw Unavailable("down");
+  }
+  Blobs& real_;
+};
+
+class PlacesTest : public ::testing::Test {
+ protected:
+  PlacesTest() {
+    auto name = (std::filesystem::temp_directory_path() / "restante-places-XXXXXX").string();
+    folder = ::mkdtemp(name.data());
+    files = dir::open(folder / "files");
+    others = dir::open(folder / "others");
+    s3 = std::make_unique<FragileBlobs>(*others);
+  }
+  ~PlacesTest() override {
+    std::filesystem::remove_all(folder);
+    ::close(nowhere);
+  }
+  std::unique_ptr<Places> both(PlacePlan plan) {
+    return std::make_unique<Places>(Places::ByPlace{{Place::dir, *files}, {Place::s3, *s3}}, plan, log, metrics);
+  }
+  static BlobKeys write(Places& places, std::string_view bytes) {
+    const auto writer = places.put();
+    writer->write(bytes);
+    return writer->finish();
+  }
+  static std::string content(OpenBlob& blob) {
+    std::string bytes(100, '\0');
+    bytes.resize(blob.read(0, bytes));
+    return bytes;
+  }
+  std::size_t count(const char* place) const {
+    std::size_t files_there = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder / place)) {
+      if (entry.is_regular_file()) ++files_there;
+    }
+    return files_there;
+  }
+
+  std::filesystem::path folder;
+  ManualClock clock{Time(std::chrono::seconds(1'800'000'000))};
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  Log log{nowhere, LogLevel::debug, clock};
+  Metrics metrics{BuildInfo{"test", "test", "test"}};
+  std::unique_ptr<Blobs> files;
+  std::unique_ptr<Blobs> others;
+  std::unique_ptr<FragileBlobs> s3;
+};
+
+TEST_F(PlacesTest, AKeyCarriesItsPlaceAndABareOneIsAFile) {
+  const auto places = both({Place::dir, {}});
+  const BlobKeys file = write(*places, "file");
+  EXPECT_EQ(file.key.find(':'), std::string::npos);
+  EXPECT_EQ(file.twin, "");
+  places->set_plan({Place::s3, {}});
+  const BlobKeys object = write(*places, "object");
+  EXPECT_EQ(object.key.substr(0, 3), "s3:");
+  EXPECT_EQ(content(*places->open(file, 4).blob), "file");
+  EXPECT_EQ(content(*places->open(object, 6).blob), "object");
+  EXPECT_FALSE(places->open(object.key.substr(3))) << "in the other place there is no such thing";
+  EXPECT_FALSE(places->open("ftp:" + file.key)) << "a foreign prefix opens nothing";
+}
+
+TEST_F(PlacesTest, AChangeOverWritesBothAndWhatHasBegunEndsAsItBegan) {
+  const auto places = both({Place::dir, {}});
+  const auto early = places->put();
+  early->write("early");
+  places->set_plan({Place::s3, Place::dir});
+  const BlobKeys late = write(*places, "late");
+  EXPECT_EQ(early->finish().twin, "");
+  EXPECT_EQ(parse_key(late.key)->place, Place::s3);
+  EXPECT_EQ(parse_key(late.twin)->place, Place::dir);
+  EXPECT_EQ(content(*places->open(late.key)), "late");
+  EXPECT_EQ(content(*places->open(late.twin)), "late");
+  EXPECT_EQ(places->plan(), (PlacePlan{Place::s3, Place::dir}));
+}
+
+TEST_F(PlacesTest, NothingStaysWhereOneOfTwoFails) {
+  for (const PlacePlan plan : {PlacePlan{Place::s3, Place::dir}, PlacePlan{Place::dir, Place::s3}}) {
+    const auto places = both(plan);
+    s3->down = true;
+    EXPECT_THROW((void)places->put(), Unavailable);
+    s3->down = false;
+    {
+      const auto writer = places->put();
+      writer->write("some");
+      s3->down = true;
+      EXPECT_THROW(writer->write("more"), Unavailable);
+    }
+    s3->down = false;
+    s3->finishes = false;
+    EXPECT_THROW((void)write(*places, "almost"), StorageFull);
+    s3->finishes = true;
+    EXPECT_EQ(count("files") + count("others"), 0u);
+  }
+}
+
+TEST_F(PlacesTest, TheTwinIsReadWhereTheFirstHasItNotOrNotWhole) {
+  const auto places = both({Place::s3, Place::dir});
+  const BlobKeys keys = write(*places, "bytes");
+  EXPECT_FALSE(places->open(keys, 5).by_twin);
+  const std::string bare(parse_key(keys.key)->bare);
+  const auto path = folder / "others" / bare.substr(30) / bare;
+  std::filesystem::resize_file(path, 3);
+  auto found = places->open(keys, 5);
+  EXPECT_TRUE(found.by_twin);
+  EXPECT_EQ(content(*found.blob), "bytes");
+  others->drop(bare);
+  found = places->open(keys, 5);
+  EXPECT_TRUE(found.by_twin);
+  EXPECT_EQ(content(*found.blob), "bytes");
+  EXPECT_EQ(metrics.blob_fallbacks.Value(), 2);
+  files->drop(keys.twin);
+  EXPECT_FALSE(places->open(keys, 5).blob) << "it is nowhere";
+}
+
+TEST_F(PlacesTest, WhatIsNotWholeAnywhereIsGivenAsItIs) {
+  const auto places = both({Place::s3, Place::dir});
+  const BlobKeys keys = write(*places, "bytes");
+  const auto found = places->open(keys, 6);
+  ASSERT_TRUE(found.blob);
+  EXPECT_EQ(found.blob->size(), 5u);
+  EXPECT_FALSE(found.by_twin);
+}
+
+TEST_F(PlacesTest, APlaceThatCannotBeAskedHasNotLostAnything) {
+  const auto places = both({Place::s3, Place::dir});
+  const BlobKeys keys = write(*places, "bytes");
+  s3->down = true;
+  const auto found = places->open(keys, 5);
+  EXPECT_EQ(content(*found.blob), "bytes");
+  EXPECT_FALSE(found.by_twin) << "nobody knows that the first has it not";
+  EXPECT_EQ(metrics.blob_fallbacks.Value(), 1);
+  files->drop(keys.twin);
+  EXPECT_THROW((void)places->open(keys, 5), Unavailable);
+  EXPECT_THROW((void)places->open({keys.twin, keys.key}, 5), Unavailable);
+  EXPECT_THROW((void)places->open({keys.key, ""}, 5), Unavailable);
+}
+
+TEST_F(PlacesTest, BytesOfAPlaceThatThisServerHasNotAreOutOfReachAndNotLost) {
+  Places alone({{Place::dir, *files}}, {Place::s3, {}}, log, metrics);
+  EXPECT_THROW((void)alone.open("s3:0"), Unavailable);
+  EXPECT_THROW((void)alone.put(), Unavailable);
+  EXPECT_THROW(alone.check(), Unavailable);
+  EXPECT_FALSE(alone.has(Place::s3));
+  const std::vector<std::string> keys{"s3:0", "ftp:1", std::string(32, '0')};
+  EXPECT_EQ(alone.drop_all(keys), std::vector<std::string>{keys[2]}) << "the others stay listed";
+  EXPECT_EQ(alone.drop_all(keys), std::vector<std::string>{keys[2]});
+}
+
+TEST_F(PlacesTest, DropsEachKeyInItsPlace) {
+  const auto places = both({Place::s3, Place::dir});
+  const BlobKeys one = write(*places, "one");
+  const BlobKeys two = write(*places, "two");
+  places->drop(one.twin);
+  EXPECT_EQ(count("files"), 1u);
+  EXPECT_EQ(count("others"), 2u);
+  places->drop("ftp:foreign");
+  const std::vector<std::string> rest{one.key, two.key, two.twin};
+  EXPECT_EQ(places->drop_all(rest), rest);
+  EXPECT_EQ(count("files") + count("others"), 0u);
+  s3->down = true;
+  EXPECT_THROW((void)places->drop_all(rest), Unavailable);
+}
+
+TEST_F(PlacesTest, ListsAllPlacesOneAfterTheOther) {
+  const auto places = both({Place::s3, Place::dir});
+  std::set<std::string> keys;
+  for (int i = 0; i < 5; ++i) {
+    const BlobKeys written = write(*places, "x");
+    keys.insert(written.key);
+    keys.insert(written.twin);
+  }
+  std::set<std::string> listed;
+  std::string from;
+  int pages = 0;
+  do {
+    BlobPage page = places->list(from, SystemClock().now() + std::chrono::hours(1));
+    listed.insert(page.keys.begin(), page.keys.end());
+    from = page.next;
+  } while (!from.empty() && ++pages < 10'000);
+  EXPECT_EQ(listed, keys);
+  EXPECT_TRUE(places->list("", Time()).keys.empty()) << "nothing is so old";
+}
+
+TEST_F(PlacesTest, WhatWasBegunAndNeverFinishedGoesInAllPlaces) {
+  for (const char* place : {"files", "others"}) {
+    std::ofstream(folder / place / "tmp" / std::string(32, 'a')) << "half";
+  }
+  const auto places = both({Place::dir, {}});
+  EXPECT_EQ(places->drop_unfinished(SystemClock().now() + std::chrono::hours(1)), 2u);
+}
+
+TEST_F(PlacesTest, IsHealthyWhenAllThatIsWrittenToIs) {
+  const auto places = both({Place::dir, {}});
+  s3->down = true;
+  EXPECT_NO_THROW(places->check());
+  EXPECT_THROW(places->check(Place::s3), Unavailable);
+  places->set_plan({Place::dir, Place::s3});
+  EXPECT_THROW(places->check(), Unavailable);
+}
+
+}  // namespace
+}  // namespace restante

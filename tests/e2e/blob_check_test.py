@@ -1,0 +1,151 @@
+"""`restante blobs check`: everything that is kept is looked at, and what is wrong is told, mended where it can be; without --fix
+nothing is changed. Wherever rows and bytes are."""
+import json
+import os
+import subprocess
+
+import pytest
+
+from support import backend
+from support.backend import cut, flip
+from support.checks import check_error
+from support.desk import Workspace, multipart
+from support.server import binary
+from support.waiting import wait_until
+from support.wire import request
+
+pytestmark = pytest.mark.bytes
+
+# Nothing is found by anybody else meanwhile.
+ALONE = {"uploads.check_every": "0s", "uploads.sweep_every": "24h"}
+MIB = 1 << 20
+
+
+def restante(server, *arguments, code):
+    environment = {**os.environ, "RESTANTE_URL": f"http://127.0.0.1:{server.port}", "RESTANTE_TOKEN": server.admin_token}
+    done = subprocess.run([binary(), "blobs", "check", *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=120, check=False)
+    assert done.returncode == code, done
+    return done.stdout
+
+
+def check(server, *arguments, code):
+    return json.loads(restante(server, "--json", *arguments, code=code))
+
+
+def state(workspace, file_id):
+    return workspace.server.get(workspace.path(f"pending-uploads/{file_id}"), token=workspace.token).json()
+
+
+def upload_alone(workspace, name, data):
+    """(file_id, blob) of a file whose bytes are not in its row."""
+    known = set(workspace.server.blob_keys())
+    (file_id, _), = workspace.upload((name, data))
+    blob, = [blob for blob in workspace.server.blobs() if blob.key not in known]
+    return file_id, blob
+
+
+def test_where_all_is_well_it_says_so(start):
+    server = start(ALONE)
+    workspace = Workspace(server)
+    workspace.upload(("small.txt", b"small"), ("large.bin", os.urandom(3 * MIB)))
+    assert "All is well." in restante(server, code=0)
+    report = check(server, code=0)
+    assert (report["state"], report["files"], report["all_files"], report["bytes"], report["wrong"]) == ("done", 2, 2, 3 * MIB + 5, 0)
+    assert report["findings"] == [] and set(report["found"].values()) == {0}
+
+
+def test_every_fault_is_named_left_as_it_is_and_mended_when_asked_to(start):
+    server = start(ALONE)
+    workspace = Workspace(server, "Research laptop")
+    lost, lost_blob = upload_alone(workspace, "lost.bin", os.urandom(100_000))
+    flipped, flipped_blob = upload_alone(workspace, "flipped.bin", os.urandom(2 * MIB))
+    short, short_blob = upload_alone(workspace, "short.bin", os.urandom(100_000))
+    sound, _ = upload_alone(workspace, "sound.bin", b"s" * 100_000)
+    (row, _), = workspace.upload(("row.txt", b"kept in the row"))
+    lost_blob.remove()
+    flip(flipped_blob)
+    cut(short_blob, 50_000)
+    server.home.rows.query(f"UPDATE upload_contents SET content = {server.home.rows.literal(b'kept in the rov')}")
+    expected = {lost: "missing", flipped: "changed", short: "changed", row: "changed"}
+
+    report = check(server, code=1)
+    assert {finding["file_id"]: finding["fault"] for finding in report["findings"]} == expected
+    assert {finding["remedy"] for finding in report["findings"]} == {"none"} and report["wrong"] == 4
+    assert {finding["workspace_name"] for finding in report["findings"]} == {"Research laptop"}
+    assert {finding["place"] for finding in report["findings"]} == {backend.BYTES, None}
+    for file_id in expected:
+        assert state(workspace, file_id)["damage"] is None, "it only looks"
+    shown = restante(server, code=1)
+    assert all(word in shown for word in ("lost.bin", "flipped.bin", "short.bin", "row.txt", "Research laptop", "--fix"))
+    assert "sound.bin" not in shown
+
+    report = check(server, "--fix", code=0)
+    assert {finding["remedy"] for finding in report["findings"]} == {"told"} and (report["wrong"], report["mended"]) == (0, 4)
+    for file_id, damage in expected.items():
+        assert (state(workspace, file_id)["state"], state(workspace, file_id)["damage"]) == ("failed", damage)
+    error = check_error(server.get(workspace.content(lost), token=workspace.token), 410, code="content_missing")
+    assert error["damage"] == "missing" and "sent again" in error["error"]
+    check_error(server.get(workspace.content(flipped), token=workspace.token), 500, code="integrity_error")
+    receipts = [row["request_body"] for row in workspace.activity() if row["method"] == "chat_upload_failed"]
+    assert sorted(receipt["file_id"] for receipt in receipts) == sorted(expected), "everybody is told, once"
+    assert server.metric("restante_uploads_damaged_total", '{damage="missing"}') == 1
+    assert server.get(workspace.content(sound), token=workspace.token).body == b"s" * 100_000
+    assert check(server, code=0)["found"]["missing"] == 1, "it stays known, and is nobody's fault any more"
+
+
+def test_what_a_killed_server_left_is_found_and_dropped(start, tmp_path):
+    server = start({"uploads.sweep_every": "24h"}, data=tmp_path)
+    workspace = Workspace(server)
+    kept, _ = upload_alone(workspace, "kept.bin", b"k" * MIB)
+    # One is whole and one is not when the server dies; the second is long enough for S3 to have some of it.
+    fields, body = multipart(("whole.bin", b"w" * MIB), ("half.bin", b"h" * 12 * MIB))
+    wire = server.connect()
+    wire.send(request("POST", workspace.path("chat/uploads"),
+                      {**fields, "Authorization": f"Bearer {server.admin_token}", "Content-Length": len(body)}))
+    wire.send(body[:-MIB])
+    wait_until(lambda: len(server.blobs()) == 2, "the first file is complete")
+    wait_until(server.unfinished, "and the second has begun")
+    server.kill()
+    wire.close()
+    left = 0 if backend.BYTES == "dir" else 1  # a file without a name goes with its process
+
+    workspace = workspace.on(start({**ALONE, "timeouts.request": "1s"}, data=tmp_path))
+    server = workspace.server
+    report = wait_until(lambda: found(server, "unfinished", left), "they are old enough")
+    assert report["found"]["orphan"] == 1 and report["wrong"] == 1 + left
+    orphan, = report["findings"]
+    assert (orphan["fault"], orphan["place"]) == ("orphan", backend.BYTES) and "file_id" not in orphan
+    assert len(server.blobs()) == 2, "it only looks"
+    report = check(server, "--fix", code=0)
+    assert (report["mended"], report["wrong"]) == (1 + left, 0)
+    assert len(server.blobs()) == 1 and server.unfinished() == []
+    assert server.get(workspace.content(kept), token=workspace.token).body == b"k" * MIB
+    assert check(server, code=0)["found"] == {"missing": 0, "changed": 0, "unreadable": 0, "orphan": 0, "unfinished": 0}
+
+
+def found(server, fault, count):
+    """The report of a check that has found an orphan and so many of these."""
+    started = server.request("POST", "/admin/blobs/check", token=server.admin_token)
+    assert started.status == 202, started
+    report = wait_until(lambda: ended(server), "the check is done")
+    return report if report["found"]["orphan"] and report["found"][fault] == count else None
+
+
+def ended(server):
+    report = server.get("/admin/blobs/check", token=server.admin_token).json()
+    return report if report["state"] != "running" else None
+
+
+def test_one_at_a_time_for_the_operator_alone_and_a_stop_does_not_wait_for_it(start):
+    server = start(ALONE)
+    workspace = Workspace(server)
+    assert server.get("/admin/blobs/check", token=server.admin_token).json()["state"] == "none"
+    check_error(server.request("POST", "/admin/blobs/check", token=workspace.token), 401, code="admin_required")
+    check_error(server.request("POST", "/admin/blobs/check", token=server.admin_token, json_body={"fix": "yes"}), 400, code="bad_field")
+    for n in range(8):
+        workspace.upload((f"{n}.bin", os.urandom(4 * MIB)))
+    assert server.request("POST", "/admin/blobs/check", token=server.admin_token, json_body={}).status == 202
+    check_error(server.request("POST", "/admin/blobs/check", token=server.admin_token), 409, code="blob_check_running")
+    wait_until(lambda: server.get("/admin/blobs/check", token=server.admin_token).json()["bytes"] > 0, "it reads")
+    assert server.stop() == 0

@@ -1,0 +1,202 @@
+"""Three servers that share one database, one bucket and two secrets, each with a data directory of its own: one post office all the
+same, also when one of them is killed in the middle of its work."""
+import hashlib
+import os
+import random
+import secrets
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from support.backend import Bucket, s3_settings
+from support.desk import Workspace, files_of, multipart
+from support.postgres import Postgres
+from support.push import PushWorkspace, allowing
+from support.server import Server
+from support.swift import Swift
+from support.waiting import CEILING, Stalled, wait_until
+
+WORKERS, EACH = 6, 9
+MIB = 1 << 20
+SIZES = (3_000, 40_000, 300_000, 6 * MIB)  # kept in the row, put whole, and the largest by parts
+QUIET = {"uploads.sweep_every": "24h", "uploads.check_every": "0s"}
+BUSY = {"uploads.ack_retention": "0s", "uploads.sweep_every": "100ms", "uploads.check_every": "100ms", "uploads.check_rate": 1 << 30}
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    with Postgres() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def swift():
+    with Swift() as running:
+        yield running
+
+
+class Fleet:
+    """Nothing is shared but what add() hands over."""
+
+    def __init__(self, url, swift):
+        self.bucket, self._url, self.servers = Bucket(swift), url, []
+        self._settings, self._environment = s3_settings(swift, self.bucket.name)
+        self._environment |= {"RESTANTE_ADMIN_TOKEN": secrets.token_urlsafe(32), "RESTANTE_SERVER_KEY": secrets.token_urlsafe(32)}
+
+    def add(self, settings):
+        self.servers.append(Server({**self._settings, **settings}, arguments=("--database", self._url), environment=self._environment))
+        return self.servers[-1]
+
+
+@pytest.fixture
+def fleet(postgres, swift):
+    with postgres.database() as url:
+        made = Fleet(url, swift)
+        yield made
+        errors = []
+        for server in made.servers:
+            try:
+                server.finish()
+            except AssertionError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+
+class Load:
+    """Files that come in at one server, are read at the next and acknowledged at the one after; whoever is not there is left out."""
+
+    def __init__(self, servers, inbox):
+        self.servers, self.inbox = servers, inbox
+        self.sent, self.acked, self.lock = {}, set(), threading.Lock()
+
+    def ask(self, turn, method, rest, **options):
+        """Of the first that answers, beginning with that one; what it could not do is asked again."""
+        def attempt():
+            nonlocal turn
+            turn += 1
+            try:
+                answer = self.servers[turn % len(self.servers)].request(method, self.inbox.path(rest), **options)
+            except (AssertionError, OSError, Stalled):
+                return None  # killed, before or under it
+            return answer if answer.status not in (503, 409) else None
+        return wait_until(attempt, f"{method} {rest} is answered", 4 * CEILING)
+
+    def work(self, worker):
+        chance = random.Random(worker)
+        for n in range(EACH):
+            name, data = f"{worker}-{n}", chance.randbytes(chance.choice(SIZES))
+            fields, body = multipart((name, data))
+            admin = self.servers[0].admin_token
+            sent = self.ask(n, "POST", "chat/uploads", token=admin, headers={**fields, "Idempotency-Key": name}, body=body)
+            (file_id, _), = files_of(sent)
+            with self.lock:
+                self.sent[file_id] = (name, hashlib.sha256(data).hexdigest())
+            fetched = self.ask(n + 1, "GET", f"pending-uploads/{file_id}/content", token=self.inbox.token)
+            assert (fetched.status, fetched.body == data) == (200, True), fetched
+            if n % 3:
+                assert self.ask(n + 2, "POST", f"pending-uploads/{file_id}/ack", token=self.inbox.token).status == 200
+                with self.lock:
+                    self.acked.add(file_id)
+
+
+def check(inbox, load):
+    """Every file once, what was acknowledged acknowledged once, and the rest there with its bytes."""
+    rows = inbox.activity()
+    assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
+    came = [row["request_body"] for row in rows if row["method"] == "chat_upload_receive"]
+    assert sorted(row["name"] for row in came) == sorted(name for name, _ in load.sent.values()), "none is lost, none doubled"
+    assert {row["file_id"] for row in came} == load.sent.keys()
+    receipts = [row["request_body"]["file_id"] for row in rows if row["method"] == "chat_upload_acked"]
+    assert sorted(receipts) == sorted(load.acked)
+    assert not [row for row in rows if row["method"] == "chat_upload_failed"], "none was taken for damaged"
+    for file_id, (_, digest) in load.sent.items():
+        answer = inbox.server.get(inbox.content(file_id), token=inbox.token)
+        assert answer.status == (404 if file_id in load.acked else 200)
+        assert file_id in load.acked or hashlib.sha256(answer.body).hexdigest() == digest
+
+
+def test_load_through_three_servers_with_nothing_in_common_loses_doubles_and_leaves_nothing(fleet):
+    one, two, doomed = (fleet.add(QUIET) for _ in range(3))
+    inbox = Workspace(one, "inbox")
+    load = Load([one, two, doomed], inbox)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        working = [pool.submit(load.work, worker) for worker in range(WORKERS)]
+        wait_until(lambda: len(load.sent) >= WORKERS * EACH // 3, "a third is through", 8 * CEILING)
+        # While it writes: an upload by parts is under way there.
+        wait_until(lambda: fleet.bucket.parts() or len(load.sent) >= WORKERS * EACH // 2, "somebody is in the middle", 8 * CEILING)
+        doomed.kill()
+        for done in working:
+            done.result()
+    assert len(load.sent) == WORKERS * EACH
+    check(inbox, load)
+    # Three others take over, which sweep and check all the time, and with short deadlines: nothing is sent any more.
+    one.stop()
+    two.stop()
+    others = [fleet.add({**BUSY, "timeouts.request": "1s"}) for _ in range(3)]
+    kept = sum(1 for file_id in load.sent.keys() - load.acked if large(inbox.on(others[0]), file_id))
+    wait_until(lambda: len(fleet.bucket.objects()) == kept and not fleet.bucket.parts(), "the bytes of files that wait, and no others",
+               4 * CEILING)
+    wait_until(lambda: swept(others) >= len(load.acked), "the last row has left")
+    assert swept(others) == len(load.acked), "each left once"
+    for server in others:
+        check(inbox.on(server), load)
+    report = checked(others[1])
+    assert (report["state"], report["wrong"], report["mended"], report["files"]) == ("done", 0, 0, len(load.sent) - len(load.acked))
+
+
+def swept(servers):
+    return sum(server.metric("restante_pending_uploads_swept_total", '{outcome="acked"}') for server in servers)
+
+
+def large(inbox, file_id):
+    """Whether its bytes are in the bucket, not in its row."""
+    return inbox.server.get(inbox.path(f"pending-uploads/{file_id}"), token=inbox.token).json()["size"] > 16_384
+
+
+def checked(server, how=None):
+    started = server.request("POST", "/admin/blobs/check", token=server.admin_token, json_body=how or {})
+    assert started.status == 202, started
+    return wait_until(lambda: ended(server), "the check is done", 4 * CEILING)
+
+
+def ended(server):
+    report = server.get("/admin/blobs/check", token=server.admin_token).json()
+    return report if report["state"] != "running" else None
+
+
+def test_what_an_agent_learns_from_one_of_them_holds_at_all(fleet):
+    servers = [fleet.add({**QUIET, **allowing(9)}) for _ in range(3)]
+    agent = PushWorkspace(servers[0], "http://127.0.0.1:9/")
+    for server in servers:
+        beat = server.request("POST", "/registry/heartbeat", token=agent.token, json_body={"workspace_id": agent.id})
+        assert beat.json().get("platform_inbound_secret") == agent.secret, beat
+    assert not [server for server in servers if any(os.path.exists(server.data / name) for name in ("admin.token", "server.key"))]
+
+
+def test_a_bucket_that_goes_away_condemns_no_file(fleet):
+    server = fleet.add(QUIET)
+    inbox = Workspace(server)
+    (file_id, _), = inbox.upload(("a.bin", b"x" * 100_000))
+    key, = fleet.bucket.objects()
+    data = fleet.bucket.read(key)
+    fleet.bucket.remove(key)
+    fleet.bucket.remove_all()
+    assert server.get(inbox.content(file_id), token=inbox.token).status == 503
+    ready = server.get("/ready")
+    assert ready.status == 503 and ready.json()["checks"]["blobs"] == "failed"
+    report = checked(server, {"fix": True})
+    assert report["state"] == "failed" and report["reason"], "a bucket that cannot be listed is not checked to the end"
+    assert (report["found"]["unreadable"], report["mended"], report["wrong"]) == (1, 0, 1)
+    fleet.bucket.make()
+    fleet.bucket.write(key, data)
+    assert wait_until(lambda: content(inbox, file_id), "it is there again") == b"x" * 100_000
+    assert inbox.server.get(inbox.path(f"pending-uploads/{file_id}"), token=inbox.token).json()["damage"] is None
+    fleet.bucket.remove(key)
+    assert server.get(inbox.content(file_id), token=inbox.token).json()["code"] == "content_missing", "an object that goes is another matter"
+
+
+def content(inbox, file_id):
+    answer = inbox.server.get(inbox.content(file_id), token=inbox.token)
+    return answer.body if answer.status == 200 else None

@@ -1,0 +1,172 @@
+// Bytes as objects: what every place promises, and what only this one can do.
+#include "store/s3/blobs.h"
+
+#include <gmock/gmock.h>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "blobs_suite.h"
+#include "fault_proxy.h"
+#include "store/blob_key.h"
+
+namespace restante::testing {
+namespace {
+
+using client::Peer;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// Blobs under a prefix of their own; change the options before the first open().
+class S3Place final : public BlobsPlace {
+ public:
+  explicit S3Place(const std::string& endpoint = s3_server().endpoint) {
+    options.service.endpoint = client::parse_url(endpoint).value();
+    options.service.bucket = kBucket;
+    options.service.region = s3_server().region;
+    options.service.first_pause = std::chrono::milliseconds(1);
+    options.service.longest_pause = std::chrono::milliseconds(200);
+    options.service.patience = std::chrono::minutes(2);
+    options.credentials.access_key = s3_server().access_key;
+    options.credentials.secret_key = s3_server().secret_key;
+    options.prefix = fresh_key("blobs") + "/";
+    options.environment = [](const char*) { return std::nullopt; };
+  }
+  std::unique_ptr<Blobs> open() override { return open_s3(); }
+  std::unique_ptr<s3::Blobs> open_s3() { return std::make_unique<s3::Blobs>(options, clock_, log_, metrics); }
+
+  s3::Options options;
+  Metrics metrics{{"test", "test", "test"}};
+
+ private:
+  const SystemClock clock_;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nowhere_{std::fopen("/dev/null", "w"), std::fclose};
+  Log log_{fileno(nowhere_.get()), LogLevel::error, clock_};
+};
+
+RESTANTE_PLACES(S3, std::vector<BlobsKind>{{"PathStyle", [] { return std::make_unique<S3Place>(); }}});
+
+FaultProxy::Fault answer(std::string request, std::string status, std::string code) {
+  return {std::move(request), [=](Peer& peer, const std::string&, FaultProxy&) {
+            peer.answer(status, "<Error><Code>" + code + "</Code></Error>", "");
+            return true;
+          }};
+}
+
+std::string reason_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Unavailable& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(S3Blobs, ABucketThatIsNotThereIsNoMissingBlob) {
+  S3Place place;
+  const auto key = put(*place.open(), "kept");
+  place.options.service.bucket = "no-such-bucket";
+  const auto wrong = place.open();
+  EXPECT_THAT(reason_of([&] { wrong->open(key); }), HasSubstr("there is no bucket no-such-bucket"));
+  EXPECT_THAT(reason_of([&] { wrong->check(); }), HasSubstr("there is no bucket no-such-bucket"));
+  EXPECT_THAT(reason_of([&] { wrong->list("", Time::max()); }), HasSubstr("there is no bucket no-such-bucket"));
+}
+
+TEST(S3Blobs, AWrongSecretIsRefusedAndInNoSentence) {
+  S3Place place;
+  place.options.credentials.secret_key = "hunter2horse";
+  const auto blobs = place.open_s3();
+  EXPECT_THAT(reason_of([&] { put(*blobs, "x"); }), HasSubstr("the secret key is not the right one"));
+  EXPECT_THAT(blobs->trouble(), HasSubstr("the secret key is not the right one"));
+  EXPECT_THAT(blobs->trouble(), Not(HasSubstr("hunter2")));
+}
+
+TEST(S3Blobs, AnObjectThatIsReplacedOrGoneInTheMiddleIsUnavailable) {
+  S3Place place;
+  S3Client other;
+  const auto blobs = place.open();
+  const auto key = put(*blobs, some_bytes(3'000'000, 5));
+  const auto blob = blobs->open(key);
+  std::vector<char> piece(1000);
+  EXPECT_EQ(blob->read(0, piece), 1000u);
+  const std::string object = place.options.prefix + key;
+  ASSERT_TRUE(other.bucket().put(object, s3::payload_of("another")).has_value());
+  EXPECT_THAT(reason_of([&] { blob->read(2'000'000, piece); }), HasSubstr("was replaced while it was read"));
+  blobs->drop(key);
+  blob->forget();
+  EXPECT_THAT(reason_of([&] { blob->read(0, piece); }), HasSubstr("vanished while it was read"));
+}
+
+TEST(S3Blobs, WhatIsNotOursUnderThePrefixIsNeitherListedNorTouched) {
+  S3Place place;
+  S3Client other;
+  const auto blobs = place.open();
+  const std::string strange = place.options.prefix + "notes.txt";
+  ASSERT_TRUE(other.bucket().put(strange, s3::payload_of("mine")).has_value());
+  const auto upload = other.bucket().begin(strange).value();
+  const auto key = put(*blobs, "ours");
+  EXPECT_EQ(keys_of(*blobs), std::set<std::string>{key});
+  EXPECT_EQ(blobs->drop_unfinished(Time::max()), 0u);
+  EXPECT_EQ(other.bucket().list_uploads(strange, {}).value().uploads.size(), 1u);
+  EXPECT_TRUE(other.bucket().abort(strange, upload).has_value());
+}
+
+TEST(S3Blobs, KeysThatAreRotatedInTheirFileAreTakenUp) {
+  FaultProxy proxy;
+  S3Place place(proxy.url());
+  const auto file = std::filesystem::temp_directory_path() / fresh_key("keys").substr(5);
+  const auto write = [&](const std::string& secret) {
+    std::ofstream(file) << "[default]\naws_access_key_id = " << s3_server().access_key
+                        << "\naws_secret_access_key = " << secret << "\n";
+  };
+  place.options.credentials = {};
+  place.options.credentials.file = file;
+  write("of-yesterday");
+  const auto blobs = place.open();
+  EXPECT_THAT(reason_of([&] { put(*blobs, "x"); }), HasSubstr("the secret key is not the right one"));
+  write(s3_server().secret_key);
+  proxy.add(answer("PUT ", "400 Bad Request", "ExpiredToken"));
+  const auto key = put(*blobs, "taken up");
+  EXPECT_EQ(content(*blobs->open(key)), "taken up");
+  EXPECT_TRUE(proxy.faults_are_used_up());
+  std::filesystem::remove(file);
+}
+
+TEST(S3Blobs, TroubleIsToldUntilTheSameSucceedsAndEverythingIsCounted) {
+  FaultProxy proxy;
+  S3Place place(proxy.url());
+  const auto blobs = place.open_s3();
+  proxy.add(answer("PUT ", "403 Forbidden", "AccessDenied"));
+  EXPECT_THAT(reason_of([&] { put(*blobs, "x"); }), HasSubstr("may not PUT"));
+  EXPECT_THAT(blobs->trouble(), HasSubstr("may not PUT"));
+  blobs->check();
+  EXPECT_THAT(blobs->trouble(), HasSubstr("may not PUT")) << "what a list tells says nothing of it";
+  proxy.add(answer("PUT ", "503 Slow Down", "SlowDown"));
+  const auto key = put(*blobs, "hello");
+  EXPECT_EQ(content(*blobs->open(key)), "hello");
+  EXPECT_THAT(blobs->trouble(), IsEmpty());
+  EXPECT_EQ(place.metrics.s3_requests("put", "refused").Value(), 1);
+  EXPECT_EQ(place.metrics.s3_requests("put", "unavailable").Value(), 1);
+  EXPECT_EQ(place.metrics.s3_requests("put", "ok").Value(), 1);
+  EXPECT_EQ(place.metrics.s3_requests("get", "ok").Value(), 1);
+  EXPECT_GE(place.metrics.s3_retries.Value(), 1);
+  EXPECT_EQ(place.metrics.s3_bytes("sent").Value(), 5);
+  EXPECT_EQ(place.metrics.s3_bytes("received").Value(), 5);
+}
+
+TEST(S3Blobs, ACancelEndsWhatIsUnderWayAndAllThatFollows) {
+  FaultProxy proxy;
+  S3Place place(proxy.url());
+  const auto blobs = place.open_s3();
+  proxy.add({"GET ", [&](Peer&, const std::string&, FaultProxy&) {
+               blobs->cancel();
+               return false;
+             }});
+  EXPECT_THROW(blobs->check(), Unavailable);
+  EXPECT_THROW(put(*blobs, "x"), Unavailable);
+  EXPECT_THROW(blobs->open(new_blob_key(SystemClock().now())), Unavailable);
+}
+
+}  // namespace
+}  // namespace restante::testing
