@@ -2,9 +2,9 @@
 
 #include "api/admin_token.h"
 #include "api/admin_uploads.h"
+#include "api/answers.h"
 #include "api/blob_check.h"
 #include "api/blob_moves.h"
-#include "api/answers.h"
 #include "api/chat_history.h"
 #include "api/delegations.h"
 #include "api/download.h"
