@@ -22,7 +22,7 @@ from support.backend import Bucket, s3_settings
 from support.checks import check_error
 from support.desk import Workspace, files_of, multipart
 from support.postgres import Postgres
-from support.server import Server, StartFailed, binary
+from support.server import Server, binary
 from support.swift import Swift
 from support.waiting import CEILING, Stalled, wait_until
 
