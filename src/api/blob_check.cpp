@@ -19,13 +19,18 @@ void write_upload(JsonWriter& out, const Upload& upload, const Names& names) {
   out.member("size", upload.size);
 }
 
-void write_finding(JsonWriter& out, const desk::BlobFinding& finding, const Names& names) {
+// In the row itself there is neither a place nor a key.
+std::string_view place_of(const desk::BlobFinding& finding) {
+  if (finding.place) return name_of(*finding.place);
   const auto placed = parse_key(finding.blob);
+  return finding.blob.empty() || !placed ? std::string_view() : name_of(placed->place);
+}
+
+void write_finding(JsonWriter& out, const desk::BlobFinding& finding, const Names& names) {
   out.begin_object();
   out.member("fault", name_of(finding.fault));
   out.member("remedy", name_of(finding.remedy));
-  // In the row itself there is neither a place nor a key.
-  write_text(out, "place", finding.blob.empty() || !placed ? std::string_view() : name_of(placed->place));
+  write_text(out, "place", place_of(finding));
   write_text(out, "blob", finding.blob);
   if (finding.upload) write_upload(out, *finding.upload, names);
   if (!finding.reason.empty()) out.member("reason", finding.reason);

@@ -39,7 +39,7 @@ TEST_F(BlobCheckApi, ItIsStartedOnceAndTellsFilesByNameWorkspaceAndPlace) {
   EXPECT_THAT(
       report(),
       AllOf(HasSubstr(R"({"state":"done",)"), HasSubstr(R"("files":1,"all_files":1,)"),
-            HasSubstr(R"("found":{"missing":1,"changed":0,"unreadable":0,"orphan":0,"unfinished":0})"),
+            HasSubstr(R"("found":{"missing":1,"changed":0,"unreadable":0,"orphan":0,"unfinished":0,"out_of_reach":0})"),
             HasSubstr(R"("mended":0,"wrong":1,"reason":null)"),
             HasSubstr(R"("findings":[{"fault":"missing","remedy":"none","place":"dir","blob":")" + row->blob_key +
                       R"(","workspace_id":")" + api.workspace.text() + R"(","workspace_name":"agent","file_id":")" +

@@ -6,20 +6,9 @@
 namespace restante::api {
 namespace {
 
-// Why it does not work at present; empty when it does.
-std::string trouble_of(Places& places, Place place) {
-  try {
-    places.check(place);
-    return {};
-  } catch (const Unavailable& e) {
-    const std::string reason = e.what();
-    return reason.empty() ? "it cannot be used" : reason;
-  }
-}
-
 void write_place(JsonWriter& out, Places& places, const PlaceFigures& of) {
   const bool configured = places.has(of.place);
-  const std::string trouble = configured ? trouble_of(places, of.place) : std::string();
+  const std::string trouble = configured ? places.trouble(of.place) : std::string();
   out.begin_object();
   out.member("place", name_of(of.place));
   out.key("configured");
@@ -99,7 +88,7 @@ http::Response begin_blob_move(const Context& context, http::Request& request) {
   const auto rate = whole_field(*body, "rate");
   if (!rate) return answer(rate.error());
   if (rate->value_or(0) < 0) return answer(bad("rate", "rate must be bytes a second; 0 is no limit"));
-  const auto begun = context.blob_moves->begin(*place, rate->value_or(0));
+  const auto begun = context.blob_moves->begin(*place, *rate);
   return begun ? status(context) : answer(begun.error());
 }
 

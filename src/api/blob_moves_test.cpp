@@ -60,6 +60,14 @@ TEST_F(BlobMovesApi, OneUnderWayIsToldWithItsProgress) {
   EXPECT_THAT(answer.body,
               HasSubstr(R"("left_files":1,"left_bytes":20000,"copied_files":0,"copied_bytes":0,)"
                         R"("bytes_per_second":null,"seconds_left":null,"failures":0,"last_failure":null)"));
+  EXPECT_EQ(begin(R"({"to":"dir","rate":null})").status, 200);
+  EXPECT_THAT(api.get("/admin/blobs", api.admin).body, HasSubstr(R"("phase":"both","rate":7,)")) << "it stays";
+  EXPECT_THAT(begin(R"({"to":"dir","rate":0})").body, HasSubstr(R"("phase":"both","rate":0,)"));
+}
+
+TEST_F(BlobMovesApi, OneThatIsNotThereYetIsNotFinished) {
+  api.upload(api.sender, "big", std::string(20'000, 'x'));
+  ASSERT_TRUE(api.desk.store->begin_blob_move(Place::dir, Place::s3, 7, api.desk.clock.now()).take());
   const Answer early = api.post("/admin/blobs/migration/finish", api.admin, "{}");
   EXPECT_EQ(early.status, 409);
   EXPECT_THAT(early.body, HasSubstr("blob_move_unfinished"));

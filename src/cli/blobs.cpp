@@ -20,6 +20,7 @@ namespace restante::cli {
 namespace {
 
 constexpr auto kAskEvery = std::chrono::milliseconds(500);
+constexpr auto kFailuresOnlyFor = std::chrono::minutes(1);
 constexpr const char* kTarget = "/admin/blobs";
 
 Colours colours() { return colourful(STDOUT_FILENO) ? Colours::on : Colours::off; }
@@ -38,11 +39,11 @@ const Json* migration_of(const Json& answer) {
   return move && !text_of(*move, "phase").empty() ? move : nullptr;
 }
 
-std::uint64_t total_bytes(const Json& answer) {
+std::uint64_t over_all_places(const Json& answer, std::string_view figure) {
   std::uint64_t sum = 0;
   const Json* places = answer.find("places");
   if (!places || !places->if_array()) return 0;
-  for (const Json& one : *places->if_array()) sum += number_of(one, "bytes");
+  for (const Json& one : *places->if_array()) sum += number_of(one, figure);
   return sum;
 }
 
@@ -53,7 +54,8 @@ std::string wait_for(Remote& remote, std::string answer, const std::string& unti
   if (!move) return answer;
   const bool finishing = until_phase == "finished";
   std::uint64_t left = number_of(*move, "left_bytes");
-  Progress progress(finishing ? total_bytes(seen) : left);
+  Progress progress(finishing ? over_all_places(seen, "bytes") : left);
+  MovePatience patience(kFailuresOnlyFor);
   while (move && text_of(*move, "phase") != "finished" && (finishing || number_of(*move, "left_files") > 0)) {
     std::this_thread::sleep_for(kAskEvery);
     answer = remote.get(kTarget);
@@ -62,6 +64,17 @@ std::string wait_for(Remote& remote, std::string answer, const std::string& unti
     const std::uint64_t now = move ? number_of(*move, "left_bytes") : 0;
     if (now < left) progress.add(left - now);
     left = std::min(left, now);
+    const std::string reason = patience.look(seen, std::chrono::steady_clock::now());
+    if (!reason.empty()) {
+      fmt::print(stderr, "{}an attempt failed and is made again: {}\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
+                 reason);
+    }
+    if (patience.is_over()) {
+      throw CommandFailed(
+          kExitTryAgain, fmt::format("for a minute every attempt has failed, the last one because: {}. The server goes "
+                                     "on trying; see: restante blobs status",
+                                     text_of(*move, "last_failure")));
+    }
   }
   return answer;
 }
@@ -76,8 +89,8 @@ int migrate(const BlobsOptions& options, Remote& remote) {
     throw CommandFailed(kExitUsage,
                         fmt::format("--rate is an amount of bytes a second, like 10MB, not {}", options.rate));
   }
-  std::string answer =
-      remote.post("/admin/blobs/migration", fmt::format(R"({{"to":"{}","rate":{}}})", options.to, *rate));
+  const std::string at = options.rate.empty() ? "" : fmt::format(R"(,"rate":{})", *rate);
+  std::string answer = remote.post("/admin/blobs/migration", fmt::format(R"({{"to":"{}"{}}})", options.to, at));
   if (options.wait) answer = wait_for(remote, answer, "both");
   return show(options, answer);
 }
@@ -115,6 +128,9 @@ std::string left_of(const Json& move) {
   std::string text = fmt::format("{} still to be copied", amount(left, number_of(move, "left_bytes")));
   if (const std::uint64_t rate = number_of(move, "bytes_per_second"); rate > 0) {
     text += fmt::format(", {}/s, about {} s left", format_bytes(rate), number_of(move, "seconds_left"));
+  }
+  if (const std::uint64_t limit = number_of(move, "rate"); limit > 0) {
+    text += fmt::format(", at most {}/s (--rate)", format_bytes(limit));
   }
   return text + ".\n";
 }
@@ -158,6 +174,24 @@ int blobs(const BlobsOptions& options) {
   return show(options, remote.get(kTarget));
 }
 
+std::string MovePatience::look(const Json& answer, std::chrono::steady_clock::time_point now) {
+  const Json* move = migration_of(answer);
+  if (!move) return {};
+  // Whatever copies: it may be another server than the one that was asked, which counts for itself.
+  std::string state = fmt::format("{} {} {} {}", text_of(*move, "phase"), number_of(*move, "left_files"),
+                                  number_of(*move, "copied_files"), over_all_places(answer, "second_copies"));
+  const std::uint64_t failures = number_of(*move, "failures");
+  if (!moved_at_ || state != state_) {
+    moved_at_ = now;
+    state_ = std::move(state);
+    failures_ = failures;
+  }
+  over_ = failures > failures_ && now - *moved_at_ >= limit_;
+  const std::string reason = text_of(*move, "last_failure");
+  if (failures == 0 || reason == told_) return {};
+  return told_ = reason;
+}
+
 std::optional<std::int64_t> parse_rate(std::string_view text) {
   if (text.empty()) return 0;
   double value = 0;
@@ -180,7 +214,9 @@ std::optional<std::int64_t> parse_rate(std::string_view text) {
                                                             {"mib", 1024.0 * 1024},
                                                             {"gib", 1024.0 * 1024 * 1024}};
   for (const auto& [name, factor] : kUnits) {
-    if (unit == name && value * factor < 9e15) return static_cast<std::int64_t>(value * factor);
+    if (unit != name || !(value * factor < 9e15)) continue;    // also of what is no number
+    if (value > 0 && value * factor < 1) return std::nullopt;  // it would become 0, which is no limit
+    return static_cast<std::int64_t>(value * factor);
   }
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 // `restante blobs`: where the bytes of files are kept, and their change-over from one place to another. The server does
 // the work; these commands ask it, and --wait shows how far it is. A progress bar on a terminal.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,7 +17,7 @@ struct BlobsOptions {
   Action action = Action::status;
   RemoteOptions remote;
   std::string to;
-  std::string rate;  // "10MB", a second; empty: as fast as it goes
+  std::string rate;  // "10MB", a second; empty: as it is, at first as fast as it goes
   bool wait = false;
   bool fix = false;  // check
 };
@@ -24,7 +25,25 @@ struct BlobsOptions {
 // Returns the exit code.
 int blobs(const BlobsOptions& options);
 
-// "500000", "10MB", "1.5 MiB", "64k", with or without "/s". None when it is no size.
+// What one who waits is told. Attempts that fail are made again by the server for ever; here it is enough once nothing
+// but failures came for so long.
+class MovePatience {
+ public:
+  explicit MovePatience(std::chrono::milliseconds limit) : limit_(limit) {}
+  // How far it is now. Gives why an attempt failed where that was not told before; else nothing.
+  std::string look(const Json& answer, std::chrono::steady_clock::time_point now);
+  bool is_over() const { return over_; }
+
+ private:
+  const std::chrono::milliseconds limit_;
+  std::optional<std::chrono::steady_clock::time_point> moved_at_;
+  std::string state_;
+  std::uint64_t failures_ = 0;  // when it last moved
+  std::string told_;
+  bool over_ = false;
+};
+
+// "500000", "10MB", "1.5 MiB", "64k", with or without "/s"; 0 is no limit. None when it is no size, or no whole byte.
 std::optional<std::int64_t> parse_rate(std::string_view text);
 std::string format_blobs(const Json& answer, Colours colours);
 

@@ -27,7 +27,9 @@ std::string count(std::uint64_t number, std::string_view one, std::string_view m
 std::string wait_for_end(Remote& remote, std::string answer) {
   Json report = parse_answer(answer);
   Progress progress(number_of(report, "all_files"), ProgressUnit::rows);
-  for (std::uint64_t seen = 0; text_of(report, "state") == "running";) {
+  std::uint64_t seen = number_of(report, "files");
+  progress.add(seen);
+  while (text_of(report, "state") == "running") {
     std::this_thread::sleep_for(kAskEvery);
     answer = remote.get(kTarget);
     report = parse_answer(answer);
@@ -41,6 +43,7 @@ std::string wait_for_end(Remote& remote, std::string answer) {
 Cell fault_of(const Json& finding) {
   const std::string fault = text_of(finding, "fault");
   if (fault == "orphan") return {"belongs to no file", Paint::warn};
+  if (fault == "out_of_reach") return {"out of reach", Paint::bad};
   return {fault, Paint::bad};
 }
 
@@ -50,6 +53,11 @@ Cell remedy_of(const Json& finding) {
   if (remedy == "dropped") return {"dropped", Paint::good};
   if (remedy == "told") return {"marked, sender told", Paint::good};
   return {text_of(finding, "reason").empty() ? "-" : text_of(finding, "reason"), Paint::faint};
+}
+
+std::string file_of(const Json& finding) {
+  const std::string name = text_of(finding, text_of(finding, "file_id").empty() ? "blob" : "name");
+  return name.empty() ? "-" : name;
 }
 
 std::string name_of_workspace(const Json& finding) {
@@ -65,7 +73,7 @@ std::string format_findings(const Json& answer, Colours colours) {
     const bool known = !text_of(one, "file_id").empty();
     rows.push_back({fault_of(one),
                     {text_of(one, "place").empty() ? "database row" : text_of(one, "place")},
-                    {known ? text_of(one, "name") : text_of(one, "blob")},
+                    {file_of(one)},
                     {known ? format_bytes(number_of(one, "size")) : "-"},
                     {known ? name_of_workspace(one) : "-"},
                     remedy_of(one),
@@ -88,27 +96,42 @@ std::string format_sums(const Json& answer) {
   add(of("unreadable"), "copy could not be read", "copies could not be read");
   add(of("orphan"), "blob belongs to no file", "blobs belong to no file");
   add(of("unfinished"), "upload was begun and never finished", "uploads were begun and never finished");
+  add(of("out_of_reach"), "place was not looked through", "places were not looked through");
   return sums;
 }
 
+bool is_fix(const Json& answer) {
+  const Json* fix = answer.find("fix");
+  return fix && fix->if_boolean() && *fix->if_boolean();
+}
+
 std::string conclusion(const Json& answer) {
+  if (text_of(answer, "state") != "done") return "That is not all: the check did not come to its end.\n";
   const std::uint64_t wrong = number_of(answer, "wrong");
   const std::uint64_t mended = number_of(answer, "mended");
-  const Json* fix = answer.find("fix");
-  const bool mends = fix && fix->if_boolean() && *fix->if_boolean();
   if (wrong == 0) return mended == 0 ? "All is well.\n" : "All of it is mended, or those it concerns have been told.\n";
-  if (mends)
+  if (is_fix(answer))
     return fmt::format("{} could not be mended; the server's log says why.\n", count(wrong, "fault", "faults"));
   return fmt::format("{} left as {}. Mend with: restante blobs check --fix\n", count(wrong, "fault was", "faults were"),
                      wrong == 1 ? "it is" : "they are");
+}
+
+// Of the one that is under way, if it does what is asked for; else of a new one, after it.
+std::string run(Remote& remote, bool fix) {
+  std::string answer = remote.get(kTarget);
+  if (const Json other = parse_answer(answer); text_of(other, "state") == "running") {
+    warn(fmt::format("a check{} is under way already; this shows how far it is", is_fix(other) ? " that mends" : ""));
+    answer = wait_for_end(remote, answer);
+    if (is_fix(other) || !fix) return answer;
+  }
+  return wait_for_end(remote, remote.post(kTarget, fix ? R"({"fix":true})" : R"({"fix":false})"));
 }
 
 }  // namespace
 
 int blobs_check(const BlobsCheckOptions& options) {
   Remote remote(options.remote);
-  const std::string answer =
-      wait_for_end(remote, remote.post(kTarget, options.fix ? R"({"fix":true})" : R"({"fix":false})"));
+  const std::string answer = run(remote, options.fix);
   const Json report = parse_answer(answer);
   const Colours colours = colourful(STDOUT_FILENO) ? Colours::on : Colours::off;
   const int printed = print(options.remote.json ? answer + '\n' : format_blob_check(report, colours));

@@ -1,5 +1,7 @@
 // `restante blobs check`: the server looks at everything it keeps; this waits for it and shows what was found. A
-// progress bar on a terminal. Ends with 0 when all is well or was mended, with 1 when something is wrong and was not.
+// progress bar on a terminal. One that is under way already is shown instead of a second; who wants to mend while it
+// only looks waits for it first. Ends with 0 when all is well or was mended, with 1 when something is wrong and was
+// not.
 #pragma once
 #include <string>
 

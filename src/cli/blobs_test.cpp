@@ -1,5 +1,6 @@
 #include "cli/blobs.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace restante::cli {
@@ -20,7 +21,32 @@ TEST(Blobs, ARateIsAnAmountOfBytes) {
   EXPECT_EQ(parse_rate("1.5 MiB"), 1'572'864);
   EXPECT_EQ(parse_rate("64k"), 64'000);
   EXPECT_EQ(parse_rate("1GiB"), 1 << 30);
-  for (const char* none : {"fast", "-1", "10 potatoes", "MB", "1e300", "nan"}) EXPECT_FALSE(parse_rate(none)) << none;
+  for (const char* none : {"fast", "-1", "10 potatoes", "MB", "1e300", "nan", "0.5", "0.0001kb"})
+    EXPECT_FALSE(parse_rate(none)) << none;
+}
+
+TEST(Blobs, WhoWaitsIsToldWhyAndNotKeptForEverByFailures) {
+  using std::chrono::seconds;
+  const std::chrono::steady_clock::time_point start{};
+  MovePatience patience(seconds(60));
+  const auto look = [&](int at, int left, int failures, const std::string& reason) {
+    const std::string move =
+        fmt::format(R"({{"places":[],"migration":{{"phase":"both","left_files":{},"failures":{},"last_failure":{}}}}})",
+                    left, failures, reason.empty() ? "null" : '"' + reason + '"');
+    return patience.look(json(move), start + seconds(at));
+  };
+  EXPECT_EQ(look(0, 9, 0, ""), "");
+  EXPECT_EQ(look(600, 9, 0, ""), "");
+  EXPECT_FALSE(patience.is_over()) << "slow is not refused";
+  EXPECT_EQ(look(601, 8, 3, "no room"), "no room");
+  EXPECT_EQ(look(630, 8, 5, "no room"), "") << "once is enough";
+  EXPECT_EQ(look(640, 8, 6, "403 AccessDenied"), "403 AccessDenied");
+  EXPECT_FALSE(patience.is_over());
+  EXPECT_EQ(look(660, 7, 7, "403 AccessDenied"), "") << "it moves all the same";
+  EXPECT_EQ(look(719, 7, 9, "403 AccessDenied"), "");
+  EXPECT_FALSE(patience.is_over());
+  EXPECT_EQ(look(720, 7, 10, "403 AccessDenied"), "");
+  EXPECT_TRUE(patience.is_over());
 }
 
 TEST(Blobs, ShowWhatIsWhereAndHowFarItIs) {
@@ -39,6 +65,8 @@ TEST(Blobs, ShowWhatIsWhereAndHowFarItIs) {
               AllOf(HasSubstr("not set up"), HasSubstr("403 InvalidAccessKeyId"), HasSubstr("4 files (4.0 KiB)")));
   EXPECT_THAT(under_way, HasSubstr("2 files (2.0 KiB) still to be copied, 1.0 KiB/s, about 2 s left."));
   EXPECT_THAT(under_way, Not(HasSubstr("attempts failed")));
+  EXPECT_THAT(under_way, Not(HasSubstr("at most")));
+  EXPECT_THAT(shown(R"("phase":"both","left_files":2,"rate":10240,"failures":0)"), HasSubstr("at most 10.0 KiB/s"));
   EXPECT_THAT(shown(R"("phase":"both","left_files":0,"failures":1,"last_failure":"no room")"),
               AllOf(HasSubstr("restante blobs finish"), HasSubstr("because: no room")));
   EXPECT_THAT(shown(R"("phase":"finishing","left_files":0,"failures":0)"), HasSubstr("are leaving"));

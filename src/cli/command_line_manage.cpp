@@ -213,7 +213,8 @@ void add_blobs(CLI::App& app, CommandLine& to) {
       ->required()
       ->check(CLI::IsMember({"dir", "inline", "s3"}));
   migrate
-      .add_option("--rate", options.rate, "Copy at most so much a second: 10MB, 512KiB. Default: as fast as it goes.")
+      .add_option("--rate", options.rate,
+                  "Copy at most so much a second: 10MB, 512KiB. Default: as it is; at first no limit.")
       ->type_name("AMOUNT");
   migrate.add_flag("--wait", options.wait, "Show how far it is until everything is in the new place.");
   auto& finish = add_action(group, "blobs finish", to, BlobsAction::finish);

@@ -347,8 +347,8 @@ Examples:
      R"(From now on new files are written to both places, and the server copies the old ones in the background, reads every copy
 back and compares it with what was sent. A server that is killed goes on by itself. Nothing is removed from the old place
 before `restante blobs finish`; until then the same command with --to the old place turns everything back at once.
-Running it again only sets the rate. The new place must be set up on every server: s3 needs its settings, see
-`restante config --example`.
+Running it again only sets the rate, if one is given; --rate 0 lifts it. The new place must be set up on every server: s3
+needs its settings, see `restante config --example`. --wait ends when for a minute every attempt has failed.
 
 Examples:
   restante blobs migrate --to s3 --rate 10MB

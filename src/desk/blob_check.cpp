@@ -32,6 +32,8 @@ std::string_view name_of(BlobFault fault) {
       return "orphan";
     case BlobFault::unfinished:
       return "unfinished";
+    case BlobFault::out_of_reach:
+      return "out_of_reach";
   }
   return "";
 }
@@ -80,8 +82,8 @@ BlobCheck::BlobCheck(Store& store, Places& places, Integrity& integrity, const C
       clock_(clock),
       log_(log),
       metrics_(metrics),
-      rules_(rules),
-      guard_(clock, rules.grace) {}
+      rules_(std::move(rules)),
+      guard_(clock, rules_.grace) {}
 
 Result<BlobCheckReport> BlobCheck::start(Mend mend) {
   const std::int64_t all = all_of(store_.upload_stats(clock_.now()).total);
@@ -129,6 +131,8 @@ void BlobCheck::begin(Mend mend) {
   page_.clear();
   from_.clear();
   failures_ = 0;
+  row_failures_ = 0;
+  passed_over_.clear();
   log_.info("blob_check_began", {{"mend", mend == Mend::yes ? "yes" : "no"}});
 }
 
@@ -179,15 +183,19 @@ bool BlobCheck::look_at_next_row() {
     if (page.empty()) return false;
     page_.assign(std::make_move_iterator(page.begin()), std::make_move_iterator(page.end()));
   }
-  const Upload next = std::move(page_.front());
-  page_.pop_front();
-  // Before it is looked at: one that throws is passed over and does not hold up the rest.
-  after_ = next.id;
-  {
-    const std::lock_guard lock(mutex_);
-    ++report_.files;
+  const Upload& next = page_.front();
+  try {
+    look_at(next);
+  } catch (const Unavailable& e) {
+    if (++row_failures_ < rules_.looks) throw;
+    // One that cannot be read at all does not hold up the rest.
+    found({BlobFault::unreadable, BlobRemedy::none, next.blob_key, next, e.what()});
   }
-  look_at(next);
+  row_failures_ = 0;
+  after_ = next.id;
+  page_.pop_front();
+  const std::lock_guard lock(mutex_);
+  ++report_.files;
   return true;
 }
 
@@ -219,9 +227,22 @@ void BlobCheck::look_at_copies(const Upload& upload) {
   // Rows leave before their bytes, and bytes may have moved meanwhile.
   if (wrong.empty() || !is_still(upload)) return;
   for (const Looked& one : wrong) {
+    std::string why = one.why;
+    const BlobRemedy remedy = mend(upload, one, wrong, right, why);
+    found({fault_of(one.copy), remedy, one.key, upload, std::move(why)});
+  }
+}
+
+// What was found stays found where it cannot be mended.
+BlobRemedy BlobCheck::mend(const Upload& upload, const Looked& one, const std::vector<Looked>& wrong,
+                           const std::string* right, std::string& why) {
+  try {
     const bool restorable = right && one.copy != Copy::unreadable;
-    const BlobRemedy remedy = restorable ? restore(upload, one.key, *right) : judge(upload, wrong, right != nullptr);
-    found({fault_of(one.copy), remedy, one.key, upload, one.why});
+    return restorable ? restore(upload, one.key, *right, why) : judge(upload, wrong, right != nullptr);
+  } catch (const Unavailable& e) {
+    why = e.what();
+    log_.warn("blob_not_mended", {{"blob", one.key}, {"file_id", upload.id.text()}, {"reason", why}});
+    return BlobRemedy::none;
   }
 }
 
@@ -299,11 +320,16 @@ BlobRemedy BlobCheck::condemn(const Upload& upload, UploadDamage damage) {
 
 // A new copy in the place of the wrong one, which leaves as any other does. Made from what was just found right, and
 // compared while it is made.
-BlobRemedy BlobCheck::restore(const Upload& upload, const std::string& wrong, const std::string& right) {
+BlobRemedy BlobCheck::restore(const Upload& upload, const std::string& wrong, const std::string& right,
+                              std::string& why) {
   if (mend_ == Mend::no) return BlobRemedy::none;
   const auto placed = parse_key(wrong);
+  if (!placed) return BlobRemedy::none;
+  if (rules_.has_room && !rules_.has_room(placed->place, upload.size))
+    throw StorageFull("the disk is down to its reserve (storage.reserve)");
+  why = "the right copy left or moved before it was copied";
   const auto blob = places_.open(right);
-  if (!placed || !blob) return BlobRemedy::none;
+  if (!blob) return BlobRemedy::none;
   const auto writer = places_.put(placed->place);
   std::vector<char> piece(kPiece);
   Sha256 hash;
@@ -319,14 +345,17 @@ BlobRemedy BlobCheck::restore(const Upload& upload, const std::string& wrong, co
   const bool first = wrong == upload.blob_key;
   const BlobKeys is{first ? made : upload.blob_key, first ? upload.twin_key : made};
   const auto rows = store_.place_blobs({{upload.keys(), is}}, clock_.now()).take();
-  if (rows && *rows > 0) return BlobRemedy::restored;
+  if (rows && *rows > 0) {
+    why.clear();
+    return BlobRemedy::restored;
+  }
   places_.drop(made);  // the rows have left or moved meanwhile
   return BlobRemedy::none;
 }
 
 // False after the last page.
 bool BlobCheck::look_for_orphans() {
-  BlobPage page = places_.list(from_, grown_up());
+  BlobPage page = places_.list(from_, grown_up(), &passed_over_);
   const auto known = store_.known_blobs(page.keys);
   const bool mend = mend_ == Mend::yes && guard_.believable();
   auto next_known = known.begin();
@@ -350,10 +379,18 @@ bool BlobCheck::look_for_orphans() {
 
 void BlobCheck::look_for_unfinished() {
   const bool mend = mend_ == Mend::yes && guard_.believable();
-  const std::size_t count = mend ? places_.drop_unfinished(grown_up()) : places_.count_unfinished(grown_up());
+  const std::size_t count =
+      mend ? places_.drop_unfinished(grown_up(), &passed_over_) : places_.count_unfinished(grown_up(), &passed_over_);
+  tell_passed_over();
   const std::lock_guard lock(mutex_);
   report_.found.at(static_cast<std::size_t>(BlobFault::unfinished)) += static_cast<std::int64_t>(count);
   if (mend) report_.mended += static_cast<std::int64_t>(count);
+}
+
+void BlobCheck::tell_passed_over() {
+  for (const auto& [place, reason] : passed_over_) {
+    found({BlobFault::out_of_reach, BlobRemedy::none, {}, {}, reason, place});
+  }
 }
 
 }  // namespace restante::desk

@@ -1,13 +1,15 @@
 // BlobCheck: goes once through everything that is kept, on the operator's word, and says what is wrong: rows whose
 // bytes are missing or others, in whichever place, bytes that no row knows, uploads that were begun and never finished.
 // Asked to mend, it drops what nobody needs, makes a wrong copy anew from its twin, and where there is no right one
-// marks the file and tells, as Integrity does; else it changes nothing. One at a time. tick() does the work, in slices
-// and for half of the time at most; it belongs to one thread at a time, the rest is thread-safe.
+// marks the file and tells, as Integrity does; else it changes nothing. What it could not look at or mend is a finding,
+// too, so that nothing is called well that nobody has seen. One at a time. tick() does the work, in slices and for half
+// of the time at most; it belongs to one thread at a time, the rest is thread-safe.
 #pragma once
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -28,11 +30,15 @@ struct BlobCheckRules {
   std::chrono::milliseconds slice{std::chrono::seconds(1)};  // of work in a tick
   std::size_t findings = 1'000;                              // that are kept with their names; all are counted
   int attempts = 10;                                         // ticks in a row that throw before it is given up
+  int looks = 3;                                             // at a row that cannot be read, before it is passed over
+  // Whether so many bytes may be written there and leave what is to stay free; unset: always.
+  std::function<bool(Place, std::int64_t)> has_room{};
 };
 
-enum class BlobFault { missing, changed, unreadable, orphan, unfinished };
-inline constexpr std::array kBlobFaults = {BlobFault::missing, BlobFault::changed, BlobFault::unreadable,
-                                           BlobFault::orphan, BlobFault::unfinished};
+// out_of_reach is a whole place, of which only what rows say was looked for.
+enum class BlobFault { missing, changed, unreadable, orphan, unfinished, out_of_reach };
+inline constexpr std::array kBlobFaults = {BlobFault::missing, BlobFault::changed,    BlobFault::unreadable,
+                                           BlobFault::orphan,  BlobFault::unfinished, BlobFault::out_of_reach};
 std::string_view name_of(BlobFault fault);
 
 // What was done about it: nothing, the file is known to be damaged, it was made anew, it was dropped.
@@ -42,9 +48,10 @@ std::string_view name_of(BlobRemedy remedy);
 struct BlobFinding {
   BlobFault fault = BlobFault::missing;
   BlobRemedy remedy = BlobRemedy::none;
-  std::string blob;              // its key; empty: the row keeps the bytes
+  std::string blob;              // its key; empty: the row keeps the bytes, or it is a whole place
   std::optional<Upload> upload;  // none: no row knows it
-  std::string reason{};          // why it cannot be read
+  std::string reason{};          // why it could not be read, reached or mended
+  std::optional<Place> place{};  // that is out of reach
 };
 
 struct BlobCheckReport {
@@ -107,9 +114,12 @@ class BlobCheck {
   void count_bytes(std::size_t bytes);
   void found(BlobFinding finding);
   BlobRemedy condemn(const Upload& upload, UploadDamage damage);
-  BlobRemedy restore(const Upload& upload, const std::string& wrong, const std::string& right);
+  BlobRemedy mend(const Upload& upload, const Looked& one, const std::vector<Looked>& wrong, const std::string* right,
+                  std::string& why);
+  BlobRemedy restore(const Upload& upload, const std::string& wrong, const std::string& right, std::string& why);
   bool look_for_orphans();
   void look_for_unfinished();
+  void tell_passed_over();
   void give_way(SteadyTime since) const;
   Time grown_up() const { return clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.grace); }
 
@@ -133,6 +143,8 @@ class BlobCheck {
   std::deque<Upload> page_;
   std::string from_;
   int failures_ = 0;
+  int row_failures_ = 0;  // of the row that is next
+  Places::OutOfReach passed_over_;
 };
 
 }  // namespace restante::desk

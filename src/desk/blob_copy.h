@@ -2,6 +2,7 @@
 // after its piece when it is to stop. Throws Unavailable like the places.
 #pragma once
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -10,13 +11,13 @@
 
 namespace restante::desk {
 
-struct WrittenCopy {
-  std::optional<std::string> key;  // none when what is in the old place is not what was staged, or it was stopped
-  std::int64_t read = 0;           // bytes
-};
-
-WrittenCopy write_copy(Places& places, const MovingBlob& blob, Place to, const std::atomic<bool>& stopping);
+// Gives its key; none when what is in the old place is not what was staged, or it was stopped. `read` is told of every
+// piece, also of one that ends in an exception.
+std::optional<std::string> write_copy(Places& places, const MovingBlob& blob, Place to,
+                                      const std::atomic<bool>& stopping, const std::function<void(std::size_t)>& read);
 // Whether the place gives what was staged; asked itself, not a memory of it.
 bool reads_back(Places& places, const MovingBlob& blob, const std::string& key, const std::atomic<bool>& stopping);
+// Writes a few bytes there, reads them back and drops them. Throws Unavailable with what of it is not possible.
+void try_out(Places& places, Place place);
 
 }  // namespace restante::desk

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "desk/blob_copy.h"
 #include "model/errors.h"
@@ -11,7 +12,6 @@ namespace restante::desk {
 namespace {
 
 constexpr auto kCountAtMostEvery = std::chrono::seconds(1);
-constexpr int kFailuresInARow = 3;
 
 std::int64_t left_in(const PlaceFigures& of) { return of.files - of.damaged_files; }
 
@@ -27,7 +27,8 @@ PlacePlan plan_for(const std::optional<BlobMove>& move, Place setting) {
 
 std::string what_to_set(Place place) {
   if (place == Place::s3) return "set s3.endpoint, s3.bucket and its credentials, and start again";
-  return "start it with a directory and a database of this version";
+  if (place == Place::dir) return "set blobs = \"dir\", or make the directory \"blobs\" in its data, and start again";
+  return "start it with a database of this version";
 }
 
 bool is_in(Place place, const std::string& key) {
@@ -45,25 +46,33 @@ BlobMoves::BlobMoves(Store& store, Places& places, Integrity& integrity, const C
       clock_(clock),
       log_(log),
       metrics_(metrics),
-      rules_(rules),
+      rules_(std::move(rules)),
       self_(WorkerId::make(clock.now())) {
   follow();
 }
 
-Error BlobMoves::unusable(Place place, const std::string& reason) const {
-  return Error(errors::blob_place_unusable, {{"place", std::string(name_of(place))}}).say(reason);
-}
-
-Result<BegunBlobMove> BlobMoves::begin(Place to, std::int64_t rate) {
-  const std::string name(name_of(to));
-  if (!places_.has(to)) {
-    return unusable(to, fmt::format("this server is not set up for bytes in \"{}\": {}", name, what_to_set(to)));
+Result<void> BlobMoves::usable(Place place, const std::function<void()>& check) const {
+  const std::string name(name_of(place));
+  const auto unusable = [&](const std::string& reason) {
+    return Error(errors::blob_place_unusable, {{"place", name}}).say(reason);
+  };
+  if (!places_.has(place)) {
+    return unusable(fmt::format("this server is not set up for bytes in \"{}\": {}", name, what_to_set(place)));
   }
   try {
-    places_.check(to);
+    check();
   } catch (const Unavailable& e) {
-    return unusable(to, fmt::format("bytes cannot be kept in \"{}\" now: {}", name, e.what()));
+    return unusable(fmt::format("bytes cannot be kept in \"{}\" now: {}", name, e.what()));
   }
+  return {};
+}
+
+Result<BegunBlobMove> BlobMoves::begin(Place to, std::optional<std::int64_t> rate) {
+  const auto works = usable(to, [&] {
+    places_.check(to);
+    try_out(places_, to);
+  });
+  if (!works) return works.error();
   const auto known = store_.find_blob_move();
   const bool under_way = known && known->phase != BlobPhase::finished;
   Place from = under_way ? known->from : plan_for(known, rules_.setting).write;
@@ -75,7 +84,8 @@ Result<BegunBlobMove> BlobMoves::begin(Place to, std::int64_t rate) {
     if (most.files == 0) return errors::blob_move_needless;
     from = most.place;
   }
-  auto begun = store_.begin_blob_move(from, to, rate, clock_.now()).take();
+  const std::int64_t kept = under_way ? known->rate : 0;
+  auto begun = store_.begin_blob_move(from, to, rate.value_or(kept), clock_.now()).take();
   if (!begun) return begun;
   if (begun->step != BegunBlobMove::Step::repeated) {
     log_.info(begun->step == BegunBlobMove::Step::begun ? "blob_move_begun" : "blob_move_turned",
@@ -87,8 +97,8 @@ Result<BegunBlobMove> BlobMoves::begin(Place to, std::int64_t rate) {
 
 Result<void> BlobMoves::finish() {
   const auto move = store_.find_blob_move();
-  if (!move || move->phase == BlobPhase::finished) return errors::no_blob_move;
-  if (move->phase == BlobPhase::finishing) return {};
+  if (!move) return errors::no_blob_move;
+  if (move->phase != BlobPhase::both) return {};
   const PlaceFigures old = of_place(store_.count_blobs(), move->from);
   if (const auto left = left_in(old); left > 0) {
     const std::int64_t bytes = old.bytes - old.damaged_bytes;
@@ -97,6 +107,7 @@ Result<void> BlobMoves::finish() {
                          "the change-over can be turned back",
                          left, bytes, name_of(move->to)));
   }
+  if (auto works = usable(move->to, [&] { places_.check(move->to); }); !works) return works;
   if (store_.advance_blob_move(*move, BlobPhase::finishing, clock_.now()).take().value()) {
     log_.info("blob_move_finishing", {{"from", name_of(move->from)}, {"to", name_of(move->to)}});
   }
@@ -159,10 +170,14 @@ void BlobMoves::tick() {
   (void)figures();
 }
 
-// A request that began under the old plan may end long after the change-over has.
+// A request that began under the old plan may end long after the change-over has, but not for ever.
 bool BlobMoves::has_strays(const BlobMove& move) {
-  return !store_.list_blobs(KeyRole::first, move.from, "", 1).empty() ||
-         !store_.list_blobs(KeyRole::twin, move.from, "", 1).empty();
+  if (settled_ == move) return false;
+  const bool over = clock_.now() - move.phase_at > rules_.strays_for;
+  const bool found = !store_.list_blobs(KeyRole::first, move.from, "", 1).empty() ||
+                     !store_.list_blobs(KeyRole::twin, move.from, "", 1).empty();
+  if (over && !found) settled_ = move;
+  return found;
 }
 
 bool BlobMoves::holds_lease() {
@@ -181,6 +196,7 @@ void BlobMoves::forget_pass() {
   page_.clear();
   after_.clear();
   pass_ = {};
+  twins_ = {};
 }
 
 void BlobMoves::work(const BlobMove& move) {
@@ -211,7 +227,8 @@ bool BlobMoves::work_on_page(const BlobMove& move) {
   }
   if (!may_copy(move)) return false;
   const MovingBlob blob = page_.front();
-  const Copied copied = copy(move, blob);
+  const bool room = has_room(move, blob);
+  const Copied copied = room ? copy(move, blob) : Copied::no;
   if (copied == Copied::stopped) return false;
   page_.pop_front();
   after_ = blob.keys.key;
@@ -221,7 +238,7 @@ bool BlobMoves::work_on_page(const BlobMove& move) {
   }
   // Passed over until the next pass. Should it be the place as a whole, a pause is due.
   pass_.failed = true;
-  if (++failed_in_a_row_ < kFailuresInARow) return true;
+  if (room && ++failed_in_a_row_ < kFailuresInARow) return true;
   rests_until_ = clock_.steady() + rules_.rest;
   return false;
 }
@@ -232,20 +249,13 @@ bool BlobMoves::end_pass(const BlobMove& move) {
   after_.clear();
   const Pass pass = std::exchange(pass_, {});
   if (move.phase != BlobPhase::both) {
-    if (drop_twins(move)) return true;
-    if (pass.met && !pass.failed) return true;
-    if (!pass.met && move.phase == BlobPhase::finishing) end(move);
+    const Twins twins = give_up_twins(move);
+    if (twins == Twins::more) return true;
+    if (twins == Twins::none && pass.met && !pass.failed) return true;
+    if (twins == Twins::none && !pass.met && move.phase == BlobPhase::finishing) end(move);
   }
   rests_until_ = clock_.steady() + rules_.rest;
   return false;
-}
-
-bool BlobMoves::drop_twins(const BlobMove& move) {
-  std::vector<BlobChange> changes;
-  for (const MovingBlob& blob : store_.list_blobs(KeyRole::twin, move.from, "", rules_.step)) {
-    changes.push_back({blob.keys, {blob.keys.key, {}}});
-  }
-  return !changes.empty() && store_.place_blobs(std::move(changes), clock_.now()).take().value() > 0;
 }
 
 void BlobMoves::end(const BlobMove& move) {
@@ -267,15 +277,21 @@ bool BlobMoves::may_copy(const BlobMove& move) {
   return allowance_ > 0;
 }
 
+bool BlobMoves::has_room(const BlobMove& move, const MovingBlob& blob) {
+  if (!rules_.has_room || rules_.has_room(move.to, blob.size)) return true;
+  failed(blob, "the disk is down to its reserve (storage.reserve): make room, or let the reserve be smaller");
+  return false;
+}
+
 BlobMoves::Copied BlobMoves::copy(const BlobMove& move, const MovingBlob& blob) {
-  WrittenCopy copy;
+  std::optional<std::string> copy;
   bool sound = false;
   try {
-    copy = write_copy(places_, blob, move.to, stopping_);
-    allowance_ -= static_cast<double>(copy.read);
-    sound = copy.key && reads_back(places_, blob, *copy.key, stopping_);
-    if (copy.key && !sound) {
-      places_.drop(*copy.key);
+    copy = write_copy(places_, blob, move.to, stopping_,
+                      [this](std::size_t read) { allowance_ -= static_cast<double>(read); });
+    sound = copy && reads_back(places_, blob, *copy, stopping_);
+    if (copy && !sound) {
+      places_.drop(*copy);
       if (!stopping_) throw Unavailable("what was written does not read back as it was");
     }
   } catch (const Unavailable& e) {
@@ -283,7 +299,7 @@ BlobMoves::Copied BlobMoves::copy(const BlobMove& move, const MovingBlob& blob) 
     return Copied::no;
   }
   if (sound) {
-    put_in_place(move, blob, *copy.key);
+    put_in_place(move, blob, *copy);
     return Copied::yes;
   }
   if (stopping_) return Copied::stopped;

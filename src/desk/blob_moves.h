@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -29,6 +30,10 @@ struct BlobMoveRules {
   bool alone = false;                           // there is no other server: nothing is waited for after a kill
   std::chrono::milliseconds rest{std::chrono::seconds(2)};  // once nothing is left, and between attempts that failed
   int step = 32;                                            // blobs of one page, and of one write
+  // After the end: what requests that began before it still bring to the old place is fetched.
+  std::chrono::milliseconds strays_for{std::chrono::minutes(10)};
+  // Whether so many bytes may be written there and leave what is to stay free; unset: always.
+  std::function<bool(Place, std::int64_t)> has_room{};
 };
 
 struct BlobMoveProgress {
@@ -51,10 +56,11 @@ class BlobMoves {
             BlobMoveRules rules);
 
   // From where new bytes go now. The same again sets the rate; back while both are written turns it, and nothing is
-  // copied twice. blob_place_unusable, blob_move_under_way, blob_move_needless.
-  Result<BegunBlobMove> begin(Place to, std::int64_t rate);
-  // The old place is not written to any more, and what is there leaves. blob_move_unfinished while anything sound is
-  // there only; no_blob_move.
+  // copied twice. Without a rate that of the one under way stays. blob_place_unusable, also when what is written there
+  // cannot be read or dropped; blob_move_under_way, blob_move_needless.
+  Result<BegunBlobMove> begin(Place to, std::optional<std::int64_t> rate);
+  // The old place is not written to any more, and what is there leaves, each once its copy is seen to be there. Again
+  // is fine. blob_move_unfinished while anything sound is in the old place only; blob_place_unusable; no_blob_move.
   Result<void> finish();
   BlobMoveProgress progress();
   Places& places() { return places_; }
@@ -69,6 +75,8 @@ class BlobMoves {
 
  private:
   enum class Copied { yes, no, stopped };
+  enum class Twins { more, wait, none };
+  static constexpr int kFailuresInARow = 3;  // then it rests
 
   void follow();
   void tell_disagreement();
@@ -78,15 +86,17 @@ class BlobMoves {
   bool end_pass(const BlobMove& move);
   void forget_pass();
   bool has_strays(const BlobMove& move);
-  bool drop_twins(const BlobMove& move);
+  Twins give_up_twins(const BlobMove& move);
+  std::optional<BlobKeys> without_twin(const BlobMove& move, const MovingBlob& blob);
   void end(const BlobMove& move);
   Copied copy(const BlobMove& move, const MovingBlob& blob);
   void put_in_place(const BlobMove& move, const MovingBlob& blob, const std::string& key);
   void failed(const MovingBlob& blob, const std::string& reason);
   void suspect(const MovingBlob& blob);
   bool may_copy(const BlobMove& move);
+  bool has_room(const BlobMove& move, const MovingBlob& blob);
   std::vector<PlaceFigures> figures();
-  Error unusable(Place place, const std::string& reason) const;
+  Result<void> usable(Place place, const std::function<void()>& check) const;
 
   Store& store_;
   Places& places_;
@@ -123,6 +133,13 @@ class BlobMoves {
     bool failed = false;
   };
   Pass pass_;
+  struct TwinPass {
+    std::string after;
+    bool met = false;
+    bool unasked = false;  // of some it is not known whether their copy is there
+  };
+  TwinPass twins_;
+  std::optional<BlobMove> settled_;  // nothing can come to its old place any more
   std::optional<BlobMove> works_on_;
   int failed_in_a_row_ = 0;
   std::optional<SteadyTime> allowed_at_;

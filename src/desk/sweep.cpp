@@ -46,12 +46,14 @@ Result<SweepReport> Sweep::run_once() {
   const SteadyTime start = std::chrono::steady_clock::now();
   swept_at_ = clock_.steady();
   SweepReport report;
+  passed_over_.clear();
   try {
     report.clock_jumped = !guard_.believable();
     if (report.clock_jumped) log_.warn("sweep_waits", {{"reason", "the clock was set; what is due by it has to wait"}});
     if (!report.clock_jumped) sweep_rows(report);
     drop_blobs(report);
     if (!report.clock_jumped) collect_orphans(report);
+    tell_passed_over();
     measure();
   } catch (...) {
     metrics_.swept("error").Increment();
@@ -98,7 +100,7 @@ void Sweep::drop_blobs(SweepReport& report) {
     const SteadyTime start = std::chrono::steady_clock::now();
     const auto keys = store_.list_dropped_blobs(rules_.step, unread, after);
     if (keys.empty()) return;
-    auto gone = places_.drop_all(keys);
+    auto gone = places_.drop_all(keys, &passed_over_);
     report.blobs += std::ssize(gone);
     (void)store_.forget_dropped_blobs(std::move(gone)).take();
     if (std::ssize(keys) < rules_.step) return;
@@ -109,10 +111,10 @@ void Sweep::drop_blobs(SweepReport& report) {
 
 void Sweep::collect_orphans(SweepReport& report) {
   const Time before = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.orphan_grace);
-  report.orphans += static_cast<std::int64_t>(places_.drop_unfinished(before));
+  report.orphans += static_cast<std::int64_t>(places_.drop_unfinished(before, &passed_over_));
   for (std::size_t looked_at = 0; looked_at < rules_.look_at && !stopping_;) {
     const SteadyTime start = std::chrono::steady_clock::now();
-    BlobPage page = places_.list(walk_from_, before);
+    BlobPage page = places_.list(walk_from_, before, &passed_over_);
     looked_at += page.keys.size();
     collect(page.keys, report);
     walk_from_ = std::move(page.next);
@@ -140,12 +142,20 @@ void Sweep::collect(const std::vector<std::string>& keys, SweepReport& report) {
     const auto suspect = suspects_.try_emplace(key, Suspect{now, walk_}).first;
     suspect->second.walk = walk_;
     if (now - suspect->second.since < rules_.orphan_grace) continue;
-    places_.drop(key);
+    if (places_.drop_all({&key, 1}, &passed_over_).empty()) continue;
     suspects_.erase(suspect);
     ++report.orphans;
     metrics_.orphans_collected.Increment();
     log_.info("orphan_collected", {{"blob", key}});
   }
+}
+
+// Once until it answers again, not with every sweep.
+void Sweep::tell_passed_over() {
+  for (const auto& [place, reason] : passed_over_) {
+    if (told_.insert(place).second) log_.warn("place_not_swept", {{"place", name_of(place)}, {"reason", reason}});
+  }
+  std::erase_if(told_, [this](Place place) { return !passed_over_.contains(place); });
 }
 
 void Sweep::measure() {

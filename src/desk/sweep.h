@@ -1,13 +1,14 @@
 // Sweep: files leave when they are due, and bytes leave after their rows. Acked rows after their retention, unacked
 // ones past their time; then the bytes of rows that have left; then bytes that never had a row (a crash, a failed
 // commit), once they have been found so for longer than any request can take. In bounded steps that let every other
-// write in between. Nothing leaves by a wall clock that has just jumped. Thread-safe: one sweep at a time, the next one
-// waits.
+// write in between. Nothing leaves by a wall clock that has just jumped. A place out of reach that nothing is written
+// to keeps what it has until it answers again. Thread-safe: one sweep at a time, the next one waits.
 #pragma once
 #include <atomic>
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -62,6 +63,7 @@ class Sweep {
   void collect_orphans(SweepReport& report);
   void collect(const std::vector<std::string>& keys, SweepReport& report);
   void measure();
+  void tell_passed_over();
   void give_way(SteadyTime since) const;
 
   Store& store_;
@@ -77,7 +79,9 @@ class Sweep {
   JumpGuard guard_;
   std::optional<SteadyTime> swept_at_;
   std::optional<SteadyTime> measured_at_;
-  std::string walk_from_;  // where the search for orphans goes on
+  Places::OutOfReach passed_over_;  // by this sweep
+  std::set<Place> told_;            // places that the sweeps before passed over, too
+  std::string walk_from_;           // where the search for orphans goes on
   std::uint64_t walk_ = 0;
   struct Suspect {
     SteadyTime since;

@@ -272,6 +272,42 @@ TEST_F(SweepTest, OneThatFailsIsCountedAndTheNextOneGoesOnWhereItWas) {
   EXPECT_EQ(desk.blob_files(), 0u);
 }
 
+// A bucket that was left behind: what is listed to be dropped there stays so, and everything else goes.
+TEST_F(SweepTest, APlaceOutOfReachThatNothingIsWrittenToHoldsUpNobody) {
+  const auto real = dir::open(desk.folder.path() / "bucket");
+  HookedBlobs bucket(*real);
+  Places places({{Place::dir, *desk.blobs}, {Place::s3, bucket}}, {Place::s3, {}}, desk.log, desk.metrics);
+  Uploads uploads(*desk.store, places, desk.news, desk.clock, desk.log, desk.metrics, UploadRules());
+  Sweep one(*desk.store, places, uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
+  for (int i = 0; i < 7; ++i) {
+    auto staging = uploads.stage(workspace, UploadDirection::in, {Principal::Role::admin, {}, {}, false});
+    EXPECT_TRUE((*staging)->begin_file("f", "").has_value());
+    EXPECT_TRUE((*staging)->write(big).has_value());
+    EXPECT_TRUE((*staging)->end_file().has_value());
+    EXPECT_EQ((*staging)->commit().take()->at(0).upload.blob_key.substr(0, 3), "s3:");
+  }
+  places.set_plan({Place::dir, {}});
+  stage(big);
+  const std::string nobodys = orphan();
+  int asked = 0;
+  bucket.dropping = [&asked] {
+    ++asked;
+    throw Unavailable("nobody answers");
+  };
+  EXPECT_EQ(one.run_once()->orphans, 0);
+  desk.clock.advance(hours(24));
+  EXPECT_EQ(one.run_once()->expired, 8);
+  desk.clock.advance(hours(1));  // no request can be reading them any more
+  asked = 0;
+  const auto report = one.run_once();
+  EXPECT_EQ(asked, 1) << "once in a sweep, however many wait there";
+  EXPECT_FALSE(desk.blobs->open(nobodys));
+  EXPECT_EQ(desk.blob_files(), 0u);
+  EXPECT_EQ(desk.metrics.swept("error").Value(), 0);
+  bucket.dropping = nullptr;
+  EXPECT_EQ(one.run_once()->blobs, 7) << "nothing of it was forgotten";
+}
+
 TEST_F(SweepTest, AnotherOneUnderWayIsToldSo) {
   HookedBlobs blobs(*desk.blobs);
   Places places = desk.over(blobs);

@@ -90,16 +90,24 @@ desk::SweepRules sweep_rules(const Config& config) {
   return rules;
 }
 
-desk::BlobCheckRules blob_check_rules(const Config& config) {
-  desk::BlobCheckRules rules;
-  rules.grace = sweep_rules(config).orphan_grace;
-  return rules;
-}
-
 desk::BlobMoveRules blob_move_rules(const Config& config) {
   desk::BlobMoveRules rules;
   rules.setting = plan_of(config).write;
   rules.alone = !is_shared(config);
+  rules.strays_for = sweep_rules(config).orphan_grace;
+  const auto disks = std::make_shared<DiskSpace>(written_directories(config, {Place::dir, {}}));
+  const auto disks_of_rows = std::make_shared<DiskSpace>(written_directories(config, {Place::inlined, {}}));
+  rules.has_room = [disks, disks_of_rows, reserve = config.storage.reserve](Place to, std::int64_t bytes) {
+    if (to == Place::s3) return true;  // off a disk that is full is where it helps
+    return (to == Place::dir ? disks : disks_of_rows)->free_after(static_cast<std::uint64_t>(bytes)) >= reserve;
+  };
+  return rules;
+}
+
+desk::BlobCheckRules blob_check_rules(const Config& config) {
+  desk::BlobCheckRules rules;
+  rules.grace = sweep_rules(config).orphan_grace;
+  rules.has_room = blob_move_rules(config).has_room;
   return rules;
 }
 

@@ -5,6 +5,8 @@
 namespace restante {
 namespace {
 
+constexpr auto kLookLasts = std::chrono::seconds(5);
+
 bool has_size(OpenBlob& blob, std::int64_t size) { return std::cmp_equal(blob.size(), size); }
 
 Unavailable not_here(Place place) {
@@ -66,6 +68,25 @@ void Places::check() {
 
 void Places::check(Place place) { at(place).check(); }
 
+std::string Places::trouble(Place place) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto seen = looks_.find(place);
+    if (seen != looks_.end() && std::chrono::steady_clock::now() - seen->second.at < kLookLasts)
+      return seen->second.trouble;
+  }
+  std::string trouble;
+  try {
+    check(place);
+  } catch (const Unavailable& e) {
+    trouble = e.what();
+    if (trouble.empty()) trouble = "it cannot be used";
+  }
+  const std::lock_guard lock(mutex_);
+  looks_[place] = {std::chrono::steady_clock::now(), trouble};
+  return trouble;
+}
+
 std::unique_ptr<PlacesWriter> Places::put() {
   const PlacePlan now = plan();
   std::vector<std::pair<Place, Blobs*>> places{{now.write, &at(now.write)}};
@@ -114,7 +135,7 @@ void Places::drop(std::string_view key) {
   if (placed) at(placed->place).drop(placed->bare);
 }
 
-std::vector<std::string> Places::drop_all(std::span<const std::string> keys) {
+std::vector<std::string> Places::drop_all(std::span<const std::string> keys, OutOfReach* passed_over) {
   std::map<Place, std::vector<std::string>> bare;
   std::vector<std::string> gone;
   for (const std::string& key : keys) {
@@ -126,7 +147,10 @@ std::vector<std::string> Places::drop_all(std::span<const std::string> keys) {
     bare[placed->place].emplace_back(placed->bare);
     gone.push_back(key);
   }
-  for (const auto& [place, of_it] : bare) at(place).drop_all(of_it);
+  for (const auto& [place, of_it] : bare) {
+    if (reaches(place, passed_over, [&, &there = at(place), &those = of_it] { there.drop_all(those); })) continue;
+    std::erase_if(gone, [&, there = place](const std::string& key) { return parse_key(key)->place == there; });
+  }
   return gone;
 }
 
@@ -141,18 +165,22 @@ void Places::tell_unknown(const std::string& key) {
 }
 
 // A bucket that is set up for later, or was left behind, may be out of reach: that holds up nobody's sweep.
-void Places::if_it_matters(Place place, const std::function<void()>& sweep) const {
+bool Places::reaches(Place place, OutOfReach* passed_over, const std::function<void()>& sweep) const {
+  if (passed_over && passed_over->contains(place)) return false;
   try {
     sweep();
+    return true;
   } catch (const Unavailable& e) {
     const auto now = plan();
     if (place == now.write || place == now.also) throw;
-    log_.debug("blobs_not_swept", {{"place", name_of(place)}, {"reason", e.what()}});
+    if (passed_over) passed_over->emplace(place, e.what());
+    log_.debug("blobs_not_reached", {{"place", name_of(place)}, {"reason", e.what()}});
+    return false;
   }
 }
 
 // The cursor is a key, or only a prefix: of which place, and from where on in it.
-BlobPage Places::list(std::string_view from, Time before) {
+BlobPage Places::list(std::string_view from, Time before, OutOfReach* passed_over) {
   auto place = places_.begin();
   std::string_view inner;
   if (!from.empty()) {
@@ -163,7 +191,7 @@ BlobPage Places::list(std::string_view from, Time before) {
   }
   if (place == places_.end()) return {};
   BlobPage page;
-  if_it_matters(place->first, [&] { page = place->second.get().list(inner, before); });
+  reaches(place->first, passed_over, [&] { page = place->second.get().list(inner, before); });
   for (std::string& key : page.keys) key = key_in(place->first, key);
   const auto named = [](Place of, const std::string& at) { return std::string(name_of(of)) + ':' + at; };
   if (!page.next.empty()) {
@@ -174,17 +202,19 @@ BlobPage Places::list(std::string_view from, Time before) {
   return page;
 }
 
-std::size_t Places::drop_unfinished(Time before) {
+std::size_t Places::drop_unfinished(Time before, OutOfReach* passed_over) {
   std::size_t dropped = 0;
   for (const auto& [place, blobs] : places_) {
-    if_it_matters(place, [&, &there = blobs.get()] { dropped += there.drop_unfinished(before); });
+    reaches(place, passed_over, [&, &there = blobs.get()] { dropped += there.drop_unfinished(before); });
   }
   return dropped;
 }
 
-std::size_t Places::count_unfinished(Time before) {
+std::size_t Places::count_unfinished(Time before, OutOfReach* passed_over) {
   std::size_t count = 0;
-  for (const auto& [place, blobs] : places_) count += blobs.get().count_unfinished(before);
+  for (const auto& [place, blobs] : places_) {
+    reaches(place, passed_over, [&, &there = blobs.get()] { count += there.count_unfinished(before); });
+  }
   return count;
 }
 

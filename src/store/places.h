@@ -1,8 +1,10 @@
 // Places: all places of bytes that this server has, as one. A key carries its place; here it is given and taken off. A
 // new blob goes where the plan says, while bytes change over to two places at once: it is kept in both or in none. The
 // plan may be exchanged at any time; what has begun ends by the plan it began with. Owns no place. Thread-safe. Throws
-// like the places; Unavailable also for a key of a place that this server has not: its bytes are not lost.
+// like the places; Unavailable also for a key of a place that this server has not: its bytes are not lost. A place that
+// the plan does not write to holds up nobody's sweep when it is out of reach: it is passed over, and named.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -52,6 +54,8 @@ struct FoundBlob {
 class Places {
  public:
   using ByPlace = std::map<Place, std::reference_wrapper<Blobs>>;
+  // Passed over, and why. Who gives it from call to call has each asked once.
+  using OutOfReach = std::map<Place, std::string>;
   Places(ByPlace places, PlacePlan plan, Log& log, Metrics& metrics);
 
   PlacePlan plan() const;
@@ -60,6 +64,8 @@ class Places {
   // Of what the plan writes to; of one of them. Throws Unavailable.
   void check();
   void check(Place place);
+  // Why it cannot be used; empty when it can. As it was a few seconds ago: a look writes, and people look often.
+  std::string trouble(Place place);
 
   std::unique_ptr<PlacesWriter> put();
   std::unique_ptr<PlacesWriter> put(Place place);
@@ -70,25 +76,30 @@ class Places {
   std::shared_ptr<OpenBlob> open(std::string_view key);
   void drop(std::string_view key);
   // Gives those that are gone: keys of a place that this server has not stay, which is said once.
-  std::vector<std::string> drop_all(std::span<const std::string> keys);
-  // As in Blobs, over all places; one that the plan does not write to and that is out of reach has nothing.
-  BlobPage list(std::string_view from, Time before);
-  std::size_t drop_unfinished(Time before);
-  std::size_t count_unfinished(Time before);
+  std::vector<std::string> drop_all(std::span<const std::string> keys, OutOfReach* passed_over = nullptr);
+  // As in Blobs, over all places; one that is passed over has nothing.
+  BlobPage list(std::string_view from, Time before, OutOfReach* passed_over = nullptr);
+  std::size_t drop_unfinished(Time before, OutOfReach* passed_over = nullptr);
+  std::size_t count_unfinished(Time before, OutOfReach* passed_over = nullptr);
 
  private:
   Blobs& at(Place place) const;
   FoundBlob open_twin(const BlobKeys& keys, std::int64_t size, std::shared_ptr<OpenBlob> first,
                       std::string_view reason);
   void tell_unknown(const std::string& key);
-  void if_it_matters(Place place, const std::function<void()>& sweep) const;
+  bool reaches(Place place, OutOfReach* passed_over, const std::function<void()>& sweep) const;
 
   const ByPlace places_;
   Log& log_;
   Metrics& metrics_;
-  mutable std::mutex mutex_;  // of the plan and of what was said; nothing is done under it
+  mutable std::mutex mutex_;  // of the plan, of what was said and seen; nothing is done under it
   PlacePlan plan_;
   std::set<std::string> told_;
+  struct Look {
+    std::chrono::steady_clock::time_point at;
+    std::string trouble;
+  };
+  std::map<Place, Look> looks_;
 };
 
 }  // namespace restante

@@ -208,6 +208,34 @@ TEST_P(DirBlobs, WhatADeadProcessLeftUnfinishedIsDroppedOnceItIsOld) {
   EXPECT_TRUE(blobs->open(key));
 }
 
+// The clock that servers agree on may be far from this machine's.
+TEST_P(DirBlobs, AgeIsByTheClockThatWasGivenWhateverTheSystemsSays) {
+  using std::chrono::hours;
+  for (const auto away : {hours(24 * 1000), -hours(24 * 1000)}) {
+    ManualClock clock(SystemClock().now() + away);
+    blobs = dir::open(path, GetParam(), clock);
+    const auto key = put("just now");
+    const auto left = path / "tmp" / std::string(32, 'b');
+    std::ofstream(left) << "left behind";
+    const auto listed = [&](Time before) {
+      std::size_t count = 0;
+      std::string from;
+      do {
+        const auto page = blobs->list(from, before);
+        count += page.keys.size();
+        from = page.next;
+      } while (!from.empty());
+      return count;
+    };
+    EXPECT_EQ(listed(clock.now() - hours(1)), 0u);
+    EXPECT_EQ(blobs->count_unfinished(clock.now() - hours(1)), 0u);
+    clock.advance(hours(2));
+    EXPECT_EQ(listed(clock.now() - hours(1)), 1u);
+    blobs->drop(key);
+    fs::remove(left);
+  }
+}
+
 TEST_P(DirBlobs, ListingNoticesThatTheDirectoryIsGone) {
   put("x");
   fs::rename(path, directory / "elsewhere");

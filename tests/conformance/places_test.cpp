@@ -18,7 +18,10 @@ namespace {
 class FragileBlobs final : public Blobs {
  public:
   explicit FragileBlobs(Blobs& real) : real_(real) {}
-  void check() override { require(); }
+  void check() override {
+    ++checks;
+    require();
+  }
   std::unique_ptr<BlobWriter> put() override {
     require();
     return std::make_unique<Writer>(*this, real_.put());
@@ -31,10 +34,20 @@ class FragileBlobs final : public Blobs {
     require();
     real_.drop(key);
   }
-  BlobPage list(std::string_view from, Time before) override { return real_.list(from, before); }
-  std::size_t drop_unfinished(Time before) override { return real_.drop_unfinished(before); }
-  std::size_t count_unfinished(Time before) override { return real_.count_unfinished(before); }
+  BlobPage list(std::string_view from, Time before) override {
+    require();
+    return real_.list(from, before);
+  }
+  std::size_t drop_unfinished(Time before) override {
+    require();
+    return real_.drop_unfinished(before);
+  }
+  std::size_t count_unfinished(Time before) override {
+    require();
+    return real_.count_unfinished(before);
+  }
 
+  int checks = 0;
   bool down = false;
   bool finishes = true;
 
@@ -216,6 +229,47 @@ TEST_F(PlacesTest, DropsEachKeyInItsPlace) {
   EXPECT_EQ(count("files") + count("others"), 0u);
   s3->down = true;
   EXPECT_THROW((void)places->drop_all(rest), Unavailable);
+}
+
+TEST_F(PlacesTest, APlaceThatNothingIsWrittenToIsPassedOverAndNamedWhenItIsOutOfReach) {
+  const auto places = both({Place::s3, Place::dir});
+  const BlobKeys one = write(*places, "one");
+  places->set_plan({Place::dir, {}});
+  s3->down = true;
+  Places::OutOfReach passed_over;
+  const std::vector<std::string> keys{one.key, one.twin};
+  EXPECT_EQ(places->drop_all(keys, &passed_over), std::vector<std::string>{one.twin}) << "what is gone, no more";
+  EXPECT_EQ(passed_over, (Places::OutOfReach{{Place::s3, "down"}}));
+  EXPECT_EQ(count("others"), 1u);
+  s3->down = false;
+  EXPECT_TRUE(places->drop_all(keys, &passed_over).size() == 1) << "it was asked once";
+  EXPECT_EQ(places->drop_all(keys), keys);
+  EXPECT_EQ(count("others"), 0u);
+
+  s3->down = true;
+  const Time later = SystemClock().now() + std::chrono::hours(1);
+  const auto named = [&](const auto& sweep) {
+    Places::OutOfReach out;
+    sweep(out);
+    return out.contains(Place::s3);
+  };
+  EXPECT_TRUE(named([&](auto& out) { return places->list("s3:", later, &out); }));
+  EXPECT_TRUE(named([&](auto& out) { return places->drop_unfinished(later, &out); }));
+  EXPECT_TRUE(named([&](auto& out) { return places->count_unfinished(later, &out); }));
+  places->set_plan({Place::dir, Place::s3});
+  passed_over.clear();
+  EXPECT_THROW((void)places->list("s3:", later, &passed_over), Unavailable) << "it matters";
+}
+
+TEST_F(PlacesTest, WhoLooksOftenIsToldWhatWasSeenAMomentAgo) {
+  const auto places = both({Place::dir, {}});
+  EXPECT_EQ(places->trouble(Place::s3), "");
+  s3->down = true;
+  const std::string then = places->trouble(Place::s3);
+  EXPECT_TRUE(then.empty() ? s3->checks == 1 : s3->checks == 2) << "asked again only once the look was too long ago";
+  EXPECT_THROW(places->check(Place::s3), Unavailable) << "who must know asks the place";
+  const auto others_eyes = both({Place::dir, {}});
+  EXPECT_EQ(others_eyes->trouble(Place::s3), "down");
 }
 
 TEST_F(PlacesTest, ListsAllPlacesOneAfterTheOther) {

@@ -1,8 +1,11 @@
 """`restante blobs check`: everything that is kept is looked at, and what is wrong is told, mended where it can be; without --fix
 nothing is changed. Wherever rows and bytes are."""
+import contextlib
 import json
 import os
 import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -22,11 +25,15 @@ MIB = 1 << 20
 
 
 def restante(server, *arguments, code):
-    environment = {**os.environ, "RESTANTE_URL": f"http://127.0.0.1:{server.port}", "RESTANTE_TOKEN": server.admin_token}
+    return run(server.port, server.admin_token, *arguments, code=code).stdout
+
+
+def run(port, token, *arguments, code):
+    environment = {**os.environ, "RESTANTE_URL": f"http://127.0.0.1:{port}", "RESTANTE_TOKEN": token}
     done = subprocess.run([binary(), "blobs", "check", *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=120, check=False)
     assert done.returncode == code, done
-    return done.stdout
+    return done
 
 
 def check(server, *arguments, code):
@@ -121,7 +128,7 @@ def test_what_a_killed_server_left_is_found_and_dropped(start, tmp_path):
     assert (report["mended"], report["wrong"]) == (1 + left, 0)
     assert len(server.blobs()) == 1 and server.unfinished() == []
     assert server.get(workspace.content(kept), token=workspace.token).body == b"k" * MIB
-    assert check(server, code=0)["found"] == {"missing": 0, "changed": 0, "unreadable": 0, "orphan": 0, "unfinished": 0}
+    assert set(check(server, code=0)["found"].values()) == {0}
 
 
 def found(server, fault, count):
@@ -149,3 +156,61 @@ def test_one_at_a_time_for_the_operator_alone_and_a_stop_does_not_wait_for_it(st
     check_error(server.request("POST", "/admin/blobs/check", token=server.admin_token), 409, code="blob_check_running")
     wait_until(lambda: server.get("/admin/blobs/check", token=server.admin_token).json()["bytes"] > 0, "it reads")
     assert server.stop() == 0
+
+
+@contextlib.contextmanager
+def answering(*reports):
+    """A server whose check stands so, from question to question; (port, what it was told to start)."""
+    left, started = list(reports), []
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self, status):
+            stands = left.pop(0) if len(left) > 1 else left[0]
+            report = {"fix": False, "files": 1, "all_files": 2, "bytes": 1, "found": {}, "mended": 0, "wrong": 0, "reason": None,
+                      "findings": [], **stands}
+            body = json.dumps(report).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self):
+            self.answer(200)
+
+        def do_POST(self):
+            started.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.answer(202)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_address[1], started
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_one_that_is_under_way_is_shown_and_no_second_begun():
+    running, done = {"state": "running"}, {"state": "done", "files": 2}
+    with answering(running, running, done) as (port, started):
+        shown = run(port, "any", code=0)
+        assert "All is well." in shown.stdout and "under way" in shown.stderr and started == []
+    mends = {**running, "fix": True}
+    with answering(mends, {**done, "fix": True}) as (port, started):
+        run(port, "any", "--fix", code=0)
+        assert started == [], "it mends itself"
+    with answering(running, done, mends, {**done, "fix": True, "wrong": 1}) as (port, started):
+        run(port, "any", "--fix", code=1)
+        assert started == [{"fix": True}], "after the one that only looks"
+
+
+def test_one_that_was_given_up_is_not_called_well():
+    for state, code in (("failed", 69), ("stopped", 75)):
+        with answering({"state": "none"}, {"state": state, "reason": "nobody answers"}) as (port, started):
+            shown = run(port, "any", code=code)
+            assert "All is well" not in shown.stdout and "not all" in shown.stdout and started == [{"fix": False}]

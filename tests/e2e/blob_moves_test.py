@@ -314,6 +314,43 @@ def test_what_cannot_be_is_refused_with_what_to_do(request):
         house.wait_copied()
 
 
+def test_no_old_copy_leaves_before_the_new_one_is_seen(request):
+    with house_on("sqlite", request, settings={"blobs": "inline", "uploads.check_every": "0s"}) as house:
+        load = Load(house, Workspace(house.start(), "inbox"))
+        for n in range(4):
+            load.send(f"f-{n}", os.urandom(200_000))
+        assert house.migrate("dir").status == 200
+        house.wait_copied()
+        blobs, away = house.data / "blobs", house.data / "away"
+        blobs.rename(away)
+        check_error(house.finish_move(), 409, code="blob_place_unusable")
+        away.rename(blobs)
+        removed = next(path for path in blobs.rglob("*") if path.is_file() and path.parent.name != "tmp")
+        removed.unlink()
+        assert house.finish_move().status == 200
+        wait_until(lambda: house.migration()["phase"] == "finished", "it is finished", LONG)
+        assert house.migration()["failures"] == 1 and "made anew" in house.migration()["last_failure"]
+        assert house.count("dir") == 4
+        load.check()
+        assert house.finish_move().status == 200, "again is fine"
+
+
+def test_the_reserve_is_kept_by_what_is_copied_too(request):
+    with house_on("sqlite", request) as house:
+        load = Load(house, Workspace(house.start(), "inbox"))
+        load.send("f", os.urandom(200_000))
+        house.server.stop()
+        house.start({"storage.reserve": 1 << 50})
+        assert house.migrate("inline").status == 200
+        wait_until(lambda: house.migration()["failures"] > 0, "it was tried")
+        assert "reserve" in house.migration()["last_failure"]
+        assert house.migration()["left_files"] == 1 and house.count("inline") == 0
+        house.server.stop()
+        house.start()
+        house.wait_copied()
+        load.check()
+
+
 def run(house, *arguments):
     return subprocess.run([binary(), "blobs", *arguments, "--data", str(house.data), "--url", f"http://127.0.0.1:{house.server.port}"],
                           capture_output=True, text=True, timeout=120)
@@ -331,9 +368,14 @@ def test_the_commands_take_an_operator_through_it(request):
         assert migrated.returncode == 0, migrated
         assert "Everything is there" in migrated.stdout and "restante blobs finish" in migrated.stdout, migrated.stdout
         assert run(house, "migrate", "--to", "s3").returncode != 0
+        assert run(house, "migrate", "--to", "inline", "--rate", "0.5").returncode == 64
+        assert run(house, "migrate", "--to", "inline").returncode == 0
+        assert house.migration()["rate"] == 50_000_000, "nothing was said of it"
         finished = run(house, "finish", "--wait")
         assert finished.returncode == 0 and "is done" in finished.stdout, finished
         assert 'set it to "inline"' in finished.stdout
+        again = run(house, "finish")
+        assert again.returncode == 0 and "is done" in again.stdout, again
         told = json.loads(run(house, "status", "--json").stdout)
         assert told["migration"]["phase"] == "finished" and told["writes_to"] == "inline"
         health = house.server.get("/admin/health", token=house.server.admin_token).json()

@@ -380,8 +380,7 @@ def test_keys_that_are_rotated_in_their_file_are_taken_up(swift, bucket, front, 
     front.fail("*", lambda request: expired(request) if "test:gone" in request.headers["authorization"] else access_denied(request))
     check_refused(agent, send(agent, SMALL))
     write(swift.access_key)
-    front.heal()
-    front.fail("*", expired, times=1)
+    front.heal()  # the real server does not know the old ones either
     assert fetch(agent, stage(agent, SMALL)).body == SMALL
 
 

@@ -34,7 +34,10 @@ class S3Place final : public BlobsPlace {
     options.environment = [](const char*) { return std::nullopt; };
   }
   std::unique_ptr<Blobs> open() override { return open_s3(); }
-  std::unique_ptr<s3::Blobs> open_s3() { return std::make_unique<s3::Blobs>(options, clock_, log_, metrics); }
+  std::unique_ptr<s3::Blobs> open_s3() { return open_s3(clock_); }
+  std::unique_ptr<s3::Blobs> open_s3(const Clock& clock) {
+    return std::make_unique<s3::Blobs>(options, clock, log_, metrics);
+  }
 
   s3::Options options;
   Metrics metrics{{"test", "test", "test"}};
@@ -126,11 +129,67 @@ TEST(S3Blobs, KeysThatAreRotatedInTheirFileAreTakenUp) {
   const auto blobs = place.open();
   EXPECT_THAT(reason_of([&] { put(*blobs, "x"); }), HasSubstr("the secret key is not the right one"));
   write(s3_server().secret_key);
-  proxy.add(answer("PUT ", "400 Bad Request", "ExpiredToken"));
   const auto key = put(*blobs, "taken up");
   EXPECT_EQ(content(*blobs->open(key)), "taken up");
-  EXPECT_TRUE(proxy.faults_are_used_up());
+
+  write("of-yesterday");
+  const auto reader = place.open();
+  EXPECT_THAT(reason_of([&] { reader->open(key); }), HasSubstr("the access key may not HEAD"));
+  write(s3_server().secret_key);
+  EXPECT_EQ(content(*reader->open(key)), "taken up") << "of a HEAD no code tells";
   std::filesystem::remove(file);
+}
+
+TEST(S3Blobs, RequestsAreSignedByThisMachinesClockWhateverTheOneOfKeysSays) {
+  S3Place place;
+  ManualClock wrong{parse_time("2020-01-01T00:00:00Z").value()};
+  const auto blobs = place.open_s3(wrong);
+  const auto key = put(*blobs, "kept");
+  EXPECT_EQ(time_of_blob_key(key), wrong.now());
+  EXPECT_EQ(content(*blobs->open(key)), "kept");
+}
+
+TEST(S3Blobs, AServerWithoutBatchesIsAskedOneByOneAndThatIsNoTrouble) {
+  FaultProxy proxy;
+  S3Place place(proxy.url());
+  const auto blobs = place.open_s3();
+  const auto drop_three = [&] {
+    std::vector<std::string> keys;
+    for (int i = 0; i < 3; ++i) keys.push_back(put(*blobs, "x"));
+    blobs->drop_all(keys);
+  };
+  proxy.add(answer("POST ", "501 Not Implemented", "NotImplemented"));
+  proxy.add(answer("DELETE ", "403 Forbidden", "AccessDenied"));
+  EXPECT_THAT(reason_of(drop_three), HasSubstr("may not DELETE"));
+  EXPECT_THAT(keys_of(*blobs), ::testing::SizeIs(3));
+  proxy.add(answer("POST ", "501 Not Implemented", "NotImplemented"));
+  const auto left = keys_of(*blobs);
+  blobs->drop_all(std::vector(left.begin(), left.end()));
+  EXPECT_THAT(keys_of(*blobs), IsEmpty());
+  EXPECT_THAT(blobs->trouble(), IsEmpty());
+  drop_three();
+  EXPECT_THAT(keys_of(*blobs), IsEmpty());
+  EXPECT_EQ(proxy.count("POST "), 2) << "what was refused once, while single ones went, is not tried again";
+  EXPECT_EQ(proxy.count("DELETE "), 1 + 3 + 3);
+  EXPECT_TRUE(proxy.faults_are_used_up());
+}
+
+TEST(S3Blobs, AnotherWebServerIsNotTakenForABucket) {
+  FaultProxy proxy;
+  S3Place place(proxy.url());
+  const auto blobs = place.open();
+  const auto page = [&](const std::string& request) {
+    proxy.add({request, [](Peer& peer, const std::string&, FaultProxy&) {
+                 peer.answer("404 Not Found", "<html><h1>Not Found</h1></html>", "");
+                 return true;
+               }});
+  };
+  const auto key = put(*blobs, "kept");
+  page("GET ");
+  EXPECT_THAT(reason_of([&] { blobs->check(); }), HasSubstr("does not answer as S3 does"));
+  page("DELETE ");
+  EXPECT_THAT(reason_of([&] { blobs->drop(key); }), HasSubstr("does not answer as S3 does"));
+  EXPECT_EQ(content(*blobs->open(key)), "kept");
 }
 
 TEST(S3Blobs, TroubleIsToldUntilTheSameSucceedsAndEverythingIsCounted) {

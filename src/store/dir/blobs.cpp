@@ -21,7 +21,8 @@ constexpr int kSubdirectories = 256;
 
 class DirBlobs final : public Blobs {
  public:
-  DirBlobs(const std::filesystem::path& directory, Drafts drafts) : place_(directory), drafts_(drafts) {
+  DirBlobs(const std::filesystem::path& directory, Drafts drafts, const Clock& clock)
+      : place_(directory), drafts_(drafts), clock_(clock) {
     empty_temporaries(directory / "tmp");
     if (drafts_ == Drafts::unnamed_if_possible && !can_be_unnamed()) drafts_ = Drafts::named;
   }
@@ -29,14 +30,14 @@ class DirBlobs final : public Blobs {
   void check() override {
     place_.require_healthy();
     place_.require_same_directory();
-    Draft draft(place_, drafts_);
+    Draft draft(place_, drafts_, clock_);
     draft.write("check");
     drop(draft.finish());
   }
 
   std::unique_ptr<BlobWriter> put() override {
     place_.require_healthy();
-    return std::make_unique<Draft>(place_, drafts_);
+    return std::make_unique<Draft>(place_, drafts_, clock_);
   }
 
   std::shared_ptr<OpenBlob> open(std::string_view key) override {
@@ -76,14 +77,16 @@ class DirBlobs final : public Blobs {
   std::size_t count_unfinished(Time before) override { return unfinished(before).size(); }
 
  private:
+  // The system dates what is written by its own clock, which may be another than ours.
   std::vector<std::string> unfinished(Time before) {
+    const auto behind = clock_.now() - SystemClock().now();
     std::vector<std::string> files;
     for (const auto& name : place_.names_in("tmp")) {
       std::string file = "tmp/" + name;
       struct stat info{};
       if (fstatat(place_.fd(), file.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
       const Time written(std::chrono::seconds(info.st_mtim.tv_sec));
-      if (written < before) files.push_back(std::move(file));
+      if (written + behind < before) files.push_back(std::move(file));
     }
     return files;
   }
@@ -98,7 +101,7 @@ class DirBlobs final : public Blobs {
   // Some file systems have no files without a name, and some containers no /proc to name them by.
   bool can_be_unnamed() {
     try {
-      Draft draft(place_, Drafts::unnamed_if_possible);
+      Draft draft(place_, Drafts::unnamed_if_possible, clock_);
       draft.write("check");
       drop(draft.finish());
       return true;
@@ -112,12 +115,18 @@ class DirBlobs final : public Blobs {
 
   Place place_;
   Drafts drafts_;
+  const Clock& clock_;
 };
 
 }  // namespace
 
+std::unique_ptr<Blobs> open(const std::filesystem::path& directory, Drafts drafts, const Clock& clock) {
+  return std::make_unique<DirBlobs>(directory, drafts, clock);
+}
+
 std::unique_ptr<Blobs> open(const std::filesystem::path& directory, Drafts drafts) {
-  return std::make_unique<DirBlobs>(directory, drafts);
+  static const SystemClock clock;
+  return open(directory, drafts, clock);
 }
 
 }  // namespace restante::dir

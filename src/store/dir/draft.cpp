@@ -13,10 +13,6 @@
 namespace restante::dir {
 namespace {
 
-Time wall_clock() { return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now()); }
-
-std::string new_key() { return new_blob_key(wall_clock()); }
-
 // Without a name where `temporary` is empty.
 Fd open_draft(Place& place, const std::string& temporary) {
   Fd file(temporary.empty()
@@ -32,9 +28,10 @@ std::string_view subdirectory_of(std::string_view key) { return key.substr(30); 
 
 std::string file_of(std::string_view key) { return fmt::format("{}/{}", subdirectory_of(key), key); }
 
-Draft::Draft(Place& place, Drafts drafts)
+Draft::Draft(Place& place, Drafts drafts, const Clock& clock)
     : place_(place),
-      temporary_(drafts == Drafts::named ? "tmp/" + new_key() : ""),
+      clock_(clock),
+      temporary_(drafts == Drafts::named ? "tmp/" + new_blob_key(clock.now()) : ""),
       file_(std::in_place, place, open_draft(place, temporary_)) {}
 
 Draft::~Draft() { remove_temporary(); }
@@ -64,7 +61,7 @@ std::string Draft::finish() {
   place_.require_healthy();
   state_ = State::broken;
   file_->sync();
-  const std::string key = new_key();
+  const std::string key = new_blob_key(clock_.now());
   const std::string file = file_of(key);
   const std::string subdirectory(subdirectory_of(key));
   place_.need_subdirectory(subdirectory);

@@ -1,5 +1,5 @@
-// Draft: a blob in the making. Destroyed before it is published, it leaves nothing. Belongs to one thread at a time and
-// must not outlive its Place.
+// Draft: a blob in the making, dated by the clock. Destroyed before it is published, it leaves nothing. Belongs to one
+// thread at a time and must not outlive its Place.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,7 +13,7 @@ namespace restante::dir {
 
 class Draft final : public BlobWriter {
  public:
-  Draft(Place& place, Drafts drafts);
+  Draft(Place& place, Drafts drafts, const Clock& clock);
   ~Draft() override;
   void write(std::string_view bytes) override;
   std::string finish() override;
@@ -24,6 +24,7 @@ class Draft final : public BlobWriter {
 
   enum class State { writing, broken, finished };
   Place& place_;
+  const Clock& clock_;
   std::string temporary_;          // its name in tmp/, empty when it has none
   std::optional<DraftFile> file_;  // until it is finished
   State state_ = State::writing;

@@ -51,7 +51,7 @@ Blobs::Blobs(Options options, const Clock& clock, Log& log, Metrics& metrics)
       prefix_(std::move(options.prefix)),
       telling_(clock, log, metrics),
       credentials_(std::move(options.credentials), std::move(options.environment)),
-      service_(told_to(telling_, std::move(options.service)), credentials_, clock),
+      service_(told_to(telling_, std::move(options.service)), credentials_, signing_clock_),
       bucket_(service_) {}
 
 void Blobs::check() { value_of(bucket_.check(prefix_)); }

@@ -25,6 +25,7 @@ struct Options {
 
 class Blobs final : public restante::Blobs {
  public:
+  // Keys carry the time of `clock`; requests are signed with this machine's own.
   Blobs(Options options, const Clock& clock, Log& log, Metrics& metrics);
 
   void check() override;
@@ -48,7 +49,8 @@ class Blobs final : public restante::Blobs {
   // The blob's key, or nothing where the object is none of ours.
   std::string_view key_of(std::string_view object) const;
 
-  const Clock& clock_;
+  const Clock& clock_;               // of keys, which servers compare
+  const SystemClock signing_clock_;  // S3 compares with its own: no other machine may set ours off
   const std::string prefix_;
   Telling telling_;
   CredentialSource credentials_;

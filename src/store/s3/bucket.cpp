@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "base/md5.h"
 #include "base/text.h"
 #include "store/s3/explain.h"
@@ -35,6 +36,15 @@ Call document_call(std::string_view operation, std::string key, Query query, con
   call.headers = {{"Content-Type", "application/xml"}};
   call.payload = payload_of(document);
   return call;
+}
+
+// Nothing where this system has no MD5, which S3 insists on for batches.
+std::optional<std::string> checksum_of(std::string_view document) {
+  try {
+    return to_base64(md5(document));
+  } catch (const Unavailable&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -116,8 +126,29 @@ Outcome<void> Bucket::drop(std::span<const std::string> keys, Effort effort) {
   if (keys.size() == 1) return drop_one(keys.front(), effort);
   while (!keys.empty()) {
     const auto batch = keys.first(std::min(keys.size(), kDropBatch));
-    if (auto dropped = drop_batch(batch); dropped.has_error()) return dropped;
+    if (auto dropped = drop_some(batch); dropped.has_error()) return dropped;
     keys = keys.subspan(batch.size());
+  }
+  return {};
+}
+
+Outcome<void> Bucket::drop_some(std::span<const std::string> keys) {
+  if (!takes_batches_) return drop_each(keys);
+  const auto checksum = checksum_of(deletion_document(keys));
+  if (!checksum) return drop_each(keys);
+  auto dropped = drop_batch(keys, *checksum);
+  if (dropped.has_value() || !is_unsupported(dropped.error())) return dropped;
+  dropped = drop_each(keys);
+  if (dropped.has_value()) {
+    takes_batches_ = false;
+    service_.tell({"drop_many"});  // done another way, and no trouble any more
+  }
+  return dropped;
+}
+
+Outcome<void> Bucket::drop_each(std::span<const std::string> keys) {
+  for (const auto& key : keys) {
+    if (auto dropped = drop_one(key, Effort::full); dropped.has_error()) return dropped;
   }
   return {};
 }
@@ -133,10 +164,10 @@ Outcome<void> Bucket::drop_one(const std::string& key, Effort effort) {
   return {};
 }
 
-Outcome<void> Bucket::drop_batch(std::span<const std::string> keys) {
+Outcome<void> Bucket::drop_batch(std::span<const std::string> keys, const std::string& checksum) {
   const auto document = deletion_document(keys);
   auto call = document_call("drop_many", "", {{"delete", ""}}, document);
-  call.headers.push_back({"Content-MD5", to_base64(md5(document))});
+  call.headers.push_back({"Content-MD5", checksum});
   call.is_expected = [](const Response& response) { return read_deletions(response.body).has_value(); };
   Retries retries(service_);
   for (;;) {

@@ -2,6 +2,7 @@
 // sent: a 2xx alone is not believed. Whatever is worth repeating is repeated; a read that is cut goes on where it was.
 // Thread-safe and blocking; a failure's sentence is for the operator. Throws nothing of its own.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -43,7 +44,7 @@ class Bucket {
   // one of that ETag (if one is given) any more.
   client::Outcome<void> get(const std::string& key, std::uint64_t offset, std::uint64_t length, const Sink& sink,
                             const std::string& etag = {});
-  // Whether they were there or not; in batches.
+  // Whether they were there or not; in batches, or one by one at a server that takes none.
   client::Outcome<void> drop(std::span<const std::string> keys, Effort effort = Effort::full);
   // In the order of keys, at most so many at a time; begin with an empty `from`, go on with the page's `next`.
   client::Outcome<ObjectPage> list(const std::string& prefix, const std::string& from, int most = 1000);
@@ -62,9 +63,12 @@ class Bucket {
   client::Outcome<bool> confirm(const std::string& key, const Stored& expected);
   void limit(Call& call, Effort effort) const;
   client::Outcome<void> drop_one(const std::string& key, Effort effort);
-  client::Outcome<void> drop_batch(std::span<const std::string> keys);
+  client::Outcome<void> drop_some(std::span<const std::string> keys);
+  client::Outcome<void> drop_batch(std::span<const std::string> keys, const std::string& checksum);
+  client::Outcome<void> drop_each(std::span<const std::string> keys);
 
   Service& service_;
+  std::atomic<bool> takes_batches_ = true;  // false once single ones went where a batch was refused
 };
 
 }  // namespace restante::s3

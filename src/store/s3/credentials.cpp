@@ -65,9 +65,20 @@ Outcome<Credentials> CredentialSource::current() {
   return *known_;
 }
 
-void CredentialSource::forget() {
+std::uint64_t CredentialSource::generation() const {
   const std::lock_guard lock(mutex_);
-  known_.reset();
+  return generation_;
+}
+
+bool CredentialSource::renew(std::uint64_t refused) {
+  const std::lock_guard lock(mutex_);
+  if (generation_ != refused) return true;
+  // A file that cannot be read at the moment is perhaps just being written.
+  auto found = find();
+  if (found.has_error() || known_ == *found) return false;
+  known_ = std::move(*found);
+  ++generation_;
+  return true;
 }
 
 Outcome<Credentials> CredentialSource::find() const {

@@ -1,8 +1,9 @@
 // Credentials: who signs. Taken from the settings, else from the environment (AWS_ACCESS_KEY_ID and its companions),
-// else from a file in the shape that the aws tools write (sections, `name = value`). A file is read anew when S3 calls
-// what it gave expired, so that keys may be rotated under a running server. Sentences name places, never values.
+// else from a file in the shape that the aws tools write (sections, `name = value`). A file is read anew when S3 does
+// not take what it gave, so that keys may be rotated under a running server. Sentences name places, never values.
 // CredentialSource is thread-safe; nothing here throws.
 #pragma once
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -17,6 +18,8 @@ struct Credentials {
   std::string access_key;
   std::string secret_key;
   std::string session_token;  // of temporary credentials, else empty
+
+  friend bool operator==(const Credentials&, const Credentials&) = default;
 };
 
 struct CredentialSettings {
@@ -36,8 +39,10 @@ class CredentialSource {
 
   // Kind::bad_url is never it: a failure here is Kind::stopped with a sentence that says what to set.
   client::Outcome<Credentials> current();
-  // What current() gave is not accepted any more: the next call looks again.
-  void forget();
+  // Grows whenever current() begins to give other keys than before.
+  std::uint64_t generation() const;
+  // Keys of that generation were refused: whether there are others by now, which current() gives from here on.
+  bool renew(std::uint64_t refused);
 
  private:
   client::Outcome<Credentials> find() const;
@@ -45,8 +50,9 @@ class CredentialSource {
 
   const CredentialSettings settings_;
   const client::Environment environment_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::optional<Credentials> known_;
+  std::uint64_t generation_ = 0;
 };
 
 }  // namespace restante::s3

@@ -79,8 +79,33 @@ TEST_F(CredentialFile, RotatedKeysAreSeenOnceTheOldOnesWereRefused) {
   EXPECT_EQ(source.current().value().access_key, "old");
   write("keys", "[default]\naws_access_key_id=new\naws_secret_access_key=s\n");
   EXPECT_EQ(source.current().value().access_key, "old");
-  source.forget();
+  const auto old = source.generation();
+  EXPECT_TRUE(source.renew(old));
   EXPECT_EQ(source.current().value().access_key, "new");
+  EXPECT_TRUE(source.renew(old)) << "somebody else has renewed them meanwhile";
+  EXPECT_FALSE(source.renew(source.generation())) << "there are no others";
+}
+
+TEST_F(CredentialFile, AFileThatIsJustBeingWrittenChangesNothing) {
+  CredentialSettings settings;
+  settings.file = write("keys", "[default]\naws_access_key_id=old\naws_secret_access_key=s\n");
+  CredentialSource source(settings, environment({}));
+  EXPECT_EQ(source.current().value().access_key, "old");
+  write("keys", "[default]\naws_access_key_id=ne");
+  EXPECT_FALSE(source.renew(source.generation()));
+  EXPECT_EQ(source.current().value().access_key, "old");
+  write("keys", "[default]\naws_access_key_id=old\naws_secret_access_key=t\n");
+  EXPECT_TRUE(source.renew(source.generation()));
+  EXPECT_EQ(source.current().value().secret_key, "t");
+}
+
+TEST(Credentials, ThoseOfTheSettingsAreNeverOthers) {
+  CredentialSettings settings;
+  settings.access_key = "given";
+  settings.secret_key = "g";
+  CredentialSource source(settings, environment({}));
+  EXPECT_EQ(source.current().value().access_key, "given");
+  EXPECT_FALSE(source.renew(source.generation()));
 }
 
 TEST_F(CredentialFile, WhatIsMissingIsSaidWithoutAnyValue) {

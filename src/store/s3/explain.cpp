@@ -46,8 +46,17 @@ std::string region_sentence(const Response& response, const ErrorAnswer& error, 
                      where, asked.region);
 }
 
+// A page that S3 did not write. What is in front of it may well write one while S3 is away or busy.
+bool is_foreign(const Response& response, const ErrorAnswer& error) {
+  if (response.status >= 500 || response.status == 408 || response.status == 429) return false;
+  return !response.body.empty() && error.code.empty() && error.message.empty() && !response.find("x-amz-bucket-region");
+}
+
 std::string sentence_of(const Response& response, const ErrorAnswer& error, const Asked& asked) {
   const std::string_view code = error.code;
+  if (is_foreign(response, error))
+    return fmt::format("{} does not answer as S3 does: {} and a page that is not S3's", asked.endpoint,
+                       response.status);
   if (code == "RequestTimeTooSkewed") return skew_sentence(response, error, asked.now);
   if (response.status / 100 == 3 || code == "AuthorizationHeaderMalformed" || code == "PermanentRedirect" ||
       code == "IllegalLocationConstraintException") {
@@ -77,7 +86,8 @@ std::optional<Time> parse_http_date(const std::string& text) {
 }
 
 Failure explain(const Response& response, const ErrorAnswer& error, const Asked& asked) {
-  Failure failure(Failure::Kind::status, sentence_of(response, error, asked));
+  const auto kind = is_foreign(response, error) ? Failure::Kind::protocol : Failure::Kind::status;
+  Failure failure(kind, sentence_of(response, error, asked));
   failure.status = response.status;
   failure.code = error.code;
   if (const auto* retry = response.find("Retry-After")) {
@@ -92,8 +102,9 @@ bool is_worth_repeating(const Failure& failure) {
     case Failure::Kind::unreachable:
     case Failure::Kind::timeout:
     case Failure::Kind::cut:
-    case Failure::Kind::protocol:
       return true;
+    case Failure::Kind::protocol:
+      return failure.status == 0;
     case Failure::Kind::status:
       break;
     default:
@@ -110,8 +121,15 @@ bool is_missing(const Failure& failure) {
   return failure.kind == Failure::Kind::status && failure.status == 404 && failure.code != "NoSuchBucket";
 }
 
-bool is_expired(const Failure& failure) {
-  return failure.kind == Failure::Kind::status && is_one_of(failure.code, {"ExpiredToken", "TokenRefreshRequired"});
+bool may_be_of_keys(const Failure& failure) {
+  if (failure.kind != Failure::Kind::status) return false;
+  // The answer to a HEAD has no code.
+  return failure.status == 401 || failure.status == 403 ||
+         is_one_of(failure.code, {"ExpiredToken", "TokenRefreshRequired", "InvalidToken"});
+}
+
+bool is_unsupported(const Failure& failure) {
+  return failure.status == 400 || failure.status == 405 || failure.status == 411 || failure.status == 501;
 }
 
 }  // namespace restante::s3

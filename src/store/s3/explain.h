@@ -17,15 +17,18 @@ struct Asked {
   Time now;
 };
 
-// Kind::status with the status of the response, the error's code and a sentence.
+// Kind::status with the status of the response, the error's code and a sentence; Kind::protocol, with the status, where
+// the answer is a page of something that is not S3.
 client::Failure explain(const client::Response& response, const ErrorAnswer& error, const Asked& asked);
 
 // Whether the same request may well succeed if it is sent again soon.
 bool is_worth_repeating(const client::Failure& failure);
 // The object is not there; the bucket is.
 bool is_missing(const client::Failure& failure);
-// The credentials have had their time.
-bool is_expired(const client::Failure& failure);
+// Other keys might well be let in: these have had their time, are unknown, or may not.
+bool may_be_of_keys(const client::Failure& failure);
+// The server does not do what was asked, whoever asks; as far as one can tell.
+bool is_unsupported(const client::Failure& failure);
 
 // "Fri, 24 May 2013 00:00:00 GMT".
 std::optional<Time> parse_http_date(const std::string& text);

@@ -57,6 +57,48 @@ TEST(Explain, AnythingElseInTheServersOwnWordsOnOneShortLine) {
   EXPECT_FALSE(explained(503, {}, {{"Retry-After", "Fri, 24 May 2013 00:00:00 GMT"}}).retry_after);
 }
 
+Failure explained_page(int status, std::string body, std::vector<client::Header> headers = {}) {
+  Response response;
+  response.status = status;
+  response.headers = std::move(headers);
+  response.body = std::move(body);
+  return explain(response, {}, kAsked);
+}
+
+TEST(Explain, APageThatIsNotOfS3IsNoAnswerAndNoMissingObject) {
+  for (const int status : {301, 400, 403, 404, 405}) {
+    const auto failure = explained_page(status, "<html>nginx</html>");
+    EXPECT_THAT(failure.sentence, HasSubstr("https://s3.example.com does not answer as S3 does: "));
+    EXPECT_EQ(failure.status, status);
+    EXPECT_FALSE(is_missing(failure));
+    EXPECT_FALSE(is_worth_repeating(failure));
+    EXPECT_FALSE(may_be_of_keys(failure));
+  }
+  EXPECT_THAT(explained_page(301, "moved", {{"x-amz-bucket-region", "us-west-2"}}).sentence,
+              HasSubstr("region us-west-2"));
+  for (const int status : {408, 429, 502, 503}) {
+    const auto failure = explained_page(status, "<html>haproxy</html>");
+    EXPECT_THAT(failure.sentence, HasSubstr("S3 at https://s3.example.com answered"));
+    EXPECT_TRUE(is_worth_repeating(failure));
+  }
+}
+
+TEST(Explain, WhatMayBeOfTheKeysAndWhatIsNotDoneForAnybody) {
+  EXPECT_TRUE(may_be_of_keys(explained(400, {"ExpiredToken", "", "", ""})));
+  EXPECT_TRUE(may_be_of_keys(explained(400, {"InvalidToken", "", "", ""})));
+  EXPECT_TRUE(may_be_of_keys(explained(403, {"InvalidAccessKeyId", "", "", ""})));
+  EXPECT_TRUE(may_be_of_keys(explained(403, {})));
+  EXPECT_TRUE(may_be_of_keys(explained(401, {})));
+  EXPECT_FALSE(may_be_of_keys(explained(404, {"NoSuchKey", "", "", ""})));
+  EXPECT_FALSE(may_be_of_keys({Failure::Kind::cut, ""}));
+  EXPECT_TRUE(is_unsupported(explained(501, {"NotImplemented", "", "", ""})));
+  EXPECT_TRUE(is_unsupported(explained(405, {})));
+  EXPECT_TRUE(is_unsupported(explained_page(405, "<html/>")));
+  EXPECT_FALSE(is_unsupported(explained(403, {"AccessDenied", "", "", ""})));
+  EXPECT_FALSE(is_unsupported(explained(503, {})));
+  EXPECT_FALSE(is_unsupported({Failure::Kind::cut, ""}));
+}
+
 TEST(Explain, WhatIsWorthRepeating) {
   EXPECT_TRUE(is_worth_repeating(explained(503, {"SlowDown", "", "", ""})));
   EXPECT_TRUE(is_worth_repeating(explained(500, {})));

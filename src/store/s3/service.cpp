@@ -178,11 +178,16 @@ bool Service::pause(std::chrono::milliseconds duration) {
   return !cancelled_.wait_for(lock, duration, [&] { return is_cancelled_; });
 }
 
+Retries::Retries(Service& service, std::optional<int> attempts)
+    : service_(service),
+      most_(attempts.value_or(service.options().attempts)),
+      keys_(service.credentials_.generation()),
+      next_(service.options().first_pause) {}
+
 bool Retries::again(const Failure& failure) {
   using std::chrono::milliseconds;
-  if (is_expired(failure) && !renewed_) {
+  if (may_be_of_keys(failure) && !renewed_ && service_.credentials_.renew(keys_)) {
     renewed_ = true;
-    service_.credentials_.forget();
     return repeat_after(milliseconds(0));
   }
   if (!is_worth_repeating(failure) || ++tried_ >= most_) return false;

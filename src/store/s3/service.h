@@ -106,8 +106,7 @@ class Service {
 // Retries: how often and after which pauses one call is attempted. Belongs to one thread.
 class Retries {
  public:
-  explicit Retries(Service& service, std::optional<int> attempts = std::nullopt)
-      : service_(service), most_(attempts.value_or(service.options().attempts)), next_(service.options().first_pause) {}
+  explicit Retries(Service& service, std::optional<int> attempts = std::nullopt);
 
   // Whether to try again after this failure; waits first. False when it is not worth it, was tried often enough, or
   // the service is cancelled.
@@ -120,6 +119,7 @@ class Retries {
 
   Service& service_;
   const int most_;
+  const std::uint64_t keys_;  // the generation of those that the first attempt is signed with, or an older one
   int tried_ = 0;
   bool renewed_ = false;
   std::chrono::milliseconds next_;

@@ -119,7 +119,8 @@ TEST(Service, OneConnectionServesOneRequestAfterTheOther) {
   EXPECT_EQ(pair.server.connections(), 1u);
 }
 
-TEST(Service, KeysThatWereRotatedAreReadAnewOnceTheOldOnesHaveExpired) {
+// Each request is signed with keys of a file that is rotated meanwhile; the old ones get the answer given here.
+void expect_rotated(const std::string& status, const std::string& body) {
   const auto file = std::filesystem::path(::testing::TempDir()) / "s3_service_rotated";
   const auto write = [&](const char* key) {
     std::ofstream(file) << "[default]\naws_access_key_id=" << key << "\naws_secret_access_key=s\n";
@@ -131,23 +132,46 @@ TEST(Service, KeysThatWereRotatedAreReadAnewOnceTheOldOnesHaveExpired) {
       const bool old = request.find("Credential=OLD/") != std::string::npos;
       seen.push_back(old ? "OLD" : "NEW");
       write("NEW");
-      old ? peer.answer("400 Bad Request", "<Error><Code>ExpiredToken</Code></Error>") : peer.answer("200 OK", "");
+      old ? peer.answer(status, body) : peer.answer("200 OK", "");
     }
   }});
   pair.settings = {};
   pair.settings.file = file.string();
   EXPECT_TRUE(pair.service().send(get("k")).has_value());
-  EXPECT_THAT(seen, ::testing::ElementsAre("OLD", "NEW"));
+  EXPECT_THAT(seen, ::testing::ElementsAre("OLD", "NEW")) << status << " " << body;
   std::filesystem::remove(file);
 }
 
-TEST(Service, KeysThatStayExpiredAreAskedForOnce) {
-  Pair pair({[](Peer& peer) {
-    while (!peer.read_request().empty()) peer.answer("400 Bad Request", "<Error><Code>ExpiredToken</Code></Error>");
+TEST(Service, KeysThatWereRotatedAreReadAnewOnceTheOldOnesAreRefused) {
+  expect_rotated("400 Bad Request", "<Error><Code>ExpiredToken</Code></Error>");
+  expect_rotated("400 Bad Request", "<Error><Code>InvalidToken</Code></Error>");
+  expect_rotated("403 Forbidden", "<Error><Code>InvalidAccessKeyId</Code></Error>");
+  expect_rotated("403 Forbidden", "<Error><Code>SignatureDoesNotMatch</Code></Error>");
+  expect_rotated("403 Forbidden", "");  // as to a HEAD
+}
+
+TEST(Service, KeysThatStayRefusedAreSentOnce) {
+  int asked = 0;
+  Pair pair({[&](Peer& peer) {
+    for (; !peer.read_request().empty(); ++asked)
+      peer.answer("400 Bad Request", "<Error><Code>ExpiredToken</Code></Error>");
   }});
   const auto outcome = pair.service().send(get("k"));
   ASSERT_TRUE(outcome.has_error());
   EXPECT_THAT(outcome.error().sentence, HasSubstr("expired"));
+  EXPECT_EQ(asked, 1);
+}
+
+TEST(Service, ThePageOfAnotherServerIsNoAnswerOfS3) {
+  int asked = 0;
+  Pair pair({[&](Peer& peer) {
+    for (; !peer.read_request().empty(); ++asked) peer.answer("404 Not Found", "<html><h1>Not Found</h1></html>");
+  }});
+  const auto outcome = pair.service().send(get(""));
+  ASSERT_TRUE(outcome.has_error());
+  EXPECT_EQ(outcome.error().kind, Failure::Kind::protocol);
+  EXPECT_THAT(outcome.error().sentence, HasSubstr(pair.server.url() + " does not answer as S3 does: 404"));
+  EXPECT_EQ(asked, 1);
 }
 
 TEST(Service, WithoutCredentialsNothingIsSent) {
