@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "store/dir/blobs.h"
+#include "store/dir/place.h"
 
 namespace restante {
 namespace {
@@ -80,10 +81,7 @@ class PlacesTest : public ::testing::Test {
     others = dir::open(folder / "others");
     s3 = std::make_unique<FragileBlobs>(*others);
   }
-  ~PlacesTest() override {
-    std::filesystem::remove_all(folder);
-    ::close(nowhere);
-  }
+  ~PlacesTest() override { std::filesystem::remove_all(folder); }
   std::unique_ptr<Places> both(PlacePlan plan) {
     return std::make_unique<Places>(Places::ByPlace{{Place::dir, *files}, {Place::s3, *s3}}, plan, log, metrics);
   }
@@ -107,8 +105,8 @@ class PlacesTest : public ::testing::Test {
 
   std::filesystem::path folder;
   ManualClock clock{Time(std::chrono::seconds(1'800'000'000))};
-  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-  Log log{nowhere, LogLevel::debug, clock};
+  const dir::Fd nowhere{::open("/dev/null", O_WRONLY | O_CLOEXEC)};  // closed after the log has ended
+  Log log{nowhere.get(), LogLevel::debug, clock};
   Metrics metrics{BuildInfo{"test", "test", "test"}};
   std::unique_ptr<Blobs> files;
   std::unique_ptr<Blobs> others;

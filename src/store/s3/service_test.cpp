@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -151,10 +152,10 @@ TEST(Service, KeysThatWereRotatedAreReadAnewOnceTheOldOnesAreRefused) {
 }
 
 TEST(Service, KeysThatStayRefusedAreSentOnce) {
-  int asked = 0;
+  std::atomic<int> asked = 0;  // counted by the server's thread
   Pair pair({[&](Peer& peer) {
-    for (; !peer.read_request().empty(); ++asked)
-      peer.answer("400 Bad Request", "<Error><Code>ExpiredToken</Code></Error>");
+    for (; !peer.read_request().empty(); peer.answer("400 Bad Request", "<Error><Code>ExpiredToken</Code></Error>"))
+      ++asked;
   }});
   const auto outcome = pair.service().send(get("k"));
   ASSERT_TRUE(outcome.has_error());
@@ -163,9 +164,9 @@ TEST(Service, KeysThatStayRefusedAreSentOnce) {
 }
 
 TEST(Service, ThePageOfAnotherServerIsNoAnswerOfS3) {
-  int asked = 0;
+  std::atomic<int> asked = 0;  // counted by the server's thread
   Pair pair({[&](Peer& peer) {
-    for (; !peer.read_request().empty(); ++asked) peer.answer("404 Not Found", "<html><h1>Not Found</h1></html>");
+    for (; !peer.read_request().empty(); peer.answer("404 Not Found", "<html><h1>Not Found</h1></html>")) ++asked;
   }});
   const auto outcome = pair.service().send(get(""));
   ASSERT_TRUE(outcome.has_error());
@@ -184,7 +185,7 @@ TEST(Service, WithoutCredentialsNothingIsSent) {
 }
 
 TEST(Service, AnAnswerThatIsNotTheExpectedOneIsAskedForAgain) {
-  int asked = 0;
+  std::atomic<int> asked = 0;  // counted by the server's thread
   Pair pair({[&](Peer& peer) {
     while (!peer.read_request().empty()) peer.answer("200 OK", ++asked < 3 ? "<html/>" : "right");
   }});
