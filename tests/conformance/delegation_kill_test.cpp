@@ -67,7 +67,9 @@ class DelegationKills : public DelegationTest {
       if (now == before) ++undone;
       if (now == after) ++done;
       ASSERT_TRUE(now == before || now == after) << now << " at statement " << n;
-      if (fate == Fate::finished) ASSERT_EQ(now, after) << "what was answered stands";
+      if (fate == Fate::finished) {
+        ASSERT_EQ(now, after) << "what was answered stands";
+      }
       work(*store, id);
       ASSERT_EQ(told_of(id), after) << "done again, at statement " << n;
       expect_right_counts();
