@@ -2,12 +2,11 @@
 // SQLite see sqlite_plans_test.
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "backends.h"
 #include "postgres_server.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/store.h"
+#include "walked.h"
 
 namespace restante::testing {
 namespace {
@@ -15,25 +14,9 @@ namespace {
 constexpr int kMany = 100'000;
 constexpr std::int64_t kFew = 2'000;
 
-postgres::Endpoint endpoint_of(const std::string& url) {
-  postgres::Endpoint endpoint;
-  endpoint.url = url;
-  endpoint.connect_timeout = endpoint.answer_timeout = endpoint.statement_timeout = std::chrono::minutes(2);
-  return endpoint;
-}
-
-// Rows of uploads, through the table and along its indexes. A session tells what it did when it ends.
+// Rows of uploads, through the table and along its indexes.
 std::int64_t walked(postgres::Connection& connection) {
-  const auto others = [&] {
-    return connection
-        .query(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND "
-            "backend_type = 'client backend'")
-        .front()
-        .integer(0);
-  };
-  while (others() > 0) std::this_thread::yield();
-  connection.query("SELECT pg_stat_clear_snapshot()");
+  wait_until_alone(connection);
   return connection
       .query(
           "SELECT (sum(seq_tup_read) + sum(idx_tup_fetch))::bigint FROM pg_stat_user_tables WHERE relname IN "

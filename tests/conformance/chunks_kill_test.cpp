@@ -1,8 +1,6 @@
 // Bytes in the database survive a kill: a child writes blobs and tells their keys over a pipe, the parent kills it in
 // the middle of its work and looks. And at every statement on the way.
 #include <gmock/gmock.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <map>
@@ -52,29 +50,6 @@ class ChunksKill : public ::testing::TestWithParam<BackendKind> {
     for (auto& thread : threads) thread.join();
   }
 
-  static std::vector<Finished> run_and_kill(Backend& backend, std::size_t kill_after) {
-    int ends[2];
-    if (pipe(ends) != 0) throw std::runtime_error("pipe");
-    const pid_t child = fork();
-    if (child == 0) {
-      close(ends[0]);
-      work(backend, ends[1]);
-      _exit(4);
-    }
-    close(ends[1]);
-    std::vector<Finished> told;
-    Finished one{};
-    while (read(ends[0], &one, sizeof one) == sizeof one) {
-      told.push_back(one);
-      if (told.size() == kill_after) kill(child, SIGKILL);
-    }
-    close(ends[0]);
-    int status = 0;
-    waitpid(child, &status, 0);
-    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "the child ended by itself: " << status;
-    return told;
-  }
-
   // Whatever is there is whole and as it was written; once the drafts are collected there is nothing else.
   static void expect_all_whole(Blobs& blobs) {
     for (const auto& key : keys_of(blobs)) {
@@ -94,7 +69,7 @@ TEST_P(ChunksKill, WhatWasFinishedIsThereWholeAndNothingElseIs) {
   const auto backend = GetParam().make();
   std::vector<Finished> told;
   for (const std::size_t kill_after : {1, 20, 33}) {
-    const auto more = run_and_kill(*backend, kill_after);
+    const auto more = run_and_kill<Finished>([&](int pipe) { work(*backend, pipe); }, kill_after);
     EXPECT_GE(more.size(), kill_after);
     told.insert(told.end(), more.begin(), more.end());
   }

@@ -2,13 +2,12 @@
 // see sqlite_plans_test.
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "backends.h"
 #include "postgres_server.h"
 #include "store/blob_key.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/store.h"
+#include "walked.h"
 
 namespace restante::testing {
 namespace {
@@ -16,30 +15,13 @@ namespace {
 constexpr int kMany = 100'000;
 constexpr int kUnfinished = 300;
 
-postgres::Endpoint endpoint_of(const std::string& url) {
-  postgres::Endpoint endpoint;
-  endpoint.url = url;
-  endpoint.connect_timeout = endpoint.answer_timeout = endpoint.statement_timeout = std::chrono::minutes(2);
-  return endpoint;
-}
-
 struct Walked {
   std::int64_t through_tables = 0;  // rows
   std::int64_t along_indexes = 0;
 };
 
-// A session tells what it did when it ends.
 Walked walked(postgres::Connection& connection) {
-  const auto others = [&] {
-    return connection
-        .query(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND "
-            "backend_type = 'client backend'")
-        .front()
-        .integer(0);
-  };
-  while (others() > 0) std::this_thread::yield();
-  connection.query("SELECT pg_stat_clear_snapshot()");
+  wait_until_alone(connection);
   const auto rows = connection.query(
       "SELECT sum(seq_tup_read)::bigint, sum(idx_tup_fetch)::bigint FROM pg_stat_user_tables WHERE relname IN "
       "('inline_blobs', 'blob_chunks')");

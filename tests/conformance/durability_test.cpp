@@ -1,7 +1,5 @@
 // What was acknowledged is there after the process was killed: a child writes and tells its parent over a pipe, the
 // parent kills it in the middle of its work and looks.
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <thread>
 
 #include "backends.h"
+#include "killed.h"
 
 namespace restante::testing {
 namespace {
@@ -79,30 +78,6 @@ class Durability : public ::testing::TestWithParam<BackendKind> {
     for (auto& thread : threads) thread.join();
   }
 
-  // Everything the child told, up to and after the kill.
-  static std::vector<Acknowledged> run_and_kill(const std::function<void(int)>& body, std::size_t kill_after) {
-    int ends[2];
-    if (pipe(ends) != 0) throw std::runtime_error("pipe");
-    const pid_t child = fork();
-    if (child == 0) {
-      close(ends[0]);
-      body(ends[1]);
-      _exit(4);
-    }
-    close(ends[1]);
-    std::vector<Acknowledged> told;
-    Acknowledged one{};
-    while (read(ends[0], &one, sizeof one) == sizeof one) {
-      told.push_back(one);
-      if (told.size() == kill_after) kill(child, SIGKILL);
-    }
-    close(ends[0]);
-    int status = 0;
-    waitpid(child, &status, 0);
-    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "the child ended by itself: " << status;
-    return told;
-  }
-
   // Rows, receipts, stories, figures and bytes tell the same tale.
   static void expect_nothing_half_done(Store& store, WorkspaceId workspace,
                                        const std::map<std::int64_t, Activity>& rows) {
@@ -148,7 +123,7 @@ TEST_P(Durability, WhatWasAcknowledgedSurvivesAKillInTheMiddleOfWork) {
   const auto workspace = backend->open()->create_workspace({}, at(0)).take()->id;
   std::vector<Acknowledged> told;
   for (const std::size_t kill_after : {1, 200, 437}) {
-    const auto more = run_and_kill([&](int pipe) { work(*backend, workspace, pipe); }, kill_after);
+    const auto more = run_and_kill<Acknowledged>([&](int pipe) { work(*backend, workspace, pipe); }, kill_after);
     EXPECT_GE(more.size(), kill_after);
     told.insert(told.end(), more.begin(), more.end());
   }

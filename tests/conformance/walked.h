@@ -1,0 +1,32 @@
+// What PostgreSQL itself says that questions have cost. For tests/conformance only.
+#pragma once
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "store/postgres/connection.h"
+
+namespace restante::testing {
+
+inline postgres::Endpoint endpoint_of(const std::string& url) {
+  postgres::Endpoint endpoint;
+  endpoint.url = url;
+  endpoint.connect_timeout = endpoint.answer_timeout = endpoint.statement_timeout = std::chrono::minutes(2);
+  return endpoint;
+}
+
+// A session tells what it did when it ends: afterwards the statistics are complete.
+inline void wait_until_alone(postgres::Connection& connection) {
+  const auto others = [&] {
+    return connection
+        .query(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND "
+            "backend_type = 'client backend'")
+        .front()
+        .integer(0);
+  };
+  while (others() > 0) std::this_thread::yield();
+  connection.query("SELECT pg_stat_clear_snapshot()");
+}
+
+}  // namespace restante::testing
