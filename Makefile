@@ -4,7 +4,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
-CTEST := ctest --output-on-failure --no-tests=error
+CTEST := tools/run_tests
+# One more than there are cores: many of the long ones wait for a timeout most of the time.
+TEST_JOBS ?= $(shell expr $(JOBS) + 1)
 PAGE := web/dist/index.html
 NEWER_POSTGRES := tests/newer_postgres/node_modules/.package-lock.json
 
@@ -31,7 +33,7 @@ build: setup page ## The optimised binary, left at build/restante
 .PHONY: test
 test: setup-test page mcp-clients ## Every test, on one build with ASan and UBSan
 	$(call build_preset,dev)
-	@$(CTEST) --test-dir build/dev -j $(JOBS)
+	@$(CTEST) --test-dir build/dev -j $(TEST_JOBS)
 
 .PHONY: test-unit
 test-unit: setup-test page ## Only the tests that start no server: seconds, for working on one layer

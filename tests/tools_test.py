@@ -1,4 +1,4 @@
-"""tools/lint, tools/fuzz and tools/coverage find what they are there to find, and say how to see it again."""
+"""tools/lint, tools/fuzz, tools/coverage and tools/run_tests find what they are there to find, and say how to see it again."""
 import os
 import shutil
 import subprocess
@@ -44,6 +44,11 @@ def fuzz(tmp_path):
 @pytest.fixture
 def coverage(tmp_path):
     return Tree(tmp_path, "coverage")
+
+
+@pytest.fixture
+def run_tests_tree(tmp_path):
+    return Tree(tmp_path, "run_tests")
 
 
 @pytest.mark.parametrize("text", [
@@ -190,3 +195,65 @@ def test_coverage_takes_no_line_without_a_reason(coverage):
 
 def test_coverage_without_a_run_is_not_a_success(coverage):
     assert coverage.run("--check")[0] == 2
+
+
+# -- run_tests
+
+SUITE = """
+import pytest
+
+def test_that_says_much_afterwards():
+    stamps = 2
+    print("\\n".join(f"line {n} of the log" for n in range(500)))
+    assert stamps == 3, "the letter is underpaid"
+"""
+
+
+def project_of(tree, *commands):
+    """A project of CTest's with a test for each name and shell command."""
+    tree.write("build/CTestTestfile.cmake", "".join(f'add_test({name} "/bin/sh" "-c" [=[{command}]=])\n' for name, command in commands))
+    return tree
+
+
+def run_tests(tree, *arguments):
+    """(exit code, what CTest said, what came after it)"""
+    code, said = tree.run("--test-dir", str(tree.root / "build"), *arguments)
+    head, _, end = said.partition("The following tests FAILED:")
+    return code, head, end
+
+
+def test_run_tests_ends_with_what_each_failed_test_printed_and_why(run_tests_tree):
+    run_tests_tree.write("letters_test.py", SUITE)
+    pytest_run = f"cd {run_tests_tree.root} && exec /usr/bin/python3 -m pytest -q -p no:cacheprovider letters_test.py"
+    project_of(run_tests_tree, ("letters", pytest_run), ("quiet", "exit 3"), ("good", "echo all is well"), ("cut", "kill -SEGV $$"))
+    code, head, end = run_tests(run_tests_tree)
+    assert code == 8 and "line 0 of the log" in head, "CTest tells all of it where it fails"
+    assert "===== letters (Failed)" in end and "AssertionError: the letter is underpaid" in end
+    assert "line 0 of the log" not in end and "line 499 of the log" in end, "its end"
+    assert "good" not in end and "all is well" not in end
+    last = end.split("===== 3 failed:")[1].strip().splitlines()
+    assert [line.split()[:2] for line in last] == [["letters", "(Failed):"], ["quiet", "(Failed):"], ["cut", "(SEGFAULT):"]]
+    assert "the letter is underpaid" in last[0]
+    kept = (run_tests_tree.root / "build/Testing/failed/letters").read_text()
+    assert "line 0 of the log" in kept and "line 499 of the log" in kept
+
+
+def test_run_tests_keeps_the_end_of_a_test_that_printed_more_than_ctest_would_keep(run_tests_tree):
+    project_of(run_tests_tree, ("loud", "yes talk | head -c 2000000; echo the last word; exit 1"))
+    code, _, end = run_tests(run_tests_tree)
+    assert code == 8 and "the last word" in end
+
+
+def test_run_tests_tells_no_more_of_many_than_can_be_read(run_tests_tree):
+    project_of(run_tests_tree, *((f"bad{n}", "seq 1000; exit 1") for n in range(50)))
+    _, _, end = run_tests(run_tests_tree)
+    assert end.count("=====") == 51 and len(end.splitlines()) < 900
+
+
+def test_run_tests_passes_what_it_is_told_on_and_what_comes_of_it_back(run_tests_tree):
+    project_of(run_tests_tree, ("good", "exit 0"), ("bad", "exit 1"))
+    code, said, end = run_tests(run_tests_tree, "-R", "good")
+    assert code == 0 and "1/1" in said and end == ""
+    code, said, _ = run_tests(run_tests_tree, "-R", "nobody")
+    assert code != 0 and "No tests were found" in said
+    assert run_tests_tree.run("--parallel")[0] == 2, "it must be told where"

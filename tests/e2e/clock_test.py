@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from support.desk import Workspace
+from support.desk import Workspace, sweep
 from support.waiting import wait_until
 from support.wall_clock import WallClock
 from support.wire import request
@@ -94,8 +94,7 @@ def test_a_day_forward_and_back_costs_no_file_that_is_waiting(start, clock):
     workspace = Workspace(server)
     (file_id, _), = workspace.upload(("kept.txt", b"kept"))
     clock.set(days=2)
-    swept = server.request("POST", "/admin/sweep", token=server.admin_token)
-    assert swept.status == 200, swept
+    sweep(server)
     clock.set()
     assert server.get(workspace.content(file_id), token=workspace.token).body == b"kept"
     assert server.request("POST", workspace.path(f"pending-uploads/{file_id}/ack"), token=workspace.token).status == 200

@@ -13,13 +13,14 @@ PROGRAM = Path(binary()).parent / "examples" / "echo_agent"
 
 def test_the_example_answers_with_the_text_and_the_files(workspace, tmp_path):
     program = os.environ.get("RESTANTE_EXAMPLE", str(PROGRAM))
+    # Before it comes: of a file whose message is longer on its way than a second, it would hear by itself.
+    (file_id, item), = workspace.upload(("a.txt", b"hello"))
+    send(workspace, "look", item["uri"])
     agent = subprocess.Popen([program, url_of(workspace.server), workspace.token, str(tmp_path / "state"), str(tmp_path / "files")],
                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     said = Lines(agent.stderr)
     try:
         said.wait(lambda line: b"connected to" in line, "connected")
-        (file_id, item), = workspace.upload(("a.txt", b"hello"))
-        send(workspace, "look", item["uri"])
         path = tmp_path / "files" / ".molecule" / "chat-uploads" / (file_id.replace("-", "") + "-a.txt")
         wait_until(lambda: workspace.messages() == [f"You said: look\na.txt: {path}"], "the answer")
         assert path.read_bytes() == b"hello"

@@ -3,15 +3,9 @@ import socket
 
 import pytest
 
+from support.ports import free_port
 from support.server import StartFailed
 from support.wire import Wire, request
-
-
-def free_port(host):
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.bind((host, 0))
-        return probe.getsockname()[1]
 
 
 def check_health(port, host):

@@ -1,6 +1,7 @@
 """Clients that are slow, stuck or silent: each is cut off by its own timer, and nobody else waits for them.
 
-The timers are set small; what is asserted is the outcome, never how long it took.
+The timers are set small, but not so small that a busy machine would look like a slow client; what is asserted is the outcome, never
+how long it took.
 """
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from support.wire import request
 
 KIB, MIB = 1024, 1024 * 1024
 SETTINGS = {
-    "timeouts.header": "1s", "timeouts.idle": "1s", "timeouts.body_grace": "500ms", "timeouts.write_stall": "700ms",
+    "timeouts.header": "1s", "timeouts.idle": "3s", "timeouts.body_grace": "2s", "timeouts.write_stall": "2s",
     "timeouts.min_rate": 200_000, "timeouts.linger": "300ms",
 }
 BEGUN = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -55,9 +56,10 @@ def test_a_connection_that_asks_no_more_is_closed_without_a_word(server):
 
 
 def test_many_slow_heads_do_not_keep_others_waiting(server):
-    slow = [server.connect() for _ in range(200)]
-    for wire in slow:
-        wire.send(BEGUN)
+    slow = []
+    for _ in range(200):
+        slow.append(server.connect())
+        slow[-1].send(BEGUN)
     for _ in range(20):
         server.check_alive()
     for wire in slow:

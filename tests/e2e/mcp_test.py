@@ -145,10 +145,12 @@ def test_wrong_arguments_are_told_to_the_model(session):
 
 # -- taking messages
 
-def test_a_message_with_a_file_is_taken_once(workspace, session):
+def test_a_message_with_a_file_is_taken_once(workspace, mcp):
     content = os.urandom(100_000)
     (_, item), = workspace.upload(("my report.pdf", content))
     send(workspace, "please read", item["uri"])
+    # Not before: of a file whose message is longer on its way than a second, an agent hears by itself.
+    session = mcp(url_of(workspace.server), token=workspace.token)
     answer = session.answer(session.start_call("wait_for_message", {"timeout_seconds": 60}))["result"]
     message = answer["structuredContent"]["message"]
     assert (message["type"], message["from"], message["text"]) == ("message", "person", "please read")

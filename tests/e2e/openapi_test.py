@@ -16,8 +16,9 @@ from support.world import EVERYBODY, World, check_answer, exchange
 
 ROOT = Path(os.environ.get("RESTANTE_SOURCE", Path(__file__).parents[2]))
 TEXT = (ROOT / "docs/openapi.yaml").read_text()
-# Everything is tried with tokens that are none, and again and again.
-SETTINGS = {"limits.invalid_tokens_per_minute": 1_000_000, "delegations.max_per_pair": 0, "delegations.max_per_callee": 0}
+# Everything is tried with tokens that are none, and again and again. A sweep that is asked for is refused while another is under way.
+SETTINGS = {"limits.invalid_tokens_per_minute": 1_000_000, "delegations.max_per_pair": 0, "delegations.max_per_callee": 0,
+            "uploads.sweep_every": "24h"}
 SPEC = Spec(TEXT)
 OPERATIONS = SPEC.operations()
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]

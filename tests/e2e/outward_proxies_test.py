@@ -44,9 +44,10 @@ def deliver(workspace, agent):
     content = os.urandom(200_000)
     (_, item), = workspace.upload(("a.bin", content))
     send(workspace, "through the wall", item["uri"])
-    wait_until(lambda: workspace.messages() == ["got it"], "the reply")
+    wait_until(lambda: any(delivery["text"] == "through the wall" for delivery in agent.deliveries()), "the message")
+    wait_until(lambda: "got it" in workspace.messages(), "the reply")
     assert [path.read_bytes() for path in agent.landed()] == [content]
-    assert pending(workspace) == []
+    wait_until(lambda: pending(workspace) == [], "the file is acknowledged")
     assert agent.stop() == 0
 
 

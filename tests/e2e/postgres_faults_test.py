@@ -16,7 +16,7 @@ from support.server import Server, StartFailed
 from support.several import Several, database_of, ordinary_role
 from support.waiting import wait_until
 
-QUICK_TO_GIVE_UP = {"postgres.connect_timeout": "1s", "postgres.statement_timeout": "1s"}
+QUICK_TO_GIVE_UP = {"postgres.connect_timeout": "3s", "postgres.statement_timeout": "3s"}
 LARGE = b"0123456789abcdef" * 20_000  # beyond what goes into a row
 
 
@@ -196,7 +196,7 @@ def test_when_nobody_can_say_how_it_ended_the_answer_is_503_and_a_repetition_doe
 
 def test_a_commit_that_arrives_late_is_waited_for(house, proxy):
     """The way is held up for longer than anybody waits; what was on it arrives all the same."""
-    server = house.add({**QUICK_TO_GIVE_UP, "postgres.statement_timeout": "2s"}, url=proxy.through(house.url))
+    server = house.add({**QUICK_TO_GIVE_UP, "postgres.statement_timeout": "4s"}, url=proxy.through(house.url))
     workspace = Workspace(server)
     for n in range(3):
         with server.connect() as wire:

@@ -51,9 +51,10 @@ def test_an_agent_that_beats_and_no_longer_polls_is_told_and_shown_as_silent(sta
     assert now["status"] == "online" and now["silent_for_seconds"] >= 1, now
     assert re.fullmatch(r"silent for \d+ (s|min)", now["silence"]), now
     server.wait_metric("restante_silent_workspaces", 1)
-    assert workspace.activity() == []
+    wire, = workspace.park()
     assert seen(workspace)["silence"] is None
     server.wait_metric("restante_silent_workspaces", 0)
+    wire.close()
 
 
 def test_a_person_who_reads_does_not_make_the_agent_listen(server, workspace):

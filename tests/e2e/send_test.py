@@ -107,7 +107,7 @@ def test_wait_follows_every_file_to_its_own_end(agent, person):
 
 
 def test_wait_ends_when_a_file_expires(start, tmp_path):
-    server = start({"uploads.ttl": "1s", "uploads.ack_retention": "1s"})
+    server = start({"uploads.ttl": "4s", "uploads.ack_retention": "1s"})
     person = Person(server, tmp_path)
     done = person.run("send", "--to", Workspace(server, "asleep").id, "--file", person.file("a.txt", b"hello"), "--wait")
     assert done.returncode == 1 and "expired before the agent took it" in done.stdout, done

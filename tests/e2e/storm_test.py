@@ -12,7 +12,8 @@ import urllib.request
 from pathlib import Path
 
 from support.desk import Workspace, multipart
-from support.waiting import Deadline, wait_until
+from support.ports import free_port
+from support.waiting import Deadline, Stalled, wait_until
 
 FEWEST = 200
 COUNT = int(os.environ.get("RESTANTE_STORM", "1000"))
@@ -88,8 +89,9 @@ class Site:
 
     def __init__(self, start):
         self._start = start
-        self.server = start()
-        self.data, self.port = self.server.data, self.server.port
+        self.port = free_port()
+        self.server = start(listen=(f"127.0.0.1:{self.port}",))
+        self.data = self.server.data
         self.lock = threading.Lock()
 
     def kill_and_restart(self):
@@ -175,11 +177,15 @@ def test_nothing_is_lost_doubled_or_damaged_in_a_storm(start, connect):
     def files_of(deliveries):
         return {file["name"] for d in deliveries for file in d["files"] if file["state"] == "landed"}
 
-    def complete():
+    def missing():
         deliveries = agent.deliveries()
-        return {d["text"] for d in deliveries if d["type"] == "message"} >= set(sent["messages"]) and files_of(deliveries) >= set(sent["files"])
+        return (set(sent["messages"]) - {d["text"] for d in deliveries if d["type"] == "message"}) | (set(sent["files"]) - files_of(deliveries))
 
-    wait_until(complete, f"everything arrives (seed {SEED}, {kills}, {proxy.fates})", ceiling=300)
+    try:
+        wait_until(lambda: not missing(), "everything arrives", ceiling=900, every=0.5)
+    except Stalled:
+        said = b"\n".join(agent.stderr()[-10:]).decode()
+        raise AssertionError(f"seed {SEED}, {kills}, {proxy.fates}: {sorted(missing())} did not arrive; the agent says:\n{said}") from None
     deliveries = agent.deliveries()
     ids = [d["id"] for d in deliveries]
     assert len(ids) == len(set(ids)), f"seed {SEED}: handed over twice: {[i for i in ids if ids.count(i) > 1]}"
@@ -193,9 +199,9 @@ def test_nothing_is_lost_doubled_or_damaged_in_a_storm(start, connect):
         landed = [file["name"] for d in deliveries if d["type"] == kind for file in d["files"] if file["state"] == "landed"]
         assert len(landed) == len(set(landed)), f"seed {SEED}: handed over twice as {kind}"
     replies = lambda: len(workspace.on(site.server).messages())
-    wait_until(lambda: replies() >= len(deliveries), "every reply", ceiling=120)
+    wait_until(lambda: replies() >= len(deliveries), "every reply", ceiling=300, every=0.5)
     assert replies() == len(deliveries), f"seed {SEED}: a reply was sent twice"
-    wait_until(lambda: site.server.get(workspace.path("pending-uploads"), token=admin).json() == [], "every ack", ceiling=120)
+    wait_until(lambda: site.server.get(workspace.path("pending-uploads"), token=admin).json() == [], "every ack", ceiling=300, every=0.5)
     agent.wait_said("connected to")  # it may have been started a moment ago
     assert agent.stop() == 0
     assert list((agent.state / "runs").iterdir()) == [], f"seed {SEED}: left over"

@@ -2,6 +2,7 @@
 import json
 import re
 
+from support.waiting import wait_until
 from support.wire import request
 
 
@@ -19,6 +20,14 @@ def files_of(response):
     assert response is not None and response.status == 200, response
     return [(re.fullmatch(r"platform-pending:[0-9a-f-]{36}/([0-9a-f-]{36})", item["uri"])[1], item)
             for item in response.json()["files"]]
+
+
+def sweep(server):
+    """What a sweep has done that was asked for. It is refused while the server sweeps by itself, as it does when it starts."""
+    ask = lambda: server.request("POST", "/admin/sweep", token=server.admin_token)
+    answer = wait_until(lambda: (one := ask()).status != 409 and one, "no other sweep is under way")
+    assert answer.status == 200, answer
+    return answer.json()
 
 
 class Workspace:

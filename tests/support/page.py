@@ -18,7 +18,8 @@ ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/#token=\S+")
 READY = re.compile(r"^restante ready on http://127\.0\.0\.1:\d+$")
 # Bounds for a hang, not expectations: a loaded machine under sanitizers stays far below them.
 START_SECONDS = 120
-WALK_SECONDS = 400
+WALK_SECONDS = 900
+LOGS = {}  # the log of the server at each address
 
 
 def program(name, setting):
@@ -52,6 +53,7 @@ def dev(folder, more_environment=(), **settings):
         assert ready and found, f"no ready line and address in {printed!r}; the log ends:\n{complaint}"
         # Somebody must read on, or a talkative server would block on a full pipe.
         threading.Thread(target=server.stdout.read, daemon=True).start()
+        LOGS[found.group(0)] = folder / "stderr"
         yield found.group(0)
     finally:
         watchdog.cancel()
@@ -64,16 +66,24 @@ def dev(folder, more_environment=(), **settings):
 
 
 def walk(name, address, **environment):
-    """Takes the walk of that name; what it printed."""
+    """Takes the walk of that name; what it printed. RESTANTE_SLOWDOWN=10 makes the page's own work ten times slower."""
     assert (SOURCE / "web" / "node_modules" / "playwright-core").is_dir(), "run `npm ci` in web/ first"
-    given = {"CHROMIUM": program("chromium", "CHROMIUM"), "RESTANTE_SOURCE": str(SOURCE), "RESTANTE_BINARY": BINARY}
-    result = subprocess.run(
-        [program("node", "RESTANTE_NODE"), str(SOURCE / "tests" / "e2e" / "page" / "page.mjs"), name, address],
-        env={**os.environ, **given, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=WALK_SECONDS,
-    )
-    assert result.returncode == 0, result.stdout
+    given = {"CHROMIUM": program("chromium", "CHROMIUM"), "RESTANTE_SOURCE": str(SOURCE), "RESTANTE_BINARY": BINARY,
+             "RESTANTE_WALK_SECONDS": str(WALK_SECONDS)}
+    command = [program("node", "RESTANTE_NODE"), str(SOURCE / "tests" / "e2e" / "page" / "page.mjs"), name, address]
+    try:
+        result = subprocess.run(command, env={**os.environ, **given, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                text=True, timeout=WALK_SECONDS + 60)
+    except subprocess.TimeoutExpired as late:
+        raise AssertionError(f"{name} was not over after {late.timeout} s; it had said: {late.output}\n{log_of(address)}") from None
+    if result.returncode != 0:
+        told = [line for line in result.stdout.splitlines() if line.startswith("walk failed")]
+        raise AssertionError("\n".join([*told[-1:], log_of(address), result.stdout]))
     return result.stdout
+
+
+def log_of(address):
+    """The end of the server's log; who asked for what stands there line by line, so the rest of it is told first."""
+    lines = LOGS[address].read_text(errors="replace").splitlines()
+    unusual = [line for line in lines if not re.search(r'"level":"(debug|info)"|level=(debug|info)', line)]
+    return "the server's log ends:\n" + "\n".join([*unusual[-10:], "…", *lines[-5:]])

@@ -5,7 +5,8 @@ import socket
 import subprocess
 from urllib.parse import urlsplit, urlunsplit
 
-from support.postgres import FOLLOWING, account, free_port, make_folder
+from support.ports import free_port
+from support.postgres import FOLLOWING, account, make_folder
 from support.waiting import wait_until
 
 CONFIG = """

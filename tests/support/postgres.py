@@ -14,7 +14,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from support.waiting import wait_until  # noqa: E402: runs as a program, too
+from support.ports import free_port  # noqa: E402: runs as a program, too
+from support.waiting import wait_until  # noqa: E402
 
 ACCOUNT = "postgres"
 NEWER = Path(__file__).resolve().parent.parent / "newer_postgres"
@@ -80,12 +80,6 @@ def clients():
 def account():
     """How to start what refuses to run as root."""
     return {"user": ACCOUNT, "group": ACCOUNT, "extra_groups": []} if os.geteuid() == 0 else {}
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def make_folder(parent):

@@ -19,7 +19,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from support.waiting import wait_until  # noqa: E402: runs as a program, too
+from support.ports import free_port  # noqa: E402: runs as a program, too
+from support.waiting import wait_until  # noqa: E402
 
 START_CEILING = 300
 SERVERS = ("account", "container", "object")
@@ -99,17 +100,6 @@ use = egg:swift#dlo
 """
 
 
-def free_ports(count):
-    """Held together while they are looked for, so that no two are the same."""
-    probes = [socket.socket() for _ in range(count)]
-    for probe in probes:
-        probe.bind(("127.0.0.1", 0))
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
-
-
 def end_with_parent():
     """In the child: a test that is killed leaves nothing behind."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -122,7 +112,7 @@ class Swift:
         if not shutil.which("swift-proxy-server"):
             raise RuntimeError("OpenStack Swift is missing: run tools/setup test")
         self.folder, self.processes = Path(tempfile.mkdtemp(prefix="restante-swift-")), {}
-        self.ports = dict(zip(("proxy", "cache", *SERVERS), free_ports(5)))
+        self.ports = {name: free_port() for name in ("proxy", "cache", *SERVERS)}
         self.endpoint = f"http://127.0.0.1:{self.ports['proxy']}"
         try:
             self._configure()

@@ -4,7 +4,7 @@ import threading
 import time
 
 # Far above what a loaded two-core machine with sanitizers needs, and below the 50 s that a held poll may last.
-CEILING = float(os.environ.get("RESTANTE_TEST_CEILING", "30"))
+CEILING = float(os.environ.get("RESTANTE_TEST_CEILING", "45"))
 
 
 class Stalled(AssertionError):
@@ -21,8 +21,9 @@ class Deadline:
         return max(0.0, self._end - time.monotonic())
 
 
-def wait_until(condition, what, ceiling=None):
-    """Returns the first true value of condition(). For what the kernel or /metrics shows but nobody announces."""
+def wait_until(condition, what, ceiling=None, every=0.01):
+    """Returns the first true value of condition(). For what the kernel or /metrics shows but nobody announces. every: seconds from
+    look to look, where one is so dear that it would hold up what it waits for."""
     deadline, pause = Deadline(ceiling), threading.Event()
     while True:
         value = condition()
@@ -30,4 +31,4 @@ def wait_until(condition, what, ceiling=None):
             return value
         if deadline.left() == 0:
             raise Stalled(f"never happened: {what}")
-        pause.wait(0.01)
+        pause.wait(every)

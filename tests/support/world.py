@@ -9,7 +9,7 @@ import secrets
 import uuid
 
 from support.desk import Workspace, multipart
-from support.waiting import Deadline
+from support.waiting import Deadline, wait_until
 from support.wire import request
 
 # A request's JSON body by operationId: what a well-meaning client sends. Every operation that takes JSON stands here.
@@ -40,13 +40,35 @@ BODIES |= {
 }
 
 
+def migration(world):
+    """The change-over under way or the last one; empty if there was none."""
+    return world.ask("GET", "/admin/blobs")["migration"] or {}
+
+
 def next_place(world):
     """Where bytes can be told to go now, whatever they were told before."""
-    told = world.server.get("/admin/blobs", token=world.server.admin_token).json()
+    told = world.ask("GET", "/admin/blobs")
     if told["migration"] and told["migration"]["phase"] != "finished":
         return told["migration"]["to"]
     return "inline" if told["writes_to"] == "dir" else "dir"
 
+
+def nothing_left(world):
+    """A change-over that can be finished, begun here if there is none."""
+    if not migration(world):
+        world.ask("POST", "/admin/blobs/migration", {"to": next_place(world)})
+    return migration(world)["left_files"] == 0
+
+
+# By operationId, what must be true before the operation can succeed: a sweep, a change-over and a check go on by themselves,
+# for as long as the disk takes.
+READY = {
+    "sweep": lambda w: w.server.metric("restante_sweep_duration_seconds_count"),  # the one at start is over
+    "beginBlobMove": lambda w: migration(w).get("phase") != "finishing",
+    "finishBlobMove": nothing_left,
+    "startBlobCheck": lambda w: w.ask("GET", "/admin/blobs/check")["state"] != "running",
+}
+READY_SECONDS = 300  # bounds a hang
 
 EVERYBODY = ["none", "wrong", "revoked", "peer", "sender", "other_sender", "enrolment", "other_enrolment", "agent", "admin"]
 
@@ -67,19 +89,20 @@ class World:
         return self._known[who]
 
     def invite(self, kind, place):
-        return self._admin("POST", "/admin/invites", {"kind": kind, "workspace_id": place.id, "label": "test"}, 201)["token"]
+        return self.ask("POST", "/admin/invites", {"kind": kind, "workspace_id": place.id, "label": "test"}, 201)["token"]
 
     def fresh_token(self):
         """(id, secret) of one more token of the subject."""
-        made = self._admin("POST", self.subject.path("tokens"), {"label": "spare"}, 201)
+        made = self.ask("POST", self.subject.path("tokens"), {"label": "spare"}, 201)
         return made["token_id"], made["auth_token"]
 
     def _revoked(self):
         token_id, secret = self.fresh_token()
-        self._admin("DELETE", self.subject.path(f"tokens/{token_id}"), None, 200)
+        self.ask("DELETE", self.subject.path(f"tokens/{token_id}"), None, 200)
         return secret
 
-    def _admin(self, method, target, body, status):
+    def ask(self, method, target, body=None, status=200):
+        """The JSON that the admin is answered, who must succeed."""
         answer = self.server.request(method, target, token=self.server.admin_token, json_body=body)
         assert answer.status == status, f"{method} {target}: {answer}"
         return answer.json()
@@ -92,7 +115,7 @@ class World:
         if "{fid}" in path:
             path = path.replace("{fid}", self.subject.upload(("a.txt", b"content", "text/plain"))[0][0] if not subject_id else str(uuid.uuid4()))
         if path == "/admin/invites/{tokenId}":
-            path = path.replace("{tokenId}", self._admin("POST", "/admin/invites", {"kind": "enrolment"}, 201)["token_id"])
+            path = path.replace("{tokenId}", self.ask("POST", "/admin/invites", {"kind": "enrolment"}, 201)["token_id"])
         if "{tokenId}" in path:
             path = path.replace("{tokenId}", self.fresh_token()[0] if not subject_id else str(uuid.uuid4()))
         if "{did}" in path:
@@ -104,10 +127,12 @@ class World:
     def delegation(self, given):
         """The id of a task the subject has given, or got."""
         caller, callee = (self.subject, self.other) if given else (self.other, self.subject)
-        return self._admin("POST", caller.path("delegate"), {"target_id": callee.id, "task": "count to ten"}, 202)["delegation_id"]
+        return self.ask("POST", caller.path("delegate"), {"target_id": callee.id, "task": "count to ten"}, 202)["delegation_id"]
 
     def body(self, operation):
-        """(headers, bytes) of a body that would do."""
+        """(headers, bytes) of a body that would do, as soon as the operation can succeed."""
+        if operation.id in READY:
+            wait_until(lambda: READY[operation.id](self), f"{operation} can succeed", READY_SECONDS)
         if operation.json_body is not None or operation.id in BODIES:
             assert operation.id in BODIES, f"support/world.py has no body for {operation.id}"
             return {"Content-Type": "application/json"}, json.dumps(BODIES[operation.id](self)).encode()

@@ -1,6 +1,6 @@
 """The operator's views: what waits, the tasks, the charts and the state of the server itself.
 
-Each test has a server of its own temper: one that keeps files for long, one that keeps them for seconds, one that soon
+Each test has a server of its own temper: one that keeps files for long, one whose clock moves on, one that soon
 loses patience with a task, one whose disk has gone.
 """
 
@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 from support.page import dev, walk
+from support.wall_clock import WallClock
 
 
 @pytest.fixture
@@ -19,6 +20,10 @@ def address(tmp_path):
 
 def test_what_waits_is_seen_by_workspace_age_and_state_and_moves_by_itself(address):
     walk("uploads_board", address)
+
+
+def test_news_that_comes_faster_than_it_can_be_looked_at_is_shown(address):
+    walk("news_without_end", address)
 
 
 def test_what_expires_soon_is_a_heap_of_its_own(address):
@@ -35,9 +40,10 @@ def test_a_stuck_task_stands_out(tmp_path):
 
 
 def test_the_charts_are_drawn_from_the_servers_own_figures(tmp_path):
-    forgetful = {"uploads_ttl": "2s", "uploads_sweep_every": "100ms", "uploads_ack_retention": "1s"}
-    with dev(tmp_path, metrics_sample_every="500ms", **forgetful) as address:
-        walk("dashboard", address)
+    clock = WallClock(tmp_path)
+    forgetful = {"uploads_ttl": "5m", "uploads_sweep_every": "100ms", "uploads_ack_retention": "1m"}
+    with dev(tmp_path / "dev", clock.environment, metrics_sample_every="500ms", **forgetful) as address:
+        walk("dashboard", address, WALL_CLOCK_FILE=clock.environment["WALL_CLOCK_FILE"])
 
 
 def test_the_state_of_the_server_is_shown_without_its_secrets(tmp_path):

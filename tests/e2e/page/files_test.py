@@ -6,6 +6,7 @@ Each test is one walk of walks_files.mjs; see support/page.py.
 import pytest
 
 from support.page import dev, walk
+from support.wall_clock import WallClock
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +45,9 @@ def test_recalled_and_failed_files_say_when_and_why_and_only_an_ack_delivers(add
 
 
 def test_an_expired_file_keeps_its_story(tmp_path):
-    with dev(tmp_path, uploads_ttl="2s", uploads_ack_retention="1s") as address:
-        walk("expired", address)
+    clock = WallClock(tmp_path)
+    with dev(tmp_path / "dev", clock.environment, uploads_ttl="5m", uploads_ack_retention="1m") as address:
+        walk("expired", address, WALL_CLOCK_FILE=clock.environment["WALL_CLOCK_FILE"])
 
 
 def test_pictures_and_texts_are_previewed_and_nothing_that_was_uploaded_runs(address):

@@ -3,10 +3,10 @@
 // file, in walks_*.mjs.
 
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chromium, guarded, kPatienceMs } from './support.mjs';
+import { chromium, guarded, kPatienceMs, watched } from './support.mjs';
 
 const walkName = process.argv[2];
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -15,24 +15,64 @@ for (const file of readdirSync(here).filter((name) => /^walks_.*\.mjs$/.test(nam
   Object.assign(walks, (await import(`./${file}`)).default);
 }
 
+// The line of a walk that an error comes from.
+function stepOf(error) {
+  const found = /(walks_\w+\.mjs):(\d+)/.exec(error.stack ?? '');
+  if (!found) return 'of no walk';
+  const line = readFileSync(path.join(here, found[1]), 'utf8').split('\n')[found[2] - 1];
+  return `${found[1]}:${found[2]}: ${line.trim()}`;
+}
+
+const indented = (lines) => lines.map((line) => `    ${line}`).join('\n');
+
+async function shownBy(page) {
+  const text = await page.locator('body').innerText({ timeout: 5_000 }).catch((error) => `(cannot be read: ${error.message})`);
+  const lines = text.split('\n').filter((line) => line.trim());
+  return lines.length > 40 ? [...lines.slice(0, 15), '…', ...lines.slice(-25)] : lines;
+}
+
+// The reason stands at the beginning and at the end: whoever sees only a part of it sees one of them.
+async function tell(error) {
+  const reason = String(error.message ?? error).split('\n').slice(0, 30);
+  console.error(`walk failed: ${walkName}, ${stepOf(error)}\n${indented(reason)}`);
+  for (const { page, complaints, asked } of watched) {
+    console.error(`  page at ${page.url()} shows:\n${indented(await shownBy(page))}`);
+    console.error(`  asked for last:\n${indented([...asked.values()])}`);
+    if (complaints.length > 0) console.error(`  the browser complained:\n${indented(complaints)}`);
+  }
+  console.error(`walk failed: ${walkName}, ${stepOf(error)}: ${reason[0]}`);
+}
+
+// Of what a failed walk did not come to wait for.
+process.on('unhandledRejection', (error) => {
+  console.error(`left behind: ${String(error?.message ?? error).split('\n')[0]}`);
+  process.exitCode = 1;
+});
+
+// One that hangs tells where, before whoever started it loses patience.
+const kSeconds = Number(process.env.RESTANTE_WALK_SECONDS ?? 900);
+const late = setTimeout(async () => {
+  await tell(new Error(`it was not over after ${kSeconds} s`));
+  process.exit(1);
+}, kSeconds * 1000);
+
 const walk = walks[walkName];
 assert.ok(walk, `no such walk: ${walkName}`);
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
   args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
+  timeout: kPatienceMs,
 });
 try {
   const context = await browser.newContext({ viewport: { width: 1200, height: 820 }, deviceScaleFactor: 2 });
   context.setDefaultTimeout(kPatienceMs);
   const guard = await guarded(context);
-  try {
-    await walk({ context, ...guard });
-  } catch (error) {
-    console.error(await guard.page.locator('body').innerText().catch(() => ''));
-    console.error(guard.complaints.join('\n'));
-    throw error;
-  }
+  await walk({ context, ...guard });
   assert.deepEqual(guard.complaints, []);
+} catch (error) {
+  await tell(error);
+  process.exitCode = 1;
 } finally {
+  clearTimeout(late);
   await browser.close();
 }

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 
@@ -14,11 +14,37 @@ export const origin = new URL(address).origin;
 export const token = new URLSearchParams(new URL(address).hash.slice(1)).get('token');
 export const screenshots = process.env.RESTANTE_SCREENSHOTS;
 // Bounds a hang. Everything below waits for something to appear, never for time to pass.
-export const kPatienceMs = 60_000;
+export const kPatienceMs = 120_000;
+// How many times slower the page's own work is made; for finding what depends on time.
+const kSlowdown = Number(process.env.RESTANTE_SLOWDOWN ?? 1);
+const kRemembered = 25;
 
 export const digest = (buffer) => createHash('sha256').update(buffer).digest('hex');
 export const log = (page) => page.getByRole('log');
 export const cardOf = (page, name) => log(page).locator('[data-file]', { hasText: name });
+
+// Every page that is walked on, with what was noted of it.
+export const watched = [];
+
+// What was asked for last, and what became of it: told when a walk fails.
+function remember(page) {
+  const asked = new Map();
+  const note = (request, outcome) => {
+    asked.delete(request);
+    asked.set(request, `${request.method()} ${request.url().replace(origin, '')}: ${outcome}`);
+    if (asked.size > kRemembered) asked.delete(asked.keys().next().value);
+  };
+  page.on('request', (request) => note(request, 'no answer yet'));
+  page.on('response', (response) => note(response.request(), response.status()));
+  page.on('requestfailed', (request) => note(request, `failed, ${request.failure()?.errorText}`));
+  return asked;
+}
+
+async function slowDown(context, page) {
+  if (kSlowdown <= 1) return;
+  const session = await context.newCDPSession(page);
+  await session.send('Emulation.setCPUThrottlingRate', { rate: kSlowdown });
+}
 
 // Notes everything the browser objects to. `expected` holds addresses (or patterns) whose failed loading is part of the walk:
 // Chromium reports every answer from 400 up as a console error.
@@ -31,6 +57,8 @@ export async function guarded(context) {
     });
   });
   const page = await context.newPage();
+  await slowDown(context, page);
+  watched.push({ page, complaints, asked: remember(page) });
   page.on('console', (message) => {
     const { url } = message.location();
     const foreseen = [...expected].some((one) => (one instanceof RegExp ? one.test(url) : one === url));
@@ -47,6 +75,35 @@ export async function guarded(context) {
     if (url.protocol !== 'blob:' && url.origin !== origin) complaints.push(`foreign request: ${url.origin}`);
   });
   return { page, complaints, expected };
+}
+
+// Until what is asserted in it holds: the page draws in its own time.
+export async function eventually(check) {
+  const end = Date.now() + kPatienceMs;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+// Somebody else's browser, as far as ours is concerned.
+export async function stranger(context) {
+  const theirs = await context.browser().newContext({ viewport: { width: 1200, height: 820 } });
+  theirs.setDefaultTimeout(kPatienceMs);
+  return { theirs, guest: await guarded(theirs) };
+}
+
+// The server's time of day, so many seconds from the true one.
+export function setClock(seconds) {
+  const microseconds = Buffer.alloc(8);
+  microseconds.writeBigInt64LE(BigInt(seconds) * 1_000_000n);
+  const file = openSync(process.env.WALL_CLOCK_FILE, 'r+');
+  writeSync(file, microseconds, 0, 8, 0);
+  closeSync(file);
 }
 
 // As the operator, or with other headers.
@@ -94,14 +151,17 @@ export async function drop(page, files) {
   await page.getByRole('main').dispatchEvent('drop', { dataTransfer });
 }
 
-// Bytes a second that go out from this page; 0 takes the brake off.
+// Who put a brake on must take it off.
+const kBrakes = new WeakMap();
+
+// Bytes a second that go out from this page; 0 takes the brake off, also from what is on its way.
 export async function brake(page, context, uploadThroughput) {
-  const session = await context.newCDPSession(page);
+  const session = kBrakes.get(page) ?? (await context.newCDPSession(page));
+  kBrakes.set(page, session);
   await session.send('Network.enable');
   const throughput = uploadThroughput > 0 ? uploadThroughput : -1;
   const conditions = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: throughput };
   await session.send('Network.emulateNetworkConditions', conditions);
-  return session;
 }
 
 export async function enter(page) {
@@ -118,16 +178,19 @@ export async function send(page, text, files) {
 export async function seeDelivered(page, name) {
   const card = cardOf(page, name);
   await card.and(page.locator('[data-stage="acked"]')).waitFor();
-  const said = await card.innerText();
-  assert.match(said, /Delivered/);
-  const stops = await card.getByRole('list', { name: `Life line of ${name}` }).getByRole('listitem').all();
-  const words = await Promise.all(stops.map(async (stop) => (await stop.innerText()).split(/\s+/)[0]));
-  assert.deepEqual(words, ['Staged', 'Fetched', 'Acked']);
-  for (const stop of stops) assert.equal(await stop.locator('time').count(), 1, `a stop without a time in: ${said}`);
+  const stops = card.getByRole('list', { name: `Life line of ${name}` }).getByRole('listitem');
+  await eventually(async () => {
+    const said = await card.innerText();
+    assert.match(said, /Delivered/);
+    const words = (await stops.allInnerTexts()).map((text) => text.split(/\s+/)[0]);
+    assert.deepEqual(words, ['Staged', 'Fetched', 'Acked']);
+    assert.equal(await stops.locator('time').count(), 3, `a stop without a time in: ${said}`);
+  });
 }
 
+// An agent waits only so long for the message of a file: of one that came late it speaks twice.
 export async function seeReply(page, file) {
-  const reply = log(page).locator('article.agent', { hasText: digest(file.buffer) });
+  const reply = log(page).locator('article.agent', { hasText: digest(file.buffer) }).last();
   await reply.waitFor();
   const said = await reply.innerText();
   assert.ok(said.includes(file.name), `the reply does not name ${file.name}: ${said}`);

@@ -1,7 +1,7 @@
 // The walks of files: on their way, cancelled, tried again, recalled, failed, expired, looked at.
 
 import assert from 'node:assert/strict';
-import { ask, brake, cardOf, drop, enter, log, makeAgent, openChat, origin, seeDelivered, send, transferOf } from './support.mjs';
+import { ask, brake, cardOf, drop, enter, eventually, log, makeAgent, openChat, origin, seeDelivered, send, setClock, transferOf } from './support.mjs';
 
 const staged = (page, name) => cardOf(page, name).and(page.locator('[data-stage="staged"]')).waitFor();
 const stage = (page, name, word) => cardOf(page, name).and(page.locator(`[data-stage="${word}"]`)).waitFor();
@@ -12,9 +12,9 @@ async function neverDelivered(page) {
   assert.doesNotMatch(await log(page).innerText(), /delivered/i, 'the word comes after the ack alone');
 }
 
-async function lastStop(page, name) {
+async function lastStop(page, name, words, why) {
   const stops = cardOf(page, name).getByRole('list', { name: `Life line of ${name}` }).getByRole('listitem');
-  return stops.last().innerText();
+  await eventually(async () => assert.match(await stops.last().innerText(), words, why));
 }
 
 export default {
@@ -24,10 +24,11 @@ export default {
       { name: 'letter.txt', type: 'text/plain', text: 'Dear agent,\n' },
     ];
     await enter(page);
-    await brake(page, context, 1_000_000);
+    // Minutes, so that it is on its way for as long as it is looked at.
+    await brake(page, context, 20_000);
     await drop(page, files);
     const chosen = page.getByRole('list', { name: 'Files to send' }).getByRole('listitem');
-    assert.equal(await chosen.count(), 2);
+    await eventually(async () => assert.equal(await chosen.count(), 2));
     await send(page, 'Dropped on you.', []);
     const progress = page.getByRole('progressbar', { name: 'Sending drawings.zip' });
     await progress.waitFor();
@@ -62,7 +63,7 @@ export default {
   async cancel({ page, context }) {
     const agent = await makeAgent('Patient');
     await openChat(page, agent);
-    await brake(page, context, 400_000);
+    await brake(page, context, 20_000);
     await drop(page, [
       { name: 'too-much.bin', type: 'application/octet-stream', size: 8_000_000 },
       { name: 'enough.txt', type: 'text/plain', text: 'this is enough' },
@@ -85,7 +86,7 @@ export default {
     await drop(page, [{ name: 'stubborn.txt', type: 'text/plain', text: 'again' }]);
     await send(page, 'Try until it works.', []);
     await log(page).getByRole('alert').getByText('The server cannot be reached.').waitFor();
-    assert.match(await log(page).innerText(), /not sent/);
+    await log(page).getByText('not sent').waitFor();
     await context.setOffline(false);
     await page.getByRole('button', { name: 'Retry stubborn.txt' }).click();
     await staged(page, 'stubborn.txt');
@@ -128,7 +129,7 @@ export default {
     await send(page, 'One I want back, one you cannot read.', []);
     await staged(page, 'back.txt');
     await staged(page, 'broken.txt');
-    assert.match(await cardOf(page, 'back.txt').innerText(), /Waiting/);
+    await cardOf(page, 'back.txt').getByText('Waiting', { exact: true }).waitFor();
     await page.getByText('Choosy has never been here yet. What you send waits until it comes.').waitFor();
     await neverDelivered(page);
 
@@ -138,7 +139,7 @@ export default {
     await page.getByRole('button', { name: 'Recall back.txt' }).click();
     await page.getByRole('button', { name: 'Yes, recall back.txt' }).click();
     await stage(page, 'back.txt', 'recalled');
-    assert.match(await lastStop(page, 'back.txt'), /^Recalled\s+\d/);
+    await lastStop(page, 'back.txt', /^Recalled\s+\d/);
     assert.equal(await cardOf(page, 'back.txt').getByRole('link').count(), 0, 'there is nothing to download');
 
     await agent.call('GET', `pending-uploads/${broken}/content`);
@@ -147,7 +148,7 @@ export default {
     await agent.call('POST', `pending-uploads/${broken}/fail`, { reason: 'no room <b>on</b> the disk' });
     await stage(page, 'broken.txt', 'failed');
     await cardOf(page, 'broken.txt').getByText('no room <b>on</b> the disk').waitFor();
-    assert.match(await lastStop(page, 'broken.txt'), /^Failed\s+\d/);
+    await lastStop(page, 'broken.txt', /^Failed\s+\d/);
     await neverDelivered(page);
 
     // Both endings are still told when the page is opened anew, and a failure is not the end.
@@ -158,20 +159,22 @@ export default {
     await seeDelivered(page, 'broken.txt');
   },
 
-  // Against a server on which files wait for a second only.
+  // Against a server on which files wait for five minutes, and whose clock is in the walk's hands.
   async expired({ page }) {
     const agent = await makeAgent('Too late');
     await openChat(page, agent);
     await drop(page, [{ name: 'stale.txt', type: 'text/plain', text: 'soon gone' }]);
     await send(page, 'Hurry.', []);
-    await cardOf(page, 'stale.txt').waitFor();
-    const expired = stage(page, 'stale.txt', 'expired').then(() => true);
-    while (!(await Promise.race([expired, ask('POST', '/admin/sweep', {}).then(() => false)])));
-    assert.match(await lastStop(page, 'stale.txt'), /^Expired\s+\d/);
+    await staged(page, 'stale.txt');
+    setClock(400);
+    // It is refused while the server sweeps by itself.
+    await eventually(() => ask('POST', '/admin/sweep', {}));
+    await stage(page, 'stale.txt', 'expired');
+    await lastStop(page, 'stale.txt', /^Expired\s+\d/);
     await neverDelivered(page);
     await page.reload();
     await stage(page, 'stale.txt', 'expired');
-    assert.match(await lastStop(page, 'stale.txt'), /^Expired\s+\d/, 'the story stays when the bytes are gone');
+    await lastStop(page, 'stale.txt', /^Expired\s+\d/, 'the story stays when the bytes are gone');
     assert.equal(await cardOf(page, 'stale.txt').getByRole('link').count(), 0);
   },
 

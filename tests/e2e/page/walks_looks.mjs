@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { inspect } from './axe.mjs';
-import { ask, drop, enter, guarded, log, makeAgent, openChat, origin, picture, send, token } from './support.mjs';
+import { ask, drop, enter, eventually, log, makeAgent, openChat, origin, picture, send, stranger, token } from './support.mjs';
 
 const kReport = `# Review of the parser
 
@@ -31,7 +31,7 @@ const stickingOut = () => {
 
 async function look(page, name) {
   await picture(page, name, async (how) => {
-    assert.deepEqual(await page.evaluate(stickingOut), [], `${name} ${how} is wider than the screen`);
+    await eventually(async () => assert.deepEqual(await page.evaluate(stickingOut), [], `${name} ${how} is wider than the screen`));
     await inspect(page, `${name} ${how}`);
   });
 }
@@ -94,8 +94,7 @@ export default {
     await look(page, 'new-agent-line');
 
     const { link } = await ask('POST', '/admin/invites', { kind: 'sender', workspace_id: agent.id });
-    const theirs = await context.browser().newContext();
-    const guest = await guarded(theirs);
+    const { theirs, guest } = await stranger(context);
     await guest.page.goto(link);
     await guest.page.locator('[data-stage="acked"]').waitFor();
     await look(guest.page, 'sender');
@@ -118,7 +117,8 @@ export default {
       }
       assert.fail(`Tab never reaches ${name}`);
     };
-    const chooser = page.waitForEvent('filechooser');
+    // Asked for long before it comes, since the browser must be told not to open one of its own.
+    const chooser = page.waitForEvent('filechooser', { timeout: 0 });
     chooser.catch(() => {});
     await page.goto(origin);
     await page.getByLabel('Token').focus();
@@ -127,13 +127,13 @@ export default {
     await page.getByRole('heading', { level: 1, name: 'Workspaces' }).waitFor();
     await tabTo('New agent');
     await page.keyboard.press('Enter');
-    await page.getByRole('dialog').waitFor();
+    await page.getByLabel('What is it called?').and(page.locator(':focus')).waitFor();
     await page.keyboard.type('Typed to');
     await page.keyboard.press('Enter');
     await page.getByText('Waiting for Typed to to connect…').waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'hidden' });
-    assert.match(await focused(), /^New agent/, 'the focus is given back');
+    await eventually(async () => assert.match(await focused(), /^New agent/, 'the focus is given back'));
     await tabTo('Typed to');
     await page.keyboard.press('Enter');
     await page.getByRole('form', { name: 'Write to Typed to' }).waitFor();

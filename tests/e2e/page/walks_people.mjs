@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
-import { ask, cardOf, enter, guarded, kPatienceMs, log, makeAgent, openChat, origin, picture, send, token } from './support.mjs';
+import { ask, cardOf, enter, eventually, log, makeAgent, openChat, origin, picture, send, setClock, stranger, token } from './support.mjs';
 
 // The status of an answer to a request whose headers are all ours, Host and Origin too.
 const statusOf = (method, where, headers, body) =>
@@ -42,15 +42,6 @@ async function lineOf(dialog) {
   return dialog.getByRole('group', { name: 'Line to paste' }).innerText();
 }
 
-// The server's time of day, so many seconds from the true one.
-function setClock(seconds) {
-  const microseconds = Buffer.alloc(8);
-  microseconds.writeBigInt64LE(BigInt(seconds) * 1_000_000n);
-  const file = openSync(process.env.WALL_CLOCK_FILE, 'r+');
-  writeSync(file, microseconds, 0, 8, 0);
-  closeSync(file);
-}
-
 export default {
   async share({ page, context }) {
     const agent = await makeAgent('Shared agent');
@@ -70,11 +61,10 @@ export default {
     assert.ok(!link.includes(token), 'not the operator’s own token');
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'hidden' });
-    assert.equal(await page.evaluate(() => document.activeElement?.textContent.trim()), 'Share', 'the focus is given back');
+    const focused = () => page.evaluate(() => document.activeElement?.textContent.trim());
+    await eventually(async () => assert.equal(await focused(), 'Share', 'the focus is given back'));
 
-    const theirs = await context.browser().newContext({ viewport: { width: 1200, height: 820 } });
-    theirs.setDefaultTimeout(kPatienceMs);
-    const guest = await guarded(theirs);
+    const { theirs, guest } = await stranger(context);
     await guest.page.goto(link);
     await guest.page.getByRole('heading', { name: 'Shared agent' }).waitFor();
     assert.ok(!guest.page.url().includes('token'), `the address still holds the token: ${guest.page.url()}`);

@@ -9,6 +9,8 @@ export class Fresh<T> {
   #timer: ReturnType<typeof setInterval> | undefined;
   readonly #soon = new Soon(() => void this.look());
   #looks = 0;
+  // The newest look that was answered, or is not wanted any more.
+  #seen = 0;
 
   constructor(
     private readonly read: () => Promise<T>,
@@ -24,7 +26,7 @@ export class Fresh<T> {
     return () => {
       clearInterval(this.#timer);
       this.#soon.cancel();
-      this.#looks += 1;
+      this.#seen = this.#looks;
       document.removeEventListener('visibilitychange', this.#shown);
     };
   }
@@ -33,15 +35,22 @@ export class Fresh<T> {
     const number = ++this.#looks;
     try {
       const value = await this.read();
-      // A slower, older answer must not undo a newer one.
-      if (number !== this.#looks) return;
+      if (!this.#isNews(number)) return;
       this.value = value;
       this.error = '';
     } catch (error) {
-      if (number !== this.#looks) return;
+      if (!this.#isNews(number)) return;
       if (error instanceof ApiError && error.signedOut) this.onSignedOut();
       else this.error = sentenceOf(error);
     }
+  }
+
+  // A slower, older answer must not undo a newer one. One that merely has successors on their way is taken: where each look
+  // lasts longer than it takes for the next to begin, nothing would ever be shown.
+  #isNews(number: number): boolean {
+    if (number <= this.#seen) return false;
+    this.#seen = number;
+    return true;
   }
 
   // A burst of news is one look.

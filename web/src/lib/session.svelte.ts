@@ -42,7 +42,9 @@ class SessionState {
     }
   }
 
+  // Told by an answer, which may be one that is late: whoever has left meanwhile has left on their own account.
   expired(): void {
+    if (this.phase !== 'in') return;
     this.#leave('Your session has ended. Sign in again to go on.');
   }
 

@@ -1,0 +1,50 @@
+"""free_port: for a program that must be told its port before it listens, or that comes back to it after a restart.
+
+The ports that the kernel hands out by itself (to a client, or to who binds port 0) are left alone: one of those could be
+given to somebody else before the program has it, or be a client's own, which then talks to itself.
+"""
+import errno
+import fcntl
+import os
+import random
+import socket
+import tempfile
+from pathlib import Path
+
+LOWEST = 10_000
+CLAIMS = []  # open files whose locks end with this process
+
+
+def free_port(host="127.0.0.1"):
+    """A port nobody else gets from here while this process lives."""
+    lowest_handed_out = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    ports = list(range(LOWEST, lowest_handed_out))
+    random.shuffle(ports)
+    for port in ports:
+        if is_free(host, port) and claim(port):
+            return port
+    raise RuntimeError(f"no free port from {LOWEST} to {lowest_handed_out}")
+
+
+def is_free(host, port):
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                return False
+            raise
+    return True
+
+
+def claim(port):
+    folder = Path(tempfile.gettempdir(), f"restante-ports-{os.geteuid()}")
+    folder.mkdir(exist_ok=True)
+    file = open(folder / str(port), "w", encoding="utf-8")  # noqa: SIM115: its lock is what is wanted
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return False
+    CLAIMS.append(file)
+    return True
