@@ -6,6 +6,8 @@ workspace  a fresh workspace on `server`
 connect    connect(url, token=…) starts a `restante connect` of the test's own
 mcp        mcp(url, token=…) starts a `restante mcp` of the test's own, the handshake done
 proxy      proxy(port, gate=…, tap=…) stands between an agent and the server
+postgres   a PostgreSQL of the test file's own
+swift      an S3 server of the test file's own
 """
 import resource
 import shutil
@@ -19,7 +21,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from support.agent import Connect, Proxy  # noqa: E402
 from support.desk import Workspace  # noqa: E402
 from support.mcp import Mcp  # noqa: E402
+from support.postgres import Postgres  # noqa: E402
 from support.server import Server  # noqa: E402
+from support.swift import Swift  # noqa: E402
 
 
 def pytest_configure(config):
@@ -88,6 +92,18 @@ def start():
             errors.append(error)
     if errors:
         raise errors[0]
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    with Postgres() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def swift():
+    with Swift() as running:
+        yield running
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ namespace {
 
 using Names = std::map<WorkspaceId, std::string>;
 
-void write_upload(JsonWriter& out, const Upload& upload, const Names& names) {
-  const auto name = names.find(upload.workspace_id);
-  out.member("workspace_id", upload.workspace_id.text());
+void write_file(JsonWriter& out, const desk::BlobFindingFile& file, const Names& names) {
+  const auto name = names.find(file.workspace_id);
+  out.member("workspace_id", file.workspace_id.text());
   write_text(out, "workspace_name", name == names.end() ? std::string() : name->second);
-  out.member("file_id", upload.id.text());
-  out.member("name", upload.name);
-  out.member("size", upload.size);
+  out.member("file_id", file.id.text());
+  out.member("name", file.name);
+  out.member("size", file.size);
 }
 
 // In the row itself there is neither a place nor a key.
@@ -32,7 +32,7 @@ void write_finding(JsonWriter& out, const desk::BlobFinding& finding, const Name
   out.member("remedy", name_of(finding.remedy));
   write_text(out, "place", place_of(finding));
   write_text(out, "blob", finding.blob);
-  if (finding.upload) write_upload(out, *finding.upload, names);
+  if (finding.file) write_file(out, *finding.file, names);
   if (!finding.reason.empty()) out.member("reason", finding.reason);
   out.end_object();
 }

@@ -182,6 +182,10 @@ Metrics::Metrics(const BuildInfo& build)
                        .Register(registry_)),
       s3_bytes_(
           BuildCounter().Name("restante_s3_bytes_total").Help("Bytes of files to and from S3.").Register(registry_)),
+      place_not_ours_(BuildGauge()
+                          .Name("restante_place_not_ours")
+                          .Help("1 while the bytes of a place are not known to be this post office's.")
+                          .Register(registry_)),
       resident_(gauge(registry_, "process_resident_memory_bytes", "Resident memory.")),
       virtual_(gauge(registry_, "process_virtual_memory_bytes", "Virtual memory.")),
       open_files_(gauge(registry_, "process_open_fds", "Open file descriptors.")),
@@ -267,6 +271,10 @@ prometheus::Counter& Metrics::s3_requests(std::string_view operation, std::strin
 
 prometheus::Counter& Metrics::s3_bytes(std::string_view direction) {
   return s3_bytes_.Add({{"direction", std::string(direction)}});
+}
+
+prometheus::Gauge& Metrics::place_not_ours(std::string_view place) {
+  return place_not_ours_.Add({{"place", std::string(place)}});
 }
 
 std::string Metrics::text() {

@@ -51,6 +51,8 @@ class Metrics {
   prometheus::Counter& upload_pushes(std::string_view outcome);
   // Requests to S3, every attempt, by what was asked for and what came of it.
   prometheus::Counter& s3_requests(std::string_view operation, std::string_view outcome);
+  // 1 while what lies in a place is not known to be ours.
+  prometheus::Gauge& place_not_ours(std::string_view place);
   // Bytes of files to and from S3: sent or received.
   prometheus::Counter& s3_bytes(std::string_view direction);
 
@@ -108,6 +110,7 @@ class Metrics {
   prometheus::Family<prometheus::Gauge>& delegations_in_flight_;
   prometheus::Family<prometheus::Counter>& s3_requests_;
   prometheus::Family<prometheus::Counter>& s3_bytes_;
+  prometheus::Family<prometheus::Gauge>& place_not_ours_;
   prometheus::Gauge& resident_;
   prometheus::Gauge& virtual_;
   prometheus::Gauge& open_files_;

@@ -47,22 +47,30 @@ std::uint64_t over_all_places(const Json& answer, std::string_view figure) {
   return sum;
 }
 
+// What is still to be copied, or to leave.
+std::uint64_t bytes_left(const Json& answer, bool finishing) {
+  const Json* move = migration_of(answer);
+  const std::uint64_t to_copy = move ? number_of(*move, "left_bytes") : 0;
+  return finishing ? to_copy + over_all_places(answer, "second_copies_bytes") : to_copy;
+}
+
 // How far it is: what was left when one began to watch is the whole, and grows with what comes meanwhile.
 std::string wait_for(Remote& remote, std::string answer, const std::string& until_phase) {
   Json seen = parse_answer(answer);
   const Json* move = migration_of(seen);
   if (!move) return answer;
   const bool finishing = until_phase == "finished";
-  std::uint64_t left = number_of(*move, "left_bytes");
-  Progress progress(finishing ? over_all_places(seen, "bytes") : left);
+  std::uint64_t left = bytes_left(seen, finishing);
+  std::optional<Progress> progress;
+  if (left > 0) progress.emplace(left);
   MovePatience patience(kFailuresOnlyFor);
   while (move && text_of(*move, "phase") != "finished" && (finishing || number_of(*move, "left_files") > 0)) {
     std::this_thread::sleep_for(kAskEvery);
     answer = remote.get(kTarget);
     seen = parse_answer(answer);
     move = migration_of(seen);
-    const std::uint64_t now = move ? number_of(*move, "left_bytes") : 0;
-    if (now < left) progress.add(left - now);
+    const std::uint64_t now = bytes_left(seen, finishing);
+    if (progress && now < left) progress->add(left - now);
     left = std::min(left, now);
     const std::string reason = patience.look(seen, std::chrono::steady_clock::now());
     if (!reason.empty()) {
@@ -158,6 +166,7 @@ std::string format_move(const Json& move) {
 
 int blobs(const BlobsOptions& options) {
   if (options.action == BlobsOptions::Action::check) return blobs_check({options.remote, options.fix});
+  if (options.action == BlobsOptions::Action::adopt) return blobs_adopt(options.adopt);
   Remote remote(options.remote);
   switch (options.action) {
     case BlobsOptions::Action::migrate:
@@ -169,6 +178,7 @@ int blobs(const BlobsOptions& options) {
     }
     case BlobsOptions::Action::status:
     case BlobsOptions::Action::check:
+    case BlobsOptions::Action::adopt:
       break;
   }
   return show(options, remote.get(kTarget));

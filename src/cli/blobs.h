@@ -7,19 +7,21 @@
 #include <string>
 #include <string_view>
 
+#include "cli/blobs_adopt.h"
 #include "cli/remote.h"
 #include "cli/table.h"
 
 namespace restante::cli {
 
 struct BlobsOptions {
-  enum class Action { status, migrate, finish, check };
+  enum class Action { status, migrate, finish, check, adopt };
   Action action = Action::status;
   RemoteOptions remote;
   std::string to;
   std::string rate;  // "10MB", a second; empty: as it is, at first as fast as it goes
   bool wait = false;
   bool fix = false;  // check
+  AdoptOptions adopt{};
 };
 
 // Returns the exit code.

@@ -26,7 +26,7 @@ std::string count(std::uint64_t number, std::string_view one, std::string_view m
 
 std::string wait_for_end(Remote& remote, std::string answer) {
   Json report = parse_answer(answer);
-  Progress progress(number_of(report, "all_files"), ProgressUnit::rows);
+  Progress progress(number_of(report, "all_files"), ProgressUnit::files);
   std::uint64_t seen = number_of(report, "files");
   progress.add(seen);
   while (text_of(report, "state") == "running") {
@@ -84,7 +84,7 @@ std::string format_findings(const Json& answer, Colours colours) {
 
 std::string format_sums(const Json& answer) {
   const Json* found = answer.find("found");
-  std::string sums = fmt::format("Looked at {} and {} of bytes.\n", count(number_of(answer, "files"), "file", "files"),
+  std::string sums = fmt::format("Looked at {} and read {}.\n", count(number_of(answer, "files"), "file", "files"),
                                  format_bytes(number_of(answer, "bytes")));
   if (!found) return sums;
   const auto of = [found](std::string_view fault) { return number_of(*found, fault); };
@@ -116,6 +116,11 @@ std::string conclusion(const Json& answer) {
                      wrong == 1 ? "it is" : "they are");
 }
 
+std::string interruption(const Json& answer) {
+  return fmt::format("the server that checked is gone, {} of {} were looked at; start it again",
+                     number_of(answer, "files"), count(number_of(answer, "all_files"), "file", "files"));
+}
+
 // Of the one that is under way, if it does what is asked for; else of a new one, after it.
 std::string run(Remote& remote, bool fix) {
   std::string answer = remote.get(kTarget);
@@ -138,6 +143,7 @@ int blobs_check(const BlobsCheckOptions& options) {
   if (printed != kExitOk) return printed;
   const std::string state = text_of(report, "state");
   if (state == "stopped") throw CommandFailed(kExitTryAgain, "the server was stopped before the check was done");
+  if (state == "interrupted") throw CommandFailed(kExitTryAgain, interruption(report));
   if (state != "done") throw CommandFailed(kExitUnavailable, "the check was given up: " + text_of(report, "reason"));
   return number_of(report, "wrong") == 0 ? kExitOk : kExitFailed;
 }

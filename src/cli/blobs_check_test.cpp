@@ -16,7 +16,7 @@ TEST(BlobsCheck, SaysThatAllIsWell) {
   EXPECT_EQ(
       shown(
           R"({"state":"done","fix":false,"files":1,"bytes":2048,"found":{"missing":0},"mended":0,"wrong":0,"findings":[]})"),
-      "Looked at 1 file and 2.0 KiB of bytes.\nAll is well.\n");
+      "Looked at 1 file and read 2.0 KiB.\nAll is well.\n");
 }
 
 TEST(BlobsCheck, NamesEachFileItsWorkspaceAndWhatWasDone) {
@@ -45,7 +45,7 @@ TEST(BlobsCheck, TellsHowToMendAndWhenNothingIsLeftToBeMended) {
 }
 
 TEST(BlobsCheck, OneThatDidNotEndIsNotCalledWell) {
-  for (const char* state : {"stopped", "failed", "running"}) {
+  for (const char* state : {"stopped", "failed", "running", "interrupted"}) {
     const std::string text =
         shown(std::string(R"({"state":")") + state +
               R"(","fix":true,"files":2,"bytes":1,"found":{},"mended":0,"wrong":0,"findings":[]})");

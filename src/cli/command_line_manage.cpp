@@ -202,6 +202,41 @@ CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, Blobs
   return leaf;
 }
 
+// Works on the database and the place themselves, so it takes settings as serve does.
+void add_adopt(CLI::App& group, CommandLine& to) {
+  auto& leaf = add_command(group, "blobs adopt");
+  auto& options = to.blobs.adopt;
+  const auto given = std::make_shared<std::map<std::string, std::string>>();
+  const auto set = std::make_shared<std::vector<std::string>>();
+  leaf.add_option("--place", options.place, "Which one: dir or s3. Default: the one that new files go to.")
+      ->type_name("PLACE")
+      ->check(CLI::IsMember({"dir", "s3"}));
+  leaf.add_flag("--force", options.force, "Also what another post office has marked, which must not run any more.");
+  leaf.add_flag("--new-id", options.new_id,
+                "This database is a copy of another one's: it becomes a post office itself.");
+  leaf.add_option("--data", (*given)["data"], "The data directory. Default: ./data.")->type_name("DIR");
+  leaf.add_option("--database", (*given)["database"], "sqlite://PATH or postgres://… when the database lies elsewhere.")
+      ->type_name("URL");
+  leaf.add_option("--config", (*given)["config"], "The server's TOML file, to take the settings from.")
+      ->type_name("FILE");
+  leaf.add_option("--set", *set, "Any setting: --set s3.prefix=post/. May be repeated.")->type_name("KEY=VALUE");
+  leaf.callback([&to, given, set] {
+    to.command = Command::blobs;
+    to.blobs.action = BlobsAction::adopt;
+    auto& sources = to.blobs.adopt.sources;
+    sources.environment = process_environment();
+    if (!given->at("config").empty()) sources.file = given->at("config");
+    for (const char* key : {"data", "database"}) {
+      if (!given->at(key).empty()) sources.flags.push_back({key, given->at(key), std::string("--") + key});
+    }
+    for (const std::string& pair : *set) {
+      const std::size_t equals = pair.find('=');
+      if (equals == std::string::npos) throw UsageError("--set takes KEY=VALUE");
+      sources.flags.push_back({pair.substr(0, equals), pair.substr(equals + 1), "--set"});
+    }
+  });
+}
+
 void add_blobs(CLI::App& app, CommandLine& to) {
   auto& group = add_command(app, "blobs");
   group.require_subcommand(1);
@@ -222,6 +257,7 @@ void add_blobs(CLI::App& app, CommandLine& to) {
   auto& check = add_action(group, "blobs check", to, BlobsAction::check);
   check.add_flag("--fix", options.fix, "Mend what can be mended, and tell those it concerns of the rest.");
   add_remote_flags_within(group, options.remote);
+  add_adopt(group, to);
 }
 
 // --config, --data and --database as serve takes them; no other setting matters here.

@@ -199,6 +199,8 @@ TEST(CommandLine, WhatMakesNoSenseIsRefusedWithWhatToWrite) {
   EXPECT_THAT(refusal({"workspace", "create"}),
               AllOf(HasSubstr("name is required"), HasSubstr("workspace create --help")));
   EXPECT_THAT(refusal({"workspace", "list", "--jsn"}), HasSubstr("did you mean --json?"));
+  EXPECT_THAT(refusal({"blobs", "migrate", "--to", "mars"}),
+              AllOf(HasSubstr("--to is dir, inline or s3, not mars"), HasSubstr("restante blobs migrate --help")));
   EXPECT_THAT(refusal({"token", "create"}), HasSubstr("--workspace is required"));
   EXPECT_THAT(refusal({"token", "list", "--workspace"}), HasSubstr("--workspace needs a value"));
   EXPECT_THAT(refusal({"completion"}), HasSubstr("shell is required"));

@@ -81,6 +81,18 @@ void check_command_name(const CLI::App& app, std::span<const char* const> words)
       meant.empty() ? fmt::format("see {} --help", called(where)) : fmt::format("did you mean {}?", meant)));
 }
 
+// "--to: mars not in {dir,s3}" in words; nothing when it says something else.
+std::optional<std::string> one_of_few(const std::string& what) {
+  const auto colon = what.find(": ");
+  const auto not_in = what.find(" not in {");
+  if (colon == std::string::npos || not_in == std::string::npos || not_in < colon || what.back() != '}') return {};
+  std::string choices = what.substr(not_in + 9, what.size() - not_in - 10);
+  for (auto comma = choices.find(','); comma != std::string::npos; comma = choices.find(',', comma + 2)) {
+    choices.replace(comma, 1, choices.find(',', comma + 1) == std::string::npos ? " or " : ", ");
+  }
+  return fmt::format("{} is {}, not {}", what.substr(0, colon), choices, what.substr(colon + 2, not_in - colon - 2));
+}
+
 // What CLI11 found wrong, in our words where its own are terse.
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error) {
   if (!app.remaining(true).empty()) refuse_extra(app);
@@ -92,6 +104,7 @@ void check_command_name(const CLI::App& app, std::span<const char* const> words)
     if (option)
       throw UsageError(fmt::format("{} {}: {}", name, option->count() > 1 ? "is given twice" : "needs a value", help));
   }
+  if (const auto given = one_of_few(error.what())) throw UsageError(fmt::format("{}: {}", *given, help));
   throw UsageError(fmt::format("{}: {}", error.what(), help));
 }
 

@@ -73,6 +73,11 @@ TEST(MoveReport, IsOneJsonObjectForScripts) {
   EXPECT_THAT(move_json(report), HasSubstr(R"({"outcome":"different","target":"inhabited")"));
 }
 
+TEST(Progress, CountsFilesToo) {
+  EXPECT_EQ(format_progress(3, 3, std::chrono::seconds(2), 100, ProgressUnit::files),
+            "[==============================] 100 %  3 files of 3 files  1 files/s");
+}
+
 TEST(Progress, CountsRowsToo) {
   EXPECT_EQ(format_progress(5000, 20000, std::chrono::seconds(2), 100, ProgressUnit::rows),
             "[=======>                      ]  25 %  5000 rows of 20000 rows  2500 rows/s  6 s left");

@@ -28,7 +28,8 @@ std::string format_left(std::uint64_t seconds) {
 }
 
 std::string format_amount(std::uint64_t amount, ProgressUnit unit) {
-  return unit == ProgressUnit::bytes ? format_bytes(amount) : fmt::format("{} rows", amount);
+  if (unit == ProgressUnit::bytes) return format_bytes(amount);
+  return fmt::format("{} {}", amount, unit == ProgressUnit::rows ? "rows" : "files");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace restante::cli {
 std::string format_bytes(std::uint64_t bytes);
 
 // What is counted.
-enum class ProgressUnit { bytes, rows };
+enum class ProgressUnit { bytes, rows, files };
 
 // "[=====>    ]  48 %  12.0 of 25.0 MiB  18.2 MiB/s  1 s left", as wide as asked or narrower.
 std::string format_progress(std::uint64_t done, std::uint64_t total, std::chrono::milliseconds elapsed,

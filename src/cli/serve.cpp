@@ -6,11 +6,13 @@
 
 #include "cli/exit_codes.h"
 #include "cli/terminal.h"
+#include "server/config_s3.h"
 #include "server/run.h"
 
 namespace restante::cli {
 
 int serve(const Config& config) {
+  require_s3_keys(config);
   take_signals();
   Platform platform(config);
   run(platform, [&] {

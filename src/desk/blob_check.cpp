@@ -4,6 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "desk/blob_copy.h"
+#include "desk/blob_reading.h"
 #include "model/errors.h"
 
 namespace restante::desk {
@@ -12,6 +14,9 @@ namespace {
 constexpr std::size_t kPiece = 256 << 10;
 constexpr int kPage = 64;
 constexpr auto kLongestPause = std::chrono::milliseconds(50);
+constexpr auto kTellEvery = std::chrono::seconds(1);
+
+using State = BlobCheckReport::State;
 
 std::int64_t all_of(const UploadStats& stats) {
   return stats.never_fetched.files + stats.fetched.files + stats.failed.files + stats.acked.files +
@@ -19,60 +24,6 @@ std::int64_t all_of(const UploadStats& stats) {
 }
 
 }  // namespace
-
-std::string_view name_of(BlobFault fault) {
-  switch (fault) {
-    case BlobFault::missing:
-      return "missing";
-    case BlobFault::changed:
-      return "changed";
-    case BlobFault::unreadable:
-      return "unreadable";
-    case BlobFault::orphan:
-      return "orphan";
-    case BlobFault::unfinished:
-      return "unfinished";
-    case BlobFault::out_of_reach:
-      return "out_of_reach";
-  }
-  return "";
-}
-
-std::string_view name_of(BlobRemedy remedy) {
-  switch (remedy) {
-    case BlobRemedy::none:
-      return "none";
-    case BlobRemedy::told:
-      return "told";
-    case BlobRemedy::restored:
-      return "restored";
-    case BlobRemedy::dropped:
-      return "dropped";
-  }
-  return "";
-}
-
-std::string_view name_of(BlobCheckReport::State state) {
-  switch (state) {
-    case BlobCheckReport::State::none:
-      return "none";
-    case BlobCheckReport::State::running:
-      return "running";
-    case BlobCheckReport::State::done:
-      return "done";
-    case BlobCheckReport::State::stopped:
-      return "stopped";
-    case BlobCheckReport::State::failed:
-      return "failed";
-  }
-  return "";
-}
-
-std::int64_t BlobCheckReport::wrong() const {
-  std::int64_t all = 0;
-  for (const std::int64_t one : found) all += one;
-  return all - mended;
-}
 
 BlobCheck::BlobCheck(Store& store, Places& places, Integrity& integrity, const Clock& clock, Log& log, Metrics& metrics,
                      BlobCheckRules rules)
@@ -83,50 +34,88 @@ BlobCheck::BlobCheck(Store& store, Places& places, Integrity& integrity, const C
       log_(log),
       metrics_(metrics),
       rules_(std::move(rules)),
+      self_(WorkerId::make(clock.now())),
       guard_(clock, rules_.grace) {}
 
 Result<BlobCheckReport> BlobCheck::start(Mend mend) {
-  const std::int64_t all = all_of(store_.upload_stats(clock_.now()).total);
+  {
+    const std::lock_guard lock(mutex_);
+    if (report_.state != State::none) return errors::blob_check_running;
+  }
+  BlobCheckReport fresh;
+  fresh.state = State::running;
+  fresh.mend = mend == Mend::yes;
+  fresh.all_files = all_of(store_.upload_stats(clock_.now()).total);
+  const Time now = clock_.now();
+  NewBlobCheck wanted{fresh.mend, self_, now + lease(), write_progress(fresh), write_findings(fresh), {}};
+  if (const auto was = store_.find_blob_check(); rules_.alone && was && was->worker != self_) wanted.gone = was->worker;
+  const auto begun = store_.begin_blob_check(wanted, now).take();
+  if (!begun) return begun.error();
+  fresh.started_at = begun->begun_at;
   const std::lock_guard lock(mutex_);
-  if (report_.state == BlobCheckReport::State::running) return errors::blob_check_running;
-  report_ = BlobCheckReport();
-  report_.state = BlobCheckReport::State::running;
-  report_.mend = mend == Mend::yes;
-  report_.started_at = clock_.now();
-  report_.all_files = all;
-  return report_;
+  report_ = fresh;
+  named_ = 0;
+  told_at_ = clock_.steady();
+  return fresh;
 }
 
-BlobCheckReport BlobCheck::report() const {
+BlobCheckReport BlobCheck::report() {
+  const auto row = store_.find_blob_check();
+  if (!row) return {};
+  BlobCheckReport report = read_report(*row);
+  if (report.state == State::running && !lives(*row)) {
+    report.state = State::interrupted;
+    report.reason = "the server that checked is gone";
+  }
+  return report;
+}
+
+// Alone, whoever else began one was the server before this one.
+bool BlobCheck::lives(const BlobCheckRow& row) const {
+  if (rules_.alone && row.worker != self_) return false;
   const std::lock_guard lock(mutex_);
-  return report_;
+  const bool here = report_.state != State::none && row.worker == self_ && row.begun_at == report_.started_at;
+  return here || row.worker_until > clock_.now();
 }
 
 void BlobCheck::tick() {
   (void)guard_.believable();  // it compares from question to question: they must not be far apart
-  const BlobCheckReport now = report();
-  if (now.state != BlobCheckReport::State::running) return;
-  if (!std::exchange(begun_, true)) begin(now.mend ? Mend::yes : Mend::no);
+  bool mend = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (report_.state != State::running) return;
+    mend = report_.mend;
+  }
+  if (!std::exchange(begun_, true)) begin(mend ? Mend::yes : Mend::no);
+  if (lost_) return give_up();
   const SteadyTime start = std::chrono::steady_clock::now();
   try {
     while (std::chrono::steady_clock::now() - start < rules_.slice) {
       const SteadyTime at = std::chrono::steady_clock::now();
-      if (stopping_) return end(BlobCheckReport::State::stopped);
-      if (!step()) return end(BlobCheckReport::State::done);
+      if (lost_) return give_up();
+      if (stopping_) return end(State::stopped);
+      if (!step()) return end(State::done);
       give_way(at);
     }
     failures_ = 0;
-  } catch (const Unavailable& e) {
-    if (++failures_ >= rules_.attempts) return end(BlobCheckReport::State::failed, e.what());
     const std::lock_guard lock(mutex_);
-    report_.reason = e.what();
+    report_.reason.clear();
+  } catch (const Unavailable& e) {
+    if (++failures_ >= rules_.attempts) return end(State::failed, e.what());
+    {
+      const std::lock_guard lock(mutex_);
+      report_.reason = e.what();
+    }
+    tell();
     throw;
   }
+  tell();
 }
 
 void BlobCheck::begin(Mend mend) {
   phase_ = Phase::rows;
   mend_ = mend;
+  lost_ = false;
   after_.reset();
   page_.clear();
   from_.clear();
@@ -136,23 +125,80 @@ void BlobCheck::begin(Mend mend) {
   log_.info("blob_check_began", {{"mend", mend == Mend::yes ? "yes" : "no"}});
 }
 
-void BlobCheck::end(BlobCheckReport::State state, std::string reason) {
+void BlobCheck::end(State state, std::string reason) {
   begun_ = false;
-  BlobCheckReport ended;
   {
     const std::lock_guard lock(mutex_);
     report_.state = state;
     report_.ended_at = clock_.now();
     report_.reason = std::move(reason);
-    ended = report_;
   }
-  log_.info("blob_check_ended", {{"state", name_of(state)},
-                                 {"files", ended.files},
-                                 {"blobs", ended.blobs},
-                                 {"bytes", ended.bytes},
-                                 {"wrong", ended.wrong()},
-                                 {"mended", ended.mended},
-                                 {"reason", ended.reason}});
+  tell();
+}
+
+// Somebody else has begun another one: this server said nothing for longer than its lease.
+void BlobCheck::give_up() {
+  begun_ = false;
+  const std::lock_guard turn(telling_);
+  const std::lock_guard lock(mutex_);
+  report_ = BlobCheckReport();
+  log_.warn("blob_check_lost", {{"reason", "another one was begun meanwhile"}});
+}
+
+void BlobCheck::beat() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (report_.state == State::none || clock_.steady() - told_at_ < kTellEvery) return;
+  }
+  tell();
+}
+
+void BlobCheck::leave() {
+  bool running = false;
+  {
+    const std::lock_guard lock(mutex_);
+    running = report_.state == State::running;
+  }
+  running ? end(State::stopped) : tell();
+}
+
+void BlobCheck::tell() {
+  const std::lock_guard turn(telling_);
+  BlobCheckReport now;
+  BlobCheckNote said;
+  {
+    const std::lock_guard lock(mutex_);
+    if (report_.state == State::none) return;
+    now = report_;
+    if (now.findings.size() != named_) said.findings = write_findings(now);
+  }
+  said.worker = self_;
+  said.begun_at = *now.started_at;
+  said.worker_until = clock_.now() + lease();
+  said.progress = write_progress(now);
+  said.state = kept_state(now.state);
+  said.ended_at = now.ended_at;
+  told(now, store_.note_blob_check(std::move(said)).take().value());
+}
+
+void BlobCheck::told(const BlobCheckReport& report, bool kept) {
+  {
+    const std::lock_guard lock(mutex_);
+    told_at_ = clock_.steady();
+    named_ = report.findings.size();
+    if (report.state != State::running) report_ = BlobCheckReport();
+  }
+  if (report.state == State::running) {
+    if (!kept) lost_ = true;
+    return;
+  }
+  log_.info("blob_check_ended", {{"state", name_of(report.state)},
+                                 {"files", report.files},
+                                 {"blobs", report.blobs},
+                                 {"bytes", report.bytes},
+                                 {"wrong", report.wrong()},
+                                 {"mended", report.mended},
+                                 {"reason", report.reason}});
 }
 
 // As long as a step took, disk and database belong to everybody else.
@@ -265,9 +311,9 @@ BlobCheck::Copy BlobCheck::verify(const std::string& key, const Upload& upload, 
     if (!blob) return Copy::missing;
     // What differs may be a memory's copy, which is given up for a second look.
     for (int look = 0; look < 2; ++look) {
-      const auto digest = digest_of(*blob, upload.size);
-      if (!digest) return Copy::not_looked_at;
-      if (*digest == upload.sha256) return Copy::sound;
+      const bool sound = reads_as(*blob, upload);
+      if (stopping_) return Copy::not_looked_at;
+      if (sound) return Copy::sound;
       blob->forget();
     }
     return Copy::changed;
@@ -277,20 +323,16 @@ BlobCheck::Copy BlobCheck::verify(const std::string& key, const Upload& upload, 
   }
 }
 
-// Of as much as there is, and at most one byte more than there should be. None: it has to end.
-std::optional<Digest> BlobCheck::digest_of(OpenBlob& blob, std::int64_t size) {
+// False also when it has to end.
+bool BlobCheck::reads_as(OpenBlob& blob, const Upload& upload) {
   std::vector<char> piece(kPiece);
-  Sha256 hash;
-  for (std::int64_t at = 0; at <= size;) {
-    if (stopping_) return std::nullopt;
-    const auto most = static_cast<std::size_t>(std::min<std::int64_t>(size + 1 - at, kPiece));
-    const std::size_t got = blob.read(static_cast<std::uint64_t>(at), std::span(piece).first(most));
-    if (got == 0) break;
-    hash.update({piece.data(), got});
-    at += static_cast<std::int64_t>(got);
-    count_bytes(got);
+  BlobReading reading(upload.size);
+  while (!stopping_) {
+    const std::string_view bytes = reading.next(blob, piece);
+    count_bytes(bytes.size());
+    if (bytes.empty()) break;
   }
-  return hash.finish();
+  return !stopping_ && reading.was(upload.sha256);
 }
 
 bool BlobCheck::is_still(const Upload& upload) {
@@ -308,7 +350,6 @@ void BlobCheck::found(BlobFinding finding) {
   ++report_.found.at(static_cast<std::size_t>(finding.fault));
   if (finding.remedy != BlobRemedy::none) ++report_.mended;
   if (report_.findings.size() >= rules_.findings) return;
-  if (finding.upload) finding.upload->content.clear();
   report_.findings.push_back(std::move(finding));
 }
 
@@ -328,34 +369,24 @@ BlobRemedy BlobCheck::restore(const Upload& upload, const std::string& wrong, co
   if (rules_.has_room && !rules_.has_room(placed->place, upload.size))
     throw StorageFull("the disk is down to its reserve (storage.reserve)");
   why = "the right copy left or moved before it was copied";
-  const auto blob = places_.open(right);
-  if (!blob) return BlobRemedy::none;
-  const auto writer = places_.put(placed->place);
-  std::vector<char> piece(kPiece);
-  Sha256 hash;
-  for (std::int64_t at = 0; at < upload.size;) {
-    const std::size_t got = blob->read(static_cast<std::uint64_t>(at), piece);
-    if (got == 0 || stopping_) return BlobRemedy::none;
-    hash.update({piece.data(), got});
-    writer->write({piece.data(), got});
-    at += static_cast<std::int64_t>(got);
-  }
-  if (hash.finish() != upload.sha256) return BlobRemedy::none;
-  const std::string made = writer->finish().key;
+  const MovingBlob source{{right, {}}, upload.size, upload.sha256, upload.workspace_id, upload.id};
+  const auto made = write_copy(places_, source, placed->place, stopping_, [](std::size_t) {});
+  if (!made) return BlobRemedy::none;
   const bool first = wrong == upload.blob_key;
-  const BlobKeys is{first ? made : upload.blob_key, first ? upload.twin_key : made};
+  const BlobKeys is{first ? *made : upload.blob_key, first ? upload.twin_key : *made};
   const auto rows = store_.place_blobs({{upload.keys(), is}}, clock_.now()).take();
   if (rows && *rows > 0) {
     why.clear();
     return BlobRemedy::restored;
   }
-  places_.drop(made);  // the rows have left or moved meanwhile
+  places_.drop(*made);  // the rows have left or moved meanwhile
   return BlobRemedy::none;
 }
 
 // False after the last page.
 bool BlobCheck::look_for_orphans() {
   BlobPage page = places_.list(from_, grown_up(), &passed_over_);
+  places_.insist(passed_over_);
   const auto known = store_.known_blobs(page.keys);
   const bool mend = mend_ == Mend::yes && guard_.believable();
   auto next_known = known.begin();
@@ -381,6 +412,7 @@ void BlobCheck::look_for_unfinished() {
   const bool mend = mend_ == Mend::yes && guard_.believable();
   const std::size_t count =
       mend ? places_.drop_unfinished(grown_up(), &passed_over_) : places_.count_unfinished(grown_up(), &passed_over_);
+  places_.insist(passed_over_);
   tell_passed_over();
   const std::lock_guard lock(mutex_);
   report_.found.at(static_cast<std::size_t>(BlobFault::unfinished)) += static_cast<std::int64_t>(count);

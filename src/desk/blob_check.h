@@ -2,10 +2,10 @@
 // bytes are missing or others, in whichever place, bytes that no row knows, uploads that were begun and never finished.
 // Asked to mend, it drops what nobody needs, makes a wrong copy anew from its twin, and where there is no right one
 // marks the file and tells, as Integrity does; else it changes nothing. What it could not look at or mend is a finding,
-// too, so that nothing is called well that nobody has seen. One at a time. tick() does the work, in slices and for half
-// of the time at most; it belongs to one thread at a time, the rest is thread-safe.
+// too, so that nothing is called well that nobody has seen. One at a time, of all servers; what it has found so far is
+// in the store, for all of them, and so is a lease that tells whether the one that does it lives. tick() does the work,
+// in slices and for half of the time at most; it belongs to one thread at a time, the rest is thread-safe.
 #pragma once
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -19,6 +19,7 @@
 #include "base/jump_guard.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "desk/blob_check_report.h"
 #include "desk/integrity.h"
 #include "store/places.h"
 #include "store/store.h"
@@ -31,47 +32,11 @@ struct BlobCheckRules {
   std::size_t findings = 1'000;                              // that are kept with their names; all are counted
   int attempts = 10;                                         // ticks in a row that throw before it is given up
   int looks = 3;                                             // at a row that cannot be read, before it is passed over
+  std::chrono::milliseconds lease{15'000};                   // until a server that says nothing counts as gone
+  bool alone = false;                                        // no other server has this store: none but this one lives
   // Whether so many bytes may be written there and leave what is to stay free; unset: always.
   std::function<bool(Place, std::int64_t)> has_room{};
 };
-
-// out_of_reach is a whole place, of which only what rows say was looked for.
-enum class BlobFault { missing, changed, unreadable, orphan, unfinished, out_of_reach };
-inline constexpr std::array kBlobFaults = {BlobFault::missing, BlobFault::changed,    BlobFault::unreadable,
-                                           BlobFault::orphan,  BlobFault::unfinished, BlobFault::out_of_reach};
-std::string_view name_of(BlobFault fault);
-
-// What was done about it: nothing, the file is known to be damaged, it was made anew, it was dropped.
-enum class BlobRemedy { none, told, restored, dropped };
-std::string_view name_of(BlobRemedy remedy);
-
-struct BlobFinding {
-  BlobFault fault = BlobFault::missing;
-  BlobRemedy remedy = BlobRemedy::none;
-  std::string blob;              // its key; empty: the row keeps the bytes, or it is a whole place
-  std::optional<Upload> upload;  // none: no row knows it
-  std::string reason{};          // why it could not be read, reached or mended
-  std::optional<Place> place{};  // that is out of reach
-};
-
-struct BlobCheckReport {
-  enum class State { none, running, done, stopped, failed };
-  State state = State::none;
-  bool mend = false;
-  std::optional<Time> started_at;
-  std::optional<Time> ended_at;
-  std::int64_t files = 0;      // looked at
-  std::int64_t all_files = 0;  // that there were at the beginning
-  std::int64_t blobs = 0;      // looked at in the places, once all files were
-  std::int64_t bytes = 0;      // read
-  std::array<std::int64_t, kBlobFaults.size()> found{};
-  std::int64_t mended = 0;
-  std::vector<BlobFinding> findings{};
-  std::string reason{};  // why it failed, or what holds it up
-
-  std::int64_t wrong() const;  // and not mended
-};
-std::string_view name_of(BlobCheckReport::State state);
 
 class BlobCheck {
  public:
@@ -80,12 +45,18 @@ class BlobCheck {
   BlobCheck(Store& store, Places& places, Integrity& integrity, const Clock& clock, Log& log, Metrics& metrics,
             BlobCheckRules rules);
 
-  // blob_check_running. Returns at once: the ticks do it.
+  // blob_check_running. Returns at once: the ticks do it. Throws Unavailable.
   Result<BlobCheckReport> start(Mend mend);
-  // Of the one under way, or the last one.
-  BlobCheckReport report() const;
-  // Goes on with what was started. Throws Unavailable; the next one goes on.
+  // Of the one under way, or the last one, on whichever server. Throws Unavailable.
+  BlobCheckReport report();
+  // Goes on with what was started here. Throws Unavailable; the next one goes on.
   void tick();
+  // Tells how far it is, and that it lives, unless that was told just now: a tick may be at one file for long. Throws
+  // Unavailable.
+  void beat();
+  // Once there are no ticks any more: one that is under way here has been stopped, and nobody need wait for its lease.
+  // Throws Unavailable.
+  void leave();
   // From any thread: a tick that is under way ends after its piece, and the check with it.
   void stop() { stopping_ = true; }
 
@@ -99,8 +70,12 @@ class BlobCheck {
     std::string why;
   };
 
+  bool lives(const BlobCheckRow& row) const;
   void begin(Mend mend);
   void end(BlobCheckReport::State state, std::string reason = {});
+  void give_up();
+  void tell();
+  void told(const BlobCheckReport& report, bool kept);
   bool step();
   bool look_at_next_row();
   void look_at(const Upload& listed);
@@ -109,7 +84,7 @@ class BlobCheck {
   BlobRemedy judge(const Upload& upload, const std::vector<Looked>& wrong, bool has_right);
   static BlobFault fault_of(Copy copy);
   Copy verify(const std::string& key, const Upload& upload, std::string& why);
-  std::optional<Digest> digest_of(OpenBlob& blob, std::int64_t size);
+  bool reads_as(OpenBlob& blob, const Upload& upload);
   bool is_still(const Upload& upload);
   void count_bytes(std::size_t bytes);
   void found(BlobFinding finding);
@@ -121,6 +96,7 @@ class BlobCheck {
   void look_for_unfinished();
   void tell_passed_over();
   void give_way(SteadyTime since) const;
+  Time::duration lease() const { return std::chrono::duration_cast<Time::duration>(rules_.lease); }
   Time grown_up() const { return clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.grace); }
 
   Store& store_;
@@ -130,9 +106,14 @@ class BlobCheck {
   Log& log_;
   Metrics& metrics_;
   const BlobCheckRules rules_;
+  const WorkerId self_;
   std::atomic<bool> stopping_{false};
-  mutable std::mutex mutex_;  // of the report: the operator's questions come from other threads
-  BlobCheckReport report_;
+  std::atomic<bool> lost_{false};  // it is another server's, or another one's that began here
+  std::mutex telling_;             // what is told later was found later, though tick and beat are of two threads
+  mutable std::mutex mutex_;       // of what follows: beat and the operator's questions come from other threads
+  BlobCheckReport report_;         // of the one this server does, until its end has been told; else of none
+  std::size_t named_ = 0;          // of its findings, that are in the store
+  SteadyTime told_at_;
 
   // The walk, from tick to tick.
   JumpGuard guard_;

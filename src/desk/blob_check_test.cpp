@@ -1,66 +1,15 @@
-#include "desk/blob_check.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <thread>
-
-#include "desk/test_blobs.h"
-#include "desk/test_uploads.h"
-#include "store/sqlite/database.h"
+#include "desk/test_blob_check.h"
+#include "store/test_blobs.h"
 
 namespace restante::desk {
 namespace {
 
-using State = BlobCheckReport::State;
-using Mend = BlobCheck::Mend;
 using std::chrono::hours;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
-
-class BlobCheckTest : public TestUploads {
- protected:
-  // To its end, however many ticks it takes.
-  static BlobCheckReport run(BlobCheck& one, Mend mend = Mend::no) {
-    EXPECT_TRUE(one.start(mend).has_value());
-    while (one.report().state == State::running) one.tick();
-    return one.report();
-  }
-  BlobCheckReport run(Mend mend = Mend::no) { return run(check, mend); }
-  static std::int64_t found(const BlobCheckReport& report, BlobFault fault) {
-    return report.found.at(static_cast<std::size_t>(fault));
-  }
-  std::filesystem::path file_of(const std::string& key, const char* place = "blobs") const {
-    const std::string bare(parse_key(key)->bare);
-    return desk.folder.path() / place / bare.substr(30) / bare;
-  }
-  static void spoil(const std::filesystem::path& file) {
-    std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(100).put('!');
-  }
-  std::string orphan(Blobs& place) {
-    auto writer = place.put();
-    writer->write("nobody's");
-    return writer->finish();
-  }
-  Upload row_of(const Upload& upload) { return desk.store->find_upload(workspace, upload.id).value(); }
-  std::size_t receipts() {
-    std::size_t count = 0;
-    for (const Activity& row : desk.log_of(workspace)) count += row.activity_type == "upload_receipt" ? 1 : 0;
-    return count;
-  }
-  void edit(const std::string& sql) {
-    sqlite::Health health;
-    sqlite::Database((desk.folder.path() / "test.db").string(), sqlite::Database::Mode::read_write, health)
-        .execute(sql);
-  }
-  BlobCheck make(Places& places, BlobCheckRules rules = {}) {
-    return {*desk.store, places, desk.uploads.integrity(), desk.clock, desk.log, desk.metrics, rules};
-  }
-
-  BlobCheck& check = desk.blob_check;
-};
 
 TEST_F(BlobCheckTest, WhereAllIsWellItFindsNothingAndSaysHowMuchItRead) {
   upload("small", "hello");
@@ -102,10 +51,10 @@ TEST_F(BlobCheckTest, EveryKindOfFaultIsNamedAndLeftAsItIs) {
   EXPECT_EQ(report.wrong(), 7);
   EXPECT_EQ(report.mended, 0);
   std::vector<std::string> names;
-  for (const BlobFinding& finding : report.findings) names.push_back(finding.upload ? finding.upload->name : "");
+  for (const BlobFinding& finding : report.findings) names.push_back(finding.file ? finding.file->name : "");
   EXPECT_THAT(names, UnorderedElementsAre("lost", "spoilt", "cut", "grown", "row", ""));
   for (const BlobFinding& finding : report.findings) {
-    EXPECT_EQ(finding.blob, finding.upload ? finding.upload->blob_key : nobodys);
+    EXPECT_EQ(finding.blob, finding.file ? row_of(finding.file->id).blob_key : nobodys);
   }
 
   for (const Upload& one : {lost, spoilt, cut, grown, in_row}) EXPECT_FALSE(row_of(one).damage) << one.name;
@@ -223,49 +172,24 @@ TEST_F(BlobCheckTest, ManyFindingsAreCountedAndTheFirstAreNamed) {
   EXPECT_EQ(report.findings.size(), 2u);
 }
 
-// A place that cannot be listed, or not be written to.
-class UnlistedBlobs final : public Blobs {
- public:
-  explicit UnlistedBlobs(Blobs& real) : real_(real) {}
-  void check() override { real_.check(); }
-  std::unique_ptr<BlobWriter> put() override {
-    if (!takes) throw Unavailable("it takes nothing");
-    return real_.put();
-  }
-  std::shared_ptr<OpenBlob> open(std::string_view key) override { return real_.open(key); }
-  void drop(std::string_view key) override { real_.drop(key); }
-  BlobPage list(std::string_view from, Time before) override {
-    require();
-    return real_.list(from, before);
-  }
-  std::size_t drop_unfinished(Time before) override {
-    require();
-    return real_.drop_unfinished(before);
-  }
-  std::size_t count_unfinished(Time before) override {
-    require();
-    return real_.count_unfinished(before);
-  }
-
-  int refusals = 0;
-  bool takes = true;
-
- private:
-  void require() {
+// So many times.
+std::function<void()> refusing(int& refusals) {
+  return [&refusals] {
     if (refusals-- > 0) throw Unavailable("it does not answer");
-  }
-  Blobs& real_;
-};
+  };
+}
 
 TEST_F(BlobCheckTest, APlaceThatDoesNotAnswerHoldsItUpAndEndsItOnlyWhenItStaysSo) {
-  UnlistedBlobs blobs(*desk.blobs);
+  int refusals_left = 0;
+  HookedBlobs blobs(*desk.blobs);
+  blobs.listing = refusing(refusals_left);
   Places places = desk.over(blobs);
   BlobCheckRules rules;
   rules.attempts = 3;
   BlobCheck patient = make(places, rules);
   upload("a.bin", big);
   for (const int refusals : {2, 3}) {
-    blobs.refusals = refusals;
+    refusals_left = refusals;
     ASSERT_TRUE(patient.start(Mend::no).has_value());
     for (int i = 0; i < 2; ++i) {
       EXPECT_THROW(patient.tick(), Unavailable);
@@ -280,12 +204,14 @@ TEST_F(BlobCheckTest, APlaceThatDoesNotAnswerHoldsItUpAndEndsItOnlyWhenItStaysSo
 
 TEST_F(BlobCheckTest, APlaceThatNothingIsWrittenToAndIsOutOfReachIsAFinding) {
   const auto real = dir::open(desk.folder.path() / "bucket");
-  UnlistedBlobs bucket(*real);
+  int refusals = 0;
+  HookedBlobs bucket(*real);
+  bucket.listing = refusing(refusals);
   Places places({{Place::dir, *desk.blobs}, {Place::s3, bucket}}, {Place::dir, {}}, desk.log, desk.metrics);
   BlobCheck one = make(places);
   for (const Mend mend : {Mend::no, Mend::yes}) {
     const std::string nobodys = orphan(*desk.blobs);
-    bucket.refusals = 1'000;
+    refusals = 1'000;
     const BlobCheckReport report = run(one, mend);
     EXPECT_EQ(report.state, State::done);
     EXPECT_EQ(found(report, BlobFault::orphan), 1) << "the others are looked at";
@@ -296,7 +222,7 @@ TEST_F(BlobCheckTest, APlaceThatNothingIsWrittenToAndIsOutOfReachIsAFinding) {
     EXPECT_EQ(report.findings[1].reason, "it does not answer");
     desk.blobs->drop(nobodys);
   }
-  bucket.refusals = 0;
+  refusals = 0;
   EXPECT_EQ(run(one).wrong(), 0) << "once it answers, it is forgotten";
 }
 
@@ -398,8 +324,8 @@ TEST_F(BlobTwinsTest, WhatCannotBeMadeAnewStaysAFindingAndSaysWhy) {
   const Upload other = twins("b.bin");
   places.drop(one.blob_key);
   places.drop(other.blob_key);
-  UnlistedBlobs read_only(*second);
-  read_only.takes = false;
+  HookedBlobs read_only(*second);
+  read_only.putting = [] { throw Unavailable("it takes nothing"); };
   Places there({{Place::dir, *desk.blobs}, {Place::s3, read_only}}, {Place::s3, Place::dir}, desk.log, desk.metrics);
   BlobCheck check_there = make(there);
   const BlobCheckReport report = run(check_there, Mend::yes);
@@ -413,7 +339,7 @@ TEST_F(BlobTwinsTest, WhatCannotBeMadeAnewStaysAFindingAndSaysWhy) {
   }
   EXPECT_EQ(row_of(one).keys(), one.keys());
   EXPECT_FALSE(row_of(one).damage);
-  read_only.takes = true;
+  read_only.putting = {};
   EXPECT_EQ(run(check_there, Mend::yes).wrong(), 0);
 }
 

@@ -1,6 +1,9 @@
 #include "desk/blob_copy.h"
 
+#include <utility>
 #include <vector>
+
+#include "desk/blob_reading.h"
 
 namespace restante::desk {
 namespace {
@@ -8,27 +11,17 @@ namespace {
 constexpr std::size_t kPiece = 256 << 10;
 constexpr std::string_view kProbe = "whether bytes can be kept here";
 
-struct WholeRead {
-  std::int64_t size = 0;
-  bool sound = false;
-};
-
-// To its end, or as far as it is too long by a piece.
-WholeRead read_all(OpenBlob& from, const MovingBlob& blob, const std::atomic<bool>& stopping,
-                   const std::function<void(std::string_view)>& take) {
+// Whether it is what was staged; false also when it was stopped.
+bool read_all(OpenBlob& from, const MovingBlob& blob, const std::atomic<bool>& stopping,
+              const std::function<void(std::string_view)>& take) {
   std::vector<char> piece(kPiece);
-  Sha256 hash;
-  WholeRead read;
-  while (!stopping && read.size <= blob.size) {
-    const std::size_t got = from.read(static_cast<std::uint64_t>(read.size), piece);
-    if (got == 0) break;
-    const std::string_view bytes(piece.data(), got);
-    hash.update(bytes);
-    read.size += static_cast<std::int64_t>(got);
-    if (read.size <= blob.size) take(bytes);
+  BlobReading reading(blob.size);
+  while (!stopping) {
+    const std::string_view bytes = reading.next(from, piece);
+    if (bytes.empty() || reading.is_too_long()) break;
+    take(bytes);
   }
-  read.sound = !stopping && read.size == blob.size && hash.finish() == blob.sha256;
-  return read;
+  return !stopping && reading.was(blob.sha256);
 }
 
 bool reads_as(OpenBlob& blob, std::string_view bytes) {
@@ -47,23 +40,24 @@ bool reads_as(OpenBlob& blob, std::string_view bytes) {
 }  // namespace
 
 std::optional<std::string> write_copy(Places& places, const MovingBlob& blob, Place to,
-                                      const std::atomic<bool>& stopping, const std::function<void(std::size_t)>& read) {
+                                      const std::atomic<bool>& stopping, const ReadBytes& read) {
   const auto source = places.open(blob.keys.key);
   if (!source) return std::nullopt;
   const auto writer = places.put(to);
-  const WholeRead all = read_all(*source, blob, stopping, [&](std::string_view bytes) {
+  const bool sound = read_all(*source, blob, stopping, [&](std::string_view bytes) {
     read(bytes.size());
     writer->write(bytes);
   });
-  if (!all.sound) return std::nullopt;
+  if (!sound) return std::nullopt;
   return writer->finish().key;
 }
 
-bool reads_back(Places& places, const MovingBlob& blob, const std::string& key, const std::atomic<bool>& stopping) {
+bool reads_back(Places& places, const MovingBlob& blob, const std::string& key, const std::atomic<bool>& stopping,
+                const ReadBytes& read) {
   const auto copy = places.open(key);
-  if (!copy) return false;
+  if (!copy || !std::cmp_equal(copy->size(), blob.size)) return false;
   copy->forget();
-  return read_all(*copy, blob, stopping, [](std::string_view) {}).sound;
+  return read_all(*copy, blob, stopping, [&](std::string_view bytes) { read(bytes.size()); });
 }
 
 void try_out(Places& places, Place place) {

@@ -11,12 +11,15 @@
 
 namespace restante::desk {
 
-// Gives its key; none when what is in the old place is not what was staged, or it was stopped. `read` is told of every
-// piece, also of one that ends in an exception.
+// Told of every piece that was read, also of one that ends in an exception.
+using ReadBytes = std::function<void(std::size_t)>;
+
+// Gives its key; none when what is in the old place is not what was staged, or it was stopped.
 std::optional<std::string> write_copy(Places& places, const MovingBlob& blob, Place to,
-                                      const std::atomic<bool>& stopping, const std::function<void(std::size_t)>& read);
-// Whether the place gives what was staged; asked itself, not a memory of it.
-bool reads_back(Places& places, const MovingBlob& blob, const std::string& key, const std::atomic<bool>& stopping);
+                                      const std::atomic<bool>& stopping, const ReadBytes& read);
+// Whether the place gives what was staged; asked itself, not a memory of it. False also when it was stopped.
+bool reads_back(Places& places, const MovingBlob& blob, const std::string& key, const std::atomic<bool>& stopping,
+                const ReadBytes& read);
 // Writes a few bytes there, reads them back and drops them. Throws Unavailable with what of it is not possible.
 void try_out(Places& places, Place place);
 

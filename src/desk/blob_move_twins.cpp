@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "desk/blob_copy.h"
 #include "desk/blob_moves.h"
 
 namespace restante::desk {
@@ -11,40 +12,66 @@ BlobMoves::Twins BlobMoves::give_up_twins(const BlobMove& move) {
   const auto page = store_.list_blobs(KeyRole::twin, move.from, twins_.after, rules_.step);
   if (page.empty()) {
     const TwinPass ended = std::exchange(twins_, {});
-    if (ended.unasked) return Twins::wait;
+    if (ended.undecided) return Twins::wait;
     return ended.met ? Twins::more : Twins::none;
   }
   std::vector<BlobChange> changes;
-  bool waits = false;
-  for (auto blob = page.begin(); blob != page.end() && !waits && !stopping_; ++blob) {
-    const auto keys = without_twin(move, *blob);
-    twins_.after = blob->keys.twin;
+  Twins next = Twins::more;
+  for (const MovingBlob& blob : page) {
+    if (!may_read(move)) {
+      next = Twins::slower;
+      break;
+    }
+    const auto keys = without_twin(move, blob);
+    if (stopping_) break;
+    twins_.after = blob.keys.twin;
     twins_.met = true;
     if (keys) {
       failed_in_a_row_ = 0;
-      changes.push_back({blob->keys, *keys});
+      changes.push_back({blob.keys, *keys});
     } else {
-      twins_.unasked = true;
-      waits = ++failed_in_a_row_ >= kFailuresInARow;
+      twins_.undecided = true;
+      if (++failed_in_a_row_ >= kFailuresInARow) next = Twins::wait;
     }
+    if (next != Twins::more || std::chrono::steady_clock::now() >= slice_ends_) break;
   }
   if (!changes.empty()) (void)store_.place_blobs(std::move(changes), clock_.now()).take();
-  return waits || stopping_ ? Twins::wait : Twins::more;
+  return stopping_ ? Twins::wait : next;
 }
 
-// The copy was read back once, but that may be long ago. Where it is gone or cut short the old bytes are the only ones
-// again, and are copied anew. None when the place cannot be asked.
+// The copy was read back once, but that may be long ago, and disks forget. Where it is gone or not what it was, the old
+// bytes are the only ones again, and are copied anew. None when it cannot be decided yet.
 std::optional<BlobKeys> BlobMoves::without_twin(const BlobMove& move, const MovingBlob& blob) {
   try {
-    const auto copy = places_.open(blob.keys.key);
-    if (copy && std::cmp_equal(copy->size(), blob.size)) return BlobKeys{blob.keys.key, {}};
+    if (verify(blob, blob.keys.key)) return BlobKeys{blob.keys.key, {}};
+    if (stopping_) return std::nullopt;
+    if (!verify(blob, blob.keys.twin)) return with_neither(blob);
+    const bool there = places_.open(blob.keys.key) != nullptr;
     failed(blob, fmt::format("its copy in \"{}\" is {}, and is made anew", name_of(move.to),
-                             copy ? "of another size" : "not there any more"));
+                             there ? "not what it was" : "not there any more"));
     return BlobKeys{blob.keys.twin, {}};
   } catch (const Unavailable& e) {
     failed(blob, e.what());
     return std::nullopt;
   }
+}
+
+// No place has it right. Both stay until Integrity has looked, too, and marked it; then what is in the new place is as
+// good as what is in the old one.
+std::optional<BlobKeys> BlobMoves::with_neither(const MovingBlob& blob) {
+  if (stopping_) return std::nullopt;
+  const auto upload = store_.find_upload(blob.workspace_id, blob.file_id);
+  if (upload && upload->keys() == blob.keys && upload->damage) {
+    return places_.open(blob.keys.key) ? BlobKeys{blob.keys.key, {}} : BlobKeys{blob.keys.twin, {}};
+  }
+  suspect(blob);
+  return std::nullopt;
+}
+
+// Reading costs whoever else uses the place and the line as much as copying does.
+bool BlobMoves::verify(const MovingBlob& blob, const std::string& key) {
+  return reads_back(places_, blob, key, stopping_,
+                    [this](std::size_t read) { allowance_ -= static_cast<double>(read); });
 }
 
 }  // namespace restante::desk

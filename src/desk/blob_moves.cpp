@@ -103,9 +103,10 @@ Result<void> BlobMoves::finish() {
   if (const auto left = left_in(old); left > 0) {
     const std::int64_t bytes = old.bytes - old.damaged_bytes;
     return Error(errors::blob_move_unfinished, {{"files", left}, {"bytes", bytes}})
-        .say(fmt::format("{} files with {} bytes are not in \"{}\" yet; they are being copied, and until then "
-                         "the change-over can be turned back",
-                         left, bytes, name_of(move->to)));
+        .say(fmt::format("{} not in \"{}\" yet ({} bytes); {} being copied, and until then the change-over can be "
+                         "turned back",
+                         left == 1 ? "1 file is" : fmt::format("{} files are", left), name_of(move->to), bytes,
+                         left == 1 ? "it is" : "they are"));
   }
   if (auto works = usable(move->to, [&] { places_.check(move->to); }); !works) return works;
   if (store_.advance_blob_move(*move, BlobPhase::finishing, clock_.now()).take().value()) {
@@ -202,8 +203,8 @@ void BlobMoves::forget_pass() {
 void BlobMoves::work(const BlobMove& move) {
   // Another direction, or another phase: what was found for the last one says nothing.
   if (std::exchange(works_on_, move) != move) forget_pass();
-  const SteadyTime until = std::chrono::steady_clock::now() + rules_.slice;
-  while (!stopping_ && std::chrono::steady_clock::now() < until) {
+  slice_ends_ = std::chrono::steady_clock::now() + rules_.slice;
+  while (!stopping_ && std::chrono::steady_clock::now() < slice_ends_) {
     if (page_.empty()) {
       auto next = store_.list_blobs(KeyRole::first, move.from, after_, rules_.step);
       page_.assign(std::make_move_iterator(next.begin()), std::make_move_iterator(next.end()));
@@ -225,7 +226,7 @@ bool BlobMoves::work_on_page(const BlobMove& move) {
     (void)store_.place_blobs(std::move(swaps), clock_.now()).take();
     return true;
   }
-  if (!may_copy(move)) return false;
+  if (!may_read(move)) return false;
   const MovingBlob blob = page_.front();
   const bool room = has_room(move, blob);
   const Copied copied = room ? copy(move, blob) : Copied::no;
@@ -251,6 +252,7 @@ bool BlobMoves::end_pass(const BlobMove& move) {
   if (move.phase != BlobPhase::both) {
     const Twins twins = give_up_twins(move);
     if (twins == Twins::more) return true;
+    if (twins == Twins::slower) return false;
     if (twins == Twins::none && pass.met && !pass.failed) return true;
     if (twins == Twins::none && !pass.met && move.phase == BlobPhase::finishing) end(move);
   }
@@ -265,7 +267,7 @@ void BlobMoves::end(const BlobMove& move) {
 }
 
 // What was not used is not saved up; what was used too much is waited for.
-bool BlobMoves::may_copy(const BlobMove& move) {
+bool BlobMoves::may_read(const BlobMove& move) {
   const SteadyTime now = clock_.steady();
   const SteadyTime before = std::exchange(allowed_at_, now).value_or(now - std::chrono::seconds(1));
   if (move.rate == 0) {
@@ -289,7 +291,7 @@ BlobMoves::Copied BlobMoves::copy(const BlobMove& move, const MovingBlob& blob) 
   try {
     copy = write_copy(places_, blob, move.to, stopping_,
                       [this](std::size_t read) { allowance_ -= static_cast<double>(read); });
-    sound = copy && reads_back(places_, blob, *copy, stopping_);
+    sound = copy && verify(blob, *copy);
     if (copy && !sound) {
       places_.drop(*copy);
       if (!stopping_) throw Unavailable("what was written does not read back as it was");

@@ -59,8 +59,8 @@ class BlobMoves {
   // copied twice. Without a rate that of the one under way stays. blob_place_unusable, also when what is written there
   // cannot be read or dropped; blob_move_under_way, blob_move_needless.
   Result<BegunBlobMove> begin(Place to, std::optional<std::int64_t> rate);
-  // The old place is not written to any more, and what is there leaves, each once its copy is seen to be there. Again
-  // is fine. blob_move_unfinished while anything sound is in the old place only; blob_place_unusable; no_blob_move.
+  // The old place is not written to any more, and what is there leaves, each once its copy was read again. Again is
+  // fine. blob_move_unfinished while anything sound is in the old place only; blob_place_unusable; no_blob_move.
   Result<void> finish();
   BlobMoveProgress progress();
   Places& places() { return places_; }
@@ -75,7 +75,7 @@ class BlobMoves {
 
  private:
   enum class Copied { yes, no, stopped };
-  enum class Twins { more, wait, none };
+  enum class Twins { more, slower, wait, none };
   static constexpr int kFailuresInARow = 3;  // then it rests
 
   void follow();
@@ -88,12 +88,14 @@ class BlobMoves {
   bool has_strays(const BlobMove& move);
   Twins give_up_twins(const BlobMove& move);
   std::optional<BlobKeys> without_twin(const BlobMove& move, const MovingBlob& blob);
+  std::optional<BlobKeys> with_neither(const MovingBlob& blob);
+  bool verify(const MovingBlob& blob, const std::string& key);
   void end(const BlobMove& move);
   Copied copy(const BlobMove& move, const MovingBlob& blob);
   void put_in_place(const BlobMove& move, const MovingBlob& blob, const std::string& key);
   void failed(const MovingBlob& blob, const std::string& reason);
   void suspect(const MovingBlob& blob);
-  bool may_copy(const BlobMove& move);
+  bool may_read(const BlobMove& move);
   bool has_room(const BlobMove& move, const MovingBlob& blob);
   std::vector<PlaceFigures> figures();
   Result<void> usable(Place place, const std::function<void()>& check) const;
@@ -126,6 +128,7 @@ class BlobMoves {
   SteadyTime looked_at_{};
   std::optional<SteadyTime> leased_until_;
   std::optional<SteadyTime> rests_until_;
+  SteadyTime slice_ends_{};
   std::deque<MovingBlob> page_;
   std::string after_;
   struct Pass {
@@ -136,14 +139,14 @@ class BlobMoves {
   struct TwinPass {
     std::string after;
     bool met = false;
-    bool unasked = false;  // of some it is not known whether their copy is there
+    bool undecided = false;  // of some it is not known which copy is right
   };
   TwinPass twins_;
   std::optional<BlobMove> settled_;  // nothing can come to its old place any more
   std::optional<BlobMove> works_on_;
   int failed_in_a_row_ = 0;
   std::optional<SteadyTime> allowed_at_;
-  double allowance_ = 0;  // bytes; below zero: copied ahead of its time
+  double allowance_ = 0;  // bytes; below zero: read ahead of its time
 };
 
 }  // namespace restante::desk

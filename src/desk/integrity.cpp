@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "desk/blob_reading.h"
+
 namespace restante::desk {
 namespace {
 
@@ -18,7 +20,7 @@ constexpr std::int64_t kFileCost = 64 << 10;
 
 }  // namespace
 
-// A file of its own, read as far as `at`.
+// A file of its own, read as far as `reading` is.
 struct Integrity::Reading {
   enum class Verdict { unfinished, sound, changed, unreadable };
   Verdict read_on(std::int64_t& allowance, const std::atomic<bool>& stopping, prometheus::Counter& bytes);
@@ -28,8 +30,7 @@ struct Integrity::Reading {
 
   Upload upload;
   std::shared_ptr<OpenBlob> blob;
-  Sha256 hash{};
-  std::int64_t at = 0;
+  BlobReading reading{upload.size};
   bool second = false;
   std::string why{};     // it cannot be read
   bool of_twin = false;  // the first place was found wrong already
@@ -40,29 +41,26 @@ Integrity::Reading::Verdict Integrity::Reading::read_on(std::int64_t& allowance,
   std::vector<char> piece(kPiece);
   while (allowance > 0 && !stopping) {
     const auto most = static_cast<std::size_t>(std::min<std::int64_t>(allowance, kPiece));
-    std::size_t got = 0;
+    std::string_view got;
     try {
-      got = blob->read(static_cast<std::uint64_t>(at), std::span(piece).first(most));
+      got = reading.next(*blob, std::span(piece).first(most));
     } catch (const Unavailable& e) {
       why = e.what();
       return Verdict::unreadable;
     }
-    bytes.Increment(static_cast<double>(got));
-    hash.update({piece.data(), got});
-    at += static_cast<std::int64_t>(got);
-    allowance -= static_cast<std::int64_t>(got);
-    if (got > 0 && at <= upload.size) continue;
+    bytes.Increment(static_cast<double>(got.size()));
+    allowance -= std::ssize(got);
+    if (!got.empty() && !reading.is_too_long()) continue;
     if (const auto verdict = conclude()) return *verdict;
   }
   return Verdict::unfinished;
 }
 
 std::optional<Integrity::Reading::Verdict> Integrity::Reading::conclude() {
-  if (at == upload.size && hash.finish() == upload.sha256) return Verdict::sound;
+  if (reading.was(upload.sha256)) return Verdict::sound;
   if (std::exchange(second, true)) return Verdict::changed;
   blob->forget();
-  hash = Sha256();
-  at = 0;
+  reading = BlobReading(upload.size);
   return std::nullopt;
 }
 

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <thread>
 
-#include "desk/test_blobs.h"
 #include "desk/test_uploads.h"
 #include "store/sqlite/database.h"
+#include "store/test_blobs.h"
 
 namespace restante::desk {
 namespace {

@@ -53,24 +53,28 @@ Result<SweepReport> Sweep::run_once() {
     if (!report.clock_jumped) sweep_rows(report);
     drop_blobs(report);
     if (!report.clock_jumped) collect_orphans(report);
+    report.took = since(start);
+    tell(report);
     tell_passed_over();
     measure();
+    places_.insist(passed_over_);
   } catch (...) {
     metrics_.swept("error").Increment();
     last_run_.ended(clock_.now(), false);
     throw;
   }
   last_run_.ended(clock_.now(), true);
-  report.took = since(start);
   metrics_.sweep_duration.Observe(std::chrono::duration<double>(report.took).count());
-  if (report.acked + report.expired + report.blobs + report.orphans > 0) {
-    log_.info("swept", {{"acked", report.acked},
-                        {"expired", report.expired},
-                        {"blobs", report.blobs},
-                        {"orphans", report.orphans},
-                        {"duration_ms", static_cast<std::int64_t>(report.took.count())}});
-  }
   return report;
+}
+
+void Sweep::tell(const SweepReport& report) const {
+  if (report.acked + report.expired + report.blobs + report.orphans == 0) return;
+  log_.info("swept", {{"acked", report.acked},
+                      {"expired", report.expired},
+                      {"blobs", report.blobs},
+                      {"orphans", report.orphans},
+                      {"duration_ms", static_cast<std::int64_t>(report.took.count())}});
 }
 
 // Twice as long as a step took, the writer belongs to everybody else.

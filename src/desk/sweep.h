@@ -1,8 +1,8 @@
 // Sweep: files leave when they are due, and bytes leave after their rows. Acked rows after their retention, unacked
 // ones past their time; then the bytes of rows that have left; then bytes that never had a row (a crash, a failed
 // commit), once they have been found so for longer than any request can take. In bounded steps that let every other
-// write in between. Nothing leaves by a wall clock that has just jumped. A place out of reach that nothing is written
-// to keeps what it has until it answers again. Thread-safe: one sweep at a time, the next one waits.
+// write in between. Nothing leaves by a wall clock that has just jumped. A place out of reach keeps what it has until
+// it answers again, and the others are swept all the same. Thread-safe: one sweep at a time, the next one waits.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -50,7 +50,8 @@ class Sweep {
 
   // Every second or so: the first sweep at once, then one every period, and now and then the figures of what waits.
   void tick();
-  // One whole sweep. sweep_running when another one does not end. Throws Unavailable, counted; the next one goes on.
+  // One whole sweep. sweep_running when another one does not end. Throws Unavailable, counted, in the end also for a
+  // place that is written to and was out of reach; the next one goes on.
   Result<SweepReport> run_once();
   // The timer's and the operator's alike, without the looks in between.
   const LastRun& last_run() const { return last_run_; }
@@ -63,6 +64,7 @@ class Sweep {
   void collect_orphans(SweepReport& report);
   void collect(const std::vector<std::string>& keys, SweepReport& report);
   void measure();
+  void tell(const SweepReport& report) const;
   void tell_passed_over();
   void give_way(SteadyTime since) const;
 

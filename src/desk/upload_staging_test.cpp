@@ -8,6 +8,7 @@
 
 #include "desk/test_uploads.h"
 #include "model/errors.h"
+#include "store/test_blobs.h"
 
 namespace restante::desk {
 namespace {
@@ -297,38 +298,13 @@ TEST_F(StagingTest, BytesThatCannotBeRemovedDoNotEndTheServer) {
   EXPECT_EQ(desk.log_of(workspace).size(), 0u);
 }
 
-class FailingBlobs final : public Blobs {
- public:
-  FailingBlobs(Blobs& real, std::function<void()> fail) : real_(real), fail_(std::move(fail)) {}
-  void check() override { real_.check(); }
-  std::unique_ptr<BlobWriter> put() override { return std::make_unique<Writer>(*this, real_.put()); }
-  std::shared_ptr<OpenBlob> open(std::string_view key) override { return real_.open(key); }
-  void drop(std::string_view key) override { real_.drop(key); }
-  BlobPage list(std::string_view from, Time before) override { return real_.list(from, before); }
-  std::size_t drop_unfinished(Time before) override { return real_.drop_unfinished(before); }
-  std::size_t count_unfinished(Time before) override { return real_.count_unfinished(before); }
-  int calls_left = 0;
-
- private:
-  struct Writer final : BlobWriter {
-    Writer(FailingBlobs& o, std::unique_ptr<BlobWriter> w) : owner(o), real(std::move(w)) {}
-    void write(std::string_view bytes) override {
-      owner.step();
-      real->write(bytes);
-    }
-    std::string finish() override {
-      owner.step();
-      return real->finish();
-    }
-    FailingBlobs& owner;
-    std::unique_ptr<BlobWriter> real;
+// After so many pieces and ends.
+template <class Failure>
+void let_fail(HookedBlobs& blobs, int calls) {
+  blobs.writing = blobs.finishing = [calls_left = std::make_shared<int>(calls)] {
+    if ((*calls_left)-- <= 0) throw Failure("it fails");
   };
-  void step() {
-    if (calls_left-- <= 0) fail_();
-  }
-  Blobs& real_;
-  std::function<void()> fail_;
-};
+}
 
 TEST_F(StagingTest, APlaceThatFailsAtAnyMomentLeavesNothingOfTheRequest) {
   const auto attempt = [&](Uploads& uploads) {
@@ -341,9 +317,10 @@ TEST_F(StagingTest, APlaceThatFailsAtAnyMomentLeavesNothingOfTheRequest) {
     EXPECT_TRUE((*staging)->commit().take());
   };
   for (int calls = 0; calls < 8; ++calls) {
-    FailingBlobs full(*desk.blobs, [] { throw StorageFull("full"); });
-    FailingBlobs broken(*desk.blobs, [] { throw Unavailable("broken"); });
-    full.calls_left = broken.calls_left = calls;
+    HookedBlobs full(*desk.blobs);
+    HookedBlobs broken(*desk.blobs);
+    let_fail<StorageFull>(full, calls);
+    let_fail<Unavailable>(broken, calls);
     Places full_place = desk.over(full);
     Places broken_place = desk.over(broken);
     Uploads on_full(*desk.store, full_place, desk.news, desk.clock, desk.log, desk.metrics, {});

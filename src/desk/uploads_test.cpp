@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "desk/test_blobs.h"
 #include "desk/test_uploads.h"
 #include "model/errors.h"
+#include "store/test_blobs.h"
 
 namespace restante::desk {
 namespace {

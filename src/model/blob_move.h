@@ -26,7 +26,7 @@ struct BlobMove {
   Place from = Place::dir;
   Place to = Place::s3;
   BlobPhase phase = BlobPhase::both;
-  std::int64_t rate = 0;  // bytes a second that are copied; 0: as fast as it goes
+  std::int64_t rate = 0;  // bytes a second that are read; 0: as fast as it goes
   Time begun_at;          // or turned
   Time phase_at;
   bool operator==(const BlobMove&) const = default;

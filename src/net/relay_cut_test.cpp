@@ -71,7 +71,7 @@ TEST(Relay, ASenderThatIsCutCutsTheOtherServerOff) {
 
 TEST(Relay, ASenderThatStopsIsTimedOutAndCut) {
   Options options = test_options();
-  options.timeouts.body_grace = 50ms;
+  options.timeouts.body_grace = 1s;
   options.min_rate = 1 << 30;
   Seen seen;
   Gate left;
@@ -150,7 +150,7 @@ TEST(Relay, AServerThatNeverRepliesTimesOut) {
     self.wait_until_left(fd);
   });
   RelayEdge edge(other.url());
-  edge.timeout = 100ms;
+  edge.timeout = 2s;
   Client client = edge.server.client();
   client.send(sized_head(3) + "abc");
   EXPECT_EQ(client.reply().body, "timed_out");
@@ -161,7 +161,7 @@ TEST(Relay, AServerThatNeverRepliesTimesOut) {
 
 TEST(Relay, TheWholeRequestHasADeadline) {
   Options options = test_options();
-  options.timeouts.request = 200ms;
+  options.timeouts.request = 1s;
   Seen seen;
   Other other([&](Other& self, int fd) {
     read_until(seen, fd, body_of(seen, 3));

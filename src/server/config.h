@@ -3,8 +3,8 @@
 //
 // Sources, each overriding the one before: the defaults here, a TOML file, RESTANTE_… variables, flags. A setting that
 // is unknown, doubled, of the wrong type or at odds with another throws ConfigError instead of being ignored: a typo
-// that starts a server with a default is worse than one that does not start. The keys are listed in
-// config_settings.cpp.
+// that starts a server with a default is worse than one that does not start. The keys are listed in the
+// settings_….cpp beside it.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -70,7 +70,7 @@ struct Config {
     std::string access_key;                      // all three empty = from the AWS_… variables or a file
     std::string secret_key;                      // readable by others = they read everybody's mail
     std::string session_token;                   // of temporary keys, which end while the server runs: use a file
-    std::string credentials_file;                // as the aws tools write it; read again when keys have expired
+    std::string credentials_file;                // as the aws tools write it; read again when its keys are refused
     std::string profile = "default";             // section of that file
     std::chrono::milliseconds patience{15'000};  // with a silent S3; times attempts = how long an uploader waits
     unsigned attempts = 4;                       // of what may pass; 1 = every hiccup fails an upload

@@ -1,5 +1,7 @@
 #include "server/config_s3.h"
 
+#include <sys/stat.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,6 +33,17 @@ void check_keys(const Config& config) {
                                   from(config, "s3.session_token")));
   }
   if (!s3.credentials_file.empty()) check_file(config, "s3.credentials_file", s3.credentials_file, Privacy::secret);
+}
+
+bool is_open_to_everybody(const std::string& file) {
+  struct stat status{};
+  return ::stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & S_IROTH) != 0;
+}
+
+// With where they were looked for; empty where there are some.
+std::string missing_keys(const Config& config, const client::Environment& environment) {
+  const auto found = s3::CredentialSource(s3_credentials(config), environment).current();
+  return found.has_error() ? found.error().sentence : std::string();
 }
 
 }  // namespace
@@ -82,9 +95,34 @@ void check_s3(const Config& config) {
   check_keys(config);
 }
 
+s3::CredentialSettings s3_credentials(const Config& config) {
+  const auto& s3 = config.s3;
+  return {s3.access_key, s3.secret_key, s3.session_token, s3.credentials_file, s3.profile};
+}
+
+void require_s3_keys(const Config& config, const client::Environment& environment) {
+  if (!has_bucket(config)) return;
+  const std::string file = s3::file_of_credentials(s3_credentials(config), environment);
+  if (!file.empty() && is_open_to_everybody(file)) {
+    throw ConfigError(
+        fmt::format("the keys of bucket {} are in {}, which everybody on this machine can read: chmod "
+                    "o-rwx it, and replace them if others have accounts here",
+                    config.s3.bucket, in_quotes(file)));
+  }
+  const std::string missing = missing_keys(config, environment);
+  if (config.blobs == "s3" && !missing.empty()) {
+    throw ConfigError(fmt::format("{} is s3, but bucket {} cannot be asked without keys: {}", from(config, "blobs"),
+                                  config.s3.bucket, missing));
+  }
+}
+
 void add_s3_warnings(const Config& config, std::vector<std::string>& found) {
   const auto& s3 = config.s3;
   if (!has_bucket(config)) return;
+  const std::string missing = missing_keys(config, client::from_environment);
+  if (!missing.empty()) {
+    found.push_back(fmt::format("bucket {} is set up, but cannot be asked without keys: {}", s3.bucket, missing));
+  }
   const auto url = client::parse_url(s3.endpoint);
   if (url.has_error()) return;
   if (!url->tls && !is_loopback(url->host)) {

@@ -27,6 +27,28 @@ Variables bucket_and(const Variables& more) {
   return all;
 }
 
+Variables with_keys(const Variables& more) {
+  Variables all = bucket_and({{"RESTANTE_S3_ACCESS_KEY", "AK"}, {"RESTANTE_S3_SECRET_KEY", "secret"}});
+  for (const auto& [name, value] : more) all[name] = value;
+  return all;
+}
+
+client::Environment environment(Variables values) {
+  return [values = std::move(values)](const char* name) -> std::optional<std::string> {
+    const auto at = values.find(name);
+    return at == values.end() ? std::nullopt : std::optional(at->second);
+  };
+}
+
+std::string refusal_to_start(const Config& config, const Variables& variables) {
+  try {
+    require_s3_keys(config, environment(variables));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
 Config with(const Variables& variables) { return load_config({{}, variables, {}}); }
 
 std::string refusal(const ConfigSources& sources) {
@@ -107,7 +129,7 @@ TEST(S3Settings, NamesThatCannotBeRightAreRefused) {
 
 TEST(S3Settings, PlainHttpBeyondThisMachineIsWarnedOf) {
   const auto warned = [](const std::string& endpoint) {
-    return warnings(with(bucket_and({{"RESTANTE_S3_ENDPOINT", endpoint}})));
+    return warnings(with(with_keys({{"RESTANTE_S3_ENDPOINT", endpoint}})));
   };
   EXPECT_THAT(warned("http://s3.example.org"), Contains(HasSubstr("plain http")));
   EXPECT_THAT(warned("http://127.0.0.1:9000"), IsEmpty());
@@ -134,6 +156,47 @@ TEST_F(S3File, ASecretThatEverybodyCanReadIsRefused) {
   EXPECT_EQ(refusal(bucket_and({{"RESTANTE_S3_CREDENTIALS_FILE", write("keys", "[default]\n", 0600)}})), "");
   EXPECT_THAT(refusal(bucket_and({{"RESTANTE_S3_CREDENTIALS_FILE", "/nowhere/keys"}})), HasSubstr("cannot be read"));
   EXPECT_THAT(refusal(bucket_and({{"RESTANTE_S3_CA_FILE", "/nowhere/ca"}})), HasSubstr("cannot be read"));
+}
+
+const std::string kKeyFile = "[default]\naws_access_key_id=AK\naws_secret_access_key=s\n";
+
+TEST_F(S3File, AServerWhoseBytesGoToS3DoesNotStartWithoutKeysAndSaysWhereItLooked) {
+  const Config config = with(bucket_and({{"RESTANTE_BLOBS", "s3"}}));
+  EXPECT_THAT(refusal_to_start(config, {}),
+              AllOf(HasSubstr("RESTANTE_BLOBS is s3"), HasSubstr("bucket mail"), HasSubstr("s3.access_key"),
+                    HasSubstr("AWS_ACCESS_KEY_ID"), HasSubstr("s3.credentials_file")));
+  EXPECT_THAT(refusal_to_start(config, {{"HOME", folder.string()}}),
+              AllOf(HasSubstr("AWS_ACCESS_KEY_ID"), HasSubstr(folder.string() + "/.aws/credentials cannot be read")));
+  EXPECT_THAT(refusal_to_start(config, {{"AWS_SHARED_CREDENTIALS_FILE", write("empty", "[other]\n", 0600)}}),
+              AllOf(HasSubstr("empty"), HasSubstr("[default] (s3.profile)")));
+  EXPECT_THAT(refusal_to_start(config, {{"AWS_ACCESS_KEY_ID", "AK"}}), HasSubstr("AWS_SECRET_ACCESS_KEY"));
+  EXPECT_EQ(refusal_to_start(config, {{"AWS_ACCESS_KEY_ID", "AK"}, {"AWS_SECRET_ACCESS_KEY", "s"}}), "");
+  EXPECT_EQ(refusal_to_start(config, {{"AWS_SHARED_CREDENTIALS_FILE", write("keys", kKeyFile, 0600)}}), "");
+  EXPECT_EQ(refusal_to_start(with(with_keys({{"RESTANTE_BLOBS", "s3"}})), {}), "");
+}
+
+TEST_F(S3File, ABucketThatIsOnlySetUpWithoutKeysIsWarnedOf) {
+  const std::string empty = write("keys", "[other]\n", 0600);
+  const Config config = with(bucket_and({{"RESTANTE_S3_CREDENTIALS_FILE", empty}}));
+  EXPECT_EQ(refusal_to_start(config, {}), "");
+  EXPECT_THAT(warnings(config), Contains(AllOf(HasSubstr("bucket mail is set up"), HasSubstr(empty))));
+  EXPECT_THAT(warnings(with(with_keys({}))), IsEmpty());
+  EXPECT_EQ(refusal_to_start(with({}), {}), "") << "nobody speaks of S3";
+}
+
+TEST_F(S3File, TheFileOfTheAwsToolsMustBeAsPrivateAsOurOwn) {
+  std::filesystem::create_directory(folder / ".aws");
+  const std::string file = write(".aws/credentials", kKeyFile, 0604);
+  for (const Variables& variables : {Variables{{"AWS_SHARED_CREDENTIALS_FILE", file}}, {{"HOME", folder.string()}}}) {
+    for (const char* blobs : {"s3", "dir"}) {
+      EXPECT_THAT(refusal_to_start(with(bucket_and({{"RESTANTE_BLOBS", blobs}})), variables),
+                  AllOf(HasSubstr(file), HasSubstr("everybody on this machine can read")));
+    }
+    EXPECT_EQ(refusal_to_start(with(with_keys({})), variables), "") << "it is not looked at";
+    EXPECT_EQ(refusal_to_start(with({}), variables), "");
+  }
+  ::chmod(file.c_str(), 0640);
+  EXPECT_EQ(refusal_to_start(with(bucket_and({{"RESTANTE_BLOBS", "s3"}})), {{"HOME", folder.string()}}), "");
 }
 
 TEST(S3Settings, ASecretIsNoFlag) {

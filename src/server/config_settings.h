@@ -1,5 +1,6 @@
 // Settings: the one list of everything that can be configured. The TOML reader, the variables, the flags, `restante
-// config`, its --example and the completion all follow from it; a new setting is one line in config_settings.cpp.
+// config`, its --example and the completion all follow from it; a new setting is one line in the settings_….cpp that
+// has its section.
 #pragma once
 #include <functional>
 #include <string>

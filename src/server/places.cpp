@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "server/config_s3.h"
 #include "store/dir/blobs.h"
 #include "store/inline/blobs.h"
 
@@ -30,8 +31,7 @@ std::unique_ptr<s3::Blobs> open_s3(const Config& config, const Clock& clock, Log
   options.service.patience = given.patience;
   options.service.http.connect_patience = std::min(options.service.http.connect_patience, given.patience);
   options.service.attempts = static_cast<int>(given.attempts);
-  options.credentials = {given.access_key, given.secret_key, given.session_token, given.credentials_file,
-                         given.profile};
+  options.credentials = s3_credentials(config);
   options.prefix = given.prefix;
   return std::make_unique<s3::Blobs>(std::move(options), clock, log, metrics);
 }
@@ -57,6 +57,15 @@ void OpenPlaces::cancel() {
 }
 
 PlacePlan plan_of(const Config& config) { return {parse_place(config.blobs).value(), {}}; }
+
+OwnerRules owner_rules(const Config& config) {
+  OwnerRules rules;
+  rules.setting = plan_of(config).write;
+  rules.alone = !is_shared(config);
+  rules.grace = 2 * config.net.timeouts.request;
+  for (const Place place : kPlaces) rules.called[place] = place_of_blobs(config, place);
+  return rules;
+}
 
 bool writes_to(const PlacePlan& plan, Place place) { return plan.write == place || plan.also == place; }
 

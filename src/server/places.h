@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "server/config.h"
+#include "store/owner.h"
 #include "store/places.h"
 #include "store/s3/blobs.h"
 #include "store/store.h"
@@ -35,6 +36,9 @@ class OpenPlaces {
 
 // Where new bytes go as long as no change-over says otherwise.
 PlacePlan plan_of(const Config& config);
+
+// Whose the places are, as far as settings tell.
+OwnerRules owner_rules(const Config& config);
 
 bool writes_to(const PlacePlan& plan, Place place);
 

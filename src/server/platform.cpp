@@ -24,6 +24,8 @@
 #include "server/server_key.h"
 #include "server/stores.h"
 #include "server/version.h"
+#include "store/migration.h"
+#include "store/owner.h"
 
 namespace restante {
 namespace {
@@ -33,6 +35,7 @@ constexpr auto kAdminTokenPeriod = std::chrono::seconds(1);  // of ending what a
 constexpr auto kPresencePeriod = std::chrono::seconds(15);
 constexpr std::chrono::milliseconds kSweepPeriod = std::chrono::seconds(1);  // of looking whether one is due
 constexpr std::chrono::milliseconds kCheckPeriod = std::chrono::seconds(1);  // of looking at what may be damaged
+constexpr auto kOwnerPeriod = std::chrono::seconds(10);  // of looking whether bytes still go to where ours are
 constexpr std::chrono::milliseconds kMovePeriod{200};  // of slices of a change-over; between them others have a thread
 constexpr auto kRetentionPeriod = std::chrono::seconds(10);  // of its bounded steps; a pass begins every hour
 constexpr std::chrono::milliseconds kFarewell = std::chrono::seconds(5);  // to the database, once requests have ended
@@ -85,7 +88,7 @@ desk::SweepRules sweep_rules(const Config& config) {
   desk::SweepRules rules;
   rules.ack_retention = config.uploads.ack_retention;
   rules.every = config.uploads.sweep_every;
-  rules.orphan_grace = 2 * config.net.timeouts.request;
+  rules.orphan_grace = owner_rules(config).grace;
   rules.longest_request = config.net.timeouts.request;
   return rules;
 }
@@ -108,6 +111,7 @@ desk::BlobCheckRules blob_check_rules(const Config& config) {
   desk::BlobCheckRules rules;
   rules.grace = sweep_rules(config).orphan_grace;
   rules.has_room = blob_move_rules(config).has_room;
+  rules.alone = !is_shared(config);
   return rules;
 }
 
@@ -155,7 +159,8 @@ class Platform::Parts {
         data(data_directory(config)),
         store(open_store(config, clock, metrics, announcements, closing)),
         blobs(config, *store, clock, log, metrics),
-        places(blobs.by_place(), plan_of(config), log, metrics),
+        owner(*store, blobs.by_place(), clock, log, metrics, owner_rules(config)),
+        places(blobs.by_place(), plan_of(config), log, metrics, &owner),
         admin(restante::admin_token(config.admin_token, data, log)),
         seal(server_key(config.server_key, data, log)),
         callbacks(clock, {}),
@@ -219,6 +224,7 @@ class Platform::Parts {
              {{"version", version()}, {"commit", commit()}, {"compiler", compiler()}, {"data", data.string()}});
     log.info("configuration", {{"toml", print_config(config)}});
     for (const std::string& sentence : warnings(config)) log.warn("configuration_warning", {{"sentence", sentence}});
+    claim_places();
     context.rotate_admin_token = [this, given = !config.admin_token.empty()]() -> Result<std::string> {
       if (given) return errors::admin_token_given;
       const std::lock_guard lock(rotation);
@@ -246,6 +252,8 @@ class Platform::Parts {
     edge.every(std::min(config.uploads.sweep_every, kSweepPeriod), "sweep", [this] { sweep.tick(); });
     edge.every(std::min(config.delegations.sweep_every, kSweepPeriod), "delegations", [this] { stuck_sweep.tick(); });
     edge.every(kCheckPeriod, "blob_check", [this] { blob_check.tick(); });
+    edge.every(kCheckPeriod, "blob_check_beat", [this] { blob_check.beat(); });
+    edge.every(kOwnerPeriod, "owner", [this] { look_at_places(); });
     edge.every(kMovePeriod, "blob_moves", [this] { blob_moves.tick(); });
     edge.every(check_period(config), "integrity", [this] { uploads.integrity().tick(); });
     series.tick();
@@ -256,6 +264,7 @@ class Platform::Parts {
     stop();
     try {
       write_signs_of_life();
+      blob_check.leave();
     } catch (const std::exception& e) {
       log.warn("presence_lost", {{"reason", e.what()}});  // seconds of "last seen", nobody's mail
     }
@@ -287,6 +296,27 @@ class Platform::Parts {
     edge.stop_now();
   }
 
+  // Before the first upload: a server that would write among somebody else's bytes does not start.
+  void claim_places() {
+    try {
+      owner.enter();
+    } catch (const Unavailable& e) {
+      log.warn("place_not_asked", {{"reason", e.what()}});
+      return;
+    }
+    const PlacePlan plan = places.plan();
+    for (const Place place : kPlaces) {
+      if (!writes_to(plan, place)) continue;
+      if (const std::string why = owner.objection(place); !why.empty()) throw OpenRefused(why);
+    }
+  }
+
+  void look_at_places() {
+    const PlacePlan plan = places.plan();
+    owner.look_at(plan.write);
+    if (plan.also) owner.look_at(*plan.also);
+  }
+
   // Another server on the same data may replace it.
   void share_admin_token() {
     principals.share_admin([file = std::make_shared<AdminTokenFile>(data)] { return file->look(); });
@@ -316,6 +346,7 @@ class Platform::Parts {
     all.settings = effective_settings(config);
     all.warnings = warnings(config);
     if (std::string sentence = blob_moves.disagreement(); !sentence.empty()) all.warnings.push_back(sentence);
+    if (std::string sentence = owner.disagreement(); !sentence.empty()) all.warnings.push_back(sentence);
     return all;
   }
 
@@ -349,6 +380,7 @@ class Platform::Parts {
   std::filesystem::path data;
   std::unique_ptr<Store> store;
   OpenPlaces blobs;
+  Owner owner;
   Places places;
   std::string admin;
   Seal seal;

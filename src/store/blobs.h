@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -64,6 +65,15 @@ class Blobs {
   virtual std::size_t drop_unfinished(Time before) = 0;
   // The same, and it is left as it is.
   virtual std::size_t count_unfinished(Time before) = 0;
+
+  // One small text beside the blobs and never among them, that says whose they are; none where nobody has put one.
+  // Whole and durable once it is put. A place that lies in the database has none and throws Unavailable.
+  enum class Marking { if_there_is_none, anyway };
+  virtual std::optional<std::string> mark() { throw Unavailable("this place takes no mark"); }
+  virtual void put_mark(const std::string&, Marking) { throw Unavailable("this place takes no mark"); }
 };
+
+// What the mark is called, in a directory and under the prefix of a bucket. No blob is called so.
+inline constexpr const char* kMarkName = "restante-owner";
 
 }  // namespace restante

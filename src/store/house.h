@@ -44,8 +44,10 @@ enum class HouseUse { source, target, look };
 inline constexpr const char* kMoveMarker = "moving_house";
 inline constexpr const char* kHalfMoved =
     "a move into this database has not finished: run the same restante move again, which goes on where it was, or "
-    "throw "
-    "the database away";
+    "throw the database away";
+
+// What a server writes by merely starting: whoever has no more than that has nothing, and loses it when a move begins.
+inline constexpr const char* kFilledByAStart = "place_marks";
 
 class House {
  public:

@@ -176,7 +176,9 @@ std::string name_of(const Inventory& inventory) {
 
 TargetState state_of(House& house) {
   if (house.marker()) return TargetState::moving;
-  return count_all(house, house.tables()) == 0 ? TargetState::empty : TargetState::inhabited;
+  auto tables = house.tables();
+  std::erase_if(tables, [](const HouseTable& table) { return table.name == kFilledByAStart; });
+  return count_all(house, tables) == 0 ? TargetState::empty : TargetState::inhabited;
 }
 
 void require_vacant(House& to) {
@@ -189,7 +191,7 @@ void require_vacant(House& to) {
 MovePlan plan_move(House& from, House& to, MoveWatcher& watcher) {
   MovePlan plan;
   plan.target = state_of(to);
-  plan.there = count_all(to, to.tables());
+  plan.there = plan.target == TargetState::empty ? 0 : count_all(to, to.tables());
   const bool begun = plan.target == TargetState::moving;
   plan.from = inventory_of(from, begun ? common_tables(from, to) : from.tables(), MoveStep::reading, watcher);
   if (begun) require_target(to.marker(), name_of(plan.from));

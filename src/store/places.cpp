@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "store/owner.h"
+
 namespace restante {
 namespace {
 
@@ -41,8 +43,8 @@ BlobKeys PlacesWriter::finish() {
   return keys;
 }
 
-Places::Places(ByPlace places, PlacePlan plan, Log& log, Metrics& metrics)
-    : places_(std::move(places)), log_(log), metrics_(metrics), plan_(plan) {}
+Places::Places(ByPlace places, PlacePlan plan, Log& log, Metrics& metrics, Owner* owner)
+    : places_(std::move(places)), log_(log), metrics_(metrics), owner_(owner), plan_(plan) {}
 
 PlacePlan Places::plan() const {
   const std::lock_guard lock(mutex_);
@@ -66,7 +68,15 @@ void Places::check() {
   if (now.also) check(*now.also);
 }
 
-void Places::check(Place place) { at(place).check(); }
+void Places::check(Place place) {
+  if (owner_) owner_->require(place);
+  at(place).check();
+}
+
+Blobs& Places::writable(Place place) const {
+  if (owner_) owner_->require_not_barred(place);
+  return at(place);
+}
 
 std::string Places::trouble(Place place) {
   {
@@ -89,13 +99,13 @@ std::string Places::trouble(Place place) {
 
 std::unique_ptr<PlacesWriter> Places::put() {
   const PlacePlan now = plan();
-  std::vector<std::pair<Place, Blobs*>> places{{now.write, &at(now.write)}};
-  if (now.also) places.emplace_back(*now.also, &at(*now.also));
+  std::vector<std::pair<Place, Blobs*>> places{{now.write, &writable(now.write)}};
+  if (now.also) places.emplace_back(*now.also, &writable(*now.also));
   return std::make_unique<PlacesWriter>(std::move(places));
 }
 
 std::unique_ptr<PlacesWriter> Places::put(Place place) {
-  return std::make_unique<PlacesWriter>(std::vector<std::pair<Place, Blobs*>>{{place, &at(place)}});
+  return std::make_unique<PlacesWriter>(std::vector<std::pair<Place, Blobs*>>{{place, &writable(place)}});
 }
 
 FoundBlob Places::open(const BlobKeys& keys, std::int64_t size) {
@@ -127,7 +137,11 @@ FoundBlob Places::open_twin(const BlobKeys& keys, std::int64_t size, std::shared
 
 std::shared_ptr<OpenBlob> Places::open(std::string_view key) {
   const auto placed = parse_key(key);
-  return placed ? at(placed->place).open(placed->bare) : nullptr;
+  if (!placed) return nullptr;
+  auto blob = at(placed->place).open(placed->bare);
+  // Only afterwards: a disk may leave between two looks.
+  if (!blob && owner_) owner_->require_now(placed->place);
+  return blob;
 }
 
 void Places::drop(std::string_view key) {
@@ -164,18 +178,27 @@ void Places::tell_unknown(const std::string& key) {
             {{"place", prefix}, {"reason", "this server is not set up for it; what is to be dropped there stays"}});
 }
 
-// A bucket that is set up for later, or was left behind, may be out of reach: that holds up nobody's sweep.
 bool Places::reaches(Place place, OutOfReach* passed_over, const std::function<void()>& sweep) const {
   if (passed_over && passed_over->contains(place)) return false;
   try {
+    if (owner_) owner_->require(place);
     sweep();
     return true;
   } catch (const Unavailable& e) {
-    const auto now = plan();
-    if (place == now.write || place == now.also) throw;
-    if (passed_over) passed_over->emplace(place, e.what());
+    if (!passed_over) throw;
+    passed_over->emplace(place, e.what());
     log_.debug("blobs_not_reached", {{"place", name_of(place)}, {"reason", e.what()}});
     return false;
+  }
+}
+
+void Places::insist(OutOfReach& passed_over) const {
+  const PlacePlan now = plan();
+  for (auto out = passed_over.begin(); out != passed_over.end(); ++out) {
+    if (out->first != now.write && out->first != now.also) continue;
+    const std::string reason = out->second;
+    passed_over.erase(out);
+    throw Unavailable(reason);
   }
 }
 

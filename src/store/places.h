@@ -1,8 +1,9 @@
 // Places: all places of bytes that this server has, as one. A key carries its place; here it is given and taken off. A
 // new blob goes where the plan says, while bytes change over to two places at once: it is kept in both or in none. The
 // plan may be exchanged at any time; what has begun ends by the plan it began with. Owns no place. Thread-safe. Throws
-// like the places; Unavailable also for a key of a place that this server has not: its bytes are not lost. A place that
-// the plan does not write to holds up nobody's sweep when it is out of reach: it is passed over, and named.
+// like the places; Unavailable also for a key of a place that this server has not: its bytes are not lost. A place out
+// of reach holds up nobody's sweep of the others: it is passed over, and named. So is one that is not ours: nothing is
+// written, collected or called missing there (store/owner.h).
 #pragma once
 #include <chrono>
 #include <functional>
@@ -22,6 +23,8 @@
 #include "store/blobs.h"
 
 namespace restante {
+
+class Owner;
 
 class PlacesWriter {
  public:
@@ -54,9 +57,10 @@ struct FoundBlob {
 class Places {
  public:
   using ByPlace = std::map<Place, std::reference_wrapper<Blobs>>;
-  // Passed over, and why. Who gives it from call to call has each asked once.
+  // Passed over, and why. Who gives it from call to call has each asked once; who gives none is thrown at.
   using OutOfReach = std::map<Place, std::string>;
-  Places(ByPlace places, PlacePlan plan, Log& log, Metrics& metrics);
+  // No owner: everything in all of them is ours.
+  Places(ByPlace places, PlacePlan plan, Log& log, Metrics& metrics, Owner* owner = nullptr);
 
   PlacePlan plan() const;
   void set_plan(PlacePlan plan);
@@ -81,9 +85,13 @@ class Places {
   BlobPage list(std::string_view from, Time before, OutOfReach* passed_over = nullptr);
   std::size_t drop_unfinished(Time before, OutOfReach* passed_over = nullptr);
   std::size_t count_unfinished(Time before, OutOfReach* passed_over = nullptr);
+  // Throws Unavailable when the plan writes to one of them, which is not passed over any more; one that is set up for
+  // later, or was left behind, may be out of reach.
+  void insist(OutOfReach& passed_over) const;
 
  private:
   Blobs& at(Place place) const;
+  Blobs& writable(Place place) const;
   FoundBlob open_twin(const BlobKeys& keys, std::int64_t size, std::shared_ptr<OpenBlob> first,
                       std::string_view reason);
   void tell_unknown(const std::string& key);
@@ -92,6 +100,7 @@ class Places {
   const ByPlace places_;
   Log& log_;
   Metrics& metrics_;
+  Owner* const owner_;
   mutable std::mutex mutex_;  // of the plan, of what was said and seen; nothing is done under it
   PlacePlan plan_;
   std::set<std::string> told_;

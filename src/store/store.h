@@ -14,9 +14,11 @@
 #include "base/commit.h"
 #include "base/error.h"
 #include "model/activity.h"
+#include "model/blob_check.h"
 #include "model/blob_move.h"
 #include "model/delegation.h"
 #include "model/idempotency.h"
+#include "model/owner.h"
 #include "model/token.h"
 #include "model/upload.h"
 #include "model/upload_stats.h"
@@ -268,6 +270,25 @@ class Store {
   virtual Commit<Result<std::int64_t>> place_blobs(std::vector<BlobChange> changes, Time now) = 0;
   // Of every place, in their order. Counts rows: for the operator, not for every second.
   virtual std::vector<PlaceFigures> count_blobs() = 0;
+
+  // --- whose the bytes are that lie elsewhere. Where these tables were not made yet, everything here throws
+  // Unavailable. None before a server has entered.
+  virtual std::optional<Office> find_office() = 0;
+  // A server starts with this setting: where there is no office yet it becomes `fresh`. Gives it as it was, with the
+  // setting of the start before; of the first, its own.
+  virtual Commit<Result<Office>> enter_office(OfficeId fresh, Place setting) = 0;
+  // The mark that a place is expected to carry from now on. False when it is not `was` any more.
+  virtual Commit<Result<bool>> note_mark(Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) = 0;
+  // The next server that enters makes another office, which has marked nothing.
+  virtual Commit<Result<void>> close_office() = 0;
+
+  // --- checks of all bytes. Where their table was not made yet, there is none, and none can begin (Unavailable).
+  // The one under way, or the last one, as its server last wrote it: whether that one lives, its lease tells.
+  virtual std::optional<BlobCheckRow> find_blob_check() = 0;
+  // By the rule of begin_blob_check() in model/blob_check.h. blob_check_running.
+  virtual Commit<Result<BlobCheckRow>> begin_blob_check(const NewBlobCheck& wanted, Time now) = 0;
+  // False when it is not that worker's any more, or has ended.
+  virtual Commit<Result<bool>> note_blob_check(BlobCheckNote said) = 0;
 
   // --- delegations
   // Where their tables were not made yet (migrate = false), everything here throws Unavailable.

@@ -189,6 +189,57 @@ TEST_P(BlobFaults, AWriteThatIsInterruptedGoesOn) {
   EXPECT_EQ(::pread(blob->fd(), bytes, sizeof bytes, 0), 5);
 }
 
+TEST_P(BlobFaults, AReadThatIsInterruptedGoesOnAndOneThatFailsIsNotTakenForTheEnd) {
+  const auto blob = blobs->open(put("hello"));
+  std::string bytes(10, '\0');
+  {
+    const Fault fault(Call::read, EINTR, 0, 3);
+    EXPECT_EQ(blob->read(0, bytes), 5u);
+    EXPECT_EQ(fault.hits(), 3);
+  }
+  {
+    const Fault fault(Call::read, EIO);
+    EXPECT_THROW(blob->read(0, bytes), Unavailable);
+  }
+  EXPECT_EQ(blob->read(1, bytes), 4u) << "it is asked anew each time";
+}
+
+TEST_P(BlobFaults, AFileWhoseSizeCannotBeAskedForIsNotTakenForAnotherOne) {
+  const auto blob = blobs->open(put("hello"));
+  {
+    const Fault fault(Call::look_at_open, ESTALE);
+    EXPECT_THROW(blob->size(), Unavailable);
+    EXPECT_THROW(blobs->check(), Unavailable) << "of the directory neither";
+  }
+  EXPECT_EQ(blob->size(), 5u);
+  EXPECT_NO_THROW(blobs->check());
+}
+
+TEST_P(BlobFaults, AMarkIsPutWholeOrNotAtAllAndNothingElseIsTakenForNone) {
+  using Marking = Blobs::Marking;
+  EXPECT_EQ(blobs->mark(), std::nullopt);
+  for (const Call call : {Call::open_at, Call::write, Call::link_at, Call::sync}) {
+    const Fault fault(call, EACCES);
+    EXPECT_THROW(blobs->put_mark("lost", Marking::if_there_is_none), Unavailable) << static_cast<int>(call);
+    EXPECT_EQ(fault.hits(), 1) << static_cast<int>(call);
+  }
+  reopen();  // a sync that failed is known until then
+  EXPECT_EQ(blobs->mark(), std::nullopt);
+  blobs->put_mark("first", Marking::if_there_is_none);
+  blobs->put_mark("second", Marking::if_there_is_none);
+  EXPECT_EQ(blobs->mark(), "first");
+  blobs->put_mark("third", Marking::anyway);
+  EXPECT_EQ(blobs->mark(), "third");
+  for (const Call call : {Call::open_at, Call::read}) {
+    const Fault fault(call, EACCES);
+    EXPECT_THROW(blobs->mark(), Unavailable) << static_cast<int>(call);
+  }
+  fs::remove(path / kMarkName);
+  fs::create_directory(path / kMarkName);
+  EXPECT_THROW(blobs->mark(), Unavailable) << "somebody else's directory";
+  EXPECT_THROW(blobs->put_mark("fourth", Marking::anyway), Unavailable);
+}
+
 TEST_P(BlobFaults, ASubdirectoryThatCannotBeReadIsNotTakenForAnEmptyOne) {
   const auto key = put("x");
   {

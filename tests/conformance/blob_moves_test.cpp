@@ -180,6 +180,16 @@ TEST_P(BlobMoves, OneIsBegunTurnedFinishedAndRemembered) {
   EXPECT_EQ(store->begin_blob_move(Place::dir, Place::inlined, 0, at(7)).take()->step, Step::begun);
 }
 
+TEST_P(BlobMoves, WhatIsSaidOfAnEarlierOneDoesNotHoldForALaterOneOfTheSamePlaces) {
+  EXPECT_FALSE(store->advance_blob_move({}, BlobPhase::finishing, at(1)).take().value()) << "there was none yet";
+  const auto earlier = store->begin_blob_move(Place::dir, Place::s3, 0, at(1)).take().value().move;
+  ASSERT_TRUE(store->advance_blob_move(earlier, BlobPhase::finished, at(2)).take().value());
+  const auto later = store->begin_blob_move(Place::dir, Place::s3, 0, at(3)).take().value().move;
+  EXPECT_FALSE(store->advance_blob_move(earlier, BlobPhase::finishing, at(4)).take().value());
+  EXPECT_EQ(store->find_blob_move(), later);
+  EXPECT_TRUE(store->advance_blob_move(later, BlobPhase::finishing, at(4)).take().value());
+}
+
 TEST_P(BlobMoves, OneWorkerAtATimeHoldsTheLease) {
   const WorkerId one = WorkerId::make(at(0));
   const WorkerId two = WorkerId::make(at(1));

@@ -119,6 +119,7 @@ TEST_P(BlobsTest, AnyPlaceIsReadInAnyOrder) {
     EXPECT_TRUE(std::string_view(piece).substr(0, got) == std::string_view(bytes).substr(at, got)) << at;
   }
   EXPECT_EQ(blob->read(bytes.size(), piece), 0u) << "the end is no error";
+  EXPECT_EQ(blob->read(0, {}), 0u) << "nothing was asked for";
   blob->forget();
   EXPECT_TRUE(content(*blob, 300'001) == bytes) << "and the place itself says the same";
 }
@@ -248,10 +249,11 @@ TEST_P(BlobsTest, WhoIsStillWritingWhatWasCollectedIsRefusedOrHasItAll) {
     const auto writer = blobs->put();
     writer->write(bytes);
     const std::size_t begun = blobs->count_unfinished(in_an_hour());
-    const std::size_t dropped = blobs->drop_unfinished(in_an_hour());
-    EXPECT_LE(begun, dropped) << "what is counted would be dropped; its first bytes may have come only then";
+    std::size_t dropped = 0;
+    // One of which a piece is being written at this moment may be passed over: it is found by the next look.
+    while (blobs->count_unfinished(in_an_hour()) > 0) dropped += blobs->drop_unfinished(in_an_hour());
+    EXPECT_LE(begun, dropped) << "what is counted is dropped; its first bytes may have come only then";
     EXPECT_LE(dropped, 1u);
-    EXPECT_EQ(blobs->count_unfinished(in_an_hour()), 0u);
     try {
       writer->write(bytes);
       expect_content(*blobs, writer->finish(), bytes + bytes);

@@ -127,6 +127,16 @@ TEST_P(ChunksTest, LargeOnesAreDroppedInStepsAndNobodySeesThemMeanwhile) {
   EXPECT_EQ(read(large, 69, 0, 10), "");
 }
 
+TEST_P(ChunksTest, WhoeverDropsALargeOneAsAWholeLeavesNothingOfIt) {
+  const auto blobs = inlined::open(chunks(), clock);
+  const auto key = key_at(0);
+  for (int i = 0; i < 70; ++i) append(key, i, "x");
+  finish(key, 70, "");
+  blobs->drop(key);
+  for (const int number : {0, 33, 69}) EXPECT_EQ(read(key, number, 0, 1), "") << number;
+  EXPECT_EQ(blobs->count_unfinished(Time::max()), 0u);
+}
+
 TEST_P(ChunksTest, WhatWasDroppedHalfIsAnUnfinishedOneWhateverItsAgeWas) {
   const auto key = key_at(1000);
   for (int i = 0; i < 40; ++i) append(key, i, "x", at(1000));
@@ -136,6 +146,21 @@ TEST_P(ChunksTest, WhatWasDroppedHalfIsAnUnfinishedOneWhateverItsAgeWas) {
   EXPECT_FALSE(step.more);
   EXPECT_EQ(step.blobs, 1);
   EXPECT_EQ(read(key, 39, 0, 10), "");
+}
+
+TEST_P(ChunksTest, ALargeUnfinishedOneIsDroppedInStepsAndTakesNothingMoreFromTheFirstOn) {
+  const auto key = key_at(0);
+  for (int i = 0; i < 40; ++i) append(key, i, "x");
+  ChunkDrop step = drop_unfinished(at(1));
+  EXPECT_TRUE(step.more);
+  EXPECT_EQ(step.blobs, 0) << "something is left of it";
+  EXPECT_EQ(chunks().count_unfinished(at(1)), 1);
+  EXPECT_THROW(append(key, 40, "x"), Unavailable);
+  EXPECT_THROW(finish(key, 40, ""), Unavailable);
+  step = drop_unfinished(at(1));
+  EXPECT_FALSE(step.more);
+  EXPECT_EQ(step.blobs, 1);
+  EXPECT_EQ(chunks().count_unfinished(at(1)), 0);
 }
 
 TEST_P(ChunksTest, AnUnfinishedOneIsAsOldAsItsLastChunk) {
@@ -296,6 +321,15 @@ TEST_P(ChunksTest, ADraftThatHasEndedTakesNothingMore) {
   EXPECT_THROW(refused->write("more"), std::logic_error);
   EXPECT_THROW(refused->finish(), std::logic_error);
   EXPECT_EQ(chunks().find(key), 5u);
+}
+
+TEST_P(ChunksTest, ADraftThatIsGivenUpLeavesNothingHoweverLargeItIs) {
+  const auto blobs = inlined::open(chunks(), clock);
+  auto writer = blobs->put();
+  for (int i = 0; i < 35; ++i) writer->write(std::string(kChunkBytes, 'x'));  // more than one step drops
+  writer.reset();
+  EXPECT_EQ(blobs->count_unfinished(Time::max()), 0u);
+  EXPECT_THAT(keys_of(*blobs), IsEmpty());
 }
 
 TEST_P(ChunksTest, AStoreThatClosesTakesADraftsEndCalmly) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
+#include <cstdlib>
+
 #include "backends.h"
 #include "postgres_server.h"
 #include "store/delegation_rows.h"
@@ -139,6 +141,12 @@ auto finds_them_at_once() {
                Not(HasSubstr("Rows Removed")));
 }
 
+// Where the same is looked at once more, on another version of the server, fewer will do.
+int many() {
+  const char* given = std::getenv("RESTANTE_DELEGATIONS");
+  return given ? std::atoi(given) : kMany;
+}
+
 // A million rows come several times as fast where the indexes are made afterwards.
 void fill(postgres::Connection& connection, const std::string& rows) {
   const auto indexes = connection.query(
@@ -166,7 +174,7 @@ TEST(DelegationPlans, PostgresFindsWhatIsUnderWayAmongAMillion) {
        "+ i * interval '1 second' END, "
        "'epoch'::timestamptz + i * interval '1 minute', 'epoch', 'epoch', CASE WHEN i % 1000 = 0 THEN NULL ELSE "
        "'epoch'::timestamptz END FROM generate_series(1, " +
-           std::to_string(kMany) + ") AS i");
+           std::to_string(many()) + ") AS i");
   constexpr std::int64_t kLimit = 100;
   // Of the row with number 10 000.
   const auto caller = WorkspaceId::parse("00000000-0000-0000-0000-000000000919").value();
@@ -181,9 +189,9 @@ TEST(DelegationPlans, PostgresFindsWhatIsUnderWayAmongAMillion) {
       "SELECT status, sum(number)::bigint, count(*) FROM delegation_counts GROUP BY "
       "status ORDER BY status");
   ASSERT_EQ(counted.size(), 2);
-  EXPECT_EQ(counted[0].integer(1), kMany - 1000);
+  EXPECT_EQ(counted[0].integer(1), many() - many() / 1000);
   EXPECT_EQ(counted[0].integer(2), 997) << "as many rows as there are callees";
-  EXPECT_EQ(counted[1].integer(1), 1000);
+  EXPECT_EQ(counted[1].integer(1), many() / 1000);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
+#include <string>
 
 namespace {
 
@@ -31,7 +32,7 @@ struct Rule {
   }
 };
 
-std::array<Rule, 8> rules;
+std::array<Rule, 10> rules;
 
 Rule& rule_of(Call call) { return rules.at(static_cast<std::size_t>(call)); }
 bool fails(Call call) { return rule_of(call).strikes(); }
@@ -44,12 +45,22 @@ ssize_t faulty_pwrite(int fd, const void* data, size_t size, off_t at) {
   return fails(Call::write) ? -1 : syscall(SYS_pwrite64, fd, data, size, at);
 }
 
-// SQLite reaches its writes through a table that is made to be changed.
-void change_sqlite(sqlite3_syscall_ptr plain, sqlite3_syscall_ptr positioned) {
+ssize_t faulty_read(int fd, void* data, size_t size) {
+  return fails(Call::read) ? -1 : syscall(SYS_read, fd, data, size);
+}
+
+ssize_t faulty_pread(int fd, void* data, size_t size, off_t at) {
+  return fails(Call::read) ? -1 : syscall(SYS_pread64, fd, data, size, at);
+}
+
+// SQLite reaches the system through a table that is made to be changed.
+template <class Plain, class Positioned>
+void change_sqlite(const std::string& name, Plain plain, Positioned positioned) {
   sqlite3_vfs* vfs = sqlite3_vfs_find(nullptr);
-  vfs->xSetSystemCall(vfs, "write", plain);
-  vfs->xSetSystemCall(vfs, "pwrite", positioned);
-  vfs->xSetSystemCall(vfs, "pwrite64", positioned);
+  const auto at_a_place = reinterpret_cast<sqlite3_syscall_ptr>(positioned);
+  vfs->xSetSystemCall(vfs, name.c_str(), reinterpret_cast<sqlite3_syscall_ptr>(plain));
+  vfs->xSetSystemCall(vfs, ("p" + name).c_str(), at_a_place);
+  vfs->xSetSystemCall(vfs, ("p" + name + "64").c_str(), at_a_place);
 }
 
 template <class... Args>
@@ -61,6 +72,7 @@ int pass(Call call, long number, Args... args) {
 
 // These take the place of libc's for the whole test program, shared libraries included.
 extern "C" {
+ssize_t pread(int fd, void* data, size_t size, off_t at) { return faulty_pread(fd, data, size, at); }
 ssize_t pwrite(int fd, const void* data, size_t size, off_t at) { return faulty_pwrite(fd, data, size, at); }
 int fdatasync(int fd) { return pass(Call::sync, SYS_fdatasync, fd); }
 int fsync(int fd) { return pass(Call::sync, SYS_fsync, fd); }
@@ -81,6 +93,7 @@ int mkdirat(int fd, const char* name, mode_t mode) noexcept {
 int fstatat(int fd, const char* name, struct stat* info, int flags) noexcept {
   return pass(Call::look, SYS_newfstatat, fd, name, info, flags);
 }
+int fstat(int fd, struct stat* info) noexcept { return pass(Call::look_at_open, SYS_fstat, fd, info); }
 dirent* readdir(DIR* directory) {
   static const auto real = reinterpret_cast<dirent* (*)(DIR*)>(dlsym(RTLD_NEXT, "readdir"));
   return fails(Call::list) ? nullptr : real(directory);
@@ -90,10 +103,8 @@ dirent* readdir(DIR* directory) {
 namespace restante::testing {
 
 Fault::Fault(Call call, int error, int spared, int times) {
-  if (call == Call::write) {
-    change_sqlite(reinterpret_cast<sqlite3_syscall_ptr>(faulty_write),
-                  reinterpret_cast<sqlite3_syscall_ptr>(faulty_pwrite));
-  }
+  if (call == Call::write) change_sqlite("write", faulty_write, faulty_pwrite);
+  if (call == Call::read) change_sqlite("read", faulty_read, faulty_pread);
   for (Rule& rule : rules) rule.hits = 0;
   Rule& rule = rule_of(call);
   rule.spared = spared;

@@ -1,12 +1,12 @@
 // Fault: a system call fails with an errno while this lives: after the first `spared` calls, `times` of them. Covers
-// the store's own calls and, of writes and syncs, SQLite's. One at a time.
+// the store's own calls and, of reads, writes and syncs, SQLite's. One at a time.
 #pragma once
 #include <limits>
 
 namespace restante::testing {
 
-// Of directories: open_at is openat() and so on; `look` is fstatat(), `list` is readdir().
-enum class Call { write, sync, truncate, open_at, link_at, make_directory_at, look, list };
+// Of directories: open_at is openat() and so on; `look` is fstatat(), `list` is readdir(); look_at_open is fstat().
+enum class Call { write, sync, truncate, open_at, link_at, make_directory_at, look, list, read, look_at_open };
 
 class Fault {
  public:

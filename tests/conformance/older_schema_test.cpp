@@ -108,5 +108,14 @@ TEST_P(OlderSchema, WithoutTheTablesOfDelegationsTheyAreOutOfReachAndEverythingE
   EXPECT_EQ(store->prune(at(10), at(10), at(10), 100).take().value(), 1);
 }
 
+TEST_P(OlderSchema, WithoutTheTableOfChecksThereIsNoneAndNoneBegins) {
+  open_before("blob_checks");
+  EXPECT_FALSE(store->find_blob_check());
+  const NewBlobCheck wanted{false, WorkerId::make(at(0)), at(9), "{}", "[]", {}};
+  EXPECT_THROW((void)store->begin_blob_check(wanted, at(1)).take(), Unavailable);
+  EXPECT_FALSE(store->note_blob_check({}).take().value());
+  stage(make_workspace().id, file("a.txt"));
+}
+
 }  // namespace
 }  // namespace restante::testing

@@ -11,66 +11,10 @@
 
 #include "store/dir/blobs.h"
 #include "store/dir/place.h"
+#include "store/test_blobs.h"
 
 namespace restante {
 namespace {
-
-// Real bytes, of which any step may fail.
-class FragileBlobs final : public Blobs {
- public:
-  explicit FragileBlobs(Blobs& real) : real_(real) {}
-  void check() override {
-    ++checks;
-    require();
-  }
-  std::unique_ptr<BlobWriter> put() override {
-    require();
-    return std::make_unique<Writer>(*this, real_.put());
-  }
-  std::shared_ptr<OpenBlob> open(std::string_view key) override {
-    require();
-    return real_.open(key);
-  }
-  void drop(std::string_view key) override {
-    require();
-    real_.drop(key);
-  }
-  BlobPage list(std::string_view from, Time before) override {
-    require();
-    return real_.list(from, before);
-  }
-  std::size_t drop_unfinished(Time before) override {
-    require();
-    return real_.drop_unfinished(before);
-  }
-  std::size_t count_unfinished(Time before) override {
-    require();
-    return real_.count_unfinished(before);
-  }
-
-  int checks = 0;
-  bool down = false;
-  bool finishes = true;
-
- private:
-  struct Writer final : BlobWriter {
-    Writer(FragileBlobs& o, std::unique_ptr<BlobWriter> w) : owner(o), real(std::move(w)) {}
-    void write(std::string_view bytes) override {
-      owner.require();
-      real->write(bytes);
-    }
-    std::string finish() override {
-      if (!owner.finishes) throw StorageFull("full");
-      return real->finish();
-    }
-    FragileBlobs& owner;
-    std::unique_ptr<BlobWriter> real;
-  };
-  void require() const {
-    if (down) throw Unavailable("down");
-  }
-  Blobs& real_;
-};
 
 class PlacesTest : public ::testing::Test {
  protected:
@@ -79,11 +23,22 @@ class PlacesTest : public ::testing::Test {
     folder = ::mkdtemp(name.data());
     files = dir::open(folder / "files");
     others = dir::open(folder / "others");
-    s3 = std::make_unique<FragileBlobs>(*others);
+    s3 = std::make_unique<HookedBlobs>(*others);
+    s3->putting = s3->writing = s3->opening = s3->dropping = s3->listing = [this] { require(); };
+    s3->checking = [this] {
+      ++s3_checks;
+      require();
+    };
+    s3->finishing = [this] {
+      if (!s3_finishes) throw StorageFull("full");
+    };
   }
   ~PlacesTest() override { std::filesystem::remove_all(folder); }
   std::unique_ptr<Places> both(PlacePlan plan) {
     return std::make_unique<Places>(Places::ByPlace{{Place::dir, *files}, {Place::s3, *s3}}, plan, log, metrics);
+  }
+  void require() const {
+    if (s3_down) throw Unavailable("down");
   }
   static BlobKeys write(Places& places, std::string_view bytes) {
     const auto writer = places.put();
@@ -110,7 +65,10 @@ class PlacesTest : public ::testing::Test {
   Metrics metrics{BuildInfo{"test", "test", "test"}};
   std::unique_ptr<Blobs> files;
   std::unique_ptr<Blobs> others;
-  std::unique_ptr<FragileBlobs> s3;
+  std::unique_ptr<HookedBlobs> s3;
+  int s3_checks = 0;
+  bool s3_down = false;
+  bool s3_finishes = true;
 };
 
 TEST_F(PlacesTest, AKeyCarriesItsPlaceAndABareOneIsAFile) {
@@ -144,19 +102,19 @@ TEST_F(PlacesTest, AChangeOverWritesBothAndWhatHasBegunEndsAsItBegan) {
 TEST_F(PlacesTest, NothingStaysWhereOneOfTwoFails) {
   for (const PlacePlan plan : {PlacePlan{Place::s3, Place::dir}, PlacePlan{Place::dir, Place::s3}}) {
     const auto places = both(plan);
-    s3->down = true;
+    s3_down = true;
     EXPECT_THROW((void)places->put(), Unavailable);
-    s3->down = false;
+    s3_down = false;
     {
       const auto writer = places->put();
       writer->write("some");
-      s3->down = true;
+      s3_down = true;
       EXPECT_THROW(writer->write("more"), Unavailable);
     }
-    s3->down = false;
-    s3->finishes = false;
+    s3_down = false;
+    s3_finishes = false;
     EXPECT_THROW((void)write(*places, "almost"), StorageFull);
-    s3->finishes = true;
+    s3_finishes = true;
     EXPECT_EQ(count("files") + count("others"), 0u);
   }
 }
@@ -192,7 +150,7 @@ TEST_F(PlacesTest, WhatIsNotWholeAnywhereIsGivenAsItIs) {
 TEST_F(PlacesTest, APlaceThatCannotBeAskedHasNotLostAnything) {
   const auto places = both({Place::s3, Place::dir});
   const BlobKeys keys = write(*places, "bytes");
-  s3->down = true;
+  s3_down = true;
   const auto found = places->open(keys, 5);
   EXPECT_EQ(content(*found.blob), "bytes");
   EXPECT_FALSE(found.by_twin) << "nobody knows that the first has it not";
@@ -225,26 +183,26 @@ TEST_F(PlacesTest, DropsEachKeyInItsPlace) {
   const std::vector<std::string> rest{one.key, two.key, two.twin};
   EXPECT_EQ(places->drop_all(rest), rest);
   EXPECT_EQ(count("files") + count("others"), 0u);
-  s3->down = true;
+  s3_down = true;
   EXPECT_THROW((void)places->drop_all(rest), Unavailable);
 }
 
-TEST_F(PlacesTest, APlaceThatNothingIsWrittenToIsPassedOverAndNamedWhenItIsOutOfReach) {
+TEST_F(PlacesTest, APlaceOutOfReachIsPassedOverAndNamedAndMattersWhereItIsWrittenTo) {
   const auto places = both({Place::s3, Place::dir});
   const BlobKeys one = write(*places, "one");
   places->set_plan({Place::dir, {}});
-  s3->down = true;
+  s3_down = true;
   Places::OutOfReach passed_over;
   const std::vector<std::string> keys{one.key, one.twin};
   EXPECT_EQ(places->drop_all(keys, &passed_over), std::vector<std::string>{one.twin}) << "what is gone, no more";
   EXPECT_EQ(passed_over, (Places::OutOfReach{{Place::s3, "down"}}));
   EXPECT_EQ(count("others"), 1u);
-  s3->down = false;
+  s3_down = false;
   EXPECT_TRUE(places->drop_all(keys, &passed_over).size() == 1) << "it was asked once";
   EXPECT_EQ(places->drop_all(keys), keys);
   EXPECT_EQ(count("others"), 0u);
 
-  s3->down = true;
+  s3_down = true;
   const Time later = SystemClock().now() + std::chrono::hours(1);
   const auto named = [&](const auto& sweep) {
     Places::OutOfReach out;
@@ -254,17 +212,20 @@ TEST_F(PlacesTest, APlaceThatNothingIsWrittenToIsPassedOverAndNamedWhenItIsOutOf
   EXPECT_TRUE(named([&](auto& out) { return places->list("s3:", later, &out); }));
   EXPECT_TRUE(named([&](auto& out) { return places->drop_unfinished(later, &out); }));
   EXPECT_TRUE(named([&](auto& out) { return places->count_unfinished(later, &out); }));
+  EXPECT_THROW((void)places->list("s3:", later), Unavailable) << "nobody asked to have it passed over";
+  places->insist(passed_over);
   places->set_plan({Place::dir, Place::s3});
-  passed_over.clear();
-  EXPECT_THROW((void)places->list("s3:", later, &passed_over), Unavailable) << "it matters";
+  EXPECT_THROW(places->insist(passed_over), Unavailable) << "it matters";
+  places->insist(passed_over);
+  EXPECT_TRUE(passed_over.empty()) << "and is asked again";
 }
 
 TEST_F(PlacesTest, WhoLooksOftenIsToldWhatWasSeenAMomentAgo) {
   const auto places = both({Place::dir, {}});
   EXPECT_EQ(places->trouble(Place::s3), "");
-  s3->down = true;
+  s3_down = true;
   const std::string then = places->trouble(Place::s3);
-  EXPECT_TRUE(then.empty() ? s3->checks == 1 : s3->checks == 2) << "asked again only once the look was too long ago";
+  EXPECT_TRUE(then.empty() ? s3_checks == 1 : s3_checks == 2) << "asked again only once the look was too long ago";
   EXPECT_THROW(places->check(Place::s3), Unavailable) << "who must know asks the place";
   const auto others_eyes = both({Place::dir, {}});
   EXPECT_EQ(others_eyes->trouble(Place::s3), "down");
@@ -300,7 +261,7 @@ TEST_F(PlacesTest, WhatWasBegunAndNeverFinishedGoesInAllPlaces) {
 
 TEST_F(PlacesTest, IsHealthyWhenAllThatIsWrittenToIs) {
   const auto places = both({Place::dir, {}});
-  s3->down = true;
+  s3_down = true;
   EXPECT_NO_THROW(places->check());
   EXPECT_THROW(places->check(Place::s3), Unavailable);
   places->set_plan({Place::dir, Place::s3});

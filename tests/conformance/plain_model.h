@@ -104,6 +104,7 @@ class PlainModel {
   std::vector<Upload> uploads;          // in the order in which they came
   std::vector<UploadStory> ended;       // what became of those that left
   std::map<std::string, Time> dropped;  // keys of blobs that no upload needs any more, and since when
+  std::optional<BlobCheckRow> blob_check;
   std::map<Digest, std::pair<Claim, std::string>> claims;
   std::map<std::string, DelegationRecord> delegations;
   std::map<WorkspaceId, std::int64_t> acked_seqs;

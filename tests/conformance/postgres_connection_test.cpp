@@ -37,6 +37,14 @@ TEST_F(PostgresSession, WhateverTheServerSaysIsToldInOneLine) {
               ThrowsMessage<Unavailable>(StrEq("PostgreSQL:  (P0001)")));
 }
 
+TEST_F(PostgresSession, EmptyBytesAreSomethingAndNotNothing) {
+  for (const std::string_view bytes : {std::string_view(), std::string_view("")}) {
+    const auto told = session.query("SELECT $1 IS NULL, octet_length($1)::bigint", postgres::Bytes{bytes});
+    EXPECT_FALSE(told.front().boolean(0)) << "a view without a place is empty, too";
+    EXPECT_EQ(told.front().integer(1), 0);
+  }
+}
+
 TEST_F(PostgresSession, AUrlThatMakesNoSenseIsRefusedWithItsReason) {
   auto broken = endpoint();
   broken.url = "postgres://127.0.0.1/none?no_such_option=1";
@@ -56,6 +64,18 @@ TEST_F(PostgresSession, OneThatCanOnlyReadIsOfNoUse) {
   session.query("BEGIN READ ONLY");
   EXPECT_THROW(session.query("CREATE TABLE numbers (n bigint)"), postgres::Lost);
   EXPECT_TRUE(session.lost()) << "another server may have become the one that writes";
+}
+
+// Outside of a transaction the end of a statement is its COMMIT, which may fail when the answer has come already.
+TEST_F(PostgresSession, AFailureThatComesAfterTheAnswerIsNotOverlooked) {
+  session.execute("CREATE TABLE numbers (n bigint)");
+  session.execute(
+      "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'too late'; END $$; CREATE "
+      "CONSTRAINT "
+      "TRIGGER refuse AFTER INSERT ON numbers DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()");
+  EXPECT_THROW(session.query("INSERT INTO numbers (n) VALUES (1)"), postgres::Lost);
+  EXPECT_TRUE(session.lost());
+  EXPECT_TRUE(Connection(endpoint()).query("SELECT n FROM numbers").empty());
 }
 
 TEST_F(PostgresSession, WhatWasQueuedAndFailsIsTakenBackToo) {

@@ -257,7 +257,7 @@ TEST_F(LaneTest, ATableThatMustNotBeTouchedFailsThoseThatTouchItAndHealsByItself
 
 TEST_F(LaneTest, AStatementThatTakesTooLongIsToldAndTheLaneGoesOn) {
   auto endpoint = patient(database.url());
-  endpoint.statement_timeout = std::chrono::milliseconds(200);
+  endpoint.statement_timeout = std::chrono::seconds(2);
   start({}, endpoint);
   auto slow = lane->submit({}, 0, [](Transaction& transaction) -> Result<void> {
     transaction.connection().query("SELECT pg_sleep(120)");
@@ -269,7 +269,7 @@ TEST_F(LaneTest, AStatementThatTakesTooLongIsToldAndTheLaneGoesOn) {
 
 TEST_F(LaneTest, AServerThatDoesNotAnswerIsGivenUpAndTheLaneGoesOn) {
   auto endpoint = patient(database.url());
-  endpoint.answer_timeout = std::chrono::milliseconds(500);
+  endpoint.answer_timeout = std::chrono::seconds(3);
   start({}, endpoint);
   auto slow = lane->submit({}, 0, [](Transaction& transaction) -> Result<void> {
     transaction.connection().query("SELECT pg_sleep(120)");
@@ -364,7 +364,7 @@ TEST_F(LaneTest, AServerThatIsGoneIsToldAtOnceAndNotAskedByEverybody) {
 
 TEST_F(LaneTest, AQuestionThatIsNotAnsweredInTimeIsNotAskedTwice) {
   auto endpoint = patient(database.url());
-  endpoint.answer_timeout = std::chrono::milliseconds(300);
+  endpoint.answer_timeout = std::chrono::seconds(3);
   postgres::Pool pool(endpoint, 2, kLong, nullptr);
   int asked = 0;
   EXPECT_THROW(pool.use([&](Connection& connection) {

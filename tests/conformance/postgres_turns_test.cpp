@@ -15,6 +15,7 @@ namespace restante::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr auto kCeiling = 2min;
@@ -170,6 +171,41 @@ TEST_F(PostgresTurns, OfFilesOfTheSameBytesOnlyThoseThatAreThereAndNotYetDamaged
                      "UPDATE pending_uploads SET damage = 'missing' WHERE file_id = '" + third.text() + "'"});
   ASSERT_EQ(changes.value().size(), 1u);
   EXPECT_EQ(changes.value().front().upload.id, first);
+}
+
+TEST_F(PostgresTurns, BytesThatLeftOrMovedWhenTheirTurnComesAreNotPlacedAnew) {
+  const auto gone = file("gone.txt"), moved = file("moved.txt"), stays = file("stays.txt");
+  for (const auto& item : {gone, moved, stays}) stage(callee, item);
+  std::vector<BlobChange> changes;
+  for (const auto& item : {gone, moved, stays}) changes.push_back({item.keys(), {"s3:" + item.blob_key, {}}});
+  const auto placed =
+      while_waiting([&] { return store->place_blobs(changes, at(2)); },
+                    {"DELETE FROM pending_uploads WHERE file_id = '" + gone.id.text() + "'",
+                     "UPDATE pending_uploads SET blob_key = 'inline:1' WHERE file_id = '" + moved.id.text() + "'"});
+  EXPECT_EQ(placed.value(), 1);
+  EXPECT_EQ(store->find_upload(callee, moved.id)->blob_key, "inline:1");
+  EXPECT_EQ(store->find_upload(callee, stays.id)->blob_key, "s3:" + stays.blob_key);
+  EXPECT_THAT(store->list_dropped_blobs(10, at(100), ""), ElementsAre(stays.blob_key)) << "of the others nothing left";
+}
+
+TEST_F(PostgresTurns, OfTwoServersThatBeginAChangeOverAtOnceTheSecondFindsTheFirstOnes) {
+  const auto begin_meanwhile = [&](Place from, Place to) {
+    outside.query("BEGIN");
+    outside.query(
+        "INSERT INTO blob_moves (from_place, to_place, phase, rate, begun_at, phase_at) VALUES ('dir', 's3', 'both', "
+        "5, '2026-01-01', '2026-01-01')");
+    auto second = store->begin_blob_move(from, to, 7, at(1));
+    wait_until_somebody_waits();
+    outside.query("COMMIT");
+    return second.take();
+  };
+  const auto same = begin_meanwhile(Place::dir, Place::s3);
+  ASSERT_TRUE(same);
+  EXPECT_EQ(same->step, BegunBlobMove::Step::repeated);
+  EXPECT_EQ(store->find_blob_move(), (BlobMove{Place::dir, Place::s3, BlobPhase::both, 7, at(0), at(0)}));
+  outside.query("DELETE FROM blob_moves");
+  EXPECT_ERROR(begin_meanwhile(Place::dir, Place::inlined), errors::blob_move_under_way);
+  EXPECT_EQ(store->find_blob_move()->rate, 5) << "as the first one said";
 }
 
 TEST_F(PostgresTurns, TwoUnderOneClaimInOneGroupAreOne) {

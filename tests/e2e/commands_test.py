@@ -4,7 +4,6 @@ import os
 import pty
 import re
 import select
-import socket
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -12,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from support.desk import Workspace
+from support.ports import free_port
 from support.server import Server, binary
 from support.waiting import Deadline
 
@@ -257,8 +257,7 @@ def test_a_token_given_from_outside_is_changed_outside(start):
 
 def test_nobody_listening_is_69_and_says_what_to_try(tmp_path):
     (tmp_path / "admin.token").write_text("x" * 43)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     done = restante("workspace", "list", "--url", f"http://127.0.0.1:{port}", "--data", tmp_path)
     assert (done.returncode, done.stdout) == (69, "")
     for hint in [f"127.0.0.1:{port}", "restante serve", "--url", "RESTANTE_URL"]:

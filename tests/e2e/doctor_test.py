@@ -9,6 +9,7 @@ from pathlib import Path
 
 from support.agent import pending, send, url_of
 from support.desk import Workspace
+from support.ports import free_port
 from support.server import binary
 from support.waiting import wait_until
 
@@ -74,8 +75,7 @@ def test_an_agent_hands_nothing_of_a_checkup_over(workspace, connect):
 
 
 def test_each_failing_step_is_named_with_a_remedy(workspace, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as gone:
-        dead = gone.getsockname()[1]
+    dead = free_port()
     with socket.create_server(("127.0.0.1", 0)) as mute:
         cases = [
             (["--url", "http://no-such-host.invalid"], None, 69, "name"),

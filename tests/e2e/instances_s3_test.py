@@ -11,10 +11,8 @@ import pytest
 
 from support.backend import Bucket, s3_settings
 from support.desk import Workspace, files_of, multipart
-from support.postgres import Postgres
 from support.push import PushWorkspace, allowing
 from support.server import Server
-from support.swift import Swift
 from support.waiting import CEILING, Stalled, wait_until
 
 WORKERS, EACH = 6, 9
@@ -22,18 +20,6 @@ MIB = 1 << 20
 SIZES = (3_000, 40_000, 300_000, 6 * MIB)  # kept in the row, put whole, and the largest by parts
 QUIET = {"uploads.sweep_every": "24h", "uploads.check_every": "0s"}
 BUSY = {"uploads.ack_retention": "0s", "uploads.sweep_every": "100ms", "uploads.check_every": "100ms", "uploads.check_rate": 1 << 30}
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    with Postgres() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def swift():
-    with Swift() as running:
-        yield running
 
 
 class Fleet:
@@ -180,7 +166,7 @@ def test_a_bucket_that_goes_away_condemns_no_file(fleet):
     inbox = Workspace(server)
     (file_id, _), = inbox.upload(("a.bin", b"x" * 100_000))
     key, = fleet.bucket.objects()
-    data = fleet.bucket.read(key)
+    kept = {name: fleet.bucket.read(name) for name in (key, *fleet.bucket.marks())}
     fleet.bucket.remove(key)
     fleet.bucket.remove_all()
     assert server.get(inbox.content(file_id), token=inbox.token).status == 503
@@ -190,7 +176,8 @@ def test_a_bucket_that_goes_away_condemns_no_file(fleet):
     assert report["state"] == "failed" and report["reason"], "a bucket that cannot be listed is not checked to the end"
     assert (report["found"]["unreadable"], report["mended"], report["wrong"]) == (1, 0, 1)
     fleet.bucket.make()
-    fleet.bucket.write(key, data)
+    for name, data in kept.items():
+        fleet.bucket.write(name, data)
     assert wait_until(lambda: content(inbox, file_id), "it is there again") == b"x" * 100_000
     assert inbox.server.get(inbox.path(f"pending-uploads/{file_id}"), token=inbox.token).json()["damage"] is None
     fleet.bucket.remove(key)

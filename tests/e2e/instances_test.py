@@ -8,7 +8,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from support.desk import Workspace
+from support.backend import MARK
+from support.desk import Workspace, sweep
 from support.events import EventStream
 from support.postgres import DURABLE, Postgres
 from support.recorder import Recorder
@@ -267,12 +268,12 @@ def test_sweeps_on_all_of_them_do_each_row_once(house):
     workspace = Workspace(lasting)
     stop = threading.Event()
 
-    def sweep(server):
+    def keep_sweeping(server):
         while not stop.is_set():
             assert server.request("POST", "/admin/sweep", token=server.admin_token).status in (200, 409)
 
     with ThreadPoolExecutor(6) as pool:
-        sweeps = [pool.submit(sweep, server) for server in servers]
+        sweeps = [pool.submit(keep_sweeping, server) for server in servers]
         expiring, acked = [], []
         for n in range(20):
             content = b"x" * (100_000 if n % 2 else 10)
@@ -288,7 +289,7 @@ def test_sweeps_on_all_of_them_do_each_row_once(house):
     assert (total("expired"), total("acked"), total("error")) == (40, 20, 0)
     receipts = [row["request_body"]["file_id"] for row in workspace.activity() if row["method"] == "chat_upload_expired"]
     assert sorted(receipts) == sorted(file_id for file_id, _ in expiring)
-    wait_until(lambda: not [path for path in (house.data / "blobs").rglob("*") if path.is_file()], "their bytes are gone")
+    wait_until(lambda: not [path for path in (house.data / "blobs").rglob("*") if path.is_file() and path.name != MARK], "their bytes are gone")
 
 
 # -- one that does not hear the others
@@ -369,12 +370,11 @@ def test_one_whose_clock_is_wrong_goes_by_the_databases(house, tmp_path, off):
     clock.set(seconds=2 * off.total_seconds())  # while it runs, too
     workspace.notify("wrong again")
     after = datetime.datetime.now(datetime.timezone.utc)
-    slack = datetime.timedelta(seconds=1)
+    slack = datetime.timedelta(seconds=30)  # far below how wrong it is
     for row in workspace.activity():
         assert before - slack <= moment(row["created_at"]) <= after + slack
     token = workspace.new_token()
     assert right.get(workspace.path("activity"), token=token).status == 200
     for server in (wrong, right):
-        swept_now = server.request("POST", "/admin/sweep", token=server.admin_token)
-        assert swept_now.status == 200 and swept_now.json().get("expired", 0) == 0, swept_now
+        assert sweep(server).get("expired", 0) == 0
         assert server.get(workspace.content(file_id), token=workspace.token).body == b"kept"

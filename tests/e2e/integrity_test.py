@@ -10,7 +10,7 @@ import pytest
 from support import backend
 from support.backend import cut, flip
 from support.checks import check_error
-from support.desk import Workspace, files_of, multipart
+from support.desk import Workspace, files_of, multipart, sweep
 from support.server import binary
 from support.waiting import wait_until
 
@@ -30,12 +30,6 @@ def step(workspace, file_id, verb, **options):
 
 def state(workspace, file_id):
     answer = workspace.server.get(workspace.path(f"pending-uploads/{file_id}"), token=workspace.token)
-    assert answer.status == 200, answer
-    return answer.json()
-
-
-def sweep(server):
-    answer = server.request("POST", "/admin/sweep", token=server.admin_token)
     assert answer.status == 200, answer
     return answer.json()
 

@@ -312,7 +312,10 @@ def test_a_target_in_use_is_refused_and_a_dry_run_says_so(house, url, tmp_path, 
             assert "--to: a restante server, or another move, has this database open; stop it first" in refused(
                 "--from", house.url, "--to", url, *arguments)
         assert server.get("/ready").status == 200, "nobody has taken anything away from it"
-    assert report("--from", house.url, "--to", url, "--dry-run")["target"] == "empty"
+    assert report("--from", house.url, "--to", url, "--dry-run")["target"] == "empty", "a server that was merely started has left nothing"
+    assert report("--from", house.url, "--to", url)["outcome"] == "moved"
+    with serving(house, url) as server:
+        house.check(server)
 
 
 def test_a_target_on_sqlite_in_use_is_refused_and_a_dry_run_says_so(house, tmp_path):

@@ -2,13 +2,12 @@
 server asks them, so that no copy of a statement can drift from what is run."""
 import json
 import re
-import subprocess
 
 import pytest
 
-from support.desk import Workspace
+from support.desk import Workspace, sweep
 from support.postgres import Postgres
-from support.server import Server, binary
+from support.server import Server
 from support.waiting import wait_until
 
 ROWS, WORKSPACES = 1_000_000, 100
@@ -36,14 +35,16 @@ EXPLAINING = ["session_preload_libraries = 'auto_explain'", "auto_explain.log_mi
 
 
 @pytest.fixture(scope="module")
-def plans():
+def plans(tmp_path_factory):
     """Every plan the server's questions had, as {statement: [plan, …]}, in the course of a short visit."""
     with Postgres() as postgres, postgres.database() as url:
-        subprocess.run([binary(), "migrate", "up", "--database", url], check=True, stdout=subprocess.DEVNULL)
+        where = {"arguments": ("--database", url), "data": tmp_path_factory.mktemp("data")}
+        with Server(**where):
+            pass  # the tables are made, and the folder is known to be its
         name = url.rpartition("/")[2]
         fill(postgres, name)
         postgres.sql(*(f"ALTER DATABASE {name} SET {setting}" for setting in EXPLAINING))
-        with Server({"uploads.check_every": "0s", "postgres.statement_timeout": "60s"}, arguments=("--database", url)) as server:
+        with Server({"uploads.check_every": "0s", "postgres.statement_timeout": "60s"}, **where) as server:
             visit(server, postgres.sql("SELECT md5('w1')::uuid").strip())
         return read_plans(postgres.log.read_text(encoding="utf-8"))
 
@@ -70,7 +71,7 @@ def visit(server, workspace):
     assert server.get(agent.content(file_id), token=agent.token).body == b"new"
     assert server.request("POST", agent.path(f"pending-uploads/{file_id}/ack"), token=agent.token).status == 200
     agent.notify("hello")
-    assert server.request("POST", "/admin/sweep", token=server.admin_token).status == 200
+    sweep(server)
     swept = lambda outcome: server.metric("restante_pending_uploads_swept_total", f'{{outcome="{outcome}"}}') or 0
     wait_until(lambda: swept("acked") >= DUE and swept("expired") >= DUE, "both arms of the sweep have done their work", 120)
     assert (swept("acked"), swept("expired")) == (DUE, DUE)

@@ -5,10 +5,10 @@ import json
 import os
 import re
 import secrets
-import socket
 from pathlib import Path
 
 from support.desk import Workspace
+from support.ports import free_port
 from support.schema import Spec
 from support.wire import request
 from support.world import EVERYBODY, World, exchange
@@ -70,17 +70,12 @@ class Watched(World):
         search.add("workspace", self.subject.token)
         search.add("workspace", self.other.token)
 
-    def _admin(self, *arguments):
-        answer = super()._admin(*arguments)
+    def ask(self, *arguments):
+        answer = super().ask(*arguments)
         for text in values_of(answer):
             if TOKEN.fullmatch(text):
                 self.search.add("made by the admin", text)
         return answer
-
-
-def unused_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def try_everything(server, search):
@@ -146,7 +141,7 @@ def check_files(search, data):
 
 
 def test_no_secret_is_in_a_log_an_error_a_metric_or_a_file(start, tmp_path):
-    port = unused_port()
+    port = free_port()
     server = start({**SETTINGS, "push.allow_networks": "127.0.0.0/8", "push.allow_ports": port}, data=tmp_path)
     search = Search(server)
     try_everything(server, search)

@@ -11,7 +11,7 @@ import pytest
 
 from support import backend
 from support.checks import check_error
-from support.desk import Workspace, files_of, multipart
+from support.desk import Workspace, files_of, multipart, sweep
 from support.small_disk import SmallDisk
 from support.waiting import wait_until
 from support.wire import request
@@ -39,12 +39,6 @@ def step(workspace, file_id, verb, **options):
 
 def state(workspace, file_id):
     answer = workspace.server.get(workspace.path(f"pending-uploads/{file_id}"), token=workspace.token)
-    assert answer.status == 200, answer
-    return answer.json()
-
-
-def sweep(server):
-    answer = server.request("POST", "/admin/sweep", token=server.admin_token)
     assert answer.status == 200, answer
     return answer.json()
 
@@ -103,6 +97,7 @@ def test_a_browser_form_without_a_choice_has_no_files(workspace):
 def test_a_file_goes_from_the_page_to_the_agent_and_its_life_line_stays(start):
     workspace = Workspace(start({"uploads.ack_retention": "0s", **backend.SOON}))
     server = workspace.server
+    wait_until(lambda: server.metric("restante_sweep_duration_seconds_count"), "the sweep at start is over")
     (file_id, item), = files_of(upload(workspace, ("report.pdf", b"%PDF" * 9000, "application/pdf")))
     row, = workspace.activity()
     assert (row["activity_type"], row["method"], row["status"]) == ("a2a_receive", "chat_upload_receive", "ok")

@@ -227,5 +227,42 @@ TEST(S3Blobs, ACancelEndsWhatIsUnderWayAndAllThatFollows) {
   EXPECT_THROW(blobs->open(new_blob_key(SystemClock().now())), Unavailable);
 }
 
+TEST(S3Blobs, AMarkIsKeptBesideTheBlobsAndTheFirstOneStays) {
+  S3Place place;
+  const auto blobs = place.open_s3();
+  EXPECT_EQ(blobs->mark(), std::nullopt);
+  blobs->put_mark("first", Blobs::Marking::if_there_is_none);
+  EXPECT_EQ(blobs->mark(), "first");
+  EXPECT_THAT(keys_of(*blobs), IsEmpty()) << "it is no blob";
+  blobs->put_mark("second", Blobs::Marking::anyway);
+  EXPECT_EQ(place.open_s3()->mark(), "second");
+}
+
+TEST(S3Blobs, AMarkThatSomebodyPutMeanwhileIsNoFailure) {
+  FaultProxy proxy;
+  S3Place place(proxy.url());
+  const auto blobs = place.open_s3();
+  proxy.add(answer("PUT ", "412 Precondition Failed", "PreconditionFailed"));
+  EXPECT_NO_THROW(blobs->put_mark("second", Blobs::Marking::if_there_is_none));
+  EXPECT_EQ(blobs->trouble(), "");
+}
+
+TEST(S3Blobs, AServerThatDoesNotKnowTheConditionTakesTheMarkWithoutIt) {
+  FaultProxy proxy;
+  S3Place place(proxy.url());
+  const auto blobs = place.open_s3();
+  proxy.add(answer("PUT ", "501 Not Implemented", "NotImplemented"));
+  blobs->put_mark("ours", Blobs::Marking::if_there_is_none);
+  EXPECT_EQ(blobs->mark(), "ours");
+}
+
+TEST(S3Blobs, AMarkThatCannotBeAskedForIsNotNone) {
+  FaultProxy proxy;
+  S3Place place(proxy.url());
+  const auto blobs = place.open_s3();
+  proxy.add(answer("GET ", "403 Forbidden", "AccessDenied"));
+  EXPECT_THROW(blobs->mark(), Unavailable);
+}
+
 }  // namespace
 }  // namespace restante::testing

@@ -25,6 +25,7 @@ from support.swift import Swift
 from support.waiting import wait_until
 
 CHUNK = 1 << 20
+MARK = "restante-owner"  # what says whose a directory or a bucket is; no blob
 ROWS, _, BYTES = os.environ.get("RESTANTE_TEST_BACKEND", "sqlite+dir").partition("+")
 # What has no descriptor stays until nobody can be reading it any more: as long as the longest request.
 SOON = {} if BYTES == "dir" else {"timeouts.request": "3s"}
@@ -148,7 +149,7 @@ class DirBytes:
         self._data = data
 
     def blobs(self, server):
-        return [FileBlob(path) for path in (server.data / "blobs").rglob("*") if path.is_file()]
+        return [FileBlob(path) for path in (server.data / "blobs").rglob("*") if path.is_file() and path.name != MARK]
 
     def unfinished(self, server):
         return server.unfinished_files()
@@ -204,8 +205,7 @@ class Bucket:
     def __init__(self, swift):
         self._address = urllib.parse.urlsplit(swift.endpoint).netloc
         self.name = "test-" + uuid.uuid4().hex
-        wait_until(lambda: self._sign_in(swift), "Swift's parts have found each other", 120)
-        self.make()
+        wait_until(lambda: self._sign_in(swift) and self._is_made(), "Swift's parts have found each other", 120)
 
     def _sign_in(self, swift):
         answer = self._ask("GET", "/auth/v1.0", {"X-Auth-User": swift.access_key, "X-Auth-Key": swift.secret_key})
@@ -215,13 +215,22 @@ class Bucket:
         self._root = urllib.parse.urlsplit(answer.getheader("X-Storage-Url")).path
         return self._ask("HEAD", self._root, self._token).status in (200, 204)
 
+    def _is_made(self):
+        try:
+            self.make()
+            return True
+        except AssertionError:
+            return False
+
     def make(self):
         self._do("PUT", f"/{self.name}")
         # Where the parts of what is uploaded by parts lie.
         self._do("PUT", f"/{self.name}+segments")
 
     def remove_all(self):
-        """Once it is empty."""
+        """Once it is empty but for what says whose it is."""
+        for mark in self.marks():
+            self.remove(mark)
         self._do("DELETE", f"/{self.name}")
 
     def _ask(self, method, target, headers, body=None):
@@ -249,7 +258,10 @@ class Bucket:
             names += page
 
     def objects(self):
-        return self._names(self.name)
+        return [name for name in self._names(self.name) if not name.endswith(MARK)]
+
+    def marks(self):
+        return [name for name in self._names(self.name) if name.endswith(MARK)]
 
     def parts(self):
         """Of uploads by parts that were neither completed nor aborted: a completed one has an object, which holds its parts."""

@@ -128,9 +128,12 @@ class House:
             assert told.status == 200, told
 
     def _add_what_lasts_moments(self):
-        """Keys of bytes that are about to be deleted, there only between two steps of a sweep; and a change-over that has ended."""
+        """Keys of bytes that are about to be deleted, there only between two steps of a sweep; a change-over and
+        a check that have ended."""
         with closing(sqlite3.connect(self.database)) as rows:
             rows.execute("INSERT INTO dropped_blobs (blob_key) VALUES (?)", ("0" * 32,))
+            rows.execute("INSERT INTO blob_checks (state, mend, begun_at, worker, worker_until, progress, findings, ended_at) "
+                         "VALUES ('done', 0, 1, randomblob(16), 2, '{}', '[]', 3)")
             rows.execute("INSERT INTO blob_moves (from_place, to_place, phase, rate, begun_at, phase_at, worker, worker_until) "
                          "VALUES ('inline', 'dir', 'finished', 0, 1, 2, randomblob(16), 3)")
             rows.commit()

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "store/blob_key.h"
 #include "store/dir/draft.h"
+#include "store/dir/mark.h"
 #include "store/dir/open_file.h"
 #include "store/dir/place.h"
 
@@ -23,7 +24,6 @@ class DirBlobs final : public Blobs {
  public:
   DirBlobs(const std::filesystem::path& directory, Drafts drafts, const Clock& clock)
       : place_(directory), drafts_(drafts), clock_(clock) {
-    empty_temporaries(directory / "tmp");
     if (drafts_ == Drafts::unnamed_if_possible && !can_be_unnamed()) drafts_ = Drafts::named;
   }
 
@@ -76,6 +76,9 @@ class DirBlobs final : public Blobs {
 
   std::size_t count_unfinished(Time before) override { return unfinished(before).size(); }
 
+  std::optional<std::string> mark() override { return read_mark(place_); }
+  void put_mark(const std::string& text, Marking how) override { write_mark(place_, text, how, clock_); }
+
  private:
   // The system dates what is written by its own clock, which may be another than ours.
   std::vector<std::string> unfinished(Time before) {
@@ -89,13 +92,6 @@ class DirBlobs final : public Blobs {
       if (written + behind < before) files.push_back(std::move(file));
     }
     return files;
-  }
-
-  void empty_temporaries(const std::filesystem::path& directory) {
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
-      std::filesystem::remove(entry.path(), ignored);
-    }
   }
 
   // Some file systems have no files without a name, and some containers no /proc to name them by.

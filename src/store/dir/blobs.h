@@ -1,6 +1,6 @@
 // Blobs as files: <directory>/<2 hex>/<32 hex>. A file has no name before it is complete and synced, so a crash leaves
-// nothing behind; where the file system cannot do that, it has a name in <directory>/tmp, which open() empties. Keys
-// are made here and begin with the time, so that neighbours in time are neighbours in an index and no file need be
+// nothing behind; where the file system cannot do that, it has a name in <directory>/tmp until it is old and dropped.
+// Keys are made here and begin with the time, so that neighbours in time are neighbours in an index and no file need be
 // looked at for its age: no name a client chose ever reaches the disk. An I/O error makes it refuse to write until a
 // restart. open() throws Unavailable when the directory cannot be used. One process at a time: the data directory's
 // lock.

@@ -1,5 +1,7 @@
 #include "model/blob_move.h"
 
+#include <fmt/format.h>
+
 #include "model/errors.h"
 #include "store/postgres/shared_store.h"
 
@@ -32,16 +34,16 @@ void put_move(Transaction& transaction, const BlobMove& move) {
 // The first one makes the row: of two servers that want to at once, the other one finds it.
 bool make_move(Transaction& transaction, const BlobMove& move) {
   return transaction.change(
-             "INSERT INTO blob_moves (from_place, to_place, phase, rate, begun_at, phase_at) VALUES ($1, $2, $3, $4, "
-             "$5, $6) ON CONFLICT DO NOTHING",
+             "INSERT INTO blob_moves (from_place, to_place, phase, rate, begun_at, phase_at) "
+             "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
              name_of(move.from), name_of(move.to), name_of(move.phase), move.rate, move.begun_at, move.phase_at) == 1;
 }
 
 Result<BegunBlobMove> begin(Transaction& transaction, Place from, Place to, std::int64_t rate, Time now) {
   auto was = hold_move(transaction);
   if (!was) {
-    auto first = restante::begin_blob_move(was, from, to, rate, now);
-    if (!first || make_move(transaction, first->move)) return first;
+    const auto first = restante::begin_blob_move(was, from, to, rate, now).value();
+    if (make_move(transaction, first.move)) return first;
     was = hold_move(transaction);
   }
   auto begun = restante::begin_blob_move(was, from, to, rate, now);
@@ -93,9 +95,10 @@ Result<std::int64_t> place(Transaction& transaction, const std::vector<BlobChang
   }
   hold_owners(transaction, was);
   const auto rows = transaction.connection().query(
-      "UPDATE pending_uploads p SET blob_key = c.is_key, twin_key = c.is_twin FROM unnest($1, $2, $3, $4) AS c "
-      "(was_key, was_twin, is_key, is_twin) WHERE p.blob_key = c.was_key AND p.twin_key IS NOT DISTINCT FROM "
-      "c.was_twin RETURNING c.was_key",
+      "UPDATE pending_uploads p SET blob_key = c.is_key, twin_key = c.is_twin "
+      "FROM unnest($1, $2, $3, $4) AS c (was_key, was_twin, is_key, is_twin) "
+      "WHERE p.blob_key = c.was_key AND p.twin_key IS NOT DISTINCT FROM c.was_twin "
+      "RETURNING c.was_key",
       was, was_twin, is, is_twin);
   std::set<std::string> changed;
   for (const Row row : rows) changed.insert(row.text(0));
@@ -107,17 +110,19 @@ Result<std::int64_t> place(Transaction& transaction, const std::vector<BlobChang
 
 std::string list_sql(const std::string& key, const std::string& where) {
   // Rows that share a key share everything that is read here but their ids.
-  return "SELECT DISTINCT ON (" + key +
-         ") blob_key, twin_key, size_bytes, sha256, workspace_id, file_id FROM pending_uploads WHERE " + key +
-         " >= $1 AND " + key + " < $2 AND " + key + " > $3" + where + " ORDER BY " + key + " LIMIT $4";
+  return fmt::format(
+      "SELECT DISTINCT ON ({0}) blob_key, twin_key, size_bytes, sha256, workspace_id, file_id FROM pending_uploads "
+      "WHERE {0} >= $1 AND {0} < $2 AND {0} > $3{1} ORDER BY {0} LIMIT $4",
+      key, where);
 }
 
 std::string count_sql(const std::string& key) {
-  return "SELECT count(*), coalesce(sum(size), 0)::bigint, count(damage), coalesce(sum(size) FILTER (WHERE damage IS "
-         "NOT "
-         "NULL), 0)::bigint FROM (SELECT DISTINCT ON (" +
-         key + ") size_bytes AS size, damage FROM pending_uploads WHERE " + key + " >= $1 AND " + key +
-         " < $2 ORDER BY " + key + ") AS blobs";
+  return fmt::format(
+      "SELECT count(*), coalesce(sum(size), 0)::bigint, "
+      "count(damage), coalesce(sum(size) FILTER (WHERE damage IS NOT NULL), 0)::bigint "
+      "FROM (SELECT DISTINCT ON ({0}) size_bytes AS size, damage FROM pending_uploads "
+      "WHERE {0} >= $1 AND {0} < $2 ORDER BY {0}) AS blobs",
+      key);
 }
 
 }  // namespace
@@ -144,8 +149,8 @@ Commit<Result<bool>> SharedStore::hold_blob_move(WorkerId worker, Time until, Ti
   if (!places_ready_) return Commit<Result<bool>>::ready(false);
   return chores_.submit({.alone = true}, sizeof now, [worker, until, now](Transaction& transaction) -> Result<bool> {
     return transaction.change(
-               "UPDATE blob_moves SET worker = $1, worker_until = $2 WHERE worker IS NULL OR worker = $1 OR "
-               "worker_until <= $3",
+               "UPDATE blob_moves SET worker = $1, worker_until = $2 "
+               "WHERE worker IS NULL OR worker = $1 OR worker_until <= $3",
                worker, until, now) > 0;
   });
 }

@@ -109,8 +109,9 @@ class DatabaseHouse final : public House {
   }
   std::vector<std::string> left_behind() override {
     // Which transactions of which server were committed is nobody's affair once that server is gone; the counts come
-    // about by themselves as the rows arrive.
-    return {"schema_migrations", kMoveMarker, "commit_marks", "delegation_counts"};
+    // about by themselves as the rows arrive. The new one is another post office, so that the old one finds its places
+    // taken over.
+    return {"schema_migrations", kMoveMarker, "commit_marks", "delegation_counts", "post_offices"};
   }
   std::int64_t count(const HouseTable& table) override {
     return connection_.query(fmt::format("SELECT count(*) FROM {}", table.name)).front().integer(0);
@@ -140,6 +141,7 @@ class DatabaseHouse final : public House {
     in_transaction([&] {
       connection_.query(fmt::format("CREATE TABLE {} (move text NOT NULL)", kMoveMarker));
       connection_.query(fmt::format("INSERT INTO {} VALUES ($1)", kMoveMarker), name);
+      connection_.query(fmt::format("DELETE FROM {}", kFilledByAStart));
     });
   }
   void put(const HouseTable& table, std::span<const HouseRow> rows) override {

@@ -99,6 +99,13 @@ class SharedStore final : public Store {
   std::vector<MovingBlob> list_blobs(KeyRole role, Place place, const std::string& after, int limit) override;
   Commit<Result<std::int64_t>> place_blobs(std::vector<BlobChange> changes, Time now) override;
   std::vector<PlaceFigures> count_blobs() override;
+  std::optional<Office> find_office() override;
+  Commit<Result<Office>> enter_office(OfficeId fresh, Place setting) override;
+  Commit<Result<bool>> note_mark(Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) override;
+  Commit<Result<void>> close_office() override;
+  std::optional<BlobCheckRow> find_blob_check() override;
+  Commit<Result<BlobCheckRow>> begin_blob_check(const NewBlobCheck& wanted, Time now) override;
+  Commit<Result<bool>> note_blob_check(BlobCheckNote said) override;
   Chunks& chunks() override { return chunks_; }
 
   bool delegations_ready() const override { return delegations_ready_; }
@@ -123,6 +130,7 @@ class SharedStore final : public Store {
  private:
   // Throws Unavailable where their tables are not there yet.
   void require_delegations() const;
+  void require_owners() const;
   // Between whom it is, which never changes: what has to be held to write about it.
   std::optional<Delegation> look_up_delegation(const std::string& id);
 
@@ -135,6 +143,8 @@ class SharedStore final : public Store {
   // Tables appear while no server runs, so once is enough.
   const bool uploads_ready_;
   const bool places_ready_;
+  const bool owners_ready_;
+  const bool checks_ready_;
   const bool delegations_ready_;  // then those of uploads are there, too: they came first
   Memory memory_;
   Pool pool_;

@@ -54,6 +54,20 @@ bool find_place_tables(const Endpoint& endpoint) {
   });
 }
 
+bool find_owner_tables(const Endpoint& endpoint) {
+  return refusing([&] {
+    Connection connection(endpoint);
+    return has_owner_tables(connection);
+  });
+}
+
+bool find_check_table(const Endpoint& endpoint) {
+  return refusing([&] {
+    Connection connection(endpoint);
+    return has_check_table(connection);
+  });
+}
+
 bool find_delegation_tables(const Endpoint& endpoint) {
   return refusing([&] {
     Connection connection(endpoint);
@@ -67,6 +81,8 @@ SharedStore::SharedStore(const Endpoint& endpoint, const Options& options)
     : instance_(Uuid::make(SystemClock().now())),
       uploads_ready_(prepare(endpoint, options)),
       places_ready_(find_place_tables(endpoint)),
+      owners_ready_(find_owner_tables(endpoint)),
+      checks_ready_(find_check_table(endpoint)),
       delegations_ready_(find_delegation_tables(endpoint)),
       pool_(endpoint, options.readers, kPoolPatience, options.metrics),
       listener_(endpoint, instance_, memory_, options.announcements, options.clock),

@@ -291,10 +291,11 @@ void Transaction::remove(std::span<const Upload> uploads, UploadState outcome, T
 }
 
 void Transaction::drop_unless_needed(const Array& keys, Time now) {
-  run("INSERT INTO dropped_blobs (blob_key, dropped_at) SELECT DISTINCT key, $2 FROM unnest($1) AS left_by (key) WHERE "
-      "NOT "
-      "EXISTS (SELECT 1 FROM pending_uploads WHERE blob_key = key) AND NOT EXISTS (SELECT 1 FROM pending_uploads WHERE "
-      "twin_key = key) ON CONFLICT DO NOTHING",
+  run("INSERT INTO dropped_blobs (blob_key, dropped_at) "
+      "SELECT DISTINCT key, $2 FROM unnest($1) AS left_by (key) "
+      "WHERE NOT EXISTS (SELECT 1 FROM pending_uploads WHERE blob_key = key) "
+      "AND NOT EXISTS (SELECT 1 FROM pending_uploads WHERE twin_key = key) "
+      "ON CONFLICT DO NOTHING",
       keys, now);
 }
 

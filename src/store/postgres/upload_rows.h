@@ -8,6 +8,9 @@ namespace restante::postgres {
 bool has_upload_tables(Connection& connection);
 // Of bytes in more than one place.
 bool has_place_tables(Connection& connection);
+bool has_owner_tables(Connection& connection);
+// Of checks of all bytes.
+bool has_check_table(Connection& connection);
 
 // "SELECT …", to be read with upload_of(), and the same with " FROM pending_uploads ".
 inline const std::string kUploadColumns =

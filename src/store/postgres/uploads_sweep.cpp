@@ -88,9 +88,9 @@ std::vector<std::string> SharedStore::list_dropped_blobs(int limit, Time remote_
   return pool_.use([&](Connection& connection) {
     std::vector<std::string> keys;
     const auto rows = connection.query(
-        "SELECT blob_key FROM dropped_blobs WHERE blob_key > $1 AND (strpos(blob_key, ':') = 0 OR dropped_at < $2) "
-        "ORDER "
-        "BY blob_key LIMIT $3",
+        "SELECT blob_key FROM dropped_blobs "
+        "WHERE blob_key > $1 AND (strpos(blob_key, ':') = 0 OR dropped_at < $2) "
+        "ORDER BY blob_key LIMIT $3",
         after, remote_before, std::max(limit, 0));
     for (const Row row : rows) keys.push_back(row.text(0));
     return keys;
@@ -116,9 +116,11 @@ std::vector<std::string> SharedStore::known_blobs(std::span<const std::string> k
   return pool_.use([&](Connection& connection) {
     std::vector<std::string> known;
     const auto rows = connection.query(
-        "SELECT key FROM unnest($1) WITH ORDINALITY AS asked (key, place) WHERE EXISTS (SELECT 1 FROM pending_uploads "
-        "WHERE blob_key = key) OR EXISTS (SELECT 1 FROM dropped_blobs WHERE blob_key = key) OR EXISTS (SELECT 1 FROM "
-        "pending_uploads WHERE twin_key = key) ORDER BY place",
+        "SELECT key FROM unnest($1) WITH ORDINALITY AS asked (key, place) "
+        "WHERE EXISTS (SELECT 1 FROM pending_uploads WHERE blob_key = key) "
+        "OR EXISTS (SELECT 1 FROM dropped_blobs WHERE blob_key = key) "
+        "OR EXISTS (SELECT 1 FROM pending_uploads WHERE twin_key = key) "
+        "ORDER BY place",
         asked);
     for (const Row row : rows) known.push_back(row.text(0));
     return known;

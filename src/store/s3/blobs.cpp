@@ -123,6 +123,13 @@ std::size_t Blobs::drop_unfinished(Time before) {
   return each_unfinished(before, [this](const auto& upload) { value_of(bucket_.abort(upload.key, upload.id)); });
 }
 
+std::optional<std::string> Blobs::mark() { return value_of(bucket_.read_small(object_of(kMarkName))); }
+
+void Blobs::put_mark(const std::string& text, Marking how) {
+  const auto object = object_of(kMarkName);
+  value_of(how == Marking::anyway ? bucket_.put(object, payload_of(text)) : bucket_.put_new(object, payload_of(text)));
+}
+
 std::size_t Blobs::count_unfinished(Time before) {
   return each_unfinished(before, [](const auto&) {});
 }

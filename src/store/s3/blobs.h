@@ -36,6 +36,8 @@ class Blobs final : public restante::Blobs {
   BlobPage list(std::string_view from, Time before) override;
   std::size_t drop_unfinished(Time before) override;
   std::size_t count_unfinished(Time before) override;
+  std::optional<std::string> mark() override;
+  void put_mark(const std::string& text, Marking how) override;
 
   // From any thread: every call, now and later, fails at once. For the end of the server.
   void cancel() { service_.cancel(); }

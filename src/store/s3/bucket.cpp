@@ -83,6 +83,34 @@ Outcome<void> Bucket::put(const std::string& key, const Payload& payload) {
   return tell_not_kept(key);
 }
 
+Outcome<void> Bucket::put_new(const std::string& key, const Payload& payload) {
+  Call call;
+  call.operation = "put";
+  call.method = "PUT";
+  call.key = key;
+  call.payload = payload;
+  call.headers = {{"If-None-Match", "*"}};
+  const auto sent = service_.send(call);
+  if (sent.has_value()) return {};
+  const int status = sent.error().status;
+  if (status == 409 || status == 412) {
+    service_.tell({"put"});  // no trouble: somebody was there first
+    return {};
+  }
+  return is_unsupported(sent.error()) ? put(key, payload) : Outcome<void>(sent.error());
+}
+
+Outcome<std::optional<std::string>> Bucket::read_small(const std::string& key) {
+  Call call;
+  call.operation = "get";
+  limit(call, Effort::brief);
+  call.key = key;
+  const auto outcome = service_.send(call);
+  if (outcome.has_value()) return std::optional(outcome->body);
+  if (is_missing(outcome.error())) return std::optional<std::string>();
+  return outcome.error();
+}
+
 Failure Bucket::tell_not_kept(const std::string& key) const {
   auto failure = not_kept(key);
   service_.tell({"confirm", &failure});

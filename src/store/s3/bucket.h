@@ -38,6 +38,10 @@ class Bucket {
   client::Outcome<void> check(const std::string& prefix = {});
 
   client::Outcome<void> put(const std::string& key, const Payload& payload);
+  // Unless there is one already, which is no failure; a server that cannot tell puts it anyway.
+  client::Outcome<void> put_new(const std::string& key, const Payload& payload);
+  // All of it, with little patience; nothing when there is no such object.
+  client::Outcome<std::optional<std::string>> read_small(const std::string& key);
   // Nothing when there is no such object.
   client::Outcome<std::optional<Stored>> head(const std::string& key);
   // Those bytes and no others, in pieces, each once; is_missing() when there is no such object, 412 when it is not the

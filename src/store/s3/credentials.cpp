@@ -52,6 +52,17 @@ std::optional<Credentials> read_credentials(std::string_view text, std::string_v
   return is_complete(found) ? std::optional(found) : std::nullopt;
 }
 
+std::string file_of_credentials(const CredentialSettings& settings, const client::Environment& environment) {
+  const auto value = [&](const char* name) { return environment(name).value_or(""); };
+  if (!settings.access_key.empty() || !settings.secret_key.empty()) return {};
+  if (!value("AWS_ACCESS_KEY_ID").empty() || !value("AWS_SECRET_ACCESS_KEY").empty()) return {};
+  if (!settings.file.empty()) return settings.file;
+  const std::string shared = value("AWS_SHARED_CREDENTIALS_FILE");
+  if (!shared.empty()) return shared;
+  const std::string home = value("HOME");
+  return home.empty() ? std::string() : home + "/.aws/credentials";
+}
+
 CredentialSource::CredentialSource(CredentialSettings settings, client::Environment environment)
     : settings_(std::move(settings)), environment_(std::move(environment)) {}
 
@@ -97,19 +108,14 @@ Outcome<Credentials> CredentialSource::find() const {
 }
 
 Outcome<Credentials> CredentialSource::find_in_file() const {
-  std::string path = settings_.file;
-  if (path.empty()) path = environment_("AWS_SHARED_CREDENTIALS_FILE").value_or("");
-  if (path.empty()) {
-    const auto home = environment_("HOME");
-    if (!home || home->empty()) return unusable("no S3 credentials: not in the settings, not in the environment");
-    path = *home + "/.aws/credentials";
-  }
+  const std::string looked = "no S3 credentials in the settings (s3.access_key) or the environment (AWS_ACCESS_KEY_ID)";
+  const std::string path = file_of_credentials(settings_, environment_);
+  if (path.empty()) return unusable(looked + ", and no file is named (s3.credentials_file)");
   std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return unusable("no S3 credentials: not in the settings or the environment, and " + path + " is not readable");
+  if (!file) return unusable(looked + ", and " + path + " cannot be read");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   auto found = read_credentials(text, settings_.profile);
-  if (!found) return unusable(path + " has no key and secret in its section [" + settings_.profile + "]");
+  if (!found) return unusable(path + " has no key and secret in its section [" + settings_.profile + "] (s3.profile)");
   return *found;
 }
 

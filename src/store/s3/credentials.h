@@ -30,6 +30,9 @@ struct CredentialSettings {
   std::string profile = "default";
 };
 
+// The file that they would be read from; empty where the settings or the environment have them, or nobody has a home.
+std::string file_of_credentials(const CredentialSettings& settings, const client::Environment& environment);
+
 // A section of such a file; nothing when it is absent or has no key pair.
 std::optional<Credentials> read_credentials(std::string_view text, std::string_view profile);
 

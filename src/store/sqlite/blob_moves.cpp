@@ -1,5 +1,7 @@
 #include "model/blob_move.h"
 
+#include <fmt/format.h>
+
 #include "model/errors.h"
 #include "store/sqlite/embedded_store.h"
 #include "store/sqlite/upload_rows.h"
@@ -21,8 +23,9 @@ std::optional<BlobMove> find_move(Database& database) {
 void put_move(Database& database, const BlobMove& move) {
   database.run(
       "INSERT INTO blob_moves (id, from_place, to_place, phase, rate, begun_at, phase_at) VALUES (1, ?, ?, ?, ?, ?, ?) "
-      "ON CONFLICT (id) DO UPDATE SET from_place = excluded.from_place, to_place = excluded.to_place, phase = "
-      "excluded.phase, rate = excluded.rate, begun_at = excluded.begun_at, phase_at = excluded.phase_at",
+      "ON CONFLICT (id) DO UPDATE SET "
+      "from_place = excluded.from_place, to_place = excluded.to_place, phase = excluded.phase, "
+      "rate = excluded.rate, begun_at = excluded.begun_at, phase_at = excluded.phase_at",
       name_of(move.from), name_of(move.to), name_of(move.phase), move.rate, move.begun_at, move.phase_at);
 }
 
@@ -55,15 +58,19 @@ std::int64_t place(Database& database, const BlobChange& change, Time now) {
 
 std::string list_sql(const std::string& key, const std::string& where) {
   // Rows that share a key share everything that is read here but their ids.
-  return "SELECT blob_key, twin_key, size_bytes, sha256, workspace_id, min(file_id) FROM pending_uploads WHERE " + key +
-         " >= ?1 AND " + key + " < ?2 AND " + key + " > ?3" + where + " GROUP BY " + key + " ORDER BY " + key +
-         " LIMIT ?4";
+  return fmt::format(
+      "SELECT blob_key, twin_key, size_bytes, sha256, workspace_id, min(file_id) FROM pending_uploads "
+      "WHERE {0} >= ?1 AND {0} < ?2 AND {0} > ?3{1} GROUP BY {0} ORDER BY {0} LIMIT ?4",
+      key, where);
 }
 
 std::string count_sql(const std::string& key) {
-  return "SELECT count(*), coalesce(sum(size), 0), count(damage), coalesce(sum(CASE WHEN damage IS NULL THEN 0 ELSE "
-         "size END), 0) FROM (SELECT max(size_bytes) AS size, max(damage) AS damage FROM pending_uploads WHERE " +
-         key + " >= ?1 AND " + key + " < ?2 GROUP BY " + key + ")";
+  return fmt::format(
+      "SELECT count(*), coalesce(sum(size), 0), "
+      "count(damage), coalesce(sum(CASE WHEN damage IS NULL THEN 0 ELSE size END), 0) "
+      "FROM (SELECT max(size_bytes) AS size, max(damage) AS damage FROM pending_uploads "
+      "WHERE {0} >= ?1 AND {0} < ?2 GROUP BY {0})",
+      key);
 }
 
 }  // namespace
@@ -91,8 +98,8 @@ Commit<Result<bool>> EmbeddedStore::hold_blob_move(WorkerId worker, Time until, 
   return writer_.submit(sizeof now, [worker, until, now](Database& database) -> Result<bool> {
     const std::int64_t before = database.total_changes();
     database.run(
-        "UPDATE blob_moves SET worker = ?1, worker_until = ?2 WHERE worker IS NULL OR worker = ?1 OR worker_until <= "
-        "?3",
+        "UPDATE blob_moves SET worker = ?1, worker_until = ?2 "
+        "WHERE worker IS NULL OR worker = ?1 OR worker_until <= ?3",
         worker, until, now);
     return database.total_changes() > before;
   });

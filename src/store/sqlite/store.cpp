@@ -25,6 +25,8 @@ EmbeddedStore::EmbeddedStore(const fs::path& file, const Options& options)
       opened_(open_checked(file, options, health_)),
       uploads_ready_(has_upload_tables(*opened_)),
       places_ready_(has_place_tables(*opened_)),
+      owners_ready_(has_owner_tables(*opened_)),
+      checks_ready_(has_check_table(*opened_)),
       delegations_ready_(has_delegation_tables(*opened_)),
       readers_(file.string(), options.readers, health_, options.metrics),
       writer_(watched(std::move(opened_), &tokens_changed_),

@@ -35,6 +35,14 @@ bool has_place_tables(Database& database) {
   return row.step();
 }
 
+bool has_owner_tables(Database& database) {
+  return database.query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'place_marks'").step();
+}
+
+bool has_check_table(Database& database) {
+  return database.query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'blob_checks'").step();
+}
+
 UploadRow upload_row_of(const Statement& row) {
   UploadRow found;
   Upload& upload = found.upload;
@@ -69,10 +77,13 @@ Result<UploadRow> find_upload_row(Database& database, WorkspaceId workspace, Fil
 
 void change_tallies(Database& database, WorkspaceId workspace, const UploadTallies& change) {
   database.run(
-      "UPDATE inbox_heads SET staged_files = staged_files + ?, staged_bytes = staged_bytes + ?, fetched_files = "
-      "fetched_files + ?, fetched_bytes = fetched_bytes + ?, failed_files = failed_files + ?, failed_bytes = "
-      "failed_bytes + ?, acked_files = acked_files + ?, acked_bytes = acked_bytes + ?, outgoing_files = outgoing_files "
-      "+ ?, outgoing_bytes = outgoing_bytes + ? WHERE workspace_id = ?",
+      "UPDATE inbox_heads SET "
+      "staged_files = staged_files + ?, staged_bytes = staged_bytes + ?, "
+      "fetched_files = fetched_files + ?, fetched_bytes = fetched_bytes + ?, "
+      "failed_files = failed_files + ?, failed_bytes = failed_bytes + ?, "
+      "acked_files = acked_files + ?, acked_bytes = acked_bytes + ?, "
+      "outgoing_files = outgoing_files + ?, outgoing_bytes = outgoing_bytes + ? "
+      "WHERE workspace_id = ?",
       change.staged.files, change.staged.bytes, change.fetched.files, change.fetched.bytes, change.failed.files,
       change.failed.bytes, change.acked.files, change.acked.bytes, change.outgoing.files, change.outgoing.bytes,
       workspace);
@@ -80,10 +91,13 @@ void change_tallies(Database& database, WorkspaceId workspace, const UploadTalli
 
 void put_head(Database& database, WorkspaceId workspace, const Head& head, const UploadTallies& change) {
   database.run(
-      "UPDATE inbox_heads SET last_seq = ?, last_created_at = ?, staged_files = staged_files + ?, staged_bytes = "
-      "staged_bytes + ?, fetched_files = fetched_files + ?, fetched_bytes = fetched_bytes + ?, failed_files = "
-      "failed_files + ?, failed_bytes = failed_bytes + ?, acked_files = acked_files + ?, acked_bytes = acked_bytes + "
-      "?, outgoing_files = outgoing_files + ?, outgoing_bytes = outgoing_bytes + ? WHERE workspace_id = ?",
+      "UPDATE inbox_heads SET last_seq = ?, last_created_at = ?, "
+      "staged_files = staged_files + ?, staged_bytes = staged_bytes + ?, "
+      "fetched_files = fetched_files + ?, fetched_bytes = fetched_bytes + ?, "
+      "failed_files = failed_files + ?, failed_bytes = failed_bytes + ?, "
+      "acked_files = acked_files + ?, acked_bytes = acked_bytes + ?, "
+      "outgoing_files = outgoing_files + ?, outgoing_bytes = outgoing_bytes + ? "
+      "WHERE workspace_id = ?",
       head.seq, head.created_at, change.staged.files, change.staged.bytes, change.fetched.files, change.fetched.bytes,
       change.failed.files, change.failed.bytes, change.acked.files, change.acked.bytes, change.outgoing.files,
       change.outgoing.bytes, workspace);
@@ -120,11 +134,12 @@ Appended append_receipt(Database& database, Head& head, const Upload& upload, Up
 
 void remove_row(Database& database, const UploadRow& row, UploadState outcome, Time now) {
   database.run(
-      "INSERT OR REPLACE INTO finished_uploads (file_id, workspace_id, size_bytes, filename, mimetype, sha256, "
-      "direction, staged_by, source_id, created_at, expires_at, fetched_at, acked_at, failed_at, reason, damage, "
-      "outcome, ended_at) SELECT file_id, workspace_id, size_bytes, filename, mimetype, sha256, direction, staged_by, "
-      "source_id, created_at, expires_at, fetched_at, acked_at, failed_at, reason, damage, ?2, ?3 FROM "
-      "pending_uploads WHERE file_id = ?1",
+      "INSERT OR REPLACE INTO finished_uploads "
+      "(file_id, workspace_id, size_bytes, filename, mimetype, sha256, direction, staged_by, source_id, "
+      "created_at, expires_at, fetched_at, acked_at, failed_at, reason, damage, outcome, ended_at) "
+      "SELECT file_id, workspace_id, size_bytes, filename, mimetype, sha256, direction, staged_by, source_id, "
+      "created_at, expires_at, fetched_at, acked_at, failed_at, reason, damage, ?2, ?3 "
+      "FROM pending_uploads WHERE file_id = ?1",
       row.upload.id, name_of(outcome), now);
   database.run("DELETE FROM pending_uploads WHERE file_id = ?", row.upload.id);
   if (row.content_row) {
@@ -137,16 +152,17 @@ void remove_row(Database& database, const UploadRow& row, UploadState outcome, T
 void drop_unless_needed(Database& database, std::string_view key, Time now) {
   if (key.empty()) return;
   database.run(
-      "INSERT OR IGNORE INTO dropped_blobs (blob_key, dropped_at) SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM "
-      "pending_uploads WHERE blob_key = ?1) AND NOT EXISTS (SELECT 1 FROM pending_uploads WHERE twin_key = ?1)",
+      "INSERT OR IGNORE INTO dropped_blobs (blob_key, dropped_at) SELECT ?1, ?2 "
+      "WHERE NOT EXISTS (SELECT 1 FROM pending_uploads WHERE blob_key = ?1) "
+      "AND NOT EXISTS (SELECT 1 FROM pending_uploads WHERE twin_key = ?1)",
       key, now);
 }
 
 std::int64_t prune_finished_uploads(Database& database, Time before, std::int64_t limit) {
   const std::int64_t start = database.total_changes();
   database.run(
-      "DELETE FROM finished_uploads WHERE file_id IN (SELECT file_id FROM finished_uploads WHERE ended_at < ?1 "
-      "ORDER BY ended_at LIMIT ?2)",
+      "DELETE FROM finished_uploads WHERE file_id IN "
+      "(SELECT file_id FROM finished_uploads WHERE ended_at < ?1 ORDER BY ended_at LIMIT ?2)",
       before, limit);
   return database.total_changes() - start;
 }

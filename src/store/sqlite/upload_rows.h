@@ -11,6 +11,9 @@ namespace restante::sqlite {
 bool has_upload_tables(Database& database);
 // Of bytes in more than one place.
 bool has_place_tables(Database& database);
+bool has_owner_tables(Database& database);
+// Of checks of all bytes.
+bool has_check_table(Database& database);
 
 struct UploadRow {
   Upload upload;

@@ -78,9 +78,9 @@ std::vector<std::string> EmbeddedStore::list_dropped_blobs(int limit, Time remot
   if (!uploads_ready_) return keys;
   auto reader = readers_.take();
   Statement row = reader->query(
-      "SELECT blob_key FROM dropped_blobs WHERE blob_key > ?1 AND (instr(blob_key, ':') = 0 OR dropped_at < ?2) ORDER "
-      "BY "
-      "blob_key LIMIT ?3",
+      "SELECT blob_key FROM dropped_blobs "
+      "WHERE blob_key > ?1 AND (instr(blob_key, ':') = 0 OR dropped_at < ?2) "
+      "ORDER BY blob_key LIMIT ?3",
       after, remote_before, std::max(limit, 0));
   while (row.step()) keys.push_back(row.text(0));
   return keys;
@@ -102,7 +102,8 @@ std::vector<std::string> EmbeddedStore::known_blobs(std::span<const std::string>
   auto reader = readers_.take();
   for (const auto& key : keys) {
     Statement row = reader->query(
-        "SELECT 1 FROM pending_uploads WHERE blob_key = ?1 UNION ALL SELECT 1 FROM dropped_blobs WHERE blob_key = ?1 "
+        "SELECT 1 FROM pending_uploads WHERE blob_key = ?1 "
+        "UNION ALL SELECT 1 FROM dropped_blobs WHERE blob_key = ?1 "
         "UNION ALL SELECT 1 FROM pending_uploads WHERE twin_key = ?1",
         key);
     if (row.step()) known.push_back(key);

@@ -1,54 +1,74 @@
-// HookedBlobs: real bytes; before they are put, finished, opened or dropped a test may do something, or throw. For
-// tests of desk/.
+// HookedBlobs: real bytes; before each kind of call a test may do something, or throw, by a hook that it sets. The one
+// Blobs that fails for tests, of whichever layer. A hook that is not set does nothing.
 #pragma once
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "store/blobs.h"
 
-namespace restante::desk {
+namespace restante {
 
 class HookedBlobs final : public Blobs {
  public:
   explicit HookedBlobs(Blobs& real) : real_(real) {}
 
-  void check() override { real_.check(); }
+  void check() override {
+    call(checking);
+    real_.check();
+  }
   std::unique_ptr<BlobWriter> put() override {
-    if (putting) putting();
+    call(putting);
     return std::make_unique<Writer>(*this, real_.put());
   }
   std::shared_ptr<OpenBlob> open(std::string_view key) override {
-    if (opening) opening();
+    call(opening);
     return real_.open(key);
   }
   void drop(std::string_view key) override {
-    if (dropping) dropping();
+    call(dropping);
     real_.drop(key);
   }
   // In order, so that a test knows who comes after whom.
   BlobPage list(std::string_view from, Time before) override {
+    call(listing);
     BlobPage page = real_.list(from, before);
     std::ranges::sort(page.keys);
     return page;
   }
-  std::size_t drop_unfinished(Time before) override { return real_.drop_unfinished(before); }
-  std::size_t count_unfinished(Time before) override { return real_.count_unfinished(before); }
+  std::size_t drop_unfinished(Time before) override {
+    call(listing);
+    return real_.drop_unfinished(before);
+  }
+  std::size_t count_unfinished(Time before) override {
+    call(listing);
+    return real_.count_unfinished(before);
+  }
+  std::optional<std::string> mark() override { return real_.mark(); }
+  void put_mark(const std::string& text, Marking marking) override { real_.put_mark(text, marking); }
 
+  std::function<void()> checking;
   std::function<void()> putting;
+  std::function<void()> writing;
   std::function<void()> finishing;
   std::function<void()> opening;
   std::function<void()> dropping;
+  std::function<void()> listing;  // of blobs, and of what is unfinished
 
  private:
   class Writer final : public BlobWriter {
    public:
     Writer(HookedBlobs& blobs, std::unique_ptr<BlobWriter> real) : blobs_(blobs), real_(std::move(real)) {}
-    void write(std::string_view bytes) override { real_->write(bytes); }
+    void write(std::string_view bytes) override {
+      call(blobs_.writing);
+      real_->write(bytes);
+    }
     std::string finish() override {
-      if (blobs_.finishing) blobs_.finishing();
+      call(blobs_.finishing);
       return real_->finish();
     }
 
@@ -57,7 +77,11 @@ class HookedBlobs final : public Blobs {
     std::unique_ptr<BlobWriter> real_;
   };
 
+  static void call(const std::function<void()>& hook) {
+    if (hook) hook();
+  }
+
   Blobs& real_;
 };
 
-}  // namespace restante::desk
+}  // namespace restante

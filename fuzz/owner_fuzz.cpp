@@ -1,0 +1,13 @@
+// Promises: what is taken for a mark, whoever wrote it, reads the same when it is written down again.
+#include <cstddef>
+#include <cstdint>
+
+#include "fuzz/oracle.h"
+#include "model/owner.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace restante;
+  const auto mark = parse_owner_mark({reinterpret_cast<const char*>(data), size});
+  if (mark) ORACLE(parse_owner_mark(text_of(*mark)) == mark);
+  return 0;
+}

@@ -1,0 +1,2 @@
+DROP TABLE place_marks;
+DROP TABLE post_offices;

@@ -1,0 +1,64 @@
+#include "cli/blobs_adopt.h"
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "cli/exit_codes.h"
+#include "cli/failed.h"
+#include "cli/terminal.h"
+#include "server/places.h"
+#include "server/stores.h"
+#include "server/version.h"
+#include "store/migration.h"
+
+namespace restante::cli {
+namespace {
+
+// The place that is written to, by the database's word or else by the setting.
+Place written(Store& store, const Config& config) {
+  const auto move = store.find_blob_move();
+  return move ? move->to : plan_of(config).write;
+}
+
+int become_another(Store& store) {
+  if (!confirmed(
+          "Make this database a post office of its own? It will own no directory and no bucket until it starts."))
+    return print("Nothing was changed.\n");
+  (void)store.close_office().take();
+  return print(
+      "This database is a post office of its own now. Give it a directory or a prefix of its own before it starts.\n");
+}
+
+int adopt(const AdoptOptions& options, const Config& config, Store& store, const Clock& clock, Log& log,
+          Metrics& metrics) {
+  OpenPlaces places(config, store, clock, log, metrics);
+  Owner owner(store, places.by_place(), clock, log, metrics, owner_rules(config));
+  owner.enter();
+  const Place place = options.place.empty() ? written(store, config) : parse_place(options.place).value();
+  if (place == Place::inlined) return print("Nothing to do: the bytes are in the database.\n");
+  const std::string called = place_of_blobs(config, place);
+  if (!confirmed(fmt::format("Take {} for this post office's, with all that lies there?", called)))
+    return print("Nothing was changed.\n");
+  owner.adopt(place, options.force ? Owner::Force::yes : Owner::Force::no);
+  return print(fmt::format("{} belongs to this post office now.\n", called));
+}
+
+}  // namespace
+
+int blobs_adopt(const AdoptOptions& options) {
+  const Config config = load_config(options.sources);
+  DisciplinedClock clock;
+  Log log(STDERR_FILENO, LogLevel::error, clock);
+  Metrics metrics({std::string(version()), std::string(commit()), compiler()});
+  Announcements announcements;
+  Closing closing;
+  try {
+    const auto store = open_store(config, clock, metrics, announcements, closing);
+    return options.new_id ? become_another(*store) : adopt(options, config, *store, clock, log, metrics);
+  } catch (const OpenRefused& refused) {
+    throw CommandFailed(kExitUnavailable, refused.what());
+  }
+}
+
+}  // namespace restante::cli

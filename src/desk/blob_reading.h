@@ -1,0 +1,37 @@
+// BlobReading: a blob read piece by piece and hashed on the way, to its end or to the first byte that it has too many.
+// Whoever reads decides how much at once, when to pause and when to give up. Belongs to one thread at a time.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/crypto.h"
+#include "store/blobs.h"
+
+namespace restante::desk {
+
+class BlobReading {
+ public:
+  explicit BlobReading(std::int64_t size) : size_(size) {}
+
+  // The next of it, which lies in `into`; nothing once it is over. Throws Unavailable.
+  std::string_view next(OpenBlob& blob, std::span<char> into) {
+    if (is_too_long()) return {};
+    const auto most = static_cast<std::size_t>(std::min<std::int64_t>(size_ + 1 - at_, std::ssize(into)));
+    const std::string_view bytes(into.data(), blob.read(static_cast<std::uint64_t>(at_), into.first(most)));
+    hash_.update(bytes);
+    at_ += static_cast<std::int64_t>(bytes.size());
+    return bytes;
+  }
+  bool is_too_long() const { return at_ > size_; }
+  // Asked once, when it is over: whether it was as long as it should be, and these bytes.
+  bool was(const Digest& digest) { return at_ == size_ && hash_.finish() == digest; }
+
+ private:
+  std::int64_t size_;
+  std::int64_t at_ = 0;
+  Sha256 hash_;
+};
+
+}  // namespace restante::desk

@@ -1,0 +1,142 @@
+// What the desk does not do where bytes may be somebody else's: collect, condemn, drop.
+#include "store/owner.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "desk/blob_check.h"
+#include "desk/sweep.h"
+#include "desk/test_desk.h"
+
+namespace restante::desk {
+namespace {
+
+using std::chrono::hours;
+
+class OwnerTest : public ::testing::Test {
+ protected:
+  OwnerTest() {
+    owner.enter();
+    EXPECT_EQ(owner.objection(Place::dir), "");
+  }
+  FileId stage() {
+    auto staging = uploads.stage(workspace, UploadDirection::in, kOperator);
+    EXPECT_TRUE((*staging)->begin_file("f", "").has_value());
+    EXPECT_TRUE((*staging)->write(std::string(20'000, 'x')).has_value());
+    EXPECT_TRUE((*staging)->end_file().has_value());
+    return (*staging)->commit().take()->front().upload.id;
+  }
+  std::string orphan() {
+    const auto writer = desk.blobs->put();
+    writer->write("perhaps somebody's");
+    return writer->finish();
+  }
+  // One that mends, to its end.
+  BlobCheckReport check_all() {
+    BlobCheck check(*desk.store, places, uploads.integrity(), desk.clock, desk.log, desk.metrics, {});
+    EXPECT_TRUE(check.start(BlobCheck::Mend::yes));
+    for (int i = 0; i < 100 && check.report().state == BlobCheckReport::State::running; ++i) {
+      try {
+        check.tick();
+      } catch (const Unavailable&) {  // NOLINT(bugprone-empty-catch): the next one goes on
+      }
+    }
+    return check.report();
+  }
+  std::filesystem::path mark() const { return desk.folder.path() / "blobs" / kMarkName; }
+  // Another post office takes it, or its mark is lost; and we look.
+  void take_away() {
+    const OwnerMark theirs{OfficeId::make(desk.clock.now()), MarkId::make(desk.clock.now())};
+    std::filesystem::rename(mark(), desk.folder.path() / "aside");
+    desk.blobs->put_mark(text_of(theirs), Blobs::Marking::anyway);
+    EXPECT_NE(owner.objection(Place::dir), "");
+  }
+  void give_back() {
+    std::filesystem::rename(desk.folder.path() / "aside", mark());
+    EXPECT_EQ(owner.objection(Place::dir), "");
+  }
+  static OwnerRules rules() {
+    OwnerRules rules;
+    rules.alone = true;
+    return rules;
+  }
+
+  TestDesk desk;
+  const WorkspaceId workspace = desk.make_workspace();
+  Owner owner{*desk.store, {{Place::dir, *desk.blobs}}, desk.clock, desk.log, desk.metrics, rules()};
+  Places places{{{Place::dir, *desk.blobs}}, {Place::dir, {}}, desk.log, desk.metrics, &owner};
+  Uploads uploads{*desk.store, places, desk.news, desk.clock, desk.log, desk.metrics, {}};
+  Sweep sweep{*desk.store, places, uploads.events(), desk.clock, desk.log, desk.metrics, {}};
+};
+
+TEST_F(OwnerTest, ASweepCollectsNoOrphanWhileThePlaceIsNotOurs) {
+  const std::string key = orphan();
+  (void)sweep.run_once();  // sees that it has no row
+  desk.clock.advance(hours(3));
+  take_away();
+  EXPECT_THROW((void)sweep.run_once(), Unavailable) << "somebody has to look after it";
+  EXPECT_NE(desk.blobs->open(key), nullptr);
+  EXPECT_EQ(desk.metrics.orphans_collected.Value(), 0);
+  EXPECT_EQ(desk.metrics.place_not_ours("dir").Value(), 1);
+  give_back();
+  EXPECT_EQ(desk.metrics.place_not_ours("dir").Value(), 0);
+  (void)sweep.run_once();
+  desk.clock.advance(hours(3));
+  (void)sweep.run_once();
+  EXPECT_EQ(desk.blobs->open(key), nullptr) << "once it is ours again, as ever";
+}
+
+TEST_F(OwnerTest, ASweepDropsNothingOfRowsThatLeftWhileThePlaceIsNotOurs) {
+  const auto upload = desk.store->find_upload(workspace, stage());
+  desk.clock.advance(hours(48));
+  take_away();
+  EXPECT_THROW((void)sweep.run_once(), Unavailable);
+  EXPECT_NE(desk.blobs->open(upload->blob_key), nullptr);
+  give_back();
+  (void)sweep.run_once();
+  EXPECT_EQ(desk.blobs->open(upload->blob_key), nullptr) << "it was not forgotten";
+}
+
+TEST_F(OwnerTest, NothingIsCondemnedWhileThePlaceIsNotOurs) {
+  const FileId id = stage();
+  const auto upload = desk.store->find_upload(workspace, id);
+  desk.blobs->drop(upload->blob_key);
+  take_away();
+  EXPECT_THROW((void)places.open(upload->keys(), upload->size), Unavailable);
+  const BlobCheckReport report = check_all();
+  const auto& found = report.found;
+  EXPECT_EQ(found.at(static_cast<std::size_t>(BlobFault::missing)), 0);
+  EXPECT_EQ(found.at(static_cast<std::size_t>(BlobFault::unreadable)), 1);
+  EXPECT_FALSE(desk.store->find_upload(workspace, id)->damage);
+  give_back();
+  EXPECT_EQ(places.open(upload->keys(), upload->size).blob, nullptr) << "ours, and gone";
+}
+
+TEST_F(OwnerTest, ACheckDropsNoOrphanWhileThePlaceIsNotOurs) {
+  const std::string key = orphan();
+  desk.clock.advance(hours(3));
+  take_away();
+  const BlobCheckReport report = check_all();
+  EXPECT_NE(desk.blobs->open(key), nullptr);
+  EXPECT_EQ(report.found.at(static_cast<std::size_t>(BlobFault::orphan)), 0);
+  EXPECT_EQ(report.state, BlobCheckReport::State::failed) << "what is written to has to be looked at";
+  EXPECT_NE(report.reason.find("another post office"), std::string::npos) << report.reason;
+}
+
+TEST_F(OwnerTest, NothingIsStagedIntoAPlaceThatIsNotOurs) {
+  take_away();
+  auto staging = uploads.stage(workspace, UploadDirection::in, kOperator);
+  ASSERT_TRUE(staging);
+  EXPECT_TRUE((*staging)->begin_file("f", "").has_value());
+  EXPECT_THROW(
+      {
+        (void)(*staging)->write(std::string(40'000, 'x'));
+        (void)(*staging)->end_file();
+      },
+      Unavailable);
+  EXPECT_EQ(desk.blob_files(), 1U) << "the mark";
+}
+
+}  // namespace
+}  // namespace restante::desk

@@ -1,0 +1,39 @@
+#include "model/owner.h"
+
+#include "base/json.h"
+
+namespace restante {
+namespace {
+
+constexpr const char* kOffice = "restante_post_office";
+constexpr const char* kMark = "mark";
+constexpr const char* kAbout =
+    "The bytes kept beside this belong to that Restante post office. Leave this here: without it, or with another's in "
+    "its place, nothing here is cleaned up and nothing is given up as lost.";
+
+template <class AnyId>
+std::optional<AnyId> id_in(const Json& json, const char* name) {
+  const Json* member = json.find(name);
+  const std::string* text = member ? member->if_string() : nullptr;
+  return text ? AnyId::parse(*text) : std::nullopt;
+}
+
+}  // namespace
+
+std::string text_of(const OwnerMark& mark) {
+  Json json;
+  json.set(kOffice, Json::string(mark.office.text()));
+  json.set(kMark, Json::string(mark.mark.text()));
+  json.set("about", Json::string(kAbout));
+  return json.dump() + '\n';
+}
+
+std::optional<OwnerMark> parse_owner_mark(std::string_view text) {
+  const auto json = parse_json(text);
+  if (!json) return std::nullopt;
+  const auto office = id_in<OfficeId>(*json, kOffice);
+  const auto mark = id_in<MarkId>(*json, kMark);
+  return office && mark ? std::optional(OwnerMark{*office, *mark}) : std::nullopt;
+}
+
+}  // namespace restante

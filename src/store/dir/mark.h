@@ -1,0 +1,15 @@
+// The mark of a directory of blobs: a file beside the subdirectories. It is never seen half written, and where two put
+// one at once there is the one or the other. Throws Unavailable, also when another directory lies under the path now.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "store/blobs.h"
+#include "store/dir/place.h"
+
+namespace restante::dir {
+
+std::optional<std::string> read_mark(Place& place);
+void write_mark(Place& place, const std::string& text, Blobs::Marking how, const Clock& clock);
+
+}  // namespace restante::dir

@@ -1,0 +1,273 @@
+#include "store/owner.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "store/blob_key.h"
+#include "store/migration.h"
+
+namespace restante {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr auto kLookLasts = std::chrono::seconds(5);
+// Enough to meet somebody else's among ours; a listing's first page, which is the oldest.
+constexpr std::size_t kSample = 500;
+
+bool is_outside(Place place) { return place != Place::inlined; }
+
+std::optional<OwnerMark> expected_in(const Office& office, Place place) {
+  const auto found = office.marks.find(place);
+  return found == office.marks.end() ? std::nullopt : std::optional(found->second);
+}
+
+constexpr const char* kForeign =
+    "belongs to another post office: nothing is written or cleaned up there. Give this one a place of its own ({own}); "
+    "if this database has taken over from the other, which must not run any more: restante blobs adopt --force";
+constexpr const char* kAnother =
+    "is marked as this post office's but is not the one that its other servers use: let all of them have the same "
+    "({own}), or, if it is this one from now on: restante blobs adopt";
+constexpr const char* kUnmarked =
+    "has lost its mark (restante-owner): it was emptied, is not mounted, or is not the one that the other servers of "
+    "this post office use. Put that right ({own}); if it is to be used as it is: restante blobs adopt";
+constexpr const char* kEmpty =
+    "is empty although files of this post office should lie there: it is not mounted, or not the one that its other "
+    "servers use. Put that right ({own}); if the files are lost: restante blobs adopt";
+constexpr const char* kStrange =
+    "holds files that this database does not know, and no mark (restante-owner) says whose they are: they may be "
+    "another post office's. Give this one a place of its own ({own}); if they are nobody else's: restante blobs adopt";
+constexpr const char* kUnreadable = "carries a mark (restante-owner) that this version cannot read";
+
+}  // namespace
+
+Owner::Owner(Store& store, ByPlace places, const Clock& clock, Log& log, Metrics& metrics, OwnerRules rules)
+    : store_(store), places_(std::move(places)), clock_(clock), log_(log), metrics_(metrics), rules_(std::move(rules)) {
+  for (const auto& [place, blobs] : places_) {
+    if (is_outside(place)) metrics_.place_not_ours(name_of(place));
+  }
+}
+
+void Owner::enter() {
+  const Office was = store_.enter_office(OfficeId::make(clock_.now()), rules_.setting).take().value();
+  if (was.setting == rules_.setting || rules_.alone) return;
+  log_.warn("blobs_set_otherwise",
+            {{"sentence", fmt::format("blobs = \"{}\" is set here, but the server that started before had \"{}\": set "
+                                      "the same on all of them",
+                                      name_of(rules_.setting), name_of(was.setting))}});
+  told_disagreement_ = true;
+}
+
+std::string Owner::objection(Place place) {
+  const Standing now = look(place, steady_clock::now());
+  return now.kind == Standing::Kind::not_ours ? now.reason : std::string();
+}
+
+void Owner::require(Place place) {
+  const Standing lately = look(place, steady_clock::now() - kLookLasts);
+  if (lately.kind != Standing::Kind::ours) throw Unavailable(lately.reason);
+}
+
+void Owner::require_now(Place place) {
+  const Standing now = look(place, steady_clock::now());
+  if (now.kind != Standing::Kind::ours) throw Unavailable(now.reason);
+}
+
+void Owner::require_not_barred(Place place) const {
+  const std::lock_guard lock(mutex_);
+  const auto seen = looks_.find(place);
+  if (seen == looks_.end() || seen->second.standing.kind != Standing::Kind::not_ours) return;
+  throw Unavailable(seen->second.standing.reason);
+}
+
+void Owner::look_at(Place place) {
+  (void)look(place, steady_clock::now());
+  const std::string sentence = disagreement();
+  if (!sentence.empty() && !std::exchange(told_disagreement_, true))
+    log_.warn("blobs_set_otherwise", {{"sentence", sentence}});
+}
+
+std::string Owner::disagreement() {
+  try {
+    if (rules_.alone || store_.find_blob_move()) return {};
+    const auto office = store_.find_office();
+    if (!office || office->setting == rules_.setting) return {};
+    return fmt::format("blobs = \"{}\" is set here, but the server that started last has \"{}\": set the same on all",
+                       name_of(rules_.setting), name_of(office->setting));
+  } catch (const Unavailable&) {
+    return {};
+  }
+}
+
+Owner::Standing Owner::look(Place place, steady_clock::time_point since) {
+  if (!is_outside(place) || !places_.contains(place)) return {Standing::Kind::ours};
+  const auto recent = [&]() -> std::optional<Standing> {
+    const std::lock_guard lock(mutex_);
+    const auto seen = looks_.find(place);
+    if (seen == looks_.end() || seen->second.began < since) return std::nullopt;
+    return seen->second.standing;
+  };
+  if (auto known = recent()) return *known;
+  const std::lock_guard turn(looking_);
+  if (auto known = recent()) return *known;
+  Look now{steady_clock::now(), {}};
+  try {
+    now.standing = judge(place);
+  } catch (const Unavailable& e) {
+    now.standing = {Standing::Kind::unknown, sentence(place, "cannot be asked whose it is: ") + e.what()};
+  }
+  Standing before{Standing::Kind::ours};
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto seen = looks_.find(place); seen != looks_.end()) before = seen->second.standing;
+    looks_[place] = now;
+  }
+  tell(place, before, now.standing);
+  return now.standing;
+}
+
+void Owner::tell(Place place, const Standing& before, const Standing& now) {
+  const bool ours = now.kind == Standing::Kind::ours;
+  if (!ours && !is_used(place)) return;
+  metrics_.place_not_ours(name_of(place)).Set(ours ? 0 : 1);
+  if (now.kind == before.kind) return;
+  if (ours) log_.info("place_ours", {{"place", name_of(place)}});
+  if (now.kind == Standing::Kind::not_ours)
+    log_.error("place_not_ours", {{"place", name_of(place)}, {"reason", now.reason}});
+  if (now.kind == Standing::Kind::unknown)
+    log_.warn("place_not_asked", {{"place", name_of(place)}, {"reason", now.reason}});
+}
+
+Owner::Standing Owner::judge(Place place) {
+  const auto office = store_.find_office();
+  if (!office) throw Unavailable("no server has entered the database yet");
+  const auto text = places_.at(place).get().mark();
+  if (!text) return judge_unmarked(place, *office);
+  const auto found = parse_owner_mark(*text);
+  if (!found) return {Standing::Kind::not_ours, sentence(place, kUnreadable)};
+  return judge_marked(place, *office, *found);
+}
+
+Owner::Standing Owner::judge_marked(Place place, const Office& office, const OwnerMark& found) {
+  const auto expected = expected_in(office, place);
+  const bool inherited = expected && expected->office != office.id;
+  if (expected == found) {
+    // The database was moved here, and the bytes with it: from now on its predecessor finds them taken.
+    return inherited ? put_mark(place, office, Blobs::Marking::anyway) : Standing{Standing::Kind::ours};
+  }
+  if (found.office != office.id) return {Standing::Kind::not_ours, sentence(place, kForeign)};
+  // Killed between marking it and writing that down.
+  if (!expected || inherited) return note(place, office, found);
+  return {Standing::Kind::not_ours, sentence(place, kAnother)};
+}
+
+Owner::Standing Owner::judge_unmarked(Place place, const Office& office) {
+  const auto expected = expected_in(office, place);
+  const bool marked_by_us = expected && expected->office == office.id;
+  // Another server may have marked another one; of a server alone there is no other.
+  if (marked_by_us && !rules_.alone) return {Standing::Kind::not_ours, sentence(place, kUnmarked)};
+  switch (content_of(place)) {
+    case Content::strange: {
+      // Another server may have marked it meanwhile, and filled it.
+      const auto text = places_.at(place).get().mark();
+      const auto found = text ? parse_owner_mark(*text) : std::nullopt;
+      return found ? judge_marked(place, office, *found)
+                   : Standing{Standing::Kind::not_ours, sentence(place, kStrange)};
+    }
+    case Content::nothing:
+      if (is_needed(place)) return {Standing::Kind::not_ours, sentence(place, marked_by_us ? kUnmarked : kEmpty)};
+      break;
+    case Content::ours:
+      break;
+  }
+  return put_mark(place, office, Blobs::Marking::if_there_is_none);
+}
+
+Owner::Standing Owner::put_mark(Place place, const Office& office, Blobs::Marking how) {
+  Blobs& blobs = places_.at(place);
+  blobs.put_mark(text_of({office.id, MarkId::make(clock_.now())}), how);
+  const auto text = blobs.mark();
+  const auto found = text ? parse_owner_mark(*text) : std::nullopt;
+  if (!found) throw Unavailable("the mark that was just put there is not there");
+  if (found->office != office.id) return {Standing::Kind::not_ours, sentence(place, kForeign)};
+  log_.info("place_marked", {{"place", name_of(place)}, {"office", office.id.text()}});
+  return note(place, office, *found);
+}
+
+// Where another server was faster, the mark it wrote down must be this one.
+Owner::Standing Owner::note(Place place, const Office& office, const OwnerMark& found) {
+  if (store_.note_mark(place, expected_in(office, place), found).take().value()) return {Standing::Kind::ours};
+  const auto now = store_.find_office();
+  if (now && expected_in(*now, place) == found) return {Standing::Kind::ours};
+  return {Standing::Kind::not_ours, sentence(place, kAnother)};
+}
+
+// The rows know every one of a sample that is older than any request, and at least one. What an older version left
+// behind just before it was replaced is young; a key that a row knows cannot be anybody else's.
+Owner::Content Owner::content_of(Place place) {
+  const Time old = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.grace);
+  std::vector<std::string> sample;
+  BlobPage page;
+  do {
+    page = places_.at(place).get().list(page.next, Time::max());
+    for (const std::string& bare : page.keys) sample.push_back(key_in(place, bare));
+  } while (!page.next.empty() && sample.size() < kSample);
+  if (sample.empty()) return Content::nothing;
+  const auto known = store_.known_blobs(sample);
+  auto next_known = known.begin();
+  bool has_unknown = false;
+  for (const std::string& key : sample) {
+    if (next_known != known.end() && *next_known == key) {
+      ++next_known;
+      continue;
+    }
+    const std::string_view bare = parse_key(key)->bare;
+    if (time_of_blob_key(bare) < old) return Content::strange;
+    // Another server that starts has just tried whether it can write here.
+    has_unknown = has_unknown || (known.empty() && places_.at(place).get().open(bare) != nullptr);
+  }
+  if (!known.empty()) return Content::ours;
+  return has_unknown ? Content::strange : Content::nothing;
+}
+
+// A directory that is left over, or a bucket for later, is nobody's trouble.
+bool Owner::is_used(Place place) {
+  if (place == rules_.setting) return true;
+  try {
+    return is_needed(place);
+  } catch (const Unavailable&) {
+    return true;
+  }
+}
+
+bool Owner::is_needed(Place place) {
+  return !store_.list_blobs(KeyRole::first, place, "", 1).empty() ||
+         !store_.list_blobs(KeyRole::twin, place, "", 1).empty();
+}
+
+void Owner::adopt(Place place, Force force) {
+  if (!is_outside(place)) throw OpenRefused("bytes in the database need no mark");
+  if (!places_.contains(place)) throw OpenRefused(fmt::format("the settings name no place \"{}\"", name_of(place)));
+  const auto office = store_.find_office();
+  if (!office) throw Unavailable("no server has entered the database yet");
+  const auto text = places_.at(place).get().mark();
+  const auto found = text ? parse_owner_mark(*text) : std::nullopt;
+  const bool theirs = text && (!found || found->office != office->id) && expected_in(*office, place) != found;
+  if (theirs && force == Force::no) throw OpenRefused(sentence(place, found ? kForeign : kUnreadable));
+  const Standing now = put_mark(place, *office, Blobs::Marking::anyway);
+  if (now.kind != Standing::Kind::ours) throw OpenRefused(now.reason);
+}
+
+std::string Owner::sentence(Place place, const char* what) const {
+  const auto called = rules_.called.find(place);
+  std::string text = called == rules_.called.end() ? std::string(name_of(place)) : called->second;
+  text += ' ';
+  text += what;
+  constexpr std::string_view kOwn = "{own}";
+  if (const auto at = text.find(kOwn); at != std::string::npos)
+    text.replace(at, kOwn.size(), place == Place::s3 ? "s3.bucket and s3.prefix" : "data");
+  return text;
+}
+
+}  // namespace restante

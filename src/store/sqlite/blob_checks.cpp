@@ -1,0 +1,69 @@
+#include "model/blob_check.h"
+#include "store/sqlite/embedded_store.h"
+
+namespace restante::sqlite {
+namespace {
+
+constexpr const char* kSelectCheck =
+    "SELECT state, mend, begun_at, worker, worker_until, progress, findings, ended_at FROM blob_checks";
+
+constexpr const char* kPutCheck =
+    "INSERT OR REPLACE INTO blob_checks "
+    "(id, state, mend, begun_at, worker, worker_until, progress, findings) "
+    "VALUES (1, ?, ?, ?, ?, ?, ?, ?)";
+
+constexpr const char* kNoteCheck =
+    "UPDATE blob_checks "
+    "SET state = ?3, worker_until = ?4, progress = ?5, findings = coalesce(?6, findings), ended_at = ?7 "
+    "WHERE worker = ?1 AND begun_at = ?2 AND state = 'running'";
+
+std::optional<BlobCheckRow> find_check(Database& database) {
+  Statement row = database.query(kSelectCheck);
+  if (!row.step()) return std::nullopt;
+  return BlobCheckRow{parse_blob_check_state(row.view(0)).value(),
+                      row.integer(1) != 0,
+                      row.time(2),
+                      row.id<WorkerId>(3),
+                      row.time(4),
+                      row.text(5),
+                      row.text(6),
+                      row.optional_time(7)};
+}
+
+Result<BlobCheckRow> begin(Database& database, const NewBlobCheck& wanted, Time now) {
+  auto begun = restante::begin_blob_check(find_check(database), wanted, now);
+  if (!begun) return begun;
+  database.run(kPutCheck, name_of(begun->state), begun->mend ? 1 : 0, begun->begun_at, begun->worker,
+               begun->worker_until, begun->progress, begun->findings);
+  return begun;
+}
+
+bool note(Database& database, const BlobCheckNote& note) {
+  const std::int64_t before = database.total_changes();
+  database.run(kNoteCheck, note.worker, note.begun_at, name_of(note.state), note.worker_until, note.progress,
+               note.findings, note.ended_at);
+  return database.total_changes() > before;
+}
+
+}  // namespace
+
+std::optional<BlobCheckRow> EmbeddedStore::find_blob_check() {
+  if (!checks_ready_) return std::nullopt;
+  auto reader = readers_.take();
+  return find_check(*reader);
+}
+
+Commit<Result<BlobCheckRow>> EmbeddedStore::begin_blob_check(const NewBlobCheck& wanted, Time now) {
+  if (!checks_ready_) throw Unavailable("the table of checks is not there yet: migrate the database");
+  return writer_.submit(sizeof wanted + wanted.progress.size() + wanted.findings.size(),
+                        [wanted, now](Database& database) { return begin(database, wanted, now); });
+}
+
+Commit<Result<bool>> EmbeddedStore::note_blob_check(BlobCheckNote said) {
+  if (!checks_ready_) return Commit<Result<bool>>::ready(false);
+  const std::size_t bytes = sizeof said + said.progress.size() + (said.findings ? said.findings->size() : 0);
+  return writer_.submit(bytes,
+                        [said = std::move(said)](Database& database) -> Result<bool> { return note(database, said); });
+}
+
+}  // namespace restante::sqlite

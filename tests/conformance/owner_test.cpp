@@ -1,0 +1,266 @@
+// Whose bytes lie in a directory, on every store: what is marked, taken over, refused, and never touched.
+#include "store/owner.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "backends.h"
+#include "blobs_suite.h"
+#include "store/blob_key.h"
+#include "store/dir/blobs.h"
+#include "store/migration.h"
+#include "store/places.h"
+#include "temporary_directory.h"
+
+namespace restante::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr auto kGrace = std::chrono::hours(1);
+
+// A server's view of one directory.
+struct Server {
+  Server(Store& store, const std::filesystem::path& directory, bool alone, const Clock& clock, Log& log)
+      : files(dir::open(directory, dir::Drafts::unnamed_if_possible, clock)),
+        owner(store, {{Place::dir, *files}}, clock, log, metrics, rules(alone)),
+        places({{Place::dir, *files}}, {Place::dir, {}}, log, metrics, &owner) {
+    owner.enter();
+  }
+  static OwnerRules rules(bool alone) {
+    OwnerRules rules;
+    rules.alone = alone;
+    rules.grace = kGrace;
+    return rules;
+  }
+
+  Metrics metrics{{"test", "test", "test"}};
+  const std::unique_ptr<Blobs> files;
+  Owner owner;
+  Places places;
+};
+
+class OwnerTest : public StoreTest {
+ protected:
+  std::unique_ptr<Server> start(Store& on, const char* directory = "a", bool alone = false) {
+    return std::make_unique<Server>(on, folder / directory, alone, clock, log);
+  }
+  std::filesystem::path mark_in(const char* directory) const { return folder / directory / kMarkName; }
+  // A blob as an older version wrote it: without a mark.
+  std::string write(const char* directory, const Clock& dated) {
+    return put(*dir::open(folder / directory, dir::Drafts::unnamed_if_possible, dated), "bytes");
+  }
+  void know(const std::string& key) {
+    NewUpload item = file("known");
+    item.blob_key = key;
+    stage(make_workspace().id, item, clock.now(), clock.now() + std::chrono::hours(24));
+  }
+
+  TemporaryDirectory folder;
+  ManualClock clock{at(1'000'000)};
+  ManualClock long_ago{at(1)};
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  Log log{nowhere, LogLevel::error, clock};
+  std::unique_ptr<Backend> other_backend = GetParam().make();
+  std::unique_ptr<Store> other_store = other_backend->open();
+};
+
+TEST_P(OwnerTest, AnOfficeStaysWhoItIsAndKnowsTheSettingOfTheStartBefore) {
+  EXPECT_EQ(store->find_office(), std::nullopt);
+  const auto id = OfficeId::make(at(1));
+  EXPECT_EQ(store->enter_office(id, Place::dir).take().value(), (Office{id, Place::dir, {}}));
+  EXPECT_EQ(store->enter_office(OfficeId::make(at(2)), Place::s3).take().value(), (Office{id, Place::dir, {}}));
+  reopen();
+  EXPECT_EQ(store->find_office(), (Office{id, Place::s3, {}}));
+}
+
+TEST_P(OwnerTest, AMarkIsWrittenDownOnlyOverTheOneThatWasSeen) {
+  const auto id = OfficeId::make(at(1));
+  store->enter_office(id, Place::dir).take().value();
+  const OwnerMark first{id, MarkId::make(at(1))};
+  const OwnerMark second{OfficeId::make(at(2)), MarkId::make(at(2))};
+  EXPECT_TRUE(store->note_mark(Place::s3, std::nullopt, first).take().value());
+  EXPECT_FALSE(store->note_mark(Place::s3, std::nullopt, second).take().value());
+  EXPECT_FALSE(store->note_mark(Place::s3, second, first).take().value());
+  EXPECT_FALSE(store->note_mark(Place::dir, first, second).take().value());
+  EXPECT_TRUE(store->note_mark(Place::s3, first, second).take().value());
+  EXPECT_EQ(store->find_office()->marks, (std::map<Place, OwnerMark>{{Place::s3, second}}));
+  EXPECT_TRUE(store->close_office().take());
+  EXPECT_EQ(store->find_office(), std::nullopt);
+  EXPECT_EQ(store->enter_office(second.office, Place::dir).take().value(), (Office{second.office, Place::dir, {}}));
+}
+
+TEST_P(OwnerTest, AnEmptyPlaceIsMarkedAndOursFromThenOn) {
+  EXPECT_EQ(start(*store)->owner.objection(Place::dir), "");
+  EXPECT_TRUE(std::filesystem::exists(mark_in("a")));
+  const auto again = start(*store);
+  EXPECT_EQ(again->owner.objection(Place::dir), "");
+  EXPECT_NO_THROW(again->places.check());
+  EXPECT_THAT(keys_of(*again->files), IsEmpty()) << "the mark is no blob";
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path() / "a" / "tmp"));
+}
+
+TEST_P(OwnerTest, SomebodyElsesPlaceIsReadButNeverWrittenCollectedOrJudged) {
+  const auto first = start(*store);
+  ASSERT_EQ(first->owner.objection(Place::dir), "");
+  const std::string key = first->places.put()->finish().key;
+  const auto second = start(*other_store);
+  EXPECT_THAT(second->owner.objection(Place::dir), HasSubstr("belongs to another post office"));
+  EXPECT_THROW(second->places.put(), Unavailable);
+  EXPECT_THROW(second->places.check(), Unavailable);
+  EXPECT_NE(second->places.open(key), nullptr);
+  EXPECT_THROW(second->places.open(new_blob_key(clock.now())), Unavailable) << "not there is not gone";
+  Places::OutOfReach passed_over;
+  EXPECT_THAT(second->places.list("", Time::max(), &passed_over).keys, IsEmpty());
+  EXPECT_THAT(second->places.drop_all(std::array{key}, &passed_over), IsEmpty());
+  EXPECT_EQ(second->places.drop_unfinished(Time::max(), &passed_over), 0U);
+  EXPECT_THAT(passed_over[Place::dir], HasSubstr("belongs to another post office"));
+  EXPECT_NE(first->places.open(key), nullptr);
+}
+
+TEST_P(OwnerTest, AnotherDirectoryOfASecondServerIsNotTheOneTheFirstUses) {
+  const auto first = start(*store, "a");
+  ASSERT_EQ(first->owner.objection(Place::dir), "");
+  EXPECT_THAT(start(*store, "b")->owner.objection(Place::dir), HasSubstr("not the one that the other servers"));
+  EXPECT_FALSE(std::filesystem::exists(mark_in("b")));
+  EXPECT_EQ(start(*store, "a")->owner.objection(Place::dir), "") << "the same one is";
+}
+
+TEST_P(OwnerTest, OfTwoServersThatStartAtOnceWithDirectoriesOfTheirOwnOneRefuses) {
+  const auto first = start(*store, "a");
+  const auto second = start(*store, "b");
+  std::string one, two;
+  std::thread beside([&] { one = first->owner.objection(Place::dir); });
+  two = second->owner.objection(Place::dir);
+  beside.join();
+  EXPECT_NE(one.empty(), two.empty()) << one << two;
+}
+
+TEST_P(OwnerTest, TwoServersThatStartAtOnceOnOneDirectoryAgree) {
+  const auto first = start(*store, "a");
+  const auto second = start(*store, "a");
+  std::string one, two;
+  std::thread beside([&] { one = first->owner.objection(Place::dir); });
+  two = second->owner.objection(Place::dir);
+  beside.join();
+  EXPECT_EQ(one + two, "");
+}
+
+TEST_P(OwnerTest, AMarkThatVanishesStopsEverythingUntilItIsBack) {
+  const auto server = start(*store);
+  ASSERT_EQ(server->owner.objection(Place::dir), "");
+  std::filesystem::rename(mark_in("a"), folder / "aside");
+  EXPECT_THAT(server->owner.objection(Place::dir), HasSubstr("has lost its mark"));
+  EXPECT_THROW(server->places.put(), Unavailable);
+  EXPECT_THROW(server->places.open(new_blob_key(clock.now())), Unavailable);
+  std::filesystem::rename(folder / "aside", mark_in("a"));
+  EXPECT_EQ(server->owner.objection(Place::dir), "");
+  EXPECT_NO_THROW(server->places.put());
+  EXPECT_EQ(server->places.open(new_blob_key(clock.now())), nullptr);
+}
+
+TEST_P(OwnerTest, ADirectoryThatLostFilesIsNotTakenForAnEmptyOne) {
+  know(write("a", clock));
+  EXPECT_THAT(start(*store, "b", true)->owner.objection(Place::dir), HasSubstr("should lie there"));
+  EXPECT_EQ(start(*store, "a", true)->owner.objection(Place::dir), "");
+  EXPECT_THAT(start(*store, "b", true)->owner.objection(Place::dir), HasSubstr("has lost its mark"));
+}
+
+TEST_P(OwnerTest, AServerAloneMayHaveAnotherEmptyDirectoryWhileNothingIsInTheOld) {
+  ASSERT_EQ(start(*store, "a", true)->owner.objection(Place::dir), "");
+  EXPECT_EQ(start(*store, "b", true)->owner.objection(Place::dir), "");
+}
+
+TEST_P(OwnerTest, WhatAnOlderVersionLeftIsAdoptedWhenTheRowsKnowIt) {
+  know(write("a", long_ago));
+  write("a", clock);  // its row never came: the old server was stopped in between
+  EXPECT_EQ(start(*store)->owner.objection(Place::dir), "");
+  EXPECT_TRUE(std::filesystem::exists(mark_in("a")));
+}
+
+TEST_P(OwnerTest, FilesThatTheRowsDoNotKnowAreSomebodyElses) {
+  write("a", long_ago);
+  EXPECT_THAT(start(*store)->owner.objection(Place::dir), HasSubstr("does not know"));
+  know(write("a", clock));
+  EXPECT_THAT(start(*store)->owner.objection(Place::dir), HasSubstr("does not know")) << "mixed is not ours either";
+  write("b", clock);
+  EXPECT_THAT(start(*store, "b")->owner.objection(Place::dir), HasSubstr("does not know"));
+}
+
+TEST_P(OwnerTest, KilledBetweenTheMarkAndWritingItDownItIsWrittenDownByTheNext) {
+  const auto server = start(*store);
+  const OwnerMark mark{store->find_office()->id, MarkId::make(at(5))};
+  server->files->put_mark(text_of(mark), Blobs::Marking::if_there_is_none);
+  EXPECT_EQ(start(*store)->owner.objection(Place::dir), "");
+  EXPECT_EQ(store->find_office()->marks.at(Place::dir), mark);
+}
+
+TEST_P(OwnerTest, ADatabaseThatWasMovedTakesOverAndTheOldOneFindsItTaken) {
+  const auto old = start(*store);
+  ASSERT_EQ(old->owner.objection(Place::dir), "");
+  // A move takes the marks along and leaves the office behind.
+  const auto heir = start(*other_store);
+  ASSERT_TRUE(
+      other_store->note_mark(Place::dir, std::nullopt, store->find_office()->marks.at(Place::dir)).take().value());
+  EXPECT_EQ(heir->owner.objection(Place::dir), "");
+  EXPECT_EQ(other_store->find_office()->marks.at(Place::dir).office, other_store->find_office()->id);
+  EXPECT_THAT(old->owner.objection(Place::dir), HasSubstr("belongs to another post office"));
+}
+
+TEST_P(OwnerTest, TheOperatorsWordMakesAPlaceOurs) {
+  const auto first = start(*store);
+  ASSERT_EQ(first->owner.objection(Place::dir), "");
+  const auto second = start(*other_store);
+  EXPECT_THROW(second->owner.adopt(Place::dir, Owner::Force::no), OpenRefused);
+  EXPECT_EQ(first->owner.objection(Place::dir), "");
+  second->owner.adopt(Place::dir, Owner::Force::yes);
+  EXPECT_EQ(second->owner.objection(Place::dir), "");
+  EXPECT_THAT(first->owner.objection(Place::dir), HasSubstr("belongs to another post office"));
+  write("b", long_ago);
+  const auto moved = start(*other_store, "b");
+  EXPECT_NE(moved->owner.objection(Place::dir), "");
+  moved->owner.adopt(Place::dir, Owner::Force::no);
+  EXPECT_EQ(moved->owner.objection(Place::dir), "");
+  EXPECT_THROW(moved->owner.adopt(Place::inlined, Owner::Force::no), OpenRefused);
+  EXPECT_THROW(moved->owner.adopt(Place::s3, Owner::Force::no), OpenRefused);
+}
+
+TEST_P(OwnerTest, AMarkThatCannotBeReadIsNotOurs) {
+  start(*store);
+  std::ofstream(mark_in("a")) << "nothing of the kind";
+  EXPECT_THAT(start(*store)->owner.objection(Place::dir), HasSubstr("cannot read"));
+  std::filesystem::remove(mark_in("a"));
+  std::filesystem::create_directory(mark_in("a"));
+  const auto server = start(*store);
+  EXPECT_EQ(server->owner.objection(Place::dir), "") << "what cannot be asked keeps no server from starting";
+  EXPECT_THROW(server->owner.require(Place::dir), Unavailable) << "and is not ours";
+  EXPECT_NO_THROW(server->places.put());
+}
+
+TEST_P(OwnerTest, BeforeItsTablesAreThereNothingIsOurs) {
+  const auto older = GetParam().make();
+  const auto schema = older->open_before("owners");
+  EXPECT_THROW(schema->find_office(), Unavailable);
+  EXPECT_THROW(schema->enter_office(OfficeId(), Place::dir), Unavailable);
+  EXPECT_THROW(schema->note_mark(Place::dir, std::nullopt, {}), Unavailable);
+  EXPECT_THROW(schema->close_office(), Unavailable);
+}
+
+TEST_P(OwnerTest, ServersThatAreSetDifferentlyAreTold) {
+  const auto first = start(*store);
+  EXPECT_EQ(first->owner.disagreement(), "");
+  store->enter_office(OfficeId::make(at(2)), Place::s3).take().value();
+  EXPECT_THAT(first->owner.disagreement(), HasSubstr("blobs = \"dir\" is set here"));
+  EXPECT_EQ(start(*store)->owner.disagreement(), "") << "the latest start counts";
+}
+
+RESTANTE_EVERY_BACKEND(OwnerTest);
+
+}  // namespace
+}  // namespace restante::testing

@@ -1,0 +1,216 @@
+"""Whose a directory or a bucket is: nobody collects or condemns what may be somebody else's, whatever is pointed where."""
+import json
+import os
+import secrets
+import shutil
+import sqlite3
+import subprocess
+from contextlib import closing
+
+import pytest
+
+from support.backend import MARK, Bucket, s3_settings
+from support.checks import check_error
+from support.desk import Workspace
+from support.server import Server, StartFailed, binary
+from support.waiting import wait_until
+
+BYTES = os.urandom(50_000)
+# Whatever is nobody's is collected at once, and whatever is missing is found.
+EAGER = {"uploads.sweep_every": "100ms", "uploads.check_every": "100ms", "uploads.check_rate": 1 << 30, "timeouts.request": "1s"}
+
+
+def refused(*arguments, **options):
+    with pytest.raises(StartFailed) as failed:
+        Server(*arguments, **options).discard()
+    return str(failed.value)
+
+
+def not_ready(server):
+    answer = server.get("/ready")
+    return answer.status == 503 and answer.json()["checks"]["blobs"] == "failed"
+
+
+def sweeps_end(server, count=3):
+    """So many more sweeps, well or not, have ended."""
+    seen = lambda: (server.metric("restante_sweep_duration_seconds_count") or 0) + (server.metric("restante_pending_uploads_swept_total", '{outcome="error"}') or 0)
+    before = seen()
+    wait_until(lambda: seen() >= before + count, "a few sweeps", 120)
+
+
+def adopt(*arguments, environment=None):
+    return subprocess.run([binary(), "blobs", "adopt", *map(str, arguments)], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL)
+
+
+def folders(parent, *names):
+    for name in names:
+        (parent / name).mkdir()
+    return [parent / name for name in names]
+
+
+def files_in(data):
+    return {path.name for path in (data / "blobs").rglob("*") if path.is_file() and path.name != MARK}
+
+
+def forget_marks(data):
+    """As a version before marks leaves it."""
+    (data / "blobs" / MARK).unlink()
+    with closing(sqlite3.connect(data / "restante.db")) as database, database:
+        for table in ("post_offices", "place_marks"):
+            database.execute(f"DELETE FROM {table}")
+
+
+def test_a_directory_of_another_post_office_is_refused_and_loses_nothing(tmp_path):
+    first, second = folders(tmp_path, "first", "second")
+    with Server(EAGER, data=first) as server:
+        workspace = Workspace(server)
+        (file_id, _), = workspace.upload(("a.bin", BYTES))
+        assert json.loads((first / "blobs" / MARK).read_text())["restante_post_office"]
+        (second / "blobs").symlink_to(first / "blobs")
+        assert "belongs to another post office" in refused(EAGER, data=second)
+        assert "restante blobs adopt --force" in refused(EAGER, data=second)
+        assert server.get(workspace.content(file_id), token=workspace.token).body == BYTES
+        assert server.get("/ready").status == 200
+    done = adopt("--data", second)
+    assert done.returncode == 69 and "belongs to another post office" in done.stderr, done
+    assert adopt("--data", second, "--force").returncode == 0
+    with Server(data=second) as server:
+        assert server.get("/ready").status == 200
+    assert "belongs to another post office" in refused(data=first)
+
+
+def test_a_directory_that_is_emptied_condemns_nothing_and_heals(tmp_path):
+    with Server(EAGER, data=tmp_path) as server:
+        workspace = Workspace(server)
+        (file_id, _), = workspace.upload(("a.bin", BYTES))
+        names = [path for path in (tmp_path / "blobs").iterdir() if path.name != "tmp"]
+        aside = tmp_path / "aside"
+        aside.mkdir()
+        for path in names:
+            path.rename(aside / path.name)
+        wait_until(lambda: not_ready(server), "it is noticed", 120)
+        assert check_error(server.get(workspace.content(file_id), token=workspace.token), 503)
+        told = [store for store in server.get("/admin/health", token=server.admin_token).json()["stores"] if store["name"] == "blobs"]
+        assert "has lost its mark" in told[0]["error"], told
+        assert server.metric("restante_place_not_ours", '{place="dir"}') == 1
+        sweeps_end(server)
+        for path in names:
+            (aside / path.name).rename(path)
+        wait_until(lambda: server.get("/ready").status == 200, "it is right again", 120)
+        assert server.get(workspace.content(file_id), token=workspace.token).body == BYTES
+        assert not server.metric("restante_uploads_damaged_total", '{damage="missing"}')
+        assert not server.metric("restante_orphan_blobs_collected_total")
+        wait_until(lambda: server.metric("restante_place_not_ours", '{place="dir"}') == 0, "the gauge falls", 120)
+
+
+def test_a_server_does_not_start_on_a_directory_that_is_not_mounted(tmp_path):
+    with Server(data=tmp_path) as server:
+        workspace = Workspace(server)
+        (file_id, _), = workspace.upload(("a.bin", BYTES))
+        server.stop()
+    (tmp_path / "blobs").rename(tmp_path / "aside")
+    assert "has lost its mark" in refused(data=tmp_path)
+    shutil.rmtree(tmp_path / "blobs")
+    (tmp_path / "aside").rename(tmp_path / "blobs")
+    with Server(data=tmp_path) as server:
+        assert server.get(workspace.on(server).content(file_id), token=workspace.token).body == BYTES
+
+
+def test_what_an_older_version_left_is_adopted_and_what_nobody_knows_is_not(tmp_path):
+    with Server(data=tmp_path) as server:
+        workspace = Workspace(server)
+        (file_id, _), = workspace.upload(("a.bin", BYTES))
+        server.stop()
+    forget_marks(tmp_path)
+    with Server(data=tmp_path) as server:
+        assert server.get(workspace.on(server).content(file_id), token=workspace.token).body == BYTES
+        server.stop()
+    forget_marks(tmp_path)
+    old = "000000000001" + "0" * 20
+    (tmp_path / "blobs" / "00").mkdir(exist_ok=True)
+    (tmp_path / "blobs" / "00" / old).write_bytes(b"somebody's")
+    assert "does not know" in refused(EAGER, data=tmp_path)
+    assert old in files_in(tmp_path)
+    assert adopt("--data", tmp_path).returncode == 0
+    with Server(EAGER, data=tmp_path) as server:
+        assert server.get(workspace.on(server).content(file_id), token=workspace.token).body == BYTES
+
+
+def test_two_post_offices_on_one_bucket_and_prefix(swift, tmp_path):
+    bucket = Bucket(swift)
+    settings, environment = s3_settings(swift, bucket.name)
+    settings |= {**EAGER, "s3.prefix": "post/"}
+    with Server(settings, environment=environment) as first:
+        workspace = Workspace(first)
+        (file_id, _), = workspace.upload(("a.bin", BYTES))
+        assert bucket.marks() == ["post/" + MARK] and len(bucket.objects()) == 1
+        assert "belongs to another post office" in refused(settings, environment=environment)
+        # One that only has it set up reads there and leaves everything.
+        with Server({**settings, "blobs": "dir"}, environment=environment, data=tmp_path) as second:
+            answer = second.request("POST", "/admin/blobs/migration", token=second.admin_token, json_body={"to": "s3"})
+            assert "belongs to another post office" in check_error(answer, 409, code="blob_place_unusable")["error"]
+            sweeps_end(second)
+            done = second.request("POST", "/admin/blobs/check", token=second.admin_token, json_body={"fix": True})
+            assert done.status in (200, 202), done
+            report = lambda: second.get("/admin/blobs/check", token=second.admin_token).json()
+            wait_until(lambda: report()["state"] not in ("running", "none"), "the check ends", 120)
+            assert ("out_of_reach", "s3") in [(one["fault"], one.get("place")) for one in report()["findings"]], report()
+            with Server({**settings, "s3.prefix": "another/"}, environment=environment) as third:
+                assert third.get("/ready").status == 200, "another prefix is another place"
+        assert len(bucket.objects()) == 1
+        assert first.get(workspace.content(file_id), token=workspace.token).body == BYTES
+        # Emptied behind its back: nothing is condemned.
+        kept = {name: bucket.read(name) for name in bucket.objects() + bucket.marks() if name.startswith("post/")}
+        for name in kept:
+            bucket.remove(name)
+        wait_until(lambda: not_ready(first), "it is noticed", 120)
+        check_error(first.get(workspace.content(file_id), token=workspace.token), 503)
+        sweeps_end(first)
+        for name, data in kept.items():
+            bucket.write(name, data)
+        wait_until(lambda: first.get("/ready").status == 200, "it is right again", 120)
+        assert first.get(workspace.content(file_id), token=workspace.token).body == BYTES
+
+
+def test_servers_on_one_database_must_have_one_directory(postgres, tmp_path):
+    one, two, three = folders(tmp_path, "one", "two", "three")
+    with postgres.database() as url:
+        options = {"arguments": ("--database", url), "environment": {"RESTANTE_ADMIN_TOKEN": secrets.token_urlsafe(32), "RESTANTE_SERVER_KEY": secrets.token_urlsafe(32)}}
+        with Server(EAGER, data=one, **options) as first:
+            workspace = Workspace(first)
+            (file_id, _), = workspace.upload(("a.bin", BYTES))
+            said = refused(EAGER, data=two, **options)
+            assert "not the one that the other servers" in said
+            with Server(EAGER, data=one, **options) as second:
+                assert second.get(workspace.content(file_id), token=workspace.token).body == BYTES
+            # Set otherwise, it is told.
+            with Server({**EAGER, "blobs": "inline"}, data=three, **options) as third:
+                third.wait_log("blobs_set_otherwise")
+                first.wait_log("blobs_set_otherwise")
+            assert first.get(workspace.content(file_id), token=workspace.token).body == BYTES
+            assert not first.metric("restante_uploads_damaged_total", '{damage="missing"}')
+
+
+def test_a_copy_of_a_database_gets_an_id_of_its_own(tmp_path):
+    original, copy = *folders(tmp_path, "original"), tmp_path / "copy"
+    with Server(data=original) as server:
+        Workspace(server).upload(("a.bin", BYTES))
+        server.stop()
+    shutil.copytree(original, copy)
+    assert adopt("--new-id", "--data", copy).returncode == 0
+    assert "belongs to another post office" in refused(data=copy), "the mark is the original's"
+    assert adopt("--force", "--data", copy).returncode == 0
+    for data in (original, copy):
+        with Server(data=data) as server:
+            assert server.get("/ready").status == 200
+
+
+def test_killed_between_the_mark_and_the_first_file_it_starts_again(tmp_path):
+    for _ in range(3):
+        server = Server(data=tmp_path)
+        server.kill()
+    with Server(data=tmp_path) as server:
+        workspace = Workspace(server)
+        workspace.upload(("a.bin", BYTES))
+        assert server.get("/ready").status == 200

@@ -1,0 +1,48 @@
+"""Keys for S3 that are missing, or lie open: a server that needs them does not start, and says where it looked; one that only has a
+bucket set up says so and starts."""
+import pytest
+
+from support.ports import free_port
+from support.server import StartFailed
+
+FILE = "[default]\naws_access_key_id=AKnobody\naws_secret_access_key=hunter2horse\n"
+
+
+@pytest.fixture
+def bucket(tmp_path):
+    """(settings, environment) without keys; nobody listens there, and nobody needs to."""
+    environment = {"HOME": str(tmp_path), "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_SHARED_CREDENTIALS_FILE": ""}
+    return {"s3.endpoint": f"http://127.0.0.1:{free_port()}", "s3.bucket": "mail", "s3.attempts": 1}, environment
+
+
+def refusal(start, settings, environment):
+    with pytest.raises(StartFailed) as refused:
+        start(settings, environment=environment)
+    assert refused.value.code == 78, refused.value
+    assert "hunter2" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_without_keys_a_server_whose_bytes_go_to_s3_does_not_start_and_says_where_it_looked(start, bucket, tmp_path):
+    settings, environment = bucket
+    said = refusal(start, {**settings, "blobs": "s3"}, environment)
+    assert all(place in said for place in ("s3.access_key", "AWS_ACCESS_KEY_ID", f"{tmp_path}/.aws/credentials")), said
+
+
+def test_a_bucket_that_is_only_set_up_is_warned_of(start, bucket):
+    settings, environment = bucket
+    server = start(settings, environment=environment)
+    warned = [line["sentence"] for line in server.log() if line["event"] == "configuration_warning"]
+    assert any("bucket mail is set up" in sentence and "AWS_ACCESS_KEY_ID" in sentence for sentence in warned), warned
+
+
+def test_a_file_of_the_aws_tools_that_everybody_can_read_is_refused(start, bucket, tmp_path):
+    settings, environment = bucket
+    file = tmp_path / "keys"
+    file.write_text(FILE)
+    file.chmod(0o644)
+    environment["AWS_SHARED_CREDENTIALS_FILE"] = str(file)
+    for blobs in ("s3", "dir"):
+        assert "everybody on this machine can read" in refusal(start, {**settings, "blobs": blobs}, environment)
+    file.chmod(0o600)
+    assert start(settings, environment=environment).get("/health").status == 200
