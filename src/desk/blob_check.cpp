@@ -39,6 +39,8 @@ BlobCheck::BlobCheck(Store& store, Places& places, Integrity& integrity, const C
 
 Result<BlobCheckReport> BlobCheck::start(Mend mend) {
   {
+    // Who has read that the last one is done must not be told that it runs.
+    const std::lock_guard turn(telling_);
     const std::lock_guard lock(mutex_);
     if (report_.state != State::none) return errors::blob_check_running;
   }
@@ -318,6 +320,7 @@ BlobCheck::Copy BlobCheck::verify(const std::string& key, const Upload& upload, 
     }
     return Copy::changed;
   } catch (const Unavailable& e) {
+    if (stopping_) return Copy::not_looked_at;
     why = e.what();
     return Copy::unreadable;
   }

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "model/errors.h"
+#include "store/blob_key.h"
 
 namespace restante::desk {
 namespace {
@@ -106,7 +107,7 @@ void Sweep::drop_blobs(SweepReport& report) {
     if (keys.empty()) return;
     auto gone = places_.drop_all(keys, &passed_over_);
     report.blobs += std::ssize(gone);
-    (void)store_.forget_dropped_blobs(std::move(gone)).take();
+    if (!gone.empty()) (void)store_.forget_dropped_blobs(std::move(gone)).take();
     if (std::ssize(keys) < rules_.step) return;
     after = keys.back();
     give_way(start);
@@ -124,7 +125,10 @@ void Sweep::collect_orphans(SweepReport& report) {
     walk_from_ = std::move(page.next);
     if (!page.keys.empty()) give_way(start);
     if (!walk_from_.empty()) continue;
-    std::erase_if(suspects_, [this](const auto& suspect) { return suspect.second.walk != walk_; });
+    std::erase_if(suspects_, [this](const auto& suspect) {
+      const auto placed = parse_key(suspect.first);
+      return suspect.second.walk != walk_ && !(placed && passed_over_.contains(placed->place));
+    });
     ++walk_;
     return;
   }

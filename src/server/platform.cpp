@@ -264,9 +264,13 @@ class Platform::Parts {
     stop();
     try {
       write_signs_of_life();
-      blob_check.leave();
     } catch (const std::exception& e) {
       log.warn("presence_lost", {{"reason", e.what()}});  // seconds of "last seen", nobody's mail
+    }
+    try {
+      blob_check.leave();
+    } catch (const std::exception& e) {
+      log.warn("blob_check_not_left", {{"reason", e.what()}});  // it will be told as interrupted
     }
     // The writer goes before the edge: a commit nobody waits for still rings the edge's bell.
     store.reset();
@@ -302,7 +306,6 @@ class Platform::Parts {
       owner.enter();
     } catch (const Unavailable& e) {
       log.warn("place_not_asked", {{"reason", e.what()}});
-      return;
     }
     const PlacePlan plan = places.plan();
     for (const Place place : kPlaces) {

@@ -45,6 +45,7 @@ constexpr const char* kUnreadable = "carries a mark (restante-owner) that this v
 Owner::Owner(Store& store, ByPlace places, const Clock& clock, Log& log, Metrics& metrics, OwnerRules rules)
     : store_(store), places_(std::move(places)), clock_(clock), log_(log), metrics_(metrics), rules_(std::move(rules)) {
   for (const auto& [place, blobs] : places_) {
+    looking_[place];
     if (is_outside(place)) metrics_.place_not_ours(name_of(place));
   }
 }
@@ -81,10 +82,15 @@ void Owner::require_not_barred(Place place) const {
   throw Unavailable(seen->second.standing.reason);
 }
 
+void Owner::require_not_foreign(Place place) {
+  const Standing lately = look(place, steady_clock::now() - kLookLasts);
+  if (lately.kind == Standing::Kind::not_ours) throw Unavailable(lately.reason);
+}
+
 void Owner::look_at(Place place) {
   (void)look(place, steady_clock::now());
   const std::string sentence = disagreement();
-  if (!sentence.empty() && !std::exchange(told_disagreement_, true))
+  if (!sentence.empty() && !told_disagreement_.exchange(true))
     log_.warn("blobs_set_otherwise", {{"sentence", sentence}});
 }
 
@@ -109,7 +115,7 @@ Owner::Standing Owner::look(Place place, steady_clock::time_point since) {
     return seen->second.standing;
   };
   if (auto known = recent()) return *known;
-  const std::lock_guard turn(looking_);
+  const std::lock_guard turn(looking_.at(place));
   if (auto known = recent()) return *known;
   Look now{steady_clock::now(), {}};
   try {
@@ -129,7 +135,10 @@ Owner::Standing Owner::look(Place place, steady_clock::time_point since) {
 
 void Owner::tell(Place place, const Standing& before, const Standing& now) {
   const bool ours = now.kind == Standing::Kind::ours;
-  if (!ours && !is_used(place)) return;
+  if (!ours && !is_used(place)) {
+    metrics_.place_not_ours(name_of(place)).Set(0);
+    return;
+  }
   metrics_.place_not_ours(name_of(place)).Set(ours ? 0 : 1);
   if (now.kind == before.kind) return;
   if (ours) log_.info("place_ours", {{"place", name_of(place)}});
@@ -140,7 +149,11 @@ void Owner::tell(Place place, const Standing& before, const Standing& now) {
 }
 
 Owner::Standing Owner::judge(Place place) {
-  const auto office = store_.find_office();
+  auto office = store_.find_office();
+  if (!office) {
+    enter();  // the start could not write it down
+    office = store_.find_office();
+  }
   if (!office) throw Unavailable("no server has entered the database yet");
   const auto text = places_.at(place).get().mark();
   if (!text) return judge_unmarked(place, *office);
@@ -154,11 +167,15 @@ Owner::Standing Owner::judge_marked(Place place, const Office& office, const Own
   const bool inherited = expected && expected->office != office.id;
   if (expected == found) {
     // The database was moved here, and the bytes with it: from now on its predecessor finds them taken.
-    return inherited ? put_mark(place, office, Blobs::Marking::anyway) : Standing{Standing::Kind::ours};
+    return inherited ? inherit(place, office) : Standing{Standing::Kind::ours};
   }
   if (found.office != office.id) return {Standing::Kind::not_ours, sentence(place, kForeign)};
-  // Killed between marking it and writing that down.
+  // Killed between marking it and writing that down; or an heir's own from before the bytes came, which lie elsewhere.
+  if (inherited && is_needed(place) && content_of(place) == Content::nothing)
+    return {Standing::Kind::not_ours, sentence(place, kEmpty)};
   if (!expected || inherited) return note(place, office, found);
+  // Of a server alone there is no other: a prefix that was changed and changed back, an older copy of the database.
+  if (rules_.alone && (!is_needed(place) || content_of(place) == Content::ours)) return note(place, office, found);
   return {Standing::Kind::not_ours, sentence(place, kAnother)};
 }
 
@@ -195,6 +212,18 @@ Owner::Standing Owner::put_mark(Place place, const Office& office, Blobs::Markin
   return note(place, office, *found);
 }
 
+// Of several servers that start on a moved database one writes its mark down; the others, which have found the same
+// predecessor's here, put that one back.
+Owner::Standing Owner::inherit(Place place, const Office& office) {
+  const Standing mine = put_mark(place, office, Blobs::Marking::anyway);
+  const auto now = store_.find_office();
+  const auto written = now ? expected_in(*now, place) : std::nullopt;
+  if (!written || written->office != office.id) return mine;
+  const auto text = places_.at(place).get().mark();
+  if (text != text_of(*written)) places_.at(place).get().put_mark(text_of(*written), Blobs::Marking::anyway);
+  return {Standing::Kind::ours};
+}
+
 // Where another server was faster, the mark it wrote down must be this one.
 Owner::Standing Owner::note(Place place, const Office& office, const OwnerMark& found) {
   if (store_.note_mark(place, expected_in(office, place), found).take().value()) return {Standing::Kind::ours};
@@ -203,8 +232,9 @@ Owner::Standing Owner::note(Place place, const Office& office, const OwnerMark& 
   return {Standing::Kind::not_ours, sentence(place, kAnother)};
 }
 
-// The rows know every one of a sample that is older than any request, and at least one. What an older version left
-// behind just before it was replaced is young; a key that a row knows cannot be anybody else's.
+// A key that a row knows cannot be anybody else's. What no row knows is either an orphan, of which there are few, or
+// somebody else's, unless it is so young that its row may still come. Beside an embedded database, which only one
+// server has open, nobody else keeps anything.
 Owner::Content Owner::content_of(Place place) {
   const Time old = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.grace);
   std::vector<std::string> sample;
@@ -215,7 +245,9 @@ Owner::Content Owner::content_of(Place place) {
   } while (!page.next.empty() && sample.size() < kSample);
   if (sample.empty()) return Content::nothing;
   const auto known = store_.known_blobs(sample);
+  if (known.empty() && place == Place::dir && rules_.alone) return Content::nothing;
   auto next_known = known.begin();
+  std::size_t old_unknown = 0;
   bool has_unknown = false;
   for (const std::string& key : sample) {
     if (next_known != known.end() && *next_known == key) {
@@ -223,11 +255,11 @@ Owner::Content Owner::content_of(Place place) {
       continue;
     }
     const std::string_view bare = parse_key(key)->bare;
-    if (time_of_blob_key(bare) < old) return Content::strange;
+    if (time_of_blob_key(bare) < old) ++old_unknown;
     // Another server that starts has just tried whether it can write here.
     has_unknown = has_unknown || (known.empty() && places_.at(place).get().open(bare) != nullptr);
   }
-  if (!known.empty()) return Content::ours;
+  if (!known.empty()) return old_unknown > known.size() ? Content::strange : Content::ours;
   return has_unknown ? Content::strange : Content::nothing;
 }
 

@@ -4,6 +4,7 @@
 // it is somebody else's, or not the one it should be. What cannot be asked is not ours for now. Thread-safe and
 // blocking; a look is kept for a few seconds. Owns no place.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -40,6 +41,9 @@ class Owner {
   void require(Place place);
   void require_now(Place place);
   void require_not_barred(Place place) const;
+  // Throws Unavailable where it was found, a few seconds ago at most, to be not ours. Not to be known is the trouble of
+  // whoever could not be asked.
+  void require_not_foreign(Place place);
   // Every few seconds, for those that are written to: what they are is looked at, said and counted when it changes.
   void look_at(Place place);
   // What other servers were started with and this one was not; empty when they agree.
@@ -66,6 +70,7 @@ class Owner {
   Standing judge_marked(Place place, const Office& office, const OwnerMark& found);
   Standing judge_unmarked(Place place, const Office& office);
   Standing put_mark(Place place, const Office& office, Blobs::Marking how);
+  Standing inherit(Place place, const Office& office);
   Standing note(Place place, const Office& office, const OwnerMark& found);
   Content content_of(Place place);
   bool is_needed(Place place);
@@ -79,10 +84,10 @@ class Owner {
   Log& log_;
   Metrics& metrics_;
   const OwnerRules rules_;
-  std::mutex looking_;        // one look at a time: whoever waits for one under way looks again only if it must
-  mutable std::mutex mutex_;  // of what was seen
+  std::map<Place, std::mutex> looking_;  // one look at a time: who waited for one looks again only if it must
+  mutable std::mutex mutex_;             // of what was seen
   std::map<Place, Look> looks_;
-  bool told_disagreement_ = false;
+  std::atomic<bool> told_disagreement_{false};
 };
 
 }  // namespace restante

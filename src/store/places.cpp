@@ -69,7 +69,7 @@ void Places::check() {
 }
 
 void Places::check(Place place) {
-  if (owner_) owner_->require(place);
+  if (owner_) owner_->require_not_foreign(place);
   at(place).check();
 }
 

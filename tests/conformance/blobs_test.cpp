@@ -111,6 +111,10 @@ TEST_P(DirBlobs, AKilledProcessLeavesNoVisiblePartOfABlob) {
   close(ends[0]);
   close(ends[1]);
   blobs = dir::open(path, GetParam());
+  // What has a name may be another server's, which still writes it; once it is old enough it is nobody's.
+  EXPECT_EQ(files(), GetParam() == Drafts::named ? 2u : 1u);
+  blobs->drop_unfinished(std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now()) +
+                         std::chrono::hours(1));
   EXPECT_EQ(files(), 1u);
   EXPECT_EQ(content(*blobs->open(key)), "complete");
 }

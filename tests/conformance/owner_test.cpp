@@ -187,10 +187,31 @@ TEST_P(OwnerTest, WhatAnOlderVersionLeftIsAdoptedWhenTheRowsKnowIt) {
 TEST_P(OwnerTest, FilesThatTheRowsDoNotKnowAreSomebodyElses) {
   write("a", long_ago);
   EXPECT_THAT(start(*store)->owner.objection(Place::dir), HasSubstr("does not know"));
+  write("a", long_ago);
   know(write("a", clock));
-  EXPECT_THAT(start(*store)->owner.objection(Place::dir), HasSubstr("does not know")) << "mixed is not ours either";
+  EXPECT_THAT(start(*store)->owner.objection(Place::dir), HasSubstr("does not know")) << "more than orphans are";
   write("b", clock);
   EXPECT_THAT(start(*store, "b")->owner.objection(Place::dir), HasSubstr("does not know"));
+}
+
+TEST_P(OwnerTest, AnOrphanAmongFilesThatTheRowsKnowIsNobodyElses) {
+  write("a", long_ago);
+  know(write("a", clock));
+  EXPECT_EQ(start(*store)->owner.objection(Place::dir), "");
+}
+
+TEST_P(OwnerTest, BesideADatabaseThatOneServerHasOpenNobodyElseKeepsAnything) {
+  write("a", long_ago);
+  EXPECT_EQ(start(*store, "a", true)->owner.objection(Place::dir), "");
+}
+
+TEST_P(OwnerTest, AServerAloneComesBackToThePlaceItHadBefore) {
+  for (const char* directory : {"a", "b", "a"}) {
+    EXPECT_EQ(start(*store, directory, true)->owner.objection(Place::dir), "") << directory;
+  }
+  know(write("a", clock));
+  EXPECT_THAT(start(*store, "b", true)->owner.objection(Place::dir), HasSubstr("is not the one"));
+  EXPECT_EQ(start(*store, "a", true)->owner.objection(Place::dir), "");
 }
 
 TEST_P(OwnerTest, KilledBetweenTheMarkAndWritingItDownItIsWrittenDownByTheNext) {
@@ -211,6 +232,33 @@ TEST_P(OwnerTest, ADatabaseThatWasMovedTakesOverAndTheOldOneFindsItTaken) {
   EXPECT_EQ(heir->owner.objection(Place::dir), "");
   EXPECT_EQ(other_store->find_office()->marks.at(Place::dir).office, other_store->find_office()->id);
   EXPECT_THAT(old->owner.objection(Place::dir), HasSubstr("belongs to another post office"));
+}
+
+TEST_P(OwnerTest, OfSeveralServersOnADatabaseThatWasMovedAllTakeOver) {
+  const auto old = start(*store);
+  ASSERT_EQ(old->owner.objection(Place::dir), "");
+  const auto inherited = store->find_office()->marks.at(Place::dir);
+  std::vector<std::unique_ptr<Server>> heirs;
+  for (int i = 0; i < 4; ++i) heirs.push_back(start(*other_store));
+  ASSERT_TRUE(other_store->note_mark(Place::dir, std::nullopt, inherited).take().value());
+  std::vector<std::string> objections(heirs.size());
+  {
+    std::vector<std::jthread> starts;
+    for (std::size_t i = 0; i < heirs.size(); ++i)
+      starts.emplace_back([&, i] { objections[i] = heirs[i]->owner.objection(Place::dir); });
+  }
+  EXPECT_THAT(objections, ::testing::Each(""));
+  for (const auto& heir : heirs) EXPECT_EQ(heir->owner.objection(Place::dir), "") << "and so it stays";
+}
+
+TEST_P(OwnerTest, AnHeirWhoseFilesLieElsewhereDoesNotTakeItsOwnEmptyDirectoryForThem) {
+  ASSERT_EQ(start(*store, "b")->owner.objection(Place::dir), "");
+  ASSERT_EQ(start(*other_store)->owner.objection(Place::dir), "");
+  const auto own = store->find_office()->marks.at(Place::dir);
+  ASSERT_TRUE(store->note_mark(Place::dir, own, other_store->find_office()->marks.at(Place::dir)).take().value());
+  know(write("a", clock));
+  EXPECT_THAT(start(*store, "b")->owner.objection(Place::dir), HasSubstr("is empty although"));
+  EXPECT_EQ(start(*store)->owner.objection(Place::dir), "");
 }
 
 TEST_P(OwnerTest, TheOperatorsWordMakesAPlaceOurs) {
