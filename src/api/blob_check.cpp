@@ -49,17 +49,7 @@ std::string written(const Context& context, const desk::BlobCheckReport& report)
   out.boolean(report.mend);
   write_time(out, "started_at", report.started_at);
   write_time(out, "ended_at", report.ended_at);
-  out.member("files", report.files);
-  out.member("all_files", report.all_files);
-  out.member("blobs", report.blobs);
-  out.member("bytes", report.bytes);
-  out.key("found");
-  out.begin_object();
-  for (const desk::BlobFault fault : desk::kBlobFaults) {
-    out.member(name_of(fault), report.found.at(static_cast<std::size_t>(fault)));
-  }
-  out.end_object();
-  out.member("mended", report.mended);
+  desk::write_counts(out, report);
   out.member("wrong", report.wrong());
   write_text(out, "reason", report.reason);
   out.key("findings");

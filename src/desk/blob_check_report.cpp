@@ -1,7 +1,6 @@
 #include "desk/blob_check_report.h"
 
 #include "base/json.h"
-#include "base/json_writer.h"
 #include "base/text.h"
 
 namespace restante::desk {
@@ -141,9 +140,7 @@ std::int64_t BlobCheckReport::wrong() const {
   return all - mended;
 }
 
-std::string write_progress(const BlobCheckReport& report) {
-  JsonWriter out;
-  out.begin_object();
+void write_counts(JsonWriter& out, const BlobCheckReport& report) {
   out.member("files", report.files);
   out.member("all_files", report.all_files);
   out.member("blobs", report.blobs);
@@ -155,6 +152,12 @@ std::string write_progress(const BlobCheckReport& report) {
   }
   out.end_object();
   out.member("mended", report.mended);
+}
+
+std::string write_progress(const BlobCheckReport& report) {
+  JsonWriter out;
+  out.begin_object();
+  write_counts(out, report);
   if (!report.reason.empty()) out.member("reason", cut_utf8(report.reason, kMaxReasonBytes));
   out.end_object();
   return out.take();

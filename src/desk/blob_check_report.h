@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/json_writer.h"
 #include "model/blob_check.h"
 #include "model/upload.h"
 
@@ -64,6 +65,9 @@ struct BlobCheckReport {
   std::int64_t wrong() const;  // and not mended
 };
 std::string_view name_of(BlobCheckReport::State state);
+
+// How much was looked at and found, as members of the object that is being written.
+void write_counts(JsonWriter& out, const BlobCheckReport& report);
 
 // What the store keeps of it, and what was kept. Text of another version is read as far as it is understood.
 std::string write_progress(const BlobCheckReport& report);

@@ -10,19 +10,12 @@ import pytest
 
 from support.checks import check_error
 from support.desk import Workspace
-from support.postgres import Postgres
 from support.server import Server, binary
 from support.several import Several
 from support.waiting import CEILING, wait_until
 
 QUIET = {"uploads.sweep_every": "24h", "uploads.check_every": "0s"}
 TARGET = "/admin/blobs/check"
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    with Postgres() as running:
-        yield running
 
 
 @pytest.fixture
