@@ -166,10 +166,14 @@ Owner::Standing Owner::judge_marked(Place place, const Office& office, const Own
   const auto expected = expected_in(office, place);
   const bool inherited = expected && expected->office != office.id;
   if (expected == found) {
-    // The database was moved here, and the bytes with it: from now on its predecessor finds them taken.
-    return inherited ? inherit(place, office) : Standing{Standing::Kind::ours};
+    // The database was moved here, and the bytes with it: from now on its predecessor finds them taken. Only the office
+    // in the mark changes, so that several servers which start on a moved database all write the same.
+    return inherited ? put_mark(place, office, {office.id, found.mark}, Blobs::Marking::anyway)
+                     : Standing{Standing::Kind::ours};
   }
   if (found.office != office.id) return {Standing::Kind::not_ours, sentence(place, kForeign)};
+  // Another heir has just taken it over, or was killed before it wrote that down.
+  if (inherited && found.mark == expected->mark) return note(place, office, found);
   // Killed between marking it and writing that down; or an heir's own from before the bytes came, which lie elsewhere.
   if (inherited && is_needed(place) && content_of(place) == Content::nothing)
     return {Standing::Kind::not_ours, sentence(place, kEmpty)};
@@ -198,30 +202,20 @@ Owner::Standing Owner::judge_unmarked(Place place, const Office& office) {
     case Content::ours:
       break;
   }
-  return put_mark(place, office, Blobs::Marking::if_there_is_none);
+  return put_mark(place, office, fresh_mark(office), Blobs::Marking::if_there_is_none);
 }
 
-Owner::Standing Owner::put_mark(Place place, const Office& office, Blobs::Marking how) {
+OwnerMark Owner::fresh_mark(const Office& office) const { return {office.id, MarkId::make(clock_.now())}; }
+
+Owner::Standing Owner::put_mark(Place place, const Office& office, const OwnerMark& mark, Blobs::Marking how) {
   Blobs& blobs = places_.at(place);
-  blobs.put_mark(text_of({office.id, MarkId::make(clock_.now())}), how);
+  blobs.put_mark(text_of(mark), how);
   const auto text = blobs.mark();
   const auto found = text ? parse_owner_mark(*text) : std::nullopt;
   if (!found) throw Unavailable("the mark that was just put there is not there");
   if (found->office != office.id) return {Standing::Kind::not_ours, sentence(place, kForeign)};
   log_.info("place_marked", {{"place", name_of(place)}, {"office", office.id.text()}});
   return note(place, office, *found);
-}
-
-// Of several servers that start on a moved database one writes its mark down; the others, which have found the same
-// predecessor's here, put that one back.
-Owner::Standing Owner::inherit(Place place, const Office& office) {
-  const Standing mine = put_mark(place, office, Blobs::Marking::anyway);
-  const auto now = store_.find_office();
-  const auto written = now ? expected_in(*now, place) : std::nullopt;
-  if (!written || written->office != office.id) return mine;
-  const auto text = places_.at(place).get().mark();
-  if (text != text_of(*written)) places_.at(place).get().put_mark(text_of(*written), Blobs::Marking::anyway);
-  return {Standing::Kind::ours};
 }
 
 // Where another server was faster, the mark it wrote down must be this one.
@@ -287,7 +281,7 @@ void Owner::adopt(Place place, Force force) {
   const auto found = text ? parse_owner_mark(*text) : std::nullopt;
   const bool theirs = text && (!found || found->office != office->id) && expected_in(*office, place) != found;
   if (theirs && force == Force::no) throw OpenRefused(sentence(place, found ? kForeign : kUnreadable));
-  const Standing now = put_mark(place, *office, Blobs::Marking::anyway);
+  const Standing now = put_mark(place, *office, fresh_mark(*office), Blobs::Marking::anyway);
   if (now.kind != Standing::Kind::ours) throw OpenRefused(now.reason);
 }
 

@@ -69,8 +69,8 @@ class Owner {
   Standing judge(Place place);
   Standing judge_marked(Place place, const Office& office, const OwnerMark& found);
   Standing judge_unmarked(Place place, const Office& office);
-  Standing put_mark(Place place, const Office& office, Blobs::Marking how);
-  Standing inherit(Place place, const Office& office);
+  OwnerMark fresh_mark(const Office& office) const;
+  Standing put_mark(Place place, const Office& office, const OwnerMark& mark, Blobs::Marking how);
   Standing note(Place place, const Office& office, const OwnerMark& found);
   Content content_of(Place place);
   bool is_needed(Place place);

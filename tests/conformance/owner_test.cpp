@@ -251,6 +251,17 @@ TEST_P(OwnerTest, OfSeveralServersOnADatabaseThatWasMovedAllTakeOver) {
   for (const auto& heir : heirs) EXPECT_EQ(heir->owner.objection(Place::dir), "") << "and so it stays";
 }
 
+TEST_P(OwnerTest, AnHeirKilledBetweenTheMarkAndWritingItDownIsFollowedByTheNext) {
+  ASSERT_EQ(start(*store)->owner.objection(Place::dir), "");
+  const auto inherited = store->find_office()->marks.at(Place::dir);
+  const auto heir = start(*other_store);
+  ASSERT_TRUE(other_store->note_mark(Place::dir, std::nullopt, inherited).take().value());
+  const OwnerMark taken{other_store->find_office()->id, inherited.mark};
+  heir->files->put_mark(text_of(taken), Blobs::Marking::anyway);
+  EXPECT_EQ(start(*other_store)->owner.objection(Place::dir), "");
+  EXPECT_EQ(other_store->find_office()->marks.at(Place::dir), taken);
+}
+
 TEST_P(OwnerTest, AnHeirWhoseFilesLieElsewhereDoesNotTakeItsOwnEmptyDirectoryForThem) {
   ASSERT_EQ(start(*store, "b")->owner.objection(Place::dir), "");
   ASSERT_EQ(start(*other_store)->owner.objection(Place::dir), "");
