@@ -351,12 +351,12 @@ std::vector<PlaceFigures> BlobMoves::figures() {
     const auto fresh = std::max<SteadyTime::duration>(kCountAtMostEvery, 20 * counting_takes_);
     if (counted_at_ && clock_.steady() - *counted_at_ < fresh) return figures_;
   }
-  const SteadyTime start = std::chrono::steady_clock::now();
+  const SteadyTime start = clock_.steady();
   auto counted = store_.count_blobs();
-  const SteadyTime end = std::chrono::steady_clock::now();
+  const SteadyTime end = clock_.steady();
   const std::lock_guard lock(mutex_);
   figures_ = counted;
-  counted_at_ = clock_.steady();
+  counted_at_ = end;
   counting_takes_ = end - start;
   const bool moving = move_ && move_->phase != BlobPhase::finished;
   const PlaceFigures old = moving ? of_place(counted, move_->from) : PlaceFigures();

@@ -151,13 +151,19 @@ struct TestDesk {
   Outgoing outgoing{*store, uploads, messages, clock};
   Sweep sweep{*store, places, uploads.events(), clock, log, metrics, impatient()};
   BlobMoves blob_moves{*store, places, uploads.integrity(), clock, log, metrics, set_to(new_bytes)};
-  BlobCheck blob_check{*store, places, uploads.integrity(), clock, log, metrics, BlobCheckRules()};
+  BlobCheck blob_check{*store, places, uploads.integrity(), clock, log, metrics, unhurried()};
   Delegations delegations{*store, uploads, presence, news, clock, log, metrics, DelegationRules()};
 
   static BlobMoveRules set_to(Place place) {
     BlobMoveRules move_rules;
     move_rules.setting = place;
     return move_rules;
+  }
+  // A tick ends when there is nothing left to do, however long the disk takes.
+  static BlobCheckRules unhurried() {
+    BlobCheckRules check_rules;
+    check_rules.slice = std::chrono::hours(1);
+    return check_rules;
   }
   static SweepRules impatient() {
     SweepRules sweep_rules;
