@@ -101,18 +101,16 @@ class Client {
     }
     return true;
   }
-  // What the kernel takes until it takes no more: how far a server that does not read lets us go.
-  std::size_t send_until_full(std::size_t most) {
+  // What the kernel takes until it has taken no more for so long: how far a server that does not read lets us go. One
+  // that has answered reads on to throw it away: that does not count.
+  std::size_t send_until_full(std::size_t most, std::chrono::milliseconds patience = std::chrono::milliseconds(500)) {
     const std::string bytes(64 << 10, 'x');
     std::size_t sent = 0;
     while (sent < most) {
+      pollfd room{fd_, POLLIN | POLLOUT, 0};
+      if (::poll(&room, 1, static_cast<int>(patience.count())) == 0 || room.revents != POLLOUT) break;
       const ssize_t n = ::send(fd_, bytes.data(), std::min(bytes.size(), most - sent), MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (n > 0) {
-        sent += static_cast<std::size_t>(n);
-        continue;
-      }
-      pollfd room{fd_, POLLOUT, 0};
-      if (::poll(&room, 1, 500) == 0) break;
+      if (n > 0) sent += static_cast<std::size_t>(n);
     }
     return sent;
   }
