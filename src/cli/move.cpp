@@ -43,6 +43,42 @@ fs::path file_of(const char* flag, const std::string& url) {
   return file;
 }
 
+fs::path folder_of(const fs::path& file) { return file.has_parent_path() ? file.parent_path() : fs::path("."); }
+
+bool is_same(const fs::path& one, const fs::path& other) {
+  std::error_code none;  // what is not there yet is not the other
+  return fs::equivalent(one, other, none);
+}
+
+// However they are spelled.
+void require_two_files(const fs::path& from, const fs::path& to) {
+  if (is_same(from, to)) throw CommandFailed(kExitUsage, "--from and --to name the same database");
+  if (!is_same(folder_of(from), folder_of(to))) return;
+  throw CommandFailed(
+      kExitUsage, fmt::format("--from and --to lie in the same directory, {}: a data directory is for one database, "
+                              "so name a file in another one (--to sqlite://DIRECTORY/restante.db)",
+                              folder_of(from).string()));
+}
+
+// Found out before anything is opened, and by a dry run: a directory can only be made in a directory.
+void require_folder(const char* flag, fs::path folder) {
+  folder = fs::absolute(folder);
+  while (!fs::exists(folder)) folder = folder.parent_path();
+  if (fs::is_directory(folder)) return;
+  throw CommandFailed(kExitUnavailable, fmt::format("{}: {} is not a directory", flag, folder.string()));
+}
+
+// Both are looked at before either is opened: a typo in the second should not cost a wait for the first.
+void require_sense(const MoveOptions& options) {
+  if (options.from == options.to) throw CommandFailed(kExitUsage, "--from and --to name the same database");
+  std::optional<fs::path> from, to;
+  if (!is_shared(options.from)) from = file_of("--from", options.from);
+  if (!is_shared(options.to)) to = file_of("--to", options.to);
+  if (from && to) require_two_files(*from, *to);
+  if (to) require_folder("--to", folder_of(*to));
+  if (!options.data_to.empty()) require_folder("--data-to", options.data_to);
+}
+
 std::unique_ptr<House> open_end(const char* flag, const std::string& url, HouseUse use) {
   try {
     if (is_shared(url)) return postgres::open_house(url, use);
@@ -56,8 +92,7 @@ DataMove data_of(const MoveOptions& options) {
   DataMove move;
   move.from = options.data.empty() ? fs::path("data") : fs::path(options.data);
   if (options.data.empty() && !is_shared(options.from)) {
-    const fs::path folder = file_of("--from", options.from).parent_path();
-    move.from = folder.empty() ? fs::path(".") : folder;
+    move.from = folder_of(file_of("--from", options.from));
   }
   if (!options.data_to.empty()) move.to = options.data_to;
   return move;
@@ -198,8 +233,9 @@ std::string sentence(const MoveReport& report) {
       break;
     case MoveReport::Outcome::moved:
       return fmt::format(
-          "Moved {}. The old database is as it was: keep it until the new server has proved itself, and "
-          "start no server on it meanwhile.\n",
+          "Moved {}. The old database still holds all of them: keep it until the new server has proved itself. "
+          "Start a server on one of the two only: of two that share a directory or a bucket, the first takes it over, "
+          "and the other is refused.\n",
           rows);
     case MoveReport::Outcome::same:
       return fmt::format("Both hold the same {}.\n", rows);
@@ -269,17 +305,16 @@ void write_table(JsonWriter& out, const TableInventory& table, const Inventory& 
 }  // namespace
 
 int move(const MoveOptions& options) {
-  if (options.from == options.to) throw CommandFailed(kExitUsage, "--from and --to name the same database");
-  // Both are looked at before either is opened: a typo in the second should not cost a wait for the first.
-  for (const auto& [flag, url] : {std::pair("--from", &options.from), std::pair("--to", &options.to)}) {
-    if (!is_shared(*url)) file_of(flag, *url);
-  }
-  const DataMove data = data_of(options);
   try {
+    require_sense(options);
+    const DataMove data = data_of(options);
     if (options.verify) return verify(options, data);
     return options.dry_run ? dry_run(options, data) : carry(options, data);
   } catch (const OpenRefused& refused) {
     throw CommandFailed(kExitUnavailable, refused.what());
+  } catch (const fs::filesystem_error& failed) {
+    throw CommandFailed(kExitUnavailable,
+                        fmt::format("cannot use {}: {}", failed.path1().string(), failed.code().message()));
   }
 }
 

@@ -37,7 +37,8 @@ struct HouseBytes {
 using HouseValue = std::variant<std::monostate, std::int64_t, double, std::string, HouseBytes>;
 using HouseRow = std::vector<HouseValue>;
 
-// What is going to be done with one. A source is left as it is; what is only looked at is not even created.
+// What is going to be done with one. A source keeps every row that is moved; what is only looked at is not even
+// created.
 enum class HouseUse { source, target, look };
 
 // The table that says that a move into this database has not finished; its only row names the move.
@@ -68,6 +69,10 @@ class House {
   virtual void begin(const std::string& marker) = 0;
   // All of them or none; durable on return. Tables are filled in the order of tables().
   virtual void put(const HouseTable& table, std::span<const HouseRow> rows) = 0;
+  // Of a source whose rows are all in the target: this database is no longer the post office whose marks lie in the
+  // places. Of the two, whichever a server starts on first takes them over, and the other finds them taken. Durable on
+  // return; done twice, it is done.
+  virtual void leave_office() = 0;
   // What is numbered goes on from the highest number; the marker is gone. Durable on return.
   virtual void finish() = 0;
 };

@@ -220,7 +220,11 @@ Moved move_house(House& from, House& to, MoveWatcher& watcher) {
   watcher.begin(MoveStep::writing, rows_of(moved.from), moved.resumed_at);
   for (const HouseTable& table : tables) carry(from, to, table, to.count(table), watcher);
   moved.to = inventory_of(to, tables, MoveStep::comparing, watcher);
-  if (moved.same()) to.finish();
+  if (!moved.same()) return moved;
+  // In this order: as soon as a server can start on the target, the source must be no more than the other heir. Else it
+  // could be started first, go on as the owner, and have its new files collected by the target's server.
+  from.leave_office();
+  to.finish();
   return moved;
 }
 

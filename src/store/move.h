@@ -1,7 +1,8 @@
 // Moving house: every row of one House into another, and the proof that both hold the same. A move has three steps:
 // the source is read once, which gives the move its name; the rows are written in pieces, each one transaction; both
-// are compared by count and digest. Killed at any moment, the same move goes on where it was. Throws OpenRefused with a
-// sentence when one of the two is not what it must be.
+// are compared by count and digest. Then both are heirs of the places where bytes lie (House::leave_office). Killed at
+// any moment, the same move goes on where it was. Throws OpenRefused with a sentence when one of the two is not what it
+// must be.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -73,7 +74,7 @@ struct Moved {
 
 // Counts and digests of both; nothing is changed.
 Moved compare_houses(House& from, House& to, MoveWatcher& watcher);
-// Where it ends with a difference, the marker stays, and no server will start on the target.
+// Where it ends with a difference, the marker stays, no server will start on the target, and the source is as it was.
 Moved move_house(House& from, House& to, MoveWatcher& watcher);
 
 }  // namespace restante

@@ -68,6 +68,10 @@ class Tent final : public House {
     all.insert(all.end(), more.begin(), more.end());
     if (spoil) all.back().back() = std::string("spoilt");
   }
+  void leave_office() override {
+    fail_or_go_on();
+    in_office = false;
+  }
   void finish() override {
     fail_or_go_on();
     mark.reset();
@@ -77,6 +81,7 @@ class Tent final : public House {
   std::optional<std::string> mark;
   bool prepared = false;
   bool spoil = false;
+  bool in_office = true;
   int steps_left = 1'000'000;
 
  private:
@@ -110,6 +115,32 @@ TEST_F(Move, EverythingIsThereAndTheMarkerIsGone) {
   EXPECT_EQ(rows_of(moved.to), 1703);
   EXPECT_EQ(to.rows, from.rows);
   EXPECT_FALSE(to.mark);
+  EXPECT_FALSE(from.in_office) << "whichever of the two starts first takes the places over";
+  EXPECT_TRUE(to.in_office);
+}
+
+TEST_F(Move, TheTargetIsFinishedOnlyOnceTheSourceHasLeftItsOffice) {
+  from.steps_left = 0;
+  EXPECT_THROW(move_house(from, to, silent), std::runtime_error);
+  EXPECT_TRUE(to.mark) << "no server starts on it";
+  from.steps_left = 1'000'000;
+  to.steps_left = 0;
+  EXPECT_THROW(move_house(from, to, silent), std::runtime_error);
+  EXPECT_FALSE(from.in_office);
+  EXPECT_TRUE(to.mark);
+  to.steps_left = 1'000'000;
+  const Moved moved = move_house(from, to, silent);
+  EXPECT_TRUE(moved.same()) << "that it has left changes nothing that is compared";
+  EXPECT_EQ(moved.resumed_at, 1703);
+  EXPECT_FALSE(to.mark);
+}
+
+TEST_F(Move, WhoOnlyLooksOrComparesChangesNothing) {
+  from.steps_left = 0;
+  EXPECT_NO_THROW(plan_move(from, to, silent));
+  to.prepared = true;
+  EXPECT_FALSE(compare_houses(from, to, silent).same());
+  EXPECT_TRUE(from.in_office);
 }
 
 TEST_F(Move, WhereverItIsInterruptedItGoesOnWithoutLosingOrDoublingARow) {
@@ -136,6 +167,7 @@ TEST_F(Move, ADifferenceIsFoundAndTheMarkerStays) {
   const Moved moved = move_house(from, to, silent);
   EXPECT_FALSE(moved.same());
   EXPECT_TRUE(to.mark);
+  EXPECT_TRUE(from.in_office) << "its server goes on as ever";
 }
 
 TEST_F(Move, AnInhabitedTargetIsRefused) {

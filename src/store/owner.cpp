@@ -166,8 +166,8 @@ Owner::Standing Owner::judge_marked(Place place, const Office& office, const Own
   const auto expected = expected_in(office, place);
   const bool inherited = expected && expected->office != office.id;
   if (expected == found) {
-    // The database was moved here, and the bytes with it: from now on its predecessor finds them taken. Only the office
-    // in the mark changes, so that several servers which start on a moved database all write the same.
+    // Of the two databases of a move this is the first that is started: from now on the other finds the bytes taken.
+    // Only the office in the mark changes, so that several servers which start on a moved database all write the same.
     return inherited ? put_mark(place, office, {office.id, found.mark}, Blobs::Marking::anyway)
                      : Standing{Standing::Kind::ours};
   }

@@ -2,15 +2,19 @@
 // arrives, and that nobody works on a database that is only half moved.
 #include "store/house.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 
 #include <set>
 
 #include "backends.h"
 #include "postgres_server.h"
+#include "store/dir/blobs.h"
 #include "store/move.h"
+#include "store/owner.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/house.h"
+#include "store/postgres/opening.h"
 #include "store/postgres/store.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/house.h"
@@ -29,6 +33,19 @@ class Silent final : public MoveWatcher {
  public:
   void begin(MoveStep, std::int64_t, std::int64_t) override {}
   void add(std::int64_t) override {}
+};
+
+// Does something once everything is written and is about to be compared.
+class Meddling final : public MoveWatcher {
+ public:
+  explicit Meddling(std::function<void()> deed) : deed_(std::move(deed)) {}
+  void begin(MoveStep step, std::int64_t, std::int64_t) override {
+    if (step == MoveStep::comparing) deed_();
+  }
+  void add(std::int64_t) override {}
+
+ private:
+  const std::function<void()> deed_;
 };
 
 class Houses : public ::testing::Test {
@@ -76,9 +93,28 @@ class Houses : public ::testing::Test {
     return std::make_unique<postgres::Connection>(endpoint);
   }
 
+  std::unique_ptr<Store> old_store() { return sqlite::open(old_file(), {.now = at(0)}); }
+  std::unique_ptr<Store> new_store() { return postgres::open(database.url(), patient_options()); }
+  void move_there() {
+    const auto from = old_house();
+    const auto to = new_house();
+    ASSERT_TRUE(move_house(*from, *to, silent).same());
+  }
+  // What a server that starts on this database says about the directory of bytes that all of them are given.
+  std::string objection_on(std::unique_ptr<Store> store) {
+    ManualClock clock{at(1'000'000)};
+    Log log{nowhere, LogLevel::error, clock};
+    Metrics metrics{{"test", "test", "test"}};
+    const auto files = dir::open(directory / "blobs", dir::Drafts::unnamed_if_possible, clock);
+    Owner owner(*store, {{Place::dir, *files}}, clock, log, metrics, OwnerRules());
+    owner.enter();
+    return owner.objection(Place::dir);
+  }
+
   TemporaryDirectory directory;
   PostgresDatabase database;
   Silent silent;
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
 };
 
 std::set<std::string> names_of(House& house) {
@@ -175,6 +211,84 @@ TEST_F(Houses, NumbersGoOnFromTheHighestThatCame) {
   for (const auto& upload : store->list_waiting(workspace, {}, 10, at(30))) names.push_back(upload.name);
   EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "c", "d"}));
   EXPECT_EQ(store->append_activity(workspace, message("next"), at(31)).take()->seq, 25);
+}
+
+TEST_F(Houses, AMoveLeavesBothWithTheMarksAndNeitherWithTheOffice) {
+  const OwnerMark mark{OfficeId::make(at(1)), MarkId::make(at(1))};
+  const auto here = OfficeId::make(at(2)), there = OfficeId::make(at(3)), back = OfficeId::make(at(4));
+  ASSERT_TRUE(old_store()->enter_office(mark.office, Place::dir).take());
+  ASSERT_TRUE(old_store()->note_mark(Place::dir, std::nullopt, mark).take().value());
+  move_there();
+  EXPECT_TRUE(compare_houses(*old_house(), *new_house(HouseUse::look), silent).same());
+  EXPECT_EQ(old_store()->find_office(), std::nullopt);
+  EXPECT_EQ(old_store()->enter_office(here, Place::dir).take().value(),
+            (Office{here, Place::dir, {{Place::dir, mark}}}));
+  EXPECT_EQ(new_store()->enter_office(there, Place::dir).take().value(),
+            (Office{there, Place::dir, {{Place::dir, mark}}}));
+  {
+    const auto from = new_house(HouseUse::source);
+    const auto to = sqlite::open_house(directory / "back" / "restante.db", HouseUse::target, at(0));
+    ASSERT_TRUE(move_house(*from, *to, silent).same());
+    EXPECT_TRUE(compare_houses(*from, *to, silent).same()) << "it can still be read";
+  }
+  EXPECT_EQ(new_store()->find_office(), std::nullopt);
+  EXPECT_EQ(new_store()->enter_office(back, Place::dir).take().value(),
+            (Office{back, Place::dir, {{Place::dir, mark}}}));
+}
+
+TEST_F(Houses, AfterAMoveTheOldOneMayStartFirstAndTheNewOneFindsTheBytesTaken) {
+  ASSERT_EQ(objection_on(old_store()), "");
+  move_there();
+  EXPECT_EQ(objection_on(old_store()), "");
+  EXPECT_THAT(objection_on(new_store()), HasSubstr("belongs to another post office"));
+  EXPECT_EQ(objection_on(old_store()), "") << "and so it stays";
+}
+
+TEST_F(Houses, AfterAMoveTheNewOneMayStartFirstAndTheOldOneFindsTheBytesTaken) {
+  ASSERT_EQ(objection_on(old_store()), "");
+  move_there();
+  EXPECT_EQ(objection_on(new_store()), "");
+  EXPECT_THAT(objection_on(old_store()), HasSubstr("belongs to another post office"));
+  EXPECT_EQ(objection_on(new_store()), "") << "and so it stays";
+}
+
+TEST_F(Houses, CutOffAfterTheSourceHasLeftTheSameMoveGoesOn) {
+  ASSERT_EQ(objection_on(old_store()), "");
+  Meddling in_the_way([&] { connect()->execute(fmt::format("CREATE VIEW on_it AS SELECT * FROM {}", kMoveMarker)); });
+  EXPECT_THROW(move_house(*old_house(), *new_house(), in_the_way), Unavailable);
+  EXPECT_EQ(old_store()->find_office(), std::nullopt);
+  EXPECT_THAT([&] { new_store(); }, ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
+  connect()->execute("DROP VIEW on_it");
+  const Moved moved = move_house(*old_house(), *new_house(), silent);
+  EXPECT_TRUE(moved.same());
+  EXPECT_EQ(moved.resumed_at, rows_of(moved.from));
+  EXPECT_EQ(objection_on(new_store()), "");
+  EXPECT_THAT(objection_on(old_store()), HasSubstr("belongs to another post office"));
+}
+
+TEST_F(Houses, ASourceThatWasStartedAfterItHadLeftHasChanged) {
+  ASSERT_EQ(objection_on(old_store()), "");
+  Meddling in_the_way([&] { connect()->execute(fmt::format("CREATE VIEW on_it AS SELECT * FROM {}", kMoveMarker)); });
+  EXPECT_THROW(move_house(*old_house(), *new_house(), in_the_way), Unavailable);
+  EXPECT_EQ(objection_on(old_store()), "") << "nobody else has its bytes";
+  connect()->execute("DROP VIEW on_it");
+  EXPECT_THAT([&] { move_house(*old_house(), *new_house(), silent); },
+              ThrowsMessage<OpenRefused>(HasSubstr("has changed since")));
+}
+
+TEST_F(Houses, ASourceThatCanOnlyBeReadIsRefusedBeforeAnythingIsMoved) {
+  postgres::migrate_up(database.url());
+  connect()->execute(
+      "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END "
+      "$$");
+  EXPECT_THAT([&] { new_house(HouseUse::source); }, ThrowsMessage<OpenRefused>(HasSubstr("can only be read")));
+}
+
+TEST_F(Houses, SessionsThatAreSharedAreRefused) {
+  const auto one = connect(), other = connect();
+  EXPECT_NO_THROW(postgres::require_own_sessions(*one, *other));
+  EXPECT_THAT([&] { postgres::require_own_sessions(*one, *one); },
+              ThrowsMessage<OpenRefused>(HasSubstr("pool_mode = session")));
 }
 
 TEST_F(Houses, NobodyElseWorksOnADatabaseThatIsHalfMoved) {

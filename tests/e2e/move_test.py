@@ -7,7 +7,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ import pytest
 from support.desk import Workspace
 from support.house import House
 from support.postgres import Postgres, clients
-from support.server import Lines, Server, StartFailed, binary
+from support.server import Server, StartFailed, binary
 from support.waiting import wait_until
 
 CEILING = 240  # of one move by a sanitized binary on a busy machine
@@ -100,7 +100,9 @@ def test_a_server_on_postgresql_goes_on_where_the_one_on_sqlite_stopped(house, u
         assert (table["rows"], table["digest"]) == (table["target_rows"], table["target_digest"]), table
         assert table["rows"] > 0, f"{table['name']} was empty: support/house.py fills every table, so that its move is tested"
     assert moved["files"]["files"] > 0 and moved["files"]["missing"] == moved["files"]["changed"] == moved["files"]["copied"] == 0
-    assert dump(house.database) == before, "the source is only read"
+    after = dump(house.database)
+    assert before.pop("post_offices") and not after.pop("post_offices"), "it is not the owner of the files any more"
+    assert after == before, "and else the source is only read"
     with serving(house, url) as server:
         house.check(server)
 
@@ -234,17 +236,53 @@ def rows_waiting(postgres, url):
     return int(postgres.sql(f"SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE NOT l.granted AND d.datname = '{name_of(url)}'"))
 
 
+@contextmanager
+def halting(postgres, url, rows):
+    """Whoever has written so many rows of the log writes no more; gives whether somebody has come to that."""
+    asleep = f"SELECT pid FROM pg_stat_activity WHERE datname = '{name_of(url)}' AND wait_event = 'PgSleep'"
+    postgres.sql(f"CREATE FUNCTION halt() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF (SELECT count(*) FROM activity_logs) >= {rows} "
+                 "THEN PERFORM pg_sleep(3600); END IF; RETURN NULL; END $$",
+                 "CREATE TRIGGER halt BEFORE INSERT ON activity_logs FOR EACH STATEMENT EXECUTE FUNCTION halt()", database=name_of(url))
+    yield lambda: postgres.sql(asleep) != ""
+    postgres.sql(f"SELECT pg_terminate_backend(pid) FROM ({asleep}) halted", "DROP FUNCTION halt CASCADE", database=name_of(url))
+
+
+def test_killed_before_its_last_step_it_goes_on_and_the_files_have_one_owner(postgres, house, url):
+    subprocess.run([binary(), "migrate", "up", "--database", url], check=True, stdout=subprocess.DEVNULL, env=environment())
+    with ExitStack() as held:
+        with stalled(postgres, url, "workspaces"):
+            process = start_move("--from", house.url, "--to", url)
+            wait_until(lambda: rows_waiting(postgres, url) or process.poll() is not None, "the move is under way", CEILING)
+            held.enter_context(stalled(postgres, url, "moving_house"))
+        ending = lambda: waiting_for(postgres, url, "moving_house") or process.poll() is not None
+        wait_until(ending, "only the mark of the move is left to be taken away", CEILING)
+        assert process.poll() is None, process.stderr.read()
+        kill(process)
+    assert not dump(house.database)["post_offices"], "the old database has left its office"
+    assert report("--from", house.url, "--to", url, "--dry-run")["target"] == "moving"
+    moved = report("--from", house.url, "--to", url)
+    assert moved["outcome"] == "moved" and moved["resumed_at"] == moved["rows"]
+    with serving(house, url) as server:
+        house.check(server)
+        with pytest.raises(StartFailed) as failed:
+            Server(house.settings, data=house.data).discard()
+        assert "belongs to another post office" in str(failed.value)
+
+
+def waiting_for(postgres, url, table):
+    return int(postgres.sql(f"SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = to_regclass('{table}')", database=name_of(url)))
+
+
 def test_killed_in_the_middle_of_a_table_no_row_is_lost_or_doubled(postgres, house, url):
     house.grow(20_000)
-    for share in (b"10 %", b"20 %", b"30 %"):
-        process = start_move("--from", house.url, "--to", url)
-        lines = Lines(process.stderr)
-        lines.wait(lambda line: line.startswith(b"Writing"), "it writes", CEILING)
-        at = len(lines())
-        lines.wait(lambda line: share in line, "so much of the rest", CEILING, start=at - 1)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        lines.join()
+    subprocess.run([binary(), "migrate", "up", "--database", url], check=True, stdout=subprocess.DEVNULL, env=environment())
+    for rows in (5_000, 10_000, 15_000):
+        with halting(postgres, url, rows) as halted:
+            process = start_move("--from", house.url, "--to", url)
+            wait_until(lambda: halted() or process.poll() is not None, "it is in the middle of the table", CEILING)
+            assert process.poll() is None, process.stderr.read()
+            kill(process)
+        assert rows <= rows_of(postgres, url, "activity_logs") < 20_000
     moved = report("--from", house.url, "--to", url)
     log, = [table for table in moved["tables"] if table["name"] == "activity_logs"]
     assert log["rows"] == log["target_rows"] == rows_of(postgres, url, "activity_logs") > 20_000 and moved["resumed_at"] > 0
@@ -264,12 +302,14 @@ def test_a_source_that_was_used_meanwhile_is_not_mixed_with_what_was_moved_befor
 # -- refused
 
 def test_a_dry_run_tells_what_would_move_and_changes_nothing(postgres, house, url, tmp_path):
+    before = dump(house.database)
     plan = report("--from", house.url, "--to", url, "--dry-run", "--data-to", tmp_path / "new")
     assert plan["outcome"] == "would_move" and plan["target"] == "empty" and plan["rows"] > 50 and plan["files"]["files"] > 0
     assert postgres.sql("SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace", database=name_of(url)) == "0\n"
     assert not (tmp_path / "new").exists()
     report("--from", house.url, "--to", f"sqlite://{tmp_path}/other/restante.db", "--dry-run")
     assert not (tmp_path / "other").exists()
+    assert dump(house.database) == before
     moved = report("--from", house.url, "--to", url)
     assert [(t["name"], t["rows"]) for t in moved["tables"]] == [(t["name"], t["rows"]) for t in plan["tables"]]
 
@@ -357,11 +397,15 @@ def test_a_source_of_another_schema_is_refused_with_what_to_do(house, url, chang
     ("{folder}/data/restante.db", "{url}", 64, "--from must be sqlite://PATH"),
     ("{house}", "mysql://u:hunter2@h/d", 64, "--to must be sqlite://PATH"),
     ("{house}", "{house}", 64, "the same database"),
+    ("{house}", "sqlite://{folder}/./data/../data/restante.db", 64, "the same database"),
+    ("{house}", "sqlite://{folder}/data/other.db", 64, "lie in the same directory, {folder}/data: a data directory is for one database"),
+    ("{house}", "sqlite://{folder}/data/server.key/new/restante.db", 69, "--to: {folder}/data/server.key is not a directory"),
     ("sqlite://{folder}/data", "{url}", 64, "did you mean sqlite://{folder}/data/restante.db?"),
     ("sqlite://{folder}/none.db", "{url}", 69, "there is no database {folder}/none.db"),
     ("{house}", "postgres://nobody:hunter2@127.0.0.1:1/none", 69, "--to: the database cannot be opened"),
     ("{house}", "{url}_none", 69, "does not exist"),
-], ids=["a path", "another kind", "twice the same", "a directory", "no file", "no server", "no database"])
+], ids=["a path", "another kind", "twice the same", "the same by another name", "the same directory",
+        "under a file", "a directory", "no file", "no server", "no database"])
 def test_a_wrong_url_gets_a_sentence_that_helps(house, url, source, target, code, says):
     words = {"folder": house.data.parent, "house": house.url, "url": url}
     sentence = refused("--from", source.format(**words), "--to", target.format(**words), code=code)
@@ -377,3 +421,15 @@ def test_a_data_directory_that_cannot_be_meant_is_refused(house, url, tmp_path):
     (lonely / "admin.token").chmod(0o600)
     assert "belongs to another server" in refused("--from", house.url, "--to", url, "--data-to", lonely)
     assert Path(lonely, "admin.token").read_text().strip() == "x" * 43
+
+
+def test_bytes_that_can_have_no_directory_are_told_of_by_the_dry_run_too(postgres, house, url, tmp_path):
+    (tmp_path / "file").touch()
+    for dry in ((), ("--dry-run",)):
+        for folder in (tmp_path / "file", tmp_path / "file" / "deep" / "down"):
+            assert f"--data-to: {tmp_path}/file is not a directory" in refused("--from", house.url, "--to", url, "--data-to", folder, *dry)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "blobs").touch()
+    said = refused("--from", house.url, "--to", url, "--data-to", tmp_path / "new")
+    assert f"cannot use {tmp_path}/new/blobs" in said and "Not a directory" in said
+    assert postgres.sql("SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace", database=name_of(url)) == "0\n"

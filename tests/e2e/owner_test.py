@@ -15,7 +15,7 @@ from support.desk import Workspace
 from support.server import Server, StartFailed, binary
 from support.waiting import wait_until
 
-BYTES = os.urandom(50_000)
+BYTES, LATER = os.urandom(50_000), os.urandom(50_000)
 # Whatever is nobody's is collected at once, and whatever is missing is found.
 EAGER = {"uploads.sweep_every": "100ms", "uploads.check_every": "100ms", "uploads.check_rate": 1 << 30, "timeouts.request": "1s"}
 
@@ -84,7 +84,8 @@ def test_a_directory_that_is_emptied_condemns_nothing_and_heals(tmp_path):
     with Server(EAGER, data=tmp_path) as server:
         workspace = Workspace(server)
         (file_id, _), = workspace.upload(("a.bin", BYTES))
-        names = [path for path in (tmp_path / "blobs").iterdir() if path.name != "tmp"]
+        # The mark is the first to leave and the last to come: without it nothing is condemned.
+        names = sorted((path for path in (tmp_path / "blobs").iterdir() if path.name != "tmp"), key=lambda path: path.name != MARK)
         aside = tmp_path / "aside"
         aside.mkdir()
         for path in names:
@@ -95,7 +96,7 @@ def test_a_directory_that_is_emptied_condemns_nothing_and_heals(tmp_path):
         assert "has lost its mark" in told[0]["error"], told
         assert server.metric("restante_place_not_ours", '{place="dir"}') == 1
         sweeps_end(server)
-        for path in names:
+        for path in reversed(names):
             (aside / path.name).rename(path)
         wait_until(lambda: server.get("/ready").status == 200, "it is right again", 120)
         assert server.get(workspace.content(file_id), token=workspace.token).body == BYTES
@@ -162,13 +163,13 @@ def test_two_post_offices_on_one_bucket_and_prefix(swift, tmp_path):
         assert len(bucket.objects()) == 1
         assert first.get(workspace.content(file_id), token=workspace.token).body == BYTES
         # Emptied behind its back: nothing is condemned.
-        kept = {name: bucket.read(name) for name in bucket.objects() + bucket.marks() if name.startswith("post/")}
+        kept = {name: bucket.read(name) for name in bucket.marks() + bucket.objects() if name.startswith("post/")}
         for name in kept:
             bucket.remove(name)
         wait_until(lambda: not_ready(first), "it is noticed", 120)
         check_error(first.get(workspace.content(file_id), token=workspace.token), 503)
         sweeps_end(first)
-        for name, data in kept.items():
+        for name, data in reversed(kept.items()):
             bucket.write(name, data)
         wait_until(lambda: first.get("/ready").status == 200, "it is right again", 120)
         assert first.get(workspace.content(file_id), token=workspace.token).body == BYTES
@@ -191,6 +192,67 @@ def test_servers_on_one_database_must_have_one_directory(postgres, tmp_path):
                 first.wait_log("blobs_set_otherwise")
             assert first.get(workspace.content(file_id), token=workspace.token).body == BYTES
             assert not first.metric("restante_uploads_damaged_total", '{damage="missing"}')
+
+
+def file_in(folder):
+    return f"sqlite://{folder}/restante.db"
+
+
+def move(source, target):
+    done = subprocess.run([binary(), "move", "--from", source, "--to", target], capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done
+
+
+def holds(server, workspace, contents):
+    """After a few sweeps, in which nothing of it was nobody's."""
+    sweeps_end(server)
+    for file_id, content in contents.items():
+        answer = server.get(workspace.on(server).content(file_id), token=workspace.token)
+        assert (answer.status, answer.body) == (200, content)
+    assert not server.metric("restante_orphan_blobs_collected_total")
+
+
+@pytest.mark.parametrize("first, second", [("old", "new"), ("new", "old")], ids=["the old one first", "the new one first"])
+def test_of_the_two_databases_of_a_move_the_first_that_is_started_has_the_files(tmp_path, first, second):
+    data, = folders(tmp_path, "old")
+    on = lambda name: {"data": data, "arguments": ("--database", file_in(tmp_path / name))}
+    with Server(EAGER, **on("old")) as server:
+        workspace = Workspace(server)
+        (before, _), = workspace.upload(("before.bin", BYTES))
+        server.stop()
+    move(file_in(tmp_path / "old"), file_in(tmp_path / "new"))
+    with Server(EAGER, **on(first)) as server:
+        (after, _), = workspace.on(server).upload(("after.bin", LATER))
+        server.stop()
+    assert "belongs to another post office" in refused(EAGER, **on(second))
+    with Server(EAGER, **on(first)) as server:
+        holds(server, workspace, {before: BYTES, after: LATER})
+        server.stop()
+    # Unless the operator says otherwise.
+    done = adopt("--force", "--data", data, "--database", file_in(tmp_path / second))
+    assert done.returncode == 0, done
+    with Server(**on(second)) as server:
+        assert server.get(workspace.on(server).content(before), token=workspace.token).body == BYTES
+        server.stop()
+    assert "belongs to another post office" in refused(EAGER, **on(first))
+
+
+def test_a_bucket_stays_the_old_servers_when_that_is_started_again_after_a_move(swift, tmp_path):
+    old, beside = folders(tmp_path, "old", "beside")
+    bucket = Bucket(swift)
+    settings, environment = s3_settings(swift, bucket.name)
+    settings |= EAGER
+    with Server(settings, data=old, environment=environment) as server:
+        workspace = Workspace(server)
+        (before, _), = workspace.upload(("before.bin", BYTES))
+        server.stop()
+    move(file_in(old), file_in(tmp_path / "new"))
+    with Server(settings, data=old, environment=environment) as server:
+        (after, _), = workspace.on(server).upload(("after.bin", LATER))
+        said = refused(settings, data=beside, environment=environment, arguments=("--database", file_in(tmp_path / "new")))
+        assert "belongs to another post office" in said
+        holds(server, workspace, {before: BYTES, after: LATER})
+        assert server.get("/ready").status == 200 and len(bucket.objects()) == 2
 
 
 def test_a_copy_of_a_database_gets_an_id_of_its_own(tmp_path):

@@ -1,10 +1,12 @@
-"""Behind pgbouncer: with pool_mode = session everything works; otherwise the server refuses to start and says what it needs."""
+"""Behind pgbouncer: with pool_mode = session everything works; otherwise servers and moves are refused and say what they need."""
+import subprocess
+
 import pytest
 
 from support.desk import Workspace
 from support.pgbouncer import Pgbouncer
 from support.postgres import QUICK, Postgres
-from support.server import StartFailed
+from support.server import Server, StartFailed, binary
 from support.several import Several
 from support.waiting import wait_until
 
@@ -54,3 +56,56 @@ def test_where_sessions_are_shared_the_start_is_refused_with_what_is_needed(post
     with Pgbouncer(postgres, "transaction") as bouncer, pytest.raises(StartFailed) as failed:
         house.add(url=bouncer.through(house.url))
     assert "pool_mode = session" in str(failed.value)
+
+
+CONTENT = b"large" * 10_000
+
+
+@pytest.fixture
+def moving(tmp_path):
+    """A SQLite data directory with a file in it."""
+    data = tmp_path / "data"
+    data.mkdir()
+    with Server(data=data) as server:
+        workspace = Workspace(server)
+        (file_id, _), = workspace.upload(("a.bin", CONTENT))
+        server.stop()
+    yield data, workspace, file_id
+
+
+def move(data, source, target, *arguments):
+    return subprocess.run([binary(), "move", "--from", source, "--to", target, "--data", data, *arguments], capture_output=True, text=True, timeout=240,
+                          stdin=subprocess.DEVNULL)
+
+
+def starts(data, url, workspace, file_id):
+    with Server(data=data, arguments=("--database", url)) as server:
+        assert server.get(workspace.on(server).content(file_id), token=workspace.token).body == CONTENT
+        server.stop()
+
+
+def test_a_move_goes_there_and_back_in_session_mode_and_holds_nothing_afterwards(postgres, url, moving, tmp_path):
+    data, *file = moving
+    with Pgbouncer(postgres, "session") as bouncer:
+        done = move(data, f"sqlite://{data}/restante.db", bouncer.through(url))
+        assert done.returncode == 0, done
+        starts(data, bouncer.through(url), *file)
+        starts(data, url, *file)
+        done = move(data, bouncer.through(url), f"sqlite://{tmp_path}/back/restante.db")
+        assert done.returncode == 0, done
+        starts(data, f"sqlite://{tmp_path}/back/restante.db", *file)
+
+
+@pytest.mark.parametrize("mode", ["transaction", "statement"])
+def test_where_sessions_are_shared_a_move_is_refused_and_leaves_nothing_in_them(postgres, url, moving, tmp_path, mode):
+    data, *file = moving
+    old = f"sqlite://{data}/restante.db"
+    with Pgbouncer(postgres, mode) as bouncer:
+        for arguments in ((), ("--dry-run",), ()):
+            done = move(data, old, bouncer.through(url), *arguments)
+            assert done.returncode == 69 and "pool_mode = session" in done.stderr, done
+        done = move(data, old, url)
+        assert done.returncode == 0, done
+        done = move(data, bouncer.through(url), f"sqlite://{tmp_path}/back/restante.db")
+        assert done.returncode == 69 and "pool_mode = session" in done.stderr, done
+        starts(data, url, *file)

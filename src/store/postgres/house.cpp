@@ -23,6 +23,7 @@ constexpr auto kStatement = std::chrono::minutes(10);
 // Bodies are up to 1 MiB, but few are: so many of them fit into memory. Chunks all are.
 constexpr int kFetch = 100;
 constexpr int kFetchChunks = 8;
+constexpr const char* kSnapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 struct Layout {
   HouseTable table;
@@ -94,12 +95,14 @@ class DatabaseHouse final : public House {
  public:
   DatabaseHouse(const std::string& url, HouseUse use) : use_(use), connection_(endpoint_of(url)) {
     require_sound(connection_);
+    require_session(url);
     Migrations(connection_).require_ours();
     require_alone();
     if (use_ != HouseUse::source) return;
     require_settled(connection_);
     if (const auto reason = not_movable(Migrations(connection_).status())) throw OpenRefused(*reason);
-    connection_.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    require_writable();
+    connection_.query(kSnapshot);
   }
 
   std::vector<HouseTable> tables() override {
@@ -109,8 +112,7 @@ class DatabaseHouse final : public House {
   }
   std::vector<std::string> left_behind() override {
     // Which transactions of which server were committed is nobody's affair once that server is gone; the counts come
-    // about by themselves as the rows arrive. The new one is another post office, so that the old one finds its places
-    // taken over.
+    // about by themselves as the rows arrive. The new one is another post office, see leave_office().
     return {"schema_migrations", kMoveMarker, "commit_marks", "delegation_counts", "post_offices"};
   }
   std::int64_t count(const HouseTable& table) override {
@@ -118,7 +120,7 @@ class DatabaseHouse final : public House {
   }
   void each_row(const HouseTable& table, const std::function<void(HouseRow&&)>& visit) override {
     const Layout& layout = layouts().at(table.name);
-    if (use_ != HouseUse::source) connection_.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    if (use_ != HouseUse::source) connection_.query(kSnapshot);
     connection_.query(layout.cursor);
     const int some = table.name == "blob_chunks" ? kFetchChunks : kFetch;
     const std::string fetch = fmt::format("FETCH {} FROM {}_rows", some, table.name);
@@ -157,6 +159,11 @@ class DatabaseHouse final : public House {
       throw OpenRefused(fmt::format("PostgreSQL does not take a row of {}: {}", table.name, refused.what()));
     }
   }
+  void leave_office() override {
+    connection_.query("COMMIT");  // of the snapshot, in which nothing can be written
+    connection_.query("DELETE FROM post_offices");
+    connection_.query(kSnapshot);
+  }
   void finish() override {
     in_transaction([&] {
       for (const auto& [name, layout] : layouts()) {
@@ -180,6 +187,26 @@ class DatabaseHouse final : public House {
     endpoint.statement_timeout = kStatement;
     endpoint.answer_timeout = kStatement + std::chrono::seconds(2);
     return endpoint;
+  }
+
+  // The lock must not outlive the move in a session that others get.
+  void require_session(const std::string& url) {
+    try {
+      Connection other(endpoint_of(url));
+      require_own_sessions(connection_, other);
+    } catch (...) {
+      // Neither must our name and settings.
+      connection_.execute("DISCARD ALL");
+      throw;
+    }
+  }
+
+  // A standby, or whatever else would let everything be moved and then not be left.
+  void require_writable() {
+    if (!connection_.query("SELECT current_setting('transaction_read_only') = 'on'").front().boolean(0)) return;
+    throw OpenRefused(
+        "the database can only be read, and a move writes down there that it does not own the bytes any more: name the "
+        "primary");
   }
 
   // A killed move may still be committing: its session holds the lock until that is over.

@@ -1,6 +1,6 @@
 // A PostgreSQL database as a House. A source is read in one snapshot; neither end is taken while a server of ours has
-// sessions in it, and a target is held by an advisory lock. Throws OpenRefused when it cannot be reached, is in use,
-// foreign, or of another schema than this binary's.
+// sessions in it, and both are held by an advisory lock, for which the session must be its own. Throws OpenRefused when
+// it cannot be reached, is in use, foreign, of another schema than this binary's, or a source that can only be read.
 #pragma once
 #include <memory>
 #include <string>

@@ -19,6 +19,16 @@ void require_settled(Connection& connection) {
   if (has_marker(connection)) throw OpenRefused(kHalfMoved);
 }
 
+void require_own_sessions(Connection& one, Connection& other) {
+  const auto process_of = [](Connection& connection) {
+    return connection.query("SELECT pg_backend_pid()::bigint").front().integer(0);
+  };
+  if (process_of(one) != process_of(other)) return;
+  throw OpenRefused(
+      "sessions are shared with others on the way to the database: name PostgreSQL itself, or a pgbouncer with "
+      "pool_mode = session");
+}
+
 void keep_moves_out(Connection& connection) {
   if (!connection.query("SELECT pg_try_advisory_lock_shared($1)", kHouseLock).front().boolean(0)) {
     throw Unavailable("a restante move has this database for itself; start the server again when it is done");

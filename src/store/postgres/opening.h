@@ -14,6 +14,11 @@ void require_sound(Connection& connection);
 bool has_marker(Connection& connection);
 void require_settled(Connection& connection);
 
+// Two that are open at the same time are two sessions, unless whatever is in between hands them out anew for every
+// transaction, as a pgbouncer does whose pool_mode is not session: what is left in one (a lock, a setting) is then left
+// to others. Throws OpenRefused.
+void require_own_sessions(Connection& one, Connection& other);
+
 // Servers share it for as long as their sessions last; a move has it alone. "MOVE HSE" in eight bytes.
 inline constexpr std::int64_t kHouseLock = 0x4D4F'5645'2048'5345;
 // For a session of a server: no move begins while it lasts. Throws Unavailable while one is under way.
