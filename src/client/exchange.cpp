@@ -130,7 +130,7 @@ Outcome<void> HttpClient::Exchange::connect() {
       if (trust.has_error()) return wire_.reset(), trust.error();
       trust_ = *trust;
     }
-    outcome = wire_->start_tls(trust_, server_.host, deadline);
+    outcome = wire_->start_tls(trust_, server_, deadline);
   }
   if (outcome.has_error()) wire_.reset();
   return outcome;

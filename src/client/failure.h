@@ -16,7 +16,7 @@ struct Failure {
   enum class Kind {
     bad_url,      // the address, or a proxy's from the environment, is not one
     unreachable,  // no such host, refused, no route, or the proxy would not
-    tls,          // no secure connection: certificate, name or protocol
+    tls,          // no secure connection: certificate, name or protocol; not one that was cut
     timeout,      // connected, but silent for too long
     cut,          // the connection ended before the answer did
     protocol,     // what came is not HTTP
@@ -26,6 +26,9 @@ struct Failure {
     cancelled,    // cancel()
   };
 
+  // What of a certificate is not believed.
+  enum class Doubt { none, authority, name };
+
   Failure() = default;
   Failure(Kind k, std::string s) : kind(k), sentence(std::move(s)) {}
 
@@ -34,6 +37,7 @@ struct Failure {
   int status = 0;    // of Kind::status
   std::string code;  // of Kind::status: the stable word of the server's error, if it sent one
   std::optional<std::chrono::seconds> retry_after;
+  Doubt doubt = Doubt::none;  // of Kind::tls
 
   // Whether the same request may well succeed later with nothing changed on this side.
   bool passes() const;

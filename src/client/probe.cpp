@@ -36,7 +36,7 @@ bool probe(const Url& server, const HttpOptions& options, const std::function<vo
   if (!server.tls || *proxy) return true;
   const auto trust = make_trust(options.ca_file);
   if (trust.has_error()) return failed("tls", trust.error());
-  const auto secured = wire.start_tls(*trust, server.host, deadline_of(options));
+  const auto secured = wire.start_tls(*trust, server, deadline_of(options));
   if (secured.has_error()) return failed("tls", secured.error());
   tell({"tls", true, "the certificate is valid for " + server.host});
   return true;

@@ -71,6 +71,8 @@ class Peer {
     send("HTTP/1.1 " + std::string(status) + "\r\n" + std::string(headers) +
          "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body));
   }
+  // Something was said; what it was does not matter.
+  void receive_some() { static_cast<void>(receive()); }
   void wait_until_closed() {
     while (receive()) pending_.clear();
   }

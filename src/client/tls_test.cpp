@@ -90,6 +90,10 @@ TEST(Tls, AnAuthorityNobodyBelievesIsRefused) {
   const auto outcome = client.send({});
   ASSERT_TRUE(outcome.has_error());
   EXPECT_EQ(outcome.error().kind, Kind::tls) << outcome.error().sentence;
+  EXPECT_EQ(outcome.error().doubt, Failure::Doubt::authority);
+  EXPECT_TRUE(
+      outcome.error().sentence.starts_with("no secure connection to 127.0.0.1:" + std::to_string(server.port())))
+      << outcome.error().sentence;
 }
 
 TEST(Tls, ACertificateForAnotherNameIsRefused) {
@@ -101,6 +105,32 @@ TEST(Tls, ACertificateForAnotherNameIsRefused) {
   const auto outcome = client.send({});
   ASSERT_TRUE(outcome.has_error());
   EXPECT_EQ(outcome.error().kind, Kind::tls) << outcome.error().sentence;
+  EXPECT_EQ(outcome.error().doubt, Failure::Doubt::name);
+}
+
+// As long as nothing was refused, the next attempt may well succeed.
+TEST(Tls, AHandshakeThatIsCutIsNoRefusal) {
+  const TestServer::Script leave = [](Peer& peer) { peer.receive_some(); };
+  const TestServer::Script reset = [](Peer& peer) { peer.receive_some(), peer.reset_on_close(); };
+  TestServer server({leave, reset});
+  HttpClient client(secure(server));
+  for (int i = 0; i < 2; ++i) {
+    const auto outcome = client.send({});
+    ASSERT_TRUE(outcome.has_error());
+    EXPECT_EQ(outcome.error().kind, Kind::cut) << outcome.error().sentence;
+  }
+}
+
+TEST(Tls, AFileWithoutAnAuthorityIsNamed) {
+  const Certificate certificate("IP:127.0.0.1");
+  TestServer server({speak_tls(certificate)});
+  HttpOptions options;
+  options.ca_file = "/dev/null";
+  HttpClient client(secure(server), options);
+  const auto outcome = client.send({});
+  ASSERT_TRUE(outcome.has_error());
+  EXPECT_EQ(outcome.error().kind, Kind::tls);
+  EXPECT_NE(outcome.error().sentence.find("/dev/null"), std::string::npos) << outcome.error().sentence;
 }
 
 TEST(Tls, AnExpiredCertificateIsRefusedAndSaysSo) {
@@ -112,6 +142,7 @@ TEST(Tls, AnExpiredCertificateIsRefusedAndSaysSo) {
   const auto outcome = client.send({});
   ASSERT_TRUE(outcome.has_error());
   EXPECT_EQ(outcome.error().kind, Kind::tls);
+  EXPECT_EQ(outcome.error().doubt, Failure::Doubt::none);
   EXPECT_NE(outcome.error().sentence.find("expired"), std::string::npos) << outcome.error().sentence;
 }
 

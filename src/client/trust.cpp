@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "client/authorities.h"
+
 namespace restante::client {
 namespace {
 namespace ssl = boost::asio::ssl;
@@ -43,8 +45,14 @@ Outcome<std::shared_ptr<ssl::context>> make_trust(const std::string& ca_file) {
   boost::system::error_code error;
   context->load_verify_file(ca_file, error);
   if (error)
-    return Failure(Failure::Kind::tls, "the file of certificate authorities cannot be read: " + error.message());
+    return Failure(Failure::Kind::tls, "no certificate authority can be read from " + ca_file + ": " + error.message());
   return context;
+}
+
+Outcome<void> check_authorities(const std::string& ca_file) {
+  const auto trust = make_trust(ca_file);
+  if (trust.has_error()) return trust.error();
+  return {};
 }
 
 }  // namespace restante::client

@@ -23,19 +23,50 @@ Failure connect_failure(const Url& peer, const Wire::error_code& error) {
   return Failure(Failure::Kind::unreachable, "cannot connect to " + peer.host_and_port() + ": " + reason);
 }
 
-std::string tls_reason(SSL* ssl, const Wire::error_code& error) {
-  const long verdict = SSL_get_verify_result(ssl);
-  if (verdict != X509_V_OK) return X509_verify_cert_error_string(verdict);
-  if (error.category() == asio::error::get_ssl_category()) {
-    // 1.1.1 and 3.0 word this differently; a plain-text server is the usual reason.
-    if (ERR_GET_REASON(static_cast<unsigned long>(error.value())) == SSL_R_WRONG_VERSION_NUMBER) {
-      return "the server does not speak TLS on this port";
-    }
-    if (ERR_GET_REASON(static_cast<unsigned long>(error.value())) == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-      return "the certificate was not issued to this name";
-    }
+bool is_of_authority(long verdict) {
+  switch (verdict) {
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE:  // another authority of the same name
+    case X509_V_ERR_CERT_UNTRUSTED:
+    case X509_V_ERR_INVALID_CA:
+      return true;
+    default:
+      return false;
   }
-  return error.message();
+}
+
+// Nothing was refused: the other side, or something on the way, has left.
+bool is_cut(SSL* ssl, const Wire::error_code& error) {
+  if (SSL_get_verify_result(ssl) != X509_V_OK) return false;
+  return error == asio::ssl::error::stream_truncated || error.category() == asio::error::get_system_category() ||
+         error.category() == asio::error::get_misc_category();
+}
+
+Failure tls_failure(SSL* ssl, const Wire::error_code& error, const std::string& server) {
+  Failure failure(Failure::Kind::tls, "no secure connection to " + server + ": ");
+  const long verdict = SSL_get_verify_result(ssl);
+  const auto reason = error.category() == asio::error::get_ssl_category()
+                          ? ERR_GET_REASON(static_cast<unsigned long>(error.value()))
+                          : 0;
+  // Our own check of the name says no without a verdict; 1.1.1 leaves it at that, 3.0 calls it unspecified.
+  const bool no_verdict = verdict == X509_V_OK || verdict == X509_V_ERR_UNSPECIFIED;
+  if (no_verdict && reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+    failure.doubt = Failure::Doubt::name;
+    failure.sentence += "the certificate was not issued to this name";
+  } else if (verdict != X509_V_OK) {
+    if (is_of_authority(verdict)) failure.doubt = Failure::Doubt::authority;
+    failure.sentence += X509_verify_cert_error_string(verdict);
+  } else if (reason == SSL_R_WRONG_VERSION_NUMBER) {
+    // 1.1.1 and 3.0 word this differently; a plain-text server is the usual reason.
+    failure.sentence += "the server does not speak TLS on this port";
+  } else {
+    failure.sentence += error.message();
+  }
+  return failure;
 }
 
 }  // namespace
@@ -95,7 +126,8 @@ Outcome<void> Wire::connect(const Url& peer, Deadline deadline) {
   return {};
 }
 
-Outcome<void> Wire::start_tls(std::shared_ptr<asio::ssl::context> trust, const std::string& host, Deadline deadline) {
+Outcome<void> Wire::start_tls(std::shared_ptr<asio::ssl::context> trust, const Url& server, Deadline deadline) {
+  const auto& host = server.host;
   trust_ = std::move(trust);
   tls_.emplace(socket_, *trust_);
   error_code not_an_address;
@@ -107,10 +139,14 @@ Outcome<void> Wire::start_tls(std::shared_ptr<asio::ssl::context> trust, const s
   if (!error) return {};
   if (error == asio::error::operation_aborted) return Failure(Failure::Kind::cancelled, "cancelled");
   if (error == asio::error::timed_out) {
-    return Failure(Failure::Kind::timeout, host + " took the connection but did not answer the TLS handshake");
+    return Failure(Failure::Kind::timeout,
+                   server.host_and_port() + " took the connection but did not answer the TLS handshake");
   }
-  return Failure(Failure::Kind::tls,
-                 "no secure connection to " + host + ": " + tls_reason(tls_->native_handle(), error));
+  if (is_cut(tls_->native_handle(), error)) {
+    return Failure(Failure::Kind::cut,
+                   "the connection to " + server.host_and_port() + " broke off during the TLS handshake");
+  }
+  return tls_failure(tls_->native_handle(), error, server.host_and_port());
 }
 
 Deadline Wire::patience() const {

@@ -23,8 +23,8 @@ class Wire {
   explicit Wire(std::shared_ptr<Loop> loop) : loop_(std::move(loop)), socket_(loop_->context()) {}
 
   Outcome<void> connect(const Url& peer, Deadline deadline);
-  // Verifies the chain and that it was issued to `host`.
-  Outcome<void> start_tls(std::shared_ptr<boost::asio::ssl::context> trust, const std::string& host, Deadline deadline);
+  // Verifies the chain and that it was issued to the server's host, whoever the connection leads through.
+  Outcome<void> start_tls(std::shared_ptr<boost::asio::ssl::context> trust, const Url& server, Deadline deadline);
 
   // From here on no single read or write may take longer than `idle`, and none may go on past `total`.
   void set_patience(std::chrono::milliseconds idle, std::optional<Deadline> total) { idle_ = idle, total_ = total; }

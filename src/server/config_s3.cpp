@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "client/authorities.h"
 #include "client/url.h"
 #include "server/config_check.h"
 #include "server/config_values.h"
@@ -33,6 +34,15 @@ void check_keys(const Config& config) {
                                   from(config, "s3.session_token")));
   }
   if (!s3.credentials_file.empty()) check_file(config, "s3.credentials_file", s3.credentials_file, Privacy::secret);
+}
+
+void check_authorities(const Config& config) {
+  const auto& file = config.s3.ca_file;
+  check_pem(config, "s3.ca_file", file, Privacy::open);
+  if (const auto read = client::check_authorities(file); read.has_error()) {
+    throw ConfigError(fmt::format("{} names {}, which is no file of certificates: {}", from(config, "s3.ca_file"),
+                                  in_quotes(file), read.error().sentence));
+  }
 }
 
 bool is_open_to_everybody(const std::string& file) {
@@ -91,7 +101,7 @@ void check_s3(const Config& config) {
   }
   if (s3.region.empty())
     throw ConfigError(fmt::format("{} is empty: leave it out or name one", from(config, "s3.region")));
-  if (!s3.ca_file.empty()) check_pem(config, "s3.ca_file", s3.ca_file, Privacy::open);
+  if (!s3.ca_file.empty()) check_authorities(config);
   check_keys(config);
 }
 

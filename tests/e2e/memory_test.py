@@ -23,11 +23,17 @@ CLIENTS, SIZE = 16, 25 * MIB
 LAST = 1000  # bytes that each sender keeps to itself until all have sent the rest
 PIECE = 64 << 10
 LONG = 10 * CEILING
-# Of 400 MiB that are under way. To S3 an upload gathers a part of 5 MiB, and from there a download reads windows of up to 4 MiB.
-MOST = {"dir": 64 * MIB, "inline": 128 * MIB, "s3": 192 * MIB}
-# Freed memory is to be given back at once, as without a sanitizer.
+# Of 400 MiB that are under way, while they are sent and while they are fetched. By design, a sanitizer's eighth included:
+#   dir     buffers of connections                                                        seen 11 and  1
+#   inline  16 chunks of 1 MiB that are gathered, 16 on their way, and SQLite's caches     seen 56 and 19
+#   s3      16 parts of 5 MiB = 80, and 90 with the eighth; 16 windows of 4 MiB = 64, 72   seen 95 and 71
+# Half as much again of what was seen at most; twice what is meant is too much.
+MOST = {"dir": (24 * MIB, 16 * MIB), "inline": (88 * MIB, 40 * MIB), "s3": (144 * MIB, 108 * MIB)}
+# Freed memory is to be given back at once, by a sanitizer and by the C library, and a thread to have no more than its one stack.
 FRUGAL = {"ASAN_OPTIONS": ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "quarantine_size_mb=1",
-                                                 "thread_local_quarantine_size_kb=64", "allocator_release_to_os_interval_ms=0"]))}
+                                                 "thread_local_quarantine_size_kb=64", "allocator_release_to_os_interval_ms=0",
+                                                 "detect_stack_use_after_return=0"])),
+          "MALLOC_MMAP_THRESHOLD_": str(256 << 10), "MALLOC_TRIM_THRESHOLD_": str(256 << 10)}
 # Whoever waits for the others is not slow.
 PATIENT = {"s3.patience": "10m", "timeouts.body_grace": "1h", "timeouts.min_rate": "1", "timeouts.write_stall": "1h",
            "timeouts.request": "2h", "uploads.check_every": "0s", "log.requests": "none"}
@@ -151,13 +157,14 @@ def keeping(rows, bytes_in, request):
 def test_memory_stays_flat_while_large_files_come_and_go(rows, bytes_in, start, request):
     with keeping(rows, bytes_in, request) as (settings, options), ThreadPoolExecutor(CLIENTS) as clients:
         server = start({**settings, **PATIENT}, **options)
+        most_sent, most_fetched = MOST[bytes_in]
         agent = Workspace(server)
         for file_id in Uploads(server, agent, 2).run(clients):  # everything was used once
             assert Download(server, agent, file_id).end() == DIGEST
 
         peak = Peak(server)
         ids = Uploads(server, agent, CLIENTS).run(clients)
-        peak.check(MOST[bytes_in], "sent")
+        peak.check(most_sent, "sent")
 
         peak = Peak(server)
         begun = list(clients.map(lambda file_id: Download(server, agent, file_id), ids))
@@ -165,4 +172,4 @@ def test_memory_stays_flat_while_large_files_come_and_go(rows, bytes_in, start, 
         slow = begun.pop()
         assert set(clients.map(Download.end, begun)) == {DIGEST}
         assert slow.end() == DIGEST
-        peak.check(MOST[bytes_in], "fetched")
+        peak.check(most_fetched, "fetched")

@@ -97,6 +97,27 @@ Failure explain(const Response& response, const ErrorAnswer& error, const Asked&
   return failure;
 }
 
+Failure explain_certificate(Failure failure, const std::string& endpoint, const std::string& ca_file) {
+  if (failure.kind != Failure::Kind::tls) return failure;
+  const auto issued = fmt::format("the certificate of s3.endpoint {} was ", endpoint);
+  switch (failure.doubt) {
+    case Failure::Doubt::authority:
+      failure.sentence += "; " + issued;
+      failure.sentence += ca_file.empty()
+                              ? "issued by none of the system's authorities: set s3.ca_file to the PEM file of its own"
+                              : fmt::format("issued by none in s3.ca_file {}: put its own there", ca_file);
+      break;
+    case Failure::Doubt::name:
+      failure.sentence += "; " + issued + "issued to another: set s3.endpoint to a name that is in it";
+      break;
+    case Failure::Doubt::none:
+      failure.sentence += fmt::format("; s3.endpoint is {}", endpoint);
+      if (!ca_file.empty()) failure.sentence += fmt::format(", s3.ca_file {}", ca_file);
+      break;
+  }
+  return failure;
+}
+
 bool is_worth_repeating(const Failure& failure) {
   switch (failure.kind) {
     case Failure::Kind::unreachable:

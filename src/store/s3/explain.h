@@ -21,6 +21,9 @@ struct Asked {
 // the answer is a page of something that is not S3.
 client::Failure explain(const client::Response& response, const ErrorAnswer& error, const Asked& asked);
 
+// As it is, or, where it is of a certificate that is not believed, with which setting to look at.
+client::Failure explain_certificate(client::Failure failure, const std::string& endpoint, const std::string& ca_file);
+
 // Whether the same request may well succeed if it is sent again soon.
 bool is_worth_repeating(const client::Failure& failure);
 // The object is not there; the bucket is.

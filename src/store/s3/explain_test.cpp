@@ -83,6 +83,27 @@ TEST(Explain, APageThatIsNotOfS3IsNoAnswerAndNoMissingObject) {
   }
 }
 
+Failure doubted(Failure::Doubt doubt, const std::string& ca_file = {}) {
+  Failure failure(Failure::Kind::tls, "no secure connection to s3.example.com:443: no");
+  failure.doubt = doubt;
+  return explain_certificate(failure, "https://s3.example.com", ca_file);
+}
+
+TEST(Explain, ACertificateThatIsNotBelievedSaysWhichSettingToLookAt) {
+  using Doubt = Failure::Doubt;
+  EXPECT_EQ(doubted(Doubt::authority).sentence,
+            "no secure connection to s3.example.com:443: no; the certificate of s3.endpoint https://s3.example.com was "
+            "issued by none of the system's authorities: set s3.ca_file to the PEM file of its own");
+  EXPECT_THAT(doubted(Doubt::authority, "/our/ca.pem").sentence,
+              HasSubstr("issued by none in s3.ca_file /our/ca.pem: put its own there"));
+  EXPECT_THAT(doubted(Doubt::name).sentence, HasSubstr("issued to another: set s3.endpoint to a name that is in it"));
+  EXPECT_THAT(doubted(Doubt::none, "/our/ca.pem").sentence,
+              HasSubstr("no; s3.endpoint is https://s3.example.com, s3.ca_file /our/ca.pem"));
+  EXPECT_FALSE(is_worth_repeating(doubted(Doubt::authority)));
+  const Failure cut(Failure::Kind::cut, "broke off");
+  EXPECT_EQ(explain_certificate(cut, "https://s3.example.com", "").sentence, "broke off");
+}
+
 TEST(Explain, WhatMayBeOfTheKeysAndWhatIsNotDoneForAnybody) {
   EXPECT_TRUE(may_be_of_keys(explained(400, {"ExpiredToken", "", "", ""})));
   EXPECT_TRUE(may_be_of_keys(explained(400, {"InvalidToken", "", "", ""})));

@@ -149,7 +149,7 @@ Outcome<Response> Service::attempt(const Call& call, const HttpClient::Sink& sin
   Lent client(*this);
   const auto request = request_for(call, *who);
   auto outcome = sink ? (*client).download(request, sink) : (*client).send(request);
-  if (outcome.has_error()) return outcome;
+  if (outcome.has_error()) return explain_certificate(outcome.error(), options_.endpoint.text(), options_.http.ca_file);
   if (!outcome->succeeded() || read_error(outcome->body)) return failure_for(call, *outcome);
   if (call.is_expected && !call.is_expected(*outcome)) {
     return Failure(Failure::Kind::protocol, options_.endpoint.text() + " does not answer as S3 does");
