@@ -66,7 +66,8 @@ Result<desk::TaskOrder> order_in(const Json& body, WorkspaceId caller_id, std::s
   order.deadline = *deadline;
   auto parts = attachment_parts(body);
   if (!parts) return parts.error();
-  order.attachments = std::move(*parts);
+  const Json* attachments = body.find("attachments");
+  if (attachments && !attachments->is_null()) order.attachments = std::move(*parts);
   return order;
 }
 
@@ -241,7 +242,7 @@ http::Response record_delegation(const Context& context, http::Request& request)
   auto order = order_in(*body, *id, request.traceparent());
   if (!order) return answer(order.error());
   order->recorded = true;
-  order->attachments.clear();
+  order->attachments.emplace();
   auto ready = make_ready(context, request, std::move(*order));
   if (!ready) return answer(ready.error());
   return open(context, once, ready->wanted, recorded);

@@ -123,16 +123,6 @@ std::optional<http::Response> agent(const Context& context, http::Request& reque
                             [](const Principal& p, WorkspaceId id) { return p.is_admin() || p.is_agent_of(id); });
 }
 
-std::optional<http::Response> person(const Context& context, http::Request& request) {
-  return admit_to_workspace(context, request, [](const Principal& p, WorkspaceId id) { return p.is_person_of(id); });
-}
-
-std::optional<http::Response> uploader(const Context& context, http::Request& request) {
-  return admit_to_workspace(context, request, [&](const Principal& p, WorkspaceId id) {
-    return p.is_person_of(id) || (p.is_agent_of(id) && request.query_param("direction") == "out");
-  });
-}
-
 std::optional<http::Response> member(const Context& context, http::Request& request) {
   return admit_to_workspace(context, request,
                             [](const Principal& p, WorkspaceId id) { return p.is_person_of(id) || p.is_agent_of(id); });

@@ -19,11 +19,7 @@ std::optional<http::Response> anyone(const Context&, http::Request&);
 std::optional<http::Response> admin(const Context&, http::Request&);
 // The agent of :id, or the operator.
 std::optional<http::Response> agent(const Context&, http::Request&);
-// A person who may use the chat of :id: the operator or one of its senders.
-std::optional<http::Response> person(const Context&, http::Request&);
-// A person who may use the chat of :id; with direction=out the agent of :id as well.
-std::optional<http::Response> uploader(const Context&, http::Request&);
-// The agent of :id or one of its people.
+// The agent of :id, or a person who may use its chat: the operator or one of its senders.
 std::optional<http::Response> member(const Context&, http::Request&);
 // Any valid token but an enrolment's, which is for registering alone; the handler looks closer.
 std::optional<http::Response> token(const Context&, http::Request&);

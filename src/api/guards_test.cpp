@@ -72,7 +72,6 @@ std::vector<Caller> callers(TestApi& api) {
 const std::map<std::string, std::set<std::string>> kAdmitted = {
     {"admin", {"admin", "admin_session"}},
     {"agent", {"agent", "admin", "admin_session"}},
-    {"person", {"sender", "admin", "admin_session", "sender_session"}},
     {"member", {"agent", "sender", "admin", "admin_session", "sender_session"}},
     {"token", {"agent", "sender", "other_agent", "other_sender", "admin", "admin_session", "sender_session"}},
     {"registrant",
@@ -123,7 +122,7 @@ const std::map<std::string, std::string> kGuards = {
     {"GET /workspaces/:id/pending-uploads", "member"},
     {"GET /workspaces/:id/pending-uploads/:fid", "member"},
     {"GET /workspaces/:id/pending-uploads/:fid/content", "member"},
-    {"DELETE /workspaces/:id/pending-uploads/:fid", "person"},
+    {"DELETE /workspaces/:id/pending-uploads/:fid", "member"},
     {"POST /workspaces/:id/pending-uploads/:fid/ack", "agent"},
     {"POST /workspaces/:id/pending-uploads/:fid/fail", "agent"},
     {"GET /admin/uploads", "admin"},
@@ -144,7 +143,7 @@ const std::map<std::string, std::string> kGuards = {
     {"GET /admin/delegations", "admin"},
     {"GET /admin/delegations/stats", "admin"},
     {"GET /admin/delegations/:did", "admin"},
-    {"POST /workspaces/:id/chat/uploads", "person"},
+    {"POST /workspaces/:id/chat/uploads", "member"},
     {"GET /", "page"},
 };
 

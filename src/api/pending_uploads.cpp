@@ -122,7 +122,7 @@ Result<std::string> reason_of(const http::Request& request) {
 bool is_recallable(const Principal& who, const Upload& upload, UploadState state) {
   const bool waits = state == UploadState::staged || state == UploadState::fetched || state == UploadState::failed;
   if (!waits) return false;
-  return who.is_admin() || (who.is_person_of(upload.workspace_id) && upload.staged_by == who.own_token());
+  return who.is_admin() || (upload.staged_by && upload.staged_by == who.own_token());
 }
 
 }  // namespace

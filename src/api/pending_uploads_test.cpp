@@ -227,7 +227,7 @@ TEST_F(PendingUploadsApi, ARecallIsForItsSenderAndTheOperatorAndNotOnceItIsAcked
   for (const std::string& who : {another, api.agent}) EXPECT_FALSE(recallable(mine, who) || listed(who));
   EXPECT_FALSE(recallable(api.upload(api.admin), api.sender)) << "the operator's";
   expect_error(api.ask(step(mine, "").bearer(another)), 404, "upload_gone");
-  expect_error(api.ask(step(mine, "").bearer(api.agent)), 401, "invalid_token");
+  expect_error(api.ask(step(mine, "").bearer(api.agent)), 404, "upload_gone");
   EXPECT_EQ(api.ask(step(mine, "").bearer(api.sender)).body, R"({"recalled":true})");
   expect_error(api.ask(step(mine, "").bearer(api.sender)), 404, "upload_gone");
   expect_error(content(mine, api.agent), 404, "upload_gone");
@@ -239,6 +239,19 @@ TEST_F(PendingUploadsApi, ARecallIsForItsSenderAndTheOperatorAndNotOnceItIsAcked
   EXPECT_EQ(ack(taken).status, 200);
   EXPECT_FALSE(recallable(taken, api.sender) || recallable(mine, api.sender)) << "one is acked, one recalled";
   expect_error(api.ask(step(taken, "").bearer(api.sender)), 409, "upload_already_acked");
+}
+
+TEST_F(PendingUploadsApi, WhatAnAgentSentToItselfItMayRecallAndPeopleMayNot) {
+  const std::string file = api.upload(api.agent);
+  const auto recallable = [&](std::string_view who) {
+    const Answer one = api.get(api.path("/pending-uploads/" + file), who);
+    return one.body.find(R"("recallable":true)") != std::string::npos;
+  };
+  EXPECT_TRUE(recallable(api.agent) && recallable(api.admin));
+  EXPECT_FALSE(recallable(api.sender));
+  expect_error(api.ask(step(file, "").bearer(api.sender)), 404, "upload_gone");
+  EXPECT_EQ(api.ask(step(file, "").bearer(api.agent)).body, R"({"recalled":true})");
+  EXPECT_EQ(text(state(file), "state"), "recalled");
 }
 
 TEST_F(PendingUploadsApi, TheStateIsKnownAlsoAfterTheSweep) {

@@ -43,7 +43,7 @@ struct Row {
   Handler handler;
 };
 
-// `member` on reads, `agent` on what only the agent does, `person` on what only people do.
+// `agent` on what only the agent does, `member` on what its people do as well.
 constexpr Row kRows[] = {
     {Method::get, "/health", anyone, Body::none, Run::at_once, health},
     {Method::get, "/ready", anyone, Body::none, Run::on_pool, ready},
@@ -91,7 +91,7 @@ constexpr Row kRows[] = {
     {Method::get, "/workspaces/:id/pending-uploads", member, Body::none, Run::on_pool, list_pending},
     {Method::get, "/workspaces/:id/pending-uploads/:fid", member, Body::none, Run::on_pool, read_pending},
     {Method::get, "/workspaces/:id/pending-uploads/:fid/content", member, Body::none, Run::on_pool, pending_content},
-    {Method::delete_, "/workspaces/:id/pending-uploads/:fid", person, Body::none, Run::on_pool, recall_pending},
+    {Method::delete_, "/workspaces/:id/pending-uploads/:fid", member, Body::none, Run::on_pool, recall_pending},
     {Method::post, "/workspaces/:id/pending-uploads/:fid/ack", agent, Body::optional, Run::on_pool, ack_pending},
     {Method::post, "/workspaces/:id/pending-uploads/:fid/fail", agent, Body::optional, Run::on_pool, fail_pending},
     {Method::get, "/admin/uploads", admin, Body::none, Run::on_pool, list_all_uploads},
@@ -123,8 +123,11 @@ struct StreamRow {
 };
 
 constexpr StreamRow kStreams[] = {
-    {Method::post, "/workspaces/:id/chat/uploads", uploader, receive_uploads},
+    {Method::post, "/workspaces/:id/chat/uploads", member, receive_uploads},
 };
+
+// An upload's body that ends too early is a form that does, whichever of the two is noticed.
+constexpr http::Fault kCutUpload{400, errors::malformed_multipart.code, errors::malformed_multipart.sentence};
 
 // The guard, and a query whose parameters can be told: with a broken escape nobody knows what was asked for.
 std::optional<http::Response> admit(const Context& context, Guard guard, http::Request& request) {
@@ -138,7 +141,7 @@ std::optional<http::Response> admit(const Context& context, Guard guard, http::R
 
 void add_routes(http::Router& router, const Context& context) {
   for (const Row& row : kRows) {
-    http::Route route{row.method, row.path, row.body, row.run, {}, {}, {}, 0};
+    http::Route route{row.method, row.path, row.body, row.run, {}, {}, {}, 0, http::faults::body_cut};
     if (row.guard != anyone)
       route.admit = [&context, guard = row.guard](http::Request& r) { return admit(context, guard, r); };
     route.handle = [&context, handler = row.handler](http::Request& r) { return handler(context, r); };
@@ -146,7 +149,7 @@ void add_routes(http::Router& router, const Context& context) {
     router.add(std::move(route));
   }
   for (const StreamRow& row : kStreams) {
-    http::Route route{row.method, row.path, Body::stream, Run::on_pool, {}, {}, {}, 0};
+    http::Route route{row.method, row.path, Body::stream, Run::on_pool, {}, {}, {}, 0, kCutUpload};
     route.admit = [&context, guard = row.guard](http::Request& r) { return admit(context, guard, r); };
     route.receive = [&context, receiver = row.receiver](http::Request& r) { return receiver(context, r); };
     router.add(std::move(route));

@@ -193,10 +193,50 @@ TEST_F(UploadsApi, AnOutgoingFileIsTheAgentsOwn) {
   }
   expect_error(out(api.sender), 403, "not_allowed");
   EXPECT_EQ(out(api.admin).status, 200) << "the operator may do everything";
-  expect_error(out(api.agent, ""), 401, "invalid_token");
-  expect_error(out(api.agent, "?direction=in"), 401, "invalid_token");
   expect_error(out(api.admin, "?direction=sideways"), 400, "bad_parameter");
   expect_error(out(api.desk.give_token(TokenKind::workspace, api.other)), 401, "invalid_token");
+}
+
+TEST_F(UploadsApi, AnAgentUploadsToItselfAsAPersonWould) {
+  const auto to_itself = [&](std::string body, std::string query = "", std::string key = "") {
+    Ask asked = upload(std::move(body));
+    asked.target += query;
+    if (!key.empty()) asked.with("Idempotency-Key", key);
+    return api.ask(asked.bearer(api.agent));
+  };
+  const Answer staged = to_itself(form("note.txt", "to myself"));
+  EXPECT_EQ(staged.status, 200) << staged.body;
+  EXPECT_TRUE(staged.body.starts_with(R"({"files":[{"uri":"platform-pending:)" + api.workspace.text() + "/"));
+  const auto rows = api.desk.log_of(api.workspace);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].activity_type, "a2a_receive");
+  EXPECT_EQ(rows[0].method, "chat_upload_receive");
+  EXPECT_FALSE(rows[0].source_id) << "an upload has none, whoever sends it";
+  EXPECT_EQ(rows[0].target_id, api.workspace);
+  for (const std::string& secret : {api.agent, api.sender, api.admin}) {
+    EXPECT_NE(api.get(api.path("/pending-uploads"), secret).body.find("note.txt"), std::string::npos);
+  }
+  const std::string file = staged.body.substr(staged.body.find(api.workspace.text() + "/") + 37, 36);
+  EXPECT_EQ(api.get(api.path("/pending-uploads/" + file + "/content"), api.agent).body, "to myself");
+
+  const Answer once = to_itself(form("b.txt", "b"), "?direction=in", "k");
+  EXPECT_EQ(once.status, 200) << once.body;
+  EXPECT_EQ(to_itself(form("b.txt", "b"), "", "k").body, once.body) << "the same upload";
+  expect_error(to_itself(form("c.txt", "c"), "", "k"), 422, "idempotency_mismatch");
+  EXPECT_EQ(api.desk.log_of(api.workspace).back().summary, "chat_upload_receive: b.txt");
+  for (const TokenKind kind : {TokenKind::workspace, TokenKind::sender}) {
+    const std::string foreign = api.desk.give_token(kind, api.other);
+    expect_error(api.ask(upload(form("a", "x")).bearer(foreign)), 401, "invalid_token");
+  }
+}
+
+TEST_F(UploadsApi, OfAPushWorkspaceTheAgentsOwnUploadGoesToItsCallbackToo) {
+  const WorkspaceId pushed = api.desk.make_workspace(DeliveryMode::push);
+  Ask asked = upload(form("a", "x"));
+  asked.target = "/workspaces/" + pushed.text() + "/chat/uploads";
+  const Answer answer = api.ask(asked.bearer(api.desk.give_token(TokenKind::workspace, pushed)));
+  expect_error(answer, 503, "no_inbound_secret");
+  EXPECT_EQ(api.desk.log_of(pushed).size(), 0u) << "nothing is staged";
 }
 
 TEST_F(UploadsApi, TheLimitsAreTold) {
@@ -224,6 +264,7 @@ TEST_F(NarrowUploadsApi, BeyondTheQuotaIs507AndTheBytesAreDropped) {
   expect_error(refused, 507, "quota_exceeded");
   EXPECT_NE(refused.body.find(R"("max_bytes":30000)"), std::string::npos) << refused.body;
   EXPECT_EQ(api.desk.blob_files(), 1u);
+  expect_error(api.ask(upload(form("b", big)).bearer(api.agent)), 507, "quota_exceeded");
   const Answer keyed = api.ask(upload(form("b", big)).bearer(api.sender).with("Idempotency-Key", "k"));
   expect_error(keyed, 507, "quota_exceeded");
   EXPECT_EQ(api.desk.blob_files(), 1u);
@@ -256,6 +297,7 @@ TEST_F(UnstagedUploadsApi, APollWorkspaceIsAnsweredAsBeforeStagingExisted) {
   const Answer refused = send("multipart/form-data; boundary=b", form("b", "x"));
   expect_error(refused, 422, "no_callback");
   EXPECT_NE(refused.body.find("workspace has no callback URL"), std::string::npos);
+  EXPECT_EQ(api.ask(upload(form("b", "x")).bearer(api.agent)).body, refused.body);
   EXPECT_EQ(api.get(api.path("/pending-uploads"), api.agent).body, "[]");
 }
 

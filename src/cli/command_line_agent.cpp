@@ -100,7 +100,10 @@ void add_send(CLI::App& app, CommandLine& to) {
   });
   send.add_option("text", to.send.text, "What to say. May be left out when there are files.")->type_name("TEXT");
   send.add_option("--to", to.send.to, "The workspace: id or name. With a sender's token: its own.")->type_name("ID");
-  send.add_option("--file", to.send.files, "A file to send along. May be repeated.")->type_name("FILE")->take_all();
+  send.add_option("--file", to.send.files, "A file to send along. May be repeated.")
+      ->type_name("FILE")
+      ->take_all()
+      ->allow_extra_args(false);
   send.add_flag("--wait", to.send.wait,
                 "Wait until each file was fetched and acknowledged, or is known to have failed.");
   send.add_option("--timeout", to.send.timeout, "With --wait: give up after so many seconds (exit code 75).")

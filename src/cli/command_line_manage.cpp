@@ -116,7 +116,8 @@ void add_uploads(CLI::App& app, CommandLine& to) {
   uploads
       .add_option(
           "--state", to.uploads.state,
-          "Only those in this state: waiting (the default), never_fetched, fetched, acked, failed, damaged or all.")
+          "Only those in this state: waiting (the default), never_fetched, fetched, acked, failed, expired, outgoing "
+          "(from the agent), damaged or all.")
       ->type_name("STATE");
   uploads.add_flag("--stats", to.uploads.stats, "Counts and bytes by state and workspace instead of a list.");
   add_remote_flags(uploads, to.uploads.remote);
@@ -135,7 +136,8 @@ void add_delegate(CLI::App& app, CommandLine& to) {
       ->type_name("ID");
   delegate.add_option("--file", options.files, "A file that belongs to it. May be repeated.")
       ->type_name("FILE")
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
   delegate.add_option("--within", options.within, "How long there is for it: 30m, 6h (the default), 3d.")
       ->type_name("TIME");
   delegate.add_option("--id", options.id, "An id of your own for it: the same again is the same task.")
@@ -174,12 +176,24 @@ CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, TaskO
   return leaf;
 }
 
+void add_retry(CLI::App& group, CommandLine& to) {
+  auto& again = add_action(group, "task retry", to, TaskOptions::Action::retry);
+  auto* files =
+      again.add_option("--file", to.task.files, "A file instead of those that came with it. May be repeated.")
+          ->type_name("FILE")
+          ->take_all()
+          ->allow_extra_args(false);
+  again.add_flag("--no-files", to.task.no_files, "Without the files that came with it.")->excludes(files);
+  again.add_option("--within", to.task.within, "How long there is for it: 30m, 6h, 3d. Without it: as long as before.")
+      ->type_name("TIME");
+}
+
 void add_task(CLI::App& app, CommandLine& to) {
   auto& group = add_command(app, "task");
   group.require_subcommand(1);
   add_action(group, "task show", to, TaskOptions::Action::show);
   add_action(group, "task cancel", to, TaskOptions::Action::cancel);
-  add_action(group, "task retry", to, TaskOptions::Action::retry);
+  add_retry(group, to);
   add_remote_flags_within(group, to.task.remote);
 }
 
@@ -219,7 +233,9 @@ void add_adopt(CLI::App& group, CommandLine& to) {
       ->type_name("URL");
   leaf.add_option("--config", (*given)["config"], "The server's TOML file, to take the settings from.")
       ->type_name("FILE");
-  leaf.add_option("--set", *set, "Any setting: --set s3.prefix=post/. May be repeated.")->type_name("KEY=VALUE");
+  leaf.add_option("--set", *set, "Any setting: --set s3.prefix=post/. May be repeated.")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
   leaf.callback([&to, given, set] {
     to.command = Command::blobs;
     to.blobs.action = BlobsAction::adopt;

@@ -140,6 +140,27 @@ TEST(CommandLine, TokenInviteAndMigrateTakeTheirArguments) {
   EXPECT_TRUE(parse({"migrate", "status", "--json"}).migrate.json);
 }
 
+TEST(CommandLine, AFlagThatMayBeRepeatedTakesOneValueEachTime) {
+  const std::vector<std::string> both{"a", "b"};
+  for (const auto& words : {std::vector<const char*>{"send", "--file", "a", "hello", "--file", "b"},
+                            std::vector<const char*>{"send", "hello", "--file", "a", "--file", "b"},
+                            std::vector<const char*>{"send", "--file", "a", "--file", "b", "hello"}}) {
+    const auto sent = parse(words).send;
+    EXPECT_EQ(sent.text, "hello");
+    EXPECT_EQ(sent.files, both);
+  }
+  const auto given = parse({"delegate", "--to", "b", "--file", "a", "--file", "b", "do it"}).delegate;
+  EXPECT_EQ(given.task, "do it");
+  EXPECT_EQ(given.files, both);
+  const auto again = parse({"task", "retry", "--file", "a", "--file", "b", "x"}).task;
+  EXPECT_EQ(again.id, "x");
+  EXPECT_EQ(again.files, both);
+  EXPECT_THAT(refusal({"send", "--file", "a", "hello", "there"}),
+              AllOf(HasSubstr("does not take"), HasSubstr("there")));
+  EXPECT_THAT(refusal({"blobs", "adopt", "--set", "s3.prefix=post/", "log.level=warn"}),
+              AllOf(HasSubstr("does not take"), HasSubstr("log.level")));
+}
+
 TEST(CommandLine, DelegateTasksAndTaskTakeTheirArguments) {
   const auto given = parse({"delegate", "do it", "--from", "a", "--to", "b", "--file", "f", "--file", "g", "--within",
                             "3d", "--id", "x", "--wait", "--timeout", "5"});
@@ -164,6 +185,11 @@ TEST(CommandLine, DelegateTasksAndTaskTakeTheirArguments) {
   EXPECT_EQ(again.task.action, TaskOptions::Action::retry);
   EXPECT_EQ(again.task.id, "x");
   EXPECT_EQ(again.task.workspace, "w");
+  EXPECT_TRUE(again.task.files.empty() && again.task.within.empty() && !again.task.no_files);
+  const auto anew = parse({"task", "retry", "x", "--file", "a", "--file", "b", "--within", "3d"});
+  EXPECT_EQ(anew.task.files, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(anew.task.within, "3d");
+  EXPECT_TRUE(parse({"task", "retry", "x", "--no-files"}).task.no_files);
   EXPECT_EQ(parse({"task", "cancel", "x"}).task.action, TaskOptions::Action::cancel);
   EXPECT_EQ(parse({"task", "show", "x"}).task.action, TaskOptions::Action::show);
 }

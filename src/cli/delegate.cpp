@@ -2,34 +2,30 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
+#include "base/text.h"
 #include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/send.h"
 #include "cli/tasks.h"
 #include "cli/terminal.h"
+#include "cli/waiting.h"
 #include "server/config_values.h"
 
 namespace restante::cli {
 namespace {
 
-// A heartbeat is no row of the log, so it wakes no poll: this often the task is looked at anyway.
-constexpr int kLookSeconds = 2;
+// Between two looks at the task: what is done at once is told at once, what takes hours costs a request in two seconds.
+constexpr std::chrono::milliseconds kFirstPause(200);
+constexpr std::chrono::milliseconds kLongestPause(2'000);
 
 Colours colours(int fd) { return colourful(fd) ? Colours::on : Colours::off; }
-
-std::string deadline_of(const std::string& within) {
-  try {
-    const auto length = read_duration(BareText{within});
-    if (length.count() > 0) return format_time(SystemClock().now() + length);
-  } catch (const BadValue&) {
-  }
-  throw CommandFailed(kExitUsage, "--within takes a time to come, such as 30m, 6h or 3d");
-}
 
 std::string order_body(const DelegateOptions& options, WorkspaceId to, const std::vector<Json>& files) {
   JsonWriter out;
@@ -46,38 +42,40 @@ std::string order_body(const DelegateOptions& options, WorkspaceId to, const std
   return out.take();
 }
 
-std::string newest_seq(Remote& remote, WorkspaceId viewer) {
-  const Json rows = parse_answer(remote.get("/workspaces/" + viewer.text() + "/activity?limit=1"));
-  const bool any = rows.if_array() && !rows.if_array()->empty();
-  return any ? std::to_string(number_of(rows.if_array()->front(), "seq")) : "0";
-}
-
 }  // namespace
 
-std::optional<Json> follow_task(Remote& remote, WorkspaceId viewer, const std::string& id, std::int64_t timeout,
-                                bool quiet) {
-  const std::string base = "/workspaces/" + viewer.text();
-  const auto began = std::chrono::steady_clock::now();
-  std::string since = newest_seq(remote, viewer);
+std::string deadline_of(const std::string& within) {
+  try {
+    const auto length = read_duration(BareText{within});
+    if (length.count() > 0) return format_time(SystemClock().now() + length);
+  } catch (const BadValue&) {
+  }
+  throw CommandFailed(kExitUsage, "--within takes a time to come, such as 30m, 6h or 3d");
+}
+
+Json follow_task(Remote& remote, WorkspaceId viewer, const std::string& id, std::int64_t timeout, bool quiet) {
+  const std::string path = "/workspaces/" + viewer.text() + "/delegations/" + percent_encode(id);
+  Waiting waiting(
+      remote, timeout,
+      fmt::format("not done within {} s; the task goes on, and restante task show {} tells how it goes", timeout, id));
   std::string told;
-  for (;;) {
-    Json task = parse_answer(remote.get(base + "/delegations/" + id));
+  for (auto pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
+    Json task = parse_answer(waiting.get(path));
     if (has_ended(task)) return task;
     const Cell stands = describe_task(task);
     if (!quiet && stands.text != told) print(format_facts({{id, stands}}, colours(STDOUT_FILENO)));
     told = stands.text;
-    if (timeout > 0 && std::chrono::steady_clock::now() - began >= std::chrono::seconds(timeout)) return std::nullopt;
-    const Json rows = parse_answer(
-        remote.get(fmt::format("{}/activity?type=a2a_receive&since_seq={}&wait={}", base, since, kLookSeconds)));
-    if (rows.if_array() && !rows.if_array()->empty()) since = std::to_string(number_of(rows.if_array()->back(), "seq"));
+    waiting.check();
+    std::this_thread::sleep_for(pause);
   }
 }
 
-std::string format_outcome(const Json& task, Colours colours) {
+std::string format_outcome(const Json& task, Reader reader, Colours colours) {
   if (text_of(task, "status") != "completed") {
     return format_facts({{text_of(task, "delegation_id"), describe_task(task)}}, colours);
   }
   std::string text = text_of(task, "result");
+  if (reader == Reader::person) text = presentable_lines(text);
   if (!text.empty() && text.back() != '\n') text += '\n';
   const Json* files = task.find("result_attachments");
   for (const Json& file : files && files->if_array() ? *files->if_array() : Json::Array()) {
@@ -101,14 +99,10 @@ int delegate(const DelegateOptions& options) {
     return print(
         fmt::format("The task is kept for {} until it asks. How it goes: restante task show {}\n", options.to, id));
   }
-  const auto task = follow_task(remote, from, id, options.timeout, options.remote.json);
-  if (!task)
-    throw CommandFailed(
-        kExitTryAgain,
-        fmt::format("not done within {} s; the task goes on, and restante task show {} tells how it goes",
-                    options.timeout, id));
-  print(options.remote.json ? task->dump() + '\n' : format_outcome(*task, colours(STDOUT_FILENO)));
-  return text_of(*task, "status") == "completed" ? kExitOk : kExitFailed;
+  const Json task = follow_task(remote, from, id, options.timeout, options.remote.json);
+  const Reader reader = ::isatty(STDOUT_FILENO) == 1 ? Reader::person : Reader::script;
+  print(options.remote.json ? task.dump() + '\n' : format_outcome(task, reader, colours(STDOUT_FILENO)));
+  return text_of(task, "status") == "completed" ? kExitOk : kExitFailed;
 }
 
 }  // namespace restante::cli

@@ -23,11 +23,15 @@ struct DelegateOptions {
 // Returns the exit code: with `wait` 0 only when the task was completed.
 int delegate(const DelegateOptions& options);
 
-// Follows a task until it has ended, telling each change unless quiet. Nothing when `timeout` seconds are over first.
-std::optional<Json> follow_task(Remote& remote, WorkspaceId viewer, const std::string& id, std::int64_t timeout,
-                                bool quiet);
+// "30m" as the server wants it: the time that lies so far ahead. 64 for what is none.
+std::string deadline_of(const std::string& within);
 
-// What came of it: its result and files, or why there is none.
-std::string format_outcome(const Json& task, Colours colours);
+// Follows a task until it has ended, telling each change unless quiet; 75 when `timeout` seconds are over first. It
+// only looks at the task: a cursor of the workspace's own token would count as having read what lies before it.
+Json follow_task(Remote& remote, WorkspaceId viewer, const std::string& id, std::int64_t timeout, bool quiet);
+
+// What came of it: its result and files, or why there is none. A script gets the result as it is.
+enum class Reader { person, script };
+std::string format_outcome(const Json& task, Reader reader, Colours colours);
 
 }  // namespace restante::cli

@@ -3,16 +3,21 @@
 #pragma once
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace restante::cli {
 
 class CommandFailed final : public std::runtime_error {
  public:
-  CommandFailed(int code, const std::string& sentence) : std::runtime_error(sentence), code_(code) {}
+  CommandFailed(int code, const std::string& sentence, std::string reason = {})
+      : std::runtime_error(sentence), code_(code), reason_(std::move(reason)) {}
   int exit_code() const { return code_; }
+  // The code of the server's refusal; empty when it was none.
+  const std::string& reason() const { return reason_; }
 
  private:
   int code_;
+  std::string reason_;
 };
 
 }  // namespace restante::cli

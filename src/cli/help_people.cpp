@@ -110,7 +110,8 @@ Examples:
     {"send", "Send a message and files to an agent, wherever it is.",
      R"(The server keeps both until the agent comes for them. Files are sent with a progress bar, and again from the start if the
 connection breaks, without being kept twice. With --wait you see each file being fetched and then acknowledged: only then
-it is called delivered, and only then the exit code is 0. A person's token (restante invite --sender) needs no --to.
+it is called delivered, and only then the exit code is 0; a server that is away meanwhile is asked again until it is back.
+A person's token (restante invite --sender) needs no --to. With --json what was sent is printed also when the rest fails.
 
 Examples:
   restante send --to 'Research laptop' 'Please summarise these.' --file a.pdf --file b.png
@@ -121,7 +122,7 @@ Examples:
     {"uploads", "Show what files wait, for whom, how old, and in which state.",
      R"(A file that was fetched but not acknowledged may be lost on the agent's side; one that was never fetched waits for an
 agent that has not asked yet. Both leave the server when they expire. A damaged one is no longer what was sent: the
-server's disk has changed or lost its bytes, and it has to be sent again.
+server's disk has changed or lost its bytes, and it has to be sent again. Needs the operator's token.
 
 Examples:
   restante uploads
@@ -177,10 +178,12 @@ Examples:
 )",
      Speaks::to_server},
     {"task retry", "Give a task that has ended once more, to the same agent.",
-     R"(A new task with an id of its own, which names the old one.
+     R"(A new task with an id of its own, which names the old one. Its files go along again as long as they are kept, and there
+is as much time for it as there was: --file, --no-files and --within say otherwise.
 
 Examples:
   restante task retry release-42
+  restante task retry release-42 --file fix.patch --within 3d
 )",
      Speaks::to_server},
 });

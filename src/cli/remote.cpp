@@ -105,7 +105,7 @@ void check_token(const FoundToken& token) {
                                                  "version than this one",
                                                  server.text()));
   }
-  throw CommandFailed(failure.passes() ? kExitTryAgain : kExitFailed, failure.sentence);
+  throw CommandFailed(failure.passes() ? kExitTryAgain : kExitFailed, failure.sentence, failure.code);
 }
 
 }  // namespace

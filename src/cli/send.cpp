@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include <fmt/format.h>
 
@@ -13,6 +12,7 @@
 #include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/terminal.h"
+#include "cli/waiting.h"
 
 namespace restante::cli {
 namespace {
@@ -42,39 +42,54 @@ bool is_final(const Json& file) {
   return state == "acked" || state == "failed" || state == "expired" || state == "recalled";
 }
 
-// Follows files that wait on the server until nothing more will happen to them.
+// What is on the server so far, with the last that is known of each file.
+struct Sent {
+  WorkspaceId to;
+  std::vector<Json> files;
+  std::string message;
+
+  bool nothing() const { return files.empty() && message.empty(); }
+};
+
+// Follows the files that wait on the server until nothing more will happen to them.
 class Watch {
  public:
-  Watch(Remote& remote, WorkspaceId to, const std::vector<Json>& files)
-      : remote_(remote), base_("/workspaces/" + to.text()) {
-    for (const Json& file : files) {
-      if (!file_id_of(file).empty()) ids_.push_back(file_id_of(file));
-    }
-    states_.resize(ids_.size());
+  Watch(Remote& remote, Sent& sent, std::int64_t timeout, bool quiet)
+      : waiting_(remote, timeout,
+                 fmt::format("not everything was taken within {} s; it stays there and can be taken until it expires",
+                             timeout)),
+        base_("/workspaces/" + sent.to.text()),
+        files_(sent.files),
+        quiet_(quiet) {
+    for (const Json& file : files_) ids_.push_back(file_id_of(file));
   }
 
-  // Tells each change as it is seen. False when the time is up.
-  bool until_done(std::int64_t timeout, bool quiet) {
-    const auto began = std::chrono::steady_clock::now();
+  // Tells each change as it is seen. Throws CommandFailed when the time is up.
+  void until_done() {
     std::string since = newest_seq();
-    for (;;) {
-      if (look(quiet)) return true;
-      if (timeout > 0 && std::chrono::steady_clock::now() - began >= std::chrono::seconds(timeout)) return false;
+    while (!look()) {
+      waiting_.check();
       since = wait_for_receipt(since);
     }
   }
-  const std::vector<Json>& states() const { return states_; }
+  // Whether all were acknowledged; those that the agent keeps itself were when they were sent.
+  bool delivered() const {
+    for (std::size_t i = 0; i < ids_.size(); ++i) {
+      if (!ids_[i].empty() && text_of(files_[i], "state") != "acked") return false;
+    }
+    return true;
+  }
 
  private:
   // True when all is final.
-  bool look(bool quiet) {
+  bool look() {
     bool done = true;
     for (std::size_t i = 0; i < ids_.size(); ++i) {
-      if (is_final(states_[i])) continue;
-      Json now = parse_answer(remote_.get(base_ + "/pending-uploads/" + ids_[i]));
-      if (!quiet && text_of(now, "state") != text_of(states_[i], "state")) tell(now);
+      if (ids_[i].empty() || is_final(files_[i])) continue;
+      Json now = parse_answer(waiting_.get(base_ + "/pending-uploads/" + ids_[i]));
+      if (!quiet_ && text_of(now, "state") != text_of(files_[i], "state")) tell(now);
       done = done && is_final(now);
-      states_[i] = std::move(now);
+      files_[i] = std::move(now);
     }
     return done;
   }
@@ -82,33 +97,34 @@ class Watch {
     print(format_facts({{text_of(file, "name"), describe_state(file)}}, colours(STDOUT_FILENO)));
   }
   std::string newest_seq() {
-    const Json rows = parse_answer(remote_.get(base_ + "/activity?limit=1"));
+    const Json rows = parse_answer(waiting_.get(base_ + "/activity?limit=1"));
     return rows.if_array() && !rows.if_array()->empty() ? std::to_string(number_of(rows.if_array()->front(), "seq"))
                                                         : "0";
   }
   std::string wait_for_receipt(const std::string& since) {
     const Json rows = parse_answer(
-        remote_.get(fmt::format("{}/activity?type=upload_receipt&since_seq={}&wait={}", base_, since, kLookSeconds)));
+        waiting_.get(fmt::format("{}/activity?type=upload_receipt&since_seq={}&wait={}", base_, since, kLookSeconds)));
     return rows.if_array() && !rows.if_array()->empty() ? std::to_string(number_of(rows.if_array()->back(), "seq"))
                                                         : since;
   }
 
-  Remote& remote_;
+  Waiting waiting_;
   const std::string base_;
-  std::vector<std::string> ids_;
-  std::vector<Json> states_;
+  std::vector<Json>& files_;
+  const bool quiet_;
+  std::vector<std::string> ids_;  // of files_; empty for what the agent keeps itself
 };
 
-std::string as_json(WorkspaceId to, const std::vector<Json>& files, const std::string& message) {
+std::string as_json(const Sent& sent) {
   JsonWriter out;
   out.begin_object();
-  out.member("workspace_id", to.text());
+  out.member("workspace_id", sent.to.text());
   out.key("files");
   out.begin_array();
-  for (const Json& file : files) out.raw(file.dump());
+  for (const Json& file : sent.files) out.raw(file.dump());
   out.end_array();
   out.key("message");
-  message.empty() ? out.null() : out.raw(message);
+  sent.message.empty() ? out.null() : out.raw(sent.message);
   out.end_object();
   return out.take() + '\n';
 }
@@ -120,21 +136,14 @@ std::string describe_sent(const SendOptions& options, const std::vector<FormFile
   const bool one = files.size() == 1;
   const std::string what = fmt::format("{} {} ({})", files.size(), one ? "file" : "files", format_bytes(bytes));
   if (options.wait) return fmt::format("{} sent; waiting for the agent to take {}.\n", what, one ? "it" : "them");
-  return fmt::format("{} {} kept for the agent until it asks; restante uploads shows what became of {}.\n", what,
+  return fmt::format("{} {} kept for the agent until it asks; with --wait you see {} being taken.\n", what,
                      one ? "is" : "are", one ? "it" : "them");
 }
 
-int outcome(const std::vector<Json>& states) {
-  const bool delivered =
-      std::ranges::all_of(states, [](const Json& file) { return text_of(file, "state") == "acked"; });
-  return delivered ? kExitOk : kExitFailed;
-}
-
-}  // namespace
-
-std::vector<Json> upload_files(Remote& remote, const std::string& target, const std::vector<FormFile>& files) {
-  std::vector<Json> sent;
-  if (files.empty()) return sent;
+// Adds to `sent` as the answers come: when it throws, what earlier requests have brought stands there.
+void add_uploads(Remote& remote, const std::string& target, const std::vector<FormFile>& files,
+                 std::vector<Json>& sent) {
+  if (files.empty()) return;
   for (const auto& batch : batch_files(files, parse_answer(remote.get("/uploads/limits")))) {
     Form form(batch);
     Progress progress(form.length());
@@ -144,6 +153,25 @@ std::vector<Json> upload_files(Remote& remote, const std::string& target, const 
       throw CommandFailed(kExitFailed, "the answer to the upload names other files than were sent");
     sent.insert(sent.end(), list->if_array()->begin(), list->if_array()->end());
   }
+}
+
+// Returns the exit code. What has been sent when it throws stands in `sent`.
+int deliver(const SendOptions& options, Remote& remote, const std::vector<FormFile>& files, Sent& sent) {
+  const std::string base = "/workspaces/" + sent.to.text();
+  add_uploads(remote, base + "/chat/uploads", files, sent.files);
+  sent.message = remote.post_once(base + "/a2a", message_body(options.text, sent.files), fresh_key());
+  if (!options.remote.json) print(describe_sent(options, files));
+  if (!options.wait) return kExitOk;
+  Watch watch(remote, sent, options.timeout, options.remote.json);
+  watch.until_done();
+  return watch.delivered() ? kExitOk : kExitFailed;
+}
+
+}  // namespace
+
+std::vector<Json> upload_files(Remote& remote, const std::string& target, const std::vector<FormFile>& files) {
+  std::vector<Json> sent;
+  add_uploads(remote, target, files, sent);
   return sent;
 }
 
@@ -232,23 +260,16 @@ int send(const SendOptions& options) {
   std::vector<FormFile> files;
   for (const std::string& path : options.files) files.push_back(describe_file(path));
   Remote remote(options.remote);
-  const WorkspaceId to = find_target(remote, options.to);
-  std::vector<Json> sent = upload_files(remote, "/workspaces/" + to.text() + "/chat/uploads", files);
-  const std::string message =
-      remote.post_once("/workspaces/" + to.text() + "/a2a", message_body(options.text, sent), fresh_key());
-  if (!options.remote.json) print(describe_sent(options, files));
-  Watch watch(remote, to, sent);
-  bool in_time = true;
-  if (options.wait) {
-    in_time = watch.until_done(options.timeout, options.remote.json);
-    if (!watch.states().empty()) sent = watch.states();
+  Sent sent{find_target(remote, options.to), {}, {}};
+  try {
+    const int code = deliver(options, remote, files, sent);
+    if (options.remote.json) print(as_json(sent));
+    return code;
+  } catch (const CommandFailed&) {
+    // Whoever asked by a script needs the ids of what is there all the same.
+    if (options.remote.json && !sent.nothing()) print(as_json(sent));
+    throw;
   }
-  if (options.remote.json) print(as_json(to, sent, message));
-  if (!in_time)
-    throw CommandFailed(kExitTryAgain, fmt::format("not everything was taken within {} s; it stays there and can be "
-                                                   "taken until it expires",
-                                                   options.timeout));
-  return options.wait ? outcome(watch.states()) : kExitOk;
 }
 
 }  // namespace restante::cli

@@ -263,6 +263,29 @@ TEST(UploadList, AWorkspaceWithoutANameIsShownByItsId) {
   EXPECT_THAT(shown, AllOf(HasSubstr("\nw1 "), HasSubstr(" 0 B ")));
 }
 
+TEST(UploadList, SaysThatThereAreMoreThanItShows) {
+  const auto shown = [](int files) {
+    std::string rows;
+    for (int i = 0; i < files; ++i) rows += std::string(i ? "," : "") + R"({"name":"a","state":"staged"})";
+    return format_uploads(json(R"({"uploads":[)" + rows + "]}"), kNow, Colours::off);
+  };
+  EXPECT_THAT(shown(500), Not(HasSubstr("more than")));
+  const std::string cut = shown(501);
+  EXPECT_THAT(cut, HasSubstr("\nThere are more than these 500: --workspace and --state narrow it down"));
+  EXPECT_EQ(std::count(cut.begin(), cut.end(), '\n'), 502) << "a heading, the rows and what is said of the rest";
+}
+
+TEST(UploadList, AFileFromTheAgentWaitsForNobody) {
+  const auto shown = [](std::string_view facts) {
+    return format_uploads(json(R"({"uploads":[{"name":"a",)" + std::string(facts) + "}]}"), kNow, Colours::off);
+  };
+  EXPECT_THAT(shown(R"("direction":"out","state":"staged")"),
+              AllOf(HasSubstr("from the agent"), Not(HasSubstr("waiting"))));
+  EXPECT_THAT(shown(R"("direction":"out","state":"staged","damage":"changed")"),
+              HasSubstr("from the agent, damaged since"));
+  EXPECT_THAT(shown(R"("direction":"out","state":"expired")"), HasSubstr("expired"));
+}
+
 TEST(UploadStats, AreShownByWorkspaceAndTogetherAsFarAsTheyAreKnown) {
   const auto shown = format_upload_stats(json(R"({"workspaces":[{"workspace_id":"w1","workspace_name":"Laptop",
       "never_fetched":{"files":2,"bytes":2048},"fetched":{"files":0,"bytes":0},"acked":{}}],
@@ -297,7 +320,17 @@ TEST(Sweep, SaysWhatWentOrThatNothingWasDue) {
   for (const char* nothing : {R"({"acked":0,"expired":0,"orphans":0})", R"({"acked":"two"})", "{}"}) {
     EXPECT_EQ(format_sweep(json(nothing)), "Nothing was due.\n") << nothing;
   }
-  EXPECT_THAT(format_sweep(json(R"({"acked":2,"expired":1,"orphans":3})")), HasSubstr("2 acknowledged and 1 expired"));
+  for (const char* all : {"", R"(,"clock_jumped":false)", R"(,"clock_jumped":"no")"}) {
+    EXPECT_EQ(format_sweep(json(R"({"acked":2,"expired":1,"orphans":3)" + std::string(all) + "}")),
+              "Removed 2 acknowledged and 1 expired files, and the bytes of 3 uploads that never finished.\n");
+  }
+}
+
+TEST(Sweep, SaysThatTheClockMadeItWait) {
+  EXPECT_EQ(format_sweep(json(R"({"acked":0,"expired":0,"orphans":0,"clock_jumped":true})")),
+            "The clock was set: files leave by age again once it has stood for a while.\n");
+  EXPECT_THAT(format_sweep(json(R"({"acked":0,"expired":0,"orphans":3,"clock_jumped":true})")),
+              AllOf(HasSubstr("the bytes of 3 uploads"), HasSubstr("\nThe clock was set")));
 }
 
 }  // namespace

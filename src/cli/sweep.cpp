@@ -18,9 +18,13 @@ std::string format_sweep(const Json& answer) {
     const Json* value = answer.find(key);
     return value && value->if_number() ? parse_unsigned(value->if_number()->text).value_or(0) : 0;
   };
-  if (count("acked") + count("expired") + count("orphans") == 0) return "Nothing was due.\n";
-  return fmt::format("Removed {} acknowledged and {} expired files, and the bytes of {} uploads that never finished.\n",
-                     count("acked"), count("expired"), count("orphans"));
+  const Json* jumped = answer.find("clock_jumped");
+  const bool waits = jumped && jumped->if_boolean() && *jumped->if_boolean();
+  const std::string_view why = "The clock was set: files leave by age again once it has stood for a while.\n";
+  if (count("acked") + count("expired") + count("orphans") == 0) return std::string(waits ? why : "Nothing was due.\n");
+  return fmt::format(
+      "Removed {} acknowledged and {} expired files, and the bytes of {} uploads that never finished.\n{}",
+      count("acked"), count("expired"), count("orphans"), waits ? why : "");
 }
 
 }  // namespace restante::cli

@@ -38,12 +38,13 @@ bool acts(char32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
-std::string presentable(std::string_view text) {
+std::string presentable(std::string_view text, std::u32string_view but = {}) {
   if (!is_valid_utf8(text)) return "?";
   std::string out;
   while (!text.empty()) {
     const auto [value, bytes] = code_point(text);
-    out += acts(value) ? std::string_view(" ") : text.substr(0, bytes);
+    const bool shown = !acts(value) || but.find(value) != but.npos;
+    out += shown ? text.substr(0, bytes) : std::string_view(" ");
     text.remove_prefix(bytes);
   }
   return out;
@@ -94,6 +95,8 @@ std::string format_span(std::chrono::seconds span) {
 }
 
 }  // namespace
+
+std::string presentable_lines(std::string_view text) { return presentable(text, U"\n\t"); }
 
 std::size_t display_width(std::string_view utf8) {
   std::size_t width = 0;

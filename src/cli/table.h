@@ -30,6 +30,10 @@ std::string format_ago(Time then, Time now);
 // The same for a time as the server writes it; empty for an empty text, the text itself when it is no time.
 std::string format_ago(std::string_view then, Time now);
 
+// Text of several lines as it may be shown on a terminal: line ends and tabs stay, what would act on it becomes a
+// space.
+std::string presentable_lines(std::string_view text);
+
 // On a terminal: how many columns the text takes.
 std::size_t display_width(std::string_view utf8);
 

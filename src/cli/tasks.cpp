@@ -10,10 +10,12 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "cli/delegate.h"
 #include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/send.h"
 #include "cli/terminal.h"
+#include "cli/waiting.h"
 #include "server/config_nearest.h"
 
 namespace restante::cli {
@@ -23,6 +25,7 @@ constexpr std::array<std::string_view, 4> kStatuses = {"in_flight", "stuck", "fa
 constexpr std::array<std::string_view, 6> kAllStatuses = {"queued",    "dispatched", "in_progress",
                                                           "completed", "failed",     "stuck"};
 constexpr std::size_t kTaskColumn = 48;
+constexpr std::size_t kMostRows = 500;  // more than a workspace's list does not give at once
 constexpr auto kWatchEvery = std::chrono::seconds(2);
 constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J\x1b[3J";
 
@@ -84,12 +87,32 @@ std::string caller_path(Remote& remote, const std::optional<WorkspaceId>& eyes, 
   return "/workspaces/" + text_of(parse_answer(remote.get(path_of(eyes, id))), "source_id");
 }
 
-std::string retry_body(const std::string& id) {
+std::string retry_body(const TaskOptions& options, const std::vector<Json>& files) {
   JsonWriter out;
   out.begin_object();
-  out.member("retry_of", id);
+  out.member("retry_of", options.id);
+  if (!options.within.empty()) out.member("deadline", deadline_of(options.within));
+  if (options.no_files || !files.empty()) {
+    out.key("attachments");
+    out.begin_array();
+    for (const Json& file : files) out.raw(file.dump());
+    out.end_array();
+  }
   out.end_object();
   return out.take();
+}
+
+std::string retry(Remote& remote, const TaskOptions& options, const std::string& base) {
+  std::vector<FormFile> files;
+  for (const std::string& path : options.files) files.push_back(describe_file(path));
+  const auto sent = upload_files(remote, base + "/chat/uploads?direction=out", files);
+  try {
+    return remote.post_once(base + "/delegate", retry_body(options, sent), fresh_key());
+  } catch (const CommandFailed& failed) {
+    if (failed.reason() != "attachment_gone") throw;
+    throw CommandFailed(failed.exit_code(),
+                        fmt::format("{} (--file FILE sends it, --no-files goes without)", failed.what()));
+  }
 }
 
 std::string when(const Json& task, std::string_view key, Time now) { return format_ago(text_of(task, key), now); }
@@ -112,6 +135,20 @@ std::string block(std::string_view heading, std::string text) {
   if (text.empty()) return {};
   if (text.back() != '\n') text += '\n';
   return fmt::format("\n{}:\n{}", heading, text);
+}
+
+std::string words(std::string_view heading, const Json& task, std::string_view key) {
+  return block(heading, presentable_lines(text_of(task, key)));
+}
+
+std::string files(std::string_view heading, const Json& task, std::string_view key, Colours colours) {
+  const Json* list = task.find(key);
+  std::vector<TableRow> rows;
+  for (const Json& file : list && list->if_array() ? *list->if_array() : Json::Array()) {
+    const auto size = number_of(file, "size");
+    rows.push_back({{text_of(file, "name")}, {size == 0 ? "" : format_bytes(size)}, {text_of(file, "uri")}});
+  }
+  return rows.empty() ? std::string() : block(heading, format_table({"NAME", "SIZE", "URI"}, rows, colours));
 }
 
 int watch(const TasksOptions& options, const std::function<std::string()>& draw) {
@@ -146,7 +183,10 @@ Cell describe_task(const Json& task) {
   const std::string status = text_of(task, "status");
   const std::string error = text_of(task, "error_detail");
   if (status == "completed") return {"completed", Paint::good};
-  if (has_ended(task)) return {error.empty() ? status : status + ": " + error, Paint::bad};
+  if (has_ended(task)) {
+    const bool says_it = error.starts_with(status + ":");
+    return {error.empty() ? status : says_it ? error : status + ": " + error, Paint::bad};
+  }
   const std::string why = text_of(task, "why");
   return {why.empty() ? status : status + ": " + why, status == "in_progress" ? Paint::plain : Paint::warn};
 }
@@ -163,7 +203,10 @@ std::string format_tasks(const Json::Array& tasks, const Names& names, Time now,
                     {text_of(one, "delegation_id")},
                     describe_task(one)});
   }
-  return format_table({"FROM", "FOR", "TASK", "GIVEN", "DUE", "ID", "STATE"}, rows, colours);
+  std::string text = format_table({"FROM", "FOR", "TASK", "GIVEN", "DUE", "ID", "STATE"}, rows, colours);
+  if (rows.size() < kMostRows) return text;
+  return text + fmt::format("\nThese are {} tasks; there may be more. --workspace and --status narrow it down.\n",
+                            rows.size());
 }
 
 std::string format_task(const Json& task, const Names& names, Time now, Colours colours) {
@@ -181,9 +224,12 @@ std::string format_task(const Json& task, const Names& names, Time now, Colours 
                                    {"Retry of", {text_of(task, "retry_of")}},
                                    {"Part of", {text_of(task, "parent_delegation_id")}}},
                                   colours);
-  text += block("Task", text_of(task, "task"));
-  if (text_of(task, "status") == "completed") text += block("Result", text_of(task, "result"));
-  text += block("Late answer", text_of(task, "late_answer"));
+  text += words("Task", task, "task");
+  text += files("Files of the task", task, "attachments", colours);
+  if (text_of(task, "status") == "completed") text += words("Result", task, "result");
+  text += files("Files of the result", task, "result_attachments", colours);
+  text += words("Late answer", task, "late_answer");
+  text += files("Files of the late answer", task, "late_attachments", colours);
   text += block("History", format_history(task, now, colours));
   return text;
 }
@@ -204,12 +250,16 @@ int tasks(const TasksOptions& options) {
   if (options.stats && !own.empty())
     throw CommandFailed(kExitUsage,
                         "--stats counts all tasks of the server: it takes the operator's token and no --workspace");
-  const std::string target = options.stats ? "/admin/delegations/stats"
-                             : own.empty() ? "/admin/delegations?limit=500&status=" + options.status
-                                           : "/workspaces/" + own + "/delegations?limit=500&status=" + options.status;
+  const std::string target =
+      options.stats ? "/admin/delegations/stats"
+                    : fmt::format("{}/delegations?limit={}&status={}", own.empty() ? "/admin" : "/workspaces/" + own,
+                                  kMostRows, options.status);
   const Names names = names_for(remote, own.empty() && !options.remote.json);
+  Waiting waiting(remote, 0, {});
+  bool answered = false;
   return watch(options, [&] {
-    const std::string answer = remote.get(target);
+    const std::string answer = answered ? waiting.get(target) : remote.get(target);
+    answered = true;
     if (options.remote.json) return answer + '\n';
     const Json parsed = parse_answer(answer);
     return options.stats ? format_task_stats(parsed, colours())
@@ -229,7 +279,7 @@ int task(const TaskOptions& options) {
   const bool cancel = options.action == TaskOptions::Action::cancel;
   const std::string base = caller_path(remote, eyes, options.id);
   const std::string answer = cancel ? remote.post(base + "/delegations/" + percent_encode(options.id) + "/cancel", {})
-                                    : remote.post_once(base + "/delegate", retry_body(options.id), fresh_key());
+                                    : retry(remote, options, base);
   if (options.remote.json) return print(answer + '\n');
   if (cancel) return print("Cancelled. Its agent is told with its next heartbeat.\n");
   return print(fmt::format("Given again, as {}.\n", text_of(parse_answer(answer), "delegation_id")));

@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <vector>
 
 #include "cli/remote.h"
 #include "cli/table.h"
@@ -23,6 +24,10 @@ struct TaskOptions {
   RemoteOptions remote;
   std::string id;
   std::string workspace;  // whose it is; empty: the token's own, for the operator whoever's
+  // Of a retry: instead of the files that came with it.
+  std::vector<std::string> files{};
+  bool no_files = false;
+  std::string within{};  // "30m", "6h", "3d"; empty: as long as before
 };
 
 // Each returns the exit code.
@@ -31,6 +36,7 @@ int task(const TaskOptions& options);
 
 using Names = std::map<std::string, std::string>;  // by id; ids that are not there stand for themselves
 
+// With a word where the server may have more than it was asked for.
 std::string format_tasks(const Json::Array& tasks, const Names& names, Time now, Colours colours);
 std::string format_task(const Json& task, const Names& names, Time now, Colours colours);
 std::string format_task_stats(const Json& answer, Colours colours);

@@ -16,8 +16,12 @@
 namespace restante::cli {
 namespace {
 
-constexpr std::array<std::string_view, 7> kStates = {"waiting", "never_fetched", "fetched", "acked",
-                                                     "failed",  "damaged",       "all"};
+constexpr std::array<std::string_view, 9> kStates = {"waiting", "never_fetched", "fetched", "acked", "failed",
+                                                     "expired", "outgoing",      "damaged", "all"};
+// What a person reads is cut there; a script gets what one answer of the server holds at most.
+constexpr std::size_t kShown = 500;
+constexpr std::size_t kMostRows = 1'000;
+constexpr std::string_view kNarrow = "--workspace and --state narrow it down, --stats counts them all";
 
 std::string short_name(const Json& row) {
   const std::string name = text_of(row, "workspace_name");
@@ -28,14 +32,17 @@ void check_state(const std::string& state) {
   if (std::find(kStates.begin(), kStates.end(), state) != kStates.end()) return;
   const std::vector<std::string> known(kStates.begin(), kStates.end());
   const auto meant = nearest(state, known);
-  throw CommandFailed(kExitUsage,
-                      meant.empty() ? "--state is one of waiting, never_fetched, fetched, acked, failed, damaged or all"
-                                    : fmt::format("there is no such state: did you mean --state {}?", meant));
+  throw CommandFailed(kExitUsage, meant.empty()
+                                      ? "--state is one of waiting, never_fetched, fetched, acked, failed, expired, "
+                                        "outgoing, damaged or all"
+                                      : fmt::format("there is no such state: did you mean --state {}?", meant));
 }
 
-// One that an agent waits for has failed by it, and says so; any other was not held up.
+// One that an agent waits for has failed by it, and says so; any other was not held up. One from the agent waits for
+// nobody.
 Cell state_of(const Json& file) {
-  Cell cell = describe_state(file);
+  const bool stays = text_of(file, "direction") == "out" && text_of(file, "state") == "staged";
+  Cell cell = stays ? Cell{"from the agent", Paint::plain} : describe_state(file);
   if (text_of(file, "damage").empty() || text_of(file, "state") == "failed") return cell;
   return {cell.text + ", damaged since", Paint::bad};
 }
@@ -45,13 +52,19 @@ Cell state_of(const Json& file) {
 int uploads(const UploadsOptions& options) {
   check_state(options.state);
   Remote remote(options.remote);
-  std::string target = options.stats ? "/admin/uploads/stats" : "/admin/uploads?limit=500&state=" + options.state;
+  const std::size_t limit = options.remote.json ? kMostRows : kShown + 1;
+  std::string target =
+      options.stats ? "/admin/uploads/stats" : fmt::format("/admin/uploads?limit={}&state={}", limit, options.state);
   if (!options.workspace.empty())
     target += (options.stats ? "?workspace=" : "&workspace=") + remote.find_workspace(options.workspace).text();
   const std::string answer = remote.get(target);
-  if (options.remote.json) return print(answer + '\n');
-  const Colours colours = colourful(STDOUT_FILENO) ? Colours::on : Colours::off;
   const Json parsed = parse_answer(answer);
+  if (options.remote.json) {
+    if (!options.stats && number_of(parsed, "count") >= kMostRows)
+      warn(fmt::format("these are the first {}; {}", kMostRows, kNarrow));
+    return print(answer + '\n');
+  }
+  const Colours colours = colourful(STDOUT_FILENO) ? Colours::on : Colours::off;
   return print(options.stats ? format_upload_stats(parsed, colours)
                              : format_uploads(parsed, SystemClock().now(), colours));
 }
@@ -61,6 +74,7 @@ std::string format_uploads(const Json& answer, Time now, Colours colours) {
   if (!list || !list->if_array() || list->if_array()->empty()) return "No file is in this state.\n";
   std::vector<TableRow> rows;
   for (const Json& one : *list->if_array()) {
+    if (rows.size() == kShown) break;
     rows.push_back({{short_name(one)},
                     {text_of(one, "name")},
                     {format_bytes(number_of(one, "size"))},
@@ -69,7 +83,9 @@ std::string format_uploads(const Json& answer, Time now, Colours colours) {
                     {format_ago(text_of(one, "expires_at"), now)},
                     {text_of(one, "file_id")}});
   }
-  return format_table({"FOR", "FILE", "SIZE", "SENT", "STATE", "EXPIRES", "ID"}, rows, colours);
+  std::string text = format_table({"FOR", "FILE", "SIZE", "SENT", "STATE", "EXPIRES", "ID"}, rows, colours);
+  if (list->if_array()->size() > kShown) text += fmt::format("There are more than these {}: {}.\n", kShown, kNarrow);
+  return text;
 }
 
 std::string format_upload_stats(const Json& answer, Colours colours) {

@@ -1,7 +1,6 @@
 #include "desk/delegations.h"
 
-#include "desk/outgoing.h"
-#include "desk/parts.h"
+#include "desk/parcels.h"
 #include "desk/workspaces.h"
 #include "model/errors.h"
 
@@ -9,34 +8,9 @@ namespace restante::desk {
 namespace {
 
 constexpr std::size_t kMaxKey = 255;
-constexpr std::size_t kMaxAttachments = 64;
 
 Error bad_field(std::string_view field, std::string sentence) {
   return Error(errors::bad_field, {{"field", std::string(field)}}).say(std::move(sentence));
-}
-
-// The files that are sent along, named as the other side will know them, and what has to be staged for it.
-struct Parcel {
-  std::string files;
-  std::vector<OutgoingFile> outgoing;
-};
-
-Result<Parcel> pack(WorkspaceId from, WorkspaceId to, Json::Array parts, Time now) {
-  Parcel parcel;
-  if (parts.empty()) return parcel;
-  if (parts.size() > kMaxAttachments) return errors::too_many_files;
-  Json message = Json::object({{"parts", Json::array(std::move(parts))}});
-  Envelope envelope{Json::object({{"params", Json::object({{"message", std::move(message)}})}}), {}};
-  const Principal sender{Principal::Role::workspace, from, {}, false};
-  auto outgoing = address_files(sender, to, envelope, now);
-  if (!outgoing) return outgoing.error();
-  parcel.outgoing = std::move(*outgoing);
-  Json::Array files;
-  for (Json& part : *envelope.json.find("params")->find("message")->find("parts")->if_array()) {
-    files.push_back(*part.find("file"));
-  }
-  parcel.files = Json::array(std::move(files)).dump();
-  return parcel;
 }
 
 StagingTerms terms_of(const UploadRules& rules, Time deadline, Time now) {
@@ -59,27 +33,37 @@ Result<void> check_order(const TaskOrder& order) {
 }  // namespace
 
 Result<void> Delegations::complete_retry(TaskOrder& order) {
-  if (order.retry_of.empty() || (order.target && !order.task.empty())) return {};
+  if (order.retry_of.empty()) return {};
   auto old = store_.read_delegation(order.retry_of);
   if (!old || old->delegation.caller_id != order.caller) {
+    // What is whole without it may be a hit all the same: the store tells.
+    if (order.target && !order.task.empty()) return {};
     return Error(errors::delegation_not_found, {{"field", std::string("retry_of")}});
   }
   if (!order.target) order.target = old->delegation.callee_id;
   if (order.task.empty()) order.task = std::move(old->task);
+  if (!order.deadline) order.time = old->delegation.deadline - old->delegation.created_at;
+  if (!order.attachments && !old->task_files.empty()) order.sent_before = std::move(*old);
   return {};
+}
+
+Result<Parcel> Delegations::parcel_of(TaskOrder& order, Time now) const {
+  if (order.sent_before) return pack_again(store_, *order.sent_before, *order.target, now);
+  return pack(order.caller, *order.target, std::move(order.attachments).value_or(Json::Array()), now);
 }
 
 Result<NewDelegation> Delegations::prepare(TaskOrder order) const {
   if (const auto fine = check_order(order); !fine) return fine.error();
   const Time now = clock_.now();
   NewDelegation wanted;
-  wanted.deadline = order.deadline.value_or(now + rules_.deadline);
+  const auto time = order.time ? std::min<Time::duration>(*order.time, rules_.longest_deadline) : rules_.deadline;
+  wanted.deadline = order.deadline.value_or(now + time);
   if (order.deadline && wanted.deadline > now + rules_.longest_deadline) {
     const std::int64_t longest = rules_.longest_deadline.count();
     return Error(errors::bad_field, {{"field", std::string("deadline")}, {"max_seconds", longest}})
         .say("deadline lies further ahead than this server lets tasks wait");
   }
-  auto parcel = pack(order.caller, *order.target, std::move(order.attachments), now);
+  auto parcel = parcel_of(order, now);
   if (!parcel) return parcel.error();
   wanted.id = order.delegation_id.empty() ? Uuid::make(now).text() : std::move(order.delegation_id);
   wanted.caller_id = order.caller;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "desk/delegation_events.h"
+#include "desk/parcels.h"
 #include "desk/presence.h"
 #include "desk/uploads.h"
 #include "store/store.h"
@@ -23,19 +24,22 @@ struct DelegationRules {
   DelegationLimits limits{};
 };
 
-// What a caller asks for, as it was sent.
+// What a caller asks for, as it was sent. With retry_of, what is left out is as it was with the old one.
 struct TaskOrder {
   WorkspaceId caller;
-  std::optional<WorkspaceId> target{};  // with retry_of, that of the old one when absent; and so the task
+  std::optional<WorkspaceId> target{};
   std::string task{};
   std::string delegation_id{};  // made when empty
   std::string idempotency_key{};
   std::optional<Time> deadline{};
-  Json::Array attachments{};  // A2A file parts
+  std::optional<Json::Array> attachments{};  // A2A file parts; an empty list: none, also with retry_of
   std::string retry_of{};
   std::string parent_id{};
   std::string traceparent{};
   bool recorded = false;
+  // By complete_retry().
+  std::optional<Time::duration> time{};           // how long there is for it
+  std::optional<DelegationRecord> sent_before{};  // whose files go along again
 };
 
 // What is said beside the row: the callee's last sign of life, and why the task waits.
@@ -55,7 +59,8 @@ class Delegations {
         rules_(rules),
         events_(news, uploads.events(), log, metrics) {}
 
-  // Whom a retry is for, and what is to be done; nothing else is changed. delegation_not_found.
+  // What a retry leaves out: whom it is for, what is to be done, how long there is for it, and its files.
+  // delegation_not_found.
   Result<void> complete_retry(TaskOrder& order);
   // bad_field for what no task can be, attachment_gone for a file of anybody else.
   Result<NewDelegation> prepare(TaskOrder order) const;
@@ -88,6 +93,7 @@ class Delegations {
   DelegationEvents& events() { return events_; }
 
  private:
+  Result<Parcel> parcel_of(TaskOrder& order, Time now) const;
   DelegationView look(const Delegation& delegation, const Workspace& callee, DelegationWait wait);
 
   Store& store_;

@@ -103,7 +103,7 @@ TEST_F(DelegationsTest, TheFilesOfATaskWaitAsLongAsTheTask) {
   const FileId file = stage(caller);
   const FileId result = stage(callee);
   TaskOrder wanted = order();
-  wanted.attachments.push_back(part(caller, file));
+  wanted.attachments = {part(caller, file)};
   const auto brief = desk.delegations.open(desk.delegations.prepare(wanted).value()).take();
   ASSERT_EQ(brief->files.size(), 1u);
   EXPECT_EQ(brief->files[0].upload.expires_at, kStart + desk.rules.ttl);
@@ -144,7 +144,7 @@ TEST_F(DelegationsTest, ACallerReportsOnWhatItRecordedAndOnNothingElse) {
 
 TEST_F(DelegationsTest, AFileOfSomebodyElseIsNotSentAlong) {
   TaskOrder wanted = order();
-  wanted.attachments.push_back(
+  wanted.attachments.emplace().push_back(
       Json::object({{"kind", Json::string("file")},
                     {"file", Json::object({{"uri", Json::string("platform-pending:" + WorkspaceId::make(kStart).text() +
                                                                 "/" + FileId::make(kStart).text())}})}}));
@@ -163,6 +163,129 @@ TEST_F(DelegationsTest, ARetryTakesTargetAndTaskFromTheOldOne) {
   again.caller = callee;
   again.retry_of = old;
   EXPECT_TRUE(desk.delegations.complete_retry(again).error().is(errors::delegation_not_found));
+}
+
+class RetriedTaskTest : public DelegationsTest {
+ protected:
+  // Given with a file and cancelled.
+  std::string give(std::optional<Time> deadline = {}) {
+    TaskOrder wanted = order("read it");
+    wanted.deadline = deadline;
+    wanted.attachments = {part(caller, original)};
+    const auto opened = desk.delegations.open(desk.delegations.prepare(wanted).value()).take();
+    sent = opened->files.at(0).upload.id;
+    EXPECT_TRUE(desk.delegations.cancel(caller, opened->delegation.id).take());
+    return opened->delegation.id;
+  }
+  TaskOrder retry(const std::string& old) const {
+    TaskOrder again;
+    again.caller = caller;
+    again.retry_of = old;
+    return again;
+  }
+  Result<OpenedDelegation> try_retry(TaskOrder again) {
+    const auto whole = desk.delegations.complete_retry(again);
+    if (!whole) return whole.error();
+    const auto prepared = desk.delegations.prepare(std::move(again));
+    if (!prepared) return prepared.error();
+    return desk.delegations.open(*prepared).take();
+  }
+  void ack_and_sweep() {
+    ASSERT_TRUE(desk.store->ack_upload(callee, sent, desk.clock.now()).take());
+    ASSERT_TRUE(desk.store->sweep_uploads(seconds(0), 100, desk.clock.now()).take());
+    ASSERT_FALSE(desk.store->find_upload(callee, sent));
+  }
+  void recall_original() { ASSERT_TRUE(desk.store->recall_upload(caller, original, {}, desk.clock.now()).take()); }
+
+  const FileId original = stage(caller);
+  FileId sent;
+};
+
+TEST_F(RetriedTaskTest, ItsFilesGoAlongAgainAndAreNamedAsTheCalleeKnowsThem) {
+  const auto old = give();
+  recall_original();
+  const auto opened = try_retry(retry(old));
+  ASSERT_TRUE(opened);
+  ASSERT_EQ(opened->files.size(), 1u);
+  const FileId now = opened->files[0].upload.id;
+  EXPECT_NE(now, sent);
+  EXPECT_EQ(opened->files[0].upload.source_id, caller);
+  const auto record = desk.delegations.read(callee, opened->delegation.id).value();
+  EXPECT_NE(record.task_files.find(pending_uri(callee, now)), std::string::npos);
+  EXPECT_EQ(record.task_files.find(sent.text()), std::string::npos);
+  const auto rows = desk.log_of(callee);
+  EXPECT_NE(rows.back().request_body.find(pending_uri(callee, now)), std::string::npos);
+}
+
+TEST_F(RetriedTaskTest, WhatTheCalleeTookAndLetGoIsTakenFromWhatTheCallerSent) {
+  const auto old = give();
+  ack_and_sweep();
+  const auto opened = try_retry(retry(old));
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(opened->files.size(), 1u);
+  ASSERT_TRUE(desk.delegations.cancel(caller, opened->delegation.id).take());
+  EXPECT_EQ(try_retry(retry(opened->delegation.id))->files.size(), 1u) << "and once more";
+}
+
+TEST_F(RetriedTaskTest, AFileThatHasLeftIsToldAndAnotherOneOrNoneMayGoInItsPlace) {
+  const auto old = give();
+  ack_and_sweep();
+  recall_original();
+  const auto refused = try_retry(retry(old));
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().is(errors::attachment_gone));
+  EXPECT_NE(refused.error().sentence().find("sent anew"), std::string_view::npos);
+  TaskOrder without = retry(old);
+  without.attachments.emplace();
+  EXPECT_TRUE(try_retry(without)->files.empty());
+  TaskOrder with = retry(old);
+  with.attachments = {part(caller, stage(caller))};
+  EXPECT_EQ(try_retry(with)->files.size(), 1u);
+}
+
+TEST_F(RetriedTaskTest, ARepeatedRetryIsTheOneThatWasAlsoWhenItsFilesHaveLeft) {
+  TaskOrder again = retry(give());
+  again.idempotency_key = "k1";
+  const auto first = try_retry(again);
+  ASSERT_TRUE(first && !first->hit);
+  ack_and_sweep();
+  recall_original();
+  const auto second = try_retry(again);
+  ASSERT_TRUE(second);
+  EXPECT_TRUE(second->hit);
+}
+
+TEST_F(RetriedTaskTest, AFileOfTheCalleesOwnIsNotCarriedToAnotherAgent) {
+  auto staging = desk.uploads.stage(callee, UploadDirection::in, kOperator);
+  ASSERT_TRUE((*staging)->begin_file("own.txt", "") && (*staging)->write("o") && (*staging)->end_file());
+  const FileId own = (*staging)->commit().take()->at(0).upload.id;
+  TaskOrder wanted = order();
+  wanted.attachments = {part(callee, own)};
+  const auto old = open(wanted);
+  ASSERT_TRUE(desk.delegations.cancel(caller, old).take());
+  const auto again = try_retry(retry(old));
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->files.empty());
+  const auto record = desk.delegations.read(caller, again->delegation.id).value();
+  EXPECT_NE(record.task_files.find(pending_uri(callee, own)), std::string::npos) << "it is reminded of it";
+  ASSERT_TRUE(desk.delegations.cancel(caller, again->delegation.id).take());
+  TaskOrder elsewhere = retry(old);
+  elsewhere.target = desk.make_workspace();
+  const auto refused = try_retry(elsewhere);
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().is(errors::attachment_gone));
+}
+
+TEST_F(RetriedTaskTest, ThereIsAsMuchTimeAsThereWasUnlessTheCallerSaysOtherwise) {
+  const auto old = give(kStart + hours(72));
+  desk.clock.advance(hours(1));
+  const auto opened = try_retry(retry(old));
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(opened->delegation.deadline, desk.clock.now() + hours(72));
+  EXPECT_EQ(opened->files.at(0).upload.expires_at, opened->delegation.deadline);
+  TaskOrder sooner = retry(old);
+  sooner.deadline = desk.clock.now() + hours(1);
+  EXPECT_EQ(try_retry(sooner)->delegation.deadline, desk.clock.now() + hours(1));
 }
 
 TEST_F(DelegationsTest, WhyATaskWaitsIsSaidInWords) {

@@ -288,6 +288,14 @@ TEST_F(IntegrityTest, AFileThatLeavesWhileItIsReadIsNobodysConcern) {
   EXPECT_EQ(receipts(), (std::vector<std::string>{"chat_upload_recalled", "chat_upload_recalled"}));
 }
 
+TEST_F(IntegrityTest, AFileThatLeavesJustBeforeItIsCondemnedIsToldToNobody) {
+  const Upload gone = upload("a.bin", big);
+  ASSERT_TRUE(desk.uploads.recall(admin, workspace, gone.id).take());
+  EXPECT_FALSE(integrity.condemn(gone, UploadDamage::changed).take());
+  EXPECT_EQ(desk.metrics.uploads_damaged("changed").Value(), 0);
+  EXPECT_EQ(receipts(), std::vector<std::string>{"chat_upload_recalled"});
+}
+
 TEST_F(IntegrityTest, WhatCannotBeReadIsSaidAndNotCondemned) {
   const Upload unreadable = upload("a.bin", big);
   const Upload sound = upload("b.bin", big);

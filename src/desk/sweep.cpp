@@ -126,8 +126,7 @@ void Sweep::collect_orphans(SweepReport& report) {
     if (!page.keys.empty()) give_way(start);
     if (!walk_from_.empty()) continue;
     std::erase_if(suspects_, [this](const auto& suspect) {
-      const auto placed = parse_key(suspect.first);
-      return suspect.second.walk != walk_ && !(placed && passed_over_.contains(placed->place));
+      return suspect.second.walk != walk_ && !passed_over_.contains(parse_key(suspect.first)->place);
     });
     ++walk_;
     return;

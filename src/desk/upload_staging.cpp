@@ -36,7 +36,7 @@ void Staging::give_up() {
   open_.reset();
   for (const std::string& key : keys_) {
     try {
-      uploads_.places_.drop(key);
+      uploads_.places_.take_back(key);
     } catch (const Unavailable& e) {
       // An orphan more for the sweep: nobody is there to be told, and a destructor must not throw.
       uploads_.log_.warn("blob_not_dropped", {{"workspace_id", workspace_.text()}, {"reason", e.what()}});

@@ -10,6 +10,11 @@ namespace {
 // What another agent sent along is no part of the chat that a sender may see.
 bool may_see(const Principal& caller, const Upload& upload) { return !caller.sees_chat_only() || !upload.source_id; }
 
+// Whose a file is that this one stages, and whose alone may be recalled. The operator's is nobody's, and may be any.
+std::optional<TokenId> owner_of(const Principal& caller) {
+  return caller.is_admin() ? std::nullopt : caller.own_token();
+}
+
 Error damaged(UploadDamage damage) {
   const ErrorKind& kind = damage == UploadDamage::missing ? errors::content_missing : errors::integrity_error;
   return Error(kind, {{"damage", std::string(name_of(damage))}}).say(std::string(sentence_of(damage)));
@@ -24,8 +29,7 @@ Result<std::unique_ptr<Staging>> Uploads::stage(WorkspaceId workspace, UploadDir
                                                 const Principal& caller) {
   if (!rules_.staging || !store_.uploads_ready()) return errors::no_callback;
   if (!has_room(0)) return errors::insufficient_storage;
-  const bool by_sender = caller.role == Principal::Role::sender;
-  return std::make_unique<Staging>(*this, workspace, direction, by_sender ? caller.own_token() : std::nullopt);
+  return std::make_unique<Staging>(*this, workspace, direction, owner_of(caller));
 }
 
 Result<OpenUpload> Uploads::open(const Principal& caller, WorkspaceId workspace, FileId id) {
@@ -138,8 +142,7 @@ Commit<Result<UploadChange>> Uploads::fail(WorkspaceId workspace, FileId id, std
 }
 
 Commit<Result<UploadChange>> Uploads::recall(const Principal& caller, WorkspaceId workspace, FileId id) {
-  const auto only = caller.is_admin() ? std::nullopt : caller.own_token();
-  auto commit = store_.recall_upload(workspace, id, only, clock_.now());
+  auto commit = store_.recall_upload(workspace, id, owner_of(caller), clock_.now());
   commit.then([&events = events_](const Result<UploadChange>& change) {
     if (change) events.recalled(*change);
   });

@@ -75,7 +75,7 @@ class Uploads {
   Commit<Result<UploadChange>> ack(WorkspaceId workspace, FileId id);
   // The agent could not take it, and why. Its bytes are looked at soon.
   Commit<Result<UploadChange>> fail(WorkspaceId workspace, FileId id, std::string reason);
-  // By the operator any file, by a sender their own.
+  // By the operator any file, by everybody else what they staged themselves.
   Commit<Result<UploadChange>> recall(const Principal& caller, WorkspaceId workspace, FileId id);
   // Where the file is on its way, also when its bytes are out of reach. upload_gone when absent or foreign.
   Result<UploadStory> find(const Principal& caller, WorkspaceId workspace, FileId id);

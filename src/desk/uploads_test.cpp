@@ -163,6 +163,7 @@ TEST_F(UploadsTest, AFailureIsKeptWithItsReasonAndALaterAckWins) {
   const Upload waiting = upload();
   EXPECT_TRUE(desk.uploads.fail(workspace, waiting.id, "no room").take()->receipt);
   EXPECT_FALSE(desk.uploads.fail(workspace, waiting.id, "no room").take()->receipt);
+  EXPECT_FALSE(desk.uploads.fail(workspace, waiting.id, "").take()->receipt) << "no reason is no other one";
   auto story = desk.uploads.find(kOperator, workspace, waiting.id);
   EXPECT_EQ(story->state, UploadState::failed);
   EXPECT_EQ(story->upload.reason, "no room");

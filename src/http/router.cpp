@@ -54,6 +54,11 @@ std::string join(const std::array<bool, kMethods>& methods) {
 
 }  // namespace
 
+Response refusal(const Route& route, const Fault& fault, std::uint64_t limit) {
+  if (fault.code == faults::body_cut.code) return to_response(route.cut);
+  return to_response(fault, fault.status == 413 ? limit : 0);
+}
+
 void Router::add(Route route) {
   if (!route.pattern.starts_with('/')) throw std::logic_error("not a path: " + route.pattern);
   const auto views = split(std::string_view(route.pattern).substr(1), '/');

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "http/fault.h"
 #include "http/intake.h"
 #include "http/request.h"
 #include "http/response.h"
@@ -37,7 +38,11 @@ struct Route {
   std::function<Response(Request&)> handle;    // all but stream
   std::function<Reception(Request&)> receive;  // stream
   std::uint64_t body_limit = 0;                // 0 = the server's limit for this kind of body
+  Fault cut = faults::body_cut;                // the answer to a body that ends too early
 };
+
+// The answer to a request whose body did not come as the route wants it; `limit` is what it takes at most.
+Response refusal(const Route& route, const Fault& fault, std::uint64_t limit);
 
 class Router {
  public:

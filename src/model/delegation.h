@@ -93,7 +93,7 @@ struct DelegationLimits {
   std::int64_t per_callee = 1'000;
 };
 
-// A task that is about to be given. With `retry_of` an empty task is the old one's, files excepted.
+// A task that is about to be given.
 struct NewDelegation {
   std::string id;
   WorkspaceId caller_id;

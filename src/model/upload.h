@@ -40,7 +40,7 @@ struct NewUpload {
 struct Upload : NewUpload {
   WorkspaceId workspace_id;
   UploadDirection direction = UploadDirection::in;
-  std::optional<TokenId> staged_by;  // the sender; none: the operator, or the agent itself
+  std::optional<TokenId> staged_by;  // the sender's token, or the agent's; none: the operator
   Time created_at;
   Time expires_at;
   std::optional<Time> fetched_at;
@@ -78,6 +78,10 @@ struct OutgoingFile {
   WorkspaceId owner;
   FileId source;
   FileId id;
+  // Set for one that is sent again: `owner` is who got it then, from this one.
+  std::optional<WorkspaceId> sent_by{};
+
+  WorkspaceId sender() const { return sent_by.value_or(owner); }
 };
 
 // Where a file is on its way, also after its bytes have left; `upload` then says nothing of where they were.

@@ -129,8 +129,8 @@ asio::awaitable<void> Connection::clear_away(std::unique_ptr<http::Intake>& inta
   co_await on_pool(*shared().bytes_pool, clear);
 }
 
-asio::awaitable<http::Response> Connection::stream_body(http::Request& request, std::unique_ptr<http::Intake>& intake,
-                                                        std::uint64_t limit) {
+asio::awaitable<http::Response> Connection::stream_body(http::Request& request, const http::Route& route,
+                                                        std::unique_ptr<http::Intake>& intake, std::uint64_t limit) {
   Inflow inflow;
   if (const auto fault = begin_body(request, inflow, limit)) {
     closing_ = true;
@@ -171,7 +171,7 @@ asio::awaitable<http::Response> Connection::stream_body(http::Request& request, 
   if (fault || !inflow.done) closing_ = true;
   body_consumed_ = inflow.done;
   if (intake) co_await clear_away(intake);
-  co_return fault ? http::to_response(*fault, fault->status == 413 ? limit : 0) : std::move(*answer);
+  co_return fault ? http::refusal(route, *fault, limit) : std::move(*answer);
 }
 
 }  // namespace restante::net

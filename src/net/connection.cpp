@@ -271,7 +271,7 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
     const bool body_first = route.body != Body::stream && here;
     if (body_first) {
       const auto fault = co_await read_body(request, limit);
-      if (fault) co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
+      if (fault) co_return http::refusal(route, *fault, limit);
     }
     const bool ready = body_first || !request.has_body();
     const bool no_bytes = here && *request.content_length <= shared().options.body_without_bytes;
@@ -302,10 +302,10 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
     std::optional<http::Response> answer = co_await on_pool(*shared().pool, enter);
     armed_ = std::move(armed);  // not in there: the tick looks at it on this thread
     if (answer) co_return std::move(*answer);
-    if (relay) co_return co_await relay_body(request, *relay, intake, limit);
-    if (intake) co_return co_await stream_body(request, intake, limit);
+    if (relay) co_return co_await relay_body(request, route, *relay, intake, limit);
+    if (intake) co_return co_await stream_body(request, route, intake, limit);
     const auto fault = co_await read_body(request, limit);
-    if (fault) co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
+    if (fault) co_return http::refusal(route, *fault, limit);
     auto handle = [&] { return route.handle(request); };
     co_return co_await on_pool(*shared().pool, handle);
   } catch (...) {

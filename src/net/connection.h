@@ -72,10 +72,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // body.cpp: what the client sends after the head.
   asio::awaitable<std::optional<http::Fault>> read_body(http::Request& request, std::uint64_t limit);
-  asio::awaitable<http::Response> stream_body(http::Request& request, std::unique_ptr<http::Intake>& intake,
-                                              std::uint64_t limit);
+  asio::awaitable<http::Response> stream_body(http::Request& request, const http::Route& route,
+                                              std::unique_ptr<http::Intake>& intake, std::uint64_t limit);
   // relay.cpp: what the client sends goes to another server, or to an intake when that one cannot be reached.
-  asio::awaitable<http::Response> relay_body(http::Request& request, http::Relay& relay,
+  asio::awaitable<http::Response> relay_body(http::Request& request, const http::Route& route, http::Relay& relay,
                                              std::unique_ptr<http::Intake>& intake, std::uint64_t limit);
   // What was wrong with the body, if anything was; what came of it otherwise is the outlet's to say.
   asio::awaitable<std::optional<http::Fault>> exchange(http::Request& request, Inflow& inflow, Outlet& outlet,

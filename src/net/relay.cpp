@@ -72,8 +72,9 @@ asio::awaitable<std::optional<http::Fault>> Connection::exchange(http::Request& 
   co_return fault;
 }
 
-asio::awaitable<http::Response> Connection::relay_body(http::Request& request, http::Relay& relay,
-                                                       std::unique_ptr<http::Intake>& intake, std::uint64_t limit) {
+asio::awaitable<http::Response> Connection::relay_body(http::Request& request, const http::Route& route,
+                                                       http::Relay& relay, std::unique_ptr<http::Intake>& intake,
+                                                       std::uint64_t limit) {
   static const LookUp system = look_up;
   Inflow inflow;
   std::optional<http::Fault> fault = begin_body(request, inflow, limit);
@@ -96,11 +97,11 @@ asio::awaitable<http::Response> Connection::relay_body(http::Request& request, h
     http::Reception other_way = co_await on_pool(*shared().pool, instead);
     if (auto* answer = std::get_if<http::Response>(&other_way)) co_return std::move(*answer);
     intake = std::move(std::get<std::unique_ptr<http::Intake>>(other_way));
-    co_return co_await stream_body(request, intake, limit);
+    co_return co_await stream_body(request, route, intake, limit);
   }
   auto then = [&] { return relay.order.then(std::move(came)); };
   http::Response answer = co_await on_pool(*shared().pool, then);
-  if (fault) co_return http::to_response(*fault, fault->status == 413 ? limit : 0);
+  if (fault) co_return http::refusal(route, *fault, limit);
   co_return answer;
 }
 

@@ -209,6 +209,8 @@ class Store {
   virtual Result<Upload> read_upload(WorkspaceId workspace, FileId id) = 0;
   // The state also of what has left, as long as the log is kept. upload_gone.
   virtual Result<UploadStory> find_upload_story(WorkspaceId workspace, FileId id, Time now) = 0;
+  // A file from this workspace with these bytes that lives and is sound; of several the one that stays longest.
+  virtual std::optional<Upload> find_outgoing(WorkspaceId workspace, const Digest& sha256, Time now) = 0;
   // For the agent, unacked and unexpired, oldest first, after `after` when given.
   virtual std::vector<Upload> list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) = 0;
   // One group, the first to expire first; of the acked the first acked.
@@ -224,8 +226,8 @@ class Store {
   // when absent, outgoing, or of another workspace.
   virtual Commit<Result<UploadChange>> ack_upload(WorkspaceId workspace, FileId id, Time now) = 0;
   // The agent could not take it: failed_at, the reason (cut to kMaxReasonBytes) and a receipt. It stays until its time,
-  // and a later ack wins. The same reason again changes nothing, and so does any of a damaged one. upload_gone as for
-  // an ack, and when acked.
+  // and a later ack wins. The same reason again or none changes nothing, and neither does any of a damaged one.
+  // upload_gone as for an ack, and when acked.
   virtual Commit<Result<UploadChange>> fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) = 0;
   // The bytes are not those that were staged: its row and all rows that share them are marked, for as long as they
   // stay. Those that an agent still waits for become failed, with sentence_of() as the reason and a receipt. Gives them
@@ -295,10 +297,11 @@ class Store {
   virtual bool delegations_ready() const = 0;
   // The row, the task in the callee's inbox with its files before it (unless it is recorded or its callback is asked
   // first), and a note in the caller's log. The same caller's id, or a key it still holds, is a hit and changes
-  // nothing. bad_field for oneself; delegation_id_taken; delegation_not_found for a parent that is not a task of the
-  // caller or a retried one it did not give; delegation_ended for a parent that has, delegation_in_flight for a retried
-  // one that has not; delegation_too_deep, delegation_cycle, too_many_delegations; attachment_gone, quota_exceeded;
-  // workspace_not_found, workspace_removed.
+  // nothing. A file that was sent before may go along again as long as its bytes are here. bad_field for oneself;
+  // delegation_id_taken; delegation_not_found for a parent that is not a task of the caller or a retried one it did not
+  // give; delegation_ended for a parent that has, delegation_in_flight for a retried one that has not;
+  // delegation_too_deep, delegation_cycle, too_many_delegations; attachment_gone, quota_exceeded; workspace_not_found,
+  // workspace_removed.
   virtual Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now) = 0;
   virtual Commit<Result<Claimed<OpenedDelegation>>> open_delegation_once(const NewDelegation& wanted,
                                                                          const Claim& claim,

@@ -75,6 +75,25 @@ Result<void> require_quota(const UploadTally& unacked, const UploadQuota& quota,
   return Error(errors::quota_exceeded, std::move(facts));
 }
 
+bool is_told(const Upload& failed, std::string_view reason) {
+  return failed.failed_at && (reason.empty() || reason == failed.reason);
+}
+
+Result<void> require_source(const OutgoingFile& file, const Upload* source, Time now) {
+  Error gone(errors::attachment_gone, {{"file_id", file.source.text()}});
+  const bool lives = source && source->state(now) != UploadState::expired;
+  const bool sent = file.sent_by && lives && source->source_id == file.sent_by;
+  const bool outgoing = !file.sent_by && lives && source->direction == UploadDirection::out;
+  if (file.sent_by && !sent) {
+    return std::move(gone).say(
+        "a file that came with the task is no longer kept here: give the task again with the file, sent anew, or "
+        "without files");
+  }
+  if (!sent && !outgoing) return gone;
+  if (source->damage) return std::move(gone).say(std::string(sentence_of(*source->damage)));
+  return {};
+}
+
 // Never a2a_receive: the agent is not handed its own receipts.
 NewActivity receipt_of(const Upload& upload, UploadState outcome) {
   JsonWriter body;

@@ -2,6 +2,7 @@
 // to the log about it. Values only.
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "model/activity.h"
@@ -39,6 +40,14 @@ struct NewUploadRow {
 
 // quota_exceeded when so much more does not fit.
 Result<void> require_quota(const UploadTally& unacked, const UploadQuota& quota, const UploadTally& more);
+
+// Whether a failure for this reason is no news: it has failed, and for the same one, or none is given that could be
+// another.
+bool is_told(const Upload& failed, std::string_view reason);
+
+// Whether the file may go to somebody else: an outgoing one lives and is sound; one that is sent again came from its
+// sender, and its bytes are still here. `source` is its row, null when there is none. attachment_gone.
+Result<void> require_source(const OutgoingFile& file, const Upload* source, Time now);
 
 // chat_upload_<outcome>.
 NewActivity receipt_of(const Upload& upload, UploadState outcome);

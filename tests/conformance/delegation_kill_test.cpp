@@ -58,11 +58,9 @@ class DelegationKills : public DelegationTest {
       ASSERT_EQ(told_of(id), before);
       store.reset();
       const Fate fate = kill_at_statement(n, [&] { return backend->open(); }, [&](Store& opened) { work(opened, id); });
-      store = backend->open();
       ASSERT_NE(fate, Fate::failed) << "statement " << n;
-      // A server that is still at what the dead one asked for holds its heads: whoever writes there waits for it.
-      append(caller, message("settle"), at(10));
-      append(callee, message("settle"), at(10));
+      backend->wait_until_unused();
+      store = backend->open();
       const std::string now = told_of(id);
       if (now == before) ++undone;
       if (now == after) ++done;

@@ -255,6 +255,79 @@ TEST_P(Delegations, FilesComeWithTheTaskAndGoBackWithTheResult) {
   EXPECT_EQ(read_task("d1").result_files, done.files);
 }
 
+TEST_P(Delegations, AFileThatWasSentGoesAlongAgainAsLongAsItsBytesAreHere) {
+  auto terms = until(at(500));
+  terms.direction = UploadDirection::out;
+  for (const NewUpload& item : {file("big.txt"), small_file("small.txt", "bytes")}) {
+    ASSERT_TRUE(store->stage_uploads(caller, {item}, terms, at(0)).take());
+    auto first = task("first " + item.name);
+    first.id = "first-" + item.name;
+    first.attachments = {{caller, item.id, FileId::make(at(0))}};
+    const FileId sent = open(first).files.at(0).upload.id;
+    ASSERT_TRUE(store->ack_upload(callee, sent, at(5)).take());
+    cancel(first.id);
+
+    auto again = task("again-" + item.name);
+    again.retry_of = first.id;
+    again.callee_id = third;
+    again.attachments = {{callee, sent, FileId::make(at(0)), callee}};
+    EXPECT_ERROR(try_open(again), errors::attachment_gone);  // it came from the caller
+    again.attachments[0].sent_by = caller;
+    const auto opened = open(again, at(600));
+    ASSERT_EQ(opened.files.size(), 1u);
+    const Upload staged = store->read_upload(third, again.attachments[0].id).value();
+    EXPECT_EQ(staged.source_id, caller);
+    EXPECT_EQ(staged.sha256, item.sha256);
+    EXPECT_EQ(staged.content, item.content);
+    EXPECT_EQ(staged.blob_key, item.blob_key) << "the bytes are shared";
+    EXPECT_EQ(log_of(third).at(log_of(third).size() - 2).method, "chat_upload_receive");
+
+    ASSERT_TRUE(store->sweep_uploads(std::chrono::seconds(0), 100, at(700)).take());
+    auto late = task("late-" + item.name);
+    late.attachments = {{callee, sent, FileId::make(at(0)), caller}};
+    EXPECT_ERROR(try_open(late, at(701)), errors::attachment_gone);  // what the callee had taken has left
+    EXPECT_EQ(store->read_upload(third, staged.id)->content, item.content);
+  }
+}
+
+TEST_P(Delegations, AFileThatWasSentAndWaitedTooLongIsNotSentAgain) {
+  auto terms = until(at(500));
+  terms.direction = UploadDirection::out;
+  const NewUpload item = file("a.txt");
+  ASSERT_TRUE(store->stage_uploads(caller, {item}, terms, at(0)).take());
+  auto first = task("d1");
+  first.terms = until(at(100));
+  first.attachments = {{caller, item.id, FileId::make(at(0))}};
+  const FileId sent = open(first).files.at(0).upload.id;
+  auto again = task("d2");
+  again.attachments = {{callee, sent, FileId::make(at(0)), caller}};
+  EXPECT_ERROR(try_open(again, at(100)), errors::attachment_gone);
+  EXPECT_TRUE(try_open(again, at(99)));
+}
+
+TEST_P(Delegations, AnOutgoingFileIsFoundByItsBytesWhileItLivesAndIsSound) {
+  const NewUpload soon = file("soon.txt");
+  NewUpload later = soon;
+  later.id = FileId::make(at(0));
+  const auto stage = [&](const NewUpload& item, UploadDirection direction, Time expires) {
+    auto terms = until(expires);
+    terms.direction = direction;
+    ASSERT_TRUE(store->stage_uploads(caller, {item}, terms, at(0)).take());
+  };
+  EXPECT_FALSE(store->find_outgoing(caller, soon.sha256, at(1)));
+  stage(soon, UploadDirection::out, at(100));
+  stage(later, UploadDirection::out, at(200));
+  NewUpload for_it = soon;
+  for_it.id = FileId::make(at(0));
+  stage(for_it, UploadDirection::in, at(900));
+  EXPECT_EQ(store->find_outgoing(caller, soon.sha256, at(1))->id, later.id);
+  EXPECT_FALSE(store->find_outgoing(callee, soon.sha256, at(1)));
+  EXPECT_FALSE(store->find_outgoing(caller, Digest{}, at(1)));
+  EXPECT_FALSE(store->find_outgoing(caller, soon.sha256, at(200))) << "its time is over";
+  ASSERT_TRUE(store->mark_damaged(caller, later.id, UploadDamage::changed, at(2)).take());
+  EXPECT_FALSE(store->find_outgoing(caller, soon.sha256, at(3))) << "they share their bytes";
+}
+
 TEST_P(Delegations, AFileThatIsGoneRefusesTheWholeTaskAndTheWholeResult) {
   auto wanted = task("d1");
   wanted.attachments = {{caller, FileId::make(at(0)), FileId::make(at(0))}};

@@ -35,6 +35,10 @@ void LockstepProgram::delegate() {
   wanted.terms = terms();
   if (one_in(3) && model_.workspaces.contains(wanted.caller_id)) {
     wanted.attachments.push_back({wanted.caller_id, some_outgoing_file(), FileId::make(now_)});
+    if (one_in(2)) {
+      const auto sent = some_file();
+      wanted.attachments[0] = {owner(sent), sent, FileId::make(now_), wanted.caller_id};
+    }
     wanted.files = R"([{"uri":")" + pending_uri(wanted.callee_id, wanted.attachments[0].id) + R"(","name":"n"}])";
   }
   const auto result = store_->open_delegation(wanted, now_).take();

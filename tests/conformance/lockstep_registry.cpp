@@ -105,6 +105,12 @@ void LockstepProgram::look_up() {
   const auto file = some_file();
   const auto at = owner(file);
   EXPECT_EQ(show(store_->find_upload(at, file)), model_.find(at, file));
+  Digest digest{};
+  for (const auto& upload : model_.uploads) {
+    if (upload.id == file) digest = upload.sha256;
+  }
+  const auto outgoing = store_->find_outgoing(at, digest, now_);
+  EXPECT_EQ(outgoing ? show(*outgoing) : "none", model_.find_outgoing(at, digest, now_));
   const auto after = one_in(2) ? std::optional<FileId>(file) : std::nullopt;
   const int limit = pick(6);
   EXPECT_EQ(show(store_->list_waiting(at, after, limit, now_)), model_.list_waiting(at, after, limit, now_));

@@ -71,12 +71,12 @@ std::pair<std::string, std::int64_t> PlainModel::bring(WorkspaceId to, const std
   std::vector<NewUpload> copies;
   for (const auto& file : files) {
     const auto* source = own(file.owner, file.source);
-    if (!source || source->direction != UploadDirection::out || now >= source->expires_at || source->damage) {
-      return {"attachment_gone", 0};
-    }
+    if (!source || source->damage || source->state(now) == UploadState::expired) return {"attachment_gone", 0};
+    const bool usable = file.sent_by ? source->source_id == file.sent_by : source->direction == UploadDirection::out;
+    if (!usable) return {"attachment_gone", 0};
     copies.push_back(*source);
     copies.back().id = file.id;
-    copies.back().source_id = file.owner;
+    copies.back().source_id = file.sent_by ? *file.sent_by : file.owner;
   }
   const auto before = uploads.size();
   const auto staged = stage(to, copies, terms, now, {});

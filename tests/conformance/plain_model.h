@@ -65,6 +65,7 @@ class PlainModel {
   std::string find(WorkspaceId workspace, FileId id) const;
   std::string read(WorkspaceId workspace, FileId id) const;
   std::string story(WorkspaceId workspace, FileId id, Time now) const;
+  std::string find_outgoing(WorkspaceId workspace, const Digest& sha256, Time now) const;
   std::string list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) const;
   std::string list_uploads(const UploadFilter& filter, Time now) const;
   std::string stats(Time now) const;

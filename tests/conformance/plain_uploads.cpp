@@ -205,6 +205,21 @@ std::string PlainModel::read(WorkspaceId workspace, FileId id) const {
   return upload ? show(*upload) + " " + upload->content : "upload_gone";
 }
 
+std::string PlainModel::find_outgoing(WorkspaceId workspace, const Digest& sha256, Time now) const {
+  const Upload* found = nullptr;
+  for (const Upload& upload : uploads) {
+    if (upload.workspace_id != workspace || upload.direction != UploadDirection::out || upload.sha256 != sha256 ||
+        now >= upload.expires_at || upload.damage) {
+      continue;
+    }
+    const auto stays_longer = [&] {
+      return std::pair(found->expires_at, upload.id) < std::pair(upload.expires_at, found->id);
+    };
+    if (!found || stays_longer()) found = &upload;
+  }
+  return found ? show(*found) : "none";
+}
+
 std::string PlainModel::story(WorkspaceId workspace, FileId id, Time now) const {
   if (const auto* upload = const_cast<PlainModel*>(this)->own(workspace, id)) {
     return show(UploadStory{*upload, upload->state(now), {}});
@@ -303,7 +318,8 @@ std::string PlainModel::fail(WorkspaceId workspace, FileId id, const std::string
   if (!upload || upload->direction == UploadDirection::out || upload->acked_at || now >= upload->expires_at) {
     return "upload_gone";
   }
-  if (upload->damage || (upload->failed_at && upload->reason == reason)) return show(*upload) + " 0";
+  const bool told = upload->failed_at && (reason.empty() || upload->reason == reason);
+  if (upload->damage || told) return show(*upload) + " 0";
   upload->failed_at = now;
   upload->reason = reason;
   return receipt(*upload, UploadState::failed, now);

@@ -60,6 +60,9 @@ TEST_P(UploadLife, TheSameReasonAgainChangesNothingAnotherIsAnotherReceipt) {
   EXPECT_TRUE(other.receipt);
   EXPECT_EQ(other.upload.failed_at, at(3));
   EXPECT_EQ(store->find_upload(workspace, id)->reason, "two");
+  const auto none = store->fail_upload(workspace, id, "", at(3)).take().value();
+  EXPECT_FALSE(none.receipt) << "no reason is no other one";
+  EXPECT_EQ(none.upload.reason, "two");
   EXPECT_TRUE(store->fail_upload(workspace, id, "one", at(4)).take()->receipt) << "the last one counts";
   EXPECT_EQ(log_of(workspace).size(), 4u);
 }
@@ -71,6 +74,7 @@ TEST_P(UploadLife, AnEmptyReasonIsAReason) {
   EXPECT_FALSE(store->fail_upload(workspace, id, "", at(2)).take()->receipt);
   EXPECT_EQ(store->find_upload(workspace, id)->failed_at, at(1));
   EXPECT_NE(log_of(workspace).at(1).request_body.find("\"reason\":\"\""), std::string::npos);
+  EXPECT_TRUE(store->fail_upload(workspace, id, "and why", at(3)).take()->receipt);
 }
 
 TEST_P(UploadLife, ALongReasonIsCutOnACharacterAndThenStillTheSame) {

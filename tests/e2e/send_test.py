@@ -12,8 +12,9 @@ import threading
 
 import pytest
 
-from support.desk import Workspace
+from support.desk import Workspace, multipart
 from support.person import Person, environment
+from support.ports import free_port
 from support.push import Callback, PushWorkspace, allowing
 from support.waiting import Deadline, wait_until
 
@@ -45,9 +46,10 @@ def waiting(agent):
 
 def test_text_and_files_reach_the_inbox_and_the_message_names_them(server, person):
     agent = Workspace(server, "the only laptop of that name")
-    done = person.run("send", "--to", "the only laptop of that name", "have a look", "--file", person.file("a b.txt", b"hello"), "--file", person.file("c.pdf", b"%PDF"))
+    files = ["--file", person.file("a b.txt", b"hello"), "--file", person.file("c.pdf", b"%PDF")]
+    done = person.run("send", "--to", "the only laptop of that name", *files, "have a look")
     assert (done.returncode, done.stderr) == (0, ""), done
-    assert "2 files (9 B) are kept for the agent" in done.stdout
+    assert done.stdout == "2 files (9 B) are kept for the agent until it asks; with --wait you see them being taken.\n"
     rows = agent.activity()
     assert [row["method"] for row in rows] == ["chat_upload_receive", "chat_upload_receive", "message/send"]
     parts = rows[2]["request_body"]["params"]["message"]["parts"]
@@ -57,8 +59,9 @@ def test_text_and_files_reach_the_inbox_and_the_message_names_them(server, perso
     assert take(agent, rows[0]["request_body"]["file_id"]) == b"hello"
 
 
+@pytest.mark.bytes
 def test_wait_tells_every_step_and_says_delivered_only_after_the_ack(agent, person):
-    sending = person.start("send", "--to", agent.id, "--file", person.file("a.txt", b"hello"), "--wait")
+    sending = person.start("send", "--to", agent.id, "--file", person.file("a.txt", b"hello" * 9000), "--wait")
     wait_until(lambda: waiting(agent), "the file waits")
     file_id = waiting(agent)[0]["file_id"]
     said = iter(sending.stdout.readline, "")
@@ -91,7 +94,7 @@ def test_wait_gives_up_in_time_and_says_that_the_file_stays(agent, person):
 
 def test_wait_follows_every_file_to_its_own_end(agent, person):
     files = [person.file(name, b"hello") for name in ("a.txt", "b.txt", "c.txt")]
-    sending = person.start("send", "--to", agent.id, "--wait", *[word for file in files for word in ("--file", file)])
+    sending = person.start("send", "--to", agent.id, "--wait", "--timeout", 2**63 - 1, *[word for file in files for word in ("--file", file)])
     said = iter(sending.stdout.readline, "")
     assert "3 files (15 B) sent; waiting for the agent to take them." in next(said)
     assert [next(said).split() for _ in files] == [[name, "waiting"] for name in ("a.txt", "b.txt", "c.txt")]
@@ -106,10 +109,11 @@ def test_wait_follows_every_file_to_its_own_end(agent, person):
     assert sending.wait(Deadline().left()) == 1, "not everything was delivered"
 
 
+@pytest.mark.bytes
 def test_wait_ends_when_a_file_expires(start, tmp_path):
     server = start({"uploads.ttl": "4s", "uploads.ack_retention": "1s"})
     person = Person(server, tmp_path)
-    done = person.run("send", "--to", Workspace(server, "asleep").id, "--file", person.file("a.txt", b"hello"), "--wait")
+    done = person.run("send", "--to", Workspace(server, "asleep").id, "--file", person.file("a.txt", b"hello" * 9000), "--wait")
     assert done.returncode == 1 and "expired before the agent took it" in done.stdout, done
 
 
@@ -135,8 +139,62 @@ def test_what_an_agent_takes_at_once_need_not_be_waited_for(start, tmp_path):
     assert (told["files"], told["message"]) == ([{"uri": "workspace:/inbox/a.txt", "name": "a.txt"}], None)
 
 
+def test_wait_survives_a_restart_of_the_server_and_says_so_once(start, tmp_path):
+    address = f"127.0.0.1:{free_port()}"
+    first = start(listen=(address,))
+    agent, person = Workspace(first, "laptop"), Person(first, tmp_path)
+    sending = person.start("send", "--to", agent.id, "--file", person.file("a.txt", b"hello"), "--wait")
+    assert "waiting for the agent to take it" in sending.stdout.readline()
+    assert sending.stdout.readline().split() == ["a.txt", "waiting"]
+    first.stop()
+    assert "waiting goes on, and the server is asked again until it answers" in sending.stderr.readline()
+    agent = agent.on(start(data=first.data, listen=(address,)))
+    take(agent, waiting(agent)[0]["file_id"])
+    out, err = sending.communicate(timeout=120)
+    assert (sending.returncode, err) == (0, ""), (out, err)
+    assert out.splitlines()[-1].split() == ["a.txt", "delivered"]
+
+
+def test_a_server_that_stays_away_ends_the_wait_in_time_and_json_names_what_was_sent(start, tmp_path):
+    server = start()
+    agent, person = Workspace(server, "laptop"), Person(server, tmp_path)
+    sending = person.start("send", "--to", agent.id, "hi", "--file", person.file("a.txt", b"hello"), "--wait", "--json", "--timeout", 5)
+    wait_until(lambda: any(row["method"] == "message/send" for row in agent.activity()), "all is sent")
+    file_id = waiting(agent)[0]["file_id"]
+    server.stop()
+    out, err = sending.communicate(timeout=120)
+    assert sending.returncode == 75 and "stays there" in err, (out, err)
+    told = json.loads(out)
+    assert told["message"]["status"] == "queued" and [item["uri"] for item in told["files"]] == [f"platform-pending:{agent.id}/{file_id}"]
+
+
+def test_a_wait_that_is_refused_ends_at_once_and_json_still_names_what_was_sent(server, agent, tmp_path):
+    invited = server.request("POST", "/admin/invites", token=server.admin_token, json_body={"kind": "sender", "workspace_id": agent.id}).json()
+    ada = Person(server, tmp_path, invited["token"])
+    sending = ada.start("send", "--file", ada.file("a.txt", b"hello"), "--wait", "--json")
+    wait_until(lambda: any(row["method"] == "message/send" for row in agent.activity()), "all is sent")
+    revoked = server.request("DELETE", agent.path(f"tokens/{invited['token_id']}"), token=server.admin_token)
+    assert revoked.status == 200, revoked
+    out, err = sending.communicate(timeout=120)
+    assert sending.returncode == 77, (out, err)
+    assert [item["name"] for item in json.loads(out)["files"]] == ["a.txt"]
+
+
+def test_json_names_the_files_of_a_message_that_was_refused(tmp_path):
+    uri = f"platform-pending:{SOMEBODY}/0196f0c0-0000-7000-8000-00000000000b"
+    with OtherServer({"/uploads/limits": [{}], "/chat/uploads": [{"files": [{"uri": uri}]}], "/a2a": [400, 400, {}], "/activity?": [400]}) as other:
+        person = Person(None, tmp_path, token="t", port=other.port)
+        done = person.run("send", "--to", SOMEBODY, "hi", "--file", person.file("a.txt", b"hello"), "--json")
+        words = person.run("send", "--to", SOMEBODY, "hi", "--json")
+        unseen = person.run("send", "--to", SOMEBODY, "hi", "--wait", "--json")
+    assert done.returncode == 1 and json.loads(done.stdout) == {"workspace_id": SOMEBODY, "files": [{"uri": uri}], "message": None}, done
+    assert (words.returncode, words.stdout) == (1, ""), words
+    assert unseen.returncode == 1 and json.loads(unseen.stdout) == {"workspace_id": SOMEBODY, "files": [], "message": {}}, unseen
+
+
 class OtherServer(Callback):
-    """Not a Restante of ours: answers by what the request line has in it, the last answer of a list again and again."""
+    """Not a Restante of ours: answers by what the request line has in it, the last answer of a list again and again; a number
+    is a status instead."""
 
     def __init__(self, answers):
         self.answers = {what: list(bodies) for what, bodies in answers.items()}
@@ -154,9 +212,11 @@ class OtherServer(Callback):
     def answer(self, connection, request):
         line = request.split(b"\r\n")[0].decode()
         bodies = next(bodies for what, bodies in self.answers.items() if what in line)
-        body = json.dumps(bodies.pop(0) if len(bodies) > 1 else bodies[0]).encode()
-        connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
-                           % (len(body), body))
+        said = bodies.pop(0) if len(bodies) > 1 else bodies[0]
+        status = said if isinstance(said, int) else 200
+        body = json.dumps(said).encode()
+        connection.sendall(b"HTTP/1.1 %d Said\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                           % (status, len(body), body))
 
 
 SOMEBODY = "0196f0c0-0000-7000-8000-00000000000a"
@@ -175,14 +235,15 @@ def test_a_log_that_cannot_be_read_does_not_end_the_wait(tmp_path):
     """What wakes the wait is only a hint: the state of each file is asked for all the same."""
     uri = f"platform-pending:{SOMEBODY}/0196f0c0-0000-7000-8000-00000000000b"
     answers = {"/uploads/limits": [{}], "/chat/uploads": [{"files": [{"uri": uri}]}, {"files": [{"uri": "platform-pending:"}]}],
-               "/a2a": [{}], "/activity?limit=1": [{}, []], "/activity?type=": [{}, [], [{"seq": 5}]],
+               "/a2a": [{}], "/activity?limit=1": [503, {}, []], "/activity?type=": [{}, [], [{"seq": 5}]],
                "/pending-uploads/": [{"state": state, "name": "a.txt"} for state in ("staged", "staged", "staged", "fetched", "acked")]}
     with OtherServer(answers) as other:
         person = Person(None, tmp_path, token="t", port=other.port)
         files = ["--file", person.file("a.txt", b"hello"), "--file", person.file("b.txt", b"hello")]
-        for _ in range(2):
+        for away in (True, False):
             done = person.run("send", "--to", SOMEBODY, *files, "--wait")
             assert done.returncode == 0 and "delivered" in done.stdout, done
+            assert ("waiting goes on" in done.stderr) == away, done
             other.answers["/chat/uploads"] = [{"files": [{"uri": uri}]}]
             other.answers["/pending-uploads/"] = [{"state": "acked", "name": "a.txt"}]
     polls = [re.search(rb"since_seq=(\d+)", request)[1] for request in other.requests if b"/activity?type=" in request[:200]]
@@ -275,6 +336,7 @@ class CuttingProxy:
                 return
 
 
+@pytest.mark.bytes
 def test_a_connection_cut_in_the_middle_is_tried_again_and_kept_once(server, agent, tmp_path):
     proxy = CuttingProxy(server.port, 1000000)
     person = Person(server, tmp_path, port=proxy.port)
@@ -341,14 +403,30 @@ def test_uploads_shows_what_waits_and_sweep_what_was_due(agent, person):
     shown = person.run("uploads", "--workspace", agent.id).stdout
     assert re.search(rf"^laptop +a\.txt +5 B +\S.* ago|just now +waiting +in \d+ h +{item['file_id']}$", shown, re.M), shown
     take(agent, item["file_id"], ack=False)
+    state = lambda: agent.server.get(agent.path(f"pending-uploads/{item['file_id']}"), token=agent.token).json()
+    wait_until(lambda: state()["fetched_at"], "that it was fetched is written down")
     assert "fetched, not yet acknowledged" in person.run("uploads", "--state", "fetched", "--workspace", agent.id).stdout
     assert person.run("uploads", "--state", "never_fetched", "--workspace", agent.id).stdout == "No file is in this state.\n"
     take(agent, item["file_id"])
     assert "delivered" in person.run("uploads", "--state", "acked", "--workspace", agent.id).stdout
     assert re.search(r"^laptop +- +- +1 \(5 B\)", person.run("uploads", "--stats", "--workspace", agent.id).stdout, re.M)
     assert json.loads(person.run("uploads", "--json", "--workspace", agent.id).stdout)["uploads"] == []
+    assert person.run("uploads", "--state", "expired", "--workspace", agent.id).stdout == "No file is in this state.\n"
+    fields, body = multipart(("out.txt", b"mine"))
+    agent.server.request("POST", agent.path("chat/uploads?direction=out"), token=agent.token, headers=fields, body=body)
+    assert re.search(r"^laptop +out\.txt +4 B .* from the agent ", person.run("uploads", "--state", "outgoing", "--workspace", agent.id).stdout, re.M)
     swept = person.run("sweep")
     assert (swept.returncode, swept.stdout) == (0, "Nothing was due.\n"), swept
     assert json.loads(person.run("sweep", "--json").stdout)["acked"] == 0
     assert "did you mean --state fetched" in person.run("uploads", "--state", "fetchd").stderr
     assert "--state is one of waiting, never_fetched" in person.run("uploads", "--state", "xyzzy").stderr
+
+
+def test_a_script_is_told_when_one_answer_does_not_hold_all(tmp_path):
+    with OtherServer({"/admin/uploads?limit=1000&state=all": [{"count": 1000, "uploads": []}, {"count": 999, "uploads": []}],
+                      "/admin/uploads/stats": [{"count": 1000}]}) as other:
+        person = Person(None, tmp_path, token="t", port=other.port)
+        full, short = (person.run("uploads", "--state", "all", "--json") for _ in range(2))
+        stats = person.run("uploads", "--stats", "--json")
+    assert "these are the first 1000; --workspace and --state narrow it down" in full.stderr, full
+    assert json.loads(full.stdout)["count"] == 1000 and (short.stderr, stats.stderr) == ("", "")

@@ -6,8 +6,9 @@ import signal
 import pytest
 
 from support.agent import url_of
-from support.desk import Workspace, multipart
+from support.desk import Workspace, multipart, sweep
 from support.person import Person
+from support.ports import free_port
 from support.server import Lines
 from support.waiting import wait_until
 
@@ -123,6 +124,7 @@ print("read", poem)
 """
 
 
+@pytest.mark.bytes
 def test_two_connected_agents_finish_a_task_with_a_file_each_way(operator, planner, reviewer, connect, tmp_path):
     gate, script, log, url = tmp_path / "go", tmp_path / "answer.py", tmp_path / "log", url_of(planner.server)
     script.write_text(ANSWER_WITH_FILE.format(gate=str(gate), log=str(log)))
@@ -172,6 +174,97 @@ def test_giving_up_waiting_is_75_and_the_task_goes_on(operator, planner, reviewe
     done = operator.run("delegate", "slow", "--from", planner.id, "--to", reviewer.id, "--wait", "--timeout", "1")
     assert done.returncode == 75 and "the task goes on" in done.stderr
     assert received(reviewer)["status"] == "queued"
+
+
+def test_waiting_with_an_agents_own_token_reads_nothing_of_its_inbox(server, tmp_path, operator, planner, reviewer):
+    """What waits for an agent is not picked up because somebody waits for a result in its name."""
+    assert operator.run("delegate", "please plan", "--from", reviewer.id, "--to", planner.id, "--id", "plan-1").returncode == 0
+    agent = Person(server, tmp_path, token=planner.token)
+    done = agent.run("delegate", "review", "--to", reviewer.id, "--wait", "--timeout", "1")
+    assert done.returncode == 75, done
+    # Somebody who reads afterwards: once that has been seen to, so would the other have been.
+    other = Workspace(server, "Other")
+    later = give(operator, planner, other, "read me")
+    last = other.activity()[-1]["seq"]
+    assert server.get(other.path(f"activity?since_seq={last}"), token=other.token).status == 200
+    status = lambda task: server.get(f"/admin/delegations/{task}", token=server.admin_token).json()["status"]
+    wait_until(lambda: status(later) == "dispatched", "what was read counts as picked up")
+    assert status("plan-1") == "queued"
+    seen = server.get(f"/workspaces/{planner.id}", token=server.admin_token).json()
+    assert (seen["status"], seen["last_poll_at"]) == ("awaiting_agent", None)
+
+
+def test_waiting_and_watching_go_on_through_a_restart_of_the_server(start, tmp_path):
+    address = f"127.0.0.1:{free_port()}"
+    first = start(listen=(address,))
+    operator, planner, reviewer = Person(first, tmp_path), Workspace(first, "Planner"), Workspace(first, "Reviewer")
+    commands = [operator.start("tasks", "--watch"),
+                operator.start("delegate", "be patient", "--from", planner.id, "--to", reviewer.id, "--id", "patient", "--wait")]
+    watched, waited = (Lines(command.stdout.buffer) for command in commands)
+    warned = [Lines(command.stderr.buffer) for command in commands]
+    try:
+        watched.wait(lambda line: b"patient" in line, "it is shown")
+        waited.wait(lambda line: b"queued" in line, "it is waited for")
+        first.stop()
+        for lines in warned:
+            lines.wait(lambda line: b"the server is asked again until it answers" in line, "it is said that nobody answers")
+        again = start(data=first.data, listen=(address,))
+        reviewer = reviewer.on(again)
+        report(reviewer, received(reviewer), status="completed", result="patience pays")
+        waited.wait(lambda line: b"patience pays" in line, "the result")
+        assert commands[1].wait(60) == 0
+        watched.wait(lambda line: b"No task is in this state." in line, "and leaves", start=1)
+        assert commands[0].poll() is None
+    finally:
+        for command in commands:
+            command.kill()
+            command.wait(60)
+
+
+def test_a_task_is_given_again_with_its_files_and_its_time(start, tmp_path):
+    server = start({"uploads.ack_retention": "0s"})
+    operator, planner, reviewer = Person(server, tmp_path), Workspace(server, "Planner"), Workspace(server, "Reviewer")
+
+    def waiting():
+        return server.get(reviewer.path("pending-uploads"), token=reviewer.token).json()
+
+    def take():
+        for file in waiting():
+            assert server.request("POST", reviewer.path(f"pending-uploads/{file['file_id']}/ack"), token=reviewer.token).status == 200
+        sweep(server)
+
+    first = give(operator, planner, reviewer, "read it", "--within", "3d", "--file", operator.file("plan.txt", b"the plan"))
+    assert re.search(r"^plan.txt +8 B +platform-pending:", operator.run("task", "show", first).stdout, re.M), "its file is listed"
+    report(reviewer, received(reviewer), status="failed", error="later")
+    take()
+    again = operator.run("task", "retry", first)
+    assert again.returncode == 0, again
+    file, = waiting()
+    assert server.get(reviewer.content(file["file_id"]), token=reviewer.token).body == b"the plan"
+    assert re.search(r"^Due +in (2|3) days$|^Due +in 7[12] h$", operator.run("task", "show", received(reviewer)["delegation_id"]).stdout, re.M)
+    report(reviewer, received(reviewer), status="failed", error="later")
+    take()
+    for row in server.get(f"/admin/uploads?state=outgoing&workspace={planner.id}", token=server.admin_token).json()["uploads"]:
+        assert server.request("DELETE", planner.path(f"pending-uploads/{row['file_id']}"), token=server.admin_token).status == 200
+    gone = operator.run("task", "retry", first)
+    assert (gone.returncode, received(reviewer)) == (1, None), gone
+    assert "no longer kept here" in gone.stderr and "--file FILE" in gone.stderr and "--no-files" in gone.stderr
+    assert operator.run("task", "retry", first, "--no-files").returncode == 0
+    assert waiting() == []
+    report(reviewer, received(reviewer), status="failed", error="later")
+    assert operator.run("task", "retry", first, "--file", operator.file("anew.txt", b"anew"), "--within", "30m").returncode == 0
+    assert [file["name"] for file in waiting()] == ["anew.txt"]
+    assert re.search(r"^Due +in (30|29|28|2\d) min$", operator.run("task", "show", received(reviewer)["delegation_id"]).stdout, re.M)
+
+
+def test_a_result_of_files_alone_is_shown_and_nothing_an_agent_wrote_acts_on_the_terminal(operator, planner, reviewer):
+    task = give(operator, planner, reviewer, "draw \x1b[2J it")
+    headers, body = multipart(("chart.csv", b"1,2"))
+    staged = reviewer.server.request("POST", reviewer.path("chat/uploads?direction=out"), token=reviewer.token, body=body, headers=headers)
+    report(reviewer, received(reviewer), status="completed", attachments=staged.json()["files"])
+    shown = operator.run("task", "show", task).stdout
+    assert re.search(r"^Files of the result:\n.*\nchart.csv +3 B +platform-pending:", shown, re.M), shown
+    assert "\x1b" not in shown and "draw  [2J it" in shown
 
 
 def test_cancelled_and_given_again(operator, planner, reviewer):

@@ -382,6 +382,36 @@ def test_an_agent_sends_another_one_a_file_with_its_message(server):
 # -- small things that clients rely on
 
 
+def test_an_agent_that_has_just_registered_uploads_to_itself(server):
+    """As clients of the earlier platform do, with the token that registering gave them."""
+    made = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "alone"}).json()
+    registered = server.request("POST", "/registry/register", token=made["connection"]["enrolment_token"],
+                                json_body={"id": made["id"], "agent_card": {"name": "alone"}, "delivery_mode": "poll"})
+    assert registered.status == 200, registered
+    agent = Workspace(server, known=(made["id"], registered.json()["auth_token"]))
+    key = {"Idempotency-Key": "mine"}
+    first = upload(agent, ("a.txt", b"to myself", "text/plain"), token=agent.token, headers=key)
+    (file_id, item), = files_of(first)
+    assert (item["name"], item["mimeType"], item["size"]) == ("a.txt", "text/plain", 9)
+    assert upload(agent, ("a.txt", b"to myself", "text/plain"), token=agent.token, headers=key).body == first.body
+    row, = agent.activity()
+    assert (row["activity_type"], row["method"], row["source_id"], row["target_id"]) == ("a2a_receive", "chat_upload_receive", None, agent.id)
+    assert content(agent, file_id).body == b"to myself" and step(agent, file_id, "ack").json() == {"acked": True}
+    (again, _), = files_of(upload(agent, ("b.txt", b"b"), token=agent.token, query="?direction=in"))
+    recalled = server.request("DELETE", agent.path(f"pending-uploads/{again}"), token=agent.token)
+    assert recalled.json() == {"recalled": True} and state(agent, again)["state"] == "recalled"
+    other = Workspace(server, "other")
+    check_error(upload(agent, ("c.txt", b"c"), token=other.token), 401, code="invalid_token")
+
+
+def test_a_failure_without_a_reason_leaves_the_one_that_was_given(server, workspace):
+    (file_id, _), = workspace.upload(("a.txt", b"a"))
+    for body, reason in (({}, None), ({"reason": "disk full"}, "disk full"), (None, "disk full"), ({"reason": "no rights"}, "no rights")):
+        assert step(workspace, file_id, "fail", json_body=body).json() == {"failed": True}
+        assert state(workspace, file_id)["reason"] == reason
+    assert [row["method"] for row in workspace.activity()].count("chat_upload_failed") == 3
+
+
 def test_curl_acks_and_fails_with_neither_body_nor_type(server, workspace):
     (first, _), (second, _) = workspace.upload(("1", b"1"), ("2", b"2"))
     for file_id, verb, answer in ((first, "ack", {"acked": True}), (second, "fail", {"failed": True})):

@@ -34,24 +34,19 @@ Result<std::vector<Upload>> find_sources(Transaction& transaction, const std::ve
   std::vector<Upload> sources;
   for (const auto& file : files) {
     const Upload* source = transaction.upload(file.source);
-    if (!source || source->workspace_id != file.owner || source->direction != UploadDirection::out ||
-        now >= source->expires_at) {
-      return Error(errors::attachment_gone, {{"file_id", file.source.text()}});
-    }
-    if (source->damage) {
-      return Error(errors::attachment_gone, {{"file_id", file.source.text()}})
-          .say(std::string(sentence_of(*source->damage)));
-    }
+    const bool owned = source && source->workspace_id == file.owner;
+    const auto usable = require_source(file, owned ? source : nullptr, now);
+    if (!usable) return usable.error();
     sources.push_back(*source);
   }
   return sources;
 }
 
-StagedUpload stage_copy(Transaction& transaction, WorkspaceId workspace, const Upload& source, FileId id,
+StagedUpload stage_copy(Transaction& transaction, WorkspaceId workspace, const Upload& source, const OutgoingFile& file,
                         const StagingTerms& terms, Time at, Time now) {
   NewUpload copy = static_cast<const NewUpload&>(source);
-  copy.id = id;
-  copy.source_id = source.workspace_id;
+  copy.id = file.id;
+  copy.source_id = file.sender();
   NewUploadRow row(workspace, std::move(copy), terms, now);
   row.upload.created_at = at;
   transaction.insert(row.upload, {});
@@ -60,7 +55,7 @@ StagedUpload stage_copy(Transaction& transaction, WorkspaceId workspace, const U
     transaction.run(
         "INSERT INTO upload_contents (file_id, content) SELECT $1, content FROM upload_contents WHERE "
         "file_id = $2",
-        id, source.id);
+        file.id, source.id);
   }
   transaction.tallies(workspace).add(row.upload);
   const auto activity = transaction.append(workspace, at, row.activity_id, row.arrival);
@@ -96,7 +91,7 @@ Result<std::vector<StagedUpload>> stage_copies(Transaction& transaction, Workspa
   if (!fits) return fits.error();
   std::vector<StagedUpload> staged;
   for (std::size_t i = 0; i < sources->size(); ++i) {
-    staged.push_back(stage_copy(transaction, workspace, (*sources)[i], files[i].id, terms, at, now));
+    staged.push_back(stage_copy(transaction, workspace, (*sources)[i], files[i], terms, at, now));
   }
   return staged;
 }

@@ -99,7 +99,7 @@ Result<UploadChange> fail(Transaction& transaction, WorkspaceId workspace, FileI
   const auto was = find_incoming(transaction, workspace, id);
   if (!was) return was.error();
   if (was->acked_at || now >= was->expires_at) return errors::upload_gone;
-  if (was->damage || (was->failed_at && was->reason == reason)) return UploadChange{*was, std::nullopt};
+  if (was->damage || is_told(*was, reason)) return UploadChange{*was, std::nullopt};
   Upload is = *was;
   is.failed_at = now;
   is.reason = reason;

@@ -67,6 +67,19 @@ Result<UploadStory> SharedStore::find_upload_story(WorkspaceId workspace, FileId
   });
 }
 
+std::optional<Upload> SharedStore::find_outgoing(WorkspaceId workspace, const Digest& sha256, Time now) {
+  if (!uploads_ready_) return std::nullopt;
+  static const std::string sql =
+      kSelectUploads +
+      "WHERE workspace_id = $1 AND acked_at IS NULL AND direction = 'out' AND sha256 = $2 AND expires_at > $3 AND "
+      "damage IS NULL ORDER BY expires_at DESC, file_id LIMIT 1";
+  return pool_.use([&](Connection& connection) -> std::optional<Upload> {
+    const auto found = connection.query(sql, workspace, sha256, now);
+    if (found.empty()) return std::nullopt;
+    return upload_of(found.front());
+  });
+}
+
 std::vector<Upload> SharedStore::list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) {
   if (!uploads_ready_) return {};
   // One that has been swept meanwhile starts from the front again: shown twice is better than never.

@@ -69,7 +69,6 @@ constexpr Type type_of(const std::int64_t*) { return Type::int8; }
 constexpr Type type_of(const double*) { return Type::float8; }
 constexpr Type type_of(const bool*) { return Type::boolean; }
 constexpr Type type_of(const std::string_view*) { return Type::any; }
-constexpr Type type_of(const Bytes*) { return Type::bytea; }
 constexpr Type type_of(const Time*) { return Type::timestamptz; }
 constexpr Type type_of(const Digest*) { return Type::bytea; }
 template <class Tag>

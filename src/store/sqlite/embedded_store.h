@@ -75,6 +75,7 @@ class EmbeddedStore final : public Store {
   Result<Upload> find_upload(WorkspaceId workspace, FileId id) override;
   Result<Upload> read_upload(WorkspaceId workspace, FileId id) override;
   Result<UploadStory> find_upload_story(WorkspaceId workspace, FileId id, Time now) override;
+  std::optional<Upload> find_outgoing(WorkspaceId workspace, const Digest& sha256, Time now) override;
   std::vector<Upload> list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) override;
   std::vector<Upload> list_uploads(const UploadFilter& filter, Time now) override;
   std::vector<Upload> walk_uploads(std::optional<FileId> after, int limit) override;

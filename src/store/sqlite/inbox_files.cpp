@@ -28,23 +28,18 @@ Result<std::vector<UploadRow>> find_sources(Database& database, const std::vecto
   std::vector<UploadRow> sources;
   for (const auto& file : files) {
     auto source = find_upload_row(database, file.owner, file.source);
-    if (!source || source->upload.direction != UploadDirection::out || now >= source->upload.expires_at) {
-      return Error(errors::attachment_gone, {{"file_id", file.source.text()}});
-    }
-    if (source->upload.damage) {
-      return Error(errors::attachment_gone, {{"file_id", file.source.text()}})
-          .say(std::string(sentence_of(*source->upload.damage)));
-    }
+    const auto usable = require_source(file, source ? &source->upload : nullptr, now);
+    if (!usable) return usable.error();
     sources.push_back(std::move(*source));
   }
   return sources;
 }
 
-StagedUpload stage_copy(Database& database, WorkspaceId workspace, Head& head, const UploadRow& source, FileId id,
-                        const StagingTerms& terms, UploadTallies& change, Time now) {
+StagedUpload stage_copy(Database& database, WorkspaceId workspace, Head& head, const UploadRow& source,
+                        const OutgoingFile& file, const StagingTerms& terms, UploadTallies& change, Time now) {
   NewUpload copy = static_cast<const NewUpload&>(source.upload);
-  copy.id = id;
-  copy.source_id = source.upload.workspace_id;
+  copy.id = file.id;
+  copy.source_id = file.sender();
   // Small content is copied: it costs less than keeping count of who shares it.
   const auto content_row = copy_content(database, source.content_row);
   const NewUploadRow row(workspace, std::move(copy), terms, now);
@@ -80,7 +75,7 @@ Result<std::vector<StagedUpload>> stage_copies(Database& database, WorkspaceId w
   if (const auto fits = require_quota(head.unacked, terms.quota, more); !fits) return fits.error();
   std::vector<StagedUpload> staged;
   for (std::size_t i = 0; i < sources->size(); ++i) {
-    staged.push_back(stage_copy(database, workspace, head, (*sources)[i], files[i].id, terms, change, now));
+    staged.push_back(stage_copy(database, workspace, head, (*sources)[i], files[i], terms, change, now));
   }
   return staged;
 }

@@ -84,7 +84,7 @@ Result<UploadChange> fail(Database& database, WorkspaceId workspace, FileId id, 
   if (!row) return row.error();
   const Upload& was = row->upload;
   if (was.acked_at || now >= was.expires_at) return errors::upload_gone;
-  if (was.damage || (was.failed_at && was.reason == reason)) return UploadChange{was, std::nullopt};
+  if (was.damage || is_told(was, reason)) return UploadChange{was, std::nullopt};
   Upload is = was;
   is.failed_at = now;
   is.reason = reason;

@@ -72,6 +72,18 @@ Result<UploadStory> EmbeddedStore::find_upload_story(WorkspaceId workspace, File
   return UploadStory{std::move(row->upload), state, std::nullopt};
 }
 
+std::optional<Upload> EmbeddedStore::find_outgoing(WorkspaceId workspace, const Digest& sha256, Time now) {
+  if (!uploads_ready_) return std::nullopt;
+  static const std::string sql =
+      kSelectUploads +
+      "WHERE workspace_id = ?1 AND acked_at IS NULL AND direction = 'out' AND sha256 = ?2 AND expires_at > ?3 AND "
+      "damage IS NULL ORDER BY expires_at DESC, file_id LIMIT 1";
+  auto reader = readers_.take();
+  Statement row = reader->query(sql, workspace, sha256, now);
+  if (!row.step()) return std::nullopt;
+  return upload_row_of(row).upload;
+}
+
 std::vector<Upload> EmbeddedStore::list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit,
                                                 Time now) {
   std::vector<Upload> waiting;

@@ -34,6 +34,10 @@ def test_tasks_stand_in_columns_and_tell_their_story(address):
     walk("delegations_board", address)
 
 
+def test_the_files_of_a_task_and_of_its_result_are_there_to_be_read(address):
+    walk("task_files", address)
+
+
 def test_a_stuck_task_stands_out(tmp_path):
     with dev(tmp_path, delegations_stuck_after="1s", delegations_sweep_every="100ms") as address:
         walk("stuck_task", address)

@@ -2,6 +2,7 @@
 // whether all is well.
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { accessible } from './axe.mjs';
 import { address, ask, enter, eventually, makeAgent, origin, picture, setClock, token } from './support.mjs';
 
@@ -25,6 +26,8 @@ const fetchFile = (agent, file) => agent.call('GET', `pending-uploads/${file}/co
 const give = async (caller, callee, task, more = {}) =>
   (await caller.call('POST', 'delegate', { target_id: callee.id, task, ...more })).delegation_id;
 const report = (callee, id, body) => callee.call('POST', `delegations/${id}/update`, body);
+// A file from an agent, for naming it in what it sends.
+const enclose = async (agent, name, text) => (await agent.upload(name, text)).files;
 const statusOf = async (caller, id) => (await caller.call('GET', `delegations/${id}`)).status;
 
 const until = (what, condition) => eventually(async () => assert.ok(await condition(), `still not: ${what}`));
@@ -215,6 +218,39 @@ export default {
     assert.notEqual(new URL(page.url()).hash, `#/delegations/${failed}`);
     await page.keyboard.press('Escape');
     await column(page, 'Queued').getByText('Pay the invoice').waitFor();
+  },
+
+  async task_files({ page, expected }) {
+    const [caller, callee] = [await makeAgent('Author'), await makeAgent('Illustrator')];
+    const attachments = await enclose(caller, 'chapter.txt', 'once upon a time');
+    const id = await give(caller, callee, 'Draw the first page.', { attachments });
+    await report(callee, id, { status: 'completed', attachments: await enclose(callee, 'page.svg', '<svg/>') });
+    await enter(page);
+    await page.goto(`${origin}/#/delegations/${id}`);
+    const story = page.getByRole('dialog', { name: /^Draw the first page/ });
+    for (const [name, content] of [['chapter.txt', 'once upon a time'], ['page.svg', '<svg/>']]) {
+      const coming = page.waitForEvent('download');
+      await story.getByRole('link', { name }).click();
+      const download = await coming;
+      assert.equal(download.suggestedFilename(), name);
+      assert.equal((await readFile(await download.path())).toString(), content);
+    }
+    await story.getByRole('region', { name: 'The result' }).getByRole('link', { name: 'page.svg' }).waitFor();
+    await accessible(page, 'a task with files');
+
+    // What has left is told, and a task whose file has left is not given without it.
+    const lost = await give(caller, callee, 'Draw the second page.', { attachments: await enclose(caller, 'gone.txt', 'gone') });
+    const [file] = (await caller.call('GET', `delegations/${lost}`)).attachments;
+    const [original] = (await ask('GET', `/admin/uploads?state=outgoing&workspace=${caller.id}&limit=1000`)).uploads.filter((row) => row.name === 'gone.txt');
+    await report(callee, lost, { status: 'failed', error: 'no pencil' });
+    await ask('DELETE', `/workspaces/${callee.id}/pending-uploads/${file.uri.split('/').at(-1)}`);
+    await ask('DELETE', `/workspaces/${caller.id}/pending-uploads/${original.file_id}`);
+    await page.goto(`${origin}/#/delegations/${lost}`);
+    const failed = page.getByRole('dialog', { name: /^Draw the second page/ });
+    await failed.getByText('no longer kept here').waitFor();
+    expected.add(`${origin}/workspaces/${caller.id}/delegate`);
+    await failed.getByRole('button', { name: 'Give it again' }).click();
+    await failed.getByText(`restante task retry ${lost} --file FILE`).waitFor();
   },
 
   // A server that loses patience within seconds.

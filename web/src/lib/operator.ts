@@ -73,12 +73,19 @@ export interface TaskStep {
   note?: string | null;
 }
 
+export interface TaskFile {
+  uri?: string;
+  name?: string;
+  size?: number;
+}
+
 export interface TaskStory extends TaskRow {
   task: string;
   result?: string | null;
   late_answer?: string | null;
-  attachments?: { name?: string; size?: number }[];
-  result_attachments?: { name?: string; size?: number }[];
+  attachments?: TaskFile[];
+  result_attachments?: TaskFile[];
+  late_attachments?: TaskFile[];
   history: TaskStep[];
 }
 
@@ -154,7 +161,7 @@ export const cancelTask = (task: TaskRow) =>
   call<unknown>(`${workspacePath(task.source_id)}/delegations/${encodeURIComponent(task.delegation_id)}/cancel`, {
     method: 'POST',
   });
-// The same task again, for the same agent; the server takes its text from the old one.
+// The same task again, for the same agent; the server takes its text, its files and its time from the old one.
 export const retryTask = (task: TaskRow, key: string) =>
   call<{ delegation_id: string }>(`${workspacePath(task.source_id)}/delegate`, {
     method: 'POST',

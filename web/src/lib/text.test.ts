@@ -4,7 +4,7 @@ import { errorFromAnswer } from './errors';
 import { bytes, keptUntil, nextMicrosecond } from './format';
 import { admit, refusalOf } from './limits';
 import { segmentsOf } from './prose';
-import { fileIdOf } from './wire';
+import { fileIdOf, placeOf } from './wire';
 
 const limits = { per_file_bytes: 26_214_400, per_request_bytes: 134_217_728, max_files: 2 };
 
@@ -72,5 +72,8 @@ test('only a staged file’s address names a file', () => {
   assert.equal(fileIdOf(`platform-pending:${id}/${id.toUpperCase()}`), id);
   for (const uri of ['', id, `platform-pending:${id}`, `platform-pending:${id}/../x`, 'https://example.org/a', 'javascript:x']) {
     assert.equal(fileIdOf(uri), null);
+    assert.equal(placeOf(uri), null);
   }
+  const owner = '6f0c0e9a-0000-4000-8000-0000000000a2';
+  assert.deepEqual(placeOf(`platform-pending:${owner.toUpperCase()}/${id}`), { workspace: owner, fileId: id });
 });

@@ -110,6 +110,8 @@ export interface FileStatus {
   acked_at?: string | null;
   expires_at?: string | null;
   reason?: string | null;
+  // When it left: the bytes are here as long as there is none.
+  ended_at?: string | null;
   // Whether the one who asks may take it back.
   recallable?: boolean;
 }
@@ -127,7 +129,10 @@ export interface FilePart {
 export type Part = TextPart | FilePart;
 
 // `platform-pending:<workspace>/<file id>` names a staged file; anything else is somebody else's address.
-export function fileIdOf(uri: string): string | null {
-  const match = /^platform-pending:[0-9a-f-]{36}\/([0-9a-f-]{36})$/i.exec(uri);
-  return match?.[1]?.toLowerCase() ?? null;
+export const fileIdOf = (uri: string): string | null => placeOf(uri)?.fileId ?? null;
+
+// With whose file it is.
+export function placeOf(uri: string): { workspace: string; fileId: string } | null {
+  const match = /^platform-pending:([0-9a-f-]{36})\/([0-9a-f-]{36})$/i.exec(uri);
+  return match?.[1] && match[2] ? { workspace: match[1].toLowerCase(), fileId: match[2].toLowerCase() } : null;
 }

@@ -1,0 +1,63 @@
+#include "cli/waiting.h"
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "cli/exit_codes.h"
+#include "cli/terminal.h"
+
+namespace restante::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kFirstPause(250);
+constexpr std::chrono::milliseconds kLongestPause(
+    8'000);  // so that a server that is back is not waited for much longer
+
+bool may_pass(const CommandFailed& failed) {
+  return failed.exit_code() == kExitUnavailable || failed.exit_code() == kExitTryAgain;
+}
+
+std::chrono::steady_clock::time_point end_of(std::int64_t timeout) {
+  using Clock = std::chrono::steady_clock;
+  const auto now = Clock::now();
+  const auto most = std::chrono::duration_cast<std::chrono::seconds>(Clock::time_point::max() - now);
+  if (timeout <= 0 || timeout >= most.count()) return Clock::time_point::max();
+  return now + std::chrono::seconds(timeout);
+}
+
+}  // namespace
+
+Waiting::Waiting(Remote& remote, std::int64_t timeout, std::string when_over)
+    : remote_(remote), end_(end_of(timeout)), when_over_(std::move(when_over)) {}
+
+std::string Waiting::get(const std::string& target) {
+  for (auto pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
+    try {
+      std::string answer = remote_.get(target);
+      told_ = false;
+      return answer;
+    } catch (const CommandFailed& failed) {
+      if (!may_pass(failed)) throw;
+      tell(failed);
+    }
+    std::this_thread::sleep_for(std::min(pause, left()));
+    check();
+  }
+}
+
+void Waiting::check() const {
+  if (Clock::now() >= end_) throw CommandFailed(kExitTryAgain, when_over_);
+}
+
+void Waiting::tell(const CommandFailed& failed) {
+  if (!told_) warn(fmt::format("{} (waiting goes on, and the server is asked again until it answers)", failed.what()));
+  told_ = true;
+}
+
+std::chrono::milliseconds Waiting::left() const {
+  return std::max(std::chrono::milliseconds(0), std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now()));
+}
+
+}  // namespace restante::cli
