@@ -4,9 +4,11 @@
 
 #include "base/json_writer.h"
 #include "postgres_server.h"
+#include "store/postgres/migrations.h"
 #include "store/postgres/store.h"
 #include "store/sqlite/store.h"
 #include "temporary_directory.h"
+#include "walked.h"
 
 namespace restante::testing {
 namespace {
@@ -32,6 +34,7 @@ class SqliteBackend final : public Backend {
         migration, [this] { return sqlite::migration_status(file()); }, [this] { sqlite::migrate_down(file()); });
     return sqlite::open(file(), {.now = at(0), .migrate = false});
   }
+  void wait_until_unused() override {}
 
  private:
   std::filesystem::path file() const { return directory_ / "restante.db"; }
@@ -40,22 +43,21 @@ class SqliteBackend final : public Backend {
 
 class PostgresBackend final : public Backend {
  public:
-  std::unique_ptr<Store> open() override { return postgres::open(database_.url(), patient()); }
+  std::unique_ptr<Store> open() override { return postgres::open(database_.url(), patient_options()); }
   std::unique_ptr<Store> open_before(const std::string& migration) override {
-    const auto& url = database_.url();
-    down_to_before(migration, [&] { return postgres::migration_status(url); }, [&] { postgres::migrate_down(url); });
-    auto options = patient();
+    postgres::Connection connection(endpoint_of(database_.url()));
+    postgres::Migrations migrations(connection);
+    down_to_before(migration, [&] { return migrations.status(); }, [&] { migrations.down(); });
+    auto options = patient_options();
     options.migrate = false;
-    return postgres::open(url, options);
+    return postgres::open(database_.url(), options);
+  }
+  void wait_until_unused() override {
+    postgres::Connection connection(endpoint_of(database_.url()));
+    wait_until_alone(connection);
   }
 
  private:
-  // Slow is not broken: a busy machine is given its time.
-  static postgres::Options patient() {
-    postgres::Options options;
-    options.connect_timeout = options.statement_timeout = std::chrono::minutes(2);
-    return options;
-  }
   PostgresDatabase database_{PostgresDatabase::Schema::complete};
 };
 

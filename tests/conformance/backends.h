@@ -20,6 +20,8 @@ class Backend {
   virtual std::unique_ptr<Store> open() = 0;
   // The same without migrating, on a schema from before the named migration.
   virtual std::unique_ptr<Store> open_before(const std::string& migration) = 0;
+  // Until nothing is at work any more on what a killed process has asked for. Nobody may have a store open.
+  virtual void wait_until_unused() = 0;
 };
 
 struct BackendKind {

@@ -118,7 +118,7 @@ TEST(BlobChecksOfSeveralServers, OfManyThatBeginAtOnceOneDoes) {
   const PostgresDatabase database(PostgresDatabase::Schema::complete);
   constexpr int kServers = 4;
   std::vector<std::unique_ptr<Store>> stores;
-  for (int i = 0; i < kServers; ++i) stores.push_back(postgres::open(database.url(), {}));
+  for (int i = 0; i < kServers; ++i) stores.push_back(postgres::open(database.url(), patient_options()));
   for (int round = 0; round < 5; ++round) {
     const Time now = at(100 * round);
     std::atomic<int> began{0};

@@ -73,6 +73,7 @@ TEST_P(ChunksKill, WhatWasFinishedIsThereWholeAndNothingElseIs) {
     EXPECT_GE(more.size(), kill_after);
     told.insert(told.end(), more.begin(), more.end());
   }
+  backend->wait_until_unused();
   const auto store = backend->open();
   const auto blobs = inlined::open(store->chunks(), clock);
   const auto keys = keys_of(*blobs);
@@ -107,6 +108,7 @@ TEST_P(ChunksKill, KilledAtAnyStatementABlobIsThereWholeOrNotAtAll) {
         });
     ASSERT_NE(fate, Fate::failed);
     finished = fate == Fate::finished;
+    backend->wait_until_unused();
     const auto store = backend->open();
     const auto blobs = inlined::open(store->chunks(), clock);
     for (const auto& key : keys_of(*blobs)) {

@@ -127,6 +127,7 @@ TEST_P(Durability, WhatWasAcknowledgedSurvivesAKillInTheMiddleOfWork) {
     EXPECT_GE(more.size(), kill_after);
     told.insert(told.end(), more.begin(), more.end());
   }
+  backend->wait_until_unused();
   const auto store = backend->open();
   ActivityQuery all;
   all.since_seq = 0;

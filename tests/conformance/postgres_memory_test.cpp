@@ -35,11 +35,7 @@ class PostgresServers : public ::testing::Test {
     workspace = one->create_workspace(wanted, at(0)).take().value().id;
   }
 
-  std::unique_ptr<Store> open() const {
-    postgres::Options options;
-    options.connect_timeout = options.statement_timeout = kCeiling;
-    return postgres::open(database.url(), options);
-  }
+  std::unique_ptr<Store> open() const { return postgres::open(database.url(), patient_options()); }
   TokenId add_token() {
     return one->add_token({TokenKind::workspace, workspace, hash, "prefix", "label", {}}, at(0)).take().value().id;
   }
@@ -97,6 +93,7 @@ TEST_F(PostgresServers, WhatWasNotHeardIsNotGoneOnRemembering) {
   ASSERT_TRUE(other->find_token(hash));
   postgres::Endpoint endpoint;
   endpoint.url = database.url();
+  endpoint.connect_timeout = endpoint.statement_timeout = endpoint.answer_timeout = kCeiling;
   postgres::Connection operator_(endpoint);
   // As if its announcement had been lost together with those who listen.
   operator_.query("UPDATE tokens SET revoked_at = now() WHERE id = $1", id);

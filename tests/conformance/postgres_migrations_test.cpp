@@ -159,7 +159,7 @@ TEST_F(PostgresMigrations, ADatabaseOfAnotherEncodingIsRefusedWithWhatToDo) {
   const std::string name = "latin_" + Uuid::make(SystemClock().now()).hex();
   connection->query("CREATE DATABASE " + name + " ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
   const std::string url = database.url().substr(0, database.url().rfind('/') + 1) + name;
-  EXPECT_THAT([&] { postgres::open(url, {}); }, ThrowsMessage<OpenRefused>(HasSubstr("must be UTF8")));
+  EXPECT_THAT([&] { postgres::open(url, patient_options()); }, ThrowsMessage<OpenRefused>(HasSubstr("must be UTF8")));
   connection->query("DROP DATABASE " + name + " WITH (FORCE)");
 }
 
@@ -177,14 +177,15 @@ TEST_F(PostgresMigrations, BothBackendsHaveTheSameStepsAndLetTheSameBinariesRunO
 TEST_F(PostgresMigrations, RowsSurviveTheStepsThatDoNotConcernThem) {
   WorkspaceId workspace;
   {
-    auto store = postgres::open(database.url(), {});
+    auto store = postgres::open(database.url(), patient_options());
     workspace = store->create_workspace({}, at(0)).take()->id;
     ASSERT_TRUE(store->append_activity(workspace, message("kept"), at(0)).take());
   }
-  ASSERT_TRUE(postgres::migrate_down(database.url()));
-  EXPECT_FALSE(postgres::migration_status(database.url()).back().applied_at);
-  EXPECT_EQ(postgres::migrate_up(database.url()), 1);
-  auto store = postgres::open(database.url(), {});
+  Migrations migrations(*connection);
+  ASSERT_TRUE(migrations.down());
+  EXPECT_FALSE(migrations.status().back().applied_at);
+  EXPECT_EQ(migrations.up(), 1);
+  auto store = postgres::open(database.url(), patient_options());
   EXPECT_EQ(store->read_activity(workspace, {})->front().summary, "kept");
 }
 

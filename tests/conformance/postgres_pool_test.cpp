@@ -70,9 +70,8 @@ TEST_F(PostgresPool, SessionsOfTheSameAgeAsOneThatWasLostAreNotTriedOneByOne) {
 }
 
 TEST_F(PostgresPool, ValuesOfEveryTypeComeBackAsTheyWere) {
-  const auto row =
-      outside.query("SELECT $1, $2, $3::bytea, $4::text IS NULL", true, 0.5,
-                    std::optional(postgres::Bytes{std::string_view("\0\xff", 2)}), std::optional<std::string_view>());
+  const auto row = outside.query("SELECT $1, $2, $3::bytea, $4::text IS NULL", true, 0.5,
+                                 postgres::Bytes{std::string_view("\0\xff", 2)}, std::optional<std::string_view>());
   EXPECT_TRUE(row.front().boolean(0));
   EXPECT_EQ(row.front().real(1), 0.5);
   EXPECT_EQ(row.front().view(2), std::string_view("\0\xff", 2));

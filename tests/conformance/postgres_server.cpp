@@ -13,7 +13,6 @@
 #include "base/uuid.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/migrations.h"
-#include "store/postgres/store.h"
 
 namespace restante::testing {
 namespace {
@@ -70,6 +69,11 @@ postgres::Endpoint patient(const std::string& url) {
 
 void command(const std::string& sql) { postgres::Connection(patient(server_url())).query(sql); }
 
+void migrate(const std::string& url) {
+  postgres::Connection connection(patient(url));
+  postgres::Migrations(connection).up();
+}
+
 // A database with all tables and nothing in them, made by whoever needs it first. Named after what is in it: another
 // build's may lie beside it.
 const std::string& migrated_template() {
@@ -82,7 +86,7 @@ const std::string& migrated_template() {
     if (connection.query("SELECT 1 FROM pg_database WHERE datname = $1", made).empty()) {
       const std::string draft = "test_" + Uuid::make(SystemClock().now()).hex();
       connection.query("CREATE DATABASE " + draft);
-      postgres::migrate_up(url_of(draft));
+      migrate(url_of(draft));
       connection.query("ALTER DATABASE " + draft + " RENAME TO " + made);
     }
     return made;
@@ -101,6 +105,12 @@ const std::string& copying() {
 }
 
 }  // namespace
+
+postgres::Options patient_options() {
+  postgres::Options options;
+  options.connect_timeout = options.statement_timeout = std::chrono::minutes(2);
+  return options;
+}
 
 PostgresDatabase::PostgresDatabase(Schema schema)
     : name_("test_" + Uuid::make(SystemClock().now()).hex()), url_(url_of(name_)) {

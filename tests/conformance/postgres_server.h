@@ -4,6 +4,8 @@
 #pragma once
 #include <string>
 
+#include "store/postgres/store.h"
+
 namespace restante::testing {
 
 // A fresh database that is dropped with this. `complete` has all tables.
@@ -20,5 +22,8 @@ class PostgresDatabase {
   std::string name_;
   std::string url_;
 };
+
+// Slow is not broken: a busy machine is given its time.
+postgres::Options patient_options();
 
 }  // namespace restante::testing

@@ -126,6 +126,13 @@ TEST_F(PostgresTurns, ATaskThatIsNoLongerDueWhenItsTurnComesIsLeftAlone) {
   }
 }
 
+TEST_F(PostgresTurns, ATaskWhoseCalleeIsRemovedBeforeItsTurnComesIsNotDelivered) {
+  open_task("d1", false);
+  const auto swept = while_waiting([&] { return store->sweep_delegations(at(0), at(1'800), 100, at(3'600)); },
+                                   {"UPDATE workspaces SET status = 'removed' WHERE id = '" + callee.text() + "'"});
+  EXPECT_THAT(swept.value().changes, IsEmpty());
+}
+
 TEST_F(PostgresTurns, ATaskThatNobodyChangedWhenItsTurnComesIsSwept) {
   open_task("d1");
   const auto swept = while_waiting([&] { return store->sweep_delegations(at(0), at(0), 100, at(30'000)); }, {});
