@@ -40,10 +40,11 @@ def test_a_clock_that_is_set_back_an_hour_turns_no_order_around(start, clock):
     workspace.notify("before")
     held, = workspace.park()
     clock.set(hours=-1)
-    for n in range(5):
-        workspace.notify(f"after {n}")
+    workspace.notify("after 0")
     assert [row["response_body"]["result"] for row in held.read().json()] == ["after 0"], "a held poll is woken as ever"
     held.close()
+    for n in range(1, 5):
+        workspace.notify(f"after {n}")
     rows = workspace.activity()
     assert [row["seq"] for row in rows] == list(range(1, 7))
     assert [row["created_at"] for row in rows] == sorted(row["created_at"] for row in rows), "time never goes back along seq"
@@ -104,7 +105,7 @@ def test_held_polls_end_by_the_steady_clock_whatever_the_wall_clock_does(start, 
     server = start(environment=clock.environment)
     workspace = Workspace(server)
     with server.connect() as wire:
-        wire.send(workspace.poll_bytes(wait=2))
+        wire.send(workspace.poll_bytes(wait=8))
         server.wait_metric("restante_held_polls", 1)
         clock.set(hours=8)
         answer = wire.read()

@@ -1,6 +1,7 @@
 """Delegations end to end, on real servers over SQLite and PostgreSQL: given, picked up, answered, cancelled, overdue,
 stuck, late, pushed to a callback, and through kill -9."""
 import json
+import os
 import random
 import threading
 import uuid
@@ -8,8 +9,9 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from support.backend import ROWS
 from support.checks import MARKER, check_error
-from support.desk import Workspace, files_of, multipart
+from support.desk import Workspace, files_of, multipart, sweep
 from support.events import EventStream
 from support.postgres import Postgres
 from support.push import Callback, PushWorkspace, allowing
@@ -25,10 +27,11 @@ def postgres():
         yield running
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+# Each in turn, unless the run is about one of them.
+@pytest.fixture(params=[ROWS] if "RESTANTE_TEST_BACKEND" in os.environ else ["sqlite", "postgres"])
 def database(request):
     """Settings that name the rows' place."""
-    if request.param == "sqlite":
+    if request.param == ROWS:
         yield {}
         return
     with request.getfixturevalue("postgres").database() as url:
@@ -116,15 +119,16 @@ def test_a_poll_with_a_cursor_counts_as_picking_up(two):
     wait_until(lambda: look(caller, did)["status"] == "dispatched", "the cursor has passed the task", ceiling=120)
 
 
+@pytest.mark.bytes
 def test_files_go_with_the_task_and_come_back_with_the_result(two):
     caller, callee = two
     server = caller.server
-    did = delegate(caller, callee, attachments=[{"uri": outgoing(caller, "in.txt", b"question"), "name": "in.txt"}])["delegation_id"]
+    did = delegate(caller, callee, attachments=[{"uri": outgoing(caller, "in.txt", b"question" * 9000), "name": "in.txt"}])["delegation_id"]
     upload, task = [row for row in callee.activity() if row["activity_type"] == "a2a_receive"]
     assert upload["method"] == "chat_upload_receive"
     uri = task["request_body"]["params"]["message"]["parts"][1]["file"]["uri"]
     assert uri == upload["request_body"]["uri"] == f"platform-pending:{callee.id}/{upload['request_body']['file_id']}"
-    assert server.get(callee.content(upload["request_body"]["file_id"]), token=callee.token).body == b"question"
+    assert server.get(callee.content(upload["request_body"]["file_id"]), token=callee.token).body == b"question" * 9000
     assert call(callee, did, "heartbeat").status == 200
     why = "waiting for a file: the callee has not taken in.txt"
     assert look(caller, did)["why"].startswith(why)
@@ -177,6 +181,59 @@ def test_the_same_key_or_id_is_one_task_and_a_retry_is_a_new_one(two):
     record = look(caller, retried.json()["delegation_id"])
     assert (record["retry_count"], record["retry_of"], record["task"]) == (1, "mine:1.a_b-c", "count to ten")
     assert len([row for row in callee.activity() if row["method"] == "message/send"]) == 2
+
+
+@pytest.mark.bytes
+@pytest.mark.parametrize("size", [5, 3_000_000], ids=["in the row", "as a file"])
+def test_a_retry_brings_its_files_again_as_long_as_they_are_kept_and_has_as_much_time(database, start, size):
+    server = start({**QUICK, **database, "uploads.ack_retention": "0s"})
+    caller, callee, other = (Workspace(server, name) for name in ("caller", "callee", "other"))
+    content = b"x" * size
+
+    def waits(workspace):
+        waiting = server.get(workspace.path("pending-uploads"), token=workspace.token).json()
+        return [(file["name"], server.get(workspace.content(file["file_id"]), token=workspace.token).body) for file in waiting]
+
+    def take_and_fail(workspace, did):
+        """It takes the file, lets it go, and fails."""
+        for file in server.get(workspace.path("pending-uploads"), token=workspace.token).json():
+            assert server.request("POST", workspace.path(f"pending-uploads/{file['file_id']}/ack"), token=workspace.token).status == 200
+        assert call(workspace, did, "update", {"status": "failed", "error": "no"}).status == 200
+        sweep(server)
+        assert waits(workspace) == []
+
+    def again(did, status=202, **more):
+        answer = server.request("POST", caller.path("delegate"), token=caller.token, json_body={"retry_of": did, **more})
+        assert answer.status == status, answer
+        return answer
+
+    uri = outgoing(caller, "plan.txt", content)
+    first = delegate(caller, callee, attachments=[{"uri": uri, "name": "the plan"}], deadline=soon(3 * 86_400))["delegation_id"]
+    assert call(callee, first, "update", {"status": "failed", "error": "no"}).status == 200
+    second = again(first, target_id=other.id).json()["delegation_id"]
+    assert waits(other) == [("plan.txt", content)], "to another agent, from what lies with the first"
+    file, = look(other, second)["attachments"]
+    assert file["name"] == "the plan" and file["uri"].startswith(f"platform-pending:{other.id}/")
+    task = look(caller, second)
+    length = datetime.fromisoformat(task["deadline"]) - datetime.fromisoformat(task["created_at"])
+    assert abs(length - timedelta(days=3)) < timedelta(minutes=10), "as long as there was"
+
+    take_and_fail(other, second)
+    take_and_fail(callee, again(second, target_id=callee.id).json()["delegation_id"])
+    third = again(second).json()["delegation_id"]
+    assert waits(other) == [("plan.txt", content)], "from what the caller once sent"
+
+    take_and_fail(other, third)
+    assert server.request("DELETE", caller.path(f"pending-uploads/{uri.split('/')[-1]}"), token=server.admin_token).status == 200
+    before = len(other.activity())
+    gone = again(third, status=400)
+    check_error(gone, 400, code="attachment_gone")
+    assert "sent anew" in gone.json()["error"]
+    assert len(other.activity()) == before, "nothing was given"
+    again(third, attachments=[])
+    assert waits(other) == []
+    again(third, attachments=[{"uri": outgoing(caller, "anew.txt", b"anew"), "name": "anew.txt"}])
+    assert waits(other) == [("anew.txt", b"anew")]
 
 
 def test_the_header_key_makes_one_task_of_many_requests_at_once(two):
@@ -257,7 +314,7 @@ def test_live_events_tell_of_every_step(two):
 def test_deadlines_and_silence_end_tasks_after_the_grace_and_the_caller_is_told_once(database, start):
     server = start({**QUICK, **database, "delegations.stuck_after": "1s"})
     caller, callee = Workspace(server, "caller"), Workspace(server, "callee")
-    overdue = delegate(caller, callee, deadline=soon(1))["delegation_id"]
+    overdue = delegate(caller, callee, deadline=soon(5))["delegation_id"]
     silent = delegate(caller, callee)["delegation_id"]
     waiting = delegate(caller, callee)["delegation_id"]
     assert call(callee, silent, "heartbeat").status == 200
@@ -271,15 +328,15 @@ def test_deadlines_and_silence_end_tasks_after_the_grace_and_the_caller_is_told_
     assert (listed["count"], listed["status"], listed["delegations"][0]["delegation_id"]) == (1, "stuck", silent)
     stats = server.get("/admin/delegations/stats", token=server.admin_token).json()
     assert stats == {"queued": 1, "dispatched": 0, "in_progress": 0, "completed": 0, "failed": 1, "stuck": 1}
-    assert server.metric("restante_delegations_total", '{status="stuck"}') == 1
-    assert server.metric("restante_delegation_age_seconds_count") == 2
+    server.wait_metric("restante_delegations_total", 1, '{status="stuck"}')
+    server.wait_metric("restante_delegation_age_seconds_count", 2)
 
 
 def test_a_server_that_has_just_come_back_keeps_deadlines_and_calls_nobody_stuck(database, tmp_path):
     settings = {**QUICK, **database, "delegations.stuck_after": "1h"}
     with Server(settings, data=tmp_path) as server:
         caller, callee = Workspace(server, "caller"), Workspace(server, "callee")
-        overdue = delegate(caller, callee, deadline=soon(1))["delegation_id"]
+        overdue = delegate(caller, callee, deadline=soon(5))["delegation_id"]
         silent = delegate(caller, callee)["delegation_id"]
         assert call(callee, silent, "heartbeat").status == 200
     with Server({**settings, "delegations.stuck_after": "10m"}, data=tmp_path) as server:
@@ -491,6 +548,16 @@ def test_no_word_of_a_task_is_logged(database, start):
 # -- kill -9
 
 
+def delegate_nearly_due(caller, callee, **more):
+    """With the nearest deadline that has not passed, and is refused, before the server looks at it."""
+    for seconds in (0.5, 5, 30):
+        answer = caller.server.request("POST", caller.path("delegate"), token=caller.token,
+                                       json_body={"target_id": callee.id, "task": "count", "deadline": soon(seconds), **more})
+        if answer.status != 400:
+            break
+    assert answer.status == 202, answer
+
+
 @pytest.mark.parametrize("seed", [random.randrange(1 << 32) for _ in range(2)])
 def test_after_kills_around_the_end_every_task_has_one_end_and_one_row(database, tmp_path, seed):
     """Callees, callers and the sweep end tasks while the server is killed; what was answered stands, and nothing twice."""
@@ -503,7 +570,7 @@ def test_after_kills_around_the_end_every_task_has_one_end_and_one_row(database,
         caller, callee = (one.on(server) for one in known)
         for _ in range(12):
             made.append(f"d{len(made)}")
-            delegate(caller, callee, delegation_id=made[-1], **({"deadline": soon(0.5)} if rng.random() < 0.3 else {}))
+            (delegate_nearly_due if rng.random() < 0.3 else delegate)(caller, callee, delegation_id=made[-1])
         stop_after, count, lock = rng.randrange(3, 25), [0], threading.Lock()
         over = threading.Event()
 

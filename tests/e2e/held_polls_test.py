@@ -5,7 +5,7 @@ from support.wire import request
 
 POLLS = 200
 FEW = POLLS // 10  # what the server's own background work may ask meanwhile; one question of each poll would be far above it
-SETTINGS = {"limits.polls_per_token": 2 * POLLS, "timeouts.idle": "1500ms", "log.requests": "none"}
+SETTINGS = {"limits.polls_per_token": 2 * POLLS, "timeouts.idle": "4s", "log.requests": "none"}
 
 
 def reads(server):

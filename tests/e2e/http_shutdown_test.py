@@ -77,6 +77,7 @@ def test_a_download_under_way_finishes(start):
     assert server.wait_exit() == 0
 
 
+@pytest.mark.bytes
 def test_a_second_signal_ends_at_once(start):
     server = start({"timeouts.drain": "600s", "timeouts.body_grace": "600s"})
     server.expected_exit = None
@@ -90,6 +91,7 @@ def test_a_second_signal_ends_at_once(start):
     wire.close()
 
 
+@pytest.mark.bytes
 def test_the_drain_has_an_end(start, tmp_path):
     server = start({"timeouts.drain": "500ms", "timeouts.body_grace": "600s"}, data=tmp_path)
     server.expected_exit = None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support.backend import BYTES
 from support.checks import MARKER, check_error, check_refused_and_closed
 from support.desk import Workspace
 from support.server import sanitizer
@@ -68,7 +69,7 @@ def test_many_slow_heads_do_not_keep_others_waiting(server):
 
 
 def test_a_held_poll_outlives_the_timers_of_idle_connections(start):
-    server = start({"timeouts.header": "500ms", "timeouts.idle": "500ms"})
+    server = start({"timeouts.header": "2s", "timeouts.idle": "2s"})
     workspace = Workspace(server)
     wire, = workspace.park()
     # A connection opened after the poll was parked has been closed by its idle timer: more than that time has passed.
@@ -134,7 +135,7 @@ def test_a_body_cut_short_is_400_and_nothing_is_stored(server, workspace):
     with server.connect() as wire:
         wire.send(workspace.notify_bytes(MARKER)[:-1])
         wire.finish_sending()
-        check_refused_and_closed(wire, 400)
+        assert check_refused_and_closed(wire, 400).json()["code"] == "body_cut"
     assert workspace.activity() == []
 
 
@@ -157,7 +158,8 @@ def test_an_upload_cut_short_leaves_nothing(server, workspace, leave):
     wire.send(rest[:-10])
     getattr(wire, leave)()
     if leave == "finish_sending":
-        check_refused_and_closed(wire, 400)
+        refused = check_refused_and_closed(wire, 400).json()
+        assert refused == {"error": "malformed multipart body", "code": "malformed_multipart"}
         wire.close()
     wait_until(lambda: not server.unfinished(), "unfinished files are gone")
     assert workspace.activity() == []
@@ -186,7 +188,9 @@ def test_readers_that_take_nothing_are_cut_off(server, workspace):
         server.check_alive()
         workspace.notify("neither a thread nor the database is held by a reader that does not read")
     if not sanitizer():
-        assert server.rss() - memory < 16 * MIB
+        # From a file the kernel sends; of any other place each reader has a piece in memory.
+        pieces = 0 if BYTES == "dir" else len(wires) * MIB
+        assert server.rss() - memory < 16 * MIB + pieces
     wait_until(lambda: connections(server) <= before, "the server gave up on readers that do not read")
     for wire in wires:
         wire.wait_closed()

@@ -148,7 +148,7 @@ def test_plain_http_on_the_tls_port_is_refused(secure):
 @pytest.mark.parametrize("data", [b"", b"\x16", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", b"\x16\x03\x01" + b"\xff" * 20_000, bytes(range(256))],
                          ids=["silence", "byte", "half_hello", "long_record", "garbage"])
 def test_a_handshake_that_never_ends_is_cut_off(start, tmp_path, data):
-    secure = start_secure(start, tmp_path, **{"timeouts.header": "1s", "timeouts.idle": "1s"})
+    secure = start_secure(start, tmp_path, **{"timeouts.header": "3s", "timeouts.idle": "3s"})
     before = secure.sockets()
     wires = [secure.connect(tls=None) for _ in range(20)]
     for wire in wires:

@@ -1,5 +1,4 @@
 """A server that is told to end does so in time, whatever has become of PostgreSQL: everybody who waits for it gives up then."""
-import os
 import signal
 import threading
 from contextlib import contextmanager
@@ -38,14 +37,8 @@ def dropped(postgres, house):
 
 @contextmanager
 def stalled(postgres, _):
-    processes = postgres.sessions()
-    for process in processes:
-        os.kill(process, signal.SIGSTOP)
-    try:
+    with postgres.stalled():
         yield
-    finally:
-        for process in processes:
-            os.kill(process, signal.SIGCONT)
 
 
 @contextmanager

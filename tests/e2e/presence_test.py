@@ -35,7 +35,7 @@ def test_an_agent_listens_as_long_as_it_holds_a_poll_and_is_online_at_once(serve
     wire.close()
     wait_until(lambda: not seen(workspace)["listening"], "the poll that was cut has ended")
     assert seen(workspace)["usual_poll_gap_seconds"] is not None
-    assert workspace.id in [line.get("workspace_id") for line in server.log() if line["event"] == "workspace_online"]
+    wait_until(lambda: workspace.id in [line.get("workspace_id") for line in server.log() if line["event"] == "workspace_online"], "it is logged")
 
 
 def test_an_agent_that_beats_and_no_longer_polls_is_told_and_shown_as_silent(start):

@@ -166,17 +166,27 @@ def test_a_dead_callback_is_spared_and_asked_again_later(start):
         for number in range(5):
             workspace.check_fell_back(workspace.send(f"{number}"), f"{number}", "failed")
         assert len(callback.requests) == 5
-        workspace.check_fell_back(workspace.send("spared"), "spared", "spared")
-        assert len(callback.requests) == 5, "a spared callback is not asked"
+        more = []
+
+        def is_spared():
+            """Where a stall outlasted the pause, it was the probe instead: that fails, and the next pause is longer."""
+            asked = len(callback.requests)
+            more.append(workspace.check_fell_back(workspace.send("more"), "more"))
+            spared = "spared" in more[-1]["error_detail"]
+            assert len(callback.requests) == asked + (not spared), "a spared callback is not asked"
+            return spared
+
+        wait_until(is_spared, "it is spared")
+        asked = len(callback.requests)
         assert other.send().body == b'{"result":"hi"}', "one dead callback concerns nobody else"
         broken.clear()
         sent = []
         wait_until(lambda: sent.append(workspace.send("back?")) or sent[-1].body == b'{"result":"hi"}', "the probe")
-        assert len(callback.requests) == 6, "one probe, and it was enough"
+        assert len(callback.requests) == asked + 1, "one probe, and it was enough"
         assert workspace.send().body == b'{"result":"hi"}'
         lost = len(sent) - 1
         texts = [row["summary"] for row in workspace.rows("a2a_receive")]
-        assert texts == ["0", "1", "2", "3", "4", "spared"] + ["back?"] * lost, "every message is somewhere"
+        assert texts == ["0", "1", "2", "3", "4"] + ["more"] * len(more) + ["back?"] * lost, "every message is somewhere"
 
 
 def test_a_callback_that_hangs_delays_nobody_else(start):

@@ -421,6 +421,8 @@ def test_a_sender_that_leaves_in_the_middle_cuts_the_callback_off(start, framing
         upload = callback.upload()
         wait_until(lambda: b"first" in upload.body, "the first bytes at the callback")
         getattr(wire, how)()
+        if how == "finish_sending":
+            check_error(wire.read(), 400, code="malformed_multipart")
         assert ended.wait(CEILING) and not upload.whole and b"0\r\n\r\n" not in upload.body
         assert "cut" in agent.row("error")["error_detail"]
         assert (agent.pushes("cut"), agent.pushes("delivered")) == (1, 0)
@@ -485,8 +487,9 @@ def test_a_callback_that_is_down_is_502_and_then_spared_for_messages_too(start):
             answer, = wire.read_until_closed()
         error = check_error(answer, 502, code="callback_unreachable")
         assert error["reason"] == "unreachable" and error["retry_after"] > 0 and answer.informational == []
-    assert check_error(agent.upload(), 502)["reason"] == "spared"
-    agent.check_fell_back(agent.send("hello"), outcome="spared")
+    # Where a stall outlasted the pause, a call is the probe instead: that fails, and the next pause is longer.
+    wait_until(lambda: check_error(agent.upload(), 502)["reason"] == "spared", "it is spared")
+    wait_until(lambda: "spared" in agent.check_fell_back(agent.send("hello"))["error_detail"], "for messages, too")
     assert agent.rows("a2a_send") == [], "nothing has happened to the workspace"
     agent.nothing_staged()
 
@@ -547,6 +550,7 @@ def test_a_secret_that_cannot_be_read_is_503_until_the_agent_has_a_new_one(start
 # -- staged instead, where the operator wants it
 
 
+@pytest.mark.bytes
 def test_with_stage_when_down_the_files_of_a_dead_callback_wait_like_mail(start):
     with Ingest() as callback:
         server = start(allowing(callback.port, **{"push.stage_when_down": "true"}))

@@ -32,8 +32,8 @@ def test_without_keys_a_server_whose_bytes_go_to_s3_does_not_start_and_says_wher
 def test_a_bucket_that_is_only_set_up_is_warned_of(start, bucket):
     settings, environment = bucket
     server = start(settings, environment=environment)
-    warned = [line["sentence"] for line in server.log() if line["event"] == "configuration_warning"]
-    assert any("bucket mail is set up" in sentence and "AWS_ACCESS_KEY_ID" in sentence for sentence in warned), warned
+    warned = server.wait_log("bucket mail is set up")
+    assert warned["event"] == "configuration_warning" and "AWS_ACCESS_KEY_ID" in warned["sentence"], warned
 
 
 def test_a_file_of_the_aws_tools_that_everybody_can_read_is_refused(start, bucket, tmp_path):

@@ -152,8 +152,7 @@ def test_no_secret_is_in_the_report_whatever_fails(start):
         scheme, _, rest = url.partition("://")
         user, _, place = rest.partition("@")
         with_password = f"{scheme}://{user.partition(':')[0]}:{password}@{place}"
-        server = start({"postgres.connect_timeout": "1s"}, arguments=("--database", with_password),
-                       environment={"RESTANTE_ADMIN_TOKEN": token})
+        server = start(arguments=("--database", with_password), environment={"RESTANTE_ADMIN_TOKEN": token})
         ask = lambda: server.get("/admin/health", token=token)  # noqa: E731: the token is not in a file
         well = ask()
         assert well.status == 200 and well.json()["stores"][0]["kind"] == "PostgreSQL"

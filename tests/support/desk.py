@@ -114,9 +114,10 @@ class Workspace:
         """`count` connections whose polls wait for the next row. They are held when this returns."""
         since_seq = self.head()
         held = self.server.metric("restante_held_polls") or 0
-        wires = [self.server.connect(**options) for _ in range(count)]
-        for wire in wires:
-            wire.send(self.poll_bytes(since_seq, token=token))
+        wires = []
+        for _ in range(count):  # each asks at once: one that says nothing is closed after a while
+            wires.append(self.server.connect(**options))
+            wires[-1].send(self.poll_bytes(since_seq, token=token))
         self.server.wait_metric("restante_held_polls", held + count)
         return wires
 

@@ -108,6 +108,13 @@ def remove_stale_folders():
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def signal_if_there(process, number):
+    try:
+        os.kill(process, number)
+    except ProcessLookupError:
+        pass  # a session that has ended meanwhile
+
+
 class Postgres:
     def __init__(self, settings=QUICK, *, parent=None, environment=None, standby_of=None):
         self.folder, self.port, self.process = make_folder(parent), free_port(), None
@@ -178,6 +185,21 @@ class Postgres:
             except OSError:
                 continue
         return found
+
+    @contextmanager
+    def stalled(self):
+        """Every process of it stands still, as with a machine that swaps or a disk that hangs."""
+        stopped = set()
+        try:
+            # Until there is no other: one that was not stopped yet may have begun another.
+            while fresh := set(self.sessions()) - stopped:
+                for process in fresh:
+                    signal_if_there(process, signal.SIGSTOP)
+                stopped |= fresh
+            yield
+        finally:
+            for process in stopped:
+                signal_if_there(process, signal.SIGCONT)
 
     def restart(self, how=signal.SIGINT):
         self.stop(how)

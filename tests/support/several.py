@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.server import Server
 
-SETTINGS = {"postgres.connect_timeout": "2s", "postgres.statement_timeout": "3s"}
+SETTINGS = {"postgres.connect_timeout": "10s"}
 
 
 class Several:

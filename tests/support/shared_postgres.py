@@ -43,21 +43,26 @@ class Shared:
 
     @staticmethod
     def lives(file):
-        """Whether the process does whose id the file holds."""
+        """Whether the process does that holds its lock: that ends with it, however it ended."""
         try:
-            return is_alive(int(file.read_text()))
-        except (FileNotFoundError, ValueError):
+            with open(file, "rb") as held:
+                fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return False
+        except FileNotFoundError:
             return False
+        except BlockingIOError:
+            return True
 
     def start(self, user):
         with self.lock():
             (self.users / str(user)).touch()
             if not self.lives(self.keeper):
                 self.url.unlink(missing_ok=True)
-                with open(self.folder / "log", "wb") as log:
-                    keeper = subprocess.Popen([sys.executable, __file__, "keep", self.folder], stdin=subprocess.DEVNULL, stdout=log,
-                                              stderr=log, start_new_session=True)
-                self.keeper.write_text(str(keeper.pid))
+                # A lock belongs to the open file, which the keeper inherits and never closes.
+                with open(self.folder / "log", "wb") as log, open(self.keeper, "wb") as held:
+                    fcntl.flock(held, fcntl.LOCK_EX)
+                    subprocess.Popen([sys.executable, __file__, "keep", self.folder], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                     start_new_session=True, pass_fds=[held.fileno()])
         wait_until(lambda: self.url.exists() or not self.lives(self.keeper), "the server is ready", START_CEILING)
         if not self.url.exists():
             raise SystemExit("PostgreSQL did not start:\n" + (self.folder / "log").read_text())
@@ -79,7 +84,7 @@ class Shared:
                     if not self.has_users():
                         # Nobody comes any more: whoever starts next starts another one.
                         self.url.unlink(missing_ok=True)
-                        self.keeper.rename(self.ending)
+                        self.keeper.rename(self.ending)  # and its lock with it
                         return
 
 
