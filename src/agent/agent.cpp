@@ -76,6 +76,7 @@ Agent::Agent(Settings settings, Home home, State state, Handover& handover, Stop
       stop_(stop),
       say_(std::move(say)),
       platform_(settings_.server, {}, settings_.http),
+      task_line_(settings_.server, {}, settings_.http),
       couriers_(
           settings_.couriers, ledger_, Landing(settings_.dir), [this] { return connect(); },
           [this](FileId id) {
@@ -98,11 +99,20 @@ Agent::Agent(Settings settings, Home home, State state, Handover& handover, Stop
             }
             stop_.request();
           },
-          [this](const std::string& delegation) { pulse_.works_on(delegation); }, say_),
+          [this, &handover](const std::string& delegation) {
+            // Who only hands a task on does not work on it: it would be called stuck.
+            return handover.works() ? task_line_.begin_delegation(delegation)
+                                    : task_line_.look_at_delegation(delegation);
+          },
+          [this](const std::string& delegation, std::optional<std::chrono::milliseconds> left) {
+            pulse_.works_on(delegation, left);
+          },
+          say_),
       pulse_(
           settings_.pulse, ledger_, clock_,
           [this] {
             platform_.hang_up();
+            task_line_.hang_up();
             couriers_.hurry();
           },
           [this](const std::string& delegation) { porter_.give_up(delegation); }, say_),
@@ -114,6 +124,7 @@ End Agent::run() {
   std::thread ender([this] {
     stop_.wait();
     platform_.cancel();
+    task_line_.cancel();
     {
       const std::lock_guard lock(mutex_);
     }  // whoever is about to wait has seen the stop, or waits already
@@ -290,6 +301,8 @@ std::unique_ptr<Platform> Agent::connect() const {
 void Agent::begin() {
   begun_.store(true);
   read_ = ledger_.cursor();
+  task_line_.use_token(token_);
+  task_line_.use_workspace(ledger_.workspace());
   couriers_.start(largest_file_);
   for (const auto& file : ledger_.unfinished_files()) couriers_.send_for(file.parcel.id);
   porter_.start();

@@ -104,6 +104,7 @@ class Agent {
   Stop& stop_;
   Say say_;
   Platform platform_;
+  Platform task_line_;  // the porter's
   std::string token_;
   Couriers couriers_;
   Porter porter_;

@@ -108,6 +108,10 @@ std::vector<std::string> file_uris(const Json& body) {
   return uris;
 }
 
+bool is_task(const Delivery& delivery) {
+  return !delivery.delegation_id.empty() && (delivery.type == "message" || delivery.type == "ended");
+}
+
 std::string result_of(const Row& row) {
   if (row.method != kResultMethod) return {};
   if (auto id = text_of(row.request_body, "delegation_id"); !id.empty()) return id;
@@ -167,6 +171,7 @@ std::string Delivery::json() const {
   out.member("text", text);
   if (!delegation_id.empty()) out.member("delegation_id", delegation_id);
   if (!status.empty()) out.member("status", status);
+  if (!reason.empty()) out.member("reason", reason);
   if (again) {
     out.key("again");
     out.boolean(again);

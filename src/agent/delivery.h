@@ -25,7 +25,7 @@ struct DeliveredFile {
 };
 
 struct Delivery {
-  std::string type;  // message, result or file
+  std::string type;  // message, result or file; ended: a message that is a task which was over before it was begun
   std::string id;
   std::int64_t seq = 0;
   std::string method;
@@ -34,7 +34,8 @@ struct Delivery {
   std::string text;
   std::vector<DeliveredFile> files;
   std::string delegation_id;  // of a task from another agent, or of the task that this is the result of; empty: none
-  std::string status;         // of a result: ok or error
+  std::string status;         // of a result: ok or error; of a task that has ended: how
+  std::string reason;         // of a task that has ended: why
   std::int64_t hops = 0;      // how many automatic answers led to this message
   bool again = false;         // it was begun before and nobody knows how that ended: the receiver may have it
   Json body;                  // of a message: the row's request_body with rewritten uris
@@ -46,6 +47,8 @@ struct Delivery {
 Delivery deliver_file(const FileRecord& file);
 Delivery deliver_message(Row row, const State& state);
 
+// The delivery is a task that another agent gave to this one.
+bool is_task(const Delivery& delivery);
 // The delegation that a row is the result of; empty when it is no result.
 std::string result_of(const Row& row);
 

@@ -33,8 +33,10 @@ constexpr std::chrono::milliseconds kMercy{5'000};  // between SIGTERM and SIGKI
 constexpr int kLockFd = 8, kAliveFd = 9;
 
 // The traps are no-ops that the command does not inherit: told to stop, this shell still notes how the command ended.
+// Its number, which is its group's, is written down before the command begins: the agent after us may have to end it.
 constexpr const char* kKeeper =
     "trap : TERM INT HUP\n"
+    "echo $$ > \"$2.lock\"\n"
     "RESTANTE_RESULT_DIR=\"$2.files\" /bin/sh -c \"$1\" 8>&- 9>&-\n"
     "echo $? > \"$2.tmp\" && mv -f \"$2.tmp\" \"$2.code\"\n";
 
@@ -88,10 +90,6 @@ std::optional<Ran> noted_end(const std::string& base) {
   ran.how = Ran::How::exited;
   ran.code = static_cast<int>(*code);
   ran.output = read_start(base + ".out", ran.cut);
-  if (ran.code > 128) {
-    ran.how = Ran::How::killed;
-    ran.trouble = fmt::format("the command was ended by signal {}", ran.code - 128);
-  }
   return ran;
 }
 
@@ -106,6 +104,7 @@ class Keeper {
     if (!lock_) return not_started(error_text(errno));
     if (!take_lock()) return end_early();
     if (auto noted = noted_end(base_)) return *noted;
+    if (give_up_.requested()) return never_begun();
     if (const int error = start(); error != 0) return not_started(error_text(error));
     return wait();
   }
@@ -116,10 +115,10 @@ class Keeper {
   bool take_lock() {
     while (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) return true;  // a file system without locks: as if it were over
-      if (stop_.wait_for(kLookEvery) || give_up_.requested()) {
-        group_ = static_cast<pid_t>(read_number(base_ + ".lock").value_or(0));
-        return false;
-      }
+      if (!stop_.wait_for(kLookEvery) && !give_up_.requested()) continue;
+      group_ = static_cast<pid_t>(read_number(base_ + ".lock").value_or(0));
+      // Without a number it has only just begun, and is about to write it.
+      if (group_ > 0 || stop_.requested()) return false;
     }
     return true;
   }
@@ -131,6 +130,7 @@ class Keeper {
     unlink((base_ + ".out").c_str());
     const Descriptor out(open((base_ + ".out").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!out) return errno;
+    if (ftruncate(lock_.get(), 0) != 0) return errno;  // the number of a run before a crash is somebody else's by now
     if (!write_input()) return errno;
     const Descriptor in(open((base_ + ".in").c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
     int ends[2];
@@ -141,8 +141,6 @@ class Keeper {
     const int error = spawn(in.get(), out.get(), alive_end.get());
     if (error != 0) return error;
     group_ = child_;
-    // For the agent after us, should it have to end what we began.
-    if (ftruncate(lock_.get(), 0) == 0) (void)write_all(lock_.get(), std::to_string(group_));
     return 0;
   }
 
@@ -221,10 +219,20 @@ class Keeper {
     return true;
   }
 
+  Ran early() const {
+    Ran ended;
+    ended.how = stop_.requested() ? Ran::How::stopped : Ran::How::given_up;
+    return ended;
+  }
+
+  Ran never_begun() const {
+    forget_run(job_.folder, job_.id);
+    return early();
+  }
+
   // The command may have come to its end all the same; then that counts.
   Ran end_early() {
-    Ran stopped;
-    stopped.how = stop_.requested() ? Ran::How::stopped : Ran::How::given_up;
+    const auto stopped = early();
     if (group_ <= 0) return stopped;
     kill(-group_, SIGTERM);
     const auto until = std::chrono::steady_clock::now() + kMercy;
@@ -251,6 +259,25 @@ class Keeper {
 }  // namespace
 
 Ran run_command(const Job& job, const Stop& stop, const Stop& give_up) { return Keeper(job, stop, give_up).finish(); }
+
+std::string describe_code(int code) {
+  static constexpr std::pair<int, const char*> signals[] = {
+      {SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},   {SIGTRAP, "SIGTRAP"},
+      {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"},
+      {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"}, {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"},
+      {SIGXCPU, "SIGXCPU"}, {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"}};
+  for (const auto& [number, name] : signals) {
+    if (code == 128 + number) return fmt::format("exit code {} (as after {})", code, name);
+  }
+  return fmt::format("exit code {}", code);
+}
+
+bool has_run(const std::string& folder, const std::string& id) {
+  const auto base = base_of(folder, id);
+  if (noted_end(base)) return true;
+  const Descriptor lock(open((base + ".lock").c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  return lock && flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
 
 void forget_run(const std::string& folder, const std::string& id) { forget_files(base_of(folder, id)); }
 

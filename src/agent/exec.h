@@ -22,7 +22,7 @@ struct Job {
 
 struct Ran {
   enum class How { exited, killed, not_started, stopped, given_up } how = How::not_started;
-  int code = 0;         // the exit code
+  int code = 0;         // the exit code, as a shell has it: 128 and the signal's number after one
   std::string output;   // at most 256 KiB
   bool cut = false;     // it said more than that
   std::string trouble;  // unless it exited: why
@@ -31,7 +31,13 @@ struct Ran {
 // `stopped` when the agent was told to stop first, `given_up` when `give_up` was requested: the command was told too,
 // with all its children, and killed after a few seconds; unless it came to a good end within them, which then counts.
 // The end of a run is kept until it is forgotten: asked for again, it is given again and nothing runs.
+// With `give_up` requested before, nothing is started.
 Ran run_command(const Job& job, const Stop& stop, const Stop& give_up);
+// "exit code 4"; "exit code 143 (as after SIGTERM)": whether there was a signal or the command chose that number, no
+// shell tells.
+std::string describe_code(int code);
+// It is under way, or its end is kept.
+bool has_run(const std::string& folder, const std::string& id);
 void forget_run(const std::string& folder, const std::string& id);
 // Where the command of this run leaves files. forget_run() lets it be unless it is empty.
 std::string result_folder(const std::string& folder, const std::string& id);

@@ -57,10 +57,18 @@ TEST_F(Exec, AGrandchildThatKeepsThePipeOpenIsNotWaitedFor) {
   kill(static_cast<pid_t>(std::stol(ran.output)), SIGKILL);
 }
 
-TEST_F(Exec, ASignalThatEndsTheCommandIsTold) {
-  const auto ran = run_command("kill -SEGV $$", "", stop_);
-  EXPECT_EQ(ran.how, Ran::How::killed);
-  EXPECT_EQ(ran.trouble, "the command was ended by signal " + std::to_string(SIGSEGV));
+TEST_F(Exec, ASignalIsNamedWhereThereMayHaveBeenOneAndNoneIsInvented) {
+  const std::pair<const char*, std::string> ends[] = {
+      {"kill -SEGV $$", "exit code 139 (as after SIGSEGV)"},
+      {"sleep 600 & kill $!; wait $!", "exit code 143 (as after SIGTERM)"},
+      {"exit 255", "exit code 255"},
+      {"exit 128", "exit code 128"},
+      {"exit 200", "exit code 200"}};
+  for (const auto& [command, told] : ends) {
+    const auto ran = run_command(command, "", stop_);
+    EXPECT_EQ(ran.how, Ran::How::exited) << command;
+    EXPECT_EQ(describe_code(ran.code), told) << command;
+  }
 }
 
 TEST_F(Exec, StoppingEndsTheCommandAndItsChildren) {
@@ -179,6 +187,60 @@ TEST_F(Exec, ARunOfAnEarlierAgentIsGivenUpToo) {
   give_up.request();
   EXPECT_EQ(agent::run_command(run, stop_, give_up).how, Ran::How::given_up);
   EXPECT_TRUE(std::filesystem::is_empty(runs()));
+}
+
+TEST_F(Exec, NothingIsStartedForATaskThatIsPassedOver) {
+  const auto handover = hand_over_to("touch '" + (folder_.path() / "ran").string() + "'", runs(), stop_);
+  Delivery task;
+  task.type = "ended";
+  task.id = "row";
+  task.delegation_id = "d1";
+  task.reason = "cancelled by caller";
+  EXPECT_FALSE(handover->has_begun(task));
+  const auto verdict = handover->pass_over(task);
+  EXPECT_EQ(verdict.what, Verdict::What::dropped);
+  EXPECT_EQ(verdict.trouble, "task d1 is over and is not begun: cancelled by caller");
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "ran"));
+  EXPECT_TRUE(std::filesystem::is_empty(runs()));
+}
+
+TEST_F(Exec, WhatAnEarlierAgentHadDoneForATaskIsItsLateAnswerIfItWentWell) {
+  Delivery task;
+  task.type = "ended";
+  task.delegation_id = "d1";
+  for (const auto& [command, what] :
+       {std::pair("echo ten", Verdict::What::handled), std::pair("exit 4", Verdict::What::dropped)}) {
+    task.id = command;
+    (void)agent::run_command({command, runs(), task.id, ""}, stop_, wanted_);
+    const auto handover = hand_over_to("echo never", runs(), stop_);
+    EXPECT_TRUE(handover->has_begun(task));
+    const auto verdict = handover->pass_over(task);
+    EXPECT_EQ(verdict.what, what) << command;
+    EXPECT_EQ(verdict.reply, what == Verdict::What::handled ? "ten" : "");
+  }
+}
+
+TEST_F(Exec, ATaskThatIsPassedOverIsALineOfItsOwnKind) {
+  Delivery task;
+  task.type = "ended";
+  task.id = "row";
+  task.created_at = "2026";
+  task.source_id = "peer";
+  task.delegation_id = "d1";
+  task.status = "failed";
+  task.reason = "cancelled by caller";
+  task.text = "do it";
+  EXPECT_EQ(readable(task), "2026 task d1 from agent peer is over before it was begun (cancelled by caller): do it");
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  EXPECT_EQ(hand_over_lines(ends[1], Lines::json)->pass_over(task).what, Verdict::What::handled);
+  close(ends[1]);
+  std::string line(4096, '\0');
+  line.resize(static_cast<std::size_t>(read(ends[0], line.data(), line.size())));
+  close(ends[0]);
+  EXPECT_NE(line.find(R"("type":"ended")"), std::string::npos) << line;
+  EXPECT_NE(line.find(R"("delegation_id":"d1","status":"failed","reason":"cancelled by caller")"), std::string::npos)
+      << line;
 }
 
 TEST_F(Exec, WhatAKillHasLeftOfOtherRunsIsForgotten) {

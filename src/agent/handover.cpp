@@ -14,14 +14,17 @@ namespace {
 class LineHandover final : public Handover {
  public:
   LineHandover(int descriptor, Lines lines) : descriptor_(descriptor), lines_(lines) {}
-  Verdict deliver(const Delivery& delivery) override {
+  Verdict deliver(const Delivery& delivery) override { return write(delivery); }
+  Verdict pass_over(const Delivery& ended) override { return write(ended); }
+
+ private:
+  Verdict write(const Delivery& delivery) const {
     const auto text = (lines_ == Lines::json ? delivery.json() : readable(delivery)) + "\n";
     const auto written = write_all(descriptor_, text);
     if (written.has_error()) return {Verdict::What::closed, {}, written.error().sentence};
     return {};
   }
 
- private:
   int descriptor_;
   Lines lines_;
 };
@@ -40,12 +43,12 @@ class CommandHandover final : public Handover {
   Verdict deliver(const Delivery& delivery) override {
     // A run that is tried again after it failed is a new one; only one whose end nobody took counts as it is.
     const auto given_up = begin(delivery);
-    auto ran = run_command({command_, runs_, delivery.id, delivery.json() + "\n"}, stop_, *given_up);
+    auto ran = run(delivery, *given_up);
     switch (ran.how) {
       case Ran::How::exited:
         if (ran.code == 0) return answer_of(delivery, std::move(ran));
         forget_everything(delivery);
-        return {Verdict::What::failed, {}, fmt::format("the command ended with exit code {}", ran.code)};
+        return {Verdict::What::failed, {}, "the command ended with " + describe_code(ran.code)};
       case Ran::How::killed:
         forget_everything(delivery);
         return {Verdict::What::failed, {}, ran.trouble};
@@ -59,6 +62,18 @@ class CommandHandover final : public Handover {
     }
     return {};
   }
+  Verdict pass_over(const Delivery& ended) override {
+    const bool begun = has_begun(ended);
+    Stop give_up;
+    give_up.request();
+    auto ran = run(ended, give_up);
+    if (ran.how == Ran::How::stopped) return {Verdict::What::stopped, {}, {}};
+    if (ran.how == Ran::How::exited && ran.code == 0) return answer_of(ended, std::move(ran));
+    forget_everything(ended);
+    if (begun) return {Verdict::What::dropped, {}, "the command of task " + ended.delegation_id + " was ended"};
+    return Handover::pass_over(ended);
+  }
+  bool has_begun(const Delivery& delivery) const override { return has_run(runs_, delivery.id); }
   bool works() const override { return true; }
   void ended(const Delivery& delivery) override { forget_run(runs_, delivery.id); }
   void give_up(const std::string& delegation) override {
@@ -69,20 +84,24 @@ class CommandHandover final : public Handover {
  private:
   // A task whose command said nothing is done all the same, and its caller waits for a word.
   Verdict answer_of(const Delivery& delivery, Ran ran) const {
-    const bool is_task = delivery.type == "message" && !delivery.delegation_id.empty();
-    const auto whole = is_task && ran.cut ? attach_output(runs_, delivery.id) : std::string();
+    const auto whole = is_task(delivery) && ran.cut ? attach_output(runs_, delivery.id) : std::string();
     const auto mark = whole.empty() ? "\n[cut]" : "\n[cut; all of it is in " + whole + "]";
     Verdict verdict{Verdict::What::handled, reply_of(std::move(ran.output)) + (ran.cut ? mark : ""), {}};
     const auto folder = result_folder(runs_, delivery.id);
     const auto left = find_result_files(folder);
     if (!left.files.empty() || !left.refused.empty()) verdict.files = folder;
-    if (is_task && verdict.reply.empty() && left.files.empty()) verdict.reply = "Done; the command said nothing.";
+    if (is_task(delivery) && verdict.reply.empty() && left.files.empty())
+      verdict.reply = "Done; the command said nothing.";
     return verdict;
   }
 
   void forget_everything(const Delivery& delivery) const {
     discard_folder(result_folder(runs_, delivery.id));
     forget_run(runs_, delivery.id);
+  }
+
+  Ran run(const Delivery& delivery, const Stop& give_up) const {
+    return run_command({command_, runs_, delivery.id, delivery.json() + "\n"}, stop_, give_up);
   }
 
   std::shared_ptr<const Stop> begin(const Delivery& delivery) {
@@ -114,6 +133,12 @@ std::string shown(std::string_view text) {
 
 }  // namespace
 
+Verdict Handover::pass_over(const Delivery& ended) {
+  return {Verdict::What::dropped,
+          {},
+          fmt::format("task {} is over and is not begun: {}", ended.delegation_id, ended.reason)};
+}
+
 std::string human_size(std::int64_t bytes) {
   if (bytes < 1024) return bytes == 1 ? "1 byte" : fmt::format("{} bytes", bytes);
   double size = static_cast<double>(bytes);
@@ -130,6 +155,9 @@ std::string readable(const Delivery& delivery) {
   auto line = delivery.created_at + " ";
   if (delivery.type == "file") {
     line += "file";
+  } else if (delivery.type == "ended") {
+    line += fmt::format("task {} from agent {} is over before it was begun ({}): {}", shown(delivery.delegation_id),
+                        shown(delivery.source_id.value_or("")), shown(delivery.reason), shown(delivery.text));
   } else {
     line += delivery.type + (delivery.source_id ? " from agent " + shown(*delivery.source_id) : " from the person") +
             ": " + shown(delivery.text);

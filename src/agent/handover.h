@@ -31,6 +31,13 @@ class Handover {
   // False: the agent was told to stop meanwhile. Lines and commands are always there.
   virtual bool await_taker() { return true; }
   virtual Verdict deliver(const Delivery& delivery) = 0;
+  // Instead of deliver(), for a task that was over before it was begun (type `ended`): nothing is begun for it.
+  virtual Verdict pass_over(const Delivery& ended);
+  // Something was begun for it before, by an earlier agent, and is not lost.
+  virtual bool has_begun(const Delivery& delivery) const {
+    (void)delivery;
+    return false;
+  }
   // Whether deliver() returns only when the work is done, so that a task is worked on meanwhile; lines and whoever
   // takes from us only get it.
   virtual bool works() const { return false; }
@@ -45,11 +52,13 @@ std::string readable(const Delivery& delivery);
 // 1.5 MiB, 12 bytes.
 std::string human_size(std::int64_t bytes);
 
-// Lines to a descriptor that the caller keeps open: readable ones, or one JSON object each.
+// Lines to a descriptor that the caller keeps open: readable ones, or one JSON object each. A task that is passed over
+// is a line, too, of its own type.
 enum class Lines { readable, json };
 std::unique_ptr<Handover> hand_over_lines(int descriptor, Lines lines);
 // Runs the command with the delivery as JSON on its stdin. Exit code 0 means handled, and its stdout is the reply.
-// `runs` is a folder for what is under way (see exec.h). A task that is given up ends its command.
+// `runs` is a folder for what is under way (see exec.h). A task that is given up ends its command; one that is passed
+// over ends what an earlier agent began for it, unless that had come to a good end: then that is its late answer.
 std::unique_ptr<Handover> hand_over_to(std::string command, std::string runs, const Stop& stop);
 
 }  // namespace restante::agent

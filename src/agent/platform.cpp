@@ -251,38 +251,4 @@ Outcome<void> Platform::message(const std::string& workspace, std::string_view t
   return without_answer(expect_success(http_.send(send)));
 }
 
-Outcome<Platform::Standing> Platform::begin_delegation(std::string_view delegation) {
-  const auto told = expect_success(
-      http_.send(post(fmt::format("/workspaces/{}/delegations/{}/update", workspace_, percent_encode(delegation)),
-                      R"({"status":"in_progress"})")));
-  if (told.has_value()) return Standing::wanted;
-  if (told.error().kind == client::Failure::Kind::status && told.error().status == 409)
-    return beat_delegation(delegation);  // over, and this says how
-  return told.error();
-}
-
-Outcome<Platform::Standing> Platform::beat_delegation(std::string_view delegation) {
-  const auto told = expect_success(http_.send(
-      post(fmt::format("/workspaces/{}/delegations/{}/heartbeat", workspace_, percent_encode(delegation)), "{}")));
-  if (told.has_error()) return told.error();
-  const auto body = parse_json(told->body);
-  const Json* cancel = body.has_value() ? body->find("cancel") : nullptr;
-  if (!cancel || !cancel->if_boolean() || !*cancel->if_boolean()) return Standing::wanted;
-  return text_of(*body, "status") == "stuck" ? Standing::late : Standing::unwanted;
-}
-
-Outcome<void> Platform::end_delegation(std::string_view delegation, Ended end, std::string_view text,
-                                       std::string_view key, const std::vector<Json>& files) {
-  JsonWriter body;
-  body.begin_object();
-  body.member("status", end == Ended::completed ? "completed" : "failed");
-  body.member(end == Ended::completed ? "result" : "error", text);
-  write_attachments(body, files);
-  body.end_object();
-  auto update =
-      post(fmt::format("/workspaces/{}/delegations/{}/update", workspace_, percent_encode(delegation)), body.take());
-  update.headers.push_back({"Idempotency-Key", std::string(key)});
-  return without_answer(expect_success(http_.send(update)));
-}
-
 }  // namespace restante::agent

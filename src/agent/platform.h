@@ -91,10 +91,20 @@ class Platform {
   client::Outcome<void> end_delegation(std::string_view delegation, Ended end, std::string_view text,
                                        std::string_view key, const std::vector<Json>& files = {});
 
-  // We work on it; and, from time to time, still do. How it stands: somebody waits for its end; nobody does, since it
-  // was cancelled or is overdue; or it was given up as silent, and a late answer is still welcome.
+  // The tasks that others gave us are in platform_tasks.cpp. How one stands: somebody waits for its end; nobody does,
+  // since it was cancelled, is overdue or done; or it was given up as silent, and a late answer is still welcome.
   enum class Standing { wanted, unwanted, late };
-  client::Outcome<Standing> begin_delegation(std::string_view delegation);
+  struct TaskView {
+    Standing standing = Standing::wanted;
+    std::string status;                               // in the server's word; empty: not known
+    std::string why;                                  // nobody waits for it
+    std::optional<std::chrono::milliseconds> left{};  // until its deadline, by the server's clock
+  };
+  // Changes nothing.
+  client::Outcome<TaskView> look_at_delegation(std::string_view delegation);
+  // Looks, and if it is wanted says that we work on it. Done twice it is done once.
+  client::Outcome<TaskView> begin_delegation(std::string_view delegation);
+  // From time to time: we still do.
   client::Outcome<Standing> beat_delegation(std::string_view delegation);
 
   // The rest is in platform_calls.cpp: what an agent asks for by itself. A Json is the server's answer, as it came.

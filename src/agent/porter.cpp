@@ -34,6 +34,18 @@ bool names(const Row& row, FileId id) {
   return std::any_of(uris.begin(), uris.end(), [&](const std::string& uri) { return pending_file(uri) == id; });
 }
 
+bool is_worth_asking_again(const client::Failure& failure) {
+  using Kind = client::Failure::Kind;
+  return failure.passes() || failure.kind == Kind::cancelled || (failure.kind == Kind::status && failure.status == 401);
+}
+
+Delivery as_ended(Delivery delivery, const Platform::TaskView& task) {
+  delivery.type = "ended";
+  delivery.status = task.status;
+  delivery.reason = task.why;
+  return delivery;
+}
+
 change::Handed end_of(const Delivery& delivery) {
   change::Handed end;
   end.id = delivery.id;
@@ -49,13 +61,14 @@ change::Handed end_of(const Delivery& delivery) {
 }  // namespace
 
 Porter::Porter(PorterOptions options, Ledger& ledger, Handover& handover, Stop& stop, Note progress, Note closed,
-               Task task, Say say)
+               Ask ask, Task task, Say say)
     : options_(options),
       ledger_(ledger),
       handover_(handover),
       stop_(stop),
       progress_(std::move(progress)),
       closed_(std::move(closed)),
+      ask_(std::move(ask)),
       task_(std::move(task)),
       say_(std::move(say)) {}
 
@@ -240,20 +253,43 @@ bool Porter::has_files_on_their_way(const Row& row) const {
   });
 }
 
-Porter::Went Porter::hand_over_message(const Row& row) { return hand_over(ledger_.compose(row)); }
+Porter::Went Porter::hand_over_message(const Row& row) {
+  const auto task = ask(ledger_.compose(row));
+  if (!task) return Went::stopped;
+  // Composed after the answer, which may have taken hours: files go as they are then.
+  return hand_over(ledger_.compose(row), *task);
+}
 
 Porter::Went Porter::hand_over_file(FileId id) {
   // A message may have taken it along since.
   const auto file = ledger_.file(id);
-  return file && goes_alone(*file) ? hand_over(deliver_file(*file)) : Went::handed;
+  return file && goes_alone(*file) ? hand_over(deliver_file(*file), {}) : Went::handed;
 }
 
-Porter::Went Porter::hand_over(Delivery delivery) {
+// How its task stands. A server that cannot be asked is asked until it can be: what was cancelled meanwhile must not be
+// begun. Whatever is no task, or none that the server knows, is wanted. No value: told to stop.
+std::optional<Platform::TaskView> Porter::ask(const Delivery& delivery) {
+  if (!is_task(delivery)) return Platform::TaskView();
+  Backoff pause(options_.pause_first, options_.pause_most);
+  for (bool said = false;; said = true) {
+    const auto answer = ask_(delivery.delegation_id);
+    if (answer.has_value()) return *answer;
+    if (!is_worth_asking_again(answer.error())) return Platform::TaskView();
+    if (stop_.requested()) return {};
+    if (!said) {
+      say_(fmt::format("task {} waits until the server tells whether it is still wanted: {}", delivery.delegation_id,
+                       answer.error().sentence));
+    }
+    if (stop_.wait_for(pause.next())) return {};
+  }
+}
+
+Porter::Went Porter::hand_over(Delivery delivery, Platform::TaskView task) {
   delivery.again = ledger_.begin(delivery.id) == Ledger::Begun::again;
   auto end = end_of(delivery);
   Backoff pause(options_.pause_first, options_.pause_most);
   for (int attempt = 1;; ++attempt) {
-    auto verdict = deliver(delivery);
+    auto verdict = deliver(delivery, task);
     switch (verdict.what) {
       case Verdict::What::stopped:
         return Went::stopped;
@@ -287,14 +323,21 @@ Porter::Went Porter::hand_over(Delivery delivery) {
     }
     delivery.again = true;
     if (stop_.wait_for(pause.next())) return Went::stopped;
+    const auto stands = ask(delivery);
+    if (!stands) return Went::stopped;
+    task = *stands;
   }
 }
 
-Verdict Porter::deliver(const Delivery& delivery) {
-  const bool is_task = !delivery.delegation_id.empty() && delivery.type == "message" && handover_.works();
-  if (is_task) task_(delivery.delegation_id);
+Verdict Porter::deliver(const Delivery& delivery, const Platform::TaskView& task) {
+  using Standing = Platform::Standing;
+  // One that was given up as silent is finished if it was begun, since a late answer is welcome; not begun any more.
+  if (task.standing == Standing::unwanted || (task.standing == Standing::late && !handover_.has_begun(delivery)))
+    return handover_.pass_over(as_ended(delivery, task));
+  const bool works = is_task(delivery) && handover_.works();
+  if (works) task_(delivery.delegation_id, task.left);
   auto verdict = handover_.deliver(delivery);
-  if (is_task) task_({});
+  if (works) task_({}, {});
   return verdict;
 }
 

@@ -38,12 +38,14 @@ class Porter {
  public:
   using Say = std::function<void(std::string_view)>;
   using Note = std::function<void()>;
-  using Task = std::function<void(const std::string& delegation)>;
+  using Ask = std::function<client::Outcome<Platform::TaskView>(const std::string& delegation)>;
+  using Task = std::function<void(const std::string& delegation, std::optional<std::chrono::milliseconds> left)>;
 
-  // `progress` is called after every delivery that has ended, on the thread that ended it; `closed`, on the porter's,
-  // when nobody takes them any more. `task` is told which delegation is worked on, and empty when none is.
-  Porter(PorterOptions options, Ledger& ledger, Handover& handover, Stop& stop, Note progress, Note closed, Task task,
-         Say say);
+  // `progress` is called after every delivery that has ended, on the thread that ended it; the others on the porter's:
+  // `closed` when nobody takes them any more, `ask` before every attempt at a task, which begins only if it is wanted
+  // and not while that cannot be learnt. `task` is told which delegation is worked on, and empty when none is.
+  Porter(PorterOptions options, Ledger& ledger, Handover& handover, Stop& stop, Note progress, Note closed, Ask ask,
+         Task task, Say say);
   ~Porter();
   Porter(const Porter&) = delete;
   Porter& operator=(const Porter&) = delete;
@@ -86,8 +88,9 @@ class Porter {
   bool has_files_on_their_way(const Row& row) const;
   Went hand_over_message(const Row& row);
   Went hand_over_file(FileId id);
-  Went hand_over(Delivery delivery);
-  Verdict deliver(const Delivery& delivery);
+  Went hand_over(Delivery delivery, Platform::TaskView task);
+  std::optional<Platform::TaskView> ask(const Delivery& delivery);
+  Verdict deliver(const Delivery& delivery, const Platform::TaskView& task);
   std::deque<Row>::iterator next_message();
   void drop(const std::string& row_id);
   std::optional<Reply> reply_to(const Delivery& delivery, std::string text);
@@ -98,6 +101,7 @@ class Porter {
   Handover& handover_;
   Stop& stop_;
   Note progress_, closed_;
+  Ask ask_;
   Task task_;
   Say say_;
 

@@ -27,8 +27,15 @@ class Notebook final : public Handover {
     verdicts_.pop_front();
     return verdict;
   }
+  Verdict pass_over(const Delivery& ended) override {
+    passed_over_.push_back(ended);
+    return Handover::pass_over(ended);
+  }
+  bool has_begun(const Delivery&) const override { return begun_before_; }
   bool works() const override { return works_; }
   void only_take() { works_ = false; }
+  void remember_a_run() { begun_before_ = true; }
+  const std::vector<Delivery>& passed_over() const { return passed_over_; }  // once the porter has ended
   void answer(Verdict verdict) { verdicts_.push_back(std::move(verdict)); }
   std::vector<Delivery> wait_for(std::size_t count) {
     std::unique_lock lock(mutex_);
@@ -41,7 +48,9 @@ class Notebook final : public Handover {
   std::condition_variable changed_;
   std::vector<Delivery> seen_;
   std::deque<Verdict> verdicts_;
+  std::vector<Delivery> passed_over_;
   bool works_ = true;
+  bool begun_before_ = false;
 };
 
 class PorterTest : public testing::Test {
@@ -55,7 +64,17 @@ class PorterTest : public testing::Test {
   Porter& start() {
     porter_ = std::make_unique<Porter>(
         options_, ledger_, notebook_, stop_, [this] { ended_.push_back({}); }, [this] { closed_.set_value(); },
-        [this](const std::string& delegation) { tasks_.push_back(delegation); },
+        [this](const std::string& delegation) -> client::Outcome<Platform::TaskView> {
+          asked_.push_back(delegation);
+          if (asked_.size() == 1) first_asked_.set_value();
+          if (answers_.empty()) return Platform::TaskView();
+          auto answer = answers_.front();
+          answers_.pop_front();
+          return answer;
+        },
+        [this](const std::string& delegation, std::optional<std::chrono::milliseconds>) {
+          tasks_.push_back(delegation);
+        },
         [this](std::string_view said) { said_.emplace_back(said); });
     porter_->start();
     return *porter_;
@@ -74,6 +93,11 @@ class PorterTest : public testing::Test {
     row.request_body = parse_json(R"({"params":{"message":{"parts":[)" + parts + R"(],"metadata":{"restante_hops":)" +
                                   std::to_string(hops) + "}}}}")
                            .value();
+    return row;
+  }
+  static Row task(std::int64_t seq, const std::string& delegation) {
+    auto row = message(seq, text("do it"), "peer");
+    row.request_body.find("params")->find("message")->find("metadata")->set("delegation_id", Json::string(delegation));
     return row;
   }
   static std::string text(const std::string& said) { return R"({"kind":"text","text":")" + said + R"("})"; }
@@ -101,6 +125,9 @@ class PorterTest : public testing::Test {
   Notebook notebook_;
   PorterOptions options_;
   std::vector<std::string> said_;
+  std::deque<client::Outcome<Platform::TaskView>> answers_;  // of the server about a task; then: wanted
+  std::vector<std::string> asked_;
+  std::promise<void> first_asked_;
   std::vector<std::string> tasks_;  // as they came into the agent's hands and left them
   std::vector<std::monostate> ended_;
   std::promise<void> closed_;
@@ -234,6 +261,90 @@ TEST_F(PorterTest, ATaskThatIsOnlyHandedOnIsNotSaidToBeWorkedOn) {
   EXPECT_EQ(notebook_.wait_for(1).front().delegation_id, "d1");
   end();
   EXPECT_TRUE(tasks_.empty()) << "nobody would beat for it, and it would be called stuck";
+}
+
+TEST_F(PorterTest, OnlyTasksAreAskedAboutEachBeforeEveryAttempt) {
+  notebook_.answer({});
+  notebook_.answer({Verdict::What::failed, {}, "no"});
+  auto& porter = start();
+  porter.take(message(1, text("hello"), "peer"));
+  porter.take(task(2, "d1"));
+  auto result = task(3, "d2");
+  result.method = "delegate_result";
+  porter.take(std::move(result));
+  notebook_.wait_for(4);
+  end();
+  EXPECT_THAT(asked_, ElementsAre("d1", "d1"));
+}
+
+TEST_F(PorterTest, ATaskThatHasEndedIsNotBegunAndTheNextGetsItsTurn) {
+  using Standing = Platform::Standing;
+  answers_ = {Platform::TaskView{Standing::unwanted, "failed", "cancelled by caller"},
+              Platform::TaskView{Standing::late, "stuck", "silent"}};
+  auto& porter = start();
+  for (int n = 1; n <= 3; ++n) porter.take(task(n, "d" + std::to_string(n)));
+  EXPECT_EQ(notebook_.wait_for(1).front().delegation_id, "d3");
+  end();
+  ASSERT_EQ(notebook_.passed_over().size(), 2u);
+  const auto& ended = notebook_.passed_over().front();
+  EXPECT_THAT(std::tie(ended.type, ended.status, ended.reason, ended.text),
+              testing::FieldsAre("ended", "failed", "cancelled by caller", "do it"));
+  EXPECT_THAT(said_, testing::Contains("task d1 is over and is not begun: cancelled by caller"));
+  EXPECT_EQ(tasks_, (std::vector<std::string>{"d3", ""}));
+  EXPECT_TRUE(ledger_.state().outbox.empty()) << "nobody waits for a word";
+  EXPECT_TRUE(ledger_.state().has_seen("m1", "2026"));
+}
+
+TEST_F(PorterTest, ATaskThatWasCancelledBetweenTwoAttemptsIsNotTriedAgain) {
+  answers_ = {Platform::TaskView(), Platform::TaskView{Platform::Standing::unwanted, "failed", "cancelled by caller"}};
+  notebook_.answer({Verdict::What::failed, {}, "no"});
+  auto& porter = start();
+  porter.take(task(1, "d1"));
+  porter.take(message(2, text("next")));
+  EXPECT_EQ(notebook_.wait_for(2).back().text, "next");
+  end();
+  EXPECT_EQ(notebook_.passed_over().size(), 1u);
+  EXPECT_TRUE(ledger_.state().outbox.empty());
+}
+
+TEST_F(PorterTest, ATaskWaitsForAServerThatCannotBeAskedAndIsNotRunBlindly) {
+  using client::Failure;
+  answers_ = {Failure(Failure::Kind::unreachable, "refused"), Failure(Failure::Kind::cut, "cut"), Platform::TaskView()};
+  start().take(task(1, "d1"));
+  const auto seen = notebook_.wait_for(1);
+  EXPECT_FALSE(seen[0].again) << "nothing was begun";
+  end();
+  EXPECT_THAT(asked_, ElementsAre("d1", "d1", "d1"));
+  EXPECT_THAT(said_, ElementsAre("task d1 waits until the server tells whether it is still wanted: refused"));
+}
+
+TEST_F(PorterTest, ATaskOfWhichTheServerNeverSaysAWordIsKept) {
+  using client::Failure;
+  options_.pause_first = options_.pause_most = std::chrono::hours(1);
+  answers_ = {Failure(Failure::Kind::unreachable, "refused")};
+  auto& porter = start();
+  porter.take(task(1, "d1"));
+  first_asked_.get_future().wait();
+  end();
+  EXPECT_EQ(porter.first_waiting(), 1);
+  EXPECT_FALSE(ledger_.state().has_seen("m1", "2026"));
+  EXPECT_FALSE(ledger_.has_begun("m1"));
+}
+
+TEST_F(PorterTest, ATaskThatTheServerDoesNotKnowIsHandedOverLikeAnyMessage) {
+  using client::Failure;
+  Failure unknown(Failure::Kind::status, "no such delegation");
+  unknown.status = 404;
+  answers_ = {unknown};
+  start().take(task(1, "d1"));
+  EXPECT_EQ(notebook_.wait_for(1).front().delegation_id, "d1");
+}
+
+TEST_F(PorterTest, WhatWasBegunForATaskThatThenSeemedSilentIsFinished) {
+  notebook_.remember_a_run();
+  answers_ = {Platform::TaskView{Platform::Standing::late, "stuck", "silent"}};
+  start().take(task(1, "d1"));
+  EXPECT_EQ(notebook_.wait_for(1).front().delegation_id, "d1");
 }
 
 TEST_F(PorterTest, WhatWasGivenUpIsForgottenWithoutAWordToTheOneWhoGaveItUp) {

@@ -92,9 +92,10 @@ void Pulse::wake() {
   changed_.notify_all();
 }
 
-void Pulse::works_on(const std::string& delegation) {
+void Pulse::works_on(const std::string& delegation, std::optional<std::chrono::milliseconds> left) {
   const std::lock_guard lock(mutex_);
   task_ = delegation;
+  task_due_ = left ? std::optional(clock_.steady() + *left) : std::nullopt;
 }
 
 void Pulse::work() {
@@ -106,7 +107,7 @@ void Pulse::work() {
     const auto now = clock_.steady();
     if (now >= next_send_ && !send_replies()) next_send_ = clock_.steady() + send_pause_.next();
     if (now >= next_beat_) beat();
-    beat_for_task();
+    watch_task();
     lock.lock();
     if (!stopping_ && !woken_) changed_.wait_for(lock, std::min(kTick, options_.beat));
   }
@@ -140,30 +141,45 @@ void Pulse::beat() {
   (void)platform_->beat(std::chrono::duration_cast<std::chrono::seconds>(clock_.now() - started_));
 }
 
-void Pulse::beat_for_task() {
+void Pulse::watch_task() {
   std::string task;
+  std::optional<SteadyTime> due;
   {
     const std::lock_guard lock(mutex_);
     task = task_;
+    due = task_due_;
   }
   const auto now = clock_.steady();
-  const bool is_new = task != told_task_;
-  if (is_new) {
-    told_task_ = task;
-    task_ended_ = false;
+  if (task != std::exchange(beaten_task_, task)) {
+    eye_ = Eye::open;
+    next_task_beat_ = now + options_.task_beat;
   }
-  if (task.empty() || task_ended_ || (!is_new && now < next_task_beat_)) return;
-  next_task_beat_ = now + options_.task_beat;
-  const auto stands = is_new ? platform_->begin_delegation(task) : platform_->beat_delegation(task);
-  // A server that cannot be asked just now is asked at the next beat; one that knows no such task, never again.
-  task_ended_ = stands.has_value() ? *stands != Platform::Standing::wanted
-                                   : stands.error().kind == Failure::Kind::status && stands.error().status == 404;
-  if (stands.has_value() && *stands == Platform::Standing::late)
-    say_("task " + task + " was given up as silent; an answer to it is kept as a late one");
-  if (stands.has_value() && *stands == Platform::Standing::unwanted) {
-    say_("task " + task + " was cancelled, or is overdue: nobody waits for its end");
-    give_up_(task);
+  if (task.empty()) return;
+  // Once more at every look: the first word may have come before its command was there to hear it.
+  if (eye_ == Eye::given_up) return give_up_(task);
+  // The server notices at its next sweep only.
+  if (due && now >= *due) return give_up(task, "is overdue");
+  if (eye_ == Eye::open && now >= next_task_beat_) beat_for(task);
+}
+
+void Pulse::beat_for(const std::string& task) {
+  next_task_beat_ = clock_.steady() + options_.task_beat;
+  const auto stands = platform_->beat_delegation(task);
+  if (stands.has_error()) {
+    // A server that cannot be asked just now is asked at the next beat; one that knows no such task, never again.
+    if (stands.error().kind == Failure::Kind::status && stands.error().status == 404) eye_ = Eye::closed;
+    return;
   }
+  if (*stands == Platform::Standing::unwanted) return give_up(task, "was cancelled, or is overdue");
+  if (*stands == Platform::Standing::wanted) return;
+  eye_ = Eye::closed;
+  say_("task " + task + " was given up as silent; an answer to it is kept as a late one");
+}
+
+void Pulse::give_up(const std::string& task, std::string_view why) {
+  eye_ = Eye::given_up;
+  say_(fmt::format("task {} {}: nobody waits for its end", task, why));
+  give_up_(task);
 }
 
 bool Pulse::send_replies() {

@@ -50,14 +50,17 @@ class Pulse {
   void note_trouble(std::string sentence);
   // There is something to send.
   void wake();
-  // The task in the agent's hands; empty: none. One that is done within a moment is not spoken of.
-  void works_on(const std::string& delegation);
+  // The task in the agent's hands, of which the server knows that it was begun, and how long until its deadline; empty:
+  // none.
+  void works_on(const std::string& delegation, std::optional<std::chrono::milliseconds> left = {});
 
  private:
   void work();
   void look_at_clocks();
   void beat();
-  void beat_for_task();
+  void watch_task();
+  void beat_for(const std::string& task);
+  void give_up(const std::string& task, std::string_view why);
   // False when the rest has to wait.
   bool send_replies();
   client::Outcome<void> send(const Reply& reply);
@@ -82,6 +85,7 @@ class Pulse {
   bool woken_ = false;
   std::string trouble_;
   std::string task_;
+  std::optional<SteadyTime> task_due_;
   std::optional<Time> last_poll_;
   SteadyTime alive_at_;  // the last completed poll, or the last time its absence was acted on
 
@@ -89,8 +93,8 @@ class Pulse {
   Time last_wall_;
   SteadyTime last_steady_;
   SteadyTime next_beat_, next_send_;
-  std::string told_task_;  // the server knows that we work on it, or that has no use
-  bool task_ended_ = false;
+  std::string beaten_task_;
+  enum class Eye { open, closed, given_up } eye_ = Eye::open;  // on that task; closed: the server is not asked any more
   SteadyTime next_task_beat_;
   Backoff send_pause_;
   std::thread thread_;

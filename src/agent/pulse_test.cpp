@@ -13,8 +13,12 @@ namespace {
 
 using client::Peer;
 using client::TestServer;
+using testing::AllOf;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
 
 void answer_all(Peer& peer) {
   while (!peer.read_request().empty()) peer.answer("200 OK", "{}");
@@ -33,7 +37,11 @@ class PulseTest : public testing::Test {
     TestServer server({std::move(script)});
     Pulse pulse(
         options_, ledger_, clock_, [this] { reconnected_.set_value(); },
-        [this](const std::string& task) { given_up_.push_back(task); }, [](std::string_view) {});
+        [this](const std::string& task) {
+          given_up_.push_back(task);
+          gave_up_();
+        },
+        [](std::string_view) {});
     auto platform = std::make_unique<Platform>(client::parse_url(server.url()).value(), "token");
     platform->use_workspace("w");
     pulse.start(std::move(platform), server.url());
@@ -52,6 +60,7 @@ class PulseTest : public testing::Test {
   PulseOptions options_;
   std::promise<void> reconnected_;
   std::vector<std::string> given_up_;  // read after run()
+  std::function<void()> gave_up_ = [] {};
   std::function<void(Pulse&)> started_ = [](Pulse&) {};
 };
 
@@ -184,7 +193,7 @@ TEST_F(PulseTest, ATaskIsSpokenOfAsLongAsItIsWorkedOnAndHasNotEnded) {
   auto until = done.get_future();
   run(
       [&](Peer& peer) {
-        const std::deque<const char*> answers = {"{}", R"({"status":"in_progress","cancel":false})",
+        const std::deque<const char*> answers = {R"({"status":"in_progress","cancel":false})",
                                                  R"({"status":"failed","cancel":true})"};
         int beats_after = 0;
         while (beats_after < 3) {
@@ -202,12 +211,33 @@ TEST_F(PulseTest, ATaskIsSpokenOfAsLongAsItIsWorkedOnAndHasNotEnded) {
         peer.wait_until_closed();
       },
       std::move(until));
-  ASSERT_EQ(told.size(), 3u) << "none after it had ended";
-  EXPECT_THAT(told[0], HasSubstr("POST /workspaces/w/delegations/d%2F1/update "));
-  EXPECT_THAT(told[0], HasSubstr(R"({"status":"in_progress"})"));
-  EXPECT_THAT(told[1], HasSubstr("POST /workspaces/w/delegations/d%2F1/heartbeat "));
-  EXPECT_THAT(told[2], HasSubstr("/heartbeat "));
-  EXPECT_THAT(given_up_, ElementsAre("d/1"));
+  ASSERT_EQ(told.size(), 2u) << "none after it had ended";
+  for (const auto& one : told) EXPECT_THAT(one, HasSubstr("POST /workspaces/w/delegations/d%2F1/heartbeat "));
+  EXPECT_THAT(given_up_, AllOf(Not(IsEmpty()), Each("d/1"))) << "and again, until its command has heard it";
+}
+
+TEST_F(PulseTest, ATaskIsGivenUpAtItsDeadlineEvenBeforeTheServerSaysSo) {
+  started_ = [](Pulse& pulse) { pulse.works_on("d1", std::chrono::minutes(1)); };
+  std::promise<Time> gave_up;
+  gave_up_ = [&] {
+    if (given_up_.size() == 1) gave_up.set_value(clock_.now());
+  };
+  auto when = gave_up.get_future();
+  std::promise<void> done;
+  auto until = done.get_future();
+  run(
+      [&](Peer& peer) {
+        while (when.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+          const auto asked = peer.read_request();
+          clock_.advance(std::chrono::seconds(1));
+          peer.answer("200 OK", asked.find("/delegations/") == std::string::npos ? "{}" : R"({"cancel":false})");
+        }
+        done.set_value();
+        peer.wait_until_closed();
+      },
+      std::move(until));
+  EXPECT_GE(when.get(), *parse_time("2026-11-15T12:01:00Z"));
+  EXPECT_THAT(given_up_, Each("d1"));
 }
 
 TEST_F(PulseTest, ATaskThatWasGivenUpAsSilentIsFinishedAllTheSame) {
@@ -223,21 +253,18 @@ TEST_F(PulseTest, ATaskThatWasGivenUpAsSilentIsFinishedAllTheSame) {
           clock_.advance(std::chrono::milliseconds(20));
           if (asked.find("/delegations/") == std::string::npos) {
             peer.answer("200 OK", "{}");
-            if (told.size() == 2) ++beats_after;
+            if (told.size() == 1) ++beats_after;
             continue;
           }
           told.push_back(asked);
-          // Refused, since it is over; then how.
-          if (told.size() == 1) peer.answer("409 Conflict", R"({"error":"over","code":"delegation_final"})");
-          if (told.size() >= 2) peer.answer("200 OK", R"({"status":"stuck","cancel":true})");
+          peer.answer("200 OK", R"({"status":"stuck","cancel":true})");
         }
         done.set_value();
         peer.wait_until_closed();
       },
       std::move(until));
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_THAT(told[0], HasSubstr("/update "));
-  EXPECT_THAT(told[1], HasSubstr("/heartbeat "));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0], HasSubstr("/heartbeat "));
   EXPECT_TRUE(given_up_.empty());
 }
 

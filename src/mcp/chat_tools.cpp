@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "agent/members.h"
 #include "base/clock.h"
 #include "base/uuid.h"
+#include "mcp/render.h"
 #include "mcp/tools.h"
 
 namespace restante::mcp {
@@ -27,15 +30,24 @@ std::string describe_peer(const Json& peer) {
   return line;
 }
 
-std::string describe_entry(const Json& entry) {
+// Of an entry of the conversation: what came, as it lies here; what this agent sent, as such.
+std::vector<agent::DeliveredFile> files_of(const Json& entry, const std::vector<agent::FileRecord>& known) {
+  std::vector<agent::DeliveredFile> files;
+  for (const Json& attachment : list_of(entry, "attachments")) {
+    files.push_back(file_of(attachment, known));
+    if (text_of(entry, "role") == "agent" && files.back().state == "unknown") files.back().state = "sent";
+  }
+  return files;
+}
+
+std::string describe_entry(const Json& entry, const std::vector<agent::DeliveredFile>& files) {
   auto text = fmt::format("[{}] {}: {}", text_of(entry, "timestamp"),
                           text_of(entry, "role") == "user" ? "person" : "agent", text_of(entry, "content"));
-  for (const Json& file : list_of(entry, "attachments"))
-    text += fmt::format("\n- {}, {} bytes, {}", text_of(file, "name"), number_of(file, "size"), text_of(file, "uri"));
+  for (const auto& file : files) text += "\n" + describe(file);
   return text;
 }
 
-void write_entry(JsonWriter& out, const Json& entry) {
+void write_entry(JsonWriter& out, const Json& entry, const std::vector<agent::DeliveredFile>& files) {
   out.begin_object();
   out.member("id", text_of(entry, "id"));
   out.member("role", text_of(entry, "role"));
@@ -43,14 +55,18 @@ void write_entry(JsonWriter& out, const Json& entry) {
   out.member("timestamp", text_of(entry, "timestamp"));
   out.key("files");
   out.begin_array();
-  for (const Json& file : list_of(entry, "attachments")) {
-    out.begin_object();
-    copy_texts(out, file, {"name", "uri"});
-    out.member("size", number_of(file, "size"));
-    out.end_object();
-  }
+  for (const auto& file : files) write_file(out, file);
   out.end_array();
   out.end_object();
+}
+
+// As the paths of files that have landed begin.
+std::string files_folder(const agent::Settings& settings) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const auto absolute = fs::absolute(settings.dir, error);
+  const auto root = fs::weakly_canonical(absolute, error);
+  return (error ? absolute : root).string();
 }
 
 }  // namespace
@@ -113,9 +129,11 @@ Answer chat_history(Office& office, Call& call, const Arguments& arguments) {
   out.begin_object();
   out.key("messages");
   out.begin_array();
+  const auto known = office.agent().files();
   for (const Json& entry : messages) {
-    write_entry(out, entry);
-    answer.text += (answer.text.empty() ? "" : "\n") + describe_entry(entry);
+    const auto files = files_of(entry, known);
+    write_entry(out, entry, files);
+    answer.text += (answer.text.empty() ? "" : "\n") + describe_entry(entry, files);
   }
   out.end_array();
   const bool end = agent::flag_of(*page, "reached_end");
@@ -134,13 +152,14 @@ Answer get_workspace_info(Office& office, Call& call, const Arguments&) {
   const auto info = line->describe();
   if (info.has_error()) return failure(info.error());
   const auto& settings = office.agent().settings();
+  const auto folder = files_folder(settings);
   const auto outlook = office.agent().outlook();
   const auto waiting = office.agent().waiting().size();
   JsonWriter out;
   out.begin_object();
   copy_texts(out, *info, {"id", "name", "role", "parent_id", "status", "delivery_mode", "current_task"});
   out.member("server", settings.server.text());
-  out.member("files_folder", settings.dir);
+  out.member("files_folder", folder);
   out.member("waiting", static_cast<std::int64_t>(waiting));
   out.key("connected");
   out.boolean(outlook.trouble.empty());
@@ -148,7 +167,7 @@ Answer get_workspace_info(Office& office, Call& call, const Arguments&) {
   Answer answer;
   answer.text =
       fmt::format("Workspace {} ({}), {}, on {}. Files land below {}. {} in the inbox.", text_of(*info, "name"),
-                  text_of(*info, "id"), text_of(*info, "status"), settings.server.text(), settings.dir, waiting);
+                  text_of(*info, "id"), text_of(*info, "status"), settings.server.text(), folder, waiting);
   if (const auto role = text_of(*info, "role"); !role.empty()) answer.text += " Its role: " + role + ".";
   answer.structured = out.take();
   return answer;

@@ -49,6 +49,23 @@ std::vector<agent::Delivery> waiting_now(Office& office) {
   return waiting;
 }
 
+// Nor the tasks that were over before anybody took them, which are not handed over: the server is asked about each
+// until `enough` others were seen.
+std::vector<agent::Delivery> waiting_still(Office& office, Call& call, std::size_t enough) {
+  using Standing = agent::Platform::Standing;
+  auto waiting = waiting_now(office);
+  Office::Line line(office, call);
+  std::size_t seen = 0;
+  std::erase_if(waiting, [&](const agent::Delivery& one) {
+    if (seen >= enough) return false;
+    const auto task = agent::is_task(one) ? line->look_at_delegation(one.delegation_id) : agent::Platform::TaskView();
+    const bool over = task.has_value() && task->standing != Standing::wanted;
+    seen += over ? 0 : 1;
+    return over;
+  });
+  return waiting;
+}
+
 Answer not_the_oldest(const agent::Delivery& oldest) {
   return failure("That is not the first that can be taken; " + oldest.id + " is. Messages are taken in order.");
 }
@@ -87,10 +104,11 @@ Answer wait_for_message(Office& office, Call& call, const Arguments& arguments) 
   }
 }
 
-Answer inbox_peek(Office& office, Call&, const Arguments& arguments) {
+Answer inbox_peek(Office& office, Call& call, const Arguments& arguments) {
   if (const auto why = office.hindrance(); !why.empty()) return failure(why);
-  const auto waiting = waiting_now(office);
-  const auto shown = std::min(waiting.size(), static_cast<std::size_t>(arguments.whole("limit")));
+  const auto limit = static_cast<std::size_t>(arguments.whole("limit"));
+  const auto waiting = waiting_still(office, call, limit);
+  const auto shown = std::min(waiting.size(), limit);
   Answer answer;
   answer.text = waiting.empty() ? "The inbox is empty."
                                 : fmt::format("{} in the inbox; inbox_pop takes the oldest.", waiting.size());
@@ -113,7 +131,7 @@ Answer inbox_pop(Office& office, Call& call, const Arguments& arguments) {
   if (const auto why = office.hindrance(); !why.empty()) return failure(why);
   const auto wanted = arguments.text("id");
   if (!wanted.empty()) {
-    const auto waiting = waiting_now(office);
+    const auto waiting = waiting_still(office, call, 1);
     if (std::ranges::find(waiting, wanted, &agent::Delivery::id) == waiting.end()) {
       return failure(
           "No message with this id waits: wait_for_message or inbox_pop has handed it over already, and nothing more "

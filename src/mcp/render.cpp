@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "agent/members.h"
 
 namespace restante::mcp {
@@ -53,6 +55,7 @@ std::string describe(const DeliveredFile& file) {
   if (!file.sha256.empty()) line += ", sha256 " + file.sha256;
   if (!file.path.empty()) return line + ", at " + file.path;
   if (file.state == "external") return line + ", at " + file.uri;
+  if (file.state == "sent") return line + ", sent by this agent";
   line += ", not here: " + file.state;
   return file.reason.empty() ? line : line + " (" + file.reason + ")";
 }
@@ -66,6 +69,19 @@ std::string describe(const Delivery& delivery) {
   if (delivery.type == "message" && !delivery.delegation_id.empty())
     text += "\nWhen it is done, or cannot be done, say so with complete_task.";
   return text;
+}
+
+DeliveredFile file_of(const Json& attachment, const std::vector<agent::FileRecord>& known) {
+  const auto uri = agent::text_of(attachment, "uri");
+  const auto id = agent::pending_file(uri);
+  const auto record = std::ranges::find_if(known, [&](const agent::FileRecord& one) { return one.parcel.id == id; });
+  if (id && record != known.end()) return agent::deliver_file(*record).files.front();
+  DeliveredFile file;
+  file.name = agent::text_of(attachment, "name");
+  if (attachment.find("size")) file.size = agent::number_of(attachment, "size");
+  file.uri = uri;
+  file.state = uri.starts_with("platform-pending:") ? "unknown" : "external";
+  return file;
 }
 
 void write_file(JsonWriter& out, const DeliveredFile& file) {

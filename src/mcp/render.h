@@ -14,6 +14,8 @@ namespace restante::mcp {
 std::string describe(const agent::DeliveredFile& file);
 std::string describe(const agent::Delivery& delivery);
 
+// A file as the server tells of it, {uri, name, size}, as this agent knows it, if it does.
+agent::DeliveredFile file_of(const Json& attachment, const std::vector<agent::FileRecord>& known);
 void write_file(JsonWriter& out, const agent::DeliveredFile& file);
 void write_delivery(JsonWriter& out, const agent::Delivery& delivery);
 

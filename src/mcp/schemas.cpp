@@ -74,7 +74,7 @@ std::string file() {
                  text("sha256"),
                  {"path", described("string", "where it lies on this machine; absent when it is not here")},
                  text("uri"),
-                 {"state", described("string", "landed means that it is here")},
+                 {"state", described("string", "landed means that it is here, sent that this agent sent it")},
                  text("reason")},
                 {"name", "state", "uri"});
 }
@@ -103,12 +103,9 @@ std::string peer() {
 }
 
 std::string entry() {
-  return object({text("id"),
-                 {"role", one_of({"user", "agent"})},
-                 text("content"),
-                 text("timestamp"),
-                 {"files", list_of(object({text("name"), text("uri"), whole("size")}, {}))}},
-                {"id", "role", "content", "timestamp", "files"});
+  return object(
+      {text("id"), {"role", one_of({"user", "agent"})}, text("content"), text("timestamp"), {"files", list_of(file())}},
+      {"id", "role", "content", "timestamp", "files"});
 }
 
 }  // namespace

@@ -88,20 +88,6 @@ Answer answer_with(const TaskView& task, std::string text) {
   return answer;
 }
 
-// A file of a result as this agent knows it, if it does.
-agent::DeliveredFile file_of(const Json& json, const std::vector<agent::FileRecord>& known) {
-  const auto uri = text_of(json, "uri");
-  const auto id = agent::pending_file(uri);
-  const auto record = std::ranges::find_if(known, [&](const agent::FileRecord& one) { return one.parcel.id == id; });
-  if (record != known.end()) return agent::deliver_file(*record).files.front();
-  agent::DeliveredFile file;
-  file.name = text_of(json, "name");
-  file.size = agent::number_of(json, "size");
-  file.uri = uri;
-  file.state = "unknown";
-  return file;
-}
-
 TaskView view_of(const Json& json, const std::vector<agent::FileRecord>& known) {
   TaskView task;
   for (const Json& file : agent::list_of(json, "result_attachments")) task.files.push_back(file_of(file, known));

@@ -91,12 +91,24 @@ def test_a_stranger_who_pastes_the_lines_of_the_page_has_an_agent_connected(star
 
 
 class Poller:
-    def __init__(self, command, folder, workspace):
-        environment = {"PATH": os.environ["PATH"], "RESTANTE_URL": url_of(workspace.server), "RESTANTE_TOKEN": workspace.token,
-                       "RESTANTE_DIR": str(folder), "RESTANTE_STATE": str(folder / "poller.state"), "ME": workspace.id}
+    """One of the two programs of the page, in a folder that outlives it. `path` comes before the PATH."""
+
+    def __init__(self, language, folder, workspace, url=None, path=None):
+        program = folder / ("poller.py" if language == "python" else "poller.sh")
+        program.write_text(block(language))
+        command = ["/usr/bin/python3" if language == "python" else "/bin/sh", str(program)]
+        environment = {"PATH": f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"], "RESTANTE_URL": url or url_of(workspace.server),
+                       "RESTANTE_TOKEN": workspace.token, "RESTANTE_DIR": str(folder), "RESTANTE_STATE": str(folder / "poller.state"),
+                       "ME": workspace.id, "PYTHONUTF8": "1"}
         self.process = subprocess.Popen(command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, start_new_session=True)
-        self.lines = Lines(self.process.stdout)
+                                        stderr=subprocess.PIPE, start_new_session=True)
+        self.lines, self.said = Lines(self.process.stdout), Lines(self.process.stderr)
+
+    def wait_message(self, text):
+        return self.lines.wait(lambda line: line.startswith(b"message: " + text.encode()), f"message {text!r}").decode()
+
+    def text(self):
+        return b"\n".join(self.lines()).decode()
 
     def __enter__(self):
         return self
@@ -104,44 +116,116 @@ class Poller:
     def __exit__(self, *_):
         os.killpg(self.process.pid, 9)
         self.process.wait(60)
-        self.lines.join()
-        self.process.stdout.close()
+        for reader, pipe in ((self.lines, self.process.stdout), (self.said, self.process.stderr)):
+            reader.join()
+            pipe.close()
 
 
 def landed(folder):
     return {path.name[33:]: path.read_bytes() for path in (folder / ".molecule" / "chat-uploads").iterdir()}
 
 
-def test_the_python_poller_lands_files_answers_and_goes_on_after_a_restart(start, tmp_path):
+def cursor(folder):
+    """How far it has read, as it is written down."""
+    state = folder / "poller.state"
+    text = state.read_text() if state.exists() else "0"
+    return json.loads(text)["cursor"] if text.startswith("{") else int(text)
+
+
+ODD = ["two\nlines\n\nand a blank one", 'a "quoted" word and \'another\'', "C:\\new\\table \\0 \\x41 \\\\", "Größe: 3 µm, 漢字 😀",
+       "100 % %s %d $HOME `id` $(id) *", "-n", "\ttabs\tand  spaces "]
+
+
+def last_row(workspace):
+    """The cursor of an agent that has read everything."""
+    return [row["seq"] for row in workspace.activity() if row["activity_type"] == "a2a_receive"][-1]
+
+
+LANGUAGES = pytest.mark.parametrize("language", [pytest.param("sh", marks=pytest.mark.skipif(not shutil.which("jq"), reason="jq is not installed")),
+                                                 "python"])
+
+
+@LANGUAGES
+def test_a_poller_tells_any_text_as_it_is_lands_files_and_goes_on_after_a_kill(start, tmp_path, language):
+    workspace = Workspace(start())
+    content = os.urandom(200_000)
+    with Poller(language, tmp_path, workspace) as poller:
+        for text in ODD:
+            send(workspace, text)
+        (_, item), (_, other) = workspace.upload(("a report.pdf", content), ("Größe.txt", b"hello"))
+        send(workspace, "read these", item["uri"], other["uri"])
+        poller.wait_message("read these")
+        told = poller.text()
+        for text in ODD:
+            assert told.count(f"message: {text}") == 1, (text, told)
+        wait_until(lambda: cursor(tmp_path) == last_row(workspace), "it is written down")
+    assert landed(tmp_path) == {"a_report.pdf": content, other["name"]: b"hello"}
+    assert pending(workspace) == []
+    send(workspace, "while it was away")
+    with Poller(language, tmp_path, workspace) as poller:
+        send(workspace, "and this")
+        poller.wait_message("and this")
+        assert re.findall("^message: (while it was away|and this|.*)", poller.text(), re.M)[0].startswith("while it was away")
+        assert poller.text().count("message: ") == 2, "what was told before the kill is not told again"
+
+
+def test_the_python_poller_answers_with_the_paths_of_the_files(start, tmp_path):
     server = start()
     workspace = Workspace(server)
-    program = tmp_path / "poller.py"
-    program.write_text(block("python"))
-    command = ["/usr/bin/python3", str(program)]
-    content = os.urandom(200_000)
-    with Poller(command, tmp_path, workspace) as poller:
-        (_, item), = workspace.upload(("a report.pdf", content))
+    with Poller("python", tmp_path, workspace) as poller:
+        (_, item), = workspace.upload(("a report.pdf", b"%PDF"))
         send(workspace, "read this", item["uri"])
-        said = poller.lines.wait(lambda line: line.startswith(b"message: read this"), "the message").decode()
+        said = poller.wait_message("read this")
         assert str(tmp_path) in said and "a_report.pdf" in said
         answers = lambda: [m["content"] for m in server.get(workspace.path("chat-history"), token=server.admin_token).json()["messages"]]
         wait_until(lambda: "Got 'read this' and 1 file(s)." in answers(), "the answer")
-        wait_until(lambda: json.loads((tmp_path / "poller.state").read_text())["cursor"] >= 2, "it is written down")
-    assert landed(tmp_path) == {"a_report.pdf": content}
+
+
+@LANGUAGES
+def test_a_fetch_that_is_cut_is_tried_again_before_the_poller_reads_on(start, proxy, tmp_path, language):
+    workspace = Workspace(start())
+    cuts = []
+
+    def cut_once(data):
+        if b"Content-Disposition" in data and not cuts:
+            cuts.append(data)
+            return len(data) - 1
+        return len(data)
+
+    content = os.urandom(20_000)
+    with Poller(language, tmp_path, workspace, url=proxy(workspace.server.port, tap=cut_once).url) as poller:
+        (_, item), = workspace.upload(("a.bin", content))
+        send(workspace, "after it", item["uri"])
+        poller.wait_message("after it")
+        wait_until(lambda: cursor(tmp_path) == last_row(workspace), "it is written down")
+    assert cuts and landed(tmp_path) == {"a.bin": content}
     assert pending(workspace) == []
-    with Poller(command, tmp_path, workspace) as poller:
-        send(workspace, "and this")
-        assert poller.lines.wait(lambda line: line.startswith(b"message:"), "the next message").startswith(b"message: and this")
 
 
 @pytest.mark.skipif(not shutil.which("jq"), reason="jq is not installed")
-def test_the_shell_poller_lands_files_and_goes_on_after_a_restart(start, tmp_path):
+@pytest.mark.parametrize("call", ["/content", "/ack"])
+def test_a_curl_that_fails_once_loses_the_shell_poller_nothing(start, tmp_path, call):
     workspace = Workspace(start())
-    program = tmp_path / "poller.sh"
-    program.write_text(block("sh"))
-    with Poller(["sh", str(program)], tmp_path, workspace) as poller:
-        (_, item), = workspace.upload(("a.txt", b"hello"))
-        send(workspace, "good morning")
-        poller.lines.wait(lambda line: line == b"message: good morning", "the message")
-    assert landed(tmp_path) == {"a.txt": b"hello"}
+    programs, failed = tmp_path / "bin", tmp_path / "failed"
+    programs.mkdir()
+    (programs / "curl").write_text(f"#!/bin/sh\ncase $* in *pending-uploads/*{call}) mkdir '{failed}' 2>/dev/null && exit 56;; esac\n"
+                                   f"exec '{shutil.which('curl')}' \"$@\"\n")
+    (programs / "curl").chmod(0o755)
+    (_, item), = workspace.upload(("a.txt", b"hello"))
+    send(workspace, "after it", item["uri"])
+    with Poller("sh", tmp_path, workspace, path=programs) as poller:
+        poller.wait_message("after it")
+    assert failed.exists() and landed(tmp_path) == {"a.txt": b"hello"}
     assert pending(workspace) == []
+
+
+@LANGUAGES
+def test_a_file_that_cannot_be_fetched_is_reported_and_holds_up_nobody_for_long(start, proxy, tmp_path, language):
+    workspace = Workspace(start())
+    always = lambda data: len(data) - 1 if b"Content-Disposition" in data else len(data)
+    with Poller(language, tmp_path, workspace, url=proxy(workspace.server.port, tap=always).url) as poller:
+        (_, item), = workspace.upload(("a.bin", os.urandom(20_000)))
+        send(workspace, "after it")
+        poller.wait_message("after it")
+    state = workspace.server.get(workspace.path(f"pending-uploads/{item['uri'].rsplit('/', 1)[1]}"), token=workspace.server.admin_token).json()
+    assert state["state"] == "failed", state

@@ -7,6 +7,8 @@ import resource
 import signal
 import stat
 import threading
+from datetime import datetime, timedelta, timezone
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 import pytest
@@ -36,15 +38,16 @@ def test_a_file_lands_is_acknowledged_handed_over_and_answered(workspace, connec
     assert workspace.messages() == ["got it"]
 
 
+@pytest.mark.bytes
 def test_a_message_brings_the_files_it_names_as_paths_and_they_do_not_come_twice(workspace, connect):
-    (_, first), (_, second) = workspace.upload(("a.txt", b"first"), ("b.txt", b"second"))
+    (_, first), (_, second) = workspace.upload(("a.txt", b"first" * 9000), ("b.txt", b"second" * 9000))
     send(workspace, "compare these", first["uri"], second["uri"])
     # Not before: of a file whose message is longer on its way than a second, an agent hears by itself.
     agent = connect(url_of(workspace.server), token=workspace.token)
     wait_until(lambda: agent.deliveries(), "the hand-over")
     delivery = agent.deliveries()[0]
     assert (delivery["type"], delivery["text"]) == ("message", "compare these")
-    assert [Path(file["path"]).read_bytes() for file in delivery["files"]] == [b"first", b"second"]
+    assert [Path(file["path"]).read_bytes() for file in delivery["files"]] == [b"first" * 9000, b"second" * 9000]
     sent = [part["file"]["uri"] for part in delivery["body"]["params"]["message"]["parts"] if part["kind"] == "file"]
     assert sent == [f"workspace:{file['path']}" for file in delivery["files"]]
     # A file that comes alone afterwards is handed over; by then the two would have been, had they not come with the message.
@@ -146,6 +149,7 @@ def test_connections_that_carry_nothing_any_more_are_given_up_and_nothing_is_mis
     assert agent.stop() == 0
 
 
+@pytest.mark.bytes
 def test_a_restart_of_the_server_is_survived_and_said_once(start, connect):
     address = f"127.0.0.1:{free_port()}"
     first = start(listen=(address,))
@@ -157,7 +161,7 @@ def test_a_restart_of_the_server_is_survived_and_said_once(start, connect):
     agent.wait_said("trying again until it works")
     second = start(data=first.data, listen=(address,))
     workspace = workspace.on(second)
-    workspace.upload(("b.txt", b"after"))
+    workspace.upload(("b.txt", b"after" * 9000))
     wait_until(lambda: len(workspace.messages()) == 2, "the reply after the restart")
     assert [delivery["files"][0]["name"] for delivery in agent.deliveries()] == ["a.txt", "b.txt"]
     assert sum(b"trying again" in line for line in agent.stderr()) == 1
@@ -373,6 +377,14 @@ def test_a_peer_that_counts_nothing_is_answered_eight_times_whatever_is_killed_m
     assert list((agent.state / "runs").iterdir()) == []
 
 
+def has_ended(process):
+    """Also where nobody has looked yet at how it did."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def test_a_cancelled_task_ends_its_command_with_its_children_and_the_next_gets_its_turn(server, workspace, connect, tmp_path):
     caller = Workspace(server, "caller")
     command = f"if grep -q endless; then sleep 600 & echo $! > '{tmp_path}/child'; echo busy >&2; wait; else echo done; fi"
@@ -383,14 +395,109 @@ def test_a_cancelled_task_ends_its_command_with_its_children_and_the_next_gets_i
     assert server.request("POST", caller.path("delegations/d1/cancel"), token=caller.token).status == 200
     agent.wait_said("the command of task d1 was ended")
     child = int((tmp_path / "child").read_text())
-    wait_until(lambda: not os.path.exists(f"/proc/{child}") or "Z" in Path(f"/proc/{child}/stat").read_text().split(")")[1].split()[0],
-               "the child of the command ends, too")
+    wait_until(lambda: has_ended(child), "the child of the command ends, too")
     send(workspace, "and now?")
     wait_until(lambda: workspace.messages() == ["done"], "the next message")
     results = [row for row in caller.activity() if row["method"] == "delegate_result"]
     assert [row["status"] for row in results] == ["error"], "told once, when it was cancelled"
     assert agent.stop() == 0
     assert list((agent.state / "runs").iterdir()) == []
+
+
+def delegate(caller, callee, name, **more):
+    task = {"target_id": callee.id, "task": f"task {name}", "delegation_id": name, **more}
+    given = caller.server.request("POST", caller.path("delegate"), token=caller.token, json_body=task)
+    assert given.status == 202, given
+
+
+def cancel(caller, name):
+    assert caller.server.request("POST", caller.path(f"delegations/{name}/cancel"), token=caller.token).status == 200
+
+
+def results(caller):
+    """(task, status, late) of everything that the caller was told."""
+    return [(row["request_body"]["delegation_id"], row["status"], row["request_body"].get("late", False))
+            for row in caller.activity() if row["method"] == "delegate_result"]
+
+
+def test_tasks_that_were_cancelled_before_the_agent_came_are_not_begun(server, workspace, connect, tmp_path):
+    caller = Workspace(server, "caller")
+    names = [f"early-{n}" for n in range(5)]
+    for name in names:
+        delegate(caller, workspace, name)
+    for name in names:
+        cancel(caller, name)
+    delegate(caller, workspace, "wanted")
+    agent = connect(url_of(server), token=workspace.token, exec_command=f"cat >> '{tmp_path}/ran'; echo >> '{tmp_path}/ran'; echo done")
+    wait_until(lambda: ("wanted", "ok", False) in results(caller), "the one that is wanted is done")
+    for name in names:
+        agent.wait_said(f"task {name} is over and is not begun: cancelled by caller")
+    ran = [json.loads(line)["text"] for line in (tmp_path / "ran").read_text().splitlines() if line]
+    assert ran == ["task wanted"]
+    assert sorted(results(caller)) == sorted([(name, "error", False) for name in names] + [("wanted", "ok", False)]), "and no late answer"
+    assert agent.stop() == 0
+    assert list((agent.state / "runs").iterdir()) == []
+
+
+def test_a_task_that_is_overdue_when_the_agent_comes_is_not_begun(server, workspace, connect):
+    caller = Workspace(server, "caller")
+    soon = (datetime.now(timezone.utc) + timedelta(seconds=5)).isoformat()
+    delegate(caller, workspace, "short", deadline=soon)
+    delegate(caller, workspace, "long")
+    clock = lambda: parsedate_to_datetime(server.get("/health").header("Date"))
+    wait_until(lambda: clock() > datetime.fromisoformat(soon), "its deadline passes", every=0.1)
+    agent = connect(url_of(server), token=workspace.token)
+    wait_until(lambda: ("long", "ok", False) in results(caller), "the other is done")
+    agent.wait_said("task short is over and is not begun: ")
+    assert [d["delegation_id"] for d in agent.deliveries()] == ["long"]
+    assert agent.stop() == 0
+
+
+def test_a_running_command_ends_at_the_deadline_of_its_task(server, workspace, connect, tmp_path):
+    caller = Workspace(server, "caller")
+    agent = connect(url_of(server), token=workspace.token, exec_command="if grep -q brief; then echo busy >&2; exec sleep 600; else echo done; fi")
+    agent.wait_said("connected to")
+    delegate(caller, workspace, "brief", deadline=(datetime.now(timezone.utc) + timedelta(seconds=10)).isoformat())
+    delegate(caller, workspace, "next-one")
+    # The second only where a machine is so slow that the deadline comes before the command.
+    over = (b"the command of task brief was ended", b"task brief is over and is not begun")
+    agent.stderr.wait(lambda line: any(text in line for text in over), "the task is given up")
+    wait_until(lambda: ("next-one", "ok", False) in results(caller), "the next is done")
+    assert agent.stop() == 0
+
+
+def test_a_task_waits_for_a_server_that_cannot_be_asked_about_it(server, workspace, connect, proxy):
+    caller = Workspace(server, "caller")
+    deaf = threading.Event()
+    deaf.set()
+    # The request is kept and the connection cut: polls and heartbeats go on.
+    between = proxy(server.port, gate=lambda data: not (deaf.is_set() and b"/delegations/" in data and between.cut() is None))
+    delegate(caller, workspace, "unasked")
+    delegate(caller, workspace, "asked")
+    agent = connect(between.url, token=workspace.token)
+    agent.wait_said("task unasked waits until the server tells")
+    cancel(caller, "unasked")
+    assert agent.deliveries() == [], "not blindly"
+    deaf.clear()
+    wait_until(lambda: ("asked", "ok", False) in results(caller), "the one that is wanted is done")
+    assert [(d["delegation_id"], d.get("again", False)) for d in agent.deliveries()] == [("asked", False)]
+    assert sorted(results(caller)) == [("asked", "ok", False), ("unasked", "error", False)]
+    assert agent.stop() == 0
+
+
+def test_json_lines_tell_of_a_task_that_was_over_before_it_was_handed_over(server, workspace, connect):
+    caller = Workspace(server, "caller")
+    for name in ("json-gone", "json-wanted"):
+        delegate(caller, workspace, name)
+    cancel(caller, "json-gone")
+    agent = connect(url_of(server), token=workspace.token, mode="json")
+    agent.stdout.wait(lambda line: b"task json-wanted" in line, "the task that is wanted")
+    ended, wanted = [json.loads(line) for line in agent.stdout()]
+    assert (ended["type"], ended["delegation_id"], ended["status"], ended["reason"]) == ("ended", "json-gone", "failed", "cancelled by caller")
+    assert (wanted["type"], wanted["delegation_id"]) == ("message", "json-wanted")
+    status = server.get(caller.path("delegations/json-wanted"), token=caller.token).json()["status"]
+    assert status in ("queued", "dispatched"), "nobody has said that it is worked on"
+    assert agent.stop() == 0
 
 
 def test_another_agent_gets_no_automatic_answer_by_default(server, workspace, connect):

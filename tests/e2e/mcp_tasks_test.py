@@ -29,6 +29,7 @@ def take_task(worker):
     return message
 
 
+@pytest.mark.bytes
 def test_a_task_with_files_is_done_and_its_result_comes_back_once(workspace, caller, worker, tmp_path):
     question, answer = os.urandom(50_000), os.urandom(70_000)
     (tmp_path / "question.bin").write_bytes(question)
@@ -72,6 +73,24 @@ def test_waiting_for_a_result_tells_its_progress_on_top_of_the_files(caller, wor
     assert caller.result(asking)["result"] == "done"
 
 
+def test_a_task_that_was_cancelled_before_the_model_took_it_is_not_handed_to_it(workspace, worker):
+    server, callee = workspace.server, worker.workspace
+    for name in ("cancelled", "wanted"):
+        task = {"target_id": callee.id, "task": f"the {name} one", "delegation_id": f"{name}-{callee.id}"}
+        assert server.request("POST", workspace.path("delegate"), token=workspace.token, json_body=task).status == 202
+    wait_until(lambda: worker.call("inbox_peek")["waiting"] == 2, "both are there")
+    assert server.request("POST", workspace.path(f"delegations/cancelled-{callee.id}/cancel"), token=workspace.token).status == 200
+    seen, = worker.call("inbox_peek")["messages"]
+    assert seen["text"] == "the wanted one"
+    taken = wait_until(lambda: worker.call("inbox_pop", id=seen["id"])["message"], "the one that is wanted is taken")
+    assert (taken["id"], taken["text"]) == (seen["id"], "the wanted one")
+    assert worker.call("inbox_pop")["message"] is None
+    worker.stderr.wait(lambda line: f"task cancelled-{callee.id} is over and is not begun: cancelled by caller".encode() in line, "it is said")
+    worker.call("complete_task", delegation_id=taken["delegation_id"], result="done")
+    told = [(row["request_body"]["delegation_id"], row["status"]) for row in workspace.activity() if row["method"] == "delegate_result"]
+    assert told == [(f"cancelled-{callee.id}", "error"), (f"wanted-{callee.id}", "ok")]
+
+
 def test_a_task_that_cannot_be_done_says_why(caller, worker):
     asking = caller.start_call("delegate_task", {"target": worker.name, "task": "the impossible", "timeout_seconds": 300})
     worker.call("complete_task", delegation_id=take_task(worker)["delegation_id"], error="no such thing")
@@ -97,6 +116,7 @@ def test_a_result_after_the_wait_was_given_up_comes_as_a_message(caller, worker,
     task = take_task(worker)
     if how == "cancelled":
         caller.notify("notifications/cancelled", {"requestId": asking})
+        assert caller.request("ping")["result"] == {}, "so it has been read"
     else:
         assert caller.result(asking)["status"] in ("queued", "dispatched", "in_progress")
     worker.call("complete_task", delegation_id=task["delegation_id"], result="at last")

@@ -145,6 +145,7 @@ def test_wrong_arguments_are_told_to_the_model(session):
 
 # -- taking messages
 
+@pytest.mark.bytes
 def test_a_message_with_a_file_is_taken_once(workspace, mcp):
     content = os.urandom(100_000)
     (_, item), = workspace.upload(("my report.pdf", content))
@@ -203,6 +204,7 @@ def test_several_waits_each_get_one_message(workspace, session):
 def test_a_cancelled_wait_takes_nothing_and_is_not_answered(workspace, session):
     waiting = session.start_call("wait_for_message", {"timeout_seconds": 600})
     session.notify("notifications/cancelled", {"requestId": waiting, "reason": "no longer needed"})
+    assert session.request("ping")["result"] == {}, "so it has been read"
     send(workspace, "still here")
     wait_inbox(session, "still here")
     assert session.call("inbox_pop")["message"]["text"] == "still here"
@@ -340,9 +342,44 @@ def test_a_message_with_files_reaches_the_person_and_not_the_agents_own_inbox(wo
     assert got.status == 200 and got.body == content
     history = session.call("chat_history")["messages"]
     assert history[-1]["content"] == "Here it is." and history[-1]["files"][0]["name"] == "chart_1.png"
+    assert history[-1]["files"][0]["state"] == "sent"
     send(workspace, "thanks")
     assert session.call("wait_for_message", timeout_seconds=60)["message"]["text"] == "thanks"
     assert session.call("inbox_pop")["message"] is None and session.call("list_files")["files"] == []
+
+
+def test_the_conversation_tells_where_each_file_lies_also_after_a_restart(workspace, mcp):
+    content = os.urandom(5_000)
+    (_, item), = workspace.upload(("a.pdf", content))
+    send(workspace, "read this", item["uri"])
+    one = mcp(url_of(workspace.server), token=workspace.token)
+    one.call("wait_for_message", timeout_seconds=60)
+    assert one.close() == 0
+    two = mcp(None, keep=one)
+    answer = two.answer(two.start_call("chat_history"))["result"]
+    entry = answer["structuredContent"]["messages"][-1]
+    file, = entry["files"]
+    path = Path(file["path"])
+    assert (entry["content"], file["state"], file["uri"]) == ("read this", "landed", f"workspace:{path}")
+    assert (file["size"], file["sha256"], path.read_bytes()) == (len(content), hashlib.sha256(content).hexdigest(), content)
+    text = answer["content"][0]["text"]
+    assert str(path) in text and file["sha256"] in text and "platform-pending:" not in text
+
+
+def test_the_folder_of_files_is_told_as_an_absolute_path(workspace, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "given.token").write_text(workspace.token)
+    command = [binary(), "mcp", "--dir", "d1", "--state", "s1", "--url", url_of(workspace.server), "--token-file", "given.token"]
+    lines = [{"jsonrpc": "2.0", "id": 1, "method": "initialize",
+              "params": {"protocolVersion": NEWEST, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
+             {"jsonrpc": "2.0", "method": "notifications/initialized"},
+             {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "get_workspace_info", "arguments": {}}}]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        for line in lines:
+            process.stdin.write(json.dumps(line).encode() + b"\n")
+        process.stdin.flush()
+        answer = next(found for found in map(json.loads, process.stdout) if found.get("id") == 2)
+    assert answer["result"]["structuredContent"]["files_folder"] == str(tmp_path.resolve() / "d1")
 
 
 def test_a_file_that_cannot_be_sent_is_named_and_nothing_is_sent(workspace, session, tmp_path):
