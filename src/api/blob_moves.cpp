@@ -30,6 +30,18 @@ void write_optional(JsonWriter& out, std::string_view name, const std::optional<
   value ? out.integer(*value) : out.null();
 }
 
+std::string_view name_of(desk::BlobMoveProgress::Copier copier) {
+  switch (copier) {
+    case desk::BlobMoveProgress::Copier::here:
+      return "this_server";
+    case desk::BlobMoveProgress::Copier::elsewhere:
+      return "another_server";
+    case desk::BlobMoveProgress::Copier::nobody:
+      break;
+  }
+  return {};
+}
+
 void write_move(JsonWriter& out, const desk::BlobMoveProgress& progress) {
   out.key("migration");
   if (!progress.move) return out.null();
@@ -49,6 +61,8 @@ void write_move(JsonWriter& out, const desk::BlobMoveProgress& progress) {
   write_optional(out, "seconds_left", progress.seconds_left);
   out.member("failures", progress.failures);
   write_text(out, "last_failure", progress.last_failure);
+  write_text(out, "copied_by", name_of(progress.copier));
+  write_text(out, "held_up", progress.held_up);
   out.end_object();
 }
 

@@ -57,12 +57,27 @@ TEST_F(BlobMovesApi, OneUnderWayIsToldWithItsProgress) {
   const Answer answer = api.get("/admin/blobs", api.admin);
   EXPECT_THAT(answer.body, HasSubstr(R"("writes_to":"s3","also_to":"dir")"));
   EXPECT_THAT(answer.body, HasSubstr(R"("migration":{"from":"dir","to":"s3","phase":"both","rate":7,)"));
-  EXPECT_THAT(answer.body,
-              HasSubstr(R"("left_files":1,"left_bytes":20000,"copied_files":0,"copied_bytes":0,)"
-                        R"("bytes_per_second":null,"seconds_left":null,"failures":0,"last_failure":null)"));
+  EXPECT_THAT(
+      answer.body,
+      HasSubstr(
+          R"("left_files":1,"left_bytes":20000,"copied_files":0,"copied_bytes":0,)"
+          R"("bytes_per_second":null,"seconds_left":null,"failures":0,"last_failure":null,"copied_by":null,"held_up":null})"));
+  api.desk.blob_moves.tick();
+  EXPECT_THAT(api.get("/admin/blobs", api.admin).body,
+              HasSubstr(R"("copied_by":null,"held_up":"this server is not set up for bytes in \"s3\")"));
   EXPECT_EQ(begin(R"({"to":"dir","rate":null})").status, 200);
   EXPECT_THAT(api.get("/admin/blobs", api.admin).body, HasSubstr(R"("phase":"both","rate":7,)")) << "it stays";
   EXPECT_THAT(begin(R"({"to":"dir","rate":0})").body, HasSubstr(R"("phase":"both","rate":0,)"));
+  api.desk.blob_moves.tick();
+  EXPECT_THAT(api.get("/admin/blobs", api.admin).body, HasSubstr(R"("copied_by":null,"held_up":null})"))
+      << "it rests until it looks again";
+  api.desk.clock.advance(std::chrono::seconds(3));
+  api.desk.blob_moves.tick();
+  EXPECT_THAT(api.get("/admin/blobs", api.admin).body, HasSubstr(R"("copied_by":"this_server","held_up":null})"));
+  ASSERT_TRUE(api.desk.store->hold_blob_move(WorkerId::make(api.desk.clock.now()), Time::max(), Time::max()).take());
+  api.desk.clock.advance(std::chrono::seconds(30));
+  api.desk.blob_moves.tick();
+  EXPECT_THAT(api.get("/admin/blobs", api.admin).body, HasSubstr(R"("copied_by":"another_server","held_up":null})"));
 }
 
 TEST_F(BlobMovesApi, OneThatIsNotThereYetIsNotFinished) {

@@ -20,7 +20,7 @@ namespace restante::cli {
 namespace {
 
 constexpr auto kAskEvery = std::chrono::milliseconds(500);
-constexpr auto kFailuresOnlyFor = std::chrono::minutes(1);
+constexpr auto kNothingFor = std::chrono::minutes(1);
 constexpr const char* kTarget = "/admin/blobs";
 
 Colours colours() { return colourful(STDOUT_FILENO) ? Colours::on : Colours::off; }
@@ -63,7 +63,7 @@ std::string wait_for(Remote& remote, std::string answer, const std::string& unti
   std::uint64_t left = bytes_left(seen, finishing);
   std::optional<Progress> progress;
   if (left > 0) progress.emplace(left);
-  MovePatience patience(kFailuresOnlyFor);
+  MovePatience patience(kNothingFor);
   while (move && text_of(*move, "phase") != "finished" && (finishing || number_of(*move, "left_files") > 0)) {
     std::this_thread::sleep_for(kAskEvery);
     answer = remote.get(kTarget);
@@ -74,15 +74,9 @@ std::string wait_for(Remote& remote, std::string answer, const std::string& unti
     left = std::min(left, now);
     const std::string reason = patience.look(seen, std::chrono::steady_clock::now());
     if (!reason.empty()) {
-      fmt::print(stderr, "{}an attempt failed and is made again: {}\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
-                 reason);
+      fmt::print(stderr, "{}{}\n", isatty(STDERR_FILENO) ? "\r\033[K" : "", reason);
     }
-    if (patience.is_over()) {
-      throw CommandFailed(
-          kExitTryAgain, fmt::format("for a minute every attempt has failed, the last one because: {}. The server goes "
-                                     "on trying; see: restante blobs status",
-                                     text_of(*move, "last_failure")));
-    }
+    if (patience.is_over()) throw CommandFailed(kExitTryAgain, patience.ending());
   }
   return answer;
 }
@@ -159,6 +153,11 @@ std::string format_move(const Json& move) {
     text += fmt::format("{} attempts failed and are made again, the last one because: {}\n", failures,
                         text_of(move, "last_failure"));
   }
+  if (const std::string reason = text_of(move, "held_up"); !reason.empty()) {
+    text += fmt::format("The server that was asked leaves it to others: {}\n", reason);
+  } else if (text_of(move, "copied_by") == "another_server") {
+    text += "Another server has the work: what fails there is in its log (blob_not_moved).\n";
+  }
   return text;
 }
 
@@ -184,22 +183,62 @@ int blobs(const BlobsOptions& options) {
   return show(options, remote.get(kTarget));
 }
 
+MovePatience::State MovePatience::state_of(const Json& answer, const Json& move) {
+  State now{text_of(move, "phase"), number_of(move, "left_files"), number_of(move, "copied_files")};
+  const bool finishing = now.phase == "finishing";
+  now.second_copies = finishing ? over_all_places(answer, "second_copies") : 0;
+  now.bytes = bytes_left(answer, finishing);
+  return now;
+}
+
+// Whatever copies: it may be another server than the one that was asked, which counts for itself. What comes meanwhile
+// moves nothing.
+bool MovePatience::has_moved(const State& now) const {
+  return now.phase != state_.phase || now.left_files < state_.left_files || now.copied_files > state_.copied_files ||
+         now.second_copies < state_.second_copies;
+}
+
 std::string MovePatience::look(const Json& answer, std::chrono::steady_clock::time_point now) {
   const Json* move = migration_of(answer);
   if (!move) return {};
-  // Whatever copies: it may be another server than the one that was asked, which counts for itself.
-  std::string state = fmt::format("{} {} {} {}", text_of(*move, "phase"), number_of(*move, "left_files"),
-                                  number_of(*move, "copied_files"), over_all_places(answer, "second_copies"));
+  const State seen = state_of(answer, *move);
   const std::uint64_t failures = number_of(*move, "failures");
-  if (!moved_at_ || state != state_) {
+  if (!moved_at_ || has_moved(seen)) {
+    // A file is read at once, twice, and its time waited for afterwards. Of which size the last one was that nobody has
+    // seen is not known.
+    paced_ = 2 * (moved_at_ ? state_.bytes - std::min(state_.bytes, seen.bytes) : over_all_places(answer, "bytes"));
     moved_at_ = now;
-    state_ = std::move(state);
     failures_ = failures;
   }
-  over_ = failures > failures_ && now - *moved_at_ >= limit_;
-  const std::string reason = text_of(*move, "last_failure");
-  if (failures == 0 || reason == told_) return {};
-  return told_ = reason;
+  state_ = seen;
+  ending_ = why_over(*move, std::chrono::duration_cast<std::chrono::milliseconds>(now - *moved_at_));
+  const std::string held_up = text_of(*move, "held_up");
+  const std::string reason = held_up.empty() ? text_of(*move, "last_failure") : held_up;
+  if (reason.empty() || reason == told_) return {};
+  told_ = reason;
+  return held_up.empty() ? "an attempt failed and is made again: " + reason : "left to other servers: " + reason;
+}
+
+std::string MovePatience::why_over(const Json& move, std::chrono::milliseconds still) const {
+  if (still < limit_) return {};
+  if (number_of(move, "failures") > failures_) {
+    return fmt::format(
+        "for a minute every attempt has failed, the last one because: {}. The server goes on trying; see: restante "
+        "blobs status",
+        text_of(move, "last_failure"));
+  }
+  // A server of an older version does not say who copies.
+  const Json* copied_by = move.find("copied_by");
+  if (!copied_by || text_of(move, "copied_by") == "this_server") return {};
+  const std::uint64_t rate = number_of(move, "rate");
+  const double paced = rate == 0 ? 0 : static_cast<double>(paced_) / static_cast<double>(rate);
+  if (std::chrono::duration<double>(still - limit_).count() < paced) return {};
+  const std::string held_up = text_of(move, "held_up");
+  return fmt::format(
+      "for {} s nothing was copied{}. Look into the logs of the other servers (blob_not_moved, blob_move_held_up); "
+      "they go on trying. See: restante blobs status",
+      still.count() / 1000,
+      held_up.empty() ? "; the server that was asked is not the one that copies" : ": " + held_up);
 }
 
 std::optional<std::int64_t> parse_rate(std::string_view text) {

@@ -27,22 +27,37 @@ struct BlobsOptions {
 // Returns the exit code.
 int blobs(const BlobsOptions& options);
 
-// What one who waits is told. Attempts that fail are made again by the server for ever; here it is enough once nothing
-// but failures came for so long.
+// What one who waits is told. Attempts that fail are made again by the servers for ever; here it is enough once nothing
+// was copied for so long, unless the server that was asked is at it and nothing has failed, or it is the rate that is
+// waited for. Another server's attempts are seen only by what comes of them.
 class MovePatience {
  public:
   explicit MovePatience(std::chrono::milliseconds limit) : limit_(limit) {}
   // How far it is now. Gives why an attempt failed where that was not told before; else nothing.
   std::string look(const Json& answer, std::chrono::steady_clock::time_point now);
-  bool is_over() const { return over_; }
+  bool is_over() const { return !ending_.empty(); }
+  // Why it is.
+  const std::string& ending() const { return ending_; }
 
  private:
+  struct State {
+    std::string phase;
+    std::uint64_t left_files = 0;
+    std::uint64_t copied_files = 0;
+    std::uint64_t second_copies = 0;
+    std::uint64_t bytes = 0;  // that are still to be copied, or to leave
+  };
+  static State state_of(const Json& answer, const Json& move);
+  bool has_moved(const State& now) const;
+  std::string why_over(const Json& move, std::chrono::milliseconds still) const;
+
   const std::chrono::milliseconds limit_;
   std::optional<std::chrono::steady_clock::time_point> moved_at_;
-  std::string state_;
+  State state_;
+  std::uint64_t paced_ = 0;     // bytes that the rate may make one wait for since it last moved
   std::uint64_t failures_ = 0;  // when it last moved
   std::string told_;
-  bool over_ = false;
+  std::string ending_;
 };
 
 // "500000", "10MB", "1.5 MiB", "64k", with or without "/s"; 0 is no limit. None when it is no size, or no whole byte.

@@ -38,14 +38,70 @@ TEST(Blobs, WhoWaitsIsToldWhyAndNotKeptForEverByFailures) {
   EXPECT_EQ(look(0, 9, 0, ""), "");
   EXPECT_EQ(look(600, 9, 0, ""), "");
   EXPECT_FALSE(patience.is_over()) << "slow is not refused";
-  EXPECT_EQ(look(601, 8, 3, "no room"), "no room");
+  EXPECT_EQ(look(601, 8, 3, "no room"), "an attempt failed and is made again: no room");
   EXPECT_EQ(look(630, 8, 5, "no room"), "") << "once is enough";
-  EXPECT_EQ(look(640, 8, 6, "403 AccessDenied"), "403 AccessDenied");
+  EXPECT_EQ(look(640, 8, 6, "403 AccessDenied"), "an attempt failed and is made again: 403 AccessDenied");
   EXPECT_FALSE(patience.is_over());
   EXPECT_EQ(look(660, 7, 7, "403 AccessDenied"), "") << "it moves all the same";
   EXPECT_EQ(look(719, 7, 9, "403 AccessDenied"), "");
   EXPECT_FALSE(patience.is_over());
   EXPECT_EQ(look(720, 7, 10, "403 AccessDenied"), "");
+  EXPECT_TRUE(patience.is_over());
+  EXPECT_THAT(patience.ending(),
+              AllOf(HasSubstr("for a minute every attempt"), HasSubstr("because: 403 AccessDenied")));
+}
+
+// What a server tells of which another one copies, or nobody.
+class WaitingForAnother : public ::testing::Test {
+ protected:
+  std::string look(int at, int left, const std::string& copied_by, const std::string& rest = "", int twins = 0) {
+    const std::string move = fmt::format(R"({{"places":[{{"bytes":6000,"second_copies":{}}}],)"
+                                         R"("migration":{{"phase":"both","left_files":{},"left_bytes":{},"failures":0,)"
+                                         R"("last_failure":null,"copied_by":{}{}}}}})",
+                                         twins, left, left * 100, copied_by, rest);
+    return patience.look(json(move), start + std::chrono::seconds(at));
+  }
+  const std::chrono::steady_clock::time_point start{};
+  MovePatience patience{std::chrono::seconds(60)};
+};
+
+TEST_F(WaitingForAnother, AMinuteInWhichNothingCameOfItIsEnough) {
+  look(0, 9, R"("another_server")");
+  look(59, 8, R"("another_server")");
+  look(118, 8, R"("another_server")", "", 3);
+  EXPECT_FALSE(patience.is_over());
+  look(119, 8, R"("another_server")", "", 4);
+  EXPECT_TRUE(patience.is_over()) << "new files go to both places, which moves nothing";
+  EXPECT_THAT(patience.ending(), AllOf(HasSubstr("for 60 s nothing was copied; the server that was asked is not"),
+                                       HasSubstr("logs of the other servers")));
+  look(120, 7, R"("another_server")");
+  EXPECT_FALSE(patience.is_over());
+}
+
+TEST_F(WaitingForAnother, OnceTheServerThatWasAskedIsAtItItMayTakeLong) {
+  look(0, 9, R"("another_server")");
+  look(600, 9, R"("this_server")");
+  EXPECT_FALSE(patience.is_over());
+}
+
+TEST_F(WaitingForAnother, WhyTheServerThatWasAskedLeavesItToOthersIsSaid) {
+  const std::string reason = R"(,"held_up":"the disk is not mounted")";
+  EXPECT_EQ(look(0, 9, "null", reason), "left to other servers: the disk is not mounted");
+  EXPECT_EQ(look(60, 9, "null", reason), "") << "once is enough";
+  EXPECT_THAT(patience.ending(), HasSubstr("for 60 s nothing was copied: the disk is not mounted. Look into"));
+}
+
+TEST_F(WaitingForAnother, ARateIsWaitedForAsLongAsItExplainsIt) {
+  const std::string slow = R"(,"rate":10)";
+  look(0, 9, R"("another_server")", slow);
+  look(60 + 1'199, 9, R"("another_server")", slow);
+  EXPECT_FALSE(patience.is_over()) << "of the last one, which nobody saw, all that is known is that it is one of these";
+  look(60 + 1'200, 9, R"("another_server")", slow);
+  EXPECT_TRUE(patience.is_over());
+  look(2'000, 6, R"("another_server")", slow);
+  look(2'000 + 119, 6, R"("another_server")", slow);
+  EXPECT_FALSE(patience.is_over()) << "300 bytes were read twice, which is a minute's worth";
+  look(2'000 + 120, 6, R"("another_server")", slow);
   EXPECT_TRUE(patience.is_over());
 }
 
@@ -69,6 +125,10 @@ TEST(Blobs, ShowWhatIsWhereAndHowFarItIs) {
   EXPECT_THAT(shown(R"("phase":"both","left_files":2,"rate":10240,"failures":0)"), HasSubstr("at most 10.0 KiB/s"));
   EXPECT_THAT(shown(R"("phase":"both","left_files":0,"failures":1,"last_failure":"no room")"),
               AllOf(HasSubstr("restante blobs finish"), HasSubstr("because: no room")));
+  EXPECT_THAT(shown(R"("phase":"both","left_files":2,"failures":0,"copied_by":"another_server","held_up":null)"),
+              HasSubstr("Another server has the work"));
+  EXPECT_THAT(shown(R"("phase":"both","left_files":2,"failures":0,"copied_by":null,"held_up":"it is not mounted")"),
+              HasSubstr("leaves it to others: it is not mounted"));
   EXPECT_THAT(shown(R"("phase":"finishing","left_files":0,"failures":0)"), HasSubstr("are leaving"));
   EXPECT_THAT(shown(R"("phase":"finished","left_files":0,"failures":0)"),
               AllOf(HasSubstr("is done"), HasSubstr("set it to \"s3\"")));

@@ -76,6 +76,7 @@ class BlobCheck {
   void give_up();
   void tell();
   void told(const BlobCheckReport& report, bool kept);
+  BlobCheckReport::State work();
   bool step();
   bool look_at_next_row();
   void look_at(const Upload& listed);

@@ -122,6 +122,24 @@ TEST_F(SharedBlobCheckTest, AnEndThatCouldNotBeToldIsToldLater) {
   other.beat();
   EXPECT_EQ(check.report().state, State::done);
   EXPECT_EQ(check.report().files, 1);
+  EXPECT_EQ(check.report().reason, "") << "that it was told late is not of the check";
+}
+
+TEST_F(SharedBlobCheckTest, AnEndThatCouldNotBeToldIsNoFailureThoughItWereTheLastOneAllowed) {
+  upload("large", big);
+  BlobCheckRules rules;
+  rules.attempts = 1;
+  BlobCheck strict = make(desk.places, rules);
+  ASSERT_TRUE(strict.start(Mend::no).has_value());
+  edit("ALTER TABLE blob_checks RENAME TO elsewhere");
+  EXPECT_THROW(strict.tick(), Unavailable);
+  edit("ALTER TABLE elsewhere RENAME TO blob_checks");
+  strict.tick();  // which has nothing left to do
+  EXPECT_EQ(check.report().state, State::running);
+  desk.clock.advance(std::chrono::seconds(1));
+  strict.beat();
+  EXPECT_EQ(check.report().state, State::done);
+  EXPECT_EQ(check.report().reason, "");
 }
 
 TEST_F(SharedBlobCheckTest, WhereThereIsNoOtherServerNobodyWaitsForALease) {

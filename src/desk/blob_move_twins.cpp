@@ -27,11 +27,12 @@ BlobMoves::Twins BlobMoves::give_up_twins(const BlobMove& move) {
     twins_.after = blob.keys.twin;
     twins_.met = true;
     if (keys) {
-      failed_in_a_row_ = 0;
+      succeeded();
       changes.push_back({blob.keys, *keys});
     } else {
       twins_.undecided = true;
-      if (++failed_in_a_row_ >= kFailuresInARow) next = Twins::wait;
+      count_failure();
+      if (failed_in_a_row_ >= kFailuresInARow) next = Twins::wait;
     }
     if (next != Twins::more || std::chrono::steady_clock::now() >= slice_ends_) break;
   }

@@ -130,6 +130,7 @@ void BlobMoves::follow() {
   if (another) {
     copied_files_ = copied_bytes_ = failures_ = 0;
     last_failure_.clear();
+    held_up_.clear();
     copying_since_.reset();
     counted_at_.reset();
   }
@@ -165,9 +166,10 @@ void BlobMoves::tick() {
   if (!move || stopping_ || (rests_until_ && now < *rests_until_)) return;
   rests_until_ = now + rules_.rest;  // where it throws, or somebody else does it
   if (move->phase == BlobPhase::finished && !has_strays(*move)) return;
-  if (!holds_lease()) return;
+  if (!may_work(*move)) return;
   rests_until_.reset();
   work(*move);
+  stand_back_if_failing();
   (void)figures();
 }
 
@@ -179,18 +181,6 @@ bool BlobMoves::has_strays(const BlobMove& move) {
                      !store_.list_blobs(KeyRole::twin, move.from, "", 1).empty();
   if (over && !found) settled_ = move;
   return found;
-}
-
-bool BlobMoves::holds_lease() {
-  if (rules_.alone) return true;
-  const SteadyTime now = clock_.steady();
-  if (leased_until_ && now + rules_.lease / 2 < *leased_until_) return true;
-  const Time wall = clock_.now();
-  const Time until = wall + std::chrono::duration_cast<std::chrono::microseconds>(rules_.lease);
-  const bool held = store_.hold_blob_move(self_, until, wall).take().value();
-  leased_until_ = held ? std::optional(now + rules_.lease) : std::nullopt;
-  if (!held) forget_pass();
-  return held;
 }
 
 void BlobMoves::forget_pass() {
@@ -224,6 +214,7 @@ bool BlobMoves::work_on_page(const BlobMove& move) {
   }
   if (!swaps.empty()) {
     (void)store_.place_blobs(std::move(swaps), clock_.now()).take();
+    succeeded();
     return true;
   }
   if (!may_read(move)) return false;
@@ -234,12 +225,13 @@ bool BlobMoves::work_on_page(const BlobMove& move) {
   page_.pop_front();
   after_ = blob.keys.key;
   if (copied == Copied::yes) {
-    failed_in_a_row_ = 0;
+    succeeded();
     return true;
   }
   // Passed over until the next pass. Should it be the place as a whole, a pause is due.
   pass_.failed = true;
-  if (room && ++failed_in_a_row_ < kFailuresInARow) return true;
+  count_failure();
+  if (room && failed_in_a_row_ < kFailuresInARow) return true;
   rests_until_ = clock_.steady() + rules_.rest;
   return false;
 }
@@ -293,7 +285,7 @@ BlobMoves::Copied BlobMoves::copy(const BlobMove& move, const MovingBlob& blob) 
                       [this](std::size_t read) { allowance_ -= static_cast<double>(read); });
     sound = copy && verify(blob, *copy);
     if (copy && !sound) {
-      places_.drop(*copy);
+      places_.take_back(*copy);
       if (!stopping_) throw Unavailable("what was written does not read back as it was");
     }
   } catch (const Unavailable& e) {
@@ -314,7 +306,7 @@ void BlobMoves::put_in_place(const BlobMove& move, const MovingBlob& blob, const
   const auto rows = store_.place_blobs({{blob.keys, is}}, clock_.now()).take().value();
   if (rows == 0) {  // they have left, or another server was faster
     try {
-      places_.drop(key);
+      places_.take_back(key);
     } catch (const Unavailable&) {  // NOLINT(bugprone-empty-catch): an orphan, which the sweep collects
     }
     return;
@@ -376,6 +368,8 @@ BlobMoveProgress BlobMoves::progress() {
   progress.failures = failures_;
   progress.last_failure = last_failure_;
   if (!move_ || move_->phase == BlobPhase::finished) return progress;
+  progress.copier = copier_;
+  progress.held_up = held_up_;
   const PlaceFigures& old = of_place(progress.places, move_->from);
   progress.left_files = left_in(old);
   progress.left_bytes = old.bytes - old.damaged_bytes;

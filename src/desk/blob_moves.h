@@ -2,7 +2,8 @@
 // on every server: each looks every second and writes where it says. One server at a time, by a lease, copies what is
 // left: it verifies the digest on the way and once more by reading the copy back, and only then do the rows change. So
 // whatever is killed when, a row never names bytes that were not read. What is copied twice or for nothing is dropped,
-// at the latest as an orphan. tick() belongs to one thread at a time, the rest is thread-safe.
+// at the latest as an orphan. A server that cannot do it leaves the lease to the others. tick() belongs to one thread
+// at a time, the rest is thread-safe.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -37,6 +38,7 @@ struct BlobMoveRules {
 };
 
 struct BlobMoveProgress {
+  enum class Copier { nobody, here, elsewhere };
   std::optional<BlobMove> move;  // under way, or the last one
   std::vector<PlaceFigures> places;
   std::int64_t left_files = 0;  // that are sound and in the old place only
@@ -45,6 +47,8 @@ struct BlobMoveProgress {
   std::int64_t copied_bytes = 0;
   std::int64_t failures = 0;
   std::string last_failure{};
+  Copier copier = Copier::nobody;                  // as far as this server knows: who does not try does not know
+  std::string held_up{};                           // why this server cannot be the one that copies
   std::optional<std::int64_t> bytes_per_second{};  // none where this server copies nothing
   std::optional<std::int64_t> seconds_left{};
 };
@@ -80,7 +84,13 @@ class BlobMoves {
 
   void follow();
   void tell_disagreement();
+  bool may_work(const BlobMove& move);
+  bool is_able(const BlobMove& move);
   bool holds_lease();
+  void give_up_lease();
+  void stand_back_if_failing();
+  void succeeded();
+  void count_failure();
   void work(const BlobMove& move);
   bool work_on_page(const BlobMove& move);
   bool end_pass(const BlobMove& move);
@@ -123,6 +133,8 @@ class BlobMoves {
   std::vector<PlaceFigures> figures_;
   std::optional<SteadyTime> counted_at_;
   SteadyTime::duration counting_takes_{};
+  BlobMoveProgress::Copier copier_ = BlobMoveProgress::Copier::nobody;
+  std::string held_up_;
 
   // The worker's, from tick to tick.
   SteadyTime looked_at_{};
@@ -145,6 +157,9 @@ class BlobMoves {
   std::optional<BlobMove> settled_;  // nothing can come to its old place any more
   std::optional<BlobMove> works_on_;
   int failed_in_a_row_ = 0;
+  SteadyTime failing_since_{};
+  bool fails_ = false;  // for longer than a lease, and with nothing that succeeded
+  std::optional<SteadyTime> stands_back_until_;
   std::optional<SteadyTime> allowed_at_;
   double allowance_ = 0;  // bytes; below zero: read ahead of its time
 };

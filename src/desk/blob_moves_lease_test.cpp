@@ -1,8 +1,9 @@
 // Two servers and one lease: whoever loses it in the middle, because it stalled for longer than it lasts, does nothing
-// a second time and leaves nothing behind.
+// a second time and leaves nothing behind; and whoever cannot do it leaves it to the other.
 #include <utility>
 
 #include "desk/test_blob_moves.h"
+#include "store/owner.h"
 
 namespace restante::desk {
 namespace {
@@ -80,6 +81,155 @@ TEST_F(BlobMovesLeaseTest, LostWhileOldOnesLeaveEachLeavesOnceAndTheEndIsTheOthe
     EXPECT_EQ(places_of(one), std::set<std::string>{"s3"});
     expect_readable(one);
   }
+}
+
+using Copier = BlobMoveProgress::Copier;
+
+TEST_F(BlobMovesLeaseTest, AServerThatLacksTheNewPlaceNeverTakesIt) {
+  stage_some(4);
+  BlobMoves unset(*desk.store, desk.places, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried());
+  ASSERT_TRUE(moves.begin(Place::s3, 0));
+  desk.clock.advance(seconds(1));
+  tick(unset, 3);
+  const auto told = unset.progress();
+  EXPECT_EQ(told.copier, Copier::nobody);
+  EXPECT_NE(told.held_up.find("not set up for bytes in \"s3\""), std::string::npos) << told.held_up;
+  EXPECT_EQ(told.failures, 0) << "nothing was tried";
+  moves.tick();
+  EXPECT_EQ(moves.progress().copied_files, 4) << "at once: nobody had the lease";
+  EXPECT_EQ(moves.progress().copier, Copier::here);
+  EXPECT_EQ(moves.progress().held_up, "");
+  other.tick();
+  EXPECT_EQ(other.progress().copier, Copier::elsewhere);
+}
+
+TEST_F(BlobMovesLeaseTest, AServerWhosePlaceIsTakenAwayGivesItUpAndTakesItAgainLater) {
+  Owner owner{*desk.store, {{Place::s3, *bucket}}, desk.clock, desk.log, desk.metrics, {}};
+  owner.enter();
+  ASSERT_EQ(owner.objection(Place::s3), "");
+  Places owned{{{Place::dir, *desk.blobs}, {Place::s3, *bucket}}, {Place::dir, {}}, desk.log, desk.metrics, &owner};
+  BlobMoves barred{*desk.store, owned, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried()};
+  ASSERT_TRUE(barred.begin(Place::s3, 0));
+  barred.tick();
+  ASSERT_EQ(barred.progress().copier, Copier::here);
+  const auto some = stage_some(4);
+  const auto mark = bucket->mark();
+  bucket->put_mark(text_of({OfficeId::make(desk.clock.now()), MarkId::make(desk.clock.now())}), Blobs::Marking::anyway);
+  ASSERT_NE(owner.objection(Place::s3), "");
+  desk.clock.advance(seconds(1));
+  other.tick();
+  ASSERT_EQ(other.progress().copier, Copier::elsewhere);
+  desk.clock.advance(seconds(3));
+  barred.tick();
+  EXPECT_EQ(barred.progress().copier, Copier::nobody);
+  EXPECT_NE(barred.progress().held_up.find("another post office"), std::string::npos) << barred.progress().held_up;
+  other.tick();
+  EXPECT_EQ(other.progress().copied_files, 4) << "well before the lease would have been over";
+  bucket->put_mark(*mark, Blobs::Marking::anyway);
+  ASSERT_EQ(owner.objection(Place::s3), "");
+  desk.clock.advance(seconds(31));
+  barred.tick();
+  EXPECT_EQ(barred.progress().copier, Copier::here);
+  EXPECT_EQ(barred.progress().held_up, "");
+  for (const Upload& one : some) expect_readable(one);
+}
+
+TEST_F(BlobMovesLeaseTest, AServerWhoseAttemptsAllFailLetsAnotherOneTry) {
+  const auto some = stage_some(9);
+  Places sound{{{Place::dir, *desk.blobs}, {Place::s3, *bucket}}, {Place::dir, {}}, desk.log, desk.metrics};
+  BlobMoves able{*desk.store, sound, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried()};
+  ASSERT_TRUE(moves.begin(Place::s3, 0));
+  far_down = true;
+  for (int second = 0; second < 40 && able.progress().left_files > 0; ++second) {
+    moves.tick();
+    able.tick();
+    desk.clock.advance(seconds(1));
+  }
+  EXPECT_GT(moves.progress().failures, 3) << "it was the first, and did not give up at once";
+  EXPECT_EQ(moves.progress().copied_files, 0);
+  EXPECT_EQ(able.progress().copied_files, 9);
+  for (const Upload& one : some) EXPECT_EQ(parse_key(row(one).blob_key)->place, Place::s3);
+}
+
+TEST_F(BlobMovesLeaseTest, AServerThatLacksTheOldPlaceLetsAnotherOneTry) {
+  stage_some(9);
+  Places half{{{Place::s3, far}}, {Place::s3, {}}, desk.log, desk.metrics};
+  BlobMoves lacking{*desk.store, half, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried()};
+  ASSERT_TRUE(moves.begin(Place::s3, 0));
+  desk.clock.advance(seconds(1));
+  for (int second = 0; second < 40 && moves.progress().left_files > 0; ++second) {
+    lacking.tick();
+    moves.tick();
+    desk.clock.advance(seconds(1));
+  }
+  EXPECT_NE(lacking.progress().last_failure.find("not set up for bytes in \"dir\""), std::string::npos);
+  EXPECT_EQ(moves.progress().copied_files, 9);
+}
+
+TEST_F(BlobMovesLeaseTest, WithNobodyElseTheOneThatFailedTriesAgain) {
+  stage_some(20);
+  ASSERT_TRUE(moves.begin(Place::s3, 0));
+  far_down = true;
+  const auto tick_for = [&](int most) {
+    for (int second = 0; second < most && moves.progress().copier != Copier::nobody; ++second) {
+      moves.tick();
+      desk.clock.advance(seconds(1));
+    }
+  };
+  moves.tick();
+  tick_for(60);
+  ASSERT_EQ(moves.progress().copier, Copier::nobody) << "it stands back";
+  const auto failures = moves.progress().failures;
+  moves.tick();
+  EXPECT_EQ(moves.progress().failures, failures);
+  desk.clock.advance(2 * unhurried().lease);
+  moves.tick();
+  EXPECT_EQ(moves.progress().copier, Copier::here);
+  EXPECT_GT(moves.progress().failures, failures);
+  tick_for(60);
+  ASSERT_EQ(moves.progress().copier, Copier::nobody);
+  far_down = false;
+  desk.clock.advance(seconds(3));
+  moves.tick();
+  EXPECT_EQ(moves.progress().copied_files, 0) << "it would still let others go first";
+  ASSERT_TRUE(moves.begin(Place::s3, 1'000'000'000));
+  desk.clock.advance(seconds(3));
+  moves.tick();
+  EXPECT_GT(moves.progress().copied_files, 0) << "the operator has said something: it is tried at once";
+  tick(moves, 4);
+  EXPECT_EQ(moves.progress().left_files, 0);
+}
+
+TEST_F(BlobMovesLeaseTest, AServerThatIsAloneGoesOnTryingAndStandsBackForNobody) {
+  stage_some(2);
+  BlobMoveRules rules = unhurried();
+  rules.alone = true;
+  BlobMoves alone{*desk.store, places, uploads.integrity(), desk.clock, desk.log, desk.metrics, rules};
+  ASSERT_TRUE(alone.begin(Place::s3, 0));
+  far_down = true;
+  for (int pass = 0; pass < 5; ++pass) {
+    const auto failures = alone.progress().failures;
+    tick(alone, 2);
+    EXPECT_GT(alone.progress().failures, failures);
+    EXPECT_EQ(alone.progress().copier, Copier::here);
+  }
+  far_down = false;
+  tick(alone, 2);
+  EXPECT_EQ(alone.progress().left_files, 0);
+}
+
+// Turning back is what one does when the new place has failed.
+TEST_F(BlobMovesLeaseTest, WhatIsInBothPlacesIsTurnedBackByAServerThatLacksTheOneItCameFrom) {
+  const auto some = stage_some(3);
+  ASSERT_TRUE(moves.begin(Place::s3, 0));
+  tick(moves, 2);
+  BlobMoves near(*desk.store, desk.places, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried());
+  desk.clock.advance(seconds(31));
+  ASSERT_TRUE(near.begin(Place::dir, 0));
+  near.tick();
+  EXPECT_EQ(near.progress().left_files, 0);
+  EXPECT_EQ(near.progress().held_up, "");
+  for (const Upload& one : some) EXPECT_EQ(row(one).keys().key, one.blob_key);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "desk/blob_check.h"
 #include "desk/sweep.h"
 #include "desk/test_desk.h"
+#include "store/test_blobs.h"
 
 namespace restante::desk {
 namespace {
@@ -122,6 +123,40 @@ TEST_F(OwnerTest, ACheckDropsNoOrphanWhileThePlaceIsNotOurs) {
   EXPECT_EQ(report.found.at(static_cast<std::size_t>(BlobFault::orphan)), 0);
   EXPECT_EQ(report.state, BlobCheckReport::State::failed) << "what is written to has to be looked at";
   EXPECT_NE(report.reason.find("another post office"), std::string::npos) << report.reason;
+}
+
+// The look before a page is listed says nothing of when its last orphan is dropped.
+TEST_F(OwnerTest, ACheckDropsNoOrphanOfAPageThatWasListedBeforeThePlaceWasTaken) {
+  const std::string key = orphan();
+  desk.clock.advance(hours(3));
+  HookedBlobs hooked(*desk.blobs);
+  Places taken({{Place::dir, hooked}}, {Place::dir, {}}, desk.log, desk.metrics, &owner);
+  BlobCheck check(*desk.store, taken, uploads.integrity(), desk.clock, desk.log, desk.metrics, {});
+  hooked.listing = [&] { take_away(); };
+  ASSERT_TRUE(check.start(BlobCheck::Mend::yes));
+  EXPECT_THROW(check.tick(), Unavailable);
+  hooked.listing = nullptr;
+  EXPECT_NE(desk.blobs->open(key), nullptr);
+  EXPECT_EQ(desk.metrics.orphans_collected.Value(), 0);
+  EXPECT_EQ(check.report().found.at(static_cast<std::size_t>(BlobFault::orphan)), 0);
+  give_back();
+  while (check.report().state == BlobCheckReport::State::running) check.tick();
+  EXPECT_EQ(desk.blobs->open(key), nullptr) << "once it is ours again";
+  EXPECT_EQ(check.report().mended, 1);
+}
+
+TEST_F(OwnerTest, WhatWasPutAMomentAgoIsTakenBackWhoeverThePlaceIs) {
+  auto staging = uploads.stage(workspace, UploadDirection::in, kOperator);
+  ASSERT_TRUE((*staging)->begin_file("f", "").has_value());
+  ASSERT_TRUE((*staging)->write(std::string(40'000, 'x')).has_value());
+  ASSERT_TRUE((*staging)->end_file().has_value());
+  EXPECT_EQ(desk.blob_files(), 2U);
+  take_away();
+  staging->reset();
+  EXPECT_EQ(desk.blob_files(), 1U) << "the mark";
+  const std::string key = orphan();
+  EXPECT_THROW(places.drop(key), Unavailable) << "of what was found nobody knows whose it is";
+  EXPECT_NE(desk.blobs->open(key), nullptr);
 }
 
 TEST_F(OwnerTest, NothingIsStagedIntoAPlaceThatIsNotOurs) {

@@ -69,8 +69,12 @@ void Places::check() {
 }
 
 void Places::check(Place place) {
-  if (owner_) owner_->require_not_foreign(place);
+  require_not_foreign(place);
   at(place).check();
+}
+
+void Places::require_not_foreign(Place place) {
+  if (owner_) owner_->require_not_foreign(place);
 }
 
 Blobs& Places::writable(Place place) const {
@@ -145,6 +149,11 @@ std::shared_ptr<OpenBlob> Places::open(std::string_view key) {
 }
 
 void Places::drop(std::string_view key) {
+  const auto placed = parse_key(key);
+  if (placed) reaches(placed->place, nullptr, [&, &there = at(placed->place)] { there.drop(placed->bare); });
+}
+
+void Places::take_back(std::string_view key) {
   const auto placed = parse_key(key);
   if (placed) at(placed->place).drop(placed->bare);
 }

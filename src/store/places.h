@@ -68,6 +68,8 @@ class Places {
   // Of what the plan writes to; of one of them. Throws Unavailable.
   void check();
   void check(Place place);
+  // Throws Unavailable where it is known that it is not ours; what cannot be asked is not held against it.
+  void require_not_foreign(Place place);
   // Why it cannot be used; empty when it can. As it was a few seconds ago: a look writes, and people look often.
   std::string trouble(Place place);
 
@@ -79,6 +81,9 @@ class Places {
   // In its place alone; null when it is not there, and for a foreign prefix.
   std::shared_ptr<OpenBlob> open(std::string_view key);
   void drop(std::string_view key);
+  // What this server has just put there and no row names: nobody else can have that key, so nobody is asked whose the
+  // place is, which could not be answered while the database is away.
+  void take_back(std::string_view key);
   // Gives those that are gone: keys of a place that this server has not stay, which is said once.
   std::vector<std::string> drop_all(std::span<const std::string> keys, OutOfReach* passed_over = nullptr);
   // As in Blobs, over all places; one that is passed over has nothing.

@@ -96,6 +96,35 @@ def test_when_the_server_that_copies_is_killed_another_goes_on_and_ends_it(reque
         assert checked.returncode == 0 and over.count("s3") == load.kept(), checked
 
 
+@pytest.mark.parametrize("why", ["not_set_up", "not_ours", "no_room"])
+def test_a_server_that_cannot_do_it_leaves_it_to_one_that_can_whoever_was_first(why, request, tmp_path):
+    """The one that cannot has the whole field for itself, until the other one comes back."""
+    with change_over_on("postgres", request, settings={"blobs": "inline", "uploads.check_every": "0s"}) as over:
+        (over.data / "blobs").mkdir()
+        able = over.start()
+        load = Load(over, Workspace(able, "inbox"))
+        for n in range(5):
+            load.send(f"f-{n}", os.urandom(60_000))
+        if why == "not_ours":
+            (tmp_path / "blobs").mkdir()
+        unable = over.start({"storage.reserve": 1 << 50} if why == "no_room" else None, data=None if why == "no_room" else tmp_path)
+        over.server = able
+        assert over.migrate("dir", 1).status == 200
+        able.stop()
+        said = {"not_set_up": "not set up for bytes", "not_ours": "restante-owner", "no_room": "storage.reserve"}
+        wait_until(lambda: said[why] in str(over.migration(unable)), "it says why it cannot", LONG)
+        over.start()
+        assert over.migrate("dir").status == 200
+        over.wait_copied()
+        assert over.migration(unable)["copied_files"] == 0
+        assert (over.migration(unable)["held_up"] is None) == (why == "no_room")
+        assert over.finish_move().status == 200
+        wait_until(lambda: over.migration()["phase"] == "finished", "it is finished", LONG)
+        load.check()
+        held_up = [line for line in unable.log() if line.get("event") == "blob_move_held_up"]
+        assert len(held_up) == (0 if why == "no_room" else 1), "once"
+
+
 @pytest.mark.parametrize("old, new", [("inline", "dir"), ("dir", "inline")])
 def test_a_copy_that_has_gone_bad_since_it_was_made_is_made_anew_before_the_old_one_leaves(old, new, request):
     with change_over_on("sqlite", request, settings={"blobs": old, "uploads.check_every": "0s", "timeouts.request": "1s"}) as over:

@@ -35,10 +35,10 @@ class ChangeOver:
         self.settings = {**s3[0], **SETTINGS, **(settings or {})}
         self.server, self.servers = None, []
 
-    def start(self, settings=None):
-        """Another one, which is asked from now on."""
+    def start(self, settings=None, *, data=None):
+        """Another one, which is asked from now on. data: on a machine of its own."""
         wanted = {**self.settings, **(settings or {})}
-        server = Server(wanted, data=self.data, arguments=("--database", self.database), environment=self._s3[1])
+        server = Server(wanted, data=data or self.data, arguments=("--database", self.database), environment=self._s3[1])
         server.expected_exit = None
         self.servers.append(server)
         self.server = server
