@@ -218,7 +218,7 @@ std::optional<End> Agent::find_place() {
     std::optional<Failure> failure;
     if (acked.has_error()) failure = acked.error();
     if (files.has_error()) failure = files.error();
-    if (failure && (failure->passes() || failure->kind == Failure::Kind::cancelled)) {
+    if (failure && (is_open(*failure) || failure->kind == Failure::Kind::cancelled)) {
       if (auto end = weather(*failure)) return end;
       continue;
     }

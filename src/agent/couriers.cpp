@@ -9,7 +9,7 @@ using client::Failure;
 using std::chrono::steady_clock;
 
 // Whether telling the server again could help.
-bool is_final(const client::Outcome<void>& told) { return told.has_value() || !told.error().passes(); }
+bool is_final(const client::Outcome<void>& told) { return told.has_value() || !is_open(told.error()); }
 
 }  // namespace
 

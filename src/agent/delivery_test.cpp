@@ -164,6 +164,8 @@ TEST(Delivery, AReadableLineCarriesNoControlCharacters) {
   delivery.type = "message";
   delivery.text = "one\ntwo\x1b]0;title\x07";
   EXPECT_EQ(readable(delivery), " message from the person: one\n    two?]0;title?");
+  delivery.text = "\u009b31mred \u202etxt.exe \x9b J\u00fcrgen";
+  EXPECT_EQ(readable(delivery), " message from the person: ?31mred ?txt.exe ? J\u00fcrgen");
 }
 
 TEST(Demo, AnswersEachFileWithWhatLiesOnDisk) {

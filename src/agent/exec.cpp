@@ -113,12 +113,15 @@ class Keeper {
   // An earlier agent's command may still run: its keeper holds the lock. False when told to stop, or to give up,
   // meanwhile.
   bool take_lock() {
+    std::optional<std::chrono::steady_clock::time_point> until;
     while (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) return true;  // a file system without locks: as if it were over
       if (!stop_.wait_for(kLookEvery) && !give_up_.requested()) continue;
       group_ = static_cast<pid_t>(read_number(base_ + ".lock").value_or(0));
-      // Without a number it has only just begun, and is about to write it.
-      if (group_ > 0 || stop_.requested()) return false;
+      // Without a number it has only just begun, and is about to write it; unless it could not, on a full disk.
+      const auto now = std::chrono::steady_clock::now();
+      if (!until) until = now + kMercy;
+      if (group_ > 0 || stop_.requested() || now >= *until) return false;
     }
     return true;
   }
@@ -232,8 +235,11 @@ class Keeper {
 
   // The command may have come to its end all the same; then that counts.
   Ran end_early() {
-    const auto stopped = early();
-    if (group_ <= 0) return stopped;
+    auto stopped = early();
+    if (group_ <= 0) {
+      stopped.trouble = "it cannot be ended, since it has left no number";
+      return stopped;
+    }
     kill(-group_, SIGTERM);
     const auto until = std::chrono::steady_clock::now() + kMercy;
     bool over = false;

@@ -25,11 +25,12 @@ struct Ran {
   int code = 0;         // the exit code, as a shell has it: 128 and the signal's number after one
   std::string output;   // at most 256 KiB
   bool cut = false;     // it said more than that
-  std::string trouble;  // unless it exited: why
+  std::string trouble;  // unless it exited: why; when it was to end early: why it could not be
 };
 
 // `stopped` when the agent was told to stop first, `given_up` when `give_up` was requested: the command was told too,
 // with all its children, and killed after a few seconds; unless it came to a good end within them, which then counts.
+// One of an earlier agent that has left no number is let be, with `trouble`.
 // The end of a run is kept until it is forgotten: asked for again, it is given again and nothing runs.
 // With `give_up` requested before, nothing is started.
 Ran run_command(const Job& job, const Stop& stop, const Stop& give_up);

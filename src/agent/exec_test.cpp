@@ -1,14 +1,18 @@
 #include "agent/exec.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
+#include <future>
 #include <thread>
 
+#include "agent/files.h"
 #include "agent/handover.h"
 #include "agent/result_files.h"
 #include "agent/test_folder.h"
@@ -202,6 +206,25 @@ TEST_F(Exec, NothingIsStartedForATaskThatIsPassedOver) {
   EXPECT_EQ(verdict.trouble, "task d1 is over and is not begun: cancelled by caller");
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "ran"));
   EXPECT_TRUE(std::filesystem::is_empty(runs()));
+}
+
+TEST_F(Exec, ACommandThatHasLeftNoNumberHoldsUpNobodyForEver) {
+  Delivery task;
+  task.type = "ended";
+  task.id = "row";
+  task.delegation_id = "d1";
+  std::filesystem::create_directory(runs());
+  auto name = std::filesystem::path(result_folder(runs(), task.id)).replace_extension(".lock");
+  // As its keeper does, on a disk that had no room for the number.
+  const Descriptor keeper(open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(flock(keeper.get(), LOCK_EX), 0);
+  const auto handover = hand_over_to("echo never", runs(), stop_);
+  auto passing = std::async(std::launch::async, [&] { return handover->pass_over(task); });
+  EXPECT_EQ(passing.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  stop_.request();
+  const auto verdict = passing.get();
+  EXPECT_EQ(verdict.what, Verdict::What::dropped);
+  EXPECT_EQ(verdict.trouble, "the command of task d1: it cannot be ended, since it has left no number");
 }
 
 TEST_F(Exec, WhatAnEarlierAgentHadDoneForATaskIsItsLateAnswerIfItWentWell) {

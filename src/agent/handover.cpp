@@ -7,6 +7,7 @@
 #include "agent/exec.h"
 #include "agent/files.h"
 #include "agent/result_files.h"
+#include "base/utf8.h"
 
 namespace restante::agent {
 namespace {
@@ -58,7 +59,7 @@ class CommandHandover final : public Handover {
         return {Verdict::What::stopped, {}, {}};
       case Ran::How::given_up:
         forget_everything(delivery);
-        return {Verdict::What::dropped, {}, "the command of task " + delivery.delegation_id + " was ended"};
+        return {Verdict::What::dropped, {}, end_of(delivery, ran)};
     }
     return {};
   }
@@ -70,7 +71,7 @@ class CommandHandover final : public Handover {
     if (ran.how == Ran::How::stopped) return {Verdict::What::stopped, {}, {}};
     if (ran.how == Ran::How::exited && ran.code == 0) return answer_of(ended, std::move(ran));
     forget_everything(ended);
-    if (begun) return {Verdict::What::dropped, {}, "the command of task " + ended.delegation_id + " was ended"};
+    if (begun) return {Verdict::What::dropped, {}, end_of(ended, ran)};
     return Handover::pass_over(ended);
   }
   bool has_begun(const Delivery& delivery) const override { return has_run(runs_, delivery.id); }
@@ -93,6 +94,10 @@ class CommandHandover final : public Handover {
     if (is_task(delivery) && verdict.reply.empty() && left.files.empty())
       verdict.reply = "Done; the command said nothing.";
     return verdict;
+  }
+
+  static std::string end_of(const Delivery& delivery, const Ran& ran) {
+    return "the command of task " + delivery.delegation_id + (ran.trouble.empty() ? " was ended" : ": " + ran.trouble);
   }
 
   void forget_everything(const Delivery& delivery) const {
@@ -118,16 +123,10 @@ class CommandHandover final : public Handover {
   std::shared_ptr<Stop> given_up_;
 };
 
-// Text for a terminal: further lines indented, control characters as `?`.
+// Text for a terminal: further lines indented, what would act on it as `?`.
 std::string shown(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    if (c == '\n') {
-      out += "\n    ";
-    } else {
-      out += (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == '\x7f' ? '?' : c;
-    }
-  }
+  for (const char c : presentable(text, '?', "\n\t")) out += c == '\n' ? "\n    " : std::string(1, c);
   return out;
 }
 

@@ -16,6 +16,7 @@ struct Verdict {
     handled,
     failed,   // worth another attempt; `trouble` says why
     stopped,  // the agent was told to stop meanwhile
+    untaken,  // whoever was to take it has left, or has put it back: for the next one, if it is wanted then
     closed,   // nobody reads us any more
     dropped,  // given up, and to be forgotten: see give_up(); `trouble` says so
   } what = What::handled;
@@ -30,6 +31,8 @@ class Handover {
   // Called before the next delivery is chosen and written down as begun: returns once somebody is there to take one.
   // False: the agent was told to stop meanwhile. Lines and commands are always there.
   virtual bool await_taker() { return true; }
+  // Somebody is there just now.
+  virtual bool has_taker() const { return true; }
   virtual Verdict deliver(const Delivery& delivery) = 0;
   // Instead of deliver(), for a task that was over before it was begun (type `ended`): nothing is begun for it.
   virtual Verdict pass_over(const Delivery& ended);

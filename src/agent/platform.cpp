@@ -51,6 +51,10 @@ std::optional<Row> row_of(const Json& json) {
 
 }  // namespace
 
+bool is_open(const Failure& failure) {
+  return failure.passes() || (failure.kind == Failure::Kind::status && failure.status / 100 == 3);
+}
+
 Platform::Platform(client::Url server, std::string token, client::HttpOptions options)
     : http_(std::move(server), std::move(options)), token_(std::move(token)) {}
 

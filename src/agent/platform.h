@@ -51,6 +51,11 @@ struct Registration {
   std::string auth_token;  // empty unless the server gave a fresh one
 };
 
+// Whether the same request may yet be answered otherwise, so that nothing is given up because of this failure: it
+// passes, or it is a redirect, which is no word about the request. The sign-in page of a network answers so for
+// everybody.
+bool is_open(const client::Failure& failure);
+
 class Platform {
  public:
   using Bytes = client::HttpClient::Sink;
@@ -98,7 +103,7 @@ class Platform {
     Standing standing = Standing::wanted;
     std::string status;                               // in the server's word; empty: not known
     std::string why;                                  // nobody waits for it
-    std::optional<std::chrono::milliseconds> left{};  // until its deadline, by the server's clock
+    std::optional<std::chrono::milliseconds> left{};  // at most, until its deadline, by the server's clock
   };
   // Changes nothing.
   client::Outcome<TaskView> look_at_delegation(std::string_view delegation);

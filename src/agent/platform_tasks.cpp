@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <ctime>
-
 #include "agent/attachments.h"
 #include "agent/members.h"
 #include "agent/platform.h"
@@ -28,16 +26,7 @@ bool is_not_known(const Failure& failure) {
   return is_status(failure, 404) || is_status(failure, 405) || is_status(failure, 501);
 }
 
-// The server's clock: deadlines are told by it, and a laptop's may be hours off.
-std::optional<Time> date_of(const client::Response& response) {
-  const auto* date = response.find("Date");
-  std::tm parts{};
-  const char* end = date ? strptime(date->c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) : nullptr;
-  if (!end || *end != '\0') return {};
-  return Time(std::chrono::seconds(timegm(&parts)));
-}
-
-Platform::TaskView view_of(const Json& record, std::optional<Time> now) {
+Platform::TaskView view_of(const Json& record) {
   using Standing = Platform::Standing;
   Platform::TaskView view;
   view.status = text_of(record, "status");
@@ -45,9 +34,12 @@ Platform::TaskView view_of(const Json& record, std::optional<Time> now) {
   if (view.why.empty()) view.why = view.status;
   if (view.status == "stuck") view.standing = Standing::late;
   if (view.status == "failed" || view.status == "completed") view.standing = Standing::unwanted;
+  // Deadlines are told by the server's own clock, and our last sign of life is a moment of that clock that has passed
+  // for certain. A laptop's clock may be hours off, and so may that of a proxy, which writes the header Date.
   const auto deadline = parse_time(text_of(record, "deadline"));
-  if (view.standing != Standing::wanted || !deadline || !now) return view;
-  view.left = std::chrono::duration_cast<std::chrono::milliseconds>(*deadline - *now);
+  const auto seen = parse_time(text_of(record, "agent_seen_at"));
+  if (view.standing != Standing::wanted || !deadline || !seen) return view;
+  view.left = std::chrono::duration_cast<std::chrono::milliseconds>(*deadline - *seen);
   // The server notices at its next sweep; whatever is begun now is for nobody.
   if (view.left->count() <= 0) {
     view.standing = Standing::unwanted;
@@ -65,7 +57,7 @@ Outcome<Platform::TaskView> Platform::look_at_delegation(std::string_view delega
   if (answer.has_error()) return answer.error();
   const auto record = parse_json(answer->body, kRecordLimits);
   if (record.has_error()) return Failure(Failure::Kind::protocol, "the server's answer is not valid JSON");
-  return view_of(*record, date_of(*answer));
+  return view_of(*record);
 }
 
 Outcome<Platform::TaskView> Platform::begin_delegation(std::string_view delegation) {

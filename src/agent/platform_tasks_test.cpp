@@ -12,14 +12,15 @@ using testing::ElementsAre;
 using testing::StartsWith;
 using Standing = Platform::Standing;
 
-constexpr std::string_view kDate = "Date: Sun, 15 Nov 2026 12:00:00 GMT\r\n";
+// Of a proxy with a wrong clock.
+constexpr std::string_view kDate = "Date: Sun, 15 Nov 2026 20:00:00 GMT\r\n";
 
 struct Told {
   std::string status;
   std::string body;
 };
 
-// A server that answers one request after the other, at noon, and keeps their first lines.
+// A server that answers one request after the other and keeps their first lines.
 class PlatformTasks : public testing::Test {
  protected:
   client::Outcome<Platform::TaskView> begin(std::vector<Told> answers) {
@@ -51,7 +52,10 @@ class PlatformTasks : public testing::Test {
 
 TEST_F(PlatformTasks, ATaskThatIsWantedIsBegunOnceTheServerHasSaidSo) {
   const auto view =
-      begin({{"200 OK", R"({"status":"queued","deadline":"2026-11-15T12:01:00Z"})"}, {"200 OK", "{}"}}).value();
+      begin({{"200 OK",
+              R"({"status":"queued","deadline":"2026-11-15T12:01:00Z","agent_seen_at":"2026-11-15T12:00:00Z"})"},
+             {"200 OK", "{}"}})
+          .value();
   EXPECT_EQ(view.standing, Standing::wanted);
   EXPECT_EQ(view.left, std::chrono::minutes(1));
   EXPECT_THAT(asked_,
@@ -63,13 +67,20 @@ TEST_F(PlatformTasks, OneThatHasEndedIsLeftAsItIs) {
       {R"({"status":"failed","error_detail":"cancelled by caller"})", Standing::unwanted, "cancelled by caller"},
       {R"({"status":"completed"})", Standing::unwanted, "completed"},
       {R"({"status":"stuck","error_detail":""})", Standing::late, "stuck"},
-      {R"({"status":"queued","deadline":"2026-11-15T12:00:00Z"})", Standing::unwanted, "its deadline has passed"}};
+      {R"({"status":"queued","deadline":"2026-11-15T12:00:00Z","agent_seen_at":"2026-11-15T12:00:00Z"})",
+       Standing::unwanted, "its deadline has passed"}};
   for (const auto& [record, standing, why] : ends) {
     const auto view = begin({{"200 OK", record}}).value();
     EXPECT_EQ(view.standing, standing) << record;
     EXPECT_EQ(view.why, why);
     EXPECT_EQ(asked_.size(), 1u);
   }
+}
+
+TEST_F(PlatformTasks, OnlyTheServersOwnClockMakesOneOverdue) {
+  const auto view = look({{"200 OK", R"({"status":"queued","deadline":"2001-01-01T00:00:00Z"})"}}).value();
+  EXPECT_EQ(view.standing, Standing::wanted) << "it says so itself, whatever the hour is elsewhere";
+  EXPECT_FALSE(view.left);
 }
 
 TEST_F(PlatformTasks, OneThatEndsInBetweenIsSeenAsEnded) {

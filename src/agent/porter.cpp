@@ -36,7 +36,7 @@ bool names(const Row& row, FileId id) {
 
 bool is_worth_asking_again(const client::Failure& failure) {
   using Kind = client::Failure::Kind;
-  return failure.passes() || failure.kind == Kind::cancelled || (failure.kind == Kind::status && failure.status == 401);
+  return is_open(failure) || failure.kind == Kind::cancelled || (failure.kind == Kind::status && failure.status == 401);
 }
 
 Delivery as_ended(Delivery delivery, const Platform::TaskView& task) {
@@ -254,10 +254,14 @@ bool Porter::has_files_on_their_way(const Row& row) const {
 }
 
 Porter::Went Porter::hand_over_message(const Row& row) {
-  const auto task = ask(ledger_.compose(row));
-  if (!task) return Went::stopped;
-  // Composed after the answer, which may have taken hours: files go as they are then.
-  return hand_over(ledger_.compose(row), *task);
+  for (;;) {
+    const auto task = ask(ledger_.compose(row));
+    if (!task) return Went::stopped;
+    // Composed after the answer, which may have taken hours: files go as they are then.
+    if (handover_.has_taker()) return hand_over(ledger_.compose(row), *task);
+    // Whoever was there has left meanwhile, and by when the next one comes this answer may be hours old.
+    if (!handover_.await_taker()) return Went::stopped;
+  }
 }
 
 Porter::Went Porter::hand_over_file(FileId id) {
@@ -310,6 +314,13 @@ Porter::Went Porter::hand_over(Delivery delivery, Platform::TaskView task) {
         ledger_.handed(end);
         handover_.ended(delivery);
         return Went::handed;
+      case Verdict::What::untaken: {
+        const auto stands = handover_.await_taker() ? ask(delivery) : std::nullopt;
+        if (!stands) return Went::stopped;
+        task = *stands;
+        --attempt;
+        continue;
+      }
       case Verdict::What::failed:
         break;
     }

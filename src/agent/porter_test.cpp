@@ -31,9 +31,15 @@ class Notebook final : public Handover {
     passed_over_.push_back(ended);
     return Handover::pass_over(ended);
   }
+  bool await_taker() override {
+    there_ = true;
+    return true;
+  }
+  bool has_taker() const override { return there_; }
   bool has_begun(const Delivery&) const override { return begun_before_; }
   bool works() const override { return works_; }
   void only_take() { works_ = false; }
+  void leave() { there_ = false; }  // until it is waited for
   void remember_a_run() { begun_before_ = true; }
   const std::vector<Delivery>& passed_over() const { return passed_over_; }  // once the porter has ended
   void answer(Verdict verdict) { verdicts_.push_back(std::move(verdict)); }
@@ -51,6 +57,7 @@ class Notebook final : public Handover {
   std::vector<Delivery> passed_over_;
   bool works_ = true;
   bool begun_before_ = false;
+  bool there_ = true;
 };
 
 class PorterTest : public testing::Test {
@@ -66,6 +73,7 @@ class PorterTest : public testing::Test {
         options_, ledger_, notebook_, stop_, [this] { ended_.push_back({}); }, [this] { closed_.set_value(); },
         [this](const std::string& delegation) -> client::Outcome<Platform::TaskView> {
           asked_.push_back(delegation);
+          if (asked_.size() <= leaves_) notebook_.leave();
           if (asked_.size() == 1) first_asked_.set_value();
           if (answers_.empty()) return Platform::TaskView();
           auto answer = answers_.front();
@@ -100,6 +108,11 @@ class PorterTest : public testing::Test {
     row.request_body.find("params")->find("message")->find("metadata")->set("delegation_id", Json::string(delegation));
     return row;
   }
+  static client::Failure status(int status) {
+    client::Failure failure(client::Failure::Kind::status, "status " + std::to_string(status));
+    failure.status = status;
+    return failure;
+  }
   static std::string text(const std::string& said) { return R"({"kind":"text","text":")" + said + R"("})"; }
   static std::string file() { return R"({"kind":"file","file":{"uri":")" + kUri + R"(","name":"a"}})"; }
   void announce(Where where, std::string trouble = "", std::string reason = "") {
@@ -127,6 +140,7 @@ class PorterTest : public testing::Test {
   std::vector<std::string> said_;
   std::deque<client::Outcome<Platform::TaskView>> answers_;  // of the server about a task; then: wanted
   std::vector<std::string> asked_;
+  std::size_t leaves_ = 0;  // while the server is asked, so many times
   std::promise<void> first_asked_;
   std::vector<std::string> tasks_;  // as they came into the agent's hands and left them
   std::vector<std::monostate> ended_;
@@ -332,12 +346,60 @@ TEST_F(PorterTest, ATaskOfWhichTheServerNeverSaysAWordIsKept) {
 }
 
 TEST_F(PorterTest, ATaskThatTheServerDoesNotKnowIsHandedOverLikeAnyMessage) {
-  using client::Failure;
-  Failure unknown(Failure::Kind::status, "no such delegation");
-  unknown.status = 404;
-  answers_ = {unknown};
-  start().take(task(1, "d1"));
-  EXPECT_EQ(notebook_.wait_for(1).front().delegation_id, "d1");
+  answers_ = {status(404), status(501)};
+  auto& porter = start();
+  porter.take(task(1, "d1"));
+  porter.take(task(2, "d2"));
+  EXPECT_EQ(notebook_.wait_for(2).back().delegation_id, "d2");
+  end();
+  EXPECT_THAT(asked_, ElementsAre("d1", "d2"));
+}
+
+TEST_F(PorterTest, TheSignInPageOfANetworkIsNoWordOfTheServer) {
+  answers_ = {status(302), status(307), Platform::TaskView{Platform::Standing::unwanted, "failed", "cancelled"}};
+  auto& porter = start();
+  porter.take(task(1, "d1"));
+  porter.take(message(2, text("next")));
+  EXPECT_EQ(notebook_.wait_for(1).front().text, "next");
+  end();
+  EXPECT_EQ(notebook_.passed_over().size(), 1u);
+}
+
+TEST_F(PorterTest, WhenTheTakerLeavesWhileTheServerIsAskedItIsAskedAgainForTheNext) {
+  leaves_ = 1;
+  answers_ = {Platform::TaskView(), Platform::TaskView{Platform::Standing::unwanted, "failed", "cancelled"}};
+  auto& porter = start();
+  porter.take(task(1, "d1"));
+  porter.take(message(2, text("next")));
+  EXPECT_EQ(notebook_.wait_for(1).front().text, "next");
+  end();
+  EXPECT_THAT(asked_, ElementsAre("d1", "d1"));
+  ASSERT_EQ(notebook_.passed_over().size(), 1u);
+  EXPECT_FALSE(notebook_.passed_over().front().again) << "nothing was begun";
+}
+
+TEST_F(PorterTest, ATaskThatWasPutBackIsAskedAboutAgainAndIsNoFailure) {
+  options_.attempts = 2;
+  for (int n = 0; n < 3; ++n) notebook_.answer({Verdict::What::untaken, {}, {}});
+  auto& porter = start();
+  porter.take(task(1, "d1"));
+  const auto seen = notebook_.wait_for(4);
+  EXPECT_FALSE(seen.back().again) << "nobody has it";
+  end();
+  EXPECT_THAT(asked_, ElementsAre("d1", "d1", "d1", "d1"));
+  EXPECT_TRUE(ledger_.state().has_seen("m1", "2026"));
+  EXPECT_TRUE(ledger_.state().outbox.empty());
+}
+
+TEST_F(PorterTest, ATaskThatWasCancelledAfterItWasPutBackIsNotHandedOver) {
+  notebook_.answer({Verdict::What::untaken, {}, {}});
+  answers_ = {Platform::TaskView(), Platform::TaskView{Platform::Standing::unwanted, "failed", "cancelled"}};
+  auto& porter = start();
+  porter.take(task(1, "d1"));
+  porter.take(message(2, text("next")));
+  EXPECT_EQ(notebook_.wait_for(2).back().text, "next");
+  end();
+  EXPECT_EQ(notebook_.passed_over().size(), 1u);
 }
 
 TEST_F(PorterTest, WhatWasBegunForATaskThatThenSeemedSilentIsFinished) {

@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kTick{1'000};
 
 // A reply that was refused for good must not keep the next ones waiting.
 bool is_worth_another_try(const Failure& failure) {
-  if (failure.passes() || failure.kind == Failure::Kind::cancelled) return true;
+  if (is_open(failure) || failure.kind == Failure::Kind::cancelled) return true;
   return failure.kind == Failure::Kind::status && (failure.status == 401 || failure.code == "idempotency_in_progress");
 }
 

@@ -15,6 +15,7 @@
 #include "cli/failed.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
+#include "model/upload.h"
 
 namespace restante::cli {
 namespace {
@@ -185,9 +186,7 @@ int blobs(const BlobsOptions& options) {
 
 MovePatience::State MovePatience::state_of(const Json& answer, const Json& move) {
   State now{text_of(move, "phase"), number_of(move, "left_files"), number_of(move, "copied_files")};
-  const bool finishing = now.phase == "finishing";
-  now.second_copies = finishing ? over_all_places(answer, "second_copies") : 0;
-  now.bytes = bytes_left(answer, finishing);
+  if (now.phase == "finishing") now.second_copies = over_all_places(answer, "second_copies");
   return now;
 }
 
@@ -204,14 +203,11 @@ std::string MovePatience::look(const Json& answer, std::chrono::steady_clock::ti
   const State seen = state_of(answer, *move);
   const std::uint64_t failures = number_of(*move, "failures");
   if (!moved_at_ || has_moved(seen)) {
-    // A file is read at once, twice, and its time waited for afterwards. Of which size the last one was that nobody has
-    // seen is not known.
-    paced_ = 2 * (moved_at_ ? state_.bytes - std::min(state_.bytes, seen.bytes) : over_all_places(answer, "bytes"));
     moved_at_ = now;
     failures_ = failures;
   }
   state_ = seen;
-  ending_ = why_over(*move, std::chrono::duration_cast<std::chrono::milliseconds>(now - *moved_at_));
+  ending_ = why_over(*move, now - *moved_at_);
   const std::string held_up = text_of(*move, "held_up");
   const std::string reason = held_up.empty() ? text_of(*move, "last_failure") : held_up;
   if (reason.empty() || reason == told_) return {};
@@ -219,25 +215,26 @@ std::string MovePatience::look(const Json& answer, std::chrono::steady_clock::ti
   return held_up.empty() ? "an attempt failed and is made again: " + reason : "left to other servers: " + reason;
 }
 
-std::string MovePatience::why_over(const Json& move, std::chrono::milliseconds still) const {
-  if (still < limit_) return {};
-  if (number_of(move, "failures") > failures_) {
+std::string MovePatience::why_over(const Json& move, std::chrono::steady_clock::duration still) const {
+  const std::string copied_by = text_of(move, "copied_by");
+  if (copied_by != "another_server" && number_of(move, "failures") > failures_) {
+    if (still < limit_) return {};
     return fmt::format(
         "for a minute every attempt has failed, the last one because: {}. The server goes on trying; see: restante "
         "blobs status",
         text_of(move, "last_failure"));
   }
   // A server of an older version does not say who copies.
-  const Json* copied_by = move.find("copied_by");
-  if (!copied_by || text_of(move, "copied_by") == "this_server") return {};
+  if (!move.find("copied_by") || copied_by == "this_server") return {};
+  // A file is read at once, twice, and its time waited for afterwards.
   const std::uint64_t rate = number_of(move, "rate");
-  const double paced = rate == 0 ? 0 : static_cast<double>(paced_) / static_cast<double>(rate);
-  if (std::chrono::duration<double>(still - limit_).count() < paced) return {};
+  const std::chrono::seconds paced(rate == 0 ? 0 : 2 * kMaxFileBytes / rate);
+  if (still < 5 * limit_ + paced) return {};
   const std::string held_up = text_of(move, "held_up");
   return fmt::format(
-      "for {} s nothing was copied{}. Look into the logs of the other servers (blob_not_moved, blob_move_held_up); "
+      "for {} s nothing has moved{}. Look into the logs of the other servers (blob_not_moved, blob_move_held_up); "
       "they go on trying. See: restante blobs status",
-      still.count() / 1000,
+      std::chrono::duration_cast<std::chrono::seconds>(still).count(),
       held_up.empty() ? "; the server that was asked is not the one that copies" : ": " + held_up);
 }
 

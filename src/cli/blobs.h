@@ -27,9 +27,9 @@ struct BlobsOptions {
 // Returns the exit code.
 int blobs(const BlobsOptions& options);
 
-// What one who waits is told. Attempts that fail are made again by the servers for ever; here it is enough once nothing
-// was copied for so long, unless the server that was asked is at it and nothing has failed, or it is the rate that is
-// waited for. Another server's attempts are seen only by what comes of them.
+// What one who waits is told. Attempts that fail are made again by the servers for ever; here it is enough once those
+// of the server that was asked have come to nothing for so long. Another server's are seen only by what comes of them,
+// so that it has five times as long, and as the rate makes one file take.
 class MovePatience {
  public:
   explicit MovePatience(std::chrono::milliseconds limit) : limit_(limit) {}
@@ -45,16 +45,14 @@ class MovePatience {
     std::uint64_t left_files = 0;
     std::uint64_t copied_files = 0;
     std::uint64_t second_copies = 0;
-    std::uint64_t bytes = 0;  // that are still to be copied, or to leave
   };
   static State state_of(const Json& answer, const Json& move);
   bool has_moved(const State& now) const;
-  std::string why_over(const Json& move, std::chrono::milliseconds still) const;
+  std::string why_over(const Json& move, std::chrono::steady_clock::duration still) const;
 
   const std::chrono::milliseconds limit_;
   std::optional<std::chrono::steady_clock::time_point> moved_at_;
   State state_;
-  std::uint64_t paced_ = 0;     // bytes that the rate may make one wait for since it last moved
   std::uint64_t failures_ = 0;  // when it last moved
   std::string told_;
   std::string ending_;

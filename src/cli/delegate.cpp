@@ -2,10 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
-#include <thread>
-
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
@@ -20,10 +16,6 @@
 
 namespace restante::cli {
 namespace {
-
-// Between two looks at the task: what is done at once is told at once, what takes hours costs a request in two seconds.
-constexpr std::chrono::milliseconds kFirstPause(200);
-constexpr std::chrono::milliseconds kLongestPause(2'000);
 
 Colours colours(int fd) { return colourful(fd) ? Colours::on : Colours::off; }
 
@@ -59,14 +51,14 @@ Json follow_task(Remote& remote, WorkspaceId viewer, const std::string& id, std:
       remote, timeout,
       fmt::format("not done within {} s; the task goes on, and restante task show {} tells how it goes", timeout, id));
   std::string told;
-  for (auto pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
+  while (true) {
     Json task = parse_answer(waiting.get(path));
     if (has_ended(task)) return task;
     const Cell stands = describe_task(task);
-    if (!quiet && stands.text != told) print(format_facts({{id, stands}}, colours(STDOUT_FILENO)));
+    const bool news = stands.text != told;
+    if (news && !quiet) print(format_facts({{id, stands}}, colours(STDOUT_FILENO)));
     told = stands.text;
-    waiting.check();
-    std::this_thread::sleep_for(pause);
+    waiting.pause(news ? Waiting::Seen::news : Waiting::Seen::nothing_new);
   }
 }
 
@@ -85,6 +77,8 @@ std::string format_outcome(const Json& task, Reader reader, Colours colours) {
 }
 
 int delegate(const DelegateOptions& options) {
+  if (!options.within.empty())
+    (void)deadline_of(options.within);  // what is wrong with it is said before anything is sent
   std::vector<FormFile> files;
   for (const std::string& path : options.files) files.push_back(describe_file(path));
   Remote remote(options.remote);

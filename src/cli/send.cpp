@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,8 +19,6 @@ namespace restante::cli {
 namespace {
 
 constexpr std::string_view kPendingScheme = "platform-pending:";
-// Being fetched is no row of the log, so it wakes no poll: this often it is looked at anyway.
-constexpr int kLookSeconds = 2;
 
 Colours colours(int fd) { return colourful(fd) ? Colours::on : Colours::off; }
 
@@ -64,13 +63,10 @@ class Watch {
     for (const Json& file : files_) ids_.push_back(file_id_of(file));
   }
 
-  // Tells each change as it is seen. Throws CommandFailed when the time is up.
+  // Tells each change as it is seen. Throws CommandFailed when the time is up. Only the files are asked for: to follow
+  // the log with the token of the workspace itself would be to read its inbox.
   void until_done() {
-    std::string since = newest_seq();
-    while (!look()) {
-      waiting_.check();
-      since = wait_for_receipt(since);
-    }
+    while (!look()) waiting_.pause(std::exchange(news_, false) ? Waiting::Seen::news : Waiting::Seen::nothing_new);
   }
   // Whether all were acknowledged; those that the agent keeps itself were when they were sent.
   bool delivered() const {
@@ -87,7 +83,9 @@ class Watch {
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       if (ids_[i].empty() || is_final(files_[i])) continue;
       Json now = parse_answer(waiting_.get(base_ + "/pending-uploads/" + ids_[i]));
-      if (!quiet_ && text_of(now, "state") != text_of(files_[i], "state")) tell(now);
+      const bool news = text_of(now, "state") != text_of(files_[i], "state");
+      if (news && !quiet_) tell(now);
+      news_ = news_ || news;
       done = done && is_final(now);
       files_[i] = std::move(now);
     }
@@ -96,23 +94,13 @@ class Watch {
   static void tell(const Json& file) {
     print(format_facts({{text_of(file, "name"), describe_state(file)}}, colours(STDOUT_FILENO)));
   }
-  std::string newest_seq() {
-    const Json rows = parse_answer(waiting_.get(base_ + "/activity?limit=1"));
-    return rows.if_array() && !rows.if_array()->empty() ? std::to_string(number_of(rows.if_array()->front(), "seq"))
-                                                        : "0";
-  }
-  std::string wait_for_receipt(const std::string& since) {
-    const Json rows = parse_answer(
-        waiting_.get(fmt::format("{}/activity?type=upload_receipt&since_seq={}&wait={}", base_, since, kLookSeconds)));
-    return rows.if_array() && !rows.if_array()->empty() ? std::to_string(number_of(rows.if_array()->back(), "seq"))
-                                                        : since;
-  }
 
   Waiting waiting_;
   const std::string base_;
   std::vector<Json>& files_;
   const bool quiet_;
   std::vector<std::string> ids_;  // of files_; empty for what the agent keeps itself
+  bool news_ = false;
 };
 
 std::string as_json(const Sent& sent) {

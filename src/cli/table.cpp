@@ -4,24 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include "base/utf8.h"
 
 namespace restante::cli {
 namespace {
-
-// One code point of valid UTF-8, and how many bytes it takes.
-struct CodePoint {
-  char32_t value;
-  std::size_t bytes;
-};
-
-CodePoint code_point(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(text[i])); };
-  if (byte(0) < 0x80) return {byte(0), 1};
-  if (byte(0) < 0xe0) return {(byte(0) & 0x1f) << 6 | (byte(1) & 0x3f), 2};
-  if (byte(0) < 0xf0) return {(byte(0) & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f), 3};
-  return {(byte(0) & 0x07) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 | (byte(3) & 0x3f), 4};
-}
 
 // East Asian wide characters and emoji take two columns, combining marks and joiners none.
 std::size_t columns(char32_t c) {
@@ -31,23 +17,6 @@ std::size_t columns(char32_t c) {
       within(0xfe30, 0xfe6f) || within(0xff00, 0xff60) || within(0x1f300, 0x1faff) || within(0x20000, 0x3fffd))
     return 2;
   return 1;
-}
-
-// What would act on the terminal instead of being shown: control characters, and what turns the writing direction.
-bool acts(char32_t c) {
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-}
-
-std::string presentable(std::string_view text, std::u32string_view but = {}) {
-  if (!is_valid_utf8(text)) return "?";
-  std::string out;
-  while (!text.empty()) {
-    const auto [value, bytes] = code_point(text);
-    const bool shown = !acts(value) || but.find(value) != but.npos;
-    out += shown ? text.substr(0, bytes) : std::string_view(" ");
-    text.remove_prefix(bytes);
-  }
-  return out;
 }
 
 std::string_view escape(Paint paint) {
@@ -96,14 +65,14 @@ std::string format_span(std::chrono::seconds span) {
 
 }  // namespace
 
-std::string presentable_lines(std::string_view text) { return presentable(text, U"\n\t"); }
+std::string presentable_lines(std::string_view text) { return presentable(text, ' ', "\n\t"); }
 
 std::size_t display_width(std::string_view utf8) {
   std::size_t width = 0;
   while (!utf8.empty()) {
-    const auto [value, bytes] = code_point(utf8);
+    const auto [value, bytes] = first_code_point(utf8);
     width += columns(value);
-    utf8.remove_prefix(std::min(bytes, utf8.size()));
+    utf8.remove_prefix(bytes);
   }
   return width;
 }
@@ -113,7 +82,7 @@ std::string format_table(const std::vector<std::string>& headings, const std::ve
   for (const auto& heading : headings) shown.front().push_back({heading, Paint::faint});
   for (const TableRow& row : rows) {
     auto& into = shown.emplace_back(row);
-    for (Cell& cell : into) cell.text = presentable(cell.text);
+    for (Cell& cell : into) cell.text = presentable(cell.text, ' ');
     into.resize(headings.size());
   }
   std::vector<std::size_t> widths(headings.size());
@@ -133,8 +102,8 @@ std::string format_facts(const std::vector<std::pair<std::string, Cell>>& facts,
   std::string out;
   for (const auto& [label, cell] : facts) {
     if (cell.text.empty()) continue;
-    out +=
-        padded(label, width + 2, Paint::faint, colours) + painted(presentable(cell.text), cell.paint, colours) + '\n';
+    out += padded(label, width + 2, Paint::faint, colours) + painted(presentable(cell.text, ' '), cell.paint, colours) +
+           '\n';
   }
   return out;
 }

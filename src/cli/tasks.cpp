@@ -103,6 +103,8 @@ std::string retry_body(const TaskOptions& options, const std::vector<Json>& file
 }
 
 std::string retry(Remote& remote, const TaskOptions& options, const std::string& base) {
+  if (!options.within.empty())
+    (void)deadline_of(options.within);  // what is wrong with it is said before anything is sent
   std::vector<FormFile> files;
   for (const std::string& path : options.files) files.push_back(describe_file(path));
   const auto sent = upload_files(remote, base + "/chat/uploads?direction=out", files);

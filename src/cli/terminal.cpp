@@ -7,18 +7,15 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "base/utf8.h"
 #include "cli/exit_codes.h"
 
 namespace restante::cli {
 namespace {
 
 void write_line(std::string prefix, std::string_view sentence) {
-  const auto start = prefix.size();
-  prefix += sentence;
   // A file name or value in the sentence must not be able to move the cursor or forge a second line.
-  const auto control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
-  std::replace_if(prefix.begin() + static_cast<std::ptrdiff_t>(start), prefix.end(), control, '?');
-  prefix += '\n';
+  prefix += presentable(sentence, '?') + '\n';
   std::fwrite(prefix.data(), 1, prefix.size(), stderr);
 }
 

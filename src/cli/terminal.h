@@ -14,7 +14,7 @@ int print(std::string_view text);
 // Asks a person yes or no, no being the default. True without asking where nobody could answer: a script means it.
 bool confirmed(std::string_view question);
 
-// Writes "restante: <sentence>" as one line to stderr; control bytes in it are shown as ?.
+// Writes "restante: <sentence>" as one line to stderr; what would act on the terminal is shown as ?.
 void complain(std::string_view sentence);
 
 // Writes "restante: warning: <sentence>" as one line to stderr.

@@ -11,9 +11,12 @@
 namespace restante::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kFirstPause(250);
-constexpr std::chrono::milliseconds kLongestPause(
-    8'000);  // so that a server that is back is not waited for much longer
+// Between two looks: what happens at once is told at once, what takes hours costs a request in two seconds.
+constexpr std::chrono::milliseconds kFirstLook(200);
+constexpr std::chrono::milliseconds kLastLook(2'000);
+// Between two attempts: a server that is back is not waited for much longer.
+constexpr std::chrono::milliseconds kFirstAttempt(250);
+constexpr std::chrono::milliseconds kLastAttempt(8'000);
 
 bool may_pass(const CommandFailed& failed) {
   return failed.exit_code() == kExitUnavailable || failed.exit_code() == kExitTryAgain;
@@ -33,7 +36,7 @@ Waiting::Waiting(Remote& remote, std::int64_t timeout, std::string when_over)
     : remote_(remote), end_(end_of(timeout)), when_over_(std::move(when_over)) {}
 
 std::string Waiting::get(const std::string& target) {
-  for (auto pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
+  for (auto pause = kFirstAttempt;; pause = std::min(pause * 2, kLastAttempt)) {
     try {
       std::string answer = remote_.get(target);
       told_ = false;
@@ -45,6 +48,12 @@ std::string Waiting::get(const std::string& target) {
     std::this_thread::sleep_for(std::min(pause, left()));
     check();
   }
+}
+
+void Waiting::pause(Seen seen) {
+  pause_ = seen == Seen::news ? kFirstLook : std::clamp(pause_ * 2, kFirstLook, kLastLook);
+  check();
+  std::this_thread::sleep_for(std::min(pause_, left()));
 }
 
 void Waiting::check() const {

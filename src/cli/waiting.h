@@ -20,11 +20,14 @@ class Waiting {
   // As Remote::get, as often as it takes. Throws CommandFailed with exit code 75 and `when_over` once the time is up
   // without an answer, and whatever else time does not heal.
   std::string get(const std::string& target);
-  // Throws the same if the time is up.
-  void check() const;
+  // Until it is worth to look again: soon after what was news, then less and less often. Throws the same if the time
+  // is up.
+  enum class Seen { news, nothing_new };
+  void pause(Seen seen);
 
  private:
   void tell(const CommandFailed& failed);
+  void check() const;
   std::chrono::milliseconds left() const;
 
   using Clock = std::chrono::steady_clock;
@@ -32,6 +35,7 @@ class Waiting {
   const Clock::time_point end_;
   const std::string when_over_;
   bool told_ = false;  // of this time without an answer
+  std::chrono::milliseconds pause_{0};
 };
 
 }  // namespace restante::cli

@@ -12,7 +12,8 @@ bool Failure::passes() const {
     case Kind::protocol:
       return true;
     case Kind::status:
-      return status == 408 || status == 429 || status >= 500;
+      // 501 is for good: this server does not know how.
+      return status == 408 || status == 429 || (status >= 500 && status != 501);
     case Kind::bad_url:
     case Kind::too_large:
     case Kind::stopped:

@@ -377,6 +377,9 @@ TEST(Failure, RetryAfterAndRedirectsAreToldToThePerson) {
   moved.status = 308;
   EXPECT_NE(expect_success(moved).error().sentence.find("redirect"), std::string::npos);
   EXPECT_FALSE(expect_success(moved).error().passes());
+  Response unknown;
+  unknown.status = 501;
+  EXPECT_FALSE(expect_success(unknown).error().passes()) << "a server that does not know how";
 }
 
 }  // namespace

@@ -18,21 +18,25 @@ bool Counter::await_taker() {
   return !over();
 }
 
+bool Counter::has_taker() const {
+  const std::lock_guard lock(mutex_);
+  return !tickets_.empty();
+}
+
 Verdict Counter::deliver(const agent::Delivery& delivery) {
   std::unique_lock lock(mutex_);
-  for (;;) {
-    while (tickets_.empty() && !over()) changed_.wait_for(lock, kLookEvery);
-    if (over()) return {Verdict::What::stopped, {}, {}};
-    const auto ticket = tickets_.front();
-    tickets_.pop_front();
-    ticket->delivery = delivery;
-    in_hand_ = delivery.id;
-    changed_.notify_all();
-    const auto fate = ticket->fate;
-    changed_.wait(lock, [&] { return *fate != Fate::pending; });
-    if (*fate == Fate::written) return {};
-    in_hand_.clear();
-  }
+  if (over()) return {Verdict::What::stopped, {}, {}};
+  if (tickets_.empty()) return {Verdict::What::untaken, {}, {}};
+  const auto ticket = tickets_.front();
+  tickets_.pop_front();
+  ticket->delivery = delivery;
+  in_hand_ = delivery.id;
+  changed_.notify_all();
+  const auto fate = ticket->fate;
+  changed_.wait(lock, [&] { return *fate != Fate::pending; });
+  if (*fate == Fate::written) return {};
+  in_hand_.clear();
+  return {Verdict::What::untaken, {}, {}};
 }
 
 std::shared_ptr<Counter::Taken> Counter::take(Call& call, std::chrono::milliseconds time) {

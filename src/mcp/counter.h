@@ -1,5 +1,6 @@
 // Counter: where deliveries wait until the model asks for one. A delivery counts as handed over when the answer that
-// carries it was written out, not before: a call that is cancelled, times out or loses its reader leaves it here.
+// carries it was written out, not before: what a call leaves that is cancelled, times out or loses its reader is
+// `untaken`, as is what nobody is there for.
 // Takers are served in the order they came. Thread-safe: one porter brings, any number of calls take.
 #pragma once
 #include <chrono>
@@ -19,6 +20,7 @@ class Counter final : public agent::Handover {
   explicit Counter(const agent::Stop& stop) : stop_(stop) {}
 
   bool await_taker() override;
+  bool has_taker() const override;
   agent::Verdict deliver(const agent::Delivery& delivery) override;
 
   // A delivery in the taker's hands. finish() says what came of it; without it, it was not taken.

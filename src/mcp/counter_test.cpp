@@ -18,14 +18,20 @@ class CounterTest : public testing::Test {
     delivery.id = std::move(id);
     return delivery;
   }
+  // As the porter does.
   std::future<Verdict> bring(std::string id) {
     return std::async(std::launch::async, [this, id] {
-      if (!counter_.await_taker()) return Verdict{Verdict::What::stopped, {}, {}};
-      return counter_.deliver(message(id));
+      while (counter_.await_taker()) {
+        auto verdict = counter_.deliver(message(id));
+        if (verdict.what != Verdict::What::untaken) return verdict;
+        ++untaken_;
+      }
+      return Verdict{Verdict::What::stopped, {}, {}};
     });
   }
 
   agent::Stop stop_;
+  int untaken_ = 0;  // read once it was brought
   Counter counter_{stop_};
   Call call_;
 };
@@ -50,6 +56,14 @@ TEST_F(CounterTest, WhatIsPutBackOrDroppedGoesToTheNextTaker) {
   taken->finish(Fate::written);
   taken->finish(Fate::put_back);  // too late
   EXPECT_EQ(brought.get().what, Verdict::What::handled);
+  EXPECT_GE(untaken_, 2) << "who brings it can ask each time whether it is still wanted";
+}
+
+TEST_F(CounterTest, WhatNobodyIsThereForIsNotKeptForWhoeverComes) {
+  EXPECT_FALSE(counter_.has_taker());
+  EXPECT_EQ(counter_.deliver(message("a")).what, Verdict::What::untaken);
+  EXPECT_EQ(counter_.in_hand(), "");
+  EXPECT_FALSE(counter_.take(call_, 0s));
 }
 
 TEST_F(CounterTest, ATakerThatGivesUpOrIsCancelledLeavesNothingBehind) {

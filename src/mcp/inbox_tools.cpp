@@ -50,15 +50,17 @@ std::vector<agent::Delivery> waiting_now(Office& office) {
 }
 
 // Nor the tasks that were over before anybody took them, which are not handed over: the server is asked about each
-// until `enough` others were seen.
+// until `enough` others were seen, and no more once it does not answer.
 std::vector<agent::Delivery> waiting_still(Office& office, Call& call, std::size_t enough) {
   using Standing = agent::Platform::Standing;
   auto waiting = waiting_now(office);
   Office::Line line(office, call);
   std::size_t seen = 0;
+  bool silent = false;
   std::erase_if(waiting, [&](const agent::Delivery& one) {
-    if (seen >= enough) return false;
+    if (seen >= enough || silent) return false;
     const auto task = agent::is_task(one) ? line->look_at_delegation(one.delegation_id) : agent::Platform::TaskView();
+    silent = task.has_error() && agent::is_open(task.error());
     const bool over = task.has_value() && task->standing != Standing::wanted;
     seen += over ? 0 : 1;
     return over;
@@ -78,12 +80,16 @@ std::string ended(Office& office, const Call& call) {
   return office.counter().closed() ? "This session is over." : "";
 }
 
+// Empty while all is well.
+std::string weather(Office& office) {
+  const auto trouble = office.agent().outlook().trouble;
+  if (trouble.empty()) return {};
+  return " The server is not reached at the moment (" + trouble + "); it is tried again by itself.";
+}
+
 std::string nothing_came(Office& office, std::int64_t seconds) {
-  auto text = fmt::format("No message within {} s. Call wait_for_message again to go on waiting.", seconds);
-  const auto outlook = office.agent().outlook();
-  if (!outlook.trouble.empty())
-    text += " The server is not reached at the moment (" + outlook.trouble + "); it is tried again by itself.";
-  return text;
+  return fmt::format("No message within {} s. Call wait_for_message again to go on waiting.", seconds) +
+         weather(office);
 }
 
 }  // namespace
@@ -150,7 +156,7 @@ Answer inbox_pop(Office& office, Call& call, const Arguments& arguments) {
     const auto waiting = waiting_now(office).size();
     if (waiting == 0) return answer_with({}, 0, "The inbox is empty. wait_for_message waits for the next one.");
     if (steady_clock::now() >= until)
-      return answer_with({}, waiting, "What waits is not ready yet: its files are still on their way. Try again soon.");
+      return answer_with({}, waiting, "What waits is not ready yet. Try again soon." + weather(office));
   }
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kKeyDigits = 32;
 constexpr std::size_t kTimeDigits = 12;  // milliseconds, as a version 7 UUID has them
+constexpr char kTrial = '0';  // where every other key has the version of its UUID, behind the time
 constexpr std::int64_t kMostMillis = (std::int64_t{1} << 48) - 1;
 
 }  // namespace
@@ -28,6 +29,14 @@ Time time_of_blob_key(std::string_view key) {
   for (const char c : key.substr(0, kTimeDigits)) millis = millis * 16 + hex_digit(c);
   return Time(std::chrono::milliseconds(millis));
 }
+
+std::string trial_blob_key(Time now) {
+  std::string key = new_blob_key(now);
+  key[kTimeDigits] = kTrial;
+  return key;
+}
+
+bool is_trial_blob_key(std::string_view key) { return key[kTimeDigits] == kTrial; }
 
 std::string first_blob_key(Time time) {
   const auto millis = std::chrono::ceil<std::chrono::milliseconds>(time.time_since_epoch()).count();

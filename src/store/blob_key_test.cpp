@@ -25,6 +25,15 @@ TEST(BlobKey, IsThirtyTwoLowerCaseHexDigitsAndNothingElse) {
   }
 }
 
+TEST(BlobKey, ATrialIsToldFromAFileAndOtherwiseLikeOne) {
+  const auto trial = trial_blob_key(kNow);
+  EXPECT_TRUE(is_blob_key(trial));
+  EXPECT_TRUE(is_trial_blob_key(trial));
+  EXPECT_FALSE(is_trial_blob_key(new_blob_key(kNow)));
+  EXPECT_EQ(time_of_blob_key(trial), time_of_blob_key(new_blob_key(kNow)));
+  EXPECT_NE(trial, trial_blob_key(kNow));
+}
+
 TEST(BlobKey, TheFirstOneOfATimePartsTheOlderFromTheOthers) {
   for (const Time when : {kNow, std::chrono::floor<std::chrono::milliseconds>(kNow) + 0us, Time()}) {
     const auto bound = first_blob_key(when);

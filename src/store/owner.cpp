@@ -227,34 +227,31 @@ Owner::Standing Owner::note(Place place, const Office& office, const OwnerMark& 
 }
 
 // A key that a row knows cannot be anybody else's. What no row knows is either an orphan, of which there are few, or
-// somebody else's, unless it is so young that its row may still come. Beside an embedded database, which only one
-// server has open, nobody else keeps anything.
+// somebody else's, unless it is so young that its row may still come; or another server that starts tries whether it
+// can write here. Beside an embedded database, which only one server has open, nobody else keeps anything.
 Owner::Content Owner::content_of(Place place) {
   const Time old = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.grace);
   std::vector<std::string> sample;
   BlobPage page;
   do {
     page = places_.at(place).get().list(page.next, Time::max());
-    for (const std::string& bare : page.keys) sample.push_back(key_in(place, bare));
+    for (const std::string& bare : page.keys) {
+      if (!is_trial_blob_key(bare)) sample.push_back(key_in(place, bare));
+    }
   } while (!page.next.empty() && sample.size() < kSample);
   if (sample.empty()) return Content::nothing;
   const auto known = store_.known_blobs(sample);
-  if (known.empty() && place == Place::dir && rules_.alone) return Content::nothing;
+  if (known.empty()) return place == Place::dir && rules_.alone ? Content::nothing : Content::strange;
   auto next_known = known.begin();
   std::size_t old_unknown = 0;
-  bool has_unknown = false;
   for (const std::string& key : sample) {
     if (next_known != known.end() && *next_known == key) {
       ++next_known;
-      continue;
+    } else if (time_of_blob_key(parse_key(key)->bare) < old) {
+      ++old_unknown;
     }
-    const std::string_view bare = parse_key(key)->bare;
-    if (time_of_blob_key(bare) < old) ++old_unknown;
-    // Another server that starts has just tried whether it can write here.
-    has_unknown = has_unknown || (known.empty() && places_.at(place).get().open(bare) != nullptr);
   }
-  if (!known.empty()) return old_unknown > known.size() ? Content::strange : Content::ours;
-  return has_unknown ? Content::strange : Content::nothing;
+  return old_unknown > known.size() ? Content::strange : Content::ours;
 }
 
 // A directory that is left over, or a bucket for later, is nobody's trouble.
@@ -293,6 +290,8 @@ std::string Owner::sentence(Place place, const char* what) const {
   constexpr std::string_view kOwn = "{own}";
   if (const auto at = text.find(kOwn); at != std::string::npos)
     text.replace(at, kOwn.size(), place == Place::s3 ? "s3.bucket and s3.prefix" : "data");
+  // The command is what such a sentence ends with.
+  if (text.find("restante blobs adopt") != std::string::npos) text += fmt::format(" --place {}", name_of(place));
   return text;
 }
 

@@ -86,8 +86,8 @@ Result<void> require_source(const OutgoingFile& file, const Upload* source, Time
   const bool outgoing = !file.sent_by && lives && source->direction == UploadDirection::out;
   if (file.sent_by && !sent) {
     return std::move(gone).say(
-        "a file that came with the task is no longer kept here: give the task again with the file, sent anew, or "
-        "without files");
+        "a file that came with the task is no longer kept here, or was never sent by the task's caller: give the task "
+        "again with the file, sent anew, or without files");
   }
   if (!sent && !outgoing) return gone;
   if (source->damage) return std::move(gone).say(std::string(sentence_of(*source->damage)));

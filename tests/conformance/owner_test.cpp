@@ -214,6 +214,15 @@ TEST_P(OwnerTest, AServerAloneComesBackToThePlaceItHadBefore) {
   EXPECT_EQ(start(*store, "a", true)->owner.objection(Place::dir), "");
 }
 
+TEST_P(OwnerTest, WhatAnotherServerTriesOutWhileItStartsIsNobodysFile) {
+  const std::string trial = trial_blob_key(clock.now());
+  const auto server = start(*store);
+  std::filesystem::create_directories(folder / "a" / trial.substr(30));
+  std::ofstream(folder / "a" / trial.substr(30) / trial) << "check";
+  ASSERT_EQ(keys_of(*server->files).size(), 1u);
+  EXPECT_EQ(server->owner.objection(Place::dir), "");
+}
+
 TEST_P(OwnerTest, KilledBetweenTheMarkAndWritingItDownItIsWrittenDownByTheNext) {
   const auto server = start(*store);
   const OwnerMark mark{store->find_office()->id, MarkId::make(at(5))};

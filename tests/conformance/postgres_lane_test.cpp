@@ -275,18 +275,17 @@ TEST_F(LaneTest, AStatementThatTakesTooLongIsToldAndTheLaneGoesOn) {
 
 TEST_F(LaneTest, AServerThatDoesNotAnswerIsGivenUpAndTheLaneGoesOn) {
   auto endpoint = patient(database.url());
-  endpoint.answer_timeout = std::chrono::seconds(3);
+  endpoint.answer_timeout = std::chrono::seconds(8);
   start(patient(), endpoint);
   auto slow = lane->submit({}, 0, [](Transaction& transaction) -> Result<void> {
     transaction.connection().query("SELECT pg_sleep(120)");
     return {};
   });
   EXPECT_THAT(failure_of([&] { slow.take(); }), HasSubstr("no answer in time"));
-  EXPECT_EQ(outside
-                .query("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' "
-                       "AND datname = current_database() AND pid <> pg_backend_pid()")
-                .size(),
-            1);
+  outside.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND datname = "
+      "current_database() AND pid <> pg_backend_pid()");
+  EXPECT_TRUE(insert(1).take());
 }
 
 TEST_F(LaneTest, ADatabaseThatIsNotThereIsToldInOneLine) {

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from support.backend import FileBlob, InlineBlob, SqliteRows, flip
+from support.backend import MARK, FileBlob, InlineBlob, SqliteRows, flip
 from support.change_over import LONG, Load, change_over_on
 from support.checks import check_error
 from support.desk import Workspace
@@ -105,6 +105,7 @@ def test_a_server_that_cannot_do_it_leaves_it_to_one_that_can_whoever_was_first(
         load = Load(over, Workspace(able, "inbox"))
         for n in range(5):
             load.send(f"f-{n}", os.urandom(60_000))
+        wait_until((over.data / "blobs" / MARK).exists, "the directory is this post office's")
         if why == "not_ours":
             (tmp_path / "blobs").mkdir()
         unable = over.start({"storage.reserve": 1 << 50} if why == "no_room" else None, data=None if why == "no_room" else tmp_path)

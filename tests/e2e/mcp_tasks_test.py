@@ -1,5 +1,7 @@
 """Tasks between two agents that both are a `restante mcp`: given, done, failed, given up; each result reaches its caller once."""
 import os
+import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -89,6 +91,64 @@ def test_a_task_that_was_cancelled_before_the_model_took_it_is_not_handed_to_it(
     worker.call("complete_task", delegation_id=taken["delegation_id"], result="done")
     told = [(row["request_body"]["delegation_id"], row["status"]) for row in workspace.activity() if row["method"] == "delegate_result"]
     assert told == [(f"cancelled-{callee.id}", "error"), (f"wanted-{callee.id}", "ok")]
+
+
+class Lonely:
+    """A worker with tasks in its inbox, behind a line that carries nothing while `deaf` is set."""
+
+    def __init__(self, workspace, mcp, proxy):
+        self.deaf, self.asked, self.told = threading.Event(), set(), set()
+        self.caller, self.callee = workspace, Workspace(workspace.server, "lonely-" + os.urandom(4).hex())
+        self.line = proxy(workspace.server.port, gate=self.gate, tap=self.tap)
+        self.session = mcp(self.line.url, token=self.callee.token)
+        for task in self.tasks:
+            order = {"target_id": self.callee.id, "task": task, "delegation_id": f"{task}-{self.callee.id}"}
+            assert workspace.server.request("POST", workspace.path("delegate"), token=workspace.token, json_body=order).status == 202
+        wait_until(lambda: self.session.call("inbox_peek")["waiting"] == len(self.tasks), "all are there")
+        self.told.clear()
+        self.deaf.set()
+
+    tasks = ("one", "two", "three")
+
+    def gate(self, data):
+        if self.deaf.is_set():
+            self.asked |= set(re.findall(rb"GET /workspaces/[^/]+/delegations/(\w+)-", data))
+            self.line.cut()
+        return not self.deaf.is_set()
+
+    def tap(self, data):
+        self.told |= set(re.findall(rb'"delegation_id":"(\w+)-', data))
+        return len(data)
+
+    def pop(self):
+        answer = self.session.answer(self.session.start_call("inbox_pop"))["result"]
+        return answer["structuredContent"]["message"], answer["content"][0]["text"]
+
+
+def test_while_the_server_does_not_answer_peek_asks_once_and_pop_says_so(workspace, mcp, proxy):
+    lonely = Lonely(workspace, mcp, proxy)
+    assert lonely.session.call("inbox_peek")["waiting"] == 3
+    assert lonely.asked <= {b"one"}, "no more once it was in vain"
+
+    def told_of_the_server():
+        message, text = lonely.pop()
+        assert message is None and "files" not in text
+        return "The server is not reached at the moment" in text
+
+    wait_until(told_of_the_server, "the model hears what is the matter")
+
+
+def test_a_task_that_was_cancelled_after_its_taker_had_left_is_not_handed_to_the_next(workspace, mcp, proxy):
+    lonely = Lonely(workspace, mcp, proxy)
+    wait_until(lambda: lonely.pop() and b"one" in lonely.asked, "the server was asked in vain for one that wanted it")
+    assert lonely.told == set()
+    lonely.deaf.clear()
+    wait_until(lambda: b"one" in lonely.told, "nobody is there any more when the server says that it is wanted")
+    path = workspace.path(f"delegations/one-{lonely.callee.id}/cancel")
+    assert workspace.server.request("POST", path, token=workspace.token).status == 200
+    taken = wait_until(lambda: lonely.pop()[0], "the next one is taken")
+    assert taken["text"] == "two" and not taken.get("again")
+    lonely.session.stderr.wait(lambda line: f"task one-{lonely.callee.id} is over and is not begun".encode() in line, "it is said")
 
 
 def test_a_task_that_cannot_be_done_says_why(caller, worker):

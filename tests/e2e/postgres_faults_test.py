@@ -14,8 +14,8 @@ from support.server import Server, StartFailed
 from support.several import Several, database_of, ordinary_role
 from support.waiting import wait_until
 
-QUICK_TO_GIVE_UP = {"postgres.connect_timeout": "3s", "postgres.statement_timeout": "3s"}
-UNANSWERED = {"postgres.statement_timeout": "3s"}  # so long does everybody wait for an answer that does not come
+QUICK_TO_GIVE_UP = {"postgres.connect_timeout": "6s", "postgres.statement_timeout": "6s"}
+UNANSWERED = {"postgres.statement_timeout": "6s"}  # so long does everybody wait for an answer that does not come
 LARGE = b"0123456789abcdef" * 20_000  # beyond what goes into a row
 
 

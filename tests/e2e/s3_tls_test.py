@@ -201,12 +201,11 @@ def agent(steady, office, authority):
 
 def test_a_handshake_that_is_cut_is_tried_again(agent, steady):
     before = agent.server.metric("restante_s3_retries_total")
-    # One after the other is made anew: a connection that was cut is not used again.
-    upset = steady.cut("up", after=100_000)
     cut = steady.cut_handshake(times=2)
+    steady.drop_open()
     check_whole(agent, LARGE)
-    assert cut.struck == 2 and upset.struck == 1
-    assert agent.server.metric("restante_s3_retries_total") - before >= 3
+    assert cut.struck == 2
+    assert agent.server.metric("restante_s3_retries_total") - before >= 2
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["whole", "parts"])
@@ -226,10 +225,10 @@ def test_a_download_that_is_cut_within_tls_goes_on_where_it_was(agent, steady):
 
 def test_handshakes_that_never_succeed_are_503_and_heal(agent, steady):
     file_id = stage(agent, SMALL)
-    upset = steady.cut("up", after=1)
     cut = steady.cut_handshake(times=1000)
+    steady.drop_open()
     check_error(fetch(agent, file_id), 503, code="platform_unavailable")
-    assert upset.struck == 1 and cut.struck >= 3
+    assert cut.struck >= 3
     assert "broke off during the TLS handshake" in trouble(agent.server)
     cut.left = 0
     assert fetch(agent, file_id).body == SMALL

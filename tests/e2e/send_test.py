@@ -231,12 +231,11 @@ def test_an_upload_whose_answer_names_other_files_is_not_called_sent(tmp_path, a
     assert not any(b"/a2a" in request[:100] for request in other.requests), "the message is not sent without its files"
 
 
-def test_a_log_that_cannot_be_read_does_not_end_the_wait(tmp_path):
-    """What wakes the wait is only a hint: the state of each file is asked for all the same."""
+def test_an_answer_that_does_not_come_does_not_end_the_wait(tmp_path):
     uri = f"platform-pending:{SOMEBODY}/0196f0c0-0000-7000-8000-00000000000b"
+    states = [{"state": state, "name": "a.txt"} for state in ("staged", "staged", "staged", "fetched", "acked")]
     answers = {"/uploads/limits": [{}], "/chat/uploads": [{"files": [{"uri": uri}]}, {"files": [{"uri": "platform-pending:"}]}],
-               "/a2a": [{}], "/activity?limit=1": [503, {}, []], "/activity?type=": [{}, [], [{"seq": 5}]],
-               "/pending-uploads/": [{"state": state, "name": "a.txt"} for state in ("staged", "staged", "staged", "fetched", "acked")]}
+               "/a2a": [{}], "/pending-uploads/": [503, *states]}
     with OtherServer(answers) as other:
         person = Person(None, tmp_path, token="t", port=other.port)
         files = ["--file", person.file("a.txt", b"hello"), "--file", person.file("b.txt", b"hello")]
@@ -246,8 +245,22 @@ def test_a_log_that_cannot_be_read_does_not_end_the_wait(tmp_path):
             assert ("waiting goes on" in done.stderr) == away, done
             other.answers["/chat/uploads"] = [{"files": [{"uri": uri}]}]
             other.answers["/pending-uploads/"] = [{"state": "acked", "name": "a.txt"}]
-    polls = [re.search(rb"since_seq=(\d+)", request)[1] for request in other.requests if b"/activity?type=" in request[:200]]
-    assert polls == [b"0", b"0", b"0", b"5"], polls
+
+
+def test_waiting_with_the_agents_own_token_reads_nothing_of_its_inbox(server, agent, tmp_path):
+    """What waits for an agent is not picked up because somebody sends in its name and waits."""
+    agent.notify("before")
+    own = Person(server, tmp_path, token=agent.token)
+    done = own.run("send", "hi", "--file", own.file("a.txt", b"hello"), "--wait", "--timeout", 1)
+    assert done.returncode == 75 and "stays there" in done.stderr, done
+    # Somebody who reads afterwards: once that has been seen to, so would the other have been.
+    other = Workspace(server, "other")
+    other.notify("read me")
+    last = other.activity()[-1]["seq"]
+    assert server.get(other.path(f"activity?since_seq={last}"), token=other.token).status == 200
+    seen = lambda workspace: server.get(f"/workspaces/{workspace.id}", token=server.admin_token).json()
+    wait_until(lambda: seen(other)["last_poll_at"], "who reads is seen")
+    assert (seen(agent)["status"], seen(agent)["last_poll_at"]) == ("awaiting_agent", None)
 
 
 def test_json_is_one_object_with_what_became_of_each_file(agent, person):

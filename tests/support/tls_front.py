@@ -3,12 +3,14 @@
     front = TlsFront(swift.endpoint, certificate)     # front.endpoint: https://127.0.0.1:PORT
     cut = front.cut_handshake(times=1)                # once the other side has said hello
     cut = front.cut("up", after=100_000)              # once so many bytes more have gone up; "down": have come back
+    front.drop_open()                                 # what is kept open is of no use any more
     …
     assert cut.struck == 1
 
 `passed` is what went up of what it could read: nothing, where nobody believed its certificate. Without a certificate it is a server that
 does not know TLS. Every connection has a thread of its own.
 """
+import contextlib
 import select
 import socket
 import ssl
@@ -38,7 +40,7 @@ class TlsFront:
     def __init__(self, endpoint, certificate, name="127.0.0.1"):
         parts = urlsplit(endpoint)
         self._target, self._lock, self._cuts = (parts.hostname, parts.port), threading.Lock(), []
-        self.passed, self.connections = bytearray(), 0
+        self.passed, self.connections, self._open = bytearray(), 0, set()
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if certificate else None
         if certificate:
             self.show(certificate)
@@ -55,6 +57,13 @@ class TlsFront:
 
     def cut(self, where, after, times=1):
         return self._add(Cut(where, after, times))
+
+    def drop_open(self):
+        """Whoever goes on must shake hands anew."""
+        with self._lock:
+            for client in self._open:
+                with contextlib.suppress(OSError):  # it has just been closed
+                    client.shutdown(socket.SHUT_RDWR)
 
     def close(self):
         self._listener.close()
@@ -89,7 +98,13 @@ class TlsFront:
                     connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
                     return
                 with self._context.wrap_socket(connection, server_side=True) as client, socket.create_connection(self._target) as real:
-                    self._pass_on(client, real)
+                    with self._lock:
+                        self._open.add(client)
+                    try:
+                        self._pass_on(client, real)
+                    finally:
+                        with self._lock:
+                            self._open.discard(client)
         except OSError:
             pass  # one of the two has left, or does not believe the certificate
 

@@ -30,9 +30,7 @@ class DirBlobs final : public Blobs {
   void check() override {
     place_.require_healthy();
     place_.require_same_directory();
-    Draft draft(place_, drafts_, clock_);
-    draft.write("check");
-    drop(draft.finish());
+    try_out(drafts_);
   }
 
   std::unique_ptr<BlobWriter> put() override {
@@ -95,11 +93,15 @@ class DirBlobs final : public Blobs {
   }
 
   // Some file systems have no files without a name, and some containers no /proc to name them by.
+  void try_out(Drafts drafts) {
+    Draft draft(place_, drafts, clock_);
+    draft.write("check");
+    drop(draft.finish_as(trial_blob_key(clock_.now())));
+  }
+
   bool can_be_unnamed() {
     try {
-      Draft draft(place_, Drafts::unnamed_if_possible, clock_);
-      draft.write("check");
-      drop(draft.finish());
+      try_out(Drafts::unnamed_if_possible);
       return true;
     } catch (const StorageFull&) {
       return true;

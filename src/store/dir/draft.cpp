@@ -56,12 +56,13 @@ void Draft::publish(const std::string& file) {
   if (code != 0) place_.fail("name a blob");
 }
 
-std::string Draft::finish() {
+std::string Draft::finish() { return finish_as(new_blob_key(clock_.now())); }
+
+std::string Draft::finish_as(const std::string& key) {
   if (state_ != State::writing) throw std::logic_error("finish of a blob that has ended");
   place_.require_healthy();
   state_ = State::broken;
   file_->sync();
-  const std::string key = new_blob_key(clock_.now());
   const std::string file = file_of(key);
   const std::string subdirectory(subdirectory_of(key));
   place_.need_subdirectory(subdirectory);

@@ -17,6 +17,8 @@ class Draft final : public BlobWriter {
   ~Draft() override;
   void write(std::string_view bytes) override;
   std::string finish() override;
+  // Under a key that is nobody's yet.
+  std::string finish_as(const std::string& key);
 
  private:
   void publish(const std::string& file);
