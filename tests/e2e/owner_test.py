@@ -128,7 +128,7 @@ def test_what_an_older_version_left_is_adopted_and_what_nobody_knows_is_not(tmp_
         assert server.get(workspace.on(server).content(file_id), token=workspace.token).body == BYTES
         server.stop()
     forget_marks(tmp_path)
-    old = ["000000000001" + "0" * 20, "000000000002" + "0" * 20]
+    old = ["0000000000017" + "0" * 19, "0000000000027" + "0" * 19]
     (tmp_path / "blobs" / "00").mkdir(exist_ok=True)
     for name in old:
         (tmp_path / "blobs" / "00" / name).write_bytes(b"somebody's")

@@ -182,14 +182,14 @@ def test_a_wait_that_is_refused_ends_at_once_and_json_still_names_what_was_sent(
 
 def test_json_names_the_files_of_a_message_that_was_refused(tmp_path):
     uri = f"platform-pending:{SOMEBODY}/0196f0c0-0000-7000-8000-00000000000b"
-    with OtherServer({"/uploads/limits": [{}], "/chat/uploads": [{"files": [{"uri": uri}]}], "/a2a": [400, 400, {}], "/activity?": [400]}) as other:
+    with OtherServer({"/uploads/limits": [{}], "/chat/uploads": [{"files": [{"uri": uri}]}], "/a2a": [400, 400, {}], "/pending-uploads/": [400]}) as other:
         person = Person(None, tmp_path, token="t", port=other.port)
         done = person.run("send", "--to", SOMEBODY, "hi", "--file", person.file("a.txt", b"hello"), "--json")
         words = person.run("send", "--to", SOMEBODY, "hi", "--json")
-        unseen = person.run("send", "--to", SOMEBODY, "hi", "--wait", "--json")
+        unseen = person.run("send", "--to", SOMEBODY, "hi", "--file", person.file("a.txt", b"hello"), "--wait", "--json")
     assert done.returncode == 1 and json.loads(done.stdout) == {"workspace_id": SOMEBODY, "files": [{"uri": uri}], "message": None}, done
     assert (words.returncode, words.stdout) == (1, ""), words
-    assert unseen.returncode == 1 and json.loads(unseen.stdout) == {"workspace_id": SOMEBODY, "files": [], "message": {}}, unseen
+    assert unseen.returncode == 1 and json.loads(unseen.stdout) == {"workspace_id": SOMEBODY, "files": [{"uri": uri}], "message": {}}, unseen
 
 
 class OtherServer(Callback):
