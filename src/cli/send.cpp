@@ -46,8 +46,6 @@ struct Sent {
   WorkspaceId to;
   std::vector<Json> files;
   std::string message;
-
-  bool nothing() const { return files.empty() && message.empty(); }
 };
 
 // Follows the files that wait on the server until nothing more will happen to them.
@@ -254,8 +252,8 @@ int send(const SendOptions& options) {
     if (options.remote.json) print(as_json(sent));
     return code;
   } catch (const CommandFailed&) {
-    // Whoever asked by a script needs the ids of what is there all the same.
-    if (options.remote.json && !sent.nothing()) print(as_json(sent));
+    // Whoever asked by a script needs the ids of the files that are there all the same.
+    if (options.remote.json && !sent.files.empty()) print(as_json(sent));
     throw;
   }
 }

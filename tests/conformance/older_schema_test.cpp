@@ -46,6 +46,7 @@ TEST_P(OlderSchema, WithoutTheTablesOfUploadsEverythingElseWorksAndNothingIsStag
   EXPECT_ERROR(store->find_upload(workspace, item.id), errors::upload_gone);
   EXPECT_ERROR(store->read_upload(workspace, item.id), errors::upload_gone);
   EXPECT_ERROR(store->find_upload_story(workspace, item.id, at(0)), errors::upload_gone);
+  EXPECT_FALSE(store->find_outgoing(workspace, item.sha256, at(0)));
   EXPECT_ERROR(store->mark_fetched(workspace, item.id, at(0)).take(), errors::upload_gone);
   EXPECT_ERROR(store->ack_upload(workspace, item.id, at(0)).take(), errors::upload_gone);
   EXPECT_ERROR(store->fail_upload(workspace, item.id, "x", at(0)).take(), errors::upload_gone);
