@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kKeyDigits = 32;
 constexpr std::size_t kTimeDigits = 12;  // milliseconds, as a version 7 UUID has them
-constexpr char kTrial = '0';  // where every other key has the version of its UUID, behind the time
+constexpr char kTrial = '0';             // where every other key has the version of its UUID, behind the time
 constexpr std::int64_t kMostMillis = (std::int64_t{1} << 48) - 1;
 
 }  // namespace
