@@ -69,6 +69,38 @@ TEST_F(PostgresPool, SessionsOfTheSameAgeAsOneThatWasLostAreNotTriedOneByOne) {
   EXPECT_EQ(asked, 2);
 }
 
+TEST_F(PostgresPool, WhereSessionsAreScarceOneIsLeftToWhoeverWritesAndOneStays) {
+  Pool pool(endpoint(database), 3, 2min, nullptr);
+  const auto sessions = [&] {
+    return outside
+        .query("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> $1",
+               outside.query("SELECT pg_backend_pid()::bigint").front().integer(0))
+        .front()
+        .integer(0);
+  };
+  const auto becomes = [&](std::int64_t count) {
+    const auto end = std::chrono::steady_clock::now() + 2min;
+    while (sessions() != count && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
+    EXPECT_EQ(sessions(), count);
+  };
+  pool.make_room();  // there is none
+  pool.use([&](Connection&) {
+    pool.use([&](Connection&) {
+      return pool.use([&](Connection&) {
+        pool.make_room();  // all are lent out: the first that comes back goes
+        return 0;
+      });
+    });
+    return 0;
+  });
+  becomes(2);
+  pool.make_room();
+  becomes(1);
+  pool.make_room();
+  EXPECT_EQ(pool.use(ask), 42);
+  becomes(1);
+}
+
 TEST_F(PostgresPool, ValuesOfEveryTypeComeBackAsTheyWere) {
   const auto row = outside.query("SELECT $1, $2, $3::bytea, $4::text IS NULL", true, 0.5,
                                  postgres::Bytes{std::string_view("\0\xff", 2)}, std::optional<std::string_view>());

@@ -53,7 +53,12 @@ bool has_failed(const PGresult* result) {
 
 Connection::Connection(const Endpoint& endpoint)
     : closing_(endpoint.closing), answer_timeout_(endpoint.connect_timeout) {
-  connect(endpoint);
+  try {
+    connect(endpoint);
+  } catch (const Lost&) {
+    if (endpoint.wanting) endpoint.wanting();
+    throw;
+  }
   settle_in(endpoint);
   answer_timeout_ = endpoint.answer_timeout;
 }

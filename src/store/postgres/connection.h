@@ -6,6 +6,7 @@
 #include <libpq-fe.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +27,8 @@ struct Endpoint {
   std::chrono::milliseconds statement_timeout{15'000};
   std::chrono::milliseconds answer_timeout{20'000};
   const Closing* closing = nullptr;  // ends every wait early; none: nothing does
+  // Told when no session is to be had: somebody may have one to spare.
+  std::function<void()> wanting{};
 };
 
 class Connection {

@@ -6,6 +6,8 @@ namespace restante::postgres {
 namespace {
 
 constexpr auto kSpared = std::chrono::milliseconds(200);
+// Long enough for whoever needs one to try again.
+constexpr auto kFewer = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -28,7 +30,7 @@ std::unique_ptr<Connection> Pool::take() {
     const auto now = std::chrono::steady_clock::now();
     const bool spared = now < down_until_;
     if (spared && open_ == 0) throw Unavailable(why_);
-    if (!spared && open_ < most_) {
+    if (!spared && open_ < most_now()) {
       if (auto made = connect(lock)) return made;
     } else if (now >= until) {
       throw Unavailable(spared ? why_ : "too many questions to the database are waiting");
@@ -61,13 +63,27 @@ void Pool::give_back(std::unique_ptr<Connection> connection) {
   if (!connection->lost()) connection->rollback();
   {
     const std::lock_guard lock(mutex_);
-    if (connection->lost()) {
+    if (connection->lost() || open_ > most_now()) {
       --open_;
     } else {
       idle_.push_back(std::move(connection));
     }
   }
   returned_.notify_one();
+}
+
+std::size_t Pool::most_now() const { return std::chrono::steady_clock::now() < fewer_until_ ? fewer_ : most_; }
+
+void Pool::make_room() {
+  std::unique_ptr<Connection> spare;
+  const std::lock_guard lock(mutex_);
+  if (open_ < 2) return;
+  fewer_ = open_ - 1;
+  fewer_until_ = std::chrono::steady_clock::now() + kFewer;
+  if (idle_.empty()) return;  // then the next one that is given back
+  spare = std::move(idle_.back());
+  idle_.pop_back();
+  --open_;
 }
 
 void Pool::forget_idle() {

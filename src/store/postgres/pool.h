@@ -1,7 +1,8 @@
 // Pool: sessions for reading, lent out one at a time and made as they are needed. A question waits a bounded time for
 // one; a session that was lost is replaced, and the question asked again, since asking twice changes nothing. While the
 // server is gone, questions are answered so at once and not each after its own attempt; while it only has no more
-// sessions for us, they wait for those that there are. Thread-safe. Throws Unavailable.
+// sessions for us, they wait for those that there are, and leave one to whoever writes. Thread-safe. Throws
+// Unavailable.
 #pragma once
 #include <condition_variable>
 #include <memory>
@@ -33,6 +34,9 @@ class Pool {
     return body(*lease.connection);
   }
 
+  // Somebody else gets no session: there is one less here for a while, unless it is the only one.
+  void make_room();
+
  private:
   struct Lease {
     explicit Lease(Pool& from) : pool(from), connection(from.take()) {}
@@ -44,6 +48,7 @@ class Pool {
   };
 
   std::unique_ptr<Connection> take();
+  std::size_t most_now() const;
   // Null when it failed; why_ tells. The lock is let go meanwhile.
   std::unique_ptr<Connection> connect(std::unique_lock<std::mutex>& lock);
   void give_back(std::unique_ptr<Connection> connection);
@@ -59,7 +64,9 @@ class Pool {
   std::vector<std::unique_ptr<Connection>> idle_;       // under mutex_
   std::size_t open_ = 0;                                // under mutex_: lent out, idle, and being made
   std::chrono::steady_clock::time_point down_until_{};  // under mutex_
-  std::string why_;                                     // under mutex_
+  std::size_t fewer_ = 0;                               // under mutex_: as many as there may be until then
+  std::chrono::steady_clock::time_point fewer_until_{};
+  std::string why_;  // under mutex_
 };
 
 }  // namespace restante::postgres

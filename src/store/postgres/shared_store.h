@@ -148,6 +148,9 @@ class SharedStore final : public Store {
   const bool checks_ready_;
   const bool delegations_ready_;  // then those of uploads are there, too: they came first
   Memory memory_;
+  // For those who write and listen: where sessions are scarce, those who read leave them one.
+  Endpoint yielded_to(Endpoint endpoint);
+
   Pool pool_;
   Listener listener_;
   std::vector<std::unique_ptr<Lane>> lanes_;

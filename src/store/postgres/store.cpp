@@ -85,15 +85,21 @@ SharedStore::SharedStore(const Endpoint& endpoint, const Options& options)
       checks_ready_(find_check_table(endpoint)),
       delegations_ready_(find_delegation_tables(endpoint)),
       pool_(endpoint, options.readers, kPoolPatience, options.metrics),
-      listener_(endpoint, instance_, memory_, options.announcements, options.clock),
-      chores_(endpoint, instance_, limits_of(options), memory_, options.metrics),
+      listener_(yielded_to(endpoint), instance_, memory_, options.announcements, options.clock),
+      chores_(yielded_to(endpoint), instance_, limits_of(options), memory_, options.metrics),
       chunks_(pool_) {
   for (std::size_t i = 0; i < options.lanes; ++i) {
-    lanes_.push_back(std::make_unique<Lane>(endpoint, instance_, limits_of(options), memory_, options.metrics));
+    lanes_.push_back(
+        std::make_unique<Lane>(yielded_to(endpoint), instance_, limits_of(options), memory_, options.metrics));
   }
   for (std::size_t i = 0; i < options.chunk_lanes; ++i) {
-    chunks_.add(std::make_unique<Lane>(endpoint, instance_, limits_of(options), memory_, options.metrics));
+    chunks_.add(std::make_unique<Lane>(yielded_to(endpoint), instance_, limits_of(options), memory_, options.metrics));
   }
+}
+
+Endpoint SharedStore::yielded_to(Endpoint endpoint) {
+  endpoint.wanting = [this] { pool_.make_room(); };
+  return endpoint;
 }
 
 void SharedStore::check() {
