@@ -218,6 +218,7 @@ asio::awaitable<http::Response> Connection::hold(http::Request&, std::shared_ptr
     std::optional<http::Response> answer = co_await on_pool(*shared().pool, attempt);
     if (answer) co_return std::move(*answer);
   }
+  armed_->count();
   buffer_.release_if_empty();
   watch_for_departure();
   std::optional<http::Response> answer;
@@ -265,6 +266,7 @@ asio::awaitable<Connection::Sent> Connection::stream_events(http::Request& reque
     armed_.reset();
     co_return Sent{200, whole};
   }
+  armed_->count();
   buffer_.release_if_empty();
   watch_for_departure();
   const auto frame = [&request](std::string_view text) {

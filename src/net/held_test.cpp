@@ -63,6 +63,34 @@ TEST(Held, IsWokenByTheBellFromAnotherThread) {
   EXPECT_EQ(server.metrics.held_polls.Value(), 0);
 }
 
+TEST(Held, IsCountedOnlyAfterItsFirstLook) {
+  Gate may_look;
+  Gate looking;
+  TestEdge server;
+  server.get("/", [&](auto&) {
+    return http::wait({{"topic"},
+                       "owner",
+                       kNever,
+                       [&]() -> std::optional<http::Response> {
+                         looking.open();
+                         may_look.wait();
+                         return std::nullopt;
+                       },
+                       [] { return text("empty"); }});
+  });
+  server.start();
+  Client client = server.client();
+  client.get("/");
+  looking.wait();
+  EXPECT_EQ(server.metrics.held_polls.Value(), 0);
+  may_look.open();
+  server.ring("topic");
+  looking.wait();  // for the second time
+  EXPECT_EQ(server.metrics.held_polls.Value(), 1);
+  may_look.open();
+  client.close();
+}
+
 TEST(Held, ARingForNothingHoldsOn) {
   Poll poll;
   TestEdge server;

@@ -1,6 +1,7 @@
 #include "net/waiters.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace restante::net {
 
@@ -37,8 +38,13 @@ Waiters::Armed::Armed(Waiters& waiters, std::shared_ptr<Waiter> waiter, std::vec
                       std::string owner)
     : waiters_(waiters), waiter_(std::move(waiter)), topics_(std::move(topics)), owner_(std::move(owner)) {}
 
+void Waiters::Armed::count() {
+  if (owner_.empty() || std::exchange(counted_, true)) return;
+  waiters_.metrics_.held_polls.Increment();
+}
+
 Waiters::Armed::~Armed() {
-  if (!owner_.empty()) waiters_.metrics_.held_polls.Decrement();
+  if (counted_) waiters_.metrics_.held_polls.Decrement();
   const std::lock_guard lock(waiters_.mutex_);
   const auto leave = [this](auto& groups, const std::string& key) {
     const auto group = groups.find(key);
@@ -66,7 +72,6 @@ std::unique_ptr<Waiters::Armed> Waiters::arm(asio::any_io_executor home, std::ve
     owned.push_back(waiter);
   }
   if (evicted) evicted->end();
-  metrics_.held_polls.Increment();
   return std::make_unique<Armed>(*this, std::move(waiter), std::move(topics), std::move(owner));
 }
 

@@ -57,12 +57,16 @@ class Waiters final : public Bell {
     Armed(const Armed&) = delete;
     Armed& operator=(const Armed&) = delete;
     Waiter& waiter() { return *waiter_; }
+    // From now on it counts as held (restante_held_polls), if it has an owner. Called once its first look found
+    // nothing.
+    void count();
 
    private:
     Waiters& waiters_;
     std::shared_ptr<Waiter> waiter_;
     std::vector<std::string> topics_;
     std::string owner_;
+    bool counted_ = false;
   };
 
   // One more than the owner's cap ends the owner's oldest. Without an owner it is no held poll: no cap, no end.

@@ -163,9 +163,16 @@ TEST_F(WaitersTest, ReleasingEndsHeldPollsOnceAndLaterOnesWaitAgain) {
   EXPECT_EQ(result(woken), Wake::rung);
 }
 
-TEST_F(WaitersTest, HeldPollsAreCounted) {
+TEST_F(WaitersTest, HeldPollsAreCountedOnceTheirFirstLookFoundNothing) {
   auto first = arm({"a"});
   const auto second = arm({"b"});
+  const auto without_owner = arm({"b"}, "");
+  EXPECT_EQ(metrics.held_polls.Value(), 0);
+  for (int again = 0; again < 2; ++again) {
+    first->count();
+    second->count();
+    without_owner->count();
+  }
   EXPECT_EQ(metrics.held_polls.Value(), 2);
   first.reset();
   EXPECT_EQ(metrics.held_polls.Value(), 1);
@@ -217,6 +224,7 @@ TEST_F(WaitersTest, ArmingRingingAndLeavingFromManyThreadsAtOnceIsSafe) {
     threads.emplace_back([&, i] {
       for (int n = 0; n < 500; ++n) {
         const auto armed = arm({"a", std::to_string(n % 7)}, std::to_string(i % 2));
+        armed->count();
         waiters.ring(std::to_string(n % 5));
         waiters.ring("a");
       }
