@@ -250,6 +250,60 @@ def test_run_tests_tells_no_more_of_many_than_can_be_read(run_tests_tree):
     assert end.count("=====") == 51 and len(end.splitlines()) < 900
 
 
+def fails_once(tree, name, output="", code=1):
+    """A command that fails the first time it runs and passes from then on."""
+    mark = tree.root / f"{name}_ran"
+    return name, f"test -e {mark} && exit 0; touch {mark}; echo '{output}'; exit {code}"
+
+
+def test_run_tests_runs_a_failed_test_once_more_alone_and_ends_with_a_loud_list_of_flaky_ones(run_tests_tree):
+    project_of(run_tests_tree, fails_once(run_tests_tree, "shaky", "E   assert 1 == 2"), ("good", "exit 0"))
+    code, _, end = run_tests(run_tests_tree)
+    assert code == 0 and "once more, alone: shaky" in end and "1 FLAKY" in end, end
+    assert "shaky: E   assert 1 == 2" in end.split("1 FLAKY")[1]
+    assert "shaky" in (run_tests_tree.root / "build/Testing/flaky").read_text()
+    code, said, end = run_tests(run_tests_tree)
+    assert code == 0 and "FLAKY" not in said + end and not (run_tests_tree.root / "build/Testing/flaky").exists()
+
+
+def test_run_tests_fails_when_a_test_fails_twice_whatever_else_was_flaky(run_tests_tree):
+    project_of(run_tests_tree, fails_once(run_tests_tree, "shaky"), ("broken", "exit 1"))
+    code, _, end = run_tests(run_tests_tree)
+    assert code == 8 and "===== 1 failed:\n  broken (Failed)" in end and "1 FLAKY" in end, end
+
+
+@pytest.mark.parametrize("name, output, code", [
+    ("asan", "==1==ERROR: AddressSanitizer: heap-use-after-free", 1),
+    ("tsan", "WARNING: ThreadSanitizer: data race", 66),
+    ("ubsan", "a.cpp:1:2: runtime error: signed integer overflow", 1),
+    ("crash", "E  AssertionError: exit code -11: the end of the log", 1),
+    ("e2e.kill", "", 1),
+    ("e2e.inbox_order", "", 1),
+    ("conformance.Backends/StormTest.OneEnd/Sqlite", "", 1),
+    ("store.LedgerTest.NothingIsLostInBetween", "", 1),
+    ("uploads_on.sqlite_inline", "FAILED tests/e2e/kill_test.py::test_a_kill_takes_nothing_back[3] - AssertionError", 1),
+    ("e2e.faults", "FAILED tests/e2e/faults_test.py::test_cut_connections_lose_and_double_nothing - AssertionError", 1),
+], ids=["asan", "tsan", "ubsan", "crash", "kill", "order", "storm", "lost", "kill in a file", "lose in a file"])
+def test_run_tests_gives_no_second_chance_where_luck_would_hide_a_real_fault(run_tests_tree, name, output, code):
+    project_of(run_tests_tree, fails_once(run_tests_tree, "x", output, code))
+    path = run_tests_tree.root / "build/CTestTestfile.cmake"
+    path.write_text(path.read_text().replace("add_test(x ", f"add_test([=[{name}]=] "))
+    code, _, end = run_tests(run_tests_tree)
+    assert code == 8 and "once more" not in end and "not run again" in end and "FLAKY" not in end, end
+
+
+@pytest.mark.parametrize("name", ["e2e.http_slow_clients", "net.BorderTest.IsClosedInTime", "e2e.recorder"])
+def test_run_tests_takes_no_ordinary_name_for_one_of_those(run_tests_tree, name):
+    project_of(run_tests_tree, fails_once(run_tests_tree, name, "FAILED a_test.py::test_a_closed_border_is_closed - x"))
+    assert run_tests(run_tests_tree)[0] == 0
+
+
+def test_run_tests_retries_nothing_where_many_fail(run_tests_tree):
+    project_of(run_tests_tree, *(fails_once(run_tests_tree, f"shaky{n}") for n in range(11)))
+    code, _, end = run_tests(run_tests_tree)
+    assert code == 8 and "once more" not in end
+
+
 def test_run_tests_passes_what_it_is_told_on_and_what_comes_of_it_back(run_tests_tree):
     project_of(run_tests_tree, ("good", "exit 0"), ("bad", "exit 1"))
     code, said, end = run_tests(run_tests_tree, "-R", "good")
