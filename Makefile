@@ -40,9 +40,11 @@ test-unit: setup-test page ## Only the tests that start no server: seconds, for 
 	$(call build_preset,dev)
 	@$(CTEST) --test-dir build/dev -j $(JOBS) -L 'unit|store'
 
+# Only what test-tsan runs is built for it.
+TSAN_TESTS := base_test net_test desk_test store_inline_test store_postgres_test store_s3_test conformance_test s3_test
 .PHONY: test-tsan
 test-tsan: setup-test page ## What is concurrent (net, stores, desk and the server itself) under ThreadSanitizer
-	$(call build_preset,tsan)
+	$(call build_preset,tsan,--target restante $(TSAN_TESTS))
 	@TSAN_OPTIONS="halt_on_error=1 suppressions=$(CURDIR)/tests/tsan.supp" \
 	  $(CTEST) --test-dir build/tsan -j $(JOBS) -R '^(net|desk|base|store_|conformance|e2e\.(http|inbox))'
 
@@ -56,6 +58,11 @@ test-long: build setup-test ## The proofs of the inbox at full length, on the op
 	@RESTANTE_BINARY=$(CURDIR)/build/restante RESTANTE_SOURCE=$(CURDIR) PYTHONPATH=$(CURDIR)/tests \
 	  RESTANTE_ORDER_SECONDS=60 RESTANTE_KILLS=200 RESTANTE_PENDING=10000 RESTANTE_STORM=1000 \
 	  /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/e2e/{inbox_order,kill,inbox,storm}_test.py
+
+.PHONY: test-flakes
+test-flakes: setup-test page mcp-clients ## Every walk of the page ten times, every other end-to-end test three times, beside two compilers: hours
+	$(call build_preset,dev)
+	@tools/find_flaky_tests build/dev $(PATTERN)
 
 .PHONY: test-roots
 test-roots: build setup-test ## The executable that is handed out, in a bare Debian 12 and a bare Debian 13 (needs root and a mirror)
