@@ -21,7 +21,11 @@ const kRemembered = 25;
 
 export const digest = (buffer) => createHash('sha256').update(buffer).digest('hex');
 export const log = (page) => page.getByRole('log');
-export const cardOf = (page, name) => log(page).locator('[data-file]', { hasText: name });
+export const cardOf = (page, name) => log(page).locator('[data-file]', { has: page.getByText(name, { exact: true }) });
+// Of the chat that is open; the cards of a board and the dialogs over it have headings too, of other levels.
+export const titled = (page, name) => page.getByRole('heading', { name, exact: true, level: 1 });
+// What a person wrote; an agent may repeat it.
+export const written = (page, text) => log(page).locator('article.person', { hasText: text });
 
 // Every page that is walked on, with what was noted of it.
 export const watched = [];
@@ -133,7 +137,7 @@ export async function makeAgent(name) {
 export async function openChat(page, agent) {
   await enter(page);
   await page.goto(`${origin}/#/chat/${agent.id}`);
-  await page.getByRole('heading', { name: agent.name }).waitFor();
+  await titled(page, agent.name).waitFor();
 }
 
 // The files of a drop or a paste, made inside the page as the browser would.
@@ -172,7 +176,7 @@ export async function enter(page) {
 export async function send(page, text, files) {
   if (files.length > 0) await page.locator('input[type=file]').setInputFiles(files);
   await page.getByRole('textbox', { name: /^Message to/ }).fill(text);
-  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByRole('button', { name: 'Send', exact: true }).click();
 }
 
 export async function seeDelivered(page, name) {

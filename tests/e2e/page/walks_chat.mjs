@@ -1,7 +1,7 @@
 // The walks of a person who writes to agents: signing in, sending, watching, leaving.
 
 import assert from 'node:assert/strict';
-import { address, cardOf, digest, enter, eventually, log, makeAgent, openChat, origin, picture, seeDelivered, seeReply, send, token } from './support.mjs';
+import { cardOf, digest, enter, eventually, log, makeAgent, openChat, origin, picture, seeDelivered, seeReply, send, titled, token, written } from './support.mjs';
 
 export default {
   async invitation({ page, context }) {
@@ -34,10 +34,10 @@ export default {
     await picture(page, 'chat');
 
     await page.reload();
-    await log(page).getByText(text).waitFor();
+    const letter = written(page, text);
+    await letter.waitFor();
     for (const { name } of files) await seeDelivered(page, name);
     for (const file of files) await seeReply(page, file);
-    const letter = log(page).locator('article.person', { hasText: text });
     assert.equal(await letter.count(), 1, 'the message is there once');
     assert.equal(await letter.locator('[data-file]').count(), files.length, 'with its files');
     assert.ok(!page.url().includes('token'));
@@ -50,7 +50,7 @@ export default {
     page.on('request', (request) => asked.push(request.url()));
     await enter(page);
     await page.goto(`${origin}/#/chat/${agent.id}`);
-    await page.getByRole('heading', { name: 'Slow agent' }).waitFor();
+    await titled(page, 'Slow agent').waitFor();
     await send(page, 'One file.', [{ name: 'slow.txt', mimeType: 'text/plain', buffer: Buffer.from('take your time') }]);
     const card = cardOf(page, 'slow.txt');
     await card.and(page.locator('[data-stage="staged"]')).waitFor();
@@ -164,7 +164,7 @@ export default {
     await page.getByRole('list', { name: 'Files to send' }).getByText(name, { exact: true }).waitFor();
     await send(page, text, []);
 
-    const letter = log(page).locator('article.person', { hasText: '{{7*7}}' });
+    const letter = written(page, '{{7*7}}');
     await letter.getByText(text, { exact: true }).waitFor();
     await letter.locator('[data-stage="acked"]').waitFor();
     await log(page).locator('article.agent', { hasText: digest(Buffer.from(svg)) }).last().waitFor();
@@ -215,7 +215,7 @@ export default {
     assert.match(said, /“heavy\.bin” is 26,214,401 bytes; the limit for one file is 26,214,400 bytes\./);
     assert.match(said, /“nothing\.txt” is empty/);
     assert.equal(await page.getByRole('list', { name: 'Files to send' }).count(), 0);
-    assert.ok(await page.getByRole('button', { name: 'Send' }).isDisabled(), 'there is nothing to send');
+    assert.ok(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled(), 'there is nothing to send');
 
     // A text that no message can carry stays where it was written, and so do its files.
     const text = 'x'.repeat(1_048_576);

@@ -2,7 +2,7 @@
 // counted instead, the nodes it keeps and the nodes it touches.
 
 import assert from 'node:assert/strict';
-import { ask, log, makeAgent, openChat, origin, token } from './support.mjs';
+import { ask, eventually, log, makeAgent, openChat, origin, token } from './support.mjs';
 
 const kMessages = Number(process.env.RESTANTE_MESSAGES ?? 10_000);
 const kFiles = 500;
@@ -90,6 +90,8 @@ export default {
       const cards = [...document.querySelectorAll('[data-file]')];
       return cards.length > 0 && cards.every((card) => card.textContent.includes('Kept until'));
     });
+    // And no older page is on its way.
+    await page.getByRole('button', { name: 'Earlier letters', exact: true }).waitFor();
     const nodes = () => page.evaluate(() => document.querySelectorAll('*').length);
     let most = await nodes();
 
@@ -113,10 +115,11 @@ export default {
       most = Math.max(most, await nodes());
     }
     const middle = log(page).getByText(`Question ${kMessages / 2} of many`, { exact: true });
-    assert.equal(await middle.count(), 0, 'what lies far from the reader is not drawn');
-    assert.equal(await page.getByRole('button', { name: 'New letters' }).count(), 0, 'old letters are no news');
+    await eventually(async () => assert.equal(await middle.count(), 0, 'what lies far from the reader is not drawn'));
+    const unread = page.getByRole('button', { name: 'New letters' });
+    assert.equal(await unread.count(), 0, 'old letters are no news');
     await agent.call('POST', 'notify', { message: 'While you read' });
-    await page.getByRole('button', { name: 'New letters' }).waitFor();
+    await unread.waitFor();
     assert.ok(await first.isVisible(), 'the reader is left where they are');
 
     // Every letter has its place, in order, without being drawn.
@@ -125,6 +128,8 @@ export default {
     await scroller.focus();
     await page.keyboard.press('End');
     await log(page).getByText('While you read').waitFor();
+    // The end itself is reached: the last letter is drawn wherever the reader is, and scrolling there takes many frames.
+    await unread.waitFor({ state: 'detached' });
     most = Math.max(most, await nodes());
     assert.ok(most <= kMostNodes, `${most} nodes`);
     assert.equal(await touched(page, () => field.pressSequentially(' Well, I hope.')), 0);

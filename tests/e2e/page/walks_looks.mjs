@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { inspect } from './axe.mjs';
-import { ask, drop, enter, eventually, log, makeAgent, openChat, origin, picture, send, stranger, token } from './support.mjs';
+import { ask, drop, enter, eventually, log, makeAgent, openChat, origin, picture, send, stranger, titled, token } from './support.mjs';
 
 const kReport = `# Review of the parser
 
@@ -41,7 +41,8 @@ async function everyEnding(page) {
   await openChat(page, agent);
   await drop(page, ['taken.txt', 'unreadable.bin', 'unwanted.md'].map((name) => ({ name, type: 'text/plain', text: `${name}\n` })));
   await send(page, 'Three for the night shift.', []);
-  await page.locator('[data-stage="staged"]').nth(2).waitFor();
+  // In the log, their message too: a parcel that is being sent has no id.
+  await page.locator('[data-file][data-stage="staged"]').nth(2).waitFor();
   const files = new Map((await agent.call('GET', 'pending-uploads')).map((file) => [file.name, file.file_id]));
   await agent.call('GET', `pending-uploads/${files.get('taken.txt')}/content`);
   await agent.call('POST', `pending-uploads/${files.get('taken.txt')}/ack`);
@@ -49,8 +50,9 @@ async function everyEnding(page) {
   await ask('DELETE', `/workspaces/${agent.id}/pending-uploads/${files.get('unwanted.md')}`);
   await drop(page, [{ name: 'waiting.txt', type: 'text/plain', text: 'patience\n'.repeat(9) }]);
   await send(page, '', []);
-  for (const stage of ['acked', 'failed', 'recalled', 'staged']) await page.locator(`[data-stage="${stage}"]`).waitFor();
+  for (const stage of ['acked', 'failed', 'recalled', 'staged']) await page.locator(`[data-file][data-stage="${stage}"]`).waitFor();
   await page.getByRole('button', { name: 'Preview waiting.txt' }).click();
+  await page.getByRole('group', { name: 'Beginning of waiting.txt' }).waitFor();
   await agent.call('POST', 'notify', { message: kReport });
   await log(page).getByRole('heading', { name: 'Review of the parser' }).waitFor();
   return agent;
@@ -71,18 +73,19 @@ export default {
 
     const agent = await everyEnding(page);
     await look(page, 'chat-endings');
-    await page.getByRole('button', { name: 'Share' }).click();
+    await page.getByRole('button', { name: 'Share', exact: true }).click();
     await page.getByRole('button', { name: 'Make a link' }).click();
     await page.getByRole('button', { name: 'Copy Link to share' }).waitFor();
     await look(page, 'share');
     await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
 
     const views = page.getByRole('navigation', { name: 'Views' }).getByRole('link');
     const names = await views.allInnerTexts();
     assert.ok(names.length >= 1);
     for (const name of names) {
       await views.filter({ hasText: name }).click();
-      await page.getByRole('heading', { level: 1, name }).waitFor();
+      await titled(page, name).waitFor();
       await look(page, name.toLowerCase());
     }
     await page.goto(`${origin}/#/`);
@@ -124,7 +127,7 @@ export default {
     await page.getByLabel('Token').focus();
     await page.keyboard.type(token);
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { level: 1, name: 'Workspaces' }).waitFor();
+    await titled(page, 'Workspaces').waitFor();
     await tabTo('New agent');
     await page.keyboard.press('Enter');
     await page.getByLabel('What is it called?').and(page.locator(':focus')).waitFor();
@@ -134,6 +137,7 @@ export default {
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'hidden' });
     await eventually(async () => assert.match(await focused(), /^New agent/, 'the focus is given back'));
+    await page.getByRole('main').getByRole('link', { name: 'Typed to', exact: true }).waitFor();
     await tabTo('Typed to');
     await page.keyboard.press('Enter');
     await page.getByRole('form', { name: 'Write to Typed to' }).waitFor();

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
-import { ask, cardOf, enter, eventually, log, makeAgent, openChat, origin, picture, send, setClock, stranger, token } from './support.mjs';
+import { ask, cardOf, enter, eventually, log, makeAgent, openChat, origin, picture, send, setClock, stranger, titled, token } from './support.mjs';
 
 // The status of an answer to a request whose headers are all ours, Host and Origin too.
 const statusOf = (method, where, headers, body) =>
@@ -50,7 +50,8 @@ export default {
     await openChat(page, agent);
     await send(page, 'The office here.', [{ name: 'from-office.txt', mimeType: 'text/plain', buffer: Buffer.from('hi') }]);
     await page.getByRole('button', { name: 'Recall from-office.txt' }).waitFor();
-    await page.getByRole('button', { name: 'Share' }).click();
+    const shareButton = page.getByRole('button', { name: 'Share', exact: true });
+    await shareButton.click();
     const dialog = page.getByRole('dialog', { name: 'Share this chat' });
     await dialog.getByLabel('For whom?').fill('Marta');
     await dialog.getByRole('button', { name: 'Make a link' }).click();
@@ -66,7 +67,7 @@ export default {
 
     const { theirs, guest } = await stranger(context);
     await guest.page.goto(link);
-    await guest.page.getByRole('heading', { name: 'Shared agent' }).waitFor();
+    await titled(guest.page, 'Shared agent').waitFor();
     assert.ok(!guest.page.url().includes('token'), `the address still holds the token: ${guest.page.url()}`);
     await send(guest.page, 'Marta here.', [{ name: 'from-marta.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') }]);
     await cardOf(guest.page, 'from-marta.txt').and(guest.page.locator('[data-stage="staged"]')).waitFor();
@@ -79,7 +80,9 @@ export default {
     await picture(guest.page, 'sender');
     for (const hash of ['#/', '#/uploads', '#/dashboard', '#/health', '#/delegations']) {
       await guest.page.goto(`${origin}/${hash}`);
-      await guest.page.getByRole('heading', { name: 'Shared agent' }).waitFor();
+      // Loaded anew, so that everything that is seen was drawn for this address.
+      await guest.page.reload();
+      await titled(guest.page, 'Shared agent').waitFor();
       assert.equal(await guest.page.getByRole('navigation').count(), 0, 'there is nowhere else to go');
       assert.equal(await guest.page.getByRole('button', { name: 'Share' }).count(), 0);
       assert.ok(!(await guest.page.locator('body').innerText()).includes('business'));
@@ -91,7 +94,7 @@ export default {
 
     // Taken back, it is over at once.
     guest.expected.add(/.*/);
-    await page.getByRole('button', { name: 'Share' }).click();
+    await shareButton.click();
     await dialog.getByRole('button', { name: 'Take back the link Marta' }).click();
     await dialog.getByRole('button', { name: 'Take back' }).waitFor({ state: 'hidden' });
     await guest.page.getByText('Your session has ended.').waitFor();
@@ -118,7 +121,7 @@ export default {
     try {
       await dialog.getByText('Newcomer has connected.').waitFor();
       await dialog.getByRole('link', { name: 'Write to Newcomer' }).click();
-      await page.getByRole('heading', { name: 'Newcomer' }).waitFor();
+      await titled(page, 'Newcomer').waitFor();
       await page.getByRole('main').getByText('Online').waitFor();
       await send(page, 'Welcome.', [{ name: 'welcome.txt', mimeType: 'text/plain', buffer: Buffer.from('welcome') }]);
       await cardOf(page, 'welcome.txt').and(page.locator('[data-stage="acked"]')).waitFor();
@@ -130,8 +133,9 @@ export default {
   // Against a server that soon calls an agent silent, and whose clock is in the walk's hands.
   async absent({ page }) {
     const agent = await makeAgent('Night watch');
-    await agent.call('GET', 'activity?since_seq=0');
     await openChat(page, agent);
+    // It comes while the page is open: it counts as online for 90 s from then on, however long the page took to load.
+    await agent.call('GET', 'activity?since_seq=0');
     const main = page.getByRole('main');
     await main.getByText('Online · not listening').waitFor();
     await main.getByText(/^silent for \d/).waitFor();
@@ -182,8 +186,8 @@ export default {
     // It comes, reads its mail up to there and goes: the page tells without being asked.
     const rows = await agent.call('GET', 'activity?since_seq=0');
     await agent.call('GET', `activity?since_seq=${rows.at(-1).seq}`);
-    await card.getByText('1 message').waitFor({ state: 'hidden' });
     await card.getByText('Online').waitFor();
+    await card.getByText('1 message').waitFor({ state: 'hidden' });
     await card.getByText('1 file · 2 KB').waitFor();
   },
 
