@@ -12,7 +12,7 @@ import pytest
 from support.agent import pending, send, url_of
 from support.desk import Workspace
 from support.server import Lines, binary
-from support.waiting import wait_until
+from support.waiting import CEILING, wait_until
 
 PAGE = (Path(os.environ["RESTANTE_SOURCE"]) / "docs" / "agents.md").read_text()
 
@@ -104,8 +104,8 @@ class Poller:
                                         stderr=subprocess.PIPE, start_new_session=True)
         self.lines, self.said = Lines(self.process.stdout), Lines(self.process.stderr)
 
-    def wait_message(self, text):
-        return self.lines.wait(lambda line: line.startswith(b"message: " + text.encode()), f"message {text!r}").decode()
+    def wait_message(self, text, ceiling=None):
+        return self.lines.wait(lambda line: line.startswith(b"message: " + text.encode()), f"message {text!r}", ceiling).decode()
 
     def text(self):
         return b"\n".join(self.lines()).decode()
@@ -226,6 +226,6 @@ def test_a_file_that_cannot_be_fetched_is_reported_and_holds_up_nobody_for_long(
     with Poller(language, tmp_path, workspace, url=proxy(workspace.server.port, tap=always).url) as poller:
         (_, item), = workspace.upload(("a.bin", os.urandom(20_000)))
         send(workspace, "after it")
-        poller.wait_message("after it")
+        poller.wait_message("after it", 4 * CEILING)  # five attempts with growing pauses come first
     state = workspace.server.get(workspace.path(f"pending-uploads/{item['uri'].rsplit('/', 1)[1]}"), token=workspace.server.admin_token).json()
     assert state["state"] == "failed", state

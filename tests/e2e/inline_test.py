@@ -10,7 +10,7 @@ import pytest
 from support.desk import Workspace, files_of, multipart
 from support.postgres import DURABLE, Postgres
 from support.server import Server
-from support.waiting import wait_until
+from support.waiting import CEILING, wait_until
 
 MIB = 1 << 20
 INLINE = {"blobs": "inline"}
@@ -57,7 +57,7 @@ def test_files_that_were_answered_survive_every_crash_of_the_database(how):
         with Senders(workspace) as senders:
             for _ in range(3):
                 before = len(senders.answered)
-                wait_until(lambda before=before: len(senders.answered) >= before + 5, "some files are there")
+                wait_until(lambda before=before: len(senders.answered) >= before + 5, "some files are there", 4 * CEILING)
                 postgres.restart(how)
         wait_until(lambda: server.get("/ready").status == 200, "the server is ready again")
         assert len(senders.answered) >= 15
@@ -92,7 +92,7 @@ def test_a_slow_sender_holds_no_session_and_no_lock_between_two_chunks():
         content = random.Random(1).randbytes(8 * MIB)
         wire, rest = workspace.begin_upload(("slow.bin", content))
         begun = "SELECT count(*) FROM inline_blobs WHERE NOT finished AND chunks >= 3"
-        wait_until(lambda: postgres.sql(begun, database=database) == "1\n", "three chunks of it are there")
+        wait_until(lambda: postgres.sql(begun, database=database) == "1\n", "three chunks of it are there", every=0.1)
         held = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}' AND state LIKE 'idle in transaction%'"
         wait_until(lambda: postgres.sql(held) == "0\n", "nobody is in a transaction")
         wait_until(lambda: can_lock(postgres, database), "nobody holds a lock; the server's own chores do for moments")

@@ -159,7 +159,7 @@ def test_a_message_with_a_file_is_taken_once(workspace, mcp):
     assert Path(file["path"]).read_bytes() == content and file["state"] == "landed"
     digest = hashlib.sha256(content).hexdigest()
     assert f"- my_report.pdf, {len(content)} bytes, sha256 {digest}, at {file['path']}" in answer["content"][0]["text"]
-    assert session.call("inbox_pop") == {"message": None, "waiting": 0}
+    assert session.pop() == {"message": None, "waiting": 0}
     assert session.call("list_files")["files"] == [file]
     wait_until(lambda: pending(workspace) == [], "the file is acknowledged")
     assert session.close() == 0
@@ -172,11 +172,11 @@ def test_peek_takes_nothing_and_pop_takes_the_oldest(workspace, session):
     first = session.call("inbox_peek", limit=1)
     assert [message["text"] for message in first["messages"]] == ["one"] and first["waiting"] == 3
     assert "not the first" in session.trouble("inbox_pop", id=session.call("inbox_peek")["messages"][1]["id"])
-    popped = session.call("inbox_pop", id=first["messages"][0]["id"])
+    popped = session.pop(id=first["messages"][0]["id"])
     assert (popped["message"]["text"], popped["waiting"]) == ("one", 2)
     assert "already" in session.trouble("inbox_pop", id=popped["message"]["id"])
-    assert [session.call("inbox_pop")["message"]["text"], session.call("wait_for_message")["message"]["text"]] == ["two", "three"]
-    assert session.call("inbox_pop")["message"] is None
+    assert [session.pop()["message"]["text"], session.call("wait_for_message")["message"]["text"]] == ["two", "three"]
+    assert session.pop()["message"] is None
 
 
 def test_a_wait_that_is_over_says_so_and_takes_nothing(workspace, session):
@@ -207,7 +207,7 @@ def test_a_cancelled_wait_takes_nothing_and_is_not_answered(workspace, session):
     assert session.request("ping")["result"] == {}, "so it has been read"
     send(workspace, "still here")
     wait_inbox(session, "still here")
-    assert session.call("inbox_pop")["message"]["text"] == "still here"
+    assert session.pop()["message"]["text"] == "still here"
     assert session.close() == 0
     assert not session.answered(waiting)
 
@@ -227,13 +227,13 @@ def test_a_kill_between_peek_and_pop_neither_loses_nor_doubles(workspace, mcp):
     for text in ("one", "two"):
         send(workspace, text)
     wait_inbox(first, "one", "two")
-    assert first.call("inbox_pop")["message"]["text"] == "one"
+    assert first.pop()["message"]["text"] == "one"
     wait_inbox(first, "two")
     first.kill()
     second = mcp(None, keep=first)
     taken = [second.call("wait_for_message", timeout_seconds=60)["message"]]
     while taken[-1]:
-        taken.append(second.call("inbox_pop")["message"])
+        taken.append(second.pop()["message"])
     assert [message["text"] for message in taken[:-1] if "again" not in message] == ["two"]
     assert [message["text"] for message in taken[:-1] if "again" in message] in ([], ["one"])
     assert second.close() == 0
@@ -274,7 +274,7 @@ def test_kills_at_any_moment_lose_nothing_and_say_what_may_be_double(workspace, 
     firsts = [message for message in seen if "again" not in message]
     assert len({message["id"] for message in firsts}) == len(firsts), "handed over twice without saying so"
     assert {message["text"] for message in seen} == {f"m{number}" for number in range(total)}
-    assert last.call("inbox_pop")["message"] is None
+    assert last.pop()["message"] is None
     assert last.close() == 0
 
 
@@ -345,7 +345,7 @@ def test_a_message_with_files_reaches_the_person_and_not_the_agents_own_inbox(wo
     assert history[-1]["files"][0]["state"] == "sent"
     send(workspace, "thanks")
     assert session.call("wait_for_message", timeout_seconds=60)["message"]["text"] == "thanks"
-    assert session.call("inbox_pop")["message"] is None and session.call("list_files")["files"] == []
+    assert session.pop()["message"] is None and session.call("list_files")["files"] == []
 
 
 def test_the_conversation_tells_where_each_file_lies_also_after_a_restart(workspace, mcp):

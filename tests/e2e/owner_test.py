@@ -94,7 +94,7 @@ def test_a_directory_that_is_emptied_condemns_nothing_and_heals(tmp_path):
         assert check_error(server.get(workspace.content(file_id), token=workspace.token), 503)
         told = [store for store in server.get("/admin/health", token=server.admin_token).json()["stores"] if store["name"] == "blobs"]
         assert "has lost its mark" in told[0]["error"], told
-        assert server.metric("restante_place_not_ours", '{place="dir"}') == 1
+        server.wait_metric("restante_place_not_ours", 1, '{place="dir"}')
         sweeps_end(server)
         for path in reversed(names):
             (aside / path.name).rename(path)

@@ -9,7 +9,7 @@ import pytest
 from support.checks import check_error
 from support.desk import Workspace, files_of, multipart
 from support.postgres import DURABLE, Postgres
-from support.postgres_proxy import AFTER, BEFORE, BLACK_HOLE, HALF_OPEN, SILENT, PostgresProxy
+from support.postgres_proxy import AFTER, BEFORE, BLACK_HOLE, HALF_OPEN, LATE, SILENT, PostgresProxy
 from support.server import Server, StartFailed
 from support.several import Several, database_of, ordinary_role
 from support.waiting import wait_until
@@ -198,9 +198,10 @@ def test_a_commit_that_arrives_late_is_waited_for(house, proxy):
     server = house.add({**QUICK_TO_GIVE_UP, "postgres.statement_timeout": "4s"}, url=proxy.through(house.url))
     workspace = Workspace(server)
     for n in range(3):
+        fault = proxy.arm(LATE, f"late-{n}".encode())
         with server.connect() as wire:
             wire.send(workspace.notify_bytes(f"late-{n}", headers={"Idempotency-Key": f"late-{n}"}))
-            proxy.stall()
+            assert fault.struck.wait(60)
             tried = proxy.connections
             wait_until(lambda: proxy.connections > tried, "the server gives up and asks anew")
             proxy.go_on()
@@ -308,8 +309,16 @@ def role(postgres, url):
         yield made
 
 
-def test_a_database_that_is_out_of_connections_is_missed_and_found_again(house, role):
-    server = house.add(url=role.url)
+@pytest.fixture
+def role_house(role):
+    """Its servers come as that role, and have ended before the role is taken away: that waits for everybody's locks."""
+    made = Several(role.url)
+    yield made
+    made.finish()
+
+
+def test_a_database_that_is_out_of_connections_is_missed_and_found_again(role_house, role):
+    server = role_house.add()
     workspace = Workspace(server)
     workspace.notify("before")
     role.limit(0)
@@ -323,9 +332,9 @@ def test_a_database_that_is_out_of_connections_is_missed_and_found_again(house, 
     check_log(workspace, ["before", "after"])
 
 
-def test_a_server_that_gets_fewer_connections_than_it_would_like_works_with_those(house, role):
+def test_a_server_that_gets_fewer_connections_than_it_would_like_works_with_those(role_house, role):
     """One to listen, one to write, one for chores: of those that read there is one, and everybody takes turns."""
-    server = house.add({"postgres.lanes": "1", "postgres.readers": "8"}, url=role.url)
+    server = role_house.add({"postgres.lanes": "1", "postgres.readers": "8"})
     workspace = Workspace(server)
     workspace.notify("before")
     swept = lambda: server.request("POST", "/admin/sweep", token=server.admin_token).status == 200

@@ -382,7 +382,8 @@ def test_a_callback_that_never_answers_costs_its_timeout(start):
 
     with Ingest(script) as callback:
         slow = [callback]
-        agent = Agent(start(allowing(callback.port, **{"push.timeout": "300ms"})), callback.url())
+        # Long enough to connect on a slow machine: a callback that is not reached in this time is answered otherwise.
+        agent = Agent(start(allowing(callback.port, **{"push.timeout": "3s"})), callback.url())
         assert check_error(agent.upload(), 502, code="callback_failed")["reason"] == "timed_out"
         callback.close()
 

@@ -11,6 +11,7 @@ import pytest
 from support.agent import pending, send, url_of
 from support.roots import GLIBC, Root, make_bare
 from support.server import SANITIZER_REPORTS, Lines
+from support.waiting import wait_until
 
 NAME = f"restante-{os.uname().sysname.lower()}-{os.uname().machine}"
 NAMED = [path for path in os.environ.get("RESTANTE_ROOTS", "").split(":") if path]
@@ -44,7 +45,7 @@ def test_it_takes_a_message_and_a_file_where_there_is_nothing_else(workspace, ro
         assert (file["state"], file["sha256"]) == ("landed", hashlib.sha256(content).hexdigest())
         landed, = (root.work / "dir/.molecule/chat-uploads").iterdir()
         assert landed.read_bytes() == content and file["path"] == root.inside(landed)
-        assert pending(workspace) == []
+        wait_until(lambda: pending(workspace) == [], "the file is acknowledged")
         status = root.run("status", "--json", "--state", root.inside(root.work / "state"))
         assert (status.returncode, json.loads(status.stdout)["status"]) == (0, "connected"), status
     finally:

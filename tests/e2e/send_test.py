@@ -18,7 +18,8 @@ from support.ports import free_port
 from support.push import Callback, PushWorkspace, allowing
 from support.waiting import Deadline, wait_until
 
-SETTINGS = {"uploads.per_file_bytes": 3000000, "uploads.max_files": 3}
+# A sweep that is asked for is refused while another is under way.
+SETTINGS = {"uploads.per_file_bytes": 3000000, "uploads.max_files": 3, "uploads.sweep_every": "24h"}
 
 
 @pytest.fixture
@@ -35,9 +36,14 @@ def take(agent, file_id, ack=True):
     content = agent.server.get(agent.content(file_id), token=agent.token)
     assert content.status == 200, content
     if ack:
-        acked = agent.server.request("POST", agent.path(f"pending-uploads/{file_id}/ack"), token=agent.token)
-        assert acked.json() == {"acked": True}, acked
+        acknowledge(agent, file_id)
     return content.body
+
+
+def acknowledge(agent, file_id):
+    """Without a fetch, of which whoever watches may hear in between, or not."""
+    acked = agent.server.request("POST", agent.path(f"pending-uploads/{file_id}/ack"), token=agent.token)
+    assert acked.json() == {"acked": True}, acked
 
 
 def waiting(agent):
@@ -99,12 +105,12 @@ def test_wait_follows_every_file_to_its_own_end(agent, person):
     assert "3 files (15 B) sent; waiting for the agent to take them." in next(said)
     assert [next(said).split() for _ in files] == [[name, "waiting"] for name in ("a.txt", "b.txt", "c.txt")]
     first, second, third = [item["file_id"] for item in waiting(agent)]
-    take(agent, second)
+    acknowledge(agent, second)
     assert next(said).split() == ["b.txt", "delivered"]
     recalled = agent.server.request("DELETE", agent.path(f"pending-uploads/{first}"), token=agent.server.admin_token)
     assert recalled.json() == {"recalled": True}
     assert next(said).split() == ["a.txt", "recalled"]
-    take(agent, third)
+    acknowledge(agent, third)
     assert next(said).split() == ["c.txt", "delivered"]
     assert sending.wait(Deadline().left()) == 1, "not everything was delivered"
 
@@ -201,13 +207,16 @@ class OtherServer(Callback):
         super().__init__(self.answer)
 
     def receive(self, connection):
-        head = connection.recv(65536)
-        while b"\r\n\r\n" not in head:
-            head += connection.recv(65536)
-        length = re.search(rb"(?i)\r\ncontent-length: *([0-9]+)", head)
-        while len(head) < head.index(b"\r\n\r\n") + 4 + int(length[1] if length else 0):
-            head += connection.recv(65536)
-        return head
+        data, size = b"", None
+        while size is None or len(data) < size:
+            piece = connection.recv(65536)
+            if not piece:
+                return b""
+            data += piece
+            if size is None and b"\r\n\r\n" in data:
+                length = re.search(rb"(?i)\r\ncontent-length: *([0-9]+)", data)
+                size = data.index(b"\r\n\r\n") + 4 + int(length[1] if length else 0)
+        return data
 
     def answer(self, connection, request):
         line = request.split(b"\r\n")[0].decode()
@@ -428,6 +437,7 @@ def test_uploads_shows_what_waits_and_sweep_what_was_due(agent, person):
     fields, body = multipart(("out.txt", b"mine"))
     agent.server.request("POST", agent.path("chat/uploads?direction=out"), token=agent.token, headers=fields, body=body)
     assert re.search(r"^laptop +out\.txt +4 B .* from the agent ", person.run("uploads", "--state", "outgoing", "--workspace", agent.id).stdout, re.M)
+    wait_until(lambda: agent.server.metric("restante_sweep_duration_seconds_count"), "the sweep at start is over")
     swept = person.run("sweep")
     assert (swept.returncode, swept.stdout) == (0, "Nothing was due.\n"), swept
     assert json.loads(person.run("sweep", "--json").stdout)["acked"] == 0

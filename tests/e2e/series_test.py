@@ -89,15 +89,13 @@ def test_refusals_are_counted_by_class_and_what_waits_is_measured(start):
     assert 1 in known(server, "waiting_files")
 
 
-def test_a_restart_begins_anew(start):
-    first = start(OFTEN)
+def test_a_restart_begins_anew(start, tmp_path):
+    first = start(OFTEN, data=tmp_path)
     Workspace(first).upload(("a.txt", b"1"))
     wait_until(lambda: total(first, "staged") == 1, "it is counted")
-    data = shutil.copytree(first.data, str(first.data) + "-later")
-    first.finish()
-    again = start(OFTEN, data=data)
+    first.stop()
+    again = start(OFTEN, data=tmp_path)
     assert total(again, "staged") == 0
-    shutil.rmtree(data, ignore_errors=True)
 
 
 def test_of_two_servers_on_one_database_each_counts_for_itself(postgres):

@@ -144,10 +144,14 @@ def test_nothing_is_lost_doubled_or_damaged_in_a_storm(start, connect):
     sender.start()
     kills, pause = {"agent": 0, "server": 0}, threading.Event()
 
+    def wait_connected(agent):
+        """Every attempt to connect may be cut, too."""
+        agent.stderr.wait(lambda line: b"connected to" in line, "the agent is connected", ceiling=300)
+
     def kill_somebody(agent):
         # Mostly while it works, sometimes while it starts; on a slow machine too.
         if dice.random() < 0.8:
-            agent.wait_said("connected to")
+            wait_connected(agent)
         pause.wait(dice.uniform(0.1, 1.5))
         if dice.random() < 0.3:
             site.kill_and_restart()
@@ -194,7 +198,7 @@ def test_nothing_is_lost_doubled_or_damaged_in_a_storm(start, connect):
     wait_until(lambda: replies() >= len(deliveries), "every reply", ceiling=300, every=0.5)
     assert replies() == len(deliveries), f"seed {SEED}: a reply was sent twice"
     wait_until(lambda: site.server.get(workspace.path("pending-uploads"), token=admin).json() == [], "every ack", ceiling=300, every=0.5)
-    agent.wait_said("connected to")  # it may have been started a moment ago
+    wait_connected(agent)  # it may have been started a moment ago
     assert agent.stop() == 0
     assert list((agent.state / "runs").iterdir()) == [], f"seed {SEED}: left over"
     assert [path.name for path in agent.landed() if path.name.startswith(".part-")] == [], f"seed {SEED}: left over"

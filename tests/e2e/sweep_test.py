@@ -48,7 +48,7 @@ def test_the_figures_of_what_waits_can_be_read(start):
     workspace = Workspace(server)
     workspace.upload(("a", b"1234"), ("b", b"12345"))
     server.wait_metric("restante_pending_uploads", 2)
-    assert server.metric("restante_pending_uploads_bytes") == 9
+    server.wait_metric("restante_pending_uploads_bytes", 9)
     wait_until(lambda: server.metric("restante_pending_uploads_oldest_age_seconds") > 0, "they age")
     stats = server.get("/admin/uploads/stats", token=server.admin_token).json()
     assert stats["total"]["never_fetched"] == {"files": 2, "bytes": 9}

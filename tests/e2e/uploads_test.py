@@ -211,8 +211,8 @@ def test_bytes_of_a_request_that_died_with_the_server_are_collected(start, tmp_p
     wire.close()
     workspace = workspace.on(start(settings, data=tmp_path))
     assert workspace.activity() == [] and len(workspace.server.blob_keys()) == 1
-    wait_until(lambda: sweep(workspace.server)["orphans"] or not workspace.server.blob_keys(), "the orphan is collected")
-    assert workspace.server.blob_keys() == []
+    # Not by the figure of a sweep: where the second file has left something, that is counted, too, and leaves sooner.
+    wait_until(lambda: sweep(workspace.server) and not workspace.server.blob_keys(), "the orphan is collected")
     assert workspace.server.metric("restante_orphan_blobs_collected_total") == 1
 
 

@@ -40,8 +40,9 @@ class Connect:
         return self.stderr.wait(lambda line: text.encode() in line, f"the agent says {text!r}", start=start)
 
     def deliveries(self):
-        """What the --exec command was given so far, in order."""
-        return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
+        """What the --exec command was given so far, in order; the last one once all of it is written."""
+        text = self.log.read_text() if self.log.exists() else ""
+        return [json.loads(line) for line in text.split("\n")[:-1]]
 
     def landed(self):
         folder = self.dir / ".molecule" / "chat-uploads"

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 from support.server import SANITIZER_REPORTS, Lines, binary
+from support.waiting import wait_until
 
 NEWEST = "2025-11-25"
 
@@ -93,6 +94,13 @@ class Mcp:
     def call(self, tool, **arguments):
         return self.result(self.start_call(tool, arguments))
 
+    def pop(self, **arguments):
+        """What inbox_pop gives, asked again while what waits is not ready yet."""
+        def taken():
+            told = self.call("inbox_pop", **arguments)
+            return told if told["message"] or told["waiting"] == 0 else None
+        return wait_until(taken, "what waits can be taken")
+
     def trouble(self, tool, **arguments):
         """The sentence of a call that must fail as a tool."""
         answer = self.answer(self.start_call(tool, arguments))
@@ -122,6 +130,7 @@ class Mcp:
 
     def wait_exit(self):
         code = self.process.wait(60)
+        self.stdout.join()  # what it wrote last may still be on its way
         self.stderr.join()
         text = b"\n".join(self.stderr()).decode("utf-8", "replace")
         assert not any(report in text for report in SANITIZER_REPORTS), text

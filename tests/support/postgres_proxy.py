@@ -12,13 +12,14 @@ BLACK_HOLE the same, but nobody is told: both connections stay open and nothing 
           through what was held back
 AFTER     the COMMIT is done; its answer never arrives, and the connection ends
 SILENT    the same, but the connection stays open
+LATE      the way is stalled with the COMMIT on it, which arrives after go_on()
 """
 import socket
 import struct
 import threading
 from urllib.parse import urlsplit, urlunsplit
 
-BEFORE, HALF_OPEN, BLACK_HOLE, AFTER, SILENT = "before", "half-open", "black-hole", "after", "silent"
+BEFORE, HALF_OPEN, BLACK_HOLE, AFTER, SILENT, LATE = "before", "half-open", "black-hole", "after", "silent", "late"
 # Packets without a type, before a session has begun: encryption is asked for, or something is to be cancelled.
 SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
 
@@ -105,6 +106,10 @@ class PostgresProxy:
             session = Session(self, client, server)
             with self.lock:
                 self.sessions.add(session)
+            # refuse() may have come since the look above, and cut() before this one was known.
+            if self.refusing:
+                session.end()
+                continue
             session.start()
 
     def take(self, sent):
@@ -185,6 +190,10 @@ class Session:
                     if fault and fault.how in (BEFORE, HALF_OPEN, BLACK_HOLE):
                         self._pass_on(passed, self.server)
                         return self._strike(fault, message + pending)
+                    if fault and fault.how == LATE:
+                        self.proxy.stall()
+                        fault.struck.set()
+                        fault = None
                     self.fault = fault
                 passed += message
             self._pass_on(passed, self.server)

@@ -3,6 +3,7 @@ import re
 import socket
 import threading
 
+from support.ports import free_port
 from support.waiting import CEILING
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{\"result\":\"hi\"}"
@@ -12,13 +13,14 @@ class Callback:
     """A server of the agent's own: every connection gets the script's treatment, on a thread of its own.
 
     script(connection, request bytes) sends what it likes; the connection closes when it returns. `requests` is what came.
+    Its port stays unused once it is closed: who calls it then is refused.
     """
 
     def __init__(self, script=None, tls=None):
         self.script = script or (lambda connection, _: connection.sendall(OK))
         self.requests, self._tls, self._changed = [], tls, threading.Condition()
         self.over = threading.Event()
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._listener = socket.create_server(("127.0.0.1", free_port()), backlog=128)
         self.port = self._listener.getsockname()[1]
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -77,7 +79,10 @@ def read_request(connection):
         data += piece
     length = int(re.search(rb"(?i)\r\ncontent-length: *([0-9]+)", data)[1])
     while len(data) < data.index(b"\r\n\r\n") + 4 + length:
-        data += connection.recv(65536)
+        piece = connection.recv(65536)
+        if not piece:
+            return b""
+        data += piece
     return data
 
 

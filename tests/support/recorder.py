@@ -181,9 +181,9 @@ class Recorder:
                                         env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._lines = Lines(self.process.stdout)
 
-    def wait_lines(self, count):
+    def wait_lines(self, count, ceiling=None):
         """Waits until that much has been recorded, or nothing more comes."""
-        self._lines.wait_count(count)
+        self._lines.wait_count(count, ceiling)
 
     def wait_end(self, ceiling=None):
         """Waits until every doer has ended; what was recorded."""

@@ -156,9 +156,9 @@ class S3Proxy:
     def _serve(self, connection):
         try:
             with connection, connection.makefile("rb") as reader:
-                head = b"".join(iter(reader.readline, b"\r\n"))
-                if not head.endswith(b"\r\n"):
-                    return
+                head = read_head(reader)
+                if not head:
+                    return  # it left before it had asked
                 request = Request(head)
                 fault = self._strike(request)
                 if fault:
@@ -184,6 +184,16 @@ class S3Proxy:
         with socket.create_connection(self._target) as real:
             real.sendall(request.head + b"Connection: close\r\n\r\n" + body)
             return b"".join(iter(lambda: real.recv(1 << 16), b""))
+
+
+def read_head(reader):
+    """Without its empty line; nothing of a head that was cut."""
+    head = b""
+    for line in iter(reader.readline, b""):
+        if line == b"\r\n":
+            return head
+        head += line
+    return b""
 
 
 def reset(connection, gently=False):

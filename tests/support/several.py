@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from support.server import Server
+from support.waiting import wait_until
 
 SETTINGS = {"postgres.connect_timeout": "10s"}
 
@@ -16,8 +17,9 @@ class Several:
 
     def add(self, settings=None, *, url=None, **options):
         """Another one; `url` for a way of its own to the database."""
-        self.servers.append(Server({**SETTINGS, **(settings or {})}, data=self.data, arguments=("--database", url or self.url), **options))
-        return self.servers[-1]
+        server = Server({**SETTINGS, **(settings or {})}, data=self.data, arguments=("--database", url or self.url), **options)
+        self.servers.append(server)
+        return server
 
     def finish(self):
         with ExitStack() as stack:  # all of them, whatever one of them complains about
@@ -42,7 +44,8 @@ class Role:
         self.postgres.sql(f"ALTER ROLE {self.name} CONNECTION LIMIT {connections}")
 
     def end_sessions(self):
-        self.postgres.sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{self.name}'")
+        """Those that there are now; they have ended when this returns."""
+        self.postgres.sql(f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE usename = '{self.name}'")
 
 
 @contextmanager
@@ -50,7 +53,20 @@ def ordinary_role(postgres, url):
     name, database = "role_" + os.urandom(6).hex(), database_of(url)
     postgres.sql(f"CREATE ROLE {name} LOGIN", f"ALTER DATABASE {database} OWNER TO {name}")
     postgres.sql(f"ALTER SCHEMA public OWNER TO {name}", database=database)
-    yield Role(postgres, name, url)
+    role = Role(postgres, name, url)
+    yield role
+    role.limit(0)
+    role.end_sessions()
     postgres.sql(f"ALTER DATABASE {database} OWNER TO {postgres.user}")
-    postgres.sql(f"REASSIGN OWNED BY {name} TO {postgres.user}", f"DROP OWNED BY {name}", database=database)
+
+    def dispossess():
+        try:
+            postgres.sql(f"REASSIGN OWNED BY {name} TO {postgres.user}", f"DROP OWNED BY {name}", database=database)
+            return True
+        except RuntimeError as error:  # with a server that is still there and comes as somebody else
+            if "deadlock detected" not in str(error):
+                raise
+            return False
+
+    wait_until(dispossess, "nothing is the role's any more")
     postgres.sql(f"DROP ROLE {name}")

@@ -121,7 +121,7 @@ class Wire:
                 except OSError as error:
                     if is_would_block(error):
                         continue
-                    self.ended = self.ended or "reset"
+                    self._receive_rest()
                     return False
         return True
 
@@ -220,6 +220,14 @@ class Wire:
             self.buffer += data
         else:
             self.ended = "eof"
+
+    def _receive_rest(self):
+        """After a send that failed: an answer that came between the last look and the reset is still to be read."""
+        ended, received = self.ended, -1
+        while not self.ended and received != len(self.buffer):
+            received = len(self.buffer)
+            self._receive()
+        self.ended = ended or "reset"
 
     def _fill(self, deadline):
         readable, _ = self._poll(deadline)

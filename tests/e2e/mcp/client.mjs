@@ -32,7 +32,9 @@ const seen = { tools: tools.map((tool) => tool.name), server: client.getServerVe
 
 // What the test has sent before: a message with a file, and one without.
 for (seen.peek = { waiting: 0 }; seen.peek.waiting < 2; ) seen.peek = await call("inbox_peek");
-seen.pop = await call("inbox_pop");
+// What waits may not be ready yet.
+do seen.pop = await call("inbox_pop");
+while (!seen.pop.message);
 seen.wait = await call("wait_for_message", { timeout_seconds: 120 });
 seen.files = await call("list_files");
 seen.info = await call("get_workspace_info");

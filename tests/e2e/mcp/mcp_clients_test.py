@@ -12,7 +12,7 @@ import pytest
 from support.agent import send, url_of
 from support.desk import Workspace
 from support.server import Lines
-from support.waiting import Stalled
+from support.waiting import Stalled, wait_until
 
 HERE = Path(__file__).resolve().parent
 # Bounds for a hang, not expectations.
@@ -126,7 +126,8 @@ def test_the_inspector_lists_and_calls_every_tool(node, workspace, peer, mcp, tm
     task = give_task(peer, workspace, "third")
     assert call(node, one, "get_workspace_info")["id"] == workspace.id
     assert [message["text"] for message in call(node, one, "inbox_peek")["messages"]] == ["first", "second", "third"]
-    assert call(node, one, "inbox_pop")["message"]["text"] == "first"
+    popped = wait_until(lambda: call(node, one, "inbox_pop")["message"], "the first one can be taken", CALL_SECONDS)
+    assert popped["text"] == "first"
     assert call(node, one, "wait_for_message", timeout_seconds=60)["message"]["text"] == "second"
     assert call(node, one, "wait_for_message", timeout_seconds=60)["message"]["delegation_id"] == task
     assert call(node, one, "complete_task", delegation_id=task, result="yes")["status"] == "completed"
