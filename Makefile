@@ -54,7 +54,9 @@ test-gcc: setup-test page ## The second opinion: g++ 12, unit tests
 	@$(CTEST) --test-dir build/gcc -j $(JOBS) -L 'unit|store'
 
 .PHONY: test-long
-test-long: build setup-test ## The proofs of the inbox at full length, on the optimised binary: a minute of writers, 200 kills, 1000 files and messages through a storm
+test-long: build setup-test ## What make test runs as a sample, at full length: a minute of writers, 200 kills, a storm of 1000, all on the newer PostgreSQL
+	$(call build_preset,dev,--target conformance_test)
+	@$(CTEST) --test-dir build/dev -C long -L long
 	@RESTANTE_BINARY=$(CURDIR)/build/restante RESTANTE_SOURCE=$(CURDIR) PYTHONPATH=$(CURDIR)/tests \
 	  RESTANTE_ORDER_SECONDS=60 RESTANTE_KILLS=200 RESTANTE_PENDING=10000 RESTANTE_STORM=1000 \
 	  /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/e2e/{inbox_order,kill,inbox,storm}_test.py

@@ -8,7 +8,6 @@ import fcntl
 import os
 import random
 import socket
-import tempfile
 from pathlib import Path
 
 LOWEST = 10_000
@@ -38,7 +37,8 @@ def is_free(host, port):
 
 
 def claim(port):
-    folder = Path(tempfile.gettempdir(), f"restante-ports-{os.geteuid()}")
+    # The same folder for all of them, whatever TMPDIR says: some tests keep their files in memory.
+    folder = Path("/tmp", f"restante-ports-{os.geteuid()}")
     folder.mkdir(exist_ok=True)
     file = open(folder / str(port), "w", encoding="utf-8")  # noqa: SIM115: its lock is what is wanted
     try:
