@@ -5,8 +5,8 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 CTEST := tools/run_tests
-# One more than there are cores: many of the long ones wait for a timeout most of the time.
-TEST_JOBS ?= $(shell expr $(JOBS) + 1)
+# Twice as many as there are cores: half of the time a test waits for a timeout, a process or the disk.
+TEST_JOBS ?= $(shell expr $(JOBS) \* 2)
 PAGE := web/dist/index.html
 NEWER_POSTGRES := tests/newer_postgres/node_modules/.package-lock.json
 
@@ -46,7 +46,7 @@ TSAN_TESTS := base_test net_test desk_test store_inline_test store_postgres_test
 test-tsan: setup-test page ## What is concurrent (net, stores, desk and the server itself) under ThreadSanitizer
 	$(call build_preset,tsan,--target restante $(TSAN_TESTS))
 	@TSAN_OPTIONS="halt_on_error=1 suppressions=$(CURDIR)/tests/tsan.supp" \
-	  $(CTEST) --test-dir build/tsan -j $(JOBS) -R '^(net|desk|base|store_|conformance|e2e\.(http|inbox))'
+	  $(CTEST) --test-dir build/tsan -j $(TEST_JOBS) -R '^(net|desk|base|store_|conformance|e2e\.(http|inbox))'
 
 .PHONY: test-gcc
 test-gcc: setup-test page ## The second opinion: g++ 12, unit tests

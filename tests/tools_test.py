@@ -266,6 +266,23 @@ def test_run_tests_runs_a_failed_test_once_more_alone_and_ends_with_a_loud_list_
     assert code == 0 and "FLAKY" not in said + end and not (run_tests_tree.root / "build/Testing/flaky").exists()
 
 
+def test_run_tests_takes_a_test_with_a_long_parameter_for_what_it_is(run_tests_tree):
+    long_one, command = fails_once(run_tests_tree, "shaky")
+    project_of(run_tests_tree, ("before", "exit 0"), (f"[=[All/Suite.Name/{long_one}  # GetParam() = <{'00-11 ' * 100}>]=]", command))
+    code, _, end = run_tests(run_tests_tree)
+    assert code == 0 and "  All/Suite.Name/shaky: " in end, end
+    assert "Start 2" in end and "Start 1" not in end, "alone"
+
+
+def test_run_tests_runs_what_a_test_needs_again_too(run_tests_tree):
+    needs = "set_tests_properties(start PROPERTIES FIXTURES_SETUP server)\nset_tests_properties(shaky PROPERTIES FIXTURES_REQUIRED server)\n"
+    project_of(run_tests_tree, ("start", "exit 0"), fails_once(run_tests_tree, "shaky"))
+    path = run_tests_tree.root / "build/CTestTestfile.cmake"
+    path.write_text(path.read_text() + needs)
+    code, _, end = run_tests(run_tests_tree)
+    assert code == 0 and "start" in end.split("once more")[1], end
+
+
 def test_run_tests_fails_when_a_test_fails_twice_whatever_else_was_flaky(run_tests_tree):
     project_of(run_tests_tree, fails_once(run_tests_tree, "shaky"), ("broken", "exit 1"))
     code, _, end = run_tests(run_tests_tree)
