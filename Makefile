@@ -41,7 +41,7 @@ test-unit: setup-test page ## Only the tests that start no server: seconds, for 
 	@$(CTEST) --test-dir build/dev -j $(JOBS) -L 'unit|store'
 
 # Only what test-tsan runs is built for it.
-TSAN_TESTS := base_test net_test desk_test store_inline_test store_postgres_test store_s3_test conformance_test s3_test
+TSAN_TESTS := base_test net_test desk_test store_test store_inline_test store_postgres_test store_s3_test conformance_test s3_test
 .PHONY: test-tsan
 test-tsan: setup-test page ## What is concurrent (net, stores, desk and the server itself) under ThreadSanitizer
 	$(call build_preset,tsan,--target restante $(TSAN_TESTS))
