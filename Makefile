@@ -49,14 +49,16 @@ test-tsan: setup-test page ## What is concurrent (net, stores, desk and the serv
 	  $(CTEST) --test-dir build/tsan -j $(TEST_JOBS) -R '^(net|desk|base|store_|conformance|e2e\.(http|inbox))'
 
 .PHONY: test-gcc
-test-gcc: setup-test page ## The second opinion: g++ 12, unit tests
-	$(call build_preset,gcc)
-	@$(CTEST) --test-dir build/gcc -j $(JOBS) -L 'unit|store'
+test-gcc: setup-test page ## The second opinion: g++ 12, unit tests (make test-long runs the store's tests with it, too)
+	$(call build_preset,gcc,--target unit_tests)
+	@$(CTEST) --test-dir build/gcc -j $(TEST_JOBS) -L unit
 
 .PHONY: test-long
-test-long: build setup-test ## What make test runs as a sample, at full length: a minute of writers, 200 kills, a storm of 1000, all on the newer PostgreSQL
+test-long: build setup-test ## What make test runs as a sample, at full length: a minute of writers, 200 kills, a storm of 1000, every store test on the newer PostgreSQL and with g++
 	$(call build_preset,dev,--target conformance_test)
 	@$(CTEST) --test-dir build/dev -C long -L long
+	$(call build_preset,gcc,--target conformance_test)
+	@$(CTEST) --test-dir build/gcc -j $(TEST_JOBS) -L store -R ^conformance
 	@RESTANTE_BINARY=$(CURDIR)/build/restante RESTANTE_SOURCE=$(CURDIR) PYTHONPATH=$(CURDIR)/tests \
 	  RESTANTE_ORDER_SECONDS=60 RESTANTE_KILLS=200 RESTANTE_PENDING=10000 RESTANTE_STORM=1000 \
 	  /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/e2e/{inbox_order,kill,inbox,storm}_test.py
