@@ -246,8 +246,7 @@ def test_an_operators_token_that_one_replaces_is_void_on_every_server_and_the_ne
 
 def test_servers_that_start_at_once_on_nothing_agree_on_their_secrets(house):
     with ThreadPoolExecutor(3) as pool:
-        list(pool.map(lambda _: house.add(), range(3)))
-    servers = house.servers  # what add() returns is the last one, whoever added it
+        servers = list(pool.map(lambda _: house.add(), range(3)))
     token = servers[0].admin_token
     assert [server.get("/admin/uploads/stats", token=token).status for server in servers] == [200] * 3
     for server in servers:
