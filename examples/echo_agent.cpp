@@ -17,11 +17,11 @@ namespace {
 class Echo final : public agent::Handover {
  public:
   // Called for one delivery after the other. What it returns decides: handled, or failed and worth another attempt.
-  agent::Verdict deliver(const agent::Delivery& delivery) override {
+  agent::HandoverResult deliver(const agent::Delivery& delivery) override {
     std::string answer = "You said: " + delivery.text;
     for (const auto& file : delivery.files)
       answer += "\n" + file.name + ": " + (file.path.empty() ? file.state : file.path);
-    return {agent::Verdict::What::handled, answer, {}};
+    return {agent::HandoverResult::What::handled, answer, {}};
   }
 };
 
@@ -31,9 +31,9 @@ int run(const std::string& url, const std::string& token, const std::string& sta
         const std::string& files_folder) {
   const auto server = restante::client::parse_url(url);
   if (server.has_error()) return std::cerr << server.error().sentence << '\n', 64;
-  auto home = agent::Home::open(state_folder);
-  if (home.has_error()) return std::cerr << home.error().sentence << '\n', 75;
-  auto state = home->load();
+  auto directory = agent::StateDirectory::open(state_folder);
+  if (directory.has_error()) return std::cerr << directory.error().sentence << '\n', 75;
+  auto state = directory->load();
   if (state.has_error()) return std::cerr << state.error().sentence << '\n', 1;
 
   agent::Settings settings;
@@ -48,7 +48,7 @@ int run(const std::string& url, const std::string& token, const std::string& sta
 
   Echo echo;
   const auto say = [](std::string_view line) { std::cerr << "echo_agent: " + std::string(line) + "\n"; };
-  agent::Agent echo_agent(settings, std::move(*home), std::move(*state), echo, stop, say);
+  agent::Agent echo_agent(settings, std::move(*directory), std::move(*state), echo, stop, say);
   return echo_agent.run() == agent::End::stopped ? 0 : 1;
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "fuzz/oracle.h"
-#include "mcp/lines.h"
+#include "mcp/line_splitter.h"
 #include "mcp/message.h"
 #include "mcp/tool.h"
 
@@ -29,7 +29,7 @@ struct Seen {
 
 Seen cut(std::string_view input, std::size_t piece) {
   Seen seen;
-  Lines lines(kLongest);
+  LineSplitter lines(kLongest);
   for (std::size_t at = 0; at < input.size(); at += piece) {
     lines.add(
         input.substr(at, piece), [&](std::string_view line) { seen.lines.emplace_back(line); },

@@ -19,7 +19,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from support.agent import Connect, Proxy  # noqa: E402
-from support.desk import Workspace  # noqa: E402
+from support.workspace import Workspace  # noqa: E402
 from support.mcp import Mcp  # noqa: E402
 from support.postgres import Postgres  # noqa: E402
 from support.server import Server  # noqa: E402

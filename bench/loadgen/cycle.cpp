@@ -14,9 +14,9 @@ constexpr std::size_t kTinyFile = 64;
 constexpr int kLooks = 200;  // an inbox that has not shown the file by then never will
 
 // One workspace and its connection: sender and agent in turn.
-class Courier {
+class CycleAgent {
  public:
-  Courier(Workspace workspace, const Content& content, std::size_t size)
+  CycleAgent(Workspace workspace, const Content& content, std::size_t size)
       : workspace_(std::move(workspace)), content_(content), size_(size) {}
 
   // A cursor can only begin behind an entry: a new inbox gets one first.
@@ -92,27 +92,27 @@ void cycle(const Options& options) {
   const Content content(options.size);
   const std::vector<Workspace> workspaces = read_workspaces(options.workspaces);
   if (workspaces.size() < options.connections) throw std::runtime_error("each connection needs a workspace of its own");
-  std::vector<Courier> couriers;
-  for (std::size_t i = 0; i < options.connections; ++i) couriers.emplace_back(workspaces[i], content, options.size);
+  std::vector<CycleAgent> agents;
+  for (std::size_t i = 0; i < options.connections; ++i) agents.emplace_back(workspaces[i], content, options.size);
   Loop loop(options);
   Latencies latencies;
   std::size_t cycles = 0;
   const auto run = [&](const std::function<bool()>& more) {
     const auto next = [&](Client& client, std::size_t index) {
-      Courier& courier = couriers[index];
-      if (courier.step() == Courier::Step::upload) {
+      CycleAgent& agent = agents[index];
+      if (agent.step() == CycleAgent::Step::upload) {
         if (!more()) return false;
-        courier.began = now();
+        agent.began = now();
       }
-      courier.send(client);
+      agent.send(client);
       return true;
     };
     return loop.run(next, [&](const Reply& reply, std::size_t index, double) {
-      Courier& courier = couriers[index];
-      const bool last = courier.step() == Courier::Step::ack;
-      courier.take(reply);
+      CycleAgent& agent = agents[index];
+      const bool last = agent.step() == CycleAgent::Step::ack;
+      agent.take(reply);
       if (!last) return;
-      latencies.add(now() - courier.began);
+      latencies.add(now() - agent.began);
       ++cycles;
     });
   };

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "agent/checkup.h"
 #include "agent/members.h"
+#include "agent/self_test.h"
 #include "base/crypto.h"
 #include "base/text.h"
 #include "model/upload_names.h"
@@ -38,15 +38,15 @@ bool is_refusal(const Failure& failure, bool connected_before) {
 }
 
 // No value when the row lacks what is needed to fetch the file.
-std::optional<FileRecord> record_of(const Row& row) {
+std::optional<FileRecord> record_of(const ReceivedRow& row) {
   FileRecord record;
   const auto id = FileId::parse(text_of(row.request_body, "file_id"));
   const auto* size = row.request_body.find("size");
   if (!id || !size || size->integer().value_or(-1) < 0) return {};
-  record.parcel.id = *id;
-  record.parcel.name = sanitise_filename(text_of(row.request_body, "name"));
-  record.parcel.size = static_cast<std::uint64_t>(*size->integer());
-  record.parcel.sha256 = text_of(row.request_body, "sha256");
+  record.announced.id = *id;
+  record.announced.name = sanitise_filename(text_of(row.request_body, "name"));
+  record.announced.size = static_cast<std::uint64_t>(*size->integer());
+  record.announced.sha256 = text_of(row.request_body, "sha256");
   record.uri = text_of(row.request_body, "uri");
   record.row_id = row.id;
   record.seq = row.seq;
@@ -54,9 +54,9 @@ std::optional<FileRecord> record_of(const Row& row) {
   return record;
 }
 
-FileRecord record_of(const Waiting& file) {
+FileRecord record_of(const PendingFile& file) {
   FileRecord record;
-  record.parcel = {file.id, sanitise_filename(file.name), file.size, file.sha256};
+  record.announced = {file.id, sanitise_filename(file.name), file.size, file.sha256};
   record.uri = file.uri;
   record.row_id = file.id.text();
   record.created_at = file.created_at;
@@ -70,27 +70,28 @@ std::string host_name() {
 
 }  // namespace
 
-Agent::Agent(Settings settings, Home home, State state, Handover& handover, Stop& stop, Say say)
+Agent::Agent(Settings settings, StateDirectory directory, State state, Handover& handover, Stop& stop,
+             PrintLine print_line)
     : settings_(std::move(settings)),
-      ledger_(std::move(home), std::move(state), say),
+      ledger_(std::move(directory), std::move(state), print_line),
       stop_(stop),
-      say_(std::move(say)),
-      platform_(settings_.server, {}, settings_.http),
-      task_line_(settings_.server, {}, settings_.http),
-      couriers_(
-          settings_.couriers, ledger_, Landing(settings_.dir), [this] { return connect(); },
+      print_line_(std::move(print_line)),
+      api_(settings_.server, {}, settings_.http),
+      task_client_(settings_.server, {}, settings_.http),
+      downloads_(
+          settings_.downloads, ledger_, LandingFolder(settings_.dir), [this] { return connect(); },
           [this](FileId id) {
-            if (caught_up_.load()) porter_.take(id);
+            if (caught_up_.load()) delivery_loop_.take(id);
           },
-          say_),
-      porter_(
-          settings_.porter, ledger_, handover, stop_,
+          print_line_),
+      delivery_loop_(
+          settings_.delivery, ledger_, handover, stop_,
           [this] {
             {
               const std::lock_guard lock(mutex_);
             }
             progressed_.notify_all();
-            pulse_.wake();
+            reports_.wake();
           },
           [this] {
             {
@@ -101,21 +102,21 @@ Agent::Agent(Settings settings, Home home, State state, Handover& handover, Stop
           },
           [this, &handover](const std::string& delegation) {
             // Who only hands a task on does not work on it: it would be called stuck.
-            return handover.works() ? task_line_.begin_delegation(delegation)
-                                    : task_line_.look_at_delegation(delegation);
+            return handover.returns_when_done() ? task_client_.begin_delegation(delegation)
+                                                : task_client_.look_at_delegation(delegation);
           },
           [this](const std::string& delegation, std::optional<std::chrono::milliseconds> left) {
-            pulse_.works_on(delegation, left);
+            reports_.set_current_task(delegation, left);
           },
-          say_),
-      pulse_(
-          settings_.pulse, ledger_, clock_,
+          print_line_),
+      reports_(
+          settings_.reports, ledger_, clock_,
           [this] {
-            platform_.hang_up();
-            task_line_.hang_up();
-            couriers_.hurry();
+            api_.hang_up();
+            task_client_.hang_up();
+            downloads_.retry_now();
           },
-          [this](const std::string& delegation) { porter_.give_up(delegation); }, say_),
+          [this](const std::string& delegation) { delivery_loop_.give_up(delegation); }, print_line_),
       backoff_(settings_.backoff_first, settings_.backoff_most) {
   if (settings_.name.empty()) settings_.name = host_name();
 }
@@ -123,25 +124,25 @@ Agent::Agent(Settings settings, Home home, State state, Handover& handover, Stop
 End Agent::run() {
   std::thread ender([this] {
     stop_.wait();
-    platform_.cancel();
-    task_line_.cancel();
+    api_.cancel();
+    task_client_.cancel();
     {
       const std::lock_guard lock(mutex_);
     }  // whoever is about to wait has seen the stop, or waits already
     progressed_.notify_all();
   });
-  auto end = enlist();
+  auto end = register_agent();
   if (!end && !stop_.requested()) begin();
-  while (!end && !stop_.requested()) end = turn();
+  while (!end && !stop_.requested()) end = poll_once();
   {
     const std::lock_guard lock(mutex_);
     over_ = end.value_or(End::stopped);
   }
   stop_.request();
   ender.join();
-  couriers_.stop();
-  porter_.join();
-  pulse_.stop();
+  downloads_.stop();
+  delivery_loop_.join();
+  reports_.stop();
   if (begun_) move_cursor();
   const std::lock_guard lock(mutex_);
   return end_ ? *end_ : end.value_or(End::stopped);
@@ -151,75 +152,75 @@ End Agent::run() {
 std::string Agent::choose_token() {
   if (!settings_.token.empty()) return settings_.token;
   const auto kept = ledger_.token();
-  if (kept.has_error()) say_(kept.error().sentence);
+  if (kept.has_error()) print_line_(kept.error().sentence);
   const auto enrolled = settings_.enrol.empty() ? std::string() : to_hex(sha256(settings_.enrol));
   if (kept.has_value() && !kept->empty() && (enrolled.empty() || enrolled == ledger_.enrolled())) return *kept;
   return settings_.enrol;
 }
 
-std::optional<End> Agent::enlist() {
+std::optional<End> Agent::register_agent() {
   const auto token = choose_token();
   if (token.empty()) {
-    say_("no token yet: give --enrol with the token that `New agent` on the page shows, or --token-file");
+    print_line_("no token yet: give --enrol with the token that `New agent` on the page shows, or --token-file");
     return End::not_permitted;
   }
-  platform_.use_token(token);
+  api_.use_token(token);
   const auto known = ledger_.workspace();
   const auto& wanted = settings_.workspace.empty() ? known : settings_.workspace;
   connected_before_ = !known.empty();
   while (!stop_.requested()) {
-    const auto made = platform_.enlist(token == settings_.enrol ? settings_.workspace : wanted, settings_.name);
+    const auto made = api_.register_agent(token == settings_.enrol ? settings_.workspace : wanted, settings_.name);
     if (made.has_value()) {
-      if (!adopt(*made, token)) return End::refused;
-      return find_place();
+      if (!set_identity(*made, token)) return End::refused;
+      return find_start_position();
     }
     if (token == settings_.enrol && is_status(made.error(), 401) && is_refusal(made.error(), connected_before_)) {
-      say_("the server does not take this enrolment token: it was used, has expired, or is another server's. " +
-           std::string(kNewLine));
+      print_line_("the server does not take this enrolment token: it was used, has expired, or is another server's. " +
+                  std::string(kNewLine));
       return End::not_permitted;
     }
-    if (auto end = weather(made.error())) return end;
+    if (auto end = handle_failure(made.error())) return end;
   }
   return End::stopped;
 }
 
-bool Agent::adopt(const Registration& registration, const std::string& token) {
+bool Agent::set_identity(const RegistrationAnswer& registration, const std::string& token) {
   const auto known = ledger_.workspace();
   if (!known.empty() && known != registration.workspace_id) {
-    say_("this state belongs to workspace " + known + ", the token to " + registration.workspace_id +
-         "; give another --state");
+    print_line_("this state belongs to workspace " + known + ", the token to " + registration.workspace_id +
+                "; give another --state");
     return false;
   }
   token_ = token;
   auto enrolled = ledger_.enrolled();
   if (!registration.auth_token.empty()) {
     if (const auto kept = ledger_.keep_token(registration.auth_token); kept.has_error()) {
-      say_("the token cannot be kept: " + kept.error().sentence);
+      print_line_("the token cannot be kept: " + kept.error().sentence);
       return false;
     }
     token_ = registration.auth_token;
     if (!settings_.enrol.empty()) enrolled = to_hex(sha256(settings_.enrol));
   }
-  platform_.use_token(token_);
-  platform_.use_workspace(registration.workspace_id);
-  ledger_.adopt(settings_.server.text(), registration.workspace_id, enrolled);
+  api_.use_token(token_);
+  api_.use_workspace(registration.workspace_id);
+  ledger_.set_identity(settings_.server.text(), registration.workspace_id, enrolled);
   connected_before_ = true;
   return true;
 }
 
 // Where an agent without a past begins: after what the server knows to be read, and with the files that wait there.
-std::optional<End> Agent::find_place() {
+std::optional<End> Agent::find_start_position() {
   while (!stop_.requested()) {
-    const auto largest = platform_.largest_file();
+    const auto largest = api_.largest_file();
     if (largest.has_value()) largest_file_ = largest->value_or(0);
     if (ledger_.started()) return {};
-    const auto acked = platform_.last_acked();
-    const auto files = acked.has_value() && *acked > 0 ? platform_.waiting() : std::vector<Waiting>();
+    const auto acked = api_.last_acked();
+    const auto files = acked.has_value() && *acked > 0 ? api_.waiting() : std::vector<PendingFile>();
     std::optional<Failure> failure;
     if (acked.has_error()) failure = acked.error();
     if (files.has_error()) failure = files.error();
-    if (failure && (is_open(*failure) || failure->kind == Failure::Kind::cancelled)) {
-      if (auto end = weather(*failure)) return end;
+    if (failure && (may_yet_succeed(*failure) || failure->kind == Failure::Kind::cancelled)) {
+      if (auto end = handle_failure(*failure)) return end;
       continue;
     }
     if (files.has_value()) {
@@ -231,29 +232,29 @@ std::optional<End> Agent::find_place() {
   return End::stopped;
 }
 
-Agent::Outlook Agent::outlook() const {
-  Outlook outlook;
-  outlook.caught_up = caught_up_.load();
+Agent::ConnectionStatus Agent::connection_status() const {
+  ConnectionStatus connection_status;
+  connection_status.caught_up = caught_up_.load();
   const std::lock_guard lock(mutex_);
-  outlook.trouble = trouble_;
-  outlook.end = over_ ? over_ : end_;
-  return outlook;
+  connection_status.trouble = trouble_;
+  connection_status.end = over_ ? over_ : end_;
+  return connection_status;
 }
 
-Agent::Outlook Agent::wait_until_caught_up(std::chrono::milliseconds time) const {
+Agent::ConnectionStatus Agent::wait_until_caught_up(std::chrono::milliseconds time) const {
   {
     std::unique_lock lock(mutex_);
     progressed_.wait_for(lock, time,
                          [this] { return caught_up_.load() || over_ || !trouble_.empty() || stop_.requested(); });
   }
-  return outlook();
+  return connection_status();
 }
 
-std::unique_ptr<Platform> Agent::open_line() const { return begun_.load() ? connect() : nullptr; }
+std::unique_ptr<ApiClient> Agent::open_client() const { return begun_.load() ? connect() : nullptr; }
 
 std::vector<Delivery> Agent::waiting() const {
   std::vector<Delivery> deliveries;
-  for (auto& row : porter_.waiting()) deliveries.push_back(ledger_.compose(std::move(row)));
+  for (auto& row : delivery_loop_.waiting()) deliveries.push_back(ledger_.compose(std::move(row)));
   const auto comes_along = [&](FileId id) {
     return std::any_of(deliveries.begin(), deliveries.end(), [&](const Delivery& delivery) {
       return std::any_of(delivery.files.begin(), delivery.files.end(),
@@ -261,7 +262,7 @@ std::vector<Delivery> Agent::waiting() const {
     });
   };
   std::vector<Delivery> alone;
-  for (const auto id : porter_.waiting_files()) {
+  for (const auto id : delivery_loop_.waiting_files()) {
     const auto file = ledger_.file(id);
     if (file && !comes_along(id)) alone.push_back(deliver_file(*file));
   }
@@ -276,15 +277,15 @@ std::vector<FileRecord> Agent::files() const {
   return {state.files.begin(), state.files.end()};
 }
 
-void Agent::look_now() {
+void Agent::poll_now() {
   {
     const std::lock_guard lock(mutex_);
-    look_now_ = true;
+    poll_now_ = true;
   }
   progressed_.notify_all();
 }
 
-void Agent::note(std::string trouble) {
+void Agent::set_trouble(std::string trouble) {
   {
     const std::lock_guard lock(mutex_);
     trouble_ = std::move(trouble);
@@ -292,86 +293,86 @@ void Agent::note(std::string trouble) {
   progressed_.notify_all();
 }
 
-std::unique_ptr<Platform> Agent::connect() const {
-  auto platform = std::make_unique<Platform>(settings_.server, token_, settings_.http);
-  platform->use_workspace(ledger_.workspace());
-  return platform;
+std::unique_ptr<ApiClient> Agent::connect() const {
+  auto api = std::make_unique<ApiClient>(settings_.server, token_, settings_.http);
+  api->use_workspace(ledger_.workspace());
+  return api;
 }
 
 void Agent::begin() {
   begun_.store(true);
   read_ = ledger_.cursor();
-  task_line_.use_token(token_);
-  task_line_.use_workspace(ledger_.workspace());
-  couriers_.start(largest_file_);
-  for (const auto& file : ledger_.unfinished_files()) couriers_.send_for(file.parcel.id);
-  porter_.start();
-  pulse_.start(connect(), settings_.server.text());
-  say_("connected to " + settings_.server.text() + " as workspace " + ledger_.workspace());
+  task_client_.use_token(token_);
+  task_client_.use_workspace(ledger_.workspace());
+  downloads_.start(largest_file_);
+  for (const auto& file : ledger_.unfinished_files()) downloads_.enqueue(file.announced.id);
+  delivery_loop_.start();
+  reports_.start(connect(), settings_.server.text());
+  print_line_("connected to " + settings_.server.text() + " as workspace " + ledger_.workspace());
 }
 
-std::optional<End> Agent::weather(const Failure& failure) {
+std::optional<End> Agent::handle_failure(const Failure& failure) {
   if (failure.kind == Failure::Kind::cancelled) return End::stopped;
   if (is_refusal(failure, connected_before_)) {
-    say_("the server does not take this token (" + failure.sentence + "); it was revoked, or is another server's. " +
-         std::string(kNewLine));
+    print_line_("the server does not take this token (" + failure.sentence +
+                "); it was revoked, or is another server's. " + std::string(kNewLine));
     return End::not_permitted;
   }
   if (failure.code == "workspace_removed") {
-    say_("this workspace was removed from the server");
+    print_line_("this workspace was removed from the server");
     return End::refused;
   }
   if (!failure.passes() && !connected_before_) {
-    say_(settings_.server.text() + " does not work as a platform: " + failure.sentence);
+    print_line_(settings_.server.text() + " does not work as a platform: " + failure.sentence);
     return End::refused;
   }
-  if (!std::exchange(unreachable_, true)) say_(failure.sentence + "; trying again until it works");
-  note(failure.sentence);
-  if (begun_) pulse_.note_trouble(failure.sentence);
+  if (!std::exchange(unreachable_, true)) print_line_(failure.sentence + "; trying again until it works");
+  set_trouble(failure.sentence);
+  if (begun_) reports_.set_trouble(failure.sentence);
   const auto pause = backoff_.next();
   stop_.wait_for(std::max(pause, std::chrono::milliseconds(failure.retry_after.value_or(std::chrono::seconds(0)))));
   return {};
 }
 
-std::optional<End> Agent::turn() {
+std::optional<End> Agent::poll_once() {
   move_cursor();
-  const bool busy = porter_.waiting_count() > 0;
+  const bool busy = delivery_loop_.waiting_count() > 0;
   if (busy) wait_for_progress();
   if (stop_.requested()) return {};
   move_cursor();
   // While something waits to be handed over the cursor stays before it, and a held poll would come back at once. The
   // first one is not held: what an empty inbox means should be known soon.
-  const bool held = caught_up_.load() && porter_.waiting_count() == 0;
+  const bool held = caught_up_.load() && delivery_loop_.waiting_count() == 0;
   const auto wait = held ? settings_.poll_wait : std::chrono::seconds(0);
   const auto asked = steady_clock::now();
-  auto rows = platform_.poll(ledger_.cursor(), wait);
+  auto rows = api_.poll(ledger_.cursor(), wait);
   if (rows.has_error()) {
     const auto failure = rows.error();
     if (!is_status(failure, 410) || failure.code == "workspace_removed" || ledger_.cursor() == 0)
-      return weather(failure);
+      return handle_failure(failure);
     // What is in the agent's hands has its number from before.
-    if (porter_.waiting_count() == 0) reread();
+    if (delivery_loop_.waiting_count() == 0) reread();
     return {};
   }
   backoff_.reset();
-  note({});
-  pulse_.poll_completed();
+  set_trouble({});
+  reports_.poll_completed();
   if (std::exchange(unreachable_, false)) {
-    say_("reached " + settings_.server.text() + " again");
-    couriers_.hurry();
+    print_line_("reached " + settings_.server.text() + " again");
+    downloads_.retry_now();
   }
   const bool empty = rows->empty();
   if (!caught_up_.load()) {
     // What an earlier agent had begun goes before everything else.
     for (const auto& file : ledger_.unfinished_files()) {
-      if (ledger_.has_begun(deliver_file(file).id)) porter_.take(file.parcel.id);
+      if (ledger_.has_begun(deliver_file(file).id)) delivery_loop_.take(file.announced.id);
     }
   }
   take(std::move(*rows));
   if (!caught_up_.exchange(true)) {
     // Only now: a message that names a file of an earlier run may have been in this answer.
-    for (const auto& file : ledger_.unfinished_files()) porter_.take(file.parcel.id);
-    note({});  // whoever waits for the first look
+    for (const auto& file : ledger_.unfinished_files()) delivery_loop_.take(file.announced.id);
+    set_trouble({});  // whoever waits for the first look
   }
   // A server that shuts down, or does not know `wait`, answers at once: no reason to ask a thousand times a second.
   if (empty && wait.count() > 0 && steady_clock::now() - asked < std::chrono::milliseconds(200))
@@ -379,44 +380,45 @@ std::optional<End> Agent::turn() {
   return {};
 }
 
-void Agent::take(std::vector<Row> rows) {
+void Agent::take(std::vector<ReceivedRow> rows) {
   for (auto& row : rows) {
     if (row.seq <= read_) continue;
-    if (porter_.waiting_count() >= kMostWaiting) return;
+    if (delivery_loop_.waiting_count() >= kMostWaiting) return;
     read_ = row.seq;
     if (row.method == "chat_upload_receive") {
       take_file(row);
-    } else if (row.method != "notify" && !is_checkup(row, ledger_.workspace()) && !ledger_.has_seen(row)) {
-      porter_.take(std::move(row));  // notify is our own voice
+    } else if (row.method != "notify" && !is_self_test(row, ledger_.workspace()) && !ledger_.has_seen(row)) {
+      delivery_loop_.take(std::move(row));  // notify is our own voice
     }
   }
 }
 
-void Agent::take_file(const Row& row) {
+void Agent::take_file(const ReceivedRow& row) {
   auto record = record_of(row);
-  if (!record) return say_("a file was announced without a valid id or size; it is passed over");
-  record->handed_over = record->told = is_checkup(row, ledger_.workspace());
-  if (ledger_.announce(*record)) couriers_.send_for(record->parcel.id);
+  if (!record) return print_line_("a file was announced without a valid id or size; it is passed over");
+  record->handed_over = record->notified = is_self_test(row, ledger_.workspace());
+  if (ledger_.announce(*record)) downloads_.enqueue(record->announced.id);
 }
 
 void Agent::reread() {
-  say_("the server no longer knows how far we had read; reading again what it keeps, without what was handed over");
+  print_line_(
+      "the server no longer knows how far we had read; reading again what it keeps, without what was handed over");
   read_ = 0;
   ledger_.pass(0);
 }
 
 // Up to what is handed over; files are kept in the ledger, which hands them over by itself.
 void Agent::move_cursor() {
-  const auto first = porter_.first_waiting();
+  const auto first = delivery_loop_.first_waiting();
   const auto cursor = first ? *first - 1 : read_;
   if (cursor != ledger_.cursor()) ledger_.pass(cursor);
 }
 
 // Until everything that was read is handed over, but not for long: files that came meanwhile should not wait.
 void Agent::wait_for_progress() {
-  const auto until = steady_clock::now() + settings_.glance;
+  const auto until = steady_clock::now() + settings_.busy_poll_interval;
   std::unique_lock lock(mutex_);
-  while (!stop_.requested() && porter_.waiting_count() > 0 && !std::exchange(look_now_, false)) {
+  while (!stop_.requested() && delivery_loop_.waiting_count() > 0 && !std::exchange(poll_now_, false)) {
     if (progressed_.wait_until(lock, until) == std::cv_status::timeout) return;
   }
 }

@@ -11,13 +11,13 @@
 #include <optional>
 #include <string>
 
+#include "agent/api_client.h"
+#include "agent/background_reports.h"
 #include "agent/backoff.h"
-#include "agent/couriers.h"
+#include "agent/delivery_loop.h"
+#include "agent/download_queue.h"
 #include "agent/handover.h"
 #include "agent/ledger.h"
-#include "agent/platform.h"
-#include "agent/porter.h"
-#include "agent/pulse.h"
 #include "agent/stop.h"
 
 namespace restante::agent {
@@ -31,12 +31,12 @@ struct Settings {
   std::string dir;
   client::HttpOptions http;
   std::chrono::seconds poll_wait{25};
-  std::chrono::milliseconds glance{5'000};  // how often the inbox is looked at while the agent is busy
+  std::chrono::milliseconds busy_poll_interval{5'000};  // how often the inbox is looked at while the agent is busy
   std::chrono::milliseconds backoff_first{500};
   std::chrono::milliseconds backoff_most{30'000};
-  CourierOptions couriers;
-  PorterOptions porter;
-  PulseOptions pulse;
+  DownloadOptions downloads;
+  DeliveryOptions delivery;
+  ReportOptions reports;
 };
 
 enum class End {
@@ -49,67 +49,67 @@ enum class End {
 class Agent {
  public:
   // One line for a person, on stderr. Called from several threads.
-  using Say = std::function<void(std::string_view)>;
+  using PrintLine = std::function<void(std::string_view)>;
 
   // `state` is what home.load() gave.
-  Agent(Settings settings, Home home, State state, Handover& handover, Stop& stop, Say say);
+  Agent(Settings settings, StateDirectory directory, State state, Handover& handover, Stop& stop, PrintLine print_line);
 
   End run();
 
   // The rest is for a hand-over that has questions of its own. From any thread.
 
-  struct Outlook {
+  struct ConnectionStatus {
     bool caught_up = false;  // registered, and the inbox was looked into at least once
     std::string trouble;     // why the server is not reached; empty: all is well
     std::optional<End> end;  // run() is over, or about to be
   };
-  Outlook outlook() const;
+  ConnectionStatus connection_status() const;
   // Waits until caught up, or until it is known that this will not happen by itself.
-  Outlook wait_until_caught_up(std::chrono::milliseconds time) const;
+  ConnectionStatus wait_until_caught_up(std::chrono::milliseconds time) const;
   const Settings& settings() const { return settings_; }
   // A connection of the caller's own; null before the agent is registered.
-  std::unique_ptr<Platform> open_line() const;
+  std::unique_ptr<ApiClient> open_client() const;
   // What was read and not handed over, as it would be handed over now, oldest first; the first may be in the agent's
   // hands.
   std::vector<Delivery> waiting() const;
   // Every file that the inbox announced, as far as it is remembered, oldest first.
   std::vector<FileRecord> files() const;
   // The results of tasks that this agent gave to others and waits for: see Porter.
-  Porter& results() { return porter_; }
+  DeliveryLoop& results() { return delivery_loop_; }
   // Looks into the inbox soon, even while much waits to be handed over.
-  void look_now();
+  void poll_now();
 
  private:
   // Each returns an End when there is nothing more to do.
-  std::optional<End> enlist();
-  std::optional<End> find_place();
-  std::optional<End> turn();
+  std::optional<End> register_agent();
+  std::optional<End> find_start_position();
+  std::optional<End> poll_once();
   // What a failed call means for the loop: an End, or a pause.
-  std::optional<End> weather(const client::Failure& failure);
+  std::optional<End> handle_failure(const client::Failure& failure);
 
-  bool adopt(const Registration& registration, const std::string& token);
+  bool set_identity(const RegistrationAnswer& registration, const std::string& token);
   std::string choose_token();
-  std::unique_ptr<Platform> connect() const;
+  std::unique_ptr<ApiClient> connect() const;
   void begin();
-  void take(std::vector<Row> rows);
-  void take_file(const Row& row);
+  void take(std::vector<ReceivedRow> rows);
+  void take_file(const ReceivedRow& row);
   void reread();
   void move_cursor();
   // What outlook() tells of the network; empty: all is well.
-  void note(std::string trouble);
+  void set_trouble(std::string trouble);
   void wait_for_progress();
 
   Settings settings_;
   Ledger ledger_;
   Stop& stop_;
-  Say say_;
-  Platform platform_;
-  Platform task_line_;  // the porter's
+  PrintLine print_line_;
+  ApiClient api_;
+  ApiClient task_client_;  // the porter's
   std::string token_;
-  Couriers couriers_;
-  Porter porter_;
+  DownloadQueue downloads_;
+  DeliveryLoop delivery_loop_;
   SystemClock clock_;
-  Pulse pulse_;
+  BackgroundReports reports_;
   Backoff backoff_;
   std::int64_t read_ = 0;  // the last row that was looked at; the cursor is never beyond
   std::uint64_t largest_file_ = 0;
@@ -123,7 +123,7 @@ class Agent {
   std::optional<End> end_;  // said by another thread
   std::optional<End> over_;
   std::string trouble_;
-  bool look_now_ = false;
+  bool poll_now_ = false;
 };
 
 }  // namespace restante::agent

@@ -49,11 +49,11 @@ std::string state_of(const FileRecord& file) {
 
 DeliveredFile delivered(const FileRecord& record) {
   DeliveredFile file;
-  file.name = record.parcel.name;
-  file.size = static_cast<std::int64_t>(record.parcel.size);
-  file.sha256 = record.parcel.sha256;
+  file.name = record.announced.name;
+  file.size = static_cast<std::int64_t>(record.announced.size);
+  file.sha256 = record.announced.sha256;
   file.state = state_of(record);
-  file.id = record.parcel.id;
+  file.id = record.announced.id;
   const bool here = record.where == FileRecord::Where::landed;
   if (here) file.path = record.path;
   if (!here) file.reason = record.reason;
@@ -112,7 +112,7 @@ bool is_task(const Delivery& delivery) {
   return !delivery.delegation_id.empty() && (delivery.type == "message" || delivery.type == "ended");
 }
 
-std::string result_of(const Row& row) {
+std::string result_of(const ReceivedRow& row) {
   if (row.method != kResultMethod) return {};
   if (auto id = text_of(row.request_body, "delegation_id"); !id.empty()) return id;
   const auto* metadata = metadata_of(row.request_body);
@@ -131,7 +131,7 @@ Delivery deliver_file(const FileRecord& file) {
   return delivery;
 }
 
-Delivery deliver_message(Row row, const State& state) {
+Delivery deliver_message(ReceivedRow row, const State& state) {
   Delivery delivery;
   delivery.type = row.method == kResultMethod ? "result" : "message";
   delivery.id = row.id;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/platform.h"
+#include "agent/api_client.h"
 #include "agent/state.h"
 #include "base/json.h"
 
@@ -45,12 +45,12 @@ struct Delivery {
 };
 
 Delivery deliver_file(const FileRecord& file);
-Delivery deliver_message(Row row, const State& state);
+Delivery deliver_message(ReceivedRow row, const State& state);
 
 // The delivery is a task that another agent gave to this one.
 bool is_task(const Delivery& delivery);
 // The delegation that a row is the result of; empty when it is no result.
-std::string result_of(const Row& row);
+std::string result_of(const ReceivedRow& row);
 
 // The uris of all file parts, in order, as sent.
 std::vector<std::string> file_uris(const Json& body);

@@ -21,7 +21,7 @@ const std::string kUri = std::string("platform-pending:") + kWorkspace + "/" + k
 
 FileRecord record(FileRecord::Where where, std::string trouble = "") {
   FileRecord file;
-  file.parcel = {FileId::parse(kFile).value(), "a.txt", 5, std::string(64, 'a')};
+  file.announced = {FileId::parse(kFile).value(), "a.txt", 5, std::string(64, 'a')};
   file.uri = kUri;
   file.row_id = "row";
   file.where = where;
@@ -30,8 +30,8 @@ FileRecord record(FileRecord::Where where, std::string trouble = "") {
   return file;
 }
 
-Row message(const std::string& body) {
-  Row row;
+ReceivedRow message(const std::string& body) {
+  ReceivedRow row;
   row.id = "m1";
   row.seq = 7;
   row.method = "message/send";
@@ -122,7 +122,7 @@ TEST(Hops, EightAnswersInARowAreEnough) {
 
 TEST(Hops, APeerThatDoesNotCountIsCounted) {
   const std::string now = "2026-11-15T12:00:00.000000Z";
-  std::deque<Answered> answered;
+  std::deque<AutomaticAnswer> answered;
   for (int n = 0; n < 8; ++n) {
     EXPECT_EQ(next_hop(answered, "a", 0, now), 1);
     remember(answered, {"a", now});

@@ -51,8 +51,8 @@ void forget_files(const std::string& base) {
   rmdir((base + ".files").c_str());
 }
 
-Ran not_started(std::string trouble) {
-  Ran ran;
+CommandResult not_started(std::string trouble) {
+  CommandResult ran;
   ran.trouble = std::move(trouble);
   return ran;
 }
@@ -83,22 +83,22 @@ std::optional<std::uint64_t> read_number(const std::string& path) {
 }
 
 // How it ended, as the keeper noted it; no value when it did not come to that.
-std::optional<Ran> noted_end(const std::string& base) {
+std::optional<CommandResult> noted_end(const std::string& base) {
   const auto code = read_number(base + ".code");
   if (!code || *code > 255) return {};
-  Ran ran;
-  ran.how = Ran::How::exited;
+  CommandResult ran;
+  ran.how = CommandResult::How::exited;
   ran.code = static_cast<int>(*code);
   ran.output = read_start(base + ".out", ran.cut);
   return ran;
 }
 
-class Keeper {
+class CommandRunner {
  public:
-  Keeper(const Job& job, const Stop& stop, const Stop& give_up)
+  CommandRunner(const CommandRun& job, const Stop& stop, const Stop& give_up)
       : job_(job), stop_(stop), give_up_(give_up), base_(base_of(job.folder, job.id)) {}
 
-  Ran finish() {
+  CommandResult finish() {
     if (mkdir(job_.folder.c_str(), 0700) != 0 && errno != EEXIST) return not_started(error_text(errno));
     lock_ = Descriptor(open((base_ + ".lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!lock_) return not_started(error_text(errno));
@@ -189,7 +189,7 @@ class Keeper {
     return error;
   }
 
-  Ran wait() {
+  CommandResult wait() {
     while (!is_over(kLookEvery)) {
       if (stop_.requested() || give_up_.requested()) return end_early();
       struct stat spoken{};
@@ -203,9 +203,9 @@ class Keeper {
     return noted ? *noted : killed("the command was killed");
   }
 
-  static Ran killed(std::string trouble) {
-    Ran ran;
-    ran.how = Ran::How::killed;
+  static CommandResult killed(std::string trouble) {
+    CommandResult ran;
+    ran.how = CommandResult::How::killed;
     ran.trouble = std::move(trouble);
     return ran;
   }
@@ -222,19 +222,19 @@ class Keeper {
     return true;
   }
 
-  Ran early() const {
-    Ran ended;
-    ended.how = stop_.requested() ? Ran::How::stopped : Ran::How::given_up;
+  CommandResult early() const {
+    CommandResult ended;
+    ended.how = stop_.requested() ? CommandResult::How::stopped : CommandResult::How::given_up;
     return ended;
   }
 
-  Ran never_begun() const {
+  CommandResult never_begun() const {
     forget_run(job_.folder, job_.id);
     return early();
   }
 
   // The command may have come to its end all the same; then that counts.
-  Ran end_early() {
+  CommandResult end_early() {
     auto stopped = early();
     if (group_ <= 0) {
       stopped.trouble = "it cannot be ended, since it has left no number";
@@ -248,12 +248,12 @@ class Keeper {
     kill(-group_, SIGKILL);
     if (!over && child_ != 0) waitpid(child_, nullptr, 0);
     auto noted = noted_end(base_);
-    if (noted && noted->how == Ran::How::exited && noted->code == 0) return *noted;
+    if (noted && noted->how == CommandResult::How::exited && noted->code == 0) return *noted;
     forget_run(job_.folder, job_.id);
     return stopped;
   }
 
-  const Job& job_;
+  const CommandRun& job_;
   const Stop& stop_;
   const Stop& give_up_;
   std::string base_;
@@ -264,7 +264,9 @@ class Keeper {
 
 }  // namespace
 
-Ran run_command(const Job& job, const Stop& stop, const Stop& give_up) { return Keeper(job, stop, give_up).finish(); }
+CommandResult run_command(const CommandRun& job, const Stop& stop, const Stop& give_up) {
+  return CommandRunner(job, stop, give_up).finish();
+}
 
 std::string describe_code(int code) {
   static constexpr std::pair<int, const char*> signals[] = {

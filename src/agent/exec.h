@@ -13,14 +13,14 @@
 
 namespace restante::agent {
 
-struct Job {
+struct CommandRun {
   std::string command;
   std::string folder;  // made when missing; holds the runs whose end is not forgotten
   std::string id;      // the same for the same delivery
   std::string input;
 };
 
-struct Ran {
+struct CommandResult {
   enum class How { exited, killed, not_started, stopped, given_up } how = How::not_started;
   int code = 0;         // the exit code, as a shell has it: 128 and the signal's number after one
   std::string output;   // at most 256 KiB
@@ -33,7 +33,7 @@ struct Ran {
 // One of an earlier agent that has left no number is let be, with `trouble`.
 // The end of a run is kept until it is forgotten: asked for again, it is given again and nothing runs.
 // With `give_up` requested before, nothing is started.
-Ran run_command(const Job& job, const Stop& stop, const Stop& give_up);
+CommandResult run_command(const CommandRun& job, const Stop& stop, const Stop& give_up);
 // "exit code 4"; "exit code 143 (as after SIGTERM)": whether there was a signal or the command chose that number, no
 // shell tells.
 std::string describe_code(int code);

@@ -23,7 +23,7 @@ namespace {
 class Exec : public testing::Test {
  protected:
   Exec() { signal(SIGPIPE, SIG_IGN); }
-  Ran run_command(const std::string& command, const std::string& input, const Stop& stop) {
+  CommandResult run_command(const std::string& command, const std::string& input, const Stop& stop) {
     return agent::run_command({command, runs(), "id " + std::to_string(++runs_), input}, stop, wanted_);
   }
   std::string runs() const { return (folder_.path() / "runs").string(); }
@@ -36,7 +36,7 @@ class Exec : public testing::Test {
 
 TEST_F(Exec, TheCommandGetsTheInputAndGivesItsOutput) {
   const auto ran = run_command("cat; exit 3", "hello", stop_);
-  EXPECT_EQ(ran.how, Ran::How::exited);
+  EXPECT_EQ(ran.how, CommandResult::How::exited);
   EXPECT_EQ(ran.code, 3);
   EXPECT_EQ(ran.output, "hello");
 }
@@ -44,20 +44,20 @@ TEST_F(Exec, TheCommandGetsTheInputAndGivesItsOutput) {
 TEST_F(Exec, ALargeInputAndALargeOutputDoNotBlockEachOther) {
   const std::string input(1'000'000, 'x');
   const auto ran = run_command("cat", input, stop_);
-  EXPECT_EQ(ran.how, Ran::How::exited);
+  EXPECT_EQ(ran.how, CommandResult::How::exited);
   EXPECT_EQ(ran.output.size(), 256u * 1024);
   EXPECT_TRUE(ran.cut);
 }
 
 TEST_F(Exec, ACommandNeedNotReadItsInput) {
   const auto ran = run_command("exec true", std::string(1'000'000, 'x'), stop_);
-  EXPECT_EQ(ran.how, Ran::How::exited);
+  EXPECT_EQ(ran.how, CommandResult::How::exited);
   EXPECT_EQ(ran.code, 0);
 }
 
 TEST_F(Exec, AGrandchildThatKeepsThePipeOpenIsNotWaitedFor) {
   const auto ran = run_command("sleep 600 & echo $!", "", stop_);
-  EXPECT_EQ(ran.how, Ran::How::exited);
+  EXPECT_EQ(ran.how, CommandResult::How::exited);
   kill(static_cast<pid_t>(std::stol(ran.output)), SIGKILL);
 }
 
@@ -70,7 +70,7 @@ TEST_F(Exec, ASignalIsNamedWhereThereMayHaveBeenOneAndNoneIsInvented) {
       {"exit 200", "exit code 200"}};
   for (const auto& [command, told] : ends) {
     const auto ran = run_command(command, "", stop_);
-    EXPECT_EQ(ran.how, Ran::How::exited) << command;
+    EXPECT_EQ(ran.how, CommandResult::How::exited) << command;
     EXPECT_EQ(describe_code(ran.code), told) << command;
   }
 }
@@ -88,7 +88,7 @@ TEST_F(Exec, StoppingEndsTheCommandAndItsChildren) {
   });
   const auto ran =
       run_command("sh -c 'exec 3>\"" + fifo.string() + "\"; echo up >&3; exec sleep 600' & wait", "", stop_);
-  EXPECT_EQ(ran.how, Ran::How::stopped);
+  EXPECT_EQ(ran.how, CommandResult::How::stopped);
   stopper.join();
 }
 
@@ -104,13 +104,13 @@ TEST_F(Exec, ACommandThatEndsWellWhenToldToStopHasEndedWell) {
   const auto ran = run_command(
       "trap 'echo saved; exit 0' TERM; echo up > '" + fifo.string() + "'; while :; do sleep 0.05; done", "", stop_);
   stopper.join();
-  EXPECT_EQ(ran.how, Ran::How::exited);
+  EXPECT_EQ(ran.how, CommandResult::How::exited);
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.output, "saved\n");
 }
 
 TEST_F(Exec, TheEndOfARunIsGivenAgainAndNothingRunsTwice) {
-  const Job run{"echo ran >> '" + (folder_.path() / "log").string() + "'; cat", runs(), "the same", "in"};
+  const CommandRun run{"echo ran >> '" + (folder_.path() / "log").string() + "'; cat", runs(), "the same", "in"};
   EXPECT_EQ(agent::run_command(run, stop_, wanted_).output, "in");
   EXPECT_EQ(agent::run_command(run, stop_, wanted_).output, "in");
   EXPECT_EQ(TestFolder::read(folder_.path() / "log"), "ran\n");
@@ -123,9 +123,9 @@ TEST_F(Exec, TheEndOfARunIsGivenAgainAndNothingRunsTwice) {
 TEST_F(Exec, ARunOutlivesTheAgentThatBeganItAndIsNotBegunTwice) {
   const auto began = folder_.path() / "began", go = folder_.path() / "go";
   for (const auto& fifo : {began, go}) ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-  const Job run{"echo up > '" + began.string() + "'; read x < '" + go.string() + "'; echo answer; echo ran >> '" +
-                    (folder_.path() / "log").string() + "'",
-                runs(), "long", ""};
+  const CommandRun run{"echo up > '" + began.string() + "'; read x < '" + go.string() +
+                           "'; echo answer; echo ran >> '" + (folder_.path() / "log").string() + "'",
+                       runs(), "long", ""};
   const pid_t first = fork();
   ASSERT_GE(first, 0);
   if (first == 0) {
@@ -138,7 +138,7 @@ TEST_F(Exec, ARunOutlivesTheAgentThatBeganItAndIsNotBegunTwice) {
   waitpid(first, nullptr, 0);
   std::thread second([&] {
     const auto ran = agent::run_command(run, stop_, wanted_);
-    EXPECT_EQ(ran.how, Ran::How::exited);
+    EXPECT_EQ(ran.how, CommandResult::How::exited);
     EXPECT_EQ(ran.output, "answer\n");
   });
   TestFolder::write(go, "now\n");
@@ -165,18 +165,18 @@ TEST_F(Exec, ATaskThatIsGivenUpEndsItsCommandWithAllItsChildrenAndLeavesNothingB
   });
   const auto verdict = handover->deliver(task);
   caller.join();
-  EXPECT_EQ(verdict.what, Verdict::What::dropped);
+  EXPECT_EQ(verdict.what, HandoverResult::What::dropped);
   EXPECT_EQ(verdict.trouble, "the command of task d1 was ended");
   EXPECT_TRUE(std::filesystem::is_empty(runs()));
   task.type = "result";  // of a task that this agent gave to another: nobody gives that up
   handover->give_up("d1");
-  EXPECT_EQ(hand_over_to("true", runs(), stop_)->deliver(task).what, Verdict::What::handled);
+  EXPECT_EQ(hand_over_to("true", runs(), stop_)->deliver(task).what, HandoverResult::What::handled);
 }
 
 TEST_F(Exec, ARunOfAnEarlierAgentIsGivenUpToo) {
   const auto began = folder_.path() / "began";
   ASSERT_EQ(mkfifo(began.c_str(), 0600), 0);
-  const Job run{"echo up > '" + began.string() + "'; sleep 600", runs(), "long", ""};
+  const CommandRun run{"echo up > '" + began.string() + "'; sleep 600", runs(), "long", ""};
   const pid_t first = fork();
   ASSERT_GE(first, 0);
   if (first == 0) {
@@ -189,7 +189,7 @@ TEST_F(Exec, ARunOfAnEarlierAgentIsGivenUpToo) {
   waitpid(first, nullptr, 0);
   Stop give_up;
   give_up.request();
-  EXPECT_EQ(agent::run_command(run, stop_, give_up).how, Ran::How::given_up);
+  EXPECT_EQ(agent::run_command(run, stop_, give_up).how, CommandResult::How::given_up);
   EXPECT_TRUE(std::filesystem::is_empty(runs()));
 }
 
@@ -201,8 +201,8 @@ TEST_F(Exec, NothingIsStartedForATaskThatIsPassedOver) {
   task.delegation_id = "d1";
   task.reason = "cancelled by caller";
   EXPECT_FALSE(handover->has_begun(task));
-  const auto verdict = handover->pass_over(task);
-  EXPECT_EQ(verdict.what, Verdict::What::dropped);
+  const auto verdict = handover->skip_ended(task);
+  EXPECT_EQ(verdict.what, HandoverResult::What::dropped);
   EXPECT_EQ(verdict.trouble, "task d1 is over and is not begun: cancelled by caller");
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "ran"));
   EXPECT_TRUE(std::filesystem::is_empty(runs()));
@@ -219,11 +219,11 @@ TEST_F(Exec, ACommandThatHasLeftNoNumberHoldsUpNobodyForEver) {
   const Descriptor keeper(open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   ASSERT_EQ(flock(keeper.get(), LOCK_EX), 0);
   const auto handover = hand_over_to("echo never", runs(), stop_);
-  auto passing = std::async(std::launch::async, [&] { return handover->pass_over(task); });
+  auto passing = std::async(std::launch::async, [&] { return handover->skip_ended(task); });
   EXPECT_EQ(passing.wait_for(std::chrono::seconds(60)), std::future_status::ready);
   stop_.request();
   const auto verdict = passing.get();
-  EXPECT_EQ(verdict.what, Verdict::What::dropped);
+  EXPECT_EQ(verdict.what, HandoverResult::What::dropped);
   EXPECT_EQ(verdict.trouble, "the command of task d1: it cannot be ended, since it has left no number");
 }
 
@@ -232,14 +232,14 @@ TEST_F(Exec, WhatAnEarlierAgentHadDoneForATaskIsItsLateAnswerIfItWentWell) {
   task.type = "ended";
   task.delegation_id = "d1";
   for (const auto& [command, what] :
-       {std::pair("echo ten", Verdict::What::handled), std::pair("exit 4", Verdict::What::dropped)}) {
+       {std::pair("echo ten", HandoverResult::What::handled), std::pair("exit 4", HandoverResult::What::dropped)}) {
     task.id = command;
     (void)agent::run_command({command, runs(), task.id, ""}, stop_, wanted_);
     const auto handover = hand_over_to("echo never", runs(), stop_);
     EXPECT_TRUE(handover->has_begun(task));
-    const auto verdict = handover->pass_over(task);
+    const auto verdict = handover->skip_ended(task);
     EXPECT_EQ(verdict.what, what) << command;
-    EXPECT_EQ(verdict.reply, what == Verdict::What::handled ? "ten" : "");
+    EXPECT_EQ(verdict.reply, what == HandoverResult::What::handled ? "ten" : "");
   }
 }
 
@@ -256,7 +256,7 @@ TEST_F(Exec, ATaskThatIsPassedOverIsALineOfItsOwnKind) {
   EXPECT_EQ(readable(task), "2026 task d1 from agent peer is over before it was begun (cancelled by caller): do it");
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  EXPECT_EQ(hand_over_lines(ends[1], Lines::json)->pass_over(task).what, Verdict::What::handled);
+  EXPECT_EQ(hand_over_lines(ends[1], LineFormat::json)->skip_ended(task).what, HandoverResult::What::handled);
   close(ends[1]);
   std::string line(4096, '\0');
   line.resize(static_cast<std::size_t>(read(ends[0], line.data(), line.size())));
@@ -271,7 +271,7 @@ TEST_F(Exec, WhatAKillHasLeftOfOtherRunsIsForgotten) {
     EXPECT_EQ(agent::run_command({"cat", runs(), id, id}, stop_, wanted_).output, id);
   }
   forget_other_runs(runs(), {"begun"});
-  const Job again{"echo again", runs(), "begun", ""}, anew{"echo anew", runs(), "ended", ""};
+  const CommandRun again{"echo again", runs(), "begun", ""}, anew{"echo anew", runs(), "ended", ""};
   EXPECT_EQ(agent::run_command(again, stop_, wanted_).output, "begun") << "its end is kept";
   EXPECT_EQ(agent::run_command(anew, stop_, wanted_).output, "anew\n");
   forget_other_runs(runs(), {});
@@ -283,11 +283,11 @@ TEST_F(Exec, ExitCodeZeroIsHandledAndStdoutIsTheReply) {
   Delivery delivery;
   delivery.type = "message";
   const auto good = hand_over_to("printf 'answer\\000\\n\\n'", runs(), stop_)->deliver(delivery);
-  EXPECT_EQ(good.what, Verdict::What::handled);
+  EXPECT_EQ(good.what, HandoverResult::What::handled);
   EXPECT_EQ(good.reply, "answer");
   delivery.id = "another";
   const auto bad = hand_over_to("echo half; exit 4", runs(), stop_)->deliver(delivery);
-  EXPECT_EQ(bad.what, Verdict::What::failed);
+  EXPECT_EQ(bad.what, HandoverResult::What::failed);
   EXPECT_EQ(bad.reply, "");
   EXPECT_EQ(bad.trouble, "the command ended with exit code 4");
 }
@@ -321,10 +321,10 @@ TEST_F(Exec, LinesThatNobodyReadsAreNotHandled) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   close(ends[0]);
-  const auto lines = hand_over_lines(ends[1], Lines::json);
-  EXPECT_EQ(lines->deliver({}).what, Verdict::What::closed);
-  EXPECT_FALSE(lines->works());
-  EXPECT_TRUE(hand_over_to("true", runs(), stop_)->works());
+  const auto lines = hand_over_lines(ends[1], LineFormat::json);
+  EXPECT_EQ(lines->deliver({}).what, HandoverResult::What::closed);
+  EXPECT_FALSE(lines->returns_when_done());
+  EXPECT_TRUE(hand_over_to("true", runs(), stop_)->returns_when_done());
   close(ends[1]);
 }
 

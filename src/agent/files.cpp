@@ -11,11 +11,11 @@
 
 namespace restante::agent {
 
-void throw_exception_from_error(const Fault& fault, const boost::source_location&) {
+void throw_exception_from_error(const DiskError& fault, const boost::source_location&) {
   throw std::logic_error("unchecked fault: " + fault.sentence);
 }
 
-Fault system_fault(std::string_view what) {
+DiskError disk_error(std::string_view what) {
   const int error = errno;
   return {std::string(what) + ": " + std::generic_category().message(error), error};
 }
@@ -24,46 +24,46 @@ Descriptor::~Descriptor() {
   if (fd_ >= 0) close(fd_);
 }
 
-Tried<Descriptor> open_folder(int parent, const std::string& name) {
+DiskResult<Descriptor> open_folder(int parent, const std::string& name) {
   const bool made = mkdirat(parent, name.c_str(), 0700) == 0;
-  if (!made && errno != EEXIST) return system_fault("cannot make the folder " + name);
+  if (!made && errno != EEXIST) return disk_error("cannot make the folder " + name);
   if (made) sync_folder(parent);
   Descriptor folder(openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (folder) return folder;
   if (errno == ELOOP || errno == ENOTDIR)
-    return Fault{name + " is a symbolic link or no folder; nothing is written through it", ELOOP};
-  return system_fault("cannot open the folder " + name);
+    return DiskError{name + " is a symbolic link or no folder; nothing is written through it", ELOOP};
+  return disk_error("cannot open the folder " + name);
 }
 
-Tried<Descriptor> open_root(const std::string& path) {
+DiskResult<Descriptor> open_root(const std::string& path) {
   std::error_code ignored;
   std::filesystem::create_directories(path, ignored);
   Descriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) return system_fault("cannot open the folder " + path);
+  if (!folder) return disk_error("cannot open the folder " + path);
   return folder;
 }
 
-Tried<void> write_all(int fd, std::string_view bytes) {
+DiskResult<void> write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const auto written = write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return system_fault("cannot write");
+    if (written < 0) return disk_error("cannot write");
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
   return {};
 }
 
-Tried<void> sync_file(int fd) {
+DiskResult<void> sync_file(int fd) {
 #ifdef F_FULLFSYNC
   if (fcntl(fd, F_FULLFSYNC) == 0) return {};
 #endif
-  if (fsync(fd) != 0) return system_fault("cannot write through to the disk");
+  if (fsync(fd) != 0) return disk_error("cannot write through to the disk");
   return {};
 }
 
 void sync_folder(int fd) { [[maybe_unused]] const int result = fsync(fd); }
 
-Tried<bool> rename_without_replacing(int folder, const std::string& from, const std::string& to) {
+DiskResult<bool> rename_without_replacing(int folder, const std::string& from, const std::string& to) {
 #ifdef RENAME_NOREPLACE
   if (renameat2(folder, from.c_str(), folder, to.c_str(), RENAME_NOREPLACE) == 0) return true;
   if (errno == EEXIST) return false;
@@ -76,39 +76,39 @@ Tried<bool> rename_without_replacing(int folder, const std::string& from, const 
   // A file system with neither: looking first is not atomic, but the name holds a random id that only we use.
   struct stat there{};
   if (fstatat(folder, to.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) return false;
-  if (errno != ENOENT || renameat(folder, from.c_str(), folder, to.c_str()) != 0) return system_fault("cannot rename");
+  if (errno != ENOENT || renameat(folder, from.c_str(), folder, to.c_str()) != 0) return disk_error("cannot rename");
   return true;
 }
 
-Tried<void> replace_file(int folder, const std::string& name, std::string_view contents) {
+DiskResult<void> replace_file(int folder, const std::string& name, std::string_view contents) {
   const auto temporary = "." + name + ".new";
   unlinkat(folder, temporary.c_str(), 0);
   const Descriptor file(openat(folder, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file) return system_fault("cannot write " + name);
+  if (!file) return disk_error("cannot write " + name);
   if (auto written = write_all(file.get(), contents); written.has_error()) return written;
   if (auto synced = sync_file(file.get()); synced.has_error()) return synced;
-  if (renameat(folder, temporary.c_str(), folder, name.c_str()) != 0) return system_fault("cannot write " + name);
+  if (renameat(folder, temporary.c_str(), folder, name.c_str()) != 0) return disk_error("cannot write " + name);
   sync_folder(folder);
   return {};
 }
 
-Tried<std::optional<std::string>> read_file(int folder, const std::string& name, std::size_t max) {
-  using Read = Tried<std::optional<std::string>>;
+DiskResult<std::optional<std::string>> read_file(int folder, const std::string& name, std::size_t max) {
+  using Read = DiskResult<std::optional<std::string>>;
   const Descriptor file(openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file && errno == ENOENT) return Read(std::nullopt);
-  if (!file) return system_fault("cannot read " + name);
+  if (!file) return disk_error("cannot read " + name);
   struct stat there{};
-  if (fstat(file.get(), &there) != 0) return system_fault("cannot read " + name);
-  if (!S_ISREG(there.st_mode)) return Fault{name + " is no regular file", EINVAL};
+  if (fstat(file.get(), &there) != 0) return disk_error("cannot read " + name);
+  if (!S_ISREG(there.st_mode)) return DiskError{name + " is no regular file", EINVAL};
   std::string contents;
   char piece[16384];
   for (;;) {
     const auto bytes = read(file.get(), piece, sizeof piece);
     if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0) return system_fault("cannot read " + name);
+    if (bytes < 0) return disk_error("cannot read " + name);
     if (bytes == 0) return Read(std::move(contents));
     contents.append(piece, static_cast<std::size_t>(bytes));
-    if (contents.size() > max) return Fault{name + " is too large", EFBIG};
+    if (contents.size() > max) return DiskError{name + " is too large", EFBIG};
   }
 }
 

@@ -12,21 +12,21 @@
 namespace restante::agent {
 
 // What the disk would not do: a sentence for a person, and errno.
-struct Fault {
-  Fault() = default;
-  Fault(std::string s, int e) : sentence(std::move(s)), error(e) {}
+struct DiskError {
+  DiskError() = default;
+  DiskError(std::string s, int e) : sentence(std::move(s)), error(e) {}
 
   std::string sentence;
   int error = 0;
 };
 
 template <class T>
-using Tried = boost::system::result<T, Fault>;
+using DiskResult = boost::system::result<T, DiskError>;
 
-[[noreturn]] void throw_exception_from_error(const Fault& fault, const boost::source_location&);
+[[noreturn]] void throw_exception_from_error(const DiskError& fault, const boost::source_location&);
 
 // "<what>: <the system's reason>", from errno.
-Fault system_fault(std::string_view what);
+DiskError disk_error(std::string_view what);
 
 class Descriptor {
  public:
@@ -46,22 +46,22 @@ class Descriptor {
 };
 
 // Opens the folder `name` in `parent`, made 0700 when missing. A symbolic link in its place is refused.
-Tried<Descriptor> open_folder(int parent, const std::string& name);
+DiskResult<Descriptor> open_folder(int parent, const std::string& name);
 // Opens a folder by its path, made with its parents when missing; links on the way are the owner's choice.
-Tried<Descriptor> open_root(const std::string& path);
+DiskResult<Descriptor> open_root(const std::string& path);
 
-Tried<void> write_all(int fd, std::string_view bytes);
+DiskResult<void> write_all(int fd, std::string_view bytes);
 // Through the device where the system can say so.
-Tried<void> sync_file(int fd);
+DiskResult<void> sync_file(int fd);
 // A folder that cannot be synced (some network file systems) is no fault.
 void sync_folder(int fd);
 
 // Gives `from` the name `to` in the same folder. False when something has that name already; it is left alone.
-Tried<bool> rename_without_replacing(int folder, const std::string& from, const std::string& to);
+DiskResult<bool> rename_without_replacing(int folder, const std::string& from, const std::string& to);
 
 // The whole file or the old one, whatever happens; 0600.
-Tried<void> replace_file(int folder, const std::string& name, std::string_view contents);
+DiskResult<void> replace_file(int folder, const std::string& name, std::string_view contents);
 // No value when there is no such file. A fault when it is a link, no regular file, or larger than `max`.
-Tried<std::optional<std::string>> read_file(int folder, const std::string& name, std::size_t max);
+DiskResult<std::optional<std::string>> read_file(int folder, const std::string& name, std::size_t max);
 
 }  // namespace restante::agent

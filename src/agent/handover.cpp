@@ -14,20 +14,20 @@ namespace {
 
 class LineHandover final : public Handover {
  public:
-  LineHandover(int descriptor, Lines lines) : descriptor_(descriptor), lines_(lines) {}
-  Verdict deliver(const Delivery& delivery) override { return write(delivery); }
-  Verdict pass_over(const Delivery& ended) override { return write(ended); }
+  LineHandover(int descriptor, LineFormat lines) : descriptor_(descriptor), lines_(lines) {}
+  HandoverResult deliver(const Delivery& delivery) override { return write(delivery); }
+  HandoverResult skip_ended(const Delivery& ended) override { return write(ended); }
 
  private:
-  Verdict write(const Delivery& delivery) const {
-    const auto text = (lines_ == Lines::json ? delivery.json() : readable(delivery)) + "\n";
+  HandoverResult write(const Delivery& delivery) const {
+    const auto text = (lines_ == LineFormat::json ? delivery.json() : readable(delivery)) + "\n";
     const auto written = write_all(descriptor_, text);
-    if (written.has_error()) return {Verdict::What::closed, {}, written.error().sentence};
+    if (written.has_error()) return {HandoverResult::What::closed, {}, written.error().sentence};
     return {};
   }
 
   int descriptor_;
-  Lines lines_;
+  LineFormat lines_;
 };
 
 // What a reply may carry: no NUL, which no JSON of ours takes, and no blank lines at its end.
@@ -41,41 +41,41 @@ class CommandHandover final : public Handover {
  public:
   CommandHandover(std::string command, std::string runs, const Stop& stop)
       : command_(std::move(command)), runs_(std::move(runs)), stop_(stop) {}
-  Verdict deliver(const Delivery& delivery) override {
+  HandoverResult deliver(const Delivery& delivery) override {
     // A run that is tried again after it failed is a new one; only one whose end nobody took counts as it is.
     const auto given_up = begin(delivery);
     auto ran = run(delivery, *given_up);
     switch (ran.how) {
-      case Ran::How::exited:
+      case CommandResult::How::exited:
         if (ran.code == 0) return answer_of(delivery, std::move(ran));
         forget_everything(delivery);
-        return {Verdict::What::failed, {}, "the command ended with " + describe_code(ran.code)};
-      case Ran::How::killed:
+        return {HandoverResult::What::failed, {}, "the command ended with " + describe_code(ran.code)};
+      case CommandResult::How::killed:
         forget_everything(delivery);
-        return {Verdict::What::failed, {}, ran.trouble};
-      case Ran::How::not_started:
-        return {Verdict::What::failed, {}, "the command could not be started: " + ran.trouble};
-      case Ran::How::stopped:
-        return {Verdict::What::stopped, {}, {}};
-      case Ran::How::given_up:
+        return {HandoverResult::What::failed, {}, ran.trouble};
+      case CommandResult::How::not_started:
+        return {HandoverResult::What::failed, {}, "the command could not be started: " + ran.trouble};
+      case CommandResult::How::stopped:
+        return {HandoverResult::What::stopped, {}, {}};
+      case CommandResult::How::given_up:
         forget_everything(delivery);
-        return {Verdict::What::dropped, {}, end_of(delivery, ran)};
+        return {HandoverResult::What::dropped, {}, end_of(delivery, ran)};
     }
     return {};
   }
-  Verdict pass_over(const Delivery& ended) override {
+  HandoverResult skip_ended(const Delivery& ended) override {
     const bool begun = has_begun(ended);
     Stop give_up;
     give_up.request();
     auto ran = run(ended, give_up);
-    if (ran.how == Ran::How::stopped) return {Verdict::What::stopped, {}, {}};
-    if (ran.how == Ran::How::exited && ran.code == 0) return answer_of(ended, std::move(ran));
+    if (ran.how == CommandResult::How::stopped) return {HandoverResult::What::stopped, {}, {}};
+    if (ran.how == CommandResult::How::exited && ran.code == 0) return answer_of(ended, std::move(ran));
     forget_everything(ended);
-    if (begun) return {Verdict::What::dropped, {}, end_of(ended, ran)};
-    return Handover::pass_over(ended);
+    if (begun) return {HandoverResult::What::dropped, {}, end_of(ended, ran)};
+    return Handover::skip_ended(ended);
   }
   bool has_begun(const Delivery& delivery) const override { return has_run(runs_, delivery.id); }
-  bool works() const override { return true; }
+  bool returns_when_done() const override { return true; }
   void ended(const Delivery& delivery) override { forget_run(runs_, delivery.id); }
   void give_up(const std::string& delegation) override {
     const std::lock_guard lock(mutex_);
@@ -84,10 +84,10 @@ class CommandHandover final : public Handover {
 
  private:
   // A task whose command said nothing is done all the same, and its caller waits for a word.
-  Verdict answer_of(const Delivery& delivery, Ran ran) const {
+  HandoverResult answer_of(const Delivery& delivery, CommandResult ran) const {
     const auto whole = is_task(delivery) && ran.cut ? attach_output(runs_, delivery.id) : std::string();
     const auto mark = whole.empty() ? "\n[cut]" : "\n[cut; all of it is in " + whole + "]";
-    Verdict verdict{Verdict::What::handled, reply_of(std::move(ran.output)) + (ran.cut ? mark : ""), {}};
+    HandoverResult verdict{HandoverResult::What::handled, reply_of(std::move(ran.output)) + (ran.cut ? mark : ""), {}};
     const auto folder = result_folder(runs_, delivery.id);
     const auto left = find_result_files(folder);
     if (!left.files.empty() || !left.refused.empty()) verdict.files = folder;
@@ -96,7 +96,7 @@ class CommandHandover final : public Handover {
     return verdict;
   }
 
-  static std::string end_of(const Delivery& delivery, const Ran& ran) {
+  static std::string end_of(const Delivery& delivery, const CommandResult& ran) {
     return "the command of task " + delivery.delegation_id + (ran.trouble.empty() ? " was ended" : ": " + ran.trouble);
   }
 
@@ -105,7 +105,7 @@ class CommandHandover final : public Handover {
     forget_run(runs_, delivery.id);
   }
 
-  Ran run(const Delivery& delivery, const Stop& give_up) const {
+  CommandResult run(const Delivery& delivery, const Stop& give_up) const {
     return run_command({command_, runs_, delivery.id, delivery.json() + "\n"}, stop_, give_up);
   }
 
@@ -132,8 +132,8 @@ std::string shown(std::string_view text) {
 
 }  // namespace
 
-Verdict Handover::pass_over(const Delivery& ended) {
-  return {Verdict::What::dropped,
+HandoverResult Handover::skip_ended(const Delivery& ended) {
+  return {HandoverResult::What::dropped,
           {},
           fmt::format("task {} is over and is not begun: {}", ended.delegation_id, ended.reason)};
 }
@@ -171,7 +171,7 @@ std::string readable(const Delivery& delivery) {
   return line;
 }
 
-std::unique_ptr<Handover> hand_over_lines(int descriptor, Lines lines) {
+std::unique_ptr<Handover> hand_over_lines(int descriptor, LineFormat lines) {
   return std::make_unique<LineHandover>(descriptor, lines);
 }
 std::unique_ptr<Handover> hand_over_to(std::string command, std::string runs, const Stop& stop) {

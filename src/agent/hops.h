@@ -11,7 +11,7 @@
 namespace restante::agent {
 
 // An automatic answer to an agent whose message did not say what led to it.
-struct Answered {
+struct AutomaticAnswer {
   std::string peer;
   std::string created_at;  // of that message, by the server's clock
 };
@@ -19,10 +19,10 @@ struct Answered {
 inline constexpr std::int64_t kMostHops = 8;
 
 // The number that the answer to a message with `hops` shall carry; no value when there must be no answer.
-std::optional<std::int64_t> next_hop(const std::deque<Answered>& answered, const std::string& peer, std::int64_t hops,
-                                     const std::string& created_at);
+std::optional<std::int64_t> next_hop(const std::deque<AutomaticAnswer>& answered, const std::string& peer,
+                                     std::int64_t hops, const std::string& created_at);
 
 // Remembers an answer, and forgets what no longer counts.
-void remember(std::deque<Answered>& answered, Answered answer);
+void remember(std::deque<AutomaticAnswer>& answered, AutomaticAnswer answer);
 
 }  // namespace restante::agent

@@ -19,29 +19,29 @@ bool is_unfinished(const FileRecord& file) {
       return !file.acked || !file.handed_over;
     case Where::gone:
     case Where::refused:
-      return !file.told;
+      return !file.notified;
   }
   return false;
 }
 
 }  // namespace
 
-Ledger::Ledger(Home home, State state, Say say)
-    : home_(std::move(home)), state_(std::move(state)), say_(std::move(say)) {}
+Ledger::Ledger(StateDirectory directory, State state, PrintLine print_line)
+    : directory_(std::move(directory)), state_(std::move(state)), print_line_(std::move(print_line)) {}
 
-Tried<std::string> Ledger::token() const {
+DiskResult<std::string> Ledger::token() const {
   const std::lock_guard lock(mutex_);
-  return home_.token();
+  return directory_.token();
 }
 
-Tried<void> Ledger::keep_token(const std::string& token) {
+DiskResult<void> Ledger::keep_token(const std::string& token) {
   const std::lock_guard lock(mutex_);
-  return home_.keep_token(token);
+  return directory_.keep_token(token);
 }
 
-void Ledger::note_health(std::string_view json) {
+void Ledger::write_health(std::string_view json) {
   const std::lock_guard lock(mutex_);
-  home_.note_health(json);
+  directory_.write_health(json);
 }
 
 State Ledger::state() const {
@@ -85,12 +85,12 @@ bool Ledger::has_begun(const std::string& delivery) const {
   return state_.has_begun(delivery);
 }
 
-bool Ledger::has_seen(const Row& row) const {
+bool Ledger::has_seen(const ReceivedRow& row) const {
   const std::lock_guard lock(mutex_);
   return state_.has_seen(row.id, row.created_at);
 }
 
-Delivery Ledger::compose(Row row) const {
+Delivery Ledger::compose(ReceivedRow row) const {
   const std::lock_guard lock(mutex_);
   return deliver_message(std::move(row), state_);
 }
@@ -114,14 +114,14 @@ std::vector<FileRecord> Ledger::unfinished_files() const {
   return found;
 }
 
-void Ledger::adopt(std::string_view server, std::string_view workspace, std::string_view enrolled) {
+void Ledger::set_identity(std::string_view server, std::string_view workspace, std::string_view enrolled) {
   change(change::identity(server, workspace, enrolled), Durable::now);
 }
 
 bool Ledger::announce(const FileRecord& file) {
   {
     const std::lock_guard lock(mutex_);
-    if (state_.find(file.parcel.id)) return false;
+    if (state_.find(file.announced.id)) return false;
   }
   change(change::announced(file), Durable::with_the_next);
   return true;
@@ -129,7 +129,7 @@ bool Ledger::announce(const FileRecord& file) {
 
 void Ledger::pass(std::int64_t cursor) { change(change::cursor(cursor), Durable::now); }
 
-void Ledger::came(const FileRecord& file) { change(change::came(file), Durable::with_the_next); }
+void Ledger::file_updated(const FileRecord& file) { change(change::file_updated(file), Durable::with_the_next); }
 
 Ledger::Begun Ledger::begin(const std::string& id) {
   {
@@ -140,7 +140,7 @@ Ledger::Begun Ledger::begin(const std::string& id) {
   return Begun::first_time;
 }
 
-void Ledger::handed(const change::Handed& end) { change(change::handed(end), Durable::now); }
+void Ledger::handed(const change::DeliveryEnd& end) { change(change::handed(end), Durable::now); }
 
 void Ledger::sent(const std::string& key) { change(change::sent(key), Durable::with_the_next); }
 
@@ -157,14 +157,15 @@ void Ledger::change(const std::string& line, Durable durable) {
     if (!failed && failing_) trouble = "the state can be kept again";
     failing_ = failed;
   }
-  if (trouble) say_(*trouble);
+  if (trouble) print_line_(*trouble);
 }
 
-Tried<void> Ledger::write(const std::string& line, Durable durable) {
+DiskResult<void> Ledger::write(const std::string& line, Durable durable) {
   // A journal that is long, or that has lost a line, is replaced by the whole state, which has this line in it.
-  if (failing_ || home_.journal_bytes() == 0 || home_.journal_bytes() > kMaxJournal) return home_.save(state_);
-  if (auto appended = home_.append(line); appended.has_error()) return home_.save(state_);
-  return durable == Durable::now ? home_.sync_journal() : Tried<void>();
+  if (failing_ || directory_.journal_bytes() == 0 || directory_.journal_bytes() > kMaxJournal)
+    return directory_.save(state_);
+  if (auto appended = directory_.append(line); appended.has_error()) return directory_.save(state_);
+  return durable == Durable::now ? directory_.sync_journal() : DiskResult<void>();
 }
 
 }  // namespace restante::agent

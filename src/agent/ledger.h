@@ -11,21 +11,21 @@
 #include <vector>
 
 #include "agent/delivery.h"
-#include "agent/home.h"
+#include "agent/state_directory.h"
 
 namespace restante::agent {
 
 class Ledger {
  public:
-  using Say = std::function<void(std::string_view)>;
+  using PrintLine = std::function<void(std::string_view)>;
   // `state` is what home.load() gave.
-  Ledger(Home home, State state, Say say);
+  Ledger(StateDirectory directory, State state, PrintLine print_line);
 
-  const std::string& path() const { return home_.path(); }
-  Tried<std::string> token() const;
+  const std::string& path() const { return directory_.path(); }
+  DiskResult<std::string> token() const;
   // Durable.
-  Tried<void> keep_token(const std::string& token);
-  void note_health(std::string_view json);
+  DiskResult<void> keep_token(const std::string& token);
+  void write_health(std::string_view json);
 
   State state() const;  // a copy
   std::string workspace() const;
@@ -34,9 +34,9 @@ class Ledger {
   bool started() const;
   std::optional<FileRecord> file(FileId id) const;
   std::optional<Reply> next_reply() const;
-  bool has_seen(const Row& row) const;
+  bool has_seen(const ReceivedRow& row) const;
   bool has_begun(const std::string& delivery) const;
-  Delivery compose(Row row) const;
+  Delivery compose(ReceivedRow row) const;
   // See hops.h: what an automatic answer to another agent's message shall carry.
   std::optional<std::int64_t> next_hop(const Delivery& delivery) const;
   struct Counts {
@@ -48,28 +48,28 @@ class Ledger {
   std::vector<FileRecord> unfinished_files() const;
 
   // Durable.
-  void adopt(std::string_view server, std::string_view workspace, std::string_view enrolled);
+  void set_identity(std::string_view server, std::string_view workspace, std::string_view enrolled);
   // False when it is known already. Durable by the next pass().
   bool announce(const FileRecord& file);
   // Durable, together with everything before it.
   void pass(std::int64_t cursor);
-  void came(const FileRecord& file);
+  void file_updated(const FileRecord& file);
   enum class Begun { first_time, again };
   // Durable: from here on a kill leaves it open whether the agent got the delivery.
   Begun begin(const std::string& id);
   // Durable.
-  void handed(const change::Handed& end);
+  void handed(const change::DeliveryEnd& end);
   void sent(const std::string& key);
 
  private:
   enum class Durable { now, with_the_next };
   void change(const std::string& line, Durable durable);
-  Tried<void> write(const std::string& line, Durable durable);
+  DiskResult<void> write(const std::string& line, Durable durable);
 
   mutable std::mutex mutex_;
-  Home home_;
+  StateDirectory directory_;
   State state_;
-  Say say_;
+  PrintLine print_line_;
   bool failing_ = false;
 };
 

@@ -43,7 +43,7 @@ void write_text(JsonWriter& out, std::string_view name, const std::string& value
 }
 
 void write_whereabouts(JsonWriter& out, const FileRecord& file) {
-  out.member("file_id", file.parcel.id.text());
+  out.member("file_id", file.announced.id.text());
   out.member("where", name_of(file.where));
   write_text(out, "path", file.path);
   write_text(out, "trouble", file.trouble);
@@ -55,15 +55,15 @@ void write_whereabouts(JsonWriter& out, const FileRecord& file) {
 void write_file(JsonWriter& out, const FileRecord& file) {
   out.begin_object();
   write_whereabouts(out, file);
-  out.member("name", file.parcel.name);
-  out.member("size", static_cast<std::int64_t>(file.parcel.size));
-  write_text(out, "sha256", file.parcel.sha256);
+  out.member("name", file.announced.name);
+  out.member("size", static_cast<std::int64_t>(file.announced.size));
+  write_text(out, "sha256", file.announced.sha256);
   out.member("uri", file.uri);
   out.member("row_id", file.row_id);
   out.member("seq", file.seq);
   out.member("created_at", file.created_at);
   write_flag(out, "handed_over", file.handed_over);
-  write_flag(out, "told", file.told);
+  write_flag(out, "told", file.notified);
   out.end_object();
 }
 
@@ -83,14 +83,14 @@ std::optional<FileRecord> parse_file(const Json& object) {
   FileRecord file;
   const auto id = FileId::parse(text_of(object, "file_id"));
   if (!id || !read_whereabouts(object, file)) return {};
-  file.parcel = {*id, text_of(object, "name"), static_cast<std::uint64_t>(number_of(object, "size")),
-                 text_of(object, "sha256")};
+  file.announced = {*id, text_of(object, "name"), static_cast<std::uint64_t>(number_of(object, "size")),
+                    text_of(object, "sha256")};
   file.uri = text_of(object, "uri");
   file.row_id = text_of(object, "row_id");
   file.seq = number_of(object, "seq");
   file.created_at = text_of(object, "created_at");
   file.handed_over = flag_of(object, "handed_over");
-  file.told = flag_of(object, "told");
+  file.notified = flag_of(object, "told");
   return file;
 }
 
@@ -157,7 +157,7 @@ void apply_handed(State& state, const Json& line) {
   state.recent.push_back({text_of(line, "handed"), text_of(line, "created_at")});
   while (state.recent.size() > kMaxRecent) state.recent.pop_front();
   mark(state, line, "files", &FileRecord::handed_over);
-  mark(state, line, "told", &FileRecord::told);
+  mark(state, line, "told", &FileRecord::notified);
   const auto* said = line.find("reply");
   if (!said) return;
   auto reply = parse_reply(*said);
@@ -210,7 +210,7 @@ FileRecord* State::find(FileId id) { return const_cast<FileRecord*>(std::as_cons
 
 const FileRecord* State::find(FileId id) const {
   const auto found =
-      std::find_if(files.rbegin(), files.rend(), [&](const FileRecord& file) { return file.parcel.id == id; });
+      std::find_if(files.rbegin(), files.rend(), [&](const FileRecord& file) { return file.announced.id == id; });
   return found == files.rend() ? nullptr : &*found;
 }
 
@@ -231,12 +231,12 @@ bool State::apply(const Json& line) {
   } else if (const auto* announced = line.find("file")) {
     auto file = parse_file(*announced);
     if (!file) return false;
-    if (!find(file->parcel.id)) files.push_back(std::move(*file));
+    if (!find(file->announced.id)) files.push_back(std::move(*file));
     trim(files);
-  } else if (const auto* came = line.find("came")) {
-    const auto id = FileId::parse(text_of(*came, "file_id"));
+  } else if (const auto* file_updated = line.find("came")) {
+    const auto id = FileId::parse(text_of(*file_updated, "file_id"));
     if (!id) return false;
-    if (auto* file = find(*id)) return read_whereabouts(*came, *file);
+    if (auto* file = find(*id)) return read_whereabouts(*file_updated, *file);
   } else if (line.find("begun")) {
     if (!has_begun(text_of(line, "begun"))) begun.push_back(text_of(line, "begun"));
   } else if (line.find("handed")) {
@@ -344,7 +344,7 @@ std::string announced(const FileRecord& file) {
   return out.take();
 }
 
-std::string came(const FileRecord& file) {
+std::string file_updated(const FileRecord& file) {
   JsonWriter out;
   out.begin_object();
   out.key("came");
@@ -363,13 +363,13 @@ std::string begun(std::string_view id) {
   return out.take();
 }
 
-std::string handed(const Handed& end) {
+std::string handed(const DeliveryEnd& end) {
   JsonWriter out;
   out.begin_object();
   out.member("handed", end.id);
   out.member("created_at", end.created_at);
   write_ids(out, "files", end.files);
-  write_ids(out, "told", end.told);
+  write_ids(out, "told", end.notified);
   if (end.reply) {
     out.key("reply");
     write_reply(out, *end.reply);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "agent/hops.h"
-#include "agent/landing.h"
+#include "agent/landing_folder.h"
 #include "base/json.h"
 
 namespace restante::agent {
@@ -24,7 +24,7 @@ struct FileRecord {
     gone,     // the server has it no more: expired, recalled, or taken by another
     refused,  // will never be taken: larger than allowed, or its bytes are wrong time and again
   };
-  Parcel parcel;
+  AnnouncedFile announced;
   std::string uri;  // platform-pending:<workspace>/<file>
   std::string row_id;
   std::int64_t seq = 0;
@@ -36,7 +36,7 @@ struct FileRecord {
   bool acked = false;        // the server knows
   bool reported = false;     // the server knows of the trouble
   bool handed_over = false;  // alone, or with a message that names it
-  bool told = false;         // the agent knows of the trouble
+  bool notified = false;     // the agent knows of the trouble
 };
 
 // What the agent said, on its way to where it belongs.
@@ -65,7 +65,7 @@ struct State {
     std::string created_at;
   };
   std::deque<Handled> recent;  // the rows handled last, for the day the server forgets our cursor
-  std::deque<Answered> answered;
+  std::deque<AutomaticAnswer> answered;
 
   FileRecord* find(FileId id);
   const FileRecord* find(FileId id) const;
@@ -87,17 +87,17 @@ std::string identity(std::string_view server, std::string_view workspace, std::s
 std::string cursor(std::int64_t seq);
 std::string announced(const FileRecord& file);
 // What a courier knows: where, path, trouble, reason, acked and reported.
-std::string came(const FileRecord& file);
+std::string file_updated(const FileRecord& file);
 std::string begun(std::string_view id);
 // The end of a delivery: the files that went with it, those of which the agent now knows the trouble, and the answer.
-struct Handed {
+struct DeliveryEnd {
   std::string id;
   std::string created_at;
   std::vector<FileId> files;
-  std::vector<FileId> told;
+  std::vector<FileId> notified;
   std::optional<Reply> reply;
 };
-std::string handed(const Handed& end);
+std::string handed(const DeliveryEnd& end);
 std::string sent(std::string_view key);
 }  // namespace change
 

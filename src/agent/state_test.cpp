@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "agent/home.h"
 #include "agent/ledger.h"
+#include "agent/state_directory.h"
 #include "agent/test_folder.h"
 
 namespace restante::agent {
@@ -20,7 +20,7 @@ FileId file_id(int n) { return FileId::parse(fmt::format("00000000-0000-7000-800
 
 FileRecord record(int n) {
   FileRecord file;
-  file.parcel = {file_id(n), "name.txt", 42, std::string(64, 'a')};
+  file.announced = {file_id(n), "name.txt", 42, std::string(64, 'a')};
   file.uri = "platform-pending:w/" + file_id(n).text();
   file.row_id = "row " + std::to_string(n);
   file.seq = n;
@@ -94,8 +94,8 @@ TEST(State, ADeliveryEndsWithItsFilesItsReplyAndItsNameInOneLine) {
   EXPECT_TRUE(state.has_begun("other"));
   EXPECT_TRUE(state.has_seen("m", "2026"));
   EXPECT_TRUE(state.find(file_id(1))->handed_over);
-  EXPECT_FALSE(state.find(file_id(1))->told);
-  EXPECT_TRUE(state.find(file_id(2))->told);
+  EXPECT_FALSE(state.find(file_id(1))->notified);
+  EXPECT_TRUE(state.find(file_id(2))->notified);
   ASSERT_EQ(state.outbox.size(), 1u);
   EXPECT_TRUE(changed(state, change::sent("k")));
   EXPECT_TRUE(state.outbox.empty());
@@ -109,7 +109,7 @@ TEST(State, WhatACourierKnowsDoesNotUndoAHandOver) {
   file.where = FileRecord::Where::landed;
   file.path = "/p";
   file.acked = true;
-  EXPECT_TRUE(changed(state, change::came(file)));
+  EXPECT_TRUE(changed(state, change::file_updated(file)));
   EXPECT_TRUE(state.find(file_id(1))->handed_over);
   EXPECT_TRUE(state.find(file_id(1))->acked);
   EXPECT_EQ(state.find(file_id(1))->path, "/p");
@@ -154,15 +154,15 @@ TEST(State, APendingUriIsKnownInAnyLetterCase) {
     EXPECT_FALSE(pending_file(other)) << other;
 }
 
-TEST(Home, KeepsTokenAndStateForTheOwnerAlone) {
+TEST(StateDirectory, KeepsTokenAndStateForTheOwnerAlone) {
   const TestFolder folder;
-  auto home = Home::open(folder.path() / "state").value();
-  EXPECT_EQ(home.token().value(), "");
-  ASSERT_TRUE(home.keep_token("secret").has_value());
+  auto directory = StateDirectory::open(folder.path() / "state").value();
+  EXPECT_EQ(directory.token().value(), "");
+  ASSERT_TRUE(directory.keep_token("secret").has_value());
   const auto state = sample();
-  ASSERT_TRUE(home.save(state).has_value());
-  EXPECT_EQ(home.token().value(), "secret");
-  EXPECT_EQ(home.load().value().dump(), state.dump());
+  ASSERT_TRUE(directory.save(state).has_value());
+  EXPECT_EQ(directory.token().value(), "secret");
+  EXPECT_EQ(directory.load().value().dump(), state.dump());
   for (const char* name : {"", "token", "state.json", "lock"}) {
     struct stat there{};
     ASSERT_EQ(stat((folder.path() / "state" / name).c_str(), &there), 0);
@@ -170,78 +170,78 @@ TEST(Home, KeepsTokenAndStateForTheOwnerAlone) {
   }
 }
 
-TEST(Home, ADamagedStateIsNamedAndKept) {
+TEST(StateDirectory, ADamagedStateIsNamedAndKept) {
   const TestFolder folder;
-  auto home = Home::open(folder.path()).value();
+  auto directory = StateDirectory::open(folder.path()).value();
   TestFolder::write(folder.path() / "state.json", "{\"version\":1,");
-  const auto loaded = home.load();
+  const auto loaded = directory.load();
   ASSERT_TRUE(loaded.has_error());
   EXPECT_NE(loaded.error().sentence.find("state.json"), std::string::npos);
   EXPECT_EQ(TestFolder::read(folder.path() / "state.json"), "{\"version\":1,");
 }
 
-TEST(Home, ASecondAgentIsToldWhoIsThere) {
+TEST(StateDirectory, ASecondAgentIsToldWhoIsThere) {
   const TestFolder folder;
   {
-    const auto home = Home::open(folder.path()).value();
-    const auto second = Home::open(folder.path());
+    const auto directory = StateDirectory::open(folder.path()).value();
+    const auto second = StateDirectory::open(folder.path());
     ASSERT_TRUE(second.has_error());
     EXPECT_EQ(second.error().error, EWOULDBLOCK);
     EXPECT_NE(second.error().sentence.find("process " + std::to_string(getpid())), std::string::npos)
         << second.error().sentence;
     EXPECT_NE(second.error().sentence.find("since 2"), std::string::npos);
   }
-  EXPECT_TRUE(Home::open(folder.path()).has_value());
+  EXPECT_TRUE(StateDirectory::open(folder.path()).has_value());
 }
 
-TEST(Home, TheJournalIsReplayedOverItsSnapshotAndNoOther) {
+TEST(StateDirectory, TheJournalIsReplayedOverItsSnapshotAndNoOther) {
   const TestFolder folder;
-  auto home = Home::open(folder.path()).value();
+  auto directory = StateDirectory::open(folder.path()).value();
   State state;
-  ASSERT_TRUE(home.save(state).has_value());
-  ASSERT_TRUE(home.append(change::cursor(5)).has_value());
-  EXPECT_EQ(home.load().value().cursor, 5);
+  ASSERT_TRUE(directory.save(state).has_value());
+  ASSERT_TRUE(directory.append(change::cursor(5)).has_value());
+  EXPECT_EQ(directory.load().value().cursor, 5);
   const auto old = TestFolder::read(folder.path() / "journal");
   state.cursor = 7;
   state.started = true;
-  ASSERT_TRUE(home.save(state).has_value());
+  ASSERT_TRUE(directory.save(state).has_value());
   // As a kill between the two files leaves it.
   TestFolder::write(folder.path() / "journal", old);
-  EXPECT_EQ(home.load().value().cursor, 7);
+  EXPECT_EQ(directory.load().value().cursor, 7);
 }
 
-TEST(Home, ALineCutByAKillNeverCounted) {
+TEST(StateDirectory, ALineCutByAKillNeverCounted) {
   const TestFolder folder;
-  auto home = Home::open(folder.path()).value();
-  ASSERT_TRUE(home.save(State()).has_value());
-  ASSERT_TRUE(home.append(change::cursor(5)).has_value());
+  auto directory = StateDirectory::open(folder.path()).value();
+  ASSERT_TRUE(directory.save(State()).has_value());
+  ASSERT_TRUE(directory.append(change::cursor(5)).has_value());
   const auto whole = TestFolder::read(folder.path() / "journal");
   const auto line = change::announced(record(1)) + "\n";
   for (std::size_t cut = 0; cut < line.size(); ++cut) {
     TestFolder::write(folder.path() / "journal", whole + line.substr(0, cut));
-    const auto state = home.load().value();
+    const auto state = directory.load().value();
     EXPECT_EQ(state.cursor, 5);
     EXPECT_TRUE(state.files.empty());
   }
 }
 
-TEST(Home, CanBeLookedIntoWhileSomebodyLivesThere) {
+TEST(StateDirectory, CanBeLookedIntoWhileSomebodyLivesThere) {
   const TestFolder folder;
-  EXPECT_TRUE(look_into((folder.path() / "none").string()).has_error());
+  EXPECT_TRUE(inspect_state((folder.path() / "none").string()).has_error());
   {
-    auto home = Home::open(folder.path()).value();
-    ASSERT_TRUE(home.save(sample()).has_value());
-    ASSERT_TRUE(home.append(change::cursor(11)).has_value());
-    home.note_health("{}");
-    const auto sight = look_into(folder.path().string()).value();
-    EXPECT_TRUE(sight.occupied);
-    EXPECT_NE(sight.holder.find("process " + std::to_string(getpid())), std::string::npos);
-    EXPECT_EQ(sight.health, "{}");
-    ASSERT_TRUE(sight.state);
-    EXPECT_EQ(sight.state->cursor, 11);
-    EXPECT_FALSE(sight.token);
+    auto directory = StateDirectory::open(folder.path()).value();
+    ASSERT_TRUE(directory.save(sample()).has_value());
+    ASSERT_TRUE(directory.append(change::cursor(11)).has_value());
+    directory.write_health("{}");
+    const auto state_view = inspect_state(folder.path().string()).value();
+    EXPECT_TRUE(state_view.occupied);
+    EXPECT_NE(state_view.holder.find("process " + std::to_string(getpid())), std::string::npos);
+    EXPECT_EQ(state_view.health, "{}");
+    ASSERT_TRUE(state_view.state);
+    EXPECT_EQ(state_view.state->cursor, 11);
+    EXPECT_FALSE(state_view.token);
   }
-  EXPECT_FALSE(look_into(folder.path().string()).value().occupied);
+  EXPECT_FALSE(inspect_state(folder.path().string()).value().occupied);
 }
 
 // The child writes one change after another as fast as it can; it is killed at a moment nobody chose.
@@ -253,10 +253,10 @@ TEST(Ledger, AKillAtAnyMomentLeavesTheCursorWithWhatItPassed) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      auto home = Home::open(folder.path());
-      auto state = home.has_value() ? home->load() : Tried<State>(home.error());
+      auto directory = StateDirectory::open(folder.path());
+      auto state = directory.has_value() ? directory->load() : DiskResult<State>(directory.error());
       if (state.has_error()) _exit(1);
-      Ledger ledger(std::move(*home), std::move(*state), [](std::string_view) { _exit(1); });
+      Ledger ledger(std::move(*directory), std::move(*state), [](std::string_view) { _exit(1); });
       for (;;) {
         const auto next = ledger.cursor() + 1;
         ledger.announce(record(static_cast<int>(next)));
@@ -275,7 +275,7 @@ TEST(Ledger, AKillAtAnyMomentLeavesTheCursorWithWhatItPassed) {
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
     close(progress[0]);
-    const auto state = Home::open(folder.path()).value().load();
+    const auto state = StateDirectory::open(folder.path()).value().load();
     ASSERT_TRUE(state.has_value()) << state.error().sentence;
     EXPECT_GE(state->cursor, (round + 1) * 7) << "what was passed is there";
     EXPECT_TRUE(state->find(file_id(static_cast<int>(state->cursor)))) << "the cursor and what it passed are one";
@@ -284,9 +284,9 @@ TEST(Ledger, AKillAtAnyMomentLeavesTheCursorWithWhatItPassed) {
 
 TEST(Ledger, ALongJournalBecomesASnapshot) {
   const TestFolder folder;
-  auto home = Home::open(folder.path()).value();
-  auto state = home.load().value();
-  Ledger ledger(std::move(home), std::move(state), [](std::string_view) { FAIL(); });
+  auto directory = StateDirectory::open(folder.path()).value();
+  auto state = directory.load().value();
+  Ledger ledger(std::move(directory), std::move(state), [](std::string_view) { FAIL(); });
   const std::string text(100'000, 'x');
   for (int n = 0; n < 100; ++n) {
     ledger.handed({std::to_string(n), "2026", {}, {}, Reply{std::to_string(n), text, {}, {}, 0, false}});
@@ -294,16 +294,16 @@ TEST(Ledger, ALongJournalBecomesASnapshot) {
   }
   EXPECT_LT(std::filesystem::file_size(folder.path() / "journal"), 5u << 20);
   EXPECT_EQ(ledger.state().recent.size(), 100u);
-  EXPECT_EQ(look_into(folder.path().string()).value().holder.empty(), false);
+  EXPECT_EQ(inspect_state(folder.path().string()).value().holder.empty(), false);
 }
 
 TEST(Ledger, ADiskThatRefusesDoesNotStopTheMailAndIsSaidOnce) {
   const TestFolder folder;
-  auto home = Home::open(folder.path() / "state").value();
-  auto state = home.load().value();
+  auto directory = StateDirectory::open(folder.path() / "state").value();
+  auto state = directory.load().value();
   std::vector<std::string> said;
-  Ledger ledger(std::move(home), std::move(state), [&](std::string_view text) { said.emplace_back(text); });
-  ledger.adopt("s", "w", "");
+  Ledger ledger(std::move(directory), std::move(state), [&](std::string_view text) { said.emplace_back(text); });
+  ledger.set_identity("s", "w", "");
   // The names are taken by folders that are not empty: neither file can be replaced, and the journal is gone.
   std::filesystem::rename(folder.path() / "state", folder.path() / "away");
   std::filesystem::remove(folder.path() / "away" / "state.json");
@@ -317,22 +317,22 @@ TEST(Ledger, ADiskThatRefusesDoesNotStopTheMailAndIsSaidOnce) {
   std::filesystem::remove_all(folder.path() / "away" / "state.json");
   ledger.sent("0");
   ASSERT_EQ(said.size(), 2u);
-  EXPECT_EQ(look_into((folder.path() / "away").string()).value().state->outbox.size(), 2u);
+  EXPECT_EQ(inspect_state((folder.path() / "away").string()).value().state->outbox.size(), 2u);
 }
 
 TEST(Ledger, WhatWasBegunAndNotEndedBeginsAgain) {
   const TestFolder folder;
   {
-    auto home = Home::open(folder.path()).value();
-    auto state = home.load().value();
-    Ledger ledger(std::move(home), std::move(state), [](std::string_view) {});
+    auto directory = StateDirectory::open(folder.path()).value();
+    auto state = directory.load().value();
+    Ledger ledger(std::move(directory), std::move(state), [](std::string_view) {});
     EXPECT_EQ(ledger.begin("one"), Ledger::Begun::first_time);
     ledger.handed({"one", "2026", {}, {}, {}});
     EXPECT_EQ(ledger.begin("two"), Ledger::Begun::first_time);
   }
-  auto home = Home::open(folder.path()).value();
-  auto state = home.load().value();
-  Ledger ledger(std::move(home), std::move(state), [](std::string_view) {});
+  auto directory = StateDirectory::open(folder.path()).value();
+  auto state = directory.load().value();
+  Ledger ledger(std::move(directory), std::move(state), [](std::string_view) {});
   EXPECT_EQ(ledger.begin("two"), Ledger::Begun::again);
 }
 

@@ -24,7 +24,7 @@ struct Asked {
 };
 
 Error bad_parameter(std::string_view name, std::string sentence) {
-  return Error(errors::bad_parameter, {{"field", std::string(name)}}).say(std::move(sentence));
+  return Error(errors::bad_parameter, {{"field", std::string(name)}}).with_sentence(std::move(sentence));
 }
 
 Result<void> read_state(const http::Request& request, Asked& asked) {
@@ -37,7 +37,7 @@ Result<void> read_state(const http::Request& request, Asked& asked) {
   if (!group) {
     const std::string allowed = "waiting, never_fetched, fetched, failed, acked, expired, outgoing, damaged, all";
     return Error(errors::bad_parameter, {{"field", std::string("state")}, {"allowed", allowed}})
-        .say("state must be one of " + allowed);
+        .with_sentence("state must be one of " + allowed);
   }
   asked.groups.push_back(*group);
   return {};

@@ -47,7 +47,7 @@ int status_of(ErrorClass error_class) {
 
 Error bad_field(std::string_view name, std::string_view wanted) {
   return Error(errors::bad_field, {{"field", std::string(name)}})
-      .say(std::string(name) + " must be " + std::string(wanted));
+      .with_sentence(std::string(name) + " must be " + std::string(wanted));
 }
 
 // Also a guard against forms of other pages: a browser cannot send this type across origins without asking first.
@@ -92,7 +92,7 @@ Result<Json> json_body(const http::Request& request, BodyMay body) {
     if (parsed.error() == JsonFault::nul_not_allowed) return errors::nul_not_allowed;
     return errors::bad_json;
   }
-  if (!parsed->if_object()) return Error(errors::bad_json).say("the body must be a JSON object");
+  if (!parsed->if_object()) return Error(errors::bad_json).with_sentence("the body must be a JSON object");
   return std::move(*parsed);
 }
 

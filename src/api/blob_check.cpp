@@ -65,7 +65,7 @@ Result<bool> wants_fix(const http::Request& request) {
   if (!body) return body.error();
   const Json* fix = body->find("fix");
   if (!fix || fix->is_null()) return false;
-  if (!fix->if_boolean()) return Error(errors::bad_field, {{"field", "fix"}}).say("fix is true or false");
+  if (!fix->if_boolean()) return Error(errors::bad_field, {{"field", "fix"}}).with_sentence("fix is true or false");
   return *fix->if_boolean();
 }
 

@@ -85,7 +85,7 @@ http::Response status(const Context& context) {
 }
 
 Error bad(std::string_view name, std::string sentence) {
-  return Error(errors::bad_field, {{"field", std::string(name)}}).say(std::move(sentence));
+  return Error(errors::bad_field, {{"field", std::string(name)}}).with_sentence(std::move(sentence));
 }
 
 }  // namespace

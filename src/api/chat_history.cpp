@@ -32,7 +32,7 @@ http::Response chat_history(const Context& context, http::Request& request) {
     before = parse_time(*text);
     if (!before) {
       return answer(Error(errors::bad_parameter, {{"field", std::string("before_ts")}})
-                        .say("before_ts must be an RFC 3339 time"));
+                        .with_sentence("before_ts must be an RFC 3339 time"));
     }
   }
   const auto limit = parse_clamped(request.query_param("limit").value_or("")).value_or(0);

@@ -27,7 +27,7 @@ TEST_F(ChatHistoryApi, AMessageHasItsFieldsAndAttachmentsOnlyWhenThereAreSome) {
   send("hello");
   notify(
       R"({"message":"look","attachments":[{"uri":"https://example.org/a","name":"a","mimeType":"text/plain","size":3}]})");
-  const auto rows = api.desk.log_of(api.workspace);
+  const auto rows = api.desk.inbox_of(api.workspace);
   ASSERT_EQ(rows.size(), 2u);
   const std::string time = format_time(desk::kStart);
   EXPECT_EQ(read().body,

@@ -20,11 +20,11 @@
 #include "desk/idempotency.h"
 #include "desk/inbound_secrets.h"
 #include "desk/inbox.h"
+#include "desk/invalid_token_limiter.h"
 #include "desk/messages.h"
 #include "desk/outgoing.h"
 #include "desk/principals.h"
 #include "desk/series.h"
-#include "desk/strikes.h"
 #include "desk/sweep.h"
 #include "desk/tokens.h"
 #include "desk/upload_pushes.h"
@@ -94,7 +94,7 @@ struct Context {
   const Clock& clock;
   Metrics& metrics;
   desk::Principals& principals;
-  desk::Strikes& strikes;
+  desk::InvalidTokenLimiter& invalid_token_limiter;
   desk::Workspaces& workspaces;
   desk::Tokens& tokens;
   desk::Access& access;
@@ -102,7 +102,7 @@ struct Context {
   desk::ChatHistory& chat_history;
   desk::Events& events;
   desk::Messages& messages;
-  desk::Claims& claims;
+  desk::IdempotencyLocks& idempotency_locks;
   desk::Uploads& uploads;
   desk::Outgoing& outgoing;
   desk::Sweep& sweep;

@@ -6,7 +6,7 @@
 
 #include "api/answers.h"
 #include "api/push.h"
-#include "desk/parts.h"
+#include "desk/message_content.h"
 
 namespace restante::api {
 namespace {
@@ -32,7 +32,7 @@ http::Response done(const Result<DelegationChange>&) { return http::json(200, "{
 
 http::Response after_call(const Context& context, WorkspaceId target, const std::string& id,
                           const http::Forwarded& came) {
-  if (!has_taken(came)) return http::after(context.delegations.deliver(id), done);
+  if (!was_accepted(came)) return http::after(context.delegations.deliver(id), done);
   DelegationReport report = report_in(came);
   if (report.status == Status::dispatched) {
     return http::after(context.delegations.beat(target, id, std::nullopt), done);
@@ -52,11 +52,11 @@ DelegationReport report_in(const http::Forwarded& came) {
   }
   const Json* result = body->find("result");
   if (!result || !result->if_object()) return report_of(Status::dispatched, "");
-  Activity row;
+  InboxRow row;
   row.activity_type = "a2a_send";
   row.method = "message/send";
   row.response_body = came.body;
-  const std::string said = desk::answered_in(row).text;
+  const std::string said = desk::response_content(row).text;
   const std::string state = state_of(*result);
   if (state == "failed" || state == "rejected" || state == "canceled") {
     return report_of(Status::failed, said.empty() ? "the callee's task is " + state : said);
@@ -72,22 +72,22 @@ std::optional<TaskCall> prepare_call(const Context& context, const Workspace& ta
   };
   const auto url = http::parse_callback_url(target.url);
   if (!url || !context.push.rules.may_use_port(url->port)) return not_now("refused_address");
-  auto leave = context.push.callbacks.ask(target.id, target.url);
-  if (!leave) return not_now("spared");
+  auto permit = context.push.callbacks.acquire(target.id, target.url);
+  if (!permit) return not_now("spared");
   auto secret = context.push.secrets.ensure(target.id);
   if (!secret) return not_now("failed");
-  return TaskCall{std::move(leave), std::move(*secret)};
+  return TaskCall{std::move(permit), std::move(*secret)};
 }
 
 void push_task(const Context& context, TaskCall call, const Workspace& target, const NewDelegation& task,
                const Delegation& delegation) {
-  const NewActivity row = task_message(delegation, task.task, task.files, task.traceparent);
-  http::Forward order = order_of(context, target, row, std::move(call.secret));
-  order.then = [&context, leave = std::move(call.leave), callee = target.id,
+  const NewInboxRow row = task_message(delegation, task.task, task.files, task.traceparent);
+  http::Forward order = callback_request(context, target, row, std::move(call.secret));
+  order.then = [&context, permit = std::move(call.permit), callee = target.id,
                 id = delegation.id](const http::Forwarded& came) mutable {
     // Called again when the store was away; what the callback is worth was learnt the first time.
-    if (const auto learnt = std::exchange(leave, nullptr)) {
-      const bool taken = has_taken(came);
+    if (const auto learnt = std::exchange(permit, nullptr)) {
+      const bool taken = was_accepted(came);
       taken ? learnt->succeeded() : learnt->failed();
       context.metrics.pushes(taken ? "delivered" : name_of_outcome(came)).Increment();
     }

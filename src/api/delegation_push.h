@@ -7,7 +7,7 @@ namespace restante::api {
 
 // Leave to ask the target's callback, with what is shown there.
 struct TaskCall {
-  std::shared_ptr<desk::Callbacks::Leave> leave;
+  std::shared_ptr<desk::Callbacks::Permit> permit;
   std::string secret;
 };
 // None when the callback cannot be asked now: the task goes to the inbox at once.

@@ -16,7 +16,7 @@ namespace {
 using Status = DelegationStatus;
 
 Error bad_field(std::string_view field, std::string sentence) {
-  return Error(errors::bad_field, {{"field", std::string(field)}}).say(std::move(sentence));
+  return Error(errors::bad_field, {{"field", std::string(field)}}).with_sentence(std::move(sentence));
 }
 
 Result<std::optional<Time>> time_field(const Json& body, std::string_view name) {
@@ -36,7 +36,7 @@ Result<std::string> optional_text(const Json& body, std::string_view name) {
   return text->value_or(std::string());
 }
 
-Result<void> read_texts(const Json& body, desk::TaskOrder& order) {
+Result<void> read_texts(const Json& body, desk::TaskRequest& order) {
   const std::pair<std::string_view, std::string*> fields[] = {{"delegation_id", &order.delegation_id},
                                                               {"idempotency_key", &order.idempotency_key},
                                                               {"retry_of", &order.retry_of},
@@ -50,8 +50,8 @@ Result<void> read_texts(const Json& body, desk::TaskOrder& order) {
   return {};
 }
 
-Result<desk::TaskOrder> order_in(const Json& body, WorkspaceId caller_id, std::string_view traceparent) {
-  desk::TaskOrder order;
+Result<desk::TaskRequest> order_in(const Json& body, WorkspaceId caller_id, std::string_view traceparent) {
+  desk::TaskRequest order;
   order.caller = caller_id;
   order.traceparent = traceparent;
   if (const auto read = read_texts(body, order); !read) return read.error();
@@ -102,7 +102,7 @@ struct Ready {
   Workspace target;
 };
 
-Result<Ready> make_ready(const Context& context, const http::Request& request, desk::TaskOrder order) {
+Result<Ready> make_ready(const Context& context, const http::Request& request, desk::TaskRequest order) {
   if (const auto whole = context.delegations.complete_retry(order); !whole) return whole.error();
   auto wanted = context.delegations.prepare(std::move(order));
   if (!wanted) return wanted.error();
@@ -115,10 +115,10 @@ Result<Ready> make_ready(const Context& context, const http::Request& request, d
   return Ready{std::move(*wanted), std::move(*target)};
 }
 
-http::Response open(const Context& context, const Once& once, const NewDelegation& wanted,
+http::Response open(const Context& context, const IdempotentRequest& idempotent, const NewDelegation& wanted,
                     http::Response (*to_answer)(const Result<OpenedDelegation>&),
                     const std::function<void(const OpenedDelegation&)>& seen = {}) {
-  return once.perform<OpenedDelegation>(
+  return idempotent.perform<OpenedDelegation>(
       [&] {
         auto commit = context.delegations.open(wanted);
         if (seen) {
@@ -142,12 +142,12 @@ http::Response open(const Context& context, const Once& once, const NewDelegatio
 
 // Written down and told so; then the callback is asked. A crash in between leaves a task that the sweep puts into the
 // inbox.
-http::Response open_and_push(const Context& context, const Once& once, Ready ready) {
+http::Response open_and_push(const Context& context, const IdempotentRequest& idempotent, Ready ready) {
   auto call = prepare_call(context, ready.target);
-  if (!call) return open(context, once, ready.wanted, delegated);
+  if (!call) return open(context, idempotent, ready.wanted, delegated);
   ready.wanted.to_inbox = false;
   const auto made = std::make_shared<std::optional<Delegation>>();
-  http::Response response = open(context, once, ready.wanted, delegated, [made](const OpenedDelegation& opened) {
+  http::Response response = open(context, idempotent, ready.wanted, delegated, [made](const OpenedDelegation& opened) {
     if (!opened.hit) *made = opened.delegation;
   });
   auto* later = std::get_if<std::shared_ptr<http::Later>>(&response.content);
@@ -171,7 +171,7 @@ http::Response changed(const Result<DelegationChange>& change) {
         errors::delegation_ended,
         {{"delegation_id", is.id}, {"status", std::string(name_of(is.status))}, {"error_detail", is.error_detail}});
     if (late)
-      error.say(
+      error.with_sentence(
           "this delegation has ended, and what it ended with stands; your answer was kept and is handed to the caller "
           "as a late one");
     return answer(error);
@@ -201,7 +201,7 @@ Result<DelegationReport> report_in_body(const Json& body) {
   if (status != Status::in_progress && status != Status::completed && status != Status::failed) {
     return Error(errors::bad_field,
                  {{"field", std::string("status")}, {"allowed", std::string("in_progress, completed, failed")}})
-        .say("status must be one of in_progress, completed, failed");
+        .with_sentence("status must be one of in_progress, completed, failed");
   }
   report.status = *status;
   auto result = result_in(body);
@@ -221,14 +221,14 @@ http::Response delegate_task(const Context& context, http::Request& request) {
   if (!id) return answer(id.error());
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
-  Once once(context, "/workspaces/:id/delegate");
-  if (auto answered = once.begin(request, *body)) return std::move(*answered);
+  IdempotentRequest idempotent(context, "/workspaces/:id/delegate");
+  if (auto answered = idempotent.begin(request, *body)) return std::move(*answered);
   auto order = order_in(*body, *id, request.traceparent());
   if (!order) return answer(order.error());
   auto ready = make_ready(context, request, std::move(*order));
   if (!ready) return answer(ready.error());
-  if (ready->target.delivery_mode == DeliveryMode::push) return open_and_push(context, once, std::move(*ready));
-  return open(context, once, ready->wanted, delegated);
+  if (ready->target.delivery_mode == DeliveryMode::push) return open_and_push(context, idempotent, std::move(*ready));
+  return open(context, idempotent, ready->wanted, delegated);
 }
 
 http::Response record_delegation(const Context& context, http::Request& request) {
@@ -236,8 +236,8 @@ http::Response record_delegation(const Context& context, http::Request& request)
   if (!id) return answer(id.error());
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
-  Once once(context, "/workspaces/:id/delegations/record");
-  if (auto answered = once.begin(request, *body)) return std::move(*answered);
+  IdempotentRequest idempotent(context, "/workspaces/:id/delegations/record");
+  if (auto answered = idempotent.begin(request, *body)) return std::move(*answered);
   if (const auto named = required_text(*body, "delegation_id"); !named) return answer(named.error());
   auto order = order_in(*body, *id, request.traceparent());
   if (!order) return answer(order.error());
@@ -245,7 +245,7 @@ http::Response record_delegation(const Context& context, http::Request& request)
   order->attachments.emplace();
   auto ready = make_ready(context, request, std::move(*order));
   if (!ready) return answer(ready.error());
-  return open(context, once, ready->wanted, recorded);
+  return open(context, idempotent, ready->wanted, recorded);
 }
 
 http::Response update_delegation(const Context& context, http::Request& request) {

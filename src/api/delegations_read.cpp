@@ -19,7 +19,7 @@ constexpr int kMaxAdminLimit = 1'000;
 Error unknown_filter(std::string_view name, std::string allowed) {
   std::string sentence = std::string(name) + " must be one of " + allowed;
   return Error(errors::bad_parameter, {{"field", std::string(name)}, {"allowed", std::move(allowed)}})
-      .say(std::move(sentence));
+      .with_sentence(std::move(sentence));
 }
 
 Result<DelegationFilter> filter_in(const http::Request& request, WorkspaceId id) {

@@ -208,7 +208,7 @@ TEST_F(PushedTasks, ATaskIsAnsweredForBeforeTheCallbackIsAskedAndWhatThatSaysMov
   const auto came = answered(R"({"result":{"kind":"message","parts":[{"kind":"text","text":"ten"}]}})");
   TestApi::settle(orders[0].then(came));
   EXPECT_EQ(api.desk.store->read_delegation("d1")->result, "ten");
-  EXPECT_EQ(api.desk.log_of(pushed).size(), 0u) << "nothing for a poller to take twice";
+  EXPECT_EQ(api.desk.inbox_of(pushed).size(), 0u) << "nothing for a poller to take twice";
   TestApi::settle(orders[0].then(came));
   EXPECT_EQ(pushes("delivered"), 1) << "told twice, as after a moment without a store, it is counted once";
   EXPECT_EQ(api.desk.store->read_delegation("d1")->history.size(), 2u);
@@ -221,16 +221,16 @@ TEST_F(PushedTasks, ATaskItCouldNotTakeGoesToItsInbox) {
   came.outcome = Outcome::unreachable;
   TestApi::settle(orders[0].then(came));
   EXPECT_EQ(api.desk.store->find_delegation("d1")->status, Status::queued);
-  EXPECT_EQ(api.desk.log_of(pushed).size(), 1u);
+  EXPECT_EQ(api.desk.inbox_of(pushed).size(), 1u);
 }
 
 TEST_F(PushedTasks, ACallbackThatIsSparedIsNotAskedAndTheTaskIsInTheInboxAtOnce) {
   const std::string url = api.desk.store->find_workspace(pushed)->url;
-  for (int i = 0; i < 5; ++i) api.callbacks.ask(pushed, url)->failed();
+  for (int i = 0; i < 5; ++i) api.callbacks.acquire(pushed, url)->failed();
   EXPECT_EQ(delegate().status, 202);
   EXPECT_TRUE(orders.empty());
   EXPECT_EQ(pushes("spared"), 1);
-  EXPECT_EQ(api.desk.log_of(pushed).size(), 1u);
+  EXPECT_EQ(api.desk.inbox_of(pushed).size(), 1u);
 }
 
 TEST_F(PushedTasks, ATaskThatWasGivenBeforeIsNotPushedAgain) {

@@ -16,7 +16,7 @@ std::string to_wire(const desk::Event& event) {
 template <class Stream>
 http::Response stream(const Principal& who, std::vector<std::string> topics, std::shared_ptr<Stream> source) {
   http::Events events;
-  events.topics = desk::ends_of(who);
+  events.topics = desk::revocation_topics(who);
   for (std::string& topic : topics) events.topics.push_back(std::move(topic));
   events.owner = who.token_id ? who.token_id->text() : std::string("admin");
   events.next = [source = std::move(source)]() -> std::optional<http::Events::Step> {
@@ -45,7 +45,7 @@ http::Response workspace_events(const Context& context, http::Request& request) 
 
 http::Response all_events(const Context& context, http::Request& request) {
   const Principal& who = caller(request);
-  return stream(who, {std::string(desk::kAllNews)}, context.events.follow_all(who));
+  return stream(who, {std::string(desk::kAllEventsTopic)}, context.events.follow_all(who));
 }
 
 }  // namespace restante::api

@@ -18,7 +18,7 @@ class EventsApi : public ::testing::Test {
     if (last_event_id) asked.with("Last-Event-ID", *last_event_id);
     return api.ask(asked);
   }
-  static std::string say(const Answer& answer) {
+  static std::string next_text(const Answer& answer) {
     const auto step = answer.stream->next();
     return step ? step->text : "over";
   }
@@ -35,22 +35,22 @@ class EventsApi : public ::testing::Test {
 TEST_F(EventsApi, EveryEventHasItsLinesAndAnEmptyOneAfterIt) {
   const Answer stream = open(api.path("/events/stream"), api.agent);
   ASSERT_TRUE(stream.stream);
-  EXPECT_EQ(say(stream),
+  EXPECT_EQ(next_text(stream),
             "id: 0\nevent: RESYNC\ndata: {\"workspace_id\":\"" + api.workspace.text() + "\",\"seq\":0}\n\n");
   notify("hello");
-  const std::string said = say(stream);
+  const std::string said = next_text(stream);
   EXPECT_TRUE(said.starts_with("event: AGENT_MESSAGE\ndata: {\"activity_id\":")) << said;
   EXPECT_NE(said.find("\"message\":\"hello\""), std::string::npos) << said;
   EXPECT_NE(said.find("}\n\nid: 1\nevent: ACTIVITY_LOGGED\ndata: {\"activity_id\":"), std::string::npos) << said;
   EXPECT_TRUE(said.ends_with("}\n\n")) << said;
-  EXPECT_EQ(say(stream), "");
+  EXPECT_EQ(next_text(stream), "");
 }
 
 TEST_F(EventsApi, TheHeaderSaysWhereToGoOn) {
   notify("a");
   notify("b");
   const Answer stream = open(api.path("/events/stream"), api.sender, "1");
-  const std::string said = say(stream);
+  const std::string said = next_text(stream);
   EXPECT_NE(said.find("\"replayed_from\":1"), std::string::npos) << said;
   EXPECT_EQ(said.find("\"message\":\"a\""), std::string::npos) << said;
   EXPECT_NE(said.find("\"message\":\"b\""), std::string::npos) << said;
@@ -65,7 +65,7 @@ TEST_F(EventsApi, AStreamListensForItsWorkspaceAndForTheEndOfItsToken) {
   EXPECT_EQ(stream.stream->owner, token->id.text());
   EXPECT_EQ(stream.stream->keep_alive, std::chrono::seconds(15));
   api.desk.revoke(api.agent);
-  EXPECT_EQ(say(stream), "over");
+  EXPECT_EQ(next_text(stream), "over");
 }
 
 TEST_F(EventsApi, AnUnknownOrRemovedWorkspaceHasNoStream) {
@@ -78,10 +78,10 @@ TEST_F(EventsApi, AnUnknownOrRemovedWorkspaceHasNoStream) {
 TEST_F(EventsApi, TheOperatorHearsEverybody) {
   const Answer stream = open("/events/stream", api.admin);
   ASSERT_TRUE(stream.stream);
-  EXPECT_EQ(say(stream), "event: RESYNC\ndata: {}\n\n");
-  EXPECT_TRUE(listens_to(stream, std::string(desk::kAllNews)));
+  EXPECT_EQ(next_text(stream), "event: RESYNC\ndata: {}\n\n");
+  EXPECT_TRUE(listens_to(stream, std::string(desk::kAllEventsTopic)));
   notify("hello");
-  const std::string said = say(stream);
+  const std::string said = next_text(stream);
   EXPECT_NE(said.find("event: AGENT_MESSAGE\n"), std::string::npos) << said;
   EXPECT_NE(said.find("event: ACTIVITY_LOGGED\n"), std::string::npos) << said;
   EXPECT_EQ(said.find("id: "), std::string::npos) << said;

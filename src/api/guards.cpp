@@ -34,7 +34,7 @@ std::optional<std::string_view> session_cookie(const http::Request& request) {
 
 Result<Principal> authenticate(const Context& context, const http::Request& request) {
   const std::size_t given = request.header_count("Authorization");
-  if (given > 1) return Error(errors::bad_parameter).say("send one Authorization header");
+  if (given > 1) return Error(errors::bad_parameter).with_sentence("send one Authorization header");
   if (given == 1) {
     const std::string_view value = request.header("Authorization");
     const auto space = value.find(' ');
@@ -85,7 +85,7 @@ std::optional<http::Response> admit_to_workspace(const Context& context, http::R
 
 Error invalid_token(const Context& context, const http::Request& request) {
   context.metrics.invalid_tokens.Increment();
-  const auto wait = context.strikes.strike(http::limit_key(request.peer));
+  const auto wait = context.invalid_token_limiter.count_invalid(http::limit_key(request.peer));
   if (!wait) return errors::invalid_token;
   return {errors::too_many_invalid_tokens, {{"retry_after", wait->count()}}};
 }

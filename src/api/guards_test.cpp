@@ -320,7 +320,7 @@ TEST(Guards, MetricsAreOpenOnLoopbackAndElseForTheirToken) {
 
 TEST(Guards, TooManyInvalidTokensOfOneAddressAreToldToWaitAndNobodyElse) {
   TestApi api;
-  while (!api.strikes.strike(http::limit_key("2001:db8::7"))) {
+  while (!api.invalid_token_limiter.count_invalid(http::limit_key("2001:db8::7"))) {
   }
   api.desk.clock.advance(std::chrono::seconds(18));
   const auto asked = [&](std::string_view secret, const char* peer, std::string target = "/session") {
@@ -366,7 +366,7 @@ TEST(Guards, BehindTheOpenOnesTheHandlerRefuses) {
   const std::string message = R"({"method":"message/send","params":{"message":{"content":"hi"}}})";
   EXPECT_EQ(api.post(api.path("/a2a"), enrolment, message).status, 401) << "good for registering alone";
   EXPECT_EQ(api.post(api.path("/a2a"), foreign_sender, message).status, 403);
-  EXPECT_EQ(api.desk.log_of(api.workspace).size(), 0u);
+  EXPECT_EQ(api.desk.inbox_of(api.workspace).size(), 0u);
   for (const std::string& secret : {api.sender, api.agent, api.admin}) {
     EXPECT_EQ(api.post(api.path("/a2a"), secret, message).status, 200);
   }

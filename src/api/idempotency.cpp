@@ -109,7 +109,7 @@ http::Response replay(std::string_view kept) {
   return response;
 }
 
-std::optional<http::Response> Once::enter(const http::Request& request) {
+std::optional<http::Response> IdempotentRequest::enter(const http::Request& request) {
   const std::size_t given = request.header_count("Idempotency-Key");
   if (given == 0) return std::nullopt;
   const std::string_view key = request.header("Idempotency-Key");
@@ -119,23 +119,23 @@ std::optional<http::Response> Once::enter(const http::Request& request) {
   const std::string id = lower_case(request.param("id"));
   const std::string_view parts[] = {owner, route_, id, key};
   Claim claim{digest_of_parts(parts), {}, context_->clock.now() + kKept};
-  auto hold = context_->claims.enter(claim.scope);
-  if (!hold) return answer(hold.error());
+  auto lock = context_->idempotency_locks.enter(claim.scope);
+  if (!lock) return answer(lock.error());
   claim_ = claim;
-  hold_ = std::move(*hold);
+  lock_ = std::move(*lock);
   return std::nullopt;
 }
 
-std::optional<http::Response> Once::look_up(const Digest& what) {
+std::optional<http::Response> IdempotentRequest::look_up(const Digest& what) {
   if (!claim_) return std::nullopt;
   claim_->request = what;
-  auto known = context_->claims.find(*claim_);
+  auto known = context_->idempotency_locks.find(*claim_);
   if (!known) return answer(known.error());
   if (!*known) return std::nullopt;
   return replay(**known);
 }
 
-std::optional<http::Response> Once::begin(const http::Request& request, const Json& body) {
+std::optional<http::Response> IdempotentRequest::begin(const http::Request& request, const Json& body) {
   if (auto refused = enter(request)) return refused;
   return claim_ ? look_up(digest_of(body)) : std::nullopt;
 }

@@ -30,9 +30,9 @@ std::string keep(const http::Response& answer);
 http::Response replay(std::string_view kept);
 
 // Copies stand for the same request.
-class Once {
+class IdempotentRequest {
  public:
-  Once(const Context& context, std::string_view route) : context_(&context), route_(route) {}
+  IdempotentRequest(const Context& context, std::string_view route) : context_(&context), route_(route) {}
 
   // Both of the below, for a request whose body is JSON.
   std::optional<http::Response> begin(const http::Request& request, const Json& body);
@@ -50,16 +50,16 @@ class Once {
   const Context* context_;
   std::string_view route_;
   std::optional<Claim> claim_;  // nothing: no key was sent
-  std::shared_ptr<desk::Claims::Hold> hold_;
+  std::shared_ptr<desk::IdempotencyLocks::IdempotencyLock> lock_;
 };
 
 template <class T, class Plain, class Claiming, class ToAnswer>
-http::Response Once::perform(Plain plain, Claiming claiming, ToAnswer to_answer) const {
+http::Response IdempotentRequest::perform(Plain plain, Claiming claiming, ToAnswer to_answer) const {
   if (!claim_) return http::after(plain(), to_answer);
   Render<T> render = [to_answer](const T& made) { return keep(to_answer(Result<T>(made))); };
   Commit<Result<Claimed<T>>> commit = claiming(*claim_, std::move(render));
   // Before the edge is told: whoever has the answer may use the key again.
-  commit.on_done([hold = hold_] { hold->release(); });
+  commit.on_done([lock = lock_] { lock->release(); });
   return http::after(std::move(commit), [to_answer](Result<Claimed<T>> claimed) -> http::Response {
     if (!claimed) return to_answer(Result<T>(claimed.error()));
     if (!claimed->made) return replay(claimed->replay);

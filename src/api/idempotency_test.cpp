@@ -104,7 +104,7 @@ class IdempotencyTest : public testing::Test {
     return R"({"method":"message/send","params":{"message":{"parts":[{"kind":"text","text":")" + std::string(text) +
            R"("}]}}})";
   }
-  std::size_t rows() { return api.desk.log_of(api.workspace).size(); }
+  std::size_t rows() { return api.desk.inbox_of(api.workspace).size(); }
   static void expect_error(const Answer& answer, int status, std::string_view code) {
     EXPECT_EQ(answer.status, status) << answer.body;
     EXPECT_NE(answer.body.find(R"("code":")" + std::string(code) + '"'), std::string::npos) << answer.body;
@@ -153,7 +153,7 @@ TEST_F(IdempotencyTest, KeysOfOtherRoutesWorkspacesAndPrincipalsAreOthers) {
   EXPECT_EQ(notify("hi").status, 200);
   EXPECT_EQ(rows(), ++expected) << "another route";
   EXPECT_EQ(post("/workspaces/" + api.other.text() + "/a2a", api.agent, body).status, 200);
-  EXPECT_EQ(api.desk.log_of(api.other).size(), 1u) << "another :id";
+  EXPECT_EQ(api.desk.inbox_of(api.other).size(), 1u) << "another :id";
 }
 
 TEST_F(IdempotencyTest, AnAgentWithAFreshTokenIsTheSamePrincipal) {
@@ -267,16 +267,16 @@ TEST_F(IdempotencyTest, AKeyIsHeldUntilItsCommitIsSettledAndFreeWhenThatFails) {
       http::parse_head("POST /any HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\n\r\n", http::Limits(), request));
   request.caller = Principal{Principal::Role::admin, {}, {}, false};
   const auto refused = [&] {
-    Once another(api.context, "/any");
+    IdempotentRequest another(api.context, "/any");
     return another.begin(request, Json::object()).has_value();
   };
   CommitPromise<Result<Claimed<Appended>>> promise;
   {
-    Once once(api.context, "/any");
-    ASSERT_FALSE(once.begin(request, Json::object()));
-    once.perform<Appended>([] { return Commit<Result<Appended>>(); },
-                           [&](const Claim&, const Render<Appended>&) { return promise.commit(); },
-                           [](const Result<Appended>&) { return http::json(200, "{}"); });
+    IdempotentRequest idempotent(api.context, "/any");
+    ASSERT_FALSE(idempotent.begin(request, Json::object()));
+    idempotent.perform<Appended>([] { return Commit<Result<Appended>>(); },
+                                 [&](const Claim&, const Render<Appended>&) { return promise.commit(); },
+                                 [](const Result<Appended>&) { return http::json(200, "{}"); });
   }
   EXPECT_TRUE(refused()) << "nobody waits for the answer any more, but it is still being written";
   promise.fail(std::make_exception_ptr(Unavailable("lost")));
@@ -294,7 +294,7 @@ TEST_F(IdempotencyTest, EveryKindOfCallerHasKeysOfItsOwn) {
       {Role::enrolment, api.workspace, TokenId::make(desk::kStart), false},
       {Role::anonymous, {}, {}, false},
   };
-  std::vector<Once> held;
+  std::vector<IdempotentRequest> held;
   const auto enter = [&](const Principal& caller) {
     http::Request request;
     EXPECT_FALSE(
@@ -314,7 +314,7 @@ TEST_F(IdempotencyTest, AKeyWithBytesThatNoHeadMayHoldIsNoKey) {
   http::Request request;
   request.headers.emplace_back("Idempotency-Key", "a\x7f");
   request.caller = Principal{Principal::Role::admin, {}, {}, false};
-  auto refused = Once(api.context, "/any").enter(request);
+  auto refused = IdempotentRequest(api.context, "/any").enter(request);
   ASSERT_TRUE(refused);
   expect_error(TestApi::settle(std::move(*refused)), 400, "bad_idempotency_key");
 }
@@ -325,10 +325,10 @@ TEST_F(IdempotencyTest, WhatAnotherServerDidMeanwhileIsTheAnswer) {
   ASSERT_FALSE(
       http::parse_head("POST /any HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\n\r\n", http::Limits(), request));
   request.caller = Principal{Principal::Role::admin, {}, {}, false};
-  Once once(api.context, "/any");
-  ASSERT_FALSE(once.begin(request, Json::object()));
+  IdempotentRequest idempotent(api.context, "/any");
+  ASSERT_FALSE(idempotent.begin(request, Json::object()));
   const Claimed<Appended> theirs{std::nullopt, keep(http::json(201, R"({"by":"another"})"))};
-  const Answer answer = TestApi::settle(once.perform<Appended>(
+  const Answer answer = TestApi::settle(idempotent.perform<Appended>(
       [] { return Commit<Result<Appended>>(); },
       [&](const Claim&, const Render<Appended>&) { return Commit<Result<Claimed<Appended>>>::ready(theirs); },
       [](const Result<Appended>&) { return http::json(200, R"({"by":"us"})"); }));
@@ -388,7 +388,7 @@ TEST_F(PushedIdempotencyTest, ARepeatedMessageIsNotForwardedAgain) {
     EXPECT_EQ(again.headers, first.headers);
     expect_error(TestApi::settle(send("other", key)), 422, "idempotency_mismatch");
   }
-  EXPECT_EQ(api.desk.log_of(target).size(), 2u);
+  EXPECT_EQ(api.desk.inbox_of(target).size(), 2u);
 }
 
 TEST_F(PushedIdempotencyTest, AFallbackIsKeptToo) {
@@ -399,7 +399,7 @@ TEST_F(PushedIdempotencyTest, AFallbackIsKeptToo) {
   const http::Response repeated = send();
   ASSERT_FALSE(order_in(repeated));
   EXPECT_EQ(TestApi::settle(repeated).body, first.body);
-  EXPECT_EQ(api.desk.log_of(target).size(), 1u);
+  EXPECT_EQ(api.desk.inbox_of(target).size(), 1u);
 }
 
 TEST_F(PushedIdempotencyTest, WhileTheCallbackIsAskedTheKeyIsInUse) {

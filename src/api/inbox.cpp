@@ -17,15 +17,15 @@ constexpr std::int64_t kMaxSeconds = 2'592'000;  // 30 days
 
 Error bad_parameter(std::string_view name, std::string_view wanted) {
   return Error(errors::bad_parameter, {{"field", std::string(name)}})
-      .say(std::string(name) + " must be " + std::string(wanted));
+      .with_sentence(std::string(name) + " must be " + std::string(wanted));
 }
 
-Result<void> parse_cursor(const http::Request& request, ActivityQuery& query) {
+Result<void> parse_cursor(const http::Request& request, InboxQuery& query) {
   const auto since_id = request.query_param("since_id");
   const auto since_seq = request.query_param("since_seq");
   if (since_id && since_seq) return bad_parameter("since_id", "given without since_seq");
   if (since_id) {
-    query.since_id = ActivityId::parse(*since_id);
+    query.since_id = InboxRowId::parse(*since_id);
     if (!query.since_id) return bad_parameter("since_id", "a UUID");
   }
   if (since_seq) {
@@ -35,7 +35,7 @@ Result<void> parse_cursor(const http::Request& request, ActivityQuery& query) {
   return {};
 }
 
-Result<void> parse_times(const http::Request& request, ActivityQuery& query, Time now) {
+Result<void> parse_times(const http::Request& request, InboxQuery& query, Time now) {
   if (const auto text = request.query_param("since_secs")) {
     const auto seconds = parse_clamped(*text);
     if (!seconds || *seconds <= 0) return bad_parameter("since_secs", "a number of seconds above 0");
@@ -48,13 +48,13 @@ Result<void> parse_times(const http::Request& request, ActivityQuery& query, Tim
   return {};
 }
 
-Result<void> parse_filters(const http::Request& request, ActivityQuery& query) {
+Result<void> parse_filters(const http::Request& request, InboxQuery& query) {
   query.type = request.query_param("type").value_or("");
   const std::string source = request.query_param("source").value_or("");
   if (source == "canvas") {
-    query.source = ActivityQuery::Source::canvas;
+    query.source = InboxQuery::Source::canvas;
   } else if (source == "agent") {
-    query.source = ActivityQuery::Source::agent;
+    query.source = InboxQuery::Source::agent;
   } else if (!source.empty()) {
     return bad_parameter("source", "canvas or agent");
   }
@@ -68,14 +68,14 @@ Result<void> parse_filters(const http::Request& request, ActivityQuery& query) {
   return {};
 }
 
-Peers parse_include(const http::Request& request) {
+PeerDetails parse_include(const http::Request& request) {
   const std::string include = request.query_param("include").value_or("");
   const auto named = split(include, ',');
-  return std::ranges::find(named, "peer_info") != named.end() ? Peers::told : Peers::untold;
+  return std::ranges::find(named, "peer_info") != named.end() ? PeerDetails::included : PeerDetails::omitted;
 }
 
-Result<ActivityQuery> parse_query(const http::Request& request, Time now) {
-  ActivityQuery query;
+Result<InboxQuery> parse_query(const http::Request& request, Time now) {
+  InboxQuery query;
   if (const auto ok = parse_cursor(request, query); !ok) return ok.error();
   if (const auto ok = parse_times(request, query, now); !ok) return ok.error();
   if (const auto ok = parse_filters(request, query); !ok) return ok.error();
@@ -83,8 +83,8 @@ Result<ActivityQuery> parse_query(const http::Request& request, Time now) {
 }
 
 struct Asked {
-  ActivityQuery query;
-  Peers peers = Peers::untold;
+  InboxQuery query;
+  PeerDetails peers = PeerDetails::omitted;
   std::optional<std::string> clamped;  // the wait, where it is another than was asked for
 };
 
@@ -104,12 +104,12 @@ std::string json_text(const Json& body, std::string_view name) {
   return member && !member->is_null() ? member->dump() : std::string();
 }
 
-Result<NewActivity> parse_activity(const Json& body) {
-  NewActivity row;
+Result<NewInboxRow> parse_inbox_row(const Json& body) {
+  NewInboxRow row;
   const Json* type = body.find("activity_type");
-  if (!type || !type->if_string() || !desk::may_be_logged(*type->if_string())) {
+  if (!type || !type->if_string() || !desk::may_be_appended(*type->if_string())) {
     return Error(errors::bad_field, {{"field", std::string("activity_type")}})
-        .say(
+        .with_sentence(
             "invalid activity_type: it must be a2a_send, a2a_receive, task_update, agent_log, skill_promotion, "
             "memory_write or error");
   }
@@ -141,26 +141,27 @@ Result<NewActivity> parse_activity(const Json& body) {
 
 }  // namespace
 
-http::Response log_activity(const Context& context, http::Request& request) {
+http::Response append_own_row(const Context& context, http::Request& request) {
   const auto id = id_param<WorkspaceId>(request, "id");
   if (!id) return answer(id.error());
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
-  Once once(context, "/workspaces/:id/activity");
-  if (auto answered = once.begin(request, *body)) return std::move(*answered);
-  auto row = parse_activity(*body);
+  IdempotentRequest idempotent(context, "/workspaces/:id/activity");
+  if (auto answered = idempotent.begin(request, *body)) return std::move(*answered);
+  auto row = parse_inbox_row(*body);
   if (!row) return answer(row.error());
   row->traceparent = request.traceparent();
-  return once.perform<Appended>([&] { return context.inbox.log(*id, *row); },
-                                [&](const Claim& claim, Render<Appended> render) {
-                                  return context.inbox.log_once(*id, *row, claim, std::move(render));
-                                },
-                                [](const Result<Appended>& logged) {
-                                  return logged ? http::json(200, R"({"status":"logged"})") : answer(logged.error());
-                                });
+  return idempotent.perform<Appended>([&] { return context.inbox.append_own_row(*id, *row); },
+                                      [&](const Claim& claim, Render<Appended> render) {
+                                        return context.inbox.append_own_row_once(*id, *row, claim, std::move(render));
+                                      },
+                                      [](const Result<Appended>& logged) {
+                                        return logged ? http::json(200, R"({"status":"logged"})")
+                                                      : answer(logged.error());
+                                      });
 }
 
-http::Response ack_activity(const Context& context, http::Request& request) {
+http::Response ack_inbox(const Context& context, http::Request& request) {
   const auto id = id_param<WorkspaceId>(request, "id");
   if (!id) return answer(id.error());
   const auto body = json_body(request, BodyMay::not_be_absent);
@@ -168,13 +169,13 @@ http::Response ack_activity(const Context& context, http::Request& request) {
   const auto seq = whole_field(*body, "acked_seq");
   if (!seq) return answer(seq.error());
   if (!*seq || **seq < 0) {
-    return answer(
-        Error(errors::bad_field, {{"field", std::string("acked_seq")}}).say("acked_seq must be a number, 0 or above"));
+    return answer(Error(errors::bad_field, {{"field", std::string("acked_seq")}})
+                      .with_sentence("acked_seq must be a number, 0 or above"));
   }
   if (const auto known = context.inbox.check(*id); !known) return answer(known.error());
   auto commit = context.inbox.ack(*id, **seq);
   commit.then([&context, id = *id](const Result<std::int64_t>& stands) {
-    if (stands) context.delegations.note_acked(id);
+    if (stands) context.delegations.mark_acked(id);
   });
   return http::after(std::move(commit), [](const Result<std::int64_t>& stands) {
     if (!stands) return answer(stands.error());
@@ -186,13 +187,13 @@ http::Response ack_activity(const Context& context, http::Request& request) {
   });
 }
 
-http::Response read_activity(const Context& context, http::Request& request) {
+http::Response read_inbox(const Context& context, http::Request& request) {
   const auto id = id_param<WorkspaceId>(request, "id");
   if (!id) return answer(id.error());
   const auto query = parse_query(request, context.clock.now());
   if (!query) return answer(query.error());
   const Principal& who = caller(request);
-  const auto entered = context.inbox.enter(who, *id);
+  const auto entered = context.inbox.begin_read(who, *id);
   if (!entered) return answer(entered.error());
 
   const bool cursor = query->since_id || query->since_seq;
@@ -209,8 +210,8 @@ http::Response read_activity(const Context& context, http::Request& request) {
     auto found = look(context, who, *id, asked);
     return found ? std::move(*found) : nothing();
   }
-  http::Wait wait;
-  wait.topics = desk::ends_of(who);
+  http::HeldPoll wait;
+  wait.topics = desk::revocation_topics(who);
   wait.topics.push_back(desk::topic_of(*id));
   wait.owner = who.token_id ? who.token_id->text() : std::string("admin");
   wait.patience = std::chrono::seconds(seconds);
@@ -222,7 +223,7 @@ http::Response read_activity(const Context& context, http::Request& request) {
     return there ? std::nullopt : std::optional(answer(there.error()));
   };
   wait.give_up = nothing;
-  return http::wait(std::move(wait));
+  return http::held_poll(std::move(wait));
 }
 
 }  // namespace restante::api

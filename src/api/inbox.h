@@ -6,8 +6,8 @@
 
 namespace restante::api {
 
-http::Response read_activity(const Context&, http::Request&);
-http::Response log_activity(const Context&, http::Request&);
-http::Response ack_activity(const Context&, http::Request&);
+http::Response read_inbox(const Context&, http::Request&);
+http::Response append_own_row(const Context&, http::Request&);
+http::Response ack_inbox(const Context&, http::Request&);
 
 }  // namespace restante::api

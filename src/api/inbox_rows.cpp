@@ -5,7 +5,7 @@
 namespace restante::api {
 namespace {
 
-void write_row(JsonWriter& out, const Activity& row) {
+void write_row(JsonWriter& out, const InboxRow& row) {
   out.member("activity_type", row.activity_type);
   out.member("created_at", format_time(row.created_at));
   out.key("duration_ms");
@@ -29,7 +29,7 @@ void write_row(JsonWriter& out, const Activity& row) {
   out.member("workspace_id", row.workspace_id.text());
 }
 
-void write_peer(JsonWriter& out, const Activity& row, desk::PeerInfo& info) {
+void write_peer(JsonWriter& out, const InboxRow& row, desk::PeerInfo& info) {
   const auto peer = info.peer_of(row);
   write_text(out, "peer_name", peer ? peer->name : std::string());
   write_text(out, "peer_role", peer ? peer->role : std::string());
@@ -51,14 +51,14 @@ void write_peer(JsonWriter& out, const Activity& row, desk::PeerInfo& info) {
 
 }  // namespace
 
-http::Response rows_answer(const Context& context, const std::vector<Activity>& rows, Peers peers) {
+http::Response rows_answer(const Context& context, const std::vector<InboxRow>& rows, PeerDetails peers) {
   desk::PeerInfo info = context.inbox.peer_info();
   JsonWriter out;
   out.begin_array();
-  for (const Activity& row : rows) {
+  for (const InboxRow& row : rows) {
     out.begin_object();
     write_row(out, row);
-    if (peers == Peers::told) write_peer(out, row, info);
+    if (peers == PeerDetails::included) write_peer(out, row, info);
     out.end_object();
   }
   out.end_array();

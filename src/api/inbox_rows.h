@@ -8,8 +8,8 @@
 namespace restante::api {
 
 // Whether the rows say who they came from and what became of their files.
-enum class Peers { untold, told };
+enum class PeerDetails { omitted, included };
 
-http::Response rows_answer(const Context& context, const std::vector<Activity>& rows, Peers peers);
+http::Response rows_answer(const Context& context, const std::vector<InboxRow>& rows, PeerDetails peers);
 
 }  // namespace restante::api

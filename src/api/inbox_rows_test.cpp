@@ -9,13 +9,13 @@ namespace {
 
 class InboxRowsApi : public ::testing::Test {
  protected:
-  void append(NewActivity row) {
+  void append(NewInboxRow row) {
     row.activity_type = row.activity_type.empty() ? "a2a_receive" : row.activity_type;
     row.target_id = api.workspace;
-    EXPECT_TRUE(api.desk.store->append_activity(api.workspace, row, desk::kStart).take());
+    EXPECT_TRUE(api.desk.store->append_to_inbox(api.workspace, row, desk::kStart).take());
   }
-  static NewActivity message(std::string parts, std::optional<WorkspaceId> source = {}) {
-    NewActivity row;
+  static NewInboxRow message(std::string parts, std::optional<WorkspaceId> source = {}) {
+    NewInboxRow row;
     row.method = "message/send";
     row.source_id = source;
     row.request_body = R"({"params":{"message":{"parts":[)" + parts + "]}}}";
@@ -88,7 +88,7 @@ TEST_F(InboxRowsApi, AnAttachmentSaysWhatHasBecomeOfItsFile) {
 }
 
 TEST_F(InboxRowsApi, ANotifysAttachmentsAreTold) {
-  NewActivity row;
+  NewInboxRow row;
   row.method = "notify";
   row.response_body = R"({"result":"look","parts":[)" + file_part("https://example.org/a") + "]}";
   append(row);
@@ -97,7 +97,7 @@ TEST_F(InboxRowsApi, ANotifysAttachmentsAreTold) {
 
 TEST_F(InboxRowsApi, BodiesOfAnyShapeAreTakenAsTheyAre) {
   for (const char* body : {"null", "7", "[]", R"("text")", R"({"params":{"message":{"parts":[7,{"file":[]}]}}})"}) {
-    NewActivity row;
+    NewInboxRow row;
     row.method = "message/send";
     row.request_body = body;
     row.response_body = body;
@@ -109,7 +109,7 @@ TEST_F(InboxRowsApi, BodiesOfAnyShapeAreTakenAsTheyAre) {
 TEST_F(InboxRowsApi, ASenderSeesTheChatAlone) {
   append(message(R"({"kind":"text","text":"from a person"})"));
   append(message(R"({"kind":"text","text":"from an agent"})", api.other));
-  NewActivity log;
+  NewInboxRow log;
   log.activity_type = "agent_log";
   log.summary = "thoughts";
   append(log);

@@ -12,13 +12,13 @@ class InboxApi : public ::testing::Test {
   // Appends a row; its id.
   std::string append(std::string_view summary, std::optional<WorkspaceId> source = {},
                      std::string_view method = "message/send", std::string body = R"({"n":1})") {
-    NewActivity row;
+    NewInboxRow row;
     row.activity_type = "a2a_receive";
     row.method = method;
     row.summary = summary;
     row.source_id = source;
     row.request_body = std::move(body);
-    const auto appended = api.desk.store->append_activity(api.workspace, row, api.desk.clock.now()).take();
+    const auto appended = api.desk.store->append_to_inbox(api.workspace, row, api.desk.clock.now()).take();
     EXPECT_TRUE(appended.has_value());
     api.desk.clock.advance(std::chrono::seconds(1));
     return appended->id.text();
@@ -77,10 +77,10 @@ TEST_F(InboxApi, DescendsWithoutACursorAndAscendsFromOne) {
 
 TEST_F(InboxApi, TheLimitIsAHundredUnlessANumberUpToFiveHundredIsGiven) {
   for (int i = 0; i < 520; ++i) {
-    NewActivity row;
+    NewInboxRow row;
     row.activity_type = "agent_log";
     row.summary = "x";
-    (void)api.desk.store->append_activity(api.workspace, row, desk::kStart);
+    (void)api.desk.store->append_to_inbox(api.workspace, row, desk::kStart);
   }
   append("last");
   const auto count = [&](std::string_view query) {
@@ -100,11 +100,11 @@ TEST_F(InboxApi, TheLimitIsAHundredUnlessANumberUpToFiveHundredIsGiven) {
 
 TEST_F(InboxApi, ACursorThatNamesNoRowOfThisWorkspaceIsGoneAndSaysHowToRecover) {
   append("a");
-  NewActivity row;
+  NewInboxRow row;
   row.activity_type = "agent_log";
-  const auto foreign = api.desk.store->append_activity(api.other, row, desk::kStart).take();
+  const auto foreign = api.desk.store->append_to_inbox(api.other, row, desk::kStart).take();
   expect_refused("?since_id=00000000-0000-0000-0000-000000000000", 410, "since_id");
-  expect_refused("?since_id=" + ActivityId::make(desk::kStart).text(), 410, "since_id");
+  expect_refused("?since_id=" + InboxRowId::make(desk::kStart).text(), 410, "since_id");
   expect_refused("?since_id=" + foreign->id.text(), 410, "since_id");
   expect_refused("?since_seq=2", 410, "since_seq");
   expect_refused("?since_seq=9223372036854775807", 410, "since_seq");
@@ -237,7 +237,7 @@ TEST_F(InboxApi, ARemovedWorkspaceEndsThePollsOfTheOperatorAndTakesNoAck) {
   const auto match = api.router.match(request);
   ASSERT_FALSE(match.route->admit(request));
   const http::Response response = match.route->handle(request);
-  const auto* held = std::get_if<std::shared_ptr<http::Wait>>(&response.content);
+  const auto* held = std::get_if<std::shared_ptr<http::HeldPoll>>(&response.content);
   ASSERT_TRUE(held);
   EXPECT_FALSE((*held)->attempt());
   ASSERT_TRUE(api.desk.workspaces.remove(api.workspace));

@@ -16,9 +16,10 @@ Result<void> check_named_caller(const http::Request& request, WorkspaceId owner)
   const auto id = WorkspaceId::parse(named);
   if (!id) {
     return Error(errors::bad_parameter, {{"field", std::string("X-Workspace-ID")}})
-        .say("X-Workspace-ID must be a UUID");
+        .with_sentence("X-Workspace-ID must be a UUID");
   }
-  if (*id != owner) return Error(errors::not_allowed).say("X-Workspace-ID is not the workspace of this token");
+  if (*id != owner)
+    return Error(errors::not_allowed).with_sentence("X-Workspace-ID is not the workspace of this token");
   return {};
 }
 
@@ -40,7 +41,8 @@ Result<Json::Array> attachment_parts(const Json& body) {
   if (!attachments || attachments->is_null()) return parts;
   const Error wrong =
       Error(errors::bad_field, {{"field", std::string("attachments")}})
-          .say("attachments must be a list of objects with uri and name, and mimeType and size of the right type");
+          .with_sentence(
+              "attachments must be a list of objects with uri and name, and mimeType and size of the right type");
   if (!attachments->if_array()) return wrong;
   for (const Json& item : *attachments->if_array()) {
     const auto uri = required_text(item, "uri");
@@ -64,8 +66,8 @@ http::Response send_message(const Context& context, http::Request& request) {
   if (const auto allowed = check_sender(context, request, *id); !allowed) return answer(allowed.error());
   auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
-  Once once(context, "/workspaces/:id/a2a");
-  if (auto answered = once.begin(request, *body)) return std::move(*answered);
+  IdempotentRequest idempotent(context, "/workspaces/:id/a2a");
+  if (auto answered = idempotent.begin(request, *body)) return std::move(*answered);
   const auto target = context.workspaces.find(*id);
   if (!target) return answer(target.error());
   auto envelope = desk::normalise_message(std::move(*body), context.clock.now());
@@ -76,19 +78,19 @@ http::Response send_message(const Context& context, http::Request& request) {
   };
   auto files = desk::address_files(who, *id, *envelope, context.clock.now(), is_outgoing);
   if (!files) return answer(files.error());
-  NewActivity row = desk::message_row(who, *id, *envelope, std::string(request.traceparent()));
-  if (!files->empty()) return send_with_files(context, once, *target, std::move(row), std::move(*files));
-  if (target->delivery_mode == DeliveryMode::push) return push_message(context, once, *target, std::move(row));
-  return post(context, once, *id, row, [](const Result<Appended>& at) { return queued_answer("poll", at); });
+  NewInboxRow row = desk::message_row(who, *id, *envelope, std::string(request.traceparent()));
+  if (!files->empty()) return send_with_files(context, idempotent, *target, std::move(row), std::move(*files));
+  if (target->delivery_mode == DeliveryMode::push) return push_message(context, idempotent, *target, std::move(row));
+  return post(context, idempotent, *id, row, [](const Result<Appended>& at) { return queued_answer("poll", at); });
 }
 
-http::Response post(const Context& context, const Once& once, WorkspaceId workspace, const NewActivity& row,
-                    std::function<http::Response(const Result<Appended>&)> to_answer) {
-  return once.perform<Appended>([&] { return context.messages.post(workspace, row); },
-                                [&](const Claim& claim, Render<Appended> render) {
-                                  return context.messages.post_once(workspace, row, claim, std::move(render));
-                                },
-                                std::move(to_answer));
+http::Response post(const Context& context, const IdempotentRequest& idempotent, WorkspaceId workspace,
+                    const NewInboxRow& row, std::function<http::Response(const Result<Appended>&)> to_answer) {
+  return idempotent.perform<Appended>([&] { return context.messages.post(workspace, row); },
+                                      [&](const Claim& claim, Render<Appended> render) {
+                                        return context.messages.post_once(workspace, row, claim, std::move(render));
+                                      },
+                                      std::move(to_answer));
 }
 
 http::Response queued_answer(std::string_view delivery_mode, const Result<Appended>& appended) {
@@ -109,14 +111,14 @@ http::Response notify(const Context& context, http::Request& request) {
   if (!id) return answer(id.error());
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
-  Once once(context, "/workspaces/:id/notify");
-  if (auto answered = once.begin(request, *body)) return std::move(*answered);
+  IdempotentRequest idempotent(context, "/workspaces/:id/notify");
+  if (auto answered = idempotent.begin(request, *body)) return std::move(*answered);
   const auto text = required_text(*body, "message");
   if (!text) return answer(text.error());
   const auto parts = attachment_parts(*body);
   if (!parts) return answer(parts.error());
   if (const auto shown = context.outgoing.check_shown(*id, *parts); !shown) return answer(shown.error());
-  return post(context, once, *id, desk::notify_row(*id, *text, *parts), [](const Result<Appended>& at) {
+  return post(context, idempotent, *id, desk::notify_row(*id, *text, *parts), [](const Result<Appended>& at) {
     return at ? http::json(200, R"({"status":"sent"})") : answer(at.error());
   });
 }

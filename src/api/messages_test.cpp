@@ -21,7 +21,7 @@ class MessagesApi : public testing::Test {
     return R"({"method":"message/send","params":{"message":{"messageId":")" + std::string(id) +
            R"(","parts":[{"kind":"text","text":")" + std::string(text) + R"("}]}}})";
   }
-  std::vector<Activity> rows() { return api.desk.log_of(api.workspace); }
+  std::vector<InboxRow> rows() { return api.desk.inbox_of(api.workspace); }
   static void expect_error(const Answer& answer, int status, std::string_view code) {
     EXPECT_EQ(answer.status, status) << answer.body;
     EXPECT_NE(answer.body.find(R"("code":")" + std::string(code) + '"'), std::string::npos) << answer.body;
@@ -35,7 +35,7 @@ TEST_F(MessagesApi, APollTargetIsAnsweredOnceTheRowIsThere) {
   const Answer answer = send(neighbour, message("hi"));
   EXPECT_EQ(answer.status, 200);
   ASSERT_EQ(rows().size(), 1u);
-  const Activity row = rows()[0];
+  const InboxRow row = rows()[0];
   EXPECT_EQ(answer.body, R"({"delivery_mode":"poll","method":"message/send","status":"queued","activity_id":")" +
                              row.id.text() + R"(","seq":1})");
   EXPECT_EQ(row.activity_type, "a2a_receive");
@@ -51,7 +51,7 @@ TEST_F(MessagesApi, OfPeopleHaveNoSource) {
   EXPECT_EQ(send(api.admin, message("a")).status, 200);
   EXPECT_EQ(send(api.sender, message("b")).status, 200);
   ASSERT_EQ(rows().size(), 2u);
-  for (const Activity& row : rows()) EXPECT_FALSE(row.source_id);
+  for (const InboxRow& row : rows()) EXPECT_FALSE(row.source_id);
 }
 
 TEST_F(MessagesApi, ARepeatedIdWithTheSameContentIsTheSameMessage) {

@@ -8,13 +8,13 @@ namespace restante::api {
 namespace {
 
 // What the log of a push workspace says of files that came for a message its callback is about to be asked with.
-NewActivity files_row(const NewActivity& message, std::size_t files) {
+NewInboxRow files_row(const NewInboxRow& message, std::size_t files) {
   JsonWriter body;
   body.begin_object();
   body.member("messageId", message.message_id);
   body.member("files", static_cast<std::int64_t>(files));
   body.end_object();
-  NewActivity row;
+  NewInboxRow row;
   row.activity_type = "a2a_send";
   row.method = "message/files";
   row.summary = message.summary;
@@ -25,13 +25,13 @@ NewActivity files_row(const NewActivity& message, std::size_t files) {
   return row;
 }
 
-http::Response push_with_files(const Context& context, const Once& once, const Workspace& target, NewActivity row,
-                               std::vector<OutgoingFile> files) {
-  const NewActivity note = files_row(row, files.size());
+http::Response push_with_files(const Context& context, const IdempotentRequest& idempotent, const Workspace& target,
+                               NewInboxRow row, std::vector<OutgoingFile> files) {
+  const NewInboxRow note = files_row(row, files.size());
   auto commit = context.outgoing.send(target.id, note, std::move(files));
   http::Response response = http::after(
-      std::move(commit), [&context, once, target, row = std::move(row)](const Result<SentActivity>& sent) mutable {
-        return sent ? push_message(context, once, target, std::move(row)) : answer(sent.error());
+      std::move(commit), [&context, idempotent, target, row = std::move(row)](const Result<SentMessage>& sent) mutable {
+        return sent ? push_message(context, idempotent, target, std::move(row)) : answer(sent.error());
       });
   std::get<std::shared_ptr<http::Later>>(response.content)->may_block = http::MayBlock::on_rows;
   return response;
@@ -39,19 +39,19 @@ http::Response push_with_files(const Context& context, const Once& once, const W
 
 }  // namespace
 
-http::Response send_with_files(const Context& context, const Once& once, const Workspace& target, NewActivity row,
-                               std::vector<OutgoingFile> files) {
+http::Response send_with_files(const Context& context, const IdempotentRequest& idempotent, const Workspace& target,
+                               NewInboxRow row, std::vector<OutgoingFile> files) {
   if (target.delivery_mode == DeliveryMode::push) {
-    return push_with_files(context, once, target, std::move(row), std::move(files));
+    return push_with_files(context, idempotent, target, std::move(row), std::move(files));
   }
-  return once.perform<SentActivity>([&] { return context.outgoing.send(target.id, row, files); },
-                                    [&](const Claim& claim, Render<SentActivity> render) {
-                                      return context.outgoing.send_once(target.id, row, files, claim,
-                                                                        std::move(render));
-                                    },
-                                    [](const Result<SentActivity>& sent) {
-                                      return sent ? queued_answer("poll", sent->activity) : answer(sent.error());
-                                    });
+  return idempotent.perform<SentMessage>([&] { return context.outgoing.send(target.id, row, files); },
+                                         [&](const Claim& claim, Render<SentMessage> render) {
+                                           return context.outgoing.send_once(target.id, row, files, claim,
+                                                                             std::move(render));
+                                         },
+                                         [](const Result<SentMessage>& sent) {
+                                           return sent ? queued_answer("poll", sent->activity) : answer(sent.error());
+                                         });
 }
 
 }  // namespace restante::api

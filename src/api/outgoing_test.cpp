@@ -42,7 +42,7 @@ TEST_F(OutgoingApi, AMessageBringsTheFileItNames) {
   const Answer sent = send(message(uri(stage_out())));
   EXPECT_EQ(sent.status, 200) << sent.body;
   EXPECT_TRUE(sent.body.starts_with(R"({"delivery_mode":"poll","method":"message/send","status":"queued")"));
-  const auto rows = api.desk.log_of(api.other);
+  const auto rows = api.desk.inbox_of(api.other);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].method, "chat_upload_receive");
   EXPECT_EQ(rows[1].method, "message/send");
@@ -61,7 +61,7 @@ TEST_F(OutgoingApi, ARepeatUnderAKeyBringsItOnce) {
   const Answer again = send(body, "k");
   EXPECT_EQ(first.status, 200) << first.body;
   EXPECT_EQ(again.body, first.body);
-  EXPECT_EQ(api.desk.log_of(api.other).size(), 2u);
+  EXPECT_EQ(api.desk.inbox_of(api.other).size(), 2u);
 }
 
 TEST_F(OutgoingApi, AFileThatIsNotTheSendersOwnLiveOneIsRefused) {
@@ -73,14 +73,14 @@ TEST_F(OutgoingApi, AFileThatIsNotTheSendersOwnLiveOneIsRefused) {
   EXPECT_EQ(send(message(uri(received))).status, 400);
   api.desk.clock.advance(std::chrono::hours(24));
   EXPECT_EQ(send(message(uri(expired))).status, 400);
-  EXPECT_EQ(api.desk.log_of(api.other).size(), 0u);
+  EXPECT_EQ(api.desk.inbox_of(api.other).size(), 0u);
 }
 
 TEST_F(OutgoingApi, WhatThePageHasUploadedAndThenNamesStaysAsItIs) {
   const std::string file = api.upload(api.sender);
   const std::string body = message(uri(file));
   EXPECT_EQ(api.post(api.path("/a2a"), api.sender, body).status, 200);
-  EXPECT_NE(api.desk.log_of(api.workspace).back().request_body.find(uri(file)), std::string::npos);
+  EXPECT_NE(api.desk.inbox_of(api.workspace).back().request_body.find(uri(file)), std::string::npos);
 }
 
 TEST_F(OutgoingApi, AgentsShowTheirPeopleOnlyFilesThatAreThere) {
@@ -90,11 +90,11 @@ TEST_F(OutgoingApi, AgentsShowTheirPeopleOnlyFilesThatAreThere) {
   };
   const std::string file = stage_out();
   EXPECT_EQ(notify(uri(file)).status, 200);
-  EXPECT_NE(api.desk.log_of(api.workspace).back().response_body.find(uri(file)), std::string::npos);
+  EXPECT_NE(api.desk.inbox_of(api.workspace).back().response_body.find(uri(file)), std::string::npos);
   EXPECT_EQ(notify("https://example.org/x").status, 200);
   EXPECT_NE(notify(uri(FileId::make(desk::kStart).text())).body.find("attachment_gone"), std::string::npos);
   EXPECT_EQ(notify("platform-pending:" + api.other.text() + "/" + file).status, 400);
-  EXPECT_EQ(api.desk.log_of(api.workspace).size(), 2u) << "nothing stored for a refused one";
+  EXPECT_EQ(api.desk.inbox_of(api.workspace).size(), 2u) << "nothing stored for a refused one";
 }
 
 TEST_F(OutgoingApi, AFileThatIsGoneIsRefusedBeforeACallbackIsAsked) {
@@ -102,7 +102,7 @@ TEST_F(OutgoingApi, AFileThatIsGoneIsRefusedBeforeACallbackIsAsked) {
   const Answer refused =
       api.post("/workspaces/" + pushed.text() + "/a2a", api.agent, message(uri(FileId::make(desk::kStart).text())));
   EXPECT_EQ(refused.status, 400) << refused.body;
-  EXPECT_EQ(api.desk.log_of(pushed).size(), 0u);
+  EXPECT_EQ(api.desk.inbox_of(pushed).size(), 0u);
 }
 
 TEST_F(OutgoingApi, ForAPushWorkspaceTheFileWaitsHereBeforeItsCallbackIsAsked) {

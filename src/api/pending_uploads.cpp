@@ -49,8 +49,13 @@ http::Response::Content slice(const Context& context, const Principal& who, desk
                               const http::ByteRange& range) {
   if (open.blob) {
     auto may_go_on = [&context, who] { return context.principals.still_live(who); };
-    auto slice = std::make_shared<http::FileSlice>(http::FileSlice{
-        open.blob, open.blob->fd(), range.offset, range.length, desk::ends_of(who), std::move(may_go_on), {}});
+    auto slice = std::make_shared<http::FileSlice>(http::FileSlice{open.blob,
+                                                                   open.blob->fd(),
+                                                                   range.offset,
+                                                                   range.length,
+                                                                   desk::revocation_topics(who),
+                                                                   std::move(may_go_on),
+                                                                   {}});
     if (slice->fd < 0) {
       slice->read = [blob = open.blob](std::uint64_t at, std::span<char> into) { return blob->read(at, into); };
     }
@@ -91,7 +96,7 @@ http::Response content_answer(const Context& context, const ContentRequest& requ
   const auto choice = http::choose_range(request.range, request.if_range, etag, size);
   if (choice.answer == http::RangeAnswer::unsatisfiable) return not_satisfiable(upload.size);
   if (request.method == http::Method::get && request.who.is_agent_of(upload.workspace_id)) {
-    context.uploads.note_fetched(upload);
+    context.uploads.record_fetch(upload);
   }
   if (choice.answer == http::RangeAnswer::part) {
     response.status = 206;
@@ -173,14 +178,14 @@ http::Response list_pending(const Context& context, http::Request& request) {
 http::Response read_pending(const Context& context, http::Request& request) {
   const auto path = pending_path(request);
   if (!path) return answer(path.error());
-  const auto story = context.uploads.find(caller(request), path->workspace, path->file);
-  if (!story) return answer(story.error());
+  const auto upload_status = context.uploads.find(caller(request), path->workspace, path->file);
+  if (!upload_status) return answer(upload_status.error());
   JsonWriter out;
   out.begin_object();
-  write_upload(out, story->upload, story->state);
+  write_upload(out, upload_status->upload, upload_status->state);
   out.key("recallable");
-  out.boolean(is_recallable(caller(request), story->upload, story->state));
-  write_time(out, "ended_at", story->ended_at);
+  out.boolean(is_recallable(caller(request), upload_status->upload, upload_status->state));
+  write_time(out, "ended_at", upload_status->ended_at);
   out.end_object();
   return http::json(200, out.take());
 }

@@ -170,7 +170,7 @@ TEST_F(PendingUploadsApi, AnAckOfOnesOwnTimeStandsAndLeavesOneReceipt) {
   api.desk.clock.advance(std::chrono::seconds(5));
   EXPECT_EQ(ack(file).status, 200);
   EXPECT_EQ(text(state(file), "acked_at"), format_time(desk::kStart));
-  const auto rows = api.desk.log_of(api.workspace);
+  const auto rows = api.desk.inbox_of(api.workspace);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[1].activity_type, "upload_receipt");
   EXPECT_EQ(rows[1].method, "chat_upload_acked");
@@ -195,7 +195,7 @@ TEST_F(PendingUploadsApi, AFailureIsToldWithItsReasonWhateverTheContentType) {
     EXPECT_EQ(text(state(file), "reason"), c.reason);
     EXPECT_EQ(content(file, api.agent).status, 200) << "it stays until its time";
   }
-  EXPECT_EQ(api.desk.log_of(api.workspace).back().method, "chat_upload_failed");
+  EXPECT_EQ(api.desk.inbox_of(api.workspace).back().method, "chat_upload_failed");
 }
 
 TEST_F(PendingUploadsApi, AFailureThatMakesNoSenseIsRefused) {
@@ -233,7 +233,7 @@ TEST_F(PendingUploadsApi, ARecallIsForItsSenderAndTheOperatorAndNotOnceItIsAcked
   expect_error(content(mine, api.agent), 404, "upload_gone");
   expect_error(ack(mine), 404, "upload_gone");
   EXPECT_EQ(text(state(mine), "state"), "recalled");
-  EXPECT_EQ(api.desk.log_of(api.workspace).back().method, "chat_upload_recalled");
+  EXPECT_EQ(api.desk.inbox_of(api.workspace).back().method, "chat_upload_recalled");
   EXPECT_EQ(api.ask(step(api.upload(api.sender), "").bearer(api.admin)).status, 200);
   const std::string taken = api.upload(api.sender);
   EXPECT_EQ(ack(taken).status, 200);
@@ -263,12 +263,12 @@ TEST_F(PendingUploadsApi, TheStateIsKnownAlsoAfterTheSweep) {
   EXPECT_EQ(ack(taken).status, 200);
   api.desk.clock.advance(std::chrono::hours(24));
   EXPECT_EQ(api.desk.sweep.run_once()->acked, 1);
-  const Json story = state(taken);
-  EXPECT_EQ(text(story, "state"), "acked");
-  EXPECT_EQ(text(story, "name"), "taken.txt");
-  EXPECT_EQ(text(story, "fetched_at"), format_time(desk::kStart));
-  EXPECT_EQ(text(story, "acked_at"), format_time(desk::kStart));
-  EXPECT_NE(text(story, "ended_at"), "(none)");
+  const Json upload_status = state(taken);
+  EXPECT_EQ(text(upload_status, "state"), "acked");
+  EXPECT_EQ(text(upload_status, "name"), "taken.txt");
+  EXPECT_EQ(text(upload_status, "fetched_at"), format_time(desk::kStart));
+  EXPECT_EQ(text(upload_status, "acked_at"), format_time(desk::kStart));
+  EXPECT_NE(text(upload_status, "ended_at"), "(none)");
   EXPECT_EQ(text(state(left), "state"), "expired");
   expect_error(content(taken, api.sender), 404, "upload_gone");
   expect_error(api.get(api.path("/pending-uploads/" + FileId::make(desk::kStart).text()), api.sender), 404,

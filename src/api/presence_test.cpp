@@ -62,7 +62,7 @@ TEST_F(PresenceApi, AHeldPollIsListening) {
   ASSERT_FALSE(match.route->admit(request));
   {
     const http::Response held = match.route->handle(request);
-    const auto* wait = std::get_if<std::shared_ptr<http::Wait>>(&held.content);
+    const auto* wait = std::get_if<std::shared_ptr<http::HeldPoll>>(&held.content);
     ASSERT_TRUE(wait);
     EXPECT_FALSE((*wait)->attempt());
     api.desk.clock.advance(seconds(300));

@@ -15,18 +15,18 @@ namespace {
 using Outcome = http::Forwarded::Outcome;
 
 Error refused(std::string sentence) {
-  return Error(errors::callback_refused, {{"field", std::string("url")}}).say(std::move(sentence));
+  return Error(errors::callback_refused, {{"field", std::string("url")}}).with_sentence(std::move(sentence));
 }
 
-http::Response fall_back(const Context& context, const Once& once, WorkspaceId target, NewActivity row,
-                         std::string_view reason) {
+http::Response fall_back(const Context& context, const IdempotentRequest& idempotent, WorkspaceId target,
+                         NewInboxRow row, std::string_view reason) {
   context.metrics.pushes(reason).Increment();  // what came of the call, whatever becomes of the row
   row.error_detail = fmt::format("callback not used: {}", reason);
-  return post(context, once, target, row,
+  return post(context, idempotent, target, row,
               [](const Result<Appended>& at) { return queued_answer("push-fallback", at); });
 }
 
-http::Response pass_on(const Context& context, const Once& once, WorkspaceId target, NewActivity row,
+http::Response pass_on(const Context& context, const IdempotentRequest& idempotent, WorkspaceId target, NewInboxRow row,
                        http::Forwarded came) {
   context.metrics.pushes("delivered").Increment();
   // Not a2a_receive: whoever polls that type would be handed a message the callback already has.
@@ -38,13 +38,14 @@ http::Response pass_on(const Context& context, const Once& once, WorkspaceId tar
   if (!accepted) row.error_detail = fmt::format("callback answered {}", came.status);
   if (parse_json(came.body)) row.response_body = came.body;
   // Also when there is no log any more to write it down in: the callback has the message.
-  const auto answer = std::make_shared<const http::Response>(passed_on(std::move(came)));
-  return post(context, once, target, row, [answer](const Result<Appended>&) { return *answer; });
+  const auto answer = std::make_shared<const http::Response>(forwarded_answer(std::move(came)));
+  return post(context, idempotent, target, row, [answer](const Result<Appended>&) { return *answer; });
 }
 
 }  // namespace
 
-http::Forward order_of(const Context& context, const Workspace& target, const NewActivity& row, std::string secret) {
+http::Forward callback_request(const Context& context, const Workspace& target, const NewInboxRow& row,
+                               std::string secret) {
   http::Forward order;
   order.url = target.url;
   order.content_type = http::kJson;
@@ -77,12 +78,12 @@ std::string_view name_of_outcome(const http::Forwarded& came) {
   return "failed";
 }
 
-bool has_taken(const http::Forwarded& came) {
+bool was_accepted(const http::Forwarded& came) {
   if (came.outcome != Outcome::answered || came.status == 429) return false;
   return (came.status >= 200 && came.status < 300) || (came.status >= 400 && came.status < 500);
 }
 
-http::Response passed_on(http::Forwarded came) {
+http::Response forwarded_answer(http::Forwarded came) {
   http::Response response;
   response.status = came.status;
   const auto printable = [](char c) { return c >= ' ' && c < '\x7f'; };
@@ -123,26 +124,27 @@ Result<std::string> inbound_secret(const Context& context, const Workspace& work
   return context.push.secrets.ensure(workspace.id);
 }
 
-http::Response push_message(const Context& context, const Once& once, const Workspace& target, NewActivity row) {
+http::Response push_message(const Context& context, const IdempotentRequest& idempotent, const Workspace& target,
+                            NewInboxRow row) {
   const auto url = http::parse_callback_url(target.url);
   if (!url || !context.push.rules.may_use_port(url->port)) {
-    return fall_back(context, once, target.id, std::move(row), "refused_address");
+    return fall_back(context, idempotent, target.id, std::move(row), "refused_address");
   }
-  const auto leave = context.push.callbacks.ask(target.id, target.url);
-  if (!leave) return fall_back(context, once, target.id, std::move(row), "spared");
+  const auto permit = context.push.callbacks.acquire(target.id, target.url);
+  if (!permit) return fall_back(context, idempotent, target.id, std::move(row), "spared");
   auto secret = context.push.secrets.ensure(target.id);
   if (!secret) return answer(secret.error());
-  http::Forward order = order_of(context, target, row, std::move(*secret));
-  order.then = [&context, once, leave, row = std::move(row), id = target.id](http::Forwarded came) mutable {
+  http::Forward order = callback_request(context, target, row, std::move(*secret));
+  order.then = [&context, idempotent, permit, row = std::move(row), id = target.id](http::Forwarded came) mutable {
     row.duration_ms = came.took.count();
-    const bool taken = has_taken(came);
+    const bool taken = was_accepted(came);
     if (taken) {
-      leave->succeeded();
+      permit->succeeded();
     } else {
-      leave->failed();
+      permit->failed();
     }
-    return taken ? pass_on(context, once, id, std::move(row), std::move(came))
-                 : fall_back(context, once, id, std::move(row), name_of_outcome(came));
+    return taken ? pass_on(context, idempotent, id, std::move(row), std::move(came))
+                 : fall_back(context, idempotent, id, std::move(row), name_of_outcome(came));
   };
   return http::forward(std::move(order));
 }

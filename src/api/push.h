@@ -21,18 +21,20 @@ Result<std::string> inbound_secret(const Context& context, const Workspace& work
 // callback cannot take it, or is being spared. `row` is desk::message_row's. The answer is kept under the request's key
 // with the row that tells of it. If we die between the callback's answer and that commit, a repeated request asks the
 // callback again: at least once, as with any two systems, and the client's messageId tells the agent.
-http::Response push_message(const Context& context, const Once& once, const Workspace& target, NewActivity row);
+http::Response push_message(const Context& context, const IdempotentRequest& idempotent, const Workspace& target,
+                            NewInboxRow row);
 
 // One call of the target's callback with this message.
-http::Forward order_of(const Context& context, const Workspace& target, const NewActivity& row, std::string secret);
+http::Forward callback_request(const Context& context, const Workspace& target, const NewInboxRow& row,
+                               std::string secret);
 
 // How a call went that did not deliver. A closed list: it is a metric's label and an error_detail.
 std::string_view name_of_outcome(const http::Forwarded& came);
 // The agent has what it was sent and said something about it: also "no", but not "later".
-bool has_taken(const http::Forwarded& came);
+bool was_accepted(const http::Forwarded& came);
 // The callback's answer. Nothing but status, type and body is its to decide; what it sends may be shown in a browser of
 // our origin.
-http::Response passed_on(http::Forwarded came);
+http::Response forwarded_answer(http::Forwarded came);
 
 http::Response rotate_inbound_secret(const Context&, http::Request&);
 

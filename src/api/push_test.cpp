@@ -31,7 +31,7 @@ class PushTest : public testing::Test {
     const auto envelope = desk::normalise_message(*json, api.desk.clock.now());
     Principal admin;
     admin.role = Principal::Role::admin;
-    return push_message(api.context, Once(api.context, "/workspaces/:id/a2a"), target,
+    return push_message(api.context, IdempotentRequest(api.context, "/workspaces/:id/a2a"), target,
                         desk::message_row(admin, target.id, *envelope, ""));
   }
   // What is asked of the callback; none when it is spared.
@@ -113,7 +113,7 @@ TEST_F(PushTest, ATakenMessageIsLoggedOutsideTheInbox) {
   const Answer answer = send_and_hear(answered(200, R"({"result":1})"));
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.body, R"({"result":1})");
-  const auto rows = api.desk.log_of(target.id);
+  const auto rows = api.desk.inbox_of(target.id);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].activity_type, "a2a_send");
   EXPECT_EQ(rows[0].status, "ok");
@@ -123,13 +123,13 @@ TEST_F(PushTest, ATakenMessageIsLoggedOutsideTheInbox) {
 
 TEST_F(PushTest, AReplyThatIsNoJsonIsPassedOnButNotKept) {
   EXPECT_EQ(send_and_hear(answered(200, "<html>")).body, "<html>");
-  EXPECT_EQ(api.desk.log_of(target.id).at(0).response_body, "");
+  EXPECT_EQ(api.desk.inbox_of(target.id).at(0).response_body, "");
 }
 
 TEST_F(PushTest, ANoIsPassedOnAndMayBeSentAgain) {
   EXPECT_EQ(send_and_hear(answered(422)).status, 422);
   EXPECT_EQ(send_and_hear(answered(422)).status, 422);
-  const auto rows = api.desk.log_of(target.id);
+  const auto rows = api.desk.inbox_of(target.id);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].status, "error");
   EXPECT_EQ(rows[0].error_detail, "callback answered 422");
@@ -146,16 +146,16 @@ TEST_F(PushTest, WhatIsNeitherYesNorNoGoesToTheInbox) {
     EXPECT_NE(answer.body.find(R"("delivery_mode":"push-fallback","method":"message/send","status":"queued")"),
               std::string::npos)
         << status << answer.body;
-    EXPECT_EQ(api.desk.log_of(target.id).back().activity_type, "a2a_receive");
+    EXPECT_EQ(api.desk.inbox_of(target.id).back().activity_type, "a2a_receive");
   }
-  EXPECT_EQ(api.desk.log_of(target.id).size(), 11u);
+  EXPECT_EQ(api.desk.inbox_of(target.id).size(), 11u);
 }
 
 TEST_F(PushTest, TheSameUndeliveredMessageIsOneRow) {
   const Answer first = send_and_hear(failed(Outcome::unreachable));
   const Answer second = send_and_hear(failed(Outcome::timed_out));
   EXPECT_EQ(first.body, second.body);
-  EXPECT_EQ(api.desk.log_of(target.id).size(), 1u);
+  EXPECT_EQ(api.desk.inbox_of(target.id).size(), 1u);
 }
 
 TEST_F(PushTest, AfterFiveFailuresTheCallbackIsNotAsked) {

@@ -15,7 +15,8 @@ Result<desk::Registration> parse_registration(const Json& body) {
   registration.id = *id;
   if (const Json* card = body.find("agent_card"); card && !card->is_null()) {
     if (!card->if_object())
-      return Error(errors::bad_field, {{"field", std::string("agent_card")}}).say("agent_card must be an object");
+      return Error(errors::bad_field, {{"field", std::string("agent_card")}})
+          .with_sentence("agent_card must be an object");
     registration.agent_card = card->dump();
     if (const Json* name = card->find("name"); name && name->if_string()) registration.name = *name->if_string();
   }
@@ -47,7 +48,8 @@ Result<Heartbeat> parse_heartbeat(const Json& body, const Workspace& known) {
   if (const Json* rate = body.find("error_rate"); rate && !rate->is_null()) {
     beat.error_rate = rate->real();
     if (!beat.error_rate)
-      return Error(errors::bad_field, {{"field", std::string("error_rate")}}).say("error_rate must be a number");
+      return Error(errors::bad_field, {{"field", std::string("error_rate")}})
+          .with_sentence("error_rate must be a number");
   }
   return beat;
 }
@@ -73,7 +75,7 @@ http::Response register_agent(const Context& context, http::Request& request) {
   if (!registration) return answer(registration.error());
   const auto fine = check_callback(context, registration->delivery_mode, registration->url);
   if (!fine) return answer(fine.error());
-  const auto registered = context.workspaces.enter(caller(request), *registration);
+  const auto registered = context.workspaces.register_agent(caller(request), *registration);
   if (!registered) return answer(registered.error());
   const auto secret = inbound_secret(context, registered->workspace);
   if (!secret) return answer(secret.error());
@@ -96,7 +98,8 @@ http::Response heartbeat(const Context& context, http::Request& request) {
   if (!id) return answer(id.error());
   const auto workspace = *id ? *id : caller(request).workspace_id;
   if (!workspace)
-    return answer(Error(errors::bad_field, {{"field", std::string("workspace_id")}}).say("workspace_id is missing"));
+    return answer(
+        Error(errors::bad_field, {{"field", std::string("workspace_id")}}).with_sentence("workspace_id is missing"));
   if (!caller(request).is_admin() && !caller(request).is_agent_of(*workspace)) return answer(errors::invalid_token);
   const auto known = context.workspaces.find(*workspace);
   if (!known) return answer(known.error());
@@ -133,7 +136,7 @@ http::Response discover(const Context& context, http::Request& request) {
   const auto from = WorkspaceId::parse(request.header("X-Workspace-ID"));
   if (!from)
     return answer(Error(errors::bad_parameter, {{"field", std::string("X-Workspace-ID")}})
-                      .say("X-Workspace-ID must name the asking workspace"));
+                      .with_sentence("X-Workspace-ID must name the asking workspace"));
   if (!caller(request).is_admin() && !caller(request).is_agent_of(*from)) return answer(errors::invalid_token);
   const auto allowed = context.access.check(*from, *id);
   if (!allowed) return answer(allowed.error());
@@ -151,7 +154,8 @@ http::Response check_access(const Context& context, http::Request& request) {
   if (!from) return answer(from.error());
   const auto to = workspace_field(*body, "target_id");
   if (!to) return answer(to.error());
-  if (!*from || !*to) return answer(Error(errors::bad_field).say("caller_id and target_id must both be given"));
+  if (!*from || !*to)
+    return answer(Error(errors::bad_field).with_sentence("caller_id and target_id must both be given"));
   if (!caller(request).is_admin() && !caller(request).is_agent_of(**from)) return answer(errors::invalid_token);
   return http::json(200, context.access.check(**from, **to) ? R"({"allowed":true})" : R"({"allowed":false})");
 }

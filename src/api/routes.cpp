@@ -32,7 +32,7 @@ using http::Body;
 using http::Method;
 using http::Run;
 using Handler = http::Response (*)(const Context&, http::Request&);
-using Receiver = http::Reception (*)(const Context&, http::Request&);
+using Receiver = http::BodyHandling (*)(const Context&, http::Request&);
 
 struct Row {
   Method method;
@@ -79,12 +79,12 @@ constexpr Row kRows[] = {
     {Method::get, "/registry/discover/:id", token, Body::none, Run::on_pool, discover},
     {Method::post, "/registry/check-access", token, Body::required, Run::on_pool, check_access},
 
-    {Method::get, "/workspaces/:id/activity", member, Body::none, Run::on_pool, read_activity},
+    {Method::get, "/workspaces/:id/activity", member, Body::none, Run::on_pool, read_inbox},
     {Method::get, "/workspaces/:id/chat-history", member, Body::none, Run::on_pool, chat_history},
     {Method::get, "/workspaces/:id/events/stream", member, Body::none, Run::on_pool, workspace_events},
     {Method::get, "/events/stream", admin, Body::none, Run::on_pool, all_events},
-    {Method::post, "/workspaces/:id/activity", agent, Body::required, Run::on_pool, log_activity},
-    {Method::post, "/workspaces/:id/activity/ack", agent, Body::required, Run::on_pool, ack_activity},
+    {Method::post, "/workspaces/:id/activity", agent, Body::required, Run::on_pool, append_own_row},
+    {Method::post, "/workspaces/:id/activity/ack", agent, Body::required, Run::on_pool, ack_inbox},
     {Method::post, "/workspaces/:id/notify", agent, Body::required, Run::on_pool, notify},
     {Method::post, "/workspaces/:id/a2a", token, Body::required, Run::on_pool, send_message},
 
@@ -133,8 +133,8 @@ constexpr http::Fault kCutUpload{400, errors::malformed_multipart.code, errors::
 std::optional<http::Response> admit(const Context& context, Guard guard, http::Request& request) {
   if (auto refused = guard(context, request)) return refused;
   if (request.has_sound_query()) return std::nullopt;
-  return answer(
-      Error(errors::bad_parameter).say("the query has a percent escape that is broken or stands for no text"));
+  return answer(Error(errors::bad_parameter)
+                    .with_sentence("the query has a percent escape that is broken or stands for no text"));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ Result<std::optional<Time>> since_in(const http::Request& request) {
   const auto given = parse_unsigned(*text);
   if (!given || *given > 253'402'300'799'999) {
     return Error(errors::bad_parameter, {{"field", std::string("since")}})
-        .say("since must be milliseconds since 1970, as in time");
+        .with_sentence("since must be milliseconds since 1970, as in time");
   }
   return std::optional(Time(std::chrono::milliseconds(*given + 1)) - std::chrono::microseconds(1));
 }

@@ -65,7 +65,7 @@ TEST(SessionApi, SigningInIsForPagesOfOurOwnOverTlsOrLoopback) {
 
 TEST(SessionApi, SigningInWithTokensThatAreNoneIsSlowedDownLikeAnyOther) {
   TestApi api;
-  while (!api.strikes.strike(http::limit_key("127.0.0.1"))) {
+  while (!api.invalid_token_limiter.count_invalid(http::limit_key("127.0.0.1"))) {
   }
   const Answer refused = api.ask(sign_in_with(make_token().secret));
   EXPECT_EQ(refused.status, 429) << refused.body;

@@ -124,14 +124,14 @@ struct TestApi {
   std::string path(std::string_view rest) const { return "/workspaces/" + workspace.text() + std::string(rest); }
 
   static http::Response stream(const http::Route& route, http::Request& request) {
-    auto reception = route.receive(request);
-    if (auto* answered = std::get_if<http::Response>(&reception)) return std::move(*answered);
-    if (auto* relay = std::get_if<std::unique_ptr<http::Relay>>(&reception)) return http::forward((*relay)->order);
-    const auto& intake = std::get<std::unique_ptr<http::Intake>>(reception);
+    auto handling = route.receive(request);
+    if (auto* answered = std::get_if<http::Response>(&handling)) return std::move(*answered);
+    if (auto* relay = std::get_if<std::unique_ptr<http::Relay>>(&handling)) return http::forward((*relay)->order);
+    const auto& sink = std::get<std::unique_ptr<http::BodySink>>(handling);
     for (std::size_t at = 0; at < request.body.size(); at += 7) {
-      if (auto refused = intake->take(std::string_view(request.body).substr(at, 7))) return std::move(*refused);
+      if (auto refused = sink->take(std::string_view(request.body).substr(at, 7))) return std::move(*refused);
     }
-    return intake->finish();
+    return sink->finish();
   }
   static Answer settle(http::Response response) {
     if (const auto* later = std::get_if<std::shared_ptr<http::Later>>(&response.content)) {
@@ -140,7 +140,7 @@ struct TestApi {
       done.get_future().wait();
       return settle((*later)->answer());
     }
-    if (const auto* wait = std::get_if<std::shared_ptr<http::Wait>>(&response.content)) {
+    if (const auto* wait = std::get_if<std::shared_ptr<http::HeldPoll>>(&response.content)) {
       if (auto found = (*wait)->attempt()) return settle(std::move(*found));
       Answer empty = settle((*wait)->give_up());
       empty.held = true;
@@ -174,24 +174,24 @@ struct TestApi {
   }
 
   desk::TestDesk desk;
-  desk::Inbox inbox{*desk.store, desk.presence, desk.news, desk.clock};
+  desk::Inbox inbox{*desk.store, desk.presence, desk.event_bus, desk.clock};
   desk::ChatHistory chat_history{*desk.store};
-  desk::Events events{*desk.store, desk.news, desk.principals};
+  desk::Events events{*desk.store, desk.event_bus, desk.principals};
   Seal seal{SealKey{}};
   desk::Callbacks callbacks{desk.clock, {}};
   desk::InboundSecrets secrets{*desk.store, seal, desk.clock, desk.log};
-  desk::UploadPushes upload_pushes{*desk.store, desk.news, desk.clock, desk.log, desk.metrics};
+  desk::UploadPushes upload_pushes{*desk.store, desk.event_bus, desk.clock, desk.log, desk.metrics};
   Push push{callbacks, secrets, upload_pushes, {}, std::chrono::seconds(1), [](const std::string&) {
               return std::vector<std::string>{"93.184.216.34"};
             }};
-  desk::Strikes strikes{desk.clock, 10'000};
+  desk::InvalidTokenLimiter invalid_token_limiter{desk.clock, 10'000};
   desk::Tokens tokens{*desk.store, desk.bell, desk.clock, desk.log};
   desk::Access access{*desk.store, desk::Roots::talk};
   desk::Series series{desk.metrics, desk.clock, {}};
   Context context{desk.clock,
                   desk.metrics,
                   desk.principals,
-                  strikes,
+                  invalid_token_limiter,
                   desk.workspaces,
                   tokens,
                   access,
@@ -199,7 +199,7 @@ struct TestApi {
                   chat_history,
                   events,
                   desk.messages,
-                  desk.claims,
+                  desk.idempotency_locks,
                   desk.uploads,
                   desk.outgoing,
                   desk.sweep,

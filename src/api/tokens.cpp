@@ -92,13 +92,14 @@ http::Response create_invite(const Context& context, http::Request& request) {
   if (!kind_text) return answer(kind_text.error());
   const auto kind = parse_token_kind(*kind_text);
   if (kind != TokenKind::sender && kind != TokenKind::enrolment) {
-    return answer(Error(errors::bad_field, {{"field", std::string("kind")}}).say("kind must be sender or enrolment"));
+    return answer(
+        Error(errors::bad_field, {{"field", std::string("kind")}}).with_sentence("kind must be sender or enrolment"));
   }
   const auto workspace = workspace_field(*body, "workspace_id");
   if (!workspace) return answer(workspace.error());
   if (kind == TokenKind::sender && !*workspace) {
     return answer(Error(errors::bad_field, {{"field", std::string("workspace_id")}})
-                      .say("a sender is invited to a workspace_id"));
+                      .with_sentence("a sender is invited to a workspace_id"));
   }
   const auto label = text_field(*body, "label");
   if (!label) return answer(label.error());

@@ -25,7 +25,7 @@ std::string ingest_url(http::CallbackUrl url) {
 Error unreachable(std::string_view outcome) {
   if (outcome == "refused_address") {
     return Error(errors::callback_unreachable, {{"reason", std::string(outcome)}})
-        .say("the workspace's url leads where this server does not call; its agent must register another");
+        .with_sentence("the workspace's url leads where this server does not call; its agent must register another");
   }
   return {errors::callback_unreachable, {{"reason", std::string(outcome)}, {"retry_after", kRetryAfter}}};
 }
@@ -40,12 +40,12 @@ std::string_view outcome_of(const http::Forwarded& came) {
   return came.status < 300 ? "delivered" : "refused";
 }
 
-void learn(desk::Callbacks::Leave& leave, const http::Forwarded& came) {
+void learn(desk::Callbacks::Permit& permit, const http::Forwarded& came) {
   if (came.outcome == Outcome::cut) return;  // tells of the sender, not of the callback
-  if (has_taken(came)) {
-    leave.succeeded();
+  if (was_accepted(came)) {
+    permit.succeeded();
   } else {
-    leave.failed();
+    permit.failed();
   }
 }
 
@@ -62,7 +62,7 @@ http::Response beside(Commit<Result<Appended>> row, http::Response response) {
 http::Response conclude(const Context& context, desk::UploadPush push, http::Forwarded came) {
   push.outcome = outcome_of(came);
   if (!came.connected) {
-    context.push.uploads.note_undelivered(push.target, push.outcome);
+    context.push.uploads.record_undelivered(push.target, push.outcome);
     return answer(unreachable(push.outcome));
   }
   push.status = came.status;
@@ -70,20 +70,20 @@ http::Response conclude(const Context& context, desk::UploadPush push, http::For
   push.took = came.took;
   push.reply = came.body;
   auto row = context.push.uploads.record(push);
-  if (is_answer(came)) return beside(std::move(row), passed_on(std::move(came)));
+  if (is_answer(came)) return beside(std::move(row), forwarded_answer(std::move(came)));
   return beside(std::move(row), answer(Error(errors::callback_failed, {{"reason", push.outcome}})));
 }
 
 // Nothing of the upload has been taken yet: it can still go another way.
-http::Reception go_without(const Context& context, const http::Request& request, WorkspaceId target,
-                           std::string_view outcome) {
-  context.push.uploads.note_undelivered(target, context.push.stage_when_down ? "staged" : outcome);
+http::BodyHandling go_without(const Context& context, const http::Request& request, WorkspaceId target,
+                              std::string_view outcome) {
+  context.push.uploads.record_undelivered(target, context.push.stage_when_down ? "staged" : outcome);
   if (context.push.stage_when_down) return stage_uploads(context, request, target, UploadDirection::in);
   return answer(unreachable(outcome));
 }
 
-http::Forward order_of(const Context& context, const http::Request& request, const http::CallbackUrl& url,
-                       const desk::UploadPush& push, const std::string& secret) {
+http::Forward callback_request(const Context& context, const http::Request& request, const http::CallbackUrl& url,
+                               const desk::UploadPush& push, const std::string& secret) {
   http::Forward order;
   order.url = ingest_url(url);
   order.timeout = context.push.timeout;
@@ -98,8 +98,8 @@ http::Forward order_of(const Context& context, const http::Request& request, con
 
 }  // namespace
 
-http::Reception push_upload(const Context& context, const http::Request& request, const Workspace& target) {
-  if (target.url.empty()) return answer(target.mode_said ? errors::callback_missing : errors::no_callback);
+http::BodyHandling push_upload(const Context& context, const http::Request& request, const Workspace& target) {
+  if (target.url.empty()) return answer(target.mode_is_set ? errors::callback_missing : errors::no_callback);
   if (!http::form_data_boundary(request.header("Content-Type"))) return answer(errors::malformed_multipart);
   const auto url = http::parse_callback_url(target.url);
   if (!url || !context.push.rules.may_use_port(url->port)) {
@@ -107,25 +107,26 @@ http::Reception push_upload(const Context& context, const http::Request& request
   }
   const std::string secret = context.push.secrets.find(target.id);
   if (secret.empty()) return answer(errors::no_inbound_secret);
-  const auto leave = context.push.callbacks.ask(target.id, target.url);
-  if (!leave) return go_without(context, request, target.id, "spared");
+  const auto permit = context.push.callbacks.acquire(target.id, target.url);
+  if (!permit) return go_without(context, request, target.id, "spared");
   // Whether it repeats an earlier one only the callback can tell, as the content goes by us; two at once we keep apart.
-  const auto once = std::make_shared<std::optional<Once>>(Once(context, "POST /workspaces/:id/chat/uploads"));
-  if (auto refused = (*once)->enter(request)) return std::move(*refused);
+  const auto idempotent = std::make_shared<std::optional<IdempotentRequest>>(
+      IdempotentRequest(context, "POST /workspaces/:id/chat/uploads"));
+  if (auto refused = (*idempotent)->enter(request)) return std::move(*refused);
 
   desk::UploadPush push;
   push.target = target.id;
   push.traceparent = request.traceparent();
   auto relay = std::make_unique<http::Relay>();
-  relay->order = order_of(context, request, *url, push, secret);
-  relay->order.then = [&context, once, leave, push](http::Forwarded came) {
-    learn(*leave, came);
+  relay->order = callback_request(context, request, *url, push, secret);
+  relay->order.then = [&context, idempotent, permit, push](http::Forwarded came) {
+    learn(*permit, came);
     return conclude(context, push, std::move(came));
   };
   if (!context.push.stage_when_down) return relay;
-  relay->instead = [&context, &request, once, leave, id = target.id](const http::Forwarded& came) {
-    learn(*leave, came);
-    once->reset();  // staging takes the key itself
+  relay->instead = [&context, &request, idempotent, permit, id = target.id](const http::Forwarded& came) {
+    learn(*permit, came);
+    idempotent->reset();  // staging takes the key itself
     return go_without(context, request, id, name_of_outcome(came));
   };
   return relay;

@@ -3,13 +3,13 @@
 // operator wants it, is staged as for a poll workspace.
 #pragma once
 #include "api/context.h"
-#include "http/intake.h"
+#include "http/body_sink.h"
 #include "http/request.h"
 
 namespace restante::api {
 
 // The request must outlive what is returned. Answered from its head: no_callback and callback_missing without a url,
 // malformed_multipart, no_inbound_secret, callback_unreachable for one that is being spared or may not be called.
-http::Reception push_upload(const Context& context, const http::Request& request, const Workspace& target);
+http::BodyHandling push_upload(const Context& context, const http::Request& request, const Workspace& target);
 
 }  // namespace restante::api

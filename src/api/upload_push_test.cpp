@@ -21,7 +21,7 @@ class UploadPushTest : public testing::Test {
     secret = *api.secrets.ensure(target.id);
   }
 
-  http::Reception receive(std::string_view type = kForm, std::string_view more = "") {
+  http::BodyHandling receive(std::string_view type = kForm, std::string_view more = "") {
     request = std::make_unique<http::Request>();
     const std::string head =
         "POST /workspaces/" + target.id.text() +
@@ -35,13 +35,13 @@ class UploadPushTest : public testing::Test {
   }
   // None when it is answered or taken otherwise.
   std::unique_ptr<http::Relay> relay(std::string_view more = "") {
-    auto reception = receive(kForm, more);
-    auto* made = std::get_if<std::unique_ptr<http::Relay>>(&reception);
+    auto handling = receive(kForm, more);
+    auto* made = std::get_if<std::unique_ptr<http::Relay>>(&handling);
     return made ? std::move(*made) : nullptr;
   }
   Answer refusal(std::string_view type = kForm) {
-    auto reception = receive(type);
-    auto* answered = std::get_if<http::Response>(&reception);
+    auto handling = receive(type);
+    auto* answered = std::get_if<http::Response>(&handling);
     return answered ? TestApi::settle(std::move(*answered)) : Answer();
   }
   Answer hear(http::Forwarded came) {
@@ -70,16 +70,16 @@ class UploadPushTest : public testing::Test {
     came.sent = connected ? 5 : 0;
     return came;
   }
-  std::vector<Activity> rows() { return api.desk.log_of(target.id); }
+  std::vector<InboxRow> rows() { return api.desk.inbox_of(target.id); }
   double counted(std::string_view outcome) { return api.desk.metrics.upload_pushes(outcome).Value(); }
   // A form with one file, fed to whoever takes it.
-  static Answer feed(http::Reception reception) {
-    auto* intake = std::get_if<std::unique_ptr<http::Intake>>(&reception);
-    if (!intake) return {};
+  static Answer feed(http::BodyHandling handling) {
+    auto* sink = std::get_if<std::unique_ptr<http::BodySink>>(&handling);
+    if (!sink) return {};
     const std::string body =
         "--b\r\nContent-Disposition: form-data; name=\"files\"; filename=\"a.txt\"\r\n\r\nhello\r\n--b--\r\n";
-    if (auto early = (*intake)->take(body)) return TestApi::settle(std::move(*early));
-    return TestApi::settle((*intake)->finish());
+    if (auto early = (*sink)->take(body)) return TestApi::settle(std::move(*early));
+    return TestApi::settle((*sink)->finish());
   }
 
   TestApi api;
@@ -130,14 +130,14 @@ TEST_F(UploadPushTest, WithoutAUrlItDependsOnWhetherTheModeWasSaid) {
   const Answer said = refusal();
   EXPECT_EQ(said.status, 503);
   EXPECT_NE(said.body.find(R"("code":"callback_missing")"), std::string::npos) << said.body;
-  target.mode_said = false;
+  target.mode_is_set = false;
   const Answer unsaid = refusal();
   EXPECT_EQ(unsaid.status, 422);
   EXPECT_TRUE(unsaid.body.starts_with(R"({"error":"workspace has no callback URL)")) << unsaid.body;
 }
 
 TEST_F(UploadPushTest, AModeThatWasNeverSaidIsPush) {
-  target.mode_said = false;
+  target.mode_is_set = false;
   EXPECT_TRUE(relay());
 }
 
@@ -163,7 +163,7 @@ TEST_F(UploadPushTest, AYesIsPassedOnAndWrittenDownOutsideTheInbox) {
   EXPECT_EQ(answer.body, R"({"files":[]})");
   EXPECT_EQ(answer.header("Content-Type"), "application/json");
   ASSERT_EQ(rows().size(), 1u);
-  const Activity row = rows()[0];
+  const InboxRow row = rows()[0];
   EXPECT_EQ(row.activity_type, "a2a_send");
   EXPECT_EQ(row.method, "chat_upload_push");
   EXPECT_EQ(row.status, "ok");
@@ -178,7 +178,7 @@ TEST_F(UploadPushTest, AYesIsPassedOnAndWrittenDownOutsideTheInbox) {
 
 TEST_F(UploadPushTest, ANoIsPassedOnAndTheCallbackIsAskedAgain) {
   for (int i = 0; i < 7; ++i) EXPECT_EQ(hear(answered(413, "too much")).body, "too much");
-  const Activity row = rows().at(0);
+  const InboxRow row = rows().at(0);
   EXPECT_EQ(row.status, "error");
   EXPECT_EQ(row.error_detail, "callback answered 413");
   EXPECT_EQ(row.response_body, "");
@@ -301,11 +301,11 @@ TEST_F(UploadPushTest, StagingInsteadIsUnderTheSameKey) {
 
 TEST_F(UploadPushTest, TheRouteSendsIncomingFilesOfPushWorkspacesThisWay) {
   EXPECT_TRUE(relay());
-  auto reception = receive_uploads(api.context, *request);
-  EXPECT_TRUE(std::holds_alternative<http::Response>(reception)) << "the path was not matched, so there is no id";
+  auto handling = receive_uploads(api.context, *request);
+  EXPECT_TRUE(std::holds_alternative<http::Response>(handling)) << "the path was not matched, so there is no id";
   request->path_params.emplace_back("id", target.id.text());
-  reception = receive_uploads(api.context, *request);
-  ASSERT_TRUE(std::holds_alternative<std::unique_ptr<http::Relay>>(reception));
+  handling = receive_uploads(api.context, *request);
+  ASSERT_TRUE(std::holds_alternative<std::unique_ptr<http::Relay>>(handling));
 }
 
 }  // namespace

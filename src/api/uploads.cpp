@@ -12,18 +12,19 @@ Result<UploadDirection> direction_of(const http::Request& request) {
   if (!text) return UploadDirection::in;
   const auto direction = parse_upload_direction(*text);
   if (direction) return *direction;
-  return Error(errors::bad_parameter, {{"field", std::string("direction")}}).say("direction must be in or out");
+  return Error(errors::bad_parameter, {{"field", std::string("direction")}})
+      .with_sentence("direction must be in or out");
 }
 
 }  // namespace
 
-http::Reception receive_uploads(const Context& context, http::Request& request) {
+http::BodyHandling receive_uploads(const Context& context, http::Request& request) {
   const auto id = id_param<WorkspaceId>(request, "id");
   if (!id) return answer(id.error());
   const auto direction = direction_of(request);
   if (!direction) return answer(direction.error());
   if (*direction == UploadDirection::out && caller(request).role == Principal::Role::sender) {
-    return answer(Error(errors::not_allowed).say("only the agent itself sends files out"));
+    return answer(Error(errors::not_allowed).with_sentence("only the agent itself sends files out"));
   }
   const auto delivery = context.workspaces.delivery(*id);
   if (!delivery) return answer(delivery.error());

@@ -33,7 +33,7 @@ class UploadsApi : public ::testing::Test {
     EXPECT_NE(answer.body.find("\"code\":\"" + std::string(code) + "\""), std::string::npos) << answer.body;
   }
   void expect_nothing() {
-    EXPECT_EQ(api.desk.log_of(api.workspace).size(), 0u);
+    EXPECT_EQ(api.desk.inbox_of(api.workspace).size(), 0u);
     EXPECT_EQ(api.desk.blob_files(), 0u);
   }
 
@@ -91,7 +91,7 @@ TEST_F(UploadsApi, AnswersEveryFileInPartOrder) {
 
 TEST_F(UploadsApi, EveryFileHasItsRowInTheInbox) {
   EXPECT_EQ(send("multipart/form-data; boundary=b", part("one.txt", "1") + part("two", big) + "--b--\r\n").status, 200);
-  const auto rows = api.desk.log_of(api.workspace);
+  const auto rows = api.desk.inbox_of(api.workspace);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].activity_type, "a2a_receive");
   EXPECT_EQ(rows[0].method, "chat_upload_receive");
@@ -132,29 +132,29 @@ TEST_F(UploadsApi, OfAWorkspaceThatIsNotThereOrGoneNothingIsTaken) {
 }
 
 TEST_F(UploadsApi, ARepeatedUploadIsTheSameUploadWhateverItsBoundary) {
-  const auto once = [&](std::string body, std::string type = "multipart/form-data; boundary=b",
-                        std::string key = "key-1") {
+  const auto idempotent = [&](std::string body, std::string type = "multipart/form-data; boundary=b",
+                              std::string key = "key-1") {
     return api.ask(upload(std::move(body), std::move(type)).bearer(api.sender).with("Idempotency-Key", std::move(key)));
   };
-  const Answer first = once(form("a.txt", big));
+  const Answer first = idempotent(form("a.txt", big));
   EXPECT_EQ(first.status, 200) << first.body;
-  const Answer again = once(form("a.txt", big));
+  const Answer again = idempotent(form("a.txt", big));
   EXPECT_EQ(again.status, 200);
   EXPECT_EQ(again.body, first.body) << "the same file ids";
   std::string other_boundary = form("a.txt", big);
   for (auto at = other_boundary.find("--b"); at != std::string::npos; at = other_boundary.find("--b", at + 3)) {
     other_boundary.replace(at, 3, "--c");
   }
-  EXPECT_EQ(once(other_boundary, "multipart/form-data; boundary=c").body, first.body);
-  EXPECT_EQ(api.desk.log_of(api.workspace).size(), 1u) << "one effect";
+  EXPECT_EQ(idempotent(other_boundary, "multipart/form-data; boundary=c").body, first.body);
+  EXPECT_EQ(api.desk.inbox_of(api.workspace).size(), 1u) << "one effect";
   EXPECT_EQ(api.desk.blob_files(), 1u) << "the bytes of a replay are dropped";
   for (const std::string& different :
        {form("b.txt", big), form("a.txt", big + "x"), part("a.txt", big) + form("c", "x")}) {
-    expect_error(once(different), 422, "idempotency_mismatch");
+    expect_error(idempotent(different), 422, "idempotency_mismatch");
   }
   EXPECT_EQ(api.desk.blob_files(), 1u);
-  EXPECT_NE(once(form("a.txt", big), "multipart/form-data; boundary=b", "key-2").body, first.body);
-  expect_error(once(form("a", "x"), "multipart/form-data; boundary=b", std::string(256, 'k')), 400,
+  EXPECT_NE(idempotent(form("a.txt", big), "multipart/form-data; boundary=b", "key-2").body, first.body);
+  expect_error(idempotent(form("a", "x"), "multipart/form-data; boundary=b", std::string(256, 'k')), 400,
                "bad_idempotency_key");
 }
 
@@ -169,7 +169,7 @@ TEST_F(UploadsApi, WhileTheFirstUnderAKeyIsComingTheSecondIsToldSo) {
   ASSERT_FALSE(match.route->admit(request));
   {
     const auto first = match.route->receive(request);
-    ASSERT_TRUE(std::holds_alternative<std::unique_ptr<http::Intake>>(first));
+    ASSERT_TRUE(std::holds_alternative<std::unique_ptr<http::BodySink>>(first));
     const Answer second = api.ask(upload(form("a", "x")).bearer(api.sender).with("Idempotency-Key", "k"));
     expect_error(second, 409, "idempotency_in_progress");
   }
@@ -185,7 +185,7 @@ TEST_F(UploadsApi, AnOutgoingFileIsTheAgentsOwn) {
   };
   const Answer staged = out(api.agent);
   EXPECT_EQ(staged.status, 200) << staged.body;
-  EXPECT_EQ(api.desk.log_of(api.workspace).size(), 0u);
+  EXPECT_EQ(api.desk.inbox_of(api.workspace).size(), 0u);
   EXPECT_EQ(api.get(api.path("/pending-uploads"), api.agent).body, "[]");
   const std::string file = staged.body.substr(staged.body.find(api.workspace.text() + "/") + 37, 36);
   for (const std::string& secret : {api.agent, api.sender, api.admin}) {
@@ -207,7 +207,7 @@ TEST_F(UploadsApi, AnAgentUploadsToItselfAsAPersonWould) {
   const Answer staged = to_itself(form("note.txt", "to myself"));
   EXPECT_EQ(staged.status, 200) << staged.body;
   EXPECT_TRUE(staged.body.starts_with(R"({"files":[{"uri":"platform-pending:)" + api.workspace.text() + "/"));
-  const auto rows = api.desk.log_of(api.workspace);
+  const auto rows = api.desk.inbox_of(api.workspace);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].activity_type, "a2a_receive");
   EXPECT_EQ(rows[0].method, "chat_upload_receive");
@@ -219,11 +219,11 @@ TEST_F(UploadsApi, AnAgentUploadsToItselfAsAPersonWould) {
   const std::string file = staged.body.substr(staged.body.find(api.workspace.text() + "/") + 37, 36);
   EXPECT_EQ(api.get(api.path("/pending-uploads/" + file + "/content"), api.agent).body, "to myself");
 
-  const Answer once = to_itself(form("b.txt", "b"), "?direction=in", "k");
-  EXPECT_EQ(once.status, 200) << once.body;
-  EXPECT_EQ(to_itself(form("b.txt", "b"), "", "k").body, once.body) << "the same upload";
+  const Answer idempotent = to_itself(form("b.txt", "b"), "?direction=in", "k");
+  EXPECT_EQ(idempotent.status, 200) << idempotent.body;
+  EXPECT_EQ(to_itself(form("b.txt", "b"), "", "k").body, idempotent.body) << "the same upload";
   expect_error(to_itself(form("c.txt", "c"), "", "k"), 422, "idempotency_mismatch");
-  EXPECT_EQ(api.desk.log_of(api.workspace).back().summary, "chat_upload_receive: b.txt");
+  EXPECT_EQ(api.desk.inbox_of(api.workspace).back().summary, "chat_upload_receive: b.txt");
   for (const TokenKind kind : {TokenKind::workspace, TokenKind::sender}) {
     const std::string foreign = api.desk.give_token(kind, api.other);
     expect_error(api.ask(upload(form("a", "x")).bearer(foreign)), 401, "invalid_token");
@@ -236,7 +236,7 @@ TEST_F(UploadsApi, OfAPushWorkspaceTheAgentsOwnUploadGoesToItsCallbackToo) {
   asked.target = "/workspaces/" + pushed.text() + "/chat/uploads";
   const Answer answer = api.ask(asked.bearer(api.desk.give_token(TokenKind::workspace, pushed)));
   expect_error(answer, 503, "no_inbound_secret");
-  EXPECT_EQ(api.desk.log_of(pushed).size(), 0u) << "nothing is staged";
+  EXPECT_EQ(api.desk.inbox_of(pushed).size(), 0u) << "nothing is staged";
 }
 
 TEST_F(UploadsApi, TheLimitsAreTold) {

@@ -18,17 +18,17 @@ void write_gap(JsonWriter& out, const std::optional<std::chrono::microseconds>& 
   out.real(static_cast<double>(thousandths) / 1000);
 }
 
-void write_hearing(JsonWriter& out, const Workspace& workspace, const desk::Hearing& hearing) {
-  write_time(out, "last_poll_at", hearing.last_poll_at);
-  write_gap(out, hearing.usual_gap);
+void write_poll_status(JsonWriter& out, const Workspace& workspace, const desk::PollStatus& poll_status) {
+  write_time(out, "last_poll_at", poll_status.last_poll_at);
+  write_gap(out, poll_status.usual_gap);
   out.key("listening");
-  out.boolean(hearing.listening);
+  out.boolean(poll_status.listening);
   out.key("silent_for_seconds");
-  hearing.silent_for ? out.integer(hearing.silent_for->count()) : out.null();
-  write_text(out, "silence", desk::spell_silence(workspace, hearing));
+  poll_status.silent_for ? out.integer(poll_status.silent_for->count()) : out.null();
+  write_text(out, "silence", desk::describe_silence(workspace, poll_status));
 }
 
-void write_members(JsonWriter& out, const Workspace& workspace, const desk::Hearing& hearing) {
+void write_members(JsonWriter& out, const Workspace& workspace, const desk::PollStatus& poll_status) {
   out.member("id", workspace.id.text());
   out.member("name", workspace.name);
   write_text(out, "role", workspace.role);
@@ -39,7 +39,7 @@ void write_members(JsonWriter& out, const Workspace& workspace, const desk::Hear
   out.raw(workspace.agent_card.empty() ? "null" : workspace.agent_card);
   out.member("status", name_of(workspace.status));
   write_time(out, "last_heartbeat_at", workspace.last_heartbeat_at);
-  write_hearing(out, workspace, hearing);
+  write_poll_status(out, workspace, poll_status);
   write_text(out, "current_task", workspace.current_task);
   out.member("active_tasks", workspace.active_tasks);
   out.member("uptime_seconds", workspace.uptime_seconds);
@@ -124,7 +124,8 @@ Result<WorkspacePatch> parse_patch(const Json& body) {
   if (patch.name && patch.name->empty()) return required_text(body, "name").error();
   if (const Json* card = body.find("agent_card"); card && !card->is_null()) {
     if (!card->if_object())
-      return Error(errors::bad_field, {{"field", std::string("agent_card")}}).say("agent_card must be an object");
+      return Error(errors::bad_field, {{"field", std::string("agent_card")}})
+          .with_sentence("agent_card must be an object");
     patch.agent_card = card->dump();
   }
   if (body.find("parent_id")) {
@@ -145,7 +146,7 @@ Result<void> check_delivery(const Context& context, WorkspaceId id, const Worksp
   const DeliveryMode mode = patch.delivery_mode.value_or(workspace->delivery_mode);
   const std::string& url = patch.url ? *patch.url : workspace->url;
   if (mode == DeliveryMode::push && url.empty()) {
-    return Error(errors::bad_field, {{"field", std::string("url")}}).say("delivery_mode push needs a url");
+    return Error(errors::bad_field, {{"field", std::string("url")}}).with_sentence("delivery_mode push needs a url");
   }
   return check_callback(context, mode, url);
 }
@@ -164,7 +165,7 @@ Result<std::optional<DeliveryMode>> mode_field(const Json& body) {
   const auto mode = parse_delivery_mode(**text);
   if (!mode)
     return Error(errors::bad_field, {{"field", std::string("delivery_mode")}})
-        .say("delivery_mode must be push or poll");
+        .with_sentence("delivery_mode must be push or poll");
   return mode;
 }
 
@@ -180,8 +181,8 @@ Result<std::optional<WorkspaceId>> workspace_field(const Json& body, std::string
 http::Response create_workspace(const Context& context, http::Request& request) {
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
-  Once once(context, "/workspaces");
-  if (auto answered = once.begin(request, *body)) return std::move(*answered);
+  IdempotentRequest idempotent(context, "/workspaces");
+  if (auto answered = idempotent.begin(request, *body)) return std::move(*answered);
   auto wanted = parse_new_workspace(*body);
   if (!wanted) return answer(wanted.error());
   if (const auto fine = check_callback(context, wanted->delivery_mode, wanted->url); !fine) return answer(fine.error());
@@ -191,16 +192,16 @@ http::Response create_workspace(const Context& context, http::Request& request) 
       return http::json(201, created_body(workspace, enrolment, url, program, secret));
     };
   };
-  return once.perform<Workspace>([&] { return context.workspaces.create(*wanted); },
-                                 [&](const Claim& claim, const Render<Workspace>&) {
-                                   return context.workspaces.create_once(
-                                       *wanted, claim, [without = shown(Secret::shown_before)](const Workspace& made) {
-                                         return keep(without(made));
-                                       });
-                                 },
-                                 [with = shown(Secret::shown_now)](const Result<Workspace>& created) {
-                                   return created ? with(*created) : answer(created.error());
-                                 });
+  return idempotent.perform<Workspace>(
+      [&] { return context.workspaces.create(*wanted); },
+      [&](const Claim& claim, const Render<Workspace>&) {
+        return context.workspaces.create_once(
+            *wanted, claim,
+            [without = shown(Secret::shown_before)](const Workspace& made) { return keep(without(made)); });
+      },
+      [with = shown(Secret::shown_now)](const Result<Workspace>& created) {
+        return created ? with(*created) : answer(created.error());
+      });
 }
 
 http::Response list_workspaces(const Context& context, http::Request& request) {
@@ -209,7 +210,7 @@ http::Response list_workspaces(const Context& context, http::Request& request) {
   out.begin_array();
   for (const Workspace& workspace : context.workspaces.list()) {
     out.begin_object();
-    write_members(out, workspace, context.workspaces.hearing(workspace));
+    write_members(out, workspace, context.workspaces.poll_status(workspace));
     if (waiting) write_waiting(out, context, workspace);
     out.end_object();
   }
@@ -224,7 +225,7 @@ http::Response read_workspace(const Context& context, http::Request& request) {
   if (!workspace) return answer(workspace.error());
   JsonWriter out;
   out.begin_object();
-  write_members(out, as_seen_by(caller(request), *workspace), context.workspaces.hearing(*workspace));
+  write_members(out, as_seen_by(caller(request), *workspace), context.workspaces.poll_status(*workspace));
   out.end_object();
   return http::json(200, out.take());
 }
@@ -238,7 +239,8 @@ http::Response patch_workspace(const Context& context, http::Request& request) {
   if (!patch) return answer(patch.error());
   const bool operators = patch->parent_id || patch->delivery_mode || patch->url;
   if (operators && !caller(request).is_admin()) {
-    return answer(Error(errors::not_allowed).say("parent_id, delivery_mode and url are changed by the admin only"));
+    return answer(
+        Error(errors::not_allowed).with_sentence("parent_id, delivery_mode and url are changed by the admin only"));
   }
   if (patch->url || patch->delivery_mode) {
     if (const auto fine = check_delivery(context, *id, *patch); !fine) return answer(fine.error());
@@ -252,7 +254,7 @@ http::Response remove_workspace(const Context& context, http::Request& request) 
   if (!id) return answer(id.error());
   const auto tokens = context.workspaces.remove(*id);
   if (!tokens) return answer(tokens.error());
-  context.tokens.end_what_they_hold(*tokens);
+  context.tokens.end_held_requests(*tokens);
   context.push.callbacks.forget(*id);
   return http::json(200, R"({"status":"removed"})");
 }

@@ -73,13 +73,13 @@ TEST_F(WorkspacesApi, ThatIsNotThereCannotBeMadePush) {
 
 TEST_F(WorkspacesApi, RemovingOneForgetsWhatWasLearntOfItsCallback) {
   const WorkspaceId push = api.desk.make_workspace(DeliveryMode::push);
-  for (int i = 0; i < 5; ++i) api.callbacks.ask(push, "https://agent.example/")->failed();
-  ASSERT_FALSE(api.callbacks.ask(push, "https://agent.example/"));
+  for (int i = 0; i < 5; ++i) api.callbacks.acquire(push, "https://agent.example/")->failed();
+  ASSERT_FALSE(api.callbacks.acquire(push, "https://agent.example/"));
   Ask asked;
   asked.method = "DELETE";
   asked.target = "/workspaces/" + push.text();
   EXPECT_EQ(api.ask(asked.bearer(api.admin)).status, 200);
-  EXPECT_TRUE(api.callbacks.ask(push, "https://agent.example/"));
+  EXPECT_TRUE(api.callbacks.acquire(push, "https://agent.example/"));
 }
 
 TEST_F(WorkspacesApi, WithoutAModeAUrlMakesItPushAndNoneMakesItPoll) {

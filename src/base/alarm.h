@@ -11,10 +11,10 @@ namespace restante {
 
 class Alarm {
  public:
-  Alarm(std::chrono::milliseconds after, std::function<void()> ring)
-      : thread_([this, after, ring = std::move(ring)] {
+  Alarm(std::chrono::milliseconds after, std::function<void()> action)
+      : thread_([this, after, action = std::move(action)] {
           std::unique_lock lock(mutex_);
-          if (!off_.wait_for(lock, after, [this] { return is_off_; })) ring();
+          if (!off_.wait_for(lock, after, [this] { return is_off_; })) action();
         }) {}
   ~Alarm() {
     {

@@ -11,9 +11,9 @@ std::int64_t micros(SteadyTime at) {
 
 Time DisciplinedClock::now() const {
   const std::int64_t ahead = ahead_.load();
-  return ahead == kUntold ? SystemClock().now() : Time(std::chrono::microseconds(micros(steady()) + ahead));
+  return ahead == kNotSet ? SystemClock().now() : Time(std::chrono::microseconds(micros(steady()) + ahead));
 }
 
-void DisciplinedClock::tell(Time time, SteadyTime at) { ahead_.store(time.time_since_epoch().count() - micros(at)); }
+void DisciplinedClock::set(Time time, SteadyTime at) { ahead_.store(time.time_since_epoch().count() - micros(at)); }
 
 }  // namespace restante

@@ -14,13 +14,13 @@ class DisciplinedClock final : public Clock {
   Time now() const override;
   SteadyTime steady() const override { return std::chrono::steady_clock::now(); }
   // It was `time` at the moment `at`.
-  void tell(Time time, SteadyTime at);
+  void set(Time time, SteadyTime at);
   // Nothing until it is told.
-  bool is_told() const { return ahead_.load() != kUntold; }
+  bool is_set() const { return ahead_.load() != kNotSet; }
 
  private:
-  static constexpr std::int64_t kUntold = std::numeric_limits<std::int64_t>::min();
-  std::atomic<std::int64_t> ahead_{kUntold};  // of the steady clock, in microseconds
+  static constexpr std::int64_t kNotSet = std::numeric_limits<std::int64_t>::min();
+  std::atomic<std::int64_t> ahead_{kNotSet};  // of the steady clock, in microseconds
 };
 
 }  // namespace restante

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 TEST(DisciplinedClock, IsTheSystemsClockUntilItIsTold) {
   const DisciplinedClock clock;
-  EXPECT_FALSE(clock.is_told());
+  EXPECT_FALSE(clock.is_set());
   const Time before = SystemClock().now();
   const Time now = clock.now();
   EXPECT_LE(before, now);
@@ -20,8 +20,8 @@ TEST(DisciplinedClock, GoesOnFromWhatItWasToldByTheSteadyClock) {
   DisciplinedClock clock;
   const Time other = SystemClock().now() - std::chrono::hours(1000);
   const SteadyTime at = clock.steady();
-  clock.tell(other, at);
-  EXPECT_TRUE(clock.is_told());
+  clock.set(other, at);
+  EXPECT_TRUE(clock.is_set());
   const auto steady = std::chrono::floor<std::chrono::microseconds>(clock.steady() - at);
   EXPECT_GE(clock.now(), other + steady - 1us);
   const Time now = clock.now();
@@ -30,9 +30,9 @@ TEST(DisciplinedClock, GoesOnFromWhatItWasToldByTheSteadyClock) {
 
 TEST(DisciplinedClock, IsSetAnewEachTimeItIsTold) {
   DisciplinedClock clock;
-  clock.tell(Time(1h), clock.steady() - 1h);
+  clock.set(Time(1h), clock.steady() - 1h);
   EXPECT_GE(clock.now(), Time(2h));
-  clock.tell(Time(1h), clock.steady());
+  clock.set(Time(1h), clock.steady());
   EXPECT_LT(clock.now(), Time(2h));
 }
 

@@ -55,11 +55,11 @@ class [[nodiscard]] Error {
   ErrorClass error_class() const { return kind_->error_class; }
   const std::vector<Fact>& facts() const { return facts_; }
   bool is(const ErrorKind& kind) const { return kind_ == &kind; }
-  Error& say(std::string sentence) & {
+  Error& with_sentence(std::string sentence) & {
     sentence_ = std::move(sentence);
     return *this;
   }
-  Error&& say(std::string sentence) && {
+  Error&& with_sentence(std::string sentence) && {
     sentence_ = std::move(sentence);
     return std::move(*this);
   }

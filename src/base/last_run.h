@@ -19,7 +19,7 @@ class LastRun {
   }
 
   // `look` is how the looking goes. Trouble of either is trouble; when it is due stays the look's, which comes first.
-  LoopTick told_of(LoopTick look, std::chrono::milliseconds every) const {
+  LoopTick as_loop_tick(LoopTick look, std::chrono::milliseconds every) const {
     const std::lock_guard lock(mutex_);
     look.period = every;
     look.last_tick_at = at_;

@@ -37,7 +37,7 @@ Context make_context() {
 
 Seal::~Seal() { OPENSSL_cleanse(key_.data(), key_.size()); }
 
-std::string Seal::close(std::string_view secret, std::string_view place) const {
+std::string Seal::close(std::string_view secret, std::string_view bound_to) const {
   std::array<std::uint8_t, kNonce> nonce{};
   random_bytes(nonce);
   std::string text(secret.size(), '\0');
@@ -45,7 +45,7 @@ std::string Seal::close(std::string_view secret, std::string_view place) const {
   const Context context = make_context();
   int written = 0;
   const bool sealed = EVP_EncryptInit_ex(context.get(), EVP_aes_256_gcm(), nullptr, key_.data(), nonce.data()) == 1 &&
-                      EVP_EncryptUpdate(context.get(), nullptr, &written, bytes(place), length(place)) == 1 &&
+                      EVP_EncryptUpdate(context.get(), nullptr, &written, bytes(bound_to), length(bound_to)) == 1 &&
                       EVP_EncryptUpdate(context.get(), bytes(text), &written, bytes(secret), length(secret)) == 1 &&
                       EVP_EncryptFinal_ex(context.get(), bytes(tag), &written) == 1 &&
                       EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_GET_TAG, static_cast<int>(kTag), tag.data()) == 1;
@@ -53,7 +53,7 @@ std::string Seal::close(std::string_view secret, std::string_view place) const {
   return kVersion + std::string(nonce.begin(), nonce.end()) + text + tag;
 }
 
-std::optional<std::string> Seal::open(std::string_view sealed, std::string_view place) const {
+std::optional<std::string> Seal::open(std::string_view sealed, std::string_view bound_to) const {
   if (sealed.size() < 1 + kNonce + kTag || sealed.front() != kVersion) return std::nullopt;
   const std::string_view nonce = sealed.substr(1, kNonce);
   const std::string_view hidden = sealed.substr(1 + kNonce, sealed.size() - 1 - kNonce - kTag);
@@ -64,7 +64,7 @@ std::optional<std::string> Seal::open(std::string_view sealed, std::string_view 
   int written = 0;
   const bool whole =
       EVP_DecryptInit_ex(context.get(), EVP_aes_256_gcm(), nullptr, key_.data(), bytes(nonce)) == 1 &&
-      EVP_DecryptUpdate(context.get(), nullptr, &written, bytes(place), length(place)) == 1 &&
+      EVP_DecryptUpdate(context.get(), nullptr, &written, bytes(bound_to), length(bound_to)) == 1 &&
       EVP_DecryptUpdate(context.get(), bytes(text), &written, bytes(hidden), length(hidden)) == 1 &&
       EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_TAG, static_cast<int>(kTag), tag.data()) == 1 &&
       EVP_DecryptFinal_ex(context.get(), bytes(rest), &written) == 1;

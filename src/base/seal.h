@@ -20,9 +20,9 @@ class Seal {
   Seal& operator=(const Seal&) = delete;
 
   // Opaque bytes, 29 longer than the secret. `place` says whose it is and is needed again to open it.
-  std::string close(std::string_view secret, std::string_view place) const;
+  std::string close(std::string_view secret, std::string_view bound_to) const;
   // Nothing when it was changed, cut, moved to another place or sealed under another key.
-  std::optional<std::string> open(std::string_view sealed, std::string_view place) const;
+  std::optional<std::string> open(std::string_view sealed, std::string_view bound_to) const;
 
  private:
   SealKey key_;

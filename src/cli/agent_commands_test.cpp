@@ -17,8 +17,8 @@ using ::testing::Not;
 
 const Time kNow = *parse_time("2026-11-15T12:00:00Z");
 
-agent::Sight sight(bool occupied, std::string polled, std::string trouble = "") {
-  agent::Sight seen;
+agent::StateView state_view(bool occupied, std::string polled, std::string trouble = "") {
+  agent::StateView seen;
   seen.occupied = occupied;
   seen.state.emplace().workspace = "w";
   seen.health = R"({"last_poll_at":")" + polled + R"(","trouble":")" + trouble + "\"}\n";
@@ -26,12 +26,12 @@ agent::Sight sight(bool occupied, std::string polled, std::string trouble = "") 
 }
 
 TEST(Status, IsConnectedOnlyWhileAFreshPollProvesIt) {
-  EXPECT_EQ(condition_of(sight(true, "2026-11-15T11:59:50.000000Z"), kNow).code, kExitOk);
-  EXPECT_EQ(condition_of(sight(true, "2026-11-15T11:58:00.000000Z"), kNow).code, kExitUnavailable);
-  EXPECT_EQ(condition_of(sight(true, "2026-11-15T11:59:50.000000Z", "refused"), kNow).code, kExitUnavailable);
-  EXPECT_EQ(condition_of(sight(true, ""), kNow).code, kExitUnavailable);
-  EXPECT_EQ(condition_of(sight(false, "2026-11-15T11:59:50.000000Z"), kNow).code, kExitFailed);
-  EXPECT_EQ(condition_of(agent::Sight(), kNow).code, kExitNotPermitted);
+  EXPECT_EQ(condition_of(state_view(true, "2026-11-15T11:59:50.000000Z"), kNow).code, kExitOk);
+  EXPECT_EQ(condition_of(state_view(true, "2026-11-15T11:58:00.000000Z"), kNow).code, kExitUnavailable);
+  EXPECT_EQ(condition_of(state_view(true, "2026-11-15T11:59:50.000000Z", "refused"), kNow).code, kExitUnavailable);
+  EXPECT_EQ(condition_of(state_view(true, ""), kNow).code, kExitUnavailable);
+  EXPECT_EQ(condition_of(state_view(false, "2026-11-15T11:59:50.000000Z"), kNow).code, kExitFailed);
+  EXPECT_EQ(condition_of(agent::StateView(), kNow).code, kExitNotPermitted);
 }
 
 TEST(Service, WordsReachTheProgramExactlyAsTheyWereGiven) {

@@ -38,10 +38,10 @@ agent::Stop& stop_on_signals() {
 
 std::string state_folder(const AgentOptions& options) {
   if (!options.state.empty()) return options.state;
-  if (const char* home = std::getenv("XDG_STATE_HOME"); home && *home == '/')
-    return std::string(home) + "/restante/connect";
-  if (const char* home = std::getenv("HOME"); home && *home == '/')
-    return std::string(home) + "/.local/state/restante/connect";
+  if (const char* directory = std::getenv("XDG_STATE_HOME"); directory && *directory == '/')
+    return std::string(directory) + "/restante/connect";
+  if (const char* directory = std::getenv("HOME"); directory && *directory == '/')
+    return std::string(directory) + "/.local/state/restante/connect";
   return ".restante";
 }
 
@@ -86,14 +86,15 @@ agent::Settings settings_from(const AgentOptions& options, const agent::State& r
   return settings;
 }
 
-Opened open_home(const AgentOptions& options) {
-  auto home = agent::Home::open(state_folder(options));
-  if (home.has_error()) {
-    throw CommandFailed(home.error().error == EWOULDBLOCK ? kExitTryAgain : kExitFailed, home.error().sentence);
+Opened open_state_directory(const AgentOptions& options) {
+  auto directory = agent::StateDirectory::open(state_folder(options));
+  if (directory.has_error()) {
+    throw CommandFailed(directory.error().error == EWOULDBLOCK ? kExitTryAgain : kExitFailed,
+                        directory.error().sentence);
   }
-  auto state = home->load();
+  auto state = directory->load();
   if (state.has_error()) throw CommandFailed(kExitFailed, state.error().sentence);
-  return {std::move(*home), std::move(*state)};
+  return {std::move(*directory), std::move(*state)};
 }
 
 int exit_code(agent::End end) {

@@ -33,10 +33,10 @@ std::string read_token_file(const std::string& path);
 
 // The state directory, locked, with what it holds. Throws CommandFailed; 75 when another agent lives there.
 struct Opened {
-  agent::Home home;
+  agent::StateDirectory directory;
   agent::State state;
 };
-Opened open_home(const AgentOptions& options);
+Opened open_state_directory(const AgentOptions& options);
 
 // SIGTERM, SIGINT and SIGHUP request the stop, whenever they come; SIGPIPE is ignored. The same object every time.
 agent::Stop& stop_on_signals();

@@ -64,7 +64,7 @@ std::string wait_for(Remote& remote, std::string answer, const std::string& unti
   std::uint64_t left = bytes_left(seen, finishing);
   std::optional<Progress> progress;
   if (left > 0) progress.emplace(left);
-  MovePatience patience(kNothingFor);
+  MoveStallDetector patience(kNothingFor);
   while (move && text_of(*move, "phase") != "finished" && (finishing || number_of(*move, "left_files") > 0)) {
     std::this_thread::sleep_for(kAskEvery);
     answer = remote.get(kTarget);
@@ -184,7 +184,7 @@ int blobs(const BlobsOptions& options) {
   return show(options, remote.get(kTarget));
 }
 
-MovePatience::State MovePatience::state_of(const Json& answer, const Json& move) {
+MoveStallDetector::State MoveStallDetector::state_of(const Json& answer, const Json& move) {
   State now{text_of(move, "phase"), number_of(move, "left_files"), number_of(move, "copied_files")};
   if (now.phase == "finishing") now.second_copies = over_all_places(answer, "second_copies");
   return now;
@@ -192,12 +192,12 @@ MovePatience::State MovePatience::state_of(const Json& answer, const Json& move)
 
 // Whatever copies: it may be another server than the one that was asked, which counts for itself. What comes meanwhile
 // moves nothing.
-bool MovePatience::has_moved(const State& now) const {
+bool MoveStallDetector::has_moved(const State& now) const {
   return now.phase != state_.phase || now.left_files < state_.left_files || now.copied_files > state_.copied_files ||
          now.second_copies < state_.second_copies;
 }
 
-std::string MovePatience::look(const Json& answer, std::chrono::steady_clock::time_point now) {
+std::string MoveStallDetector::look(const Json& answer, std::chrono::steady_clock::time_point now) {
   const Json* move = migration_of(answer);
   if (!move) return {};
   const State seen = state_of(answer, *move);
@@ -210,12 +210,12 @@ std::string MovePatience::look(const Json& answer, std::chrono::steady_clock::ti
   ending_ = why_over(*move, now - *moved_at_);
   const std::string held_up = text_of(*move, "held_up");
   const std::string reason = held_up.empty() ? text_of(*move, "last_failure") : held_up;
-  if (reason.empty() || reason == told_) return {};
-  told_ = reason;
+  if (reason.empty() || reason == reported_) return {};
+  reported_ = reason;
   return held_up.empty() ? "an attempt failed and is made again: " + reason : "left to other servers: " + reason;
 }
 
-std::string MovePatience::why_over(const Json& move, std::chrono::steady_clock::duration still) const {
+std::string MoveStallDetector::why_over(const Json& move, std::chrono::steady_clock::duration still) const {
   const std::string copied_by = text_of(move, "copied_by");
   if (copied_by != "another_server" && number_of(move, "failures") > failures_) {
     if (still < limit_) return {};

@@ -30,9 +30,9 @@ int blobs(const BlobsOptions& options);
 // What one who waits is told. Attempts that fail are made again by the servers for ever; here it is enough once those
 // of the server that was asked have come to nothing for so long. Another server's are seen only by what comes of them,
 // so that it has five times as long, and as the rate makes one file take.
-class MovePatience {
+class MoveStallDetector {
  public:
-  explicit MovePatience(std::chrono::milliseconds limit) : limit_(limit) {}
+  explicit MoveStallDetector(std::chrono::milliseconds limit) : limit_(limit) {}
   // How far it is now. Gives why an attempt failed where that was not told before; else nothing.
   std::string look(const Json& answer, std::chrono::steady_clock::time_point now);
   bool is_over() const { return !ending_.empty(); }
@@ -54,7 +54,7 @@ class MovePatience {
   std::optional<std::chrono::steady_clock::time_point> moved_at_;
   State state_;
   std::uint64_t failures_ = 0;  // when it last moved
-  std::string told_;
+  std::string reported_;
   std::string ending_;
 };
 

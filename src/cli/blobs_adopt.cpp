@@ -25,7 +25,7 @@ int become_another(Store& store) {
   if (!confirmed(
           "Make this database a post office of its own? It will own no directory and no bucket until it starts."))
     return print("Nothing was changed.\n");
-  (void)store.close_office().take();
+  (void)store.reset_installation().take();
   return print(
       "This database is a post office of its own now. Give it a directory or a prefix of its own before it starts.\n");
 }
@@ -52,9 +52,9 @@ int blobs_adopt(const AdoptOptions& options) {
   Log log(STDERR_FILENO, LogLevel::error, clock);
   Metrics metrics({std::string(version()), std::string(commit()), compiler()});
   Announcements announcements;
-  Closing closing;
+  ShutdownDeadline shutdown_deadline;
   try {
-    const auto store = open_store(config, clock, metrics, announcements, closing);
+    const auto store = open_store(config, clock, metrics, announcements, shutdown_deadline);
     return options.new_id ? become_another(*store) : adopt(options, config, *store, clock, log, metrics);
   } catch (const OpenRefused& refused) {
     throw CommandFailed(kExitUnavailable, refused.what());

@@ -28,7 +28,7 @@ TEST(Blobs, ARateIsAnAmountOfBytes) {
 TEST(Blobs, WhoWaitsIsToldWhyAndNotKeptForEverByFailures) {
   using std::chrono::seconds;
   const std::chrono::steady_clock::time_point start{};
-  MovePatience patience(seconds(60));
+  MoveStallDetector patience(seconds(60));
   const auto look = [&](int at, int left, int failures, const std::string& reason) {
     const std::string move =
         fmt::format(R"({{"places":[],"migration":{{"phase":"both","left_files":{},"failures":{},"last_failure":{}}}}})",
@@ -62,7 +62,7 @@ class WaitingForAnother : public ::testing::Test {
     return patience.look(json(move), start + std::chrono::seconds(at));
   }
   const std::chrono::steady_clock::time_point start{};
-  MovePatience patience{std::chrono::seconds(60)};
+  MoveStallDetector patience{std::chrono::seconds(60)};
 };
 
 TEST_F(WaitingForAnother, FiveMinutesInWhichNothingCameOfItAreEnough) {

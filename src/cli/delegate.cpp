@@ -8,10 +8,10 @@
 #include "base/text.h"
 #include "cli/exit_codes.h"
 #include "cli/failed.h"
+#include "cli/remote_wait.h"
 #include "cli/send.h"
 #include "cli/tasks.h"
 #include "cli/terminal.h"
-#include "cli/waiting.h"
 #include "server/config_values.h"
 
 namespace restante::cli {
@@ -47,18 +47,18 @@ std::string deadline_of(const std::string& within) {
 
 Json follow_task(Remote& remote, WorkspaceId viewer, const std::string& id, std::int64_t timeout, bool quiet) {
   const std::string path = "/workspaces/" + viewer.text() + "/delegations/" + percent_encode(id);
-  Waiting waiting(
+  RemoteWait waiting(
       remote, timeout,
       fmt::format("not done within {} s; the task goes on, and restante task show {} tells how it goes", timeout, id));
-  std::string told;
+  std::string printed;
   while (true) {
     Json task = parse_answer(waiting.get(path));
     if (has_ended(task)) return task;
     const Cell stands = describe_task(task);
-    const bool news = stands.text != told;
-    if (news && !quiet) print(format_facts({{id, stands}}, colours(STDOUT_FILENO)));
-    told = stands.text;
-    waiting.pause(news ? Waiting::Seen::news : Waiting::Seen::nothing_new);
+    const bool change = stands.text != printed;
+    if (change && !quiet) print(format_facts({{id, stands}}, colours(STDOUT_FILENO)));
+    printed = stands.text;
+    waiting.pause(change ? RemoteWait::Observed::change : RemoteWait::Observed::no_change);
   }
 }
 

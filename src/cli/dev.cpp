@@ -92,7 +92,7 @@ Config dev_config(const DevOptions& options) {
 
 int dev(const DevOptions& options) {
   const Config config = dev_config(options);
-  take_signals();
+  block_signals();
   Platform platform(config);
   std::unique_ptr<Child> agent;
   run(platform, [&] {

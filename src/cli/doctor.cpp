@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/checkup.h"
+#include "agent/self_test.h"
 #include "base/json_writer.h"
 #include "cli/exit_codes.h"
 #include "cli/failed.h"
@@ -16,13 +16,13 @@
 namespace restante::cli {
 namespace {
 
-using Result = agent::Finding::Result;
+using Result = agent::SelfTestStep::Result;
 
 class Report {
  public:
   explicit Report(bool json) : json_(json) {}
 
-  void tell(const std::string& step, Result result, const std::string& sentence, const std::string& remedy) {
+  void add(const std::string& step, Result result, const std::string& sentence, const std::string& remedy) {
     const bool failed = result == Result::failed;
     if (json_) {
       JsonWriter out;
@@ -59,8 +59,8 @@ std::string remedy_for(const std::string& step, const client::Url& server) {
   return {};
 }
 
-std::string remedy_for(const agent::Finding& finding) {
-  using Step = agent::Finding::Step;
+std::string remedy_for(const agent::SelfTestStep& finding) {
+  using Step = agent::SelfTestStep::Step;
   switch (finding.step) {
     case Step::server:
       return "This address answers, but not as a Restante server: check --url, its path, and what a proxy in between "
@@ -79,8 +79,8 @@ std::string remedy_for(const agent::Finding& finding) {
   return {};
 }
 
-std::string name_of(agent::Finding::Step step) {
-  using Step = agent::Finding::Step;
+std::string name_of(agent::SelfTestStep::Step step) {
+  using Step = agent::SelfTestStep::Step;
   switch (step) {
     case Step::server:
       return "server";
@@ -100,12 +100,12 @@ std::string name_of(agent::Finding::Step step) {
   return {};
 }
 
-int code_for(const agent::Finding& finding) {
+int code_for(const agent::SelfTestStep& finding) {
   if (finding.result != Result::failed) return kExitOk;
   switch (finding.step) {
-    case agent::Finding::Step::server:
+    case agent::SelfTestStep::Step::server:
       return kExitUnavailable;
-    case agent::Finding::Step::token:
+    case agent::SelfTestStep::Step::token:
       return kExitNotPermitted;
     default:
       return kExitFailed;
@@ -117,29 +117,29 @@ int code_for(const agent::Finding& finding) {
 int doctor(const DoctorOptions& options) {
   check_options(options.agent);
   const auto folder = state_folder(options.agent);
-  const auto looked = agent::look_into(folder);
-  const auto sight = looked.has_value() ? *looked : agent::Sight();
-  auto settings = settings_from(options.agent, sight.state.value_or(agent::State()));
-  if (settings.token.empty() && sight.token) settings.token = read_token_file(folder + "/token");
-  if (settings.workspace.empty() && sight.state) settings.workspace = sight.state->workspace;
+  const auto looked = agent::inspect_state(folder);
+  const auto state_view = looked.has_value() ? *looked : agent::StateView();
+  auto settings = settings_from(options.agent, state_view.state.value_or(agent::State()));
+  if (settings.token.empty() && state_view.token) settings.token = read_token_file(folder + "/token");
+  if (settings.workspace.empty() && state_view.state) settings.workspace = state_view.state->workspace;
 
   Report report(options.json);
   if (!settings.server.tls) {
-    report.tell("address", Result::passed, settings.server.text() + " (not https: fine on this machine, nowhere else)",
-                {});
+    report.add("address", Result::passed, settings.server.text() + " (not https: fine on this machine, nowhere else)",
+               {});
   } else {
-    report.tell("address", Result::passed, settings.server.text(), {});
+    report.add("address", Result::passed, settings.server.text(), {});
   }
   const bool reached = client::probe(settings.server, settings.http, [&](const client::ProbeStep& step) {
-    report.tell(step.name, step.passed ? Result::passed : Result::failed, step.sentence,
-                remedy_for(step.name, settings.server));
+    report.add(step.name, step.passed ? Result::passed : Result::failed, step.sentence,
+               remedy_for(step.name, settings.server));
   });
   if (!reached) return kExitUnavailable;
   int code = kExitOk;
   bool untried = false;
   const auto sender = options.sender_file.empty() ? std::string() : read_token_file(options.sender_file);
-  agent::check_up(settings, sender, sight, [&](const agent::Finding& finding) {
-    report.tell(name_of(finding.step), finding.result, finding.sentence, remedy_for(finding));
+  agent::run_self_test(settings, sender, state_view, [&](const agent::SelfTestStep& finding) {
+    report.add(name_of(finding.step), finding.result, finding.sentence, remedy_for(finding));
     untried = untried || finding.result == Result::untried;
     if (code == kExitOk) code = code_for(finding);
   });

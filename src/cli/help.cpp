@@ -43,7 +43,7 @@ std::string_view summary(std::string_view command) {
 std::string details(std::string_view command) {
   const auto* found = page(command);
   if (!found) return {};
-  return std::string(found->details) + std::string(found->speaks == Speaks::to_server ? kRemote : "") +
+  return std::string(found->details) + std::string(found->connects == Connects::to_server ? kRemote : "") +
          std::string(kExitCodes);
 }
 

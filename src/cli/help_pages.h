@@ -9,9 +9,9 @@ struct Page {
   std::string_view command;
   std::string_view summary;
   std::string_view details;
-  enum class Speaks { not_at_all, to_server } speaks = Speaks::not_at_all;
+  enum class Connects { not_at_all, to_server } connects = Connects::not_at_all;
 };
-using Speaks = Page::Speaks;
+using Connects = Page::Connects;
 
 std::span<const Page> pages_of_agent();   // restante itself, and what is run where an agent is
 std::span<const Page> pages_of_people();  // what is done with agents: workspaces, tokens, mail, tasks

@@ -14,7 +14,7 @@ Examples:
   restante workspace list
   restante workspace set 'Research laptop' role='reads papers'
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"workspace create", "Create a workspace and print the line to paste on its agent's machine.",
      R"(Examples:
   restante workspace create 'Research laptop'
@@ -24,19 +24,19 @@ Examples:
 
 The line carries an enrolment token: it works once, within 24 hours, so no lasting secret lands in a shell's history.
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"workspace list", "List workspaces: who is there, and when they were last heard of.",
      R"(Examples:
   restante workspace list
   restante workspace list --json | jq -r '.[] | select(.status == "offline") | .name'
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"workspace show", "Show one workspace.",
      R"(Examples:
   restante workspace show 'Research laptop'
   restante workspace show 01999a3c-7a10-7c52-b2a5-3f0c6d1f9b42 --json
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"workspace remove", "Remove a workspace and revoke its tokens.",
      R"(Its messages, files and tasks are not deleted: they are evidence and leave by their own retention. The id answers 410
 from now on. On a terminal you are asked first; a script is taken at its word.
@@ -44,7 +44,7 @@ from now on. On a terminal you are asked first; a script is taken at its word.
 Examples:
   restante workspace remove 'Research laptop'
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"workspace set", "Change what is written about a workspace.",
      R"(Examples:
   restante workspace set Reviewer name='Reviewer (night)' role='reads pull requests'
@@ -54,14 +54,14 @@ Examples:
 
 With a workspace's own token only name, role and agent_card can be changed; the rest is the operator's.
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"token", "List, create and revoke tokens, and replace the operator's own.",
      R"(Examples:
   restante token list --workspace 'Research laptop'
   restante token revoke --workspace 'Research laptop' q3vX0b-9
   restante token admin --rotate
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"token list", "List the tokens of a workspace: for what, when made, when last used.",
      R"(The server keeps no secrets, only their fingerprints: of each token the first 8 characters are shown.
 
@@ -70,7 +70,7 @@ Examples:
   restante token list --workspace 'Research laptop' --json
   restante token list                              invitations (restante invite) that no agent has used yet
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"token create", "Make another token for a workspace's agent and print it, once.",
      R"(For an agent that cannot run "restante connect"; for one that can, restante invite is better, since its line works only
 once. The token alone goes to stdout. At most 50 live ones a workspace.
@@ -79,7 +79,7 @@ Examples:
   restante token create --workspace 'Research laptop' --label cron > agent.token
   restante token create --workspace 'Research laptop' --json | jq -r .auth_token
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"token revoke", "Revoke a token at once.",
      R"(What it has open (a held poll, a stream) ends within a second.
 
@@ -87,7 +87,7 @@ Examples:
   restante token revoke --workspace 'Research laptop' q3vX0b-9
   restante token revoke --workspace 'Research laptop' 01999a3c-7a10-7c52-b2a5-3f0c6d1f9b42
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"token admin", "Replace the operator's token.",
      R"(The running server writes a new admin.token and forgets the old one in the same moment; whoever was signed in to the page
 with the old one is signed out. A token that was set with RESTANTE_ADMIN_TOKEN is changed where it was set.
@@ -96,7 +96,7 @@ Examples:
   restante token admin --rotate
   restante token admin --rotate --url https://post.example.org --token-file admin.token > admin.token.new
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"invite", "Make a line for an agent to paste, or a link for a person.",
      R"(Without --sender: an enrolment token for an agent, good once and for 24 hours. With --sender: a link with which a person
 can write and send files to one workspace and sees that chat alone; it stays good until it is revoked.
@@ -106,7 +106,7 @@ Examples:
   restante invite                                      an agent that gets a workspace of its own
   restante invite --sender --workspace 'Research laptop' --label Ada
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"send", "Send a message and files to an agent, wherever it is.",
      R"(The server keeps both until the agent comes for them. Files are sent with a progress bar, and again from the start if the
 connection breaks, without being kept twice. With --wait you see each file being fetched and then acknowledged: only then
@@ -118,7 +118,7 @@ Examples:
   restante send --to 'Research laptop' --file build.log --wait --timeout 600
   restante send --to 'Research laptop' --file a.pdf --wait --json | jq -r '.files[] | .name + " " + .state'
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"uploads", "Show what files wait, for whom, how old, and in which state.",
      R"(A file that was fetched but not acknowledged may be lost on the agent's side; one that was never fetched waits for an
 agent that has not asked yet. Both leave the server when they expire. A damaged one is no longer what was sent: the
@@ -131,7 +131,7 @@ Examples:
   restante uploads --state failed --json
   restante uploads --state damaged
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"delegate", "Give an agent a task, wherever it is, and wait for its result if you like.",
      R"(The task is kept until the agent comes for it, for days if --within says so, and its result comes back to the workspace
 that gave it. Files go along and come back. With --wait the result is printed, and the exit code is 0 only when the task
@@ -142,7 +142,7 @@ Examples:
   restante delegate --to Reviewer 'Summarise the night.' --within 3d --token-file planner.token
   restante delegate --from Planner --to Build 'make release' --id release-42 --json
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"tasks", "Show what agents have asked of each other, and why it is not done yet.",
      R"(Of the operator all of them, with the token of a workspace or --workspace those it gave or got.
 
@@ -153,14 +153,14 @@ Examples:
   restante tasks --stats
   restante tasks --json | jq -r '.delegations[] | .delegation_id + " " + .status'
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"task", "Show, cancel or repeat one task.",
      R"(Examples:
   restante task show release-42
   restante task cancel release-42
   restante task retry release-42
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"task show", "Show one task: its state, its three clocks, its result and its history.",
      R"(Three clocks, because a living process is not a living task: when its agent was last seen, when it last said that it
 works on this task, and when it last told of progress.
@@ -169,14 +169,14 @@ Examples:
   restante task show release-42
   restante task show release-42 --json | jq -r .result
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"task cancel", "Cancel a task that has not ended: it has failed at once.",
      R"(Its agent is told with its next heartbeat; an answer it gives all the same is kept as a late one.
 
 Examples:
   restante task cancel release-42
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"task retry", "Give a task that has ended once more, to the same agent.",
      R"(A new task with an id of its own, which names the old one. Its files go along again as long as they are kept, and there
 is as much time for it as there was: --file, --no-files and --within say otherwise.
@@ -185,7 +185,7 @@ Examples:
   restante task retry release-42
   restante task retry release-42 --file fix.patch --within 3d
 )",
-     Speaks::to_server},
+     Connects::to_server},
 });
 
 }  // namespace

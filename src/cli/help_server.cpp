@@ -45,7 +45,7 @@ Examples:
   restante sweep
   restante sweep --json
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"blobs", "Where the bytes of files are kept: look, change over to another place, check.",
      R"(Bytes are files in the data directory (dir), rows of the database (inline) or objects of a bucket (s3). They change over
 from one to another while the server runs: migrate, wait until everything is there, finish.
@@ -63,7 +63,7 @@ Examples:
   restante blobs status
   restante blobs status --json | jq .migration
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"blobs migrate", "Move all bytes to another place while everything goes on.",
      R"(From now on new files are written to both places, and the server copies the old ones in the background, reads every copy
 back and compares it with what was sent. A server that is killed goes on by itself. Nothing is removed from the old place
@@ -76,7 +76,7 @@ Examples:
   restante blobs migrate --to s3 --wait
   restante blobs migrate --to dir
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"blobs finish", "End a change-over: new files go to the new place alone, and the old copies leave.",
      R"(Refused while any file is only in the old place. This is the step that cannot be turned back; to return later, migrate
 again. Old copies that somebody may still be reading leave after the longest request, by the sweep. Then set `blobs` to
@@ -86,7 +86,7 @@ Examples:
   restante blobs finish
   restante blobs finish --wait
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"blobs adopt", "Say that a directory or a bucket belongs to this post office, with all that lies there.",
      R"(A place outside of the database carries a mark (restante-owner) that says whose it is, and a server does not
 start on one that is somebody else's, or that is not the one it should be. Where you know better, say so while the server
@@ -122,7 +122,7 @@ Examples:
   restante blobs check --fix
   restante blobs check --json | jq '.findings[].fault'
 )",
-     Speaks::to_server},
+     Connects::to_server},
     {"migrate", "Bring the database's schema up or down, or show where it is.",
      R"(serve does this by itself at start, unless the setting migrate is false. Up and down refuse while a server works on the
 data.

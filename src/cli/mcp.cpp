@@ -13,28 +13,29 @@ namespace restante::cli {
 
 int mcp(const McpOptions& options) {
   check_options(options.agent);
-  auto [home, state] = open_home(options.agent);
+  auto [directory, state] = open_state_directory(options.agent);
   auto settings = settings_from(options.agent, state);
-  settings.porter.file_patience = std::chrono::seconds(options.file_wait);
-  if (isatty(STDIN_FILENO)) complain("this speaks MCP on stdin and stdout; a client starts it (restante mcp --help)");
+  settings.delivery.file_patience = std::chrono::seconds(options.file_wait);
+  if (isatty(STDIN_FILENO))
+    print_error("this speaks MCP on stdin and stdout; a client starts it (restante mcp --help)");
 
   auto& stop = stop_on_signals();
   agent::Stop agent_stop;  // an agent that has given up ends alone: the client is told by every tool it calls
-  mcp::Counter counter(agent_stop);
-  mcp::Words words;
-  agent::Agent agent(std::move(settings), std::move(home), std::move(state), counter, agent_stop,
-                     [&words](std::string_view said) {
-                       words.note(said);
-                       complain(said);
+  mcp::DeliveryQueue delivery_queue(agent_stop);
+  mcp::LastMessage last_message;
+  agent::Agent agent(std::move(settings), std::move(directory), std::move(state), delivery_queue, agent_stop,
+                     [&last_message](std::string_view said) {
+                       last_message.note(said);
+                       print_error(said);
                      });
-  mcp::Office office(agent, counter, words);
+  mcp::ToolContext context(agent, delivery_queue, last_message);
   mcp::Output output(STDOUT_FILENO, stop);
   auto end = agent::End::stopped;
   std::thread runner([&] { end = agent.run(); });
   {
     mcp::SessionOptions session_options;
     session_options.program_version = version();
-    mcp::Session session(session_options, office, output, stop);
+    mcp::Session session(session_options, context, output, stop);
     session.run(STDIN_FILENO);
   }
   agent_stop.request();

@@ -15,8 +15,8 @@
 #include "cli/failed.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
-#include "store/postgres/house.h"
-#include "store/sqlite/house.h"
+#include "store/postgres/move_database.h"
+#include "store/sqlite/move_database.h"
 
 namespace restante::cli {
 namespace {
@@ -79,10 +79,10 @@ void require_sense(const MoveOptions& options) {
   if (!options.data_to.empty()) require_folder("--data-to", options.data_to);
 }
 
-std::unique_ptr<House> open_end(const char* flag, const std::string& url, HouseUse use) {
+std::unique_ptr<MoveDatabase> open_end(const char* flag, const std::string& url, MoveUse use) {
   try {
-    if (is_shared(url)) return postgres::open_house(url, use);
-    return sqlite::open_house(file_of(flag, url), use, SystemClock().now());
+    if (is_shared(url)) return postgres::open_move_database(url, use);
+    return sqlite::open_move_database(file_of(flag, url), use, SystemClock().now());
   } catch (const OpenRefused& refused) {
     throw CommandFailed(kExitUnavailable, fmt::format("{}: {}", flag, refused.what()));
   }
@@ -99,7 +99,7 @@ DataMove data_of(const MoveOptions& options) {
 }
 
 // One step after the other, each with its own bar or its own lines.
-class Teller final : public MoveWatcher {
+class MoveProgress final : public MoveWatcher {
  public:
   void begin(MoveStep step, std::int64_t rows, std::int64_t done) override {
     constexpr const char* kSteps[] = {"Reading", "Writing", "Comparing"};
@@ -114,9 +114,9 @@ class Teller final : public MoveWatcher {
     bar_->add(static_cast<std::uint64_t>(amount));
     done_ += static_cast<std::uint64_t>(amount);
     // Where nobody watches, a line for every tenth: a log shows where it is without being filled.
-    if (::isatty(STDERR_FILENO) == 1 || total_ == 0 || done_ * 10 / total_ == told_) return;
-    told_ = done_ * 10 / total_;
-    fmt::print(stderr, "  {} %\n", told_ * 10);
+    if (::isatty(STDERR_FILENO) == 1 || total_ == 0 || done_ * 10 / total_ == reported_) return;
+    reported_ = done_ * 10 / total_;
+    fmt::print(stderr, "  {} %\n", reported_ * 10);
   }
   void end() { bar_.reset(); }
 
@@ -125,24 +125,24 @@ class Teller final : public MoveWatcher {
     bar_.reset();
     fmt::print(stderr, "{}{}.\n", what, more);
     total_ = total;
-    done_ = told_ = 0;
+    done_ = reported_ = 0;
     bar_.emplace(total, unit);
   }
 
   std::optional<Progress> bar_;
   std::uint64_t total_ = 0;
   std::uint64_t done_ = 0;
-  std::uint64_t told_ = 0;
+  std::uint64_t reported_ = 0;
 };
 
-void tell(const MoveOptions& options, const MoveReport& report) {
+void print_report(const MoveOptions& options, const MoveReport& report) {
   const auto colours = colourful(STDOUT_FILENO) ? Colours::on : Colours::off;
   print(options.json ? move_json(report) + '\n' : format_move(report, colours));
-  if (report.carried.missing + report.carried.changed > 0) {
+  if (report.copied_data.missing + report.copied_data.changed > 0) {
     warn(fmt::format(
         "the bytes of {} files are missing and of {} no longer those that were sent: the disk has lost them "
         "before the move, and the new server will tell their senders",
-        report.carried.missing, report.carried.changed));
+        report.copied_data.missing, report.copied_data.changed));
   }
 }
 
@@ -154,22 +154,22 @@ MoveReport start_report(const DataMove& data) {
 }
 
 int dry_run(const MoveOptions& options, const DataMove& data) {
-  Teller teller;
-  const auto from = open_end("--from", options.from, HouseUse::source);
-  const auto to = open_end("--to", options.to, HouseUse::look);
+  MoveProgress progress;
+  const auto from = open_end("--from", options.from, MoveUse::source);
+  const auto to = open_end("--to", options.to, MoveUse::look);
   const auto bytes = list_bytes(*from);
   require_data(data, bytes);
-  const MovePlan plan = plan_move(*from, *to, teller);
-  teller.end();
+  const MovePlan plan = plan_move(*from, *to, progress);
+  progress.end();
   MoveReport report = start_report(data);
   report.outcome = MoveReport::Outcome::would_move;
   report.target = plan.target;
   report.resumed_at = plan.there;
   report.from = plan.from;
-  report.carried = survey_data(data, bytes);
+  report.copied_data = inspect_data(data, bytes);
   report.objects = count_objects(*from);
-  tell(options, report);
-  if (plan.target != TargetState::inhabited) return kExitOk;
+  print_report(options, report);
+  if (plan.target != TargetState::not_empty) return kExitOk;
   throw CommandFailed(kExitUnavailable, fmt::format("--to: the target is not empty, it holds {} rows: a move needs a "
                                                     "database of its own, since ids and numbers are kept",
                                                     plan.there));
@@ -180,39 +180,40 @@ int finish(const MoveOptions& options, MoveReport& report, Moved moved, MoveRepo
   report.resumed_at = moved.resumed_at;
   report.from = std::move(moved.from);
   report.to = std::move(moved.to);
-  tell(options, report);
+  print_report(options, report);
   if (report.outcome == good) return kExitOk;
   throw CommandFailed(kExitFailed, "the two databases do not hold the same; the table above says where");
 }
 
 int verify(const MoveOptions& options, const DataMove& data) {
-  Teller teller;
-  const auto from = open_end("--from", options.from, HouseUse::source);
-  const auto to = open_end("--to", options.to, HouseUse::look);
-  Moved moved = compare_houses(*from, *to, teller);
-  teller.end();
+  MoveProgress progress;
+  const auto from = open_end("--from", options.from, MoveUse::source);
+  const auto to = open_end("--to", options.to, MoveUse::look);
+  Moved moved = compare_databases(*from, *to, progress);
+  progress.end();
   MoveReport report = start_report(data);
   report.target = state_of(*to);
-  report.carried = survey_data({.from = data.to.value_or(data.from), .to = {}}, list_bytes(*from));
+  report.copied_data = inspect_data({.from = data.to.value_or(data.from), .to = {}}, list_bytes(*from));
   report.objects = count_objects(*from);
   return finish(options, report, std::move(moved), MoveReport::Outcome::same);
 }
 
 int carry(const MoveOptions& options, const DataMove& data) {
-  Teller teller;
-  const auto from = open_end("--from", options.from, HouseUse::source);
-  const auto to = open_end("--to", options.to, HouseUse::target);
+  MoveProgress progress;
+  const auto from = open_end("--from", options.from, MoveUse::source);
+  const auto to = open_end("--to", options.to, MoveUse::target);
   MoveReport report = start_report(data);
   report.target = state_of(*to);
   const auto bytes = list_bytes(*from);
   require_data(data, bytes);
-  require_vacant(*to);
+  require_empty_target(*to);
   // Bytes first, as everywhere: a row is a promise that they can be read.
-  if (data.to) teller.begin_bytes(bytes.size(), survey_data(data, bytes).bytes);
-  report.carried = carry_data(data, bytes, [&](std::uint64_t size) { teller.add(static_cast<std::int64_t>(size)); });
+  if (data.to) progress.begin_bytes(bytes.size(), inspect_data(data, bytes).bytes);
+  report.copied_data =
+      copy_data(data, bytes, [&](std::uint64_t size) { progress.add(static_cast<std::int64_t>(size)); });
   report.objects = count_objects(*from);
-  Moved moved = move_house(*from, *to, teller);
-  teller.end();
+  Moved moved = move_database(*from, *to, progress);
+  progress.end();
   return finish(options, report, std::move(moved), MoveReport::Outcome::moved);
 }
 
@@ -242,14 +243,14 @@ std::string sentence(const MoveReport& report) {
     case MoveReport::Outcome::different:
       return "They are not the same.\n";
   }
-  if (report.target == TargetState::inhabited) return fmt::format("The target is not empty; {} cannot move.\n", rows);
+  if (report.target == TargetState::not_empty) return fmt::format("The target is not empty; {} cannot move.\n", rows);
   if (report.target == TargetState::moving)
     return fmt::format("Would move {}, {} of which are there already. Nothing was changed.\n", rows, report.resumed_at);
   return fmt::format("Would move {} into an empty database. Nothing was changed.\n", rows);
 }
 
 std::string describe_bytes(const MoveReport& report) {
-  const auto what = fmt::format("{} files ({})", report.carried.files, format_bytes(report.carried.bytes));
+  const auto what = fmt::format("{} files ({})", report.copied_data.files, format_bytes(report.copied_data.bytes));
   if (!report.copies)
     return fmt::format("Beside it {} stay in {}: the new server uses the same --data.\n", what, report.data);
   const bool would = report.outcome == MoveReport::Outcome::would_move;
@@ -283,7 +284,7 @@ std::string_view name_of(TargetState state) {
       return "empty";
     case TargetState::moving:
       return "moving";
-    case TargetState::inhabited:
+    case TargetState::not_empty:
       break;
   }
   return "inhabited";
@@ -344,11 +345,11 @@ std::string move_json(const MoveReport& report) {
   out.key("files");
   out.begin_object();
   out.member("data", report.data);
-  out.member("files", static_cast<std::int64_t>(report.carried.files));
-  out.member("bytes", static_cast<std::int64_t>(report.carried.bytes));
-  out.member("copied", static_cast<std::int64_t>(report.carried.copied));
-  out.member("missing", static_cast<std::int64_t>(report.carried.missing));
-  out.member("changed", static_cast<std::int64_t>(report.carried.changed));
+  out.member("files", static_cast<std::int64_t>(report.copied_data.files));
+  out.member("bytes", static_cast<std::int64_t>(report.copied_data.bytes));
+  out.member("copied", static_cast<std::int64_t>(report.copied_data.copied));
+  out.member("missing", static_cast<std::int64_t>(report.copied_data.missing));
+  out.member("changed", static_cast<std::int64_t>(report.copied_data.changed));
   out.member("objects", static_cast<std::int64_t>(report.objects));
   out.end_object();
   out.end_object();

@@ -33,7 +33,7 @@ struct MoveReport {
   Inventory to;
   std::string data;  // where the bytes are afterwards
   bool copies = false;
-  CarriedData carried;
+  CopiedData copied_data;
   std::uint64_t objects = 0;  // in S3, where they stay
 };
 

@@ -17,8 +17,8 @@ MoveReport moved() {
   report.from = {{"tokens", 12, sha256("t")}, {"workspaces", 3, sha256("w")}};
   report.to = report.from;
   report.data = "data";
-  report.carried.files = 2;
-  report.carried.bytes = 2048;
+  report.copied_data.files = 2;
+  report.copied_data.bytes = 2048;
   return report;
 }
 
@@ -48,7 +48,7 @@ TEST(MoveReport, OfADryRunSaysWhetherTheTargetWillDo) {
   report.target = TargetState::moving;
   report.resumed_at = 7;
   EXPECT_THAT(format_move(report, Colours::off), HasSubstr("7 of which are there already"));
-  report.target = TargetState::inhabited;
+  report.target = TargetState::not_empty;
   EXPECT_THAT(format_move(report, Colours::off), HasSubstr("cannot move"));
 }
 
@@ -70,7 +70,7 @@ TEST(MoveReport, IsOneJsonObjectForScripts) {
   report.target = TargetState::moving;
   EXPECT_THAT(move_json(report), HasSubstr(R"({"outcome":"same","target":"moving")"));
   report.outcome = MoveReport::Outcome::different;
-  report.target = TargetState::inhabited;
+  report.target = TargetState::not_empty;
   EXPECT_THAT(move_json(report), HasSubstr(R"({"outcome":"different","target":"inhabited")"));
 }
 

@@ -12,8 +12,8 @@
 #include "base/uuid.h"
 #include "cli/exit_codes.h"
 #include "cli/failed.h"
+#include "cli/remote_wait.h"
 #include "cli/terminal.h"
-#include "cli/waiting.h"
 
 namespace restante::cli {
 namespace {
@@ -64,7 +64,8 @@ class Watch {
   // Tells each change as it is seen. Throws CommandFailed when the time is up. Only the files are asked for: to follow
   // the log with the token of the workspace itself would be to read its inbox.
   void until_done() {
-    while (!look()) waiting_.pause(std::exchange(news_, false) ? Waiting::Seen::news : Waiting::Seen::nothing_new);
+    while (!look())
+      waiting_.pause(std::exchange(changed_, false) ? RemoteWait::Observed::change : RemoteWait::Observed::no_change);
   }
   // Whether all were acknowledged; those that the agent keeps itself were when they were sent.
   bool delivered() const {
@@ -81,24 +82,24 @@ class Watch {
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       if (ids_[i].empty() || is_final(files_[i])) continue;
       Json now = parse_answer(waiting_.get(base_ + "/pending-uploads/" + ids_[i]));
-      const bool news = text_of(now, "state") != text_of(files_[i], "state");
-      if (news && !quiet_) tell(now);
-      news_ = news_ || news;
+      const bool change = text_of(now, "state") != text_of(files_[i], "state");
+      if (change && !quiet_) print_state(now);
+      changed_ = changed_ || change;
       done = done && is_final(now);
       files_[i] = std::move(now);
     }
     return done;
   }
-  static void tell(const Json& file) {
+  static void print_state(const Json& file) {
     print(format_facts({{text_of(file, "name"), describe_state(file)}}, colours(STDOUT_FILENO)));
   }
 
-  Waiting waiting_;
+  RemoteWait waiting_;
   const std::string base_;
   std::vector<Json>& files_;
   const bool quiet_;
   std::vector<std::string> ids_;  // of files_; empty for what the agent keeps itself
-  bool news_ = false;
+  bool changed_ = false;
 };
 
 std::string as_json(const Sent& sent) {

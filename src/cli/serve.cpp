@@ -13,7 +13,7 @@ namespace restante::cli {
 
 int serve(const Config& config) {
   require_s3_keys(config);
-  take_signals();
+  block_signals();
   Platform platform(config);
   run(platform, [&] {
     // One line, for scripts that wait for it; further addresses are in the log.

@@ -31,7 +31,8 @@ std::string absolute(const std::string& path) { return fs::absolute(path).lexica
 fs::path unit_folder() {
   if (const char* config = std::getenv("XDG_CONFIG_HOME"); config && *config == '/')
     return fs::path(config) / "systemd/user";
-  if (const char* home = std::getenv("HOME"); home && *home == '/') return fs::path(home) / ".config/systemd/user";
+  if (const char* directory = std::getenv("HOME"); directory && *directory == '/')
+    return fs::path(directory) / ".config/systemd/user";
   throw CommandFailed(kExitConfig, "there is no HOME to put a service into");
 }
 
@@ -47,37 +48,38 @@ bool runs(const std::string& command) { return std::system((command + " >/dev/nu
 
 // An agent that runs for a moment in order to turn the enrolment into a token of its own.
 void enrol(const ConnectOptions& options) {
-  class Nobody final : public agent::Handover {
+  class NoHandover final : public agent::Handover {
    public:
-    explicit Nobody(agent::Stop& stop) : stop_(stop) {}
-    agent::Verdict deliver(const agent::Delivery&) override {
+    explicit NoHandover(agent::Stop& stop) : stop_(stop) {}
+    agent::HandoverResult deliver(const agent::Delivery&) override {
       stop_.wait();
-      return {agent::Verdict::What::stopped, {}, {}};
+      return {agent::HandoverResult::What::stopped, {}, {}};
     }
 
    private:
     agent::Stop& stop_;
   };
-  auto [home, state] = open_home(options.agent);
+  auto [directory, state] = open_state_directory(options.agent);
   auto settings = settings_from(options.agent, state);
   agent::Stop stop;
-  Nobody nobody(stop);
-  agent::Agent agent(std::move(settings), std::move(home), std::move(state), nobody, stop, [&](std::string_view said) {
-    complain(said);
-    if (said.starts_with("connected to ")) stop.request();
-  });
+  NoHandover no_handover(stop);
+  agent::Agent agent(std::move(settings), std::move(directory), std::move(state), no_handover, stop,
+                     [&](std::string_view said) {
+                       print_error(said);
+                       if (said.starts_with("connected to ")) stop.request();
+                     });
   const int code = exit_code(agent.run());
   if (code != kExitOk) throw CommandFailed(code, "no service was installed, because it could not connect");
 }
 
 // Who lives in the state folder with everything a service needs, so that nothing has to be exchanged first.
 std::optional<std::string> settled_agent(const AgentOptions& options) {
-  const auto sight = agent::look_into(state_folder(options));
-  if (sight.has_error() || !sight->occupied || !sight->state) return {};
+  const auto state_view = agent::inspect_state(state_folder(options));
+  if (state_view.has_error() || !state_view->occupied || !state_view->state) return {};
   if (!options.token_file.empty()) (void)read_token_file(options.token_file);
-  const bool spent = options.enrol.empty() || to_hex(sha256(options.enrol)) == sight->state->enrolled;
-  if (options.token_file.empty() && !(sight->token && spent)) return {};
-  return sight->holder;
+  const bool spent = options.enrol.empty() || to_hex(sha256(options.enrol)) == state_view->state->enrolled;
+  if (options.token_file.empty() && !(state_view->token && spent)) return {};
+  return state_view->holder;
 }
 
 // For its owner alone: a proxy's address may hold a password.

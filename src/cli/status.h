@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "agent/home.h"
+#include "agent/state_directory.h"
 #include "cli/table.h"
 
 namespace restante::cli {
@@ -21,6 +21,6 @@ struct Condition {
   std::string word;      // connected, unreachable, stopped, not set up
   std::string sentence;  // what to do, when there is something
 };
-Condition condition_of(const agent::Sight& sight, Time now);
+Condition condition_of(const agent::StateView& state_view, Time now);
 
 }  // namespace restante::cli

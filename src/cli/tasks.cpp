@@ -13,9 +13,9 @@
 #include "cli/delegate.h"
 #include "cli/exit_codes.h"
 #include "cli/failed.h"
+#include "cli/remote_wait.h"
 #include "cli/send.h"
 #include "cli/terminal.h"
-#include "cli/waiting.h"
 #include "server/config_nearest.h"
 
 namespace restante::cli {
@@ -69,7 +69,7 @@ Json::Array rows_of(const Json& answer) {
 }
 
 // Whose eyes it is looked at with; none: the operator's.
-std::optional<WorkspaceId> find_eyes(Remote& remote, const TaskOptions& options) {
+std::optional<WorkspaceId> find_task_viewer(Remote& remote, const TaskOptions& options) {
   if (!options.workspace.empty()) return remote.find_workspace(options.workspace);
   const std::string own = own_workspace(remote);
   if (own.empty()) return std::nullopt;
@@ -77,14 +77,14 @@ std::optional<WorkspaceId> find_eyes(Remote& remote, const TaskOptions& options)
   throw CommandFailed(kExitFailed, "the server's answer names no workspace");
 }
 
-std::string path_of(const std::optional<WorkspaceId>& eyes, const std::string& id) {
-  return (eyes ? "/workspaces/" + eyes->text() : "/admin") + "/delegations/" + percent_encode(id);
+std::string path_of(const std::optional<WorkspaceId>& viewer, const std::string& id) {
+  return (viewer ? "/workspaces/" + viewer->text() : "/admin") + "/delegations/" + percent_encode(id);
 }
 
 // What is done to a task is done for its caller.
-std::string caller_path(Remote& remote, const std::optional<WorkspaceId>& eyes, const std::string& id) {
-  if (eyes) return "/workspaces/" + eyes->text();
-  return "/workspaces/" + text_of(parse_answer(remote.get(path_of(eyes, id))), "source_id");
+std::string caller_path(Remote& remote, const std::optional<WorkspaceId>& viewer, const std::string& id) {
+  if (viewer) return "/workspaces/" + viewer->text();
+  return "/workspaces/" + text_of(parse_answer(remote.get(path_of(viewer, id))), "source_id");
 }
 
 std::string retry_body(const TaskOptions& options, const std::vector<Json>& files) {
@@ -257,7 +257,7 @@ int tasks(const TasksOptions& options) {
                     : fmt::format("{}/delegations?limit={}&status={}", own.empty() ? "/admin" : "/workspaces/" + own,
                                   kMostRows, options.status);
   const Names names = names_for(remote, own.empty() && !options.remote.json);
-  Waiting waiting(remote, 0, {});
+  RemoteWait waiting(remote, 0, {});
   bool answered = false;
   return watch(options, [&] {
     const std::string answer = answered ? waiting.get(target) : remote.get(target);
@@ -271,15 +271,15 @@ int tasks(const TasksOptions& options) {
 
 int task(const TaskOptions& options) {
   Remote remote(options.remote);
-  const auto eyes = find_eyes(remote, options);
+  const auto viewer = find_task_viewer(remote, options);
   if (options.action == TaskOptions::Action::show) {
-    const std::string answer = remote.get(path_of(eyes, options.id));
+    const std::string answer = remote.get(path_of(viewer, options.id));
     if (options.remote.json) return print(answer + '\n');
-    const bool operator_asks = !eyes || own_workspace(remote).empty();
+    const bool operator_asks = !viewer || own_workspace(remote).empty();
     return print(format_task(parse_answer(answer), names_for(remote, operator_asks), SystemClock().now(), colours()));
   }
   const bool cancel = options.action == TaskOptions::Action::cancel;
-  const std::string base = caller_path(remote, eyes, options.id);
+  const std::string base = caller_path(remote, viewer, options.id);
   const std::string answer = cancel ? remote.post(base + "/delegations/" + percent_encode(options.id) + "/cancel", {})
                                     : retry(remote, options, base);
   if (options.remote.json) return print(answer + '\n');

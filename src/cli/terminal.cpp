@@ -30,7 +30,7 @@ bool colourful(int fd) {
 
 int print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return kExitOk;
-  complain("cannot write to standard output");
+  print_error("cannot write to standard output");
   return kExitFailed;
 }
 
@@ -42,7 +42,7 @@ bool confirmed(std::string_view question) {
   return line == "y" || line == "Y" || line == "yes";
 }
 
-void complain(std::string_view sentence) { write_line("restante: ", sentence); }
+void print_error(std::string_view sentence) { write_line("restante: ", sentence); }
 
 void warn(std::string_view sentence) {
   write_line(colourful(STDERR_FILENO) ? "restante: \033[33mwarning:\033[0m " : "restante: warning: ", sentence);

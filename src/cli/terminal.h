@@ -15,7 +15,7 @@ int print(std::string_view text);
 bool confirmed(std::string_view question);
 
 // Writes "restante: <sentence>" as one line to stderr; what would act on the terminal is shown as ?.
-void complain(std::string_view sentence);
+void print_error(std::string_view sentence);
 
 // Writes "restante: warning: <sentence>" as one line to stderr.
 void warn(std::string_view sentence);

@@ -34,7 +34,7 @@ Cell state_cell(const Json& token, Time now) {
 
 // Alone on stdout, so that $(restante token create …) is the secret; the hint is for a person who watches.
 int print_secret(const std::string& secret, std::string_view hint) {
-  if (::isatty(STDERR_FILENO) == 1) complain(hint);
+  if (::isatty(STDERR_FILENO) == 1) print_error(hint);
   return print(secret + '\n');
 }
 

@@ -39,7 +39,7 @@ Kind kind_of(const Outcome<Response>& outcome) {
 
 TEST(HttpClient, GivesStatusHeadersAndBody) {
   std::string seen;
-  Pair pair({[&](Peer& peer) {
+  Pair pair({[&](TestConnection& peer) {
     seen = peer.read_request();
     peer.answer("404 Not Found", "no", "X-One: 1\r\n");
   }});
@@ -56,14 +56,14 @@ TEST(HttpClient, GivesStatusHeadersAndBody) {
 
 TEST(HttpClient, TheServersOwnPathGoesBeforeTheTarget) {
   std::string seen;
-  TestServer server({[&](Peer& peer) { seen = peer.read_request(), peer.answer("200 OK", ""); }});
+  TestServer server({[&](TestConnection& peer) { seen = peer.read_request(), peer.answer("200 OK", ""); }});
   HttpClient client(parse_url(server.url() + "/base/").value());
   ASSERT_TRUE(client.send(get("/x")).has_value());
   EXPECT_TRUE(seen.starts_with("GET /base/x HTTP/1.1")) << seen;
 }
 
 TEST(HttpClient, OneConnectionServesSeveralRequests) {
-  Pair pair({[](Peer& peer) {
+  Pair pair({[](TestConnection& peer) {
     while (!peer.read_request().empty()) peer.answer("200 OK", "ok");
   }});
   for (int i = 0; i < 5; ++i) EXPECT_EQ(pair.client.send(post("b")).value().body, "ok");
@@ -71,7 +71,7 @@ TEST(HttpClient, OneConnectionServesSeveralRequests) {
 }
 
 TEST(HttpClient, AConnectionThatIsToBeClosedIsNotUsedAgain) {
-  const TestServer::Script once = [](Peer& peer) {
+  const TestServer::Script once = [](TestConnection& peer) {
     peer.read_request(), peer.answer("200 OK", "ok", "Connection: close\r\n");
   };
   Pair pair({once, once});
@@ -80,7 +80,7 @@ TEST(HttpClient, AConnectionThatIsToBeClosedIsNotUsedAgain) {
 }
 
 // Answers the first request and ends the connection on reading the second.
-void die_on_second(Peer& peer) {
+void die_on_second(TestConnection& peer) {
   peer.read_request();
   peer.answer("200 OK", "first");
   peer.read_request();
@@ -88,7 +88,7 @@ void die_on_second(Peer& peer) {
 }
 
 TEST(HttpClient, AnIdempotentRequestIsSentAgainWhenTheKeptConnectionDies) {
-  Pair pair({die_on_second, [](Peer& peer) { peer.read_request(), peer.answer("200 OK", "second"); }});
+  Pair pair({die_on_second, [](TestConnection& peer) { peer.read_request(), peer.answer("200 OK", "second"); }});
   ASSERT_TRUE(pair.client.send(get()).has_value());
   EXPECT_EQ(pair.client.send(get()).value().body, "second");
 }
@@ -98,7 +98,7 @@ TEST(HttpClient, APostIsNotSentAgainUnlessItMayBe) {
   ASSERT_TRUE(pair.client.send(get()).has_value());
   EXPECT_EQ(kind_of(pair.client.send(post("x"))), Kind::cut);
 
-  Pair other({die_on_second, [](Peer& peer) { peer.read_request(), peer.answer("200 OK", "second"); }});
+  Pair other({die_on_second, [](TestConnection& peer) { peer.read_request(), peer.answer("200 OK", "second"); }});
   ASSERT_TRUE(other.client.send(get()).has_value());
   auto repeatable = post("x");
   repeatable.repeatable = true;
@@ -106,15 +106,15 @@ TEST(HttpClient, APostIsNotSentAgainUnlessItMayBe) {
 }
 
 TEST(HttpClient, AFreshConnectionThatDiesIsNotTriedAgain) {
-  Pair pair({[](Peer& peer) { peer.read_request(); }});
+  Pair pair({[](TestConnection& peer) { peer.read_request(); }});
   EXPECT_EQ(kind_of(pair.client.send(get())), Kind::cut);
   EXPECT_EQ(pair.server.connections(), 1u);
 }
 
 TEST(HttpClient, AnIdleConnectionThatWasClosedIsNoticedBeforeAPostIsRisked) {
   std::promise<void> closed;
-  Pair pair({[](Peer& peer) { peer.read_request(), peer.answer("200 OK", "first"); },
-             [&](Peer& peer) {
+  Pair pair({[](TestConnection& peer) { peer.read_request(), peer.answer("200 OK", "first"); },
+             [&](TestConnection& peer) {
                closed.set_value();
                peer.read_request(), peer.answer("200 OK", "second");
              }});
@@ -133,7 +133,7 @@ TEST(HttpClient, AnIdleConnectionThatWasClosedIsNoticedBeforeAPostIsRisked) {
 }
 
 TEST(HttpClient, ReadsChunkedBodiesInWhateverPieces) {
-  Pair pair({[](Peer& peer) {
+  Pair pair({[](TestConnection& peer) {
     peer.read_request();
     for (const char c : std::string(
              "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n")) {
@@ -147,19 +147,19 @@ TEST(HttpClient, ReadsChunkedBodiesInWhateverPieces) {
 }
 
 TEST(HttpClient, ABodyWithoutLengthEndsWithItsConnection) {
-  Pair pair({[](Peer& peer) { peer.read_request(), peer.send("HTTP/1.1 200 OK\r\n\r\nall of it"); }});
+  Pair pair({[](TestConnection& peer) { peer.read_request(), peer.send("HTTP/1.1 200 OK\r\n\r\nall of it"); }});
   EXPECT_EQ(pair.client.send(get()).value().body, "all of it");
 }
 
 TEST(HttpClient, AnInformationalAnswerIsNotTheAnswer) {
-  Pair pair({[](Peer& peer) {
+  Pair pair({[](TestConnection& peer) {
     peer.read_request(), peer.send("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"), peer.answer("200 OK", "ok");
   }});
   EXPECT_EQ(pair.client.send(get()).value().body, "ok");
 }
 
 TEST(HttpClient, AHeadHasNoBodyWhateverItsLengthSays) {
-  Pair pair({[](Peer& peer) {
+  Pair pair({[](TestConnection& peer) {
     peer.read_request(), peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
     peer.read_request(), peer.answer("200 OK", "next");
   }});
@@ -170,8 +170,9 @@ TEST(HttpClient, AHeadHasNoBodyWhateverItsLengthSays) {
 }
 
 TEST(HttpClient, ACutDownloadHasGivenATruePrefix) {
-  Pair pair(
-      {[](Peer& peer) { peer.read_request(), peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this"); }});
+  Pair pair({[](TestConnection& peer) {
+    peer.read_request(), peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this");
+  }});
   std::string got;
   const auto outcome = pair.client.download(get(), [&](const Response& head, std::string_view bytes) {
     EXPECT_EQ(head.status, 200);
@@ -184,7 +185,7 @@ TEST(HttpClient, ACutDownloadHasGivenATruePrefix) {
 
 TEST(HttpClient, ADownloadIsNotKeptInMemoryAndAnErrorIsNotGivenToTheSink) {
   const std::string big(3'000'000, 'x');
-  Pair pair({[&](Peer& peer) {
+  Pair pair({[&](TestConnection& peer) {
     peer.read_request(), peer.answer("200 OK", big);
     peer.read_request(), peer.answer("404 Not Found", R"({"error":"gone","code":"upload_gone"})");
   }});
@@ -203,27 +204,27 @@ TEST(HttpClient, ADownloadIsNotKeptInMemoryAndAnErrorIsNotGivenToTheSink) {
 }
 
 TEST(HttpClient, ASinkCanStopADownload) {
-  Pair pair({[](Peer& peer) { peer.read_request(), peer.answer("200 OK", std::string(1'000'000, 'x')); }});
+  Pair pair({[](TestConnection& peer) { peer.read_request(), peer.answer("200 OK", std::string(1'000'000, 'x')); }});
   EXPECT_EQ(kind_of(pair.client.download(get(), [](const Response&, std::string_view) { return false; })),
             Kind::stopped);
 }
 
 TEST(HttpClient, AnAnswerBeyondTheCapIsRefused) {
-  Pair pair({[](Peer& peer) { peer.read_request(), peer.answer("200 OK", std::string(1001, 'x')); }});
+  Pair pair({[](TestConnection& peer) { peer.read_request(), peer.answer("200 OK", std::string(1001, 'x')); }});
   auto request = get();
   request.max_body = 1000;
   EXPECT_EQ(kind_of(pair.client.send(request)), Kind::too_large);
 }
 
 TEST(HttpClient, ASilentServerIsATimeout) {
-  Pair pair({[](Peer& peer) { peer.wait_until_closed(); }});
+  Pair pair({[](TestConnection& peer) { peer.wait_until_closed(); }});
   auto request = get();
   request.patience = std::chrono::milliseconds(20);
   EXPECT_EQ(kind_of(pair.client.send(request)), Kind::timeout);
 }
 
 TEST(HttpClient, AServerThatDripsForEverMeetsTheTotal) {
-  Pair pair({[](Peer& peer) {
+  Pair pair({[](TestConnection& peer) {
     peer.read_request();
     peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     pollfd entry{peer.descriptor(), POLLIN, 0};
@@ -236,7 +237,7 @@ TEST(HttpClient, AServerThatDripsForEverMeetsTheTotal) {
 
 TEST(HttpClient, CancelEndsABlockedCallAndEveryLaterOne) {
   std::promise<void> asked;
-  Pair pair({[&](Peer& peer) {
+  Pair pair({[&](TestConnection& peer) {
     peer.read_request();
     asked.set_value();
     peer.wait_until_closed();
@@ -252,12 +253,12 @@ TEST(HttpClient, CancelEndsABlockedCallAndEveryLaterOne) {
 
 TEST(HttpClient, HangingUpEndsACallAsCutAndTheNextOneConnectsAnew) {
   std::promise<void> asked;
-  Pair pair({[&](Peer& peer) {
+  Pair pair({[&](TestConnection& peer) {
                peer.read_request();
                asked.set_value();
                peer.wait_until_closed();
              },
-             [](Peer& peer) { peer.read_request(), peer.answer("200 OK", "again"); }});
+             [](TestConnection& peer) { peer.read_request(), peer.answer("200 OK", "again"); }});
   std::thread other([&] {
     asked.get_future().wait();
     pair.client.hang_up();
@@ -277,7 +278,7 @@ TEST(HttpClient, WhatIsNotHttpIsAProtocolFailure) {
         "HTTP/1.1 200 OK\r\nX: " + std::string(70'000, 'x') + "\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: " + std::string(70'000, 'x') + "\r\n\r\n",
         std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")}) {
-    Pair pair({[&](Peer& peer) {
+    Pair pair({[&](TestConnection& peer) {
       peer.read_request();
       peer.send(bytes);
       peer.wait_until_closed();
@@ -303,7 +304,7 @@ TEST(HttpClient, ANameOrPortThatIsNotThereIsUnreachable) {
 
 TEST(HttpClient, ASourceIsSentAsItsLengthSaysOrChunked) {
   std::string sized, chunked;
-  Pair pair({[&](Peer& peer) {
+  Pair pair({[&](TestConnection& peer) {
     sized = peer.read_request(), peer.answer("200 OK", "");
     chunked = peer.read_request(), peer.answer("200 OK", "");
   }});
@@ -325,7 +326,7 @@ TEST(HttpClient, ASourceIsSentAsItsLengthSaysOrChunked) {
 }
 
 TEST(HttpClient, ARefusalInTheMiddleOfAnUploadIsHeard) {
-  Pair pair({[](Peer& peer) {
+  Pair pair({[](TestConnection& peer) {
     char byte = 0;
     (void)recv(peer.descriptor(), &byte, 1, 0);
     peer.answer("413 Payload Too Large", "", "Connection: close\r\n");
@@ -353,7 +354,7 @@ TEST(HttpClient, AHeaderThatWouldSplitTheRequestIsNotSent) {
 
 TEST(HttpClient, AProxyGetsTheWholeAddress) {
   std::string seen;
-  TestServer proxy({[&](Peer& peer) { seen = peer.read_request(), peer.answer("200 OK", "through"); }});
+  TestServer proxy({[&](TestConnection& peer) { seen = peer.read_request(), peer.answer("200 OK", "through"); }});
   HttpOptions options;
   options.environment = [&](const char* name) -> std::optional<std::string> {
     return std::string_view(name) == "http_proxy"

@@ -16,6 +16,6 @@ struct ProbeStep {
 
 // Calls `tell` for each step as it ends; false when one failed, and then none follows. Through a proxy the server's own
 // name and TLS are the proxy's and the first request's business.
-bool probe(const Url& server, const HttpOptions& options, const std::function<void(const ProbeStep&)>& tell);
+bool probe(const Url& server, const HttpOptions& options, const std::function<void(const ProbeStep&)>& on_step);
 
 }  // namespace restante::client

@@ -28,7 +28,7 @@ Probed probed(const std::string& url, Environment environment = [](const char*) 
 }
 
 TEST(Probe, APlainServerIsReachedInTwoSteps) {
-  TestServer server({[](Peer& peer) { peer.wait_until_closed(); }});
+  TestServer server({[](TestConnection& peer) { peer.wait_until_closed(); }});
   const auto found = probed(server.url());
   EXPECT_TRUE(found.reached);
   EXPECT_THAT(found.steps, ElementsAre("name", "connection"));
@@ -52,14 +52,14 @@ TEST(Probe, APortWhereNobodyListensEndsIt) {
 }
 
 TEST(Probe, AServerThatDoesNotSpeakTlsEndsIt) {
-  TestServer server({[](Peer& peer) { peer.send("HTTP/1.1 400 Bad Request\r\n\r\n"); }});
+  TestServer server({[](TestConnection& peer) { peer.send("HTTP/1.1 400 Bad Request\r\n\r\n"); }});
   const auto found = probed("https://127.0.0.1:" + std::to_string(server.port()));
   EXPECT_FALSE(found.reached);
   EXPECT_THAT(found.steps, ElementsAre("name", "connection", "tls!"));
 }
 
 TEST(Probe, AProxyOfTheEnvironmentIsNamedAndTakesTheServersPlace) {
-  TestServer proxy({[](Peer& peer) { peer.wait_until_closed(); }});
+  TestServer proxy({[](TestConnection& peer) { peer.wait_until_closed(); }});
   const auto found = probed("http://server.invalid", [&](const char* name) {
     return std::string_view(name) == "http_proxy" ? std::optional(proxy.url()) : std::nullopt;
   });

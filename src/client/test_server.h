@@ -19,15 +19,15 @@
 namespace restante::client {
 
 // One accepted connection.
-class Peer {
+class TestConnection {
  public:
-  explicit Peer(int fd) : fd_(fd) {}
-  ~Peer() {
+  explicit TestConnection(int fd) : fd_(fd) {}
+  ~TestConnection() {
     if (ssl_) SSL_free(ssl_);
     ::close(fd_);
   }
-  Peer(const Peer&) = delete;
-  Peer& operator=(const Peer&) = delete;
+  TestConnection(const TestConnection&) = delete;
+  TestConnection& operator=(const TestConnection&) = delete;
 
   // False when the handshake failed.
   bool start_tls(SSL_CTX* context) {
@@ -99,7 +99,7 @@ class Peer {
 
 class TestServer {
  public:
-  using Script = std::function<void(Peer&)>;
+  using Script = std::function<void(TestConnection&)>;
 
   explicit TestServer(std::vector<Script> scripts) : scripts_(std::move(scripts)) {
     listener_ = socket(AF_INET, SOCK_STREAM, 0);
@@ -137,7 +137,7 @@ class TestServer {
       while (poll(entries, 2, -1) < 0) {
       }
       if (!(entries[0].revents & POLLIN)) return;
-      Peer peer(accept(listener_, nullptr, nullptr));
+      TestConnection peer(accept(listener_, nullptr, nullptr));
       {
         const std::lock_guard lock(mutex_);
         ++connections_;

@@ -64,7 +64,7 @@ class Certificate {
 };
 
 TestServer::Script speak_tls(const Certificate& certificate) {
-  return [&](Peer& peer) {
+  return [&](TestConnection& peer) {
     if (!peer.start_tls(certificate.context())) return;
     while (!peer.read_request().empty()) peer.answer("200 OK", "secret");
   };
@@ -110,8 +110,8 @@ TEST(Tls, ACertificateForAnotherNameIsRefused) {
 
 // As long as nothing was refused, the next attempt may well succeed.
 TEST(Tls, AHandshakeThatIsCutIsNoRefusal) {
-  const TestServer::Script leave = [](Peer& peer) { peer.receive_some(); };
-  const TestServer::Script reset = [](Peer& peer) { peer.receive_some(), peer.reset_on_close(); };
+  const TestServer::Script leave = [](TestConnection& peer) { peer.receive_some(); };
+  const TestServer::Script reset = [](TestConnection& peer) { peer.receive_some(), peer.reset_on_close(); };
   TestServer server({leave, reset});
   HttpClient client(secure(server));
   for (int i = 0; i < 2; ++i) {
@@ -147,7 +147,7 @@ TEST(Tls, AnExpiredCertificateIsRefusedAndSaysSo) {
 }
 
 TEST(Tls, AServerThatSpeaksPlainlyIsATlsFailure) {
-  TestServer server({[](Peer& peer) {
+  TestServer server({[](TestConnection& peer) {
     peer.send("HTTP/1.1 400 Bad Request\r\n\r\n");
     peer.wait_until_closed();
   }});
@@ -161,7 +161,7 @@ TEST(Tls, AProxyCarriesTheSecureConnectionWithoutSeeingIntoIt) {
   const Certificate certificate("DNS:far.example");
   std::string asked;
   // The proxy's far end is played by the same script: after its 200 the bytes are the server's.
-  TestServer proxy({[&](Peer& peer) {
+  TestServer proxy({[&](TestConnection& peer) {
     asked = peer.read_request();
     peer.send("HTTP/1.1 200 Connection established\r\n\r\n");
     speak_tls(certificate)(peer);
@@ -178,7 +178,7 @@ TEST(Tls, AProxyCarriesTheSecureConnectionWithoutSeeingIntoIt) {
 }
 
 TEST(Tls, AProxyThatWillNotIsNamed) {
-  TestServer proxy({[&](Peer& peer) { peer.read_request(), peer.answer("403 Forbidden", "no"); }});
+  TestServer proxy({[&](TestConnection& peer) { peer.read_request(), peer.answer("403 Forbidden", "no"); }});
   HttpOptions options;
   options.environment = [&](const char* name) -> std::optional<std::string> {
     return std::string_view(name) == "https_proxy" ? std::optional("http://127.0.0.1:" + std::to_string(proxy.port()))

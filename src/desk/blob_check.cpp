@@ -36,7 +36,7 @@ BlobCheck::BlobCheck(Store& store, Places& places, Integrity& integrity, const C
 Result<BlobCheckReport> BlobCheck::start(Mend mend) {
   {
     // Who has read that the last one is done must not be told that it runs.
-    const std::lock_guard turn(telling_);
+    const std::lock_guard saving_lock(saving_);
     const std::lock_guard lock(mutex_);
     if (report_.state != State::none) return errors::blob_check_running;
   }
@@ -53,7 +53,7 @@ Result<BlobCheckReport> BlobCheck::start(Mend mend) {
   const std::lock_guard lock(mutex_);
   report_ = fresh;
   named_ = 0;
-  told_at_ = clock_.steady();
+  saved_at_ = clock_.steady();
   return fresh;
 }
 
@@ -98,12 +98,12 @@ void BlobCheck::tick() {
       const std::lock_guard lock(mutex_);
       report_.reason = e.what();
     }
-    tell();
+    save_progress();
     throw;
   }
   if (lost_) return give_up();
   // Not above: an end that cannot be told is no failure of the check, and stays the end that it is.
-  now == State::running ? tell() : end(now);
+  now == State::running ? save_progress() : end(now);
 }
 
 // A slice of it; what it is then.
@@ -113,7 +113,7 @@ State BlobCheck::work() {
     const SteadyTime at = std::chrono::steady_clock::now();
     if (stopping_) return State::stopped;
     if (!step()) return State::done;
-    give_way(at);
+    pause_for_writers(at);
   }
   return State::running;
 }
@@ -127,7 +127,7 @@ void BlobCheck::begin(Mend mend) {
   from_.clear();
   failures_ = 0;
   row_failures_ = 0;
-  passed_over_.clear();
+  unreachable_places_.clear();
   log_.info("blob_check_began", {{"mend", mend == Mend::yes ? "yes" : "no"}});
 }
 
@@ -139,13 +139,13 @@ void BlobCheck::end(State state, std::string reason) {
     report_.ended_at = clock_.now();
     report_.reason = std::move(reason);
   }
-  tell();
+  save_progress();
 }
 
 // Somebody else has begun another one: this server said nothing for longer than its lease.
 void BlobCheck::give_up() {
   begun_ = false;
-  const std::lock_guard turn(telling_);
+  const std::lock_guard saving_lock(saving_);
   const std::lock_guard lock(mutex_);
   report_ = BlobCheckReport();
   log_.warn("blob_check_lost", {{"reason", "another one was begun meanwhile"}});
@@ -154,24 +154,24 @@ void BlobCheck::give_up() {
 void BlobCheck::beat() {
   {
     const std::lock_guard lock(mutex_);
-    if (report_.state == State::none || clock_.steady() - told_at_ < kTellEvery) return;
+    if (report_.state == State::none || clock_.steady() - saved_at_ < kTellEvery) return;
   }
-  tell();
+  save_progress();
 }
 
-void BlobCheck::leave() {
+void BlobCheck::release() {
   bool running = false;
   {
     const std::lock_guard lock(mutex_);
     running = report_.state == State::running;
   }
-  running ? end(State::stopped) : tell();
+  running ? end(State::stopped) : save_progress();
 }
 
-void BlobCheck::tell() {
-  const std::lock_guard turn(telling_);
+void BlobCheck::save_progress() {
+  const std::lock_guard saving_lock(saving_);
   BlobCheckReport now;
-  BlobCheckNote said;
+  BlobCheckUpdate said;
   {
     const std::lock_guard lock(mutex_);
     if (report_.state == State::none) return;
@@ -184,13 +184,13 @@ void BlobCheck::tell() {
   said.progress = write_progress(now);
   said.state = kept_state(now.state);
   said.ended_at = now.ended_at;
-  told(now, store_.note_blob_check(std::move(said)).take().value());
+  progress_saved(now, store_.update_blob_check(std::move(said)).take().value());
 }
 
-void BlobCheck::told(const BlobCheckReport& report, bool kept) {
+void BlobCheck::progress_saved(const BlobCheckReport& report, bool kept) {
   {
     const std::lock_guard lock(mutex_);
-    told_at_ = clock_.steady();
+    saved_at_ = clock_.steady();
     named_ = report.findings.size();
     if (report.state != State::running) report_ = BlobCheckReport();
   }
@@ -208,7 +208,7 @@ void BlobCheck::told(const BlobCheckReport& report, bool kept) {
 }
 
 // As long as a step took, disk and database belong to everybody else.
-void BlobCheck::give_way(SteadyTime since) const {
+void BlobCheck::pause_for_writers(SteadyTime since) const {
   const auto took = std::chrono::steady_clock::now() - since;
   std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(took, kLongestPause));
 }
@@ -239,8 +239,8 @@ void BlobCheck::found(BlobFinding finding) {
 
 // False after the last page.
 bool BlobCheck::look_for_orphans() {
-  BlobPage page = places_.list(from_, grown_up(), &passed_over_);
-  places_.insist(passed_over_);
+  BlobPage page = places_.list(from_, orphan_cutoff(), &unreachable_places_);
+  places_.require_written_places(unreachable_places_);
   const auto known = store_.known_blobs(page.keys);
   const bool mend = mend_ == Mend::yes && guard_.believable();
   auto next_known = known.begin();
@@ -264,17 +264,17 @@ bool BlobCheck::look_for_orphans() {
 
 void BlobCheck::look_for_unfinished() {
   const bool mend = mend_ == Mend::yes && guard_.believable();
-  const std::size_t count =
-      mend ? places_.drop_unfinished(grown_up(), &passed_over_) : places_.count_unfinished(grown_up(), &passed_over_);
-  places_.insist(passed_over_);
-  tell_passed_over();
+  const std::size_t count = mend ? places_.drop_unfinished(orphan_cutoff(), &unreachable_places_)
+                                 : places_.count_unfinished(orphan_cutoff(), &unreachable_places_);
+  places_.require_written_places(unreachable_places_);
+  log_unreachable_places();
   const std::lock_guard lock(mutex_);
   report_.found.at(static_cast<std::size_t>(BlobFault::unfinished)) += static_cast<std::int64_t>(count);
   if (mend) report_.mended += static_cast<std::int64_t>(count);
 }
 
-void BlobCheck::tell_passed_over() {
-  for (const auto& [place, reason] : passed_over_) {
+void BlobCheck::log_unreachable_places() {
+  for (const auto& [place, reason] : unreachable_places_) {
     found({BlobFault::out_of_reach, BlobRemedy::none, {}, {}, reason, place});
   }
 }

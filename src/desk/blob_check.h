@@ -56,7 +56,7 @@ class BlobCheck {
   void beat();
   // Once there are no ticks any more: one that is under way here has been stopped, and nobody need wait for its lease.
   // Throws Unavailable.
-  void leave();
+  void release();
   // From any thread: a tick that is under way ends after its piece, and the check with it.
   void stop() { stopping_ = true; }
 
@@ -74,8 +74,8 @@ class BlobCheck {
   void begin(Mend mend);
   void end(BlobCheckReport::State state, std::string reason = {});
   void give_up();
-  void tell();
-  void told(const BlobCheckReport& report, bool kept);
+  void save_progress();
+  void progress_saved(const BlobCheckReport& report, bool kept);
   BlobCheckReport::State work();
   bool step();
   bool look_at_next_row();
@@ -89,16 +89,18 @@ class BlobCheck {
   bool is_still(const Upload& upload);
   void count_bytes(std::size_t bytes);
   void found(BlobFinding finding);
-  BlobRemedy condemn(const Upload& upload, UploadDamage damage);
+  BlobRemedy report_damage(const Upload& upload, UploadDamage damage);
   BlobRemedy mend(const Upload& upload, const Looked& one, const std::vector<Looked>& wrong, const std::string* right,
                   std::string& why);
   BlobRemedy restore(const Upload& upload, const std::string& wrong, const std::string& right, std::string& why);
   bool look_for_orphans();
   void look_for_unfinished();
-  void tell_passed_over();
-  void give_way(SteadyTime since) const;
+  void log_unreachable_places();
+  void pause_for_writers(SteadyTime since) const;
   Time::duration lease() const { return std::chrono::duration_cast<Time::duration>(rules_.lease); }
-  Time grown_up() const { return clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.grace); }
+  Time orphan_cutoff() const {
+    return clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.grace);
+  }
 
   Store& store_;
   Places& places_;
@@ -110,11 +112,11 @@ class BlobCheck {
   const WorkerId self_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> lost_{false};  // it is another server's, or another one's that began here
-  std::mutex telling_;             // what is told later was found later, though tick and beat are of two threads
+  std::mutex saving_;              // what is told later was found later, though tick and beat are of two threads
   mutable std::mutex mutex_;       // of what follows: beat and the operator's questions come from other threads
   BlobCheckReport report_;         // of the one this server does, until its end has been told; else of none
   std::size_t named_ = 0;          // of its findings, that are in the store
-  SteadyTime told_at_;
+  SteadyTime saved_at_;
 
   // The walk, from tick to tick.
   JumpGuard guard_;
@@ -126,7 +128,7 @@ class BlobCheck {
   std::string from_;
   int failures_ = 0;
   int row_failures_ = 0;  // of the row that is next
-  Places::OutOfReach passed_over_;
+  Places::UnreachablePlaces unreachable_places_;
 };
 
 }  // namespace restante::desk

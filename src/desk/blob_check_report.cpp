@@ -59,7 +59,7 @@ std::optional<BlobFindingFile> read_file(const Json& from) {
 }
 
 BlobFinding read_finding(const Json& from) {
-  constexpr std::array remedies = {BlobRemedy::none, BlobRemedy::told, BlobRemedy::restored, BlobRemedy::dropped};
+  constexpr std::array remedies = {BlobRemedy::none, BlobRemedy::marked, BlobRemedy::restored, BlobRemedy::dropped};
   return {named(kBlobFaults, text_of(from, "fault")),
           named(remedies, text_of(from, "remedy")),
           text_of(from, "blob"),
@@ -106,7 +106,7 @@ std::string_view name_of(BlobRemedy remedy) {
   switch (remedy) {
     case BlobRemedy::none:
       return "none";
-    case BlobRemedy::told:
+    case BlobRemedy::marked:
       return "told";
     case BlobRemedy::restored:
       return "restored";

@@ -22,7 +22,7 @@ inline constexpr std::array kBlobFaults = {BlobFault::missing, BlobFault::change
 std::string_view name_of(BlobFault fault);
 
 // What was done about it: nothing, the file is known to be damaged, it was made anew, it was dropped.
-enum class BlobRemedy { none, told, restored, dropped };
+enum class BlobRemedy { none, marked, restored, dropped };
 std::string_view name_of(BlobRemedy remedy);
 
 // Whose bytes they are, as it was when they were looked at.

@@ -46,7 +46,7 @@ void BlobCheck::look_at_row(const Upload& upload) {
   if (sha256(upload.content) == upload.sha256) return;
   const auto damage = upload.content.empty() ? UploadDamage::missing : UploadDamage::changed;
   const auto fault = upload.content.empty() ? BlobFault::missing : BlobFault::changed;
-  found({fault, condemn(upload, damage), {}, upload});
+  found({fault, report_damage(upload, damage), {}, upload});
 }
 
 void BlobCheck::look_at_copies(const Upload& upload) {
@@ -87,7 +87,7 @@ BlobRemedy BlobCheck::judge(const Upload& upload, const std::vector<Looked>& wro
   const auto is = [](Copy copy) { return [copy](const Looked& one) { return one.copy == copy; }; };
   if (has_right || std::ranges::any_of(wrong, is(Copy::unreadable))) return BlobRemedy::none;
   const bool changed = std::ranges::any_of(wrong, is(Copy::changed));
-  return condemn(upload, changed ? UploadDamage::changed : UploadDamage::missing);
+  return report_damage(upload, changed ? UploadDamage::changed : UploadDamage::missing);
 }
 
 BlobFault BlobCheck::fault_of(Copy copy) {
@@ -136,10 +136,10 @@ void BlobCheck::count_bytes(std::size_t bytes) {
   report_.bytes += static_cast<std::int64_t>(bytes);
 }
 
-BlobRemedy BlobCheck::condemn(const Upload& upload, UploadDamage damage) {
-  if (upload.damage) return BlobRemedy::told;
+BlobRemedy BlobCheck::report_damage(const Upload& upload, UploadDamage damage) {
+  if (upload.damage) return BlobRemedy::marked;
   if (mend_ == Mend::no) return BlobRemedy::none;
-  return integrity_.condemn(upload, damage).take() ? BlobRemedy::told : BlobRemedy::none;
+  return integrity_.report_damage(upload, damage).take() ? BlobRemedy::marked : BlobRemedy::none;
 }
 
 // A new copy in the place of the wrong one, which leaves as any other does. Made from what was just found right, and
@@ -162,7 +162,7 @@ BlobRemedy BlobCheck::restore(const Upload& upload, const std::string& wrong, co
     why.clear();
     return BlobRemedy::restored;
   }
-  places_.take_back(*made);  // the rows have left or moved meanwhile
+  places_.drop_unreferenced(*made);  // the rows have left or moved meanwhile
   return BlobRemedy::none;
 }
 

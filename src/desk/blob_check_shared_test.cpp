@@ -102,10 +102,10 @@ TEST_F(SharedBlobCheckTest, OneThatWasTakenOverFromGivesUpAndCanBeginAgainLater)
 TEST_F(SharedBlobCheckTest, AServerThatLeavesSaysThatItHasStopped) {
   upload("large", big);
   ASSERT_TRUE(other.start(Mend::no).has_value());
-  other.leave();
+  other.release();
   EXPECT_EQ(check.report().state, State::stopped);
   EXPECT_TRUE(check.report().ended_at);
-  check.leave();
+  check.release();
   EXPECT_TRUE(check.start(Mend::no).has_value());
 }
 

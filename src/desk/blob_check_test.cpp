@@ -273,7 +273,7 @@ class BlobTwinsTest : public BlobCheckTest {
 
   std::unique_ptr<Blobs> second = dir::open(desk.folder.path() / "second");
   Places places{{{Place::dir, *desk.blobs}, {Place::s3, *second}}, {Place::s3, Place::dir}, desk.log, desk.metrics};
-  Uploads uploads{*desk.store, places, desk.news, desk.clock, desk.log, desk.metrics, small_rules()};
+  Uploads uploads{*desk.store, places, desk.event_bus, desk.clock, desk.log, desk.metrics, small_rules()};
   BlobCheck both{*desk.store, places, uploads.integrity(), desk.clock, desk.log, desk.metrics, BlobCheckRules()};
 };
 

@@ -66,7 +66,7 @@ void try_out(Places& places, Place place) {
   const std::string key = writer->finish().key;  // from here on at the latest an orphan, which the sweep collects
   const auto blob = places.open(key);
   const bool right = blob && reads_as(*blob, kProbe);
-  places.take_back(key);
+  places.drop_unreferenced(key);
   if (!right) throw Unavailable("what was written does not read back as it was");
 }
 

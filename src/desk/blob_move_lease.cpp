@@ -8,13 +8,13 @@ using Copier = BlobMoveProgress::Copier;
 
 // Whether it is this server's turn.
 bool BlobMoves::may_work(const BlobMove& move) {
-  if (works_on_ != move) stands_back_until_.reset();  // the operator has said something: it is tried at once
+  if (works_on_ != move) lease_pause_until_.reset();  // the operator has said something: it is tried at once
   if (!is_able(move)) {
     give_up_lease();
     return false;
   }
-  if (stands_back_until_ && clock_.steady() < *stands_back_until_) return false;
-  stands_back_until_.reset();
+  if (lease_pause_until_ && clock_.steady() < *lease_pause_until_) return false;
+  lease_pause_until_.reset();
   return holds_lease();
 }
 
@@ -63,10 +63,10 @@ void BlobMoves::give_up_lease() {
 
 // Another server may be able to do what this one is not: it asks every few seconds. If there is none, or it fails as
 // well, it is this one's turn again.
-void BlobMoves::stand_back_if_failing() {
+void BlobMoves::release_lease_if_failing() {
   if (!std::exchange(fails_, false) || rules_.alone) return;
   failed_in_a_row_ = 0;
-  stands_back_until_ = clock_.steady() + 2 * rules_.lease;
+  lease_pause_until_ = clock_.steady() + 2 * rules_.lease;
   log_.info("blob_move_left_to_others", {{"reason", "every attempt of this server has failed"}});
   give_up_lease();
 }

@@ -54,7 +54,7 @@ BlobMoves::BlobMoves(Store& store, Places& places, Integrity& integrity, const C
 Result<void> BlobMoves::usable(Place place, const std::function<void()>& check) const {
   const std::string name(name_of(place));
   const auto unusable = [&](const std::string& reason) {
-    return Error(errors::blob_place_unusable, {{"place", name}}).say(reason);
+    return Error(errors::blob_place_unusable, {{"place", name}}).with_sentence(reason);
   };
   if (!places_.has(place)) {
     return unusable(fmt::format("this server is not set up for bytes in \"{}\": {}", name, what_to_set(place)));
@@ -103,10 +103,11 @@ Result<void> BlobMoves::finish() {
   if (const auto left = left_in(old); left > 0) {
     const std::int64_t bytes = old.bytes - old.damaged_bytes;
     return Error(errors::blob_move_unfinished, {{"files", left}, {"bytes", bytes}})
-        .say(fmt::format("{} not in \"{}\" yet ({} bytes); {} being copied, and until then the change-over can be "
-                         "turned back",
-                         left == 1 ? "1 file is" : fmt::format("{} files are", left), name_of(move->to), bytes,
-                         left == 1 ? "it is" : "they are"));
+        .with_sentence(
+            fmt::format("{} not in \"{}\" yet ({} bytes); {} being copied, and until then the change-over can be "
+                        "turned back",
+                        left == 1 ? "1 file is" : fmt::format("{} files are", left), name_of(move->to), bytes,
+                        left == 1 ? "it is" : "they are"));
   }
   if (auto works = usable(move->to, [&] { places_.check(move->to); }); !works) return works;
   if (store_.advance_blob_move(*move, BlobPhase::finishing, clock_.now()).take().value()) {
@@ -117,7 +118,7 @@ Result<void> BlobMoves::finish() {
 }
 
 void BlobMoves::follow() {
-  const std::lock_guard turn(following_);
+  const std::lock_guard following_lock(following_);
   const auto found = store_.find_blob_move();
   const PlacePlan plan = plan_for(found, rules_.setting);
   if (places_.plan() != plan) {
@@ -145,9 +146,9 @@ std::string BlobMoves::disagreement() const {
                      name_of(rules_.setting), name_of(move_->to), name_of(move_->to));
 }
 
-void BlobMoves::tell_disagreement() {
+void BlobMoves::log_disagreement() {
   const std::string sentence = disagreement();
-  if (sentence.empty() || std::exchange(told_, true)) return;
+  if (sentence.empty() || std::exchange(logged_, true)) return;
   log_.warn("blobs_set_otherwise", {{"sentence", sentence}});
 }
 
@@ -156,7 +157,7 @@ void BlobMoves::tick() {
   if (now - looked_at_ >= rules_.look_every) {
     looked_at_ = now;
     follow();
-    tell_disagreement();
+    log_disagreement();
   }
   std::optional<BlobMove> move;
   {
@@ -165,18 +166,18 @@ void BlobMoves::tick() {
   }
   if (!move || stopping_ || (rests_until_ && now < *rests_until_)) return;
   rests_until_ = now + rules_.rest;  // where it throws, or somebody else does it
-  if (move->phase == BlobPhase::finished && !has_strays(*move)) return;
+  if (move->phase == BlobPhase::finished && !has_late_writes(*move)) return;
   if (!may_work(*move)) return;
   rests_until_.reset();
   work(*move);
-  stand_back_if_failing();
+  release_lease_if_failing();
   (void)figures();
 }
 
 // A request that began under the old plan may end long after the change-over has, but not for ever.
-bool BlobMoves::has_strays(const BlobMove& move) {
+bool BlobMoves::has_late_writes(const BlobMove& move) {
   if (settled_ == move) return false;
-  const bool over = clock_.now() - move.phase_at > rules_.strays_for;
+  const bool over = clock_.now() - move.phase_at > rules_.late_writes_for;
   const bool found = !store_.list_blobs(KeyRole::first, move.from, "", 1).empty() ||
                      !store_.list_blobs(KeyRole::twin, move.from, "", 1).empty();
   if (over && !found) settled_ = move;
@@ -285,7 +286,7 @@ BlobMoves::Copied BlobMoves::copy(const BlobMove& move, const MovingBlob& blob) 
                       [this](std::size_t read) { allowance_ -= static_cast<double>(read); });
     sound = copy && verify(blob, *copy);
     if (copy && !sound) {
-      places_.take_back(*copy);
+      places_.drop_unreferenced(*copy);
       if (!stopping_) throw Unavailable("what was written does not read back as it was");
     }
   } catch (const Unavailable& e) {
@@ -306,7 +307,7 @@ void BlobMoves::put_in_place(const BlobMove& move, const MovingBlob& blob, const
   const auto rows = store_.place_blobs({{blob.keys, is}}, clock_.now()).take().value();
   if (rows == 0) {  // they have left, or another server was faster
     try {
-      places_.take_back(key);
+      places_.drop_unreferenced(key);
     } catch (const Unavailable&) {  // NOLINT(bugprone-empty-catch): an orphan, which the sweep collects
     }
     return;

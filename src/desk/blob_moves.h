@@ -32,7 +32,7 @@ struct BlobMoveRules {
   std::chrono::milliseconds rest{std::chrono::seconds(2)};  // once nothing is left, and between attempts that failed
   int step = 32;                                            // blobs of one page, and of one write
   // After the end: what requests that began before it still bring to the old place is fetched.
-  std::chrono::milliseconds strays_for{std::chrono::minutes(10)};
+  std::chrono::milliseconds late_writes_for{std::chrono::minutes(10)};
   // Whether so many bytes may be written there and leave what is to stay free; unset: always.
   std::function<bool(Place, std::int64_t)> has_room{};
 };
@@ -83,19 +83,19 @@ class BlobMoves {
   static constexpr int kFailuresInARow = 3;  // then it rests
 
   void follow();
-  void tell_disagreement();
+  void log_disagreement();
   bool may_work(const BlobMove& move);
   bool is_able(const BlobMove& move);
   bool holds_lease();
   void give_up_lease();
-  void stand_back_if_failing();
+  void release_lease_if_failing();
   void succeeded();
   void count_failure();
   void work(const BlobMove& move);
   bool work_on_page(const BlobMove& move);
   bool end_pass(const BlobMove& move);
   void forget_pass();
-  bool has_strays(const BlobMove& move);
+  bool has_late_writes(const BlobMove& move);
   Twins give_up_twins(const BlobMove& move);
   std::optional<BlobKeys> without_twin(const BlobMove& move, const MovingBlob& blob);
   std::optional<BlobKeys> with_neither(const MovingBlob& blob);
@@ -123,7 +123,7 @@ class BlobMoves {
   std::mutex following_;      // so that an older look does not undo what a newer one found
   mutable std::mutex mutex_;  // of what follows, for those who ask how far it is
   std::optional<BlobMove> move_;
-  bool told_ = false;
+  bool logged_ = false;
   std::int64_t copied_files_ = 0;
   std::int64_t copied_bytes_ = 0;
   std::int64_t failures_ = 0;
@@ -159,7 +159,7 @@ class BlobMoves {
   int failed_in_a_row_ = 0;
   SteadyTime failing_since_{};
   bool fails_ = false;  // for longer than a lease, and with nothing that succeeded
-  std::optional<SteadyTime> stands_back_until_;
+  std::optional<SteadyTime> lease_pause_until_;
   std::optional<SteadyTime> allowed_at_;
   double allowance_ = 0;  // bytes; below zero: read ahead of its time
 };

@@ -106,7 +106,7 @@ TEST_F(BlobMovesLeaseTest, AServerThatLacksTheNewPlaceNeverTakesIt) {
 TEST_F(BlobMovesLeaseTest, AServerWhosePlaceIsTakenAwayGivesItUpAndTakesItAgainLater) {
   Owner owner{*desk.store, {{Place::s3, *bucket}}, desk.clock, desk.log, desk.metrics, {}};
   owner.enter();
-  ASSERT_EQ(owner.objection(Place::s3), "");
+  ASSERT_EQ(owner.refusal_reason(Place::s3), "");
   Places owned{{{Place::dir, *desk.blobs}, {Place::s3, *bucket}}, {Place::dir, {}}, desk.log, desk.metrics, &owner};
   BlobMoves barred{*desk.store, owned, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried()};
   ASSERT_TRUE(barred.begin(Place::s3, 0));
@@ -114,8 +114,9 @@ TEST_F(BlobMovesLeaseTest, AServerWhosePlaceIsTakenAwayGivesItUpAndTakesItAgainL
   ASSERT_EQ(barred.progress().copier, Copier::here);
   const auto some = stage_some(4);
   const auto mark = bucket->mark();
-  bucket->put_mark(text_of({OfficeId::make(desk.clock.now()), MarkId::make(desk.clock.now())}), Blobs::Marking::anyway);
-  ASSERT_NE(owner.objection(Place::s3), "");
+  bucket->put_mark(text_of({InstallationId::make(desk.clock.now()), MarkId::make(desk.clock.now())}),
+                   Blobs::MarkMode::anyway);
+  ASSERT_NE(owner.refusal_reason(Place::s3), "");
   desk.clock.advance(seconds(1));
   other.tick();
   ASSERT_EQ(other.progress().copier, Copier::elsewhere);
@@ -125,8 +126,8 @@ TEST_F(BlobMovesLeaseTest, AServerWhosePlaceIsTakenAwayGivesItUpAndTakesItAgainL
   EXPECT_NE(barred.progress().held_up.find("another post office"), std::string::npos) << barred.progress().held_up;
   other.tick();
   EXPECT_EQ(other.progress().copied_files, 4) << "well before the lease would have been over";
-  bucket->put_mark(*mark, Blobs::Marking::anyway);
-  ASSERT_EQ(owner.objection(Place::s3), "");
+  bucket->put_mark(*mark, Blobs::MarkMode::anyway);
+  ASSERT_EQ(owner.refusal_reason(Place::s3), "");
   desk.clock.advance(seconds(31));
   barred.tick();
   EXPECT_EQ(barred.progress().copier, Copier::here);

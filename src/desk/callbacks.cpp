@@ -18,38 +18,38 @@ struct Callbacks::Callback {
   SteadyTime next_probe;
 };
 
-Callbacks::Leave::Leave(Callbacks& home, std::shared_ptr<Callback> callback, bool probe)
-    : home_(home), callback_(std::move(callback)), probe_(probe) {}
+Callbacks::Permit::Permit(Callbacks& callbacks, std::shared_ptr<Callback> callback, bool probe)
+    : callbacks_(callbacks), callback_(std::move(callback)), probe_(probe) {}
 
-Callbacks::Leave::~Leave() {
-  const std::lock_guard lock(home_.mutex_);
+Callbacks::Permit::~Permit() {
+  const std::lock_guard lock(callbacks_.mutex_);
   --callback_->under_way;
   if (probe_) callback_->probing = false;
 }
 
-void Callbacks::Leave::succeeded() {
-  const std::lock_guard lock(home_.mutex_);
+void Callbacks::Permit::succeeded() {
+  const std::lock_guard lock(callbacks_.mutex_);
   callback_->failures = 0;
   callback_->failed_probes = 0;
   callback_->spared = false;
 }
 
-void Callbacks::Leave::failed() {
-  const std::lock_guard lock(home_.mutex_);
+void Callbacks::Permit::failed() {
+  const std::lock_guard lock(callbacks_.mutex_);
   Callback& callback = *callback_;
   ++callback.failures;
   // Calls that began before it was spared fail after it: they tell nothing new and must not lengthen the pause.
   if (callback.spared && !probe_) return;
-  if (!callback.spared && callback.failures < home_.rules_.failures) return;
+  if (!callback.spared && callback.failures < callbacks_.rules_.failures) return;
   callback.failed_probes += callback.spared ? 1 : 0;
   callback.spared = true;
-  callback.next_probe = home_.clock_.steady() + home_.pause_after(callback.failed_probes);
+  callback.next_probe = callbacks_.clock_.steady() + callbacks_.pause_after(callback.failed_probes);
 }
 
 Callbacks::Callbacks(const Clock& clock, CallbackRules rules, std::function<double()> chance)
     : clock_(clock), rules_(rules), chance_(std::move(chance)) {}
 
-std::shared_ptr<Callbacks::Leave> Callbacks::ask(WorkspaceId workspace, std::string_view url) {
+std::shared_ptr<Callbacks::Permit> Callbacks::acquire(WorkspaceId workspace, std::string_view url) {
   std::shared_ptr<Callback> callback;
   bool probe = false;
   {
@@ -67,7 +67,7 @@ std::shared_ptr<Callbacks::Leave> Callbacks::ask(WorkspaceId workspace, std::str
     }
     ++callback->under_way;
   }
-  return std::make_shared<Leave>(*this, std::move(callback), probe);
+  return std::make_shared<Permit>(*this, std::move(callback), probe);
 }
 
 void Callbacks::forget(WorkspaceId workspace) {

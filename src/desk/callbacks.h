@@ -29,18 +29,18 @@ class Callbacks {
  public:
   // Leave to call once. Says how it went by succeeded() or failed(); destroyed without either, nothing was learnt (the
   // server stops, the store failed) and the next one may try.
-  class Leave {
+  class Permit {
    public:
-    Leave(Callbacks& home, std::shared_ptr<Callback> callback, bool probe);
-    ~Leave();
-    Leave(const Leave&) = delete;
-    Leave& operator=(const Leave&) = delete;
+    Permit(Callbacks& callbacks, std::shared_ptr<Callback> callback, bool probe);
+    ~Permit();
+    Permit(const Permit&) = delete;
+    Permit& operator=(const Permit&) = delete;
     void succeeded();
     void failed();
     bool is_probe() const { return probe_; }
 
    private:
-    Callbacks& home_;
+    Callbacks& callbacks_;
     const std::shared_ptr<Callback> callback_;
     const bool probe_;
   };
@@ -49,7 +49,7 @@ class Callbacks {
   Callbacks(const Clock& clock, CallbackRules rules, std::function<double()> chance = random_chance);
 
   // None when the callback is to be spared now. Another url is another callback: it starts afresh.
-  std::shared_ptr<Leave> ask(WorkspaceId workspace, std::string_view url);
+  std::shared_ptr<Permit> acquire(WorkspaceId workspace, std::string_view url);
   // The workspace is gone; calls under way end as they may.
   void forget(WorkspaceId workspace);
 

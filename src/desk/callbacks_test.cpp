@@ -14,16 +14,16 @@ const std::string kUrl = "http://agent.example/";
 
 class CallbacksTest : public testing::Test {
  protected:
-  std::shared_ptr<Callbacks::Leave> ask(std::string_view url = kUrl) { return callbacks.ask(workspace, url); }
+  std::shared_ptr<Callbacks::Permit> acquire(std::string_view url = kUrl) { return callbacks.acquire(workspace, url); }
   void fail() {
-    const auto leave = ask();
-    ASSERT_TRUE(leave);
-    leave->failed();
+    const auto permit = acquire();
+    ASSERT_TRUE(permit);
+    permit->failed();
   }
   void succeed() {
-    const auto leave = ask();
-    ASSERT_TRUE(leave);
-    leave->succeeded();
+    const auto permit = acquire();
+    ASSERT_TRUE(permit);
+    permit->succeeded();
   }
   void open() {
     for (int i = 0; i < 5; ++i) fail();
@@ -38,61 +38,61 @@ class CallbacksTest : public testing::Test {
 
 TEST_F(CallbacksTest, FourFailuresInARowAreForgiven) {
   for (int i = 0; i < 4; ++i) fail();
-  EXPECT_TRUE(ask());
+  EXPECT_TRUE(acquire());
 }
 
 TEST_F(CallbacksTest, TheFifthFailureInARowSparesIt) {
   open();
-  EXPECT_FALSE(ask());
+  EXPECT_FALSE(acquire());
 }
 
 TEST_F(CallbacksTest, ASuccessInBetweenStartsTheCountAgain) {
   for (int i = 0; i < 4; ++i) fail();
   succeed();
   for (int i = 0; i < 4; ++i) fail();
-  EXPECT_TRUE(ask());
+  EXPECT_TRUE(acquire());
 }
 
 TEST_F(CallbacksTest, OneThatIsForgottenStartsAfreshAndOldCallsTellItNothing) {
-  const auto late = ask();
+  const auto late = acquire();
   open();
-  EXPECT_FALSE(ask());
+  EXPECT_FALSE(acquire());
   callbacks.forget(other);
-  EXPECT_FALSE(ask()) << "somebody else's";
+  EXPECT_FALSE(acquire()) << "somebody else's";
   callbacks.forget(workspace);
-  EXPECT_TRUE(ask());
+  EXPECT_TRUE(acquire());
   late->failed();
   for (int i = 0; i < 4; ++i) fail();
-  EXPECT_TRUE(ask());
+  EXPECT_TRUE(acquire());
 }
 
 TEST_F(CallbacksTest, ASparedOneDoesNotConcernOthers) {
   open();
-  EXPECT_TRUE(callbacks.ask(other, kUrl));
+  EXPECT_TRUE(callbacks.acquire(other, kUrl));
 }
 
 TEST_F(CallbacksTest, AfterThePauseOneProbeGoesAtATime) {
   open();
   clock.advance(999ms);
-  EXPECT_FALSE(ask());
+  EXPECT_FALSE(acquire());
   clock.advance(1ms);
-  const auto probe = ask();
+  const auto probe = acquire();
   ASSERT_TRUE(probe);
   EXPECT_TRUE(probe->is_probe());
   clock.advance(1h);
-  EXPECT_FALSE(ask());
+  EXPECT_FALSE(acquire());
 }
 
 TEST_F(CallbacksTest, ASuccessfulProbeClosesIt) {
   open();
   clock.advance(1s);
   succeed();
-  const auto first = ask();
-  const auto second = ask();
+  const auto first = acquire();
+  const auto second = acquire();
   ASSERT_TRUE(first && second);
   EXPECT_FALSE(first->is_probe());
   first->failed();
-  EXPECT_TRUE(ask());
+  EXPECT_TRUE(acquire());
 }
 
 TEST_F(CallbacksTest, EveryFailedProbeDoublesThePauseUpToFiveMinutes) {
@@ -100,7 +100,7 @@ TEST_F(CallbacksTest, EveryFailedProbeDoublesThePauseUpToFiveMinutes) {
   std::chrono::milliseconds pause = 1s;
   for (int probe = 0; probe < 20; ++probe) {
     clock.advance(pause - 1ms);
-    ASSERT_FALSE(ask()) << probe;
+    ASSERT_FALSE(acquire()) << probe;
     clock.advance(1ms);
     fail();
     pause = std::min<std::chrono::milliseconds>(pause * 2, 5min);
@@ -118,78 +118,78 @@ TEST_F(CallbacksTest, ThePauseStartsSmallAgainAfterASuccess) {
   succeed();
   open();
   clock.advance(1s);
-  EXPECT_TRUE(ask());
+  EXPECT_TRUE(acquire());
 }
 
 TEST_F(CallbacksTest, ChanceShortensThePauseByAFifthAtMost) {
   chance = 0.999;
   open();
   clock.advance(799ms);
-  EXPECT_FALSE(ask());
+  EXPECT_FALSE(acquire());
   clock.advance(1ms);
-  EXPECT_TRUE(ask());
+  EXPECT_TRUE(acquire());
 }
 
 TEST_F(CallbacksTest, AProbeThatWasNeverDecidedLeavesItsPlaceToTheNext) {
   open();
   clock.advance(1s);
   {
-    ASSERT_TRUE(ask());
+    ASSERT_TRUE(acquire());
   }
-  EXPECT_TRUE(ask());
+  EXPECT_TRUE(acquire());
 }
 
 TEST_F(CallbacksTest, FailuresOfCallsThatBeganBeforeDoNotLengthenThePause) {
-  std::vector<std::shared_ptr<Callbacks::Leave>> under_way;
-  for (int i = 0; i < 30; ++i) under_way.push_back(ask());
-  for (const auto& leave : under_way) leave->failed();
+  std::vector<std::shared_ptr<Callbacks::Permit>> under_way;
+  for (int i = 0; i < 30; ++i) under_way.push_back(acquire());
+  for (const auto& permit : under_way) permit->failed();
   under_way.clear();
   clock.advance(1s);
-  EXPECT_TRUE(ask());
+  EXPECT_TRUE(acquire());
 }
 
 TEST_F(CallbacksTest, ALateSuccessEndsTheSparing) {
-  const auto slow = ask();
+  const auto slow = acquire();
   open();
-  EXPECT_FALSE(ask());
+  EXPECT_FALSE(acquire());
   slow->succeeded();
-  EXPECT_TRUE(ask());
+  EXPECT_TRUE(acquire());
 }
 
 TEST_F(CallbacksTest, AnotherUrlStartsAfresh) {
   open();
-  EXPECT_FALSE(ask());
-  EXPECT_TRUE(ask("http://moved.example/"));
+  EXPECT_FALSE(acquire());
+  EXPECT_TRUE(acquire("http://moved.example/"));
 }
 
 TEST_F(CallbacksTest, TheWallClockDoesNotMatter) {
   open();
   clock.jump(24h);
-  EXPECT_FALSE(ask());
+  EXPECT_FALSE(acquire());
   clock.jump(-48h);
   clock.advance(1s);
-  EXPECT_TRUE(ask());
+  EXPECT_TRUE(acquire());
 }
 
 TEST_F(CallbacksTest, CallsAtOnceAreBoundedPerCallback) {
-  std::vector<std::shared_ptr<Callbacks::Leave>> under_way;
-  for (int i = 0; i < 64; ++i) under_way.push_back(ask());
+  std::vector<std::shared_ptr<Callbacks::Permit>> under_way;
+  for (int i = 0; i < 64; ++i) under_way.push_back(acquire());
   EXPECT_TRUE(under_way.back());
-  EXPECT_FALSE(ask());
-  EXPECT_TRUE(callbacks.ask(other, kUrl));
+  EXPECT_FALSE(acquire());
+  EXPECT_TRUE(callbacks.acquire(other, kUrl));
   under_way.pop_back();
-  EXPECT_TRUE(ask());
+  EXPECT_TRUE(acquire());
 }
 
 TEST_F(CallbacksTest, ManyThreadsGetOneProbe) {
   open();
   clock.advance(1s);
-  std::vector<std::shared_ptr<Callbacks::Leave>> got(8);
+  std::vector<std::shared_ptr<Callbacks::Permit>> got(8);
   {
     std::vector<std::jthread> threads;
-    for (auto& slot : got) threads.emplace_back([&] { slot = ask(); });
+    for (auto& slot : got) threads.emplace_back([&] { slot = acquire(); });
   }
-  EXPECT_EQ(std::count_if(got.begin(), got.end(), [](const auto& leave) { return leave != nullptr; }), 1);
+  EXPECT_EQ(std::count_if(got.begin(), got.end(), [](const auto& permit) { return permit != nullptr; }), 1);
 }
 
 TEST(CallbackChance, IsFromZeroUpToOne) {

@@ -23,10 +23,10 @@ class PageMaker {
   PageMaker(WorkspaceId workspace, int limit) : workspace_(workspace), limit_(static_cast<std::size_t>(limit)) {}
 
   // A message row on a newer page: its files are not shown again.
-  void note_names(const Activity& row) { note_names(asked_in(row)); }
+  void note_names(const InboxRow& row) { note_names(request_content(row)); }
 
   // Rows newest first. False when the page is full and this row is not on it.
-  bool take(const Activity& row) {
+  bool take(const InboxRow& row) {
     std::vector<ChatMessage> said = messages_of(row);
     if (said.empty()) return true;
     if (full_for(row)) return false;
@@ -44,33 +44,33 @@ class PageMaker {
   }
 
  private:
-  bool full_for(const Activity& row) const {
+  bool full_for(const InboxRow& row) const {
     if (messages_.size() < limit_ && bytes_ < kPageBytes) return false;
     const bool other_moment = messages_.back().timestamp != row.created_at;
     return other_moment || messages_.size() >= limit_ + kMaxTogether || bytes_ >= kMaxBytes;
   }
 
-  void note_names(const Said& said) {
+  void note_names(const MessageContent& said) {
     for (const FilePart& file : said.files) {
       if (const auto id = file_of(file.uri, workspace_)) named_.insert(*id);
     }
   }
 
   // What was said in this row, in order.
-  std::vector<ChatMessage> messages_of(const Activity& row) {
-    const auto message = [&row](std::string_view suffix, ChatMessage::Role role, Said said) {
+  std::vector<ChatMessage> messages_of(const InboxRow& row) {
+    const auto message = [&row](std::string_view suffix, ChatMessage::Role role, MessageContent said) {
       return ChatMessage{row.id.text() + std::string(suffix), role, std::move(said.text), std::move(said.files),
                          row.created_at};
     };
     std::vector<ChatMessage> all;
     if (row.activity_type == "upload_receipt") return all;
     if (row.method == "notify") {
-      all.push_back(message("", ChatMessage::Role::agent, answered_in(row)));
+      all.push_back(message("", ChatMessage::Role::agent, response_content(row)));
     } else if (row.method == "message/send") {
-      Said asked = asked_in(row);
+      MessageContent asked = request_content(row);
       note_names(asked);
       all.push_back(message("", ChatMessage::Role::user, std::move(asked)));
-      Said answered = answered_in(row);
+      MessageContent answered = response_content(row);
       if (!answered.nothing()) all.push_back(message(":reply", ChatMessage::Role::agent, std::move(answered)));
     } else if (auto file = upload_in(row); file && !named_.contains(*file_of(file->uri, workspace_))) {
       all.push_back(message("", ChatMessage::Role::user, {{}, {std::move(*file)}}));
@@ -86,14 +86,14 @@ class PageMaker {
 };
 
 void look_ahead(Store& store, WorkspaceId workspace, Time from, PageMaker& page) {
-  ActivityQuery query;
+  InboxQuery query;
   query.above_seq = 0;
   query.not_before = from;
   query.chat_only = true;
   query.limit = kLookAhead;
-  const auto rows = store.read_activity(workspace, query);
+  const auto rows = store.read_inbox(workspace, query);
   if (!rows) return;
-  for (const Activity& row : *rows) page.note_names(row);
+  for (const InboxRow& row : *rows) page.note_names(row);
 }
 
 }  // namespace
@@ -104,15 +104,15 @@ Result<ChatPage> ChatHistory::read(WorkspaceId workspace, int limit, std::option
   if (found->status == WorkspaceStatus::removed) return errors::workspace_removed;
   PageMaker page(workspace, limit <= 0 ? kUsualLimit : std::min(limit, kMaxLimit));
   if (before) look_ahead(store_, workspace, *before, page);
-  ActivityQuery query;
+  InboxQuery query;
   query.before = before;
   query.chat_only = true;
   query.limit = kStepRows;
   for (;;) {
-    const auto rows = store_.read_activity(workspace, query);
+    const auto rows = store_.read_inbox(workspace, query);
     if (!rows) return rows.error();
     if (rows->empty()) return ChatPage{page.finish(), true};
-    for (const Activity& row : *rows) {
+    for (const InboxRow& row : *rows) {
       if (!page.take(row)) return ChatPage{page.finish(), false};
     }
     query.below_seq = rows->back().seq;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "desk/parts.h"
+#include "desk/message_content.h"
 #include "store/store.h"
 
 namespace restante::desk {

@@ -13,15 +13,15 @@ using ::testing::IsEmpty;
 
 class ChatHistoryTest : public ::testing::Test {
  protected:
-  Appended append(NewActivity row) {
+  Appended append(NewInboxRow row) {
     if (!row.target_id) row.target_id = workspace;
-    return *desk.store->append_activity(workspace, row, desk.clock.now()).take();
+    return *desk.store->append_to_inbox(workspace, row, desk.clock.now()).take();
   }
   static std::string file_part(const std::string& uri) {
     return R"({"kind":"file","file":{"uri":")" + uri + R"(","name":"a.txt"}})";
   }
   Appended person_says(const std::string& text, const std::string& more_parts = "") {
-    NewActivity row;
+    NewInboxRow row;
     row.activity_type = "a2a_receive";
     row.method = "message/send";
     row.request_body = R"({"params":{"message":{"parts":[{"kind":"text","text":")" + text + R"("})" +
@@ -29,7 +29,7 @@ class ChatHistoryTest : public ::testing::Test {
     return append(row);
   }
   Appended agent_says(const std::string& text) {
-    NewActivity row;
+    NewInboxRow row;
     row.activity_type = "a2a_receive";
     row.method = "notify";
     row.response_body = R"({"result":")" + text + R"("})";
@@ -38,7 +38,7 @@ class ChatHistoryTest : public ::testing::Test {
   // An upload's row as staging writes it; its uri.
   std::string upload_comes() {
     const FileId id = FileId::make(desk.clock.now());
-    NewActivity row;
+    NewInboxRow row;
     row.activity_type = "a2a_receive";
     row.method = "chat_upload_receive";
     row.request_body = R"({"file_id":")" + id.text() + R"(","name":"a.txt","mimeType":"text/plain","size":3})";
@@ -91,7 +91,7 @@ TEST_F(ChatHistoryTest, PeopleAreUsersAndTheAgentIsTheAgentOldestFirst) {
 }
 
 TEST_F(ChatHistoryTest, WhatAgentsSayToEachOtherIsNotInIt) {
-  NewActivity row;
+  NewInboxRow row;
   row.activity_type = "a2a_receive";
   row.method = "message/send";
   row.source_id = desk.make_workspace();
@@ -108,7 +108,7 @@ TEST_F(ChatHistoryTest, WhatAgentsSayToEachOtherIsNotInIt) {
 }
 
 TEST_F(ChatHistoryTest, ACallbacksRowHoldsTheRequestAndTheAnswer) {
-  NewActivity row;
+  NewInboxRow row;
   row.activity_type = "a2a_send";
   row.method = "message/send";
   row.request_body = R"({"params":{"message":{"parts":[{"kind":"text","text":"ping"}]}}})";
@@ -159,7 +159,7 @@ TEST_F(ChatHistoryTest, EveryMessageIsOnExactlyOnePageWhateverTheLimitAndHowever
     said.push_back(std::to_string(i));
     i % 3 ? person_says(said.back()) : agent_says(said.back());
     if (i % 7 == 0) later();
-    NewActivity noise;
+    NewInboxRow noise;
     noise.activity_type = "agent_log";
     append(noise);
   }

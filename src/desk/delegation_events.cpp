@@ -25,12 +25,12 @@ double age_of(const Delegation& ended) {
 
 }  // namespace
 
-void DelegationEvents::tell_rows(const std::vector<LoggedRow>& rows, const std::vector<StagedUpload>& files) {
+void DelegationEvents::publish_rows(const std::vector<AppendedRow>& rows, const std::vector<StagedUpload>& files) {
   for (const StagedUpload& file : files) uploads_.staged(file);
-  for (const LoggedRow& row : rows) news_.appended(row.workspace, row.at);
+  for (const AppendedRow& row : rows) event_bus_.appended(row.workspace, row.at);
 }
 
-void DelegationEvents::say(std::string_view event, const Delegation& delegation) {
+void DelegationEvents::log_event(std::string_view event, const Delegation& delegation) {
   log_.info(event, {{"delegation_id", delegation.id},
                     {"caller_id", delegation.caller_id.text()},
                     {"workspace_id", delegation.callee_id.text()},
@@ -38,37 +38,37 @@ void DelegationEvents::say(std::string_view event, const Delegation& delegation)
 }
 
 // No row of the caller's log: told to those who look on.
-void DelegationEvents::tell_status(const Delegation& delegation) {
-  news_.happened(delegation.caller_id, "DELEGATION_STATUS", facts_of(delegation));
+void DelegationEvents::publish_status(const Delegation& delegation) {
+  event_bus_.publish(delegation.caller_id, "DELEGATION_STATUS", facts_of(delegation));
 }
 
 void DelegationEvents::opened(const OpenedDelegation& opened) {
   if (opened.hit) return;
   metrics_.delegation_steps(name_of(opened.delegation.status)).Increment();
-  say("delegated", opened.delegation);
-  tell_rows(opened.rows, opened.files);
+  log_event("delegated", opened.delegation);
+  publish_rows(opened.rows, opened.files);
 }
 
 void DelegationEvents::changed(const DelegationChange& change) {
   const Delegation& is = change.delegation;
-  tell_rows(change.rows, change.files);
+  publish_rows(change.rows, change.files);
   if (change.outcome == DelegationOutcome::late) {
     metrics_.late_answers.Increment();
-    say("delegation_late_answer", is);
+    log_event("delegation_late_answer", is);
     return;
   }
   if (change.outcome != DelegationOutcome::changed) return;
   // Still queued: it was put into the inbox because its callback could not take it.
-  if (is.status == DelegationStatus::queued) return say("delegation_delivered", is);
+  if (is.status == DelegationStatus::queued) return log_event("delegation_delivered", is);
   metrics_.delegation_steps(name_of(is.status)).Increment();
-  say(fmt::format("delegation_{}", name_of(is.status)), is);
-  if (is.status == DelegationStatus::dispatched) tell_status(is);
+  log_event(fmt::format("delegation_{}", name_of(is.status)), is);
+  if (is.status == DelegationStatus::dispatched) publish_status(is);
   if (is.finished_at) metrics_.delegation_age.Observe(age_of(is));
 }
 
 void DelegationEvents::progressed(const DelegationChange& change) {
   changed(change);
-  if (change.outcome == DelegationOutcome::repeated) tell_status(change.delegation);
+  if (change.outcome == DelegationOutcome::repeated) publish_status(change.delegation);
 }
 
 }  // namespace restante::desk

@@ -3,7 +3,7 @@
 #pragma once
 #include "base/log.h"
 #include "base/metrics.h"
-#include "desk/news.h"
+#include "desk/event_bus.h"
 #include "desk/upload_events.h"
 #include "store/store.h"
 
@@ -11,8 +11,8 @@ namespace restante::desk {
 
 class DelegationEvents {
  public:
-  DelegationEvents(News& news, UploadEvents& uploads, Log& log, Metrics& metrics)
-      : news_(news), uploads_(uploads), log_(log), metrics_(metrics) {}
+  DelegationEvents(EventBus& event_bus, UploadEvents& uploads, Log& log, Metrics& metrics)
+      : event_bus_(event_bus), uploads_(uploads), log_(log), metrics_(metrics) {}
 
   void opened(const OpenedDelegation& opened);
   void changed(const DelegationChange& change);
@@ -20,11 +20,11 @@ class DelegationEvents {
   void progressed(const DelegationChange& change);
 
  private:
-  void tell_rows(const std::vector<LoggedRow>& rows, const std::vector<StagedUpload>& files);
-  void tell_status(const Delegation& delegation);
-  void say(std::string_view event, const Delegation& delegation);
+  void publish_rows(const std::vector<AppendedRow>& rows, const std::vector<StagedUpload>& files);
+  void publish_status(const Delegation& delegation);
+  void log_event(std::string_view event, const Delegation& delegation);
 
-  News& news_;
+  EventBus& event_bus_;
   UploadEvents& uploads_;
   Log& log_;
   Metrics& metrics_;

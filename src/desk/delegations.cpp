@@ -1,6 +1,6 @@
 #include "desk/delegations.h"
 
-#include "desk/parcels.h"
+#include "desk/task_files.h"
 #include "desk/workspaces.h"
 #include "model/errors.h"
 
@@ -10,14 +10,14 @@ namespace {
 constexpr std::size_t kMaxKey = 255;
 
 Error bad_field(std::string_view field, std::string sentence) {
-  return Error(errors::bad_field, {{"field", std::string(field)}}).say(std::move(sentence));
+  return Error(errors::bad_field, {{"field", std::string(field)}}).with_sentence(std::move(sentence));
 }
 
 StagingTerms terms_of(const UploadRules& rules, Time deadline, Time now) {
   return {std::max<Time>(now + rules.ttl, deadline), rules.quota, UploadDirection::in, {}};
 }
 
-Result<void> check_order(const TaskOrder& order) {
+Result<void> check_order(const TaskRequest& order) {
   if (!order.target) return bad_field("target_id", "target_id must be a UUID");
   if (*order.target == order.caller) return bad_field("target_id", "an agent cannot delegate to itself");
   if (order.task.empty()) return bad_field("task", "task must be a text that is not empty");
@@ -32,7 +32,7 @@ Result<void> check_order(const TaskOrder& order) {
 
 }  // namespace
 
-Result<void> Delegations::complete_retry(TaskOrder& order) {
+Result<void> Delegations::complete_retry(TaskRequest& order) {
   if (order.retry_of.empty()) return {};
   auto old = store_.read_delegation(order.retry_of);
   if (!old || old->delegation.caller_id != order.caller) {
@@ -47,12 +47,12 @@ Result<void> Delegations::complete_retry(TaskOrder& order) {
   return {};
 }
 
-Result<Parcel> Delegations::parcel_of(TaskOrder& order, Time now) const {
-  if (order.sent_before) return pack_again(store_, *order.sent_before, *order.target, now);
-  return pack(order.caller, *order.target, std::move(order.attachments).value_or(Json::Array()), now);
+Result<TaskFiles> Delegations::task_files_of(TaskRequest& order, Time now) const {
+  if (order.sent_before) return reuse_task_files(store_, *order.sent_before, *order.target, now);
+  return name_task_files(order.caller, *order.target, std::move(order.attachments).value_or(Json::Array()), now);
 }
 
-Result<NewDelegation> Delegations::prepare(TaskOrder order) const {
+Result<NewDelegation> Delegations::prepare(TaskRequest order) const {
   if (const auto fine = check_order(order); !fine) return fine.error();
   const Time now = clock_.now();
   NewDelegation wanted;
@@ -61,21 +61,21 @@ Result<NewDelegation> Delegations::prepare(TaskOrder order) const {
   if (order.deadline && wanted.deadline > now + rules_.longest_deadline) {
     const std::int64_t longest = rules_.longest_deadline.count();
     return Error(errors::bad_field, {{"field", std::string("deadline")}, {"max_seconds", longest}})
-        .say("deadline lies further ahead than this server lets tasks wait");
+        .with_sentence("deadline lies further ahead than this server lets tasks wait");
   }
-  auto parcel = parcel_of(order, now);
-  if (!parcel) return parcel.error();
+  auto task_files = task_files_of(order, now);
+  if (!task_files) return task_files.error();
   wanted.id = order.delegation_id.empty() ? Uuid::make(now).text() : std::move(order.delegation_id);
   wanted.caller_id = order.caller;
   wanted.callee_id = *order.target;
   wanted.task = std::move(order.task);
-  wanted.files = std::move(parcel->files);
+  wanted.files = std::move(task_files->files);
   wanted.idempotency_key = std::move(order.idempotency_key);
   wanted.retry_of = std::move(order.retry_of);
   wanted.parent_id = std::move(order.parent_id);
   wanted.recorded = order.recorded;
   wanted.traceparent = std::move(order.traceparent);
-  wanted.attachments = std::move(parcel->outgoing);
+  wanted.attachments = std::move(task_files->outgoing);
   wanted.terms = terms_of(uploads_.rules(), wanted.deadline, now);
   wanted.limits = rules_.limits;
   return wanted;
@@ -116,10 +116,10 @@ Commit<Result<DelegationChange>> Delegations::report(WorkspaceId who, const std:
   report.by = by_callee ? DelegationActor::callee : DelegationActor::caller;
   const Time now = clock_.now();
   // What the caller of a recorded task says of it, it says to itself: its files are there already.
-  auto parcel = pack(who, task->caller_id, std::move(attachments), now);
-  if (!parcel) return Answer::ready(parcel.error());
-  report.files = std::move(parcel->files);
-  report.attachments = std::move(parcel->outgoing);
+  auto task_files = name_task_files(who, task->caller_id, std::move(attachments), now);
+  if (!task_files) return Answer::ready(task_files.error());
+  report.files = std::move(task_files->files);
+  report.attachments = std::move(task_files->outgoing);
   report.terms = terms_of(uploads_.rules(), task->deadline, now);
   auto commit = store_.advance_delegation(who, id, std::move(report), now);
   commit.then([this](const Result<DelegationChange>& change) {
@@ -176,31 +176,31 @@ std::vector<DelegationView> Delegations::look(std::span<const Delegation> delega
 
 DelegationView Delegations::look(const Delegation& delegation, const Workspace& callee, DelegationWait wait) {
   DelegationView view;
-  const Hearing hearing = presence_.hearing(callee);
-  view.agent_seen_at = std::max(callee.last_heartbeat_at, hearing.last_poll_at);
-  Waiting waiting{delegation};
+  const PollStatus poll_status = presence_.poll_status(callee);
+  view.agent_seen_at = std::max(callee.last_heartbeat_at, poll_status.last_poll_at);
+  WaitFacts waiting{delegation};
   waiting.callee_removed = callee.status == WorkspaceStatus::removed;
   // A sign of life is known before the status is settled by it.
-  const bool just_seen = view.agent_seen_at && clock_.now() - *view.agent_seen_at <= kSilence;
+  const bool just_seen = view.agent_seen_at && clock_.now() - *view.agent_seen_at <= kOfflineAfter;
   waiting.callee_online =
       just_seen || callee.status == WorkspaceStatus::online || callee.status == WorkspaceStatus::degraded;
   waiting.callee_polls = callee.delivery_mode == DeliveryMode::poll;
   waiting.seen_at = view.agent_seen_at;
-  waiting.polled_at = hearing.last_poll_at;
-  waiting.listening = hearing.listening;
-  waiting.silent_for = hearing.silent_for;
+  waiting.polled_at = poll_status.last_poll_at;
+  waiting.listening = poll_status.listening;
+  waiting.silent_for = poll_status.silent_for;
   waiting.ahead = wait.ahead;
   waiting.missing_file = std::move(wait.missing_file);
   view.why = why_waiting(waiting, clock_.now());
   return view;
 }
 
-void Delegations::note_acked(WorkspaceId workspace) {
+void Delegations::mark_acked(WorkspaceId workspace) {
   const std::lock_guard lock(mutex_);
   acked_.insert(workspace);
 }
 
-void Delegations::note_all_acked() {
+void Delegations::mark_all_acked() {
   const auto workspaces = store_.list_workspaces();
   const std::lock_guard lock(mutex_);
   for (const Workspace& workspace : workspaces) acked_.insert(workspace.id);

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "desk/delegation_events.h"
-#include "desk/parcels.h"
 #include "desk/presence.h"
+#include "desk/task_files.h"
 #include "desk/uploads.h"
 #include "store/store.h"
 
@@ -25,7 +25,7 @@ struct DelegationRules {
 };
 
 // What a caller asks for, as it was sent. With retry_of, what is left out is as it was with the old one.
-struct TaskOrder {
+struct TaskRequest {
   WorkspaceId caller;
   std::optional<WorkspaceId> target{};
   std::string task{};
@@ -50,20 +50,20 @@ struct DelegationView {
 
 class Delegations {
  public:
-  Delegations(Store& store, Uploads& uploads, Presence& presence, News& news, const Clock& clock, Log& log,
+  Delegations(Store& store, Uploads& uploads, Presence& presence, EventBus& event_bus, const Clock& clock, Log& log,
               Metrics& metrics, DelegationRules rules)
       : store_(store),
         uploads_(uploads),
         presence_(presence),
         clock_(clock),
         rules_(rules),
-        events_(news, uploads.events(), log, metrics) {}
+        events_(event_bus, uploads.events(), log, metrics) {}
 
   // What a retry leaves out: whom it is for, what is to be done, how long there is for it, and its files.
   // delegation_not_found.
-  Result<void> complete_retry(TaskOrder& order);
+  Result<void> complete_retry(TaskRequest& order);
   // bad_field for what no task can be, attachment_gone for a file of anybody else.
-  Result<NewDelegation> prepare(TaskOrder order) const;
+  Result<NewDelegation> prepare(TaskRequest order) const;
   // As the store has it.
   Commit<Result<OpenedDelegation>> open(const NewDelegation& wanted);
   Commit<Result<Claimed<OpenedDelegation>>> open_once(const NewDelegation& wanted, const Claim& claim,
@@ -86,14 +86,14 @@ class Delegations {
   std::vector<DelegationView> look(std::span<const Delegation> delegations);
 
   // Something of these workspaces' inboxes was acked: tasks in them count as picked up, soon.
-  void note_acked(WorkspaceId workspace);
-  void note_all_acked();
+  void mark_acked(WorkspaceId workspace);
+  void mark_all_acked();
   // Works off what was noted.
   void pick_up();
   DelegationEvents& events() { return events_; }
 
  private:
-  Result<Parcel> parcel_of(TaskOrder& order, Time now) const;
+  Result<TaskFiles> task_files_of(TaskRequest& order, Time now) const;
   DelegationView look(const Delegation& delegation, const Workspace& callee, DelegationWait wait);
 
   Store& store_;

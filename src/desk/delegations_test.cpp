@@ -19,14 +19,14 @@ using Status = DelegationStatus;
 
 class DelegationsTest : public ::testing::Test {
  protected:
-  TaskOrder order(const std::string& task = "do it") const {
-    TaskOrder wanted;
+  TaskRequest order(const std::string& task = "do it") const {
+    TaskRequest wanted;
     wanted.caller = caller;
     wanted.target = callee;
     wanted.task = task;
     return wanted;
   }
-  std::string open(TaskOrder wanted) {
+  std::string open(TaskRequest wanted) {
     const auto prepared = desk.delegations.prepare(std::move(wanted));
     EXPECT_TRUE(prepared);
     return desk.delegations.open(*prepared).take()->delegation.id;
@@ -36,7 +36,7 @@ class DelegationsTest : public ::testing::Test {
     const auto record = desk.delegations.read(caller, id).value();
     return desk.delegations.look(std::span(&record.delegation, 1)).front().why;
   }
-  std::string field_of(const TaskOrder& wanted) {
+  std::string field_of(const TaskRequest& wanted) {
     const auto refused = desk.delegations.prepare(wanted);
     if (refused) return "none";
     EXPECT_TRUE(refused.error().is(errors::bad_field));
@@ -59,7 +59,7 @@ class DelegationsTest : public ::testing::Test {
 };
 
 TEST_F(DelegationsTest, AnOrderIsCheckedBeforeAnythingIsDone) {
-  TaskOrder wanted = order();
+  TaskRequest wanted = order();
   wanted.target.reset();
   EXPECT_EQ(field_of(wanted), "target_id");
   wanted.target = caller;
@@ -80,7 +80,7 @@ TEST_F(DelegationsTest, AnOrderIsCheckedBeforeAnythingIsDone) {
 }
 
 TEST_F(DelegationsTest, ATaskThatIsGivenAgainAfterItsDeadlineIsTheOneThatWasAndANewOneIsRefused) {
-  TaskOrder wanted = order();
+  TaskRequest wanted = order();
   wanted.deadline = kStart + minutes(1);
   wanted.delegation_id = "d1";
   wanted.idempotency_key = "k1";
@@ -102,7 +102,7 @@ TEST_F(DelegationsTest, ATaskThatIsGivenAgainAfterItsDeadlineIsTheOneThatWasAndA
 TEST_F(DelegationsTest, TheFilesOfATaskWaitAsLongAsTheTask) {
   const FileId file = stage(caller);
   const FileId result = stage(callee);
-  TaskOrder wanted = order();
+  TaskRequest wanted = order();
   wanted.attachments = {part(caller, file)};
   const auto brief = desk.delegations.open(desk.delegations.prepare(wanted).value()).take();
   ASSERT_EQ(brief->files.size(), 1u);
@@ -136,14 +136,14 @@ TEST_F(DelegationsTest, ACallerReportsOnWhatItRecordedAndOnNothingElse) {
   done.status = Status::completed;
   const auto given = open(order());
   EXPECT_TRUE(desk.delegations.report(caller, given, done, {}).take().error().is(errors::delegation_not_found));
-  TaskOrder by_hand = order();
+  TaskRequest by_hand = order();
   by_hand.recorded = true;
   const auto recorded = open(by_hand);
   EXPECT_EQ(desk.delegations.report(caller, recorded, done, {}).take()->outcome, DelegationOutcome::changed);
 }
 
 TEST_F(DelegationsTest, AFileOfSomebodyElseIsNotSentAlong) {
-  TaskOrder wanted = order();
+  TaskRequest wanted = order();
   wanted.attachments.emplace().push_back(
       Json::object({{"kind", Json::string("file")},
                     {"file", Json::object({{"uri", Json::string("platform-pending:" + WorkspaceId::make(kStart).text() +
@@ -153,13 +153,13 @@ TEST_F(DelegationsTest, AFileOfSomebodyElseIsNotSentAlong) {
 
 TEST_F(DelegationsTest, ARetryTakesTargetAndTaskFromTheOldOne) {
   const auto old = open(order("the old task"));
-  TaskOrder again;
+  TaskRequest again;
   again.caller = caller;
   again.retry_of = old;
   ASSERT_TRUE(desk.delegations.complete_retry(again));
   EXPECT_EQ(again.target, callee);
   EXPECT_EQ(again.task, "the old task");
-  again = TaskOrder();
+  again = TaskRequest();
   again.caller = callee;
   again.retry_of = old;
   EXPECT_TRUE(desk.delegations.complete_retry(again).error().is(errors::delegation_not_found));
@@ -169,7 +169,7 @@ class RetriedTaskTest : public DelegationsTest {
  protected:
   // Given with a file and cancelled.
   std::string give(std::optional<Time> deadline = {}) {
-    TaskOrder wanted = order("read it");
+    TaskRequest wanted = order("read it");
     wanted.deadline = deadline;
     wanted.attachments = {part(caller, original)};
     const auto opened = desk.delegations.open(desk.delegations.prepare(wanted).value()).take();
@@ -177,13 +177,13 @@ class RetriedTaskTest : public DelegationsTest {
     EXPECT_TRUE(desk.delegations.cancel(caller, opened->delegation.id).take());
     return opened->delegation.id;
   }
-  TaskOrder retry(const std::string& old) const {
-    TaskOrder again;
+  TaskRequest retry(const std::string& old) const {
+    TaskRequest again;
     again.caller = caller;
     again.retry_of = old;
     return again;
   }
-  Result<OpenedDelegation> try_retry(TaskOrder again) {
+  Result<OpenedDelegation> try_retry(TaskRequest again) {
     const auto whole = desk.delegations.complete_retry(again);
     if (!whole) return whole.error();
     const auto prepared = desk.delegations.prepare(std::move(again));
@@ -213,7 +213,7 @@ TEST_F(RetriedTaskTest, ItsFilesGoAlongAgainAndAreNamedAsTheCalleeKnowsThem) {
   const auto record = desk.delegations.read(callee, opened->delegation.id).value();
   EXPECT_NE(record.task_files.find(pending_uri(callee, now)), std::string::npos);
   EXPECT_EQ(record.task_files.find(sent.text()), std::string::npos);
-  const auto rows = desk.log_of(callee);
+  const auto rows = desk.inbox_of(callee);
   EXPECT_NE(rows.back().request_body.find(pending_uri(callee, now)), std::string::npos);
 }
 
@@ -235,16 +235,16 @@ TEST_F(RetriedTaskTest, AFileThatHasLeftIsToldAndAnotherOneOrNoneMayGoInItsPlace
   ASSERT_FALSE(refused);
   EXPECT_TRUE(refused.error().is(errors::attachment_gone));
   EXPECT_NE(refused.error().sentence().find("sent anew"), std::string_view::npos);
-  TaskOrder without = retry(old);
+  TaskRequest without = retry(old);
   without.attachments.emplace();
   EXPECT_TRUE(try_retry(without)->files.empty());
-  TaskOrder with = retry(old);
+  TaskRequest with = retry(old);
   with.attachments = {part(caller, stage(caller))};
   EXPECT_EQ(try_retry(with)->files.size(), 1u);
 }
 
 TEST_F(RetriedTaskTest, ARepeatedRetryIsTheOneThatWasAlsoWhenItsFilesHaveLeft) {
-  TaskOrder again = retry(give());
+  TaskRequest again = retry(give());
   again.idempotency_key = "k1";
   const auto first = try_retry(again);
   ASSERT_TRUE(first && !first->hit);
@@ -259,7 +259,7 @@ TEST_F(RetriedTaskTest, AFileOfTheCalleesOwnIsNotCarriedToAnotherAgent) {
   auto staging = desk.uploads.stage(callee, UploadDirection::in, kOperator);
   ASSERT_TRUE((*staging)->begin_file("own.txt", "") && (*staging)->write("o") && (*staging)->end_file());
   const FileId own = (*staging)->commit().take()->at(0).upload.id;
-  TaskOrder wanted = order();
+  TaskRequest wanted = order();
   wanted.attachments = {part(callee, own)};
   const auto old = open(wanted);
   ASSERT_TRUE(desk.delegations.cancel(caller, old).take());
@@ -269,7 +269,7 @@ TEST_F(RetriedTaskTest, AFileOfTheCalleesOwnIsNotCarriedToAnotherAgent) {
   const auto record = desk.delegations.read(caller, again->delegation.id).value();
   EXPECT_NE(record.task_files.find(pending_uri(callee, own)), std::string::npos) << "it is reminded of it";
   ASSERT_TRUE(desk.delegations.cancel(caller, again->delegation.id).take());
-  TaskOrder elsewhere = retry(old);
+  TaskRequest elsewhere = retry(old);
   elsewhere.target = desk.make_workspace();
   const auto refused = try_retry(elsewhere);
   ASSERT_FALSE(refused);
@@ -283,7 +283,7 @@ TEST_F(RetriedTaskTest, ThereIsAsMuchTimeAsThereWasUnlessTheCallerSaysOtherwise)
   ASSERT_TRUE(opened);
   EXPECT_EQ(opened->delegation.deadline, desk.clock.now() + hours(72));
   EXPECT_EQ(opened->files.at(0).upload.expires_at, opened->delegation.deadline);
-  TaskOrder sooner = retry(old);
+  TaskRequest sooner = retry(old);
   sooner.deadline = desk.clock.now() + hours(1);
   EXPECT_EQ(try_retry(sooner)->delegation.deadline, desk.clock.now() + hours(1));
 }
@@ -311,10 +311,10 @@ TEST_F(DelegationsTest, WhyATaskWaitsIsSaidInWords) {
 
 TEST_F(DelegationsTest, WhatWasAckedIsPickedUpWithTheNextLook) {
   const auto id = open(order());
-  ASSERT_TRUE(desk.store->ack_activity(callee, 1).take());
+  ASSERT_TRUE(desk.store->ack_inbox(callee, 1).take());
   desk.delegations.pick_up();
   EXPECT_EQ(find(id).status, Status::queued);
-  desk.delegations.note_acked(callee);
+  desk.delegations.mark_acked(callee);
   desk.delegations.pick_up();
   EXPECT_EQ(find(id).status, Status::dispatched);
 }
@@ -343,7 +343,7 @@ TEST_F(StuckSweepTest, NobodyIsStuckBeforeTheServerHasBeenBackForAsLongAsOneMayB
 }
 
 TEST_F(StuckSweepTest, ADeadlineIsADeadlineAlsoForAServerThatHasJustComeBack) {
-  TaskOrder soon = order();
+  TaskRequest soon = order();
   soon.deadline = kStart + minutes(1);
   const auto id = open(soon);
   const auto first = after(minutes(5));
@@ -359,7 +359,7 @@ TEST_F(StuckSweepTest, ASilentTaskIsStuckAndItsCallerIsTold) {
   for (int i = 0; i < 2; ++i) EXPECT_EQ(after(minutes(5)).stuck, 0);
   EXPECT_EQ(after(minutes(5)).stuck, 1);
   EXPECT_EQ(find(id).status, Status::stuck);
-  EXPECT_EQ(desk.log_of(caller).back().method, "delegate_result");
+  EXPECT_EQ(desk.inbox_of(caller).back().method, "delegate_result");
   EXPECT_EQ(desk.metrics.delegation_steps("stuck").Value(), 1);
 }
 
@@ -393,7 +393,7 @@ TEST_F(StuckSweepTest, ATaskOverWhichAServerDiedGoesToTheInboxAtOnceUnlessAnothe
 
 TEST_F(StuckSweepTest, WhatWasAckedBeforeACrashIsPickedUpAtTheFirstTick) {
   const auto id = open(order());
-  ASSERT_TRUE(desk.store->ack_activity(callee, 1).take());
+  ASSERT_TRUE(desk.store->ack_inbox(callee, 1).take());
   sweep.tick();
   EXPECT_EQ(find(id).status, Status::dispatched);
   EXPECT_EQ(desk.metrics.delegations_in_flight("dispatched").Value(), 1);
@@ -424,8 +424,8 @@ TEST_F(StuckSweepTest, ADatabaseThatWasGoneIsCountedAndAgentsGetTheirTimeAnew) {
 TEST_F(StuckSweepTest, TellsWhenOneReallyRan) {
   const Time begin = desk.clock.now();
   const auto told = [&] {
-    return sweep.last_run().told_of({"delegations", {}, desk.clock.now(), desk.clock.now(), false, 0},
-                                    std::chrono::minutes(5));
+    return sweep.last_run().as_loop_tick({"delegations", {}, desk.clock.now(), desk.clock.now(), false, 0},
+                                         std::chrono::minutes(5));
   };
   EXPECT_FALSE(told().last_tick_at);
   sweep.tick();

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "base/json_writer.h"
-#include "desk/parts.h"
+#include "desk/message_content.h"
 
 namespace restante::desk {
 namespace {
@@ -36,13 +36,13 @@ constexpr std::string_view kTaskFacts[] = {
     "delegation_id", "status", "caller_id", "target_id", "deadline", "retry_of", "parent_delegation_id", "late"};
 
 // A delegation ends once: what comes after it is news, not another end.
-std::string_view ended(const Activity& row) {
+std::string_view ended(const InboxRow& row) {
   const auto body = parse_json(row.request_body);
   if (body && body->find("late")) return "DELEGATION_STATUS";
   return row.status == "ok" ? "DELEGATION_COMPLETE" : "DELEGATION_FAILED";
 }
 
-std::string_view kind_of(const Activity& row) {
+std::string_view kind_of(const InboxRow& row) {
   for (const Kind& kind : kKinds) {
     if (kind.activity_type != row.activity_type || kind.method != row.method) continue;
     return kind.event == "DELEGATION_COMPLETE" ? ended(row) : kind.event;
@@ -55,7 +55,7 @@ void write_text(JsonWriter& out, std::string_view name, std::string_view text) {
   text.empty() ? out.null() : out.string(text);
 }
 
-void begin(JsonWriter& out, const Activity& row) {
+void begin(JsonWriter& out, const InboxRow& row) {
   out.begin_object();
   out.member("activity_id", row.id.text());
   out.member("seq", row.seq);
@@ -63,7 +63,7 @@ void begin(JsonWriter& out, const Activity& row) {
   out.member("created_at", format_time(row.created_at));
 }
 
-std::string logged(const Activity& row) {
+std::string logged(const InboxRow& row) {
   JsonWriter out;
   begin(out, row);
   out.member("activity_type", row.activity_type);
@@ -76,8 +76,8 @@ std::string logged(const Activity& row) {
   return out.take();
 }
 
-std::string agent_message(const Activity& row) {
-  const Said said = answered_in(row);
+std::string agent_message(const InboxRow& row) {
+  const MessageContent said = response_content(row);
   JsonWriter out;
   begin(out, row);
   out.member("message", said.text);
@@ -87,7 +87,7 @@ std::string agent_message(const Activity& row) {
   return out.take();
 }
 
-std::string facts_in(const Activity& row, std::span<const std::string_view> names) {
+std::string facts_in(const InboxRow& row, std::span<const std::string_view> names) {
   JsonWriter out;
   begin(out, row);
   if (const auto facts = parse_json(row.request_body)) {
@@ -102,14 +102,14 @@ std::string facts_in(const Activity& row, std::span<const std::string_view> name
   return out.take();
 }
 
-std::string data_of(std::string_view kind, const Activity& row) {
+std::string data_of(std::string_view kind, const InboxRow& row) {
   if (kind == "AGENT_MESSAGE") return agent_message(row);
   return kind.starts_with("DELEGATION") ? facts_in(row, kTaskFacts) : facts_in(row, kFileFacts);
 }
 
 }  // namespace
 
-std::vector<Event> events_of(const Activity& row) {
+std::vector<Event> events_of(const InboxRow& row) {
   std::vector<Event> events;
   const std::string_view kind = kind_of(row);
   if (!kind.empty()) {
@@ -119,7 +119,7 @@ std::vector<Event> events_of(const Activity& row) {
   return events;
 }
 
-Event event_of(const NewsItem& item) {
+Event event_of(const LiveEvent& item) {
   auto told = parse_json(item.data);
   Json data = told && told->if_object() ? std::move(*told) : Json::object();
   data.set("workspace_id", Json::string(item.workspace.text()));

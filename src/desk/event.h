@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "desk/news.h"
-#include "model/activity.h"
+#include "desk/event_bus.h"
+#include "model/inbox_row.h"
 
 namespace restante::desk {
 
@@ -18,9 +18,9 @@ struct Event {
 // ACTIVITY_LOGGED, which carries the seq as its id; before it, where there is one, the event of the row's kind
 // (AGENT_MESSAGE, UPLOAD_STAGED, …), without an id: who is cut off between the two is told both again and never misses
 // the second.
-std::vector<Event> events_of(const Activity& row);
+std::vector<Event> events_of(const InboxRow& row);
 // What is no row of a log, with its workspace_id.
-Event event_of(const NewsItem& item);
+Event event_of(const LiveEvent& item);
 // The log may have gone on unseen: look at everything again, up to `head`. `position` is where the stream goes on;
 // `replayed` when that is where the client had been.
 Event resync(WorkspaceId workspace, std::int64_t head, std::int64_t position, bool replayed);

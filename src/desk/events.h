@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "desk/event.h"
-#include "desk/news.h"
+#include "desk/event_bus.h"
 #include "desk/principals.h"
 #include "store/store.h"
 
@@ -23,7 +23,8 @@ struct EventStep {
 // One workspace's stream. Senders are told of the chat, its files and the agent's presence alone.
 class WorkspaceEvents {
  public:
-  WorkspaceEvents(Store& store, News& news, Principals& principals, const Principal& caller, WorkspaceId workspace);
+  WorkspaceEvents(Store& store, EventBus& event_bus, Principals& principals, const Principal& caller,
+                  WorkspaceId workspace);
 
   // After the last event the client has seen; from now on when there is none, or none that is (still) to be had.
   Result<void> begin(std::optional<std::string_view> last_event_id);
@@ -33,43 +34,44 @@ class WorkspaceEvents {
  private:
   std::optional<std::int64_t> replay_from(std::string_view last_event_id, std::int64_t head);
   bool over();
-  void tell(const Activity& row, std::vector<Event>& events) const;
-  void tell(const NewsItem& item, std::vector<Event>& events) const;
+  void append_events(const InboxRow& row, std::vector<Event>& events) const;
+  void append_events(const LiveEvent& item, std::vector<Event>& events) const;
   // Live news among the rows, in the order they came about.
-  void interleave(const std::vector<Activity>& rows, const News::Page& live, std::vector<Event>& events) const;
+  void interleave(const std::vector<InboxRow>& rows, const EventBus::Page& live, std::vector<Event>& events) const;
 
   Store& store_;
-  News& news_;
+  EventBus& event_bus_;
   Principals& principals_;
   const Principal caller_;
   const WorkspaceId workspace_;
-  const News::Watch watch_;
-  std::int64_t position_ = 0;  // the last row told of
-  std::uint64_t heard_ = 0;    // the last news told of
+  const EventBus::EventSubscription subscription_;
+  std::int64_t position_ = 0;     // the last row told of
+  std::uint64_t last_event_ = 0;  // the last news told of
   std::optional<Event> opening_;
 };
 
 // All workspaces, live, for the operator. Its events have no ids: there is nothing to go on from.
 class AllEvents {
  public:
-  AllEvents(Store& store, News& news, Principals& principals, const Principal& caller);
+  AllEvents(Store& store, EventBus& event_bus, Principals& principals, const Principal& caller);
   std::optional<EventStep> next();
 
  private:
-  std::optional<Activity> find_row(const NewsItem& item);
+  std::optional<InboxRow> find_row(const LiveEvent& item);
 
   Store& store_;
-  News& news_;
+  EventBus& event_bus_;
   Principals& principals_;
   const Principal caller_;
-  const News::Watch watch_;
-  std::uint64_t heard_ = 0;
+  const EventBus::EventSubscription subscription_;
+  std::uint64_t last_event_ = 0;
   bool opened_ = false;
 };
 
 class Events {
  public:
-  Events(Store& store, News& news, Principals& principals) : store_(store), news_(news), principals_(principals) {}
+  Events(Store& store, EventBus& event_bus, Principals& principals)
+      : store_(store), event_bus_(event_bus), principals_(principals) {}
 
   // workspace_not_found, workspace_removed.
   Result<std::shared_ptr<WorkspaceEvents>> follow(const Principal& caller, WorkspaceId workspace,
@@ -78,7 +80,7 @@ class Events {
 
  private:
   Store& store_;
-  News& news_;
+  EventBus& event_bus_;
   Principals& principals_;
 };
 

@@ -17,22 +17,22 @@ using ::testing::IsEmpty;
 class EventsTest : public ::testing::Test {
  protected:
   // Into the log, and told, as the desk's verbs do it.
-  Appended append(NewActivity row) { return append_to(workspace, std::move(row)); }
-  Appended append_to(WorkspaceId place, NewActivity row) {
+  Appended append(NewInboxRow row) { return append_to(workspace, std::move(row)); }
+  Appended append_to(WorkspaceId place, NewInboxRow row) {
     if (!row.target_id) row.target_id = place;
-    const auto at = *desk.store->append_activity(place, row, desk.clock.now()).take();
-    desk.news.appended(place, at);
+    const auto at = *desk.store->append_to_inbox(place, row, desk.clock.now()).take();
+    desk.event_bus.appended(place, at);
     return at;
   }
-  static NewActivity row(std::string type, std::string method = "", std::string request = "") {
-    NewActivity made;
+  static NewInboxRow row(std::string type, std::string method = "", std::string request = "") {
+    NewInboxRow made;
     made.activity_type = std::move(type);
     made.method = std::move(method);
     made.request_body = std::move(request);
     return made;
   }
-  static NewActivity said(const std::string& text) {
-    NewActivity made = row("a2a_receive", "notify");
+  static NewInboxRow said(const std::string& text) {
+    NewInboxRow made = row("a2a_receive", "notify");
     made.response_body = R"({"result":")" + text + R"(","parts":[{"kind":"file","file":{"uri":"x:1","name":"n"}}]})";
     return made;
   }
@@ -65,7 +65,7 @@ class EventsTest : public ::testing::Test {
   TestDesk desk;
   WorkspaceId workspace = desk.make_workspace();
   WorkspaceId other = desk.make_workspace();
-  Events events{*desk.store, desk.news, desk.principals};
+  Events events{*desk.store, desk.event_bus, desk.principals};
   std::string agent_secret = desk.give_token(TokenKind::workspace, workspace);
   Principal agent = principal(agent_secret);
   Principal sender = principal(desk.give_token(TokenKind::sender, workspace));
@@ -165,14 +165,14 @@ TEST_F(EventsTest, WhatIsNoRowIsToldOnceAndInItsPlace) {
   const auto stream = follow(agent);
   heard(*stream);
   append(row("a2a_receive", "chat_upload_receive", "{}"));
-  desk.news.happened(workspace, "UPLOAD_FETCHED", R"({"file_id":"f"})");
-  desk.news.happened(other, "UPLOAD_FETCHED", "{}");
+  desk.event_bus.publish(workspace, "UPLOAD_FETCHED", R"({"file_id":"f"})");
+  desk.event_bus.publish(other, "UPLOAD_FETCHED", "{}");
   append(row("upload_receipt", "chat_upload_acked", "{}"));
   EXPECT_THAT(heard(*stream),
               ElementsAre("UPLOAD_STAGED", "ACTIVITY_LOGGED#1", "UPLOAD_FETCHED", "UPLOAD_ACKED", "ACTIVITY_LOGGED#2"));
   EXPECT_THAT(heard(*stream), IsEmpty());
   EXPECT_THAT(heard(*follow(agent, "1")), ElementsAre("RESYNC#1", "UPLOAD_ACKED", "ACTIVITY_LOGGED#2"));
-  desk.news.happened(workspace, "WORKSPACE_SILENT", R"({"for":7})");
+  desk.event_bus.publish(workspace, "WORKSPACE_SILENT", R"({"for":7})");
   heard(*stream);
   EXPECT_EQ(fact("workspace_id"), '"' + workspace.text() + '"');
   EXPECT_EQ(fact("for"), "7");
@@ -181,7 +181,7 @@ TEST_F(EventsTest, WhatIsNoRowIsToldOnceAndInItsPlace) {
 TEST_F(EventsTest, NewsThatWereMissedAreToldByResync) {
   const auto stream = follow(agent);
   heard(*stream);
-  for (int i = 0; i < 5000; ++i) desk.news.happened(other, "UPLOAD_FETCHED", "{}");
+  for (int i = 0; i < 5000; ++i) desk.event_bus.publish(other, "UPLOAD_FETCHED", "{}");
   append(row("agent_log"));
   EXPECT_THAT(heard(*stream), ElementsAre("ACTIVITY_LOGGED#1", "RESYNC#1"));
   EXPECT_THAT(heard(*stream), IsEmpty());
@@ -190,15 +190,15 @@ TEST_F(EventsTest, NewsThatWereMissedAreToldByResync) {
 TEST_F(EventsTest, ASenderIsToldOfTheChatAlone) {
   const auto stream = follow(sender);
   heard(*stream);
-  NewActivity from_peer = row("a2a_receive", "message/send");
+  NewInboxRow from_peer = row("a2a_receive", "message/send");
   from_peer.source_id = other;
   append(from_peer);
   append(row("agent_log"));
   append(row("a2a_receive", "delegate_result"));
-  desk.news.happened(workspace, "DELEGATION_STATUS", "{}");
+  desk.event_bus.publish(workspace, "DELEGATION_STATUS", "{}");
   append(row("a2a_receive", "message/send"));
-  desk.news.happened(workspace, "UPLOAD_FETCHED", "{}");
-  desk.news.happened(workspace, "WORKSPACE_ONLINE", "{}");
+  desk.event_bus.publish(workspace, "UPLOAD_FETCHED", "{}");
+  desk.event_bus.publish(workspace, "WORKSPACE_ONLINE", "{}");
   append(said("hello"));
   EXPECT_THAT(heard(*stream), ElementsAre("ACTIVITY_LOGGED#4", "UPLOAD_FETCHED", "WORKSPACE_ONLINE", "AGENT_MESSAGE",
                                           "ACTIVITY_LOGGED#5"));
@@ -223,7 +223,7 @@ TEST_F(EventsTest, TheOperatorHearsAllWorkspacesWithoutIds) {
   const auto stream = events.follow_all(admin);
   EXPECT_THAT(heard(*stream), ElementsAre("RESYNC"));
   append(said("one"));
-  desk.news.happened(workspace, "WORKSPACE_OFFLINE", "{}");
+  desk.event_bus.publish(workspace, "WORKSPACE_OFFLINE", "{}");
   append_to(other, row("agent_log"));
   EXPECT_THAT(heard(*stream), ElementsAre("AGENT_MESSAGE", "ACTIVITY_LOGGED", "WORKSPACE_OFFLINE", "ACTIVITY_LOGGED"));
   EXPECT_EQ(fact("workspace_id"), '"' + other.text() + '"');
@@ -235,7 +235,7 @@ TEST_F(EventsTest, TheOperatorHearsAllWorkspacesWithoutIds) {
 TEST_F(EventsTest, TheOperatorIsToldWhenNewsWereMissedAndHowMuchThereStillIs) {
   const auto stream = events.follow_all(admin);
   heard(*stream);
-  for (int i = 0; i < 5000; ++i) desk.news.happened(other, "UPLOAD_FETCHED", "{}");
+  for (int i = 0; i < 5000; ++i) desk.event_bus.publish(other, "UPLOAD_FETCHED", "{}");
   const auto all = heard(*stream);
   EXPECT_EQ(all.size(), 4097u);
   EXPECT_EQ(all[0], "RESYNC");

@@ -4,35 +4,36 @@
 
 namespace restante::desk {
 
-struct Claims::UnderWay {
+struct IdempotencyLocks::UnderWay {
   std::mutex mutex;  // requests end on the writer's and on any pool thread
   std::set<Digest> scopes;
 };
 
-Claims::Hold::Hold(std::shared_ptr<UnderWay> home, const Digest& scope) : scope_(scope), home_(std::move(home)) {}
+IdempotencyLocks::IdempotencyLock::IdempotencyLock(std::shared_ptr<UnderWay> under_way, const Digest& scope)
+    : scope_(scope), under_way_(std::move(under_way)) {}
 
-Claims::Hold::~Hold() { release(); }
+IdempotencyLocks::IdempotencyLock::~IdempotencyLock() { release(); }
 
-void Claims::Hold::release() {
-  std::shared_ptr<UnderWay> home;
+void IdempotencyLocks::IdempotencyLock::release() {
+  std::shared_ptr<UnderWay> under_way;
   {
     const std::lock_guard lock(mutex_);
-    home.swap(home_);
+    under_way.swap(under_way_);
   }
-  if (!home) return;
-  const std::lock_guard lock(home->mutex);
-  home->scopes.erase(scope_);
+  if (!under_way) return;
+  const std::lock_guard lock(under_way->mutex);
+  under_way->scopes.erase(scope_);
 }
 
-Claims::Claims(Store& store, const Clock& clock)
+IdempotencyLocks::IdempotencyLocks(Store& store, const Clock& clock)
     : store_(store), clock_(clock), under_way_(std::make_shared<UnderWay>()) {}
 
-Result<std::shared_ptr<Claims::Hold>> Claims::enter(const Digest& scope) {
+Result<std::shared_ptr<IdempotencyLocks::IdempotencyLock>> IdempotencyLocks::enter(const Digest& scope) {
   {
     const std::lock_guard lock(under_way_->mutex);
     if (!under_way_->scopes.insert(scope).second) return errors::idempotency_in_progress;
   }
-  return std::make_shared<Hold>(under_way_, scope);
+  return std::make_shared<IdempotencyLock>(under_way_, scope);
 }
 
 }  // namespace restante::desk

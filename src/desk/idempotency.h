@@ -15,29 +15,29 @@
 
 namespace restante::desk {
 
-class Claims {
+class IdempotencyLocks {
   struct UnderWay;
 
  public:
   // Ends with release(), or with the last copy of the pointer to it: the client left, the store failed, we stop.
-  class Hold {
+  class IdempotencyLock {
    public:
-    Hold(std::shared_ptr<UnderWay> home, const Digest& scope);
-    ~Hold();
-    Hold(const Hold&) = delete;
-    Hold& operator=(const Hold&) = delete;
+    IdempotencyLock(std::shared_ptr<UnderWay> under_way, const Digest& scope);
+    ~IdempotencyLock();
+    IdempotencyLock(const IdempotencyLock&) = delete;
+    IdempotencyLock& operator=(const IdempotencyLock&) = delete;
     void release();
 
    private:
     const Digest scope_;
     std::mutex mutex_;  // released by the writer while the edge lets go of the request
-    std::shared_ptr<UnderWay> home_;
+    std::shared_ptr<UnderWay> under_way_;
   };
 
-  Claims(Store& store, const Clock& clock);
+  IdempotencyLocks(Store& store, const Clock& clock);
 
   // idempotency_in_progress while somebody holds the scope.
-  Result<std::shared_ptr<Hold>> enter(const Digest& scope);
+  Result<std::shared_ptr<IdempotencyLock>> enter(const Digest& scope);
   // What was answered under this claim, for whoever holds its scope; nothing when it is unused. idempotency_mismatch.
   Result<std::optional<std::string>> find(const Claim& claim) { return store_.find_answer(claim, clock_.now()); }
 

@@ -12,54 +12,54 @@ namespace {
 
 const Digest kScope = sha256("scope");
 
-TEST(Claims, AScopeIsHeldByOneRequestAtATime) {
+TEST(IdempotencyLocks, AScopeIsHeldByOneRequestAtATime) {
   TestDesk desk;
-  auto first = desk.claims.enter(kScope);
+  auto first = desk.idempotency_locks.enter(kScope);
   ASSERT_TRUE(first.has_value());
-  EXPECT_TRUE(desk.claims.enter(kScope).error().is(errors::idempotency_in_progress));
-  EXPECT_TRUE(desk.claims.enter(sha256("another")).has_value());
+  EXPECT_TRUE(desk.idempotency_locks.enter(kScope).error().is(errors::idempotency_in_progress));
+  EXPECT_TRUE(desk.idempotency_locks.enter(sha256("another")).has_value());
   (*first)->release();
-  EXPECT_TRUE(desk.claims.enter(kScope).has_value());
+  EXPECT_TRUE(desk.idempotency_locks.enter(kScope).has_value());
 }
 
-TEST(Claims, AHoldEndsWithTheLastOfItsOwners) {
+TEST(IdempotencyLocks, AHoldEndsWithTheLastOfItsOwners) {
   TestDesk desk;
   {
-    const auto hold = desk.claims.enter(kScope).value();
-    const auto copy = hold;
+    const auto lock = desk.idempotency_locks.enter(kScope).value();
+    const auto copy = lock;
   }
-  EXPECT_TRUE(desk.claims.enter(kScope).has_value());
+  EXPECT_TRUE(desk.idempotency_locks.enter(kScope).has_value());
 }
 
-TEST(Claims, AnOldHoldDoesNotFreeWhatAnotherHoldsNow) {
+TEST(IdempotencyLocks, AnOldHoldDoesNotFreeWhatAnotherHoldsNow) {
   TestDesk desk;
-  auto old = desk.claims.enter(kScope).value();
+  auto old = desk.idempotency_locks.enter(kScope).value();
   old->release();
-  const auto now = desk.claims.enter(kScope).value();
+  const auto now = desk.idempotency_locks.enter(kScope).value();
   old->release();
   old.reset();
-  EXPECT_TRUE(desk.claims.enter(kScope).error().is(errors::idempotency_in_progress));
+  EXPECT_TRUE(desk.idempotency_locks.enter(kScope).error().is(errors::idempotency_in_progress));
 }
 
-TEST(Claims, AHoldMayOutliveTheDesk) {
-  std::shared_ptr<Claims::Hold> hold;
+TEST(IdempotencyLocks, AHoldMayOutliveTheDesk) {
+  std::shared_ptr<IdempotencyLocks::IdempotencyLock> lock;
   {
     TestDesk desk;
-    hold = desk.claims.enter(kScope).value();
+    lock = desk.idempotency_locks.enter(kScope).value();
   }
-  hold->release();
+  lock->release();
 }
 
-TEST(Claims, OfManyAtOnceOneEnters) {
+TEST(IdempotencyLocks, OfManyAtOnceOneEnters) {
   TestDesk desk;
   std::atomic<int> entered{0};
-  std::vector<std::shared_ptr<Claims::Hold>> holds(16);
+  std::vector<std::shared_ptr<IdempotencyLocks::IdempotencyLock>> holds(16);
   {
     std::vector<std::jthread> threads;
-    for (auto& hold : holds) {
+    for (auto& lock : holds) {
       threads.emplace_back([&] {
-        if (auto got = desk.claims.enter(kScope)) {
-          hold = *got;
+        if (auto got = desk.idempotency_locks.enter(kScope)) {
+          lock = *got;
           ++entered;
         }
       });
@@ -68,21 +68,21 @@ TEST(Claims, OfManyAtOnceOneEnters) {
   EXPECT_EQ(entered, 1);
 }
 
-TEST(Claims, WhatWasAnsweredIsFoundUntilItExpires) {
+TEST(IdempotencyLocks, WhatWasAnsweredIsFoundUntilItExpires) {
   TestDesk desk;
   const WorkspaceId workspace = desk.make_workspace();
   const Claim claim{kScope, sha256("request"), kStart + std::chrono::hours(24)};
-  EXPECT_EQ(desk.claims.find(claim).value(), std::nullopt);
-  NewActivity row;
+  EXPECT_EQ(desk.idempotency_locks.find(claim).value(), std::nullopt);
+  NewInboxRow row;
   row.activity_type = "agent_log";
   ASSERT_TRUE(
-      desk.store->append_activity_once(workspace, row, claim, [](const Appended&) { return "kept"; }, kStart).take());
-  EXPECT_EQ(desk.claims.find(claim).value(), "kept");
+      desk.store->append_to_inbox_once(workspace, row, claim, [](const Appended&) { return "kept"; }, kStart).take());
+  EXPECT_EQ(desk.idempotency_locks.find(claim).value(), "kept");
   Claim other = claim;
   other.request = sha256("another request");
-  EXPECT_TRUE(desk.claims.find(other).error().is(errors::idempotency_mismatch));
+  EXPECT_TRUE(desk.idempotency_locks.find(other).error().is(errors::idempotency_mismatch));
   desk.clock.advance(std::chrono::hours(24));
-  EXPECT_EQ(desk.claims.find(claim).value(), std::nullopt);
+  EXPECT_EQ(desk.idempotency_locks.find(claim).value(), std::nullopt);
 }
 
 }  // namespace

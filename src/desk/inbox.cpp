@@ -19,37 +19,37 @@ Result<void> Inbox::check(WorkspaceId workspace) {
   return {};
 }
 
-Result<std::shared_ptr<const void>> Inbox::enter(const Principal& caller, WorkspaceId workspace) {
+Result<std::shared_ptr<const void>> Inbox::begin_read(const Principal& caller, WorkspaceId workspace) {
   if (const auto there = check(workspace); !there) return there.error();
   if (!caller.is_agent_of(workspace)) return std::shared_ptr<const void>();
   return presence_.poll(workspace);
 }
 
-bool may_be_logged(std::string_view activity_type) {
+bool may_be_appended(std::string_view activity_type) {
   static constexpr std::string_view kKinds[] = {"a2a_send",        "a2a_receive",  "task_update", "agent_log",
                                                 "skill_promotion", "memory_write", "error"};
   return std::find(std::begin(kKinds), std::end(kKinds), activity_type) != std::end(kKinds);
 }
 
-Commit<Result<Appended>> Inbox::log(WorkspaceId workspace, const NewActivity& activity) {
-  auto commit = store_.append_activity(workspace, activity, clock_.now());
-  commit.then([&news = news_, workspace](const Result<Appended>& at) {
-    if (at && !at->repeated) news.appended(workspace, *at);
+Commit<Result<Appended>> Inbox::append_own_row(WorkspaceId workspace, const NewInboxRow& activity) {
+  auto commit = store_.append_to_inbox(workspace, activity, clock_.now());
+  commit.then([&event_bus = event_bus_, workspace](const Result<Appended>& at) {
+    if (at && !at->repeated) event_bus.appended(workspace, *at);
   });
   return commit;
 }
 
-Commit<Result<Claimed<Appended>>> Inbox::log_once(WorkspaceId workspace, const NewActivity& activity,
-                                                  const Claim& claim, Render<Appended> render) {
-  auto commit = store_.append_activity_once(workspace, activity, claim, std::move(render), clock_.now());
-  commit.then([&news = news_, workspace](const Result<Claimed<Appended>>& claimed) {
-    if (claimed && claimed->made && !claimed->made->repeated) news.appended(workspace, *claimed->made);
+Commit<Result<Claimed<Appended>>> Inbox::append_own_row_once(WorkspaceId workspace, const NewInboxRow& activity,
+                                                             const Claim& claim, Render<Appended> render) {
+  auto commit = store_.append_to_inbox_once(workspace, activity, claim, std::move(render), clock_.now());
+  commit.then([&event_bus = event_bus_, workspace](const Result<Claimed<Appended>>& claimed) {
+    if (claimed && claimed->made && !claimed->made->repeated) event_bus.appended(workspace, *claimed->made);
   });
   return commit;
 }
 
-Result<std::vector<Activity>> Inbox::read(const Principal& caller, WorkspaceId workspace, const ActivityQuery& query) {
-  ActivityQuery allowed = query;
+Result<std::vector<InboxRow>> Inbox::read(const Principal& caller, WorkspaceId workspace, const InboxQuery& query) {
+  InboxQuery allowed = query;
   allowed.chat_only = caller.sees_chat_only();
   auto rows = read(workspace, std::move(allowed));
   const bool cursor = query.since_id || query.since_seq;
@@ -62,18 +62,18 @@ std::int64_t Inbox::waiting_messages(WorkspaceId workspace) {
   if (!head) return 0;
   const std::int64_t handled = std::max(head->acked_seq, presence_.acked_seq(workspace));
   if (handled >= head->last_seq) return 0;
-  ActivityQuery query;
+  InboxQuery query;
   query.above_seq = handled;
   query.type = "a2a_receive";
   query.limit = kMaxLimit;
-  const auto rows = store_.read_activity(workspace, query);
+  const auto rows = store_.read_inbox(workspace, query);
   if (!rows) return 0;
-  return std::ranges::count_if(*rows, [](const Activity& row) { return row.method == "message/send"; });
+  return std::ranges::count_if(*rows, [](const InboxRow& row) { return row.method == "message/send"; });
 }
 
-Result<std::vector<Activity>> Inbox::read(WorkspaceId workspace, ActivityQuery query) {
+Result<std::vector<InboxRow>> Inbox::read(WorkspaceId workspace, InboxQuery query) {
   query.limit = query.limit <= 0 ? kUsualLimit : std::min(query.limit, kMaxLimit);
-  return store_.read_activity(workspace, query);
+  return store_.read_inbox(workspace, query);
 }
 
 }  // namespace restante::desk

@@ -22,11 +22,11 @@ constexpr std::int64_t kFileCost = 64 << 10;
 
 // A file of its own, read as far as `reading` is.
 struct Integrity::Reading {
-  enum class Verdict { unfinished, sound, changed, unreadable };
-  Verdict read_on(std::int64_t& allowance, const std::atomic<bool>& stopping, prometheus::Counter& bytes);
+  enum class CheckResult { unfinished, sound, changed, unreadable };
+  CheckResult read_on(std::int64_t& allowance, const std::atomic<bool>& stopping, prometheus::Counter& bytes);
   // Nothing when it has to be read once more: what differs may be the memory's copy of the disk, which is given up
   // first.
-  std::optional<Verdict> conclude();
+  std::optional<CheckResult> conclude();
 
   Upload upload;
   std::shared_ptr<OpenBlob> blob;
@@ -36,8 +36,8 @@ struct Integrity::Reading {
   bool of_twin = false;  // the first place was found wrong already
 };
 
-Integrity::Reading::Verdict Integrity::Reading::read_on(std::int64_t& allowance, const std::atomic<bool>& stopping,
-                                                        prometheus::Counter& bytes) {
+Integrity::Reading::CheckResult Integrity::Reading::read_on(std::int64_t& allowance, const std::atomic<bool>& stopping,
+                                                            prometheus::Counter& bytes) {
   std::vector<char> piece(kPiece);
   while (allowance > 0 && !stopping) {
     const auto most = static_cast<std::size_t>(std::min<std::int64_t>(allowance, kPiece));
@@ -46,19 +46,19 @@ Integrity::Reading::Verdict Integrity::Reading::read_on(std::int64_t& allowance,
       got = reading.next(*blob, std::span(piece).first(most));
     } catch (const Unavailable& e) {
       why = e.what();
-      return Verdict::unreadable;
+      return CheckResult::unreadable;
     }
     bytes.Increment(static_cast<double>(got.size()));
     allowance -= std::ssize(got);
     if (!got.empty() && !reading.is_too_long()) continue;
     if (const auto verdict = conclude()) return *verdict;
   }
-  return Verdict::unfinished;
+  return CheckResult::unfinished;
 }
 
-std::optional<Integrity::Reading::Verdict> Integrity::Reading::conclude() {
-  if (reading.was(upload.sha256)) return Verdict::sound;
-  if (std::exchange(second, true)) return Verdict::changed;
+std::optional<Integrity::Reading::CheckResult> Integrity::Reading::conclude() {
+  if (reading.was(upload.sha256)) return CheckResult::sound;
+  if (std::exchange(second, true)) return CheckResult::changed;
   blob->forget();
   reading = BlobReading(upload.size);
   return std::nullopt;
@@ -78,7 +78,7 @@ void Integrity::suspect(const Upload& upload) {
   if (!known && suspects_.size() < kMostSuspects) suspects_.push_back(suspect);
 }
 
-Commit<Result<std::vector<UploadChange>>> Integrity::condemn(const Upload& upload, UploadDamage damage) {
+Commit<Result<std::vector<UploadChange>>> Integrity::report_damage(const Upload& upload, UploadDamage damage) {
   auto commit = store_.mark_damaged(upload.workspace_id, upload.id, damage, clock_.now());
   commit.then([&events = events_](const Result<std::vector<UploadChange>>& marked) {
     if (!marked) return;
@@ -196,13 +196,13 @@ void Integrity::conclude(const Upload& upload, UploadDamage damage) {
 // True once there is nothing more to be read.
 bool Integrity::read_on(Reading& file, std::int64_t& allowance) {
   switch (file.read_on(allowance, stopping_, metrics_.uploads_checked_bytes)) {
-    case Reading::Verdict::unfinished:
+    case Reading::CheckResult::unfinished:
       return false;
-    case Reading::Verdict::sound:
+    case Reading::CheckResult::sound:
       found(file.upload, std::nullopt);
       if (file.of_twin) places_differ(file.upload);
       break;
-    case Reading::Verdict::changed: {
+    case Reading::CheckResult::changed: {
       if (file.of_twin) {
         conclude(file.upload, UploadDamage::changed);
         break;
@@ -212,7 +212,7 @@ bool Integrity::read_on(Reading& file, std::int64_t& allowance) {
       file = std::move(*twin);
       return false;
     }
-    case Reading::Verdict::unreadable:
+    case Reading::CheckResult::unreadable:
       unreadable(file.upload, file.why);
       break;
   }
@@ -226,7 +226,7 @@ bool Integrity::came_back(const Upload& upload) {
     if (!blob) continue;
     Reading file{upload, std::move(blob)};
     std::int64_t all = std::numeric_limits<std::int64_t>::max();
-    if (file.read_on(all, stopping_, metrics_.uploads_checked_bytes) == Reading::Verdict::sound) return true;
+    if (file.read_on(all, stopping_, metrics_.uploads_checked_bytes) == Reading::CheckResult::sound) return true;
   }
   return false;
 }
@@ -239,7 +239,7 @@ void Integrity::places_differ(const Upload& upload) {
 
 void Integrity::found(const Upload& upload, std::optional<UploadDamage> damage) {
   metrics_.uploads_checked(damage ? "damaged" : "sound").Increment();
-  if (damage) (void)condemn(upload, *damage).take();
+  if (damage) (void)report_damage(upload, *damage).take();
 }
 
 void Integrity::unreadable(const Upload& upload, const std::string& why) {

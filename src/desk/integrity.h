@@ -40,7 +40,7 @@ class Integrity {
   // Whether a file that was found missing is there again, whole: a disk that was not mounted came back. Reads it all.
   bool came_back(const Upload& upload);
   // Found without reading it to the end.
-  Commit<Result<std::vector<UploadChange>>> condemn(const Upload& upload, UploadDamage damage);
+  Commit<Result<std::vector<UploadChange>>> report_damage(const Upload& upload, UploadDamage damage);
   // Looks at suspects, then goes on with the walk as far as its rate allows. Throws Unavailable; the next one goes on.
   void tick();
   // From any thread: a tick that is under way ends after its piece.

@@ -44,7 +44,7 @@ class IntegrityTest : public TestUploads {
   Upload row_of(const Upload& upload) { return desk.store->find_upload(workspace, upload.id).value(); }
   std::vector<std::string> receipts() {
     std::vector<std::string> methods;
-    for (const Activity& row : desk.log_of(workspace)) {
+    for (const InboxRow& row : desk.inbox_of(workspace)) {
       if (row.activity_type == "upload_receipt") methods.push_back(row.method);
     }
     return methods;
@@ -82,7 +82,7 @@ TEST_F(IntegrityTest, WhatIsAsItWasStagedStaysReadable) {
 TEST_F(IntegrityTest, AFileThatItsAgentCouldNotTakeIsLookedAtWhateverItSaid) {
   UploadRules no_walk;
   no_walk.integrity.every = hours(0);
-  Uploads uploads(*desk.store, desk.places, desk.news, desk.clock, desk.log, desk.metrics, no_walk);
+  Uploads uploads(*desk.store, desk.places, desk.event_bus, desk.clock, desk.log, desk.metrics, no_walk);
   for (const char* reason : {"", "sha256 differs", "no room"}) {
     const Upload damaged = upload("a.bin", big);
     flip(damaged);
@@ -291,7 +291,7 @@ TEST_F(IntegrityTest, AFileThatLeavesWhileItIsReadIsNobodysConcern) {
 TEST_F(IntegrityTest, AFileThatLeavesJustBeforeItIsCondemnedIsToldToNobody) {
   const Upload gone = upload("a.bin", big);
   ASSERT_TRUE(desk.uploads.recall(admin, workspace, gone.id).take());
-  EXPECT_FALSE(integrity.condemn(gone, UploadDamage::changed).take());
+  EXPECT_FALSE(integrity.report_damage(gone, UploadDamage::changed).take());
   EXPECT_EQ(desk.metrics.uploads_damaged("changed").Value(), 0);
   EXPECT_EQ(receipts(), std::vector<std::string>{"chat_upload_recalled"});
 }

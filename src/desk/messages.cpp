@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kSummaryBytes = 200;
 
 Error bad_field(std::string_view field, std::string sentence) {
-  return Error(errors::bad_field, {{"field", std::string(field)}}).say(std::move(sentence));
+  return Error(errors::bad_field, {{"field", std::string(field)}}).with_sentence(std::move(sentence));
 }
 
 // Null is as good as absent.
@@ -82,14 +82,14 @@ std::string first_text(const Json& message) {
   return "message";
 }
 
-std::string_view event_of(const NewActivity& row) {
+std::string_view event_of(const NewInboxRow& row) {
   if (row.method == "notify") return "message_to_people";
   return row.activity_type == "a2a_send" ? "message_pushed" : "message_queued";
 }
 
-void tell(News& news, Log& log, WorkspaceId workspace, const NewActivity& row, const Appended& at) {
+void tell(EventBus& event_bus, Log& log, WorkspaceId workspace, const NewInboxRow& row, const Appended& at) {
   if (at.repeated) return;
-  news.appended(workspace, at);
+  event_bus.appended(workspace, at);
   log.info(event_of(row), {{"workspace_id", workspace.text()},
                            {"activity_id", at.id.text()},
                            {"status", row.status},
@@ -100,7 +100,7 @@ void tell(News& news, Log& log, WorkspaceId workspace, const NewActivity& row, c
 }  // namespace
 
 Result<Envelope> normalise_message(Json request, Time now) {
-  if (!request.if_object()) return Error(errors::bad_json).say("the body must be a JSON object");
+  if (!request.if_object()) return Error(errors::bad_json).with_sentence("the body must be a JSON object");
   const Json* method = request.find("method");
   if (!method || !method->if_string() || *method->if_string() != "message/send") {
     return bad_field("method", "method must be \"message/send\"");
@@ -121,9 +121,9 @@ Result<Envelope> normalise_message(Json request, Time now) {
   return Envelope{std::move(request), message_id};
 }
 
-NewActivity message_row(const Principal& caller, WorkspaceId target, const Envelope& envelope,
+NewInboxRow message_row(const Principal& caller, WorkspaceId target, const Envelope& envelope,
                         std::string traceparent) {
-  NewActivity row;
+  NewInboxRow row;
   row.activity_type = "a2a_receive";
   row.method = "message/send";
   if (caller.role == Principal::Role::workspace) row.source_id = caller.workspace_id;
@@ -139,10 +139,10 @@ NewActivity message_row(const Principal& caller, WorkspaceId target, const Envel
   return row;
 }
 
-NewActivity notify_row(WorkspaceId workspace, const std::string& text, const Json::Array& parts) {
+NewInboxRow notify_row(WorkspaceId workspace, const std::string& text, const Json::Array& parts) {
   Json response = Json::object({{"result", Json::string(text)}});
   if (!parts.empty()) response.set("parts", Json::array(parts));
-  NewActivity row;
+  NewInboxRow row;
   row.activity_type = "a2a_receive";
   row.method = "notify";
   row.target_id = workspace;
@@ -151,23 +151,23 @@ NewActivity notify_row(WorkspaceId workspace, const std::string& text, const Jso
   return row;
 }
 
-void Messages::announce(WorkspaceId workspace, const NewActivity& row, const Appended& at) {
-  tell(news_, log_, workspace, row, at);
+void Messages::announce(WorkspaceId workspace, const NewInboxRow& row, const Appended& at) {
+  tell(event_bus_, log_, workspace, row, at);
 }
 
-Commit<Result<Appended>> Messages::post(WorkspaceId workspace, const NewActivity& row) {
-  auto commit = store_.append_activity(workspace, row, clock_.now());
-  commit.then([&news = news_, &log = log_, workspace, row](const Result<Appended>& at) {
-    if (at) tell(news, log, workspace, row, *at);
+Commit<Result<Appended>> Messages::post(WorkspaceId workspace, const NewInboxRow& row) {
+  auto commit = store_.append_to_inbox(workspace, row, clock_.now());
+  commit.then([&event_bus = event_bus_, &log = log_, workspace, row](const Result<Appended>& at) {
+    if (at) tell(event_bus, log, workspace, row, *at);
   });
   return commit;
 }
 
-Commit<Result<Claimed<Appended>>> Messages::post_once(WorkspaceId workspace, const NewActivity& row, const Claim& claim,
+Commit<Result<Claimed<Appended>>> Messages::post_once(WorkspaceId workspace, const NewInboxRow& row, const Claim& claim,
                                                       Render<Appended> render) {
-  auto commit = store_.append_activity_once(workspace, row, claim, std::move(render), clock_.now());
-  commit.then([&news = news_, &log = log_, workspace, row](const Result<Claimed<Appended>>& claimed) {
-    if (claimed && claimed->made) tell(news, log, workspace, row, *claimed->made);
+  auto commit = store_.append_to_inbox_once(workspace, row, claim, std::move(render), clock_.now());
+  commit.then([&event_bus = event_bus_, &log = log_, workspace, row](const Result<Claimed<Appended>>& claimed) {
+    if (claimed && claimed->made) tell(event_bus, log, workspace, row, *claimed->made);
   });
   return commit;
 }

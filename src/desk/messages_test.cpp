@@ -138,7 +138,7 @@ TEST(Messages, LandInTheInboxAndRingOnceTheyAreThere) {
   const auto sent = desk.messages.post(to, message_row(agent, to, *normalise(kGood[0].sent), "00-trace")).take();
   ASSERT_TRUE(sent.has_value());
   EXPECT_EQ(desk.bell.rung(), std::vector<std::string>{topic_of(to)});
-  const auto rows = desk.log_of(to);
+  const auto rows = desk.inbox_of(to);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].activity_type, "a2a_receive");
   EXPECT_EQ(rows[0].method, "message/send");
@@ -167,7 +167,7 @@ TEST(Messages, ALongTextIsCutInTheSummaryWithoutBreakingACharacter) {
 
 TEST(Messages, NotifyHasPartsOnlyWhenThereAreAttachments) {
   const WorkspaceId id = WorkspaceId::make(kStart);
-  const NewActivity plain = notify_row(id, "done", {});
+  const NewInboxRow plain = notify_row(id, "done", {});
   EXPECT_EQ(plain.response_body, R"({"result":"done"})");
   EXPECT_EQ(plain.method, "notify");
   EXPECT_FALSE(plain.source_id);
@@ -190,7 +190,7 @@ class LoggedMessages {
   std::vector<std::string> events_of(Act act) {
     {
       Log log(fd_, LogLevel::debug, desk_.clock);
-      Messages messages(*desk_.store, desk_.news, desk_.clock, log);
+      Messages messages(*desk_.store, desk_.event_bus, desk_.clock, log);
       act(messages);
     }
     std::ifstream file(path_);
@@ -218,21 +218,21 @@ TEST(Messages, AreLoggedOnceTheyAreDurableAndARepeatedOneIsNoNews) {
   TestDesk desk;
   LoggedMessages logged(desk);
   const WorkspaceId to = desk.make_workspace();
-  const NewActivity row = message_row(kAdmin, to, *normalise(kGood[0].sent), "");
-  const News::Watch watch(desk.news);
+  const NewInboxRow row = message_row(kAdmin, to, *normalise(kGood[0].sent), "");
+  const EventBus::EventSubscription watch(desk.event_bus);
   const auto post = [&](Messages& messages) { ASSERT_TRUE(messages.post(to, row).take()); };
   EXPECT_EQ(logged.events_of(post), Events{"message_queued"});
-  const auto after_first = desk.news.last();
+  const auto after_first = desk.event_bus.last();
   EXPECT_EQ(after_first, 1u);
   EXPECT_EQ(logged.events_of(post), Events{}) << "the same message, again";
-  EXPECT_EQ(desk.news.last(), after_first);
-  EXPECT_EQ(desk.log_of(to).size(), 1u);
+  EXPECT_EQ(desk.event_bus.last(), after_first);
+  EXPECT_EQ(desk.inbox_of(to).size(), 1u);
 }
 
 TEST(Messages, ThatAreNotThereAreNeitherLoggedNorTold) {
   TestDesk desk;
   LoggedMessages logged(desk);
-  const News::Watch watch(desk.news);
+  const EventBus::EventSubscription watch(desk.event_bus);
   const WorkspaceId nobody = WorkspaceId::make(kStart);
   const auto events = logged.events_of([&](Messages& messages) {
     const auto sent = messages.post(nobody, message_row(kAdmin, nobody, *normalise(kGood[0].sent), "")).take();
@@ -240,14 +240,14 @@ TEST(Messages, ThatAreNotThereAreNeitherLoggedNorTold) {
     EXPECT_TRUE(sent.error().is(errors::workspace_not_found));
   });
   EXPECT_EQ(events, Events{});
-  EXPECT_EQ(desk.news.last(), 0u);
+  EXPECT_EQ(desk.event_bus.last(), 0u);
 }
 
 TEST(Messages, UnderAClaimAreToldOnce) {
   TestDesk desk;
   LoggedMessages logged(desk);
   const WorkspaceId to = desk.make_workspace();
-  const News::Watch watch(desk.news);
+  const EventBus::EventSubscription watch(desk.event_bus);
   const Claim claim{sha256("key"), sha256("request"), kStart + std::chrono::hours(24)};
   const auto events = logged.events_of([&](Messages& messages) {
     const auto post = [&] {
@@ -259,8 +259,8 @@ TEST(Messages, UnderAClaimAreToldOnce) {
     EXPECT_EQ(again->replay, "kept");
   });
   EXPECT_EQ(events, Events{"message_to_people"});
-  EXPECT_EQ(desk.news.last(), 1u);
-  EXPECT_EQ(desk.log_of(to).size(), 1u);
+  EXPECT_EQ(desk.event_bus.last(), 1u);
+  EXPECT_EQ(desk.inbox_of(to).size(), 1u);
 }
 
 TEST(Messages, ARepeatedIdIsTheSameMessageOnlyWithTheSameContentByTheSameSender) {

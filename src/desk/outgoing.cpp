@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "desk/parts.h"
+#include "desk/message_content.h"
 #include "model/errors.h"
 
 namespace restante::desk {
@@ -48,11 +48,11 @@ StagingTerms Outgoing::terms(Time now) const {
   return {now + rules.ttl, rules.quota, UploadDirection::in, {}};
 }
 
-Commit<Result<SentActivity>> Outgoing::send(WorkspaceId target, const NewActivity& row,
-                                            std::vector<OutgoingFile> files) {
+Commit<Result<SentMessage>> Outgoing::send(WorkspaceId target, const NewInboxRow& row,
+                                           std::vector<OutgoingFile> files) {
   const Time now = clock_.now();
-  auto commit = store_.append_activity_with_files(target, row, std::move(files), terms(now), now);
-  commit.then([&events = uploads_.events(), &messages = messages_, target, row](const Result<SentActivity>& sent) {
+  auto commit = store_.append_to_inbox_with_files(target, row, std::move(files), terms(now), now);
+  commit.then([&events = uploads_.events(), &messages = messages_, target, row](const Result<SentMessage>& sent) {
     if (!sent) return;
     for (const StagedUpload& file : sent->files) events.staged(file);
     messages.announce(target, row, sent->activity);
@@ -60,14 +60,14 @@ Commit<Result<SentActivity>> Outgoing::send(WorkspaceId target, const NewActivit
   return commit;
 }
 
-Commit<Result<Claimed<SentActivity>>> Outgoing::send_once(WorkspaceId target, const NewActivity& row,
-                                                          std::vector<OutgoingFile> files, const Claim& claim,
-                                                          Render<SentActivity> render) {
+Commit<Result<Claimed<SentMessage>>> Outgoing::send_once(WorkspaceId target, const NewInboxRow& row,
+                                                         std::vector<OutgoingFile> files, const Claim& claim,
+                                                         Render<SentMessage> render) {
   const Time now = clock_.now();
   auto commit =
-      store_.append_activity_with_files_once(target, row, std::move(files), terms(now), claim, std::move(render), now);
+      store_.append_to_inbox_with_files_once(target, row, std::move(files), terms(now), claim, std::move(render), now);
   commit.then(
-      [&events = uploads_.events(), &messages = messages_, target, row](const Result<Claimed<SentActivity>>& sent) {
+      [&events = uploads_.events(), &messages = messages_, target, row](const Result<Claimed<SentMessage>>& sent) {
         if (!sent || !sent->made) return;
         for (const StagedUpload& file : sent->made->files) events.staged(file);
         messages.announce(target, row, sent->made->activity);
@@ -77,7 +77,7 @@ Commit<Result<Claimed<SentActivity>>> Outgoing::send_once(WorkspaceId target, co
 
 Result<void> Outgoing::check_shown(WorkspaceId workspace, const Json::Array& parts) {
   const Json list = Json::array(parts);
-  for (const FilePart& shown : said_in_parts(&list).files) {
+  for (const FilePart& shown : content_of_parts(&list).files) {
     if (!shown.uri.starts_with(kPendingScheme)) continue;
     const auto id = file_of(shown.uri, workspace);
     if (!id) return gone({});

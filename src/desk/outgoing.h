@@ -26,10 +26,10 @@ class Outgoing {
       : store_(store), uploads_(uploads), messages_(messages), clock_(clock) {}
 
   // The row and the files it names, into the target's log. attachment_gone, quota_exceeded.
-  Commit<Result<SentActivity>> send(WorkspaceId target, const NewActivity& row, std::vector<OutgoingFile> files);
-  Commit<Result<Claimed<SentActivity>>> send_once(WorkspaceId target, const NewActivity& row,
-                                                  std::vector<OutgoingFile> files, const Claim& claim,
-                                                  Render<SentActivity> render);
+  Commit<Result<SentMessage>> send(WorkspaceId target, const NewInboxRow& row, std::vector<OutgoingFile> files);
+  Commit<Result<Claimed<SentMessage>>> send_once(WorkspaceId target, const NewInboxRow& row,
+                                                 std::vector<OutgoingFile> files, const Claim& claim,
+                                                 Render<SentMessage> render);
   // Of the file parts an agent shows its people: those that lie with us are its own and can still be read.
   // attachment_gone.
   Result<void> check_shown(WorkspaceId workspace, const Json::Array& parts);

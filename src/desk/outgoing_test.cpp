@@ -26,10 +26,10 @@ class OutgoingTest : public ::testing::Test {
         parse_json(R"({"method":"message/send","params":{"message":{"messageId":"m1","parts":[)" + parts + "]}}}");
     return *normalise_message(std::move(*json), kStart);
   }
-  Result<SentActivity> send(Envelope envelope) {
+  Result<SentMessage> send(Envelope envelope) {
     auto files = address_files(agent, target, envelope, desk.clock.now());
     if (!files) return files.error();
-    const NewActivity row = message_row(agent, target, envelope, "");
+    const NewInboxRow row = message_row(agent, target, envelope, "");
     return desk.outgoing.send(target, row, std::move(*files)).take();
   }
   std::string bytes_of(WorkspaceId workspace, FileId id) {
@@ -58,7 +58,7 @@ TEST_F(OutgoingTest, AFileGoesWithTheMessageUnderANameOfTheTarget) {
     const FileId copy = sent->files[0].upload.id;
     EXPECT_NE(copy, file);
     EXPECT_LT(sent->files[0].activity.seq, sent->activity.seq) << "the file comes before the message that names it";
-    const auto rows = desk.log_of(target);
+    const auto rows = desk.inbox_of(target);
     ASSERT_GE(rows.size(), 2u);
     EXPECT_EQ(rows[rows.size() - 2].method, "chat_upload_receive");
     EXPECT_NE(rows.back().request_body.find(pending_uri(target, copy)), std::string::npos);
@@ -124,7 +124,7 @@ TEST_F(OutgoingTest, WhatIsNotTheSendersOwnLiveOutgoingFileIsGone) {
   }
   desk.clock.advance(std::chrono::hours(24));
   EXPECT_TRUE(send(message({pending_uri(source, expired)})).error().is(errors::attachment_gone));
-  EXPECT_EQ(desk.log_of(target).size(), 0u) << "and the message is not sent either";
+  EXPECT_EQ(desk.inbox_of(target).size(), 0u) << "and the message is not sent either";
 }
 
 TEST_F(OutgoingTest, WhatPeopleNameAndWhatIsNoFileOfOursStaysAsItIs) {
@@ -172,7 +172,7 @@ TEST_F(OutgoingTest, UnderAClaimFilesGoOnceAndARefusalTakesNoClaim) {
     auto files = address_files(agent, target, envelope, desk.clock.now());
     return desk.outgoing
         .send_once(target, message_row(agent, target, envelope, ""), std::move(*files), claim,
-                   [](const SentActivity& sent) { return std::to_string(sent.activity.seq); })
+                   [](const SentMessage& sent) { return std::to_string(sent.activity.seq); })
         .take();
   };
   const double staged = desk.metrics.uploads_staged.Value();
@@ -189,7 +189,7 @@ TEST_F(OutgoingTest, UnderAClaimFilesGoOnceAndARefusalTakesNoClaim) {
   EXPECT_EQ(again->replay, std::to_string(first->made->activity.seq));
   EXPECT_TRUE(desk.bell.rung(0).empty()) << "nothing happened";
   EXPECT_EQ(desk.metrics.uploads_staged.Value(), staged + 1);
-  EXPECT_EQ(desk.log_of(target).size(), 2u);
+  EXPECT_EQ(desk.inbox_of(target).size(), 2u);
 }
 
 TEST_F(OutgoingTest, ARepeatedMessageBringsItsFilesOnce) {
@@ -199,7 +199,7 @@ TEST_F(OutgoingTest, ARepeatedMessageBringsItsFilesOnce) {
   ASSERT_TRUE(first.has_value() && again.has_value());
   EXPECT_EQ(first->activity.id, again->activity.id);
   EXPECT_TRUE(again->files.empty());
-  EXPECT_EQ(desk.log_of(target).size(), 2u);
+  EXPECT_EQ(desk.inbox_of(target).size(), 2u);
 }
 
 TEST_F(OutgoingTest, WhatPeopleAreShownMustBeThere) {

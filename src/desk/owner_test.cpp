@@ -19,7 +19,7 @@ class OwnerTest : public ::testing::Test {
  protected:
   OwnerTest() {
     owner.enter();
-    EXPECT_EQ(owner.objection(Place::dir), "");
+    EXPECT_EQ(owner.refusal_reason(Place::dir), "");
   }
   FileId stage() {
     auto staging = uploads.stage(workspace, UploadDirection::in, kOperator);
@@ -48,14 +48,14 @@ class OwnerTest : public ::testing::Test {
   std::filesystem::path mark() const { return desk.folder.path() / "blobs" / kMarkName; }
   // Another post office takes it, or its mark is lost; and we look.
   void take_away() {
-    const OwnerMark theirs{OfficeId::make(desk.clock.now()), MarkId::make(desk.clock.now())};
+    const OwnerMark theirs{InstallationId::make(desk.clock.now()), MarkId::make(desk.clock.now())};
     std::filesystem::rename(mark(), desk.folder.path() / "aside");
-    desk.blobs->put_mark(text_of(theirs), Blobs::Marking::anyway);
-    EXPECT_NE(owner.objection(Place::dir), "");
+    desk.blobs->put_mark(text_of(theirs), Blobs::MarkMode::anyway);
+    EXPECT_NE(owner.refusal_reason(Place::dir), "");
   }
   void give_back() {
     std::filesystem::rename(desk.folder.path() / "aside", mark());
-    EXPECT_EQ(owner.objection(Place::dir), "");
+    EXPECT_EQ(owner.refusal_reason(Place::dir), "");
   }
   static OwnerRules rules() {
     OwnerRules rules;
@@ -67,7 +67,7 @@ class OwnerTest : public ::testing::Test {
   const WorkspaceId workspace = desk.make_workspace();
   Owner owner{*desk.store, {{Place::dir, *desk.blobs}}, desk.clock, desk.log, desk.metrics, rules()};
   Places places{{{Place::dir, *desk.blobs}}, {Place::dir, {}}, desk.log, desk.metrics, &owner};
-  Uploads uploads{*desk.store, places, desk.news, desk.clock, desk.log, desk.metrics, {}};
+  Uploads uploads{*desk.store, places, desk.event_bus, desk.clock, desk.log, desk.metrics, {}};
   Sweep sweep{*desk.store, places, uploads.events(), desk.clock, desk.log, desk.metrics, {}};
 };
 

@@ -8,7 +8,7 @@ constexpr std::string_view kUnknown = "unknown";
 
 }  // namespace
 
-std::optional<Peer> PeerInfo::peer_of(const Activity& row) {
+std::optional<Peer> PeerInfo::peer_of(const InboxRow& row) {
   if (!row.source_id) return std::nullopt;
   const auto [known, fresh] = peers_.try_emplace(*row.source_id);
   if (!fresh) return known->second;
@@ -17,10 +17,10 @@ std::optional<Peer> PeerInfo::peer_of(const Activity& row) {
   return known->second;
 }
 
-std::vector<Attachment> PeerInfo::attachments_of(const Activity& row) {
+std::vector<Attachment> PeerInfo::attachments_of(const InboxRow& row) {
   std::vector<FilePart> files;
   if (auto upload = upload_in(row)) files.push_back(std::move(*upload));
-  for (Said said : {asked_in(row), answered_in(row)}) {
+  for (MessageContent said : {request_content(row), response_content(row)}) {
     for (FilePart& file : said.files) files.push_back(std::move(file));
   }
   std::vector<Attachment> all;
@@ -36,8 +36,8 @@ std::string_view PeerInfo::state_of(std::string_view uri, WorkspaceId workspace)
   if (!id) return kUnknown;
   if (const auto known = states_.find(*id); known != states_.end()) return known->second;
   if (states_.size() >= kMaxFiles) return kUnknown;
-  const auto story = store_.find_upload_story(workspace, *id, now_);
-  const std::string_view state = story ? name_of(story->state) : kUnknown;
+  const auto upload_status = store_.find_upload_status(workspace, *id, now_);
+  const std::string_view state = upload_status ? name_of(upload_status->state) : kUnknown;
   states_.emplace(*id, state);
   return state;
 }

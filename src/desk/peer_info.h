@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "desk/parts.h"
+#include "desk/message_content.h"
 #include "store/store.h"
 
 namespace restante::desk {
@@ -28,8 +28,8 @@ class PeerInfo {
   PeerInfo(Store& store, Time now) : store_(store), now_(now) {}
 
   // The workspace the row came from; none for people, and for one that was removed.
-  std::optional<Peer> peer_of(const Activity& row);
-  std::vector<Attachment> attachments_of(const Activity& row);
+  std::optional<Peer> peer_of(const InboxRow& row);
+  std::vector<Attachment> attachments_of(const InboxRow& row);
 
  private:
   std::string_view state_of(std::string_view uri, WorkspaceId workspace);

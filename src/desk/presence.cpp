@@ -17,17 +17,17 @@ constexpr int kUsualGaps = 5;
 // Of a new gap in the usual one: some ten polls make a habit, one does not.
 constexpr int kWeight = 8;
 
-microseconds patience_with(const std::optional<microseconds>& usual, microseconds shortest) {
+microseconds silence_limit(const std::optional<microseconds>& usual, microseconds shortest) {
   return std::max(shortest, usual.value_or(microseconds(0)) * kUsualGaps);
 }
 
 // A night with the lid closed counts as no more than what just makes a silence: it is no habit.
 microseconds learn(const std::optional<microseconds>& usual, microseconds gap, microseconds shortest) {
-  const microseconds counted = std::min(gap, patience_with(usual, shortest));
+  const microseconds counted = std::min(gap, silence_limit(usual, shortest));
   return usual ? *usual + (counted - *usual) / kWeight : counted;
 }
 
-enum class Silence { none, told, not_ours };
+enum class Silence { none, reported, not_ours };
 
 struct Agent {
   bool up = false;           // it was told that it is there
@@ -37,34 +37,34 @@ struct Agent {
   std::optional<Time> last_poll_at;
   std::optional<microseconds> usual_gap;
   Silence silence = Silence::none;
-  std::optional<PollNote> unwritten;
+  std::optional<PollRecord> unwritten;
 
   std::optional<microseconds> silent_for(const Clock& clock, microseconds shortest) const {
     if (open > 0 || !last_poll_at) return std::nullopt;
     const auto quiet = std::chrono::duration_cast<microseconds>(clock.steady() - quiet_since);
-    if (quiet <= patience_with(usual_gap, shortest)) return std::nullopt;
+    if (quiet <= silence_limit(usual_gap, shortest)) return std::nullopt;
     return polled_here ? quiet : std::max(quiet, clock.now() - *last_poll_at);
   }
-  PollNote& note(WorkspaceId id, Time now) {
+  PollRecord& record(WorkspaceId id, Time now) {
     last_poll_at = now;
-    if (!unwritten) unwritten = PollNote{id, now};
+    if (!unwritten) unwritten = PollRecord{id, now};
     unwritten->at = now;
     unwritten->usual_gap = usual_gap;
     return *unwritten;
   }
 };
 
-std::string event_data(WorkspaceId id, const Hearing& hearing) {
+std::string event_data(WorkspaceId id, const PollStatus& poll_status) {
   JsonWriter out;
   out.begin_object();
   out.member("workspace_id", id.text());
-  if (hearing.last_poll_at) out.member("last_poll_at", format_time(*hearing.last_poll_at));
-  if (hearing.silent_for) out.member("silent_for_seconds", hearing.silent_for->count());
+  if (poll_status.last_poll_at) out.member("last_poll_at", format_time(*poll_status.last_poll_at));
+  if (poll_status.silent_for) out.member("silent_for_seconds", poll_status.silent_for->count());
   out.end_object();
   return out.take();
 }
 
-std::string spell(seconds span) {
+std::string describe_span(seconds span) {
   const auto count = span.count();
   if (count < 120) return fmt::format("{} s", count);
   if (count < 2 * 3600) return fmt::format("{} min", count / 60);
@@ -90,7 +90,7 @@ class Presence::Poll {
     if (found == agents_->all.end() || found->second.open == 0) return;
     Agent& agent = found->second;
     if (--agent.open == 0) agent.quiet_since = clock_.steady();
-    agent.note(id_, clock_.now());
+    agent.record(id_, clock_.now());
   }
   Poll(const Poll&) = delete;
   Poll& operator=(const Poll&) = delete;
@@ -101,9 +101,10 @@ class Presence::Poll {
   const WorkspaceId id_;
 };
 
-Presence::Presence(Store& store, News& news, const Clock& clock, Log& log, Metrics& metrics, seconds shortest_silence)
+Presence::Presence(Store& store, EventBus& event_bus, const Clock& clock, Log& log, Metrics& metrics,
+                   seconds shortest_silence)
     : store_(store),
-      news_(news),
+      event_bus_(event_bus),
       clock_(clock),
       log_(log),
       metrics_(metrics),
@@ -125,14 +126,14 @@ void Presence::load() {
     agent.usual_gap = workspace.usual_poll_gap;
     // Whoever was offline before had fallen silent before.
     const bool silent = !agent.up && workspace.last_poll_at && workspace.delivery_mode == DeliveryMode::poll;
-    if (silent) agent.silence = Silence::told;
+    if (silent) agent.silence = Silence::reported;
     if (silent) metrics_.silent_workspaces.Increment();
   }
   agents_->loaded = true;
 }
 
 std::shared_ptr<const void> Presence::poll(WorkspaceId id) {
-  bool news = false;
+  bool came_back = false;
   std::shared_ptr<const void> open;
   {
     const std::lock_guard lock(agents_->mutex);
@@ -144,23 +145,23 @@ std::shared_ptr<const void> Presence::poll(WorkspaceId id) {
       agent.usual_gap = learn(agent.usual_gap, gap, shortest_silence_);
     }
     agent.polled_here = true;
-    agent.note(id, clock_.now());
-    news = !agent.up || agent.silence == Silence::told;
+    agent.record(id, clock_.now());
+    came_back = !agent.up || agent.silence == Silence::reported;
     agent.up = true;
-    if (agent.silence == Silence::told) metrics_.silent_workspaces.Decrement();
+    if (agent.silence == Silence::reported) metrics_.silent_workspaces.Decrement();
     agent.silence = Silence::none;
   }
-  if (news) tell(id, "WORKSPACE_ONLINE", {});
+  if (came_back) publish_status(id, "WORKSPACE_ONLINE", {});
   return open;
 }
 
-void Presence::acked(WorkspaceId id, const ActivityQuery& cursor) {
+void Presence::acked(WorkspaceId id, const InboxQuery& cursor) {
   const std::lock_guard lock(agents_->mutex);
   const auto found = agents_->all.find(id);
   if (found == agents_->all.end()) return;
-  PollNote& note = found->second.note(id, clock_.now());
-  note.acked_seq = std::max(note.acked_seq, cursor.since_seq.value_or(0));
-  if (cursor.since_id) note.acked_id = cursor.since_id;
+  PollRecord& record = found->second.record(id, clock_.now());
+  record.acked_seq = std::max(record.acked_seq, cursor.since_seq.value_or(0));
+  if (cursor.since_id) record.acked_id = cursor.since_id;
 }
 
 std::int64_t Presence::acked_seq(WorkspaceId id) const {
@@ -177,72 +178,72 @@ void Presence::seen(WorkspaceId id) {
     if (agent.up) return;
     agent.up = true;
   }
-  tell(id, "WORKSPACE_ONLINE", {});
+  publish_status(id, "WORKSPACE_ONLINE", {});
 }
 
-void Presence::lost(WorkspaceId id) {
+void Presence::went_offline(WorkspaceId id) {
   {
     const std::lock_guard lock(agents_->mutex);
     agents_->all[id].up = false;
   }
-  tell(id, "WORKSPACE_OFFLINE", {});
+  publish_status(id, "WORKSPACE_OFFLINE", {});
 }
 
 void Presence::forget(WorkspaceId id) {
   const std::lock_guard lock(agents_->mutex);
   const auto found = agents_->all.find(id);
   if (found == agents_->all.end()) return;
-  if (found->second.silence == Silence::told) metrics_.silent_workspaces.Decrement();
+  if (found->second.silence == Silence::reported) metrics_.silent_workspaces.Decrement();
   agents_->all.erase(found);
 }
 
-Hearing Presence::hearing(const Workspace& workspace) {
+PollStatus Presence::poll_status(const Workspace& workspace) {
   const std::lock_guard lock(agents_->mutex);
   load();
-  Hearing hearing{workspace.last_poll_at, workspace.usual_poll_gap, {}, false};
+  PollStatus poll_status{workspace.last_poll_at, workspace.usual_poll_gap, {}, false};
   const auto found = agents_->all.find(workspace.id);
-  if (found == agents_->all.end()) return hearing;
+  if (found == agents_->all.end()) return poll_status;
   const Agent& agent = found->second;
-  hearing.last_poll_at = std::max(hearing.last_poll_at, agent.last_poll_at);
-  if (agent.usual_gap) hearing.usual_gap = agent.usual_gap;
-  hearing.listening = agent.open > 0;
-  if (workspace.delivery_mode != DeliveryMode::poll) return hearing;
+  poll_status.last_poll_at = std::max(poll_status.last_poll_at, agent.last_poll_at);
+  if (agent.usual_gap) poll_status.usual_gap = agent.usual_gap;
+  poll_status.listening = agent.open > 0;
+  if (workspace.delivery_mode != DeliveryMode::poll) return poll_status;
   const auto silent = agent.silent_for(clock_, shortest_silence_);
-  if (silent) hearing.silent_for = std::chrono::duration_cast<seconds>(*silent);
-  return hearing;
+  if (silent) poll_status.silent_for = std::chrono::duration_cast<seconds>(*silent);
+  return poll_status;
 }
 
 std::vector<WorkspaceId> Presence::flush() {
-  std::vector<PollNote> notes;
+  std::vector<PollRecord> records;
   {
     const std::lock_guard lock(agents_->mutex);
     for (auto& [id, agent] : agents_->all) {
-      if (agent.unwritten) notes.push_back(*std::exchange(agent.unwritten, std::nullopt));
+      if (agent.unwritten) records.push_back(*std::exchange(agent.unwritten, std::nullopt));
     }
   }
   std::vector<WorkspaceId> acked;
-  if (notes.empty()) return acked;
+  if (records.empty()) return acked;
   try {
-    (void)store_.note_polls(notes).take();
+    (void)store_.record_polls(records).take();
   } catch (...) {
     const std::lock_guard lock(agents_->mutex);
-    for (const PollNote& note : notes) {
-      const auto found = agents_->all.find(note.id);
+    for (const PollRecord& record : records) {
+      const auto found = agents_->all.find(record.id);
       if (found == agents_->all.end()) continue;
       auto& newer = found->second.unwritten;
-      if (!newer) newer = note;
-      newer->acked_seq = std::max(newer->acked_seq, note.acked_seq);
-      if (!newer->acked_id) newer->acked_id = note.acked_id;
+      if (!newer) newer = record;
+      newer->acked_seq = std::max(newer->acked_seq, record.acked_seq);
+      if (!newer->acked_id) newer->acked_id = record.acked_id;
     }
     throw;
   }
-  for (const PollNote& note : notes) {
-    if (note.acked_seq > 0 || note.acked_id) acked.push_back(note.id);
+  for (const PollRecord& record : records) {
+    if (record.acked_seq > 0 || record.acked_id) acked.push_back(record.id);
   }
   return acked;
 }
 
-void Presence::tell_silences() {
+void Presence::report_silences() {
   std::vector<WorkspaceId> silent;
   {
     const std::lock_guard lock(agents_->mutex);
@@ -254,30 +255,31 @@ void Presence::tell_silences() {
   for (const WorkspaceId& id : silent) {
     const auto workspace = store_.find_workspace(id);
     const bool ours = workspace && workspace->delivery_mode == DeliveryMode::poll;
-    Hearing now;
-    if (workspace) now = hearing(*workspace);
+    PollStatus now;
+    if (workspace) now = poll_status(*workspace);
     {
       const std::lock_guard lock(agents_->mutex);
       const auto found = agents_->all.find(id);
       if (found == agents_->all.end() || (ours && !now.silent_for) || found->second.open > 0) continue;
-      found->second.silence = ours ? Silence::told : Silence::not_ours;
+      found->second.silence = ours ? Silence::reported : Silence::not_ours;
       if (ours) metrics_.silent_workspaces.Increment();
     }
-    if (ours) tell(id, "WORKSPACE_SILENT", now);
+    if (ours) publish_status(id, "WORKSPACE_SILENT", now);
   }
 }
 
-void Presence::tell(WorkspaceId id, std::string_view event, const Hearing& hearing) {
+void Presence::publish_status(WorkspaceId id, std::string_view event, const PollStatus& poll_status) {
   const std::string_view line = event == "WORKSPACE_SILENT"   ? "workspace_silent"
                                 : event == "WORKSPACE_ONLINE" ? "workspace_online"
                                                               : "workspace_offline";
   log_.info(line, {{"workspace_id", id.text()}});
-  news_.happened(id, event, event_data(id, hearing));
+  event_bus_.publish(id, event, event_data(id, poll_status));
 }
 
-std::string spell_silence(const Workspace& workspace, const Hearing& hearing) {
-  if (hearing.silent_for) return "silent for " + spell(*hearing.silent_for);
-  const bool waited_for = workspace.delivery_mode == DeliveryMode::poll && !hearing.last_poll_at && !hearing.listening;
+std::string describe_silence(const Workspace& workspace, const PollStatus& poll_status) {
+  if (poll_status.silent_for) return "silent for " + describe_span(*poll_status.silent_for);
+  const bool waited_for =
+      workspace.delivery_mode == DeliveryMode::poll && !poll_status.last_poll_at && !poll_status.listening;
   return waited_for ? "never polled" : std::string();
 }
 

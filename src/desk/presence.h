@@ -12,13 +12,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "desk/news.h"
+#include "desk/event_bus.h"
 #include "store/store.h"
 
 namespace restante::desk {
 
 // How well an agent listens, as of now.
-struct Hearing {
+struct PollStatus {
   std::optional<Time> last_poll_at;
   std::optional<std::chrono::microseconds> usual_gap;  // between two polls; next to nothing for long polls
   std::optional<std::chrono::seconds> silent_for;      // only when that is longer than usual
@@ -28,7 +28,7 @@ struct Hearing {
 class Presence {
  public:
   // A silence shorter than the given one is a slow network or an agent that thinks.
-  Presence(Store& store, News& news, const Clock& clock, Log& log, Metrics& metrics,
+  Presence(Store& store, EventBus& event_bus, const Clock& clock, Log& log, Metrics& metrics,
            std::chrono::seconds shortest_silence = std::chrono::seconds(60));
 
   // Reads what the store knows, the first time. Whoever calls seen() from a commit calls this before.
@@ -36,23 +36,23 @@ class Presence {
   // The agent asks for its inbox, and hears until the returned value is gone. That may be after the desk has gone.
   std::shared_ptr<const void> poll(WorkspaceId id);
   // It asked with this cursor, which exists: what lies before it has been handled.
-  void acked(WorkspaceId id, const ActivityQuery& cursor);
+  void acked(WorkspaceId id, const InboxQuery& cursor);
   // What it has come past since that was last written down; 0 when nothing.
   std::int64_t acked_seq(WorkspaceId id) const;
   // It registered or beat.
   void seen(WorkspaceId id);
   // It was written down as offline.
-  void lost(WorkspaceId id);
+  void went_offline(WorkspaceId id);
   // It was removed.
   void forget(WorkspaceId id);
 
   // With what the store knows of it. Only workspaces in poll mode can be silent.
-  Hearing hearing(const Workspace& workspace);
+  PollStatus poll_status(const Workspace& workspace);
   // Writes what has gathered, and gives those of whose inboxes something was acked. What could not be written is tried
   // again the next time.
   std::vector<WorkspaceId> flush();
   // Tells of those that have fallen silent since the last time.
-  void tell_silences();
+  void report_silences();
 
  private:
   struct Agents;
@@ -60,10 +60,10 @@ class Presence {
 
   // Called with the lock held: what the store knew when the server started.
   void load();
-  void tell(WorkspaceId id, std::string_view event, const Hearing& hearing);
+  void publish_status(WorkspaceId id, std::string_view event, const PollStatus& poll_status);
 
   Store& store_;
-  News& news_;
+  EventBus& event_bus_;
   const Clock& clock_;
   Log& log_;
   Metrics& metrics_;
@@ -72,6 +72,6 @@ class Presence {
 };
 
 // "silent for 7 min"; empty when it is not; "never polled" for an agent in poll mode that has yet to come.
-std::string spell_silence(const Workspace& workspace, const Hearing& hearing);
+std::string describe_silence(const Workspace& workspace, const PollStatus& poll_status);
 
 }  // namespace restante::desk

@@ -23,13 +23,13 @@ struct PresenceTest : ::testing::Test {
       desk.clock.advance(gap);
     }
   }
-  Hearing hearing() { return desk.workspaces.hearing(*desk.store->find_workspace(agent)); }
-  std::string sentence() { return spell_silence(*desk.store->find_workspace(agent), hearing()); }
+  PollStatus poll_status() { return desk.workspaces.poll_status(*desk.store->find_workspace(agent)); }
+  std::string sentence() { return describe_silence(*desk.store->find_workspace(agent), poll_status()); }
   // Without the heartbeats.
   std::vector<std::string> told() {
     std::vector<std::string> names;
-    const auto page = desk.news.since(seen_, agent);
-    for (const NewsItem& item : page.items) {
+    const auto page = desk.event_bus.since(seen_, agent);
+    for (const LiveEvent& item : page.items) {
       if (item.name != "WORKSPACE_HEARTBEAT") names.push_back(item.name);
     }
     seen_ = page.last;
@@ -40,11 +40,11 @@ struct PresenceTest : ::testing::Test {
   void tick() {
     desk.presence.flush();
     desk.workspaces.settle_statuses();
-    desk.presence.tell_silences();
+    desk.presence.report_silences();
   }
 
   TestDesk desk;
-  News::Watch watch{desk.news};
+  EventBus::EventSubscription watch{desk.event_bus};
   WorkspaceId agent = desk.make_workspace();
 
  private:
@@ -87,7 +87,7 @@ TEST_F(PresenceTest, AnAgentThatNeverPolledIsNotSilentButNeverPolled) {
   beat();
   desk.clock.advance(minutes(30));
   EXPECT_EQ(sentence(), "never polled");
-  EXPECT_FALSE(hearing().silent_for);
+  EXPECT_FALSE(poll_status().silent_for);
   tick();
   EXPECT_EQ(told(), (std::vector<std::string>{"WORKSPACE_ONLINE", "WORKSPACE_OFFLINE"}));
 }
@@ -96,9 +96,9 @@ TEST_F(PresenceTest, EveryHeartbeatIsToldLive) {
   beat();
   desk.clock.advance(seconds(15));
   beat();
-  const auto page = desk.news.since(0, agent);
+  const auto page = desk.event_bus.since(0, agent);
   std::vector<std::string> names;
-  for (const NewsItem& item : page.items) names.push_back(item.name);
+  for (const LiveEvent& item : page.items) names.push_back(item.name);
   EXPECT_EQ(names, (std::vector<std::string>{"WORKSPACE_ONLINE", "WORKSPACE_HEARTBEAT", "WORKSPACE_HEARTBEAT"}));
   EXPECT_EQ(page.items.back().data, R"({"last_heartbeat_at":")" + format_time(desk.clock.now()) + "\"}");
 }
@@ -122,18 +122,18 @@ TEST_F(PresenceTest, ALongPollIsHearingHoweverLongItIsHeld) {
   for (int i = 0; i < 5; ++i) {
     const auto held = desk.presence.poll(agent);
     desk.clock.advance(seconds(50));
-    EXPECT_TRUE(hearing().listening);
+    EXPECT_TRUE(poll_status().listening);
   }
-  EXPECT_LT(*hearing().usual_gap, milliseconds(100)) << "it asks again at once";
+  EXPECT_LT(*poll_status().usual_gap, milliseconds(100)) << "it asks again at once";
   auto held = desk.presence.poll(agent);
   desk.clock.advance(minutes(10));
   tick();
   EXPECT_EQ(sentence(), "");
   EXPECT_EQ(desk.workspaces.find(agent)->status, WorkspaceStatus::online);
   held.reset();
-  EXPECT_FALSE(hearing().listening);
+  EXPECT_FALSE(poll_status().listening);
   EXPECT_EQ(sentence(), "") << "the silence begins when the last poll ends";
-  EXPECT_EQ(hearing().last_poll_at, desk.clock.now());
+  EXPECT_EQ(poll_status().last_poll_at, desk.clock.now());
   desk.clock.advance(seconds(61));
   EXPECT_EQ(sentence(), "silent for 61 s");
 }
@@ -144,7 +144,7 @@ TEST_F(PresenceTest, OneOfTwoPollsThatEndsLeavesTheOtherListening) {
   one.reset();
   desk.clock.advance(minutes(5));
   EXPECT_EQ(sentence(), "");
-  EXPECT_TRUE(hearing().listening);
+  EXPECT_TRUE(poll_status().listening);
 }
 
 TEST_F(PresenceTest, WhoPollsRarelyIsGivenSeveralOfItsGaps) {
@@ -159,7 +159,7 @@ TEST_F(PresenceTest, ANightIsNoHabit) {
   poll_every(seconds(5), 30);
   desk.clock.advance(std::chrono::hours(8));
   poll_every(seconds(5), 3);
-  EXPECT_LT(*hearing().usual_gap, seconds(15));
+  EXPECT_LT(*poll_status().usual_gap, seconds(15));
   desk.clock.advance(minutes(2));
   EXPECT_NE(sentence(), "");
 }
@@ -207,8 +207,8 @@ TEST_F(PresenceTest, AnotherServerOnTheSameStoreKnowsTheHabitAndCountsNoSilenceO
   poll_every(seconds(100), 60);
   desk.presence.flush();
   desk.clock.advance(minutes(30));  // nobody could have polled
-  Presence later(*desk.store, desk.news, desk.clock, desk.log, desk.metrics);
-  const auto heard = [&] { return later.hearing(*desk.store->find_workspace(agent)); };
+  Presence later(*desk.store, desk.event_bus, desk.clock, desk.log, desk.metrics);
+  const auto heard = [&] { return later.poll_status(*desk.store->find_workspace(agent)); };
   EXPECT_FALSE(heard().silent_for);
   EXPECT_GT(*heard().usual_gap, seconds(80));
   desk.clock.advance(minutes(6));
@@ -227,22 +227,22 @@ TEST_F(PresenceTest, ARemovedOneIsForgottenAlsoWhileItPolls) {
 }
 
 TEST_F(PresenceTest, AskingWithACursorAcksWhatLiesBeforeIt) {
-  Inbox inbox(*desk.store, desk.presence, desk.news, desk.clock);
+  Inbox inbox(*desk.store, desk.presence, desk.event_bus, desk.clock);
   const Principal own{Principal::Role::workspace, agent, {}, false};
   const Principal person{Principal::Role::sender, agent, {}, false};
   std::vector<Appended> rows;
-  NewActivity row;
+  NewInboxRow row;
   row.activity_type = "agent_log";
-  for (int i = 0; i < 5; ++i) rows.push_back(*inbox.log(agent, row).take());
+  for (int i = 0; i < 5; ++i) rows.push_back(*inbox.append_own_row(agent, row).take());
   const auto acked = [&] {
     desk.presence.flush();
     return desk.store->find_head(agent)->acked_seq;
   };
-  const auto read = [&](const Principal& who, const ActivityQuery& query) {
-    const auto open = inbox.enter(who, agent);
+  const auto read = [&](const Principal& who, const InboxQuery& query) {
+    const auto open = inbox.begin_read(who, agent);
     return inbox.read(who, agent, query).has_value();
   };
-  ActivityQuery query;
+  InboxQuery query;
   EXPECT_TRUE(read(own, query)) << "without a cursor";
   EXPECT_EQ(acked(), 0);
   query.since_seq = 2;
@@ -261,7 +261,7 @@ TEST_F(PresenceTest, AskingWithACursorAcksWhatLiesBeforeIt) {
   query.since_id = rows[3].id;
   EXPECT_TRUE(read(own, query));
   EXPECT_EQ(acked(), 4);
-  query.since_id = ActivityId::make(kStart);
+  query.since_id = InboxRowId::make(kStart);
   EXPECT_FALSE(read(own, query));
   EXPECT_EQ(acked(), 4);
 }
@@ -279,13 +279,13 @@ TEST_F(PresenceTest, PollsAndFlushesFromManyThreadsLoseNoLastPoll) {
   for (auto& thread : threads) thread.join();
   desk.clock.advance(seconds(1));
   poll();
-  EXPECT_FALSE(hearing().listening);
+  EXPECT_FALSE(poll_status().listening);
   desk.presence.flush();
   EXPECT_EQ(desk.store->find_workspace(agent)->last_poll_at, desk.clock.now());
 }
 
 TEST_F(PresenceTest, APollMayEndAfterTheDeskHasGone) {
-  auto presence = std::make_unique<Presence>(*desk.store, desk.news, desk.clock, desk.log, desk.metrics);
+  auto presence = std::make_unique<Presence>(*desk.store, desk.event_bus, desk.clock, desk.log, desk.metrics);
   const auto held = presence->poll(agent);
   presence.reset();
 }

@@ -32,17 +32,19 @@ std::optional<Principal::Role> role_of(TokenKind kind) {
 Result<Principal> Principals::by_token(std::string_view secret) {
   if (!looks_like_token(secret)) return errors::invalid_token;
   const Digest hash = sha256(secret);
-  if (admin_turn(hash)) look_again();
-  if (const auto turn = admin_turn(hash)) return Principal{Principal::Role::admin, {}, {}, false, *turn};
+  if (admin_generation(hash)) check_admin_token();
+  if (const auto generation = admin_generation(hash))
+    return Principal{Principal::Role::admin, {}, {}, false, *generation};
   const auto token = store_.find_token(hash);
   if (!token) {
-    look_again();
-    if (const auto turn = admin_turn(hash)) return Principal{Principal::Role::admin, {}, {}, false, *turn};
+    check_admin_token();
+    if (const auto generation = admin_generation(hash))
+      return Principal{Principal::Role::admin, {}, {}, false, *generation};
   }
   if (!token || !token->live(clock_.now())) return errors::invalid_token;
   const auto role = role_of(token->kind);
   if (!role) return errors::invalid_token;
-  uses_.note(token->id);
+  uses_.record(token->id);
   return Principal{*role, token->workspace_id, token->id, false};
 }
 
@@ -51,15 +53,15 @@ Result<Principal> Principals::by_session(std::string_view secret) {
   const auto token = store_.find_token(sha256(secret));
   if (!token || token->kind != TokenKind::session || !token->live(clock_.now())) return errors::invalid_token;
   const auto role = token->workspace_id ? Principal::Role::sender : Principal::Role::admin;
-  uses_.note(token->id);
+  uses_.record(token->id);
   return Principal{role, token->workspace_id, token->id, true, 0, token->opened_by};
 }
 
 bool Principals::still_live(const Principal& principal) {
   if (!principal.token_id) {
-    look_again();
+    check_admin_token();
     const std::lock_guard lock(mutex_);
-    return !principal.is_admin() || principal.admin_turn == turn_;
+    return !principal.is_admin() || principal.admin_generation == admin_generation_;
   }
   const auto token = store_.find_token(*principal.token_id);
   return token && token->live(clock_.now());
@@ -93,21 +95,21 @@ void Principals::close_session(const Principal& principal) {
   bell_.ring(topic_of(*principal.token_id));
 }
 
-bool Principals::take_admin(const Digest& admin) {
+bool Principals::set_admin(const Digest& admin) {
   const std::lock_guard lock(mutex_);
   if (admin == admin_) return false;
   admin_ = admin;
-  ++turn_;
+  ++admin_generation_;
   return true;
 }
 
-void Principals::look_again() {
-  const auto found = look_ ? look_() : std::nullopt;
-  if (found && take_admin(*found)) bell_.ring(kAdminTopic);
+void Principals::check_admin_token() {
+  const auto found = read_admin_ ? read_admin_() : std::nullopt;
+  if (found && set_admin(*found)) bell_.ring(kAdminTopic);
 }
 
 void Principals::replace_admin(const Digest& admin) {
-  take_admin(admin);
+  set_admin(admin);
   const Time now = clock_.now();
   for (const Token& token : store_.list_tokens(std::nullopt)) {
     if (token.kind == TokenKind::session && token.live(now)) (void)store_.revoke_token(token.id, now).take();
@@ -115,7 +117,7 @@ void Principals::replace_admin(const Digest& admin) {
   bell_.ring(kAdminTopic);
 }
 
-std::vector<std::string> ends_of(const Principal& principal) {
+std::vector<std::string> revocation_topics(const Principal& principal) {
   std::vector<std::string> topics;
   if (principal.token_id) topics.push_back(topic_of(*principal.token_id));
   if (principal.opened_by) topics.push_back(topic_of(*principal.opened_by));
@@ -123,9 +125,9 @@ std::vector<std::string> ends_of(const Principal& principal) {
   return topics;
 }
 
-std::optional<std::uint64_t> Principals::admin_turn(const Digest& hash) const {
+std::optional<std::uint64_t> Principals::admin_generation(const Digest& hash) const {
   const std::lock_guard lock(mutex_);
-  return equal_constant_time(hash, admin_) ? std::optional(turn_) : std::nullopt;
+  return equal_constant_time(hash, admin_) ? std::optional(admin_generation_) : std::nullopt;
 }
 
 }  // namespace restante::desk

@@ -41,28 +41,28 @@ class Principals {
   void replace_admin(const Digest& admin);
   // For servers that share the operator's token: `look` tells what it is now, or nothing when it cannot tell, and is
   // asked whenever it matters. To be called before anybody asks.
-  void share_admin(std::function<std::optional<Digest>()> look) { look_ = std::move(look); }
+  void share_admin(std::function<std::optional<Digest>()> look) { read_admin_ = std::move(look); }
   // What it holds open here ends when it was replaced elsewhere; called every second or so.
-  void look_again();
+  void check_admin_token();
   // Writes down which tokens were used; called every few seconds.
   void flush_uses() { uses_.flush(); }
 
  private:
-  bool take_admin(const Digest& admin);
+  bool set_admin(const Digest& admin);
   // Which of the admin tokens in turn this is; nothing unless it is the present one.
-  std::optional<std::uint64_t> admin_turn(const Digest& hash) const;
+  std::optional<std::uint64_t> admin_generation(const Digest& hash) const;
 
   Store& store_;
   Bell& bell_;
   const Clock& clock_;
   TokenUses uses_;
-  mutable std::mutex mutex_;  // a rotation on one thread, look-ups on all of them
-  Digest admin_;              // under mutex_
-  std::uint64_t turn_ = 0;    // under mutex_
-  std::function<std::optional<Digest>()> look_;
+  mutable std::mutex mutex_;            // a rotation on one thread, look-ups on all of them
+  Digest admin_;                        // under mutex_
+  std::uint64_t admin_generation_ = 0;  // under mutex_
+  std::function<std::optional<Digest>()> read_admin_;
 };
 
 // The topics that ring when this principal may have ceased to be one: for whatever it holds open.
-std::vector<std::string> ends_of(const Principal& principal);
+std::vector<std::string> revocation_topics(const Principal& principal);
 
 }  // namespace restante::desk

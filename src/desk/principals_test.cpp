@@ -144,9 +144,9 @@ TEST_F(PrincipalsTest, AnAdminTokenThatAnotherServerReplacedCountsNoMoreAndTheNe
   fresh = make_token();
   kept = fresh.hash;
   desk.bell.rung(0);
-  desk.principals.look_again();
-  EXPECT_EQ(desk.bell.rung(), ends_of(*before)) << "what it holds open ends";
-  desk.principals.look_again();
+  desk.principals.check_admin_token();
+  EXPECT_EQ(desk.bell.rung(), revocation_topics(*before)) << "what it holds open ends";
+  desk.principals.check_admin_token();
   kept.reset();
   EXPECT_TRUE(desk.principals.by_token(fresh.secret)) << "nobody can tell: it is the one that was known last";
 }
@@ -165,7 +165,7 @@ TEST_F(PrincipalsTest, ASessionEndsWithTheTokenItWasOpenedWith) {
   const auto other = desk.principals.open_session(desk.give_token(TokenKind::sender, workspace));
   ASSERT_TRUE(session && other);
   const auto opener = desk.store->find_token(sha256(sender))->id;
-  EXPECT_EQ(ends_of(*desk.principals.by_session(session->secret)),
+  EXPECT_EQ(revocation_topics(*desk.principals.by_session(session->secret)),
             (std::vector{topic_of(*session->principal.token_id), topic_of(opener)}));
   desk.revoke(sender);
   expect_invalid(desk.principals.by_session(session->secret));
@@ -175,13 +175,13 @@ TEST_F(PrincipalsTest, ASessionEndsWithTheTokenItWasOpenedWith) {
 
 TEST_F(PrincipalsTest, WhatTheOperatorHoldsOpenHearsOfANewTokenAndOfSigningOut) {
   const auto session = desk.principals.open_session(desk.admin_secret);
-  const auto topics = ends_of(session->principal);
+  const auto topics = revocation_topics(session->principal);
   desk.bell.rung(0);
   desk.principals.replace_admin(make_token().hash);
   const auto rung = desk.bell.rung();
   ASSERT_EQ(rung.size(), 1u);
   EXPECT_NE(std::find(topics.begin(), topics.end(), rung[0]), topics.end());
-  EXPECT_EQ(ends_of(Principal{Principal::Role::admin, {}, {}, false}), rung);
+  EXPECT_EQ(revocation_topics(Principal{Principal::Role::admin, {}, {}, false}), rung);
   desk.principals.close_session(session->principal);
   EXPECT_EQ(desk.bell.rung(), std::vector{topic_of(*session->principal.token_id)});
 }

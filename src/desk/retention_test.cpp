@@ -12,11 +12,11 @@ using Days = std::chrono::duration<int, std::ratio<86'400>>;
 
 struct RetentionTest : ::testing::Test {
   void append(const char* type, int times = 1) {
-    NewActivity row;
+    NewInboxRow row;
     row.activity_type = type;
-    for (int i = 0; i < times; ++i) ASSERT_TRUE(desk.store->append_activity(workspace, row, desk.clock.now()).take());
+    for (int i = 0; i < times; ++i) ASSERT_TRUE(desk.store->append_to_inbox(workspace, row, desk.clock.now()).take());
   }
-  std::size_t rows() { return desk.log_of(workspace).size(); }
+  std::size_t rows() { return desk.inbox_of(workspace).size(); }
   Retention make(RetentionRules rules = {}) { return {*desk.store, desk.clock, desk.log, desk.metrics, rules}; }
 
   TestDesk desk;

@@ -25,7 +25,7 @@ void StuckSweep::tick() {
   if (!store_.delegations_ready()) return;
   const SteadyTime now = clock_.steady();
   // What was acked before a crash is known to the store alone.
-  if (!caught_up_) delegations_.note_all_acked();
+  if (!caught_up_) delegations_.mark_all_acked();
   caught_up_ = true;
   delegations_.pick_up();
   if (!measured_at_ || now - *measured_at_ >= kMeasureEvery) measure();

@@ -32,8 +32,8 @@ Sweep::Sweep(Store& store, Places& places, UploadEvents& events, const Clock& cl
 void Sweep::tick() {
   bool due = false;
   {
-    const std::unique_lock turn(turn_, std::try_to_lock);
-    if (!turn.owns_lock()) return;
+    const std::unique_lock lock(running_, std::try_to_lock);
+    if (!lock.owns_lock()) return;
     const SteadyTime now = clock_.steady();
     due = !swept_at_ || now - *swept_at_ >= rules_.every;
     if (!due && (!measured_at_ || now - *measured_at_ >= kMeasureEvery)) measure();
@@ -42,12 +42,12 @@ void Sweep::tick() {
 }
 
 Result<SweepReport> Sweep::run_once() {
-  const std::unique_lock turn(turn_, rules_.patience);
-  if (!turn.owns_lock()) return errors::sweep_running;
+  const std::unique_lock lock(running_, rules_.patience);
+  if (!lock.owns_lock()) return errors::sweep_running;
   const SteadyTime start = std::chrono::steady_clock::now();
   swept_at_ = clock_.steady();
   SweepReport report;
-  passed_over_.clear();
+  unreachable_places_.clear();
   try {
     report.clock_jumped = !guard_.believable();
     if (report.clock_jumped) log_.warn("sweep_waits", {{"reason", "the clock was set; what is due by it has to wait"}});
@@ -55,10 +55,10 @@ Result<SweepReport> Sweep::run_once() {
     drop_blobs(report);
     if (!report.clock_jumped) collect_orphans(report);
     report.took = since(start);
-    tell(report);
-    tell_passed_over();
+    log_report(report);
+    log_unreachable_places();
     measure();
-    places_.insist(passed_over_);
+    places_.require_written_places(unreachable_places_);
   } catch (...) {
     metrics_.swept("error").Increment();
     last_run_.ended(clock_.now(), false);
@@ -69,7 +69,7 @@ Result<SweepReport> Sweep::run_once() {
   return report;
 }
 
-void Sweep::tell(const SweepReport& report) const {
+void Sweep::log_report(const SweepReport& report) const {
   if (report.acked + report.expired + report.blobs + report.orphans == 0) return;
   log_.info("swept", {{"acked", report.acked},
                       {"expired", report.expired},
@@ -79,7 +79,7 @@ void Sweep::tell(const SweepReport& report) const {
 }
 
 // Twice as long as a step took, the writer belongs to everybody else.
-void Sweep::give_way(SteadyTime since_then) const {
+void Sweep::pause_for_writers(SteadyTime since_then) const {
   const auto took = std::chrono::steady_clock::now() - since_then;
   std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(2 * took, kLongestPause));
 }
@@ -94,7 +94,7 @@ void Sweep::sweep_rows(SweepReport& report) {
     metrics_.swept("expired").Increment(static_cast<double>(swept.expired.size()));
     for (const UploadChange& change : swept.expired) events_.expired(change);
     more = swept.more;
-    if (more) give_way(start);
+    if (more) pause_for_writers(start);
   }
 }
 
@@ -105,28 +105,28 @@ void Sweep::drop_blobs(SweepReport& report) {
     const SteadyTime start = std::chrono::steady_clock::now();
     const auto keys = store_.list_dropped_blobs(rules_.step, unread, after);
     if (keys.empty()) return;
-    auto gone = places_.drop_all(keys, &passed_over_);
+    auto gone = places_.drop_all(keys, &unreachable_places_);
     report.blobs += std::ssize(gone);
     if (!gone.empty()) (void)store_.forget_dropped_blobs(std::move(gone)).take();
     if (std::ssize(keys) < rules_.step) return;
     after = keys.back();
-    give_way(start);
+    pause_for_writers(start);
   }
 }
 
 void Sweep::collect_orphans(SweepReport& report) {
   const Time before = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.orphan_grace);
-  report.orphans += static_cast<std::int64_t>(places_.drop_unfinished(before, &passed_over_));
+  report.orphans += static_cast<std::int64_t>(places_.drop_unfinished(before, &unreachable_places_));
   for (std::size_t looked_at = 0; looked_at < rules_.look_at && !stopping_;) {
     const SteadyTime start = std::chrono::steady_clock::now();
-    BlobPage page = places_.list(walk_from_, before, &passed_over_);
+    BlobPage page = places_.list(walk_from_, before, &unreachable_places_);
     looked_at += page.keys.size();
     collect(page.keys, report);
     walk_from_ = std::move(page.next);
-    if (!page.keys.empty()) give_way(start);
+    if (!page.keys.empty()) pause_for_writers(start);
     if (!walk_from_.empty()) continue;
     std::erase_if(suspects_, [this](const auto& suspect) {
-      return suspect.second.walk != walk_ && !passed_over_.contains(parse_key(suspect.first)->place);
+      return suspect.second.walk != walk_ && !unreachable_places_.contains(parse_key(suspect.first)->place);
     });
     ++walk_;
     return;
@@ -149,7 +149,7 @@ void Sweep::collect(const std::vector<std::string>& keys, SweepReport& report) {
     const auto suspect = suspects_.try_emplace(key, Suspect{now, walk_}).first;
     suspect->second.walk = walk_;
     if (now - suspect->second.since < rules_.orphan_grace) continue;
-    if (places_.drop_all({&key, 1}, &passed_over_).empty()) continue;
+    if (places_.drop_all({&key, 1}, &unreachable_places_).empty()) continue;
     suspects_.erase(suspect);
     ++report.orphans;
     metrics_.orphans_collected.Increment();
@@ -158,11 +158,12 @@ void Sweep::collect(const std::vector<std::string>& keys, SweepReport& report) {
 }
 
 // Once until it answers again, not with every sweep.
-void Sweep::tell_passed_over() {
-  for (const auto& [place, reason] : passed_over_) {
-    if (told_.insert(place).second) log_.warn("place_not_swept", {{"place", name_of(place)}, {"reason", reason}});
+void Sweep::log_unreachable_places() {
+  for (const auto& [place, reason] : unreachable_places_) {
+    if (logged_places_.insert(place).second)
+      log_.warn("place_not_swept", {{"place", name_of(place)}, {"reason", reason}});
   }
-  std::erase_if(told_, [this](Place place) { return !passed_over_.contains(place); });
+  std::erase_if(logged_places_, [this](Place place) { return !unreachable_places_.contains(place); });
 }
 
 void Sweep::measure() {

@@ -64,9 +64,9 @@ class Sweep {
   void collect_orphans(SweepReport& report);
   void collect(const std::vector<std::string>& keys, SweepReport& report);
   void measure();
-  void tell(const SweepReport& report) const;
-  void tell_passed_over();
-  void give_way(SteadyTime since) const;
+  void log_report(const SweepReport& report) const;
+  void log_unreachable_places();
+  void pause_for_writers(SteadyTime since) const;
 
   Store& store_;
   Places& places_;
@@ -77,13 +77,13 @@ class Sweep {
   const SweepRules rules_;
   std::atomic<bool> stopping_{false};
   LastRun last_run_;
-  std::timed_mutex turn_;  // the operator's sweep and the timer's come from different threads; the rest is under it
+  std::timed_mutex running_;  // the operator's sweep and the timer's come from different threads; the rest is under it
   JumpGuard guard_;
   std::optional<SteadyTime> swept_at_;
   std::optional<SteadyTime> measured_at_;
-  Places::OutOfReach passed_over_;  // by this sweep
-  std::set<Place> told_;            // places that the sweeps before passed over, too
-  std::string walk_from_;           // where the search for orphans goes on
+  Places::UnreachablePlaces unreachable_places_;  // by this sweep
+  std::set<Place> logged_places_;                 // places that the sweeps before passed over, too
+  std::string walk_from_;                         // where the search for orphans goes on
   std::uint64_t walk_ = 0;
   struct Suspect {
     SteadyTime since;

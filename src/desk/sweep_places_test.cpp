@@ -60,7 +60,7 @@ class SweepPlacesTest : public ::testing::TestWithParam<Place> {
   HookedBlobs objects{*bucket};
   Places places{
       {{Place::dir, files}, {Place::inlined, rows}, {Place::s3, objects}}, {Place::dir, {}}, desk.log, desk.metrics};
-  Uploads uploads{*desk.store, places, desk.news, desk.clock, desk.log, desk.metrics, {}};
+  Uploads uploads{*desk.store, places, desk.event_bus, desk.clock, desk.log, desk.metrics, {}};
   Sweep sweep{*desk.store, places, uploads.events(), desk.clock, desk.log, desk.metrics, small_steps()};
 };
 

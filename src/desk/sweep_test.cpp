@@ -45,7 +45,7 @@ class SweepTest : public ::testing::Test {
   }
   std::vector<std::string> receipts() {
     std::vector<std::string> methods;
-    for (const Activity& row : desk.log_of(workspace)) {
+    for (const InboxRow& row : desk.inbox_of(workspace)) {
       if (row.activity_type == "upload_receipt") methods.push_back(row.method);
     }
     return methods;
@@ -212,7 +212,7 @@ TEST_F(SweepTest, TellsWhenOneReallyRanAndHowItWentWhateverTheLooksInBetweenSay)
   Sweep one(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, SweepRules());
   const Time begin = desk.clock.now();
   const auto told = [&] {
-    return one.last_run().told_of({"sweep", seconds(1), desk.clock.now(), desk.clock.now(), false, 0}, minutes(5));
+    return one.last_run().as_loop_tick({"sweep", seconds(1), desk.clock.now(), desk.clock.now(), false, 0}, minutes(5));
   };
   EXPECT_FALSE(told().last_tick_at) << "somebody has looked, nothing has run";
   one.tick();
@@ -277,7 +277,7 @@ TEST_F(SweepTest, APlaceOutOfReachThatNothingIsWrittenToHoldsUpNobody) {
   const auto real = dir::open(desk.folder.path() / "bucket");
   HookedBlobs bucket(*real);
   Places places({{Place::dir, *desk.blobs}, {Place::s3, bucket}}, {Place::s3, {}}, desk.log, desk.metrics);
-  Uploads uploads(*desk.store, places, desk.news, desk.clock, desk.log, desk.metrics, UploadRules());
+  Uploads uploads(*desk.store, places, desk.event_bus, desk.clock, desk.log, desk.metrics, UploadRules());
   Sweep one(*desk.store, places, uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
   for (int i = 0; i < 7; ++i) {
     auto staging = uploads.stage(workspace, UploadDirection::in, {Principal::Role::admin, {}, {}, false});

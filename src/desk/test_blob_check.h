@@ -43,7 +43,7 @@ class BlobCheckTest : public TestUploads {
   Upload row_of(const Upload& upload) { return row_of(upload.id); }
   std::size_t receipts() {
     std::size_t count = 0;
-    for (const Activity& row : desk.log_of(workspace)) count += row.activity_type == "upload_receipt" ? 1 : 0;
+    for (const InboxRow& row : desk.inbox_of(workspace)) count += row.activity_type == "upload_receipt" ? 1 : 0;
     return count;
   }
   void edit(const std::string& sql) {

@@ -92,7 +92,7 @@ class BlobMovesTest : public ::testing::Test {
   std::unique_ptr<Blobs> bucket = dir::open(desk.folder.path() / "bucket");
   HookedBlobs far{*bucket};
   Places places{{{Place::dir, *desk.blobs}, {Place::s3, far}}, {Place::dir, {}}, desk.log, desk.metrics};
-  Uploads uploads{*desk.store, places, desk.news, desk.clock, desk.log, desk.metrics, {}};
+  Uploads uploads{*desk.store, places, desk.event_bus, desk.clock, desk.log, desk.metrics, {}};
   BlobMoves moves{*desk.store, places, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried()};
   Sweep sweep{*desk.store, places, uploads.events(), desk.clock, desk.log, desk.metrics, quick()};
 };

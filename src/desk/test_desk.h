@@ -80,9 +80,9 @@ class RememberingBell final : public Bell {
 };
 
 // A descriptor for a log nobody reads.
-class Nowhere {
+class DevNull {
  public:
-  ~Nowhere() { ::close(fd); }
+  ~DevNull() { ::close(fd); }
   const int fd = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
 };
 
@@ -108,11 +108,11 @@ struct TestDesk {
     ASSERT_TRUE(token);
     EXPECT_TRUE(store->revoke_token(token->id, clock.now()).take());
   }
-  std::vector<Activity> log_of(WorkspaceId workspace) {
-    ActivityQuery query;
+  std::vector<InboxRow> inbox_of(WorkspaceId workspace) {
+    InboxQuery query;
     query.since_seq = 0;
-    auto rows = store->read_activity(workspace, query);
-    return rows ? *rows : std::vector<Activity>();
+    auto rows = store->read_inbox(workspace, query);
+    return rows ? *rows : std::vector<InboxRow>();
   }
   // Files under the place of the bytes, whatever they are.
   std::size_t blob_files() const {
@@ -128,11 +128,11 @@ struct TestDesk {
 
   TestFolder folder;
   ManualClock clock{kStart};
-  Nowhere nowhere;
-  Log log{nowhere.fd, LogLevel::debug, clock};
+  DevNull dev_null;
+  Log log{dev_null.fd, LogLevel::debug, clock};
   Metrics metrics{BuildInfo{"test", "test", "test"}};
   RememberingBell bell;
-  News news{bell};
+  EventBus event_bus{bell};
   std::unique_ptr<Store> store = sqlite::open(folder.path() / "test.db", sqlite::Options{clock.now()});
   std::unique_ptr<Blobs> blobs = dir::open(folder.path() / "blobs");
   std::unique_ptr<Blobs> chunks = inlined::open(store->chunks(), clock);
@@ -143,16 +143,16 @@ struct TestDesk {
   std::string admin_secret = make_token().secret;
   UploadRules rules;
   Principals principals{*store, bell, clock, sha256(admin_secret)};
-  Presence presence{*store, news, clock, log, metrics};
-  Workspaces workspaces{*store, presence, news, clock, log};
-  Messages messages{*store, news, clock, log};
-  Claims claims{*store, clock};
-  Uploads uploads{*store, places, news, clock, log, metrics, rules};
+  Presence presence{*store, event_bus, clock, log, metrics};
+  Workspaces workspaces{*store, presence, event_bus, clock, log};
+  Messages messages{*store, event_bus, clock, log};
+  IdempotencyLocks idempotency_locks{*store, clock};
+  Uploads uploads{*store, places, event_bus, clock, log, metrics, rules};
   Outgoing outgoing{*store, uploads, messages, clock};
   Sweep sweep{*store, places, uploads.events(), clock, log, metrics, impatient()};
   BlobMoves blob_moves{*store, places, uploads.integrity(), clock, log, metrics, set_to(new_bytes)};
   BlobCheck blob_check{*store, places, uploads.integrity(), clock, log, metrics, unhurried()};
-  Delegations delegations{*store, uploads, presence, news, clock, log, metrics, DelegationRules()};
+  Delegations delegations{*store, uploads, presence, event_bus, clock, log, metrics, DelegationRules()};
 
   static BlobMoveRules set_to(Place place) {
     BlobMoveRules move_rules;

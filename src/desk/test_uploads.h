@@ -50,7 +50,7 @@ class TestUploads : public ::testing::Test {
     EXPECT_TRUE(open.error().is(errors::upload_gone)) << open.error().code();
   }
   void expect_nothing() {
-    EXPECT_EQ(desk.log_of(workspace).size(), 0u);
+    EXPECT_EQ(desk.inbox_of(workspace).size(), 0u);
     EXPECT_EQ(desk.uploads.waiting(kOperator, workspace, {}, 100).size(), 0u);
     EXPECT_EQ(desk.blob_files(), 0u);
   }

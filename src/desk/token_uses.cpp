@@ -7,7 +7,7 @@ constexpr auto kOnceIn = std::chrono::minutes(1);
 
 }  // namespace
 
-void TokenUses::note(TokenId id) {
+void TokenUses::record(TokenId id) {
   const SteadyTime now = clock_.steady();
   const std::lock_guard lock(mutex_);
   const auto [found, first] = noted_.try_emplace(id, now);
@@ -24,7 +24,7 @@ void TokenUses::flush() {
     const SteadyTime now = clock_.steady();
     std::erase_if(noted_, [now](const auto& noted) { return now - noted.second >= kOnceIn; });
   }
-  if (!uses.empty()) (void)store_.note_token_uses(uses).take();
+  if (!uses.empty()) (void)store_.record_token_uses(uses).take();
 }
 
 }  // namespace restante::desk

@@ -15,7 +15,7 @@ class TokenUses {
  public:
   TokenUses(Store& store, const Clock& clock) : store_(store), clock_(clock) {}
 
-  void note(TokenId id);
+  void record(TokenId id);
   // Throws Unavailable; what could not be written is forgotten.
   void flush();
 

@@ -51,11 +51,11 @@ Result<void> Tokens::revoke(WorkspaceId workspace, TokenId id) {
   if (!revoked) return revoked.error();
   if (!*revoked) return errors::token_not_found;
   log_.info("token_revoked", {{"token_id", id.text()}, {"workspace_id", workspace.text()}});
-  end_what_they_hold({id});
+  end_held_requests({id});
   return {};
 }
 
-void Tokens::end_what_they_hold(const std::vector<TokenId>& tokens) {
+void Tokens::end_held_requests(const std::vector<TokenId>& tokens) {
   for (const TokenId& id : tokens) bell_.ring(topic_of(id));
 }
 

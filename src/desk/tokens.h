@@ -33,7 +33,7 @@ class Tokens {
   // token_not_found when it is absent, another workspace's, or was revoked before.
   Result<void> revoke(WorkspaceId workspace, TokenId id);
   // For tokens that were revoked together with something else.
-  void end_what_they_hold(const std::vector<TokenId>& tokens);
+  void end_held_requests(const std::vector<TokenId>& tokens);
 
  private:
   Store& store_;

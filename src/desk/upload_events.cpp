@@ -21,7 +21,7 @@ std::string facts_of_fetch(const Upload& upload) {
 
 }  // namespace
 
-void UploadEvents::say(std::string_view event, const Upload& upload) {
+void UploadEvents::log_event(std::string_view event, const Upload& upload) {
   log_.info(event, {{"workspace_id", upload.workspace_id.text()},
                     {"file_id", upload.id.text()},
                     {"name", upload.name},
@@ -30,23 +30,23 @@ void UploadEvents::say(std::string_view event, const Upload& upload) {
 }
 
 void UploadEvents::receipt(const UploadChange& change) {
-  if (change.receipt) news_.appended(change.upload.workspace_id, *change.receipt);
+  if (change.receipt) event_bus_.appended(change.upload.workspace_id, *change.receipt);
 }
 
 void UploadEvents::staged(const StagedUpload& staged) {
   const Upload& upload = staged.upload;
-  say("upload_staged", upload);
+  log_event("upload_staged", upload);
   if (upload.direction == UploadDirection::out) return;
   metrics_.uploads_staged.Increment();
   metrics_.uploads_staged_bytes.Increment(static_cast<double>(upload.size));
-  news_.appended(upload.workspace_id, staged.activity);
+  event_bus_.appended(upload.workspace_id, staged.activity);
 }
 
 void UploadEvents::fetched(const Upload& upload) {
   metrics_.uploads_fetched.Increment();
   metrics_.uploads_fetched_bytes.Increment(static_cast<double>(upload.size));
-  say("upload_fetched", upload);
-  news_.happened(upload.workspace_id, "UPLOAD_FETCHED", facts_of_fetch(upload));
+  log_event("upload_fetched", upload);
+  event_bus_.publish(upload.workspace_id, "UPLOAD_FETCHED", facts_of_fetch(upload));
 }
 
 void UploadEvents::acked(const UploadChange& change) {
@@ -55,7 +55,7 @@ void UploadEvents::acked(const UploadChange& change) {
   metrics_.uploads_acked_bytes.Increment(static_cast<double>(change.upload.size));
   const std::chrono::duration<double> waited = change.upload.acked_at.value() - change.upload.created_at;
   metrics_.upload_delivery.Observe(std::max(0.0, waited.count()));
-  say("upload_acked", change.upload);
+  log_event("upload_acked", change.upload);
   receipt(change);
 }
 
@@ -83,12 +83,12 @@ void UploadEvents::damaged(const UploadChange& change) {
 
 void UploadEvents::recalled(const UploadChange& change) {
   metrics_.uploads_recalled.Increment();
-  say("upload_recalled", change.upload);
+  log_event("upload_recalled", change.upload);
   receipt(change);
 }
 
 void UploadEvents::expired(const UploadChange& change) {
-  say("upload_expired", change.upload);
+  log_event("upload_expired", change.upload);
   receipt(change);
 }
 

@@ -3,14 +3,14 @@
 #pragma once
 #include "base/log.h"
 #include "base/metrics.h"
-#include "desk/news.h"
+#include "desk/event_bus.h"
 #include "store/store.h"
 
 namespace restante::desk {
 
 class UploadEvents {
  public:
-  UploadEvents(News& news, Log& log, Metrics& metrics) : news_(news), log_(log), metrics_(metrics) {}
+  UploadEvents(EventBus& event_bus, Log& log, Metrics& metrics) : event_bus_(event_bus), log_(log), metrics_(metrics) {}
 
   void staged(const StagedUpload& staged);
   // No row of a log: told once to those who look on.
@@ -23,10 +23,10 @@ class UploadEvents {
   void expired(const UploadChange& change);
 
  private:
-  void say(std::string_view event, const Upload& upload);
+  void log_event(std::string_view event, const Upload& upload);
   void receipt(const UploadChange& change);
 
-  News& news_;
+  EventBus& event_bus_;
   Log& log_;
   Metrics& metrics_;
 };

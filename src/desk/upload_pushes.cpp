@@ -7,8 +7,8 @@
 namespace restante::desk {
 namespace {
 
-NewActivity row_of(const UploadPush& push) {
-  NewActivity row;
+NewInboxRow row_of(const UploadPush& push) {
+  NewInboxRow row;
   row.activity_type = "a2a_send";
   row.method = "chat_upload_push";
   row.target_id = push.target;
@@ -35,14 +35,14 @@ Commit<Result<Appended>> UploadPushes::record(const UploadPush& push) {
                               {"status", static_cast<std::int64_t>(push.status)},
                               {"size", static_cast<std::int64_t>(push.size)},
                               {"duration_ms", push.took.count()}});
-  auto commit = store_.append_activity(push.target, row_of(push), clock_.now());
-  commit.then([&news = news_, target = push.target](const Result<Appended>& at) {
-    if (at) news.appended(target, *at);
+  auto commit = store_.append_to_inbox(push.target, row_of(push), clock_.now());
+  commit.then([&event_bus = event_bus_, target = push.target](const Result<Appended>& at) {
+    if (at) event_bus.appended(target, *at);
   });
   return commit;
 }
 
-void UploadPushes::note_undelivered(WorkspaceId target, std::string_view outcome) {
+void UploadPushes::record_undelivered(WorkspaceId target, std::string_view outcome) {
   metrics_.upload_pushes(outcome).Increment();
   log_.warn("upload_not_pushed", {{"workspace_id", target.text()}, {"outcome", outcome}});
 }

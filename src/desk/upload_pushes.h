@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "desk/news.h"
+#include "desk/event_bus.h"
 #include "store/store.h"
 
 namespace restante::desk {
@@ -27,17 +27,17 @@ struct UploadPush {
 
 class UploadPushes {
  public:
-  UploadPushes(Store& store, News& news, const Clock& clock, Log& log, Metrics& metrics)
-      : store_(store), news_(news), clock_(clock), log_(log), metrics_(metrics) {}
+  UploadPushes(Store& store, EventBus& event_bus, const Clock& clock, Log& log, Metrics& metrics)
+      : store_(store), event_bus_(event_bus), clock_(clock), log_(log), metrics_(metrics) {}
 
   // Of type a2a_send, so that nobody who polls takes it for mail: the callback had it.
   Commit<Result<Appended>> record(const UploadPush& push);
   // The callback was not asked, or never heard of it: no row, as nothing has happened to the workspace.
-  void note_undelivered(WorkspaceId target, std::string_view outcome);
+  void record_undelivered(WorkspaceId target, std::string_view outcome);
 
  private:
   Store& store_;
-  News& news_;
+  EventBus& event_bus_;
   const Clock& clock_;
   Log& log_;
   Metrics& metrics_;

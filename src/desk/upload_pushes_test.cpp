@@ -7,10 +7,10 @@ namespace {
 
 class UploadPushesTest : public testing::Test {
  protected:
-  Activity recorded(const UploadPush& push) {
+  InboxRow recorded(const UploadPush& push) {
     EXPECT_TRUE(pushes.record(push).take());
-    const auto rows = desk.log_of(workspace);
-    return rows.empty() ? Activity() : rows.back();
+    const auto rows = desk.inbox_of(workspace);
+    return rows.empty() ? InboxRow() : rows.back();
   }
   UploadPush push_of(std::string outcome, int status = 0) {
     UploadPush push;
@@ -24,14 +24,14 @@ class UploadPushesTest : public testing::Test {
 
   TestDesk desk;
   WorkspaceId workspace = desk.make_workspace(DeliveryMode::push);
-  UploadPushes pushes{*desk.store, desk.news, desk.clock, desk.log, desk.metrics};
+  UploadPushes pushes{*desk.store, desk.event_bus, desk.clock, desk.log, desk.metrics};
 };
 
 TEST_F(UploadPushesTest, ADeliveredOneIsARowThatNoPollerTakesForMail) {
   UploadPush push = push_of("delivered", 200);
   push.traceparent = "00-1-2-01";
   push.reply = R"({"files":[]})";
-  const Activity row = recorded(push);
+  const InboxRow row = recorded(push);
   EXPECT_EQ(row.activity_type, "a2a_send");
   EXPECT_EQ(row.method, "chat_upload_push");
   EXPECT_EQ(row.summary, "chat_upload_push: 26214400 bytes");
@@ -46,10 +46,10 @@ TEST_F(UploadPushesTest, ADeliveredOneIsARowThatNoPollerTakesForMail) {
 }
 
 TEST_F(UploadPushesTest, TheRowOfAFailureSaysWhat) {
-  const Activity refused = recorded(push_of("refused", 413));
+  const InboxRow refused = recorded(push_of("refused", 413));
   EXPECT_EQ(refused.status, "error");
   EXPECT_EQ(refused.error_detail, "callback answered 413");
-  const Activity cut = recorded(push_of("cut"));
+  const InboxRow cut = recorded(push_of("cut"));
   EXPECT_EQ(cut.status, "error");
   EXPECT_EQ(cut.error_detail, "callback not done: cut");
 }
@@ -62,8 +62,8 @@ TEST_F(UploadPushesTest, AReplyThatIsNoJsonIsNotKept) {
 
 TEST_F(UploadPushesTest, EveryOneIsCountedAndOnlyWhatWasSeenHasARow) {
   recorded(push_of("delivered", 200));
-  pushes.note_undelivered(workspace, "unreachable");
-  EXPECT_EQ(desk.log_of(workspace).size(), 1u);
+  pushes.record_undelivered(workspace, "unreachable");
+  EXPECT_EQ(desk.inbox_of(workspace).size(), 1u);
   EXPECT_EQ(desk.metrics.upload_pushes("delivered").Value(), 1);
   EXPECT_EQ(desk.metrics.upload_pushes("unreachable").Value(), 1);
   EXPECT_EQ(desk.metrics.upload_push_bytes.Value(), 26'214'400);

@@ -36,7 +36,7 @@ void Staging::give_up() {
   open_.reset();
   for (const std::string& key : keys_) {
     try {
-      uploads_.places_.take_back(key);
+      uploads_.places_.drop_unreferenced(key);
     } catch (const Unavailable& e) {
       // An orphan more for the sweep: nobody is there to be told, and a destructor must not throw.
       uploads_.log_.warn("blob_not_dropped", {{"workspace_id", workspace_.text()}, {"reason", e.what()}});
@@ -49,7 +49,7 @@ Result<void> Staging::begin_file(std::string_view raw_name, std::string_view raw
   const unsigned most = uploads_.rules_.max_files;
   if (done_.size() >= most) {
     return Error(errors::too_many_files, {{"max", static_cast<std::int64_t>(most)}})
-        .say("too many files (limit " + std::to_string(most) + ")");
+        .with_sentence("too many files (limit " + std::to_string(most) + ")");
   }
   open_ = std::make_unique<File>();
   open_->named = !raw_name.empty();

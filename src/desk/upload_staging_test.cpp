@@ -27,7 +27,7 @@ TEST_F(StagingTest, AreStagedInOrderWithTheirRowsAndRing) {
   EXPECT_EQ(staged->at(0).upload.size, 5);
   EXPECT_EQ(staged->at(0).upload.sha256, sha256("first"));
   EXPECT_EQ(staged->at(0).upload.expires_at, kStart + std::chrono::hours(24));
-  EXPECT_EQ(desk.log_of(workspace).size(), 2u);
+  EXPECT_EQ(desk.inbox_of(workspace).size(), 2u);
   EXPECT_EQ(desk.blob_files(), 1u) << "the small one lies in its row";
   EXPECT_EQ(desk.bell.rung(2), std::vector<std::string>(2, topic_of(workspace))) << "a ring for each row";
   EXPECT_EQ(content(*desk.uploads.open(agent, workspace, staged->at(0).upload.id)), "first");
@@ -113,7 +113,7 @@ TEST_F(StagingTest, UnderAClaimTheFirstIsStagedAndNothingElseHappens) {
   EXPECT_EQ(again->replay, first->made->at(0).upload.id.text());
   EXPECT_TRUE(desk.bell.rung(0).empty());
   EXPECT_EQ(desk.metrics.uploads_staged.Value(), 1);
-  EXPECT_EQ(desk.log_of(workspace).size(), 1u);
+  EXPECT_EQ(desk.inbox_of(workspace).size(), 1u);
 }
 
 TEST_F(StagingTest, OneFileMoreThanTheLimitIsRefusedWithTheLimit) {
@@ -189,7 +189,7 @@ TEST_F(StagingTest, TheSameFilesHaveTheSameDigestAndOthersAnother) {
 TEST_F(StagingTest, BeyondTheQuotaNothingIsStagedAndTheBytesGo) {
   UploadRules rules;
   rules.quota = {70'000, 3};
-  Uploads uploads(*desk.store, desk.places, desk.news, desk.clock, desk.log, desk.metrics, rules);
+  Uploads uploads(*desk.store, desk.places, desk.event_bus, desk.clock, desk.log, desk.metrics, rules);
   const auto try_one = [&](std::string_view bytes) {
     auto staging = uploads.stage(workspace, UploadDirection::in, admin);
     add(**staging, "f", bytes);
@@ -205,7 +205,7 @@ TEST_F(StagingTest, BeyondTheQuotaNothingIsStagedAndTheBytesGo) {
   EXPECT_TRUE(try_one(std::string(29'998, 'x'))) << "what fits is taken";
   EXPECT_TRUE(try_one("x"));
   EXPECT_TRUE(try_one("x").error().is(errors::quota_exceeded)) << "three files are enough";
-  EXPECT_EQ(desk.log_of(workspace).size(), 3u);
+  EXPECT_EQ(desk.inbox_of(workspace).size(), 3u);
   EXPECT_TRUE(uploads.recall(admin, workspace, uploads.waiting(kOperator, workspace, {}, 1).at(0).id).take());
   EXPECT_TRUE(try_one("x")) << "what has left makes room";
 }
@@ -216,7 +216,7 @@ TEST_F(StagingTest, AreRefusedWhileTheDiskIsNearlyFullAndOthersStillReadAndAck) 
   UploadRules rules;
   rules.reserve = 1000;
   rules.free_after = [&](std::uint64_t) { return room; };
-  Uploads uploads(*desk.store, desk.places, desk.news, desk.clock, desk.log, desk.metrics, rules);
+  Uploads uploads(*desk.store, desk.places, desk.event_bus, desk.clock, desk.log, desk.metrics, rules);
   EXPECT_TRUE(uploads.stage(workspace, UploadDirection::in, admin));
   room = 999;
   EXPECT_TRUE(uploads.stage(workspace, UploadDirection::in, admin).error().is(errors::insufficient_storage));
@@ -231,7 +231,7 @@ TEST_F(StagingTest, AckedFilesMakeRoomForTheQuotaAndNoneOnTheDisk) {
   rules.quota = {0, 1};
   rules.reserve = 1000;
   rules.free_after = [&](std::uint64_t) { return 1003 - desk.blob_files(); };
-  Uploads uploads(*desk.store, desk.places, desk.news, desk.clock, desk.log, desk.metrics, rules);
+  Uploads uploads(*desk.store, desk.places, desk.event_bus, desk.clock, desk.log, desk.metrics, rules);
   for (int i = 0; i < 4; ++i) {
     const auto staging = uploads.stage(workspace, UploadDirection::in, admin);
     ASSERT_TRUE(staging.has_value()) << i;
@@ -251,7 +251,7 @@ TEST_F(StagingTest, ADiskThatFillsUpEndsAnUploadThatIsUnderWay) {
   UploadRules rules;
   rules.reserve = 1000;
   rules.free_after = [&](std::uint64_t) { return room; };
-  Uploads uploads(*desk.store, desk.places, desk.news, desk.clock, desk.log, desk.metrics, rules);
+  Uploads uploads(*desk.store, desk.places, desk.event_bus, desk.clock, desk.log, desk.metrics, rules);
   {
     const auto staging = uploads.stage(workspace, UploadDirection::in, admin);
     const std::string piece(256 << 10, 'x');
@@ -269,7 +269,7 @@ TEST_F(StagingTest, ADiskThatFillsUpEndsAnUploadThatIsUnderWay) {
 TEST_F(StagingTest, AreNotTakenWhereStagingIsSwitchedOff) {
   UploadRules rules;
   rules.staging = false;
-  Uploads uploads(*desk.store, desk.places, desk.news, desk.clock, desk.log, desk.metrics, rules);
+  Uploads uploads(*desk.store, desk.places, desk.event_bus, desk.clock, desk.log, desk.metrics, rules);
   EXPECT_TRUE(uploads.stage(workspace, UploadDirection::in, admin).error().is(errors::no_callback));
 }
 
@@ -295,7 +295,7 @@ TEST_F(StagingTest, BytesThatCannotBeRemovedDoNotEndTheServer) {
     std::filesystem::rename(shelf, blobs / "moved-away");
     std::ofstream(shelf) << "a file where a directory was";
   }
-  EXPECT_EQ(desk.log_of(workspace).size(), 0u);
+  EXPECT_EQ(desk.inbox_of(workspace).size(), 0u);
 }
 
 // After so many pieces and ends.
@@ -323,8 +323,8 @@ TEST_F(StagingTest, APlaceThatFailsAtAnyMomentLeavesNothingOfTheRequest) {
     let_fail<Unavailable>(broken, calls);
     Places full_place = desk.over(full);
     Places broken_place = desk.over(broken);
-    Uploads on_full(*desk.store, full_place, desk.news, desk.clock, desk.log, desk.metrics, {});
-    Uploads on_broken(*desk.store, broken_place, desk.news, desk.clock, desk.log, desk.metrics, {});
+    Uploads on_full(*desk.store, full_place, desk.event_bus, desk.clock, desk.log, desk.metrics, {});
+    Uploads on_broken(*desk.store, broken_place, desk.event_bus, desk.clock, desk.log, desk.metrics, {});
     EXPECT_THROW(attempt(on_full), StorageFull) << calls;
     EXPECT_THROW(attempt(on_broken), Unavailable) << calls;
     expect_nothing();

@@ -17,7 +17,7 @@ std::optional<TokenId> owner_of(const Principal& caller) {
 
 Error damaged(UploadDamage damage) {
   const ErrorKind& kind = damage == UploadDamage::missing ? errors::content_missing : errors::integrity_error;
-  return Error(kind, {{"damage", std::string(name_of(damage))}}).say(std::string(sentence_of(damage)));
+  return Error(kind, {{"damage", std::string(name_of(damage))}}).with_sentence(std::string(sentence_of(damage)));
 }
 
 // Asked for each time: a file that was cut short would end its answer in the middle.
@@ -61,7 +61,7 @@ Result<OpenUpload> Uploads::open(Upload upload) {
   std::string content = std::exchange(upload.content, {});
   if (upload.in_row()) {
     if (std::ssize(content) == upload.size) return OpenUpload{std::move(upload), std::move(content), nullptr};
-    return condemn(upload, content.empty() ? UploadDamage::missing : UploadDamage::changed);
+    return report_damage(upload, content.empty() ? UploadDamage::missing : UploadDamage::changed);
   }
   return open_blob(std::move(upload));
 }
@@ -77,22 +77,22 @@ Result<OpenUpload> Uploads::open_blob(Upload upload) {
     auto now = store_.find_upload(upload.workspace_id, upload.id);
     if (!now) return errors::upload_gone;
     if (now->keys() == upload.keys()) {
-      return condemn(upload, found.blob ? UploadDamage::changed : UploadDamage::missing);
+      return report_damage(upload, found.blob ? UploadDamage::changed : UploadDamage::missing);
     }
     upload = std::move(*now);
   }
 }
 
-Error Uploads::condemn(const Upload& upload, UploadDamage damage) {
+Error Uploads::report_damage(const Upload& upload, UploadDamage damage) {
   // Not waited for: whoever asks before it is written down is told the same.
-  (void)integrity_.condemn(upload, damage);
+  (void)integrity_.report_damage(upload, damage);
   return damaged(damage);
 }
 
-Result<UploadStory> Uploads::find(const Principal& caller, WorkspaceId workspace, FileId id) {
-  auto story = store_.find_upload_story(workspace, id, clock_.now());
-  if (story && !may_see(caller, story->upload)) return errors::upload_gone;
-  return story;
+Result<UploadStatus> Uploads::find(const Principal& caller, WorkspaceId workspace, FileId id) {
+  auto upload_status = store_.find_upload_status(workspace, id, clock_.now());
+  if (upload_status && !may_see(caller, upload_status->upload)) return errors::upload_gone;
+  return upload_status;
 }
 
 std::vector<Upload> Uploads::waiting(const Principal& caller, WorkspaceId workspace, std::optional<FileId> after,
@@ -111,7 +111,7 @@ std::vector<Upload> Uploads::waiting(const Principal& caller, WorkspaceId worksp
   }
 }
 
-void Uploads::note_fetched(const Upload& upload) {
+void Uploads::record_fetch(const Upload& upload) {
   if (upload.acked_at || upload.direction == UploadDirection::out) return;
   // Not waited for: the writer keeps the order, so an ack that follows already sees it.
   const Time now = clock_.now();

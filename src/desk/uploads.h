@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "desk/event_bus.h"
 #include "desk/integrity.h"
-#include "desk/news.h"
 #include "desk/upload_events.h"
 #include "desk/upload_staging.h"
 #include "model/principal.h"
@@ -47,13 +47,14 @@ struct OpenUpload {
 
 class Uploads {
  public:
-  Uploads(Store& store, Places& places, News& news, const Clock& clock, Log& log, Metrics& metrics, UploadRules rules)
+  Uploads(Store& store, Places& places, EventBus& event_bus, const Clock& clock, Log& log, Metrics& metrics,
+          UploadRules rules)
       : store_(store),
         places_(places),
         clock_(clock),
         log_(log),
         rules_(std::move(rules)),
-        events_(news, log, metrics),
+        events_(event_bus, log, metrics),
         integrity_(store, places, events_, clock, log, metrics, rules_.integrity) {}
 
   const UploadRules& rules() const { return rules_; }
@@ -71,14 +72,14 @@ class Uploads {
   Result<OpenUpload> open(Upload admitted);
   static bool is_far(const Upload& upload);
   // The agent itself has asked for the bytes: a sign on the life line, not a delivery.
-  void note_fetched(const Upload& upload);
+  void record_fetch(const Upload& upload);
   Commit<Result<UploadChange>> ack(WorkspaceId workspace, FileId id);
   // The agent could not take it, and why. Its bytes are looked at soon.
   Commit<Result<UploadChange>> fail(WorkspaceId workspace, FileId id, std::string reason);
   // By the operator any file, by everybody else what they staged themselves.
   Commit<Result<UploadChange>> recall(const Principal& caller, WorkspaceId workspace, FileId id);
   // Where the file is on its way, also when its bytes are out of reach. upload_gone when absent or foreign.
-  Result<UploadStory> find(const Principal& caller, WorkspaceId workspace, FileId id);
+  Result<UploadStatus> find(const Principal& caller, WorkspaceId workspace, FileId id);
   std::vector<Upload> waiting(const Principal& caller, WorkspaceId workspace, std::optional<FileId> after, int limit);
   std::vector<Upload> list(const UploadFilter& filter) { return store_.list_uploads(filter, clock_.now()); }
   PlatformUploadStats stats() { return store_.upload_stats(clock_.now()); }
@@ -86,7 +87,7 @@ class Uploads {
  private:
   friend class Staging;
   Result<OpenUpload> open_blob(Upload upload);
-  Error condemn(const Upload& upload, UploadDamage damage);
+  Error report_damage(const Upload& upload, UploadDamage damage);
   bool has_room(std::uint64_t bytes) const { return !rules_.free_after || rules_.free_after(bytes) >= rules_.reserve; }
 
   Store& store_;

@@ -19,14 +19,14 @@ TEST_F(UploadsTest, OutgoingOnesHaveNoInboxRowAreNotListedAndCanBeReadByItsMembe
   const auto staged = (*staging)->commit().take();
   ASSERT_TRUE(staged.has_value());
   const FileId id = staged->at(0).upload.id;
-  EXPECT_EQ(desk.log_of(workspace).size(), 0u);
+  EXPECT_EQ(desk.inbox_of(workspace).size(), 0u);
   EXPECT_TRUE(desk.bell.rung(0).empty());
   EXPECT_EQ(desk.uploads.waiting(kOperator, workspace, {}, 10).size(), 0u);
   for (const Principal& who : {agent, sender, admin}) {
     EXPECT_EQ(content(*desk.uploads.open(who, workspace, id)), "done");
   }
   EXPECT_TRUE(desk.uploads.ack(workspace, id).take().error().is(errors::upload_gone));
-  desk.uploads.note_fetched(staged->at(0).upload);
+  desk.uploads.record_fetch(staged->at(0).upload);
   (void)desk.uploads.ack(other, id).take();
   EXPECT_FALSE(desk.uploads.find(kOperator, workspace, id)->upload.fetched_at);
   desk.clock.advance(std::chrono::hours(24));
@@ -62,12 +62,12 @@ TEST_F(UploadsTest, OpeningIsNoFetchAndAFetchMovesItsTime) {
   const auto fetched_at = [&] { return desk.uploads.find(kOperator, workspace, waiting.id)->upload.fetched_at; };
   for (const Principal& who : {agent, sender, admin}) (void)desk.uploads.open(who, workspace, waiting.id);
   EXPECT_FALSE(fetched_at());
-  desk.uploads.note_fetched(waiting);
+  desk.uploads.record_fetch(waiting);
   // A verb behind it: the writer keeps the order.
   (void)desk.uploads.ack(other, waiting.id).take();
   EXPECT_EQ(fetched_at(), kStart);
   desk.clock.advance(std::chrono::seconds(5));
-  desk.uploads.note_fetched(waiting);
+  desk.uploads.record_fetch(waiting);
   (void)desk.uploads.ack(other, waiting.id).take();
   EXPECT_EQ(fetched_at(), kStart + std::chrono::seconds(5));
 }
@@ -81,7 +81,7 @@ TEST_F(UploadsTest, AnAckIsOneReceiptHoweverOftenItComes) {
   const auto again = desk.uploads.ack(workspace, waiting.id).take();
   ASSERT_TRUE(again.has_value());
   EXPECT_EQ(again->upload.acked_at, kStart);
-  EXPECT_EQ(desk.log_of(workspace).size(), 2u) << "the upload and one receipt";
+  EXPECT_EQ(desk.inbox_of(workspace).size(), 2u) << "the upload and one receipt";
   EXPECT_EQ(desk.uploads.waiting(kOperator, workspace, {}, 10).size(), 0u);
 }
 
@@ -113,12 +113,12 @@ TEST_F(UploadsTest, WaitingListsTheUnackedOldestFirstPageByPage) {
 TEST_F(UploadsTest, AckedOnesStayReadableForTheAgentWhereTheOperatorSaysSo) {
   UploadRules rules;
   rules.acked_content = AckedContent::everyone;
-  Uploads uploads(*desk.store, desk.places, desk.news, desk.clock, desk.log, desk.metrics, rules);
+  Uploads uploads(*desk.store, desk.places, desk.event_bus, desk.clock, desk.log, desk.metrics, rules);
   const Upload taken = upload();
   EXPECT_TRUE(uploads.ack(workspace, taken.id).take());
   const auto open = uploads.open(agent, workspace, taken.id);
   ASSERT_TRUE(open.has_value());
-  uploads.note_fetched(open->upload);
+  uploads.record_fetch(open->upload);
   (void)uploads.ack(other, taken.id).take();
   EXPECT_FALSE(uploads.find(kOperator, workspace, taken.id)->upload.fetched_at) << "no read of an acked one is a fetch";
 }
@@ -140,7 +140,7 @@ TEST_F(UploadsTest, WhatWasOpenedIsReadToItsEndAlthoughItIsSweptMeanwhile) {
 TEST_F(UploadsTest, AFileThatIsSweptWhileItIsOpenedIsGoneAndNotDamaged) {
   HookedBlobs blobs(*desk.blobs);
   Places places = desk.over(blobs);
-  Uploads uploads(*desk.store, places, desk.news, desk.clock, desk.log, desk.metrics, {});
+  Uploads uploads(*desk.store, places, desk.event_bus, desk.clock, desk.log, desk.metrics, {});
   const Upload late = upload("a.txt", big);
   desk.clock.advance(std::chrono::hours(24) - std::chrono::seconds(1));
   blobs.opening = [&] {
@@ -154,7 +154,7 @@ TEST_F(UploadsTest, AFileThatIsSweptWhileItIsOpenedIsGoneAndNotDamaged) {
 TEST_F(UploadsTest, AFetchOfWhatHasLeftMeanwhileIsNotTold) {
   const Upload recalled = upload();
   EXPECT_TRUE(desk.uploads.recall(admin, workspace, recalled.id).take());
-  desk.uploads.note_fetched(recalled);
+  desk.uploads.record_fetch(recalled);
   (void)desk.uploads.ack(other, recalled.id).take();  // behind it: the writer keeps the order
   EXPECT_EQ(desk.metrics.uploads_fetched.Value(), 0);
 }
@@ -164,9 +164,9 @@ TEST_F(UploadsTest, AFailureIsKeptWithItsReasonAndALaterAckWins) {
   EXPECT_TRUE(desk.uploads.fail(workspace, waiting.id, "no room").take()->receipt);
   EXPECT_FALSE(desk.uploads.fail(workspace, waiting.id, "no room").take()->receipt);
   EXPECT_FALSE(desk.uploads.fail(workspace, waiting.id, "").take()->receipt) << "no reason is no other one";
-  auto story = desk.uploads.find(kOperator, workspace, waiting.id);
-  EXPECT_EQ(story->state, UploadState::failed);
-  EXPECT_EQ(story->upload.reason, "no room");
+  auto upload_status = desk.uploads.find(kOperator, workspace, waiting.id);
+  EXPECT_EQ(upload_status->state, UploadState::failed);
+  EXPECT_EQ(upload_status->upload.reason, "no room");
   EXPECT_TRUE(desk.uploads.open(agent, workspace, waiting.id)) << "it stays until its time";
   EXPECT_TRUE(desk.uploads.ack(workspace, waiting.id).take());
   EXPECT_EQ(desk.uploads.find(kOperator, workspace, waiting.id)->state, UploadState::acked);
@@ -206,9 +206,9 @@ TEST_F(UploadsTest, ASenderIsTheSamePersonHoweverTheySignIn) {
 
 // What is told of a step is told once it is durable, and of what changed nothing, nothing.
 TEST_F(UploadsTest, EveryStepIsCountedOnceAndTold) {
-  const News::Watch watch(desk.news);
+  const EventBus::EventSubscription watch(desk.event_bus);
   const Upload first = upload();
-  desk.uploads.note_fetched(first);
+  desk.uploads.record_fetch(first);
   EXPECT_TRUE(desk.uploads.ack(workspace, first.id).take());
   EXPECT_TRUE(desk.uploads.ack(workspace, first.id).take());
   const Upload second = upload();
@@ -222,7 +222,7 @@ TEST_F(UploadsTest, EveryStepIsCountedOnceAndTold) {
   EXPECT_EQ(desk.metrics.uploads_failed.Value(), 1);
   EXPECT_EQ(desk.metrics.uploads_recalled.Value(), 1);
   std::vector<std::string> told;
-  for (const NewsItem& item : desk.news.since(0, workspace).items) told.push_back(item.name);
+  for (const LiveEvent& item : desk.event_bus.since(0, workspace).items) told.push_back(item.name);
   EXPECT_EQ(told, (std::vector<std::string>{"", "UPLOAD_FETCHED", "", "", "", ""})) << "rows of the log have no name";
 }
 

@@ -19,7 +19,7 @@ WorkspaceStatus status_now(const Workspace& workspace, Time now) {
     return workspace.status;
   }
   const Time seen = std::max(workspace.last_heartbeat_at.value_or(Time()), workspace.last_poll_at.value_or(Time()));
-  return now - seen > kSilence ? WorkspaceStatus::offline : workspace.status;
+  return now - seen > kOfflineAfter ? WorkspaceStatus::offline : workspace.status;
 }
 
 std::string topic_of(WorkspaceId id) { return "workspace:" + id.text(); }
@@ -49,7 +49,7 @@ Commit<Result<Claimed<Workspace>>> Workspaces::create_once(const NewWorkspace& w
 }
 
 // A sender has the same workspace, but is a person: let in here, it would leave with the agent's token.
-bool Workspaces::may_enter(const Principal& caller, WorkspaceId id) {
+bool Workspaces::may_register(const Principal& caller, WorkspaceId id) {
   switch (caller.role) {
     case Principal::Role::admin:
       return true;
@@ -64,16 +64,17 @@ bool Workspaces::may_enter(const Principal& caller, WorkspaceId id) {
   return false;
 }
 
-Result<Entry> Workspaces::entry_of(const Principal& caller, const Registration& registration) {
+Result<CheckedRegistration> Workspaces::checked_registration(const Principal& caller,
+                                                             const Registration& registration) {
   using Role = Principal::Role;
   const auto id = registration.id ? registration.id : caller.workspace_id;
   const bool unbound = caller.role == Role::enrolment && !caller.workspace_id;
   const auto known = id ? store_.find_workspace(*id) : Result<Workspace>(errors::workspace_not_found);
-  Entry entry;
+  CheckedRegistration entry;
   if (known) {
-    if (!may_enter(caller, *id)) return errors::invalid_token;
+    if (!may_register(caller, *id)) return errors::invalid_token;
   } else {
-    if (!id && !unbound) return Error(errors::bad_field, {{"field", std::string("id")}}).say("id is missing");
+    if (!id && !unbound) return Error(errors::bad_field, {{"field", std::string("id")}}).with_sentence("id is missing");
     if (!unbound && caller.role != Role::admin && caller.role != Role::anonymous) return errors::invalid_token;
     entry.create_as = registration.name.empty() ? "agent" : registration.name;
   }
@@ -85,14 +86,14 @@ Result<Entry> Workspaces::entry_of(const Principal& caller, const Registration& 
   return entry;
 }
 
-Result<Registered> Workspaces::enter(const Principal& caller, const Registration& registration) {
+Result<Registered> Workspaces::register_agent(const Principal& caller, const Registration& registration) {
   const DeliveryMode mode =
       registration.delivery_mode.value_or(registration.url.empty() ? DeliveryMode::poll : DeliveryMode::push);
   if (mode == DeliveryMode::push && registration.url.empty()) {
     return Error(errors::bad_field, {{"field", std::string("url")}})
-        .say("delivery_mode push needs a url; agents without one register with delivery_mode poll");
+        .with_sentence("delivery_mode push needs a url; agents without one register with delivery_mode poll");
   }
-  auto entry = entry_of(caller, registration);
+  auto entry = checked_registration(caller, registration);
   if (!entry) return entry.error();
   entry->delivery_mode = mode;
   FreshToken fresh = make_token();
@@ -100,12 +101,12 @@ Result<Registered> Workspaces::enter(const Principal& caller, const Registration
   if (caller.role != Principal::Role::workspace)
     entry->token = NewToken{TokenKind::workspace, {}, fresh.hash, fresh.prefix, "registered", {}};
   presence_.prepare();
-  auto entered = store_.enter_workspace(*entry, clock_.now()).take();
+  auto entered = store_.register_agent(*entry, clock_.now()).take();
   if (!entered) return entered.error();
   const WorkspaceId id = entered->workspace.id;
   log_.info("workspace_registered", {{"workspace_id", id.text()}, {"delivery_mode", name_of(mode)}});
   presence_.seen(id);
-  news_.changed(id);
+  event_bus_.changed(id);
   return Registered{std::move(entered->workspace), entered->token ? std::move(fresh.secret) : std::string()};
 }
 
@@ -117,21 +118,22 @@ Commit<Result<void>> Workspaces::beat(WorkspaceId id, const Heartbeat& heartbeat
     if (!beaten) return;
     presence_.seen(id);
     // What it works on is not for everybody who may look on.
-    news_.happened(id, "WORKSPACE_HEARTBEAT", R"({"last_heartbeat_at":")" + format_time(now) + "\"}");
+    event_bus_.publish(id, "WORKSPACE_HEARTBEAT", R"({"last_heartbeat_at":")" + format_time(now) + "\"}");
   });
   return commit;
 }
 
 void Workspaces::bring_up_to_date(Workspace& workspace) {
-  const Hearing heard = presence_.hearing(workspace);
-  workspace.last_poll_at = heard.last_poll_at;
-  workspace.usual_poll_gap = heard.usual_gap;
+  const PollStatus poll_state = presence_.poll_status(workspace);
+  workspace.last_poll_at = poll_state.last_poll_at;
+  workspace.usual_poll_gap = poll_state.usual_gap;
   const Time now = clock_.now();
   // Its polls are written down some seconds later.
-  const bool polls = heard.listening || (heard.last_poll_at && now - *heard.last_poll_at <= kSilence);
+  const bool polls =
+      poll_state.listening || (poll_state.last_poll_at && now - *poll_state.last_poll_at <= kOfflineAfter);
   const bool down = workspace.status == WorkspaceStatus::awaiting_agent || workspace.status == WorkspaceStatus::offline;
   if (polls && down) workspace.status = WorkspaceStatus::online;
-  if (!heard.listening) workspace.status = status_now(workspace, now);
+  if (!poll_state.listening) workspace.status = status_now(workspace, now);
 }
 
 Result<Workspace> Workspaces::find(WorkspaceId id) {
@@ -150,7 +152,7 @@ std::vector<Workspace> Workspaces::list() {
 
 Result<Workspace> Workspaces::patch(WorkspaceId id, const WorkspacePatch& patch) {
   auto patched = store_.patch_workspace(id, patch, clock_.now()).take();
-  if (patched) news_.changed(id);
+  if (patched) event_bus_.changed(id);
   return patched;
 }
 
@@ -159,17 +161,17 @@ Result<std::vector<TokenId>> Workspaces::remove(WorkspaceId id) {
   if (!tokens) return tokens;
   log_.info("workspace_removed", {{"workspace_id", id.text()}});
   presence_.forget(id);
-  news_.changed(id);
+  event_bus_.changed(id);
   return tokens;
 }
 
 void Workspaces::settle_statuses() {
   const Time now = clock_.now();
-  const auto changes = store_.settle_statuses(now - kSilence, now).take();
+  const auto changes = store_.settle_statuses(now - kOfflineAfter, now).take();
   if (!changes) return;
   for (const StatusChange& change : *changes) {
-    presence_.lost(change.id);
-    news_.changed(change.id);
+    presence_.went_offline(change.id);
+    event_bus_.changed(change.id);
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "desk/news.h"
+#include "desk/event_bus.h"
 #include "desk/presence.h"
 #include "model/principal.h"
 #include "store/store.h"
@@ -12,7 +12,7 @@
 namespace restante::desk {
 
 // Without any sign of life for longer than this, an agent is offline: three missed heartbeats.
-inline constexpr auto kSilence = std::chrono::seconds(90);
+inline constexpr auto kOfflineAfter = std::chrono::seconds(90);
 
 // What the line to paste carries; shown once.
 struct Enrolment {
@@ -35,8 +35,8 @@ struct Registered {
 
 class Workspaces {
  public:
-  Workspaces(Store& store, Presence& presence, News& news, const Clock& clock, Log& log)
-      : store_(store), presence_(presence), news_(news), clock_(clock), log_(log) {}
+  Workspaces(Store& store, Presence& presence, EventBus& event_bus, const Clock& clock, Log& log)
+      : store_(store), presence_(presence), event_bus_(event_bus), clock_(clock), log_(log) {}
 
   // Gives what is about to be created an enrolment, which then comes with it.
   Enrolment enrol(NewWorkspace& wanted) const;
@@ -46,14 +46,14 @@ class Workspaces {
   // With the workspace's own token, an enrolment token (used up by it), as admin, or, where registration is open,
   // anonymously for an id without live tokens. A fresh auth_token for an enrolment, or when the workspace has no live
   // one. An id nobody created is created by admin, by an enrolment that is not bound to another, and anonymously.
-  Result<Registered> enter(const Principal& caller, const Registration& registration);
+  Result<Registered> register_agent(const Principal& caller, const Registration& registration);
   Commit<Result<void>> beat(WorkspaceId id, const Heartbeat& heartbeat);
   // Found and not removed, with the status as of now: no sign of life for 90 s is offline, a poll is one at once.
   Result<Workspace> find(WorkspaceId id);
   // How one that is found and not removed is reached.
   Result<DeliveryMode> delivery(WorkspaceId id) { return store_.find_delivery(id); }
   std::vector<Workspace> list();
-  Hearing hearing(const Workspace& workspace) { return presence_.hearing(workspace); }
+  PollStatus poll_status(const Workspace& workspace) { return presence_.poll_status(workspace); }
   Result<Workspace> patch(WorkspaceId id, const WorkspacePatch& patch);
   // Gives the tokens that went with it.
   Result<std::vector<TokenId>> remove(WorkspaceId id);
@@ -61,14 +61,14 @@ class Workspaces {
   void settle_statuses();
 
  private:
-  bool may_enter(const Principal& caller, WorkspaceId id);
+  bool may_register(const Principal& caller, WorkspaceId id);
   // By what right it comes, as far as can be said before the store's turn.
-  Result<Entry> entry_of(const Principal& caller, const Registration& registration);
+  Result<CheckedRegistration> checked_registration(const Principal& caller, const Registration& registration);
   void bring_up_to_date(Workspace& workspace);
 
   Store& store_;
   Presence& presence_;
-  News& news_;
+  EventBus& event_bus_;
   const Clock& clock_;
   Log& log_;
 };

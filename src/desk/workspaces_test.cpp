@@ -47,11 +47,11 @@ TEST_F(WorkspacesTest, AreCreatedAwaitingTheirAgentWithATokenForADay) {
 TEST_F(WorkspacesTest, AnEnrolmentTokenGivesAnAgentTokenExactlyOnce) {
   const auto created = create();
   const Principal enrolling = who(created.enrolment_token);
-  const auto first = desk.workspaces.enter(enrolling, {});
+  const auto first = desk.workspaces.register_agent(enrolling, {});
   ASSERT_TRUE(first.has_value());
   EXPECT_TRUE(who(first->auth_token).is_agent_of(created.workspace.id));
   EXPECT_FALSE(desk.principals.by_token(created.enrolment_token)) << "used up";
-  const auto second = desk.workspaces.enter(enrolling, {});
+  const auto second = desk.workspaces.register_agent(enrolling, {});
   ASSERT_FALSE(second.has_value());
   EXPECT_TRUE(second.error().is(errors::invalid_token));
 }
@@ -59,7 +59,7 @@ TEST_F(WorkspacesTest, AnEnrolmentTokenGivesAnAgentTokenExactlyOnce) {
 TEST_F(WorkspacesTest, EnrollingGivesAFreshTokenAlthoughTheAgentHasOne) {
   const auto created = create();
   const std::string old = desk.give_token(TokenKind::workspace, created.workspace.id);
-  const auto entered = desk.workspaces.enter(who(created.enrolment_token), {});
+  const auto entered = desk.workspaces.register_agent(who(created.enrolment_token), {});
   ASSERT_TRUE(entered.has_value());
   EXPECT_FALSE(entered->auth_token.empty());
   EXPECT_TRUE(desk.principals.by_token(old));
@@ -70,7 +70,7 @@ TEST_F(WorkspacesTest, RegisteringAgainWithItsOwnTokenGivesNoSecondOne) {
   const std::string secret = desk.give_token(TokenKind::workspace, created.workspace.id);
   Registration registration;
   registration.agent_card = R"({"name":"x"})";
-  const auto entered = desk.workspaces.enter(who(secret), registration);
+  const auto entered = desk.workspaces.register_agent(who(secret), registration);
   ASSERT_TRUE(entered.has_value());
   EXPECT_EQ(entered->auth_token, "");
   EXPECT_EQ(entered->workspace.status, WorkspaceStatus::online);
@@ -84,12 +84,12 @@ TEST_F(WorkspacesTest, RegisteringWithoutACardKeepsTheOneThatIsThere) {
   Registration registration;
   registration.id = id;
   registration.agent_card = R"({"name":"a"})";
-  ASSERT_TRUE(desk.workspaces.enter(admin, registration));
+  ASSERT_TRUE(desk.workspaces.register_agent(admin, registration));
   registration.agent_card.clear();
-  ASSERT_TRUE(desk.workspaces.enter(admin, registration));
+  ASSERT_TRUE(desk.workspaces.register_agent(admin, registration));
   EXPECT_EQ(desk.workspaces.find(id)->agent_card, R"({"name":"a"})");
   registration.agent_card = "{}";
-  ASSERT_TRUE(desk.workspaces.enter(admin, registration));
+  ASSERT_TRUE(desk.workspaces.register_agent(admin, registration));
   EXPECT_EQ(desk.workspaces.find(id)->agent_card, "{}");
 }
 
@@ -97,12 +97,12 @@ TEST_F(WorkspacesTest, AsAdminATokenIsMadeOnlyWhereThereIsNone) {
   const auto created = create();
   Registration registration;
   registration.id = created.workspace.id;
-  const auto first = desk.workspaces.enter(admin, registration);
+  const auto first = desk.workspaces.register_agent(admin, registration);
   ASSERT_TRUE(first.has_value());
   EXPECT_FALSE(first->auth_token.empty());
-  EXPECT_EQ(desk.workspaces.enter(admin, registration)->auth_token, "");
+  EXPECT_EQ(desk.workspaces.register_agent(admin, registration)->auth_token, "");
   desk.revoke(first->auth_token);
-  EXPECT_FALSE(desk.workspaces.enter(admin, registration)->auth_token.empty());
+  EXPECT_FALSE(desk.workspaces.register_agent(admin, registration)->auth_token.empty());
 }
 
 TEST_F(WorkspacesTest, NobodyRegistersForAnother) {
@@ -111,7 +111,7 @@ TEST_F(WorkspacesTest, NobodyRegistersForAnother) {
   for (const std::string& secret : {mine.enrolment_token, desk.give_token(TokenKind::workspace, mine.workspace.id)}) {
     Registration registration;
     registration.id = other.workspace.id;
-    const auto entered = desk.workspaces.enter(who(secret), registration);
+    const auto entered = desk.workspaces.register_agent(who(secret), registration);
     ASSERT_FALSE(entered.has_value());
     EXPECT_TRUE(entered.error().is(errors::invalid_token));
   }
@@ -128,7 +128,7 @@ TEST_F(WorkspacesTest, ASenderIsNoAgentOfItsWorkspace) {
   for (const bool by_session : {false, true}) {
     Principal person = sender;
     person.by_session = by_session;
-    const auto entered = desk.workspaces.enter(person, registration);
+    const auto entered = desk.workspaces.register_agent(person, registration);
     ASSERT_FALSE(entered.has_value());
     EXPECT_TRUE(entered.error().is(errors::invalid_token));
   }
@@ -140,7 +140,7 @@ TEST_F(WorkspacesTest, PushNeedsAUrlAndIsAskedBeforeAnythingIsUsedUp) {
   const auto created = create();
   Registration registration;
   registration.delivery_mode = DeliveryMode::push;
-  const auto entered = desk.workspaces.enter(who(created.enrolment_token), registration);
+  const auto entered = desk.workspaces.register_agent(who(created.enrolment_token), registration);
   ASSERT_FALSE(entered.has_value());
   EXPECT_TRUE(entered.error().is(errors::bad_field));
   EXPECT_TRUE(desk.principals.by_token(created.enrolment_token));
@@ -148,12 +148,12 @@ TEST_F(WorkspacesTest, PushNeedsAUrlAndIsAskedBeforeAnythingIsUsedUp) {
 
 TEST_F(WorkspacesTest, AnIdNobodyCreatedIsCreatedByTheAdminAndByNoAgent) {
   Registration registration;
-  EXPECT_TRUE(desk.workspaces.enter(admin, registration).error().is(errors::bad_field)) << "no id at all";
+  EXPECT_TRUE(desk.workspaces.register_agent(admin, registration).error().is(errors::bad_field)) << "no id at all";
   registration.id = WorkspaceId::make(kStart);
   EXPECT_TRUE(desk.workspaces.find(*registration.id).error().is(errors::workspace_not_found));
   const Principal agent = who(desk.give_token(TokenKind::workspace, create().workspace.id));
-  EXPECT_TRUE(desk.workspaces.enter(agent, registration).error().is(errors::invalid_token));
-  EXPECT_FALSE(desk.workspaces.enter(admin, registration)->auth_token.empty());
+  EXPECT_TRUE(desk.workspaces.register_agent(agent, registration).error().is(errors::invalid_token));
+  EXPECT_FALSE(desk.workspaces.register_agent(admin, registration)->auth_token.empty());
   EXPECT_TRUE(desk.workspaces.find(*registration.id).has_value());
 }
 

@@ -23,7 +23,7 @@ Response from_bytes(std::function<Response()> answer) {
   return deferred(Later{[](const std::function<void()>& done) { done(); }, std::move(answer), MayBlock::on_bytes});
 }
 
-Response wait(Wait value) { return deferred(std::move(value)); }
+Response held_poll(HeldPoll value) { return deferred(std::move(value)); }
 Response events(Events value) { return deferred(std::move(value)); }
 Response forward(Forward value) { return deferred(std::move(value)); }
 

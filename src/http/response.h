@@ -46,7 +46,7 @@ struct Later {
 };
 
 // A held poll: attempt() now and after every ring of a topic, until it answers or the patience is over.
-struct Wait {
+struct HeldPoll {
   std::vector<std::string> topics;
   std::string owner;  // whose cap of held requests this counts against
   std::chrono::milliseconds patience{0};
@@ -97,8 +97,8 @@ struct Response {
   int status = 200;
   std::string_view content_type;  // a constant; stored types go into headers
   std::vector<Header> headers;
-  using Content = std::variant<std::string, std::shared_ptr<FileSlice>, std::shared_ptr<Later>, std::shared_ptr<Wait>,
-                               std::shared_ptr<Events>, std::shared_ptr<Forward>>;
+  using Content = std::variant<std::string, std::shared_ptr<FileSlice>, std::shared_ptr<Later>,
+                               std::shared_ptr<HeldPoll>, std::shared_ptr<Events>, std::shared_ptr<Forward>>;
   Content content;
 };
 
@@ -107,7 +107,7 @@ inline constexpr std::string_view kJson = "application/json";
 Response json(int status, std::string body);
 // What `answer` makes, on the threads for bytes.
 Response from_bytes(std::function<Response()> answer);
-Response wait(Wait value);
+Response held_poll(HeldPoll value);
 Response events(Events value);
 Response forward(Forward value);
 

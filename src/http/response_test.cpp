@@ -49,12 +49,12 @@ TEST(Response, WhatIsMadeOfBytesWaitsForNothingButThem) {
 }
 
 TEST(Response, WhatIsNotAnsweredYetIsHeldByTheResponse) {
-  Wait poll;
+  HeldPoll poll;
   poll.topics = {"inbox/1"};
   poll.attempt = [] { return std::optional<Response>(json(200, "[1]")); };
   poll.give_up = [] { return json(200, "[]"); };
-  const Response held = wait(std::move(poll));
-  const auto& holding = *std::get<std::shared_ptr<Wait>>(held.content);
+  const Response held = held_poll(std::move(poll));
+  const auto& holding = *std::get<std::shared_ptr<HeldPoll>>(held.content);
   EXPECT_EQ(holding.topics, std::vector<std::string>{"inbox/1"});
   EXPECT_EQ(std::get<std::string>(holding.attempt()->content), "[1]");
   EXPECT_EQ(std::get<std::string>(holding.give_up().content), "[]");

@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "http/body_sink.h"
 #include "http/fault.h"
-#include "http/intake.h"
 #include "http/request.h"
 #include "http/response.h"
 
@@ -35,10 +35,10 @@ struct Route {
   Run run = Run::on_pool;
   // Decides from the head alone whether the request may go on; runs before a byte of body is read or 100 is sent.
   std::function<std::optional<Response>(Request&)> admit;
-  std::function<Response(Request&)> handle;    // all but stream
-  std::function<Reception(Request&)> receive;  // stream
-  std::uint64_t body_limit = 0;                // 0 = the server's limit for this kind of body
-  Fault cut = faults::body_cut;                // the answer to a body that ends too early
+  std::function<Response(Request&)> handle;       // all but stream
+  std::function<BodyHandling(Request&)> receive;  // stream
+  std::uint64_t body_limit = 0;                   // 0 = the server's limit for this kind of body
+  Fault cut = faults::body_cut;                   // the answer to a body that ends too early
 };
 
 // The answer to a request whose body did not come as the route wants it; `limit` is what it takes at most.

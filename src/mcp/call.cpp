@@ -29,7 +29,7 @@ void Call::when_cancelled(std::function<void()> end) {
 
 void Call::next_stage() {
   const std::lock_guard lock(mutex_);
-  base_ = std::max(told_, 0.0);
+  base_ = std::max(reported_, 0.0);
 }
 
 void Call::progress(double done, double total, std::string_view message) {
@@ -39,9 +39,9 @@ void Call::progress(double done, double total, std::string_view message) {
     done += base_;
     total += base_;
     const auto now = std::chrono::steady_clock::now();
-    if (cancelled_ || done <= told_ || (done < total && now - told_at_ < kBetween)) return;
-    told_ = done;
-    told_at_ = now;
+    if (cancelled_ || done <= reported_ || (done < total && now - reported_at_ < kBetween)) return;
+    reported_ = done;
+    reported_at_ = now;
   }
   progress_(done, total, message);
 }

@@ -37,8 +37,8 @@ class Call {
   mutable std::mutex mutex_;
   bool cancelled_ = false;
   std::function<void()> end_;
-  double told_ = -1, base_ = 0;
-  std::chrono::steady_clock::time_point told_at_{};
+  double reported_ = -1, base_ = 0;
+  std::chrono::steady_clock::time_point reported_at_{};
 };
 
 // For the length of a scope.

@@ -71,9 +71,9 @@ std::string files_folder(const agent::Settings& settings) {
 
 }  // namespace
 
-client::Outcome<std::vector<Json>> send_files(agent::Platform& platform, Call& call,
+client::Outcome<std::vector<Json>> send_files(agent::ApiClient& api, Call& call,
                                               const std::vector<std::string>& paths) {
-  return platform.send_out(paths, [&](std::uint64_t done, std::uint64_t all) {
+  return api.stage_files(paths, [&](std::uint64_t done, std::uint64_t all) {
     call.progress(static_cast<double>(done), static_cast<double>(all), "sending files");
     return !call.cancelled();
   });
@@ -100,14 +100,14 @@ void write_sent(JsonWriter& out, const std::vector<Json>& files) {
   out.end_array();
 }
 
-Answer send_message_to_user(Office& office, Call& call, const Arguments& arguments) {
-  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
-  Office::Line line(office, call);
+ToolResult send_message_to_user(ToolContext& context, Call& call, const Arguments& arguments) {
+  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
+  ToolContext::ClientLease line(context, call);
   const auto files = send_files(*line, call, arguments.paths("attachments"));
   if (files.has_error()) return failure(files.error());
   const auto sent = line->notify(arguments.text("message"), *files, fresh_key());
   if (sent.has_error()) return failure(sent.error());
-  Answer answer;
+  ToolResult answer;
   answer.text = "Sent to the person." + describe_sent(*files);
   JsonWriter out;
   out.begin_object();
@@ -118,18 +118,18 @@ Answer send_message_to_user(Office& office, Call& call, const Arguments& argumen
   return answer;
 }
 
-Answer chat_history(Office& office, Call& call, const Arguments& arguments) {
-  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
-  Office::Line line(office, call);
+ToolResult chat_history(ToolContext& context, Call& call, const Arguments& arguments) {
+  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
+  ToolContext::ClientLease line(context, call);
   const auto page = line->history(arguments.whole("limit"), arguments.text("before"));
   if (page.has_error()) return failure(page.error());
   const auto& messages = list_of(*page, "messages");
-  Answer answer;
+  ToolResult answer;
   JsonWriter out;
   out.begin_object();
   out.key("messages");
   out.begin_array();
-  const auto known = office.agent().files();
+  const auto known = context.agent().files();
   for (const Json& entry : messages) {
     const auto files = files_of(entry, known);
     write_entry(out, entry, files);
@@ -146,15 +146,15 @@ Answer chat_history(Office& office, Call& call, const Arguments& arguments) {
   return answer;
 }
 
-Answer get_workspace_info(Office& office, Call& call, const Arguments&) {
-  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
-  Office::Line line(office, call);
+ToolResult get_workspace_info(ToolContext& context, Call& call, const Arguments&) {
+  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
+  ToolContext::ClientLease line(context, call);
   const auto info = line->describe();
   if (info.has_error()) return failure(info.error());
-  const auto& settings = office.agent().settings();
+  const auto& settings = context.agent().settings();
   const auto folder = files_folder(settings);
-  const auto outlook = office.agent().outlook();
-  const auto waiting = office.agent().waiting().size();
+  const auto connection_status = context.agent().connection_status();
+  const auto waiting = context.agent().waiting().size();
   JsonWriter out;
   out.begin_object();
   copy_texts(out, *info, {"id", "name", "role", "parent_id", "status", "delivery_mode", "current_task"});
@@ -162,9 +162,9 @@ Answer get_workspace_info(Office& office, Call& call, const Arguments&) {
   out.member("files_folder", folder);
   out.member("waiting", static_cast<std::int64_t>(waiting));
   out.key("connected");
-  out.boolean(outlook.trouble.empty());
+  out.boolean(connection_status.trouble.empty());
   out.end_object();
-  Answer answer;
+  ToolResult answer;
   answer.text =
       fmt::format("Workspace {} ({}), {}, on {}. Files land below {}. {} in the inbox.", text_of(*info, "name"),
                   text_of(*info, "id"), text_of(*info, "status"), settings.server.text(), folder, waiting);
@@ -173,13 +173,13 @@ Answer get_workspace_info(Office& office, Call& call, const Arguments&) {
   return answer;
 }
 
-Answer list_peers(Office& office, Call& call, const Arguments&) {
-  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
-  Office::Line line(office, call);
+ToolResult list_peers(ToolContext& context, Call& call, const Arguments&) {
+  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
+  ToolContext::ClientLease line(context, call);
   const auto peers = line->peers();
   if (peers.has_error()) return failure(peers.error());
   const auto& list = peers->if_array() ? *peers->if_array() : Json::Array();
-  Answer answer;
+  ToolResult answer;
   answer.text = list.empty() ? "There is no other agent that this one may talk to."
                              : "Agents that a task can be given to (delegate_task):";
   JsonWriter out;

@@ -15,22 +15,25 @@ constexpr std::chrono::milliseconds kPopPatience{2'000};
 constexpr std::chrono::milliseconds kLook{20};
 constexpr std::chrono::seconds kTellEvery{5};
 
-Counter::Fate fate_of(bool written) { return written ? Counter::Fate::written : Counter::Fate::put_back; }
+DeliveryQueue::DeliveryOutcome outcome_of(bool written) {
+  return written ? DeliveryQueue::DeliveryOutcome::written : DeliveryQueue::DeliveryOutcome::put_back;
+}
 
 std::string waits_yet(std::size_t waiting) {
   return waiting == 0 ? "" : fmt::format(" {} more {} waiting.", waiting, waiting == 1 ? "is" : "are");
 }
 
 // With a message, or with none and the reason.
-Answer answer_with(const std::shared_ptr<Counter::Taken>& taken, std::size_t waiting, std::string_view otherwise) {
-  Answer answer;
+ToolResult answer_with(const std::shared_ptr<DeliveryQueue::TakenDelivery>& taken, std::size_t waiting,
+                       std::string_view otherwise) {
+  ToolResult answer;
   JsonWriter out;
   out.begin_object();
   out.key("message");
   if (taken) {
     write_delivery(out, taken->delivery());
     answer.text = describe(taken->delivery());
-    answer.after = [taken](bool written) { taken->finish(fate_of(written)); };
+    answer.after = [taken](bool written) { taken->finish(outcome_of(written)); };
   } else {
     out.null();
     answer.text = otherwise;
@@ -43,79 +46,81 @@ Answer answer_with(const std::shared_ptr<Counter::Taken>& taken, std::size_t wai
 }
 
 // Without the one that is in somebody's hands, or was a moment ago.
-std::vector<agent::Delivery> waiting_now(Office& office) {
-  auto waiting = office.agent().waiting();
-  std::erase_if(waiting, [hand = office.counter().in_hand()](const agent::Delivery& one) { return one.id == hand; });
+std::vector<agent::Delivery> waiting_now(ToolContext& context) {
+  auto waiting = context.agent().waiting();
+  std::erase_if(waiting, [hand = context.delivery_queue().current_delivery()](const agent::Delivery& one) {
+    return one.id == hand;
+  });
   return waiting;
 }
 
 // Nor the tasks that were over before anybody took them, which are not handed over: the server is asked about each
 // until `enough` others were seen, and no more once it does not answer.
-std::vector<agent::Delivery> waiting_still(Office& office, Call& call, std::size_t enough) {
-  using Standing = agent::Platform::Standing;
-  auto waiting = waiting_now(office);
-  Office::Line line(office, call);
+std::vector<agent::Delivery> waiting_still(ToolContext& context, Call& call, std::size_t enough) {
+  using TaskInterest = agent::ApiClient::TaskInterest;
+  auto waiting = waiting_now(context);
+  ToolContext::ClientLease line(context, call);
   std::size_t seen = 0;
   bool silent = false;
   std::erase_if(waiting, [&](const agent::Delivery& one) {
     if (seen >= enough || silent) return false;
-    const auto task = agent::is_task(one) ? line->look_at_delegation(one.delegation_id) : agent::Platform::TaskView();
-    silent = task.has_error() && agent::is_open(task.error());
-    const bool over = task.has_value() && task->standing != Standing::wanted;
+    const auto task = agent::is_task(one) ? line->look_at_delegation(one.delegation_id) : agent::ApiClient::TaskView();
+    silent = task.has_error() && agent::may_yet_succeed(task.error());
+    const bool over = task.has_value() && task->interest != TaskInterest::wanted;
     seen += over ? 0 : 1;
     return over;
   });
   return waiting;
 }
 
-Answer not_the_oldest(const agent::Delivery& oldest) {
+ToolResult not_the_oldest(const agent::Delivery& oldest) {
   return failure("That is not the first that can be taken; " + oldest.id + " is. Messages are taken in order.");
 }
 
 // Why there is nothing to wait for any more; empty: there is.
-std::string ended(Office& office, const Call& call) {
+std::string ended(ToolContext& context, const Call& call) {
   if (call.cancelled()) return "This was cancelled.";
-  const auto end = office.agent().outlook().end;
-  if (end && *end != agent::End::stopped) return office.hindrance();
-  return office.counter().closed() ? "This session is over." : "";
+  const auto end = context.agent().connection_status().end;
+  if (end && *end != agent::End::stopped) return context.connection_problem();
+  return context.delivery_queue().closed() ? "This session is over." : "";
 }
 
 // Empty while all is well.
-std::string weather(Office& office) {
-  const auto trouble = office.agent().outlook().trouble;
+std::string connection_note(ToolContext& context) {
+  const auto trouble = context.agent().connection_status().trouble;
   if (trouble.empty()) return {};
   return " The server is not reached at the moment (" + trouble + "); it is tried again by itself.";
 }
 
-std::string nothing_came(Office& office, std::int64_t seconds) {
+std::string nothing_came(ToolContext& context, std::int64_t seconds) {
   return fmt::format("No message within {} s. Call wait_for_message again to go on waiting.", seconds) +
-         weather(office);
+         connection_note(context);
 }
 
 }  // namespace
 
-Answer wait_for_message(Office& office, Call& call, const Arguments& arguments) {
+ToolResult wait_for_message(ToolContext& context, Call& call, const Arguments& arguments) {
   const auto seconds = arguments.whole("timeout_seconds");
   const auto began = steady_clock::now();
   const auto until = began + std::chrono::seconds(seconds);
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
     const auto slice = std::clamp<std::chrono::milliseconds>(left, std::chrono::milliseconds(0), kTellEvery);
-    if (const auto taken = office.counter().take(call, slice))
-      return answer_with(taken, waiting_now(office).size(), {});
-    if (const auto why = ended(office, call); !why.empty()) return failure(why);
-    if (left <= slice) return answer_with({}, waiting_now(office).size(), nothing_came(office, seconds));
+    if (const auto taken = context.delivery_queue().take(call, slice))
+      return answer_with(taken, waiting_now(context).size(), {});
+    if (const auto why = ended(context, call); !why.empty()) return failure(why);
+    if (left <= slice) return answer_with({}, waiting_now(context).size(), nothing_came(context, seconds));
     const std::chrono::duration<double> waited = steady_clock::now() - began;
     call.progress(waited.count(), static_cast<double>(seconds), "waiting for a message");
   }
 }
 
-Answer inbox_peek(Office& office, Call& call, const Arguments& arguments) {
-  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
+ToolResult inbox_peek(ToolContext& context, Call& call, const Arguments& arguments) {
+  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
   const auto limit = static_cast<std::size_t>(arguments.whole("limit"));
-  const auto waiting = waiting_still(office, call, limit);
+  const auto waiting = waiting_still(context, call, limit);
   const auto shown = std::min(waiting.size(), limit);
-  Answer answer;
+  ToolResult answer;
   answer.text = waiting.empty() ? "The inbox is empty."
                                 : fmt::format("{} in the inbox; inbox_pop takes the oldest.", waiting.size());
   JsonWriter out;
@@ -133,11 +138,11 @@ Answer inbox_peek(Office& office, Call& call, const Arguments& arguments) {
   return answer;
 }
 
-Answer inbox_pop(Office& office, Call& call, const Arguments& arguments) {
-  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
+ToolResult inbox_pop(ToolContext& context, Call& call, const Arguments& arguments) {
+  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
   const auto wanted = arguments.text("id");
   if (!wanted.empty()) {
-    const auto waiting = waiting_still(office, call, 1);
+    const auto waiting = waiting_still(context, call, 1);
     if (std::ranges::find(waiting, wanted, &agent::Delivery::id) == waiting.end()) {
       return failure(
           "No message with this id waits: wait_for_message or inbox_pop has handed it over already, and nothing more "
@@ -147,24 +152,24 @@ Answer inbox_pop(Office& office, Call& call, const Arguments& arguments) {
   }
   const auto until = steady_clock::now() + kPopPatience;
   for (;;) {
-    if (const auto taken = office.counter().take(call, kLook)) {
+    if (const auto taken = context.delivery_queue().take(call, kLook)) {
       // Unless another call was faster, or its files are still on their way.
       if (!wanted.empty() && taken->delivery().id != wanted) return not_the_oldest(taken->delivery());
-      return answer_with(taken, waiting_now(office).size(), {});
+      return answer_with(taken, waiting_now(context).size(), {});
     }
-    if (const auto why = ended(office, call); !why.empty()) return failure(why);
-    const auto waiting = waiting_now(office).size();
+    if (const auto why = ended(context, call); !why.empty()) return failure(why);
+    const auto waiting = waiting_now(context).size();
     if (waiting == 0) return answer_with({}, 0, "The inbox is empty. wait_for_message waits for the next one.");
     if (steady_clock::now() >= until)
-      return answer_with({}, waiting, "What waits is not ready yet. Try again soon." + weather(office));
+      return answer_with({}, waiting, "What waits is not ready yet. Try again soon." + connection_note(context));
   }
 }
 
-Answer list_files(Office& office, Call&, const Arguments& arguments) {
-  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
-  const auto all = office.agent().files();
+ToolResult list_files(ToolContext& context, Call&, const Arguments& arguments) {
+  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
+  const auto all = context.agent().files();
   const auto shown = std::min(all.size(), static_cast<std::size_t>(arguments.whole("limit")));
-  Answer answer;
+  ToolResult answer;
   answer.text = all.empty() ? "No file has come yet." : fmt::format("{} files, newest first:", all.size());
   JsonWriter out;
   out.begin_object();

@@ -69,8 +69,8 @@ std::string_view sentence_for(JsonFault fault) {
 
 }  // namespace
 
-Line parse_line(std::string_view text) {
-  Line line;
+ParsedLine parse_line(std::string_view text) {
+  ParsedLine line;
   auto json = parse_json(text, kLimits);
   if (json.has_error()) {
     line.messages.push_back(invalid({}, kParseError, std::string(sentence_for(json.error()))));

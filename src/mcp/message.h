@@ -30,12 +30,12 @@ struct Incoming {
   std::string fault;
 };
 
-struct Line {
+struct ParsedLine {
   bool batch = false;
   std::vector<Incoming> messages;  // never empty
 };
 
-Line parse_line(std::string_view line);
+ParsedLine parse_line(std::string_view line);
 
 // Each without the end of the line.
 std::string response(const Json& id, std::string_view result_json);

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "mcp/lines.h"
+#include "mcp/line_splitter.h"
 #include "mcp/version.h"
 
 namespace restante::mcp {
@@ -61,7 +61,7 @@ TEST(Render, EachIsOneLineOfJson) {
 
 std::vector<std::string> cut(std::initializer_list<std::string_view> pieces, std::size_t longest = 100) {
   std::vector<std::string> seen;
-  Lines lines(longest);
+  LineSplitter lines(longest);
   for (const auto piece : pieces) {
     lines.add(piece, [&](std::string_view line) { seen.emplace_back(line); }, [&] { seen.emplace_back("too long"); });
   }

@@ -74,7 +74,7 @@ std::string describe(const Delivery& delivery) {
 DeliveredFile file_of(const Json& attachment, const std::vector<agent::FileRecord>& known) {
   const auto uri = agent::text_of(attachment, "uri");
   const auto id = agent::pending_file(uri);
-  const auto record = std::ranges::find_if(known, [&](const agent::FileRecord& one) { return one.parcel.id == id; });
+  const auto record = std::ranges::find_if(known, [&](const agent::FileRecord& one) { return one.announced.id == id; });
   if (id && record != known.end()) return agent::deliver_file(*record).files.front();
   DeliveredFile file;
   file.name = agent::text_of(attachment, "name");

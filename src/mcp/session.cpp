@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "mcp/lines.h"
+#include "mcp/line_splitter.h"
 
 namespace restante::mcp {
 namespace {
@@ -28,17 +28,17 @@ const Json* find_text(const Json& object, std::string_view name) {
 
 }  // namespace
 
-class Session::Reply {
+class Session::ResponseCollector {
  public:
-  Reply(Output& output, bool batch) : output_(output), batch_(batch) {}
+  ResponseCollector(Output& output, bool batch) : output_(output), batch_(batch) {}
   // The last one who held it has seen to its answer.
-  ~Reply() {
+  ~ResponseCollector() {
     if (!batch_ || texts_.empty()) return;
     const bool written = output_.write(fmt::format("[{}]", fmt::join(texts_, ",")));
     for (const auto& after : afters_) after(written);
   }
-  Reply(const Reply&) = delete;
-  Reply& operator=(const Reply&) = delete;
+  ResponseCollector(const ResponseCollector&) = delete;
+  ResponseCollector& operator=(const ResponseCollector&) = delete;
 
   void give(std::string text, std::function<void(bool)> after = {}) {
     if (batch_) {
@@ -60,7 +60,7 @@ class Session::Reply {
 };
 
 void Session::run(int input) {
-  Lines lines(options_.longest_line);
+  LineSplitter lines(options_.longest_line);
   std::vector<char> buffer(64 << 10);
   while (!stop_.requested() && !output_.closed()) {
     pollfd ready[] = {{input, POLLIN, 0}, {stop_.descriptor(), POLLIN, 0}};
@@ -82,7 +82,7 @@ void Session::run(int input) {
 void Session::take(std::string_view text) {
   reap();
   auto line = parse_line(text);
-  const auto reply = std::make_shared<Reply>(output_, line.batch);
+  const auto reply = std::make_shared<ResponseCollector>(output_, line.batch);
   if (line.batch && (!version_ || !version_->batches)) {
     output_.write(error_response({}, kInvalidRequest, "several messages in one line are not part of this version"));
     return;
@@ -90,7 +90,7 @@ void Session::take(std::string_view text) {
   for (auto& message : line.messages) take(std::move(message), reply);
 }
 
-void Session::take(Incoming message, const std::shared_ptr<Reply>& reply) {
+void Session::take(Incoming message, const std::shared_ptr<ResponseCollector>& reply) {
   switch (message.kind) {
     case Kind::invalid:
       return reply->give(error_response(message.id, message.code, message.fault));
@@ -103,7 +103,7 @@ void Session::take(Incoming message, const std::shared_ptr<Reply>& reply) {
   }
 }
 
-void Session::take_request(Incoming& message, const std::shared_ptr<Reply>& reply) {
+void Session::take_request(Incoming& message, const std::shared_ptr<ResponseCollector>& reply) {
   const auto& method = message.method;
   if (method == "ping") return reply->give(response(message.id, "{}"));
   if (method == "initialize") {
@@ -170,7 +170,7 @@ Call::Progress Session::progress_for(const Json& params) {
   };
 }
 
-void Session::begin_call(const Incoming& message, const std::shared_ptr<Reply>& reply) {
+void Session::begin_call(const Incoming& message, const std::shared_ptr<ResponseCollector>& reply) {
   const Json* name = find_text(message.params, "name");
   const Tool* tool = name ? find_tool(*name->if_string()) : nullptr;
   if (!tool) {
@@ -190,16 +190,17 @@ void Session::begin_call(const Incoming& message, const std::shared_ptr<Reply>& 
       [this, &under_way, message, tool, reply]() mutable { perform(under_way, message, *tool, std::move(reply)); });
 }
 
-void Session::perform(UnderWay& under_way, const Incoming& message, const Tool& tool, std::shared_ptr<Reply> reply) {
+void Session::perform(RunningCall& under_way, const Incoming& message, const Tool& tool,
+                      std::shared_ptr<ResponseCollector> reply) {
   static const Json none = Json::object();
   const Json* given = message.params.find("arguments");
   const Json& arguments = given && !given->is_null() ? *given : none;
-  Answer answer;
+  ToolResult answer;
   if (auto wrong = check_arguments(tool, arguments); !wrong.empty()) {
     answer = failure(std::move(wrong) + ".");
   } else {
     try {
-      answer = tool.run(office_, *under_way.call, Arguments(arguments, tool.params));
+      answer = tool.run(context_, *under_way.call, Arguments(arguments, tool.params));
     } catch (const std::exception& error) {
       answer = failure(std::string("This did not work: ") + error.what() + ".");
     }
@@ -225,7 +226,7 @@ void Session::perform(UnderWay& under_way, const Incoming& message, const Tool& 
 }
 
 void Session::reap() {
-  std::list<UnderWay> gone;
+  std::list<RunningCall> gone;
   {
     const std::lock_guard lock(mutex_);
     for (auto one = calls_.begin(); one != calls_.end();) {
@@ -239,11 +240,11 @@ void Session::reap() {
 
 void Session::end() {
   // Whoever waits for a message waits in vain; whoever sends one may finish.
-  office_.counter().close();
+  context_.delivery_queue().close();
   {
     std::unique_lock lock(mutex_);
     const auto until = std::chrono::steady_clock::now() + options_.end_patience;
-    const auto all_done = [this] { return std::ranges::all_of(calls_, &UnderWay::done); };
+    const auto all_done = [this] { return std::ranges::all_of(calls_, &RunningCall::done); };
     while (!all_done() && !stop_.requested()) {
       const auto look = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
       if (ended_.wait_until(lock, std::min(until, look)) == std::cv_status::timeout &&

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "mcp/message.h"
-#include "mcp/office.h"
 #include "mcp/output.h"
+#include "mcp/tool_context.h"
 #include "mcp/version.h"
 
 namespace restante::mcp {
@@ -27,8 +27,8 @@ struct SessionOptions {
 
 class Session {
  public:
-  Session(SessionOptions options, Office& office, Output& output, agent::Stop& stop)
-      : options_(std::move(options)), office_(office), output_(output), stop_(stop) {}
+  Session(SessionOptions options, ToolContext& context, Output& output, agent::Stop& stop)
+      : options_(std::move(options)), context_(context), output_(output), stop_(stop) {}
   ~Session() { end(); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -40,32 +40,33 @@ class Session {
 
  private:
   // Where the answers to one line go: out at once, or together when the last of a batch is there.
-  class Reply;
-  struct UnderWay {
+  class ResponseCollector;
+  struct RunningCall {
     std::shared_ptr<Call> call;
     std::thread thread;
     bool done = false;
   };
 
-  void take(Incoming message, const std::shared_ptr<Reply>& reply);
-  void take_request(Incoming& message, const std::shared_ptr<Reply>& reply);
+  void take(Incoming message, const std::shared_ptr<ResponseCollector>& reply);
+  void take_request(Incoming& message, const std::shared_ptr<ResponseCollector>& reply);
   void take_notification(const Incoming& message);
   std::string initialize(const Json& params);
-  void begin_call(const Incoming& message, const std::shared_ptr<Reply>& reply);
-  void perform(UnderWay& under_way, const Incoming& message, const Tool& tool, std::shared_ptr<Reply> reply);
+  void begin_call(const Incoming& message, const std::shared_ptr<ResponseCollector>& reply);
+  void perform(RunningCall& under_way, const Incoming& message, const Tool& tool,
+               std::shared_ptr<ResponseCollector> reply);
   Call::Progress progress_for(const Json& params);
   void reap();
   void end();
 
   SessionOptions options_;
-  Office& office_;
+  ToolContext& context_;
   Output& output_;
   agent::Stop& stop_;
   const Version* version_ = nullptr;  // null: no handshake yet
 
   std::mutex mutex_;  // the calls under way: each ends on its own thread
   std::condition_variable ended_;
-  std::list<UnderWay> calls_;
+  std::list<RunningCall> calls_;
   std::map<std::string, std::shared_ptr<Call>> by_id_;  // the id as JSON
 };
 

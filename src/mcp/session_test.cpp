@@ -35,7 +35,7 @@ class SessionTest : public testing::Test {
     return settings;
   }
   Session& session() {
-    if (!session_) session_ = std::make_unique<Session>(options_, office_, output_, stop_);
+    if (!session_) session_ = std::make_unique<Session>(options_, context_, output_, stop_);
     return *session_;
   }
   Session& initialized(const std::string& version = "2025-11-25") {
@@ -63,11 +63,12 @@ class SessionTest : public testing::Test {
 
   agent::TestFolder folder_;
   agent::Stop stop_, agent_stop_;
-  Counter counter_{agent_stop_};
-  Words words_;
-  agent::Agent agent_{
-      settings(), agent::Home::open(folder_.path()).value(), {}, counter_, agent_stop_, [](std::string_view) {}};
-  Office office_{agent_, counter_, words_};
+  DeliveryQueue delivery_queue_{agent_stop_};
+  LastMessage last_message_;
+  agent::Agent agent_{settings(),  agent::StateDirectory::open(folder_.path()).value(),
+                      {},          delivery_queue_,
+                      agent_stop_, [](std::string_view) {}};
+  ToolContext context_{agent_, delivery_queue_, last_message_};
   int pipe_[2] = {-1, -1};
   Output output_{writing_end(), stop_};
   SessionOptions options_;
@@ -78,19 +79,19 @@ class SessionTest : public testing::Test {
 TEST_F(SessionTest, ADeliveryIsHandedOverWhenItsAnswerIsOut) {
   auto& one = initialized();
   one.take(wait_call("1"));
-  ASSERT_TRUE(counter_.await_taker());
+  ASSERT_TRUE(delivery_queue_.wait_for_receiver());
   agent::Delivery delivery;
   delivery.type = "message";
   delivery.id = "m1";
   delivery.text = "hello";
-  EXPECT_EQ(counter_.deliver(delivery).what, agent::Verdict::What::handled);
+  EXPECT_EQ(delivery_queue_.deliver(delivery).what, agent::HandoverResult::What::handled);
   EXPECT_THAT(next(), HasSubstr("A message from the person (id m1, ):\\nhello"));
 }
 
 TEST_F(SessionTest, ACancelledCallIsNotAnsweredAndLeavesTheDelivery) {
   auto& one = initialized();
   one.take(wait_call("\"a\""));
-  ASSERT_TRUE(counter_.await_taker());
+  ASSERT_TRUE(delivery_queue_.wait_for_receiver());
   one.take(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}})");
   one.take(wait_call("2", 0));
   EXPECT_THAT(next(), HasSubstr("\"id\":2"));
@@ -130,7 +131,7 @@ TEST_F(SessionTest, TheEndOfTheInputEndsEveryWait) {
   close(input[1]);
   one.run(input[0]);
   close(input[0]);
-  EXPECT_TRUE(counter_.closed());
+  EXPECT_TRUE(delivery_queue_.closed());
 }
 
 TEST_F(SessionTest, AReaderThatDoesNotReadDoesNotHoldUpTheStop) {

@@ -25,10 +25,10 @@ std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
 bool is_final(const std::string& status) { return status == "completed" || status == "failed" || status == "stuck"; }
 
 // The id of the peer that is meant: an id as it is, or the one peer of that name.
-client::Outcome<std::string> find_peer(agent::Platform& platform, const std::string& meant) {
+client::Outcome<std::string> find_peer(agent::ApiClient& api, const std::string& meant) {
   if (const auto id = WorkspaceId::parse(meant)) return id->text();
   using client::Failure;
-  const auto peers = platform.peers();
+  const auto peers = api.peers();
   if (peers.has_error()) return peers.error();
   std::vector<std::string> found;
   for (const Json& peer : peers->if_array() ? *peers->if_array() : Json::Array()) {
@@ -44,17 +44,17 @@ struct Given {
   std::vector<Json> files;
 };
 
-client::Outcome<Given> give(agent::Platform& platform, Call& call, const Arguments& arguments, std::string id) {
-  const auto target = find_peer(platform, arguments.text("target"));
+client::Outcome<Given> give(agent::ApiClient& api, Call& call, const Arguments& arguments, std::string id) {
+  const auto target = find_peer(api, arguments.text("target"));
   if (target.has_error()) return target.error();
-  auto files = send_files(platform, call, arguments.paths("attachments"));
+  auto files = send_files(api, call, arguments.paths("attachments"));
   if (files.has_error()) return files.error();
-  agent::Task task;
+  agent::NewTask task;
   task.id = std::move(id);
   task.target = *target;
   task.text = arguments.text("task");
   task.files = *files;
-  const auto given = platform.delegate(task);
+  const auto given = api.delegate(task);
   if (given.has_error()) return given.error();
   return Given{task.id, task.target, std::move(*files)};
 }
@@ -66,8 +66,8 @@ struct TaskView {
   std::vector<agent::DeliveredFile> files;
 };
 
-Answer answer_with(const TaskView& task, std::string text) {
-  Answer answer;
+ToolResult answer_with(const TaskView& task, std::string text) {
+  ToolResult answer;
   answer.text = std::move(text);
   if (!task.result.empty()) answer.text += "\n" + task.result;
   if (!task.error.empty()) answer.text += "\n" + task.error;
@@ -121,25 +121,25 @@ std::string heading(const TaskView& task) {
 }
 
 // Its result does not go to wait_for_message as long as this lives.
-class Expectation {
+class ExpectedResult {
  public:
-  Expectation(agent::Porter& results, std::string id) : results_(results), id_(std::move(id)) {
+  ExpectedResult(agent::DeliveryLoop& results, std::string id) : results_(results), id_(std::move(id)) {
     results_.expect_result(id_);
   }
-  ~Expectation() { results_.expect_no_more(id_); }
-  Expectation(const Expectation&) = delete;
-  Expectation& operator=(const Expectation&) = delete;
+  ~ExpectedResult() { results_.stop_expecting(id_); }
+  ExpectedResult(const ExpectedResult&) = delete;
+  ExpectedResult& operator=(const ExpectedResult&) = delete;
 
  private:
-  agent::Porter& results_;
+  agent::DeliveryLoop& results_;
   std::string id_;
 };
 
 // The result as an answer that counts as handed over once it is written out. The expectation lives as long as the
 // answer: put back, the result goes to whoever waits for messages.
-Answer answer_with(Office& office, const agent::Row& row, const Given& given,
-                   std::shared_ptr<Expectation> expectation) {
-  auto& results = office.agent().results();
+ToolResult answer_with(ToolContext& context, const agent::ReceivedRow& row, const Given& given,
+                       std::shared_ptr<ExpectedResult> expectation) {
+  auto& results = context.agent().results();
   const auto delivery = results.begin_result(row);
   const auto task = view_of(delivery, given);
   auto answer = answer_with(task, heading(task));
@@ -151,9 +151,9 @@ Answer answer_with(Office& office, const agent::Row& row, const Given& given,
 
 }  // namespace
 
-Answer delegate_task_async(Office& office, Call& call, const Arguments& arguments) {
-  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
-  Office::Line line(office, call);
+ToolResult delegate_task_async(ToolContext& context, Call& call, const Arguments& arguments) {
+  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
+  ToolContext::ClientLease line(context, call);
   const auto given = give(*line, call, arguments, fresh_key());
   if (given.has_error()) return failure(given.error());
   TaskView task;
@@ -166,15 +166,15 @@ Answer delegate_task_async(Office& office, Call& call, const Arguments& argument
                                describe_sent(given->files));
 }
 
-Answer delegate_task(Office& office, Call& call, const Arguments& arguments) {
-  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
+ToolResult delegate_task(ToolContext& context, Call& call, const Arguments& arguments) {
+  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
   const auto seconds = arguments.whole("timeout_seconds");
   const auto id = fresh_key();
-  auto& results = office.agent().results();
-  const auto expectation = std::make_shared<Expectation>(results, id);
+  auto& results = context.agent().results();
+  const auto expectation = std::make_shared<ExpectedResult>(results, id);
   std::optional<Given> given;
   {
-    Office::Line line(office, call);
+    ToolContext::ClientLease line(context, call);
     const auto opened = give(*line, call, arguments, id);
     if (opened.has_error()) return failure(opened.error());
     given = *opened;
@@ -184,15 +184,16 @@ Answer delegate_task(Office& office, Call& call, const Arguments& arguments) {
   auto asked = began;
   std::string status = "queued";
   while (!call.cancelled() && steady_clock::now() - began < std::chrono::seconds(seconds)) {
-    if (const auto row = results.wait_for_result(id, kLook)) return answer_with(office, *row, *given, expectation);
-    if (office.counter().closed()) return failure("This session is over, or the server does not want this agent.");
+    if (const auto row = results.wait_for_result(id, kLook)) return answer_with(context, *row, *given, expectation);
+    if (context.delivery_queue().closed())
+      return failure("This session is over, or the server does not want this agent.");
     const std::chrono::duration<double> waited = steady_clock::now() - began;
     if (steady_clock::now() - asked >= kAskEvery || is_final(status)) {
       asked = steady_clock::now();
-      Office::Line line(office, call);
+      ToolContext::ClientLease line(context, call);
       const auto state = line->delegation(id);
       if (state.has_value()) status = text_of(*state, "status");
-      if (is_final(status)) office.agent().look_now();
+      if (is_final(status)) context.agent().poll_now();
     }
     call.progress(waited.count(), static_cast<double>(seconds), "the task is " + status);
   }
@@ -207,28 +208,28 @@ Answer delegate_task(Office& office, Call& call, const Arguments& arguments) {
                                  id, seconds, status));
 }
 
-Answer check_task_status(Office& office, Call& call, const Arguments& arguments) {
-  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
-  Office::Line line(office, call);
+ToolResult check_task_status(ToolContext& context, Call& call, const Arguments& arguments) {
+  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
+  ToolContext::ClientLease line(context, call);
   const auto state = line->delegation(arguments.text("delegation_id"));
   if (state.has_error()) {
     if (state.error().kind == client::Failure::Kind::status && state.error().status == 404)
       return failure("No task with this delegation_id was given by or to this agent.");
     return failure(state.error());
   }
-  const auto task = view_of(*state, office.agent().files());
+  const auto task = view_of(*state, context.agent().files());
   return answer_with(task, heading(task));
 }
 
-Answer complete_task(Office& office, Call& call, const Arguments& arguments) {
-  if (const auto why = office.hindrance(); !why.empty()) return failure(why);
+ToolResult complete_task(ToolContext& context, Call& call, const Arguments& arguments) {
+  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
   const auto result = arguments.text("result"), error = arguments.text("error");
   if (result.empty() == error.empty()) return failure("Give either result (it is done) or error (it cannot be done).");
-  Office::Line line(office, call);
+  ToolContext::ClientLease line(context, call);
   const auto files = send_files(*line, call, arguments.paths("attachments"));
   if (files.has_error()) return failure(files.error());
   const auto id = arguments.text("delegation_id");
-  using Ended = agent::Platform::Ended;
+  using Ended = agent::ApiClient::Ended;
   const auto ended = error.empty() ? line->end_delegation(id, Ended::completed, result, fresh_key(), *files)
                                    : line->end_delegation(id, Ended::failed, error, fresh_key(), *files);
   if (ended.has_error()) {

@@ -131,8 +131,8 @@ std::vector<std::string> Arguments::paths(std::string_view name) const {
   return paths;
 }
 
-Answer failure(std::string sentence) {
-  Answer answer;
+ToolResult failure(std::string sentence) {
+  ToolResult answer;
   answer.text = std::move(sentence);
   answer.failed = true;
   return answer;
@@ -171,7 +171,7 @@ std::string list_tools(const Version& version) {
   return out.take();
 }
 
-std::string render(const Answer& answer, const Version& version) {
+std::string render(const ToolResult& answer, const Version& version) {
   JsonWriter out;
   out.begin_object();
   out.key("content");

@@ -16,7 +16,7 @@
 
 namespace restante::mcp {
 
-class Office;
+class ToolContext;
 
 struct Param {
   enum class Type { text, whole, paths } type = Type::text;
@@ -41,14 +41,14 @@ class Arguments {
   std::span<const Param> params_;
 };
 
-struct Answer {
+struct ToolResult {
   std::string text;        // for a model, whole sentences
   std::string structured;  // the same as a JSON object that fits the tool's output schema; empty when it failed
   bool failed = false;     // `text` says what to do about it
   // Called once the answer was written out, or was not.
   std::function<void(bool written)> after;
 };
-Answer failure(std::string sentence);
+ToolResult failure(std::string sentence);
 
 struct Tool {
   enum class Effect { reads, consumes, writes };
@@ -56,7 +56,7 @@ struct Tool {
   std::span<const Param> params;
   std::string_view output_schema;  // JSON
   Effect effect = Effect::reads;
-  Answer (*run)(Office&, Call&, const Arguments&) = nullptr;
+  ToolResult (*run)(ToolContext&, Call&, const Arguments&) = nullptr;
 };
 
 std::span<const Tool> tools();
@@ -65,7 +65,7 @@ const Tool* find_tool(std::string_view name);
 // The result of tools/list, with what the version knows.
 std::string list_tools(const Version& version);
 // The result of tools/call.
-std::string render(const Answer& answer, const Version& version);
+std::string render(const ToolResult& answer, const Version& version);
 // What is wrong with the arguments, as a sentence; empty: nothing.
 std::string check_arguments(const Tool& tool, const Json& given);
 

@@ -65,7 +65,7 @@ TEST(Tools, WhatIsNotGivenIsTheUsual) {
 }
 
 TEST(Render, AnOlderVersionGetsTextAlone) {
-  Answer answer;
+  ToolResult answer;
   answer.text = "hi";
   answer.structured = R"({"a":1})";
   EXPECT_THAT(render(answer, negotiate("2025-06-18")), HasSubstr(R"("structuredContent":{"a":1},"isError":false)"));

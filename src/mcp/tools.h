@@ -1,32 +1,31 @@
 // The tools, by what they are about: each function is one, described in tools.cpp. All block until they are done; a
 // cancelled call ends early, and its answer goes nowhere.
 #pragma once
-#include "mcp/office.h"
 #include "mcp/tool.h"
+#include "mcp/tool_context.h"
 
 namespace restante::mcp {
 
 // inbox_tools.cpp
-Answer wait_for_message(Office& office, Call& call, const Arguments& arguments);
-Answer inbox_peek(Office& office, Call& call, const Arguments& arguments);
-Answer inbox_pop(Office& office, Call& call, const Arguments& arguments);
-Answer list_files(Office& office, Call& call, const Arguments& arguments);
+ToolResult wait_for_message(ToolContext& context, Call& call, const Arguments& arguments);
+ToolResult inbox_peek(ToolContext& context, Call& call, const Arguments& arguments);
+ToolResult inbox_pop(ToolContext& context, Call& call, const Arguments& arguments);
+ToolResult list_files(ToolContext& context, Call& call, const Arguments& arguments);
 
 // chat_tools.cpp
-Answer send_message_to_user(Office& office, Call& call, const Arguments& arguments);
-Answer chat_history(Office& office, Call& call, const Arguments& arguments);
-Answer get_workspace_info(Office& office, Call& call, const Arguments& arguments);
-Answer list_peers(Office& office, Call& call, const Arguments& arguments);
+ToolResult send_message_to_user(ToolContext& context, Call& call, const Arguments& arguments);
+ToolResult chat_history(ToolContext& context, Call& call, const Arguments& arguments);
+ToolResult get_workspace_info(ToolContext& context, Call& call, const Arguments& arguments);
+ToolResult list_peers(ToolContext& context, Call& call, const Arguments& arguments);
 
 // task_tools.cpp
-Answer delegate_task(Office& office, Call& call, const Arguments& arguments);
-Answer delegate_task_async(Office& office, Call& call, const Arguments& arguments);
-Answer check_task_status(Office& office, Call& call, const Arguments& arguments);
-Answer complete_task(Office& office, Call& call, const Arguments& arguments);
+ToolResult delegate_task(ToolContext& context, Call& call, const Arguments& arguments);
+ToolResult delegate_task_async(ToolContext& context, Call& call, const Arguments& arguments);
+ToolResult check_task_status(ToolContext& context, Call& call, const Arguments& arguments);
+ToolResult complete_task(ToolContext& context, Call& call, const Arguments& arguments);
 
 // Files of this machine, staged as outgoing ones, with progress. A failure says which cannot be sent.
-client::Outcome<std::vector<Json>> send_files(agent::Platform& platform, Call& call,
-                                              const std::vector<std::string>& paths);
+client::Outcome<std::vector<Json>> send_files(agent::ApiClient& api, Call& call, const std::vector<std::string>& paths);
 // "a.pdf, 12 bytes, sha256 …" for each that was sent.
 std::string describe_sent(const std::vector<Json>& files);
 void write_sent(JsonWriter& out, const std::vector<Json>& files);

@@ -38,7 +38,7 @@ struct NewBlobCheck {
 };
 
 // What its server says about the one it does.
-struct BlobCheckNote {
+struct BlobCheckUpdate {
   WorkerId worker;
   Time begun_at;
   Time worker_until;

@@ -39,7 +39,7 @@ std::string behind(std::int64_t ahead) {
   return "behind " + (ahead == 1 ? "one other" : std::to_string(ahead) + " others") + " of the same callee";
 }
 
-std::string why_queued(const Waiting& waiting, Time now) {
+std::string why_queued(const WaitFacts& waiting, Time now) {
   if (waiting.delegation.recorded) return "recorded by its caller, who reports on it";
   if (!waiting.delegation.inbox_seq) return "the callee's callback is being asked";
   if (!waiting.callee_polls && !waiting.polled_at) {
@@ -56,7 +56,7 @@ std::string why_queued(const Waiting& waiting, Time now) {
   return "in the callee's inbox for " + spell(now - waiting.delegation.created_at) + ", not picked up yet";
 }
 
-std::string why_under_way(const Waiting& waiting, Time now) {
+std::string why_under_way(const WaitFacts& waiting, Time now) {
   const Delegation& task = waiting.delegation;
   if (!waiting.callee_online && waiting.seen_at) {
     return with_note("picked up, but the callee is offline since " + format_time(*waiting.seen_at), task.progress);
@@ -102,7 +102,7 @@ bool is_delegation_id(std::string_view text) {
   });
 }
 
-std::string why_waiting(const Waiting& waiting, Time now) {
+std::string why_waiting(const WaitFacts& waiting, Time now) {
   if (!waiting.delegation.in_flight()) return {};
   if (waiting.callee_removed) return "the callee was removed; the task waits for its deadline";
   return waiting.delegation.status == queued ? why_queued(waiting, now) : why_under_way(waiting, now);

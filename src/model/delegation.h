@@ -145,7 +145,7 @@ struct DelegationWait {
 };
 
 // What is known about a delegation that has not ended, for saying why.
-struct Waiting {
+struct WaitFacts {
   const Delegation& delegation;
   bool callee_removed = false;
   bool callee_online = false;
@@ -158,6 +158,6 @@ struct Waiting {
   std::string missing_file{};                        // that came with the task and is not with the callee yet
 };
 // In words; empty when it has ended.
-std::string why_waiting(const Waiting& waiting, Time now);
+std::string why_waiting(const WaitFacts& waiting, Time now);
 
 }  // namespace restante

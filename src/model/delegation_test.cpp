@@ -40,7 +40,7 @@ class Why : public ::testing::Test {
   std::string why() const { return why_waiting(waiting, kNow); }
 
   Delegation task;
-  Waiting waiting{task};
+  WaitFacts waiting{task};
 };
 
 TEST_F(Why, AQueuedTaskSaysWhatItsCalleeIsDoing) {

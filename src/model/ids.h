@@ -6,7 +6,7 @@ namespace restante {
 
 using WorkspaceId = Id<struct WorkspaceTag>;
 using TokenId = Id<struct TokenTag>;
-using ActivityId = Id<struct ActivityTag>;
+using InboxRowId = Id<struct InboxRowTag>;
 using FileId = Id<struct FileTag>;
 
 }  // namespace restante

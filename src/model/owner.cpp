@@ -5,7 +5,7 @@
 namespace restante {
 namespace {
 
-constexpr const char* kOffice = "restante_post_office";
+constexpr const char* kInstallation = "restante_post_office";
 constexpr const char* kMark = "mark";
 constexpr const char* kAbout =
     "The bytes kept beside this belong to that Restante post office. Leave this here: without it, or with another's in "
@@ -22,7 +22,7 @@ std::optional<AnyId> id_in(const Json& json, const char* name) {
 
 std::string text_of(const OwnerMark& mark) {
   Json json;
-  json.set(kOffice, Json::string(mark.office.text()));
+  json.set(kInstallation, Json::string(mark.installation.text()));
   json.set(kMark, Json::string(mark.mark.text()));
   json.set("about", Json::string(kAbout));
   return json.dump() + '\n';
@@ -31,9 +31,9 @@ std::string text_of(const OwnerMark& mark) {
 std::optional<OwnerMark> parse_owner_mark(std::string_view text) {
   const auto json = parse_json(text);
   if (!json) return std::nullopt;
-  const auto office = id_in<OfficeId>(*json, kOffice);
+  const auto installation = id_in<InstallationId>(*json, kInstallation);
   const auto mark = id_in<MarkId>(*json, kMark);
-  return office && mark ? std::optional(OwnerMark{*office, *mark}) : std::nullopt;
+  return installation && mark ? std::optional(OwnerMark{*installation, *mark}) : std::nullopt;
 }
 
 }  // namespace restante

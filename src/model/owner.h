@@ -12,11 +12,11 @@
 
 namespace restante {
 
-using OfficeId = Id<struct OfficeTag>;
+using InstallationId = Id<struct InstallationTag>;
 using MarkId = Id<struct MarkTag>;
 
 struct OwnerMark {
-  OfficeId office;
+  InstallationId installation;
   MarkId mark;
   bool operator==(const OwnerMark&) const = default;
 };
@@ -26,11 +26,11 @@ std::string text_of(const OwnerMark& mark);
 std::optional<OwnerMark> parse_owner_mark(std::string_view text);
 
 // What the database knows: who it is, the setting `blobs` of the server that started last, and the marks it expects.
-struct Office {
-  OfficeId id;
+struct Installation {
+  InstallationId id;
   Place setting = Place::dir;
   std::map<Place, OwnerMark> marks{};
-  bool operator==(const Office&) const = default;
+  bool operator==(const Installation&) const = default;
 };
 
 }  // namespace restante

@@ -5,7 +5,7 @@
 namespace restante {
 namespace {
 
-OwnerMark some_mark() { return {OfficeId::make(SystemClock().now()), MarkId::make(SystemClock().now())}; }
+OwnerMark some_mark() { return {InstallationId::make(SystemClock().now()), MarkId::make(SystemClock().now())}; }
 
 TEST(Owner, AMarkIsReadAsItWasWritten) {
   const OwnerMark mark = some_mark();
@@ -15,7 +15,7 @@ TEST(Owner, AMarkIsReadAsItWasWritten) {
 TEST(Owner, WhoeverOpensAMarkReadsWhatItIs) {
   const OwnerMark mark = some_mark();
   EXPECT_NE(text_of(mark).find("Restante"), std::string::npos);
-  EXPECT_NE(text_of(mark).find(mark.office.text()), std::string::npos);
+  EXPECT_NE(text_of(mark).find(mark.installation.text()), std::string::npos);
 }
 
 TEST(Owner, WhatIsNoMarkOrNotAllOfOneIsNone) {

@@ -13,7 +13,7 @@ struct Principal {
   std::optional<WorkspaceId> workspace_id;  // none: admin, or an enrolment that creates its workspace
   std::optional<TokenId> token_id;          // none: the admin token, which lives in a file
   bool by_session = false;                  // the page's cookie: Host and Origin count
-  std::uint64_t admin_turn = 0;             // of the admin token: how often it had been replaced before
+  std::uint64_t admin_generation = 0;       // of the admin token: how often it had been replaced before
   std::optional<TokenId> opened_by{};       // of a session: the token it was opened with
 
   // The token that makes somebody this person, however they are signed in.

@@ -85,7 +85,7 @@ struct OutgoingFile {
 };
 
 // Where a file is on its way, also after its bytes have left; `upload` then says nothing of where they were.
-struct UploadStory {
+struct UploadStatus {
   Upload upload;
   UploadState state = UploadState::staged;
   std::optional<Time> ended_at;  // when its row left

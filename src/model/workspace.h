@@ -19,7 +19,7 @@ struct Workspace {
   std::string role;
   std::optional<WorkspaceId> parent_id;
   DeliveryMode delivery_mode = DeliveryMode::push;
-  bool mode_said = true;  // false: the row names no mode, which reads as push
+  bool mode_is_set = true;  // false: the row names no mode, which reads as push
   std::string url;
   std::string agent_card;  // JSON text, empty when none was given
   WorkspaceStatus status = WorkspaceStatus::awaiting_agent;
@@ -45,7 +45,7 @@ struct NewWorkspace {
 };
 
 // An agent comes: what it says of itself, and by what right.
-struct Entry {
+struct CheckedRegistration {
   WorkspaceId id;
   std::optional<std::string> create_as;  // the name, where nobody has created it yet
   DeliveryMode delivery_mode = DeliveryMode::poll;
@@ -56,7 +56,7 @@ struct Entry {
   bool first_only = false;           // nobody vouches for it: only as long as there is no live token
 };
 
-struct Entered {
+struct RegisteredWorkspace {
   Workspace workspace;
   std::optional<Token> token;  // the one that was given
 };
@@ -79,12 +79,12 @@ struct StatusChange {
 };
 
 // What a workspace's polls told since it was last written down.
-struct PollNote {
+struct PollRecord {
   WorkspaceId id;
   Time at;                                               // of the latest poll
   std::optional<std::chrono::microseconds> usual_gap{};  // absent: stays what it was
   std::int64_t acked_seq = 0;                            // asking with a cursor acks what lies before it: by number,
-  std::optional<ActivityId> acked_id{};                  // or by row
+  std::optional<InboxRowId> acked_id{};                  // or by row
 };
 
 struct Heartbeat {

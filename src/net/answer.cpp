@@ -61,7 +61,7 @@ void Connection::write_head_to(std::string& head, const http::Request& request, 
   head += ' ';
   head += http::reason(response.status);
   head += "\r\n";
-  line("Date", home_.date(now));
+  line("Date", io_thread_.date(now));
   if (!response.content_type.empty()) line("Content-Type", response.content_type);
   if (length && response.status != 204 && response.status != 304) line("Content-Length", number(*length, digits));
   if (!length && !request.http_1_0) head += "Transfer-Encoding: chunked\r\n";
@@ -129,7 +129,7 @@ asio::awaitable<bool> Connection::send_file(const http::FileSlice& file) {
     if (sent == file.length || !file.may_go_on) continue;
     // It did not fit into the socket at once, so it can take long; whoever asked may lose the right to it meanwhile.
     const bool first = !ends;
-    if (first) ends = shared().waiters.arm(home_.executor(), file.topics, {});
+    if (first) ends = shared().waiters.arm(io_thread_.executor(), file.topics, {});
     if (!first && !ends->waiter().take_ring()) continue;
     const bool allowed = co_await on_pool(*shared().pool, may_go_on);
     if (!allowed) co_return false;
@@ -141,7 +141,7 @@ asio::awaitable<http::Response> Connection::settle(http::Request& request, http:
   for (;;) {
     if (auto* later = std::get_if<std::shared_ptr<http::Later>>(&response.content)) {
       const std::shared_ptr<http::Later> pending = *later;
-      const asio::any_io_executor home = home_.executor();
+      const asio::any_io_executor home = io_thread_.executor();
       auto initiate = [&pending, &home](auto handler) {
         auto resume = std::make_shared<decltype(handler)>(std::move(handler));
         // Called on the writer's thread: it only posts.
@@ -152,11 +152,11 @@ asio::awaitable<http::Response> Connection::settle(http::Request& request, http:
       if (pending->may_block == http::MayBlock::no) {
         response = answer();
       } else {
-        Pool& pool = pending->may_block == http::MayBlock::on_bytes ? *shared().bytes_pool : *shared().pool;
+        ThreadPool& pool = pending->may_block == http::MayBlock::on_bytes ? *shared().bytes_pool : *shared().pool;
         response = co_await on_pool(pool, answer);
       }
-    } else if (auto* wait = std::get_if<std::shared_ptr<http::Wait>>(&response.content)) {
-      const std::shared_ptr<http::Wait> held = *wait;
+    } else if (auto* wait = std::get_if<std::shared_ptr<http::HeldPoll>>(&response.content)) {
+      const std::shared_ptr<http::HeldPoll> held = *wait;
       response = co_await hold(request, held);
     } else if (auto* forward = std::get_if<std::shared_ptr<http::Forward>>(&response.content)) {
       const std::shared_ptr<http::Forward> asked = *forward;
@@ -210,11 +210,11 @@ asio::awaitable<Connection::Sent> Connection::perform(http::Request& request, ht
   co_return Sent{response.status, whole};
 }
 
-asio::awaitable<http::Response> Connection::hold(http::Request&, std::shared_ptr<http::Wait> wait) {
+asio::awaitable<http::Response> Connection::hold(http::Request&, std::shared_ptr<http::HeldPoll> wait) {
   const auto until = std::chrono::steady_clock::now() + wait->patience;
   auto attempt = [&] { return wait->attempt(); };
   if (!armed_) {
-    armed_ = shared().waiters.arm(home_.executor(), wait->topics, wait->owner);
+    armed_ = shared().waiters.arm(io_thread_.executor(), wait->topics, wait->owner);
     std::optional<http::Response> answer = co_await on_pool(*shared().pool, attempt);
     if (answer) co_return std::move(*answer);
   }
@@ -255,7 +255,7 @@ void Connection::watch_for_departure() {
 
 asio::awaitable<Connection::Sent> Connection::stream_events(http::Request& request,
                                                             std::shared_ptr<http::Events> events) {
-  if (!armed_) armed_ = shared().waiters.arm(home_.executor(), events->topics, events->owner);
+  if (!armed_) armed_ = shared().waiters.arm(io_thread_.executor(), events->topics, events->owner);
   http::Response response;
   response.content_type = "text/event-stream";
   response.headers.emplace_back("X-Accel-Buffering", "no");

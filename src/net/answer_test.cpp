@@ -244,7 +244,7 @@ TEST(Later, MayLeadToAnyOtherAnswer) {
              [](auto&) { return http::after(Commit<int>::ready(1), [](int) { return file_answer("abc", 1, 2); }); });
   server.get("/wait", [](auto&) {
     return http::after(Commit<int>::ready(1), [](int) {
-      return http::wait(
+      return http::held_poll(
           {{"t"}, "o", kNever, [] { return std::optional(text("found")); }, [] { return text("empty"); }});
     });
   });
@@ -303,7 +303,8 @@ TEST_P(FailureTest, IsAnsweredWithoutDetailsWhereverItIsThrown) {
     return http::after(promise.commit(), [](int) { return text("durable"); });
   });
   server.get("/wait", [&](auto&) {
-    return http::wait({{"t"}, "o", kNever, [&] { return raised<std::optional<http::Response>>(failure.raise); }, {}});
+    return http::held_poll(
+        {{"t"}, "o", kNever, [&] { return raised<std::optional<http::Response>>(failure.raise); }, {}});
   });
   server.get("/woken", [&, rung = std::make_shared<bool>(false)](auto&) {
     const auto attempt = [&server, &failure, rung]() -> std::optional<http::Response> {
@@ -311,14 +312,14 @@ TEST_P(FailureTest, IsAnsweredWithoutDetailsWhereverItIsThrown) {
       server.ring("t");
       return std::nullopt;
     };
-    return http::wait({{"t"}, "o", kNever, attempt, {}});
+    return http::held_poll({{"t"}, "o", kNever, attempt, {}});
   });
   http::Route guarded;
   guarded.pattern = "/guard";
   guarded.admit = [&](auto&) { return raised<std::optional<http::Response>>(failure.raise); };
   guarded.handle = [](auto&) { return text("let in"); };
   server.router.add(guarded);
-  struct Broken final : http::Intake {
+  struct Broken final : http::BodySink {
     explicit Broken(const Failure& what) : failure_(what) {}
     std::optional<http::Response> take(std::string_view) override {
       return raised<std::optional<http::Response>>(failure_.raise);
@@ -327,7 +328,7 @@ TEST_P(FailureTest, IsAnsweredWithoutDetailsWhereverItIsThrown) {
     const Failure& failure_;
   };
   server.stream("/stream", [&](auto&) { return std::make_unique<Broken>(failure); });
-  server.stream("/receive", [&](auto&) { return raised<std::unique_ptr<http::Intake>>(failure.raise); });
+  server.stream("/receive", [&](auto&) { return raised<std::unique_ptr<http::BodySink>>(failure.raise); });
   server.start();
 
   Client client = server.client();

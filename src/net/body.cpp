@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "net/arrived_data_reader.h"
 #include "net/connection.h"
-#include "net/inlet.h"
 
 namespace restante::net {
 namespace {
@@ -121,16 +121,16 @@ asio::awaitable<std::optional<http::Fault>> Connection::read_body(http::Request&
   co_return fault;
 }
 
-asio::awaitable<void> Connection::clear_away(std::unique_ptr<http::Intake>& intake) {
+asio::awaitable<void> Connection::clear_away(std::unique_ptr<http::BodySink>& sink) {
   auto clear = [&] {
-    intake.reset();
+    sink.reset();
     return true;
   };
   co_await on_pool(*shared().bytes_pool, clear);
 }
 
 asio::awaitable<http::Response> Connection::stream_body(http::Request& request, const http::Route& route,
-                                                        std::unique_ptr<http::Intake>& intake, std::uint64_t limit) {
+                                                        std::unique_ptr<http::BodySink>& sink, std::uint64_t limit) {
   Inflow inflow;
   if (const auto fault = begin_body(request, inflow, limit)) {
     closing_ = true;
@@ -142,15 +142,15 @@ asio::awaitable<http::Response> Connection::stream_body(http::Request& request, 
   std::optional<http::Response> answer;
   // What has arrived is read, hashed and written by one thread, while the bytes are in its caches; the kernel goes on
   // receiving meanwhile.
-  std::optional<Inlet> inlet;
+  std::optional<ArrivedDataReader> reader;
   auto take = [&]() -> std::optional<http::Response> {
     for (std::size_t taken = 0;;) {
       for (const std::string_view piece : pieces) {
-        if (auto refused = intake->take(piece)) return refused;
+        if (auto refused = sink->take(piece)) return refused;
       }
-      if (inflow.done || !inlet || taken >= kTurn) break;
+      if (inflow.done || !reader || taken >= kTurn) break;
       const std::size_t want = static_cast<std::size_t>(std::min<std::uint64_t>(step, *inflow.left));
-      const std::size_t n = inlet->read_now(room.get(), want);
+      const std::size_t n = reader->read_now(room.get(), want);
       if (n == 0) break;
       taken += n;
       count_sized(inflow, n);
@@ -158,19 +158,19 @@ asio::awaitable<http::Response> Connection::stream_body(http::Request& request, 
     }
     if (!inflow.done) return std::nullopt;
     body_consumed_ = true;
-    http::Response finished = intake->finish();
-    intake.reset();
+    http::Response finished = sink->finish();
+    sink.reset();
     return finished;
   };
   std::optional<http::Fault> fault;
   while (!fault && !answer) {
     if (!inflow.done) fault = co_await next_pieces(request, inflow, room.get(), step, pieces);
-    if (!inflow.done && inflow.left && !inlet) inlet.emplace(socket_);
+    if (!inflow.done && inflow.left && !reader) reader.emplace(socket_);
     if (!fault) answer = co_await on_pool(*shared().bytes_pool, take);
   }
   if (fault || !inflow.done) closing_ = true;
   body_consumed_ = inflow.done;
-  if (intake) co_await clear_away(intake);
+  if (sink) co_await clear_away(sink);
   co_return fault ? http::refusal(route, *fault, limit) : std::move(*answer);
 }
 

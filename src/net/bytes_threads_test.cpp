@@ -11,7 +11,7 @@ namespace restante::net {
 namespace {
 
 // Takes nothing until it may.
-struct Stuck final : http::Intake {
+struct Stuck final : http::BodySink {
   Stuck(Gate& begun, std::latch& over) : begun_(begun), over_(over) {}
   std::optional<http::Response> take(std::string_view) override {
     if (!over_.try_wait()) begun_.open();
@@ -33,7 +33,7 @@ TEST(BytesThreads, WhileTheyAllHangEverythingElseGoesOn) {
     hanging.open();
     over.wait();
   };
-  Elsewhere far;
+  RemoteBytes far;
   far.reading = [&](std::uint64_t) { hang(); };
   std::atomic<bool> found{false};
   Gate looked;
@@ -46,7 +46,7 @@ TEST(BytesThreads, WhileTheyAllHangEverythingElseGoesOn) {
     });
   });
   server.stream("/upload", [&](auto&) { return std::make_unique<Stuck>(hanging, over); });
-  struct Small final : http::Intake {
+  struct Small final : http::BodySink {
     std::optional<http::Response> take(std::string_view) override { return std::nullopt; }
     http::Response finish() override { return text("small"); }
   };
@@ -63,7 +63,7 @@ TEST(BytesThreads, WhileTheyAllHangEverythingElseGoesOn) {
       looked.open();
       return found ? std::optional(text("found")) : std::nullopt;
     };
-    return http::wait({{"topic"}, "owner", kNever, attempt, [] { return text("empty"); }});
+    return http::held_poll({{"topic"}, "owner", kNever, attempt, [] { return text("empty"); }});
   });
   server.start();
 
@@ -104,7 +104,7 @@ TEST(BytesThreads, AnUploadThatCameWithItsHeadIsTakenByThemUnlessItIsSmall) {
     std::thread::id received;
     std::thread::id finished;
     TestEdge server(options);
-    struct Noting final : http::Intake {
+    struct Noting final : http::BodySink {
       explicit Noting(std::thread::id& place) : at(place) {}
       std::optional<http::Response> take(std::string_view) override { return std::nullopt; }
       http::Response finish() override {
@@ -129,7 +129,7 @@ TEST(BytesThreads, WithoutThemThePoolDoesIt) {
   std::thread::id handled;
   std::thread::id answered;
   std::thread::id read;
-  Elsewhere far;
+  RemoteBytes far;
   far.reading = [&](std::uint64_t) { read = std::this_thread::get_id(); };
   TestEdge server(options_with(1, 0));
   server.get("/", [&](auto&) {
@@ -149,7 +149,7 @@ TEST(BytesThreads, WhatTheyComeBackWithWhileStoppingFindsNothingDestroyed) {
   for (int round = 0; round < 20; ++round) {
     Gate hanging;
     std::latch over(1);
-    Elsewhere far;
+    RemoteBytes far;
     far.reading = [&](std::uint64_t) {
       hanging.open();
       over.wait();

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "net/outlet.h"
+#include "net/upstream_request.h"
 
 namespace restante::net {
 namespace {
@@ -28,26 +28,26 @@ http::Response no_route(const http::Router::Match& match) {
 }
 
 // A body that came with its head, in one piece. Its bytes stay where they are; they are discarded with the request.
-http::Response take_whole(std::unique_ptr<http::Intake>& intake, std::string_view body) {
-  auto refused = intake->take(body);
-  http::Response answer = refused ? std::move(*refused) : intake->finish();
-  intake.reset();
+http::Response take_whole(std::unique_ptr<http::BodySink>& sink, std::string_view body) {
+  auto refused = sink->take(body);
+  http::Response answer = refused ? std::move(*refused) : sink->finish();
+  sink.reset();
   return answer;
 }
 
 }  // namespace
 
 Connection::Connection(IoThread& home, tcp::socket socket, std::string peer, std::string key)
-    : home_(home),
+    : io_thread_(home),
       socket_(std::move(socket), home.shared().tls ? home.shared().tls->current() : nullptr),
       peer_(std::move(peer)),
       key_(std::move(key)),
-      place_(home.connections().insert(home.connections().end(), this)) {}
+      position_(home.connections().insert(home.connections().end(), this)) {}
 
-Connection::~Connection() { home_.forget(place_, key_); }
+Connection::~Connection() { io_thread_.forget(position_, key_); }
 
 void Connection::start() {
-  asio::co_spawn(home_.context(), run(), [self = shared_from_this()](std::exception_ptr failure) {
+  asio::co_spawn(io_thread_.context(), run(), [self = shared_from_this()](std::exception_ptr failure) {
     if (!failure) return;
     // Closed here, because a wait for the client's departure may still keep the connection.
     self->socket_.close();
@@ -83,7 +83,7 @@ void Connection::abandon() {
   expired_ = true;
   idle_ = false;
   if (armed_) armed_->waiter().end();
-  if (const auto outlet = outlet_.lock()) outlet->close();
+  if (const auto upstream = upstream_.lock()) upstream->close();
   socket_.close();
 }
 
@@ -99,13 +99,13 @@ asio::awaitable<void> Connection::run() {
     if (buffer_.empty() && !socket_.secure()) {
       buffer_.release_if_empty();
       idle_ = true;
-      home_.connections().splice(home_.connections().end(), home_.connections(), place_);
+      io_thread_.connections().splice(io_thread_.connections().end(), io_thread_.connections(), position_);
       arm(std::chrono::steady_clock::now() + timeouts().idle);
       const auto ec = co_await socket_.readable();
       idle_ = false;
       disarm();
       if (ec || expired_) co_return;
-      const std::span<char> room = home_.scratch();
+      const std::span<char> room = io_thread_.scratch();
       boost::system::error_code failed;
       const std::size_t n = socket_.read_now(room.data(), room.size(), failed);
       if (failed) co_return;
@@ -139,10 +139,10 @@ void Connection::serve_now(std::string_view& bytes) {
     const auto started = std::chrono::steady_clock::now();
     bytes.remove_prefix(outcome.head_size);
     identify(request);
-    home_.requests().Increment();
+    io_thread_.requests().Increment();
     const http::Response response = answer_at_once(request, *match.route);
     const std::string& body = std::get<std::string>(response.content);
-    std::string& answer = home_.answer();
+    std::string& answer = io_thread_.answer();
     answer.clear();
     write_head_to(answer, request, response, body.size(), started);
     if (response.status != 204 && response.status != 304) answer += body;
@@ -161,7 +161,7 @@ asio::awaitable<bool> Connection::serve_one() {
   if (received == Received::closed) co_return false;
   const auto started = std::chrono::steady_clock::now();
   identify(request);
-  home_.requests().Increment();
+  io_thread_.requests().Increment();
   if (fault) {
     co_await refuse(*fault, request);
     account(request, {}, fault->status, started);
@@ -238,7 +238,7 @@ asio::awaitable<Connection::Received> Connection::receive_head(http::Request& re
 
 void Connection::identify(http::Request& request) {
   const std::string_view given = request.header("X-Request-Id");
-  request.request_id = is_request_id(given) ? std::string(given) : home_.make_request_id();
+  request.request_id = is_request_id(given) ? std::string(given) : io_thread_.make_request_id();
   request.secure = socket_.secure();
   request.peer = peer_;
   const auto& trusted = shared().options.trusted_proxies;
@@ -259,7 +259,7 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
     co_return http::to_response(http::faults::length_required);
   }
   std::exception_ptr failure;
-  std::unique_ptr<http::Intake> intake;
+  std::unique_ptr<http::BodySink> sink;
   std::unique_ptr<http::Relay> relay;
   try {
     const std::uint64_t usual =
@@ -281,20 +281,20 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
         if (auto refused = route.admit(request)) return refused;
       }
       if (route.body == Body::stream) {
-        http::Reception reception = route.receive(request);
-        if (auto* refused = std::get_if<http::Response>(&reception)) return std::move(*refused);
-        if (auto* taker = std::get_if<std::unique_ptr<http::Intake>>(&reception)) intake = std::move(*taker);
-        if (auto* passing = std::get_if<std::unique_ptr<http::Relay>>(&reception)) relay = std::move(*passing);
-        if (intake && taken_along && *request.content_length <= limit) {
-          return take_whole(intake, buffer_.view().substr(0, static_cast<std::size_t>(*request.content_length)));
+        http::BodyHandling handling = route.receive(request);
+        if (auto* refused = std::get_if<http::Response>(&handling)) return std::move(*refused);
+        if (auto* taker = std::get_if<std::unique_ptr<http::BodySink>>(&handling)) sink = std::move(*taker);
+        if (auto* passing = std::get_if<std::unique_ptr<http::Relay>>(&handling)) relay = std::move(*passing);
+        if (sink && taken_along && *request.content_length <= limit) {
+          return take_whole(sink, buffer_.view().substr(0, static_cast<std::size_t>(*request.content_length)));
         }
         return std::nullopt;
       }
       if (!ready) return std::nullopt;
       http::Response answer = route.handle(request);
       // Armed before its first look, in the same trip: what is committed in between rings.
-      if (const auto* wait = std::get_if<std::shared_ptr<http::Wait>>(&answer.content)) {
-        armed = shared().waiters.arm(home_.executor(), (*wait)->topics, (*wait)->owner);
+      if (const auto* wait = std::get_if<std::shared_ptr<http::HeldPoll>>(&answer.content)) {
+        armed = shared().waiters.arm(io_thread_.executor(), (*wait)->topics, (*wait)->owner);
         if (auto found = (*wait)->attempt()) return found;
       }
       return answer;
@@ -302,8 +302,8 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
     std::optional<http::Response> answer = co_await on_pool(*shared().pool, enter);
     armed_ = std::move(armed);  // not in there: the tick looks at it on this thread
     if (answer) co_return std::move(*answer);
-    if (relay) co_return co_await relay_body(request, route, *relay, intake, limit);
-    if (intake) co_return co_await stream_body(request, route, intake, limit);
+    if (relay) co_return co_await relay_body(request, route, *relay, sink, limit);
+    if (sink) co_return co_await stream_body(request, route, sink, limit);
     const auto fault = co_await read_body(request, limit);
     if (fault) co_return http::refusal(route, *fault, limit);
     auto handle = [&] { return route.handle(request); };
@@ -311,7 +311,7 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
   } catch (...) {
     failure = std::current_exception();
   }
-  if (intake) co_await clear_away(intake);
+  if (sink) co_await clear_away(sink);
   co_return failure_response(failure, request);
 }
 

@@ -23,7 +23,7 @@
 
 namespace restante::net {
 
-class Outlet;
+class UpstreamRequest;
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
@@ -73,16 +73,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // body.cpp: what the client sends after the head.
   asio::awaitable<std::optional<http::Fault>> read_body(http::Request& request, std::uint64_t limit);
   asio::awaitable<http::Response> stream_body(http::Request& request, const http::Route& route,
-                                              std::unique_ptr<http::Intake>& intake, std::uint64_t limit);
+                                              std::unique_ptr<http::BodySink>& sink, std::uint64_t limit);
   // relay.cpp: what the client sends goes to another server, or to an intake when that one cannot be reached.
   asio::awaitable<http::Response> relay_body(http::Request& request, const http::Route& route, http::Relay& relay,
-                                             std::unique_ptr<http::Intake>& intake, std::uint64_t limit);
+                                             std::unique_ptr<http::BodySink>& sink, std::uint64_t limit);
   // What was wrong with the body, if anything was; what came of it otherwise is the outlet's to say.
-  asio::awaitable<std::optional<http::Fault>> exchange(http::Request& request, Inflow& inflow, Outlet& outlet,
-                                                       std::chrono::milliseconds patience);
-  asio::awaitable<std::optional<http::Fault>> pass_on(http::Request& request, Inflow& inflow, Outlet& outlet);
+  asio::awaitable<std::optional<http::Fault>> exchange(http::Request& request, Inflow& inflow,
+                                                       UpstreamRequest& upstream, std::chrono::milliseconds patience);
+  asio::awaitable<std::optional<http::Fault>> pass_on(http::Request& request, Inflow& inflow,
+                                                      UpstreamRequest& upstream);
   // An upload that was cut: its bytes are removed on the threads for bytes, because that may take a while.
-  asio::awaitable<void> clear_away(std::unique_ptr<http::Intake>& intake);
+  asio::awaitable<void> clear_away(std::unique_ptr<http::BodySink>& sink);
   std::optional<http::Fault> begin_body(const http::Request& request, Inflow& inflow, std::uint64_t limit);
   // Pieces of the body inside `room` or the buffer; both stay untouched until the next call.
   asio::awaitable<std::optional<http::Fault>> next_pieces(http::Request& request, Inflow& inflow, char* room,
@@ -97,7 +98,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // answer.cpp: what the client gets.
   asio::awaitable<Sent> perform(http::Request& request, http::Response response);
   asio::awaitable<http::Response> settle(http::Request& request, http::Response response);
-  asio::awaitable<http::Response> hold(http::Request& request, std::shared_ptr<http::Wait> wait);
+  asio::awaitable<http::Response> hold(http::Request& request, std::shared_ptr<http::HeldPoll> wait);
   asio::awaitable<Sent> stream_events(http::Request& request, std::shared_ptr<http::Events> events);
   asio::awaitable<bool> send_text(std::string_view head, std::string_view body);
   asio::awaitable<bool> send_file(const http::FileSlice& file);
@@ -118,25 +119,25 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void arm(SteadyTime deadline) { deadline_ = deadline; }
   void disarm() { deadline_ = SteadyTime::max(); }
   void watch_for_departure();
-  Shared& shared() const { return home_.shared(); }
-  const Timeouts& timeouts() const { return home_.shared().options.timeouts; }
+  Shared& shared() const { return io_thread_.shared(); }
+  const Timeouts& timeouts() const { return io_thread_.shared().options.timeouts; }
 
-  IoThread& home_;
+  IoThread& io_thread_;
   Socket socket_;
   const std::string peer_;
   const std::string key_;
   Buffer buffer_;
   std::string unsent_;  // what the client did not take at once of an answer by serve_now()
-  std::list<Connection*>::iterator place_;
+  std::list<Connection*>::iterator position_;
   SteadyTime deadline_ = SteadyTime::max();
   bool idle_ = false;
-  bool expired_ = false;                   // the deadline passed: whatever was under way was cancelled
-  bool body_consumed_ = false;             // the body of the request under way was read to its end
-  bool closing_ = false;                   // no further request on this connection
-  bool watching_ = false;                  // a wait for readability is under way while a request is parked
-  bool unread_ = false;                    // bytes came while parked, so readability says nothing any more
-  std::unique_ptr<Waiters::Armed> armed_;  // while a request is held
-  std::weak_ptr<Outlet> outlet_;           // while a body is passed on
+  bool expired_ = false;                     // the deadline passed: whatever was under way was cancelled
+  bool body_consumed_ = false;               // the body of the request under way was read to its end
+  bool closing_ = false;                     // no further request on this connection
+  bool watching_ = false;                    // a wait for readability is under way while a request is parked
+  bool unread_ = false;                      // bytes came while parked, so readability says nothing any more
+  std::unique_ptr<Waiters::Armed> armed_;    // while a request is held
+  std::weak_ptr<UpstreamRequest> upstream_;  // while a body is passed on
 };
 
 }  // namespace restante::net

@@ -4,7 +4,7 @@
 #include <condition_variable>
 #include <thread>
 
-#include "net/errand.h"
+#include "net/background_call.h"
 #include "net/io_thread.h"
 #include "net/listener.h"
 #include "net/shared.h"
@@ -148,7 +148,7 @@ void Edge::call(http::Forward order) {
   const auto over = [counted, &log = s.shared.log](std::exception_ptr failure) {
     if (failure) log.error("errand_failed", {{"reason", "it ended before its time"}});
   };
-  asio::co_spawn(s.idlest().executor(), run_errand(s.shared, kept), over);
+  asio::co_spawn(s.idlest().executor(), run_background_call(s.shared, kept), over);
 }
 
 bool Edge::reload_tls() {

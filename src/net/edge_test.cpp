@@ -238,7 +238,7 @@ void stop_in_the_middle_of_everything(bool now) {
     });
     server.get("/wait", [&](auto&) {
       entered.open();
-      return http::wait({{"topic"}, "owner", kNever, [] { return std::nullopt; }, [] { return text("empty"); }});
+      return http::held_poll({{"topic"}, "owner", kNever, [] { return std::nullopt; }, [] { return text("empty"); }});
     });
     server.get("/events", [&](auto&) {
       entered.open();
@@ -252,7 +252,7 @@ void stop_in_the_middle_of_everything(bool now) {
       order.then = [](http::Forwarded) { return text("never"); };
       return http::forward(std::move(order));
     });
-    struct Swallow final : http::Intake {
+    struct Swallow final : http::BodySink {
       std::optional<http::Response> take(std::string_view) override { return std::nullopt; }
       http::Response finish() override { return text("never"); }
     };

@@ -1,6 +1,6 @@
 #include "net/forwarder.h"
 
-#include "net/outlet.h"
+#include "net/upstream_request.h"
 
 namespace restante::net {
 
@@ -11,19 +11,19 @@ asio::awaitable<http::Forwarded> forward(const http::Forward& order) {
 
 asio::awaitable<http::Forwarded> forward(const http::Forward& order, const LookUp& names) {
   const asio::any_io_executor home = co_await asio::this_coro::executor;
-  const Outlet::Pace any_pace;
-  const auto outlet = std::make_shared<Outlet>(home, order, any_pace);
-  outlet->allow_until(std::chrono::steady_clock::now() + order.timeout);
-  const bool open = co_await outlet->open(names);
+  const UpstreamRequest::Pace any_pace;
+  const auto upstream = std::make_shared<UpstreamRequest>(home, order, any_pace);
+  upstream->allow_until(std::chrono::steady_clock::now() + order.timeout);
+  const bool open = co_await upstream->open(names);
   if (open) {
     const std::optional<std::uint64_t> length = order.body.size();
     std::function<void()> nobody_waits;
-    co_await outlet->begin(length, std::move(nobody_waits));
+    co_await upstream->begin(length, std::move(nobody_waits));
     // A server that refuses early closes while we still send: its answer may be there all the same.
-    co_await outlet->send(order.body);
-    co_await outlet->reply();
+    co_await upstream->send(order.body);
+    co_await upstream->reply();
   }
-  co_return outlet->take_result();
+  co_return upstream->take_result();
 }
 
 }  // namespace restante::net

@@ -9,8 +9,8 @@
 #include <atomic>
 #include <string>
 
-#include "net/outlet.h"
 #include "net/test_other.h"
+#include "net/upstream_request.h"
 
 namespace restante::net {
 namespace {
@@ -84,7 +84,7 @@ TEST(Forwarder, InterimAnswersAreNotTheAnswer) {
 TEST(Forwarder, AnEndlessRowOfInterimAnswersIsNoReply) {
   Other other([](Other& self, int fd) {
     self.read_request(fd);
-    while (self.say(fd, "HTTP/1.1 100 Continue\r\n\r\n")) {
+    while (self.send_bytes(fd, "HTTP/1.1 100 Continue\r\n\r\n")) {
     }
   });
   EXPECT_EQ(ask(order_for(other.url())).outcome, Outcome::bad_reply);
@@ -101,7 +101,7 @@ TEST(Forwarder, WhatIsNoFinalStatusIsNoReply) {
 
 TEST(Forwarder, AReplyBeforeTheRequestIsOutIsTheReply) {
   Other other([](Other& self, int fd) {
-    self.say(fd, "HTTP/1.1 413 Much\r\nContent-Length: 0\r\n\r\n");
+    self.send_bytes(fd, "HTTP/1.1 413 Much\r\nContent-Length: 0\r\n\r\n");
     self.wait_until_left(fd);
   });
   auto order = order_for(other.url());
@@ -190,8 +190,8 @@ TEST(Forwarder, NobodyListeningIsUnreachable) {
 TEST(Forwarder, AServerThatNeverReadsTimesOut) {
   Other other([](Other& self, int fd) { self.wait_until_left(fd); });
   auto order = order_for(other.url(), 200ms);
-  Other deaf([](Other& self, int) { self.wait_until_over(); });
-  auto big = order_for(deaf.url(), 200ms);
+  Other unresponsive([](Other& self, int) { self.wait_until_over(); });
+  auto big = order_for(unresponsive.url(), 200ms);
   big.body = std::string(32 << 20, 'x');
   EXPECT_EQ(ask(order).outcome, Outcome::timed_out);
   EXPECT_EQ(ask(big).outcome, Outcome::timed_out);
@@ -200,9 +200,9 @@ TEST(Forwarder, AServerThatNeverReadsTimesOut) {
 TEST(Forwarder, AServerThatDripsTimesOut) {
   Other other([](Other& self, int fd) {
     self.read_request(fd);
-    self.say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n");
+    self.send_bytes(fd, "HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n");
     pollfd entry{fd, POLLRDHUP, 0};
-    while (::poll(&entry, 1, 10) == 0 && self.say(fd, "x")) {
+    while (::poll(&entry, 1, 10) == 0 && self.send_bytes(fd, "x")) {
     }
   });
   auto order = order_for(other.url(), 200ms);
@@ -218,8 +218,8 @@ TEST(Forwarder, AReplyBeyondTheCapIsTooLarge) {
   EXPECT_EQ(ask(order_for(exact.url())).body, megabyte);
   Other endless([](Other& self, int fd) {
     self.read_request(fd);
-    self.say(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
-    while (self.say(fd, "400\r\n" + std::string(1024, 'x') + "\r\n")) {
+    self.send_bytes(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    while (self.send_bytes(fd, "400\r\n" + std::string(1024, 'x') + "\r\n")) {
     }
   });
   EXPECT_EQ(ask(order_for(endless.url())).outcome, Outcome::too_large);
@@ -241,7 +241,7 @@ TEST(Forwarder, WhatIsNoHttpIsNoReply) {
 
 TEST(Forwarder, AServerThatIsNotTlsOrNotTrustedIsUnreachable) {
   Other plain([](Other& self, int fd) {
-    self.say(fd, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    self.send_bytes(fd, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     self.wait_until_left(fd);
   });
   EXPECT_EQ(ask(order_for(plain.url("https"))).outcome, Outcome::unreachable);
@@ -298,28 +298,28 @@ TEST(Forwarder, AHostWithANameIsAskedForByItAndAnAddressIsNot) {
 
 // What open() leaves, when names are found as `names` says.
 http::Forwarded opened(const http::Forward& order, std::chrono::milliseconds until,
-                       const std::function<LookUp(asio::io_context&, Outlet&)>& names) {
+                       const std::function<LookUp(asio::io_context&, UpstreamRequest&)>& names) {
   asio::io_context context;
-  const auto outlet = std::make_shared<Outlet>(context.get_executor(), order, Outlet::Pace());
-  outlet->allow_until(std::chrono::steady_clock::now() + until);
-  const LookUp finder = names(context, *outlet);
+  const auto upstream = std::make_shared<UpstreamRequest>(context.get_executor(), order, UpstreamRequest::Pace());
+  upstream->allow_until(std::chrono::steady_clock::now() + until);
+  const LookUp finder = names(context, *upstream);
   http::Forwarded came;
-  asio::co_spawn(context, outlet->open(finder), [&](const std::exception_ptr& e, bool open) {
+  asio::co_spawn(context, upstream->open(finder), [&](const std::exception_ptr& e, bool open) {
     EXPECT_FALSE(e || open);
-    came = outlet->take_result();
-    outlet->close();
+    came = upstream->take_result();
+    upstream->close();
   });
   context.run();
   return came;
 }
 
-TEST(Outlet, OneThatIsClosedWhileItsHostIsLookedUpCallsNobody) {
+TEST(UpstreamRequest, OneThatIsClosedWhileItsHostIsLookedUpCallsNobody) {
   Other other([](Other&, int) {});
   const auto order = order_for(other.url("http", "agent.example"));
   const LookUp found = names_as({"127.0.0.1"});
-  const auto came = opened(order, 60s, [&found](asio::io_context&, Outlet& outlet) -> LookUp {
+  const auto came = opened(order, 60s, [&found](asio::io_context&, UpstreamRequest& upstream) -> LookUp {
     return [&](const std::string& host, std::chrono::steady_clock::time_point until) {
-      outlet.close();
+      upstream.close();
       return found(host, until);
     };
   });
@@ -327,10 +327,10 @@ TEST(Outlet, OneThatIsClosedWhileItsHostIsLookedUpCallsNobody) {
   EXPECT_EQ(other.connections(), 0);
 }
 
-TEST(Outlet, ANameThatIsFoundTooLateIsOfNoUse) {
+TEST(UpstreamRequest, ANameThatIsFoundTooLateIsOfNoUse) {
   Other other([](Other&, int) {});
   const auto order = order_for(other.url("http", "agent.example"));
-  const auto came = opened(order, 1ms, [](asio::io_context& context, Outlet&) -> LookUp {
+  const auto came = opened(order, 1ms, [](asio::io_context& context, UpstreamRequest&) -> LookUp {
     return [&context](const std::string&, std::chrono::steady_clock::time_point until) -> asio::awaitable<Addresses> {
       asio::steady_timer later(context, until + 50ms);
       co_await later.async_wait(asio::use_awaitable);

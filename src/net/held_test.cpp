@@ -18,16 +18,16 @@ struct Poll {
 
   http::Response operator()(std::chrono::milliseconds patience, std::string owner = "owner",
                             std::shared_ptr<void> held = {}) {
-    return http::wait({{"topic"},
-                       std::move(owner),
-                       patience,
-                       [this, held]() -> std::optional<http::Response> {
-                         const bool found = there.load();
-                         if (comes_unheard) there = true;
-                         looked.open();
-                         return found ? std::optional(text("found")) : std::nullopt;
-                       },
-                       [] { return text("empty"); }});
+    return http::held_poll({{"topic"},
+                            std::move(owner),
+                            patience,
+                            [this, held]() -> std::optional<http::Response> {
+                              const bool found = there.load();
+                              if (comes_unheard) there = true;
+                              looked.open();
+                              return found ? std::optional(text("found")) : std::nullopt;
+                            },
+                            [] { return text("empty"); }});
   }
 };
 
@@ -68,15 +68,15 @@ TEST(Held, IsCountedOnlyAfterItsFirstLook) {
   Gate looking;
   TestEdge server;
   server.get("/", [&](auto&) {
-    return http::wait({{"topic"},
-                       "owner",
-                       kNever,
-                       [&]() -> std::optional<http::Response> {
-                         looking.open();
-                         may_look.wait();
-                         return std::nullopt;
-                       },
-                       [] { return text("empty"); }});
+    return http::held_poll({{"topic"},
+                            "owner",
+                            kNever,
+                            [&]() -> std::optional<http::Response> {
+                              looking.open();
+                              may_look.wait();
+                              return std::nullopt;
+                            },
+                            [] { return text("empty"); }});
   });
   server.start();
   Client client = server.client();
@@ -222,14 +222,14 @@ TEST(Held, NoRingIsLostBetweenTheLookAndTheParking) {
   std::atomic<int> number{0};
   server.get("/:seen", [&](auto& r) {
     const int seen = std::stoi(std::string(r.param("seen")));
-    return http::wait({{"number"},
-                       "reader " + std::to_string(seen % 3),
-                       kNever,
-                       [&number, seen]() -> std::optional<http::Response> {
-                         const int now = number.load();
-                         return now > seen ? std::optional(text(std::to_string(now))) : std::nullopt;
-                       },
-                       [seen] { return text(std::to_string(seen)); }});
+    return http::held_poll({{"number"},
+                            "reader " + std::to_string(seen % 3),
+                            kNever,
+                            [&number, seen]() -> std::optional<http::Response> {
+                              const int now = number.load();
+                              return now > seen ? std::optional(text(std::to_string(now))) : std::nullopt;
+                            },
+                            [seen] { return text(std::to_string(seen)); }});
   });
   server.start();
   std::vector<std::thread> threads;

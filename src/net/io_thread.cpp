@@ -59,8 +59,8 @@ void IoThread::adopt(tcp::socket socket, std::string peer, std::string key) {
   });
 }
 
-void IoThread::forget(std::list<Connection*>::iterator place, const std::string& key) {
-  connections_.erase(place);
+void IoThread::forget(std::list<Connection*>::iterator position, const std::string& key) {
+  connections_.erase(position);
   load_.fetch_sub(1, std::memory_order_relaxed);
   gauge_.Decrement();
   shared_.counts.leave(key);

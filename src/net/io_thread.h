@@ -56,7 +56,7 @@ class IoThread {
 
   // Kept by connections: front is the one whose last request is longest ago.
   std::list<Connection*>& connections() { return connections_; }
-  void forget(std::list<Connection*>::iterator place, const std::string& key);
+  void forget(std::list<Connection*>::iterator position, const std::string& key);
 
  private:
   void tick();

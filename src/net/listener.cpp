@@ -32,11 +32,11 @@ Listener::Listener(const Endpoint& endpoint, Shared& shared, std::vector<std::un
   boost::system::error_code ec;
   const auto address = asio::ip::make_address(endpoint.host, ec);
   if (ec) throw std::runtime_error(fmt::format("listen: {} is not an address; use one like 127.0.0.1:8080", shown));
-  const tcp::endpoint place(address, endpoint.port);
-  acceptor_.open(place.protocol(), ec);
+  const tcp::endpoint endpoint_address(address, endpoint.port);
+  acceptor_.open(endpoint_address.protocol(), ec);
   if (!ec) acceptor_.set_option(tcp::acceptor::reuse_address(true), ec);
   if (!ec && address.is_v6()) acceptor_.set_option(asio::ip::v6_only(true), ec);
-  if (!ec) acceptor_.bind(place, ec);
+  if (!ec) acceptor_.bind(endpoint_address, ec);
   if (!ec) acceptor_.listen(asio::socket_base::max_listen_connections, ec);
   if (ec == asio::error::address_in_use) {
     throw std::runtime_error(
@@ -46,10 +46,11 @@ Listener::Listener(const Endpoint& endpoint, Shared& shared, std::vector<std::un
 }
 
 std::string Listener::address() const {
-  const auto place = acceptor_.local_endpoint();
-  const std::string host =
-      place.address().is_v6() ? fmt::format("[{}]", place.address().to_string()) : place.address().to_string();
-  return fmt::format("{}://{}:{}", shared_.tls ? "https" : "http", host, place.port());
+  const auto endpoint_address = acceptor_.local_endpoint();
+  const std::string host = endpoint_address.address().is_v6()
+                               ? fmt::format("[{}]", endpoint_address.address().to_string())
+                               : endpoint_address.address().to_string();
+  return fmt::format("{}://{}:{}", shared_.tls ? "https" : "http", host, endpoint_address.port());
 }
 
 void Listener::start() { asio::co_spawn(threads_.front()->context(), accept(), asio::detached); }
@@ -79,7 +80,7 @@ asio::awaitable<void> Listener::accept() {
         co_await acceptor_.async_accept(thread.context(), asio::redirect_error(asio::use_awaitable, ec));
     if (!ec) {
       try {
-        welcome(std::move(socket), thread);
+        start_connection(std::move(socket), thread);
       } catch (const std::exception& e) {
         shared_.log.error("accept_failed", {{"reason", e.what()}});  // out of memory: this one goes, the next may stay
       }
@@ -95,7 +96,7 @@ asio::awaitable<void> Listener::accept() {
   }
 }
 
-void Listener::welcome(tcp::socket socket, IoThread& thread) {
+void Listener::start_connection(tcp::socket socket, IoThread& thread) {
   boost::system::error_code ec;
   const auto peer = socket.remote_endpoint(ec);
   if (ec) return;
@@ -103,13 +104,13 @@ void Listener::welcome(tcp::socket socket, IoThread& thread) {
   const std::string address = peer.address().to_string();
   const std::string key = http::limit_key(address);
   switch (shared_.counts.enter(key)) {
-    case ConnectionCounts::Verdict::welcome:
+    case ConnectionCounts::Admission::admitted:
       thread.adopt(std::move(socket), address, key);
       return;
-    case ConnectionCounts::Verdict::full:
+    case ConnectionCounts::Admission::full:
       make_room(std::make_shared<tcp::socket>(std::move(socket)), thread, address, key, 0);
       return;
-    case ConnectionCounts::Verdict::too_many_from_there:
+    case ConnectionCounts::Admission::too_many_from_there:
       shared_.metrics.refused("connections_per_address").Increment();
       return;
   }

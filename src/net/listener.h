@@ -24,7 +24,7 @@ class Listener {
 
  private:
   asio::awaitable<void> accept();
-  void welcome(tcp::socket socket, IoThread& thread);
+  void start_connection(tcp::socket socket, IoThread& thread);
   // Asks one thread after the other to close an idle connection in the newcomer's favour.
   void make_room(std::shared_ptr<tcp::socket> socket, IoThread& home, std::string address, std::string key,
                  std::size_t asked);

@@ -23,12 +23,12 @@ std::atomic<int> threads_running{0};
 std::atomic<int> threads_waiting{0};
 
 // One of a bounded number of places; taken() says whether there was one.
-class Place {
+class LookupSlot {
  public:
-  Place(std::atomic<int>& count, int most) : count_(count), taken_(count.fetch_add(1) < most) {}
-  ~Place() { count_.fetch_sub(1); }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+  LookupSlot(std::atomic<int>& count, int most) : count_(count), taken_(count.fetch_add(1) < most) {}
+  ~LookupSlot() { count_.fetch_sub(1); }
+  LookupSlot(const LookupSlot&) = delete;
+  LookupSlot& operator=(const LookupSlot&) = delete;
   bool taken() const { return taken_; }
 
  private:
@@ -66,10 +66,10 @@ std::optional<Addresses> as_literal(const std::string& host) {
 
 // Calls back on the look-up's thread; false when there are too many already.
 bool start(const std::string& host, std::function<void(Addresses)> done) {
-  auto place = std::make_shared<Place>(threads_running, kMostThreads);
-  if (!place->taken()) return false;
+  auto slot = std::make_shared<LookupSlot>(threads_running, kMostThreads);
+  if (!slot->taken()) return false;
   try {
-    std::thread([host, place = std::move(place), done = std::move(done)] { done(ask_system(host)); }).detach();
+    std::thread([host, slot = std::move(slot), done = std::move(done)] { done(ask_system(host)); }).detach();
   } catch (const std::system_error&) {
     return false;
   }
@@ -78,39 +78,39 @@ bool start(const std::string& host, std::function<void(Addresses)> done) {
 
 // What the thread and the coroutine that waits for it share. The coroutine may be gone, and its event loop with it,
 // long before the thread comes back: `home` may be used only while there is a timer, under the lock.
-struct Meeting {
-  explicit Meeting(const asio::any_io_executor& executor) : home(executor) {}
+struct PendingLookup {
+  explicit PendingLookup(const asio::any_io_executor& executor) : executor_of_caller(executor) {}
 
-  asio::any_io_executor home;
+  asio::any_io_executor executor_of_caller;
   std::mutex mutex;
   asio::steady_timer* timer = nullptr;  // none once the coroutine has stopped waiting
   std::optional<Addresses> result;
 };
 
-class Appointment {
+class TimerRegistration {
  public:
-  Appointment(std::shared_ptr<Meeting> meeting, asio::steady_timer& timer) : meeting_(std::move(meeting)) {
-    const std::lock_guard lock(meeting_->mutex);
-    meeting_->timer = &timer;
+  TimerRegistration(std::shared_ptr<PendingLookup> pending, asio::steady_timer& timer) : pending_(std::move(pending)) {
+    const std::lock_guard lock(pending_->mutex);
+    pending_->timer = &timer;
   }
-  ~Appointment() {
-    const std::lock_guard lock(meeting_->mutex);
-    meeting_->timer = nullptr;
+  ~TimerRegistration() {
+    const std::lock_guard lock(pending_->mutex);
+    pending_->timer = nullptr;
   }
-  Appointment(const Appointment&) = delete;
-  Appointment& operator=(const Appointment&) = delete;
+  TimerRegistration(const TimerRegistration&) = delete;
+  TimerRegistration& operator=(const TimerRegistration&) = delete;
 
  private:
-  std::shared_ptr<Meeting> meeting_;
+  std::shared_ptr<PendingLookup> pending_;
 };
 
-void arrive(const std::shared_ptr<Meeting>& meeting, Addresses addresses) {
-  const std::lock_guard lock(meeting->mutex);
-  if (!meeting->timer) return;
-  meeting->result = std::move(addresses);
-  asio::post(meeting->home, [meeting] {
-    const std::lock_guard again(meeting->mutex);
-    if (meeting->timer) meeting->timer->cancel();
+void finish_lookup(const std::shared_ptr<PendingLookup>& pending, Addresses addresses) {
+  const std::lock_guard lock(pending->mutex);
+  if (!pending->timer) return;
+  pending->result = std::move(addresses);
+  asio::post(pending->executor_of_caller, [pending] {
+    const std::lock_guard again(pending->mutex);
+    if (pending->timer) pending->timer->cancel();
   });
 }
 
@@ -118,19 +118,19 @@ void arrive(const std::shared_ptr<Meeting>& meeting, Addresses addresses) {
 
 asio::awaitable<Addresses> look_up(const std::string& host, std::chrono::steady_clock::time_point until) {
   if (auto literal = as_literal(host)) co_return std::move(*literal);
-  const asio::any_io_executor home = co_await asio::this_coro::executor;
-  asio::steady_timer timer(home);
-  const auto meeting = std::make_shared<Meeting>(home);
-  const Appointment appointment(meeting, timer);
+  const asio::any_io_executor executor_of_caller = co_await asio::this_coro::executor;
+  asio::steady_timer timer(executor_of_caller);
+  const auto pending = std::make_shared<PendingLookup>(executor_of_caller);
+  const TimerRegistration registration(pending, timer);
   timer.expires_at(until);
   Addresses late;
   late.outcome = Outcome::too_slow;
-  if (!start(host, [meeting](Addresses addresses) { arrive(meeting, std::move(addresses)); })) co_return late;
+  if (!start(host, [pending](Addresses addresses) { finish_lookup(pending, std::move(addresses)); })) co_return late;
   boost::system::error_code ignored;
   co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  const std::lock_guard lock(meeting->mutex);
-  if (!meeting->result) co_return late;
-  co_return std::move(*meeting->result);
+  const std::lock_guard lock(pending->mutex);
+  if (!pending->result) co_return late;
+  co_return std::move(*pending->result);
 }
 
 Addresses look_up_now(const std::string& host, std::chrono::milliseconds patience) {
@@ -140,9 +140,9 @@ Addresses look_up_now(const std::string& host, std::chrono::milliseconds patienc
     std::condition_variable changed;
     std::optional<Addresses> result;
   };
-  const Place place(threads_waiting, kMostWaiting);
+  const LookupSlot slot(threads_waiting, kMostWaiting);
   const auto reply = std::make_shared<Reply>();
-  const bool started = place.taken() && start(host, [reply](Addresses addresses) {
+  const bool started = slot.taken() && start(host, [reply](Addresses addresses) {
                          const std::lock_guard lock(reply->mutex);
                          reply->result = std::move(addresses);
                          reply->changed.notify_one();

@@ -7,14 +7,14 @@
 
 #include <boost/asio.hpp>
 
-#include "net/pool.h"
+#include "net/thread_pool.h"
 
 namespace restante::net {
 
 namespace asio = boost::asio;
 
 template <class F>
-asio::awaitable<std::invoke_result_t<F&>> on_pool(Pool& pool, F& function) {
+asio::awaitable<std::invoke_result_t<F&>> on_pool(ThreadPool& pool, F& function) {
   using T = std::invoke_result_t<F&>;
   const asio::any_io_executor home = co_await asio::this_coro::executor;
   std::optional<T> result;

@@ -70,7 +70,7 @@ asio::awaitable<bool> Connection::send_pieces(const http::Request& request, cons
     sent += n;
     if (sent == slice.length || !slice.may_go_on) continue;
     const bool first = !ends;
-    if (first) ends = shared().waiters.arm(home_.executor(), slice.topics, {});
+    if (first) ends = shared().waiters.arm(io_thread_.executor(), slice.topics, {});
     if (!first && !ends->waiter().take_ring()) continue;
     const bool allowed = co_await on_pool(*shared().pool, may_go_on);
     if (!allowed) co_return false;

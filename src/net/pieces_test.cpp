@@ -20,7 +20,7 @@ struct Threads {
 };
 class PiecesTest : public ::testing::TestWithParam<Threads> {
  protected:
-  Elsewhere far;
+  RemoteBytes far;
   TestEdge server{options_with(2, GetParam().bytes)};
 };
 INSTANTIATE_TEST_SUITE_P(Threads, PiecesTest, ::testing::Values(Threads{"OfThePool", 0}, Threads{"OfTheirOwn", 2}),
@@ -188,8 +188,8 @@ TEST_P(PiecesTest, AReaderWhoLosesTheRightToItIsCutAtTheNextRing) {
 
 TEST(Pieces, ManySlowReadersHoldNoThread) {
   Gate begun;
-  Elsewhere quick;
-  Elsewhere far;
+  RemoteBytes quick;
+  RemoteBytes far;
   far.reading = [&](std::uint64_t at) {
     if (at == 0) begun.open();
   };
@@ -212,7 +212,7 @@ TEST(Pieces, ManySlowReadersHoldNoThread) {
 TEST(Pieces, AReaderThatTakesNothingIsCut) {
   Options options = options_with(1, 1);
   options.timeouts.write_stall = std::chrono::milliseconds(100);
-  Elsewhere far;
+  RemoteBytes far;
   TestEdge server(options);
   server.get("/", [&](auto&) { return far.answer(0, kEndless); });
   server.start();
@@ -273,7 +273,7 @@ TEST(Pieces, OverTlsTheyAreTheSame) {
   const Certificate certificate;
   Options options = options_with(1, 1);
   certificate.use(options);
-  Elsewhere far;
+  RemoteBytes far;
   far.size = 2 * kPiece;
   TestEdge server(options);
   server.get("/whole", [&](auto&) { return far.answer(1, kPiece + 1); });

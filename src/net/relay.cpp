@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "net/connection.h"
-#include "net/outlet.h"
+#include "net/upstream_request.h"
 
 namespace restante::net {
 namespace {
@@ -12,13 +12,13 @@ constexpr std::size_t kStep = 64 << 10;  // about what a socket holds: all that 
 // However it ends, also by an exception: the other server sees a cut body as cut, and nobody is called back.
 class ClosedAtEnd {
  public:
-  explicit ClosedAtEnd(Outlet& outlet) : outlet_(outlet) {}
-  ~ClosedAtEnd() { outlet_.close(); }
+  explicit ClosedAtEnd(UpstreamRequest& upstream) : upstream_(upstream) {}
+  ~ClosedAtEnd() { upstream_.close(); }
   ClosedAtEnd(const ClosedAtEnd&) = delete;
   ClosedAtEnd& operator=(const ClosedAtEnd&) = delete;
 
  private:
-  Outlet& outlet_;
+  UpstreamRequest& upstream_;
 };
 
 // Many small chunks become one: they lie in `room`, in order.
@@ -35,45 +35,46 @@ std::string_view joined(char* room, const std::vector<std::string_view>& pieces)
 }  // namespace
 
 asio::awaitable<std::optional<http::Fault>> Connection::pass_on(http::Request& request, Inflow& inflow,
-                                                                Outlet& outlet) {
+                                                                UpstreamRequest& upstream) {
   const auto room = std::make_unique_for_overwrite<char[]>(kStep);
   std::vector<std::string_view> pieces;
   bool useful = true;
-  while (useful && !inflow.done && !outlet.ended()) {
+  while (useful && !inflow.done && !upstream.ended()) {
     const auto fault = co_await next_pieces(request, inflow, room.get(), kStep, pieces);
     // The reply ends the read: then it is the answer, whatever the read says.
-    if (outlet.ended()) break;
+    if (upstream.ended()) break;
     if (fault) co_return fault;
     const std::string_view bytes = joined(room.get(), pieces);
     const SteadyTime before = std::chrono::steady_clock::now();
-    useful = co_await outlet.send(bytes);
+    useful = co_await upstream.send(bytes);
     inflow.held += std::chrono::steady_clock::now() - before;
   }
-  if (useful && inflow.done) co_await outlet.finish_body();
+  if (useful && inflow.done) co_await upstream.finish_body();
   co_return std::nullopt;
 }
 
-asio::awaitable<std::optional<http::Fault>> Connection::exchange(http::Request& request, Inflow& inflow, Outlet& outlet,
+asio::awaitable<std::optional<http::Fault>> Connection::exchange(http::Request& request, Inflow& inflow,
+                                                                 UpstreamRequest& upstream,
                                                                  std::chrono::milliseconds patience) {
   const SteadyTime last = inflow.started + timeouts().request;
   inflow.held = std::chrono::steady_clock::now() - inflow.started;
-  outlet.allow_until(last);
+  upstream.allow_until(last);
   std::function<void()> end_read = [self = shared_from_this()] { self->socket_.cancel(); };
-  co_await outlet.begin(inflow.left, std::move(end_read));
-  const auto fault = co_await pass_on(request, inflow, outlet);
+  co_await upstream.begin(inflow.left, std::move(end_read));
+  const auto fault = co_await pass_on(request, inflow, upstream);
   body_consumed_ = inflow.done;
   if (!body_consumed_) closing_ = true;
   if (fault) {
-    outlet.close();
+    upstream.close();
   } else {
-    outlet.allow_until(std::min(last, std::chrono::steady_clock::now() + patience));
-    co_await outlet.reply();
+    upstream.allow_until(std::min(last, std::chrono::steady_clock::now() + patience));
+    co_await upstream.reply();
   }
   co_return fault;
 }
 
 asio::awaitable<http::Response> Connection::relay_body(http::Request& request, const http::Route& route,
-                                                       http::Relay& relay, std::unique_ptr<http::Intake>& intake,
+                                                       http::Relay& relay, std::unique_ptr<http::BodySink>& sink,
                                                        std::uint64_t limit) {
   static const LookUp system = look_up;
   Inflow inflow;
@@ -82,22 +83,22 @@ asio::awaitable<http::Response> Connection::relay_body(http::Request& request, c
     closing_ = true;
     co_return http::to_response(*fault, limit);
   }
-  Outlet::Pace pace;
+  UpstreamRequest::Pace pace;
   pace.stall = timeouts().write_stall;
   pace.min_rate = shared().options.min_rate;
-  const auto outlet = std::make_shared<Outlet>(home_.executor(), relay.order, pace);
-  const ClosedAtEnd guard(*outlet);
-  outlet_ = outlet;
-  outlet->allow_until(inflow.started + std::min(relay.order.timeout, timeouts().request));
-  const bool open = co_await outlet->open(system);
-  if (open) fault = co_await exchange(request, inflow, *outlet, relay.order.timeout);
-  http::Forwarded came = outlet->take_result();
+  const auto upstream = std::make_shared<UpstreamRequest>(io_thread_.executor(), relay.order, pace);
+  const ClosedAtEnd guard(*upstream);
+  upstream_ = upstream;
+  upstream->allow_until(inflow.started + std::min(relay.order.timeout, timeouts().request));
+  const bool open = co_await upstream->open(system);
+  if (open) fault = co_await exchange(request, inflow, *upstream, relay.order.timeout);
+  http::Forwarded came = upstream->take_result();
   if (!open && relay.instead) {
     auto instead = [&] { return relay.instead(came); };
-    http::Reception other_way = co_await on_pool(*shared().pool, instead);
+    http::BodyHandling other_way = co_await on_pool(*shared().pool, instead);
     if (auto* answer = std::get_if<http::Response>(&other_way)) co_return std::move(*answer);
-    intake = std::move(std::get<std::unique_ptr<http::Intake>>(other_way));
-    co_return co_await stream_body(request, route, intake, limit);
+    sink = std::move(std::get<std::unique_ptr<http::BodySink>>(other_way));
+    co_return co_await stream_body(request, route, sink, limit);
   }
   auto then = [&] { return relay.order.then(std::move(came)); };
   http::Response answer = co_await on_pool(*shared().pool, then);

@@ -16,7 +16,7 @@ TEST(Relay, AServerThatLeavesInTheMiddleIsABadReplyAtOnce) {
     Seen seen;
     Other other([&](Other& self, int fd) {
       read_until(seen, fd, body_of(seen, 5));
-      self.say(fd, last_words);
+      self.send_bytes(fd, last_words);
     });
     RelayEdge edge(other.url());
     Client client = edge.server.client();

@@ -38,7 +38,7 @@ TEST(Relay, PassesAChunkedBodyOnChunkedWhateverTheChunksAre) {
   for (const std::size_t step : {std::size_t(7), std::size_t(4096), std::size_t(150'000)}) {
     Seen seen;
     Other other([&](Other& self, int fd) {
-      if (read_until(seen, fd, [&] { return seen.text().ends_with("\r\n0\r\n\r\n"); })) self.say(fd, kDone);
+      if (read_until(seen, fd, [&] { return seen.text().ends_with("\r\n0\r\n\r\n"); })) self.send_bytes(fd, kDone);
     });
     RelayEdge edge(other.url());
     Client client = edge.server.client();
@@ -58,7 +58,7 @@ TEST(Relay, PassesAChunkedBodyOnChunkedWhateverTheChunksAre) {
 TEST(Relay, AnEmptyBodyIsPassedOnToo) {
   Seen seen;
   Other other([&](Other& self, int fd) {
-    if (read_until(seen, fd, [&] { return has_head(seen); })) self.say(fd, kDone);
+    if (read_until(seen, fd, [&] { return has_head(seen); })) self.send_bytes(fd, kDone);
   });
   RelayEdge edge(other.url());
   Client client = edge.server.client();
@@ -92,7 +92,7 @@ TEST(Relay, AnEarlyReplyIsAnsweredAtOnceAlthoughTheSenderSendsNoMore) {
     Seen seen;
     Other other([&](Other& self, int fd) {
       read_until(seen, fd, [&] { return seen.text().find("first") != std::string::npos; });
-      self.say(fd, "HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno");
+      self.send_bytes(fd, "HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno");
       self.wait_until_left(fd);
     });
     RelayEdge edge(other.url());
@@ -110,7 +110,7 @@ TEST(Relay, AReplyBeforeTheFirstByteEndsTheWaitForIt) {
   Seen seen;
   Other other([&](Other& self, int fd) {
     read_until(seen, fd, [&] { return has_head(seen); });
-    self.say(fd, "HTTP/1.1 413 Much\r\nContent-Length: 0\r\n\r\n");
+    self.send_bytes(fd, "HTTP/1.1 413 Much\r\nContent-Length: 0\r\n\r\n");
     self.wait_until_left(fd);
   });
   RelayEdge edge(other.url());
@@ -122,12 +122,12 @@ TEST(Relay, AReplyBeforeTheFirstByteEndsTheWaitForIt) {
 
 TEST(Relay, AReplyBeforeTheHeadIsOutIsTheAnswerAndNothingOfTheBodyIsSent) {
   Other other([](Other& self, int fd) {
-    self.say(fd, "HTTP/1.1 431 Much\r\nContent-Length: 4\r\n\r\nhead");
+    self.send_bytes(fd, "HTTP/1.1 431 Much\r\nContent-Length: 4\r\n\r\nhead");
     self.wait_until_over();
   });
   std::atomic<std::uint64_t> sent{1};
   TestEdge server;
-  server.stream("/up", [&](http::Request&) -> http::Reception {
+  server.stream("/up", [&](http::Request&) -> http::BodyHandling {
     auto relay = std::make_unique<http::Relay>();
     relay->order.url = other.url();
     relay->order.headers.emplace_back("X-Much", std::string(32 << 20, 'x'));  // more than a connection holds
@@ -151,7 +151,7 @@ TEST(Relay, ASenderThatKeepsSendingSeesTheEarlyReply) {
   Seen seen;
   Other other([&](Other& self, int fd) {
     read_until(seen, fd, body_of(seen, 100'000));
-    self.say(fd, "HTTP/1.1 413 Much\r\nContent-Length: 8\r\n\r\ntoo much");
+    self.send_bytes(fd, "HTTP/1.1 413 Much\r\nContent-Length: 8\r\n\r\ntoo much");
     self.wait_until_left(fd);
   });
   RelayEdge edge(other.url());
@@ -178,9 +178,9 @@ TEST(Relay, InterimRepliesAreNotTheAnswer) {
   Seen seen;
   Other other([&](Other& self, int fd) {
     read_until(seen, fd, [&] { return has_head(seen); });
-    self.say(fd, "HTTP/1.1 100 Continue\r\n\r\n");
+    self.send_bytes(fd, "HTTP/1.1 100 Continue\r\n\r\n");
     read_until(seen, fd, body_of(seen, 3));
-    self.say(fd, kDone);
+    self.send_bytes(fd, kDone);
   });
   RelayEdge edge(other.url());
   Client client = edge.server.client();
@@ -209,7 +209,7 @@ TEST(Relay, ARefusedAddressIsNeverConnectedTo) {
   EXPECT_EQ(other.connections(), 0);
 }
 
-class Taker final : public http::Intake {
+class Taker final : public http::BodySink {
  public:
   std::optional<http::Response> take(std::string_view bytes) override {
     bytes_ += bytes;
@@ -224,7 +224,7 @@ class Taker final : public http::Intake {
 TEST(Relay, AnIntakeOrAnAnswerTakesItsPlaceWhenThereIsNoConnection) {
   RelayEdge edge("http://127.0.0.1:1/in");
   std::atomic<int> asked{0};
-  edge.instead = [&](const http::Forwarded& came) -> http::Reception {
+  edge.instead = [&](const http::Forwarded& came) -> http::BodyHandling {
     EXPECT_EQ(came.outcome, Outcome::unreachable);
     if (++asked == 1) return std::make_unique<Taker>();
     return text("no room", 507);
@@ -243,7 +243,7 @@ TEST(Relay, NobodyTakesItInsteadOnceThereWasAConnection) {
   Other other([&](Other&, int fd) { read_until(seen, fd, [&] { return has_head(seen); }); });
   RelayEdge edge(other.url());
   std::atomic<bool> asked{false};
-  edge.instead = [&](const http::Forwarded&) -> http::Reception {
+  edge.instead = [&](const http::Forwarded&) -> http::BodyHandling {
     asked = true;
     return text("never", 500);
   };
@@ -255,7 +255,7 @@ TEST(Relay, NobodyTakesItInsteadOnceThereWasAConnection) {
 
 TEST(Relay, ARouteMayAnswerFromTheHeadAlone) {
   TestEdge server;
-  server.stream("/up", [](http::Request&) -> http::Reception { return text("not now", 503); });
+  server.stream("/up", [](http::Request&) -> http::BodyHandling { return text("not now", 503); });
   server.start();
   Client client = server.client();
   client.send(sized_head(1'000'000, "Expect: 100-continue\r\n"));
@@ -269,7 +269,7 @@ TEST(Relay, WhatThenThrowsIsAnAnswerToo) {
   Seen seen;
   Other other(taking(seen, 3));
   TestEdge server;
-  server.stream("/up", [&](http::Request&) -> http::Reception {
+  server.stream("/up", [&](http::Request&) -> http::BodyHandling {
     auto relay = std::make_unique<http::Relay>();
     relay->order.url = other.url();
     relay->order.then = [](http::Forwarded) -> http::Response { throw std::runtime_error("broken"); };

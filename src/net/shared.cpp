@@ -22,17 +22,17 @@ std::size_t connection_limit(std::size_t configured) {
 
 }  // namespace
 
-ConnectionCounts::Verdict ConnectionCounts::enter(const std::string& key) {
+ConnectionCounts::Admission ConnectionCounts::enter(const std::string& key) {
   const std::lock_guard lock(mutex_);
   std::size_t& here = by_address_[key];
-  if (here >= most_per_address_) return Verdict::too_many_from_there;
+  if (here >= most_per_address_) return Admission::too_many_from_there;
   if (total_ >= most_) {
     if (here == 0) by_address_.erase(key);
-    return Verdict::full;
+    return Admission::full;
   }
   ++here;
   ++total_;
-  return Verdict::welcome;
+  return Admission::admitted;
 }
 
 void ConnectionCounts::replace(const std::string& key) {
@@ -58,9 +58,9 @@ Shared::Shared(Options opts, const Clock& the_clock, Log& the_log, Metrics& the_
       clock(the_clock),
       log(the_log),
       metrics(the_metrics),
-      pool(std::make_shared<Pool>(options.pool_threads)),
+      pool(std::make_shared<ThreadPool>(options.pool_threads)),
       // All awake: their time goes by in waiting for another machine.
-      bytes_pool(options.bytes_threads > 0 ? std::make_shared<Pool>(options.bytes_threads, options.bytes_threads)
+      bytes_pool(options.bytes_threads > 0 ? std::make_shared<ThreadPool>(options.bytes_threads, options.bytes_threads)
                                            : pool),
       waiters(options.parked_per_owner, metrics),
       counts(connection_limit(options.connections), options.connections_per_address) {

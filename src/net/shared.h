@@ -15,7 +15,7 @@
 #include "base/metrics.h"
 #include "http/router.h"
 #include "net/options.h"
-#include "net/pool.h"
+#include "net/thread_pool.h"
 #include "net/tls.h"
 #include "net/waiters.h"
 
@@ -24,10 +24,10 @@ namespace restante::net {
 // How many connections there are, altogether and per client address.
 class ConnectionCounts {
  public:
-  enum class Verdict { welcome, full, too_many_from_there };
+  enum class Admission { admitted, full, too_many_from_there };
 
   ConnectionCounts(std::size_t total, std::size_t per_address) : most_(total), most_per_address_(per_address) {}
-  Verdict enter(const std::string& key);
+  Admission enter(const std::string& key);
   // In the place of one that is about to leave: for a moment there is one more than the cap.
   void replace(const std::string& key);
   void leave(const std::string& key);
@@ -51,8 +51,8 @@ struct Shared {
   Metrics& metrics;
   const http::Router* router = nullptr;
   std::unique_ptr<Tls> tls;
-  std::shared_ptr<Pool> pool;        // until the edge has stopped
-  std::shared_ptr<Pool> bytes_pool;  // as long; the same one where bytes get no threads of their own
+  std::shared_ptr<ThreadPool> pool;        // until the edge has stopped
+  std::shared_ptr<ThreadPool> bytes_pool;  // as long; the same one where bytes get no threads of their own
   Waiters waiters;
   ConnectionCounts counts;
   std::atomic<bool> draining{false};

@@ -80,11 +80,11 @@ class Client {
     const timeval ceiling{std::chrono::seconds(kCeiling).count(), 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &ceiling, sizeof ceiling);
     ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &ceiling, sizeof ceiling);
-    sockaddr_in place{};
-    place.sin_family = AF_INET;
-    place.sin_port = htons(port);
-    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ = ::connect(fd_, reinterpret_cast<sockaddr*>(&place), sizeof place) == 0;
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ = ::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   }
   ~Client() { close(); }
   Client(Client&& other) noexcept
@@ -235,7 +235,7 @@ class TestEdge {
     route.handle = std::move(handler);
     router.add(std::move(route));
   }
-  void stream(std::string pattern, std::function<http::Reception(http::Request&)> receive) {
+  void stream(std::string pattern, std::function<http::BodyHandling(http::Request&)> receive) {
     http::Route route;
     route.method = http::Method::post;
     route.pattern = std::move(pattern);

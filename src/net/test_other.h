@@ -56,7 +56,7 @@ class Other {
     return text;
   }
   // False once the reader is gone.
-  bool say(int fd, std::string_view bytes) {
+  bool send_bytes(int fd, std::string_view bytes) {
     while (!bytes.empty()) {
       const auto sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (sent <= 0) return false;
@@ -113,7 +113,7 @@ class Other {
 inline Other::Script answering(std::string reply) {
   return [reply](Other& other, int fd) {
     other.asked = other.read_request(fd);
-    other.say(fd, reply);
+    other.send_bytes(fd, reply);
   };
 }
 

@@ -25,7 +25,7 @@ inline std::string bytes_from(std::uint64_t offset, std::uint64_t length) {
 }
 
 // Bytes that live elsewhere, and what a test wants to happen there.
-struct Elsewhere {
+struct RemoteBytes {
   std::uint64_t size = kEndless;
   std::size_t most = std::numeric_limits<std::size_t>::max();  // of one read
   std::function<void(std::uint64_t at)> reading = {};

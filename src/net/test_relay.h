@@ -83,7 +83,7 @@ inline std::function<bool()> body_of(const Seen& seen, std::size_t size) {
 // Takes a body of that many bytes, framing included, and answers.
 inline Other::Script taking(Seen& seen, std::size_t size, std::string reply = std::string(kDone)) {
   return [&seen, size, reply](Other& self, int fd) {
-    if (read_until(seen, fd, body_of(seen, size))) self.say(fd, reply);
+    if (read_until(seen, fd, body_of(seen, size))) self.send_bytes(fd, reply);
   };
 }
 
@@ -116,7 +116,7 @@ inline std::string_view name_of(Outcome outcome) {
 class RelayEdge {
  public:
   explicit RelayEdge(std::string url, Options options = test_options()) : url_(std::move(url)), server(options) {
-    server.stream("/up", [this](http::Request&) -> http::Reception { return relay(); });
+    server.stream("/up", [this](http::Request&) -> http::BodyHandling { return relay(); });
     server.get("/health", [](auto&) { return text("ok"); }, http::Run::at_once);
     server.start();
   }
@@ -130,7 +130,7 @@ class RelayEdge {
   std::chrono::milliseconds timeout = kCeiling;
   std::size_t reply_cap = 1 << 20;
   std::function<bool(std::string_view)> may_connect = [](std::string_view) { return true; };
-  std::function<http::Reception(const http::Forwarded&)> instead;
+  std::function<http::BodyHandling(const http::Forwarded&)> instead;
 
  private:
   std::unique_ptr<http::Relay> relay() {

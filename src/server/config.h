@@ -77,7 +77,7 @@ struct Config {
     unsigned threads = 16;                       // few = transfers wait for each other; each may hold 5 MiB
   };
 
-  struct Activity {
+  struct InboxRow {
     std::chrono::seconds retention{90 * 86'400};  // rows of the log leave after it: shorter and history is gone
     std::chrono::seconds ceiling{365 * 86'400};   // even what no agent consumed; below retention is nonsense
   };
@@ -118,7 +118,7 @@ struct Config {
   Storage storage;
   Postgres postgres;
   S3 s3;
-  Activity activity;
+  InboxRow activity;
   Delegations delegations;
   std::chrono::seconds silence{60};         // of an agent that used to poll; short = whoever thinks is called deaf
   unsigned invalid_tokens_per_minute = 60;  // of one address; low = a proxy's clients lock each other out of retrying

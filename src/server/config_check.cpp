@@ -111,7 +111,7 @@ void check_uploads(const Config& config) {
   }
 }
 
-void check_activity(const Config& config) {
+void check_inbox_row(const Config& config) {
   const auto& activity = config.activity;
   if (activity.ceiling >= activity.retention) return;
   throw ConfigError(fmt::format("{} is {}, below {} with {}: raise the first or lower the second",
@@ -143,7 +143,7 @@ std::string host_of(const std::string& url) {
 void check_config(const Config& config) {
   check_registration(config);
   check_uploads(config);
-  check_activity(config);
+  check_inbox_row(config);
   check_tls(config);
   check_metrics(config);
   check_s3(config);

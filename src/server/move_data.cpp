@@ -12,7 +12,7 @@
 #include "model/place.h"
 #include "server/secret_file.h"
 #include "store/blob_key.h"
-#include "store/dir/draft.h"
+#include "store/dir/file_writer.h"
 
 namespace restante {
 namespace {
@@ -103,24 +103,24 @@ void sync_all(const fs::path& directory) {
 
 // Every key that a row names, once.
 template <class Visit>
-void each_blob(House& from, Visit visit) {
+void each_blob(MoveDatabase& from, Visit visit) {
   const auto tables = from.tables();
-  const auto table = std::ranges::find(tables, "pending_uploads", &HouseTable::name);
+  const auto table = std::ranges::find(tables, "pending_uploads", &MoveTable::name);
   if (table == tables.end()) return;
   const auto column = [&](std::string_view name) {
-    return static_cast<std::size_t>(std::ranges::find(table->columns, name, &HouseColumn::name) -
+    return static_cast<std::size_t>(std::ranges::find(table->columns, name, &MoveColumn::name) -
                                     table->columns.begin());
   };
   const std::size_t keys[] = {column("blob_key"), column("twin_key")};
   const std::size_t size = column("size_bytes"), sha256 = column("sha256");
   std::unordered_set<std::string> seen;
-  from.each_row(*table, [&](HouseRow&& row) {
+  from.each_row(*table, [&](MoveRow&& row) {
     for (const std::size_t key : keys) {
       const auto* name = std::get_if<std::string>(&row.at(key));
       const auto placed = name ? parse_key(*name) : std::nullopt;
       if (!placed || !seen.insert(*name).second) continue;
       visit(*placed, static_cast<std::uint64_t>(std::get<std::int64_t>(row.at(size))),
-            std::get<HouseBytes>(row.at(sha256)).bytes);
+            std::get<MoveBytes>(row.at(sha256)).bytes);
     }
   });
 }
@@ -132,18 +132,18 @@ bool stays(const DataMove& move) {
 
 }  // namespace
 
-std::vector<KeptBytes> list_bytes(House& from) {
-  std::vector<KeptBytes> all;
+std::vector<ReferencedBlob> list_bytes(MoveDatabase& from) {
+  std::vector<ReferencedBlob> all;
   each_blob(from, [&](const PlacedKey& key, std::uint64_t size, const std::string& sha256) {
     if (key.place != Place::dir || !is_blob_key(key.bare)) return;
-    KeptBytes kept{std::string(key.bare), size, {}};
+    ReferencedBlob kept{std::string(key.bare), size, {}};
     std::copy_n(sha256.begin(), std::min(sha256.size(), kept.sha256.size()), kept.sha256.begin());
     all.push_back(std::move(kept));
   });
   return all;
 }
 
-std::uint64_t count_objects(House& from) {
+std::uint64_t count_objects(MoveDatabase& from) {
   std::uint64_t objects = 0;
   each_blob(from, [&](const PlacedKey& key, std::uint64_t, const std::string&) {
     objects += key.place == Place::s3 ? 1 : 0;
@@ -151,7 +151,7 @@ std::uint64_t count_objects(House& from) {
   return objects;
 }
 
-void require_data(const DataMove& move, const std::vector<KeptBytes>& all) {
+void require_data(const DataMove& move, const std::vector<ReferencedBlob>& all) {
   if (!all.empty() && !fs::is_directory(move.from / "blobs")) {
     throw OpenRefused(
         fmt::format("there is no {} although the bytes of {} files should lie there: --data names the data "
@@ -170,9 +170,9 @@ void require_data(const DataMove& move, const std::vector<KeptBytes>& all) {
   }
 }
 
-CarriedData survey_data(const DataMove& move, const std::vector<KeptBytes>& all) {
-  CarriedData data;
-  for (const KeptBytes& kept : all) {
+CopiedData inspect_data(const DataMove& move, const std::vector<ReferencedBlob>& all) {
+  CopiedData data;
+  for (const ReferencedBlob& kept : all) {
     std::error_code failed;
     const auto size = fs::file_size(place_of(move.from, kept.key), failed);
     ++data.files;
@@ -186,15 +186,15 @@ CarriedData survey_data(const DataMove& move, const std::vector<KeptBytes>& all)
   return data;
 }
 
-CarriedData carry_data(const DataMove& move, const std::vector<KeptBytes>& all,
-                       const std::function<void(std::uint64_t)>& carried) {
-  if (stays(move)) return survey_data(move, all);
+CopiedData copy_data(const DataMove& move, const std::vector<ReferencedBlob>& all,
+                     const std::function<void(std::uint64_t)>& copied_data) {
+  if (stays(move)) return inspect_data(move, all);
   const fs::path drafts = *move.to / "blobs" / "tmp";
   fs::create_directories(drafts);
   fs::permissions(*move.to, fs::perms::owner_all);
   copy_secrets(move);
-  CarriedData data;
-  for (const KeptBytes& kept : all) {
+  CopiedData data;
+  for (const ReferencedBlob& kept : all) {
     const fs::path to = place_of(*move.to, kept.key);
     ++data.files;
     data.bytes += kept.size;
@@ -204,7 +204,7 @@ CarriedData carry_data(const DataMove& move, const std::vector<KeptBytes>& all,
       data.copied += digest ? 1 : 0;
       data.changed += digest && *digest != kept.sha256 ? 1 : 0;
     }
-    carried(kept.size);
+    copied_data(kept.size);
   }
   sync_all(*move.to);
   return data;

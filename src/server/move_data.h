@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/crypto.h"
-#include "store/house.h"
+#include "store/move_database.h"
 
 namespace restante {
 
@@ -21,13 +21,13 @@ struct DataMove {
 };
 
 // Bytes that rows promise.
-struct KeptBytes {
+struct ReferencedBlob {
   std::string key;
   std::uint64_t size = 0;
   Digest sha256{};
 };
 
-struct CarriedData {
+struct CopiedData {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
   std::uint64_t copied = 0;   // files, by this run
@@ -36,16 +36,16 @@ struct CarriedData {
 };
 
 // Those that are files, each once, however many rows share it; also where they are only the twin of others.
-std::vector<KeptBytes> list_bytes(House& from);
+std::vector<ReferencedBlob> list_bytes(MoveDatabase& from);
 // How many there are of those that are objects.
-std::uint64_t count_objects(House& from);
+std::uint64_t count_objects(MoveDatabase& from);
 
 // Refuses a directory that cannot be meant: without the bytes that rows promise, or a target with another's secrets.
-void require_data(const DataMove& move, const std::vector<KeptBytes>& all);
+void require_data(const DataMove& move, const std::vector<ReferencedBlob>& all);
 // Without copying: what is there and what is not.
-CarriedData survey_data(const DataMove& move, const std::vector<KeptBytes>& all);
+CopiedData inspect_data(const DataMove& move, const std::vector<ReferencedBlob>& all);
 // `carried` is told the size of each file once it is there. Durable on return.
-CarriedData carry_data(const DataMove& move, const std::vector<KeptBytes>& all,
-                       const std::function<void(std::uint64_t)>& carried);
+CopiedData copy_data(const DataMove& move, const std::vector<ReferencedBlob>& all,
+                     const std::function<void(std::uint64_t)>& copied_data);
 
 }  // namespace restante

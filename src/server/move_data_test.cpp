@@ -31,34 +31,34 @@ class MoveData : public ::testing::Test {
     std::ifstream in(file);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  static fs::path place(const fs::path& data, const KeptBytes& kept) {
+  static fs::path place(const fs::path& data, const ReferencedBlob& kept) {
     return data / "blobs" / kept.key.substr(30) / kept.key;
   }
-  KeptBytes keep(char digit, const std::string& content) {
-    KeptBytes kept{std::string(32, digit), content.size(), sha256(content)};
+  ReferencedBlob keep(char digit, const std::string& content) {
+    ReferencedBlob kept{std::string(32, digit), content.size(), sha256(content)};
     write(place(move.from, kept), content);
     all.push_back(kept);
     return kept;
   }
-  CarriedData carry() {
+  CopiedData carry() {
     std::uint64_t bytes = 0;
-    const auto carried = carry_data(move, all, [&](std::uint64_t size) { bytes += size; });
-    EXPECT_EQ(bytes, move.to ? carried.bytes : 0);
-    return carried;
+    const auto copied_data = copy_data(move, all, [&](std::uint64_t size) { bytes += size; });
+    EXPECT_EQ(bytes, move.to ? copied_data.bytes : 0);
+    return copied_data;
   }
 
   fs::path root;
   DataMove move;
-  std::vector<KeptBytes> all;
+  std::vector<ReferencedBlob> all;
 };
 
 TEST_F(MoveData, BytesAndSecretsAreCopiedUnderTheSameNames) {
   const auto a = keep('a', "first"), b = keep('b', std::string(3 << 20, 'x'));
   write(move.from / "admin.token", "secret");
   write(move.from / "server.key", "key");
-  const auto carried = carry();
-  EXPECT_EQ(carried.copied, 2u);
-  EXPECT_EQ(carried.bytes, a.size + b.size);
+  const auto copied_data = carry();
+  EXPECT_EQ(copied_data.copied, 2u);
+  EXPECT_EQ(copied_data.bytes, a.size + b.size);
   EXPECT_EQ(read(place(*move.to, a)), "first");
   EXPECT_EQ(read(place(*move.to, b)).size(), b.size);
   EXPECT_EQ(read(*move.to / "admin.token"), "secret");
@@ -81,10 +81,10 @@ TEST_F(MoveData, LostAndChangedBytesAreCountedAndTheRestIsCopied) {
   keep('c', "third");
   fs::remove(place(move.from, a));
   write(place(move.from, b), "SECOND");
-  const auto carried = carry();
-  EXPECT_EQ(carried.missing, 1u);
-  EXPECT_EQ(carried.changed, 1u);
-  EXPECT_EQ(carried.copied, 2u);
+  const auto copied_data = carry();
+  EXPECT_EQ(copied_data.missing, 1u);
+  EXPECT_EQ(copied_data.changed, 1u);
+  EXPECT_EQ(copied_data.copied, 2u);
   EXPECT_EQ(read(place(*move.to, b)), "SECOND") << "as it is: the new server finds and tells it";
   EXPECT_FALSE(fs::exists(place(*move.to, a)));
 }
@@ -98,11 +98,11 @@ TEST_F(MoveData, NothingIsCopiedWhereTheDirectoryStays) {
   require_data(move, all);
   for (const auto& to : {std::optional(move.from), std::optional<fs::path>()}) {
     move.to = to;
-    const auto carried = carry_data(move, all, [](std::uint64_t) {});
-    EXPECT_EQ(carried.files, 3u);
-    EXPECT_EQ(carried.copied, 0u);
-    EXPECT_EQ(carried.missing, 1u);
-    EXPECT_EQ(carried.changed, 1u);
+    const auto copied_data = copy_data(move, all, [](std::uint64_t) {});
+    EXPECT_EQ(copied_data.files, 3u);
+    EXPECT_EQ(copied_data.copied, 0u);
+    EXPECT_EQ(copied_data.missing, 1u);
+    EXPECT_EQ(copied_data.changed, 1u);
   }
 }
 
@@ -123,7 +123,7 @@ TEST_F(MoveData, APlaceThatCannotBeWrittenIsRefusedWithItsName) {
   EXPECT_ANY_THROW(carry());
   fs::remove(*move.to / "blobs" / "tmp");
   fs::create_directories(*move.to / "blobs" / "tmp" / a.key);
-  EXPECT_THAT([&] { carry_data(move, all, [](std::uint64_t) {}); }, ThrowsMessage<OpenRefused>(HasSubstr(a.key)));
+  EXPECT_THAT([&] { copy_data(move, all, [](std::uint64_t) {}); }, ThrowsMessage<OpenRefused>(HasSubstr(a.key)));
 }
 
 }  // namespace

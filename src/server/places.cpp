@@ -39,7 +39,7 @@ std::unique_ptr<s3::Blobs> open_s3(const Config& config, const Clock& clock, Log
 }  // namespace
 
 OpenPlaces::OpenPlaces(const Config& config, Store& store, const Clock& clock, Log& log, Metrics& metrics) {
-  if (wants_dir(config)) dir_ = dir::open(files_of(config), dir::Drafts::unnamed_if_possible, clock);
+  if (wants_dir(config)) dir_ = dir::open(files_of(config), dir::TemporaryNames::unnamed_if_possible, clock);
   inline_ = inlined::open(store.chunks(), clock);
   if (has_bucket(config)) s3_ = open_s3(config, clock, log, metrics);
 }

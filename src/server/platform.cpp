@@ -9,7 +9,7 @@
 #include "api/routes.h"
 #include "base/alarm.h"
 #include "base/text.h"
-#include "desk/elsewhere.h"
+#include "desk/other_servers.h"
 #include "desk/retention.h"
 #include "desk/stuck_sweep.h"
 #include "model/errors.h"
@@ -38,8 +38,8 @@ constexpr std::chrono::milliseconds kCheckPeriod = std::chrono::seconds(1);  // 
 constexpr auto kOwnerPeriod = std::chrono::seconds(10);  // of looking whether bytes still go to where ours are
 constexpr std::chrono::milliseconds kMovePeriod{200};  // of slices of a change-over; between them others have a thread
 constexpr auto kRetentionPeriod = std::chrono::seconds(10);  // of its bounded steps; a pass begins every hour
-constexpr std::chrono::milliseconds kFarewell = std::chrono::seconds(5);  // to the database, once requests have ended
-constexpr std::chrono::milliseconds kHurriedFarewell = std::chrono::seconds(1);
+constexpr std::chrono::milliseconds kStopGrace = std::chrono::seconds(5);  // to the database, once requests have ended
+constexpr std::chrono::milliseconds kFastStopGrace = std::chrono::seconds(1);
 
 std::filesystem::path data_directory(const Config& config) {
   const std::filesystem::path data = config.data;
@@ -97,7 +97,7 @@ desk::BlobMoveRules blob_move_rules(const Config& config) {
   desk::BlobMoveRules rules;
   rules.setting = plan_of(config).write;
   rules.alone = !is_shared(config);
-  rules.strays_for = sweep_rules(config).orphan_grace;
+  rules.late_writes_for = sweep_rules(config).orphan_grace;
   const auto disks = std::make_shared<DiskSpace>(written_directories(config, {Place::dir, {}}));
   const auto disks_of_rows = std::make_shared<DiskSpace>(written_directories(config, {Place::inlined, {}}));
   rules.has_room = [disks, disks_of_rows, reserve = config.storage.reserve](Place to, std::int64_t bytes) {
@@ -157,7 +157,7 @@ class Platform::Parts {
         log(STDERR_FILENO, config.log.level, clock),
         metrics({std::string(version()), std::string(commit()), compiler()}),
         data(data_directory(config)),
-        store(open_store(config, clock, metrics, announcements, closing)),
+        store(open_store(config, clock, metrics, announcements, shutdown_deadline)),
         blobs(config, *store, clock, log, metrics),
         owner(*store, blobs.by_place(), clock, log, metrics, owner_rules(config)),
         places(blobs.by_place(), plan_of(config), log, metrics, &owner),
@@ -165,30 +165,30 @@ class Platform::Parts {
         seal(server_key(config.server_key, data, log)),
         callbacks(clock, {}),
         edge(config.net, clock, log, metrics),
-        news(edge.bell(), &announcements),
-        elsewhere(announcements, news, edge.bell(), log),
+        event_bus(edge.bell(), &announcements),
+        other_servers(announcements, event_bus, edge.bell(), log),
         principals(*store, edge.bell(), clock, sha256(admin)),
-        strikes(clock, config.invalid_tokens_per_minute),
+        invalid_token_limiter(clock, config.invalid_tokens_per_minute),
         series(metrics, clock, {config.metrics.sample_every}),
-        presence(*store, news, clock, log, metrics, config.silence),
-        workspaces(*store, presence, news, clock, log),
+        presence(*store, event_bus, clock, log, metrics, config.silence),
+        workspaces(*store, presence, event_bus, clock, log),
         tokens(*store, edge.bell(), clock, log),
         access(*store, config.access_roots == "isolated" ? desk::Roots::isolated : desk::Roots::talk),
-        inbox(*store, presence, news, clock),
+        inbox(*store, presence, event_bus, clock),
         chat_history(*store),
-        events(*store, news, principals),
-        messages(*store, news, clock, log),
-        claims(*store, clock),
-        uploads(*store, places, news, clock, log, metrics, upload_rules(config, places)),
+        events(*store, event_bus, principals),
+        messages(*store, event_bus, clock, log),
+        idempotency_locks(*store, clock),
+        uploads(*store, places, event_bus, clock, log, metrics, upload_rules(config, places)),
         outgoing(*store, uploads, messages, clock),
         sweep(*store, places, uploads.events(), clock, log, metrics, sweep_rules(config)),
         blob_moves(*store, places, uploads.integrity(), clock, log, metrics, blob_move_rules(config)),
         blob_check(*store, places, uploads.integrity(), clock, log, metrics, blob_check_rules(config)),
-        delegations(*store, uploads, presence, news, clock, log, metrics, delegation_rules(config)),
+        delegations(*store, uploads, presence, event_bus, clock, log, metrics, delegation_rules(config)),
         stuck_sweep(*store, delegations, clock, log, metrics, stuck_rules(config)),
         retention(*store, clock, log, metrics, {config.activity.retention, config.activity.ceiling}),
         secrets(*store, seal, clock, log),
-        upload_pushes(*store, news, clock, log, metrics),
+        upload_pushes(*store, event_bus, clock, log, metrics),
         push{callbacks,
              secrets,
              upload_pushes,
@@ -199,7 +199,7 @@ class Platform::Parts {
         context{clock,
                 metrics,
                 principals,
-                strikes,
+                invalid_token_limiter,
                 workspaces,
                 tokens,
                 access,
@@ -207,7 +207,7 @@ class Platform::Parts {
                 chat_history,
                 events,
                 messages,
-                claims,
+                idempotency_locks,
                 uploads,
                 outgoing,
                 sweep,
@@ -224,7 +224,7 @@ class Platform::Parts {
              {{"version", version()}, {"commit", commit()}, {"compiler", compiler()}, {"data", data.string()}});
     log.info("configuration", {{"toml", print_config(config)}});
     for (const std::string& sentence : warnings(config)) log.warn("configuration_warning", {{"sentence", sentence}});
-    claim_places();
+    check_places();
     context.rotate_admin_token = [this, given = !config.admin_token.empty()]() -> Result<std::string> {
       if (given) return errors::admin_token_given;
       const std::lock_guard lock(rotation);
@@ -246,7 +246,7 @@ class Platform::Parts {
     edge.every(kPresencePeriod, "presence", [this] {
       write_signs_of_life();
       workspaces.settle_statuses();
-      presence.tell_silences();
+      presence.report_silences();
     });
     edge.every(kRetentionPeriod, "retention", [this] { retention.tick(); });
     edge.every(std::min(config.uploads.sweep_every, kSweepPeriod), "sweep", [this] { sweep.tick(); });
@@ -268,7 +268,7 @@ class Platform::Parts {
       log.warn("presence_lost", {{"reason", e.what()}});  // seconds of "last seen", nobody's mail
     }
     try {
-      blob_check.leave();
+      blob_check.release();
     } catch (const std::exception& e) {
       log.warn("blob_check_not_left", {{"reason", e.what()}});  // it will be told as interrupted
     }
@@ -285,23 +285,23 @@ class Platform::Parts {
     uploads.integrity().stop();
     // A database that is gone must not hold up the end: requests under way may wait for it as long as for anything, and
     // what is left once nobody waits for an answer is not worth more.
-    closing.end_within(drain + kFarewell);
+    shutdown_deadline.end_within(drain + kStopGrace);
     {
       const Alarm over(drain, [this] { blobs.cancel(); });
       edge.stop();
     }
     blobs.cancel();
-    closing.end_within(kFarewell);
+    shutdown_deadline.end_within(kStopGrace);
   }
 
   void stop_now() {
-    closing.end_within(kHurriedFarewell);
+    shutdown_deadline.end_within(kFastStopGrace);
     blobs.cancel();
     edge.stop_now();
   }
 
   // Before the first upload: a server that would write among somebody else's bytes does not start.
-  void claim_places() {
+  void check_places() {
     try {
       owner.enter();
     } catch (const Unavailable& e) {
@@ -310,7 +310,7 @@ class Platform::Parts {
     const PlacePlan plan = places.plan();
     for (const Place place : kPlaces) {
       if (!writes_to(plan, place)) continue;
-      if (const std::string why = owner.objection(place); !why.empty()) throw OpenRefused(why);
+      if (const std::string why = owner.refusal_reason(place); !why.empty()) throw OpenRefused(why);
     }
   }
 
@@ -323,11 +323,11 @@ class Platform::Parts {
   // Another server on the same data may replace it.
   void share_admin_token() {
     principals.share_admin([file = std::make_shared<AdminTokenFile>(data)] { return file->look(); });
-    edge.every(kAdminTokenPeriod, "admin_token", [this] { principals.look_again(); });
+    edge.every(kAdminTokenPeriod, "admin_token", [this] { principals.check_admin_token(); });
   }
 
   void write_signs_of_life() {
-    for (const WorkspaceId& acked : presence.flush()) delegations.note_acked(acked);
+    for (const WorkspaceId& acked : presence.flush()) delegations.mark_acked(acked);
     principals.flush_uses();
   }
 
@@ -335,8 +335,8 @@ class Platform::Parts {
   std::vector<LoopTick> loops(std::chrono::milliseconds files, std::chrono::milliseconds tasks) const {
     std::vector<LoopTick> all = edge.loops();
     for (LoopTick& loop : all) {
-      if (loop.name == "sweep") loop = sweep.last_run().told_of(loop, files);
-      if (loop.name == "delegations") loop = stuck_sweep.last_run().told_of(loop, tasks);
+      if (loop.name == "sweep") loop = sweep.last_run().as_loop_tick(loop, files);
+      if (loop.name == "delegations") loop = stuck_sweep.last_run().as_loop_tick(loop, tasks);
     }
     return all;
   }
@@ -374,7 +374,7 @@ class Platform::Parts {
   }
 
   const std::chrono::milliseconds drain;
-  Closing closing;
+  ShutdownDeadline shutdown_deadline;
   DisciplinedClock clock;
   const Time started_at = clock.now();
   Log log;
@@ -390,10 +390,10 @@ class Platform::Parts {
   desk::Callbacks callbacks;  // before the edge: a call under way gives its leave back when the edge goes
   net::Edge edge;
   std::mutex rotation;  // two at once must not leave one token in the file and the other in memory
-  desk::News news;
-  desk::Elsewhere elsewhere;
+  desk::EventBus event_bus;
+  desk::OtherServers other_servers;
   desk::Principals principals;
-  desk::Strikes strikes;
+  desk::InvalidTokenLimiter invalid_token_limiter;
   desk::Series series;
   desk::Presence presence;
   desk::Workspaces workspaces;
@@ -403,7 +403,7 @@ class Platform::Parts {
   desk::ChatHistory chat_history;
   desk::Events events;
   desk::Messages messages;
-  desk::Claims claims;
+  desk::IdempotencyLocks idempotency_locks;
   desk::Uploads uploads;
   desk::Outgoing outgoing;
   desk::Sweep sweep;

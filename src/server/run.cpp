@@ -26,7 +26,7 @@ int next_signal() {
 
 }  // namespace
 
-void take_signals() {
+void block_signals() {
   const sigset_t signals = our_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   // A reader that went away is an error code of write(), not the end of the server.

@@ -8,7 +8,7 @@
 namespace restante {
 
 // To be called before any thread is made: signals are then taken by run() alone.
-void take_signals();
+void block_signals();
 
 // Starts the platform, calls `ready` once it accepts connections, returns when it has stopped.
 void run(Platform& platform, const std::function<void()>& ready);

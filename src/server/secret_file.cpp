@@ -37,9 +37,9 @@ class Descriptor final {
 };
 
 // A file of its own beside the one that it is meant for, gone with this unless it was renamed.
-class Draft final {
+class TemporaryFile final {
  public:
-  Draft(const std::filesystem::path& file, std::string_view bytes)
+  TemporaryFile(const std::filesystem::path& file, std::string_view bytes)
       : name_(fmt::format("{}.{}.new", file.string(), Uuid::make(SystemClock().now()).hex())) {
     const Descriptor out(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (out.get() < 0) throw failure(file, "create");
@@ -50,9 +50,9 @@ class Draft final {
     errno = why;
     throw failure(file, "write");
   }
-  ~Draft() { ::unlink(name_.c_str()); }
-  Draft(const Draft&) = delete;
-  Draft& operator=(const Draft&) = delete;
+  ~TemporaryFile() { ::unlink(name_.c_str()); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
   const char* name() const { return name_.c_str(); }
 
  private:
@@ -67,14 +67,14 @@ void sync_folder_of(const std::filesystem::path& file) {
 }  // namespace
 
 void write_secret_file(const std::filesystem::path& file, std::string_view bytes) {
-  const Draft draft(file, bytes);
-  if (::rename(draft.name(), file.c_str()) != 0) throw failure(file, "write");
+  const TemporaryFile temporary(file, bytes);
+  if (::rename(temporary.name(), file.c_str()) != 0) throw failure(file, "write");
   sync_folder_of(file);
 }
 
 bool create_secret_file(const std::filesystem::path& file, std::string_view bytes) {
-  const Draft draft(file, bytes);
-  if (::link(draft.name(), file.c_str()) != 0) {
+  const TemporaryFile temporary(file, bytes);
+  if (::link(temporary.name(), file.c_str()) != 0) {
     if (errno == EEXIST) return false;
     throw failure(file, "write");
   }

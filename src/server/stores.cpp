@@ -19,7 +19,7 @@ std::unique_ptr<Store> open_embedded(const Config& config, const Clock& clock, M
 }
 
 std::unique_ptr<Store> open_shared(const Config& config, DisciplinedClock& clock, Metrics& metrics,
-                                   Announcements& announcements, const Closing& closing) {
+                                   Announcements& announcements, const ShutdownDeadline& shutdown_deadline) {
   postgres::Options options;
   options.migrate = config.migrate;
   options.lanes = config.postgres.lanes;
@@ -29,15 +29,15 @@ std::unique_ptr<Store> open_shared(const Config& config, DisciplinedClock& clock
   options.metrics = &metrics;
   options.announcements = &announcements;
   options.clock = &clock;
-  options.closing = &closing;
+  options.shutdown_deadline = &shutdown_deadline;
   return postgres::open(config.database, options);
 }
 
 }  // namespace
 
 std::unique_ptr<Store> open_store(const Config& config, DisciplinedClock& clock, Metrics& metrics,
-                                  Announcements& announcements, const Closing& closing) {
-  return is_shared(config) ? open_shared(config, clock, metrics, announcements, closing)
+                                  Announcements& announcements, const ShutdownDeadline& shutdown_deadline) {
+  return is_shared(config) ? open_shared(config, clock, metrics, announcements, shutdown_deadline)
                            : open_embedded(config, clock, metrics);
 }
 

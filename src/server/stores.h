@@ -3,9 +3,9 @@
 #pragma once
 #include <memory>
 
-#include "base/closing.h"
 #include "base/disciplined_clock.h"
 #include "base/metrics.h"
+#include "base/shutdown_deadline.h"
 #include "server/config.h"
 #include "store/announcements.h"
 #include "store/store.h"
@@ -15,6 +15,6 @@ namespace restante {
 // A shared one tells the clock what time it is, and the announcements what other servers do; it waits for the database
 // no longer than `closing` lets it. Throws OpenRefused.
 std::unique_ptr<Store> open_store(const Config& config, DisciplinedClock& clock, Metrics& metrics,
-                                  Announcements& announcements, const Closing& closing);
+                                  Announcements& announcements, const ShutdownDeadline& shutdown_deadline);
 
 }  // namespace restante

@@ -2,19 +2,19 @@
 
 namespace restante {
 
-void Announcements::listen(Listener* listener) {
+void Announcements::subscribe(Subscriber* subscriber) {
   const std::lock_guard lock(mutex_);
-  listener_ = listener;
+  subscriber_ = subscriber;
 }
 
-void Announcements::send_by(std::function<void(const Happening&)> sender) {
+void Announcements::set_sender(std::function<void(const TransientEvent&)> sender) {
   const std::lock_guard lock(sender_mutex_);
   sender_ = std::move(sender);
 }
 
-void Announcements::tell(const Happening& happening) {
+void Announcements::send(const TransientEvent& event) {
   const std::lock_guard lock(sender_mutex_);
-  if (sender_) sender_(happening);
+  if (sender_) sender_(event);
 }
 
 }  // namespace restante

@@ -13,7 +13,7 @@
 namespace restante {
 
 // Something that happened to a workspace and is no row of any table. `data` is a JSON object.
-struct Happening {
+struct TransientEvent {
   WorkspaceId workspace;
   std::string name;
   std::string data;
@@ -22,41 +22,41 @@ struct Happening {
 class Announcements {
  public:
   // Who listens. Called on the store's thread: brief, and it never throws.
-  class Listener {
+  class Subscriber {
    public:
-    virtual ~Listener() = default;
+    virtual ~Subscriber() = default;
     // Rows of a workspace's log, from the first to the last.
     virtual void appended(WorkspaceId workspace, std::int64_t first, std::int64_t last) = 0;
     // Something about the workspace is different.
     virtual void changed(WorkspaceId workspace) = 0;
     virtual void revoked(TokenId token) = 0;
-    virtual void happened(Happening happening) = 0;
+    virtual void publish(TransientEvent event) = 0;
     // Whether anybody here wants to hear what happens elsewhere.
-    virtual bool looks_on() = 0;
+    virtual bool wants_events() = 0;
     // From now on nothing is heard.
-    virtual void lost() = 0;
+    virtual void disconnected() = 0;
     // It is heard again; anything may have happened meanwhile.
-    virtual void healed() = 0;
+    virtual void reconnected() = 0;
   };
 
   // At most one of each; none again with null. Waits until a call that is under way has returned.
-  void listen(Listener* listener);
-  void send_by(std::function<void(const Happening&)> sender);
+  void subscribe(Subscriber* subscriber);
+  void set_sender(std::function<void(const TransientEvent&)> sender);
 
   // For whoever listens on other servers.
-  void tell(const Happening& happening);
+  void send(const TransientEvent& event);
   // For the store: what was heard.
   template <class Call>
-  void hear(Call call) {
+  void notify_subscriber(Call call) {
     const std::lock_guard lock(mutex_);
-    if (listener_) call(*listener_);
+    if (subscriber_) call(*subscriber_);
   }
 
  private:
   std::mutex mutex_;  // the store's thread calls while the server is taken down
-  Listener* listener_ = nullptr;
+  Subscriber* subscriber_ = nullptr;
   std::mutex sender_mutex_;
-  std::function<void(const Happening&)> sender_;
+  std::function<void(const TransientEvent&)> sender_;
 };
 
 }  // namespace restante

@@ -68,9 +68,9 @@ class Blobs {
 
   // One small text beside the blobs and never among them, that says whose they are; none where nobody has put one.
   // Whole and durable once it is put. A place that lies in the database has none and throws Unavailable.
-  enum class Marking { if_there_is_none, anyway };
+  enum class MarkMode { if_there_is_none, anyway };
   virtual std::optional<std::string> mark() { throw Unavailable("this place takes no mark"); }
-  virtual void put_mark(const std::string&, Marking) { throw Unavailable("this place takes no mark"); }
+  virtual void put_mark(const std::string&, MarkMode) { throw Unavailable("this place takes no mark"); }
 };
 
 // What the mark is called, in a directory and under the prefix of a bucket. No blob is called so.

@@ -4,7 +4,7 @@ namespace restante {
 namespace {
 
 // Each part is preceded by its length, so that no two lists of parts run together.
-Digest message_digest(const NewActivity& activity, std::string_view body) {
+Digest message_digest(const NewInboxRow& activity, std::string_view body) {
   Sha256 hash;
   const auto add = [&hash](std::string_view part) {
     hash.update(std::to_string(part.size()) + ':');
@@ -33,8 +33,8 @@ std::string with_sources(std::string body, WorkspaceId workspace, std::span<cons
 
 }  // namespace
 
-Message::Message(const NewActivity& new_activity, WorkspaceId workspace, std::span<const OutgoingFile> files, Time now)
-    : activity(new_activity), id(ActivityId::make(now)) {
+Message::Message(const NewInboxRow& new_activity, WorkspaceId workspace, std::span<const OutgoingFile> files, Time now)
+    : activity(new_activity), id(InboxRowId::make(now)) {
   if (activity.message_id.empty()) return;
   const std::string& content = activity.content.empty() ? activity.request_body : activity.content;
   digest = files.empty() ? message_digest(activity, content)

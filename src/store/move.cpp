@@ -48,14 +48,14 @@ struct Encoder {
     put_int64(out, std::bit_cast<std::int64_t>(value));
   }
   void operator()(const std::string& value) const { put_sized(out, 't', value); }
-  void operator()(const HouseBytes& value) const { put_sized(out, 'b', value.bytes); }
+  void operator()(const MoveBytes& value) const { put_sized(out, 'b', value.bytes); }
 };
 
-std::size_t size_of(const HouseRow& row) {
+std::size_t size_of(const MoveRow& row) {
   std::size_t size = 0;
-  for (const HouseValue& value : row) {
+  for (const MoveValue& value : row) {
     if (const auto* text = std::get_if<std::string>(&value)) size += text->size();
-    if (const auto* bytes = std::get_if<HouseBytes>(&value)) size += bytes->bytes.size();
+    if (const auto* bytes = std::get_if<MoveBytes>(&value)) size += bytes->bytes.size();
   }
   return size;
 }
@@ -67,13 +67,13 @@ bool is_number(ColumnKind kind) { return kind == ColumnKind::integer || kind == 
 }
 
 // With the kinds of both: of the two, only one may know which numbers are times.
-HouseTable merge(const HouseTable& one, const HouseTable& other) {
+MoveTable merge(const MoveTable& one, const MoveTable& other) {
   if (one.name != other.name) refuse_difference(std::min(one.name, other.name));
-  HouseTable merged = one;
+  MoveTable merged = one;
   if (one.columns.size() != other.columns.size()) refuse_difference(one.name);
   for (std::size_t i = 0; i < one.columns.size(); ++i) {
-    const HouseColumn& a = one.columns[i];
-    const HouseColumn& b = other.columns[i];
+    const MoveColumn& a = one.columns[i];
+    const MoveColumn& b = other.columns[i];
     const bool alike = a.kind == b.kind || (is_number(a.kind) && is_number(b.kind));
     if (a.name != b.name || !alike) refuse_difference(one.name + "." + std::min(a.name, b.name));
     if (b.kind == ColumnKind::time) merged.columns[i].kind = b.kind;
@@ -81,8 +81,8 @@ HouseTable merge(const HouseTable& one, const HouseTable& other) {
   return merged;
 }
 
-std::vector<HouseTable> common_tables(House& from, House& to) {
-  std::vector<HouseTable> common;
+std::vector<MoveTable> common_tables(MoveDatabase& from, MoveDatabase& to) {
+  std::vector<MoveTable> common;
   const auto ours = from.tables();
   const auto theirs = to.tables();
   for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
@@ -93,18 +93,19 @@ std::vector<HouseTable> common_tables(House& from, House& to) {
   return common;
 }
 
-std::int64_t count_all(House& house, const std::vector<HouseTable>& tables) {
+std::int64_t count_all(MoveDatabase& database, const std::vector<MoveTable>& tables) {
   std::int64_t rows = 0;
-  for (const HouseTable& table : tables) rows += house.count(table);
+  for (const MoveTable& table : tables) rows += database.count(table);
   return rows;
 }
 
-Inventory inventory_of(House& house, const std::vector<HouseTable>& tables, MoveStep step, MoveWatcher& watcher) {
-  watcher.begin(step, count_all(house, tables), 0);
+Inventory inventory_of(MoveDatabase& database, const std::vector<MoveTable>& tables, MoveStep step,
+                       MoveWatcher& watcher) {
+  watcher.begin(step, count_all(database, tables), 0);
   Inventory inventory;
-  for (const HouseTable& table : tables) {
+  for (const MoveTable& table : tables) {
     RowsDigest digest(table);
-    house.each_row(table, [&](HouseRow&& row) {
+    database.each_row(table, [&](MoveRow&& row) {
       digest.add(row);
       watcher.add(1);
     });
@@ -114,8 +115,8 @@ Inventory inventory_of(House& house, const std::vector<HouseTable>& tables, Move
 }
 
 // The rows of one table that are not there yet. What is there came in the same order.
-void carry(House& from, House& to, const HouseTable& table, std::int64_t there, MoveWatcher& watcher) {
-  std::vector<HouseRow> piece;
+void carry(MoveDatabase& from, MoveDatabase& to, const MoveTable& table, std::int64_t there, MoveWatcher& watcher) {
+  std::vector<MoveRow> piece;
   std::size_t bytes = 0;
   const auto put = [&] {
     to.put(table, piece);
@@ -123,7 +124,7 @@ void carry(House& from, House& to, const HouseTable& table, std::int64_t there, 
     piece.clear();
     bytes = 0;
   };
-  from.each_row(table, [&](HouseRow&& row) {
+  from.each_row(table, [&](MoveRow&& row) {
     if (there > 0) {
       --there;
       return;
@@ -144,7 +145,7 @@ void require_target(const std::optional<std::string>& marker, const std::string&
 
 }  // namespace
 
-void RowsDigest::add(const HouseRow& row) {
+void RowsDigest::add(const MoveRow& row) {
   std::string encoded;
   for (std::size_t i = 0; i < row.size(); ++i) std::visit(Encoder{encoded, table_.columns.at(i).kind}, row[i]);
   // A sum, so that the order does not matter; of digests, so that nothing cancels out.
@@ -174,21 +175,21 @@ std::string name_of(const Inventory& inventory) {
   return to_hex(sha256(all));
 }
 
-TargetState state_of(House& house) {
-  if (house.marker()) return TargetState::moving;
-  auto tables = house.tables();
-  std::erase_if(tables, [](const HouseTable& table) { return table.name == kFilledByAStart; });
-  return count_all(house, tables) == 0 ? TargetState::empty : TargetState::inhabited;
+TargetState state_of(MoveDatabase& database) {
+  if (database.marker()) return TargetState::moving;
+  auto tables = database.tables();
+  std::erase_if(tables, [](const MoveTable& table) { return table.name == kFilledByAStart; });
+  return count_all(database, tables) == 0 ? TargetState::empty : TargetState::not_empty;
 }
 
-void require_vacant(House& to) {
-  if (state_of(to) != TargetState::inhabited) return;
+void require_empty_target(MoveDatabase& to) {
+  if (state_of(to) != TargetState::not_empty) return;
   throw OpenRefused(
       "the target is not empty: a move needs a database of its own, since ids and numbers are kept (if a move into it "
       "has just ended, --verify compares the two)");
 }
 
-MovePlan plan_move(House& from, House& to, MoveWatcher& watcher) {
+MovePlan plan_move(MoveDatabase& from, MoveDatabase& to, MoveWatcher& watcher) {
   MovePlan plan;
   plan.target = state_of(to);
   plan.there = plan.target == TargetState::empty ? 0 : count_all(to, to.tables());
@@ -198,7 +199,7 @@ MovePlan plan_move(House& from, House& to, MoveWatcher& watcher) {
   return plan;
 }
 
-Moved compare_houses(House& from, House& to, MoveWatcher& watcher) {
+Moved compare_databases(MoveDatabase& from, MoveDatabase& to, MoveWatcher& watcher) {
   const auto tables = common_tables(from, to);
   Moved moved;
   moved.from = inventory_of(from, tables, MoveStep::reading, watcher);
@@ -206,8 +207,8 @@ Moved compare_houses(House& from, House& to, MoveWatcher& watcher) {
   return moved;
 }
 
-Moved move_house(House& from, House& to, MoveWatcher& watcher) {
-  require_vacant(to);
+Moved move_database(MoveDatabase& from, MoveDatabase& to, MoveWatcher& watcher) {
+  require_empty_target(to);
   const auto marker = to.marker();
   if (!marker) to.prepare();
   const auto tables = common_tables(from, to);
@@ -218,12 +219,12 @@ Moved move_house(House& from, House& to, MoveWatcher& watcher) {
   if (!marker) to.begin(name);
   moved.resumed_at = count_all(to, tables);
   watcher.begin(MoveStep::writing, rows_of(moved.from), moved.resumed_at);
-  for (const HouseTable& table : tables) carry(from, to, table, to.count(table), watcher);
+  for (const MoveTable& table : tables) carry(from, to, table, to.count(table), watcher);
   moved.to = inventory_of(to, tables, MoveStep::comparing, watcher);
   if (!moved.same()) return moved;
   // In this order: as soon as a server can start on the target, the source must be no more than the other heir. Else it
   // could be started first, go on as the owner, and have its new files collected by the target's server.
-  from.leave_office();
+  from.release_ownership();
   to.finish();
   return moved;
 }

@@ -1,28 +1,28 @@
 // Moving house: every row of one House into another, and the proof that both hold the same. A move has three steps:
 // the source is read once, which gives the move its name; the rows are written in pieces, each one transaction; both
-// are compared by count and digest. Then both are heirs of the places where bytes lie (House::leave_office). Killed at
-// any moment, the same move goes on where it was. Throws OpenRefused with a sentence when one of the two is not what it
-// must be.
+// are compared by count and digest. Then both are heirs of the places where bytes lie (House::release_ownership).
+// Killed at any moment, the same move goes on where it was. Throws OpenRefused with a sentence when one of the two is
+// not what it must be.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/crypto.h"
-#include "store/house.h"
+#include "store/move_database.h"
 
 namespace restante {
 
 // Over the rows of one table, whatever their order and wherever they are kept.
 class RowsDigest {
  public:
-  explicit RowsDigest(const HouseTable& table) : table_(table) {}
-  void add(const HouseRow& row);
+  explicit RowsDigest(const MoveTable& table) : table_(table) {}
+  void add(const MoveRow& row);
   std::int64_t rows() const { return rows_; }
   const Digest& digest() const { return sum_; }
 
  private:
-  const HouseTable& table_;
+  const MoveTable& table_;
   std::int64_t rows_ = 0;
   Digest sum_{};
 };
@@ -51,11 +51,11 @@ class MoveWatcher {
 };
 
 // What a target is before anything is done to it.
-enum class TargetState { empty, moving, inhabited };
-TargetState state_of(House& house);
+enum class TargetState { empty, moving, not_empty };
+TargetState state_of(MoveDatabase& database);
 
 // Throws OpenRefused unless it is empty or holds the beginning of a move.
-void require_vacant(House& to);
+void require_empty_target(MoveDatabase& to);
 
 // What a move would do, found out without changing anything.
 struct MovePlan {
@@ -63,7 +63,7 @@ struct MovePlan {
   TargetState target = TargetState::empty;
   std::int64_t there = 0;  // rows in the target
 };
-MovePlan plan_move(House& from, House& to, MoveWatcher& watcher);
+MovePlan plan_move(MoveDatabase& from, MoveDatabase& to, MoveWatcher& watcher);
 
 struct Moved {
   Inventory from;
@@ -73,8 +73,8 @@ struct Moved {
 };
 
 // Counts and digests of both; nothing is changed.
-Moved compare_houses(House& from, House& to, MoveWatcher& watcher);
+Moved compare_databases(MoveDatabase& from, MoveDatabase& to, MoveWatcher& watcher);
 // Where it ends with a difference, the marker stays, no server will start on the target, and the source is as it was.
-Moved move_house(House& from, House& to, MoveWatcher& watcher);
+Moved move_database(MoveDatabase& from, MoveDatabase& to, MoveWatcher& watcher);
 
 }  // namespace restante

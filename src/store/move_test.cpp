@@ -12,13 +12,13 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-const HouseTable kTable{"notes", {{"at", ColumnKind::time}, {"id", ColumnKind::bytes}, {"text", ColumnKind::text}}};
+const MoveTable kTable{"notes", {{"at", ColumnKind::time}, {"id", ColumnKind::bytes}, {"text", ColumnKind::text}}};
 
-HouseRow note(std::int64_t at, const std::string& id, const std::string& text) { return {at, HouseBytes{id}, text}; }
+MoveRow note(std::int64_t at, const std::string& id, const std::string& text) { return {at, MoveBytes{id}, text}; }
 
-Digest digest_of(const std::vector<HouseRow>& rows, const HouseTable& table = kTable) {
+Digest digest_of(const std::vector<MoveRow>& rows, const MoveTable& table = kTable) {
   RowsDigest digest(table);
-  for (const HouseRow& row : rows) digest.add(row);
+  for (const MoveRow& row : rows) digest.add(row);
   return digest.digest();
 }
 
@@ -28,9 +28,9 @@ TEST(RowsDigest, TheOrderOfRowsDoesNotMatterAndEverythingElseDoes) {
   EXPECT_NE(digest_of({a, b}), digest_of({a}));
   EXPECT_NE(digest_of({a, a}), digest_of({b, b}));
   EXPECT_NE(digest_of({a, b}), digest_of({note(1, "a", "y"), note(2, "b", "x")})) << "values that changed places";
-  EXPECT_NE(digest_of({note(1, "a", "")}), digest_of({{std::int64_t{1}, HouseBytes{"a"}, std::monostate()}}));
+  EXPECT_NE(digest_of({note(1, "a", "")}), digest_of({{std::int64_t{1}, MoveBytes{"a"}, std::monostate()}}));
   EXPECT_NE(digest_of({note(1, "ab", "c")}), digest_of({note(1, "a", "bc")})) << "a border that moved";
-  EXPECT_NE(digest_of({{std::int64_t{1}, HouseBytes{"a"}, std::string("x")}}),
+  EXPECT_NE(digest_of({{std::int64_t{1}, MoveBytes{"a"}, std::string("x")}}),
             digest_of({{std::int64_t{1}, std::string("a"), std::string("x")}}))
       << "text is not bytes";
 }
@@ -40,21 +40,21 @@ TEST(RowsDigest, TimesThatNoDatabaseKeepsAreAllTheSameNever) {
   EXPECT_EQ(digest_of({note(kMost, "a", "")}), digest_of({note(kMost - 5, "a", "")}));
   EXPECT_EQ(digest_of({note(kLeast, "a", "")}), digest_of({note(kLeast + 5, "a", "")}));
   EXPECT_NE(digest_of({note(1, "a", "")}), digest_of({note(2, "a", "")}));
-  HouseTable numbers = kTable;
+  MoveTable numbers = kTable;
   numbers.columns[0].kind = ColumnKind::integer;
   EXPECT_NE(digest_of({note(kMost, "a", "")}, numbers), digest_of({note(kMost - 5, "a", "")}, numbers));
 }
 
 // A house in memory, whose power fails when it is told to.
-class Tent final : public House {
+class MemoryDatabase final : public MoveDatabase {
  public:
-  explicit Tent(std::vector<HouseTable> tables) : tables_(std::move(tables)) {}
+  explicit MemoryDatabase(std::vector<MoveTable> tables) : tables_(std::move(tables)) {}
 
-  std::vector<HouseTable> tables() override { return prepared ? tables_ : std::vector<HouseTable>(); }
-  std::vector<std::string> left_behind() override { return {}; }
-  std::int64_t count(const HouseTable& table) override { return std::ssize(rows[table.name]); }
-  void each_row(const HouseTable& table, const std::function<void(HouseRow&&)>& visit) override {
-    for (HouseRow row : rows[table.name]) visit(std::move(row));
+  std::vector<MoveTable> tables() override { return prepared ? tables_ : std::vector<MoveTable>(); }
+  std::vector<std::string> excluded_tables() override { return {}; }
+  std::int64_t count(const MoveTable& table) override { return std::ssize(rows[table.name]); }
+  void each_row(const MoveTable& table, const std::function<void(MoveRow&&)>& visit) override {
+    for (MoveRow row : rows[table.name]) visit(std::move(row));
   }
   std::optional<std::string> marker() override { return mark; }
   void prepare() override { prepared = true; }
@@ -62,13 +62,13 @@ class Tent final : public House {
     fail_or_go_on();
     mark = name;
   }
-  void put(const HouseTable& table, std::span<const HouseRow> more) override {
+  void put(const MoveTable& table, std::span<const MoveRow> more) override {
     fail_or_go_on();
     auto& all = rows[table.name];
     all.insert(all.end(), more.begin(), more.end());
     if (spoil) all.back().back() = std::string("spoilt");
   }
-  void leave_office() override {
+  void release_ownership() override {
     fail_or_go_on();
     in_office = false;
   }
@@ -77,7 +77,7 @@ class Tent final : public House {
     mark.reset();
   }
 
-  std::map<std::string, std::vector<HouseRow>> rows;
+  std::map<std::string, std::vector<MoveRow>> rows;
   std::optional<std::string> mark;
   bool prepared = false;
   bool spoil = false;
@@ -88,10 +88,10 @@ class Tent final : public House {
   void fail_or_go_on() {
     if (--steps_left < 0) throw std::runtime_error("the power is gone");
   }
-  std::vector<HouseTable> tables_;
+  std::vector<MoveTable> tables_;
 };
 
-class Silent final : public MoveWatcher {
+class NoProgress final : public MoveWatcher {
  public:
   void begin(MoveStep, std::int64_t, std::int64_t) override {}
   void add(std::int64_t) override {}
@@ -105,12 +105,12 @@ class Move : public ::testing::Test {
     for (int i = 0; i < 3; ++i) from.rows["words"].push_back({std::string(3 << 20, 'x')});
   }
 
-  Tent from, to;
-  Silent silent;
+  MemoryDatabase from, to;
+  NoProgress no_progress;
 };
 
 TEST_F(Move, EverythingIsThereAndTheMarkerIsGone) {
-  const Moved moved = move_house(from, to, silent);
+  const Moved moved = move_database(from, to, no_progress);
   EXPECT_TRUE(moved.same());
   EXPECT_EQ(rows_of(moved.to), 1703);
   EXPECT_EQ(to.rows, from.rows);
@@ -121,15 +121,15 @@ TEST_F(Move, EverythingIsThereAndTheMarkerIsGone) {
 
 TEST_F(Move, TheTargetIsFinishedOnlyOnceTheSourceHasLeftItsOffice) {
   from.steps_left = 0;
-  EXPECT_THROW(move_house(from, to, silent), std::runtime_error);
+  EXPECT_THROW(move_database(from, to, no_progress), std::runtime_error);
   EXPECT_TRUE(to.mark) << "no server starts on it";
   from.steps_left = 1'000'000;
   to.steps_left = 0;
-  EXPECT_THROW(move_house(from, to, silent), std::runtime_error);
+  EXPECT_THROW(move_database(from, to, no_progress), std::runtime_error);
   EXPECT_FALSE(from.in_office);
   EXPECT_TRUE(to.mark);
   to.steps_left = 1'000'000;
-  const Moved moved = move_house(from, to, silent);
+  const Moved moved = move_database(from, to, no_progress);
   EXPECT_TRUE(moved.same()) << "that it has left changes nothing that is compared";
   EXPECT_EQ(moved.resumed_at, 1703);
   EXPECT_FALSE(to.mark);
@@ -137,25 +137,25 @@ TEST_F(Move, TheTargetIsFinishedOnlyOnceTheSourceHasLeftItsOffice) {
 
 TEST_F(Move, WhoOnlyLooksOrComparesChangesNothing) {
   from.steps_left = 0;
-  EXPECT_NO_THROW(plan_move(from, to, silent));
+  EXPECT_NO_THROW(plan_move(from, to, no_progress));
   to.prepared = true;
-  EXPECT_FALSE(compare_houses(from, to, silent).same());
+  EXPECT_FALSE(compare_databases(from, to, no_progress).same());
   EXPECT_TRUE(from.in_office);
 }
 
 TEST_F(Move, WhereverItIsInterruptedItGoesOnWithoutLosingOrDoublingARow) {
   int interruptions = 0;
   for (int steps = 0;; ++steps) {
-    Tent target({kTable, {"words", {{"text", ColumnKind::text}}}});
+    MemoryDatabase target({kTable, {"words", {{"text", ColumnKind::text}}}});
     target.steps_left = steps;
     try {
-      move_house(from, target, silent);
+      move_database(from, target, no_progress);
       break;
     } catch (const std::runtime_error&) {
       ++interruptions;
     }
     target.steps_left = 1'000'000;
-    ASSERT_TRUE(move_house(from, target, silent).same()) << steps;
+    ASSERT_TRUE(move_database(from, target, no_progress).same()) << steps;
     ASSERT_EQ(target.rows, from.rows) << steps;
     ASSERT_FALSE(target.mark);
   }
@@ -164,7 +164,7 @@ TEST_F(Move, WhereverItIsInterruptedItGoesOnWithoutLosingOrDoublingARow) {
 
 TEST_F(Move, ADifferenceIsFoundAndTheMarkerStays) {
   to.spoil = true;
-  const Moved moved = move_house(from, to, silent);
+  const Moved moved = move_database(from, to, no_progress);
   EXPECT_FALSE(moved.same());
   EXPECT_TRUE(to.mark);
   EXPECT_TRUE(from.in_office) << "its server goes on as ever";
@@ -173,42 +173,42 @@ TEST_F(Move, ADifferenceIsFoundAndTheMarkerStays) {
 TEST_F(Move, AnInhabitedTargetIsRefused) {
   to.prepared = true;
   to.rows["words"].push_back({std::string("ours")});
-  EXPECT_THAT([&] { move_house(from, to, silent); }, ThrowsMessage<OpenRefused>(HasSubstr("not empty")));
-  EXPECT_EQ(plan_move(from, to, silent).target, TargetState::inhabited);
+  EXPECT_THAT([&] { move_database(from, to, no_progress); }, ThrowsMessage<OpenRefused>(HasSubstr("not empty")));
+  EXPECT_EQ(plan_move(from, to, no_progress).target, TargetState::not_empty);
 }
 
 TEST_F(Move, AnotherMovesTargetIsRefused) {
   to.steps_left = 2;
-  EXPECT_THROW(move_house(from, to, silent), std::runtime_error);
+  EXPECT_THROW(move_database(from, to, no_progress), std::runtime_error);
   to.steps_left = 1'000'000;
-  EXPECT_EQ(plan_move(from, to, silent).target, TargetState::moving);
-  EXPECT_EQ(plan_move(from, to, silent).there, 500);
+  EXPECT_EQ(plan_move(from, to, no_progress).target, TargetState::moving);
+  EXPECT_EQ(plan_move(from, to, no_progress).there, 500);
   from.rows["words"].pop_back();
-  EXPECT_THAT([&] { move_house(from, to, silent); }, ThrowsMessage<OpenRefused>(HasSubstr("another move")));
-  EXPECT_THAT([&] { plan_move(from, to, silent); }, ThrowsMessage<OpenRefused>(HasSubstr("has changed")));
+  EXPECT_THAT([&] { move_database(from, to, no_progress); }, ThrowsMessage<OpenRefused>(HasSubstr("another move")));
+  EXPECT_THAT([&] { plan_move(from, to, no_progress); }, ThrowsMessage<OpenRefused>(HasSubstr("has changed")));
 }
 
 TEST_F(Move, HousesThatAreNotLaidOutAlikeAreRefusedByName) {
-  const auto refusal = [&](std::vector<HouseTable> tables) -> std::string {
-    Tent other(std::move(tables));
+  const auto refusal = [&](std::vector<MoveTable> tables) -> std::string {
+    MemoryDatabase other(std::move(tables));
     try {
-      move_house(from, other, silent);
+      move_database(from, other, no_progress);
     } catch (const OpenRefused& refused) {
       return refused.what();
     }
     return "";
   };
-  const HouseTable words{"words", {{"text", ColumnKind::text}}};
+  const MoveTable words{"words", {{"text", ColumnKind::text}}};
   EXPECT_THAT(refusal({kTable}), HasSubstr("(words)"));
   EXPECT_THAT(refusal({kTable, words, {"zebras", {}}}), HasSubstr("(zebras)"));
   EXPECT_THAT(refusal({kTable, {"worlds", words.columns}}), HasSubstr("(words)"));
   EXPECT_THAT(refusal({kTable, {"words", {{"text", ColumnKind::bytes}}}}), HasSubstr("(words.text)"));
   EXPECT_THAT(refusal({kTable, {"words", {{"sound", ColumnKind::text}}}}), HasSubstr("(words.sound)"));
   EXPECT_THAT(refusal({kTable, {"words", {}}}), HasSubstr("(words)"));
-  HouseTable words_for_times = kTable;
+  MoveTable words_for_times = kTable;
   words_for_times.columns[0].kind = ColumnKind::text;
   EXPECT_THAT(refusal({words_for_times, words}), HasSubstr("(notes.at)"));
-  HouseTable numbers = kTable;
+  MoveTable numbers = kTable;
   numbers.columns[0].kind = ColumnKind::integer;
   EXPECT_EQ(refusal({numbers, words}), "") << "only one of the two need know which numbers are times";
 }

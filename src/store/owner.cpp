@@ -18,9 +18,9 @@ constexpr std::size_t kSample = 500;
 
 bool is_outside(Place place) { return place != Place::inlined; }
 
-std::optional<OwnerMark> expected_in(const Office& office, Place place) {
-  const auto found = office.marks.find(place);
-  return found == office.marks.end() ? std::nullopt : std::optional(found->second);
+std::optional<OwnerMark> expected_in(const Installation& installation, Place place) {
+  const auto found = installation.marks.find(place);
+  return found == installation.marks.end() ? std::nullopt : std::optional(found->second);
 }
 
 constexpr const char* kForeign =
@@ -51,90 +51,91 @@ Owner::Owner(Store& store, ByPlace places, const Clock& clock, Log& log, Metrics
 }
 
 void Owner::enter() {
-  const Office was = store_.enter_office(OfficeId::make(clock_.now()), rules_.setting).take().value();
+  const Installation was =
+      store_.ensure_installation(InstallationId::make(clock_.now()), rules_.setting).take().value();
   if (was.setting == rules_.setting || rules_.alone) return;
   log_.warn("blobs_set_otherwise",
             {{"sentence", fmt::format("blobs = \"{}\" is set here, but the server that started before had \"{}\": set "
                                       "the same on all of them",
                                       name_of(rules_.setting), name_of(was.setting))}});
-  told_disagreement_ = true;
+  logged_disagreement_ = true;
 }
 
-std::string Owner::objection(Place place) {
-  const Standing now = look(place, steady_clock::now());
-  return now.kind == Standing::Kind::not_ours ? now.reason : std::string();
+std::string Owner::refusal_reason(Place place) {
+  const Ownership now = look(place, steady_clock::now());
+  return now.kind == Ownership::Kind::not_ours ? now.reason : std::string();
 }
 
 void Owner::require(Place place) {
-  const Standing lately = look(place, steady_clock::now() - kLookLasts);
-  if (lately.kind != Standing::Kind::ours) throw Unavailable(lately.reason);
+  const Ownership lately = look(place, steady_clock::now() - kLookLasts);
+  if (lately.kind != Ownership::Kind::ours) throw Unavailable(lately.reason);
 }
 
 void Owner::require_now(Place place) {
-  const Standing now = look(place, steady_clock::now());
-  if (now.kind != Standing::Kind::ours) throw Unavailable(now.reason);
+  const Ownership now = look(place, steady_clock::now());
+  if (now.kind != Ownership::Kind::ours) throw Unavailable(now.reason);
 }
 
-void Owner::require_not_barred(Place place) const {
+void Owner::require_not_known_foreign(Place place) const {
   const std::lock_guard lock(mutex_);
   const auto seen = looks_.find(place);
-  if (seen == looks_.end() || seen->second.standing.kind != Standing::Kind::not_ours) return;
-  throw Unavailable(seen->second.standing.reason);
+  if (seen == looks_.end() || seen->second.ownership.kind != Ownership::Kind::not_ours) return;
+  throw Unavailable(seen->second.ownership.reason);
 }
 
 void Owner::require_not_foreign(Place place) {
-  const Standing lately = look(place, steady_clock::now() - kLookLasts);
-  if (lately.kind == Standing::Kind::not_ours) throw Unavailable(lately.reason);
+  const Ownership lately = look(place, steady_clock::now() - kLookLasts);
+  if (lately.kind == Ownership::Kind::not_ours) throw Unavailable(lately.reason);
 }
 
 void Owner::look_at(Place place) {
   (void)look(place, steady_clock::now());
   const std::string sentence = disagreement();
-  if (!sentence.empty() && !told_disagreement_.exchange(true))
+  if (!sentence.empty() && !logged_disagreement_.exchange(true))
     log_.warn("blobs_set_otherwise", {{"sentence", sentence}});
 }
 
 std::string Owner::disagreement() {
   try {
     if (rules_.alone || store_.find_blob_move()) return {};
-    const auto office = store_.find_office();
-    if (!office || office->setting == rules_.setting) return {};
+    const auto installation = store_.find_installation();
+    if (!installation || installation->setting == rules_.setting) return {};
     return fmt::format("blobs = \"{}\" is set here, but the server that started last has \"{}\": set the same on all",
-                       name_of(rules_.setting), name_of(office->setting));
+                       name_of(rules_.setting), name_of(installation->setting));
   } catch (const Unavailable&) {
     return {};
   }
 }
 
-Owner::Standing Owner::look(Place place, steady_clock::time_point since) {
-  if (!is_outside(place) || !places_.contains(place)) return {Standing::Kind::ours};
-  const auto recent = [&]() -> std::optional<Standing> {
+Owner::Ownership Owner::look(Place place, steady_clock::time_point since) {
+  if (!is_outside(place) || !places_.contains(place)) return {Ownership::Kind::ours};
+  const auto recent = [&]() -> std::optional<Ownership> {
     const std::lock_guard lock(mutex_);
     const auto seen = looks_.find(place);
     if (seen == looks_.end() || seen->second.began < since) return std::nullopt;
-    return seen->second.standing;
+    return seen->second.ownership;
   };
   if (auto known = recent()) return *known;
-  const std::lock_guard turn(looking_.at(place));
+  const std::lock_guard look_lock(looking_.at(place));
   if (auto known = recent()) return *known;
   Look now{steady_clock::now(), {}};
   try {
-    now.standing = judge(place);
+    now.ownership = judge(place);
   } catch (const Unavailable& e) {
-    now.standing = {Standing::Kind::unknown, sentence(place, "cannot be asked whose it is: ") + e.what()};
+    now.ownership = {Ownership::Kind::unknown, sentence(place, "cannot be asked whose it is: ") + e.what()};
   }
-  Standing before{Standing::Kind::ours};
+  Ownership before{Ownership::Kind::ours};
   {
     const std::lock_guard lock(mutex_);
-    if (const auto seen = looks_.find(place); seen != looks_.end()) before = seen->second.standing;
+    if (const auto seen = looks_.find(place); seen != looks_.end()) before = seen->second.ownership;
     looks_[place] = now;
   }
-  tell(place, before, now.standing);
-  return now.standing;
+  report_change(place, before, now.ownership);
+  return now.ownership;
 }
 
-void Owner::tell(Place place, const Standing& before, const Standing& now) {
-  const bool ours = now.kind == Standing::Kind::ours;
+void Owner::report_change(Place place, const Ownership& before, const Ownership& now) {
+  const bool ours = now.kind == Ownership::Kind::ours;
   if (!ours && !is_used(place)) {
     metrics_.place_not_ours(name_of(place)).Set(0);
     return;
@@ -142,88 +143,92 @@ void Owner::tell(Place place, const Standing& before, const Standing& now) {
   metrics_.place_not_ours(name_of(place)).Set(ours ? 0 : 1);
   if (now.kind == before.kind) return;
   if (ours) log_.info("place_ours", {{"place", name_of(place)}});
-  if (now.kind == Standing::Kind::not_ours)
+  if (now.kind == Ownership::Kind::not_ours)
     log_.error("place_not_ours", {{"place", name_of(place)}, {"reason", now.reason}});
-  if (now.kind == Standing::Kind::unknown)
+  if (now.kind == Ownership::Kind::unknown)
     log_.warn("place_not_asked", {{"place", name_of(place)}, {"reason", now.reason}});
 }
 
-Owner::Standing Owner::judge(Place place) {
-  auto office = store_.find_office();
-  if (!office) {
+Owner::Ownership Owner::judge(Place place) {
+  auto installation = store_.find_installation();
+  if (!installation) {
     enter();  // the start could not write it down
-    office = store_.find_office();
+    installation = store_.find_installation();
   }
-  if (!office) throw Unavailable("no server has entered the database yet");
+  if (!installation) throw Unavailable("no server has entered the database yet");
   const auto text = places_.at(place).get().mark();
-  if (!text) return judge_unmarked(place, *office);
+  if (!text) return judge_unmarked(place, *installation);
   const auto found = parse_owner_mark(*text);
-  if (!found) return {Standing::Kind::not_ours, sentence(place, kUnreadable)};
-  return judge_marked(place, *office, *found);
+  if (!found) return {Ownership::Kind::not_ours, sentence(place, kUnreadable)};
+  return judge_marked(place, *installation, *found);
 }
 
-Owner::Standing Owner::judge_marked(Place place, const Office& office, const OwnerMark& found) {
-  const auto expected = expected_in(office, place);
-  const bool inherited = expected && expected->office != office.id;
+Owner::Ownership Owner::judge_marked(Place place, const Installation& installation, const OwnerMark& found) {
+  const auto expected = expected_in(installation, place);
+  const bool inherited = expected && expected->installation != installation.id;
   if (expected == found) {
     // Of the two databases of a move this is the first that is started: from now on the other finds the bytes taken.
     // Only the office in the mark changes, so that several servers which start on a moved database all write the same.
-    return inherited ? put_mark(place, office, {office.id, found.mark}, Blobs::Marking::anyway)
-                     : Standing{Standing::Kind::ours};
+    return inherited ? put_mark(place, installation, {installation.id, found.mark}, Blobs::MarkMode::anyway)
+                     : Ownership{Ownership::Kind::ours};
   }
-  if (found.office != office.id) return {Standing::Kind::not_ours, sentence(place, kForeign)};
+  if (found.installation != installation.id) return {Ownership::Kind::not_ours, sentence(place, kForeign)};
   // Another heir has just taken it over, or was killed before it wrote that down.
-  if (inherited && found.mark == expected->mark) return note(place, office, found);
+  if (inherited && found.mark == expected->mark) return record_mark_of(place, installation, found);
   // Killed between marking it and writing that down; or an heir's own from before the bytes came, which lie elsewhere.
   if (inherited && is_needed(place) && content_of(place) == Content::nothing)
-    return {Standing::Kind::not_ours, sentence(place, kEmpty)};
-  if (!expected || inherited) return note(place, office, found);
+    return {Ownership::Kind::not_ours, sentence(place, kEmpty)};
+  if (!expected || inherited) return record_mark_of(place, installation, found);
   // Of a server alone there is no other: a prefix that was changed and changed back, an older copy of the database.
-  if (rules_.alone && (!is_needed(place) || content_of(place) == Content::ours)) return note(place, office, found);
-  return {Standing::Kind::not_ours, sentence(place, kAnother)};
+  if (rules_.alone && (!is_needed(place) || content_of(place) == Content::ours))
+    return record_mark_of(place, installation, found);
+  return {Ownership::Kind::not_ours, sentence(place, kAnother)};
 }
 
-Owner::Standing Owner::judge_unmarked(Place place, const Office& office) {
-  const auto expected = expected_in(office, place);
-  const bool marked_by_us = expected && expected->office == office.id;
+Owner::Ownership Owner::judge_unmarked(Place place, const Installation& installation) {
+  const auto expected = expected_in(installation, place);
+  const bool marked_by_us = expected && expected->installation == installation.id;
   // Another server may have marked another one; of a server alone there is no other.
-  if (marked_by_us && !rules_.alone) return {Standing::Kind::not_ours, sentence(place, kUnmarked)};
+  if (marked_by_us && !rules_.alone) return {Ownership::Kind::not_ours, sentence(place, kUnmarked)};
   switch (content_of(place)) {
     case Content::strange: {
       // Another server may have marked it meanwhile, and filled it.
       const auto text = places_.at(place).get().mark();
       const auto found = text ? parse_owner_mark(*text) : std::nullopt;
-      return found ? judge_marked(place, office, *found)
-                   : Standing{Standing::Kind::not_ours, sentence(place, kStrange)};
+      return found ? judge_marked(place, installation, *found)
+                   : Ownership{Ownership::Kind::not_ours, sentence(place, kStrange)};
     }
     case Content::nothing:
-      if (is_needed(place)) return {Standing::Kind::not_ours, sentence(place, marked_by_us ? kUnmarked : kEmpty)};
+      if (is_needed(place)) return {Ownership::Kind::not_ours, sentence(place, marked_by_us ? kUnmarked : kEmpty)};
       break;
     case Content::ours:
       break;
   }
-  return put_mark(place, office, fresh_mark(office), Blobs::Marking::if_there_is_none);
+  return put_mark(place, installation, fresh_mark(installation), Blobs::MarkMode::if_there_is_none);
 }
 
-OwnerMark Owner::fresh_mark(const Office& office) const { return {office.id, MarkId::make(clock_.now())}; }
+OwnerMark Owner::fresh_mark(const Installation& installation) const {
+  return {installation.id, MarkId::make(clock_.now())};
+}
 
-Owner::Standing Owner::put_mark(Place place, const Office& office, const OwnerMark& mark, Blobs::Marking how) {
+Owner::Ownership Owner::put_mark(Place place, const Installation& installation, const OwnerMark& mark,
+                                 Blobs::MarkMode how) {
   Blobs& blobs = places_.at(place);
   blobs.put_mark(text_of(mark), how);
   const auto text = blobs.mark();
   const auto found = text ? parse_owner_mark(*text) : std::nullopt;
   if (!found) throw Unavailable("the mark that was just put there is not there");
-  if (found->office != office.id) return {Standing::Kind::not_ours, sentence(place, kForeign)};
-  log_.info("place_marked", {{"place", name_of(place)}, {"office", office.id.text()}});
-  return note(place, office, *found);
+  if (found->installation != installation.id) return {Ownership::Kind::not_ours, sentence(place, kForeign)};
+  log_.info("place_marked", {{"place", name_of(place)}, {"office", installation.id.text()}});
+  return record_mark_of(place, installation, *found);
 }
 
 // Where another server was faster, the mark it wrote down must be this one.
-Owner::Standing Owner::note(Place place, const Office& office, const OwnerMark& found) {
-  if (store_.note_mark(place, expected_in(office, place), found).take().value()) return {Standing::Kind::ours};
-  const auto now = store_.find_office();
-  if (now && expected_in(*now, place) == found) return {Standing::Kind::ours};
-  return {Standing::Kind::not_ours, sentence(place, kAnother)};
+Owner::Ownership Owner::record_mark_of(Place place, const Installation& installation, const OwnerMark& found) {
+  if (store_.record_mark(place, expected_in(installation, place), found).take().value()) return {Ownership::Kind::ours};
+  const auto now = store_.find_installation();
+  if (now && expected_in(*now, place) == found) return {Ownership::Kind::ours};
+  return {Ownership::Kind::not_ours, sentence(place, kAnother)};
 }
 
 // A key that a row knows cannot be anybody else's. What no row knows is either an orphan, of which there are few, or
@@ -272,14 +277,15 @@ bool Owner::is_needed(Place place) {
 void Owner::adopt(Place place, Force force) {
   if (!is_outside(place)) throw OpenRefused("bytes in the database need no mark");
   if (!places_.contains(place)) throw OpenRefused(fmt::format("the settings name no place \"{}\"", name_of(place)));
-  const auto office = store_.find_office();
-  if (!office) throw Unavailable("no server has entered the database yet");
+  const auto installation = store_.find_installation();
+  if (!installation) throw Unavailable("no server has entered the database yet");
   const auto text = places_.at(place).get().mark();
   const auto found = text ? parse_owner_mark(*text) : std::nullopt;
-  const bool theirs = text && (!found || found->office != office->id) && expected_in(*office, place) != found;
+  const bool theirs =
+      text && (!found || found->installation != installation->id) && expected_in(*installation, place) != found;
   if (theirs && force == Force::no) throw OpenRefused(sentence(place, found ? kForeign : kUnreadable));
-  const Standing now = put_mark(place, *office, fresh_mark(*office), Blobs::Marking::anyway);
-  if (now.kind != Standing::Kind::ours) throw OpenRefused(now.reason);
+  const Ownership now = put_mark(place, *installation, fresh_mark(*installation), Blobs::MarkMode::anyway);
+  if (now.kind != Ownership::Kind::ours) throw OpenRefused(now.reason);
 }
 
 std::string Owner::sentence(Place place, const char* what) const {

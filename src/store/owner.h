@@ -36,11 +36,11 @@ class Owner {
   // A server starts: from now on the database knows who it is. Throws Unavailable.
   void enter();
   // Why a server must not start that writes there; empty when it may, also while the place cannot be asked.
-  std::string objection(Place place);
+  std::string refusal_reason(Place place);
   // Throws Unavailable unless it is ours: as it was a few seconds ago; as it is now; as far as is known without asking.
   void require(Place place);
   void require_now(Place place);
-  void require_not_barred(Place place) const;
+  void require_not_known_foreign(Place place) const;
   // Throws Unavailable where it was found, a few seconds ago at most, to be not ours. Not to be known is the trouble of
   // whoever could not be asked.
   void require_not_foreign(Place place);
@@ -54,28 +54,28 @@ class Owner {
   void adopt(Place place, Force force);
 
  private:
-  struct Standing {
+  struct Ownership {
     enum class Kind { ours, not_ours, unknown };
     Kind kind = Kind::unknown;
     std::string reason{};
   };
   struct Look {
     std::chrono::steady_clock::time_point began;
-    Standing standing;
+    Ownership ownership;
   };
   enum class Content { nothing, ours, strange };
 
-  Standing look(Place place, std::chrono::steady_clock::time_point since);
-  Standing judge(Place place);
-  Standing judge_marked(Place place, const Office& office, const OwnerMark& found);
-  Standing judge_unmarked(Place place, const Office& office);
-  OwnerMark fresh_mark(const Office& office) const;
-  Standing put_mark(Place place, const Office& office, const OwnerMark& mark, Blobs::Marking how);
-  Standing note(Place place, const Office& office, const OwnerMark& found);
+  Ownership look(Place place, std::chrono::steady_clock::time_point since);
+  Ownership judge(Place place);
+  Ownership judge_marked(Place place, const Installation& installation, const OwnerMark& found);
+  Ownership judge_unmarked(Place place, const Installation& installation);
+  OwnerMark fresh_mark(const Installation& installation) const;
+  Ownership put_mark(Place place, const Installation& installation, const OwnerMark& mark, Blobs::MarkMode how);
+  Ownership record_mark_of(Place place, const Installation& installation, const OwnerMark& found);
   Content content_of(Place place);
   bool is_needed(Place place);
   bool is_used(Place place);
-  void tell(Place place, const Standing& before, const Standing& now);
+  void report_change(Place place, const Ownership& before, const Ownership& now);
   std::string sentence(Place place, const char* what) const;
 
   Store& store_;
@@ -87,7 +87,7 @@ class Owner {
   std::map<Place, std::mutex> looking_;  // one look at a time: who waited for one looks again only if it must
   mutable std::mutex mutex_;             // of what was seen
   std::map<Place, Look> looks_;
-  std::atomic<bool> told_disagreement_{false};
+  std::atomic<bool> logged_disagreement_{false};
 };
 
 }  // namespace restante

@@ -78,7 +78,7 @@ void Places::require_not_foreign(Place place) {
 }
 
 Blobs& Places::writable(Place place) const {
-  if (owner_) owner_->require_not_barred(place);
+  if (owner_) owner_->require_not_known_foreign(place);
   return at(place);
 }
 
@@ -153,66 +153,67 @@ void Places::drop(std::string_view key) {
   if (placed) reaches(placed->place, nullptr, [&, &there = at(placed->place)] { there.drop(placed->bare); });
 }
 
-void Places::take_back(std::string_view key) {
+void Places::drop_unreferenced(std::string_view key) {
   const auto placed = parse_key(key);
   if (placed) at(placed->place).drop(placed->bare);
 }
 
-std::vector<std::string> Places::drop_all(std::span<const std::string> keys, OutOfReach* passed_over) {
+std::vector<std::string> Places::drop_all(std::span<const std::string> keys, UnreachablePlaces* unreachable_places) {
   std::map<Place, std::vector<std::string>> bare;
   std::vector<std::string> gone;
   for (const std::string& key : keys) {
     const auto placed = parse_key(key);
     if (!placed || !has(placed->place)) {
-      tell_unknown(key);
+      log_unknown_place(key);
       continue;
     }
     bare[placed->place].emplace_back(placed->bare);
     gone.push_back(key);
   }
   for (const auto& [place, of_it] : bare) {
-    if (reaches(place, passed_over, [&, &there = at(place), &those = of_it] { there.drop_all(those); })) continue;
+    if (reaches(place, unreachable_places, [&, &there = at(place), &those = of_it] { there.drop_all(those); }))
+      continue;
     std::erase_if(gone, [&, there = place](const std::string& key) { return parse_key(key)->place == there; });
   }
   return gone;
 }
 
-void Places::tell_unknown(const std::string& key) {
+void Places::log_unknown_place(const std::string& key) {
   const std::string prefix = key.substr(0, key.find(':'));
   {
     const std::lock_guard lock(mutex_);
-    if (!told_.insert(prefix).second) return;
+    if (!logged_.insert(prefix).second) return;
   }
   log_.warn("blobs_not_dropped",
             {{"place", prefix}, {"reason", "this server is not set up for it; what is to be dropped there stays"}});
 }
 
-bool Places::reaches(Place place, OutOfReach* passed_over, const std::function<void()>& sweep) const {
-  if (passed_over && passed_over->contains(place)) return false;
+bool Places::reaches(Place place, UnreachablePlaces* unreachable_places, const std::function<void()>& sweep) const {
+  if (unreachable_places && unreachable_places->contains(place)) return false;
   try {
     if (owner_) owner_->require(place);
     sweep();
     return true;
   } catch (const Unavailable& e) {
-    if (!passed_over) throw;
-    passed_over->emplace(place, e.what());
+    if (!unreachable_places) throw;
+    unreachable_places->emplace(place, e.what());
     log_.debug("blobs_not_reached", {{"place", name_of(place)}, {"reason", e.what()}});
     return false;
   }
 }
 
-void Places::insist(OutOfReach& passed_over) const {
+void Places::require_written_places(UnreachablePlaces& unreachable_places) const {
   const PlacePlan now = plan();
-  for (auto out = passed_over.begin(); out != passed_over.end(); ++out) {
+  for (auto out = unreachable_places.begin(); out != unreachable_places.end(); ++out) {
     if (out->first != now.write && out->first != now.also) continue;
     const std::string reason = out->second;
-    passed_over.erase(out);
+    unreachable_places.erase(out);
     throw Unavailable(reason);
   }
 }
 
 // The cursor is a key, or only a prefix: of which place, and from where on in it.
-BlobPage Places::list(std::string_view from, Time before, OutOfReach* passed_over) {
+BlobPage Places::list(std::string_view from, Time before, UnreachablePlaces* unreachable_places) {
   auto place = places_.begin();
   std::string_view inner;
   if (!from.empty()) {
@@ -223,7 +224,7 @@ BlobPage Places::list(std::string_view from, Time before, OutOfReach* passed_ove
   }
   if (place == places_.end()) return {};
   BlobPage page;
-  reaches(place->first, passed_over, [&] { page = place->second.get().list(inner, before); });
+  reaches(place->first, unreachable_places, [&] { page = place->second.get().list(inner, before); });
   for (std::string& key : page.keys) key = key_in(place->first, key);
   const auto named = [](Place of, const std::string& at) { return std::string(name_of(of)) + ':' + at; };
   if (!page.next.empty()) {
@@ -234,18 +235,18 @@ BlobPage Places::list(std::string_view from, Time before, OutOfReach* passed_ove
   return page;
 }
 
-std::size_t Places::drop_unfinished(Time before, OutOfReach* passed_over) {
+std::size_t Places::drop_unfinished(Time before, UnreachablePlaces* unreachable_places) {
   std::size_t dropped = 0;
   for (const auto& [place, blobs] : places_) {
-    reaches(place, passed_over, [&, &there = blobs.get()] { dropped += there.drop_unfinished(before); });
+    reaches(place, unreachable_places, [&, &there = blobs.get()] { dropped += there.drop_unfinished(before); });
   }
   return dropped;
 }
 
-std::size_t Places::count_unfinished(Time before, OutOfReach* passed_over) {
+std::size_t Places::count_unfinished(Time before, UnreachablePlaces* unreachable_places) {
   std::size_t count = 0;
   for (const auto& [place, blobs] : places_) {
-    reaches(place, passed_over, [&, &there = blobs.get()] { count += there.count_unfinished(before); });
+    reaches(place, unreachable_places, [&, &there = blobs.get()] { count += there.count_unfinished(before); });
   }
   return count;
 }

@@ -58,7 +58,7 @@ class Places {
  public:
   using ByPlace = std::map<Place, std::reference_wrapper<Blobs>>;
   // Passed over, and why. Who gives it from call to call has each asked once; who gives none is thrown at.
-  using OutOfReach = std::map<Place, std::string>;
+  using UnreachablePlaces = std::map<Place, std::string>;
   // No owner: everything in all of them is ours.
   Places(ByPlace places, PlacePlan plan, Log& log, Metrics& metrics, Owner* owner = nullptr);
 
@@ -83,24 +83,24 @@ class Places {
   void drop(std::string_view key);
   // What this server has just put there and no row names: nobody else can have that key, so nobody is asked whose the
   // place is, which could not be answered while the database is away.
-  void take_back(std::string_view key);
+  void drop_unreferenced(std::string_view key);
   // Gives those that are gone: keys of a place that this server has not stay, which is said once.
-  std::vector<std::string> drop_all(std::span<const std::string> keys, OutOfReach* passed_over = nullptr);
+  std::vector<std::string> drop_all(std::span<const std::string> keys, UnreachablePlaces* unreachable_places = nullptr);
   // As in Blobs, over all places; one that is passed over has nothing.
-  BlobPage list(std::string_view from, Time before, OutOfReach* passed_over = nullptr);
-  std::size_t drop_unfinished(Time before, OutOfReach* passed_over = nullptr);
-  std::size_t count_unfinished(Time before, OutOfReach* passed_over = nullptr);
+  BlobPage list(std::string_view from, Time before, UnreachablePlaces* unreachable_places = nullptr);
+  std::size_t drop_unfinished(Time before, UnreachablePlaces* unreachable_places = nullptr);
+  std::size_t count_unfinished(Time before, UnreachablePlaces* unreachable_places = nullptr);
   // Throws Unavailable when the plan writes to one of them, which is not passed over any more; one that is set up for
   // later, or was left behind, may be out of reach.
-  void insist(OutOfReach& passed_over) const;
+  void require_written_places(UnreachablePlaces& unreachable_places) const;
 
  private:
   Blobs& at(Place place) const;
   Blobs& writable(Place place) const;
   FoundBlob open_twin(const BlobKeys& keys, std::int64_t size, std::shared_ptr<OpenBlob> first,
                       std::string_view reason);
-  void tell_unknown(const std::string& key);
-  bool reaches(Place place, OutOfReach* passed_over, const std::function<void()>& sweep) const;
+  void log_unknown_place(const std::string& key);
+  bool reaches(Place place, UnreachablePlaces* unreachable_places, const std::function<void()>& sweep) const;
 
   const ByPlace places_;
   Log& log_;
@@ -108,7 +108,7 @@ class Places {
   Owner* const owner_;
   mutable std::mutex mutex_;  // of the plan, of what was said and seen; nothing is done under it
   PlacePlan plan_;
-  std::set<std::string> told_;
+  std::set<std::string> logged_;
   struct Look {
     std::chrono::steady_clock::time_point at;
     std::string trouble;

@@ -13,24 +13,24 @@
 
 #include "base/commit.h"
 #include "base/error.h"
-#include "model/activity.h"
 #include "model/blob_check.h"
 #include "model/blob_move.h"
 #include "model/delegation.h"
 #include "model/idempotency.h"
+#include "model/inbox_row.h"
 #include "model/owner.h"
 #include "model/token.h"
 #include "model/upload.h"
 #include "model/upload_stats.h"
 #include "model/workspace.h"
 #include "store/chunks.h"
-#include "store/delegation_life.h"
+#include "store/delegation_lifecycle.h"
 
 namespace restante {
 
 // A position in one workspace's log: what was appended, for the bell and the answer.
 struct Appended {
-  ActivityId id;
+  InboxRowId id;
   std::int64_t seq = 0;
   bool repeated = false;  // the same message was there already: nothing was appended, nothing is news
 };
@@ -59,13 +59,13 @@ struct SweptUploads {
 };
 
 // A message and the files that came with it. Of a repeated message only where it is: its files came the first time.
-struct SentActivity {
+struct SentMessage {
   Appended activity;
   std::vector<StagedUpload> files;
 };
 
 // A row that was written to somebody's log.
-struct LoggedRow {
+struct AppendedRow {
   WorkspaceId workspace;
   Appended at;
 };
@@ -74,7 +74,7 @@ struct LoggedRow {
 struct OpenedDelegation {
   Delegation delegation;
   bool hit = false;
-  std::vector<LoggedRow> rows;
+  std::vector<AppendedRow> rows;
   std::vector<StagedUpload> files;
 };
 
@@ -82,7 +82,7 @@ struct OpenedDelegation {
 struct DelegationChange {
   DelegationOutcome outcome = DelegationOutcome::repeated;
   Delegation delegation;
-  std::vector<LoggedRow> rows;
+  std::vector<AppendedRow> rows;
   std::vector<StagedUpload> files;
 };
 
@@ -126,7 +126,7 @@ class Store {
   // The agent said what it is: it counts as seen, and has its token, all or nothing. workspace_not_found,
   // workspace_removed; invalid_token when the enrolment is not live or bound elsewhere, or when it is too late to be
   // the first; workspace_exists when an enrolment was to create it; too_many_tokens.
-  virtual Commit<Result<Entered>> enter_workspace(const Entry& entry, Time now) = 0;
+  virtual Commit<Result<RegisteredWorkspace>> register_agent(const CheckedRegistration& entry, Time now) = 0;
   // error_rate >= 0.5 makes it degraded, < 0.1 online again; in between it stays what it was, or comes online.
   virtual Commit<Result<void>> beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) = 0;
   // bad_parent when the parent is absent, removed, the workspace itself or one of its descendants.
@@ -142,7 +142,7 @@ class Store {
   virtual Commit<Result<void>> set_inbound_secret(WorkspaceId id, std::string sealed, Time now) = 0;
   // Signs of life by polling, gathered in memory and written together. Polls and acks only ever move forward; an acked
   // row that is not the workspace's counts for nothing, and no ack goes beyond the head.
-  virtual Commit<Result<void>> note_polls(std::span<const PollNote> polls) = 0;
+  virtual Commit<Result<void>> record_polls(std::span<const PollRecord> polls) = 0;
 
   // --- tokens
   // too_many_tokens beyond 50 live ones of a workspace; invalid_token when the one it is opened by does not live.
@@ -157,28 +157,28 @@ class Store {
   // The same for a token of this workspace only; anybody else's is as good as absent.
   virtual Commit<Result<bool>> revoke_workspace_token(WorkspaceId workspace, TokenId id, Time now) = 0;
   // last_used_at, gathered in memory and written together.
-  virtual Commit<Result<void>> note_token_uses(std::span<const std::pair<TokenId, Time>> uses) = 0;
+  virtual Commit<Result<void>> record_token_uses(std::span<const std::pair<TokenId, Time>> uses) = 0;
   virtual bool has_live_token(WorkspaceId workspace, Time now) = 0;
 
   // --- inbox
   // Appends one row to the workspace's log. seq grows by commit order within a workspace and created_at never goes back
   // along it. workspace_not_found, workspace_removed.
-  virtual Commit<Result<Appended>> append_activity(WorkspaceId workspace, const NewActivity& activity, Time now) = 0;
-  virtual Commit<Result<Claimed<Appended>>> append_activity_once(WorkspaceId workspace, const NewActivity& activity,
+  virtual Commit<Result<Appended>> append_to_inbox(WorkspaceId workspace, const NewInboxRow& activity, Time now) = 0;
+  virtual Commit<Result<Claimed<Appended>>> append_to_inbox_once(WorkspaceId workspace, const NewInboxRow& activity,
                                                                  const Claim& claim, Render<Appended> render,
                                                                  Time now) = 0;
   // The same with files: each must be an outgoing file of its owner that lives and is sound (attachment_gone), and is
   // staged for `workspace` under its new id with an inbox row of its own before the message, sharing the bytes. The
   // body already names the new ids; for telling a repeated message it is read with the sources in their place. The
   // terms' direction is not looked at. quota_exceeded.
-  virtual Commit<Result<SentActivity>> append_activity_with_files(WorkspaceId workspace, const NewActivity& activity,
-                                                                  std::vector<OutgoingFile> files,
-                                                                  const StagingTerms& terms, Time now) = 0;
-  virtual Commit<Result<Claimed<SentActivity>>> append_activity_with_files_once(
-      WorkspaceId workspace, const NewActivity& activity, std::vector<OutgoingFile> files, const StagingTerms& terms,
-      const Claim& claim, Render<SentActivity> render, Time now) = 0;
+  virtual Commit<Result<SentMessage>> append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& activity,
+                                                                 std::vector<OutgoingFile> files,
+                                                                 const StagingTerms& terms, Time now) = 0;
+  virtual Commit<Result<Claimed<SentMessage>>> append_to_inbox_with_files_once(
+      WorkspaceId workspace, const NewInboxRow& activity, std::vector<OutgoingFile> files, const StagingTerms& terms,
+      const Claim& claim, Render<SentMessage> render, Time now) = 0;
   // What has been consumed: only ever forward, never beyond the head. Gives what stands. workspace_not_found.
-  virtual Commit<Result<std::int64_t>> ack_activity(WorkspaceId workspace, std::int64_t seq) = 0;
+  virtual Commit<Result<std::int64_t>> ack_inbox(WorkspaceId workspace, std::int64_t seq) = 0;
   virtual Result<InboxHead> find_head(WorkspaceId workspace) = 0;
   // One bounded step of retention: of one workspace at a time, rows older than `before`, except a2a_receive rows that
   // were not acked and are younger than `ceiling`; with their message keys, and claims past their expiry; and the
@@ -186,7 +186,7 @@ class Store {
   // than `limit` means that nothing is left to do.
   virtual Commit<Result<std::int64_t>> prune(Time before, Time ceiling, Time now, int limit) = 0;
   // cursor_gone when the cursor names no row of this workspace or lies above the head (since_seq = 0 always works).
-  virtual Result<std::vector<Activity>> read_activity(WorkspaceId workspace, const ActivityQuery& query) = 0;
+  virtual Result<std::vector<InboxRow>> read_inbox(WorkspaceId workspace, const InboxQuery& query) = 0;
 
   // --- uploads
   // Where the tables of uploads were not made yet (migrate = false), the store works for everything else and answers
@@ -208,7 +208,7 @@ class Store {
   // The same with `content`, where the row keeps it.
   virtual Result<Upload> read_upload(WorkspaceId workspace, FileId id) = 0;
   // The state also of what has left, as long as the log is kept. upload_gone.
-  virtual Result<UploadStory> find_upload_story(WorkspaceId workspace, FileId id, Time now) = 0;
+  virtual Result<UploadStatus> find_upload_status(WorkspaceId workspace, FileId id, Time now) = 0;
   // A file from this workspace with these bytes that lives and is sound; of several the one that stays longest.
   virtual std::optional<Upload> find_outgoing(WorkspaceId workspace, const Digest& sha256, Time now) = 0;
   // For the agent, unacked and unexpired, oldest first, after `after` when given.
@@ -275,14 +275,14 @@ class Store {
 
   // --- whose the bytes are that lie elsewhere. Where these tables were not made yet, everything here throws
   // Unavailable. None before a server has entered.
-  virtual std::optional<Office> find_office() = 0;
+  virtual std::optional<Installation> find_installation() = 0;
   // A server starts with this setting: where there is no office yet it becomes `fresh`. Gives it as it was, with the
   // setting of the start before; of the first, its own.
-  virtual Commit<Result<Office>> enter_office(OfficeId fresh, Place setting) = 0;
+  virtual Commit<Result<Installation>> ensure_installation(InstallationId fresh, Place setting) = 0;
   // The mark that a place is expected to carry from now on. False when it is not `was` any more.
-  virtual Commit<Result<bool>> note_mark(Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) = 0;
+  virtual Commit<Result<bool>> record_mark(Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) = 0;
   // The next server that enters makes another office, which has marked nothing.
-  virtual Commit<Result<void>> close_office() = 0;
+  virtual Commit<Result<void>> reset_installation() = 0;
 
   // --- checks of all bytes. Where their table was not made yet, there is none, and none can begin (Unavailable).
   // The one under way, or the last one, as its server last wrote it: whether that one lives, its lease tells.
@@ -290,7 +290,7 @@ class Store {
   // By the rule of begin_blob_check() in model/blob_check.h. blob_check_running.
   virtual Commit<Result<BlobCheckRow>> begin_blob_check(const NewBlobCheck& wanted, Time now) = 0;
   // False when it is not that worker's any more, or has ended.
-  virtual Commit<Result<bool>> note_blob_check(BlobCheckNote said) = 0;
+  virtual Commit<Result<bool>> update_blob_check(BlobCheckUpdate said) = 0;
 
   // --- delegations
   // Where their tables were not made yet (migrate = false), everything here throws Unavailable.

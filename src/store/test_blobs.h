@@ -49,7 +49,7 @@ class HookedBlobs final : public Blobs {
     return real_.count_unfinished(before);
   }
   std::optional<std::string> mark() override { return real_.mark(); }
-  void put_mark(const std::string& text, Marking marking) override { real_.put_mark(text, marking); }
+  void put_mark(const std::string& text, MarkMode marking) override { real_.put_mark(text, marking); }
 
   std::function<void()> checking;
   std::function<void()> putting;

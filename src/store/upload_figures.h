@@ -3,7 +3,7 @@
 #include <map>
 
 #include "model/upload_stats.h"
-#include "store/upload_life.h"
+#include "store/upload_lifecycle.h"
 
 namespace restante {
 

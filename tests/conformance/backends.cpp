@@ -83,28 +83,28 @@ Workspace StoreTest::make_workspace(const std::string& name, Time now) {
   return store->create_workspace(workspace, now).take().value();
 }
 
-Appended StoreTest::append(WorkspaceId workspace, const NewActivity& activity, Time now) {
-  return store->append_activity(workspace, activity, now).take().value();
+Appended StoreTest::append(WorkspaceId workspace, const NewInboxRow& activity, Time now) {
+  return store->append_to_inbox(workspace, activity, now).take().value();
 }
 
 StagedUpload StoreTest::stage(WorkspaceId workspace, const NewUpload& item, Time now, Time expires_at) {
   return store->stage_uploads(workspace, {item}, until(expires_at), now).take().value().at(0);
 }
 
-std::vector<Activity> StoreTest::read(WorkspaceId workspace, const ActivityQuery& query) {
-  return store->read_activity(workspace, query).value();
+std::vector<InboxRow> StoreTest::read(WorkspaceId workspace, const InboxQuery& query) {
+  return store->read_inbox(workspace, query).value();
 }
 
-std::vector<Activity> StoreTest::log_of(WorkspaceId workspace) {
-  ActivityQuery query;
+std::vector<InboxRow> StoreTest::inbox_of(WorkspaceId workspace) {
+  InboxQuery query;
   query.since_seq = 0;
   query.limit = 1'000'000;
   query.max_bytes = SIZE_MAX;
   return read(workspace, query);
 }
 
-Entry entry_to(WorkspaceId workspace) {
-  Entry entry;
+CheckedRegistration entry_to(WorkspaceId workspace) {
+  CheckedRegistration entry;
   entry.id = workspace;
   return entry;
 }
@@ -115,8 +115,8 @@ StagingTerms until(Time expires_at) {
   return terms;
 }
 
-NewActivity message(const std::string& text, const std::string& message_id) {
-  NewActivity activity;
+NewInboxRow message(const std::string& text, const std::string& message_id) {
+  NewInboxRow activity;
   activity.activity_type = "a2a_receive";
   activity.method = "message/send";
   activity.summary = text;

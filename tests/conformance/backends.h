@@ -44,21 +44,21 @@ class StoreTest : public ::testing::TestWithParam<BackendKind> {
   void reopen();
   void remove(WorkspaceId id);
   Workspace make_workspace(const std::string& name = "agent", Time now = at(0));
-  Appended append(WorkspaceId workspace, const NewActivity& activity, Time now = at(0));
+  Appended append(WorkspaceId workspace, const NewInboxRow& activity, Time now = at(0));
   StagedUpload stage(WorkspaceId workspace, const NewUpload& item, Time now = at(0), Time expires_at = at(86400));
-  std::vector<Activity> read(WorkspaceId workspace, const ActivityQuery& query = {});
+  std::vector<InboxRow> read(WorkspaceId workspace, const InboxQuery& query = {});
   // All rows, oldest first.
-  std::vector<Activity> log_of(WorkspaceId workspace);
+  std::vector<InboxRow> inbox_of(WorkspaceId workspace);
 
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Store> store;
 };
 
 // By poll, with nothing said, by nobody's right in particular.
-Entry entry_to(WorkspaceId workspace);
+CheckedRegistration entry_to(WorkspaceId workspace);
 // No quota, for the agent, by nobody in particular.
 StagingTerms until(Time expires_at);
-NewActivity message(const std::string& text, const std::string& message_id = "");
+NewInboxRow message(const std::string& text, const std::string& message_id = "");
 // Kept in Blobs under a key of its own; small_file() in its row.
 NewUpload file(const std::string& name, std::int64_t size = 5);
 NewUpload small_file(const std::string& name, const std::string& content);

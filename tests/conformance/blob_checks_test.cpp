@@ -15,8 +15,8 @@ namespace {
 class BlobChecks : public StoreTest {
  protected:
   NewBlobCheck wanted(WorkerId worker, Time until) const { return {false, worker, until, R"({"files":0})", "[]", {}}; }
-  BlobCheckNote said(const BlobCheckRow& of, Time until) const {
-    BlobCheckNote note;
+  BlobCheckUpdate said(const BlobCheckRow& of, Time until) const {
+    BlobCheckUpdate note;
     note.worker = of.worker;
     note.begun_at = of.begun_at;
     note.worker_until = until;
@@ -34,7 +34,7 @@ RESTANTE_EVERY_BACKEND(BlobChecks);
 
 TEST_P(BlobChecks, BeforeTheFirstOneThereIsNone) {
   EXPECT_FALSE(store->find_blob_check());
-  EXPECT_FALSE(store->note_blob_check(said({}, at(9))).take().value());
+  EXPECT_FALSE(store->update_blob_check(said({}, at(9))).take().value());
   EXPECT_FALSE(store->find_blob_check());
 }
 
@@ -55,12 +55,12 @@ TEST_P(BlobChecks, AnotherOneIsRefusedWhileTheLeaseHoldsAndThenReplacesIt) {
   EXPECT_ERROR(store->begin_blob_check(wanted(two, at(99)), at(19)).take(), errors::blob_check_running);
   EXPECT_ERROR(store->begin_blob_check(wanted(one, at(99)), at(19)).take(), errors::blob_check_running);
   EXPECT_EQ(store->find_blob_check(), first);
-  ASSERT_TRUE(store->note_blob_check(said(first, at(40))).take().value()) << "it lives";
+  ASSERT_TRUE(store->update_blob_check(said(first, at(40))).take().value()) << "it lives";
   EXPECT_ERROR(store->begin_blob_check(wanted(two, at(99)), at(39)).take(), errors::blob_check_running);
   ASSERT_TRUE(store->begin_blob_check(wanted(two, at(99)), at(40)).take());
   EXPECT_EQ(store->find_blob_check()->worker, two);
   EXPECT_EQ(store->find_blob_check()->progress, R"({"files":0})");
-  EXPECT_FALSE(store->note_blob_check(said(first, at(60))).take().value()) << "it is not the first one's any more";
+  EXPECT_FALSE(store->update_blob_check(said(first, at(60))).take().value()) << "it is not the first one's any more";
   EXPECT_EQ(store->find_blob_check()->worker, two);
 }
 
@@ -76,11 +76,11 @@ TEST_P(BlobChecks, WhatIsSaidReplacesWhatWasAndFindingsOnlyWhereTheyAreSaid) {
   const auto first = begun();
   auto note = said(first, at(30));
   note.findings = R"([{"fault":"missing"}])";
-  ASSERT_TRUE(store->note_blob_check(note).take().value());
+  ASSERT_TRUE(store->update_blob_check(note).take().value());
   note.findings.reset();
   note.progress = R"({"files":8})";
   note.worker_until = at(31);
-  ASSERT_TRUE(store->note_blob_check(note).take().value());
+  ASSERT_TRUE(store->update_blob_check(note).take().value());
   const auto row = store->find_blob_check();
   EXPECT_EQ(row->progress, R"({"files":8})");
   EXPECT_EQ(row->findings, R"([{"fault":"missing"}])");
@@ -95,8 +95,8 @@ TEST_P(BlobChecks, OnceItHasEndedNothingMoreIsSaidAndAnotherOneMayBegin) {
     auto note = said(row, at(20));
     note.state = state;
     note.ended_at = at(5);
-    ASSERT_TRUE(store->note_blob_check(note).take().value());
-    EXPECT_FALSE(store->note_blob_check(said(row, at(50))).take().value());
+    ASSERT_TRUE(store->update_blob_check(note).take().value());
+    EXPECT_FALSE(store->update_blob_check(said(row, at(50))).take().value());
     reopen();
     const auto ended = store->find_blob_check();
     EXPECT_EQ(ended->state, state);
@@ -110,7 +110,7 @@ TEST_P(BlobChecks, ALongReportIsKeptAsItIs) {
   const auto row = begun();
   auto note = said(row, at(30));
   note.findings = "[\"" + std::string(1 << 20, 'x') + "Grüße\"]";
-  ASSERT_TRUE(store->note_blob_check(note).take().value());
+  ASSERT_TRUE(store->update_blob_check(note).take().value());
   EXPECT_EQ(store->find_blob_check()->findings, note.findings);
 }
 

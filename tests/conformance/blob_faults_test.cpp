@@ -16,11 +16,11 @@ namespace restante::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using dir::Drafts;
+using dir::TemporaryNames;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-class BlobFaults : public ::testing::TestWithParam<Drafts> {
+class BlobFaults : public ::testing::TestWithParam<TemporaryNames> {
  protected:
   BlobFaults() { reopen(); }
 
@@ -58,14 +58,15 @@ class BlobFaults : public ::testing::TestWithParam<Drafts> {
   const fs::path path = directory / "blobs";
   std::unique_ptr<Blobs> blobs;
 };
-INSTANTIATE_TEST_SUITE_P(Drafts, BlobFaults, ::testing::Values(Drafts::unnamed_if_possible, Drafts::named),
-                         [](const auto& test) { return test.param == Drafts::named ? "Named" : "Unnamed"; });
+INSTANTIATE_TEST_SUITE_P(TemporaryNames, BlobFaults,
+                         ::testing::Values(TemporaryNames::unnamed_if_possible, TemporaryNames::named),
+                         [](const auto& test) { return test.param == TemporaryNames::named ? "Named" : "Unnamed"; });
 
 TEST_P(BlobFaults, WhereAFileCannotBeNamedLaterItHasANameFromTheStart) {
   {
     const Fault fault(Call::link_at, ENOENT);  // as without /proc
     reopen();
-    EXPECT_EQ(fault.hits(), GetParam() == Drafts::named ? 0 : 1);
+    EXPECT_EQ(fault.hits(), GetParam() == TemporaryNames::named ? 0 : 1);
   }
   auto writer = blobs->put();
   EXPECT_EQ(unfinished_files(), 1u);
@@ -80,12 +81,12 @@ TEST_P(BlobFaults, AFullDiskAtTheStartDecidesNothing) {
     EXPECT_NO_THROW(reopen());
   }
   const auto writer = blobs->put();
-  EXPECT_EQ(unfinished_files(), GetParam() == Drafts::named ? 1u : 0u);
+  EXPECT_EQ(unfinished_files(), GetParam() == TemporaryNames::named ? 1u : 0u);
 }
 
 TEST_P(BlobFaults, AnIoErrorAtTheStartIsNoReasonToGoOnAnotherWay) {
-  if (GetParam() == Drafts::named) return;  // nothing is tried there
-  const Fault fault(Call::sync, EIO, 1);    // the first one is of the directory itself
+  if (GetParam() == TemporaryNames::named) return;  // nothing is tried there
+  const Fault fault(Call::sync, EIO, 1);            // the first one is of the directory itself
   EXPECT_THROW(reopen(), Unavailable);
   EXPECT_EQ(fault.hits(), 1);
 }
@@ -216,19 +217,19 @@ TEST_P(BlobFaults, AFileWhoseSizeCannotBeAskedForIsNotTakenForAnotherOne) {
 }
 
 TEST_P(BlobFaults, AMarkIsPutWholeOrNotAtAllAndNothingElseIsTakenForNone) {
-  using Marking = Blobs::Marking;
+  using MarkMode = Blobs::MarkMode;
   EXPECT_EQ(blobs->mark(), std::nullopt);
   for (const Call call : {Call::open_at, Call::write, Call::link_at, Call::sync}) {
     const Fault fault(call, EACCES);
-    EXPECT_THROW(blobs->put_mark("lost", Marking::if_there_is_none), Unavailable) << static_cast<int>(call);
+    EXPECT_THROW(blobs->put_mark("lost", MarkMode::if_there_is_none), Unavailable) << static_cast<int>(call);
     EXPECT_EQ(fault.hits(), 1) << static_cast<int>(call);
   }
   reopen();  // a sync that failed is known until then
   EXPECT_EQ(blobs->mark(), std::nullopt);
-  blobs->put_mark("first", Marking::if_there_is_none);
-  blobs->put_mark("second", Marking::if_there_is_none);
+  blobs->put_mark("first", MarkMode::if_there_is_none);
+  blobs->put_mark("second", MarkMode::if_there_is_none);
   EXPECT_EQ(blobs->mark(), "first");
-  blobs->put_mark("third", Marking::anyway);
+  blobs->put_mark("third", MarkMode::anyway);
   EXPECT_EQ(blobs->mark(), "third");
   for (const Call call : {Call::open_at, Call::read}) {
     const Fault fault(call, EACCES);
@@ -237,7 +238,7 @@ TEST_P(BlobFaults, AMarkIsPutWholeOrNotAtAllAndNothingElseIsTakenForNone) {
   fs::remove(path / kMarkName);
   fs::create_directory(path / kMarkName);
   EXPECT_THROW(blobs->mark(), Unavailable) << "somebody else's directory";
-  EXPECT_THROW(blobs->put_mark("fourth", Marking::anyway), Unavailable);
+  EXPECT_THROW(blobs->put_mark("fourth", MarkMode::anyway), Unavailable);
 }
 
 TEST_P(BlobFaults, ASubdirectoryThatCannotBeReadIsNotTakenForAnEmptyOne) {

@@ -50,7 +50,7 @@ TEST_P(BlobMoves, ASecondKeyIsKeptGoesAlongWithCopiesAndLeavesWithTheLastRow) {
   EXPECT_EQ(keys_now(source), source.keys());
   const auto other = make_workspace().id;
   const OutgoingFile copy{workspace, source.id, FileId::make(at(0))};
-  ASSERT_TRUE(store->append_activity_with_files(other, message("m"), {copy}, until(at(100)), at(1)).take());
+  ASSERT_TRUE(store->append_to_inbox_with_files(other, message("m"), {copy}, until(at(100)), at(1)).take());
   EXPECT_EQ(store->find_upload(other, copy.id)->keys(), source.keys());
   const std::vector<std::string> both{source.twin_key, source.blob_key};
   EXPECT_EQ(store->known_blobs(both), both);
@@ -92,7 +92,7 @@ TEST_P(BlobMoves, AllRowsThatShareBytesChangeTogetherAndOnlyIfTheyAreAsTheyWereS
   const auto source = staged(in(Place::dir), UploadDirection::out);
   const auto other = make_workspace().id;
   const OutgoingFile copy{workspace, source.id, FileId::make(at(0))};
-  ASSERT_TRUE(store->append_activity_with_files(other, message("m"), {copy}, until(at(100)), at(1)).take());
+  ASSERT_TRUE(store->append_to_inbox_with_files(other, message("m"), {copy}, until(at(100)), at(1)).take());
   const BlobKeys was = source.keys();
   const BlobKeys both{key_in(Place::s3, was.key), was.key};
   EXPECT_EQ(place(was, both), 2);
@@ -124,7 +124,7 @@ TEST_P(BlobMoves, AStateAndItsReceiptsSurviveAChangeOfPlace) {
 TEST_P(BlobMoves, BytesOfAPlaceAreListedByKeyEachOnceAndWithoutDamagedOnes) {
   const auto a = staged(in(Place::dir), UploadDirection::out);
   const OutgoingFile copy{workspace, a.id, FileId::make(at(0))};
-  ASSERT_TRUE(store->append_activity_with_files(workspace, message("m"), {copy}, until(at(100)), at(1)).take());
+  ASSERT_TRUE(store->append_to_inbox_with_files(workspace, message("m"), {copy}, until(at(100)), at(1)).take());
   const auto b = staged(in_both(Place::dir, Place::inlined));
   const auto damaged = staged(in(Place::dir));
   ASSERT_TRUE(store->mark_damaged(workspace, damaged.id, UploadDamage::changed, at(1)).take());

@@ -10,11 +10,11 @@ namespace {
 
 class DirPlace final : public BlobsPlace {
  public:
-  explicit DirPlace(dir::Drafts drafts) : drafts_(drafts) {}
-  std::unique_ptr<Blobs> open() override { return dir::open(directory_ / "blobs", drafts_); }
+  explicit DirPlace(dir::TemporaryNames temporary_names) : temporary_names_(temporary_names) {}
+  std::unique_ptr<Blobs> open() override { return dir::open(directory_ / "blobs", temporary_names_); }
 
  private:
-  const dir::Drafts drafts_;
+  const dir::TemporaryNames temporary_names_;
   TemporaryDirectory directory_;
 };
 
@@ -35,8 +35,8 @@ class InlinePlace final : public BlobsPlace {
 
 std::vector<BlobsKind> places() {
   std::vector<BlobsKind> all = {
-      {"Files", [] { return std::make_unique<DirPlace>(dir::Drafts::unnamed_if_possible); }},
-      {"FilesWithNamedDrafts", [] { return std::make_unique<DirPlace>(dir::Drafts::named); }}};
+      {"Files", [] { return std::make_unique<DirPlace>(dir::TemporaryNames::unnamed_if_possible); }},
+      {"FilesWithNamedDrafts", [] { return std::make_unique<DirPlace>(dir::TemporaryNames::named); }}};
   for (const BackendKind& kind : all_backends()) {
     all.push_back({"Inline" + kind.name, [kind] { return std::make_unique<InlinePlace>(kind.make()); }});
   }

@@ -19,9 +19,9 @@ namespace restante::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using dir::Drafts;
+using dir::TemporaryNames;
 
-class DirBlobs : public ::testing::TestWithParam<Drafts> {
+class DirBlobs : public ::testing::TestWithParam<TemporaryNames> {
  protected:
   DirBlobs() : blobs(dir::open(path, GetParam())) {}
 
@@ -49,8 +49,9 @@ class DirBlobs : public ::testing::TestWithParam<Drafts> {
   const fs::path path = directory / "blobs";
   std::unique_ptr<Blobs> blobs;
 };
-INSTANTIATE_TEST_SUITE_P(Drafts, DirBlobs, ::testing::Values(Drafts::unnamed_if_possible, Drafts::named),
-                         [](const auto& test) { return test.param == Drafts::named ? "Named" : "Unnamed"; });
+INSTANTIATE_TEST_SUITE_P(TemporaryNames, DirBlobs,
+                         ::testing::Values(TemporaryNames::unnamed_if_possible, TemporaryNames::named),
+                         [](const auto& test) { return test.param == TemporaryNames::named ? "Named" : "Unnamed"; });
 
 TEST_P(DirBlobs, SizesAroundEveryStepTakeNoMoreRoomThanTheyNeed) {
   for (const std::size_t size :
@@ -112,7 +113,7 @@ TEST_P(DirBlobs, AKilledProcessLeavesNoVisiblePartOfABlob) {
   close(ends[1]);
   blobs = dir::open(path, GetParam());
   // What has a name may be another server's, which still writes it; once it is old enough it is nobody's.
-  EXPECT_EQ(files(), GetParam() == Drafts::named ? 2u : 1u);
+  EXPECT_EQ(files(), GetParam() == TemporaryNames::named ? 2u : 1u);
   blobs->drop_unfinished(std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now()) +
                          std::chrono::hours(1));
   EXPECT_EQ(files(), 1u);

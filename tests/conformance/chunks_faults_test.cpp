@@ -101,14 +101,14 @@ class PostgresChunkFaults : public ::testing::Test {
  protected:
   PostgresChunkFaults() {
     // Slow is not broken: what is tried again is tried again on a busy machine, too.
-    postgres::Lane::Limits patient;
+    postgres::WriteLane::Limits patient;
     patient.patience = patient.settling = kCeiling;
     for (int i = 0; i < 2; ++i) {
-      chunks.add(std::make_unique<postgres::Lane>(endpoint(), Uuid::make(clock.now()), patient, memory, nullptr));
+      chunks.add(std::make_unique<postgres::WriteLane>(endpoint(), Uuid::make(clock.now()), patient, memory, nullptr));
     }
   }
-  postgres::Endpoint endpoint() const {
-    postgres::Endpoint made;
+  postgres::ConnectionOptions endpoint() const {
+    postgres::ConnectionOptions made;
     made.url = database.url();
     made.connect_timeout = made.statement_timeout = made.answer_timeout = kCeiling;
     return made;
@@ -138,8 +138,8 @@ class PostgresChunkFaults : public ::testing::Test {
   PostgresDatabase database{PostgresDatabase::Schema::complete};
   postgres::Connection outside{endpoint()};
   const SystemClock clock;
-  postgres::Memory memory;
-  postgres::Pool pool{endpoint(), 4, kCeiling, nullptr};
+  postgres::ReadCache memory;
+  postgres::SessionPool pool{endpoint(), 4, kCeiling, nullptr};
   postgres::SharedChunks chunks{pool};
   const std::unique_ptr<Blobs> blobs = inlined::open(chunks, clock);
 };

@@ -97,7 +97,7 @@ TEST_P(ChunksKill, KilledAtAnyStatementABlobIsThereWholeOrNotAtAll) {
   bool finished = false;
   for (int statement = 1; !finished; ++statement) {
     ASSERT_LT(statement, 200);
-    const Fate fate = kill_at_statement(
+    const KillOutcome kill_outcome = kill_at_statement(
         statement, [&] { return backend->open(); },
         [&](Store& store) {
           const SystemClock wall;
@@ -106,8 +106,8 @@ TEST_P(ChunksKill, KilledAtAnyStatementABlobIsThereWholeOrNotAtAll) {
           put(*blobs, "second");
           blobs->drop(key);
         });
-    ASSERT_NE(fate, Fate::failed);
-    finished = fate == Fate::finished;
+    ASSERT_NE(kill_outcome, KillOutcome::failed);
+    finished = kill_outcome == KillOutcome::finished;
     backend->wait_until_unused();
     const auto store = backend->open();
     const auto blobs = inlined::open(store->chunks(), clock);

@@ -9,13 +9,13 @@ namespace {
 class Concurrency : public StoreTest {
  protected:
   // Follows the log from a cursor until `total` rows were seen, as an agent does.
-  std::vector<Activity> follow(WorkspaceId workspace, std::size_t total, bool by_id) {
-    std::vector<Activity> seen;
-    ActivityQuery query;
+  std::vector<InboxRow> follow(WorkspaceId workspace, std::size_t total, bool by_id) {
+    std::vector<InboxRow> seen;
+    InboxQuery query;
     query.since_seq = 0;
     query.limit = 7;
     while (seen.size() < total) {
-      for (auto& row : store->read_activity(workspace, query).value()) seen.push_back(std::move(row));
+      for (auto& row : store->read_inbox(workspace, query).value()) seen.push_back(std::move(row));
       if (seen.empty()) continue;
       query = {};
       query.limit = 7;
@@ -34,7 +34,7 @@ TEST_P(Concurrency, SixteenWritersAndReadersThatFollowSeeEveryRowOnceAndInOrder)
   constexpr int kWriters = 16;
   constexpr int kEach = 60;
   const auto workspace = make_workspace().id;
-  std::vector<std::vector<Activity>> seen(2);
+  std::vector<std::vector<InboxRow>> seen(2);
   std::vector<std::thread> threads;
   for (std::size_t r = 0; r < seen.size(); ++r) {
     threads.emplace_back([&, r] { seen[r] = follow(workspace, kWriters * kEach, r == 1); });
@@ -80,14 +80,14 @@ TEST_P(Concurrency, SixtyFourCallersOnManyWorkspacesGetTheirOwnNumbers) {
     });
   }
   for (auto& thread : threads) thread.join();
-  for (const auto workspace : workspaces) EXPECT_EQ(log_of(workspace).size(), 64u);
+  for (const auto workspace : workspaces) EXPECT_EQ(inbox_of(workspace).size(), 64u);
 }
 
 TEST_P(Concurrency, ACommitThatWasNotTakenIsDoneAllTheSame) {
   const auto workspace = make_workspace().id;
-  for (int i = 0; i < 100; ++i) store->append_activity(workspace, message("x"), at(i));
+  for (int i = 0; i < 100; ++i) store->append_to_inbox(workspace, message("x"), at(i));
   reopen();
-  EXPECT_EQ(log_of(workspace).size(), 100u);
+  EXPECT_EQ(inbox_of(workspace).size(), 100u);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ class DelegationKills : public DelegationTest {
   using Work = std::function<void(Store&, const std::string& id)>;
 
   // What the ledger and both logs say of a task, in one line.
-  std::string told_of(const std::string& id) {
+  std::string state_of_task(const std::string& id) {
     const auto record = store->read_delegation(id);
     if (!record) return "absent, " + std::to_string(task_rows(id)) + " rows";
     std::string steps, results;
@@ -30,7 +30,7 @@ class DelegationKills : public DelegationTest {
   // Of the task in its callee's inbox.
   int task_rows(const std::string& id) {
     int found = 0;
-    for (const auto& row : log_of(callee)) {
+    for (const auto& row : inbox_of(callee)) {
       found += row.method == "message/send" && row.request_body.find("\"delegation-" + id + "\"") != std::string::npos;
     }
     return found;
@@ -55,23 +55,24 @@ class DelegationKills : public DelegationTest {
       const std::string id = "k" + std::to_string(n);
       prepare(*store, id);
       files_before = store->list_waiting(caller, {}, 1'000'000, at(11)).size();
-      ASSERT_EQ(told_of(id), before);
+      ASSERT_EQ(state_of_task(id), before);
       store.reset();
-      const Fate fate = kill_at_statement(n, [&] { return backend->open(); }, [&](Store& opened) { work(opened, id); });
-      ASSERT_NE(fate, Fate::failed) << "statement " << n;
+      const KillOutcome kill_outcome =
+          kill_at_statement(n, [&] { return backend->open(); }, [&](Store& opened) { work(opened, id); });
+      ASSERT_NE(kill_outcome, KillOutcome::failed) << "statement " << n;
       backend->wait_until_unused();
       store = backend->open();
-      const std::string now = told_of(id);
+      const std::string now = state_of_task(id);
       if (now == before) ++undone;
       if (now == after) ++done;
       ASSERT_TRUE(now == before || now == after) << now << " at statement " << n;
-      if (fate == Fate::finished) {
+      if (kill_outcome == KillOutcome::finished) {
         ASSERT_EQ(now, after) << "what was answered stands";
       }
       work(*store, id);
-      ASSERT_EQ(told_of(id), after) << "done again, at statement " << n;
+      ASSERT_EQ(state_of_task(id), after) << "done again, at statement " << n;
       expect_right_counts();
-      if (fate == Fate::finished) break;
+      if (kill_outcome == KillOutcome::finished) break;
       ASSERT_LT(n, kMostStatements);
     }
     EXPECT_GT(undone, 2) << "it has statements to be killed at";
@@ -90,7 +91,7 @@ TEST_P(DelegationKills, GivingATaskIsWholeOrNothing) {
 TEST_P(DelegationKills, PickingUpIsWholeOrNothing) {
   kill_everywhere([&](Store& opened, const std::string& id) { opened.open_delegation(task(id), at(1)).take().value(); },
                   [&](Store& opened, const std::string& id) {
-                    opened.ack_activity(callee, *opened.find_delegation(id)->inbox_seq).take().value();
+                    opened.ack_inbox(callee, *opened.find_delegation(id)->inbox_seq).take().value();
                     opened.pick_up_delegations({callee}, at(5)).take().value();
                   },
                   "queued, history queued, results, 1 rows, 0 files, no result",

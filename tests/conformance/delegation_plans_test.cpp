@@ -105,7 +105,7 @@ TEST(DelegationPlans, SqliteFindsWhatIsUnderWayAmongAMillion) {
     for (const auto& [sql, index] : std::vector<std::pair<std::string, std::string>>{
              {kSelectDelegations + overdue_condition('?'), "idx_delegations_inflight_deadline"},
              {kSelectDelegations + silent_condition('?'), "idx_delegations_inflight_heartbeat"},
-             {sqlite::kSelectUnheard, "idx_delegations_unheard"},
+             {sqlite::kSelectSilent, "idx_delegations_unheard"},
              {select_delegations(in_flight(), '?'), "idx_delegations_inflight_deadline"},
              {select_delegations(in_flight_of(workspace), '?'), "idx_delegations_inflight_caller"}}) {
       EXPECT_THAT(file.plan(sql), HasSubstr("USING INDEX " + index)) << sql;
@@ -113,7 +113,7 @@ TEST(DelegationPlans, SqliteFindsWhatIsUnderWayAmongAMillion) {
     }
     EXPECT_LT(file.effort(kSelectDelegations + overdue_condition('?'), micros(at(0)), 100), 20'000);
     EXPECT_LT(file.effort(kSelectDelegations + silent_condition('?'), micros(at(0)), 100), 20'000);
-    EXPECT_LT(file.effort(sqlite::kSelectUnheard, micros(at(0)), 100), 20'000);
+    EXPECT_LT(file.effort(sqlite::kSelectSilent, micros(at(0)), 100), 20'000);
     EXPECT_LT(file.effort(select_delegations(in_flight(), '?'), 100, 0), 20'000);
     EXPECT_LT(file.effort("SELECT status, sum(number) FROM delegation_counts GROUP BY status", 0, 0), 50'000);
   }
@@ -161,7 +161,7 @@ void fill(postgres::Connection& connection, const std::string& rows) {
 
 TEST(DelegationPlans, PostgresFindsWhatIsUnderWayAmongAMillion) {
   const PostgresDatabase database(PostgresDatabase::Schema::complete);
-  postgres::Endpoint endpoint;
+  postgres::ConnectionOptions endpoint;
   endpoint.url = database.url();
   endpoint.statement_timeout = endpoint.answer_timeout = std::chrono::minutes(5);
   postgres::Connection connection(endpoint);
@@ -180,7 +180,7 @@ TEST(DelegationPlans, PostgresFindsWhatIsUnderWayAmongAMillion) {
   const auto caller = WorkspaceId::parse("00000000-0000-0000-0000-000000000919").value();
   EXPECT_THAT(plan(connection, kSelectDelegations + overdue_condition('$'), at(0), kLimit), finds_them_at_once());
   EXPECT_THAT(plan(connection, kSelectDelegations + silent_condition('$'), at(0), kLimit), finds_them_at_once());
-  const auto unheard = plan(connection, kSelectDelegations + postgres::kUnheard, at(0), kLimit);
+  const auto unheard = plan(connection, kSelectDelegations + postgres::kSilentCondition, at(0), kLimit);
   EXPECT_THAT(unheard, HasSubstr("using idx_delegations_unheard"));
   EXPECT_THAT(unheard, Not(HasSubstr("Seq Scan on delegations")));
   EXPECT_THAT(plan(connection, select_delegations(in_flight_of({}), '$'), kLimit, caller), finds_them_at_once());

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "model/delegation.h"
-#include "store/delegation_life.h"
+#include "store/delegation_lifecycle.h"
 
 namespace restante::testing {
 namespace {
@@ -61,14 +61,14 @@ TEST(DelegationStates, AReportOfEveryStatusInEveryStatusDoesWhatTheTableSays) {
       DelegationReport report;
       report.status = to;
       report.text = "said";
-      const auto turn = turn_by_report(was, report, now);
-      EXPECT_EQ(turn.is.status, may_become(from, to) ? to : from);
-      EXPECT_EQ(turn.outcome == DelegationOutcome::changed, may_become(from, to));
-      EXPECT_EQ(turn.outcome == DelegationOutcome::repeated, from == to);
-      EXPECT_EQ(turn.outcome == DelegationOutcome::late, is_final(from) && is_final(to) && from != to);
-      EXPECT_EQ(turn.ends, may_become(from, to) && is_final(to));
-      if (turn.outcome == DelegationOutcome::refused) {
-        EXPECT_FALSE(turn.writes || turn.step || turn.to_caller || turn.to_callee);
+      const auto transition = transition_by_report(was, report, now);
+      EXPECT_EQ(transition.is.status, may_become(from, to) ? to : from);
+      EXPECT_EQ(transition.outcome == DelegationOutcome::changed, may_become(from, to));
+      EXPECT_EQ(transition.outcome == DelegationOutcome::repeated, from == to);
+      EXPECT_EQ(transition.outcome == DelegationOutcome::late, is_final(from) && is_final(to) && from != to);
+      EXPECT_EQ(transition.ends, may_become(from, to) && is_final(to));
+      if (transition.outcome == DelegationOutcome::refused) {
+        EXPECT_FALSE(transition.writes || transition.step || transition.to_caller || transition.to_callee);
       }
     }
   }

@@ -13,7 +13,7 @@
 namespace restante::testing {
 namespace {
 
-struct Told {
+struct Reported {
   DelegationOutcome outcome;
   Status stands;
   Status said;
@@ -26,7 +26,7 @@ class DelegationStorm : public DelegationTest {
 
   void note(const std::string& id, const DelegationChange& change, Status said) {
     const std::lock_guard lock(mutex_);
-    told_[id].push_back({change.outcome, change.delegation.status, said});
+    reported_[id].push_back({change.outcome, change.delegation.status, said});
   }
   void opened(const std::string& id, const Result<OpenedDelegation>& result) {
     ASSERT_TRUE(result);
@@ -73,7 +73,7 @@ class DelegationStorm : public DelegationTest {
       const WorkspaceId who = parties_of(id).to;
       if (random() % 4 == 0) {
         if (const auto head = store->find_head(who)) {
-          ASSERT_TRUE(store->ack_activity(who, head->last_seq).take());
+          ASSERT_TRUE(store->ack_inbox(who, head->last_seq).take());
           for (const auto& change : store->pick_up_delegations({who}, tick()).take().value()) {
             note(change.delegation.id, change, Status::dispatched);
           }
@@ -136,7 +136,7 @@ class DelegationStorm : public DelegationTest {
     EXPECT_EQ(ends, is_final(stands.status) ? 1 : 0) << "told exactly once";
     EXPECT_EQ(late_rows, late);
     int brought = 0;
-    for (const auto& row : log_of(parties_of(id).to)) {
+    for (const auto& row : inbox_of(parties_of(id).to)) {
       if (row.request_body.find("\"metadata\":{\"delegation_id\":\"" + id + "\"") != std::string::npos) ++brought;
     }
     EXPECT_EQ(brought, 1) << "the task came once";
@@ -144,21 +144,21 @@ class DelegationStorm : public DelegationTest {
   }
   // Every step was somebody's, and nobody was told anything that never was.
   void check_answers(const std::string& id, Status stands, std::map<Status, int> steps, int late) {
-    for (const Told& told : told_[id]) {
-      switch (told.outcome) {
+    for (const Reported& reported : reported_[id]) {
+      switch (reported.outcome) {
         case DelegationOutcome::changed:
-          EXPECT_EQ(told.stands, told.said);
-          EXPECT_EQ(steps[told.said]--, 1) << "a step by two, or by nobody";
+          EXPECT_EQ(reported.stands, reported.said);
+          EXPECT_EQ(steps[reported.said]--, 1) << "a step by two, or by nobody";
           break;
         case DelegationOutcome::late:
           --late;
-          EXPECT_EQ(told.stands, stands);
+          EXPECT_EQ(reported.stands, stands);
           break;
         case DelegationOutcome::refused:
-          EXPECT_EQ(told.stands, stands) << "only the end refuses";
+          EXPECT_EQ(reported.stands, stands) << "only the end refuses";
           break;
         case DelegationOutcome::repeated:
-          EXPECT_TRUE(told.stands == told.said || told.said == Status::dispatched);
+          EXPECT_TRUE(reported.stands == reported.said || reported.said == Status::dispatched);
           break;
       }
     }
@@ -167,7 +167,7 @@ class DelegationStorm : public DelegationTest {
   }
 
   std::mutex mutex_;
-  std::map<std::string, std::vector<Told>> told_;
+  std::map<std::string, std::vector<Reported>> reported_;
   std::map<std::string, int> openings_;
   std::atomic<std::int64_t> clock_{1};
 };
@@ -240,7 +240,7 @@ TEST_P(DelegationStorm, AKeyThatFiftyUseAtOnceMakesOneTask) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(made, 1);
-  EXPECT_EQ(log_of(callee).size(), 1u);
+  EXPECT_EQ(inbox_of(callee).size(), 1u);
 }
 
 // The same id by callers of different inboxes: whoever comes second is told that it is taken.

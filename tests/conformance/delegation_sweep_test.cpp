@@ -16,11 +16,11 @@ class DelegationSweeps : public DelegationTest {
     return ids;
   }
   void poll(WorkspaceId workspace, Time now) {
-    const PollNote note{workspace, now};
-    ASSERT_TRUE(store->note_polls({&note, 1}).take());
+    const PollRecord note{workspace, now};
+    ASSERT_TRUE(store->record_polls({&note, 1}).take());
   }
   void pick_up(const std::string& id, Time now) {
-    ASSERT_TRUE(store->ack_activity(callee, *find(id).inbox_seq).take());
+    ASSERT_TRUE(store->ack_inbox(callee, *find(id).inbox_seq).take());
     EXPECT_EQ(store->pick_up_delegations({callee}, now).take()->size(), 1u);
   }
 };
@@ -91,7 +91,7 @@ TEST_P(DelegationSweeps, ATaskThatAServerDiedOverGoesToTheInbox) {
   open(wanted, at(1));
   EXPECT_THAT(swept(at(601)), IsEmpty());
   EXPECT_EQ(swept(at(602)).size(), 1u);
-  EXPECT_EQ(log_of(callee).size(), 1u);
+  EXPECT_EQ(inbox_of(callee).size(), 1u);
   EXPECT_EQ(status_of("d1"), Status::queued);
   EXPECT_THAT(swept(at(603)), IsEmpty());
 }

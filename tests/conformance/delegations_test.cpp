@@ -14,7 +14,7 @@ using ::testing::Not;
 class Delegations : public DelegationTest {
  protected:
   // How many rows there are anywhere.
-  std::size_t all_rows() { return log_of(caller).size() + log_of(callee).size(); }
+  std::size_t all_rows() { return inbox_of(caller).size() + inbox_of(callee).size(); }
 };
 RESTANTE_EVERY_BACKEND(Delegations);
 
@@ -22,7 +22,7 @@ TEST_P(Delegations, ATaskIsInTheCalleesInboxAndInTheLedgerAndInTheCallersLog) {
   const auto opened = open(task("d1", "count \"ten\""));
   EXPECT_FALSE(opened.hit);
   reopen();
-  const auto inbox = log_of(callee);
+  const auto inbox = inbox_of(callee);
   ASSERT_EQ(inbox.size(), 1u);
   EXPECT_EQ(inbox[0].activity_type, "a2a_receive");
   EXPECT_EQ(inbox[0].method, "message/send");
@@ -30,7 +30,7 @@ TEST_P(Delegations, ATaskIsInTheCalleesInboxAndInTheLedgerAndInTheCallersLog) {
   EXPECT_EQ(inbox[0].target_id, callee);
   EXPECT_THAT(inbox[0].request_body, HasSubstr(R"("parts":[{"kind":"text","text":"count \"ten\""}])"));
   EXPECT_THAT(inbox[0].request_body, HasSubstr(R"("metadata":{"delegation_id":"d1")"));
-  const auto note = log_of(caller);
+  const auto note = inbox_of(caller);
   ASSERT_EQ(note.size(), 1u);
   EXPECT_EQ(note[0].activity_type, "delegation");
   EXPECT_EQ(note[0].method, "delegate");
@@ -61,7 +61,7 @@ TEST_P(Delegations, AcksAndHeartbeatsPickATaskUpAndNothingElseDoes) {
   open(task("d1"));
   open(task("d2"));
   EXPECT_THAT(store->pick_up_delegations({callee}, at(2)).take().value(), IsEmpty());
-  ASSERT_TRUE(store->ack_activity(callee, 1).take());
+  ASSERT_TRUE(store->ack_inbox(callee, 1).take());
   EXPECT_EQ(status_of("d1"), Status::queued) << "until it is looked at";
   const auto picked = store->pick_up_delegations({third, callee}, at(3)).take().value();
   ASSERT_EQ(picked.size(), 1u);
@@ -77,7 +77,7 @@ TEST_P(Delegations, AcksAndHeartbeatsPickATaskUpAndNothingElseDoes) {
   EXPECT_EQ(beat("d2", at(6)).outcome, DelegationOutcome::repeated);
   EXPECT_EQ(find("d2").last_heartbeat, at(6));
   EXPECT_EQ(find("d2").progress_at, at(5)) << "a heartbeat that says nothing is no progress";
-  EXPECT_EQ(log_of(callee).back().method, "delegation_status");
+  EXPECT_EQ(inbox_of(callee).back().method, "delegation_status");
 }
 
 TEST_P(Delegations, TheCallerIsToldOnceHowItEndedByARowOfItsInbox) {
@@ -166,7 +166,7 @@ TEST_P(Delegations, TheSameCallersIdAndAKeyItHoldsAreHitsAndAnothersIdIsTaken) {
   const auto hit = open(same_key);
   EXPECT_TRUE(hit.hit);
   EXPECT_EQ(hit.delegation.id, "d1");
-  EXPECT_EQ(log_of(callee).size(), 1u);
+  EXPECT_EQ(inbox_of(callee).size(), 1u);
   auto foreign = task("d1");
   foreign.caller_id = third;
   EXPECT_ERROR(try_open(foreign), errors::delegation_id_taken);
@@ -180,7 +180,7 @@ TEST_P(Delegations, ADeadlineInThePastIsRefusedUnlessTheTaskIsThereAlready) {
   auto wanted = task("d1");
   wanted.deadline = at(10);
   EXPECT_ERROR(try_open(wanted, at(11)), errors::bad_field);
-  EXPECT_TRUE(log_of(callee).empty());
+  EXPECT_TRUE(inbox_of(callee).empty());
   EXPECT_FALSE(open(wanted, at(1)).hit);
   EXPECT_TRUE(open(wanted, at(11)).hit) << "the same task, asked for once more";
 }
@@ -238,8 +238,8 @@ TEST_P(Delegations, FilesComeWithTheTaskAndGoBackWithTheResult) {
   ASSERT_EQ(opened.files.size(), 1u);
   EXPECT_EQ(opened.files[0].upload.workspace_id, callee);
   EXPECT_EQ(opened.files[0].upload.expires_at, at(86'400));
-  EXPECT_EQ(log_of(callee).at(0).method, "chat_upload_receive");
-  EXPECT_THAT(log_of(callee).at(1).request_body, HasSubstr(pending_uri(callee, wanted.attachments[0].id)));
+  EXPECT_EQ(inbox_of(callee).at(0).method, "chat_upload_receive");
+  EXPECT_THAT(inbox_of(callee).at(1).request_body, HasSubstr(pending_uri(callee, wanted.attachments[0].id)));
   const auto missing = [&] { return store->delegation_waits(std::vector{find("d1")}).at(0).missing_file; };
   EXPECT_EQ(missing(), "in.txt");
   ASSERT_TRUE(store->ack_upload(callee, wanted.attachments[0].id, at(5)).take());
@@ -249,7 +249,7 @@ TEST_P(Delegations, FilesComeWithTheTaskAndGoBackWithTheResult) {
   done.files = R"([{"uri":")" + pending_uri(caller, done.attachments[0].id) + R"(","name":"out.txt"}])";
   ASSERT_TRUE(try_report("d1", done));
   EXPECT_EQ(store->read_upload(caller, done.attachments[0].id)->content, "bytes");
-  const auto rows = log_of(caller);
+  const auto rows = inbox_of(caller);
   EXPECT_EQ(rows.at(rows.size() - 2).method, "chat_upload_receive") << "the file comes before the result";
   EXPECT_THAT(rows.back().request_body, HasSubstr(pending_uri(caller, done.attachments[0].id)));
   EXPECT_EQ(read_task("d1").result_files, done.files);
@@ -280,7 +280,7 @@ TEST_P(Delegations, AFileThatWasSentGoesAlongAgainAsLongAsItsBytesAreHere) {
     EXPECT_EQ(staged.sha256, item.sha256);
     EXPECT_EQ(staged.content, item.content);
     EXPECT_EQ(staged.blob_key, item.blob_key) << "the bytes are shared";
-    EXPECT_EQ(log_of(third).at(log_of(third).size() - 2).method, "chat_upload_receive");
+    EXPECT_EQ(inbox_of(third).at(inbox_of(third).size() - 2).method, "chat_upload_receive");
 
     ASSERT_TRUE(store->sweep_uploads(std::chrono::seconds(0), 100, at(700)).take());
     auto late = task("late-" + item.name);
@@ -333,8 +333,8 @@ TEST_P(Delegations, AFileThatIsGoneRefusesTheWholeTaskAndTheWholeResult) {
   wanted.attachments = {{caller, FileId::make(at(0)), FileId::make(at(0))}};
   EXPECT_ERROR(try_open(wanted), errors::attachment_gone);
   EXPECT_ERROR(store->find_delegation("d1"), errors::delegation_not_found);
-  EXPECT_THAT(log_of(caller), IsEmpty());
-  EXPECT_THAT(log_of(callee), IsEmpty());
+  EXPECT_THAT(inbox_of(caller), IsEmpty());
+  EXPECT_THAT(inbox_of(callee), IsEmpty());
   open(task("d2"));
   auto done = saying(Status::completed);
   done.attachments = {{callee, FileId::make(at(0)), FileId::make(at(0))}};
@@ -347,7 +347,7 @@ TEST_P(Delegations, ARecordedTaskReachesNobodyAndItsCallerReportsOnIt) {
   auto wanted = task("d1");
   wanted.recorded = true;
   open(wanted);
-  EXPECT_THAT(log_of(callee), IsEmpty());
+  EXPECT_THAT(inbox_of(callee), IsEmpty());
   EXPECT_EQ(try_report("d1", saying(Status::completed, "done", DelegationActor::caller))->outcome,
             DelegationOutcome::changed);
   EXPECT_EQ(results_of("d1").size(), 1u);
@@ -357,13 +357,13 @@ TEST_P(Delegations, ATaskWhoseCallbackCouldNotTakeItGoesToTheInboxOnce) {
   auto wanted = task("d1");
   wanted.to_inbox = false;
   EXPECT_EQ(open(wanted).rows.size(), 1u);
-  EXPECT_THAT(log_of(callee), IsEmpty());
+  EXPECT_THAT(inbox_of(callee), IsEmpty());
   EXPECT_EQ(store->deliver_delegation("d1", at(2)).take()->rows.size(), 1u);
   EXPECT_EQ(store->deliver_delegation("d1", at(3)).take()->rows.size(), 0u);
-  ASSERT_EQ(log_of(callee).size(), 1u);
-  EXPECT_THAT(log_of(callee)[0].request_body, HasSubstr("do it"));
+  ASSERT_EQ(inbox_of(callee).size(), 1u);
+  EXPECT_THAT(inbox_of(callee)[0].request_body, HasSubstr("do it"));
   EXPECT_EQ(find("d1").inbox_seq, 1);
-  ASSERT_TRUE(store->ack_activity(callee, 1).take());
+  ASSERT_TRUE(store->ack_inbox(callee, 1).take());
   EXPECT_EQ(store->pick_up_delegations({callee}, at(4)).take()->size(), 1u);
   EXPECT_ERROR(store->deliver_delegation("d0", at(2)).take(), errors::delegation_not_found);
 }

@@ -27,7 +27,7 @@ constexpr std::int64_t kDue = 1'000'000;  // when what may expire does
 class Durability : public ::testing::TestWithParam<BackendKind> {
  protected:
   // The writing end, in the child.
-  struct Teller {
+  struct AckPipe {
     int pipe;
     void tell(const Uuid& id, std::int64_t seq, Act act) const {
       const Acknowledged told{id.bytes(), seq, act};
@@ -40,32 +40,32 @@ class Durability : public ::testing::TestWithParam<BackendKind> {
     return i % 4 < 2 ? file(name) : small_file(name, "content of " + name);
   }
 
-  static FileId stage(Store& store, WorkspaceId workspace, const Teller& teller, const NewUpload& item, Time expires_at,
-                      Time now) {
+  static FileId stage(Store& store, WorkspaceId workspace, const AckPipe& ack_pipe, const NewUpload& item,
+                      Time expires_at, Time now) {
     const auto staged = store.stage_uploads(workspace, {item}, until(expires_at), now).take().value().at(0);
-    teller.tell(item.id.uuid(), staged.activity.seq, Act::staged);
+    ack_pipe.tell(item.id.uuid(), staged.activity.seq, Act::staged);
     return item.id;
   }
 
   // Runs in the child, for ever.
-  static void write_on(Store& store, WorkspaceId workspace, int thread, const Teller& teller) {
+  static void write_on(Store& store, WorkspaceId workspace, int thread, const AckPipe& ack_pipe) {
     for (int i = 0;; ++i) {
       const Time later = at(kDue * 2);
       if (i % 5 == 0) {
-        const auto appended = store.append_activity(workspace, message("m"), at(i)).take().value();
-        teller.tell(appended.id.uuid(), appended.seq, Act::appended);
+        const auto appended = store.append_to_inbox(workspace, message("m"), at(i)).take().value();
+        ack_pipe.tell(appended.id.uuid(), appended.seq, Act::appended);
       } else if (i % 5 == 1) {
-        const auto id = stage(store, workspace, teller, new_file(thread, i), later, at(i));
-        teller.tell(id.uuid(), store.ack_upload(workspace, id, at(i)).take()->receipt->seq, Act::acked);
+        const auto id = stage(store, workspace, ack_pipe, new_file(thread, i), later, at(i));
+        ack_pipe.tell(id.uuid(), store.ack_upload(workspace, id, at(i)).take()->receipt->seq, Act::acked);
       } else if (i % 5 == 2) {
-        const auto id = stage(store, workspace, teller, new_file(thread, i), later, at(i));
-        teller.tell(id.uuid(), store.recall_upload(workspace, id, {}, at(i)).take()->receipt->seq, Act::recalled);
+        const auto id = stage(store, workspace, ack_pipe, new_file(thread, i), later, at(i));
+        ack_pipe.tell(id.uuid(), store.recall_upload(workspace, id, {}, at(i)).take()->receipt->seq, Act::recalled);
       } else if (i % 5 == 3) {
-        stage(store, workspace, teller, new_file(thread, i), at(kDue), at(i));
+        stage(store, workspace, ack_pipe, new_file(thread, i), at(kDue), at(i));
       } else {
         const auto swept = store.sweep_uploads(std::chrono::seconds(kDue), 3, at(kDue)).take().value();
         for (const auto& change : swept.expired) {
-          teller.tell(change.upload.id.uuid(), change.receipt->seq, Act::swept);
+          ack_pipe.tell(change.upload.id.uuid(), change.receipt->seq, Act::swept);
         }
       }
     }
@@ -80,7 +80,7 @@ class Durability : public ::testing::TestWithParam<BackendKind> {
 
   // Rows, receipts, stories, figures and bytes tell the same tale.
   static void expect_nothing_half_done(Store& store, WorkspaceId workspace,
-                                       const std::map<std::int64_t, Activity>& rows) {
+                                       const std::map<std::int64_t, InboxRow>& rows) {
     std::map<std::string, std::int64_t> methods;
     for (const auto& [seq, row] : rows) ++methods[row.method];
     UploadFilter filter;
@@ -129,12 +129,12 @@ TEST_P(Durability, WhatWasAcknowledgedSurvivesAKillInTheMiddleOfWork) {
   }
   backend->wait_until_unused();
   const auto store = backend->open();
-  ActivityQuery all;
+  InboxQuery all;
   all.since_seq = 0;
   all.limit = 1'000'000;
   all.max_bytes = SIZE_MAX;
-  std::map<std::int64_t, Activity> rows;
-  for (auto& row : store->read_activity(workspace, all).value()) rows.emplace(row.seq, row);
+  std::map<std::int64_t, InboxRow> rows;
+  for (auto& row : store->read_inbox(workspace, all).value()) rows.emplace(row.seq, row);
   ASSERT_FALSE(rows.empty());
   EXPECT_EQ(rows.rbegin()->first, std::ssize(rows)) << "no number is missing";
   for (const auto& one : told) {
@@ -144,21 +144,21 @@ TEST_P(Durability, WhatWasAcknowledgedSurvivesAKillInTheMiddleOfWork) {
       EXPECT_EQ(row.id.uuid().bytes(), one.id);
       continue;
     }
-    const auto story = store->find_upload_story(workspace, FileId(Uuid(one.id)), at(0));
-    ASSERT_TRUE(story);
-    EXPECT_NE(row.request_body.find(story->upload.id.text()), std::string::npos);
+    const auto upload_status = store->find_upload_status(workspace, FileId(Uuid(one.id)), at(0));
+    ASSERT_TRUE(upload_status);
+    EXPECT_NE(row.request_body.find(upload_status->upload.id.text()), std::string::npos);
     switch (one.act) {
       case Act::acked:
         EXPECT_EQ(row.method, "chat_upload_acked");
-        EXPECT_EQ(story->state, UploadState::acked);
+        EXPECT_EQ(upload_status->state, UploadState::acked);
         break;
       case Act::recalled:
         EXPECT_EQ(row.method, "chat_upload_recalled");
-        EXPECT_EQ(story->state, UploadState::recalled);
+        EXPECT_EQ(upload_status->state, UploadState::recalled);
         break;
       case Act::swept:
         EXPECT_EQ(row.method, "chat_upload_expired");
-        EXPECT_EQ(story->state, UploadState::expired);
+        EXPECT_EQ(upload_status->state, UploadState::expired);
         break;
       default:
         EXPECT_EQ(row.method, "chat_upload_receive");

@@ -11,12 +11,12 @@ using ::testing::IsEmpty;
 
 class Inbox : public StoreTest {
  protected:
-  static ActivityQuery since(std::int64_t seq) {
-    ActivityQuery query;
+  static InboxQuery since(std::int64_t seq) {
+    InboxQuery query;
     query.since_seq = seq;
     return query;
   }
-  std::vector<std::string> summaries(WorkspaceId workspace, const ActivityQuery& query) {
+  std::vector<std::string> summaries(WorkspaceId workspace, const InboxQuery& query) {
     std::vector<std::string> all;
     for (const auto& row : read(workspace, query)) all.push_back(row.summary);
     return all;
@@ -26,7 +26,7 @@ RESTANTE_EVERY_BACKEND(Inbox);
 
 TEST_P(Inbox, ARowIsReadBackWithEveryFieldAlsoAfterReopening) {
   const auto workspace = make_workspace().id;
-  NewActivity given = message("hé'llo — \"%_", "m-1");
+  NewInboxRow given = message("hé'llo — \"%_", "m-1");
   given.source_id = WorkspaceId::make(at(0));
   given.target_id = workspace;
   given.response_body = R"({"result":1.50})";
@@ -36,7 +36,7 @@ TEST_P(Inbox, ARowIsReadBackWithEveryFieldAlsoAfterReopening) {
   given.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
   const auto appended = append(workspace, given, at(5));
   reopen();
-  const auto rows = log_of(workspace);
+  const auto rows = inbox_of(workspace);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].id, appended.id);
   EXPECT_EQ(rows[0].seq, 1);
@@ -58,10 +58,10 @@ TEST_P(Inbox, ARowIsReadBackWithEveryFieldAlsoAfterReopening) {
 
 TEST_P(Inbox, WhatWasNotGivenIsReadBackAsNothing) {
   const auto workspace = make_workspace().id;
-  NewActivity given;
+  NewInboxRow given;
   given.activity_type = "agent_log";
   append(workspace, given);
-  const auto row = log_of(workspace).at(0);
+  const auto row = inbox_of(workspace).at(0);
   EXPECT_FALSE(row.source_id);
   EXPECT_FALSE(row.target_id);
   EXPECT_FALSE(row.duration_ms);
@@ -87,24 +87,24 @@ TEST_P(Inbox, CreatedAtNeverGoesBackAlongSeq) {
   append(workspace, message("still back"), at(60));
   append(workspace, message("caught up"), at(101));
   std::vector<Time> times;
-  for (const auto& row : log_of(workspace)) times.push_back(row.created_at);
+  for (const auto& row : inbox_of(workspace)) times.push_back(row.created_at);
   EXPECT_THAT(times, ElementsAre(at(100), at(100), at(100), at(101)));
 }
 
 TEST_P(Inbox, NothingIsAppendedForAnUnknownOrRemovedWorkspace) {
   const auto nobody = WorkspaceId::make(at(0));
-  EXPECT_ERROR(store->append_activity(nobody, message("x"), at(0)).take(), errors::workspace_not_found);
-  EXPECT_THAT(log_of(nobody), IsEmpty());
+  EXPECT_ERROR(store->append_to_inbox(nobody, message("x"), at(0)).take(), errors::workspace_not_found);
+  EXPECT_THAT(inbox_of(nobody), IsEmpty());
   const auto removed = make_workspace().id;
   append(removed, message("evidence"));
   remove(removed);
-  EXPECT_ERROR(store->append_activity(removed, message("x"), at(0)).take(), errors::workspace_removed);
+  EXPECT_ERROR(store->append_to_inbox(removed, message("x"), at(0)).take(), errors::workspace_removed);
   EXPECT_THAT(summaries(removed, since(0)), ElementsAre("evidence")) << "what was there stays readable";
 }
 
 TEST_P(Inbox, WithACursorTheAnswerAscendsFromItWithoutOneItDescends) {
   const auto workspace = make_workspace().id;
-  ActivityQuery by_id;
+  InboxQuery by_id;
   for (const char* text : {"1", "2", "3", "4"}) {
     const auto appended = append(workspace, message(text));
     if (std::string(text) == "2") by_id.since_id = appended.id;
@@ -122,13 +122,13 @@ TEST_P(Inbox, ACursorThatNamesNoRowOfThisWorkspaceIsGone) {
   const auto foreign = append(other, message("foreign"));
   append(other, message("foreign"));
   append(workspace, message("own"));
-  for (const auto id : {foreign.id, ActivityId(), ActivityId::make(at(0))}) {
-    ActivityQuery query;
+  for (const auto id : {foreign.id, InboxRowId(), InboxRowId::make(at(0))}) {
+    InboxQuery query;
     query.since_id = id;
-    EXPECT_ERROR(store->read_activity(workspace, query), errors::cursor_gone);
+    EXPECT_ERROR(store->read_inbox(workspace, query), errors::cursor_gone);
   }
   for (const std::int64_t seq : {std::int64_t{2}, std::int64_t{-1}, INT64_MAX, INT64_MIN}) {
-    EXPECT_ERROR(store->read_activity(workspace, since(seq)), errors::cursor_gone);
+    EXPECT_ERROR(store->read_inbox(workspace, since(seq)), errors::cursor_gone);
   }
   EXPECT_THAT(summaries(workspace, since(0)), ElementsAre("own"));
   EXPECT_THAT(summaries(make_workspace().id, since(0)), IsEmpty()) << "0 works on an empty inbox too";
@@ -137,11 +137,11 @@ TEST_P(Inbox, ACursorThatNamesNoRowOfThisWorkspaceIsGone) {
 TEST_P(Inbox, TypeIsExactAndChatUploadReceiveSelectsByMethod) {
   const auto workspace = make_workspace().id;
   append(workspace, message("text"));
-  NewActivity other = message("log");
+  NewInboxRow other = message("log");
   other.activity_type = "agent_log";
   append(workspace, other);
   stage(workspace, file("a.txt"));
-  ActivityQuery query = since(0);
+  InboxQuery query = since(0);
   query.type = "a2a_receive";
   EXPECT_THAT(summaries(workspace, query), ElementsAre("text", "chat_upload_receive: a.txt"));
   query.type = "chat_upload_receive";
@@ -154,18 +154,18 @@ TEST_P(Inbox, SourceTellsPeopleFromAgentsAndPeerIsEitherEnd) {
   const auto workspace = make_workspace().id;
   const auto peer = WorkspaceId::make(at(0));
   append(workspace, message("person"));
-  NewActivity from = message("from peer");
+  NewInboxRow from = message("from peer");
   from.source_id = peer;
   append(workspace, from);
-  NewActivity to = message("to peer");
+  NewInboxRow to = message("to peer");
   to.target_id = peer;
   append(workspace, to);
-  ActivityQuery query = since(0);
-  query.source = ActivityQuery::Source::canvas;
+  InboxQuery query = since(0);
+  query.source = InboxQuery::Source::canvas;
   EXPECT_THAT(summaries(workspace, query), ElementsAre("person", "to peer"));
-  query.source = ActivityQuery::Source::agent;
+  query.source = InboxQuery::Source::agent;
   EXPECT_THAT(summaries(workspace, query), ElementsAre("from peer"));
-  query.source = ActivityQuery::Source::any;
+  query.source = InboxQuery::Source::any;
   query.peer = peer;
   EXPECT_THAT(summaries(workspace, query), ElementsAre("from peer", "to peer"));
   query.peer = WorkspaceId::make(at(0));
@@ -175,7 +175,7 @@ TEST_P(Inbox, SourceTellsPeopleFromAgentsAndPeerIsEitherEnd) {
 TEST_P(Inbox, TimesFilterAndDoNotTurnTheOrder) {
   const auto workspace = make_workspace().id;
   for (int i = 0; i < 10; ++i) append(workspace, message(std::to_string(i)), at(i / 2 * 10));
-  ActivityQuery query;
+  InboxQuery query;
   query.not_before = at(30);
   EXPECT_THAT(summaries(workspace, query), ElementsAre("9", "8", "7", "6"));
   query.before = at(40);
@@ -191,7 +191,7 @@ TEST_P(Inbox, TimesFilterAndDoNotTurnTheOrder) {
   EXPECT_THAT(summaries(workspace, query), ElementsAre("9", "8"));
   query.not_before = at(41);
   EXPECT_THAT(summaries(workspace, query), IsEmpty());
-  ActivityQuery with_cursor = since(3);
+  InboxQuery with_cursor = since(3);
   with_cursor.before = at(30);
   EXPECT_THAT(summaries(workspace, with_cursor), ElementsAre("3", "4", "5"));
 }
@@ -201,7 +201,7 @@ TEST_P(Inbox, AStepOfPruningEndsAtItsLimitAmongSeveralLogs) {
   for (int i = 0; i < 3; ++i) {
     workspaces.push_back(make_workspace().id);
     for (const char* text : {"a", "b"}) append(workspaces.back(), message(text));
-    ASSERT_TRUE(store->ack_activity(workspaces.back(), 2).take());
+    ASSERT_TRUE(store->ack_inbox(workspaces.back(), 2).take());
   }
   const auto left = [&] {
     std::size_t rows = 0;
@@ -222,7 +222,7 @@ TEST_P(Inbox, NobodysInboxHasNoHead) {
 TEST_P(Inbox, APositionNeedNotNameARowThatIsStillThere) {
   const auto workspace = make_workspace().id;
   for (const char* text : {"a", "b", "c", "d"}) append(workspace, message(text));
-  ActivityQuery query;
+  InboxQuery query;
   query.above_seq = 2;
   EXPECT_THAT(summaries(workspace, query), ElementsAre("c", "d"));
   query.below_seq = 4;
@@ -231,13 +231,13 @@ TEST_P(Inbox, APositionNeedNotNameARowThatIsStillThere) {
   EXPECT_THAT(summaries(workspace, query), ElementsAre("c", "b", "a"));
   query.below_seq = 1;
   EXPECT_THAT(summaries(workspace, query), IsEmpty());
-  ASSERT_TRUE(store->ack_activity(workspace, 4).take());
+  ASSERT_TRUE(store->ack_inbox(workspace, 4).take());
   ASSERT_EQ(store->prune(at(1'000'000), at(1'000'000), at(0), 100).take().value(), 4);
   append(workspace, message("e"));
-  ActivityQuery later;
+  InboxQuery later;
   later.above_seq = 4;
   EXPECT_THAT(summaries(workspace, later), ElementsAre("e"));
-  EXPECT_ERROR(store->read_activity(workspace, since(4)), errors::cursor_gone);
+  EXPECT_ERROR(store->read_inbox(workspace, since(4)), errors::cursor_gone);
 }
 
 TEST_P(Inbox, TheChatIsWhatPeopleAndTheAgentSaidAndItsFiles) {
@@ -247,7 +247,7 @@ TEST_P(Inbox, TheChatIsWhatPeopleAndTheAgentSaidAndItsFiles) {
     for (const char* method : {"message/send", "notify", "chat_upload_receive", "delegate_result", ""}) {
       for (const auto& target : {std::optional(workspace), std::optional(peer), std::optional<WorkspaceId>()}) {
         for (const auto& source : {std::optional<WorkspaceId>(), std::optional(peer)}) {
-          NewActivity row;
+          NewInboxRow row;
           row.activity_type = type;
           row.method = method;
           row.source_id = source;
@@ -258,10 +258,10 @@ TEST_P(Inbox, TheChatIsWhatPeopleAndTheAgentSaidAndItsFiles) {
       }
     }
   }
-  ActivityQuery everything = since(0);
+  InboxQuery everything = since(0);
   everything.limit = 500;
   std::vector<std::string> chat;
-  for (const Activity& row : read(workspace, everything)) {
+  for (const InboxRow& row : read(workspace, everything)) {
     if (is_chat(row)) chat.push_back(row.summary);
   }
   EXPECT_THAT(chat,
@@ -275,11 +275,11 @@ TEST_P(Inbox, TheChatIsWhatPeopleAndTheAgentSaidAndItsFiles) {
 TEST_P(Inbox, APageIsCutByRowsAndByBytesButNeverBelowOneRow) {
   const auto workspace = make_workspace().id;
   for (const char* text : {"a", "b", "c"}) {
-    NewActivity activity = message(text);
+    NewInboxRow activity = message(text);
     activity.request_body = "\"" + std::string(98, 'x') + "\"";
     append(workspace, activity);
   }
-  ActivityQuery query = since(0);
+  InboxQuery query = since(0);
   query.limit = 2;
   EXPECT_THAT(summaries(workspace, query), ElementsAre("a", "b"));
   query.limit = 100;
@@ -304,12 +304,12 @@ TEST_P(Inbox, ARepeatedMessageIsTheSameRow) {
   EXPECT_EQ(again.seq, first.seq);
   EXPECT_FALSE(first.repeated);
   EXPECT_TRUE(again.repeated);
-  EXPECT_EQ(log_of(workspace).size(), 1u);
+  EXPECT_EQ(inbox_of(workspace).size(), 1u);
 }
 
 TEST_P(Inbox, AMessageIsToldByItsContentAndByThePersonWhoSentIt) {
   const auto workspace = make_workspace().id;
-  NewActivity sent = message("hello", "m-1");
+  NewInboxRow sent = message("hello", "m-1");
   sent.content = "the message";
   sent.sent_by = "one person";
   append(workspace, sent);
@@ -326,7 +326,7 @@ TEST_P(Inbox, AMessageIsNewWithOtherContentAnotherSourceOrInAnotherInbox) {
   append(workspace, message("hello", "m-1"));
   EXPECT_EQ(append(workspace, message("other", "m-1")).seq, 2);
   EXPECT_EQ(append(workspace, message("hello", "m-2")).seq, 3);
-  NewActivity from_agent = message("hello", "m-1");
+  NewInboxRow from_agent = message("hello", "m-1");
   from_agent.source_id = WorkspaceId::make(at(0));
   EXPECT_EQ(append(workspace, from_agent).seq, 4);
   EXPECT_EQ(append(workspace, from_agent).seq, 4);
@@ -343,9 +343,9 @@ TEST_P(Inbox, RowsWithoutAMessageIdAreNeverTheSame) {
 TEST_P(Inbox, OfManyRepeatsAtOnceOneIsAppended) {
   const auto workspace = make_workspace().id;
   std::vector<Commit<Result<Appended>>> commits;
-  for (int i = 0; i < 50; ++i) commits.push_back(store->append_activity(workspace, message("x", "m"), at(i)));
+  for (int i = 0; i < 50; ++i) commits.push_back(store->append_to_inbox(workspace, message("x", "m"), at(i)));
   for (auto& commit : commits) EXPECT_EQ(commit.take()->seq, 1);
-  EXPECT_EQ(log_of(workspace).size(), 1u);
+  EXPECT_EQ(inbox_of(workspace).size(), 1u);
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ void count_message(PGconn* connection) {
 
 }  // namespace
 
-Fate kill_at_statement(int number, const std::function<std::unique_ptr<Store>()>& open,
-                       const std::function<void(Store&)>& work) {
+KillOutcome kill_at_statement(int number, const std::function<std::unique_ptr<Store>()>& open,
+                              const std::function<void(Store&)>& work) {
   const pid_t child = fork();
   if (child == 0) {
     sqlite3_auto_extension(reinterpret_cast<void (*)()>(&watch_statements));
@@ -58,8 +58,8 @@ Fate kill_at_statement(int number, const std::function<std::unique_ptr<Store>()>
   }
   int status = 0;
   waitpid(child, &status, 0);
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return Fate::killed;
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? Fate::finished : Fate::failed;
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return KillOutcome::killed;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? KillOutcome::finished : KillOutcome::failed;
 }
 
 }  // namespace restante::testing

@@ -16,12 +16,12 @@
 
 namespace restante::testing {
 
-enum class Fate { killed, finished, failed };
+enum class KillOutcome { killed, finished, failed };
 
 // Opens a store by `open` and does `work` with it; statements count from the moment it is open. The parent must hold no
 // store on the data meanwhile.
-Fate kill_at_statement(int number, const std::function<std::unique_ptr<Store>()>& open,
-                       const std::function<void(Store&)>& work);
+KillOutcome kill_at_statement(int number, const std::function<std::unique_ptr<Store>()>& open,
+                              const std::function<void(Store&)>& work);
 
 // `body` writes a Told to the pipe for each thing it was answered; everything it told, up to and after the kill.
 template <class Told>

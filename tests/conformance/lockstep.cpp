@@ -133,10 +133,10 @@ void LockstepProgram::compare_everything() {
   EXPECT_EQ(store_->find_blob_check(), model_.blob_check);
   for (const auto id : workspaces_) {
     EXPECT_EQ(show(store_->list_tokens(id)), model_.list(id));
-    ActivityQuery all;
+    InboxQuery all;
     all.since_seq = 0;
     all.limit = 1'000'000;
-    EXPECT_EQ(show(store_->read_activity(id, all)), model_.read(id, all));
+    EXPECT_EQ(show(store_->read_inbox(id, all)), model_.read(id, all));
     EXPECT_EQ(show(store_->list_waiting(id, {}, 1'000'000, now_)), model_.list_waiting(id, {}, 1'000'000, now_));
   }
   for (const auto& upload : model_.uploads) {
@@ -144,8 +144,9 @@ void LockstepProgram::compare_everything() {
     ASSERT_TRUE(read);
     EXPECT_EQ(show(*read) + " " + read->content, model_.read(upload.workspace_id, upload.id));
   }
-  for (const auto& story : model_.ended) {
-    EXPECT_EQ(show(store_->find_upload_story(story.upload.workspace_id, story.upload.id, now_)), show(story));
+  for (const auto& upload_status : model_.ended) {
+    EXPECT_EQ(show(store_->find_upload_status(upload_status.upload.workspace_id, upload_status.upload.id, now_)),
+              show(upload_status));
   }
   EXPECT_EQ(show(store_->upload_stats(now_)), model_.stats(now_));
   for (const auto& [id, record] : model_.delegations) {

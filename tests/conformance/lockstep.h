@@ -50,9 +50,9 @@ class LockstepProgram {
   // Messages and what is sent with them, in lockstep_inbox.cpp.
   void append();
   void read();
-  static std::string show_sent(const SentActivity& sent);
+  static std::string show_sent(const SentMessage& sent);
   void send();
-  void send_once(WorkspaceId id, const NewActivity& given, const std::vector<OutgoingFile>& files,
+  void send_once(WorkspaceId id, const NewInboxRow& given, const std::vector<OutgoingFile>& files,
                  const StagingTerms& conditions);
 
   // Uploads, in lockstep_uploads.cpp.

@@ -16,11 +16,11 @@ void LockstepProgram::check_blobs() {
     if (!busy) row = {BlobCheckState::running, wanted.mend, now_, worker, until, wanted.progress, wanted.findings, {}};
     return;
   }
-  BlobCheckNote said{worker, one_in(8) ? now_ : row->begun_at, until, word(), {}, BlobCheckState::running, {}};
+  BlobCheckUpdate said{worker, one_in(8) ? now_ : row->begun_at, until, word(), {}, BlobCheckState::running, {}};
   if (one_in(2)) said.findings = word();
   if (one_in(4)) said.state = BlobCheckState::done, said.ended_at = now_;
   const bool kept = !row->ended_at && row->worker == said.worker && row->begun_at == said.begun_at;
-  EXPECT_EQ(store_->note_blob_check(said).take().value(), kept);
+  EXPECT_EQ(store_->update_blob_check(said).take().value(), kept);
   if (!kept) return;
   row->worker_until = until;
   row->progress = said.progress;

@@ -77,7 +77,7 @@ void LockstepProgram::pick_up() {
   for (const auto& id : workspaces_) {
     if (one_in(2)) continue;
     const std::int64_t seq = pick(static_cast<int>(model_.logs[id].size()) + 2);
-    EXPECT_TRUE(store_->ack_activity(id, seq).take());
+    EXPECT_TRUE(store_->ack_inbox(id, seq).take());
     model_.ack_log(id, seq);
     callees.push_back(id);
   }

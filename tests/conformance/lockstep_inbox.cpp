@@ -4,7 +4,7 @@ namespace restante::testing {
 
 void LockstepProgram::append() {
   const auto id = workspace();
-  NewActivity given;
+  NewInboxRow given;
   given.activity_type = one_in(3) ? "agent_log" : "a2a_receive";
   given.method = "message/send";
   given.summary = word();
@@ -21,7 +21,7 @@ void LockstepProgram::append() {
     given.message_id = word();
     if (one_in(2)) given.source_id.reset();
   }
-  const auto result = store_->append_activity(id, given, now_).take();
+  const auto result = store_->append_to_inbox(id, given, now_).take();
   const auto answered = result ? *result : Appended{};
   EXPECT_EQ(result ? answered.id.text() + " " + std::to_string(answered.seq) : std::string(result.error().code()),
             model_.append(id, given, now_, answered));
@@ -31,7 +31,7 @@ void LockstepProgram::read() {
   const auto id = workspace();
   const auto log = model_.logs.find(id);
   const int size = log == model_.logs.end() ? 0 : static_cast<int>(log->second.size());
-  ActivityQuery query;
+  InboxQuery query;
   if (one_in(2)) {
     query.since_seq = pick(size + 2);
   } else if (size > 0 && one_in(2)) {
@@ -45,14 +45,14 @@ void LockstepProgram::read() {
   if (one_in(3)) query.not_before = now_ - std::chrono::seconds(pick(100));
   if (one_in(3)) query.before = now_ - std::chrono::seconds(pick(100));
   if (one_in(3)) query.type = one_in(2) ? "chat_upload_receive" : "a2a_receive";
-  if (one_in(3)) query.source = one_in(2) ? ActivityQuery::Source::canvas : ActivityQuery::Source::agent;
+  if (one_in(3)) query.source = one_in(2) ? InboxQuery::Source::canvas : InboxQuery::Source::agent;
   if (one_in(4)) query.peer = workspace();
   query.limit = pick(20);
   if (one_in(3)) query.max_bytes = static_cast<std::size_t>(pick(50));
-  EXPECT_EQ(show(store_->read_activity(id, query)), model_.read(id, query));
+  EXPECT_EQ(show(store_->read_inbox(id, query)), model_.read(id, query));
 }
 
-std::string LockstepProgram::show_sent(const SentActivity& sent) {
+std::string LockstepProgram::show_sent(const SentMessage& sent) {
   return sent.activity.id.text() + " " + std::to_string(sent.activity.seq) +
          (sent.activity.repeated ? " repeated\n" : " \n") + show_files(sent.files);
 }
@@ -60,7 +60,7 @@ std::string LockstepProgram::show_sent(const SentActivity& sent) {
 void LockstepProgram::send() {
   const auto id = workspace();
   std::vector<OutgoingFile> files;
-  NewActivity given = message(word(), one_in(2) ? word() : "");
+  NewInboxRow given = message(word(), one_in(2) ? word() : "");
   given.request_body = "[";
   for (int i = pick(3); i > 0; --i) {
     const auto source = one_in(20) ? some_file() : some_outgoing_file();
@@ -70,22 +70,22 @@ void LockstepProgram::send() {
   given.request_body += "null]";
   const auto conditions = terms();
   if (one_in(4)) return send_once(id, given, files, conditions);
-  const auto result = store_->append_activity_with_files(id, given, files, conditions, now_).take();
+  const auto result = store_->append_to_inbox_with_files(id, given, files, conditions, now_).take();
   EXPECT_EQ(result ? show_sent(*result) : std::string(result.error().code()),
-            model_.send(id, given, files, conditions, now_, result ? *result : SentActivity()));
+            model_.send(id, given, files, conditions, now_, result ? *result : SentMessage()));
 }
 
-void LockstepProgram::send_once(WorkspaceId id, const NewActivity& given, const std::vector<OutgoingFile>& files,
+void LockstepProgram::send_once(WorkspaceId id, const NewInboxRow& given, const std::vector<OutgoingFile>& files,
                                 const StagingTerms& conditions) {
   const auto under = claim();
   const auto result =
-      store_->append_activity_with_files_once(id, given, files, conditions, under, show_sent, now_).take();
+      store_->append_to_inbox_with_files_once(id, given, files, conditions, under, show_sent, now_).take();
   if (const auto claimed = model_.claimed(under, now_)) {
     EXPECT_EQ(result ? "replay " + result->replay : std::string(result.error().code()), *claimed);
     return;
   }
   const bool made = result && result->made;
-  const auto expected = model_.send(id, given, files, conditions, now_, made ? *result->made : SentActivity());
+  const auto expected = model_.send(id, given, files, conditions, now_, made ? *result->made : SentMessage());
   EXPECT_EQ(made ? show_sent(*result->made) : std::string(result.error().code()), expected);
   if (made) model_.claim(under, expected);
 }

@@ -27,7 +27,7 @@ void LockstepProgram::create() {
 }
 
 void LockstepProgram::enter() {
-  Entry entry = entry_to(one_in(6) ? WorkspaceId::make(now_) : workspace());
+  CheckedRegistration entry = entry_to(one_in(6) ? WorkspaceId::make(now_) : workspace());
   if (one_in(3)) entry.create_as = word();
   entry.delivery_mode = one_in(2) ? DeliveryMode::poll : DeliveryMode::push;
   entry.url = word();
@@ -40,7 +40,7 @@ void LockstepProgram::enter() {
   }
   const bool fresh = !model_.workspaces.contains(entry.id);
   const auto [error, given] = model_.enter(entry, now_);
-  auto result = store_->enter_workspace(entry, now_).take();
+  auto result = store_->register_agent(entry, now_).take();
   EXPECT_EQ(result ? show(Result<Workspace>(result->workspace)) : std::string(result.error().code()),
             error.empty() ? model_.find(entry.id) : error);
   if (!error.empty() || !result) return;
@@ -60,10 +60,10 @@ void LockstepProgram::beat() {
 }
 
 void LockstepProgram::poll() {
-  std::vector<PollNote> polls;
+  std::vector<PollRecord> polls;
   for (int i = pick(4); i > 0; --i) polls.push_back({workspace(), now_ - std::chrono::seconds(pick(5))});
-  for (const PollNote& poll : polls) model_.poll(poll.id, poll.at);
-  EXPECT_TRUE(store_->note_polls(polls).take());
+  for (const PollRecord& poll : polls) model_.poll(poll.id, poll.at);
+  EXPECT_TRUE(store_->record_polls(polls).take());
 }
 
 NewToken LockstepProgram::new_token() {

@@ -100,7 +100,7 @@ void LockstepProgram::look_at_uploads() {
   const auto at = owner(file);
   const auto read = store_->read_upload(at, file);
   EXPECT_EQ(read ? show(*read) + " " + read->content : std::string(read.error().code()), model_.read(at, file));
-  EXPECT_EQ(show(store_->find_upload_story(at, file, now_)), model_.story(at, file, now_));
+  EXPECT_EQ(show(store_->find_upload_status(at, file, now_)), model_.upload_status(at, file, now_));
   EXPECT_EQ(show(store_->upload_stats(now_)), model_.stats(now_));
   UploadFilter filter;
   filter.group = static_cast<UploadGroup>(pick(8));

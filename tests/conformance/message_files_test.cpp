@@ -20,17 +20,17 @@ class MessageFiles : public StoreTest {
   }
   OutgoingFile named(FileId source) const { return {owner, source, FileId::make(at(0))}; }
   // A message as the caller hands it over: its body names the new addresses.
-  NewActivity naming(const std::vector<OutgoingFile>& files, const std::string& message_id = "") const {
-    NewActivity activity = message("see files", message_id);
+  NewInboxRow naming(const std::vector<OutgoingFile>& files, const std::string& message_id = "") const {
+    NewInboxRow activity = message("see files", message_id);
     activity.source_id = owner;
     activity.request_body = "{\"parts\":[";
     for (const auto& file : files) activity.request_body += "\"" + pending_uri(target, file.id) + "\",";
     activity.request_body += "null]}";
     return activity;
   }
-  Result<SentActivity> send(const std::vector<OutgoingFile>& files, const std::string& message_id = "",
-                            const StagingTerms& terms = until(at(500)), Time now = at(10)) {
-    return store->append_activity_with_files(target, naming(files, message_id), files, terms, now).take();
+  Result<SentMessage> send(const std::vector<OutgoingFile>& files, const std::string& message_id = "",
+                           const StagingTerms& terms = until(at(500)), Time now = at(10)) {
+    return store->append_to_inbox_with_files(target, naming(files, message_id), files, terms, now).take();
   }
 
   const WorkspaceId owner = make_workspace("owner").id;
@@ -48,7 +48,7 @@ TEST_P(MessageFiles, TheFilesComeBeforeTheMessageUnderTheirOwnIdsAndShareTheByte
   terms.staged_by = TokenId::make(at(0));
   const auto sent = send(files, "", terms).value();
   reopen();
-  const auto rows = log_of(target);
+  const auto rows = inbox_of(target);
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(sent.activity.seq, 3);
   EXPECT_EQ(rows[2].id, sent.activity.id);
@@ -77,16 +77,16 @@ TEST_P(MessageFiles, TheFilesComeBeforeTheMessageUnderTheirOwnIdsAndShareTheByte
     EXPECT_EQ(rows[i].source_id, owner) << "not a part of the chat with people";
   }
   EXPECT_TRUE(store->find_upload(owner, large.id)) << "the sender keeps its own";
-  EXPECT_THAT(log_of(owner), IsEmpty());
+  EXPECT_THAT(inbox_of(owner), IsEmpty());
   EXPECT_TRUE(store->ack_upload(target, files[0].id, at(11)).take());
-  EXPECT_EQ(log_of(target).back().source_id, owner) << "nor is its receipt";
+  EXPECT_EQ(inbox_of(target).back().source_id, owner) << "nor is its receipt";
 }
 
 TEST_P(MessageFiles, AMessageWithoutFilesIsJustAMessage) {
   const auto sent = send({}).value();
   EXPECT_EQ(sent.activity.seq, 1);
   EXPECT_THAT(sent.files, IsEmpty());
-  EXPECT_EQ(log_of(target).size(), 1u);
+  EXPECT_EQ(inbox_of(target).size(), 1u);
 }
 
 TEST_P(MessageFiles, AFileThatIsNotTheOwnersLiveOutgoingOneRefusesTheWholeMessage) {
@@ -102,7 +102,7 @@ TEST_P(MessageFiles, AFileThatIsNotTheOwnersLiveOutgoingOneRefusesTheWholeMessag
     ASSERT_EQ(refused.error().facts().size(), 1u);
     EXPECT_EQ(std::get<std::string>(refused.error().facts()[0].value), bad.source.text());
   }
-  EXPECT_THAT(log_of(target), IsEmpty());
+  EXPECT_THAT(inbox_of(target), IsEmpty());
   EXPECT_THAT(store->list_waiting(target, {}, 10, at(10)), IsEmpty());
   EXPECT_TRUE(send({named(expired)}, "", until(at(500)), at(9)));
 }
@@ -114,7 +114,7 @@ TEST_P(MessageFiles, TheTargetsQuotaCountsAndWhatDoesNotFitLeavesNothing) {
   terms.quota.max_bytes = 12;
   EXPECT_TRUE(send({named(first)}, "", terms));
   EXPECT_ERROR(send({named(first), named(second)}, "", terms), errors::quota_exceeded);
-  EXPECT_EQ(log_of(target).size(), 2u);
+  EXPECT_EQ(inbox_of(target).size(), 2u);
   EXPECT_TRUE(send({named(second)}, "", terms));
   EXPECT_ERROR(send({named(second)}, "", terms), errors::quota_exceeded);
 }
@@ -122,7 +122,7 @@ TEST_P(MessageFiles, TheTargetsQuotaCountsAndWhatDoesNotFitLeavesNothing) {
 TEST_P(MessageFiles, NothingIsSentToAnUnknownOrRemovedWorkspace) {
   const auto source = stage_out(file("a"));
   const auto nobody = WorkspaceId::make(at(0));
-  EXPECT_ERROR(store->append_activity_with_files(nobody, message("m"), {named(source)}, until(at(99)), at(1)).take(),
+  EXPECT_ERROR(store->append_to_inbox_with_files(nobody, message("m"), {named(source)}, until(at(99)), at(1)).take(),
                errors::workspace_not_found);
   remove(target);
   EXPECT_ERROR(send({named(source)}), errors::workspace_removed);
@@ -138,7 +138,7 @@ TEST_P(MessageFiles, ARepeatedMessageIsTheSameRowAndItsFilesComeOnce) {
   EXPECT_EQ(again.activity.seq, first.activity.seq);
   EXPECT_TRUE(again.activity.repeated);
   EXPECT_THAT(again.files, IsEmpty());
-  EXPECT_EQ(log_of(target).size(), 2u);
+  EXPECT_EQ(inbox_of(target).size(), 2u);
   EXPECT_EQ(store->list_waiting(target, {}, 10, at(10)).size(), 1u);
 
   const auto other = stage_out(file("b"));
@@ -160,12 +160,12 @@ TEST_P(MessageFiles, OneFileMayBeNamedTwiceAndSentOnAndOn) {
 TEST_P(MessageFiles, UnderAClaimARepeatedRequestIsTheFirstOne) {
   const auto source = stage_out(file("a"));
   const Claim claim{sha256("scope"), sha256("request"), at(100)};
-  const Render<SentActivity> render = [](const SentActivity& sent) {
+  const Render<SentMessage> render = [](const SentMessage& sent) {
     return sent.activity.id.text() + " " + std::to_string(sent.files.size());
   };
   const auto send_once = [&](const Claim& under) {
     const std::vector<OutgoingFile> files{named(source)};
-    return store->append_activity_with_files_once(target, naming(files), files, until(at(500)), under, render, at(10))
+    return store->append_to_inbox_with_files_once(target, naming(files), files, until(at(500)), under, render, at(10))
         .take();
   };
   const auto made = send_once(claim).value();
@@ -174,16 +174,16 @@ TEST_P(MessageFiles, UnderAClaimARepeatedRequestIsTheFirstOne) {
   EXPECT_FALSE(again.made);
   EXPECT_EQ(again.replay, made.made->activity.id.text() + " 1");
   EXPECT_ERROR(send_once({claim.scope, sha256("other"), at(100)}), errors::idempotency_mismatch);
-  EXPECT_EQ(log_of(target).size(), 2u);
+  EXPECT_EQ(inbox_of(target).size(), 2u);
 }
 
 TEST_P(MessageFiles, AnAttachmentGoneLeavesTheClaimFree) {
   const Claim claim{sha256("scope"), sha256("request"), at(100)};
-  const Render<SentActivity> render = [](const SentActivity&) { return "answer"; };
+  const Render<SentMessage> render = [](const SentMessage&) { return "answer"; };
   const auto item = file("a");
   const std::vector<OutgoingFile> files{named(item.id)};
   const auto send_once = [&] {
-    return store->append_activity_with_files_once(target, naming(files), files, until(at(500)), claim, render, at(10))
+    return store->append_to_inbox_with_files_once(target, naming(files), files, until(at(500)), claim, render, at(10))
         .take();
   };
   EXPECT_ERROR(send_once(), errors::attachment_gone);
@@ -193,13 +193,13 @@ TEST_P(MessageFiles, AnAttachmentGoneLeavesTheClaimFree) {
 
 TEST_P(MessageFiles, ManyMessagesWithOneFileAtOnceAllGetIt) {
   const auto source = stage_out(file("a"));
-  std::vector<Commit<Result<SentActivity>>> commits;
+  std::vector<Commit<Result<SentMessage>>> commits;
   for (int i = 0; i < 40; ++i) {
     const std::vector<OutgoingFile> files{named(i % 4 == 0 ? FileId::make(at(0)) : source)};
-    commits.push_back(store->append_activity_with_files(target, naming(files), files, until(at(500)), at(10)));
+    commits.push_back(store->append_to_inbox_with_files(target, naming(files), files, until(at(500)), at(10)));
   }
   for (std::size_t i = 0; i < commits.size(); ++i) EXPECT_EQ(commits[i].take().has_value(), i % 4 != 0) << i;
-  EXPECT_EQ(log_of(target).size(), 60u);
+  EXPECT_EQ(inbox_of(target).size(), 60u);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ TEST_P(OlderSchema, WithoutTheTablesOfUploadsEverythingElseWorksAndNothingIsStag
   EXPECT_TRUE(store->stage_uploads(workspace, {}, until(at(1)), at(0)).take()->empty());
   EXPECT_ERROR(store->find_upload(workspace, item.id), errors::upload_gone);
   EXPECT_ERROR(store->read_upload(workspace, item.id), errors::upload_gone);
-  EXPECT_ERROR(store->find_upload_story(workspace, item.id, at(0)), errors::upload_gone);
+  EXPECT_ERROR(store->find_upload_status(workspace, item.id, at(0)), errors::upload_gone);
   EXPECT_FALSE(store->find_outgoing(workspace, item.sha256, at(0)));
   EXPECT_ERROR(store->mark_fetched(workspace, item.id, at(0)).take(), errors::upload_gone);
   EXPECT_ERROR(store->ack_upload(workspace, item.id, at(0)).take(), errors::upload_gone);
@@ -62,22 +62,22 @@ TEST_P(OlderSchema, WithoutTheTablesOfUploadsEverythingElseWorksAndNothingIsStag
   const std::vector<std::string> keys{"key"};
   EXPECT_EQ(store->known_blobs(keys), keys) << "nobody can tell what is an orphan";
   const OutgoingFile outgoing{workspace, item.id, FileId::make(at(0))};
-  EXPECT_ERROR(store->append_activity_with_files(workspace, message("m"), {outgoing}, until(at(1)), at(0)).take(),
+  EXPECT_ERROR(store->append_to_inbox_with_files(workspace, message("m"), {outgoing}, until(at(1)), at(0)).take(),
                errors::attachment_gone);
   EXPECT_ERROR(store
-                   ->append_activity_with_files_once(
+                   ->append_to_inbox_with_files_once(
                        workspace, message("m"), {outgoing}, until(at(1)), claim, [](auto&) { return ""; }, at(0))
                    .take(),
                errors::attachment_gone);
-  EXPECT_EQ(store->append_activity_with_files(workspace, message("m"), {}, until(at(1)), at(0)).take()->activity.seq,
+  EXPECT_EQ(store->append_to_inbox_with_files(workspace, message("m"), {}, until(at(1)), at(0)).take()->activity.seq,
             1);
   const auto once = store
-                        ->append_activity_with_files_once(
+                        ->append_to_inbox_with_files_once(
                             workspace, message("m", "id"), {}, until(at(1)), claim, [](auto&) { return ""; }, at(0))
                         .take();
   EXPECT_EQ(once->made->activity.seq, 2);
-  EXPECT_TRUE(store->append_activity(workspace, message("m", "id"), at(0)).take()->repeated);
-  ASSERT_TRUE(store->ack_activity(workspace, 2).take());
+  EXPECT_TRUE(store->append_to_inbox(workspace, message("m", "id"), at(0)).take()->repeated);
+  ASSERT_TRUE(store->ack_inbox(workspace, 2).take());
   EXPECT_EQ(store->prune(at(10), at(10), at(10), 100).take().value(), 2);
 }
 
@@ -105,7 +105,7 @@ TEST_P(OlderSchema, WithoutTheTablesOfDelegationsTheyAreOutOfReachAndEverythingE
   EXPECT_TRUE(store->pick_up_delegations({callee}, at(1)).take()->empty());
   EXPECT_FALSE(store->sweep_delegations(at(1), at(1), 10, at(1)).take()->more);
   EXPECT_EQ(append(callee, message("m")).seq, 1);
-  ASSERT_TRUE(store->ack_activity(callee, 1).take());
+  ASSERT_TRUE(store->ack_inbox(callee, 1).take());
   EXPECT_EQ(store->prune(at(10), at(10), at(10), 100).take().value(), 1);
 }
 
@@ -114,7 +114,7 @@ TEST_P(OlderSchema, WithoutTheTableOfChecksThereIsNoneAndNoneBegins) {
   EXPECT_FALSE(store->find_blob_check());
   const NewBlobCheck wanted{false, WorkerId::make(at(0)), at(9), "{}", "[]", {}};
   EXPECT_THROW((void)store->begin_blob_check(wanted, at(1)).take(), Unavailable);
-  EXPECT_FALSE(store->note_blob_check({}).take().value());
+  EXPECT_FALSE(store->update_blob_check({}).take().value());
   stage(make_workspace().id, file("a.txt"));
 }
 

@@ -28,7 +28,7 @@ constexpr auto kGrace = std::chrono::hours(1);
 // A server's view of one directory.
 struct Server {
   Server(Store& store, const std::filesystem::path& directory, bool alone, const Clock& clock, Log& log)
-      : files(dir::open(directory, dir::Drafts::unnamed_if_possible, clock)),
+      : files(dir::open(directory, dir::TemporaryNames::unnamed_if_possible, clock)),
         owner(store, {{Place::dir, *files}}, clock, log, metrics, rules(alone)),
         places({{Place::dir, *files}}, {Place::dir, {}}, log, metrics, &owner) {
     owner.enter();
@@ -54,7 +54,7 @@ class OwnerTest : public StoreTest {
   std::filesystem::path mark_in(const char* directory) const { return folder / directory / kMarkName; }
   // A blob as an older version wrote it: without a mark.
   std::string write(const char* directory, const Clock& dated) {
-    return put(*dir::open(folder / directory, dir::Drafts::unnamed_if_possible, dated), "bytes");
+    return put(*dir::open(folder / directory, dir::TemporaryNames::unnamed_if_possible, dated), "bytes");
   }
   void know(const std::string& key) {
     NewUpload item = file("known");
@@ -72,35 +72,37 @@ class OwnerTest : public StoreTest {
 };
 
 TEST_P(OwnerTest, AnOfficeStaysWhoItIsAndKnowsTheSettingOfTheStartBefore) {
-  EXPECT_EQ(store->find_office(), std::nullopt);
-  const auto id = OfficeId::make(at(1));
-  EXPECT_EQ(store->enter_office(id, Place::dir).take().value(), (Office{id, Place::dir, {}}));
-  EXPECT_EQ(store->enter_office(OfficeId::make(at(2)), Place::s3).take().value(), (Office{id, Place::dir, {}}));
+  EXPECT_EQ(store->find_installation(), std::nullopt);
+  const auto id = InstallationId::make(at(1));
+  EXPECT_EQ(store->ensure_installation(id, Place::dir).take().value(), (Installation{id, Place::dir, {}}));
+  EXPECT_EQ(store->ensure_installation(InstallationId::make(at(2)), Place::s3).take().value(),
+            (Installation{id, Place::dir, {}}));
   reopen();
-  EXPECT_EQ(store->find_office(), (Office{id, Place::s3, {}}));
+  EXPECT_EQ(store->find_installation(), (Installation{id, Place::s3, {}}));
 }
 
 TEST_P(OwnerTest, AMarkIsWrittenDownOnlyOverTheOneThatWasSeen) {
-  const auto id = OfficeId::make(at(1));
-  store->enter_office(id, Place::dir).take().value();
+  const auto id = InstallationId::make(at(1));
+  store->ensure_installation(id, Place::dir).take().value();
   const OwnerMark first{id, MarkId::make(at(1))};
-  const OwnerMark second{OfficeId::make(at(2)), MarkId::make(at(2))};
-  EXPECT_TRUE(store->note_mark(Place::s3, std::nullopt, first).take().value());
-  EXPECT_FALSE(store->note_mark(Place::s3, std::nullopt, second).take().value());
-  EXPECT_FALSE(store->note_mark(Place::s3, second, first).take().value());
-  EXPECT_FALSE(store->note_mark(Place::dir, first, second).take().value());
-  EXPECT_TRUE(store->note_mark(Place::s3, first, second).take().value());
-  EXPECT_EQ(store->find_office()->marks, (std::map<Place, OwnerMark>{{Place::s3, second}}));
-  EXPECT_TRUE(store->close_office().take());
-  EXPECT_EQ(store->find_office(), std::nullopt);
-  EXPECT_EQ(store->enter_office(second.office, Place::dir).take().value(), (Office{second.office, Place::dir, {}}));
+  const OwnerMark second{InstallationId::make(at(2)), MarkId::make(at(2))};
+  EXPECT_TRUE(store->record_mark(Place::s3, std::nullopt, first).take().value());
+  EXPECT_FALSE(store->record_mark(Place::s3, std::nullopt, second).take().value());
+  EXPECT_FALSE(store->record_mark(Place::s3, second, first).take().value());
+  EXPECT_FALSE(store->record_mark(Place::dir, first, second).take().value());
+  EXPECT_TRUE(store->record_mark(Place::s3, first, second).take().value());
+  EXPECT_EQ(store->find_installation()->marks, (std::map<Place, OwnerMark>{{Place::s3, second}}));
+  EXPECT_TRUE(store->reset_installation().take());
+  EXPECT_EQ(store->find_installation(), std::nullopt);
+  EXPECT_EQ(store->ensure_installation(second.installation, Place::dir).take().value(),
+            (Installation{second.installation, Place::dir, {}}));
 }
 
 TEST_P(OwnerTest, AnEmptyPlaceIsMarkedAndOursFromThenOn) {
-  EXPECT_EQ(start(*store)->owner.objection(Place::dir), "");
+  EXPECT_EQ(start(*store)->owner.refusal_reason(Place::dir), "");
   EXPECT_TRUE(std::filesystem::exists(mark_in("a")));
   const auto again = start(*store);
-  EXPECT_EQ(again->owner.objection(Place::dir), "");
+  EXPECT_EQ(again->owner.refusal_reason(Place::dir), "");
   EXPECT_NO_THROW(again->places.check());
   EXPECT_THAT(keys_of(*again->files), IsEmpty()) << "the mark is no blob";
   EXPECT_TRUE(std::filesystem::is_empty(folder.path() / "a" / "tmp"));
@@ -108,36 +110,36 @@ TEST_P(OwnerTest, AnEmptyPlaceIsMarkedAndOursFromThenOn) {
 
 TEST_P(OwnerTest, SomebodyElsesPlaceIsReadButNeverWrittenCollectedOrJudged) {
   const auto first = start(*store);
-  ASSERT_EQ(first->owner.objection(Place::dir), "");
+  ASSERT_EQ(first->owner.refusal_reason(Place::dir), "");
   const std::string key = first->places.put()->finish().key;
   const auto second = start(*other_store);
-  EXPECT_THAT(second->owner.objection(Place::dir), HasSubstr("belongs to another post office"));
+  EXPECT_THAT(second->owner.refusal_reason(Place::dir), HasSubstr("belongs to another post office"));
   EXPECT_THROW(second->places.put(), Unavailable);
   EXPECT_THROW(second->places.check(), Unavailable);
   EXPECT_NE(second->places.open(key), nullptr);
   EXPECT_THROW(second->places.open(new_blob_key(clock.now())), Unavailable) << "not there is not gone";
-  Places::OutOfReach passed_over;
-  EXPECT_THAT(second->places.list("", Time::max(), &passed_over).keys, IsEmpty());
-  EXPECT_THAT(second->places.drop_all(std::array{key}, &passed_over), IsEmpty());
-  EXPECT_EQ(second->places.drop_unfinished(Time::max(), &passed_over), 0U);
-  EXPECT_THAT(passed_over[Place::dir], HasSubstr("belongs to another post office"));
+  Places::UnreachablePlaces unreachable_places;
+  EXPECT_THAT(second->places.list("", Time::max(), &unreachable_places).keys, IsEmpty());
+  EXPECT_THAT(second->places.drop_all(std::array{key}, &unreachable_places), IsEmpty());
+  EXPECT_EQ(second->places.drop_unfinished(Time::max(), &unreachable_places), 0U);
+  EXPECT_THAT(unreachable_places[Place::dir], HasSubstr("belongs to another post office"));
   EXPECT_NE(first->places.open(key), nullptr);
 }
 
 TEST_P(OwnerTest, AnotherDirectoryOfASecondServerIsNotTheOneTheFirstUses) {
   const auto first = start(*store, "a");
-  ASSERT_EQ(first->owner.objection(Place::dir), "");
-  EXPECT_THAT(start(*store, "b")->owner.objection(Place::dir), HasSubstr("not the one that the other servers"));
+  ASSERT_EQ(first->owner.refusal_reason(Place::dir), "");
+  EXPECT_THAT(start(*store, "b")->owner.refusal_reason(Place::dir), HasSubstr("not the one that the other servers"));
   EXPECT_FALSE(std::filesystem::exists(mark_in("b")));
-  EXPECT_EQ(start(*store, "a")->owner.objection(Place::dir), "") << "the same one is";
+  EXPECT_EQ(start(*store, "a")->owner.refusal_reason(Place::dir), "") << "the same one is";
 }
 
 TEST_P(OwnerTest, OfTwoServersThatStartAtOnceWithDirectoriesOfTheirOwnOneRefuses) {
   const auto first = start(*store, "a");
   const auto second = start(*store, "b");
   std::string one, two;
-  std::thread beside([&] { one = first->owner.objection(Place::dir); });
-  two = second->owner.objection(Place::dir);
+  std::thread beside([&] { one = first->owner.refusal_reason(Place::dir); });
+  two = second->owner.refusal_reason(Place::dir);
   beside.join();
   EXPECT_NE(one.empty(), two.empty()) << one << two;
 }
@@ -146,72 +148,72 @@ TEST_P(OwnerTest, TwoServersThatStartAtOnceOnOneDirectoryAgree) {
   const auto first = start(*store, "a");
   const auto second = start(*store, "a");
   std::string one, two;
-  std::thread beside([&] { one = first->owner.objection(Place::dir); });
-  two = second->owner.objection(Place::dir);
+  std::thread beside([&] { one = first->owner.refusal_reason(Place::dir); });
+  two = second->owner.refusal_reason(Place::dir);
   beside.join();
   EXPECT_EQ(one + two, "");
 }
 
 TEST_P(OwnerTest, AMarkThatVanishesStopsEverythingUntilItIsBack) {
   const auto server = start(*store);
-  ASSERT_EQ(server->owner.objection(Place::dir), "");
+  ASSERT_EQ(server->owner.refusal_reason(Place::dir), "");
   std::filesystem::rename(mark_in("a"), folder / "aside");
-  EXPECT_THAT(server->owner.objection(Place::dir), HasSubstr("has lost its mark"));
+  EXPECT_THAT(server->owner.refusal_reason(Place::dir), HasSubstr("has lost its mark"));
   EXPECT_THROW(server->places.put(), Unavailable);
   EXPECT_THROW(server->places.open(new_blob_key(clock.now())), Unavailable);
   std::filesystem::rename(folder / "aside", mark_in("a"));
-  EXPECT_EQ(server->owner.objection(Place::dir), "");
+  EXPECT_EQ(server->owner.refusal_reason(Place::dir), "");
   EXPECT_NO_THROW(server->places.put());
   EXPECT_EQ(server->places.open(new_blob_key(clock.now())), nullptr);
 }
 
 TEST_P(OwnerTest, ADirectoryThatLostFilesIsNotTakenForAnEmptyOne) {
   know(write("a", clock));
-  EXPECT_THAT(start(*store, "b", true)->owner.objection(Place::dir), HasSubstr("should lie there"));
-  EXPECT_EQ(start(*store, "a", true)->owner.objection(Place::dir), "");
-  EXPECT_THAT(start(*store, "b", true)->owner.objection(Place::dir), HasSubstr("has lost its mark"));
+  EXPECT_THAT(start(*store, "b", true)->owner.refusal_reason(Place::dir), HasSubstr("should lie there"));
+  EXPECT_EQ(start(*store, "a", true)->owner.refusal_reason(Place::dir), "");
+  EXPECT_THAT(start(*store, "b", true)->owner.refusal_reason(Place::dir), HasSubstr("has lost its mark"));
 }
 
 TEST_P(OwnerTest, AServerAloneMayHaveAnotherEmptyDirectoryWhileNothingIsInTheOld) {
-  ASSERT_EQ(start(*store, "a", true)->owner.objection(Place::dir), "");
-  EXPECT_EQ(start(*store, "b", true)->owner.objection(Place::dir), "");
+  ASSERT_EQ(start(*store, "a", true)->owner.refusal_reason(Place::dir), "");
+  EXPECT_EQ(start(*store, "b", true)->owner.refusal_reason(Place::dir), "");
 }
 
 TEST_P(OwnerTest, WhatAnOlderVersionLeftIsAdoptedWhenTheRowsKnowIt) {
   know(write("a", long_ago));
   write("a", clock);  // its row never came: the old server was stopped in between
-  EXPECT_EQ(start(*store)->owner.objection(Place::dir), "");
+  EXPECT_EQ(start(*store)->owner.refusal_reason(Place::dir), "");
   EXPECT_TRUE(std::filesystem::exists(mark_in("a")));
 }
 
 TEST_P(OwnerTest, FilesThatTheRowsDoNotKnowAreSomebodyElses) {
   write("a", long_ago);
-  EXPECT_THAT(start(*store)->owner.objection(Place::dir), HasSubstr("does not know"));
+  EXPECT_THAT(start(*store)->owner.refusal_reason(Place::dir), HasSubstr("does not know"));
   write("a", long_ago);
   know(write("a", clock));
-  EXPECT_THAT(start(*store)->owner.objection(Place::dir), HasSubstr("does not know")) << "more than orphans are";
+  EXPECT_THAT(start(*store)->owner.refusal_reason(Place::dir), HasSubstr("does not know")) << "more than orphans are";
   write("b", clock);
-  EXPECT_THAT(start(*store, "b")->owner.objection(Place::dir), HasSubstr("does not know"));
+  EXPECT_THAT(start(*store, "b")->owner.refusal_reason(Place::dir), HasSubstr("does not know"));
 }
 
 TEST_P(OwnerTest, AnOrphanAmongFilesThatTheRowsKnowIsNobodyElses) {
   write("a", long_ago);
   know(write("a", clock));
-  EXPECT_EQ(start(*store)->owner.objection(Place::dir), "");
+  EXPECT_EQ(start(*store)->owner.refusal_reason(Place::dir), "");
 }
 
 TEST_P(OwnerTest, BesideADatabaseThatOneServerHasOpenNobodyElseKeepsAnything) {
   write("a", long_ago);
-  EXPECT_EQ(start(*store, "a", true)->owner.objection(Place::dir), "");
+  EXPECT_EQ(start(*store, "a", true)->owner.refusal_reason(Place::dir), "");
 }
 
 TEST_P(OwnerTest, AServerAloneComesBackToThePlaceItHadBefore) {
   for (const char* directory : {"a", "b", "a"}) {
-    EXPECT_EQ(start(*store, directory, true)->owner.objection(Place::dir), "") << directory;
+    EXPECT_EQ(start(*store, directory, true)->owner.refusal_reason(Place::dir), "") << directory;
   }
   know(write("a", clock));
-  EXPECT_THAT(start(*store, "b", true)->owner.objection(Place::dir), HasSubstr("is not the one"));
-  EXPECT_EQ(start(*store, "a", true)->owner.objection(Place::dir), "");
+  EXPECT_THAT(start(*store, "b", true)->owner.refusal_reason(Place::dir), HasSubstr("is not the one"));
+  EXPECT_EQ(start(*store, "a", true)->owner.refusal_reason(Place::dir), "");
 }
 
 TEST_P(OwnerTest, WhatAnotherServerTriesOutWhileItStartsIsNobodysFile) {
@@ -220,81 +222,83 @@ TEST_P(OwnerTest, WhatAnotherServerTriesOutWhileItStartsIsNobodysFile) {
   std::filesystem::create_directories(folder / "a" / trial.substr(30));
   std::ofstream(folder / "a" / trial.substr(30) / trial) << "check";
   ASSERT_EQ(keys_of(*server->files).size(), 1u);
-  EXPECT_EQ(server->owner.objection(Place::dir), "");
+  EXPECT_EQ(server->owner.refusal_reason(Place::dir), "");
 }
 
 TEST_P(OwnerTest, KilledBetweenTheMarkAndWritingItDownItIsWrittenDownByTheNext) {
   const auto server = start(*store);
-  const OwnerMark mark{store->find_office()->id, MarkId::make(at(5))};
-  server->files->put_mark(text_of(mark), Blobs::Marking::if_there_is_none);
-  EXPECT_EQ(start(*store)->owner.objection(Place::dir), "");
-  EXPECT_EQ(store->find_office()->marks.at(Place::dir), mark);
+  const OwnerMark mark{store->find_installation()->id, MarkId::make(at(5))};
+  server->files->put_mark(text_of(mark), Blobs::MarkMode::if_there_is_none);
+  EXPECT_EQ(start(*store)->owner.refusal_reason(Place::dir), "");
+  EXPECT_EQ(store->find_installation()->marks.at(Place::dir), mark);
 }
 
 TEST_P(OwnerTest, ADatabaseThatWasMovedTakesOverAndTheOldOneFindsItTaken) {
   const auto old = start(*store);
-  ASSERT_EQ(old->owner.objection(Place::dir), "");
+  ASSERT_EQ(old->owner.refusal_reason(Place::dir), "");
   // A move takes the marks along and leaves the office behind.
   const auto heir = start(*other_store);
-  ASSERT_TRUE(
-      other_store->note_mark(Place::dir, std::nullopt, store->find_office()->marks.at(Place::dir)).take().value());
-  EXPECT_EQ(heir->owner.objection(Place::dir), "");
-  EXPECT_EQ(other_store->find_office()->marks.at(Place::dir).office, other_store->find_office()->id);
-  EXPECT_THAT(old->owner.objection(Place::dir), HasSubstr("belongs to another post office"));
+  ASSERT_TRUE(other_store->record_mark(Place::dir, std::nullopt, store->find_installation()->marks.at(Place::dir))
+                  .take()
+                  .value());
+  EXPECT_EQ(heir->owner.refusal_reason(Place::dir), "");
+  EXPECT_EQ(other_store->find_installation()->marks.at(Place::dir).installation, other_store->find_installation()->id);
+  EXPECT_THAT(old->owner.refusal_reason(Place::dir), HasSubstr("belongs to another post office"));
 }
 
 TEST_P(OwnerTest, OfSeveralServersOnADatabaseThatWasMovedAllTakeOver) {
   const auto old = start(*store);
-  ASSERT_EQ(old->owner.objection(Place::dir), "");
-  const auto inherited = store->find_office()->marks.at(Place::dir);
+  ASSERT_EQ(old->owner.refusal_reason(Place::dir), "");
+  const auto inherited = store->find_installation()->marks.at(Place::dir);
   std::vector<std::unique_ptr<Server>> heirs;
   for (int i = 0; i < 4; ++i) heirs.push_back(start(*other_store));
-  ASSERT_TRUE(other_store->note_mark(Place::dir, std::nullopt, inherited).take().value());
+  ASSERT_TRUE(other_store->record_mark(Place::dir, std::nullopt, inherited).take().value());
   std::vector<std::string> objections(heirs.size());
   {
     std::vector<std::jthread> starts;
     for (std::size_t i = 0; i < heirs.size(); ++i)
-      starts.emplace_back([&, i] { objections[i] = heirs[i]->owner.objection(Place::dir); });
+      starts.emplace_back([&, i] { objections[i] = heirs[i]->owner.refusal_reason(Place::dir); });
   }
   EXPECT_THAT(objections, ::testing::Each(""));
-  for (const auto& heir : heirs) EXPECT_EQ(heir->owner.objection(Place::dir), "") << "and so it stays";
+  for (const auto& heir : heirs) EXPECT_EQ(heir->owner.refusal_reason(Place::dir), "") << "and so it stays";
 }
 
 TEST_P(OwnerTest, AnHeirKilledBetweenTheMarkAndWritingItDownIsFollowedByTheNext) {
-  ASSERT_EQ(start(*store)->owner.objection(Place::dir), "");
-  const auto inherited = store->find_office()->marks.at(Place::dir);
+  ASSERT_EQ(start(*store)->owner.refusal_reason(Place::dir), "");
+  const auto inherited = store->find_installation()->marks.at(Place::dir);
   const auto heir = start(*other_store);
-  ASSERT_TRUE(other_store->note_mark(Place::dir, std::nullopt, inherited).take().value());
-  const OwnerMark taken{other_store->find_office()->id, inherited.mark};
-  heir->files->put_mark(text_of(taken), Blobs::Marking::anyway);
-  EXPECT_EQ(start(*other_store)->owner.objection(Place::dir), "");
-  EXPECT_EQ(other_store->find_office()->marks.at(Place::dir), taken);
+  ASSERT_TRUE(other_store->record_mark(Place::dir, std::nullopt, inherited).take().value());
+  const OwnerMark taken{other_store->find_installation()->id, inherited.mark};
+  heir->files->put_mark(text_of(taken), Blobs::MarkMode::anyway);
+  EXPECT_EQ(start(*other_store)->owner.refusal_reason(Place::dir), "");
+  EXPECT_EQ(other_store->find_installation()->marks.at(Place::dir), taken);
 }
 
 TEST_P(OwnerTest, AnHeirWhoseFilesLieElsewhereDoesNotTakeItsOwnEmptyDirectoryForThem) {
-  ASSERT_EQ(start(*store, "b")->owner.objection(Place::dir), "");
-  ASSERT_EQ(start(*other_store)->owner.objection(Place::dir), "");
-  const auto own = store->find_office()->marks.at(Place::dir);
-  ASSERT_TRUE(store->note_mark(Place::dir, own, other_store->find_office()->marks.at(Place::dir)).take().value());
+  ASSERT_EQ(start(*store, "b")->owner.refusal_reason(Place::dir), "");
+  ASSERT_EQ(start(*other_store)->owner.refusal_reason(Place::dir), "");
+  const auto own = store->find_installation()->marks.at(Place::dir);
+  ASSERT_TRUE(
+      store->record_mark(Place::dir, own, other_store->find_installation()->marks.at(Place::dir)).take().value());
   know(write("a", clock));
-  EXPECT_THAT(start(*store, "b")->owner.objection(Place::dir), HasSubstr("is empty although"));
-  EXPECT_EQ(start(*store)->owner.objection(Place::dir), "");
+  EXPECT_THAT(start(*store, "b")->owner.refusal_reason(Place::dir), HasSubstr("is empty although"));
+  EXPECT_EQ(start(*store)->owner.refusal_reason(Place::dir), "");
 }
 
 TEST_P(OwnerTest, TheOperatorsWordMakesAPlaceOurs) {
   const auto first = start(*store);
-  ASSERT_EQ(first->owner.objection(Place::dir), "");
+  ASSERT_EQ(first->owner.refusal_reason(Place::dir), "");
   const auto second = start(*other_store);
   EXPECT_THROW(second->owner.adopt(Place::dir, Owner::Force::no), OpenRefused);
-  EXPECT_EQ(first->owner.objection(Place::dir), "");
+  EXPECT_EQ(first->owner.refusal_reason(Place::dir), "");
   second->owner.adopt(Place::dir, Owner::Force::yes);
-  EXPECT_EQ(second->owner.objection(Place::dir), "");
-  EXPECT_THAT(first->owner.objection(Place::dir), HasSubstr("belongs to another post office"));
+  EXPECT_EQ(second->owner.refusal_reason(Place::dir), "");
+  EXPECT_THAT(first->owner.refusal_reason(Place::dir), HasSubstr("belongs to another post office"));
   write("b", long_ago);
   const auto moved = start(*other_store, "b");
-  EXPECT_NE(moved->owner.objection(Place::dir), "");
+  EXPECT_NE(moved->owner.refusal_reason(Place::dir), "");
   moved->owner.adopt(Place::dir, Owner::Force::no);
-  EXPECT_EQ(moved->owner.objection(Place::dir), "");
+  EXPECT_EQ(moved->owner.refusal_reason(Place::dir), "");
   EXPECT_THROW(moved->owner.adopt(Place::inlined, Owner::Force::no), OpenRefused);
   EXPECT_THROW(moved->owner.adopt(Place::s3, Owner::Force::no), OpenRefused);
 }
@@ -302,11 +306,11 @@ TEST_P(OwnerTest, TheOperatorsWordMakesAPlaceOurs) {
 TEST_P(OwnerTest, AMarkThatCannotBeReadIsNotOurs) {
   start(*store);
   std::ofstream(mark_in("a")) << "nothing of the kind";
-  EXPECT_THAT(start(*store)->owner.objection(Place::dir), HasSubstr("cannot read"));
+  EXPECT_THAT(start(*store)->owner.refusal_reason(Place::dir), HasSubstr("cannot read"));
   std::filesystem::remove(mark_in("a"));
   std::filesystem::create_directory(mark_in("a"));
   const auto server = start(*store);
-  EXPECT_EQ(server->owner.objection(Place::dir), "") << "what cannot be asked keeps no server from starting";
+  EXPECT_EQ(server->owner.refusal_reason(Place::dir), "") << "what cannot be asked keeps no server from starting";
   EXPECT_THROW(server->owner.require(Place::dir), Unavailable) << "and is not ours";
   EXPECT_NO_THROW(server->places.put());
 }
@@ -314,16 +318,16 @@ TEST_P(OwnerTest, AMarkThatCannotBeReadIsNotOurs) {
 TEST_P(OwnerTest, BeforeItsTablesAreThereNothingIsOurs) {
   const auto older = GetParam().make();
   const auto schema = older->open_before("owners");
-  EXPECT_THROW(schema->find_office(), Unavailable);
-  EXPECT_THROW(schema->enter_office(OfficeId(), Place::dir), Unavailable);
-  EXPECT_THROW(schema->note_mark(Place::dir, std::nullopt, {}), Unavailable);
-  EXPECT_THROW(schema->close_office(), Unavailable);
+  EXPECT_THROW(schema->find_installation(), Unavailable);
+  EXPECT_THROW(schema->ensure_installation(InstallationId(), Place::dir), Unavailable);
+  EXPECT_THROW(schema->record_mark(Place::dir, std::nullopt, {}), Unavailable);
+  EXPECT_THROW(schema->reset_installation(), Unavailable);
 }
 
 TEST_P(OwnerTest, ServersThatAreSetDifferentlyAreTold) {
   const auto first = start(*store);
   EXPECT_EQ(first->owner.disagreement(), "");
-  store->enter_office(OfficeId::make(at(2)), Place::s3).take().value();
+  store->ensure_installation(InstallationId::make(at(2)), Place::s3).take().value();
   EXPECT_THAT(first->owner.disagreement(), HasSubstr("blobs = \"dir\" is set here"));
   EXPECT_EQ(start(*store)->owner.disagreement(), "") << "the latest start counts";
 }

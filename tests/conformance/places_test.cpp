@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "store/dir/blob_directory.h"
 #include "store/dir/blobs.h"
-#include "store/dir/place.h"
 #include "store/test_blobs.h"
 
 namespace restante {
@@ -192,20 +192,20 @@ TEST_F(PlacesTest, APlaceOutOfReachIsPassedOverAndNamedAndMattersWhereItIsWritte
   const BlobKeys one = write(*places, "one");
   places->set_plan({Place::dir, {}});
   s3_down = true;
-  Places::OutOfReach passed_over;
+  Places::UnreachablePlaces unreachable_places;
   const std::vector<std::string> keys{one.key, one.twin};
-  EXPECT_EQ(places->drop_all(keys, &passed_over), std::vector<std::string>{one.twin}) << "what is gone, no more";
-  EXPECT_EQ(passed_over, (Places::OutOfReach{{Place::s3, "down"}}));
+  EXPECT_EQ(places->drop_all(keys, &unreachable_places), std::vector<std::string>{one.twin}) << "what is gone, no more";
+  EXPECT_EQ(unreachable_places, (Places::UnreachablePlaces{{Place::s3, "down"}}));
   EXPECT_EQ(count("others"), 1u);
   s3_down = false;
-  EXPECT_TRUE(places->drop_all(keys, &passed_over).size() == 1) << "it was asked once";
+  EXPECT_TRUE(places->drop_all(keys, &unreachable_places).size() == 1) << "it was asked once";
   EXPECT_EQ(places->drop_all(keys), keys);
   EXPECT_EQ(count("others"), 0u);
 
   s3_down = true;
   const Time later = SystemClock().now() + std::chrono::hours(1);
   const auto named = [&](const auto& sweep) {
-    Places::OutOfReach out;
+    Places::UnreachablePlaces out;
     sweep(out);
     return out.contains(Place::s3);
   };
@@ -213,11 +213,11 @@ TEST_F(PlacesTest, APlaceOutOfReachIsPassedOverAndNamedAndMattersWhereItIsWritte
   EXPECT_TRUE(named([&](auto& out) { return places->drop_unfinished(later, &out); }));
   EXPECT_TRUE(named([&](auto& out) { return places->count_unfinished(later, &out); }));
   EXPECT_THROW((void)places->list("s3:", later), Unavailable) << "nobody asked to have it passed over";
-  places->insist(passed_over);
+  places->require_written_places(unreachable_places);
   places->set_plan({Place::dir, Place::s3});
-  EXPECT_THROW(places->insist(passed_over), Unavailable) << "it matters";
-  places->insist(passed_over);
-  EXPECT_TRUE(passed_over.empty()) << "and is asked again";
+  EXPECT_THROW(places->require_written_places(unreachable_places), Unavailable) << "it matters";
+  places->require_written_places(unreachable_places);
+  EXPECT_TRUE(unreachable_places.empty()) << "and is asked again";
 }
 
 TEST_F(PlacesTest, WhoLooksOftenIsToldWhatWasSeenAMomentAgo) {

@@ -175,7 +175,7 @@ std::string PlainModel::open(const NewDelegation& wanted, Time now) {
 std::string PlainModel::end(DelegationRecord& record, const DelegationReport& report, Time now) {
   Delegation& d = record.delegation;
   const bool late = is_final(d.status);
-  const auto row = *turn_by_report(d, report, now).to_caller;
+  const auto row = *transition_by_report(d, report, now).to_caller;
   const auto [error, files] = bring(d.caller_id, report.attachments, report.terms, now);
   if (!error.empty()) return error;
   push(d.caller_id, row, {}, now);
@@ -230,7 +230,7 @@ std::string PlainModel::advance(WorkspaceId who, const std::string& id, const De
     return end(record, report, now);
   }
   // What is left is work that begins.
-  push(d.caller_id, *turn_by_report(d, report, now).to_caller, {}, now);
+  push(d.caller_id, *transition_by_report(d, report, now).to_caller, {}, now);
   d.status = report.status;
   d.updated_at = std::max(d.updated_at, now);
   note();
@@ -240,7 +240,7 @@ std::string PlainModel::advance(WorkspaceId who, const std::string& id, const De
 
 std::string PlainModel::dispatch(DelegationRecord& record, Time now) {
   Delegation& d = record.delegation;
-  push(d.callee_id, *turn_by_ack(d, now).to_callee, {}, now);
+  push(d.callee_id, *transition_by_ack(d, now).to_callee, {}, now);
   d.status = Status::dispatched;
   d.updated_at = std::max(d.updated_at, now);
   record.history.push_back({now, Status::dispatched, DelegationActor::callee, false, ""});

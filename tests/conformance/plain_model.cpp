@@ -16,15 +16,15 @@ std::string show(std::optional<Id<Tag>> id) {
 }
 
 // The store's own row ids are compared by seq; the model learns receipts' ids only by reading.
-bool matches(const Activity& row, const ActivityQuery& query) {
+bool matches(const InboxRow& row, const InboxQuery& query) {
   if (query.not_before && row.created_at < *query.not_before) return false;
   if (query.before && row.created_at >= *query.before) return false;
   if (query.below_seq && row.seq >= *query.below_seq) return false;
   if (query.chat_only && !is_chat(row)) return false;
   const auto& kind = query.type == "chat_upload_receive" ? row.method : row.activity_type;
   if (!query.type.empty() && kind != query.type) return false;
-  if (query.source == ActivityQuery::Source::canvas && row.source_id) return false;
-  if (query.source == ActivityQuery::Source::agent && !row.source_id) return false;
+  if (query.source == InboxQuery::Source::canvas && row.source_id) return false;
+  if (query.source == InboxQuery::Source::agent && !row.source_id) return false;
   return !query.peer || row.source_id == query.peer || row.target_id == query.peer;
 }
 
@@ -42,7 +42,7 @@ std::string show(const Token& t) {
                      t.label, format_time(t.created_at), show(t.last_used_at), show(t.expires_at), show(t.revoked_at));
 }
 
-std::string show(const Activity& a) {
+std::string show(const InboxRow& a) {
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", a.workspace_id.text(), a.seq, a.activity_type,
                      show(a.source_id), show(a.target_id), a.method, a.summary, a.request_body, a.response_body,
                      a.status, a.error_detail, a.duration_ms.value_or(-1), format_time(a.created_at), a.message_id);
@@ -58,7 +58,7 @@ std::string PlainModel::create(const Workspace& workspace) {
   return "";
 }
 
-std::pair<std::string, bool> PlainModel::enter(const Entry& entry, Time now) {
+std::pair<std::string, bool> PlainModel::enter(const CheckedRegistration& entry, Time now) {
   const bool there = workspaces.contains(entry.id);
   if (there || !entry.create_as) {
     if (auto error = living(entry.id); !error.empty()) return {error, false};
@@ -158,12 +158,12 @@ bool PlainModel::has_live_token(WorkspaceId workspace, Time now) const {
   });
 }
 
-void PlainModel::push(WorkspaceId workspace, const NewActivity& activity, ActivityId id, Time now) {
+void PlainModel::push(WorkspaceId workspace, const NewInboxRow& activity, InboxRowId id, Time now) {
   auto& log = logs[workspace];
   log.push_back({activity, id, workspace, std::ssize(log) + 1, tick(workspace, now)});
 }
 
-std::string PlainModel::append(WorkspaceId workspace, const NewActivity& activity, Time now, const Appended& answered) {
+std::string PlainModel::append(WorkspaceId workspace, const NewInboxRow& activity, Time now, const Appended& answered) {
   if (auto error = living(workspace); !error.empty()) return error;
   for (const auto& row : logs[workspace]) {
     if (!activity.message_id.empty() && row.message_id == activity.message_id && row.source_id == activity.source_id &&
@@ -175,18 +175,18 @@ std::string PlainModel::append(WorkspaceId workspace, const NewActivity& activit
   return fmt::format("{} {}", answered.id.text(), logs[workspace].back().seq);
 }
 
-std::string PlainModel::read(WorkspaceId workspace, const ActivityQuery& query) const {
+std::string PlainModel::read(WorkspaceId workspace, const InboxQuery& query) const {
   const auto found = logs.find(workspace);
-  std::vector<Activity> log = found == logs.end() ? std::vector<Activity>() : found->second;
+  std::vector<InboxRow> log = found == logs.end() ? std::vector<InboxRow>() : found->second;
   std::int64_t after = query.since_seq.value_or(0);
   if (query.since_id) {
-    const auto row = std::ranges::find(log, *query.since_id, &Activity::id);
+    const auto row = std::ranges::find(log, *query.since_id, &InboxRow::id);
     after = row == log.end() ? -1 : row->seq;
   }
   if (after < 0 || after > std::ssize(log)) return "cursor_gone";
   if (query.above_seq) after = *query.above_seq;
   if (!query.since_id && !query.since_seq && !query.above_seq) std::ranges::reverse(log);
-  std::vector<Activity> page;
+  std::vector<InboxRow> page;
   std::size_t bytes = 0;
   for (const auto& row : log) {
     if (row.seq <= after || !matches(row, query)) continue;

@@ -12,9 +12,9 @@ namespace restante::testing {
 
 std::string show(const Workspace& workspace);
 std::string show(const Token& token);
-std::string show(const Activity& activity);
+std::string show(const InboxRow& activity);
 std::string show(const Upload& upload);
-std::string show(const UploadStory& story);
+std::string show(const UploadStatus& upload_status);
 std::string show(const UploadChange& change);
 std::string show(const UploadStats& stats);
 std::string show(const PlatformUploadStats& stats);
@@ -40,7 +40,7 @@ class PlainModel {
   // Empty when it goes well, else the error's code.
   std::string create(const Workspace& workspace);
   // The error, or nothing and whether the token is given.
-  std::pair<std::string, bool> enter(const Entry& entry, Time now);
+  std::pair<std::string, bool> enter(const CheckedRegistration& entry, Time now);
   std::string beat(WorkspaceId id, const Heartbeat& heartbeat, Time now);
   void poll(WorkspaceId id, Time now);
   std::string find(WorkspaceId id) const;
@@ -54,17 +54,17 @@ class PlainModel {
   bool has_live_token(WorkspaceId workspace, Time now) const;
 
   // The row that is there already, or the seq the next one must get.
-  std::string append(WorkspaceId workspace, const NewActivity& activity, Time now, const Appended& answered);
-  std::string read(WorkspaceId workspace, const ActivityQuery& query) const;
+  std::string append(WorkspaceId workspace, const NewInboxRow& activity, Time now, const Appended& answered);
+  std::string read(WorkspaceId workspace, const InboxQuery& query) const;
 
   // Uploads, in plain_uploads.cpp.
   std::string stage(WorkspaceId workspace, const std::vector<NewUpload>& items, const StagingTerms& terms, Time now,
                     const std::vector<StagedUpload>& answered);
-  std::string send(WorkspaceId workspace, const NewActivity& activity, const std::vector<OutgoingFile>& files,
-                   const StagingTerms& terms, Time now, const SentActivity& answered);
+  std::string send(WorkspaceId workspace, const NewInboxRow& activity, const std::vector<OutgoingFile>& files,
+                   const StagingTerms& terms, Time now, const SentMessage& answered);
   std::string find(WorkspaceId workspace, FileId id) const;
   std::string read(WorkspaceId workspace, FileId id) const;
-  std::string story(WorkspaceId workspace, FileId id, Time now) const;
+  std::string upload_status(WorkspaceId workspace, FileId id, Time now) const;
   std::string find_outgoing(WorkspaceId workspace, const Digest& sha256, Time now) const;
   std::string list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) const;
   std::string list_uploads(const UploadFilter& filter, Time now) const;
@@ -101,9 +101,9 @@ class PlainModel {
 
   std::map<WorkspaceId, Workspace> workspaces;
   std::vector<std::pair<Token, Digest>> tokens;
-  std::map<WorkspaceId, std::vector<Activity>> logs;
+  std::map<WorkspaceId, std::vector<InboxRow>> logs;
   std::vector<Upload> uploads;          // in the order in which they came
-  std::vector<UploadStory> ended;       // what became of those that left
+  std::vector<UploadStatus> ended;      // what became of those that left
   std::map<std::string, Time> dropped;  // keys of blobs that no upload needs any more, and since when
   std::optional<BlobCheckRow> blob_check;
   std::map<Digest, std::pair<Claim, std::string>> claims;
@@ -114,7 +114,7 @@ class PlainModel {
   // A message with files, and its body as it was before they were given new ids.
   struct Sent {
     WorkspaceId workspace;
-    NewActivity activity;
+    NewInboxRow activity;
     std::string body;
     Appended where;
   };
@@ -124,12 +124,12 @@ class PlainModel {
 
   Time tick(WorkspaceId workspace, Time now);
   std::string over_quota(WorkspaceId workspace, const UploadQuota& quota, std::int64_t files, std::int64_t bytes) const;
-  Upload& put(WorkspaceId workspace, const NewUpload& item, const StagingTerms& terms, Time now, ActivityId arrival);
+  Upload& put(WorkspaceId workspace, const NewUpload& item, const StagingTerms& terms, Time now, InboxRowId arrival);
   std::string receipt(const Upload& upload, UploadState outcome, Time now);
   void leave(const Upload& upload, UploadState outcome, Time now);
   void drop(const std::string& key, Time now);
   std::string living(WorkspaceId id) const;
-  void push(WorkspaceId workspace, const NewActivity& activity, ActivityId id, Time now);
+  void push(WorkspaceId workspace, const NewInboxRow& activity, InboxRowId id, Time now);
   Upload* own(WorkspaceId workspace, FileId id);
   // Files that come along: their errors, or what was staged.
   std::pair<std::string, std::int64_t> bring(WorkspaceId to, const std::vector<OutgoingFile>& files, StagingTerms terms,

@@ -61,11 +61,11 @@ std::string show(const Upload& u) {
                      u.source_id ? u.source_id->text() : "-", u.damage ? name_of(*u.damage) : "-", u.twin_key);
 }
 
-std::string show(const UploadStory& story) {
-  Upload upload = story.upload;
+std::string show(const UploadStatus& upload_status) {
+  Upload upload = upload_status.upload;
   upload.blob_key.clear();
   upload.twin_key.clear();
-  return fmt::format("{} {} {}", show(upload), name_of(story.state), show(story.ended_at));
+  return fmt::format("{} {} {}", show(upload), name_of(upload_status.state), show(upload_status.ended_at));
 }
 
 std::string show(const UploadChange& change) {
@@ -114,7 +114,7 @@ std::string PlainModel::over_quota(WorkspaceId workspace, const UploadQuota& quo
 }
 
 Upload& PlainModel::put(WorkspaceId workspace, const NewUpload& item, const StagingTerms& terms, Time now,
-                        ActivityId arrival_id) {
+                        InboxRowId arrival_id) {
   Upload upload;
   static_cast<NewUpload&>(upload) = item;
   upload.workspace_id = workspace;
@@ -123,7 +123,7 @@ Upload& PlainModel::put(WorkspaceId workspace, const NewUpload& item, const Stag
   upload.created_at = tick(workspace, now);
   upload.expires_at = terms.expires_at;
   if (terms.direction == UploadDirection::in) {
-    NewActivity arrival;
+    NewInboxRow arrival;
     arrival.activity_type = "a2a_receive";
     arrival.method = "chat_upload_receive";
     arrival.summary = "chat_upload_receive: " + item.name;
@@ -148,13 +148,13 @@ std::string PlainModel::stage(WorkspaceId workspace, const std::vector<NewUpload
   std::string out;
   for (std::size_t i = 0; i < items.size(); ++i) {
     out +=
-        show(put(workspace, items[i], terms, now, i < answered.size() ? answered[i].activity.id : ActivityId())) + "\n";
+        show(put(workspace, items[i], terms, now, i < answered.size() ? answered[i].activity.id : InboxRowId())) + "\n";
   }
   return out;
 }
 
-std::string PlainModel::send(WorkspaceId workspace, const NewActivity& activity, const std::vector<OutgoingFile>& files,
-                             const StagingTerms& terms, Time now, const SentActivity& answered) {
+std::string PlainModel::send(WorkspaceId workspace, const NewInboxRow& activity, const std::vector<OutgoingFile>& files,
+                             const StagingTerms& terms, Time now, const SentMessage& answered) {
   if (auto error = living(workspace); !error.empty()) return error;
   std::string body = activity.request_body;
   for (const auto& file : files) {
@@ -181,7 +181,7 @@ std::string PlainModel::send(WorkspaceId workspace, const NewActivity& activity,
   if (auto error = over_quota(workspace, terms.quota, std::ssize(files), bytes); !error.empty()) return error;
   std::string out;
   for (std::size_t i = 0; i < copies.size(); ++i) {
-    const auto arrival = i < answered.files.size() ? answered.files[i].activity.id : ActivityId();
+    const auto arrival = i < answered.files.size() ? answered.files[i].activity.id : InboxRowId();
     out += show(put(workspace, copies[i], terms, now, arrival)) + "\n";
   }
   push(workspace, activity, answered.activity.id, now);
@@ -220,12 +220,12 @@ std::string PlainModel::find_outgoing(WorkspaceId workspace, const Digest& sha25
   return found ? show(*found) : "none";
 }
 
-std::string PlainModel::story(WorkspaceId workspace, FileId id, Time now) const {
+std::string PlainModel::upload_status(WorkspaceId workspace, FileId id, Time now) const {
   if (const auto* upload = const_cast<PlainModel*>(this)->own(workspace, id)) {
-    return show(UploadStory{*upload, upload->state(now), {}});
+    return show(UploadStatus{*upload, upload->state(now), {}});
   }
-  for (const auto& story : ended) {
-    if (story.upload.id == id && story.upload.workspace_id == workspace) return show(story);
+  for (const auto& upload_status : ended) {
+    if (upload_status.upload.id == id && upload_status.upload.workspace_id == workspace) return show(upload_status);
   }
   return "upload_gone";
 }
@@ -290,7 +290,7 @@ std::string PlainModel::fetch(WorkspaceId workspace, FileId id, Time now) {
 
 // Appends it and gives its number, as show(UploadChange) does.
 std::string PlainModel::receipt(const Upload& upload, UploadState outcome, Time now) {
-  NewActivity row;
+  NewInboxRow row;
   row.activity_type = "upload_receipt";
   row.method = fmt::format("chat_upload_{}", name_of(outcome));
   row.summary = row.method + ": " + upload.name;
@@ -300,7 +300,7 @@ std::string PlainModel::receipt(const Upload& upload, UploadState outcome, Time 
       fmt::format(R"({{"file_id":"{}","name":"{}","size":{},"fetched_at":{},"acked_at":{}{}}})", upload.id.text(),
                   upload.name, upload.size, quoted(upload.fetched_at), quoted(upload.acked_at),
                   outcome == UploadState::failed ? fmt::format(R"(,"reason":"{}")", upload.reason) : "");
-  push(upload.workspace_id, row, ActivityId(), now);
+  push(upload.workspace_id, row, InboxRowId(), now);
   return fmt::format("{} {}", show(upload), logs[upload.workspace_id].back().seq);
 }
 

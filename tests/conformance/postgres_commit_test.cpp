@@ -7,15 +7,15 @@
 #include <thread>
 
 #include "postgres_server.h"
-#include "store/postgres/lane.h"
+#include "store/postgres/write_lane.h"
 
 namespace restante::testing {
 namespace {
 
 using namespace std::chrono_literals;
 using postgres::Connection;
-using postgres::Lane;
 using postgres::Transaction;
+using postgres::WriteLane;
 using ::testing::HasSubstr;
 
 constexpr auto kCeiling = 2min;
@@ -34,19 +34,19 @@ class PostgresCommit : public ::testing::Test {
  protected:
   PostgresCommit() { outside.query("CREATE TABLE numbers (n bigint PRIMARY KEY)"); }
 
-  postgres::Endpoint endpoint() const {
-    postgres::Endpoint made;
+  postgres::ConnectionOptions endpoint() const {
+    postgres::ConnectionOptions made;
     made.url = database.url();
     made.connect_timeout = made.statement_timeout = made.answer_timeout = kCeiling;
     return made;
   }
-  std::unique_ptr<Lane> start(const postgres::Endpoint& to, Lane::Limits limits = {}) {
+  std::unique_ptr<WriteLane> start(const postgres::ConnectionOptions& to, WriteLane::Limits limits = {}) {
     // Slow is not broken: what is tried again is tried again on a busy machine, too.
     limits.patience = limits.settling = kCeiling;
-    return std::make_unique<Lane>(to, Uuid::make(SystemClock().now()), limits, memory, nullptr);
+    return std::make_unique<WriteLane>(to, Uuid::make(SystemClock().now()), limits, read_cache, nullptr);
   }
   // Notices a COMMIT that hangs, and gives everything else its time.
-  postgres::Endpoint hasty() const {
+  postgres::ConnectionOptions hasty() const {
     auto made = endpoint();
     made.answer_timeout = 8s;
     made.statement_timeout = 5s;
@@ -84,7 +84,7 @@ class PostgresCommit : public ::testing::Test {
 
   PostgresDatabase database{PostgresDatabase::Schema::complete};
   Connection outside{endpoint()};
-  postgres::Memory memory;
+  postgres::ReadCache read_cache;
 };
 
 TEST_F(PostgresCommit, AVerbThatOverlookedAFailureIsNotTakenForCommitted) {
@@ -169,7 +169,7 @@ TEST_F(PostgresCommit, AVerbWhoseSessionEndsBeforeItIsUndoneFailsAloneAndTheLane
 
 TEST_F(PostgresCommit, AGroupIsNeverLargerThanItsLimitAndARowThatIsRefusedFailsAlone) {
   outside.query("ALTER TABLE numbers ADD CHECK (n < 1000)");
-  Lane::Limits limits;
+  WriteLane::Limits limits;
   limits.group_verbs = 2;
   auto lane = start(endpoint(), limits);
   std::promise<void> open;
@@ -197,7 +197,7 @@ TEST_F(PostgresCommit, AGroupIsNeverLargerThanItsLimitAndARowThatIsRefusedFailsA
 }
 
 TEST_F(PostgresCommit, WhatComesWhileTheLaneGoesIsRefused) {
-  Lane::Limits limits;
+  WriteLane::Limits limits;
   limits.queued_verbs = 1;
   auto lane = start(endpoint(), limits);
   std::promise<void> begun;

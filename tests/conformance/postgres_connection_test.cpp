@@ -14,8 +14,8 @@ using ::testing::ThrowsMessage;
 
 class PostgresSession : public ::testing::Test {
  protected:
-  postgres::Endpoint endpoint() const {
-    postgres::Endpoint patient;
+  postgres::ConnectionOptions endpoint() const {
+    postgres::ConnectionOptions patient;
     patient.url = database.url();
     patient.connect_timeout = patient.answer_timeout = patient.statement_timeout = std::chrono::minutes(2);
     return patient;

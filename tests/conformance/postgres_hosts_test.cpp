@@ -49,8 +49,9 @@ class PostgresHosts : public ::testing::Test {
   std::string user() const { return piece("//", "@"); }
   std::string port() const { return piece("127.0.0.1:", "/"); }
   std::string name() const { return database.url().substr(database.url().rfind('/') + 1); }
-  postgres::Endpoint endpoint(const std::string& url, std::chrono::milliseconds patience = std::chrono::minutes(2)) {
-    postgres::Endpoint made;
+  postgres::ConnectionOptions endpoint(const std::string& url,
+                                       std::chrono::milliseconds patience = std::chrono::minutes(2)) {
+    postgres::ConnectionOptions made;
     made.url = url;
     made.connect_timeout = patience;
     return made;
@@ -96,12 +97,12 @@ TEST_F(PostgresHosts, WhereNoneWillDoEachIsNamedWithItsReason) {
 }
 
 TEST_F(PostgresHosts, NobodyWaitsLongerThanUntilTheEnd) {
-  Closing closing;
+  ShutdownDeadline shutdown_deadline;
   auto to_silence = endpoint(fmt::format("postgres://{}@127.0.0.1:{}/{}", user(), silent.port(), name()));
-  to_silence.closing = &closing;
-  closing.end_within(std::chrono::milliseconds(50));
+  to_silence.shutdown_deadline = &shutdown_deadline;
+  shutdown_deadline.end_within(std::chrono::milliseconds(50));
   EXPECT_THROW(Connection{to_silence}, postgres::Stalled);
-  closing.end_within(std::chrono::minutes(2));
+  shutdown_deadline.end_within(std::chrono::minutes(2));
   EXPECT_THROW(Connection{to_silence}, postgres::Stalled) << "a later end does not count";
 }
 

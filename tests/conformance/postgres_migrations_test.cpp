@@ -20,7 +20,7 @@ using ::testing::ThrowsMessage;
 class PostgresMigrations : public ::testing::Test {
  protected:
   std::unique_ptr<Connection> connect() {
-    postgres::Endpoint endpoint;
+    postgres::ConnectionOptions endpoint;
     endpoint.url = database.url();
     endpoint.connect_timeout = endpoint.answer_timeout = endpoint.statement_timeout = std::chrono::minutes(2);
     return std::make_unique<Connection>(endpoint);
@@ -179,14 +179,14 @@ TEST_F(PostgresMigrations, RowsSurviveTheStepsThatDoNotConcernThem) {
   {
     auto store = postgres::open(database.url(), patient_options());
     workspace = store->create_workspace({}, at(0)).take()->id;
-    ASSERT_TRUE(store->append_activity(workspace, message("kept"), at(0)).take());
+    ASSERT_TRUE(store->append_to_inbox(workspace, message("kept"), at(0)).take());
   }
   Migrations migrations(*connection);
   ASSERT_TRUE(migrations.down());
   EXPECT_FALSE(migrations.status().back().applied_at);
   EXPECT_EQ(migrations.up(), 1);
   auto store = postgres::open(database.url(), patient_options());
-  EXPECT_EQ(store->read_activity(workspace, {})->front().summary, "kept");
+  EXPECT_EQ(store->read_inbox(workspace, {})->front().summary, "kept");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // A pool whose database gives fewer sessions than it would like, and values on the way there and back.
-#include "store/postgres/pool.h"
+#include "store/postgres/session_pool.h"
 
 #include <gmock/gmock.h>
 
@@ -13,15 +13,15 @@ namespace {
 using namespace std::chrono_literals;
 using postgres::Array;
 using postgres::Connection;
-using postgres::Pool;
+using postgres::SessionPool;
 using postgres::Type;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 class PostgresPool : public ::testing::Test {
  protected:
-  static postgres::Endpoint endpoint(const PostgresDatabase& to) {
-    postgres::Endpoint made;
+  static postgres::ConnectionOptions endpoint(const PostgresDatabase& to) {
+    postgres::ConnectionOptions made;
     made.url = to.url();
     made.connect_timeout = made.statement_timeout = made.answer_timeout = 2min;
     return made;
@@ -36,8 +36,8 @@ class PostgresPool : public ::testing::Test {
 TEST_F(PostgresPool, WhenNoFurtherSessionIsToBeHadAQuestionWaitsForOneThatIs) {
   Connection elsewhere(endpoint(other));
   const auto name = outside.query("SELECT current_database()").front().text(0);
-  Pool hasty(endpoint(database), 2, 500ms, nullptr);
-  Pool patient(endpoint(database), 2, 2min, nullptr);
+  SessionPool hasty(endpoint(database), 2, 500ms, nullptr);
+  SessionPool patient(endpoint(database), 2, 2min, nullptr);
   std::thread waiting;
   std::int64_t answer = 0;
   hasty.use([&](Connection&) {
@@ -55,7 +55,7 @@ TEST_F(PostgresPool, WhenNoFurtherSessionIsToBeHadAQuestionWaitsForOneThatIs) {
 }
 
 TEST_F(PostgresPool, SessionsOfTheSameAgeAsOneThatWasLostAreNotTriedOneByOne) {
-  Pool pool(endpoint(database), 3, 2min, nullptr);
+  SessionPool pool(endpoint(database), 3, 2min, nullptr);
   pool.use([&](Connection&) { return pool.use([&](Connection&) { return pool.use(ask); }); });
   outside.query(
       "SELECT pg_terminate_backend(pid, 120000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
@@ -70,7 +70,7 @@ TEST_F(PostgresPool, SessionsOfTheSameAgeAsOneThatWasLostAreNotTriedOneByOne) {
 }
 
 TEST_F(PostgresPool, WhereSessionsAreScarceOneIsLeftToWhoeverWritesAndOneStays) {
-  Pool pool(endpoint(database), 3, 2min, nullptr);
+  SessionPool pool(endpoint(database), 3, 2min, nullptr);
   const auto sessions = [&] {
     return outside
         .query("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> $1",

@@ -60,8 +60,8 @@ std::string url_of(const std::string& database) {
   return server_url().substr(0, server_url().rfind('/') + 1) + database;
 }
 
-postgres::Endpoint patient(const std::string& url) {
-  postgres::Endpoint endpoint;
+postgres::ConnectionOptions patient(const std::string& url) {
+  postgres::ConnectionOptions endpoint;
   endpoint.url = url;
   endpoint.connect_timeout = endpoint.answer_timeout = endpoint.statement_timeout = std::chrono::minutes(2);
   return endpoint;

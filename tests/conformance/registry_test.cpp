@@ -68,7 +68,7 @@ TEST_P(Registry, ARemovedOneLosesItsTokensAndKeepsItsRows) {
   const auto token = store->add_token(given, at(0)).take().value();
   EXPECT_EQ(store->remove_workspace(workspace.id, at(1)).take().value(), std::vector{token.id});
   EXPECT_FALSE(store->find_token(given.hash)->live(at(1)));
-  EXPECT_EQ(log_of(workspace.id).size(), 1u);
+  EXPECT_EQ(inbox_of(workspace.id).size(), 1u);
   EXPECT_TRUE(store->remove_workspace(workspace.id, at(2)).take().error().is(errors::workspace_removed));
   EXPECT_TRUE(store->remove_workspace(WorkspaceId::make(at(0)), at(2)).take().error().is(errors::workspace_not_found));
 }
@@ -78,8 +78,8 @@ TEST_P(Registry, TheSilentOnesGoOfflineOnce) {
   const auto polling = make_workspace();
   const auto never_seen = make_workspace();
   for (const auto& id : {silent.id, polling.id}) ASSERT_TRUE(store->beat_workspace(id, {}, at(0)).take());
-  const PollNote poll{polling.id, at(100)};
-  ASSERT_TRUE(store->note_polls({&poll, 1}).take());
+  const PollRecord poll{polling.id, at(100)};
+  ASSERT_TRUE(store->record_polls({&poll, 1}).take());
   const auto changes = store->settle_statuses(at(50), at(140)).take().value();
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_EQ(changes[0].id, silent.id);
@@ -103,39 +103,39 @@ TEST_P(Registry, FiftyTokensAreEnoughAndRevokingOneMakesRoom) {
 TEST_P(Registry, AnEnrolmentWithoutAWorkspaceMakesOneOnce) {
   const auto enrolment = store->add_token(token_for({}, TokenKind::enrolment), at(0)).take().value();
   const auto entry = [&] {
-    Entry made = entry_to(WorkspaceId::make(at(0)));
+    CheckedRegistration made = entry_to(WorkspaceId::make(at(0)));
     made.create_as = "laptop";
     made.enrolment = enrolment.id;
     made.token = token_for({});
     return made;
   };
-  const Entry first = entry();
-  const auto made = store->enter_workspace(first, at(1)).take().value();
+  const CheckedRegistration first = entry();
+  const auto made = store->register_agent(first, at(1)).take().value();
   EXPECT_EQ(made.workspace.name, "laptop");
   EXPECT_EQ(store->find_token(first.token->hash)->workspace_id, made.workspace.id);
-  EXPECT_TRUE(store->enter_workspace(entry(), at(2)).take().error().is(errors::invalid_token));
+  EXPECT_TRUE(store->register_agent(entry(), at(2)).take().error().is(errors::invalid_token));
   EXPECT_EQ(store->list_workspaces().size(), 1u) << "the second workspace was undone with it";
 }
 
 TEST_P(Registry, AnEnrolmentThatWasToMakeAWorkspaceHasNoRightToOneThatIsThere) {
   const auto enrolment = store->add_token(token_for({}, TokenKind::enrolment), at(0)).take().value();
-  Entry entry = entry_to(make_workspace().id);
+  CheckedRegistration entry = entry_to(make_workspace().id);
   entry.create_as = "laptop";
   entry.enrolment = enrolment.id;
   entry.token = token_for({});
-  EXPECT_TRUE(store->enter_workspace(entry, at(1)).take().error().is(errors::workspace_exists));
+  EXPECT_TRUE(store->register_agent(entry, at(1)).take().error().is(errors::workspace_exists));
   EXPECT_TRUE(store->find_token(enrolment.id)->live(at(1))) << "and is not used up";
 }
 
 TEST_P(Registry, OfManyStrangersAtOnceOneIsTheFirst) {
   const auto id = WorkspaceId::make(at(0));
-  std::vector<Commit<Result<Entered>>> commits;
+  std::vector<Commit<Result<RegisteredWorkspace>>> commits;
   for (int i = 0; i < 20; ++i) {
-    Entry entry = entry_to(id);
+    CheckedRegistration entry = entry_to(id);
     entry.create_as = "laptop";
     entry.first_only = true;
     entry.token = token_for({});
-    commits.push_back(store->enter_workspace(entry, at(1)));
+    commits.push_back(store->register_agent(entry, at(1)));
   }
   int entered = 0;
   for (auto& commit : commits) {
@@ -149,11 +149,11 @@ TEST_P(Registry, OfManyStrangersAtOnceOneIsTheFirst) {
 
 TEST_P(Registry, WhoHasALiveTokenIsGivenNoOther) {
   const auto id = make_workspace().id;
-  Entry entry = entry_to(id);
+  CheckedRegistration entry = entry_to(id);
   entry.token = token_for({});
-  EXPECT_TRUE(store->enter_workspace(entry, at(1)).take()->token);
+  EXPECT_TRUE(store->register_agent(entry, at(1)).take()->token);
   entry.token = token_for({});
-  EXPECT_FALSE(store->enter_workspace(entry, at(2)).take()->token);
+  EXPECT_FALSE(store->register_agent(entry, at(2)).take()->token);
   EXPECT_EQ(store->list_tokens(id).size(), 1u);
 }
 
@@ -175,7 +175,7 @@ TEST_P(Registry, AClaimHasOneEffectAndGivesTheFirstAnswerAgain) {
   const auto workspace = make_workspace().id;
   const auto render = [](const Appended& appended) { return "seq " + std::to_string(appended.seq); };
   const auto send = [&](const Claim& with, Time now) {
-    return store->append_activity_once(workspace, message("hello"), with, render, now).take();
+    return store->append_to_inbox_once(workspace, message("hello"), with, render, now).take();
   };
   ASSERT_TRUE(send(claim("key", "request"), at(0))->made);
   reopen();
@@ -185,14 +185,14 @@ TEST_P(Registry, AClaimHasOneEffectAndGivesTheFirstAnswerAgain) {
   EXPECT_TRUE(send(claim("key", "another request"), at(1)).error().is(errors::idempotency_mismatch));
   EXPECT_TRUE(send(claim("another key", "request"), at(1))->made);
   EXPECT_TRUE(send(claim("key", "another request", at(9000)), at(1000))->made) << "the first claim has expired";
-  EXPECT_EQ(log_of(workspace).size(), 3u);
+  EXPECT_EQ(inbox_of(workspace).size(), 3u);
 }
 
 TEST_P(Registry, TheAnswerOfAClaimIsFoundWithoutTryingAgain) {
   const auto workspace = make_workspace().id;
   EXPECT_EQ(store->find_answer(claim("key", "request"), at(0)).value(), std::nullopt);
   const auto render = [](const Appended&) { return std::string("kept"); };
-  ASSERT_TRUE(store->append_activity_once(workspace, message("hello"), claim("key", "request"), render, at(0)).take());
+  ASSERT_TRUE(store->append_to_inbox_once(workspace, message("hello"), claim("key", "request"), render, at(0)).take());
   reopen();
   EXPECT_EQ(store->find_answer(claim("key", "request"), at(1)).value(), "kept");
   EXPECT_TRUE(store->find_answer(claim("key", "another request"), at(1)).error().is(errors::idempotency_mismatch));
@@ -247,25 +247,25 @@ TEST_P(Registry, AClaimWhoseEffectFailsIsNotKept) {
 TEST_P(Registry, AnAckOnlyMovesForwardAndNeverBeyondTheHead) {
   const auto workspace = make_workspace().id;
   for (int i = 0; i < 3; ++i) append(workspace, message("m"));
-  EXPECT_EQ(store->ack_activity(workspace, 2).take().value(), 2);
-  EXPECT_EQ(store->ack_activity(workspace, 1).take().value(), 2);
-  EXPECT_EQ(store->ack_activity(workspace, 99).take().value(), 3);
+  EXPECT_EQ(store->ack_inbox(workspace, 2).take().value(), 2);
+  EXPECT_EQ(store->ack_inbox(workspace, 1).take().value(), 2);
+  EXPECT_EQ(store->ack_inbox(workspace, 99).take().value(), 3);
   EXPECT_EQ(store->find_head(workspace)->acked_seq, 3);
-  EXPECT_TRUE(store->ack_activity(WorkspaceId::make(at(0)), 1).take().error().is(errors::workspace_not_found));
+  EXPECT_TRUE(store->ack_inbox(WorkspaceId::make(at(0)), 1).take().error().is(errors::workspace_not_found));
 }
 
 TEST_P(Registry, RetentionKeepsWhatWasNotConsumedUntilTheCeiling) {
   const auto workspace = make_workspace().id;
   append(workspace, message("consumed"), at(10));
   append(workspace, message("not consumed"), at(20));
-  NewActivity audit = message("audit");
+  NewInboxRow audit = message("audit");
   audit.activity_type = "agent_log";
   append(workspace, audit, at(30));
   append(workspace, message("young"), at(500));
-  ASSERT_TRUE(store->ack_activity(workspace, 1).take());
+  ASSERT_TRUE(store->ack_inbox(workspace, 1).take());
   EXPECT_EQ(store->prune(at(100), at(0), at(600), 100).take().value(), 2);
   std::vector<std::int64_t> left;
-  for (const auto& row : log_of(workspace)) left.push_back(row.seq);
+  for (const auto& row : inbox_of(workspace)) left.push_back(row.seq);
   EXPECT_EQ(left, (std::vector<std::int64_t>{2, 4}));
   EXPECT_EQ(store->prune(at(100), at(25), at(600), 100).take().value(), 1) << "past the hard ceiling";
   EXPECT_EQ(append(workspace, message("next"), at(700)).seq, 5) << "numbers are never used again";
@@ -274,9 +274,9 @@ TEST_P(Registry, RetentionKeepsWhatWasNotConsumedUntilTheCeiling) {
 TEST_P(Registry, RetentionGoesInBoundedSteps) {
   const auto workspace = make_workspace().id;
   for (int i = 0; i < 5; ++i) append(workspace, message("m"), at(i));
-  ASSERT_TRUE(store->ack_activity(workspace, 5).take());
+  ASSERT_TRUE(store->ack_inbox(workspace, 5).take());
   EXPECT_EQ(store->prune(at(100), at(0), at(600), 3).take().value(), 3);
-  EXPECT_EQ(log_of(workspace).front().seq, 4) << "the oldest go first";
+  EXPECT_EQ(inbox_of(workspace).front().seq, 4) << "the oldest go first";
   EXPECT_EQ(store->prune(at(100), at(0), at(600), 3).take().value(), 2);
   EXPECT_EQ(store->prune(at(100), at(0), at(600), 3).take().value(), 0);
 }

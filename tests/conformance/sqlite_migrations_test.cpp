@@ -125,14 +125,14 @@ TEST_F(SqliteMigrations, RowsSurviveTheStepsThatDoNotConcernThem) {
   {
     auto store = sqlite::open(file, {.now = at(0)});
     workspace = store->create_workspace({}, at(0)).take()->id;
-    ASSERT_TRUE(store->append_activity(workspace, message("kept"), at(0)).take());
+    ASSERT_TRUE(store->append_to_inbox(workspace, message("kept"), at(0)).take());
   }
   ASSERT_TRUE(sqlite::migrate_down(file));
   EXPECT_FALSE(sqlite::migration_status(file).back().applied_at);
   EXPECT_EQ(sqlite::migrate_up(file, at(5)), 1);
   EXPECT_EQ(sqlite::migration_status(file).back().applied_at, at(5));
   auto store = sqlite::open(file, {.now = at(9)});
-  EXPECT_EQ(store->read_activity(workspace, {})->front().summary, "kept");
+  EXPECT_EQ(store->read_inbox(workspace, {})->front().summary, "kept");
   EXPECT_EQ(sqlite::migration_status(file).back().applied_at, at(5)) << "also beside a running server";
 }
 
@@ -145,7 +145,7 @@ TEST_F(SqliteMigrations, AWorkspaceFromBeforeTheInboxGetsAnInbox) {
   migrations.up(at(1));
   database.reset();
   auto store = sqlite::open(file, {.now = at(2)});
-  EXPECT_EQ(store->append_activity(workspace, message("first"), at(2)).take()->seq, 1);
+  EXPECT_EQ(store->append_to_inbox(workspace, message("first"), at(2)).take()->seq, 1);
   EXPECT_EQ(store->find_workspace(workspace)->delivery_mode, DeliveryMode::push) << "a mode never given reads as push";
 }
 

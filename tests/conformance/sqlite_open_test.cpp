@@ -103,7 +103,7 @@ TEST_F(SqliteOpen, ADamagedDatabaseIsRefused) {
   {
     auto store = open();
     const auto workspace = make_workspace(*store);
-    for (int i = 0; i < 300; ++i) store->append_activity(workspace, message(std::string(500, 'x')), at(i));
+    for (int i = 0; i < 300; ++i) store->append_to_inbox(workspace, message(std::string(500, 'x')), at(i));
   }
   const auto size = std::filesystem::file_size(file);
   ASSERT_GT(size, 40u * 4096);
@@ -164,7 +164,7 @@ TEST_F(SqliteOpen, WithoutALaterColumnOfUploadsTheyAreOutOfReachAndNotGone) {
     EXPECT_THAT([&] { store->check(); }, ThrowsMessage<Unavailable>(HasSubstr("upload_damage")));
     EXPECT_THROW((void)store->find_upload(workspace, item.id), Unavailable);
     EXPECT_THROW((void)store->ack_upload(workspace, item.id, at(1)).take(), Unavailable);
-    EXPECT_EQ(store->append_activity(workspace, message("m"), at(0)).take()->seq, 2) << "the rest works";
+    EXPECT_EQ(store->append_to_inbox(workspace, message("m"), at(0)).take()->seq, 2) << "the rest works";
   }
   auto store = open({.now = at(1)});
   EXPECT_TRUE(store->ack_upload(workspace, item.id, at(1)).take()) << "and nothing was lost";
@@ -225,18 +225,18 @@ TEST_F(SqliteOpen, TakingTheTablesBackAndMakingThemAgainStartsTheQuotaFromNothin
 TEST_F(SqliteOpen, AfterAFailedSyncTheStoreSaysSoUntilItIsOpenedAgain) {
   auto store = open();
   const auto workspace = make_workspace(*store);
-  ASSERT_TRUE(store->append_activity(workspace, message("kept"), at(0)).take());
+  ASSERT_TRUE(store->append_to_inbox(workspace, message("kept"), at(0)).take());
   {
     const Fault fault(Call::sync, EIO);
-    EXPECT_THROW(store->append_activity(workspace, message("lost"), at(0)).take(), Unavailable);
+    EXPECT_THROW(store->append_to_inbox(workspace, message("lost"), at(0)).take(), Unavailable);
   }
   EXPECT_THROW(store->check(), Unavailable);
-  EXPECT_THROW(store->append_activity(workspace, message("refused"), at(0)).take(), Unavailable);
-  EXPECT_EQ(store->read_activity(workspace, {})->front().summary, "kept") << "reading goes on";
+  EXPECT_THROW(store->append_to_inbox(workspace, message("refused"), at(0)).take(), Unavailable);
+  EXPECT_EQ(store->read_inbox(workspace, {})->front().summary, "kept") << "reading goes on";
   store.reset();
   store = open();
   EXPECT_NO_THROW(store->check());
-  EXPECT_TRUE(store->append_activity(workspace, message("again"), at(0)).take());
+  EXPECT_TRUE(store->append_to_inbox(workspace, message("again"), at(0)).take());
 }
 
 TEST_F(SqliteOpen, AFullDiskIsToldAsSuchAndReadingGoesOn) {
@@ -244,11 +244,11 @@ TEST_F(SqliteOpen, AFullDiskIsToldAsSuchAndReadingGoesOn) {
   const auto workspace = make_workspace(*store);
   {
     const Fault fault(Call::write, ENOSPC);
-    EXPECT_THROW(store->append_activity(workspace, message("no room"), at(0)).take(), StorageFull);
+    EXPECT_THROW(store->append_to_inbox(workspace, message("no room"), at(0)).take(), StorageFull);
     EXPECT_NO_THROW(store->check());
     EXPECT_TRUE(store->find_workspace(workspace));
   }
-  EXPECT_EQ(store->append_activity(workspace, message("room"), at(0)).take()->seq, 1);
+  EXPECT_EQ(store->append_to_inbox(workspace, message("room"), at(0)).take()->seq, 1);
 }
 
 TEST_F(SqliteOpen, ALogDeletedWhileRunningIsNoticedBeforeAnythingMoreIsAcknowledged) {
@@ -264,7 +264,7 @@ TEST_F(SqliteOpen, ADatabaseDeletedWhileRunningIsNoticed) {
   const auto workspace = make_workspace(*store);
   std::filesystem::remove(file);
   EXPECT_THROW(store->check(), Unavailable);
-  EXPECT_THROW(store->append_activity(workspace, message("x"), at(0)).take(), Unavailable);
+  EXPECT_THROW(store->append_to_inbox(workspace, message("x"), at(0)).take(), Unavailable);
 }
 
 }  // namespace

@@ -72,14 +72,14 @@ TEST_F(SqlitePlans, NoVerbOfUploadsWalksThroughATable) {
   }
   forget();
   const OutgoingFile copy{workspace, outgoing.id, FileId::make(at(0))};
-  ASSERT_TRUE(store->append_activity_with_files(workspace, message("m", "id"), {copy}, out, at(50)).take());
+  ASSERT_TRUE(store->append_to_inbox_with_files(workspace, message("m", "id"), {copy}, out, at(50)).take());
   for (std::size_t i = 0; i < 10; ++i) {
     ASSERT_TRUE(store->mark_fetched(workspace, ids[i], at(50)).take());
     ASSERT_TRUE(store->fail_upload(workspace, ids[i], "why", at(50)).take());
     ASSERT_TRUE(store->ack_upload(workspace, ids[i], at(50)).take());
     ASSERT_TRUE(store->recall_upload(workspace, ids[i + 10], {}, at(50)).take());
     EXPECT_TRUE(store->read_upload(workspace, ids[i]));
-    EXPECT_TRUE(store->find_upload_story(workspace, ids[i + 10], at(50)));
+    EXPECT_TRUE(store->find_upload_status(workspace, ids[i + 10], at(50)));
   }
   store->list_waiting(workspace, ids[5], 3, at(50));
   EXPECT_EQ(store->walk_uploads(*std::ranges::min_element(ids), 3).size(), 3u);

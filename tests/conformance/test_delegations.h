@@ -64,10 +64,10 @@ class DelegationTest : public StoreTest {
     }
     EXPECT_EQ(status_of(id), status);
   }
-  std::vector<Activity> results_of(const std::string& id) { return results_of(id, caller); }
-  std::vector<Activity> results_of(const std::string& id, WorkspaceId asker) {
-    std::vector<Activity> found;
-    for (auto& row : log_of(asker)) {
+  std::vector<InboxRow> results_of(const std::string& id) { return results_of(id, caller); }
+  std::vector<InboxRow> results_of(const std::string& id, WorkspaceId asker) {
+    std::vector<InboxRow> found;
+    for (auto& row : inbox_of(asker)) {
       if (row.method == "delegate_result" &&
           row.request_body.find("\"delegation_id\":\"" + id + "\"") != std::string::npos)
         found.push_back(row);

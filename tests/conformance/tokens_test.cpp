@@ -21,11 +21,11 @@ class Tokens : public StoreTest {
     return given;
   }
   Token add(const NewToken& token, Time now = at(0)) { return store->add_token(token, now).take().value(); }
-  Commit<Result<Entered>> redeem(TokenId enrolment, const NewToken& token, Time now) {
-    Entry entry = entry_to(*token.workspace_id);
+  Commit<Result<RegisteredWorkspace>> redeem(TokenId enrolment, const NewToken& token, Time now) {
+    CheckedRegistration entry = entry_to(*token.workspace_id);
     entry.enrolment = enrolment;
     entry.token = token;
-    return store->enter_workspace(entry, now);
+    return store->register_agent(entry, now);
   }
 };
 RESTANTE_EVERY_BACKEND(Tokens);
@@ -151,7 +151,7 @@ TEST_P(Tokens, OnlyALiveEnrolmentForThatWorkspaceIsRedeemed) {
 TEST_P(Tokens, OfManyAtOnceOneRedeemsAnEnrolment) {
   const auto workspace = make_workspace().id;
   const auto id = add(fresh(TokenKind::enrolment, workspace)).id;
-  std::vector<Commit<Result<Entered>>> commits;
+  std::vector<Commit<Result<RegisteredWorkspace>>> commits;
   for (int i = 0; i < 20; ++i) {
     commits.push_back(redeem(id, fresh(TokenKind::workspace, workspace), at(1)));
   }

@@ -20,7 +20,7 @@ class UploadDamages : public StoreTest {
   }
   std::vector<std::string> receipts(WorkspaceId workspace) {
     std::vector<std::string> all;
-    for (const auto& row : log_of(workspace)) {
+    for (const auto& row : inbox_of(workspace)) {
       if (row.activity_type == "upload_receipt") all.push_back(row.method);
     }
     return all;
@@ -46,14 +46,14 @@ TEST_P(UploadDamages, AFileThatIsAwaitedFailsAndItsSenderIsToldWhy) {
     EXPECT_EQ(marked[0].upload.damage, how);
     EXPECT_EQ(marked[0].upload.failed_at, at(5));
     EXPECT_EQ(marked[0].upload.reason, sentence_of(how));
-    const auto log = log_of(workspace);
+    const auto log = inbox_of(workspace);
     ASSERT_EQ(log.size(), 2u);
     ASSERT_TRUE(marked[0].receipt);
     EXPECT_EQ(marked[0].receipt->seq, log[1].seq);
     EXPECT_EQ(log[1].activity_type, "upload_receipt");
     EXPECT_EQ(log[1].method, "chat_upload_failed");
     EXPECT_THAT(log[1].request_body, HasSubstr("\"reason\":\"" + std::string(sentence_of(how)) + "\""));
-    EXPECT_EQ(store->find_upload_story(workspace, item.id, at(6))->state, UploadState::failed);
+    EXPECT_EQ(store->find_upload_status(workspace, item.id, at(6))->state, UploadState::failed);
   }
 }
 
@@ -69,7 +69,7 @@ TEST_P(UploadDamages, TheMarkIsDurableAndFoundByEveryRead) {
   reopen();
   EXPECT_EQ(store->find_upload(workspace, item.id)->damage, UploadDamage::changed);
   EXPECT_EQ(store->read_upload(workspace, item.id)->damage, UploadDamage::changed);
-  EXPECT_EQ(store->find_upload_story(workspace, item.id, at(6))->upload.damage, UploadDamage::changed);
+  EXPECT_EQ(store->find_upload_status(workspace, item.id, at(6))->upload.damage, UploadDamage::changed);
   EXPECT_EQ(store->list_waiting(workspace, {}, 10, at(6)).at(1).damage, UploadDamage::changed) << "it is still listed";
   EXPECT_FALSE(store->find_upload(workspace, sound.id)->damage);
   EXPECT_EQ(damaged(), (UploadTally{1, 7}));
@@ -148,8 +148,8 @@ TEST_P(UploadDamages, RowsThatShareTheBytesShareTheirFateAndOthersDoNot) {
   ASSERT_TRUE(store->stage_uploads(from, {source, file("other", 4)}, out, at(0)).take());
   const auto first = FileId::make(at(1));
   const auto second = FileId::make(at(2));
-  ASSERT_TRUE(store->append_activity_with_files(two, message("m"), {{from, source.id, second}}, out, at(1)).take());
-  ASSERT_TRUE(store->append_activity_with_files(one, message("m"), {{from, source.id, first}}, out, at(1)).take());
+  ASSERT_TRUE(store->append_to_inbox_with_files(two, message("m"), {{from, source.id, second}}, out, at(1)).take());
+  ASSERT_TRUE(store->append_to_inbox_with_files(one, message("m"), {{from, source.id, first}}, out, at(1)).take());
   const auto marked = damage(one, first);
   std::vector<FileId> ids;
   for (const auto& change : marked) ids.push_back(change.upload.id);
@@ -170,10 +170,10 @@ TEST_P(UploadDamages, ADamagedFileCannotBeSentOn) {
   ASSERT_TRUE(store->stage_uploads(from, {source}, out, at(0)).take());
   damage(from, source.id, UploadDamage::missing);
   const OutgoingFile copy{from, source.id, FileId::make(at(1))};
-  const auto sent = store->append_activity_with_files(target, message("m"), {copy}, out, at(6)).take();
+  const auto sent = store->append_to_inbox_with_files(target, message("m"), {copy}, out, at(6)).take();
   EXPECT_ERROR(sent, errors::attachment_gone);
   EXPECT_EQ(sent.error().sentence(), sentence_of(UploadDamage::missing));
-  EXPECT_THAT(log_of(target), IsEmpty());
+  EXPECT_THAT(inbox_of(target), IsEmpty());
 }
 
 TEST_P(UploadDamages, AckRecallAndSweepGoOnAsBeforeAndTheStoryKeepsIt) {
@@ -194,9 +194,10 @@ TEST_P(UploadDamages, AckRecallAndSweepGoOnAsBeforeAndTheStoryKeepsIt) {
   EXPECT_EQ(swept->expired.size(), 1u);
   for (const auto id : {acked.id, recalled.id, expired.id}) {
     EXPECT_ERROR(store->find_upload(workspace, id), errors::upload_gone);
-    EXPECT_EQ(store->find_upload_story(workspace, id, at(20))->upload.damage, UploadDamage::changed);
+    EXPECT_EQ(store->find_upload_status(workspace, id, at(20))->upload.damage, UploadDamage::changed);
   }
-  EXPECT_EQ(store->find_upload_story(workspace, expired.id, at(20))->upload.reason, sentence_of(UploadDamage::changed));
+  EXPECT_EQ(store->find_upload_status(workspace, expired.id, at(20))->upload.reason,
+            sentence_of(UploadDamage::changed));
   EXPECT_EQ(damaged(), UploadTally());
   EXPECT_EQ(store->list_dropped_blobs(10, at(0), "").size(), 2u) << "their bytes leave like any others";
 }

@@ -48,7 +48,7 @@ TEST_P(UploadQuotas, ExactlySoManyFilesFitAndOneMoreDoesNot) {
   EXPECT_ERROR(over, errors::quota_exceeded);
   EXPECT_EQ(facts(over.error()),
             (std::map<std::string, std::int64_t>{{"max_files", 3}, {"staged_bytes", 10}, {"staged_files", 2}}));
-  EXPECT_EQ(log_of(workspace).size(), 2u) << "a batch that does not fit leaves nothing";
+  EXPECT_EQ(inbox_of(workspace).size(), 2u) << "a batch that does not fit leaves nothing";
   EXPECT_TRUE(try_stage(workspace, {file("c")}, terms(0, 3)));
 }
 
@@ -141,7 +141,7 @@ TEST_P(UploadQuotas, AFileThatComesWithAMessageCountsUntilItIsAcked) {
   const auto source = file("source", 10);
   ASSERT_TRUE(try_stage(sender, {source}, out));
   const auto send = [&](FileId id) {
-    return store->append_activity_with_files(target, message("m"), {{sender, source.id, id}}, terms(0, 1), at(0))
+    return store->append_to_inbox_with_files(target, message("m"), {{sender, source.id, id}}, terms(0, 1), at(0))
         .take();
   };
   const auto first = FileId::make(at(0));
@@ -203,8 +203,8 @@ TEST_P(UploadQuotas, WhoDoesNotFitTakesNobodyElseDown) {
         store->stage_uploads(i % 2 == 0 ? full : free, {file("b")}, terms(0, i % 2 == 0 ? 1 : 30), at(0)));
   }
   for (int i = 0; i < 60; ++i) EXPECT_EQ(commits[static_cast<std::size_t>(i)].take().has_value(), i % 2 == 1) << i;
-  EXPECT_EQ(log_of(free).size(), 30u);
-  EXPECT_EQ(log_of(full).size(), 1u);
+  EXPECT_EQ(inbox_of(free).size(), 30u);
+  EXPECT_EQ(inbox_of(full).size(), 1u);
 }
 
 }  // namespace

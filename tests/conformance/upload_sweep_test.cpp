@@ -33,7 +33,7 @@ class UploadSweeps : public StoreTest {
   // A copy for `to`, as a message makes it.
   FileId send_copy(WorkspaceId owner, FileId source, WorkspaceId to, Time expires_at) {
     const OutgoingFile copy{owner, source, FileId::make(at(0))};
-    EXPECT_TRUE(store->append_activity_with_files(to, message("m"), {copy}, until(expires_at), at(0)).take());
+    EXPECT_TRUE(store->append_to_inbox_with_files(to, message("m"), {copy}, until(expires_at), at(0)).take());
     return copy.id;
   }
 };
@@ -43,12 +43,12 @@ TEST_P(UploadSweeps, NothingDueIsNothingDone) {
   const auto workspace = make_workspace().id;
   stage(workspace, file("a"), at(0), at(10));
   stage_acked(workspace, at(5));
-  const auto rows = log_of(workspace).size();
+  const auto rows = inbox_of(workspace).size();
   const auto swept = sweep(at(9));
   EXPECT_EQ(swept.acked, 0);
   EXPECT_THAT(swept.expired, IsEmpty());
   EXPECT_FALSE(swept.more);
-  EXPECT_EQ(log_of(workspace).size(), rows);
+  EXPECT_EQ(inbox_of(workspace).size(), rows);
   EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), IsEmpty());
 }
 
@@ -59,7 +59,7 @@ TEST_P(UploadSweeps, AckedRowsLeaveOnceTheRetentionIsOverWithoutAnotherReceipt) 
   EXPECT_EQ(sweep(at(64)).acked, 0);
   EXPECT_EQ(sweep(at(65)).acked, 1) << "sixty seconds after the ack";
   EXPECT_ERROR(store->find_upload(workspace, id), errors::upload_gone);
-  EXPECT_EQ(log_of(workspace).size(), 2u);
+  EXPECT_EQ(inbox_of(workspace).size(), 2u);
   EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), ElementsAre(key));
 }
 
@@ -87,7 +87,7 @@ TEST_P(UploadSweeps, ExpiredRowsLeaveWithAReceipt) {
   EXPECT_EQ(swept.expired[0].upload.name, "a.txt");
   EXPECT_ERROR(store->find_upload(workspace, item.id), errors::upload_gone);
   EXPECT_ERROR(store->ack_upload(workspace, item.id, at(9)).take(), errors::upload_gone);
-  const auto row = log_of(workspace).at(1);
+  const auto row = inbox_of(workspace).at(1);
   EXPECT_EQ(row.id, swept.expired[0].receipt->id);
   EXPECT_EQ(row.seq, swept.expired[0].receipt->seq);
   EXPECT_EQ(row.activity_type, "upload_receipt");
@@ -106,8 +106,8 @@ TEST_P(UploadSweeps, AnExpiredOutgoingFileLeavesWithoutAReceipt) {
   const auto swept = sweep(at(10));
   ASSERT_EQ(swept.expired.size(), 1u);
   EXPECT_FALSE(swept.expired[0].receipt);
-  EXPECT_THAT(log_of(workspace), IsEmpty());
-  EXPECT_EQ(store->find_upload_story(workspace, item.id, at(11))->state, UploadState::expired);
+  EXPECT_THAT(inbox_of(workspace), IsEmpty());
+  EXPECT_EQ(store->find_upload_status(workspace, item.id, at(11))->state, UploadState::expired);
 }
 
 TEST_P(UploadSweeps, AStepTakesNoMoreThanItsLimitAndSaysThatThereIsMore) {
@@ -129,8 +129,8 @@ TEST_P(UploadSweeps, AStepTakesNoMoreThanItsLimitAndSaysThatThereIsMore) {
   EXPECT_FALSE(swept.more);
   EXPECT_EQ(sweep(at(100), seconds(1), 0).acked, 0);
   EXPECT_EQ(sweep(at(100), seconds(1), -1).acked, 0);
-  EXPECT_EQ(log_of(first).size(), 5u * 2 + 3 * 2);
-  EXPECT_EQ(log_of(second).size(), 2u * 2);
+  EXPECT_EQ(inbox_of(first).size(), 5u * 2 + 3 * 2);
+  EXPECT_EQ(inbox_of(second).size(), 2u * 2);
 }
 
 TEST_P(UploadSweeps, ARemovedWorkspacesFilesAreSweptToo) {
@@ -138,7 +138,7 @@ TEST_P(UploadSweeps, ARemovedWorkspacesFilesAreSweptToo) {
   stage(workspace, file("a"), at(0), at(10));
   remove(workspace);
   EXPECT_EQ(sweep(at(10)).expired.size(), 1u);
-  EXPECT_EQ(log_of(workspace).size(), 2u);
+  EXPECT_EQ(inbox_of(workspace).size(), 2u);
 }
 
 TEST_P(UploadSweeps, BytesThatSeveralRowsShareAreDroppedWithTheLastOfThem) {
@@ -249,7 +249,7 @@ TEST_P(UploadSweeps, SweepingBesideStagingLosesNothingAndCountsEveryFileOnce) {
   }
   EXPECT_EQ(expired.size(), 100u);
   EXPECT_EQ(store->list_waiting(workspace, {}, 1000, at(0)).size(), 100u);
-  EXPECT_EQ(log_of(workspace).size(), 300u);
+  EXPECT_EQ(inbox_of(workspace).size(), 300u);
   EXPECT_EQ(store->upload_stats(at(0)).total.never_fetched, (UploadTally{100, 500}));
 }
 

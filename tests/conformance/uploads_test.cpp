@@ -27,7 +27,7 @@ TEST_P(Uploads, StagingRecordsEveryItemAndOneInboxRowEachInOrder) {
   const auto staged = store->stage_uploads(workspace, items, until(at(99)), at(5)).take().value();
   ASSERT_EQ(staged.size(), 3u);
   reopen();
-  const auto rows = log_of(workspace);
+  const auto rows = inbox_of(workspace);
   ASSERT_EQ(rows.size(), 4u);
   for (std::size_t i = 0; i < 3; ++i) {
     const auto found = store->find_upload(workspace, items[i].id).value();
@@ -53,7 +53,7 @@ TEST_P(Uploads, TheInboxRowOfAFileIsWhatTheContractSays) {
   const auto workspace = make_workspace().id;
   const auto item = file("report.pdf", 12345);
   stage(workspace, item);
-  const auto row = log_of(workspace).at(0);
+  const auto row = inbox_of(workspace).at(0);
   EXPECT_EQ(row.activity_type, "a2a_receive");
   EXPECT_EQ(row.method, "chat_upload_receive");
   EXPECT_EQ(row.summary, "chat_upload_receive: report.pdf");
@@ -111,7 +111,7 @@ TEST_P(Uploads, AnItemWithTwoPlacesForItsBytesOrNoneOrTheWrongSizeIsRefused) {
     EXPECT_THROW(store->stage_uploads(workspace, {good, bad}, until(at(99)), at(0)).take(), std::logic_error);
     EXPECT_ERROR(store->find_upload(workspace, good.id), errors::upload_gone);
   }
-  EXPECT_THAT(log_of(workspace), IsEmpty());
+  EXPECT_THAT(inbox_of(workspace), IsEmpty());
 }
 
 TEST_P(Uploads, WhoStagedAFileIsKept) {
@@ -134,7 +134,7 @@ TEST_P(Uploads, AnOutgoingFileIsFoundButNeitherInTheInboxNorWaitingNorTheAgentsT
   EXPECT_EQ(staged.upload.direction, UploadDirection::out);
   EXPECT_EQ(store->find_upload(workspace, item.id)->direction, UploadDirection::out);
   EXPECT_EQ(store->find_upload(workspace, item.id)->created_at, at(5));
-  EXPECT_THAT(log_of(workspace), IsEmpty());
+  EXPECT_THAT(inbox_of(workspace), IsEmpty());
   EXPECT_THAT(waiting(workspace), IsEmpty());
   EXPECT_ERROR(store->ack_upload(workspace, item.id, at(6)).take(), errors::upload_gone);
   EXPECT_ERROR(store->fail_upload(workspace, item.id, "no", at(6)).take(), errors::upload_gone);
@@ -183,7 +183,7 @@ TEST_P(Uploads, AnEmptyListDoesNothing) {
   const auto workspace = make_workspace().id;
   EXPECT_THAT(store->stage_uploads(workspace, {}, until(at(1)), at(0)).take().value(), IsEmpty());
   EXPECT_THAT(store->stage_uploads(WorkspaceId::make(at(0)), {}, until(at(1)), at(0)).take().value(), IsEmpty());
-  EXPECT_THAT(log_of(workspace), IsEmpty());
+  EXPECT_THAT(inbox_of(workspace), IsEmpty());
 }
 
 TEST_P(Uploads, NothingIsStagedForAnUnknownOrRemovedWorkspace) {
@@ -211,7 +211,7 @@ TEST_P(Uploads, ABatchWithAnItemTheSchemaRefusesLeavesNothing) {
     EXPECT_THROW(store->stage_uploads(workspace, items, until(at(99)), at(1)).take(), std::logic_error);
     EXPECT_ERROR(store->find_upload(workspace, items[0].id), errors::upload_gone);
   }
-  EXPECT_EQ(log_of(workspace).size(), 1u);
+  EXPECT_EQ(inbox_of(workspace).size(), 1u);
   EXPECT_THAT(waiting(workspace), ElementsAre("taken.txt"));
   EXPECT_EQ(append(workspace, message("next")).seq, 2) << "no number was used up";
 }
@@ -256,7 +256,7 @@ TEST_P(Uploads, TheFirstAckSetsTheTimeAndLeavesAReceiptARepeatedOneChangesNothin
   reopen();
   EXPECT_EQ(store->ack_upload(workspace, id, at(3)).take()->upload.acked_at, at(2));
   EXPECT_EQ(store->find_upload(workspace, id)->acked_at, at(2));
-  const auto rows = log_of(workspace);
+  const auto rows = inbox_of(workspace);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[1].activity_type, "upload_receipt");
   EXPECT_EQ(rows[1].method, "chat_upload_acked");
@@ -270,7 +270,7 @@ TEST_P(Uploads, AFileMayBeAckedThoughItWasNeverFetched) {
   const auto workspace = make_workspace().id;
   const auto id = stage(workspace, file("a.txt")).upload.id;
   EXPECT_TRUE(store->ack_upload(workspace, id, at(2)).take());
-  EXPECT_NE(log_of(workspace).at(1).request_body.find("\"fetched_at\":null"), std::string::npos);
+  EXPECT_NE(inbox_of(workspace).at(1).request_body.find("\"fetched_at\":null"), std::string::npos);
 }
 
 TEST_P(Uploads, OfManyAcksAtOnceOneLeavesAReceipt) {
@@ -279,7 +279,7 @@ TEST_P(Uploads, OfManyAcksAtOnceOneLeavesAReceipt) {
   std::vector<Commit<Result<UploadChange>>> commits;
   for (int i = 0; i < 50; ++i) commits.push_back(store->ack_upload(workspace, id, at(i)));
   for (auto& commit : commits) EXPECT_EQ(commit.take()->upload.acked_at, at(0));
-  EXPECT_EQ(log_of(workspace).size(), 2u);
+  EXPECT_EQ(inbox_of(workspace).size(), 2u);
 }
 
 TEST_P(Uploads, AnExpiredFileIsFoundButNeitherListedNorAcked) {
@@ -289,7 +289,7 @@ TEST_P(Uploads, AnExpiredFileIsFoundButNeitherListedNorAcked) {
   EXPECT_THAT(waiting(workspace, at(10)), IsEmpty());
   EXPECT_ERROR(store->ack_upload(workspace, id, at(10)).take(), errors::upload_gone);
   EXPECT_EQ(store->find_upload(workspace, id)->state(at(10)), UploadState::expired);
-  EXPECT_EQ(log_of(workspace).size(), 1u);
+  EXPECT_EQ(inbox_of(workspace).size(), 1u);
   EXPECT_TRUE(store->ack_upload(workspace, id, at(9)).take());
 }
 

@@ -8,8 +8,8 @@
 
 namespace restante::testing {
 
-inline postgres::Endpoint endpoint_of(const std::string& url) {
-  postgres::Endpoint endpoint;
+inline postgres::ConnectionOptions endpoint_of(const std::string& url) {
+  postgres::ConnectionOptions endpoint;
   endpoint.url = url;
   endpoint.connect_timeout = endpoint.answer_timeout = endpoint.statement_timeout = std::chrono::minutes(2);
   return endpoint;

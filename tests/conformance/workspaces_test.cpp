@@ -13,8 +13,8 @@ class Workspaces : public StoreTest {
     return store->find_workspace(id)->status;
   }
   void poll(WorkspaceId id, Time now) {
-    const PollNote polls[] = {{id, now}};
-    ASSERT_TRUE(store->note_polls(polls).take());
+    const PollRecord polls[] = {{id, now}};
+    ASSERT_TRUE(store->record_polls(polls).take());
   }
 };
 RESTANTE_EVERY_BACKEND(Workspaces);
@@ -57,17 +57,17 @@ TEST_P(Workspaces, AnUnknownOneIsNotFoundByAnyVerb) {
   const auto nobody = WorkspaceId::make(at(0));
   EXPECT_ERROR(store->find_workspace(nobody), errors::workspace_not_found);
   EXPECT_ERROR(store->find_delivery(nobody), errors::workspace_not_found);
-  EXPECT_ERROR(store->enter_workspace(entry_to(nobody), at(0)).take(), errors::workspace_not_found);
+  EXPECT_ERROR(store->register_agent(entry_to(nobody), at(0)).take(), errors::workspace_not_found);
   EXPECT_ERROR(store->beat_workspace(nobody, {}, at(0)).take(), errors::workspace_not_found);
 }
 
 TEST_P(Workspaces, OneIsReachedAsItSaidLast) {
   const auto id = make_workspace().id;
   EXPECT_EQ(store->find_delivery(id).value(), DeliveryMode::poll);
-  Entry entry = entry_to(id);
+  CheckedRegistration entry = entry_to(id);
   entry.delivery_mode = DeliveryMode::push;
   entry.url = "http://127.0.0.1:1/";
-  ASSERT_TRUE(store->enter_workspace(entry, at(1)).take());
+  ASSERT_TRUE(store->register_agent(entry, at(1)).take());
   EXPECT_EQ(store->find_delivery(id).value(), DeliveryMode::push);
   WorkspacePatch patch;
   patch.delivery_mode = DeliveryMode::poll;
@@ -91,7 +91,7 @@ TEST_P(Workspaces, ARemovedOneIsFoundAsSuchAndTakesNothingMore) {
   remove(workspace.id);
   EXPECT_EQ(store->find_workspace(workspace.id)->status, WorkspaceStatus::removed);
   EXPECT_ERROR(store->find_delivery(workspace.id), errors::workspace_removed);
-  EXPECT_ERROR(store->enter_workspace(entry_to(workspace.id), at(1)).take(), errors::workspace_removed);
+  EXPECT_ERROR(store->register_agent(entry_to(workspace.id), at(1)).take(), errors::workspace_removed);
   EXPECT_ERROR(store->beat_workspace(workspace.id, {}, at(1)).take(), errors::workspace_removed);
   poll(workspace.id, at(5));
   EXPECT_EQ(store->find_workspace(workspace.id)->status, WorkspaceStatus::removed);
@@ -100,13 +100,13 @@ TEST_P(Workspaces, ARemovedOneIsFoundAsSuchAndTakesNothingMore) {
 
 TEST_P(Workspaces, RegisteringTakesOverWhatTheAgentSaysAndCountsAsSeen) {
   const auto workspace = make_workspace();
-  Entry entry = entry_to(workspace.id);
+  CheckedRegistration entry = entry_to(workspace.id);
   entry.delivery_mode = DeliveryMode::push;
   entry.url = "https://x.example";
   entry.agent_card = R"({"name":"x"})";
-  const auto answered = store->enter_workspace(entry, at(9)).take()->workspace;
+  const auto answered = store->register_agent(entry, at(9)).take()->workspace;
   entry.agent_card.clear();
-  ASSERT_TRUE(store->enter_workspace(entry, at(9)).take()) << "who does not introduce itself keeps its card";
+  ASSERT_TRUE(store->register_agent(entry, at(9)).take()) << "who does not introduce itself keeps its card";
   const auto found = store->find_workspace(workspace.id);
   for (const auto* seen : {&answered, &*found}) {
     EXPECT_EQ(seen->delivery_mode, DeliveryMode::push);
@@ -149,21 +149,21 @@ TEST_P(Workspaces, AHeartbeatKeepsWhatItCarries) {
 TEST_P(Workspaces, PollsAreSignsOfLifeAndAnOlderOneUndoesNothing) {
   const auto a = make_workspace("a").id;
   const auto b = make_workspace("b").id;
-  const PollNote polls[] = {{a, at(20)}, {b, at(21)}, {WorkspaceId::make(at(0)), at(22)}};
-  ASSERT_TRUE(store->note_polls(polls).take());
+  const PollRecord polls[] = {{a, at(20)}, {b, at(21)}, {WorkspaceId::make(at(0)), at(22)}};
+  ASSERT_TRUE(store->record_polls(polls).take());
   poll(a, at(10));
   EXPECT_EQ(store->find_workspace(a)->last_poll_at, at(20));
   EXPECT_EQ(store->find_workspace(b)->last_poll_at, at(21));
   EXPECT_EQ(store->find_workspace(a)->status, WorkspaceStatus::online);
   EXPECT_FALSE(store->find_workspace(a)->last_heartbeat_at);
-  EXPECT_TRUE(store->note_polls({}).take());
+  EXPECT_TRUE(store->record_polls({}).take());
 }
 
 TEST_P(Workspaces, TheUsualGapOfPollsIsKeptUntilAnotherIsGiven) {
   const auto id = make_workspace().id;
   EXPECT_FALSE(store->find_workspace(id)->usual_poll_gap);
-  const PollNote known{id, at(1), std::chrono::microseconds(5'000'001)};
-  ASSERT_TRUE(store->note_polls({&known, 1}).take());
+  const PollRecord known{id, at(1), std::chrono::microseconds(5'000'001)};
+  ASSERT_TRUE(store->record_polls({&known, 1}).take());
   poll(id, at(2));
   reopen();
   EXPECT_EQ(store->find_workspace(id)->usual_poll_gap, std::chrono::microseconds(5'000'001));
@@ -173,14 +173,14 @@ TEST_P(Workspaces, TheUsualGapOfPollsIsKeptUntilAnotherIsGiven) {
 TEST_P(Workspaces, AskingWithACursorAcksForwardAndOnlyWhatIsThere) {
   const auto id = make_workspace().id;
   const auto other = make_workspace().id;
-  NewActivity row;
+  NewInboxRow row;
   row.activity_type = "a2a_receive";
   std::vector<Appended> rows;
-  for (int i = 0; i < 5; ++i) rows.push_back(store->append_activity(id, row, at(i)).take().value());
-  const auto foreign = store->append_activity(other, row, at(9)).take().value();
-  const auto acked_after = [&](std::int64_t seq, std::optional<ActivityId> by_row) {
-    const PollNote note{id, at(10), std::nullopt, seq, by_row};
-    EXPECT_TRUE(store->note_polls({&note, 1}).take());
+  for (int i = 0; i < 5; ++i) rows.push_back(store->append_to_inbox(id, row, at(i)).take().value());
+  const auto foreign = store->append_to_inbox(other, row, at(9)).take().value();
+  const auto acked_after = [&](std::int64_t seq, std::optional<InboxRowId> by_row) {
+    const PollRecord note{id, at(10), std::nullopt, seq, by_row};
+    EXPECT_TRUE(store->record_polls({&note, 1}).take());
     return store->find_head(id)->acked_seq;
   };
   EXPECT_EQ(acked_after(0, std::nullopt), 0);
@@ -189,7 +189,7 @@ TEST_P(Workspaces, AskingWithACursorAcksForwardAndOnlyWhatIsThere) {
   EXPECT_EQ(acked_after(0, rows[3].id), 4);
   EXPECT_EQ(acked_after(0, rows[0].id), 4);
   EXPECT_EQ(acked_after(0, foreign.id), 4);
-  EXPECT_EQ(acked_after(0, ActivityId::make(at(0))), 4);
+  EXPECT_EQ(acked_after(0, InboxRowId::make(at(0))), 4);
   EXPECT_EQ(acked_after(99, std::nullopt), 5);
   EXPECT_EQ(store->find_head(other)->acked_seq, 0);
 }

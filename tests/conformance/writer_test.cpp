@@ -396,11 +396,11 @@ TEST_F(GroupWriter, AFailureThatEndsTheTransactionFailsEverybodyInIt) {
 
 TEST_F(GroupWriter, WhileItClosesNothingNewIsTakenAndWhatWasTakenIsCommitted) {
   constexpr int kTooMany = 1'000'000;  // more than are committed before it is told to close
-  sqlite::Writer& closing = *writer;
+  sqlite::Writer& shutdown_deadline = *writer;
   std::promise<int> answered;
   std::atomic<int> count{0};
   std::function<void()> next = [&] {
-    auto commit = closing.submit(8, [](Database& database) -> Result<void> {
+    auto commit = shutdown_deadline.submit(8, [](Database& database) -> Result<void> {
       database.run("INSERT INTO numbers (n) SELECT coalesce(min(n), 0) - 1 FROM numbers");
       return {};
     });

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.agent import pending, send, url_of
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.server import Lines, binary
 from support.waiting import CEILING, wait_until
 

@@ -9,9 +9,9 @@ import threading
 import pytest
 
 from support.checks import check_error
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.server import Server, binary
-from support.several import Several
+from support.server_group import ServerGroup
 from support.waiting import CEILING, wait_until
 
 QUIET = {"uploads.sweep_every": "24h", "uploads.check_every": "0s"}
@@ -19,9 +19,9 @@ TARGET = "/admin/blobs/check"
 
 
 @pytest.fixture
-def house(postgres):
+def group(postgres):
     with postgres.database() as url:
-        made = Several(url)
+        made = ServerGroup(url)
         yield made
         made.finish()
 
@@ -76,8 +76,8 @@ def with_files(server):
     return paths
 
 
-def test_begun_at_one_it_is_followed_at_another_that_tells_when_the_first_is_killed(house):
-    doomed, other, third = (house.add(QUIET) for _ in range(3))
+def test_begun_at_one_it_is_followed_at_another_that_tells_when_the_first_is_killed(group):
+    doomed, other, third = (group.add(QUIET) for _ in range(3))
     paths = with_files(other)
     with unreadable_for_ever(paths[1]):
         assert start(doomed).status == 202
@@ -97,14 +97,14 @@ def test_begun_at_one_it_is_followed_at_another_that_tells_when_the_first_is_kil
     assert report(other)["state"] == "done" and report(other)["files"] == 3
 
 
-def test_the_last_report_is_told_after_a_restart_and_a_stop_is_told_as_such(house):
-    one, two = house.add(QUIET), house.add(QUIET)
+def test_the_last_report_is_told_after_a_restart_and_a_stop_is_told_as_such(group):
+    one, two = group.add(QUIET), group.add(QUIET)
     paths = with_files(one)
     data = paths[0].read_bytes()
     paths[0].unlink()
     Followed(one).end(1)
     assert one.stop() == 0
-    restarted = house.add(QUIET)
+    restarted = group.add(QUIET)
     for server in (two, restarted):
         told = report(server)
         assert (told["state"], told["wrong"], [finding["name"] for finding in told["findings"]]) == ("done", 1, ["0.bin"])

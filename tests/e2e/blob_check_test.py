@@ -12,7 +12,7 @@ import pytest
 from support import backend
 from support.backend import cut, flip
 from support.checks import check_error
-from support.desk import Workspace, multipart
+from support.workspace import Workspace, multipart
 from support.server import binary
 from support.waiting import wait_until
 from support.wire import request

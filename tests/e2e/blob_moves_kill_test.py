@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from support.change_over import LONG, SEED, Load, change_over_on
-from support.desk import Workspace
+from support.blob_move_servers import LONG, SEED, Load, blob_move_servers
+from support.workspace import Workspace
 from support.waiting import wait_until
 
 KILLS = int(os.environ.get("RESTANTE_KILLS", "5"))
@@ -61,18 +61,18 @@ def change(over, old, new, *, kills=KILLS, each=EACH, sizes=SIZES, rate=2_000_00
 
 @pytest.mark.parametrize("rows", ["sqlite", "postgres"])
 def test_from_files_to_the_database_and_nothing_is_lost(rows, request):
-    with change_over_on(rows, request) as over:
+    with blob_move_servers(rows, request) as over:
         change(over, "dir", "inline")
 
 
 @pytest.mark.parametrize("rows", ["sqlite", "postgres"])
 def test_from_the_database_to_a_bucket_and_nothing_is_lost(rows, request):
-    with change_over_on(rows, request, with_s3=True, settings={"blobs": "inline"}) as over:
+    with blob_move_servers(rows, request, with_s3=True, settings={"blobs": "inline"}) as over:
         change(over, "inline", "s3")
 
 
 @pytest.mark.parametrize("rows, old, new", [("sqlite", "dir", "s3"), ("sqlite", "s3", "dir"), ("postgres", "s3", "inline"),
                                             ("sqlite", "inline", "dir")])
 def test_from_any_other_place_to_any_other_and_nothing_is_lost(rows, old, new, request):
-    with change_over_on(rows, request, with_s3="s3" in (old, new), settings={"blobs": old}) as over:
+    with blob_move_servers(rows, request, with_s3="s3" in (old, new), settings={"blobs": old}) as over:
         change(over, old, new, **FEWER)

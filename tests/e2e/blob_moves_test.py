@@ -7,15 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from support.backend import MARK, FileBlob, InlineBlob, SqliteRows, flip
-from support.change_over import LONG, Load, change_over_on
+from support.blob_move_servers import LONG, Load, blob_move_servers
 from support.checks import check_error
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.waiting import wait_until
 
 
 @pytest.mark.parametrize("rows", ["sqlite", "postgres"])
 def test_a_copy_that_is_lost_in_the_new_place_is_read_from_the_old_one_and_made_anew(rows, request):
-    with change_over_on(rows, request, with_s3=True, settings={"blobs": "dir"}) as over:
+    with blob_move_servers(rows, request, with_s3=True, settings={"blobs": "dir"}) as over:
         over.start({"uploads.check_every": "0s"})
         load = Load(over, Workspace(over.server, "inbox"))
         data = os.urandom(200_000)
@@ -34,7 +34,7 @@ def test_a_copy_that_is_lost_in_the_new_place_is_read_from_the_old_one_and_made_
 
 
 def test_two_servers_follow_within_seconds_and_one_of_them_copies(postgres, request):
-    with change_over_on("postgres", request) as over:
+    with blob_move_servers("postgres", request) as over:
         one, two = over.start(), over.start()
         inbox = Workspace(one, "inbox")
         load = Load(over, inbox)
@@ -64,7 +64,7 @@ def copying(over, before):
 
 
 def test_when_the_server_that_copies_is_killed_another_goes_on_and_ends_it(request):
-    with change_over_on("postgres", request, with_s3=True, settings={"blobs": "dir"}) as over:
+    with blob_move_servers("postgres", request, with_s3=True, settings={"blobs": "dir"}) as over:
         servers = [over.start() for _ in range(3)]
         load = Load(over, Workspace(over.server, "inbox"))
         for n in range(16):
@@ -101,7 +101,7 @@ def test_when_the_server_that_copies_is_killed_another_goes_on_and_ends_it(reque
 @pytest.mark.parametrize("why", ["not_set_up", "not_ours", "no_room"])
 def test_a_server_that_cannot_do_it_leaves_it_to_one_that_can_whoever_was_first(why, request, tmp_path):
     """The one that cannot has the whole field for itself, until the other one comes back."""
-    with change_over_on("postgres", request, settings={"blobs": "inline", "uploads.check_every": "0s"}) as over:
+    with blob_move_servers("postgres", request, settings={"blobs": "inline", "uploads.check_every": "0s"}) as over:
         (over.data / "blobs").mkdir()
         able = over.start()
         load = Load(over, Workspace(able, "inbox"))
@@ -130,7 +130,7 @@ def test_a_server_that_cannot_do_it_leaves_it_to_one_that_can_whoever_was_first(
 
 @pytest.mark.parametrize("old, new", [("inline", "dir"), ("dir", "inline")])
 def test_a_copy_that_has_gone_bad_since_it_was_made_is_made_anew_before_the_old_one_leaves(old, new, request):
-    with change_over_on("sqlite", request, settings={"blobs": old, "uploads.check_every": "0s", "timeouts.request": "1s"}) as over:
+    with blob_move_servers("sqlite", request, settings={"blobs": old, "uploads.check_every": "0s", "timeouts.request": "1s"}) as over:
         load = Load(over, Workspace(over.start(), "inbox"))
         for n in range(4):
             load.send(f"f-{n}", os.urandom(1_200_000))
@@ -151,7 +151,7 @@ def test_a_copy_that_has_gone_bad_since_it_was_made_is_made_anew_before_the_old_
 
 
 def test_what_cannot_be_is_refused_with_what_to_do(request):
-    with change_over_on("sqlite", request) as over:
+    with blob_move_servers("sqlite", request) as over:
         server = over.start({"uploads.check_every": "0s"})
         check_error(over.migrate("s3"), 409, code="blob_place_unusable")
         assert "s3.bucket" in over.migrate("s3").json()["error"]
@@ -171,7 +171,7 @@ def test_what_cannot_be_is_refused_with_what_to_do(request):
 
 
 def test_no_old_copy_leaves_before_the_new_one_is_seen(request):
-    with change_over_on("sqlite", request, settings={"blobs": "inline", "uploads.check_every": "0s"}) as over:
+    with blob_move_servers("sqlite", request, settings={"blobs": "inline", "uploads.check_every": "0s"}) as over:
         load = Load(over, Workspace(over.start(), "inbox"))
         for n in range(4):
             load.send(f"f-{n}", os.urandom(200_000))
@@ -191,7 +191,7 @@ def test_no_old_copy_leaves_before_the_new_one_is_seen(request):
 
 
 def test_the_reserve_is_kept_by_what_is_copied_too(request):
-    with change_over_on("sqlite", request) as over:
+    with blob_move_servers("sqlite", request) as over:
         load = Load(over, Workspace(over.start(), "inbox"))
         load.send("f", os.urandom(200_000))
         over.server.stop()
@@ -207,7 +207,7 @@ def test_the_reserve_is_kept_by_what_is_copied_too(request):
 
 
 def test_the_commands_take_an_operator_through_it(request):
-    with change_over_on("sqlite", request) as over:
+    with blob_move_servers("sqlite", request) as over:
         over.start()
         load = Load(over, Workspace(over.server, "inbox"))
         for n in range(3):

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from support.checks import check_error
-from support.desk import multipart
+from support.workspace import multipart
 from support.wire import request
 
 OWN = {"Sec-Fetch-Site": "same-origin"}

@@ -1,6 +1,6 @@
 """What was said, for people who come back, and who a row came from."""
 from support.checks import check_error
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.push import Callback, PushWorkspace, allowing
 from support.waiting import wait_until
 

@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from support.desk import Workspace, sweep
+from support.workspace import Workspace, sweep
 from support.waiting import wait_until
 from support.wall_clock import WallClock
 from support.wire import request

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.ports import free_port
 from support.server import Server, binary
 from support.waiting import Deadline

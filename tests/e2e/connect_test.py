@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from support.agent import pending, send, url_of
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.ports import free_port
 from support.waiting import wait_until
 
@@ -474,17 +474,17 @@ def test_a_running_command_ends_at_the_deadline_of_its_task(server, workspace, c
 
 def test_a_task_waits_for_a_server_that_cannot_be_asked_about_it(server, workspace, connect, proxy):
     caller = Workspace(server, "caller")
-    deaf = threading.Event()
-    deaf.set()
+    cut_off = threading.Event()
+    cut_off.set()
     # The request is kept and the connection cut: polls and heartbeats go on.
-    between = proxy(server.port, gate=lambda data: not (deaf.is_set() and b"/delegations/" in data and between.cut() is None))
+    between = proxy(server.port, gate=lambda data: not (cut_off.is_set() and b"/delegations/" in data and between.cut() is None))
     delegate(caller, workspace, "unasked")
     delegate(caller, workspace, "asked")
     agent = connect(between.url, token=workspace.token)
     agent.wait_said("task unasked waits until the server tells")
     cancel(caller, "unasked")
     assert agent.deliveries() == [], "not blindly"
-    deaf.clear()
+    cut_off.clear()
     # After a pause that has grown meanwhile.
     wait_until(lambda: ("asked", "ok", False) in results(caller), "the one that is wanted is done", ceiling=240)
     assert [(d["delegation_id"], d.get("again", False)) for d in agent.deliveries()] == [("asked", False)]

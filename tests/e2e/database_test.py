@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.checks import check_error
-from support.desk import Workspace, multipart
+from support.workspace import Workspace, multipart
 from support.server import Server, StartFailed, binary
 
 NOBODY = 65534

@@ -11,7 +11,7 @@ import pytest
 
 from support.backend import ROWS
 from support.checks import MARKER, check_error
-from support.desk import Workspace, files_of, multipart, sweep
+from support.workspace import Workspace, files_of, multipart, sweep
 from support.events import EventStream
 from support.postgres import Postgres
 from support.push import Callback, PushWorkspace, allowing
@@ -39,13 +39,13 @@ def database(request):
 
 
 @pytest.fixture
-def post_office(database, start):
+def delegation_server(database, start):
     return start({**QUICK, **database})
 
 
 @pytest.fixture
-def two(post_office):
-    return Workspace(post_office, "caller"), Workspace(post_office, "callee")
+def two(delegation_server):
+    return Workspace(delegation_server, "caller"), Workspace(delegation_server, "callee")
 
 
 def delegate(caller, callee, task="count to ten", status=202, **more):

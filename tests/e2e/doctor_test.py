@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from support.agent import pending, send, url_of
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.ports import free_port
 from support.server import binary
 from support.waiting import wait_until

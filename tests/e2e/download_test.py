@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from support.agent import send, url_of
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.roots import GLIBC
 from support.server import Lines
 

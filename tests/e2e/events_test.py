@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from support.checks import check_error
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.events import EventStream
 from support.wire import request
 

@@ -1,5 +1,5 @@
 """Held polls cost nothing while nothing happens: no question to the database, whoever waits; `make bench` holds ten thousand."""
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.waiting import wait_until
 from support.wire import request
 

@@ -2,7 +2,7 @@
 import pytest
 
 from support.checks import check_error, check_refused_and_closed
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.waiting import wait_until
 from support.wire import chunked, request
 

@@ -3,7 +3,7 @@ import signal
 
 import pytest
 
-from support.desk import Workspace, files_of
+from support.workspace import Workspace, files_of
 from support.waiting import wait_until
 from support.wire import Wire, request
 

@@ -9,7 +9,7 @@ import pytest
 
 from support.backend import BYTES
 from support.checks import MARKER, check_error, check_refused_and_closed
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.server import sanitizer
 from support.waiting import wait_until
 from support.wire import request

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from support.checks import check_error
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.server import StartFailed
 from support.waiting import wait_until
 from support.wire import request

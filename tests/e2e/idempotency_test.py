@@ -3,7 +3,7 @@ import json
 import threading
 
 from support.checks import check_error
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.push import OK, Callback, PushWorkspace, allowing
 from support.waiting import CEILING, wait_until
 from support.wire import BrokenResponse, request

@@ -7,7 +7,7 @@ import os
 import threading
 from contextlib import ExitStack
 
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.recorder import Recorder
 from support.waiting import CEILING
 

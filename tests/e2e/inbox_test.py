@@ -5,7 +5,7 @@ import os
 import pytest
 
 from support.checks import check_error
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.recorder import Recorder
 from support.waiting import CEILING, wait_until
 

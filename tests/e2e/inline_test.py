@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from support.desk import Workspace, files_of, multipart
+from support.workspace import Workspace, files_of, multipart
 from support.postgres import DURABLE, Postgres
 from support.server import Server
 from support.waiting import CEILING, wait_until

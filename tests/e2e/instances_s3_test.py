@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from support.backend import Bucket, s3_settings
-from support.desk import Workspace, files_of, multipart
+from support.workspace import Workspace, files_of, multipart
 from support.push import PushWorkspace, allowing
 from support.server import Server
 from support.waiting import CEILING, Stalled, wait_until
@@ -36,7 +36,7 @@ class Fleet:
 
 
 @pytest.fixture
-def fleet(postgres, swift):
+def s3_group(postgres, swift):
     with postgres.database() as url:
         made = Fleet(url, swift)
         yield made
@@ -103,15 +103,15 @@ def check(inbox, load):
         assert file_id in load.acked or hashlib.sha256(answer.body).hexdigest() == digest
 
 
-def test_load_through_three_servers_with_nothing_in_common_loses_doubles_and_leaves_nothing(fleet):
-    one, two, doomed = (fleet.add(QUIET) for _ in range(3))
+def test_load_through_three_servers_with_nothing_in_common_loses_doubles_and_leaves_nothing(s3_group):
+    one, two, doomed = (s3_group.add(QUIET) for _ in range(3))
     inbox = Workspace(one, "inbox")
     load = Load([one, two, doomed], inbox)
     with ThreadPoolExecutor(WORKERS) as pool:
         working = [pool.submit(load.work, worker) for worker in range(WORKERS)]
         wait_until(lambda: len(load.sent) >= WORKERS * EACH // 3, "a third is through", 8 * CEILING)
         # While it writes: an upload by parts is under way there.
-        wait_until(lambda: fleet.bucket.parts() or len(load.sent) >= WORKERS * EACH // 2, "somebody is in the middle", 8 * CEILING)
+        wait_until(lambda: s3_group.bucket.parts() or len(load.sent) >= WORKERS * EACH // 2, "somebody is in the middle", 8 * CEILING)
         doomed.kill()
         for done in working:
             done.result()
@@ -120,9 +120,9 @@ def test_load_through_three_servers_with_nothing_in_common_loses_doubles_and_lea
     # Three others take over, which sweep and check all the time, and with short deadlines: nothing is sent any more.
     one.stop()
     two.stop()
-    others = [fleet.add({**BUSY, "timeouts.request": "1s"}) for _ in range(3)]
+    others = [s3_group.add({**BUSY, "timeouts.request": "1s"}) for _ in range(3)]
     kept = sum(1 for file_id in load.sent.keys() - load.acked if large(inbox.on(others[0]), file_id))
-    wait_until(lambda: len(fleet.bucket.objects()) == kept and not fleet.bucket.parts(), "the bytes of files that wait, and no others",
+    wait_until(lambda: len(s3_group.bucket.objects()) == kept and not s3_group.bucket.parts(), "the bytes of files that wait, and no others",
                4 * CEILING)
     wait_until(lambda: swept(others) >= len(load.acked), "the last row has left")
     assert swept(others) == len(load.acked), "each left once"
@@ -152,8 +152,8 @@ def ended(server):
     return report if report["state"] != "running" else None
 
 
-def test_what_an_agent_learns_from_one_of_them_holds_at_all(fleet):
-    servers = [fleet.add({**QUIET, **allowing(9)}) for _ in range(3)]
+def test_what_an_agent_learns_from_one_of_them_holds_at_all(s3_group):
+    servers = [s3_group.add({**QUIET, **allowing(9)}) for _ in range(3)]
     agent = PushWorkspace(servers[0], "http://127.0.0.1:9/")
     for server in servers:
         beat = server.request("POST", "/registry/heartbeat", token=agent.token, json_body={"workspace_id": agent.id})
@@ -161,26 +161,26 @@ def test_what_an_agent_learns_from_one_of_them_holds_at_all(fleet):
     assert not [server for server in servers if any(os.path.exists(server.data / name) for name in ("admin.token", "server.key"))]
 
 
-def test_a_bucket_that_goes_away_condemns_no_file(fleet):
-    server = fleet.add(QUIET)
+def test_a_bucket_that_goes_away_condemns_no_file(s3_group):
+    server = s3_group.add(QUIET)
     inbox = Workspace(server)
     (file_id, _), = inbox.upload(("a.bin", b"x" * 100_000))
-    key, = fleet.bucket.objects()
-    kept = {name: fleet.bucket.read(name) for name in (key, *fleet.bucket.marks())}
-    fleet.bucket.remove(key)
-    fleet.bucket.remove_all()
+    key, = s3_group.bucket.objects()
+    kept = {name: s3_group.bucket.read(name) for name in (key, *s3_group.bucket.marks())}
+    s3_group.bucket.remove(key)
+    s3_group.bucket.remove_all()
     assert server.get(inbox.content(file_id), token=inbox.token).status == 503
     ready = server.get("/ready")
     assert ready.status == 503 and ready.json()["checks"]["blobs"] == "failed"
     report = checked(server, {"fix": True})
     assert report["state"] == "failed" and report["reason"], "a bucket that cannot be listed is not checked to the end"
     assert (report["found"]["unreadable"], report["mended"], report["wrong"]) == (1, 0, 1)
-    fleet.bucket.make()
+    s3_group.bucket.make()
     for name, data in kept.items():
-        fleet.bucket.write(name, data)
+        s3_group.bucket.write(name, data)
     assert wait_until(lambda: content(inbox, file_id), "it is there again") == b"x" * 100_000
     assert inbox.server.get(inbox.path(f"pending-uploads/{file_id}"), token=inbox.token).json()["damage"] is None
-    fleet.bucket.remove(key)
+    s3_group.bucket.remove(key)
     assert server.get(inbox.content(file_id), token=inbox.token).json()["code"] == "content_missing", "an object that goes is another matter"
 
 

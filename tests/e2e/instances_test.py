@@ -9,11 +9,11 @@ from contextlib import ExitStack
 import pytest
 
 from support.backend import MARK
-from support.desk import Workspace, sweep
+from support.workspace import Workspace, sweep
 from support.events import EventStream
 from support.postgres import DURABLE, Postgres
 from support.recorder import Recorder
-from support.several import Several, database_of, ordinary_role
+from support.server_group import ServerGroup, database_of, ordinary_role
 from support.waiting import CEILING, wait_until
 from support.wall_clock import WallClock
 
@@ -33,8 +33,8 @@ def url(postgres):
 
 
 @pytest.fixture
-def house(url):
-    made = Several(url)
+def group(url):
+    made = ServerGroup(url)
     yield made
     made.finish()
 
@@ -73,8 +73,8 @@ def check_files(inbox, lines):
             assert line["by"].startswith("doomed"), line
 
 
-def test_load_through_three_servers_of_which_one_is_killed_loses_and_doubles_nothing(house):
-    one, two, doomed = house.add(), house.add(), house.add()
+def test_load_through_three_servers_of_which_one_is_killed_loses_and_doubles_nothing(group):
+    one, two, doomed = group.add(), group.add(), group.add()
     inbox = Workspace(one, "inbox")
     followers = [(one, {"wait": 2}), (two, {"wait": 2}), (two, {"pause": 0.01})]
     with ExitStack() as stack:
@@ -109,7 +109,7 @@ def test_load_through_three_servers_of_which_one_is_killed_loses_and_doubles_not
             assert (by_text[line["text"]]["seq"], by_text[line["text"]]["id"]) == (line["seq"], line["id"])
     check_files(inbox, lines)
     # Whoever takes its place knows everything.
-    assert [row["seq"] for row in inbox.on(house.add()).activity()] == list(range(1, head + 1))
+    assert [row["seq"] for row in inbox.on(group.add()).activity()] == list(range(1, head + 1))
 
 
 def text_of(row):
@@ -121,8 +121,8 @@ def rows_of(lines):
     return [(line["seq"], line["id"], line["text"]) for line in lines]
 
 
-def test_a_task_given_at_one_server_is_picked_up_at_another_and_answered_at_a_third(house):
-    one, two, three = house.add(), house.add(), house.add()
+def test_a_task_given_at_one_server_is_picked_up_at_another_and_answered_at_a_third(group):
+    one, two, three = group.add(), group.add(), group.add()
     caller, callee = Workspace(one, "caller"), Workspace(one, "callee")
     with ThreadPoolExecutor(1) as held:
         def waits_at_the_second(workspace):
@@ -140,12 +140,12 @@ def test_a_task_given_at_one_server_is_picked_up_at_another_and_answered_at_a_th
         assert done.status == 200, done
         row, = answer.result().json()
         assert (row["method"], row["response_body"]["text"]) == ("delegate_result", "ten")
-    assert [server.get(caller.path(f"delegations/{did}"), token=caller.token).json()["status"] for server in house.servers] == ["completed"] * 3
+    assert [server.get(caller.path(f"delegations/{did}"), token=caller.token).json()["status"] for server in group.servers] == ["completed"] * 3
 
 
-def test_one_that_is_killed_while_it_commits_leaves_everything_or_nothing(house):
+def test_one_that_is_killed_while_it_commits_leaves_everything_or_nothing(group):
     """A repetition under the same key, at another one, does what was not done and tells what was."""
-    one = house.add()
+    one = group.add()
     inbox = Workspace(one, "inbox")
     keys = iter(range(10_000))
     lock, sent = threading.Lock(), set()
@@ -164,7 +164,7 @@ def test_one_that_is_killed_while_it_commits_leaves_everything_or_nothing(house)
                 return  # cut off: nobody knows
 
     for _ in range(3):
-        doomed, stop = house.add(), threading.Event()
+        doomed, stop = group.add(), threading.Event()
         with ThreadPoolExecutor(8) as pool:
             for _ in range(8):
                 pool.submit(write, doomed, stop)
@@ -182,8 +182,8 @@ def test_one_that_is_killed_while_it_commits_leaves_everything_or_nothing(house)
 # -- what one does, the others hear of
 
 
-def test_one_row_wakes_every_poll_on_every_server_and_costs_a_look_each(house):
-    servers = [house.add({"uploads.sweep_every": "1h", "uploads.check_every": "0s"}) for _ in range(3)]
+def test_one_row_wakes_every_poll_on_every_server_and_costs_a_look_each(group):
+    servers = [group.add({"uploads.sweep_every": "1h", "uploads.check_every": "0s"}) for _ in range(3)]
     workspace = Workspace(servers[0])
     held = 8
     parked = [wire for server in servers for wire in workspace.on(server).park(held, token=workspace.new_token())]
@@ -200,8 +200,8 @@ def test_one_row_wakes_every_poll_on_every_server_and_costs_a_look_each(house):
         assert server.metric("restante_store_reads_total") - reads <= 4 * held + 20
 
 
-def test_a_revoked_token_ends_on_every_server_with_all_it_holds_open(house):
-    servers = [house.add() for _ in range(3)]
+def test_a_revoked_token_ends_on_every_server_with_all_it_holds_open(group):
+    servers = [group.add() for _ in range(3)]
     workspace = Workspace(servers[0])
     doomed = workspace.new_token()
     polls = [workspace.on(server).park(token=doomed)[0] for server in servers]
@@ -220,8 +220,8 @@ def test_a_revoked_token_ends_on_every_server_with_all_it_holds_open(house):
             stream.to_end()
 
 
-def test_an_operators_token_that_one_replaces_is_void_on_every_server_and_the_new_one_counts(house):
-    servers = [house.add() for _ in range(3)]
+def test_an_operators_token_that_one_replaces_is_void_on_every_server_and_the_new_one_counts(group):
+    servers = [group.add() for _ in range(3)]
     old = servers[0].admin_token
     workspace = Workspace(servers[0])
     with ExitStack() as stack:
@@ -244,16 +244,16 @@ def test_an_operators_token_that_one_replaces_is_void_on_every_server_and_the_ne
     assert [server.get("/admin/uploads/stats", token=last).status for server in servers] == [200] * 3
 
 
-def test_servers_that_start_at_once_on_nothing_agree_on_their_secrets(house):
+def test_servers_that_start_at_once_on_nothing_agree_on_their_secrets(group):
     with ThreadPoolExecutor(3) as pool:
-        servers = list(pool.map(lambda _: house.add(), range(3)))
+        servers = list(pool.map(lambda _: group.add(), range(3)))
     token = servers[0].admin_token
     assert [server.get("/admin/uploads/stats", token=token).status for server in servers] == [200] * 3
     for server in servers:
         server.wait_log('"configuration"')  # said after both of these
     assert sum("server_key_made" in line for server in servers for line in map(str, server.log())) == 1
     assert sum("admin_token_made" in line for server in servers for line in map(str, server.log())) == 1
-    assert not list(house.data.glob("*.new"))
+    assert not list(group.data.glob("*.new"))
 
 
 # -- sweeps
@@ -263,9 +263,9 @@ def swept(server, outcome):
     return server.metric("restante_pending_uploads_swept_total", f'{{outcome="{outcome}"}}')
 
 
-def test_sweeps_on_all_of_them_do_each_row_once(house):
+def test_sweeps_on_all_of_them_do_each_row_once(group):
     sweeping = {"uploads.ack_retention": "0s", "uploads.sweep_every": "20ms"}
-    lasting, brief, third = house.add({**sweeping, "uploads.ttl": "1h"}), house.add({**sweeping, "uploads.ttl": "1s"}), house.add(sweeping)
+    lasting, brief, third = group.add({**sweeping, "uploads.ttl": "1h"}), group.add({**sweeping, "uploads.ttl": "1s"}), group.add(sweeping)
     servers = [lasting, brief, third]
     workspace = Workspace(lasting)
     stop = threading.Event()
@@ -291,7 +291,7 @@ def test_sweeps_on_all_of_them_do_each_row_once(house):
     assert (total("expired"), total("acked"), total("error")) == (40, 20, 0)
     receipts = [row["request_body"]["file_id"] for row in workspace.activity() if row["method"] == "chat_upload_expired"]
     assert sorted(receipts) == sorted(file_id for file_id, _ in expiring)
-    wait_until(lambda: not [path for path in (house.data / "blobs").rglob("*") if path.is_file() and path.name != MARK], "their bytes are gone")
+    wait_until(lambda: not [path for path in (group.data / "blobs").rglob("*") if path.is_file() and path.name != MARK], "their bytes are gone")
 
 
 # -- one that does not hear the others
@@ -301,12 +301,12 @@ def listeners(postgres, url):
     return postgres.sql(f"SELECT pid FROM pg_stat_activity WHERE datname = '{database_of(url)}' AND application_name = 'restante listener'").split()
 
 
-def test_one_that_no_longer_hears_the_others_answers_its_polls_and_heals(postgres, house):
-    one, other = house.add(), house.add()
+def test_one_that_no_longer_hears_the_others_answers_its_polls_and_heals(postgres, group):
+    one, other = group.add(), group.add()
     workspace = Workspace(one)
     held, = workspace.on(other).park()
-    assert len(listeners(postgres, house.url)) == 2
-    postgres.sql(*(f"SELECT pg_terminate_backend({pid})" for pid in listeners(postgres, house.url)))
+    assert len(listeners(postgres, group.url)) == 2
+    postgres.sql(*(f"SELECT pg_terminate_backend({pid})" for pid in listeners(postgres, group.url)))
     answer = held.read()
     assert (answer.status, answer.body) == (200, b"[]"), "not kept waiting for what would not be heard"
     other.wait_log("announcements_lost")
@@ -324,23 +324,23 @@ def role(postgres, url):
         yield made
 
 
-def test_while_nothing_is_heard_rows_are_delivered_and_revoked_tokens_are_refused_all_the_same(postgres, house, role):
+def test_while_nothing_is_heard_rows_are_delivered_and_revoked_tokens_are_refused_all_the_same(postgres, group, role):
     """Its other sessions work; the one that listens cannot be made again."""
-    deaf = house.add(url=role.url)
-    workspace = Workspace(deaf)
+    unnotified = group.add(url=role.url)
+    workspace = Workspace(unnotified)
     doomed = workspace.new_token()
-    assert deaf.get(workspace.path("activity"), token=doomed).status == 200
+    assert unnotified.get(workspace.path("activity"), token=doomed).status == 200
     with ThreadPoolExecutor(8) as pool:  # it has the sessions it will need
-        list(pool.map(lambda _: deaf.get(workspace.path("activity"), token=workspace.token), range(64)))
+        list(pool.map(lambda _: unnotified.get(workspace.path("activity"), token=workspace.token), range(64)))
     role.limit(1)
-    for pid in listeners(postgres, house.url):
+    for pid in listeners(postgres, group.url):
         postgres.sql(f"SELECT pg_terminate_backend({pid})")
-    deaf.wait_log("announcements_lost")
-    one = house.add()
-    with deaf.connect() as wire:
+    unnotified.wait_log("announcements_lost")
+    one = group.add()
+    with unnotified.connect() as wire:
         wire.send(workspace.poll_bytes(0))
         # Every few seconds all are sent away, so this one may have been before anybody saw it held.
-        wait_until(lambda: deaf.metric("restante_held_polls") == 1 or wire.has_input(), "it waits, or was sent away")
+        wait_until(lambda: unnotified.metric("restante_held_polls") == 1 or wire.has_input(), "it waits, or was sent away")
         workspace.on(one).notify("unheard")
         answer = wire.read()
         assert answer.status == 200, answer  # empty: it comes again, and then sees it
@@ -348,10 +348,10 @@ def test_while_nothing_is_heard_rows_are_delivered_and_revoked_tokens_are_refuse
     tokens = one.get(workspace.path("tokens"), token=workspace.token).json()
     mine, = [token["id"] for token in tokens if doomed.startswith(token["prefix"])]
     assert one.request("DELETE", workspace.path(f"tokens/{mine}"), token=workspace.token).status == 200
-    assert deaf.get(workspace.path("activity"), token=doomed).status == 401
-    assert not any(line.get("event") == "announcements_healed" for line in deaf.log())
+    assert unnotified.get(workspace.path("activity"), token=doomed).status == 401
+    assert not any(line.get("event") == "announcements_healed" for line in unnotified.log())
     role.limit(-1)
-    deaf.wait_log("announcements_healed")
+    unnotified.wait_log("announcements_healed")
     held, = workspace.park()
     workspace.on(one).notify("heard")
     assert [row["method"] for row in held.read().json()] == ["notify"]
@@ -361,10 +361,10 @@ def test_while_nothing_is_heard_rows_are_delivered_and_revoked_tokens_are_refuse
 
 
 @pytest.mark.parametrize("off", [datetime.timedelta(days=3), datetime.timedelta(minutes=-5)], ids=["3 days ahead", "5 minutes behind"])
-def test_one_whose_clock_is_wrong_goes_by_the_databases(house, tmp_path, off):
+def test_one_whose_clock_is_wrong_goes_by_the_databases(group, tmp_path, off):
     clock = WallClock(tmp_path)
     clock.set(seconds=off.total_seconds())
-    right, wrong = house.add(), house.add(environment=clock.environment)
+    right, wrong = group.add(), group.add(environment=clock.environment)
     workspace = Workspace(wrong)
     before = datetime.datetime.now(datetime.timezone.utc)
     (file_id, _), = workspace.upload(("kept.txt", b"kept"))

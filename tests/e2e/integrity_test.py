@@ -10,7 +10,7 @@ import pytest
 from support import backend
 from support.backend import cut, flip
 from support.checks import check_error
-from support.desk import Workspace, files_of, multipart, sweep
+from support.workspace import Workspace, files_of, multipart, sweep
 from support.server import binary
 from support.waiting import wait_until
 

@@ -2,7 +2,7 @@
 import pytest
 
 from support.checks import check_error
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.wire import request
 
 NASTY = ["'; DROP TABLE activity_logs; --", "100%_\\%", "\"quoted\" 'twice' `thrice`", "$(id) `id` ; | & > <", "{{7*7}} ${7*7} <%= 7*7 %>",

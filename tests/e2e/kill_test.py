@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.recorder import Recorder
 from support.server import Server
 from support.waiting import wait_until

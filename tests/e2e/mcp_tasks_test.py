@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.agent import send, url_of
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.waiting import wait_until
 
 
@@ -97,7 +97,7 @@ class Lonely:
     """A worker with tasks in its inbox, behind a line that carries nothing while `deaf` is set."""
 
     def __init__(self, workspace, mcp, proxy):
-        self.deaf, self.asked, self.told = threading.Event(), set(), set()
+        self.cut_off, self.asked, self.told = threading.Event(), set(), set()
         self.caller, self.callee = workspace, Workspace(workspace.server, "lonely-" + os.urandom(4).hex())
         self.line = proxy(workspace.server.port, gate=self.gate, tap=self.tap)
         self.session = mcp(self.line.url, token=self.callee.token)
@@ -105,7 +105,7 @@ class Lonely:
             order = {"target_id": self.callee.id, "task": task, "delegation_id": f"{task}-{self.callee.id}"}
             assert workspace.server.request("POST", workspace.path("delegate"), token=workspace.token, json_body=order).status == 202
         wait_until(lambda: self.session.call("inbox_peek")["waiting"] == len(self.tasks), "all are there")
-        self.deaf.set()
+        self.cut_off.set()
         # An answer may be under way to a question from before, such as the agent's next look at its inbox.
         with self.line.lock:
             before = set(self.line.open)
@@ -116,10 +116,10 @@ class Lonely:
     tasks = ("one", "two", "three")
 
     def gate(self, data):
-        if self.deaf.is_set():
+        if self.cut_off.is_set():
             self.asked |= set(re.findall(rb"GET /workspaces/[^/]+/delegations/(\w+)-", data))
             self.line.cut()
-        return not self.deaf.is_set()
+        return not self.cut_off.is_set()
 
     def tap(self, data):
         self.told |= set(re.findall(rb'"delegation_id":"(\w+)-', data))
@@ -147,7 +147,7 @@ def test_a_task_that_was_cancelled_after_its_taker_had_left_is_not_handed_to_the
     lonely = Lonely(workspace, mcp, proxy)
     wait_until(lambda: lonely.pop() and b"one" in lonely.asked, "the server was asked in vain for one that wanted it")
     assert lonely.told == set()
-    lonely.deaf.clear()
+    lonely.cut_off.clear()
     wait_until(lambda: b"one" in lonely.told, "nobody is there any more when the server says that it is wanted")
     path = workspace.path(f"delegations/one-{lonely.callee.id}/cancel")
     assert workspace.server.request("POST", path, token=workspace.token).status == 200

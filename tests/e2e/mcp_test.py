@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from support.agent import pending, send, url_of
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.mcp import NEWEST
 from support.server import binary
 from support.waiting import wait_until

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from support.backend import Bucket, s3_settings
-from support.desk import Workspace, files_of
+from support.workspace import Workspace, files_of
 from support.server import sanitizer
 from support.waiting import CEILING, wait_until
 from support.wire import request as request_bytes

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from support.checks import check_error
-from support.desk import Workspace
+from support.workspace import Workspace
 
 MIB = 1 << 20
 

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from support.catalogue import postgres_catalogue, sqlite_catalogue
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.golden import check_golden
 from support.postgres import Postgres, clients
 from support.server import Server, StartFailed, binary

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from support.desk import Workspace
-from support.house import House
+from support.workspace import Workspace
+from support.filled_data import FilledData
 from support.postgres import Postgres, clients
 from support.server import Server, StartFailed, binary
 from support.waiting import wait_until
@@ -36,11 +36,11 @@ def url(postgres):
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
     """A house that is filled once; tests get copies of it."""
-    return House(tmp_path_factory.mktemp("house") / "data")
+    return FilledData(tmp_path_factory.mktemp("house") / "data")
 
 
 @pytest.fixture
-def house(filled, tmp_path):
+def filled_copy(filled, tmp_path):
     copy = tmp_path / "data"
     shutil.copytree(filled.data, copy)
     was, filled.data = filled.data, copy
@@ -77,8 +77,8 @@ def name_of(url):
 
 
 @contextmanager
-def serving(house, url, **more):
-    with Server(house.settings, arguments=("--database", url), **{"data": house.data, **more}) as server:
+def serving(filled_copy, url, **more):
+    with Server(filled_copy.settings, arguments=("--database", url), **{"data": filled_copy.data, **more}) as server:
         yield server
 
 
@@ -92,24 +92,24 @@ def dump(database):
 
 # -- all of it
 
-def test_a_server_on_postgresql_goes_on_where_the_one_on_sqlite_stopped(house, url):
-    before = dump(house.database)
-    moved = report("--from", house.url, "--to", url)
+def test_a_server_on_postgresql_goes_on_where_the_one_on_sqlite_stopped(filled_copy, url):
+    before = dump(filled_copy.database)
+    moved = report("--from", filled_copy.url, "--to", url)
     assert moved["outcome"] == "moved" and moved["rows"] == sum(table["rows"] for table in moved["tables"])
     for table in moved["tables"]:
         assert (table["rows"], table["digest"]) == (table["target_rows"], table["target_digest"]), table
-        assert table["rows"] > 0, f"{table['name']} was empty: support/house.py fills every table, so that its move is tested"
+        assert table["rows"] > 0, f"{table['name']} was empty: support/filled_data.py fills every table, so that its move is tested"
     assert moved["files"]["files"] > 0 and moved["files"]["missing"] == moved["files"]["changed"] == moved["files"]["copied"] == 0
-    after = dump(house.database)
+    after = dump(filled_copy.database)
     assert before.pop("post_offices") and not after.pop("post_offices"), "it is not the owner of the files any more"
     assert after == before, "and else the source is only read"
-    with serving(house, url) as server:
-        house.check(server)
+    with serving(filled_copy, url) as server:
+        filled_copy.check(server)
 
 
-def test_the_report_for_people_names_each_table_with_its_rows_and_digest(house, url):
-    done = move("--from", house.url, "--to", url)
-    with closing(sqlite3.connect(house.database)) as rows:
+def test_the_report_for_people_names_each_table_with_its_rows_and_digest(filled_copy, url):
+    done = move("--from", filled_copy.url, "--to", url)
+    with closing(sqlite3.connect(filled_copy.database)) as rows:
         for table in ("activity_logs", "tokens", "pending_uploads", "delegations"):
             count, = rows.execute(f"SELECT count(*) FROM {table}").fetchone()
             assert any(line.split()[:2] == [table, str(count)] and line.endswith("the same") for line in done.stdout.splitlines()), done.stdout
@@ -118,9 +118,9 @@ def test_the_report_for_people_names_each_table_with_its_rows_and_digest(house, 
     assert "\r" not in done.stderr, "no bar where nobody watches"
 
 
-def test_on_a_terminal_a_bar_shows_how_far_it_is(house, url):
+def test_on_a_terminal_a_bar_shows_how_far_it_is(filled_copy, url):
     mine, its = pty.openpty()
-    process = subprocess.Popen([binary(), "move", "--from", house.url, "--to", url], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=its,
+    process = subprocess.Popen([binary(), "move", "--from", filled_copy.url, "--to", url], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=its,
                                env={**environment(), "TERM": "xterm"})
     os.close(its)
     shown = b""
@@ -135,54 +135,54 @@ def test_on_a_terminal_a_bar_shows_how_far_it_is(house, url):
     assert len(bars) >= 3 and all(done == total for done, total in bars), shown
 
 
-def test_bytes_token_and_key_are_copied_where_the_new_server_has_another_directory(house, url, tmp_path):
+def test_bytes_token_and_key_are_copied_where_the_new_server_has_another_directory(filled_copy, url, tmp_path):
     new = tmp_path / "new house"
-    first = report("--from", house.url, "--to", url, "--data-to", new)
+    first = report("--from", filled_copy.url, "--to", url, "--data-to", new)
     assert first["files"]["copied"] == first["files"]["files"] > 0
-    shutil.rmtree(house.data)
+    shutil.rmtree(filled_copy.data)
     for secret in ("admin.token", "server.key"):
         assert (new / secret).stat().st_mode & 0o777 == 0o600
-    with serving(house, url, data=new) as server:
-        house.check(server)
+    with serving(filled_copy, url, data=new) as server:
+        filled_copy.check(server)
 
 
-def test_there_and_back_again(house, url, tmp_path):
-    there = report("--from", house.url, "--to", url)
-    back = report("--from", url, "--to", f"sqlite://{tmp_path}/back/restante.db", "--data", house.data, "--data-to", tmp_path / "back")
+def test_there_and_back_again(filled_copy, url, tmp_path):
+    there = report("--from", filled_copy.url, "--to", url)
+    back = report("--from", url, "--to", f"sqlite://{tmp_path}/back/restante.db", "--data", filled_copy.data, "--data-to", tmp_path / "back")
     assert [(t["name"], t["rows"], t["digest"]) for t in back["tables"]] == [(t["name"], t["rows"], t["digest"]) for t in there["tables"]]
-    with Server(house.settings, data=tmp_path / "back") as server:
-        house.check(server)
+    with Server(filled_copy.settings, data=tmp_path / "back") as server:
+        filled_copy.check(server)
 
 
-def test_bytes_in_rows_move_with_the_rows_and_objects_stay_where_they_are(house, url, tmp_path):
-    with closing(sqlite3.connect(house.database)) as rows:
+def test_bytes_in_rows_move_with_the_rows_and_objects_stay_where_they_are(filled_copy, url, tmp_path):
+    with closing(sqlite3.connect(filled_copy.database)) as rows:
         # As a change-over leaves them in the middle: a twin in the directory, and one that is an object already.
         file_key, = rows.execute("SELECT blob_key FROM pending_uploads WHERE filename = 'large.bin'").fetchone()
         rows.execute("UPDATE pending_uploads SET twin_key = blob_key, blob_key = 's3:' || blob_key WHERE filename = 'large.bin'")
         rows.commit()
     target = tmp_path / "new data"
-    moved = report("--from", house.url, "--to", url, "--data-to", target)
+    moved = report("--from", filled_copy.url, "--to", url, "--data-to", target)
     assert moved["outcome"] == "moved" and moved["files"]["objects"] == 1
     chunks, = [table for table in moved["tables"] if table["name"] == "blob_chunks"]
     assert chunks["rows"] == 4 and chunks["digest"] == chunks["target_digest"]
     assert [path.name for path in (target / "blobs").rglob(file_key)] == [file_key], "a twin that is a file is copied like any other"
     back = tmp_path / "back" / "restante.db"
     assert report("--from", url, "--to", f"sqlite://{back}", "--data", target)["files"]["objects"] == 1
-    shown = move("--from", house.url, "--to", url, "--verify", "--data", house.data).stdout
+    shown = move("--from", filled_copy.url, "--to", url, "--verify", "--data", filled_copy.data).stdout
     assert "Objects in S3: 1; they stay in their bucket" in shown
-    with serving(house, url, data=target) as server:
-        agent = Workspace(server, known=house.agent)
-        for file_id, content in house.contents.items():
+    with serving(filled_copy, url, data=target) as server:
+        agent = Workspace(server, known=filled_copy.agent)
+        for file_id, content in filled_copy.contents.items():
             assert server.get(agent.content(file_id), token=agent.token).body == content
 
 
-def test_lost_and_changed_bytes_are_told_and_stop_nothing(house, url, tmp_path):
-    with closing(sqlite3.connect(house.database)) as rows:
+def test_lost_and_changed_bytes_are_told_and_stop_nothing(filled_copy, url, tmp_path):
+    with closing(sqlite3.connect(filled_copy.database)) as rows:
         keys = [key for key, in rows.execute("SELECT blob_key FROM pending_uploads WHERE blob_key IS NOT NULL LIMIT 2")]
-    lost, changed = (house.data / "blobs" / key[30:] / key for key in keys)
+    lost, changed = (filled_copy.data / "blobs" / key[30:] / key for key in keys)
     lost.unlink()
     changed.write_bytes(b"?" * changed.stat().st_size)
-    done = move("--from", house.url, "--to", url, "--data-to", tmp_path / "new", "--json")
+    done = move("--from", filled_copy.url, "--to", url, "--data-to", tmp_path / "new", "--json")
     assert "1 files are missing and of 1 no longer" in done.stderr
     files = json.loads(done.stdout)["files"]
     assert (files["missing"], files["changed"]) == (1, 1)
@@ -212,24 +212,24 @@ def kill(process):
     process.stderr.close()
 
 
-def test_killed_again_and_again_it_goes_on_where_it_was(postgres, house, url):
+def test_killed_again_and_again_it_goes_on_where_it_was(postgres, filled_copy, url):
     subprocess.run([binary(), "migrate", "up", "--database", url], check=True, stdout=subprocess.DEVNULL, env=environment())
     for table in ("activity_logs", "inbox_heads", "message_keys", "pending_uploads", "upload_contents", "workspaces"):
         with stalled(postgres, url, table):
-            process = start_move("--from", house.url, "--to", url)
+            process = start_move("--from", filled_copy.url, "--to", url)
             wait_until(lambda: rows_waiting(postgres, url) or process.poll() is not None, "the move has come to the table", CEILING)
             assert process.poll() is None, process.stderr.read()
             kill(process)
         # What it had sent may still be written, after it is dead: the next one must wait for that.
         with pytest.raises(StartFailed) as failed:
-            Server(house.settings, data=house.data, arguments=("--database", url)).discard()
+            Server(filled_copy.settings, data=filled_copy.data, arguments=("--database", url)).discard()
         assert "has not finished" in str(failed.value)
-    dry = report("--from", house.url, "--to", url, "--dry-run")
+    dry = report("--from", filled_copy.url, "--to", url, "--dry-run")
     assert dry["target"] == "moving" and dry["resumed_at"] > 0
-    moved = report("--from", house.url, "--to", url)
+    moved = report("--from", filled_copy.url, "--to", url)
     assert moved["outcome"] == "moved" and moved["resumed_at"] > 0
-    with serving(house, url) as server:
-        house.check(server)
+    with serving(filled_copy, url) as server:
+        filled_copy.check(server)
 
 
 def rows_waiting(postgres, url):
@@ -247,25 +247,25 @@ def halting(postgres, url, rows):
     postgres.sql(f"SELECT pg_terminate_backend(pid) FROM ({asleep}) halted", "DROP FUNCTION halt CASCADE", database=name_of(url))
 
 
-def test_killed_before_its_last_step_it_goes_on_and_the_files_have_one_owner(postgres, house, url):
+def test_killed_before_its_last_step_it_goes_on_and_the_files_have_one_owner(postgres, filled_copy, url):
     subprocess.run([binary(), "migrate", "up", "--database", url], check=True, stdout=subprocess.DEVNULL, env=environment())
     with ExitStack() as held:
         with stalled(postgres, url, "workspaces"):
-            process = start_move("--from", house.url, "--to", url)
+            process = start_move("--from", filled_copy.url, "--to", url)
             wait_until(lambda: rows_waiting(postgres, url) or process.poll() is not None, "the move is under way", CEILING)
             held.enter_context(stalled(postgres, url, "moving_house"))
         ending = lambda: waiting_for(postgres, url, "moving_house") or process.poll() is not None
         wait_until(ending, "only the mark of the move is left to be taken away", CEILING)
         assert process.poll() is None, process.stderr.read()
         kill(process)
-    assert not dump(house.database)["post_offices"], "the old database has left its office"
-    assert report("--from", house.url, "--to", url, "--dry-run")["target"] == "moving"
-    moved = report("--from", house.url, "--to", url)
+    assert not dump(filled_copy.database)["post_offices"], "the old database has left its office"
+    assert report("--from", filled_copy.url, "--to", url, "--dry-run")["target"] == "moving"
+    moved = report("--from", filled_copy.url, "--to", url)
     assert moved["outcome"] == "moved" and moved["resumed_at"] == moved["rows"]
-    with serving(house, url) as server:
-        house.check(server)
+    with serving(filled_copy, url) as server:
+        filled_copy.check(server)
         with pytest.raises(StartFailed) as failed:
-            Server(house.settings, data=house.data).discard()
+            Server(filled_copy.settings, data=filled_copy.data).discard()
         assert "belongs to another post office" in str(failed.value)
 
 
@@ -273,124 +273,124 @@ def waiting_for(postgres, url, table):
     return int(postgres.sql(f"SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = to_regclass('{table}')", database=name_of(url)))
 
 
-def test_killed_in_the_middle_of_a_table_no_row_is_lost_or_doubled(postgres, house, url):
-    house.grow(20_000)
+def test_killed_in_the_middle_of_a_table_no_row_is_lost_or_doubled(postgres, filled_copy, url):
+    filled_copy.grow(20_000)
     subprocess.run([binary(), "migrate", "up", "--database", url], check=True, stdout=subprocess.DEVNULL, env=environment())
     for rows in (5_000, 10_000, 15_000):
         with halting(postgres, url, rows) as halted:
-            process = start_move("--from", house.url, "--to", url)
+            process = start_move("--from", filled_copy.url, "--to", url)
             wait_until(lambda: halted() or process.poll() is not None, "it is in the middle of the table", CEILING)
             assert process.poll() is None, process.stderr.read()
             kill(process)
         assert rows <= rows_of(postgres, url, "activity_logs") < 20_000
-    moved = report("--from", house.url, "--to", url)
+    moved = report("--from", filled_copy.url, "--to", url)
     log, = [table for table in moved["tables"] if table["name"] == "activity_logs"]
     assert log["rows"] == log["target_rows"] == rows_of(postgres, url, "activity_logs") > 20_000 and moved["resumed_at"] > 0
 
 
-def test_a_source_that_was_used_meanwhile_is_not_mixed_with_what_was_moved_before(postgres, house, url):
+def test_a_source_that_was_used_meanwhile_is_not_mixed_with_what_was_moved_before(postgres, filled_copy, url):
     subprocess.run([binary(), "migrate", "up", "--database", url], check=True, stdout=subprocess.DEVNULL, env=environment())
     with stalled(postgres, url, "workspaces"):
-        process = start_move("--from", house.url, "--to", url)
+        process = start_move("--from", filled_copy.url, "--to", url)
         wait_until(lambda: rows_waiting(postgres, url) or process.poll() is not None, "the move is under way", CEILING)
         kill(process)
-    house.grow(1)
+    filled_copy.grow(1)
     for arguments in ((), ("--dry-run",)):
-        assert "the source has changed" in refused("--from", house.url, "--to", url, *arguments)
+        assert "the source has changed" in refused("--from", filled_copy.url, "--to", url, *arguments)
 
 
 # -- refused
 
-def test_a_dry_run_tells_what_would_move_and_changes_nothing(postgres, house, url, tmp_path):
-    before = dump(house.database)
-    plan = report("--from", house.url, "--to", url, "--dry-run", "--data-to", tmp_path / "new")
+def test_a_dry_run_tells_what_would_move_and_changes_nothing(postgres, filled_copy, url, tmp_path):
+    before = dump(filled_copy.database)
+    plan = report("--from", filled_copy.url, "--to", url, "--dry-run", "--data-to", tmp_path / "new")
     assert plan["outcome"] == "would_move" and plan["target"] == "empty" and plan["rows"] > 50 and plan["files"]["files"] > 0
     assert postgres.sql("SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace", database=name_of(url)) == "0\n"
     assert not (tmp_path / "new").exists()
-    report("--from", house.url, "--to", f"sqlite://{tmp_path}/other/restante.db", "--dry-run")
+    report("--from", filled_copy.url, "--to", f"sqlite://{tmp_path}/other/restante.db", "--dry-run")
     assert not (tmp_path / "other").exists()
-    assert dump(house.database) == before
-    moved = report("--from", house.url, "--to", url)
+    assert dump(filled_copy.database) == before
+    moved = report("--from", filled_copy.url, "--to", url)
     assert [(t["name"], t["rows"]) for t in moved["tables"]] == [(t["name"], t["rows"]) for t in plan["tables"]]
 
 
-def test_a_target_that_is_not_empty_is_refused_and_left_alone(postgres, house, url):
-    report("--from", house.url, "--to", url)
+def test_a_target_that_is_not_empty_is_refused_and_left_alone(postgres, filled_copy, url):
+    report("--from", filled_copy.url, "--to", url)
     count = rows_of(postgres, url, "activity_logs")
-    assert "not empty" in refused("--from", house.url, "--to", url)
-    assert "not empty" in refused("--from", house.url, "--to", url, "--dry-run")
+    assert "not empty" in refused("--from", filled_copy.url, "--to", url)
+    assert "not empty" in refused("--from", filled_copy.url, "--to", url, "--dry-run")
     assert rows_of(postgres, url, "activity_logs") == count
-    assert report("--from", house.url, "--to", url, "--verify")["outcome"] == "same"
+    assert report("--from", filled_copy.url, "--to", url, "--verify")["outcome"] == "same"
     postgres.sql("UPDATE tokens SET label = label || '!'", database=name_of(url))
-    done = move("--from", house.url, "--to", url, "--verify", code=1)
+    done = move("--from", filled_copy.url, "--to", url, "--verify", code=1)
     assert any(line.startswith("tokens ") and line.endswith("as many, but not the same") for line in done.stdout.splitlines()), done.stdout
 
 
-def test_a_foreign_database_is_refused(postgres, house, url):
+def test_a_foreign_database_is_refused(postgres, filled_copy, url):
     postgres.sql("CREATE TABLE customers (id int)", database=name_of(url))
-    assert "not Restante's" in refused("--from", house.url, "--to", url)
+    assert "not Restante's" in refused("--from", filled_copy.url, "--to", url)
 
 
-def test_a_source_in_use_is_refused(house, url):
-    with Server(house.settings, data=house.data):
-        assert "in use by process" in refused("--from", house.url, "--to", url)
+def test_a_source_in_use_is_refused(filled_copy, url):
+    with Server(filled_copy.settings, data=filled_copy.data):
+        assert "in use by process" in refused("--from", filled_copy.url, "--to", url)
 
 
-def test_a_source_on_postgresql_in_use_is_refused(house, url, tmp_path):
-    report("--from", house.url, "--to", url)
-    with serving(house, url):
-        assert "--from: a restante server" in refused("--from", url, "--to", f"sqlite://{tmp_path}/back/restante.db", "--data", house.data)
+def test_a_source_on_postgresql_in_use_is_refused(filled_copy, url, tmp_path):
+    report("--from", filled_copy.url, "--to", url)
+    with serving(filled_copy, url):
+        assert "--from: a restante server" in refused("--from", url, "--to", f"sqlite://{tmp_path}/back/restante.db", "--data", filled_copy.data)
     assert not (tmp_path / "back").exists()
 
 
 @pytest.mark.parametrize("name, ways", [("", ((), ("--dry-run",), ("--verify",))), ("?application_name=post-office", (("--dry-run",),))],
                          ids=["by its name", "under another name"])
-def test_a_target_in_use_is_refused_and_a_dry_run_says_so(house, url, tmp_path, name, ways):
+def test_a_target_in_use_is_refused_and_a_dry_run_says_so(filled_copy, url, tmp_path, name, ways):
     (tmp_path / "other").mkdir()
-    with Server(house.settings, data=tmp_path / "other", arguments=("--database", url + name)) as server:
+    with Server(filled_copy.settings, data=tmp_path / "other", arguments=("--database", url + name)) as server:
         for arguments in ways:
             assert "--to: a restante server, or another move, has this database open; stop it first" in refused(
-                "--from", house.url, "--to", url, *arguments)
+                "--from", filled_copy.url, "--to", url, *arguments)
         assert server.get("/ready").status == 200, "nobody has taken anything away from it"
-    assert report("--from", house.url, "--to", url, "--dry-run")["target"] == "empty", "a server that was merely started has left nothing"
-    assert report("--from", house.url, "--to", url)["outcome"] == "moved"
-    with serving(house, url) as server:
-        house.check(server)
+    assert report("--from", filled_copy.url, "--to", url, "--dry-run")["target"] == "empty", "a server that was merely started has left nothing"
+    assert report("--from", filled_copy.url, "--to", url)["outcome"] == "moved"
+    with serving(filled_copy, url) as server:
+        filled_copy.check(server)
 
 
-def test_a_target_on_sqlite_in_use_is_refused_and_a_dry_run_says_so(house, tmp_path):
+def test_a_target_on_sqlite_in_use_is_refused_and_a_dry_run_says_so(filled_copy, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
-    with Server(house.settings, data=other):
+    with Server(filled_copy.settings, data=other):
         for dry in ((), ("--dry-run",)):
-            assert "in use by process" in refused("--from", house.url, "--to", f"sqlite://{other}/restante.db", "--data", house.data, *dry)
+            assert "in use by process" in refused("--from", filled_copy.url, "--to", f"sqlite://{other}/restante.db", "--data", filled_copy.data, *dry)
 
 
-def test_no_server_starts_on_a_database_that_is_being_moved_away(postgres, house, url, tmp_path):
-    report("--from", house.url, "--to", url)
+def test_no_server_starts_on_a_database_that_is_being_moved_away(postgres, filled_copy, url, tmp_path):
+    report("--from", filled_copy.url, "--to", url)
     with postgres.database() as new:
         subprocess.run([binary(), "migrate", "up", "--database", new], check=True, stdout=subprocess.DEVNULL, env=environment())
         with stalled(postgres, new, "workspaces"):
-            process = start_move("--from", url, "--to", new, "--data", house.data)
+            process = start_move("--from", url, "--to", new, "--data", filled_copy.data)
             wait_until(lambda: rows_waiting(postgres, new) or process.poll() is not None, "the move is under way", CEILING)
             with pytest.raises(StartFailed) as failed:
-                serving(house, url).__enter__()
+                serving(filled_copy, url).__enter__()
             assert "a restante move has this database for itself" in str(failed.value)
         _, said = process.communicate(timeout=CEILING)
         assert process.returncode == 0, said
-    with serving(house, url) as server:
-        house.check(server)
+    with serving(filled_copy, url) as server:
+        filled_copy.check(server)
 
 
 @pytest.mark.parametrize("change, says", [
     ("DELETE FROM schema_migrations WHERE version = (SELECT max(version) FROM schema_migrations)", "older than this binary"),
     ("INSERT INTO schema_migrations SELECT max(version) + 1, 'future', 0, 1, digest FROM schema_migrations", "newer than this binary"),
 ], ids=["older", "newer"])
-def test_a_source_of_another_schema_is_refused_with_what_to_do(house, url, change, says):
-    with closing(sqlite3.connect(house.database)) as rows:
+def test_a_source_of_another_schema_is_refused_with_what_to_do(filled_copy, url, change, says):
+    with closing(sqlite3.connect(filled_copy.database)) as rows:
         rows.execute(change)
         rows.commit()
-    assert says in refused("--from", house.url, "--to", url)
+    assert says in refused("--from", filled_copy.url, "--to", url)
 
 
 @pytest.mark.parametrize("source, target, code, says", [
@@ -406,30 +406,30 @@ def test_a_source_of_another_schema_is_refused_with_what_to_do(house, url, chang
     ("{house}", "{url}_none", 69, "does not exist"),
 ], ids=["a path", "another kind", "twice the same", "the same by another name", "the same directory",
         "under a file", "a directory", "no file", "no server", "no database"])
-def test_a_wrong_url_gets_a_sentence_that_helps(house, url, source, target, code, says):
-    words = {"folder": house.data.parent, "house": house.url, "url": url}
+def test_a_wrong_url_gets_a_sentence_that_helps(filled_copy, url, source, target, code, says):
+    words = {"folder": filled_copy.data.parent, "house": filled_copy.url, "url": url}
     sentence = refused("--from", source.format(**words), "--to", target.format(**words), code=code)
     assert says.format(**words) in sentence and "hunter2" not in sentence
 
 
-def test_a_data_directory_that_cannot_be_meant_is_refused(house, url, tmp_path):
+def test_a_data_directory_that_cannot_be_meant_is_refused(filled_copy, url, tmp_path):
     lonely = tmp_path / "lonely"
     lonely.mkdir()
-    shutil.copy(house.database, lonely)
+    shutil.copy(filled_copy.database, lonely)
     assert "--data names" in refused("--from", f"sqlite://{lonely}/restante.db", "--to", url)
     (lonely / "admin.token").write_text("x" * 43 + "\n")
     (lonely / "admin.token").chmod(0o600)
-    assert "belongs to another server" in refused("--from", house.url, "--to", url, "--data-to", lonely)
+    assert "belongs to another server" in refused("--from", filled_copy.url, "--to", url, "--data-to", lonely)
     assert Path(lonely, "admin.token").read_text().strip() == "x" * 43
 
 
-def test_bytes_that_can_have_no_directory_are_told_of_by_the_dry_run_too(postgres, house, url, tmp_path):
+def test_bytes_that_can_have_no_directory_are_told_of_by_the_dry_run_too(postgres, filled_copy, url, tmp_path):
     (tmp_path / "file").touch()
     for dry in ((), ("--dry-run",)):
         for folder in (tmp_path / "file", tmp_path / "file" / "deep" / "down"):
-            assert f"--data-to: {tmp_path}/file is not a directory" in refused("--from", house.url, "--to", url, "--data-to", folder, *dry)
+            assert f"--data-to: {tmp_path}/file is not a directory" in refused("--from", filled_copy.url, "--to", url, "--data-to", folder, *dry)
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "blobs").touch()
-    said = refused("--from", house.url, "--to", url, "--data-to", tmp_path / "new")
+    said = refused("--from", filled_copy.url, "--to", url, "--data-to", tmp_path / "new")
     assert f"cannot use {tmp_path}/new/blobs" in said and "Not a directory" in said
     assert postgres.sql("SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace", database=name_of(url)) == "0\n"

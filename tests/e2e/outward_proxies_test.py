@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from support.agent import pending, send, url_of
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.forward_proxy import ForwardProxy
 from support.server import binary
 from support.waiting import wait_until

@@ -11,7 +11,7 @@ import pytest
 
 from support.backend import MARK, Bucket, s3_settings
 from support.checks import check_error
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.server import Server, StartFailed, binary
 from support.waiting import wait_until
 

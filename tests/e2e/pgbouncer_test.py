@@ -3,11 +3,11 @@ import subprocess
 
 import pytest
 
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.pgbouncer import Pgbouncer
 from support.postgres import QUICK, Postgres
 from support.server import Server, StartFailed, binary
-from support.several import Several
+from support.server_group import ServerGroup
 from support.waiting import wait_until
 
 
@@ -24,15 +24,15 @@ def url(postgres):
 
 
 @pytest.fixture
-def house(url):
-    made = Several(url)
+def group(url):
+    made = ServerGroup(url)
     yield made
     made.finish()
 
 
-def test_in_session_mode_everything_works_and_heals(postgres, house):
+def test_in_session_mode_everything_works_and_heals(postgres, group):
     with Pgbouncer(postgres, "session") as bouncer:
-        one, other = house.add(url=bouncer.through(house.url)), house.add(url=bouncer.through(house.url))
+        one, other = group.add(url=bouncer.through(group.url)), group.add(url=bouncer.through(group.url))
         workspace = Workspace(one)
         for content in (b"small", b"large" * 100_000):
             held, = workspace.on(other).park()
@@ -52,9 +52,9 @@ def test_in_session_mode_everything_works_and_heals(postgres, house):
         other.stop()
 
 
-def test_where_sessions_are_shared_the_start_is_refused_with_what_is_needed(postgres, house):
+def test_where_sessions_are_shared_the_start_is_refused_with_what_is_needed(postgres, group):
     with Pgbouncer(postgres, "transaction") as bouncer, pytest.raises(StartFailed) as failed:
-        house.add(url=bouncer.through(house.url))
+        group.add(url=bouncer.through(group.url))
     assert "pool_mode = session" in str(failed.value)
 
 

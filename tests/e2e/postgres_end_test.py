@@ -5,10 +5,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.postgres import DURABLE, Postgres
 from support.postgres_proxy import AFTER, PostgresProxy
-from support.several import Several, database_of
+from support.server_group import ServerGroup, database_of
 from support.waiting import wait_until
 
 # Far more than anybody waits for the end of a server (support/server.py): nothing of this may decide how long it takes.
@@ -22,16 +22,16 @@ def postgres():
 
 
 @pytest.fixture
-def house(postgres):
+def group(postgres):
     with postgres.database() as url:
-        made = Several(url)
+        made = ServerGroup(url)
         yield made
         made.finish()
 
 
 @contextmanager
-def dropped(postgres, house):
-    postgres.sql(f"DROP DATABASE {database_of(house.url)} WITH (FORCE)")
+def dropped(postgres, group):
+    postgres.sql(f"DROP DATABASE {database_of(group.url)} WITH (FORCE)")
     yield
 
 
@@ -79,14 +79,14 @@ class Writers:
 
 @pytest.mark.parametrize("writers", [0, 20], ids=["idle", "under load"])
 @pytest.mark.parametrize("lost", [dropped, stalled, killed], ids=lambda lost: lost.__name__)
-def test_a_server_whose_database_is_lost_ends_when_it_is_told_to(postgres, house, lost, writers):
-    server = house.add(PATIENT)
+def test_a_server_whose_database_is_lost_ends_when_it_is_told_to(postgres, group, lost, writers):
+    server = group.add(PATIENT)
     workspace = Workspace(server)
     workspace.notify("before")
     held, = workspace.park()
     with Writers(workspace, writers) as under_way:
         wait_until(lambda: writers == 0 or under_way.written >= 50, "they write")
-        with lost(postgres, house):
+        with lost(postgres, group):
             assert server.stop() == 0
     held.close()
 
@@ -99,9 +99,9 @@ def proxy(postgres):
 
 
 @contextmanager
-def unsure(house, proxy, settings):
+def unsure(group, proxy, settings):
     """(server, connection): it wants to know how a COMMIT ended, and nobody answers."""
-    server = house.add(settings, url=proxy.through(house.url))
+    server = group.add(settings, url=proxy.through(group.url))
     workspace = Workspace(server)
     fault = proxy.arm(AFTER, b"unsure")
     fault.then = proxy.refuse
@@ -121,15 +121,15 @@ def refuses(server):
     return False
 
 
-def test_a_server_that_asks_how_a_commit_ended_ends_all_the_same(house, proxy):
-    with unsure(house, proxy, PATIENT) as (server, wire):
+def test_a_server_that_asks_how_a_commit_ended_ends_all_the_same(group, proxy):
+    with unsure(group, proxy, PATIENT) as (server, wire):
         assert server.stop() == 0
         answer = wire.read()
         assert answer is None or answer.status == 503, "nobody is told that it was done, or not"
 
 
-def test_told_twice_it_waits_for_no_request(house, proxy):
-    with unsure(house, proxy, {**PATIENT, "timeouts.drain": "30m"}) as (server, _):
+def test_told_twice_it_waits_for_no_request(group, proxy):
+    with unsure(group, proxy, {**PATIENT, "timeouts.drain": "30m"}) as (server, _):
         server.signal(signal.SIGTERM)
         wait_until(lambda: refuses(server), "it has begun to end")
         assert server.stop() == 0

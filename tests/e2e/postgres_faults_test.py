@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from support.checks import check_error
-from support.desk import Workspace, files_of, multipart
+from support.workspace import Workspace, files_of, multipart
 from support.postgres import DURABLE, Postgres
 from support.postgres_proxy import AFTER, BEFORE, BLACK_HOLE, HALF_OPEN, LATE, SILENT, PostgresProxy
 from support.server import Server, StartFailed
-from support.several import Several, database_of, ordinary_role
+from support.server_group import ServerGroup, database_of, ordinary_role
 from support.waiting import wait_until
 
 QUICK_TO_GIVE_UP = {"postgres.connect_timeout": "6s", "postgres.statement_timeout": "6s"}
@@ -32,8 +32,8 @@ def url(postgres):
 
 
 @pytest.fixture
-def house(url):
-    made = Several(url)
+def group(url):
+    made = ServerGroup(url)
     yield made
     made.finish()
 
@@ -85,8 +85,8 @@ def check_log(workspace, expected):
 
 
 @pytest.mark.parametrize("how", [BEFORE, HALF_OPEN, BLACK_HOLE, AFTER, SILENT])
-def test_a_message_whose_commit_was_cut_is_there_once_and_acknowledged(house, proxy, how):
-    workspace = Workspace(house.add(UNANSWERED, url=proxy.through(house.url)))
+def test_a_message_whose_commit_was_cut_is_there_once_and_acknowledged(group, proxy, how):
+    workspace = Workspace(group.add(UNANSWERED, url=proxy.through(group.url)))
     assert say(workspace, "first").status == 200
     fault = proxy.arm(how, b"the second")
     answer = say(workspace, "the second")
@@ -99,8 +99,8 @@ def test_a_message_whose_commit_was_cut_is_there_once_and_acknowledged(house, pr
 
 @pytest.mark.parametrize("how", [BEFORE, HALF_OPEN, BLACK_HOLE, AFTER, SILENT])
 @pytest.mark.parametrize("content", [b"small", LARGE], ids=["row", "blob"])
-def test_a_file_whose_commit_was_cut_is_there_once_with_its_bytes(house, proxy, how, content):
-    server = house.add(UNANSWERED, url=proxy.through(house.url))
+def test_a_file_whose_commit_was_cut_is_there_once_with_its_bytes(group, proxy, how, content):
+    server = group.add(UNANSWERED, url=proxy.through(group.url))
     workspace = Workspace(server)
     fault = proxy.arm(how, b"cut.bin")
     answer = send(workspace, "cut.bin", content)
@@ -117,9 +117,9 @@ def test_a_file_whose_commit_was_cut_is_there_once_with_its_bytes(house, proxy, 
 
 
 @pytest.mark.parametrize("how", [BEFORE, AFTER])
-def test_a_whole_group_whose_commit_was_cut_is_there_once(house, proxy, how):
+def test_a_whole_group_whose_commit_was_cut_is_there_once(group, proxy, how):
     """Every writer is told the truth, whoever shared the transaction."""
-    workspace = Workspace(house.add({"postgres.lanes": "1"}, url=proxy.through(house.url)))
+    workspace = Workspace(group.add({"postgres.lanes": "1"}, url=proxy.through(group.url)))
     texts = [f"text {n:02}" for n in range(40)]
     faults = [proxy.arm(how, texts[n].encode()) for n in (5, 20, 35)]
     with ThreadPoolExecutor(20) as pool:
@@ -130,8 +130,8 @@ def test_a_whole_group_whose_commit_was_cut_is_there_once(house, proxy, how):
     check_log(workspace, workspace.messages())
 
 
-def test_nobody_is_answered_before_the_outcome_is_known(house, proxy):
-    server = house.add({"postgres.statement_timeout": "20s"}, url=proxy.through(house.url))
+def test_nobody_is_answered_before_the_outcome_is_known(group, proxy):
+    server = group.add({"postgres.statement_timeout": "20s"}, url=proxy.through(group.url))
     workspace = Workspace(server)
     fault = proxy.arm(AFTER, b"unsure")
     fault.then = proxy.refuse
@@ -149,10 +149,10 @@ def test_nobody_is_answered_before_the_outcome_is_known(house, proxy):
     check_log(workspace, ["unsure"])
 
 
-def test_a_commit_that_was_swallowed_on_its_way_is_settled_before_anybody_is_answered_and_comes_too_late(postgres, house, proxy):
+def test_a_commit_that_was_swallowed_on_its_way_is_settled_before_anybody_is_answered_and_comes_too_late(postgres, group, proxy):
     """No end of the connection is seen on either side. The open transaction is ended, so that its COMMIT can do nothing any more."""
-    name = database_of(house.url)
-    server = house.add(QUICK_TO_GIVE_UP, url=proxy.through(house.url))
+    name = database_of(group.url)
+    server = group.add(QUICK_TO_GIVE_UP, url=proxy.through(group.url))
     workspace = Workspace(server)
     assert say(workspace, "first").status == 200
     fault = proxy.arm(BLACK_HOLE, b"swallowed")
@@ -170,8 +170,8 @@ def test_a_commit_that_was_swallowed_on_its_way_is_settled_before_anybody_is_ans
 
 
 @pytest.mark.parametrize("how, done", [(BEFORE, 0), (AFTER, 1)], ids=[BEFORE, AFTER])
-def test_when_nobody_can_say_how_it_ended_the_answer_is_503_and_a_repetition_does_it_once(house, proxy, how, done):
-    server = house.add(QUICK_TO_GIVE_UP, url=proxy.through(house.url))
+def test_when_nobody_can_say_how_it_ended_the_answer_is_503_and_a_repetition_does_it_once(group, proxy, how, done):
+    server = group.add(QUICK_TO_GIVE_UP, url=proxy.through(group.url))
     workspace = Workspace(server)
     for fault in (proxy.arm(how, b"unsure"), proxy.arm(how, b"unsure.bin")):
         fault.then = proxy.refuse
@@ -193,9 +193,9 @@ def test_when_nobody_can_say_how_it_ended_the_answer_is_503_and_a_repetition_doe
     assert server.get(workspace.content(file_id), token=workspace.token).body == LARGE
 
 
-def test_a_commit_that_arrives_late_is_waited_for(house, proxy):
+def test_a_commit_that_arrives_late_is_waited_for(group, proxy):
     """The way is held up for longer than anybody waits; what was on it arrives all the same."""
-    server = house.add({**QUICK_TO_GIVE_UP, "postgres.statement_timeout": "4s"}, url=proxy.through(house.url))
+    server = group.add({**QUICK_TO_GIVE_UP, "postgres.statement_timeout": "4s"}, url=proxy.through(group.url))
     workspace = Workspace(server)
     for n in range(3):
         fault = proxy.arm(LATE, f"late-{n}".encode())
@@ -265,8 +265,8 @@ def check_written(workspace, writers):
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT, signal.SIGKILL], ids=["fast", "immediate", "kill"])
-def test_a_database_that_is_restarted_under_load_loses_and_doubles_nothing(postgres, house, how):
-    workspace = Workspace(house.add())
+def test_a_database_that_is_restarted_under_load_loses_and_doubles_nothing(postgres, group, how):
+    workspace = Workspace(group.add())
     with Writers([workspace], 6) as writers:
         for _ in range(2):
             writers.progress()
@@ -275,8 +275,8 @@ def test_a_database_that_is_restarted_under_load_loses_and_doubles_nothing(postg
     check_written(workspace, writers)
 
 
-def test_connections_that_are_cut_under_load_lose_and_double_nothing(house, proxy):
-    workspace = Workspace(house.add(url=proxy.through(house.url)))
+def test_connections_that_are_cut_under_load_lose_and_double_nothing(group, proxy):
+    workspace = Workspace(group.add(url=proxy.through(group.url)))
     with Writers([workspace], 6) as writers:
         for _ in range(12):
             writers.progress(10)
@@ -288,8 +288,8 @@ def test_connections_that_are_cut_under_load_lose_and_double_nothing(house, prox
 # -- it is there, and of no use
 
 
-def test_a_database_that_stalls_is_given_up_in_time_and_found_again(postgres, house):
-    server = house.add(QUICK_TO_GIVE_UP)
+def test_a_database_that_stalls_is_given_up_in_time_and_found_again(postgres, group):
+    server = group.add(QUICK_TO_GIVE_UP)
     workspace = Workspace(server)
     workspace.notify("before")
     held, = workspace.park()
@@ -312,7 +312,7 @@ def role(postgres, url):
 @pytest.fixture
 def role_house(role):
     """Its servers come as that role, and have ended before the role is taken away: that waits for everybody's locks."""
-    made = Several(role.url)
+    made = ServerGroup(role.url)
     yield made
     made.finish()
 
@@ -358,11 +358,11 @@ def test_a_server_that_gets_no_connection_does_not_start_and_says_why(role):
     assert "too many connections" in str(failed.value) and "?" not in str(failed.value)
 
 
-def test_a_database_that_can_only_be_read_is_read_and_told(postgres, house):
-    server = house.add()
+def test_a_database_that_can_only_be_read_is_read_and_told(postgres, group):
+    server = group.add()
     workspace = Workspace(server)
     workspace.notify("before")
-    name = database_of(house.url)
+    name = database_of(group.url)
     postgres.sql("ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()")
     try:
         wait_until(lambda: postgres.sql("SHOW default_transaction_read_only", database=name) == "on\n", "it has taken effect")
@@ -392,7 +392,7 @@ def pair():
 def test_after_a_failover_the_new_primary_is_found_and_nothing_acknowledged_is_lost(pair):
     primary, standby = pair
     primary.sql("CREATE DATABASE pair")
-    made = Several(f"postgres://{primary.user}@127.0.0.1:{primary.port},127.0.0.1:{standby.port}/pair?target_session_attrs=read-write")
+    made = ServerGroup(f"postgres://{primary.user}@127.0.0.1:{primary.port},127.0.0.1:{standby.port}/pair?target_session_attrs=read-write")
     try:
         server = made.add()
         workspace = Workspace(server)
@@ -410,7 +410,7 @@ def test_after_a_failover_the_new_primary_is_found_and_nothing_acknowledged_is_l
 def test_a_standby_refuses_the_start_with_its_reason(pair):
     primary, standby = pair
     primary.sql("CREATE DATABASE pair")
-    made = Several(primary.url("pair"))
+    made = ServerGroup(primary.url("pair"))
     try:
         made.add()
         wait_until(lambda: standby.sql("SELECT count(*) FROM pg_database WHERE datname = 'pair'") == "1\n", "the standby has it")

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from support.desk import Workspace, sweep
+from support.workspace import Workspace, sweep
 from support.postgres import Postgres
 from support.server import Server
 from support.waiting import wait_until

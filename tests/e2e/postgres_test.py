@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.events import EventStream
 from support.postgres import DURABLE, Postgres
 from support.server import Server, StartFailed, binary
-from support.several import SETTINGS, Several
+from support.server_group import SETTINGS, ServerGroup
 from support.waiting import wait_until
 
 
@@ -28,8 +28,8 @@ def url(postgres):
 
 
 @pytest.fixture
-def house(url):
-    made = Several(url)
+def group(url):
+    made = ServerGroup(url)
     yield made
     made.finish()
 
@@ -39,8 +39,8 @@ def restante(*arguments):
                           env={key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_")})
 
 
-def test_a_file_is_uploaded_polled_fetched_and_acked(house):
-    server = house.add()
+def test_a_file_is_uploaded_polled_fetched_and_acked(group):
+    server = group.add()
     workspace = Workspace(server)
     for content in (b"small", b"large" * 100_000):
         (file_id, item), = workspace.upload(("report.pdf", content))
@@ -54,20 +54,20 @@ def test_a_file_is_uploaded_polled_fetched_and_acked(house):
         assert workspace.activity()[-1]["method"] == "chat_upload_acked"
 
 
-def test_everything_is_still_there_after_a_restart_of_the_server(house):
-    server = house.add()
+def test_everything_is_still_there_after_a_restart_of_the_server(group):
+    server = group.add()
     workspace = Workspace(server)
     (file_id, _), = workspace.upload(("a.txt", b"bytes"))
     workspace.notify("hello")
     rows = workspace.activity()
     server.stop()
-    again = workspace.on(house.add())
+    again = workspace.on(group.add())
     assert again.activity() == rows
     assert again.server.get(again.content(file_id), token=again.token).body == b"bytes"
 
 
-def test_what_one_server_takes_wakes_a_poll_that_another_holds(house):
-    one, other = house.add(), house.add()
+def test_what_one_server_takes_wakes_a_poll_that_another_holds(group):
+    one, other = group.add(), group.add()
     workspace = Workspace(one)
     wire, = workspace.on(other).park()
     (file_id, _), = workspace.upload(("a.txt", b"bytes"))
@@ -76,8 +76,8 @@ def test_what_one_server_takes_wakes_a_poll_that_another_holds(house):
     assert other.get(workspace.content(file_id), token=workspace.token).body == b"bytes"
 
 
-def test_a_token_revoked_on_one_server_ends_what_it_holds_open_on_another(house):
-    one, other = house.add(), house.add()
+def test_a_token_revoked_on_one_server_ends_what_it_holds_open_on_another(group):
+    one, other = group.add(), group.add()
     workspace = Workspace(one)
     doomed = workspace.new_token()
     wire, = workspace.on(other).park(token=doomed)
@@ -87,8 +87,8 @@ def test_a_token_revoked_on_one_server_ends_what_it_holds_open_on_another(house)
     assert wire.read().status == 401
 
 
-def test_a_token_revoked_on_one_server_is_refused_by_another_that_knew_it(house):
-    one, other = house.add(), house.add()
+def test_a_token_revoked_on_one_server_is_refused_by_another_that_knew_it(group):
+    one, other = group.add(), group.add()
     workspace = Workspace(one)
     doomed = workspace.new_token()
     assert other.get(workspace.path("activity"), token=doomed).status == 200
@@ -99,8 +99,8 @@ def test_a_token_revoked_on_one_server_is_refused_by_another_that_knew_it(house)
     wait_until(lambda: other.get(workspace.path("activity"), token=doomed).status == 401, "the other server has heard of it")
 
 
-def test_a_stream_on_one_server_tells_what_happens_on_another(house):
-    one, other = house.add(), house.add()
+def test_a_stream_on_one_server_tells_what_happens_on_another(group):
+    one, other = group.add(), group.add()
     workspace = Workspace(one)
     with EventStream(other, workspace.path("events/stream"), token=workspace.token) as stream:
         stream.until("RESYNC")
@@ -134,8 +134,8 @@ def test_two_servers_that_start_at_once_migrate_once(postgres, url):
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT, signal.SIGKILL], ids=["fast", "immediate", "kill"])
-def test_a_database_that_is_restarted_is_missed_and_found_again(postgres, house, how):
-    server = house.add()
+def test_a_database_that_is_restarted_is_missed_and_found_again(postgres, group, how):
+    server = group.add()
     workspace = Workspace(server)
     workspace.notify("before")
     wire, = workspace.park()

@@ -6,7 +6,7 @@ import secrets
 import pytest
 
 from support.checks import check_error
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.events import EventStream
 from support.server import Server, StartFailed
 from support.waiting import wait_until

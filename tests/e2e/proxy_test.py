@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from support.checks import check_error
-from support.desk import Workspace, files_of, multipart
+from support.workspace import Workspace, files_of, multipart
 from support.events import EventStream
 from support.nginx import Nginx
 from support.wire import chunked, request

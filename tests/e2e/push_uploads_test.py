@@ -12,7 +12,7 @@ import uuid
 import pytest
 
 from support.checks import check_error
-from support.desk import files_of, multipart
+from support.workspace import files_of, multipart
 from support.push import Callback, PushWorkspace, allowing
 from support.server import sanitizer
 from support.waiting import CEILING, wait_until

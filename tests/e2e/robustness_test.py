@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from support.desk import Workspace, multipart
+from support.workspace import Workspace, multipart
 from support.server import sanitizer
 from support.waiting import wait_until
 from support.wire import BrokenResponse, chunked, request

@@ -9,7 +9,7 @@ import pytest
 
 from support.backend import Bucket
 from support.checks import check_error
-from support.desk import Workspace, files_of, multipart
+from support.workspace import Workspace, files_of, multipart
 from support.s3_proxy import S3Proxy, access_denied, elsewhere, expired, failed_with_200, skewed, slow_down, taken_but_not_kept
 from support.server import Server
 from support.swift import Swift

@@ -9,7 +9,7 @@ import pytest
 from support.authority import Authority
 from support.backend import Bucket
 from support.checks import check_error
-from support.desk import Workspace, files_of, multipart
+from support.workspace import Workspace, files_of, multipart
 from support.server import StartFailed
 from support.tls_front import TlsFront
 from support.waiting import wait_until
@@ -57,7 +57,7 @@ def front_of():
 
 
 @pytest.fixture
-def office(swift, bucket, start):
+def start_s3_server(swift, bucket, start):
     """office(front, …): a server whose bytes are behind that front, under a prefix of their own."""
     def maker(front, *, data=None, environment=None, prefix=None, **settings):
         own = {"s3.endpoint": front.endpoint, "s3.bucket": bucket.name, "s3.region": swift.region, "s3.prefix": prefix or f"{uuid.uuid4().hex}/"}
@@ -113,10 +113,10 @@ def check_refused(server, front, *sentences):
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-def test_files_come_and_go_by_https(swift, bucket, certificate, authority, front_of, office, tmp_path, name):
+def test_files_come_and_go_by_https(swift, bucket, certificate, authority, front_of, start_s3_server, tmp_path, name):
     front = front_of(swift.endpoint, certificate, name=name)
     prefix = f"{uuid.uuid4().hex}/"
-    server = office(front, data=tmp_path, prefix=prefix, s3__ca_file=authority.file)
+    server = start_s3_server(front, data=tmp_path, prefix=prefix, s3__ca_file=authority.file)
     agent = Workspace(server)
     assert server.get("/ready").status == 200
 
@@ -131,7 +131,7 @@ def test_files_come_and_go_by_https(swift, bucket, certificate, authority, front
         assert server.request("POST", agent.path(f"pending-uploads/{file_id}/ack"), token=agent.token).json() == {"acked": True}
     server.stop()
     # Objects stay for as long as a request may last. The files were sent to a server whose requests may take their time.
-    office(front, data=tmp_path, prefix=prefix, s3__ca_file=authority.file, timeouts__request="1s")
+    start_s3_server(front, data=tmp_path, prefix=prefix, s3__ca_file=authority.file, timeouts__request="1s")
     left = lambda: [object_name for object_name in bucket.objects() if object_name.startswith(prefix)]
     wait_until(lambda: not left(), "what was acked is swept", 120)
     # Host is what is signed, and Swift verifies it: with the port, which is not the usual one.
@@ -140,49 +140,49 @@ def test_files_come_and_go_by_https(swift, bucket, certificate, authority, front
     assert f"PUT /{bucket.name}/{prefix}".encode() in front.passed
 
 
-def test_without_a_ca_file_the_systems_authorities_are_believed(swift, certificate, authority, front_of, office):
+def test_without_a_ca_file_the_systems_authorities_are_believed(swift, certificate, authority, front_of, start_s3_server):
     front = front_of(swift.endpoint, certificate)
-    server = office(front, environment={"SSL_CERT_FILE": str(authority.file)})
+    server = start_s3_server(front, environment={"SSL_CERT_FILE": str(authority.file)})
     check_whole(Workspace(server), LARGE)
 
 
-def test_an_authority_the_system_does_not_know_is_refused_and_s3_ca_file_is_what_to_set(swift, certificate, authority, front_of, office, tmp_path):
+def test_an_authority_the_system_does_not_know_is_refused_and_s3_ca_file_is_what_to_set(swift, certificate, authority, front_of, start_s3_server, tmp_path):
     front = front_of(swift.endpoint, certificate)
-    server = office(front, data=tmp_path)
+    server = start_s3_server(front, data=tmp_path)
     agent = check_refused(server, front, "issued by none of the system's authorities: set s3.ca_file")
     server.stop()
-    check_whole(agent.on(office(front, data=tmp_path, s3__ca_file=authority.file)), SMALL)
+    check_whole(agent.on(start_s3_server(front, data=tmp_path, s3__ca_file=authority.file)), SMALL)
 
 
-def test_another_authority_of_the_same_name_is_refused(swift, certificate, stranger, front_of, office):
+def test_another_authority_of_the_same_name_is_refused(swift, certificate, stranger, front_of, start_s3_server):
     front = front_of(swift.endpoint, certificate)
-    server = office(front, s3__ca_file=stranger.file)
+    server = start_s3_server(front, s3__ca_file=stranger.file)
     check_refused(server, front, f"issued by none in s3.ca_file {stranger.file}: put its own there")
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-def test_a_certificate_for_another_host_is_refused_until_there_is_the_right_one(swift, certificate, authority, front_of, office, name):
+def test_a_certificate_for_another_host_is_refused_until_there_is_the_right_one(swift, certificate, authority, front_of, start_s3_server, name):
     front = front_of(swift.endpoint, authority.issue("DNS:s3.example.org,IP:127.0.0.2"), name=name)
-    server = office(front, s3__ca_file=authority.file)
+    server = start_s3_server(front, s3__ca_file=authority.file)
     agent = check_refused(server, front, "the certificate was not issued to this name", "set s3.endpoint to a name that is in it")
     front.show(certificate)
     wait_until(lambda: server.get("/ready").status == 200, "it is ready without a restart")
     check_whole(agent, SMALL)
 
 
-def test_a_server_that_does_not_know_tls_is_refused_and_said_to_be_one(swift, authority, front_of, office):
+def test_a_server_that_does_not_know_tls_is_refused_and_said_to_be_one(swift, authority, front_of, start_s3_server):
     front = front_of(swift.endpoint, None)
-    server = office(front, s3__ca_file=authority.file)
+    server = start_s3_server(front, s3__ca_file=authority.file)
     check_refused(server, front, "the server does not speak TLS on this port")
 
 
 @pytest.mark.parametrize("content", [b"", b"-----BEGIN NONSENSE-----\n"], ids=["empty", "nonsense"])
-def test_a_ca_file_without_an_authority_is_named(swift, certificate, front_of, office, tmp_path, content):
+def test_a_ca_file_without_an_authority_is_named(swift, certificate, front_of, start_s3_server, tmp_path, content):
     front = front_of(swift.endpoint, certificate)
     file = tmp_path / "ca.pem"
     file.write_bytes(content)
     with pytest.raises(StartFailed, match=r"s3\.ca_file") as refused:
-        office(front, s3__ca_file=file)
+        start_s3_server(front, s3__ca_file=file)
     assert str(file) in str(refused.value) and not front.passed
 
 
@@ -198,8 +198,8 @@ def steady(swift, bucket, certificate, authority):
 
 
 @pytest.fixture
-def agent(steady, office, authority):
-    return Workspace(office(steady, s3__ca_file=authority.file, uploads__sweep_every="1h"))
+def agent(steady, start_s3_server, authority):
+    return Workspace(start_s3_server(steady, s3__ca_file=authority.file, uploads__sweep_every="1h"))
 
 
 def test_a_handshake_that_is_cut_is_tried_again(agent, steady):

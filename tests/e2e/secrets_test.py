@@ -7,7 +7,7 @@ import re
 import secrets
 from pathlib import Path
 
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.ports import free_port
 from support.schema import Spec
 from support.wire import request

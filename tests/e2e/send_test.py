@@ -12,7 +12,7 @@ import threading
 
 import pytest
 
-from support.desk import Workspace, multipart
+from support.workspace import Workspace, multipart
 from support.person import Person, environment
 from support.ports import free_port
 from support.push import Callback, PushWorkspace, allowing

@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 from support.checks import check_error
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.postgres import Postgres
-from support.several import Several
+from support.server_group import ServerGroup
 from support.waiting import wait_until
 
 OFTEN = {"metrics.sample_every": "50ms", "uploads.sweep_every": "50ms"}
@@ -100,15 +100,15 @@ def test_a_restart_begins_anew(start, tmp_path):
 
 def test_of_two_servers_on_one_database_each_counts_for_itself(postgres):
     with postgres.database() as url:
-        house = Several(url)
+        group = ServerGroup(url)
         try:
-            one, other = house.add(OFTEN), house.add(OFTEN)
+            one, other = group.add(OFTEN), group.add(OFTEN)
             Workspace(one).upload(("a.txt", b"12"))
             wait_until(lambda: 2 in known(other, "waiting_bytes"), "what waits is common")
             assert total(one, "staged") == 1 and total(other, "staged") == 0
             assert health(one)["shared"] is True
         finally:
-            house.finish()
+            group.finish()
 
 
 @pytest.mark.parametrize("path", ["/admin/series", "/admin/health"])

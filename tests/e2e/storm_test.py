@@ -10,7 +10,7 @@ import threading
 import urllib.request
 from pathlib import Path
 
-from support.desk import Workspace, multipart
+from support.workspace import Workspace, multipart
 from support.ports import free_port
 from support.waiting import Deadline, Stalled, wait_until
 

@@ -7,7 +7,7 @@ import pytest
 
 from support import backend
 from support.checks import check_error
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.server import StartFailed
 from support.waiting import wait_until
 from support.wire import request

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from support.agent import url_of
-from support.desk import Workspace, multipart, sweep
+from support.workspace import Workspace, multipart, sweep
 from support.person import Person
 from support.ports import free_port
 from support.server import Lines

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from support.checks import check_error
-from support.desk import Workspace, files_of, multipart
+from support.workspace import Workspace, files_of, multipart
 from support.waiting import wait_until
 from support.wire import BrokenResponse, request
 

@@ -11,7 +11,7 @@ import pytest
 
 from support import backend
 from support.checks import check_error
-from support.desk import Workspace, files_of, multipart, sweep
+from support.workspace import Workspace, files_of, multipart, sweep
 from support.small_disk import SmallDisk
 from support.waiting import wait_until
 from support.wire import request

@@ -13,7 +13,7 @@
 namespace restante::testing {
 namespace {
 
-using client::Peer;
+using client::TestConnection;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -51,7 +51,7 @@ class S3Place final : public BlobsPlace {
 RESTANTE_PLACES(S3, std::vector<BlobsKind>{{"PathStyle", [] { return std::make_unique<S3Place>(); }}});
 
 FaultProxy::Fault answer(std::string request, std::string status, std::string code) {
-  return {std::move(request), [=](Peer& peer, const std::string&, FaultProxy&) {
+  return {std::move(request), [=](TestConnection& peer, const std::string&, FaultProxy&) {
             peer.answer(status, "<Error><Code>" + code + "</Code></Error>", "");
             return true;
           }};
@@ -179,7 +179,7 @@ TEST(S3Blobs, AnotherWebServerIsNotTakenForABucket) {
   S3Place place(proxy.url());
   const auto blobs = place.open();
   const auto page = [&](const std::string& request) {
-    proxy.add({request, [](Peer& peer, const std::string&, FaultProxy&) {
+    proxy.add({request, [](TestConnection& peer, const std::string&, FaultProxy&) {
                  peer.answer("404 Not Found", "<html><h1>Not Found</h1></html>", "");
                  return true;
                }});
@@ -218,7 +218,7 @@ TEST(S3Blobs, ACancelEndsWhatIsUnderWayAndAllThatFollows) {
   FaultProxy proxy;
   S3Place place(proxy.url());
   const auto blobs = place.open_s3();
-  proxy.add({"GET ", [&](Peer&, const std::string&, FaultProxy&) {
+  proxy.add({"GET ", [&](TestConnection&, const std::string&, FaultProxy&) {
                blobs->cancel();
                return false;
              }});
@@ -231,10 +231,10 @@ TEST(S3Blobs, AMarkIsKeptBesideTheBlobsAndTheFirstOneStays) {
   S3Place place;
   const auto blobs = place.open_s3();
   EXPECT_EQ(blobs->mark(), std::nullopt);
-  blobs->put_mark("first", Blobs::Marking::if_there_is_none);
+  blobs->put_mark("first", Blobs::MarkMode::if_there_is_none);
   EXPECT_EQ(blobs->mark(), "first");
   EXPECT_THAT(keys_of(*blobs), IsEmpty()) << "it is no blob";
-  blobs->put_mark("second", Blobs::Marking::anyway);
+  blobs->put_mark("second", Blobs::MarkMode::anyway);
   EXPECT_EQ(place.open_s3()->mark(), "second");
 }
 
@@ -243,7 +243,7 @@ TEST(S3Blobs, AMarkThatSomebodyPutMeanwhileIsNoFailure) {
   S3Place place(proxy.url());
   const auto blobs = place.open_s3();
   proxy.add(answer("PUT ", "412 Precondition Failed", "PreconditionFailed"));
-  EXPECT_NO_THROW(blobs->put_mark("second", Blobs::Marking::if_there_is_none));
+  EXPECT_NO_THROW(blobs->put_mark("second", Blobs::MarkMode::if_there_is_none));
   EXPECT_EQ(blobs->trouble(), "");
 }
 
@@ -252,7 +252,7 @@ TEST(S3Blobs, AServerThatDoesNotKnowTheConditionTakesTheMarkWithoutIt) {
   S3Place place(proxy.url());
   const auto blobs = place.open_s3();
   proxy.add(answer("PUT ", "501 Not Implemented", "NotImplemented"));
-  blobs->put_mark("ours", Blobs::Marking::if_there_is_none);
+  blobs->put_mark("ours", Blobs::MarkMode::if_there_is_none);
   EXPECT_EQ(blobs->mark(), "ours");
 }
 

@@ -199,7 +199,7 @@ TEST(S3Bucket, SeveralThreadsShareOneService) {
 }
 
 // Passes requests in absolute form on as a proxy does, so that a host that no name server knows can be asked for.
-void act_as_proxy(client::Peer& peer) {
+void act_as_proxy(client::TestConnection& peer) {
   const auto real = client::parse_url(s3_server().endpoint).value();
   auto request = peer.read_request();
   if (request.empty()) return;

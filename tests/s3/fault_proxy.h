@@ -22,10 +22,11 @@ class FaultProxy {
   struct Fault {
     std::string request;  // what its first line begins with
     // Answers in the server's place, or alters what the server answers; false ends the connection.
-    std::function<bool(client::Peer&, const std::string& request, FaultProxy&)> act;
+    std::function<bool(client::TestConnection&, const std::string& request, FaultProxy&)> act;
   };
 
-  FaultProxy() : server_(std::vector<client::TestServer::Script>(256, [this](client::Peer& peer) { serve(peer); })) {}
+  FaultProxy()
+      : server_(std::vector<client::TestServer::Script>(256, [this](client::TestConnection& peer) { serve(peer); })) {}
 
   std::string url() const { return server_.url(); }
   void add(Fault fault) {
@@ -72,7 +73,7 @@ class FaultProxy {
   }
 
  private:
-  void serve(client::Peer& peer) {
+  void serve(client::TestConnection& peer) {
     for (;;) {
       if (is_cut(peer)) return peer.reset_on_close();
       const auto request = peer.read_request();
@@ -83,7 +84,7 @@ class FaultProxy {
   }
 
   // Looks at what comes without taking it, unless it is to be cut.
-  bool is_cut(client::Peer& peer) {
+  bool is_cut(client::TestConnection& peer) {
     char head[256] = {};
     if (recv(peer.descriptor(), head, sizeof head - 1, MSG_PEEK) <= 0) return false;
     std::size_t left = 0;
@@ -104,7 +105,7 @@ class FaultProxy {
     return true;
   }
 
-  bool pass(client::Peer& peer, const std::string& request) const {
+  bool pass(client::TestConnection& peer, const std::string& request) const {
     const auto answer = forward(request);
     peer.send(answer);
     // The server was told to close, and says so in its answer.

@@ -2,13 +2,13 @@
 #include <gmock/gmock.h>
 
 #include "fault_proxy.h"
-#include "store/s3/draft.h"
 #include "store/s3/explain.h"
+#include "store/s3/object_writer.h"
 
 namespace restante::testing {
 namespace {
 
-using client::Peer;
+using client::TestConnection;
 using s3::payload_of;
 using ::testing::HasSubstr;
 
@@ -18,7 +18,7 @@ constexpr const char* kInternal =
     "<Error><Code>InternalError</Code><Message>We encountered an error.</Message></Error>";
 
 FaultProxy::Fault answer(std::string request, std::string status, std::string body, std::string headers = "") {
-  return {std::move(request), [=](Peer& peer, const std::string&, FaultProxy&) {
+  return {std::move(request), [=](TestConnection& peer, const std::string&, FaultProxy&) {
             peer.answer(status, body, headers);
             return true;
           }};
@@ -26,7 +26,7 @@ FaultProxy::Fault answer(std::string request, std::string status, std::string bo
 
 // The server does what it is asked, and nobody hears of it.
 FaultProxy::Fault lose_answer(std::string request) {
-  return {std::move(request), [](Peer& peer, const std::string& asked, FaultProxy& proxy) {
+  return {std::move(request), [](TestConnection& peer, const std::string& asked, FaultProxy& proxy) {
             proxy.forward(asked);
             peer.reset_on_close();
             return false;
@@ -35,7 +35,7 @@ FaultProxy::Fault lose_answer(std::string request) {
 
 // Only the first bytes of the answer arrive.
 FaultProxy::Fault cut_answer(std::string request, std::size_t after) {
-  return {std::move(request), [=](Peer& peer, const std::string& asked, FaultProxy& proxy) {
+  return {std::move(request), [=](TestConnection& peer, const std::string& asked, FaultProxy& proxy) {
             peer.send(proxy.forward(asked).substr(0, after));
             return false;
           }};
@@ -133,7 +133,7 @@ TEST_F(S3Faults, AReaderThatHasEnoughEndsTheRead) {
 
 TEST_F(S3Faults, AnObjectThatChangesInTheMiddleIsNotMixed) {
   ASSERT_TRUE(bucket().put(key, payload_of(std::string(1 << 20, 'a'))).has_value());
-  proxy.add({"GET " + path(), [this](Peer& peer, const std::string& asked, FaultProxy& real) {
+  proxy.add({"GET " + path(), [this](TestConnection& peer, const std::string& asked, FaultProxy& real) {
                peer.send(real.forward(asked).substr(0, 100'000));
                S3Client other;
                EXPECT_TRUE(other.bucket().put(key, payload_of(std::string(1 << 20, 'b'))).has_value());
@@ -173,7 +173,7 @@ TEST_F(S3Faults, AnObjectThatIsNotThereAfterAPutWasNotStored) {
 }
 
 TEST_F(S3Faults, AnObjectOfAnotherETagOrSizeIsPutAgain) {
-  proxy.add({"PUT " + path(), [](Peer& peer, const std::string& asked, FaultProxy& real) {
+  proxy.add({"PUT " + path(), [](TestConnection& peer, const std::string& asked, FaultProxy& real) {
                real.forward(asked);
                peer.answer("200 OK", "", "ETag: \"00000000000000000000000000000000\"\r\n");
                return true;
@@ -182,7 +182,7 @@ TEST_F(S3Faults, AnObjectOfAnotherETagOrSizeIsPutAgain) {
   EXPECT_EQ(proxy.count("PUT " + path()), 2);
 
   for (int i = 0; i < 3; ++i)
-    proxy.add({"HEAD " + path(), [](Peer& peer, const std::string&, FaultProxy&) {
+    proxy.add({"HEAD " + path(), [](TestConnection& peer, const std::string&, FaultProxy&) {
                  peer.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n");
                  return true;
                }});
@@ -190,29 +190,29 @@ TEST_F(S3Faults, AnObjectOfAnotherETagOrSizeIsPutAgain) {
   EXPECT_EQ(proxy.count("PUT " + path()), 5);
 }
 
-class S3DraftFaults : public S3Faults {
+class S3ObjectWriterFaults : public S3Faults {
  protected:
-  s3::Draft& draft() {
-    if (!draft_) draft_.emplace(bucket(), "", key);
-    return *draft_;
+  s3::ObjectWriter& writer() {
+    if (!writer_) writer_.emplace(bucket(), "", key);
+    return *writer_;
   }
   // As the end of a request that failed.
-  void forget_draft() { draft_.reset(); }
+  void forget_draft() { writer_.reset(); }
   const std::string bytes = some_bytes(2 * s3::kPartBytes + 12'345);
 
  private:
-  std::optional<s3::Draft> draft_;
+  std::optional<s3::ObjectWriter> writer_;
 };
 
-TEST_F(S3DraftFaults, SmallContentIsPutWholeAndLargeContentInParts) {
-  draft().write("hello");
-  EXPECT_EQ(draft().finish(), key);
+TEST_F(S3ObjectWriterFaults, SmallContentIsPutWholeAndLargeContentInParts) {
+  writer().write("hello");
+  EXPECT_EQ(writer().finish(), key);
   EXPECT_EQ(content_of(bucket(), key), "hello");
   EXPECT_EQ(proxy.count("POST "), 0);
 
   for (const auto size : {s3::kPartBytes, s3::kPartBytes + 1, bytes.size()}) {
     const auto other = fresh_key("draft");
-    s3::Draft large(bucket(), "draft/", other.substr(6));
+    s3::ObjectWriter large(bucket(), "draft/", other.substr(6));
     const auto content = bytes.substr(0, size);
     for (std::size_t at = 0; at < content.size(); at += 300'000)
       large.write(std::string_view(content).substr(at, 300'000));
@@ -222,51 +222,51 @@ TEST_F(S3DraftFaults, SmallContentIsPutWholeAndLargeContentInParts) {
   EXPECT_EQ(proxy.count("POST "), 4) << "begun and completed twice, not for what fits into one part";
 }
 
-TEST_F(S3DraftFaults, AnErrorWithin200IsNoCompletion) {
+TEST_F(S3ObjectWriterFaults, AnErrorWithin200IsNoCompletion) {
   proxy.add(answer("POST " + path() + "?uploadId", "200 OK", kInternal));
-  draft().write(bytes);
-  draft().finish();
+  writer().write(bytes);
+  writer().finish();
   EXPECT_TRUE(content_of(bucket(), key) == bytes);
   EXPECT_EQ(proxy.count("POST " + path() + "?uploadId"), 2);
 }
 
-TEST_F(S3DraftFaults, AnErrorWithin200ThatStaysEndsTheUploadAndLeavesNothing) {
+TEST_F(S3ObjectWriterFaults, AnErrorWithin200ThatStaysEndsTheUploadAndLeavesNothing) {
   for (int i = 0; i < client.options.attempts; ++i)
     proxy.add(
         answer("POST " + path() + "?uploadId", "200 OK", "<?xml version=\"1.0\"?>\n\n   " + std::string(kInternal)));
-  draft().write(bytes);
-  EXPECT_THROW(draft().finish(), Unavailable);
+  writer().write(bytes);
+  EXPECT_THROW(writer().finish(), Unavailable);
   EXPECT_EQ(open_uploads(), 1u);
   forget_draft();
   EXPECT_EQ(open_uploads(), 0u);
   EXPECT_FALSE(bucket().head(key).value());
 }
 
-TEST_F(S3DraftFaults, ACompletionWhoseAnswerWasLostIsFound) {
+TEST_F(S3ObjectWriterFaults, ACompletionWhoseAnswerWasLostIsFound) {
   proxy.add(lose_answer("POST " + path() + "?uploadId"));
-  draft().write(bytes);
-  draft().finish();
+  writer().write(bytes);
+  writer().finish();
   EXPECT_TRUE(content_of(bucket(), key) == bytes);
 }
 
-TEST_F(S3DraftFaults, AnAnswerOfACompletionThatIsCutIsNotBelieved) {
-  proxy.add({"POST " + path() + "?uploadId", [](Peer& peer, const std::string&, FaultProxy&) {
+TEST_F(S3ObjectWriterFaults, AnAnswerOfACompletionThatIsCutIsNotBelieved) {
+  proxy.add({"POST " + path() + "?uploadId", [](TestConnection& peer, const std::string&, FaultProxy&) {
                peer.answer("200 OK", "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n   ");
                return true;
              }});
-  draft().write(bytes);
-  draft().finish();
+  writer().write(bytes);
+  writer().finish();
   EXPECT_TRUE(content_of(bucket(), key) == bytes);
   EXPECT_EQ(proxy.count("POST " + path() + "?uploadId"), 2);
 }
 
-TEST_F(S3DraftFaults, APartIsSentAgainAndTheUploadOfOneThatFailsIsAborted) {
+TEST_F(S3ObjectWriterFaults, APartIsSentAgainAndTheUploadOfOneThatFailsIsAborted) {
   proxy.cut("PUT " + path() + "?partNumber=1", 1 << 20);
   proxy.add(answer("PUT " + path() + "?partNumber=2", "403 Forbidden", "<Error><Code>AccessDenied</Code></Error>"));
   EXPECT_THROW(
       {
-        draft().write(bytes);
-        draft().finish();
+        writer().write(bytes);
+        writer().finish();
       },
       Unavailable);
   EXPECT_EQ(proxy.count("PUT " + path() + "?partNumber=1"), 1) << "of those that arrived whole";
@@ -276,20 +276,20 @@ TEST_F(S3DraftFaults, APartIsSentAgainAndTheUploadOfOneThatFailsIsAborted) {
   EXPECT_FALSE(bucket().head(key).value());
 }
 
-TEST_F(S3DraftFaults, WhatIsNotFinishedLeavesNothing) {
-  draft().write(bytes);
+TEST_F(S3ObjectWriterFaults, WhatIsNotFinishedLeavesNothing) {
+  writer().write(bytes);
   EXPECT_EQ(open_uploads(), 1u);
   forget_draft();
   EXPECT_EQ(open_uploads(), 0u);
-  s3::Draft small(bucket(), "", key);
+  s3::ObjectWriter small(bucket(), "", key);
   small.write("hello");
   EXPECT_FALSE(bucket().head(key).value());
 }
 
-TEST_F(S3DraftFaults, AQuotaThatIsUsedUpIsAFullStorage) {
+TEST_F(S3ObjectWriterFaults, AQuotaThatIsUsedUpIsAFullStorage) {
   proxy.add(answer("PUT " + path(), "403 Forbidden", "<Error><Code>QuotaExceeded</Code></Error>"));
-  draft().write("hello");
-  EXPECT_THROW(draft().finish(), StorageFull);
+  writer().write("hello");
+  EXPECT_THROW(writer().finish(), StorageFull);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ void make_bucket(const S3Server& server) {
   client.options.attempts = 60;  // its parts find each other some time after they answer
   client.credentials.access_key = server.access_key;
   client.credentials.secret_key = server.secret_key;
-  s3::Call call;
+  s3::S3Request call;
   call.method = "PUT";
   const auto made = client.service().send(call);
   if (made.has_error()) throw std::runtime_error(made.error().sentence);

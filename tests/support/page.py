@@ -75,14 +75,14 @@ def walk(name, address, **environment):
         result = subprocess.run(command, env={**os.environ, **given, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 text=True, timeout=WALK_SECONDS + 60)
     except subprocess.TimeoutExpired as late:
-        raise AssertionError(f"{name} was not over after {late.timeout} s; it had said: {late.output}\n{log_of(address)}") from None
+        raise AssertionError(f"{name} was not over after {late.timeout} s; it had said: {late.output}\n{inbox_of(address)}") from None
     if result.returncode != 0:
         told = [line for line in result.stdout.splitlines() if line.startswith("walk failed")]
-        raise AssertionError("\n".join([*told[-1:], log_of(address), result.stdout]))
+        raise AssertionError("\n".join([*told[-1:], inbox_of(address), result.stdout]))
     return result.stdout
 
 
-def log_of(address):
+def inbox_of(address):
     """The end of the server's log; who asked for what stands there line by line, so the rest of it is told first."""
     lines = LOGS[address].read_text(errors="replace").splitlines()
     unusual = [line for line in lines if not re.search(r'"level":"(debug|info)"|level=(debug|info)', line)]

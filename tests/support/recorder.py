@@ -16,7 +16,7 @@ import threading
 import time
 from pathlib import Path
 
-from support.desk import files_of, multipart
+from support.workspace import files_of, multipart
 from support.server import Lines
 from support.waiting import Deadline, Stalled
 from support.wire import BrokenResponse, Wire, request

@@ -8,7 +8,7 @@ import os
 import secrets
 import uuid
 
-from support.desk import Workspace, multipart
+from support.workspace import Workspace, multipart
 from support.waiting import Deadline, wait_until
 from support.wire import request
 

@@ -37,13 +37,13 @@ int main_with_errors(int argc, const char* const* argv) {
   try {
     return run(parse_agent_command_line(argc, argv));
   } catch (const UsageError& error) {
-    complain(error.what());
+    print_error(error.what());
     return kExitUsage;
   } catch (const CommandFailed& error) {
-    complain(error.what());
+    print_error(error.what());
     return error.exit_code();
   } catch (const std::exception& error) {
-    complain(error.what());
+    print_error(error.what());
     return kExitFailed;
   }
 }

@@ -68,19 +68,19 @@ int main_with_errors(int argc, const char* const* argv) {
   try {
     return run(parse_command_line(argc, argv));
   } catch (const UsageError& error) {
-    complain(error.what());
+    print_error(error.what());
     return kExitUsage;
   } catch (const CommandFailed& error) {
-    complain(error.what());
+    print_error(error.what());
     return error.exit_code();
   } catch (const ConfigError& error) {
-    complain(error.what());
+    print_error(error.what());
     return kExitConfig;
   } catch (const Unavailable& error) {
-    complain(error.what());
+    print_error(error.what());
     return kExitUnavailable;
   } catch (const std::exception& error) {
-    complain(error.what());
+    print_error(error.what());
     return kExitFailed;
   }
 }

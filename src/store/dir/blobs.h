@@ -13,11 +13,12 @@
 namespace restante::dir {
 
 // How bytes are kept before they are complete; `named` only where the other is not to be had.
-enum class Drafts { unnamed_if_possible, named };
+enum class TemporaryNames { unnamed_if_possible, named };
 
 // `clock` dates what is written, and lives longer: the one by which the caller calls something old.
-std::unique_ptr<Blobs> open(const std::filesystem::path& directory, Drafts drafts, const Clock& clock);
+std::unique_ptr<Blobs> open(const std::filesystem::path& directory, TemporaryNames temporary_names, const Clock& clock);
 // By this machine's clock.
-std::unique_ptr<Blobs> open(const std::filesystem::path& directory, Drafts drafts = Drafts::unnamed_if_possible);
+std::unique_ptr<Blobs> open(const std::filesystem::path& directory,
+                            TemporaryNames temporary_names = TemporaryNames::unnamed_if_possible);
 
 }  // namespace restante::dir

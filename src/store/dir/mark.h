@@ -5,11 +5,11 @@
 #include <string>
 
 #include "store/blobs.h"
-#include "store/dir/place.h"
+#include "store/dir/blob_directory.h"
 
 namespace restante::dir {
 
-std::optional<std::string> read_mark(Place& place);
-void write_mark(Place& place, const std::string& text, Blobs::Marking how, const Clock& clock);
+std::optional<std::string> read_mark(BlobDirectory& directory);
+void write_mark(BlobDirectory& directory, const std::string& text, Blobs::MarkMode how, const Clock& clock);
 
 }  // namespace restante::dir

@@ -1,7 +1,7 @@
 // OpenFile: a blob that is a file. Its descriptor is its own.
 #pragma once
 #include "store/blobs.h"
-#include "store/dir/place.h"
+#include "store/dir/blob_directory.h"
 
 namespace restante::dir {
 

@@ -4,9 +4,9 @@
 #include <array>
 #include <iterator>
 
-#include "base/wait.h"
+#include "base/blocking_scope.h"
 #include "store/blob_key.h"
-#include "store/inline/draft.h"
+#include "store/inline/chunk_writer.h"
 #include "store/inline/open_chunks.h"
 
 namespace restante::inlined {
@@ -24,9 +24,9 @@ class InlineBlobs final : public Blobs {
   InlineBlobs(Chunks& chunks, const Clock& clock) : chunks_(chunks), clock_(clock) {}
 
   void check() override {
-    auto draft = put();
-    draft->write(kCheck);
-    const std::string key = draft->finish();
+    auto writer = put();
+    writer->write(kCheck);
+    const std::string key = writer->finish();
     std::string back(kCheck.size(), '\0');
     const auto blob = open(key);
     const bool same = blob && blob->read(0, back) == kCheck.size() && back == kCheck;
@@ -34,7 +34,7 @@ class InlineBlobs final : public Blobs {
     if (!same) throw Unavailable("what was written into the database could not be read back");
   }
 
-  std::unique_ptr<BlobWriter> put() override { return std::make_unique<Draft>(chunks_, flights_, clock_); }
+  std::unique_ptr<BlobWriter> put() override { return std::make_unique<ChunkWriter>(chunks_, semaphore_, clock_); }
 
   std::shared_ptr<OpenBlob> open(std::string_view key) override {
     if (!is_blob_key(key)) return nullptr;
@@ -73,7 +73,7 @@ class InlineBlobs final : public Blobs {
   // How many blobs are gone when nothing is left of any.
   template <class Step>
   static std::size_t drop_to_the_end(Step step) {
-    const Wait waiting;
+    const BlockingScope waiting;
     std::int64_t blobs = 0;
     for (;;) {
       const ChunkDrop drop = step().take().value();
@@ -84,7 +84,7 @@ class InlineBlobs final : public Blobs {
 
   Chunks& chunks_;
   const Clock& clock_;
-  const std::shared_ptr<Flights> flights_ = std::make_shared<Flights>(kFlightBytes);
+  const std::shared_ptr<ByteSemaphore> semaphore_ = std::make_shared<ByteSemaphore>(kFlightBytes);
 };
 
 }  // namespace

@@ -48,7 +48,7 @@ Result<BlobCheckRow> begin(Transaction& transaction, const NewBlobCheck& wanted,
   return begun;
 }
 
-bool note(Transaction& transaction, const BlobCheckNote& said) {
+bool note(Transaction& transaction, const BlobCheckUpdate& said) {
   const auto findings = said.findings ? std::optional<std::string_view>(*said.findings) : std::nullopt;
   return transaction.change(kNoteCheck, said.worker, said.begun_at, name_of(said.state), said.worker_until,
                             said.progress, findings, said.ended_at) > 0;
@@ -63,16 +63,16 @@ std::optional<BlobCheckRow> SharedStore::find_blob_check() {
 
 Commit<Result<BlobCheckRow>> SharedStore::begin_blob_check(const NewBlobCheck& wanted, Time now) {
   if (!checks_ready_) throw Unavailable("the table of checks is not there yet: migrate the database");
-  return chores_.submit({.alone = true}, sizeof wanted + wanted.progress.size() + wanted.findings.size(),
-                        [wanted, now](Transaction& transaction) { return begin(transaction, wanted, now); });
+  return maintenance_lane_.submit({.alone = true}, sizeof wanted + wanted.progress.size() + wanted.findings.size(),
+                                  [wanted, now](Transaction& transaction) { return begin(transaction, wanted, now); });
 }
 
-Commit<Result<bool>> SharedStore::note_blob_check(BlobCheckNote said) {
+Commit<Result<bool>> SharedStore::update_blob_check(BlobCheckUpdate said) {
   if (!checks_ready_) return Commit<Result<bool>>::ready(false);
   const std::size_t bytes = sizeof said + said.progress.size() + (said.findings ? said.findings->size() : 0);
-  return chores_.submit({.alone = true}, bytes, [said = std::move(said)](Transaction& transaction) -> Result<bool> {
-    return note(transaction, said);
-  });
+  return maintenance_lane_.submit(
+      {.alone = true}, bytes,
+      [said = std::move(said)](Transaction& transaction) -> Result<bool> { return note(transaction, said); });
 }
 
 }  // namespace restante::postgres

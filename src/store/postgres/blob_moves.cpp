@@ -134,25 +134,27 @@ std::optional<BlobMove> SharedStore::find_blob_move() {
 
 Commit<Result<BegunBlobMove>> SharedStore::begin_blob_move(Place from, Place to, std::int64_t rate, Time now) {
   if (!places_ready_) return Commit<Result<BegunBlobMove>>::ready(errors::no_callback);
-  return chores_.submit({.alone = true}, sizeof now, [from, to, rate, now](Transaction& transaction) {
+  return maintenance_lane_.submit({.alone = true}, sizeof now, [from, to, rate, now](Transaction& transaction) {
     return begin(transaction, from, to, rate, now);
   });
 }
 
 Commit<Result<bool>> SharedStore::advance_blob_move(const BlobMove& was, BlobPhase phase, Time now) {
   if (!places_ready_) return Commit<Result<bool>>::ready(false);
-  return chores_.submit({.alone = true}, sizeof was,
-                        [was, phase, now](Transaction& transaction) { return advance(transaction, was, phase, now); });
+  return maintenance_lane_.submit({.alone = true}, sizeof was, [was, phase, now](Transaction& transaction) {
+    return advance(transaction, was, phase, now);
+  });
 }
 
 Commit<Result<bool>> SharedStore::hold_blob_move(WorkerId worker, Time until, Time now) {
   if (!places_ready_) return Commit<Result<bool>>::ready(false);
-  return chores_.submit({.alone = true}, sizeof now, [worker, until, now](Transaction& transaction) -> Result<bool> {
-    return transaction.change(
-               "UPDATE blob_moves SET worker = $1, worker_until = $2 "
-               "WHERE worker IS NULL OR worker = $1 OR worker_until <= $3",
-               worker, until, now) > 0;
-  });
+  return maintenance_lane_.submit({.alone = true}, sizeof now,
+                                  [worker, until, now](Transaction& transaction) -> Result<bool> {
+                                    return transaction.change(
+                                               "UPDATE blob_moves SET worker = $1, worker_until = $2 "
+                                               "WHERE worker IS NULL OR worker = $1 OR worker_until <= $3",
+                                               worker, until, now) > 0;
+                                  });
 }
 
 std::vector<MovingBlob> SharedStore::list_blobs(KeyRole role, Place place, const std::string& after, int limit) {
@@ -174,9 +176,9 @@ std::vector<MovingBlob> SharedStore::list_blobs(KeyRole role, Place place, const
 Commit<Result<std::int64_t>> SharedStore::place_blobs(std::vector<BlobChange> changes, Time now) {
   if (!places_ready_ || changes.empty()) return Commit<Result<std::int64_t>>::ready(0);
   const std::size_t bytes = changes.size() * 256;
-  return chores_.submit({.alone = true}, bytes, [changes = std::move(changes), now](Transaction& transaction) {
-    return place(transaction, changes, now);
-  });
+  return maintenance_lane_.submit(
+      {.alone = true}, bytes,
+      [changes = std::move(changes), now](Transaction& transaction) { return place(transaction, changes, now); });
 }
 
 std::vector<PlaceFigures> SharedStore::count_blobs() {

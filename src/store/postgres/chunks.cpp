@@ -56,17 +56,17 @@ ChunkDrop drop_some(Transaction& transaction, const Array& keys) {
 
 Commit<Result<void>> SharedChunks::append(NewChunk chunk, Time now) {
   const std::size_t bytes = chunk.bytes.size() + sizeof chunk;
-  Wants wants;
-  wants.lazily = true;
-  Lane& lane = lane_of(chunk.key);
-  return lane.submit(std::move(wants), bytes, [chunk = std::move(chunk), now](Transaction& transaction) {
+  WriteHints hints;
+  hints.lazily = true;
+  WriteLane& lane = lane_of(chunk.key);
+  return lane.submit(std::move(hints), bytes, [chunk = std::move(chunk), now](Transaction& transaction) {
     return put_chunk(transaction, chunk, Part::middle, now);
   });
 }
 
 Commit<Result<void>> SharedChunks::finish(NewChunk last, Time now) {
   const std::size_t bytes = last.bytes.size() + sizeof last;
-  Lane& lane = lane_of(last.key);
+  WriteLane& lane = lane_of(last.key);
   return lane.submit({}, bytes, [last = std::move(last), now](Transaction& transaction) {
     return put_chunk(transaction, last, Part::last, now);
   });
@@ -99,10 +99,10 @@ std::size_t SharedChunks::read(std::string_view key, std::int64_t number, std::s
 Commit<Result<ChunkDrop>> SharedChunks::drop(std::vector<std::string> keys) {
   if (keys.empty()) return Commit<Result<ChunkDrop>>::ready(ChunkDrop());
   const std::size_t bytes = keys.size() * 64;
-  Wants wants;
-  wants.alone = true;
-  Lane& lane = lane_of(keys.front());
-  return lane.submit(std::move(wants), bytes, [keys = std::move(keys)](Transaction& transaction) -> Result<ChunkDrop> {
+  WriteHints hints;
+  hints.alone = true;
+  WriteLane& lane = lane_of(keys.front());
+  return lane.submit(std::move(hints), bytes, [keys = std::move(keys)](Transaction& transaction) -> Result<ChunkDrop> {
     Array gone(Type::text);
     for (const auto& key : keys) gone.add(key);
     return drop_some(transaction, gone);
@@ -129,10 +129,10 @@ Commit<Result<ChunkDrop>> SharedChunks::drop_unfinished(Time before) {
                 .empty();
   });
   if (!some) return Commit<Result<ChunkDrop>>::ready(ChunkDrop());
-  Wants wants;
-  wants.alone = true;
+  WriteHints hints;
+  hints.alone = true;
   return lanes_.front()->submit(
-      std::move(wants), sizeof before, [before](Transaction& transaction) -> Result<ChunkDrop> {
+      std::move(hints), sizeof before, [before](Transaction& transaction) -> Result<ChunkDrop> {
         Array keys(Type::text);
         // One that is held is being appended to, or another server drops it.
         const auto rows = transaction.connection().query(

@@ -10,16 +10,16 @@
 #include <vector>
 
 #include "store/chunks.h"
-#include "store/postgres/lane.h"
-#include "store/postgres/pool.h"
+#include "store/postgres/session_pool.h"
+#include "store/postgres/write_lane.h"
 
 namespace restante::postgres {
 
 class SharedChunks final : public Chunks {
  public:
-  explicit SharedChunks(Pool& pool) : pool_(pool) {}
+  explicit SharedChunks(SessionPool& pool) : pool_(pool) {}
   // At least one, before anything else.
-  void add(std::unique_ptr<Lane> lane) { lanes_.push_back(std::move(lane)); }
+  void add(std::unique_ptr<WriteLane> lane) { lanes_.push_back(std::move(lane)); }
 
   Commit<Result<void>> append(NewChunk chunk, Time now) override;
   Commit<Result<void>> finish(NewChunk last, Time now) override;
@@ -31,10 +31,10 @@ class SharedChunks final : public Chunks {
   std::int64_t count_unfinished(Time before) override;
 
  private:
-  Lane& lane_of(std::string_view key) { return *lanes_[std::hash<std::string_view>()(key) % lanes_.size()]; }
+  WriteLane& lane_of(std::string_view key) { return *lanes_[std::hash<std::string_view>()(key) % lanes_.size()]; }
 
-  Pool& pool_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  SessionPool& pool_;
+  std::vector<std::unique_ptr<WriteLane>> lanes_;
 };
 
 }  // namespace restante::postgres

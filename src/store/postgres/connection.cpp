@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "base/blocking_scope.h"
 #include "base/text.h"
-#include "base/wait.h"
 
 namespace restante::postgres {
 namespace {
@@ -51,12 +51,12 @@ bool has_failed(const PGresult* result) {
 
 }  // namespace
 
-Connection::Connection(const Endpoint& endpoint)
-    : closing_(endpoint.closing), answer_timeout_(endpoint.connect_timeout) {
+Connection::Connection(const ConnectionOptions& endpoint)
+    : shutdown_deadline_(endpoint.shutdown_deadline), answer_timeout_(endpoint.connect_timeout) {
   try {
     connect(endpoint);
   } catch (const Lost&) {
-    if (endpoint.wanting) endpoint.wanting();
+    if (endpoint.on_no_session) endpoint.on_no_session();
     throw;
   }
   settle_in(endpoint);
@@ -91,7 +91,7 @@ std::vector<Connection::Host> Connection::hosts_of(const std::string& url) {
 }
 
 // One host after the other by ourselves: libpq would wait at one that is silent for as long as there is time.
-void Connection::connect(const Endpoint& endpoint) {
+void Connection::connect(const ConnectionOptions& endpoint) {
   const auto hosts = hosts_of(endpoint.url);
   const auto share = answer_timeout_ / static_cast<int>(hosts.size());
   std::string reasons;
@@ -106,7 +106,7 @@ void Connection::connect(const Endpoint& endpoint) {
   throw Lost(reasons);
 }
 
-void Connection::connect_to(const Host& host, const Endpoint& endpoint, Deadline until) {
+void Connection::connect_to(const Host& host, const ConnectionOptions& endpoint, Deadline until) {
   // The url comes first: what it says wins over nothing but these.
   const char* const names[] = {"dbname",
                                "client_encoding",
@@ -132,7 +132,7 @@ void Connection::connect_to(const Host& host, const Endpoint& endpoint, Deadline
   require(PQenterPipelineMode(handle_.get()));
 }
 
-void Connection::settle_in(const Endpoint& endpoint) {
+void Connection::settle_in(const ConnectionOptions& endpoint) {
   const auto ms = [](Milliseconds time) { return std::to_string(time.count()); };
   // A lock that is not to be had is told from a statement that takes long; a session of ours that was forgotten in the
   // middle of a transaction holds on to nobody's inbox. An answer is durable, and a statement sees what was committed
@@ -256,9 +256,9 @@ PGresult* Connection::next_result(Deadline deadline) {
 }
 
 void Connection::wait_for(short events, Deadline deadline) {
-  const Wait waiting;
+  const BlockingScope waiting;
   for (;;) {
-    const auto until = end_of_wait(deadline, closing_);
+    const auto until = end_of_wait(deadline, shutdown_deadline_);
     const auto left = std::chrono::ceil<Milliseconds>(until - std::chrono::steady_clock::now());
     if (left.count() <= 0) {
       lost_ = true;

@@ -14,28 +14,28 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/closing.h"
+#include "base/shutdown_deadline.h"
 #include "store/postgres/failures.h"
 #include "store/postgres/values.h"
 
 namespace restante::postgres {
 
-struct Endpoint {
+struct ConnectionOptions {
   std::string url;
   std::chrono::milliseconds connect_timeout{5'000};
   // How long the server may work on one statement, and how long we wait for any sign of it.
   std::chrono::milliseconds statement_timeout{15'000};
   std::chrono::milliseconds answer_timeout{20'000};
-  const Closing* closing = nullptr;  // ends every wait early; none: nothing does
+  const ShutdownDeadline* shutdown_deadline = nullptr;  // ends every wait early; none: nothing does
   // Told when no session is to be had: somebody may have one to spare.
-  std::function<void()> wanting{};
+  std::function<void()> on_no_session{};
 };
 
 class Connection {
  public:
   // Connects, to the first that will do where the url names several. Throws Lost with the server's reason, never with
   // the password.
-  explicit Connection(const Endpoint& endpoint);
+  explicit Connection(const ConnectionOptions& endpoint);
   ~Connection() = default;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -86,9 +86,9 @@ class Connection {
 
   struct Host;
   static std::vector<Host> hosts_of(const std::string& url);
-  void connect(const Endpoint& endpoint);
-  void connect_to(const Host& host, const Endpoint& endpoint, Deadline until);
-  void settle_in(const Endpoint& endpoint);
+  void connect(const ConnectionOptions& endpoint);
+  void connect_to(const Host& host, const ConnectionOptions& endpoint, Deadline until);
+  void settle_in(const ConnectionOptions& endpoint);
   void send_with(std::string_view sql, const Parameters& parameters);
   const std::string& prepare(std::string_view sql, const Parameters& parameters);
   PGresult* next_result(Deadline deadline);
@@ -98,7 +98,7 @@ class Connection {
   [[noreturn]] void give_up(const std::string& why);
 
   std::unique_ptr<PGconn, Finish> handle_;
-  const Closing* const closing_;
+  const ShutdownDeadline* const shutdown_deadline_;
   std::chrono::milliseconds answer_timeout_{};
   bool lost_ = false;
   std::vector<Queued> queue_;

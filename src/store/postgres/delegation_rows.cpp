@@ -19,13 +19,13 @@ void update(Transaction& transaction, const Delegation& is, DelegationStatus was
   if (changed != 1) throw Conflict("a delegation changed behind its writer");
 }
 
-void keep_words(Transaction& transaction, const std::string& id, const DelegationTurn& turn,
+void keep_words(Transaction& transaction, const std::string& id, const DelegationTransition& transition,
                 const DelegationReport& report) {
-  if (turn.ends) {
+  if (transition.ends) {
     transaction.run("UPDATE delegation_texts SET result = $1, result_files = $2 WHERE delegation_id = $3",
                     or_null(report.text), or_null(report.files), id);
   }
-  if (turn.late) {
+  if (transition.late) {
     transaction.run("UPDATE delegation_texts SET late_answer = $1, late_files = $2 WHERE delegation_id = $3",
                     or_null(report.text), or_null(report.files), id);
   }
@@ -39,10 +39,10 @@ void add_step(Transaction& transaction, const std::string& id, const DelegationS
       id, step.at, name_of(step.status), name_of(step.by), std::int64_t{step.late}, or_null(step.note));
 }
 
-LoggedRow log_row(Transaction& transaction, WorkspaceId workspace, const NewActivity& row, Time now) {
+AppendedRow log_row(Transaction& transaction, WorkspaceId workspace, const NewInboxRow& row, Time now) {
   const Head* head = transaction.head(workspace);
   if (!head) throw Unavailable("a workspace without its inbox");
-  return {workspace, transaction.append(workspace, Transaction::next_time(*head, now), ActivityId::make(now), row)};
+  return {workspace, transaction.append(workspace, Transaction::next_time(*head, now), InboxRowId::make(now), row)};
 }
 
 Result<void> stage_result_files(Transaction& transaction, const Delegation& of, const DelegationReport& report,
@@ -91,33 +91,33 @@ void insert_delegation(Transaction& transaction, const Delegation& made, const N
   add_step(transaction, made.id, first_step(made));
 }
 
-Result<DelegationChange> carry_out(Transaction& transaction, const Delegation& was, DelegationTurn turn,
+Result<DelegationChange> carry_out(Transaction& transaction, const Delegation& was, DelegationTransition transition,
                                    const DelegationReport& report, Time now) {
   DelegationChange change;
-  change.outcome = turn.outcome;
-  if ((turn.ends || turn.late) && !report.attachments.empty()) {
+  change.outcome = transition.outcome;
+  if ((transition.ends || transition.late) && !report.attachments.empty()) {
     const auto staged = stage_result_files(transaction, was, report, change, now);
     if (!staged) return staged.error();
   }
-  if (turn.to_callee) change.rows.push_back(log_row(transaction, was.callee_id, *turn.to_callee, now));
-  if (turn.to_caller) change.rows.push_back(log_row(transaction, was.caller_id, *turn.to_caller, now));
-  if (turn.writes) update(transaction, turn.is, was.status);
-  keep_words(transaction, was.id, turn, report);
-  if (turn.step) add_step(transaction, was.id, *turn.step);
-  change.delegation = std::move(turn.is);
+  if (transition.to_callee) change.rows.push_back(log_row(transaction, was.callee_id, *transition.to_callee, now));
+  if (transition.to_caller) change.rows.push_back(log_row(transaction, was.caller_id, *transition.to_caller, now));
+  if (transition.writes) update(transaction, transition.is, was.status);
+  keep_words(transaction, was.id, transition, report);
+  if (transition.step) add_step(transaction, was.id, *transition.step);
+  change.delegation = std::move(transition.is);
   return change;
 }
 
 Appended deliver_task(Transaction& transaction, Delegation& made, Time at, const std::string& task,
                       const std::string& files, const std::string& traceparent, Time now) {
   const auto appended =
-      transaction.append(made.callee_id, at, ActivityId::make(now), task_message(made, task, files, traceparent));
+      transaction.append(made.callee_id, at, InboxRowId::make(now), task_message(made, task, files, traceparent));
   made.inbox_seq = appended.seq;
   return appended;
 }
 
-DoomedDelegations find_doomed_delegations(Connection& connection, Time before, std::int64_t limit) {
-  DoomedDelegations doomed;
+PrunableDelegations find_prunable_delegations(Connection& connection, Time before, std::int64_t limit) {
+  PrunableDelegations doomed;
   for (const char* status : {"completed", "failed", "stuck"}) {
     const auto rows = connection.query(
         "SELECT delegation_id, callee_id FROM delegations WHERE status IN ('completed', 'failed', 'stuck') AND status "

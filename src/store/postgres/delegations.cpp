@@ -100,18 +100,18 @@ Result<OpenedDelegation> open(Transaction& transaction, const NewDelegation& wan
   const auto head = transaction.find_living_head(wanted.caller_id);
   if (!head) return head.error();
   opened.rows.push_back({wanted.caller_id, transaction.append(wanted.caller_id, Transaction::next_time(**head, now),
-                                                              ActivityId::make(now), sent_note(opened.delegation))});
+                                                              InboxRowId::make(now), sent_note(opened.delegation))});
   insert_delegation(transaction, opened.delegation, wanted);
   return opened;
 }
 
-Wants wants_of(const NewDelegation& wanted) {
-  Wants wants{.heads = {wanted.caller_id, wanted.callee_id}};
+WriteHints hints_of(const NewDelegation& wanted) {
+  WriteHints hints{.heads = {wanted.caller_id, wanted.callee_id}};
   for (const OutgoingFile& file : wanted.attachments) {
-    wants.heads.push_back(file.owner);
-    wants.uploads.push_back(file.source);
+    hints.heads.push_back(file.owner);
+    hints.uploads.push_back(file.source);
   }
-  return wants;
+  return hints;
 }
 
 bool may_report(const Delegation& task, WorkspaceId who, const DelegationReport& report) {
@@ -169,7 +169,7 @@ std::optional<Delegation> SharedStore::look_up_delegation(const std::string& id)
 Commit<Result<OpenedDelegation>> SharedStore::open_delegation(const NewDelegation& wanted, Time now) {
   require_delegations();
   return lane_of(wanted.callee_id)
-      .submit(wants_of(wanted), wanted.task.size() * 2 + 1024,
+      .submit(hints_of(wanted), wanted.task.size() * 2 + 1024,
               [wanted, now](Transaction& transaction) { return open(transaction, wanted, now); });
 }
 
@@ -177,10 +177,10 @@ Commit<Result<Claimed<OpenedDelegation>>> SharedStore::open_delegation_once(cons
                                                                             const Claim& claim,
                                                                             Render<OpenedDelegation> render, Time now) {
   require_delegations();
-  Wants wants = wants_of(wanted);
-  wants.claim = claim.scope;
+  WriteHints hints = hints_of(wanted);
+  hints.claim = claim.scope;
   return lane_of(wanted.callee_id)
-      .submit(std::move(wants), wanted.task.size() * 2 + 1024,
+      .submit(std::move(hints), wanted.task.size() * 2 + 1024,
               [wanted, claim, render = std::move(render), now](Transaction& transaction) {
                 return once<OpenedDelegation>(transaction, claim, now, render,
                                               [&] { return open(transaction, wanted, now); });
@@ -193,18 +193,18 @@ Commit<Result<DelegationChange>> SharedStore::advance_delegation(WorkspaceId who
   if (!known || !may_report(*known, who, report)) {
     return Commit<Result<DelegationChange>>::ready(errors::delegation_not_found);
   }
-  Wants wants{.heads = {known->caller_id, known->callee_id}};
+  WriteHints hints{.heads = {known->caller_id, known->callee_id}};
   for (const OutgoingFile& file : report.attachments) {
-    wants.heads.push_back(file.owner);
-    wants.uploads.push_back(file.source);
+    hints.heads.push_back(file.owner);
+    hints.uploads.push_back(file.source);
   }
   const std::size_t bytes = report.text.size() * 3 + 1024;
   return lane_of(known->callee_id)
-      .submit(std::move(wants), bytes,
+      .submit(std::move(hints), bytes,
               [id, report = std::move(report), now](Transaction& transaction) -> Result<DelegationChange> {
                 const auto was = find_delegation_row(transaction.connection(), id);
                 if (!was) return was.error();
-                return carry_out(transaction, *was, turn_by_report(*was, report, now), report, now);
+                return carry_out(transaction, *was, transition_by_report(*was, report, now), report, now);
               });
 }
 
@@ -216,7 +216,7 @@ Commit<Result<DelegationChange>> SharedStore::beat_delegation(WorkspaceId callee
       [callee, id, progress = std::move(progress), now](Transaction& transaction) -> Result<DelegationChange> {
         const auto was = find_delegation_row(transaction.connection(), id);
         if (!was || was->callee_id != callee) return errors::delegation_not_found;
-        return carry_out(transaction, *was, turn_by_beat(*was, progress, now), {}, now);
+        return carry_out(transaction, *was, transition_by_beat(*was, progress, now), {}, now);
       });
 }
 
@@ -236,16 +236,16 @@ Commit<Result<std::vector<DelegationChange>>> SharedStore::pick_up_delegations(s
                                                                                Time now) {
   using Changes = std::vector<DelegationChange>;
   if (!delegations_ready_ || callees.empty()) return Commit<Result<Changes>>::ready(Changes());
-  Wants wants{.heads = callees, .alone = true};
+  WriteHints hints{.heads = callees, .alone = true};
   const std::size_t bytes = callees.size() * sizeof callees.front();
-  return chores_.submit(std::move(wants), bytes,
-                        [callees = std::move(callees), now](Transaction& transaction) -> Result<Changes> {
-                          Changes changes;
-                          for (const Delegation& was : acked_tasks(transaction, callees)) {
-                            changes.push_back(carry_out(transaction, was, turn_by_ack(was, now), {}, now).value());
-                          }
-                          return changes;
-                        });
+  return maintenance_lane_.submit(
+      std::move(hints), bytes, [callees = std::move(callees), now](Transaction& transaction) -> Result<Changes> {
+        Changes changes;
+        for (const Delegation& was : acked_tasks(transaction, callees)) {
+          changes.push_back(carry_out(transaction, was, transition_by_ack(was, now), {}, now).value());
+        }
+        return changes;
+      });
 }
 
 namespace {
@@ -278,7 +278,7 @@ Due find_due(Transaction& transaction, Time silent_since, Time undelivered_since
   };
   look(kOverdue, now, due.overdue);
   look(kSilent, silent_since, due.silent);
-  look(kUnheard, silent_since, due.never_heard);
+  look(kSilentCondition, silent_since, due.never_heard);
   look(kUndelivered, undelivered_since, due.undelivered);
   return due;
 }
@@ -301,7 +301,7 @@ Result<SweptDelegations> sweep(Transaction& transaction, Time silent_since, Time
   if (due.parties.empty()) return swept;
   transaction.lock({due.parties.begin(), due.parties.end()});
   const auto end = [&](const Delegation& was, const DelegationReport& report) {
-    swept.changes.push_back(carry_out(transaction, was, turn_by_report(was, report, now), report, now).value());
+    swept.changes.push_back(carry_out(transaction, was, transition_by_report(was, report, now), report, now).value());
   };
   const auto each = [&](const std::vector<std::string>& ids, const auto& act) {
     for (const std::string& id : ids) {
@@ -335,7 +335,7 @@ Commit<Result<SweptDelegations>> SharedStore::sweep_delegations(Time silent_sinc
                                                                 Time now) {
   limit = std::max(limit, 0);
   if (!delegations_ready_) return Commit<Result<SweptDelegations>>::ready(SweptDelegations());
-  return chores_.submit({.alone = true}, sizeof now, [=](Transaction& transaction) {
+  return maintenance_lane_.submit({.alone = true}, sizeof now, [=](Transaction& transaction) {
     return sweep(transaction, silent_since, undelivered_since, limit, now);
   });
 }

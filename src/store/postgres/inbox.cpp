@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "model/errors.h"
-#include "store/postgres/activity_rows.h"
 #include "store/postgres/delegation_rows.h"
+#include "store/postgres/inbox_read.h"
 #include "store/postgres/shared_store.h"
 
 namespace restante::postgres {
@@ -26,7 +26,7 @@ std::int64_t prune_log(Transaction& transaction, WorkspaceId workspace, Time bef
       "OR a.seq <= h.acked_seq OR a.created_at < $3) ORDER BY a.seq LIMIT $4))",
       workspace, end, ceiling, limit);
   if (gone > 0) {
-    transaction.news().pruned.insert(workspace);
+    transaction.change_set().pruned.insert(workspace);
     transaction.run(
         "DELETE FROM message_keys k WHERE k.workspace_id = $1 AND k.seq < $2 AND NOT EXISTS (SELECT 1 FROM "
         "activity_logs a WHERE a.workspace_id = k.workspace_id AND a.seq = k.seq)",
@@ -48,8 +48,8 @@ Result<std::int64_t> prune_all(Transaction& transaction, Time before, Time ceili
       "h.workspace_id",
       before);
   for (const Row row : rows) old.push_back(row.id<WorkspaceId>(0));
-  DoomedDelegations doomed;
-  if (with_delegations) doomed = find_doomed_delegations(transaction.connection(), before, limit);
+  PrunableDelegations doomed;
+  if (with_delegations) doomed = find_prunable_delegations(transaction.connection(), before, limit);
   if (!doomed.ids.empty()) {
     std::vector<WorkspaceId> heads = old;
     heads.insert(heads.end(), doomed.callees.begin(), doomed.callees.end());
@@ -70,40 +70,40 @@ Result<std::int64_t> prune_all(Transaction& transaction, Time before, Time ceili
   return gone + prune_delegations(transaction, std::span(doomed.ids).first(std::min(room, doomed.ids.size())));
 }
 
-Wants wants_of(WorkspaceId workspace, const Message& message) {
-  Wants wants{.heads = {workspace}};
-  if (message.digest) wants.message.emplace(workspace, *message.digest);
-  return wants;
+WriteHints hints_of(WorkspaceId workspace, const Message& message) {
+  WriteHints hints{.heads = {workspace}};
+  if (message.digest) hints.message.emplace(workspace, *message.digest);
+  return hints;
 }
 
 }  // namespace
 
-Commit<Result<Appended>> SharedStore::append_activity(WorkspaceId workspace, const NewActivity& activity, Time now) {
+Commit<Result<Appended>> SharedStore::append_to_inbox(WorkspaceId workspace, const NewInboxRow& activity, Time now) {
   Message message(activity, workspace, {}, now);
   const std::size_t bytes = message.bytes();
-  Wants wants = wants_of(workspace, message);
-  return lane_of(workspace).submit(std::move(wants), bytes,
+  WriteHints hints = hints_of(workspace, message);
+  return lane_of(workspace).submit(std::move(hints), bytes,
                                    [message = std::move(message), workspace, now](Transaction& transaction) {
                                      return append(transaction, workspace, message, now);
                                    });
 }
 
-Commit<Result<Claimed<Appended>>> SharedStore::append_activity_once(WorkspaceId workspace, const NewActivity& activity,
+Commit<Result<Claimed<Appended>>> SharedStore::append_to_inbox_once(WorkspaceId workspace, const NewInboxRow& activity,
                                                                     const Claim& claim, Render<Appended> render,
                                                                     Time now) {
   Message message(activity, workspace, {}, now);
   const std::size_t bytes = message.bytes();
-  Wants wants = wants_of(workspace, message);
-  wants.claim = claim.scope;
+  WriteHints hints = hints_of(workspace, message);
+  hints.claim = claim.scope;
   return lane_of(workspace).submit(
-      std::move(wants), bytes,
+      std::move(hints), bytes,
       [message = std::move(message), workspace, claim, render = std::move(render), now](Transaction& transaction) {
         return once<Appended>(transaction, claim, now, render,
                               [&] { return append(transaction, workspace, message, now); });
       });
 }
 
-Commit<Result<std::int64_t>> SharedStore::ack_activity(WorkspaceId workspace, std::int64_t seq) {
+Commit<Result<std::int64_t>> SharedStore::ack_inbox(WorkspaceId workspace, std::int64_t seq) {
   return lane_of(workspace).submit(
       {.heads = {workspace}}, sizeof seq, [workspace, seq](Transaction& transaction) -> Result<std::int64_t> {
         const auto stands = transaction.connection().query(
@@ -127,15 +127,16 @@ Result<InboxHead> SharedStore::find_head(WorkspaceId workspace) {
 }
 
 Commit<Result<std::int64_t>> SharedStore::prune(Time before, Time ceiling, Time now, int limit) {
-  return chores_.submit({.alone = true}, sizeof now,
-                        [before, ceiling, now, limit, with_uploads = uploads_ready_,
-                         with_delegations = delegations_ready_](Transaction& transaction) {
-                          return prune_all(transaction, before, ceiling, now, limit, with_uploads, with_delegations);
-                        });
+  return maintenance_lane_.submit({.alone = true}, sizeof now,
+                                  [before, ceiling, now, limit, with_uploads = uploads_ready_,
+                                   with_delegations = delegations_ready_](Transaction& transaction) {
+                                    return prune_all(transaction, before, ceiling, now, limit, with_uploads,
+                                                     with_delegations);
+                                  });
 }
 
-Result<std::vector<Activity>> SharedStore::read_activity(WorkspaceId workspace, const ActivityQuery& query) {
-  return memory_.read_page(workspace, query, [&] {
+Result<std::vector<InboxRow>> SharedStore::read_inbox(WorkspaceId workspace, const InboxQuery& query) {
+  return read_cache_.read_page(workspace, query, [&] {
     return pool_.use([&](Connection& connection) { return read_page(connection, workspace, query); });
   });
 }

@@ -7,21 +7,22 @@ namespace restante::postgres {
 namespace {
 
 // A message and the files it names, as far as they are known before the lane's turn.
-struct Parcel {
-  Parcel(WorkspaceId to, const NewActivity& activity, std::vector<OutgoingFile> named, StagingTerms given, Time now)
+struct MessageWithFiles {
+  MessageWithFiles(WorkspaceId to, const NewInboxRow& activity, std::vector<OutgoingFile> named, StagingTerms given,
+                   Time now)
       : workspace(to), message(activity, to, named, now), files(std::move(named)), terms(given) {
     terms.direction = UploadDirection::in;
   }
   std::size_t bytes() const { return message.bytes() + files.size() * 1024; }
   // The owners, too: a file that is being taken along must not leave meanwhile.
-  Wants wants() const {
-    Wants wants{.heads = {workspace}};
+  WriteHints hints() const {
+    WriteHints hints{.heads = {workspace}};
     for (const auto& file : files) {
-      wants.heads.push_back(file.owner);
-      wants.uploads.push_back(file.source);
+      hints.heads.push_back(file.owner);
+      hints.uploads.push_back(file.source);
     }
-    if (message.digest) wants.message.emplace(workspace, *message.digest);
-    return wants;
+    if (message.digest) hints.message.emplace(workspace, *message.digest);
+    return hints;
   }
 
   WorkspaceId workspace;
@@ -62,18 +63,18 @@ StagedUpload stage_copy(Transaction& transaction, WorkspaceId workspace, const U
   return {std::move(row.upload), activity};
 }
 
-Result<SentActivity> send(Transaction& transaction, const Parcel& parcel, Time now) {
-  const auto head = transaction.find_living_head(parcel.workspace);
+Result<SentMessage> send(Transaction& transaction, const MessageWithFiles& outgoing, Time now) {
+  const auto head = transaction.find_living_head(outgoing.workspace);
   if (!head) return head.error();
-  if (const auto repeated = transaction.find_repeated(parcel.workspace, parcel.message)) {
-    return SentActivity{*repeated, {}};
+  if (const auto repeated = transaction.find_repeated(outgoing.workspace, outgoing.message)) {
+    return SentMessage{*repeated, {}};
   }
   const Time at = Transaction::next_time(**head, now);
-  auto files = stage_copies(transaction, parcel.workspace, parcel.files, parcel.terms, at, now);
+  auto files = stage_copies(transaction, outgoing.workspace, outgoing.files, outgoing.terms, at, now);
   if (!files) return files.error();
-  SentActivity sent;
+  SentMessage sent;
   sent.files = std::move(*files);
-  sent.activity = transaction.append_message(parcel.workspace, at, parcel.message);
+  sent.activity = transaction.append_message(outgoing.workspace, at, outgoing.message);
   return sent;
 }
 
@@ -96,30 +97,30 @@ Result<std::vector<StagedUpload>> stage_copies(Transaction& transaction, Workspa
   return staged;
 }
 
-Commit<Result<SentActivity>> SharedStore::append_activity_with_files(WorkspaceId workspace, const NewActivity& activity,
-                                                                     std::vector<OutgoingFile> files,
-                                                                     const StagingTerms& terms, Time now) {
-  if (!uploads_ready_ && !files.empty()) return Commit<Result<SentActivity>>::ready(errors::attachment_gone);
-  Parcel parcel(workspace, activity, std::move(files), terms, now);
-  Wants wants = parcel.wants();
-  const std::size_t bytes = parcel.bytes();
+Commit<Result<SentMessage>> SharedStore::append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& activity,
+                                                                    std::vector<OutgoingFile> files,
+                                                                    const StagingTerms& terms, Time now) {
+  if (!uploads_ready_ && !files.empty()) return Commit<Result<SentMessage>>::ready(errors::attachment_gone);
+  MessageWithFiles outgoing(workspace, activity, std::move(files), terms, now);
+  WriteHints hints = outgoing.hints();
+  const std::size_t bytes = outgoing.bytes();
   return lane_of(workspace).submit(
-      std::move(wants), bytes,
-      [parcel = std::move(parcel), now](Transaction& transaction) { return send(transaction, parcel, now); });
+      std::move(hints), bytes,
+      [outgoing = std::move(outgoing), now](Transaction& transaction) { return send(transaction, outgoing, now); });
 }
 
-Commit<Result<Claimed<SentActivity>>> SharedStore::append_activity_with_files_once(
-    WorkspaceId workspace, const NewActivity& activity, std::vector<OutgoingFile> files, const StagingTerms& terms,
-    const Claim& claim, Render<SentActivity> render, Time now) {
-  if (!uploads_ready_ && !files.empty()) return Commit<Result<Claimed<SentActivity>>>::ready(errors::attachment_gone);
-  Parcel parcel(workspace, activity, std::move(files), terms, now);
-  Wants wants = parcel.wants();
-  wants.claim = claim.scope;
-  const std::size_t bytes = parcel.bytes();
+Commit<Result<Claimed<SentMessage>>> SharedStore::append_to_inbox_with_files_once(
+    WorkspaceId workspace, const NewInboxRow& activity, std::vector<OutgoingFile> files, const StagingTerms& terms,
+    const Claim& claim, Render<SentMessage> render, Time now) {
+  if (!uploads_ready_ && !files.empty()) return Commit<Result<Claimed<SentMessage>>>::ready(errors::attachment_gone);
+  MessageWithFiles outgoing(workspace, activity, std::move(files), terms, now);
+  WriteHints hints = outgoing.hints();
+  hints.claim = claim.scope;
+  const std::size_t bytes = outgoing.bytes();
   return lane_of(workspace).submit(
-      std::move(wants), bytes,
-      [parcel = std::move(parcel), claim, render = std::move(render), now](Transaction& transaction) {
-        return once<SentActivity>(transaction, claim, now, render, [&] { return send(transaction, parcel, now); });
+      std::move(hints), bytes,
+      [outgoing = std::move(outgoing), claim, render = std::move(render), now](Transaction& transaction) {
+        return once<SentMessage>(transaction, claim, now, render, [&] { return send(transaction, outgoing, now); });
       });
 }
 

@@ -23,9 +23,9 @@ std::string not_the_same(const std::string& what) {
 
 // The advisory lock while this lives. Asked for again and again instead of waited for: a statement that waits is ended
 // by its timeout, and holds up every index built without locks meanwhile.
-class Migrations::Turn {
+class Migrations::MigrationLock {
  public:
-  Turn(Connection& connection, std::chrono::milliseconds patience) : connection_(connection) {
+  MigrationLock(Connection& connection, std::chrono::milliseconds patience) : connection_(connection) {
     const auto until = std::chrono::steady_clock::now() + patience;
     while (!connection_.query("SELECT pg_try_advisory_lock($1)", kTurn).front().boolean(0)) {
       if (std::chrono::steady_clock::now() > until) throw OpenRefused("another server has been migrating for too long");
@@ -34,7 +34,7 @@ class Migrations::Turn {
     // A step may take long on a large table.
     connection_.query("SELECT set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)");
   }
-  ~Turn() {
+  ~MigrationLock() {
     if (connection_.lost()) return;  // the server lets go by itself
     connection_.rollback();
     try {
@@ -43,8 +43,8 @@ class Migrations::Turn {
       // The session ends with the connection, and the lock with it.
     }
   }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  MigrationLock(const MigrationLock&) = delete;
+  MigrationLock& operator=(const MigrationLock&) = delete;
 
  private:
   Connection& connection_;
@@ -119,7 +119,7 @@ int Migrations::up() {
   // Most starts find nothing to do, and must not wait for their turn to see it.
   require_ours();
   if (!missing()) return 0;
-  const Turn turn(connection_, patience_);
+  const MigrationLock lock(connection_, patience_);
   require_ours();
   if (!has_table()) create_table();
   int applied = 0;
@@ -137,7 +137,7 @@ int Migrations::up() {
 }
 
 bool Migrations::down() {
-  const Turn turn(connection_, patience_);
+  const MigrationLock lock(connection_, patience_);
   require_ours();
   if (!has_table()) return false;
   const auto row = connection_.query("SELECT coalesce(max(version), 0) FROM schema_migrations");

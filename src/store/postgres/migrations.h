@@ -34,7 +34,7 @@ class Migrations {
   bool down();
 
  private:
-  class Turn;
+  class MigrationLock;
 
   bool has_table();
   void create_table();

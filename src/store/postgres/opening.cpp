@@ -1,6 +1,6 @@
 #include "store/postgres/opening.h"
 
-#include "store/house.h"
+#include "store/move_database.h"
 
 namespace restante::postgres {
 
@@ -32,8 +32,8 @@ void require_own_sessions(Connection& one, Connection& other) {
   }
 }
 
-void keep_moves_out(Connection& connection) {
-  if (!connection.query("SELECT pg_try_advisory_lock_shared($1)", kHouseLock).front().boolean(0)) {
+void lock_out_moves(Connection& connection) {
+  if (!connection.query("SELECT pg_try_advisory_lock_shared($1)", kMoveLock).front().boolean(0)) {
     throw Unavailable("a restante move has this database for itself; start the server again when it is done");
   }
 }

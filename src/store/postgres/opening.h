@@ -20,9 +20,9 @@ void require_settled(Connection& connection);
 void require_own_sessions(Connection& one, Connection& other);
 
 // Servers share it for as long as their sessions last; a move has it alone. "MOVE HSE" in eight bytes.
-inline constexpr std::int64_t kHouseLock = 0x4D4F'5645'2048'5345;
+inline constexpr std::int64_t kMoveLock = 0x4D4F'5645'2048'5345;
 // For a session of a server: no move begins while it lasts. Throws Unavailable while one is under way.
-void keep_moves_out(Connection& connection);
+void lock_out_moves(Connection& connection);
 
 // Every reason not to work on this database, as a sentence.
 template <class Body>

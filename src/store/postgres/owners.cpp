@@ -3,18 +3,18 @@
 namespace restante::postgres {
 namespace {
 
-std::optional<Office> find(Connection& connection) {
+std::optional<Installation> find(Connection& connection) {
   const auto rows = connection.query("SELECT office, setting FROM post_offices");
   if (rows.empty()) return std::nullopt;
-  Office office{rows.front().id<OfficeId>(0), parse_place(rows.front().view(1)).value(), {}};
+  Installation installation{rows.front().id<InstallationId>(0), parse_place(rows.front().view(1)).value(), {}};
   for (const Row mark : connection.query("SELECT place, office, mark FROM place_marks")) {
-    office.marks[parse_place(mark.view(0)).value()] = {mark.id<OfficeId>(1), mark.id<MarkId>(2)};
+    installation.marks[parse_place(mark.view(0)).value()] = {mark.id<InstallationId>(1), mark.id<MarkId>(2)};
   }
-  return office;
+  return installation;
 }
 
 // Of two servers that enter at once, one waits here and finds the other's.
-Result<Office> enter(Transaction& transaction, OfficeId fresh, Place setting) {
+Result<Installation> enter(Transaction& transaction, InstallationId fresh, Place setting) {
   transaction.connection().query("LOCK TABLE post_offices IN SHARE ROW EXCLUSIVE MODE");
   auto was = find(transaction.connection());
   if (!was) {
@@ -30,11 +30,11 @@ bool note(Transaction& transaction, Place place, const std::optional<OwnerMark>&
   if (!was) {
     return transaction.change(
                "INSERT INTO place_marks (place, office, mark) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-               name_of(place), is.office, is.mark) == 1;
+               name_of(place), is.installation, is.mark) == 1;
   }
   return transaction.change(
              "UPDATE place_marks SET office = $4, mark = $5 WHERE place = $1 AND office = $2 AND mark = $3",
-             name_of(place), was->office, was->mark, is.office, is.mark) == 1;
+             name_of(place), was->installation, was->mark, is.installation, is.mark) == 1;
 }
 
 }  // namespace
@@ -43,27 +43,28 @@ void SharedStore::require_owners() const {
   if (!owners_ready_) throw Unavailable("the tables of owners are not there yet: migrate the database");
 }
 
-std::optional<Office> SharedStore::find_office() {
+std::optional<Installation> SharedStore::find_installation() {
   require_owners();
   return pool_.use([](Connection& connection) { return find(connection); });
 }
 
-Commit<Result<Office>> SharedStore::enter_office(OfficeId fresh, Place setting) {
+Commit<Result<Installation>> SharedStore::ensure_installation(InstallationId fresh, Place setting) {
   require_owners();
-  return chores_.submit({.alone = true}, sizeof fresh,
-                        [fresh, setting](Transaction& transaction) { return enter(transaction, fresh, setting); });
-}
-
-Commit<Result<bool>> SharedStore::note_mark(Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) {
-  require_owners();
-  return chores_.submit({.alone = true}, sizeof is, [place, was, is](Transaction& transaction) -> Result<bool> {
-    return note(transaction, place, was, is);
+  return maintenance_lane_.submit({.alone = true}, sizeof fresh, [fresh, setting](Transaction& transaction) {
+    return enter(transaction, fresh, setting);
   });
 }
 
-Commit<Result<void>> SharedStore::close_office() {
+Commit<Result<bool>> SharedStore::record_mark(Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) {
   require_owners();
-  return chores_.submit({.alone = true}, 1, [](Transaction& transaction) -> Result<void> {
+  return maintenance_lane_.submit(
+      {.alone = true}, sizeof is,
+      [place, was, is](Transaction& transaction) -> Result<bool> { return note(transaction, place, was, is); });
+}
+
+Commit<Result<void>> SharedStore::reset_installation() {
+  require_owners();
+  return maintenance_lane_.submit({.alone = true}, 1, [](Transaction& transaction) -> Result<void> {
     transaction.run("DELETE FROM post_offices");
     transaction.run("DELETE FROM place_marks");
     return {};

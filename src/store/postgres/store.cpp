@@ -13,26 +13,26 @@ namespace {
 
 constexpr auto kPoolPatience = std::chrono::seconds(5);
 
-Endpoint endpoint_of(const std::string& url, const Options& options) {
-  Endpoint endpoint;
+ConnectionOptions endpoint_of(const std::string& url, const Options& options) {
+  ConnectionOptions endpoint;
   endpoint.url = url;
   endpoint.connect_timeout = options.connect_timeout;
   endpoint.statement_timeout = options.statement_timeout;
   // The server's own timeout comes first, and says what it was about.
   endpoint.answer_timeout = options.statement_timeout + std::chrono::seconds(2);
-  endpoint.closing = options.closing;
+  endpoint.shutdown_deadline = options.shutdown_deadline;
   return endpoint;
 }
 
-Lane::Limits limits_of(const Options& options) {
-  Lane::Limits limits;
+WriteLane::Limits limits_of(const Options& options) {
+  WriteLane::Limits limits;
   // A server that comes back within this is asked; whoever has waited so long has gone.
   limits.settling = options.statement_timeout * 3;
   return limits;
 }
 
 // Whether the tables of uploads are there once everything is as it should be.
-bool prepare(const Endpoint& endpoint, const Options& options) {
+bool prepare(const ConnectionOptions& endpoint, const Options& options) {
   return refusing([&] {
     Connection connection(endpoint);
     require_sound(connection);
@@ -47,28 +47,28 @@ bool prepare(const Endpoint& endpoint, const Options& options) {
   });
 }
 
-bool find_place_tables(const Endpoint& endpoint) {
+bool find_place_tables(const ConnectionOptions& endpoint) {
   return refusing([&] {
     Connection connection(endpoint);
     return has_place_tables(connection);
   });
 }
 
-bool find_owner_tables(const Endpoint& endpoint) {
+bool find_owner_tables(const ConnectionOptions& endpoint) {
   return refusing([&] {
     Connection connection(endpoint);
     return has_owner_tables(connection);
   });
 }
 
-bool find_check_table(const Endpoint& endpoint) {
+bool find_check_table(const ConnectionOptions& endpoint) {
   return refusing([&] {
     Connection connection(endpoint);
     return has_check_table(connection);
   });
 }
 
-bool find_delegation_tables(const Endpoint& endpoint) {
+bool find_delegation_tables(const ConnectionOptions& endpoint) {
   return refusing([&] {
     Connection connection(endpoint);
     return has_delegation_tables(connection);
@@ -77,7 +77,7 @@ bool find_delegation_tables(const Endpoint& endpoint) {
 
 }  // namespace
 
-SharedStore::SharedStore(const Endpoint& endpoint, const Options& options)
+SharedStore::SharedStore(const ConnectionOptions& endpoint, const Options& options)
     : instance_(Uuid::make(SystemClock().now())),
       uploads_ready_(prepare(endpoint, options)),
       places_ready_(find_place_tables(endpoint)),
@@ -85,20 +85,21 @@ SharedStore::SharedStore(const Endpoint& endpoint, const Options& options)
       checks_ready_(find_check_table(endpoint)),
       delegations_ready_(find_delegation_tables(endpoint)),
       pool_(endpoint, options.readers, kPoolPatience, options.metrics),
-      listener_(yielded_to(endpoint), instance_, memory_, options.announcements, options.clock),
-      chores_(yielded_to(endpoint), instance_, limits_of(options), memory_, options.metrics),
+      notification_reader_(prefer_writers(endpoint), instance_, read_cache_, options.announcements, options.clock),
+      maintenance_lane_(prefer_writers(endpoint), instance_, limits_of(options), read_cache_, options.metrics),
       chunks_(pool_) {
   for (std::size_t i = 0; i < options.lanes; ++i) {
-    lanes_.push_back(
-        std::make_unique<Lane>(yielded_to(endpoint), instance_, limits_of(options), memory_, options.metrics));
+    lanes_.push_back(std::make_unique<WriteLane>(prefer_writers(endpoint), instance_, limits_of(options), read_cache_,
+                                                 options.metrics));
   }
   for (std::size_t i = 0; i < options.chunk_lanes; ++i) {
-    chunks_.add(std::make_unique<Lane>(yielded_to(endpoint), instance_, limits_of(options), memory_, options.metrics));
+    chunks_.add(std::make_unique<WriteLane>(prefer_writers(endpoint), instance_, limits_of(options), read_cache_,
+                                            options.metrics));
   }
 }
 
-Endpoint SharedStore::yielded_to(Endpoint endpoint) {
-  endpoint.wanting = [this] { pool_.make_room(); };
+ConnectionOptions SharedStore::prefer_writers(ConnectionOptions endpoint) {
+  endpoint.on_no_session = [this] { pool_.make_room(); };
   return endpoint;
 }
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/closing.h"
 #include "base/disciplined_clock.h"
 #include "base/metrics.h"
+#include "base/shutdown_deadline.h"
 #include "store/announcements.h"
 #include "store/migration.h"
 #include "store/store.h"
@@ -26,10 +26,10 @@ struct Options {
   std::chrono::milliseconds connect_timeout{5'000};
   std::chrono::milliseconds statement_timeout{10'000};
   // These live longer than the store.
-  Metrics* metrics = nullptr;              // where reads and commits are counted
-  Announcements* announcements = nullptr;  // where what other servers do is heard
-  DisciplinedClock* clock = nullptr;       // is told the database's time
-  const Closing* closing = nullptr;        // nobody waits for the database beyond it
+  Metrics* metrics = nullptr;                           // where reads and commits are counted
+  Announcements* announcements = nullptr;               // where what other servers do is heard
+  DisciplinedClock* clock = nullptr;                    // is told the database's time
+  const ShutdownDeadline* shutdown_deadline = nullptr;  // nobody waits for the database beyond it
 };
 
 // postgres://… or postgresql://….

@@ -2,8 +2,8 @@
 
 #include "model/errors.h"
 #include "store/postgres/shared_store.h"
-#include "store/registry_life.h"
-#include "store/row_shapes.h"
+#include "store/registry_lifecycle.h"
+#include "store/row_columns.h"
 
 namespace restante::postgres {
 namespace {
@@ -29,7 +29,7 @@ void revoke(Transaction& transaction, TokenId id, Time now) {
   // Sessions end with the token they were opened with.
   transaction.run("UPDATE tokens SET revoked_at = $1 WHERE (id = $2 OR opened_by = $2) AND revoked_at IS NULL", now,
                   id);
-  transaction.news().revoked.insert(id);
+  transaction.change_set().revoked.insert(id);
 }
 
 std::int64_t live_tokens(Connection& connection, WorkspaceId workspace, Time now) {
@@ -73,15 +73,15 @@ Result<Token> redeem(Transaction& transaction, TokenId enrolment, const NewToken
 }
 
 Commit<Result<Token>> SharedStore::add_token(const NewToken& token, Time now) {
-  Wants wants;
-  if (token.workspace_id) wants.heads.push_back(*token.workspace_id);
-  Lane& lane = token.workspace_id ? lane_of(*token.workspace_id) : *lanes_.front();
-  return lane.submit(std::move(wants), sizeof token,
+  WriteHints hints;
+  if (token.workspace_id) hints.heads.push_back(*token.workspace_id);
+  WriteLane& lane = token.workspace_id ? lane_of(*token.workspace_id) : *lanes_.front();
+  return lane.submit(std::move(hints), sizeof token,
                      [token, now](Transaction& transaction) { return add(transaction, token, now); });
 }
 
 std::optional<Token> SharedStore::find_token(const Digest& hash) {
-  return memory_.find_token(hash, [&] {
+  return read_cache_.find_token(hash, [&] {
     return pool_.use([&](Connection& connection) { return first_of(connection.query(kFindByHash, hash)); });
   });
 }
@@ -111,9 +111,9 @@ Commit<Result<bool>> SharedStore::revoke_token(TokenId id, Time now) {
 }
 
 Commit<Result<bool>> SharedStore::revoke_workspace_token(WorkspaceId workspace, TokenId id, Time now) {
-  Wants wants;
-  wants.heads.push_back(workspace);
-  return lane_of(workspace).submit(std::move(wants), sizeof id,
+  WriteHints hints;
+  hints.heads.push_back(workspace);
+  return lane_of(workspace).submit(std::move(hints), sizeof id,
                                    [workspace, id, now](Transaction& transaction) -> Result<bool> {
                                      const auto token = hold(transaction, id);
                                      if (!token || token->workspace_id != workspace) return false;
@@ -122,26 +122,27 @@ Commit<Result<bool>> SharedStore::revoke_workspace_token(WorkspaceId workspace, 
                                    });
 }
 
-Commit<Result<void>> SharedStore::note_token_uses(std::span<const std::pair<TokenId, Time>> uses) {
+Commit<Result<void>> SharedStore::record_token_uses(std::span<const std::pair<TokenId, Time>> uses) {
   if (uses.empty()) return Commit<Result<void>>::ready({});
   // Each row once: a statement that moves many touches none twice.
   std::map<TokenId, Time> latest;
   for (const auto& [id, at] : uses) latest[id] = std::max(latest[id], at);
   const std::size_t bytes = latest.size() * sizeof uses.front();
-  return chores_.submit({.alone = true}, bytes, [latest = std::move(latest)](Transaction& transaction) -> Result<void> {
-    Array ids(Type::uuid);
-    Array times(Type::timestamptz);
-    for (const auto& [id, at] : latest) {
-      ids.add(id);
-      times.add(at);
-    }
-    transaction.run("SELECT 1 FROM tokens WHERE id = ANY($1) ORDER BY id FOR UPDATE", ids);
-    transaction.run(
-        "UPDATE tokens t SET last_used_at = greatest(t.last_used_at, u.at) FROM unnest($1, $2) AS u (id, at) WHERE "
-        "t.id = u.id",
-        ids, times);
-    return {};
-  });
+  return maintenance_lane_.submit(
+      {.alone = true}, bytes, [latest = std::move(latest)](Transaction& transaction) -> Result<void> {
+        Array ids(Type::uuid);
+        Array times(Type::timestamptz);
+        for (const auto& [id, at] : latest) {
+          ids.add(id);
+          times.add(at);
+        }
+        transaction.run("SELECT 1 FROM tokens WHERE id = ANY($1) ORDER BY id FOR UPDATE", ids);
+        transaction.run(
+            "UPDATE tokens t SET last_used_at = greatest(t.last_used_at, u.at) FROM unnest($1, $2) AS u (id, at) WHERE "
+            "t.id = u.id",
+            ids, times);
+        return {};
+      });
 }
 
 bool SharedStore::has_live_token(WorkspaceId workspace, Time now) {

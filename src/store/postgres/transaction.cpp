@@ -77,15 +77,15 @@ Transaction::Transaction(Connection& connection)
       message_keys_(kInsertMessageKeys, {Type::uuid, Type::bytea, Type::int8, Type::timestamptz}),
       claim_rows_(kInsertClaims, {Type::bytea, Type::bytea, Type::text, Type::timestamptz}) {}
 
-void Transaction::begin(const Mark& mark, std::span<const Wants* const> wants) {
+void Transaction::begin(const CommitMark& mark, std::span<const WriteHints* const> hints) {
   instance_ = mark.instance;
-  lazily_ = std::ranges::all_of(wants, &Wants::lazily);
+  lazily_ = std::ranges::all_of(hints, &WriteHints::lazily);
   std::set<WorkspaceId> heads;
   std::set<FileId> uploads;
   Array scopes(Type::bytea);
   Array message_workspaces(Type::uuid);
   Array message_digests(Type::bytea);
-  for (const Wants* one : wants) {
+  for (const WriteHints* one : hints) {
     heads.insert(one->heads.begin(), one->heads.end());
     uploads.insert(one->uploads.begin(), one->uploads.end());
     if (one->claim && claims_.try_emplace(*one->claim).second) scopes.add(*one->claim);
@@ -123,7 +123,7 @@ void Transaction::begin(const Mark& mark, std::span<const Wants* const> wants) {
 
 void Transaction::commit() {
   flush();
-  for (const auto& text : news_.texts(instance_)) connection_.send("SELECT pg_notify('restante', $1)", text);
+  for (const auto& text : change_set_.texts(instance_)) connection_.send("SELECT pg_notify('restante', $1)", text);
   if (lazily_) connection_.send("SET LOCAL synchronous_commit TO off");
   connection_.send("COMMIT");
   const auto answers = connection_.sync();
@@ -176,7 +176,7 @@ void Transaction::read_claims(const Rows& rows) {
 
 void Transaction::read_messages(const Rows& rows) {
   for (const Row row : rows) {
-    messages_[{row.id<WorkspaceId>(0), row.digest(1)}] = Appended{row.id<ActivityId>(2), row.integer(3), true};
+    messages_[{row.id<WorkspaceId>(0), row.digest(1)}] = Appended{row.id<InboxRowId>(2), row.integer(3), true};
   }
 }
 
@@ -187,7 +187,7 @@ void Transaction::make_head(WorkspaceId workspace) {
 
 void Transaction::remove_head(WorkspaceId workspace) {
   heads_.at(workspace).value().removed = true;
-  news_.changed.insert(workspace);
+  change_set_.changed.insert(workspace);
   ++changes_;
 }
 
@@ -219,14 +219,14 @@ UploadTallies& Transaction::tallies(WorkspaceId workspace) { return held(workspa
 
 void Transaction::touch(WorkspaceId workspace, Time at) { held(workspace).last_created_at = at; }
 
-Appended Transaction::append(WorkspaceId workspace, Time at, ActivityId id, const NewActivity& activity) {
+Appended Transaction::append(WorkspaceId workspace, Time at, InboxRowId id, const NewInboxRow& activity) {
   Head& head = held(workspace);
   head.last_created_at = at;
   activities_.add(id, workspace, ++head.last_seq, activity.activity_type, activity.source_id, activity.target_id,
                   activity.method, activity.summary, or_null(activity.request_body), or_null(activity.response_body),
                   activity.status, or_null(activity.error_detail), activity.duration_ms, at,
                   or_null(activity.message_id), or_null(activity.traceparent));
-  news_.append(workspace, head.last_seq);
+  change_set_.append(workspace, head.last_seq);
   return {id, head.last_seq, false};
 }
 

@@ -14,10 +14,10 @@
 #include "model/idempotency.h"
 #include "store/message.h"
 #include "store/postgres/bulk.h"
+#include "store/postgres/change_set.h"
 #include "store/postgres/connection.h"
-#include "store/postgres/news.h"
 #include "store/store.h"
-#include "store/upload_life.h"
+#include "store/upload_lifecycle.h"
 
 namespace restante::postgres {
 
@@ -29,7 +29,7 @@ struct Head {
 };
 
 // What a verb will ask for, as far as it knows before its turn.
-struct Wants {
+struct WriteHints {
   std::vector<WorkspaceId> heads{};
   std::vector<FileId> uploads{};
   std::optional<Digest> claim{};
@@ -42,7 +42,7 @@ struct Wants {
 };
 
 // Who commits, for which server, and as the how manieth: see commit_marks.
-struct Mark {
+struct CommitMark {
   Uuid instance;
   WorkspaceId writer;  // an id like any other
   std::int64_t number = 0;
@@ -52,7 +52,7 @@ class Transaction {
  public:
   explicit Transaction(Connection& connection);
 
-  void begin(const Mark& mark, std::span<const Wants* const> wants);
+  void begin(const CommitMark& mark, std::span<const WriteHints* const> hints);
   // Everything that gathered, and the end. When this throws Lost, it may have happened or not.
   void commit();
   // How much was changed so far.
@@ -60,7 +60,7 @@ class Transaction {
   // Something was changed by statements of one's own.
   void changed() { ++changes_; }
   // What others are told when this is committed.
-  News& news() { return news_; }
+  ChangeSet& change_set() { return change_set_; }
 
   // For statements of one's own, after everything that gathered.
   Connection& connection();
@@ -93,7 +93,7 @@ class Transaction {
   static Time next_time(const Head& head, Time now) { return std::max(now, head.last_created_at); }
 
   // These take a head that is there.
-  Appended append(WorkspaceId workspace, Time at, ActivityId id, const NewActivity& activity);
+  Appended append(WorkspaceId workspace, Time at, InboxRowId id, const NewInboxRow& activity);
   UploadTallies& tallies(WorkspaceId workspace);
   void touch(WorkspaceId workspace, Time at);
 
@@ -139,7 +139,7 @@ class Transaction {
   std::size_t changes_ = 0;
   bool lazily_ = false;
   Uuid instance_;
-  News news_;
+  ChangeSet change_set_;
 
   // What is known; an empty one is known not to be there.
   std::unordered_map<WorkspaceId, std::optional<Head>> heads_;

@@ -72,7 +72,8 @@ Result<Upload> find_incoming(Transaction& transaction, WorkspaceId workspace, Fi
 }
 
 // A change of state with its receipt: `was` is how the row counted until now, `is` how it counts from now on.
-Result<UploadChange> tell(Transaction& transaction, const Upload& was, Upload is, UploadState outcome, Time now) {
+Result<UploadChange> change_with_receipt(Transaction& transaction, const Upload& was, Upload is, UploadState outcome,
+                                         Time now) {
   const Head* head = transaction.head(is.workspace_id);
   if (!head) return errors::upload_gone;
   const Time at = Transaction::next_time(*head, now);
@@ -80,7 +81,7 @@ Result<UploadChange> tell(Transaction& transaction, const Upload& was, Upload is
   tallies.take(was);
   tallies.add(is);
   transaction.update(is);
-  const auto receipt = transaction.append(is.workspace_id, at, ActivityId::make(now), receipt_of(is, outcome));
+  const auto receipt = transaction.append(is.workspace_id, at, InboxRowId::make(now), receipt_of(is, outcome));
   return UploadChange{std::move(is), receipt};
 }
 
@@ -91,7 +92,7 @@ Result<UploadChange> ack(Transaction& transaction, WorkspaceId workspace, FileId
   if (now >= was->expires_at) return errors::upload_gone;
   Upload is = *was;
   is.acked_at = now;
-  return tell(transaction, *was, std::move(is), UploadState::acked, now);
+  return change_with_receipt(transaction, *was, std::move(is), UploadState::acked, now);
 }
 
 Result<UploadChange> fail(Transaction& transaction, WorkspaceId workspace, FileId id, const std::string& reason,
@@ -99,11 +100,11 @@ Result<UploadChange> fail(Transaction& transaction, WorkspaceId workspace, FileI
   const auto was = find_incoming(transaction, workspace, id);
   if (!was) return was.error();
   if (was->acked_at || now >= was->expires_at) return errors::upload_gone;
-  if (was->damage || is_told(*was, reason)) return UploadChange{*was, std::nullopt};
+  if (was->damage || already_failed_with(*was, reason)) return UploadChange{*was, std::nullopt};
   Upload is = *was;
   is.failed_at = now;
   is.reason = reason;
-  return tell(transaction, *was, std::move(is), UploadState::failed, now);
+  return change_with_receipt(transaction, *was, std::move(is), UploadState::failed, now);
 }
 
 Result<UploadChange> recall(Transaction& transaction, WorkspaceId workspace, FileId id,
@@ -121,7 +122,7 @@ Result<UploadChange> recall(Transaction& transaction, WorkspaceId workspace, Fil
   transaction.remove(std::span(&*upload, 1), UploadState::recalled, now);
   std::optional<Appended> receipt;
   if (upload->direction == UploadDirection::in) {
-    receipt = transaction.append(workspace, at, ActivityId::make(now), receipt_of(*upload, UploadState::recalled));
+    receipt = transaction.append(workspace, at, InboxRowId::make(now), receipt_of(*upload, UploadState::recalled));
   }
   return UploadChange{*upload, receipt};
 }
@@ -140,7 +141,7 @@ Result<void> fetch(Transaction& transaction, WorkspaceId workspace, FileId id, T
   return {};
 }
 
-Wants wants_of(WorkspaceId workspace, FileId id) { return {.heads = {workspace}, .uploads = {id}}; }
+WriteHints hints_of(WorkspaceId workspace, FileId id) { return {.heads = {workspace}, .uploads = {id}}; }
 
 }  // namespace
 
@@ -171,14 +172,14 @@ Commit<Result<Claimed<Staged>>> SharedStore::stage_uploads_once(WorkspaceId work
 
 Commit<Result<void>> SharedStore::mark_fetched(WorkspaceId workspace, FileId id, Time now) {
   if (!uploads_ready_) return Commit<Result<void>>::ready(errors::upload_gone);
-  return lane_of(workspace).submit(wants_of(workspace, id), sizeof id, [workspace, id, now](Transaction& transaction) {
+  return lane_of(workspace).submit(hints_of(workspace, id), sizeof id, [workspace, id, now](Transaction& transaction) {
     return fetch(transaction, workspace, id, now);
   });
 }
 
 Commit<Result<UploadChange>> SharedStore::ack_upload(WorkspaceId workspace, FileId id, Time now) {
   if (!uploads_ready_) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
-  return lane_of(workspace).submit(wants_of(workspace, id), sizeof id, [workspace, id, now](Transaction& transaction) {
+  return lane_of(workspace).submit(hints_of(workspace, id), sizeof id, [workspace, id, now](Transaction& transaction) {
     return ack(transaction, workspace, id, now);
   });
 }
@@ -187,7 +188,7 @@ Commit<Result<UploadChange>> SharedStore::fail_upload(WorkspaceId workspace, Fil
   if (!uploads_ready_) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
   reason.resize(cut_utf8(reason, kMaxReasonBytes).size());
   const std::size_t bytes = sizeof id + reason.size();
-  return lane_of(workspace).submit(wants_of(workspace, id), bytes,
+  return lane_of(workspace).submit(hints_of(workspace, id), bytes,
                                    [workspace, id, reason = std::move(reason), now](Transaction& transaction) {
                                      return fail(transaction, workspace, id, reason, now);
                                    });
@@ -196,7 +197,7 @@ Commit<Result<UploadChange>> SharedStore::fail_upload(WorkspaceId workspace, Fil
 Commit<Result<UploadChange>> SharedStore::recall_upload(WorkspaceId workspace, FileId id,
                                                         std::optional<TokenId> recalled_by, Time now) {
   if (!uploads_ready_) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
-  return lane_of(workspace).submit(wants_of(workspace, id), sizeof id,
+  return lane_of(workspace).submit(hints_of(workspace, id), sizeof id,
                                    [workspace, id, recalled_by, now](Transaction& transaction) {
                                      return recall(transaction, workspace, id, recalled_by, now);
                                    });
@@ -238,7 +239,7 @@ Result<UploadChange> damage_row(Transaction& transaction, const Upload& was, Upl
   }
   is.failed_at = now;
   is.reason = sentence_of(damage);
-  return tell(transaction, was, std::move(is), UploadState::failed, now);
+  return change_with_receipt(transaction, was, std::move(is), UploadState::failed, now);
 }
 
 Result<std::vector<UploadChange>> damage_upload(Transaction& transaction, WorkspaceId workspace, FileId id,
@@ -259,7 +260,7 @@ Result<std::vector<UploadChange>> damage_upload(Transaction& transaction, Worksp
 Commit<Result<std::vector<UploadChange>>> SharedStore::mark_damaged(WorkspaceId workspace, FileId id,
                                                                     UploadDamage damage, Time now) {
   if (!uploads_ready_) return Commit<Result<std::vector<UploadChange>>>::ready(errors::upload_gone);
-  return chores_.submit({.alone = true}, sizeof id, [workspace, id, damage, now](Transaction& transaction) {
+  return maintenance_lane_.submit({.alone = true}, sizeof id, [workspace, id, damage, now](Transaction& transaction) {
     return damage_upload(transaction, workspace, id, damage, now);
   });
 }

@@ -13,7 +13,7 @@ Result<Upload> find(Connection& connection, WorkspaceId workspace, FileId id) {
   return upload_of(found.front());
 }
 
-Result<UploadStory> find_finished(Connection& connection, WorkspaceId workspace, FileId id) {
+Result<UploadStatus> find_finished(Connection& connection, WorkspaceId workspace, FileId id) {
   // The same columns; where the bytes were is over.
   const auto found = connection.query(
       "SELECT file_id, filename, mimetype, size_bytes, sha256, NULL, workspace_id, direction, staged_by, source_id, "
@@ -22,11 +22,11 @@ Result<UploadStory> find_finished(Connection& connection, WorkspaceId workspace,
       id, workspace);
   if (found.empty()) return errors::upload_gone;
   const Row row = found.front();
-  UploadStory story;
-  story.upload = upload_of(row);
-  story.state = parse_upload_state(row.view(kUploadColumnCount)).value_or(UploadState::expired);
-  story.ended_at = row.time(kUploadColumnCount + 1);
-  return story;
+  UploadStatus upload_status;
+  upload_status.upload = upload_of(row);
+  upload_status.state = parse_upload_state(row.view(kUploadColumnCount)).value_or(UploadState::expired);
+  upload_status.ended_at = row.time(kUploadColumnCount + 1);
+  return upload_status;
 }
 
 std::vector<Upload> uploads_of(const Rows& rows) {
@@ -56,14 +56,14 @@ Result<Upload> SharedStore::read_upload(WorkspaceId workspace, FileId id) {
   });
 }
 
-Result<UploadStory> SharedStore::find_upload_story(WorkspaceId workspace, FileId id, Time now) {
+Result<UploadStatus> SharedStore::find_upload_status(WorkspaceId workspace, FileId id, Time now) {
   if (!uploads_ready_) return errors::upload_gone;
-  return pool_.use([&](Connection& connection) -> Result<UploadStory> {
+  return pool_.use([&](Connection& connection) -> Result<UploadStatus> {
     auto upload = find(connection, workspace, id);
     if (!upload) return find_finished(connection, workspace, id);
     upload->blob_key.clear();
     const UploadState state = upload->state(now);
-    return UploadStory{std::move(*upload), state, std::nullopt};
+    return UploadStatus{std::move(*upload), state, std::nullopt};
   });
 }
 

@@ -57,7 +57,7 @@ std::vector<UploadChange> sweep_expired(Transaction& transaction, std::int64_t l
       transaction.tallies(workspace).take(row);
       std::optional<Appended> receipt;
       if (row.direction == UploadDirection::in) {
-        receipt = transaction.append(workspace, at, ActivityId::make(now), receipt_of(row, UploadState::expired));
+        receipt = transaction.append(workspace, at, InboxRowId::make(now), receipt_of(row, UploadState::expired));
       }
       gone.push_back(row);
       expired.push_back({std::move(row), receipt});
@@ -73,14 +73,14 @@ std::vector<UploadChange> sweep_expired(Transaction& transaction, std::int64_t l
 Commit<Result<SweptUploads>> SharedStore::sweep_uploads(std::chrono::seconds ack_retention, int limit, Time now) {
   limit = std::max(limit, 0);
   if (!uploads_ready_) return Commit<Result<SweptUploads>>::ready(SweptUploads());
-  return chores_.submit({.alone = true}, sizeof now,
-                        [ack_retention, limit, now](Transaction& transaction) -> Result<SweptUploads> {
-                          SweptUploads swept;
-                          swept.acked = sweep_acked(transaction, now - ack_retention, limit, now);
-                          swept.expired = sweep_expired(transaction, limit - swept.acked, now);
-                          swept.more = swept.acked + std::ssize(swept.expired) >= limit;
-                          return swept;
-                        });
+  return maintenance_lane_.submit({.alone = true}, sizeof now,
+                                  [ack_retention, limit, now](Transaction& transaction) -> Result<SweptUploads> {
+                                    SweptUploads swept;
+                                    swept.acked = sweep_acked(transaction, now - ack_retention, limit, now);
+                                    swept.expired = sweep_expired(transaction, limit - swept.acked, now);
+                                    swept.more = swept.acked + std::ssize(swept.expired) >= limit;
+                                    return swept;
+                                  });
 }
 
 std::vector<std::string> SharedStore::list_dropped_blobs(int limit, Time remote_before, const std::string& after) {
@@ -100,7 +100,7 @@ std::vector<std::string> SharedStore::list_dropped_blobs(int limit, Time remote_
 Commit<Result<void>> SharedStore::forget_dropped_blobs(std::vector<std::string> keys) {
   if (!uploads_ready_ || keys.empty()) return Commit<Result<void>>::ready({});
   const std::size_t bytes = keys.size() * 64;
-  return chores_.submit({}, bytes, [keys = std::move(keys)](Transaction& transaction) -> Result<void> {
+  return maintenance_lane_.submit({}, bytes, [keys = std::move(keys)](Transaction& transaction) -> Result<void> {
     Array gone(Type::text);
     for (const auto& key : keys) gone.add(key);
     transaction.run("DELETE FROM dropped_blobs WHERE blob_key = ANY($1)", gone);

@@ -7,7 +7,7 @@ namespace restante::postgres {
 namespace {
 
 constexpr std::ptrdiff_t kNull = -1;
-constexpr std::ptrdiff_t kElsewhere = -2;
+constexpr std::ptrdiff_t kReference = -2;
 // PostgreSQL counts microseconds from 2000-01-01.
 constexpr std::int64_t kEpoch = 946'684'800'000'000;
 constexpr std::int64_t kInfinity = std::numeric_limits<std::int64_t>::max();
@@ -107,38 +107,38 @@ std::string_view Array::bytes() const {
   return std::string_view(bytes_).substr(0, count_ == 0 ? 12 : bytes_.size());
 }
 
-void Parameters::place(Type type, std::size_t at) {
+void Parameters::add_offset(Type type, std::size_t at) {
   types_.push_back(static_cast<Oid>(type));
   lengths_.push_back(static_cast<int>(bytes_.size() - at));
   formats_.push_back(1);
-  places_.push_back(static_cast<std::ptrdiff_t>(at));
-  elsewhere_.push_back(nullptr);
+  offsets_.push_back(static_cast<std::ptrdiff_t>(at));
+  references_.push_back(nullptr);
 }
 
-void Parameters::add(const Array& array) { add_elsewhere(array.type(), array.bytes()); }
+void Parameters::add(const Array& array) { add_reference(array.type(), array.bytes()); }
 
 void Parameters::add(Bytes value) {
   // A null pointer would be sent as NULL, and an empty view may carry one.
-  add_elsewhere(static_cast<Oid>(Type::bytea), value.bytes.empty() ? std::string_view("") : value.bytes);
+  add_reference(static_cast<Oid>(Type::bytea), value.bytes.empty() ? std::string_view("") : value.bytes);
 }
 
-void Parameters::add_elsewhere(Oid type, std::string_view bytes) {
-  place(Type::any, bytes_.size());
+void Parameters::add_reference(Oid type, std::string_view bytes) {
+  add_offset(Type::any, bytes_.size());
   types_.back() = type;
   lengths_.back() = static_cast<int>(bytes.size());
-  places_.back() = kElsewhere;
-  elsewhere_.back() = bytes.data();
+  offsets_.back() = kReference;
+  references_.back() = bytes.data();
 }
 
 void Parameters::add_null(Type type) {
-  place(type, bytes_.size());
-  places_.back() = kNull;
+  add_offset(type, bytes_.size());
+  offsets_.back() = kNull;
 }
 
 const char* const* Parameters::values() const {
   values_.clear();
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    values_.push_back(places_[i] >= 0 ? bytes_.data() + places_[i] : elsewhere_[i]);
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    values_.push_back(offsets_[i] >= 0 ? bytes_.data() + offsets_[i] : references_[i]);
   }
   return values_.data();
 }

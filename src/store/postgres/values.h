@@ -134,7 +134,7 @@ class Parameters {
   void add(const T& value) {
     const std::size_t at = bytes_.size();
     binary::put(bytes_, value);
-    place(binary::type_of(&value), at);
+    add_offset(binary::type_of(&value), at);
   }
   void add(int value) { add(std::int64_t{value}); }
   void add(const std::string& value) { add(std::string_view(value)); }
@@ -146,16 +146,16 @@ class Parameters {
   void add(const Array& array);
   // Not copied: it may be a mebibyte, and libpq copies it once more.
   void add(Bytes value);
-  void add_elsewhere(Oid type, std::string_view bytes);
+  void add_reference(Oid type, std::string_view bytes);
   void add_null(Type type);
-  void place(Type type, std::size_t at);
+  void add_offset(Type type, std::size_t at);
 
   std::string bytes_;
   std::vector<Oid> types_;
   std::vector<int> lengths_;
   std::vector<int> formats_;
-  std::vector<std::ptrdiff_t> places_;  // in bytes_; kNull, or kElsewhere for an array or bytes
-  std::vector<const char*> elsewhere_;
+  std::vector<std::ptrdiff_t> offsets_;  // in bytes_; kNull, or kElsewhere for an array or bytes
+  std::vector<const char*> references_;
   mutable std::vector<const char*> values_;
 };
 

@@ -4,8 +4,8 @@
 #include "model/errors.h"
 #include "store/postgres/shared_store.h"
 #include "store/postgres/tokens.h"
-#include "store/registry_life.h"
-#include "store/row_shapes.h"
+#include "store/registry_lifecycle.h"
+#include "store/row_columns.h"
 
 namespace restante::postgres {
 namespace {
@@ -56,14 +56,14 @@ Result<Workspace> create(Transaction& transaction, const Workspace& made, std::o
   return made;
 }
 
-Wants wants_of(const Workspace& made) {
-  Wants wants;
-  wants.heads.push_back(made.id);
-  if (made.parent_id) wants.heads.push_back(*made.parent_id);
-  return wants;
+WriteHints hints_of(const Workspace& made) {
+  WriteHints hints;
+  hints.heads.push_back(made.id);
+  if (made.parent_id) hints.heads.push_back(*made.parent_id);
+  return hints;
 }
 
-Result<Workspace> find_or_create(Transaction& transaction, const Entry& entry, Time now) {
+Result<Workspace> find_or_create(Transaction& transaction, const CheckedRegistration& entry, Time now) {
   auto found = find_living(transaction.connection(), entry.id);
   if (!entry.create_as) return found;
   // It came into being meanwhile: an enrolment that was to make one has no right to somebody else's.
@@ -76,7 +76,7 @@ Result<Workspace> find_or_create(Transaction& transaction, const Entry& entry, T
 }
 
 // The token it is given, if any.
-Result<std::optional<Token>> give_token(Transaction& transaction, const Entry& entry, Time now) {
+Result<std::optional<Token>> give_token(Transaction& transaction, const CheckedRegistration& entry, Time now) {
   const bool live = has_live(transaction.connection(), entry.id, now);
   if (entry.first_only && live) return errors::invalid_token;
   if (!entry.token || (live && !entry.enrolment)) return std::optional<Token>();
@@ -94,17 +94,17 @@ void write(Transaction& transaction, const Workspace& workspace) {
       workspace.id, workspace.name, workspace.role, workspace.parent_id, name_of(workspace.delivery_mode),
       workspace.url, or_null(workspace.agent_card), name_of(workspace.status), workspace.last_heartbeat_at,
       workspace.updated_at);
-  transaction.news().changed.insert(workspace.id);
+  transaction.change_set().changed.insert(workspace.id);
 }
 
-Result<Entered> enter(Transaction& transaction, const Entry& entry, Time now) {
+Result<RegisteredWorkspace> apply_registration(Transaction& transaction, const CheckedRegistration& entry, Time now) {
   auto workspace = find_or_create(transaction, entry, now);
   if (!workspace) return workspace.error();
   auto token = give_token(transaction, entry, now);
   if (!token) return token.error();
   take_over(*workspace, entry, now);
   write(transaction, *workspace);
-  return Entered{std::move(*workspace), std::move(*token)};
+  return RegisteredWorkspace{std::move(*workspace), std::move(*token)};
 }
 
 Result<Workspace> patch(Transaction& transaction, WorkspaceId id, const WorkspacePatch& wanted, Time now) {
@@ -119,10 +119,10 @@ Result<Workspace> patch(Transaction& transaction, WorkspaceId id, const Workspac
 }
 
 // What several polls of one workspace tell together.
-std::map<WorkspaceId, PollNote> merged(std::span<const PollNote> polls) {
-  std::map<WorkspaceId, PollNote> all;
-  for (const PollNote& poll : polls) {
-    PollNote& one = all.try_emplace(poll.id, poll).first->second;
+std::map<WorkspaceId, PollRecord> merged(std::span<const PollRecord> polls) {
+  std::map<WorkspaceId, PollRecord> all;
+  for (const PollRecord& poll : polls) {
+    PollRecord& one = all.try_emplace(poll.id, poll).first->second;
     one.at = std::max(one.at, poll.at);
     if (poll.usual_gap) one.usual_gap = poll.usual_gap;
     one.acked_seq = std::max(one.acked_seq, poll.acked_seq);
@@ -132,7 +132,7 @@ std::map<WorkspaceId, PollNote> merged(std::span<const PollNote> polls) {
 }
 
 // Written late and in any order, so an older poll or cursor must not undo a newer one.
-Result<void> note(Transaction& transaction, std::span<const PollNote> polls) {
+Result<void> note(Transaction& transaction, std::span<const PollRecord> polls) {
   Bulk signs(
       "UPDATE workspaces w SET last_poll_at = greatest(w.last_poll_at, u.at), usual_poll_gap = coalesce(u.gap, "
       "w.usual_poll_gap), status = CASE w.status WHEN 'degraded' THEN w.status ELSE 'online' END FROM unnest($1, $2, "
@@ -144,7 +144,7 @@ Result<void> note(Transaction& transaction, std::span<const PollNote> polls) {
     signs.add(id, poll.at, gap);
   }
   signs.send(transaction.connection());
-  for (const PollNote& poll : polls) {
+  for (const PollRecord& poll : polls) {
     if (poll.acked_seq == 0 && !poll.acked_id) continue;
     transaction.run(
         "UPDATE inbox_heads SET acked_seq = greatest(acked_seq, least(last_seq, $1), (SELECT seq FROM activity_logs "
@@ -159,7 +159,7 @@ Result<void> note(Transaction& transaction, std::span<const PollNote> polls) {
 
 Commit<Result<Workspace>> SharedStore::create_workspace(const NewWorkspace& workspace, Time now) {
   const Workspace made = made_of(workspace, now);
-  return lane_of(made.id).submit(wants_of(made), sizeof made,
+  return lane_of(made.id).submit(hints_of(made), sizeof made,
                                  [made, enrolment = workspace.enrolment](Transaction& transaction) {
                                    return create(transaction, made, enrolment);
                                  });
@@ -168,10 +168,10 @@ Commit<Result<Workspace>> SharedStore::create_workspace(const NewWorkspace& work
 Commit<Result<Claimed<Workspace>>> SharedStore::create_workspace_once(const NewWorkspace& workspace, const Claim& claim,
                                                                       Render<Workspace> render, Time now) {
   const Workspace made = made_of(workspace, now);
-  Wants wants = wants_of(made);
-  wants.claim = claim.scope;
+  WriteHints hints = hints_of(made);
+  hints.claim = claim.scope;
   return lane_of(made.id).submit(
-      std::move(wants), sizeof made,
+      std::move(hints), sizeof made,
       [made, enrolment = workspace.enrolment, claim, render = std::move(render), now](Transaction& transaction) {
         return once<Workspace>(transaction, claim, now, render, [&] { return create(transaction, made, enrolment); });
       });
@@ -182,7 +182,7 @@ Result<Workspace> SharedStore::find_workspace(WorkspaceId id) {
 }
 
 Result<DeliveryMode> SharedStore::find_delivery(WorkspaceId id) {
-  return memory_.find_delivery(id, [&] {
+  return read_cache_.find_delivery(id, [&] {
     return pool_.use([&](Connection& connection) -> Result<DeliveryMode> {
       const auto found = connection.query("SELECT delivery_mode, status FROM workspaces WHERE id = $1", id);
       if (found.empty()) return errors::workspace_not_found;
@@ -201,9 +201,10 @@ std::vector<Workspace> SharedStore::list_workspaces() {
   });
 }
 
-Commit<Result<Entered>> SharedStore::enter_workspace(const Entry& entry, Time now) {
-  return lane_of(entry.id).submit({.heads = {entry.id}}, entry.url.size() + entry.agent_card.size(),
-                                  [entry, now](Transaction& transaction) { return enter(transaction, entry, now); });
+Commit<Result<RegisteredWorkspace>> SharedStore::register_agent(const CheckedRegistration& entry, Time now) {
+  return lane_of(entry.id).submit(
+      {.heads = {entry.id}}, entry.url.size() + entry.agent_card.size(),
+      [entry, now](Transaction& transaction) { return apply_registration(transaction, entry, now); });
 }
 
 Commit<Result<void>> SharedStore::beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) {
@@ -222,24 +223,25 @@ Commit<Result<void>> SharedStore::beat_workspace(WorkspaceId id, const Heartbeat
       });
 }
 
-Commit<Result<void>> SharedStore::note_polls(std::span<const PollNote> polls) {
+Commit<Result<void>> SharedStore::record_polls(std::span<const PollRecord> polls) {
   if (polls.empty()) return Commit<Result<void>>::ready({});
-  std::vector<PollNote> copy(polls.begin(), polls.end());
-  Wants wants;
-  for (const PollNote& poll : copy) wants.heads.push_back(poll.id);
-  wants.alone = true;
+  std::vector<PollRecord> copy(polls.begin(), polls.end());
+  WriteHints hints;
+  for (const PollRecord& poll : copy) hints.heads.push_back(poll.id);
+  hints.alone = true;
   const std::size_t bytes = copy.size() * sizeof copy.front();
-  return chores_.submit(std::move(wants), bytes,
-                        [polls = std::move(copy)](Transaction& transaction) { return note(transaction, polls); });
+  return maintenance_lane_.submit(std::move(hints), bytes, [polls = std::move(copy)](Transaction& transaction) {
+    return note(transaction, polls);
+  });
 }
 
 Commit<Result<Workspace>> SharedStore::patch_workspace(WorkspaceId id, const WorkspacePatch& wanted, Time now) {
-  Wants wants{.heads = {id}};
+  WriteHints hints{.heads = {id}};
   if (wanted.parent_id && *wanted.parent_id) {
-    wants.heads.push_back(**wanted.parent_id);
-    wants.alone = true;
+    hints.heads.push_back(**wanted.parent_id);
+    hints.alone = true;
   }
-  return lane_of(id).submit(std::move(wants), sizeof wanted, [id, wanted, now](Transaction& transaction) {
+  return lane_of(id).submit(std::move(hints), sizeof wanted, [id, wanted, now](Transaction& transaction) {
     return patch(transaction, id, wanted, now);
   });
 }
@@ -253,7 +255,7 @@ Commit<Result<std::vector<TokenId>>> SharedStore::remove_workspace(WorkspaceId i
         const auto revoked = transaction.connection().query(
             "UPDATE tokens SET revoked_at = $1 WHERE workspace_id = $2 AND revoked_at IS NULL RETURNING id", now, id);
         for (const Row row : revoked) tokens.push_back(row.id<TokenId>(0));
-        transaction.news().revoked.insert(tokens.begin(), tokens.end());
+        transaction.change_set().revoked.insert(tokens.begin(), tokens.end());
         transaction.remove_head(id);
         transaction.run("UPDATE workspaces SET status = 'removed', updated_at = $1 WHERE id = $2", now, id);
         return tokens;
@@ -261,7 +263,7 @@ Commit<Result<std::vector<TokenId>>> SharedStore::remove_workspace(WorkspaceId i
 }
 
 Commit<Result<std::vector<StatusChange>>> SharedStore::settle_statuses(Time silent_since, Time now) {
-  return chores_.submit(
+  return maintenance_lane_.submit(
       {.alone = true}, sizeof now, [silent_since, now](Transaction& transaction) -> Result<std::vector<StatusChange>> {
         static const std::string silent =
             "status IN ('online', 'degraded') AND greatest(last_heartbeat_at, last_poll_at, 'epoch') < $1";
@@ -283,7 +285,7 @@ Commit<Result<std::vector<StatusChange>>> SharedStore::settle_statuses(Time sile
           if (std::ranges::find(quiet, id) == quiet.end()) continue;
           changes.push_back({id, status_of(row.view(1)), WorkspaceStatus::offline});
           ids.add(id);
-          transaction.news().changed.insert(id);
+          transaction.change_set().changed.insert(id);
         }
         if (!changes.empty()) transaction.run(settle, silent_since, now, ids);
         return changes;

@@ -32,14 +32,14 @@ struct ObjectPage {
 };
 
 // An upload by parts that was neither completed nor aborted.
-struct OpenUpload {
+struct UnfinishedUpload {
   std::string key;
   std::string id;
   Time begun;
 };
 
 struct UploadPage {
-  std::vector<OpenUpload> uploads;
+  std::vector<UnfinishedUpload> uploads;
   std::string next_key;  // both empty at the end
   std::string next_id;
 };

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "store/blob_key.h"
-#include "store/s3/draft.h"
 #include "store/s3/explain.h"
 #include "store/s3/object_reader.h"
+#include "store/s3/object_writer.h"
 
 namespace restante::s3 {
 namespace {
@@ -32,9 +32,9 @@ class OpenObject final : public OpenBlob {
   ObjectReader reader_;
 };
 
-ServiceOptions told_to(Telling& telling, ServiceOptions options) {
-  options.attempted = [&telling](const Attempt& attempt) { telling.attempted(attempt); };
-  options.repeated = [&telling] { telling.repeated(); };
+ServiceOptions told_to(RequestReporter& reporter, ServiceOptions options) {
+  options.attempted = [&reporter](const Attempt& attempt) { reporter.attempted(attempt); };
+  options.repeated = [&reporter] { reporter.repeated(); };
   return options;
 }
 
@@ -49,15 +49,15 @@ T value_of(client::Outcome<T> outcome) {
 Blobs::Blobs(Options options, const Clock& clock, Log& log, Metrics& metrics)
     : clock_(clock),
       prefix_(std::move(options.prefix)),
-      telling_(clock, log, metrics),
+      reporter_(clock, log, metrics),
       credentials_(std::move(options.credentials), std::move(options.environment)),
-      service_(told_to(telling_, std::move(options.service)), credentials_, signing_clock_),
+      service_(told_to(reporter_, std::move(options.service)), credentials_, signing_clock_),
       bucket_(service_) {}
 
 void Blobs::check() { value_of(bucket_.check(prefix_)); }
 
 std::unique_ptr<BlobWriter> Blobs::put() {
-  return std::make_unique<Draft>(bucket_, prefix_, new_blob_key(clock_.now()));
+  return std::make_unique<ObjectWriter>(bucket_, prefix_, new_blob_key(clock_.now()));
 }
 
 std::shared_ptr<OpenBlob> Blobs::open(std::string_view key) {
@@ -104,7 +104,7 @@ BlobPage Blobs::list(std::string_view from, Time before) {
 }
 
 // Both clocks must call it old, ours in the key and that of S3: it is somebody's upload, perhaps of another server.
-std::size_t Blobs::each_unfinished(Time before, const std::function<void(const OpenUpload&)>& what) {
+std::size_t Blobs::each_unfinished(Time before, const std::function<void(const UnfinishedUpload&)>& what) {
   std::size_t count = 0;
   UploadPage page;
   do {
@@ -125,9 +125,9 @@ std::size_t Blobs::drop_unfinished(Time before) {
 
 std::optional<std::string> Blobs::mark() { return value_of(bucket_.read_small(object_of(kMarkName))); }
 
-void Blobs::put_mark(const std::string& text, Marking how) {
+void Blobs::put_mark(const std::string& text, MarkMode how) {
   const auto object = object_of(kMarkName);
-  value_of(how == Marking::anyway ? bucket_.put(object, payload_of(text)) : bucket_.put_new(object, payload_of(text)));
+  value_of(how == MarkMode::anyway ? bucket_.put(object, payload_of(text)) : bucket_.put_new(object, payload_of(text)));
 }
 
 std::size_t Blobs::count_unfinished(Time before) {

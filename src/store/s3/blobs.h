@@ -12,7 +12,7 @@
 #include "base/metrics.h"
 #include "store/blobs.h"
 #include "store/s3/bucket.h"
-#include "store/s3/telling.h"
+#include "store/s3/request_reporter.h"
 
 namespace restante::s3 {
 
@@ -37,16 +37,16 @@ class Blobs final : public restante::Blobs {
   std::size_t drop_unfinished(Time before) override;
   std::size_t count_unfinished(Time before) override;
   std::optional<std::string> mark() override;
-  void put_mark(const std::string& text, Marking how) override;
+  void put_mark(const std::string& text, MarkMode how) override;
 
   // From any thread: every call, now and later, fails at once. For the end of the server.
   void cancel() { service_.cancel(); }
   // What does not work at present, as far as it was tried; empty when all is well.
-  std::string trouble() const { return telling_.trouble(); }
+  std::string trouble() const { return reporter_.trouble(); }
 
  private:
   // How many.
-  std::size_t each_unfinished(Time before, const std::function<void(const OpenUpload&)>& what);
+  std::size_t each_unfinished(Time before, const std::function<void(const UnfinishedUpload&)>& what);
   std::string object_of(std::string_view key) const { return prefix_ + std::string(key); }
   // The blob's key, or nothing where the object is none of ours.
   std::string_view key_of(std::string_view object) const;
@@ -54,7 +54,7 @@ class Blobs final : public restante::Blobs {
   const Clock& clock_;               // of keys, which servers compare
   const SystemClock signing_clock_;  // S3 compares with its own: no other machine may set ours off
   const std::string prefix_;
-  Telling telling_;
+  RequestReporter reporter_;
   CredentialSource credentials_;
   Service service_;
   Bucket bucket_;

@@ -27,8 +27,8 @@ Failure not_kept(const std::string& key) {
   return {Failure::Kind::protocol, "S3 took object " + key + " but does not have it as it was sent"};
 }
 
-Call document_call(std::string_view operation, std::string key, Query query, const std::string& document) {
-  Call call;
+S3Request document_call(std::string_view operation, std::string key, Query query, const std::string& document) {
+  S3Request call;
   call.operation = operation;
   call.method = "POST";
   call.key = std::move(key);
@@ -49,7 +49,7 @@ std::optional<std::string> checksum_of(std::string_view document) {
 
 }  // namespace
 
-void Bucket::limit(Call& call, Effort effort) const {
+void Bucket::limit(S3Request& call, Effort effort) const {
   if (effort == Effort::full) return;
   call.attempts = std::min(service_.options().attempts, kBriefAttempts);
   call.patience = std::min(service_.options().patience, kBriefPatience);
@@ -57,7 +57,7 @@ void Bucket::limit(Call& call, Effort effort) const {
 
 // Whoever asks whether all is well does not wait for long.
 Outcome<void> Bucket::check(const std::string& prefix) {
-  Call call;
+  S3Request call;
   call.operation = "check";
   limit(call, Effort::brief);
   call.query = {{"list-type", "2"}, {"prefix", prefix}, {"max-keys", "1"}};
@@ -68,7 +68,7 @@ Outcome<void> Bucket::check(const std::string& prefix) {
 }
 
 Outcome<void> Bucket::put(const std::string& key, const Payload& payload) {
-  Call call;
+  S3Request call;
   call.operation = "put";
   call.method = "PUT";
   call.key = key;
@@ -80,11 +80,11 @@ Outcome<void> Bucket::put(const std::string& key, const Payload& payload) {
     if (kept.has_error()) return kept.error();
     if (*kept) return {};
   }
-  return tell_not_kept(key);
+  return report_not_kept(key);
 }
 
 Outcome<void> Bucket::put_new(const std::string& key, const Payload& payload) {
-  Call call;
+  S3Request call;
   call.operation = "put";
   call.method = "PUT";
   call.key = key;
@@ -94,14 +94,14 @@ Outcome<void> Bucket::put_new(const std::string& key, const Payload& payload) {
   if (sent.has_value()) return {};
   const int status = sent.error().status;
   if (status == 409 || status == 412) {
-    service_.tell({"put"});  // no trouble: somebody was there first
+    service_.report({"put"});  // no trouble: somebody was there first
     return {};
   }
   return is_unsupported(sent.error()) ? put(key, payload) : Outcome<void>(sent.error());
 }
 
 Outcome<std::optional<std::string>> Bucket::read_small(const std::string& key) {
-  Call call;
+  S3Request call;
   call.operation = "get";
   limit(call, Effort::brief);
   call.key = key;
@@ -111,9 +111,9 @@ Outcome<std::optional<std::string>> Bucket::read_small(const std::string& key) {
   return outcome.error();
 }
 
-Failure Bucket::tell_not_kept(const std::string& key) const {
+Failure Bucket::report_not_kept(const std::string& key) const {
   auto failure = not_kept(key);
-  service_.tell({"confirm", &failure});
+  service_.report({"confirm", &failure});
   return failure;
 }
 
@@ -126,15 +126,15 @@ Outcome<bool> Bucket::confirm(const std::string& key, const Stored& expected) {
     if (*found) {
       const auto& stored = **found;
       const bool kept = stored.size == expected.size && (expected.etag.empty() || stored.etag == expected.etag);
-      if (kept) service_.tell({"confirm"});
+      if (kept) service_.report({"confirm"});
       return kept;
     }
-    if (!retries.again(not_kept(key))) return tell_not_kept(key);
+    if (!retries.again(not_kept(key))) return report_not_kept(key);
   }
 }
 
 Outcome<std::optional<Stored>> Bucket::head(const std::string& key) {
-  Call call;
+  S3Request call;
   call.operation = "head";
   call.method = "HEAD";
   call.key = key;
@@ -169,7 +169,7 @@ Outcome<void> Bucket::drop_some(std::span<const std::string> keys) {
   dropped = drop_each(keys);
   if (dropped.has_value()) {
     takes_batches_ = false;
-    service_.tell({"drop_many"});  // done another way, and no trouble any more
+    service_.report({"drop_many"});  // done another way, and no trouble any more
   }
   return dropped;
 }
@@ -182,7 +182,7 @@ Outcome<void> Bucket::drop_each(std::span<const std::string> keys) {
 }
 
 Outcome<void> Bucket::drop_one(const std::string& key, Effort effort) {
-  Call call;
+  S3Request call;
   call.operation = "drop";
   limit(call, effort);
   call.method = "DELETE";
@@ -211,7 +211,7 @@ Outcome<void> Bucket::drop_batch(std::span<const std::string> keys, const std::s
 }
 
 Outcome<ObjectPage> Bucket::list(const std::string& prefix, const std::string& from, int most) {
-  Call call;
+  S3Request call;
   call.operation = "list";
   call.query = {{"list-type", "2"}, {"encoding-type", "url"}, {"prefix", prefix}, {"max-keys", std::to_string(most)}};
   if (!from.empty()) call.query.emplace_back("continuation-token", from);
@@ -222,7 +222,7 @@ Outcome<ObjectPage> Bucket::list(const std::string& prefix, const std::string& f
 }
 
 Outcome<std::string> Bucket::begin(const std::string& key) {
-  Call call;
+  S3Request call;
   call.operation = "begin";
   call.method = "POST";
   call.key = key;
@@ -234,7 +234,7 @@ Outcome<std::string> Bucket::begin(const std::string& key) {
 }
 
 Outcome<Part> Bucket::put_part(const std::string& key, const std::string& upload, int number, const Payload& payload) {
-  Call call;
+  S3Request call;
   call.operation = "put_part";
   call.method = "PUT";
   call.key = key;
@@ -256,12 +256,12 @@ Outcome<void> Bucket::complete(const std::string& key, const std::string& upload
   if (outcome.has_error() && !is_missing(outcome.error())) return outcome.error();
   const auto kept = confirm(key, {size, ""});
   if (kept.has_error()) return outcome.has_error() ? outcome.error() : kept.error();
-  if (!*kept) return tell_not_kept(key);
+  if (!*kept) return report_not_kept(key);
   return {};
 }
 
 Outcome<void> Bucket::abort(const std::string& key, const std::string& upload, Effort effort) {
-  Call call;
+  S3Request call;
   call.operation = "abort";
   limit(call, effort);
   call.method = "DELETE";
@@ -274,7 +274,7 @@ Outcome<void> Bucket::abort(const std::string& key, const std::string& upload, E
 }
 
 Outcome<UploadPage> Bucket::list_uploads(const std::string& prefix, const UploadPage& after) {
-  Call call;
+  S3Request call;
   call.operation = "list_uploads";
   call.query = {{"uploads", ""}, {"encoding-type", "url"}, {"prefix", prefix}};
   if (!after.next_key.empty()) {

@@ -63,9 +63,9 @@ class Bucket {
   client::Outcome<UploadPage> list_uploads(const std::string& prefix, const UploadPage& after);
 
  private:
-  client::Failure tell_not_kept(const std::string& key) const;
+  client::Failure report_not_kept(const std::string& key) const;
   client::Outcome<bool> confirm(const std::string& key, const Stored& expected);
-  void limit(Call& call, Effort effort) const;
+  void limit(S3Request& call, Effort effort) const;
   client::Outcome<void> drop_one(const std::string& key, Effort effort);
   client::Outcome<void> drop_some(std::span<const std::string> keys);
   client::Outcome<void> drop_batch(std::span<const std::string> keys, const std::string& checksum);

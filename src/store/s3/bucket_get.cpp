@@ -21,8 +21,8 @@ class Reading {
   bool is_complete() const { return done_ == length_; }
   bool is_stopped() const { return stopped_; }
 
-  Call next_call(const std::string& key) {
-    Call call;
+  S3Request next_call(const std::string& key) {
+    S3Request call;
     call.operation = "get";
     call.key = key;
     call.headers = {{"Range", fmt::format("bytes={}-{}", first(), last())}};

@@ -38,7 +38,7 @@ std::string skew_sentence(const Response& response, const ErrorAnswer& error, Ti
   return sentence + "; set it, or let NTP do it";
 }
 
-std::string region_sentence(const Response& response, const ErrorAnswer& error, const Asked& asked) {
+std::string region_sentence(const Response& response, const ErrorAnswer& error, const RequestFacts& asked) {
   std::string right = error.region;
   if (const auto* header = response.find("x-amz-bucket-region"); right.empty() && header) right = *header;
   const auto where = right.empty() ? std::string("another region") : "region " + presentable(right);
@@ -52,7 +52,7 @@ bool is_foreign(const Response& response, const ErrorAnswer& error) {
   return !response.body.empty() && error.code.empty() && error.message.empty() && !response.find("x-amz-bucket-region");
 }
 
-std::string sentence_of(const Response& response, const ErrorAnswer& error, const Asked& asked) {
+std::string sentence_of(const Response& response, const ErrorAnswer& error, const RequestFacts& asked) {
   const std::string_view code = error.code;
   if (is_foreign(response, error))
     return fmt::format("{} does not answer as S3 does: {} and a page that is not S3's", asked.endpoint,
@@ -85,7 +85,7 @@ std::optional<Time> parse_http_date(const std::string& text) {
   return Time(std::chrono::seconds(timegm(&parts)));
 }
 
-Failure explain(const Response& response, const ErrorAnswer& error, const Asked& asked) {
+Failure explain(const Response& response, const ErrorAnswer& error, const RequestFacts& asked) {
   const auto kind = is_foreign(response, error) ? Failure::Kind::protocol : Failure::Kind::status;
   Failure failure(kind, sentence_of(response, error, asked));
   failure.status = response.status;

@@ -9,7 +9,7 @@
 namespace restante::s3 {
 
 // What was asked, as far as a sentence needs it.
-struct Asked {
+struct RequestFacts {
   std::string method;
   std::string bucket;
   std::string endpoint;
@@ -19,7 +19,7 @@ struct Asked {
 
 // Kind::status with the status of the response, the error's code and a sentence; Kind::protocol, with the status, where
 // the answer is a page of something that is not S3.
-client::Failure explain(const client::Response& response, const ErrorAnswer& error, const Asked& asked);
+client::Failure explain(const client::Response& response, const ErrorAnswer& error, const RequestFacts& asked);
 
 // As it is, or, where it is of a certificate that is not believed, with which setting to look at.
 client::Failure explain_certificate(client::Failure failure, const std::string& endpoint, const std::string& ca_file);

@@ -9,7 +9,8 @@ using client::Failure;
 using client::Response;
 using ::testing::HasSubstr;
 
-const Asked kAsked{"PUT", "post", "https://s3.example.com", "eu-west-1", parse_time("2026-11-15T12:00:00Z").value()};
+const RequestFacts kAsked{"PUT", "post", "https://s3.example.com", "eu-west-1",
+                          parse_time("2026-11-15T12:00:00Z").value()};
 
 Failure explained(int status, ErrorAnswer error, std::vector<client::Header> headers = {}) {
   Response response;

@@ -45,9 +45,9 @@ std::chrono::milliseconds jittered(std::chrono::milliseconds whole) {
 }  // namespace
 
 // A connection of the service's, given back when it goes.
-class Service::Lent {
+class Service::LeasedClient {
  public:
-  explicit Lent(Service& service) : service_(service) {
+  explicit LeasedClient(Service& service) : service_(service) {
     const std::lock_guard lock(service.mutex_);
     if (!service.idle_.empty()) {
       client_ = std::move(service.idle_.back());
@@ -58,13 +58,13 @@ class Service::Lent {
     if (service.is_cancelled_) client_->cancel();
     place_ = service.busy_.insert(service.busy_.end(), client_.get());
   }
-  ~Lent() {
+  ~LeasedClient() {
     const std::lock_guard lock(service_.mutex_);
     service_.busy_.erase(place_);
     if (service_.idle_.size() < kIdleConnections) service_.idle_.push_back(std::move(client_));
   }
-  Lent(const Lent&) = delete;
-  Lent& operator=(const Lent&) = delete;
+  LeasedClient(const LeasedClient&) = delete;
+  LeasedClient& operator=(const LeasedClient&) = delete;
   HttpClient& operator*() { return *client_; }
 
  private:
@@ -89,7 +89,7 @@ Service::Service(ServiceOptions options, CredentialSource& credentials, const Cl
     : options_(std::move(options)), server_(server_of(options_)), credentials_(credentials), clock_(clock) {}
 Service::~Service() = default;
 
-Request Service::request_for(const Call& call, const Credentials& who) const {
+Request Service::request_for(const S3Request& call, const Credentials& who) const {
   const auto now = clock_.now();
   const auto digest = to_hex(call.payload ? call.payload->digest : sha256(""));
   Request request;
@@ -116,37 +116,37 @@ Request Service::request_for(const Call& call, const Credentials& who) const {
   return request;
 }
 
-Failure Service::failure_for(const Call& call, const Response& response) const {
+Failure Service::failure_for(const S3Request& call, const Response& response) const {
   const auto error = read_error(response.body).value_or(ErrorAnswer{});
   return explain(response, error,
                  {call.method, options_.bucket, options_.endpoint.text(), options_.region, clock_.now()});
 }
 
-void Service::tell(const Attempt& attempt) const {
+void Service::report(const Attempt& attempt) const {
   if (options_.attempted) options_.attempted(attempt);
 }
 
-Outcome<Response> Service::once(const Call& call, const HttpClient::Sink& sink) {
-  Attempt told{call.operation};
+Outcome<Response> Service::once(const S3Request& call, const HttpClient::Sink& sink) {
+  Attempt attempt_report{call.operation};
   HttpClient::Sink counting;
   if (sink) {
     counting = [&](const Response& head, std::string_view bytes) {
-      told.received += bytes.size();
+      attempt_report.received += bytes.size();
       return sink(head, bytes);
     };
   }
   auto outcome = attempt(call, counting);
   const auto failure = outcome.has_error() ? outcome.error() : Failure();
-  if (outcome.has_error()) told.failure = &failure;
-  if (!told.failure && call.method == "PUT" && call.payload) told.sent = call.payload->size;
-  tell(told);
+  if (outcome.has_error()) attempt_report.failure = &failure;
+  if (!attempt_report.failure && call.method == "PUT" && call.payload) attempt_report.sent = call.payload->size;
+  report(attempt_report);
   return outcome;
 }
 
-Outcome<Response> Service::attempt(const Call& call, const HttpClient::Sink& sink) {
+Outcome<Response> Service::attempt(const S3Request& call, const HttpClient::Sink& sink) {
   const auto who = credentials_.current();
   if (who.has_error()) return who.error();
-  Lent client(*this);
+  LeasedClient client(*this);
   const auto request = request_for(call, *who);
   auto outcome = sink ? (*client).download(request, sink) : (*client).send(request);
   if (outcome.has_error()) return explain_certificate(outcome.error(), options_.endpoint.text(), options_.http.ca_file);
@@ -157,7 +157,7 @@ Outcome<Response> Service::attempt(const Call& call, const HttpClient::Sink& sin
   return outcome;
 }
 
-Outcome<Response> Service::send(const Call& call) {
+Outcome<Response> Service::send(const S3Request& call) {
   Retries retries(*this, call.attempts);
   for (;;) {
     auto outcome = once(call);

@@ -53,7 +53,7 @@ struct Payload {
 // Of bytes that stay where they are.
 Payload payload_of(std::string_view bytes);
 
-struct Call {
+struct S3Request {
   std::string method = "GET";
   std::string key = {};  // empty: the bucket itself
   Query query = {};
@@ -75,21 +75,21 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  client::Outcome<client::Response> once(const Call& call, const client::HttpClient::Sink& sink = {});
-  client::Outcome<client::Response> send(const Call& call);
+  client::Outcome<client::Response> once(const S3Request& call, const client::HttpClient::Sink& sink = {});
+  client::Outcome<client::Response> send(const S3Request& call);
   void cancel();
   // Something that no single answer tells.
-  void tell(const Attempt& attempt) const;
+  void report(const Attempt& attempt) const;
 
   const ServiceOptions& options() const { return options_; }
 
  private:
   friend class Retries;
-  class Lent;
+  class LeasedClient;
 
-  client::Outcome<client::Response> attempt(const Call& call, const client::HttpClient::Sink& sink);
-  client::Request request_for(const Call& call, const Credentials& who) const;
-  client::Failure failure_for(const Call& call, const client::Response& response) const;
+  client::Outcome<client::Response> attempt(const S3Request& call, const client::HttpClient::Sink& sink);
+  client::Request request_for(const S3Request& call, const Credentials& who) const;
+  client::Failure failure_for(const S3Request& call, const client::Response& response) const;
   bool pause(std::chrono::milliseconds duration);
 
   ServiceOptions options_;

@@ -14,7 +14,7 @@ namespace restante::s3 {
 namespace {
 
 using client::Failure;
-using client::Peer;
+using client::TestConnection;
 using client::TestServer;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -54,17 +54,17 @@ struct Pair {
   std::optional<Service> service_;
 };
 
-Call get(std::string key) {
-  Call call;
+S3Request get(std::string key) {
+  S3Request call;
   call.key = std::move(key);
   return call;
 }
 
 TEST(Service, ARequestSaysWhoAsksWhenAndForWhatAndNeverTheSecret) {
   std::string seen;
-  Pair pair({[&](Peer& peer) { seen = peer.read_request(), peer.answer("200 OK", ""); }});
+  Pair pair({[&](TestConnection& peer) { seen = peer.read_request(), peer.answer("200 OK", ""); }});
   pair.settings.session_token = "for-a-while";
-  Call call;
+  S3Request call;
   call.method = "PUT";
   call.key = "a b/c";
   call.query = {{"uploadId", "x+y"}, {"partNumber", "1"}};
@@ -84,14 +84,15 @@ TEST(Service, ARequestSaysWhoAsksWhenAndForWhatAndNeverTheSecret) {
 
 TEST(Service, AnEndpointMayHaveAPathOfItsOwn) {
   std::string seen;
-  Pair pair({[&](Peer& peer) { seen = peer.read_request(), peer.answer("200 OK", ""); }}, "/storage%2Bv1/s3/");
+  Pair pair({[&](TestConnection& peer) { seen = peer.read_request(), peer.answer("200 OK", ""); }},
+            "/storage%2Bv1/s3/");
   ASSERT_TRUE(pair.service().send(get("k")).has_value());
   EXPECT_TRUE(seen.starts_with("GET /storage%2Bv1/s3/post/k HTTP/1.1\r\n")) << seen;
 }
 
 TEST(Service, ABucketInTheHostIsNotInThePath) {
   std::vector<std::string> seen;
-  const TestServer::Script script = [&](Peer& peer) {
+  const TestServer::Script script = [&](TestConnection& peer) {
     for (std::string request; !(request = peer.read_request()).empty();) {
       seen.push_back(request);
       peer.answer("200 OK", "");
@@ -113,7 +114,7 @@ TEST(Service, ABucketInTheHostIsNotInThePath) {
 }
 
 TEST(Service, OneConnectionServesOneRequestAfterTheOther) {
-  Pair pair({[](Peer& peer) {
+  Pair pair({[](TestConnection& peer) {
     while (!peer.read_request().empty()) peer.answer("200 OK", "");
   }});
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(pair.service().send(get("k")).has_value());
@@ -128,7 +129,7 @@ void expect_rotated(const std::string& status, const std::string& body) {
   };
   write("OLD");
   std::vector<std::string> seen;
-  Pair pair({[&](Peer& peer) {
+  Pair pair({[&](TestConnection& peer) {
     for (std::string request; !(request = peer.read_request()).empty();) {
       const bool old = request.find("Credential=OLD/") != std::string::npos;
       seen.push_back(old ? "OLD" : "NEW");
@@ -153,7 +154,7 @@ TEST(Service, KeysThatWereRotatedAreReadAnewOnceTheOldOnesAreRefused) {
 
 TEST(Service, KeysThatStayRefusedAreSentOnce) {
   std::atomic<int> asked = 0;  // counted by the server's thread
-  Pair pair({[&](Peer& peer) {
+  Pair pair({[&](TestConnection& peer) {
     for (; !peer.read_request().empty(); peer.answer("400 Bad Request", "<Error><Code>ExpiredToken</Code></Error>"))
       ++asked;
   }});
@@ -165,7 +166,7 @@ TEST(Service, KeysThatStayRefusedAreSentOnce) {
 
 TEST(Service, ThePageOfAnotherServerIsNoAnswerOfS3) {
   std::atomic<int> asked = 0;  // counted by the server's thread
-  Pair pair({[&](Peer& peer) {
+  Pair pair({[&](TestConnection& peer) {
     for (; !peer.read_request().empty(); peer.answer("404 Not Found", "<html><h1>Not Found</h1></html>")) ++asked;
   }});
   const auto outcome = pair.service().send(get(""));
@@ -186,7 +187,7 @@ TEST(Service, WithoutCredentialsNothingIsSent) {
 
 TEST(Service, AnAnswerThatIsNotTheExpectedOneIsAskedForAgain) {
   std::atomic<int> asked = 0;  // counted by the server's thread
-  Pair pair({[&](Peer& peer) {
+  Pair pair({[&](TestConnection& peer) {
     while (!peer.read_request().empty()) peer.answer("200 OK", ++asked < 3 ? "<html/>" : "right");
   }});
   auto call = get("k");
@@ -197,10 +198,10 @@ TEST(Service, AnAnswerThatIsNotTheExpectedOneIsAskedForAgain) {
 
 TEST(Service, ASilentServerIsLeftAndAskedAgain) {
   // A slow machine may be as silent as a stalled one: whoever comes later is answered, whenever that is.
-  std::vector<TestServer::Script> scripts(64, [](Peer& peer) {
+  std::vector<TestServer::Script> scripts(64, [](TestConnection& peer) {
     if (!peer.read_request().empty()) peer.answer("200 OK", "", "Connection: close\r\n");
   });
-  scripts[0] = [](Peer& peer) { peer.wait_until_closed(); };
+  scripts[0] = [](TestConnection& peer) { peer.wait_until_closed(); };
   Pair pair(std::move(scripts));
   pair.options.patience = std::chrono::milliseconds(200);
   pair.options.attempts = 64;
@@ -209,8 +210,8 @@ TEST(Service, ASilentServerIsLeftAndAskedAgain) {
 }
 
 TEST(Service, ASourceThatCannotBeReadEndsTheRequestForGood) {
-  Pair pair({[](Peer& peer) { peer.wait_until_closed(); }});
-  Call call;
+  Pair pair({[](TestConnection& peer) { peer.wait_until_closed(); }});
+  S3Request call;
   call.method = "PUT";
   call.key = "k";
   call.payload = Payload{10, {}, [](std::uint64_t, std::span<char>) { return std::optional<std::size_t>(); }};
@@ -221,7 +222,7 @@ TEST(Service, ASourceThatCannotBeReadEndsTheRequestForGood) {
 
 TEST(Service, CancelEndsACallUnderWayAPauseAndEveryLaterCall) {
   std::promise<void> asked;
-  Pair pair({[&](Peer& peer) {
+  Pair pair({[&](TestConnection& peer) {
     peer.read_request();
     asked.set_value();
     peer.wait_until_closed();
@@ -237,7 +238,7 @@ TEST(Service, CancelEndsACallUnderWayAPauseAndEveryLaterCall) {
   EXPECT_TRUE(service.send(get("k")).has_error());
 
   std::promise<void> refused;
-  Pair busy({[&](Peer& peer) {
+  Pair busy({[&](TestConnection& peer) {
     peer.read_request();
     peer.answer("503 Slow Down", "");
     refused.set_value();

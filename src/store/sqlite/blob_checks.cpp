@@ -38,7 +38,7 @@ Result<BlobCheckRow> begin(Database& database, const NewBlobCheck& wanted, Time 
   return begun;
 }
 
-bool note(Database& database, const BlobCheckNote& note) {
+bool note(Database& database, const BlobCheckUpdate& note) {
   const std::int64_t before = database.total_changes();
   database.run(kNoteCheck, note.worker, note.begun_at, name_of(note.state), note.worker_until, note.progress,
                note.findings, note.ended_at);
@@ -59,7 +59,7 @@ Commit<Result<BlobCheckRow>> EmbeddedStore::begin_blob_check(const NewBlobCheck&
                         [wanted, now](Database& database) { return begin(database, wanted, now); });
 }
 
-Commit<Result<bool>> EmbeddedStore::note_blob_check(BlobCheckNote said) {
+Commit<Result<bool>> EmbeddedStore::update_blob_check(BlobCheckUpdate said) {
   if (!checks_ready_) return Commit<Result<bool>>::ready(false);
   const std::size_t bytes = sizeof said + said.progress.size() + (said.findings ? said.findings->size() : 0);
   return writer_.submit(bytes,

@@ -19,35 +19,36 @@ void update(Database& database, const Delegation& is, DelegationStatus was) {
   if (database.total_changes() == before) throw std::logic_error("a delegation changed behind its writer");
 }
 
-void keep_words(Database& database, const std::string& id, const DelegationTurn& turn, const DelegationReport& report) {
-  if (turn.ends) {
+void keep_words(Database& database, const std::string& id, const DelegationTransition& transition,
+                const DelegationReport& report) {
+  if (transition.ends) {
     database.run("UPDATE delegation_texts SET result = ?, result_files = ? WHERE delegation_id = ?",
                  or_null(report.text), or_null(report.files), id);
   }
-  if (turn.late) {
+  if (transition.late) {
     database.run("UPDATE delegation_texts SET late_answer = ?, late_files = ? WHERE delegation_id = ?",
                  or_null(report.text), or_null(report.files), id);
   }
 }
 
-LoggedRow log_row(Database& database, WorkspaceId workspace, const NewActivity& row, Time now) {
+AppendedRow log_row(Database& database, WorkspaceId workspace, const NewInboxRow& row, Time now) {
   Head head = take_head(database, workspace, now);
-  const auto at = append_row(database, workspace, head, ActivityId::make(now), row);
+  const auto at = append_row(database, workspace, head, InboxRowId::make(now), row);
   put_head(database, workspace, head);
   return {workspace, at};
 }
 
-Result<void> tell_caller(Database& database, const DelegationTurn& turn, const DelegationReport& report,
+Result<void> tell_caller(Database& database, const DelegationTransition& transition, const DelegationReport& report,
                          DelegationChange& change, Time now) {
-  const WorkspaceId caller = turn.is.caller_id;
+  const WorkspaceId caller = transition.is.caller_id;
   Head head = take_head(database, caller, now);
   UploadTallies tallies;
-  if ((turn.ends || turn.late) && !report.attachments.empty()) {
+  if ((transition.ends || transition.late) && !report.attachments.empty()) {
     auto files = stage_copies(database, caller, head, report.attachments, report.terms, tallies, now);
     if (!files) return files.error();
     change.files = std::move(*files);
   }
-  change.rows.push_back({caller, append_row(database, caller, head, ActivityId::make(now), *turn.to_caller)});
+  change.rows.push_back({caller, append_row(database, caller, head, InboxRowId::make(now), *transition.to_caller)});
   put_head(database, caller, head, tallies);
   return {};
 }
@@ -94,25 +95,25 @@ void add_step(Database& database, const std::string& id, const DelegationStep& s
       id, step.at, name_of(step.status), name_of(step.by), step.late ? 1 : 0, or_null(step.note));
 }
 
-Result<DelegationChange> carry_out(Database& database, const Delegation& was, DelegationTurn turn,
+Result<DelegationChange> carry_out(Database& database, const Delegation& was, DelegationTransition transition,
                                    const DelegationReport& report, Time now) {
   DelegationChange change;
-  change.outcome = turn.outcome;
-  if (turn.to_callee) change.rows.push_back(log_row(database, was.callee_id, *turn.to_callee, now));
-  if (turn.to_caller) {
-    if (const auto told = tell_caller(database, turn, report, change, now); !told) return told.error();
+  change.outcome = transition.outcome;
+  if (transition.to_callee) change.rows.push_back(log_row(database, was.callee_id, *transition.to_callee, now));
+  if (transition.to_caller) {
+    if (const auto told = tell_caller(database, transition, report, change, now); !told) return told.error();
   }
-  if (turn.writes) update(database, turn.is, was.status);
-  keep_words(database, was.id, turn, report);
-  if (turn.step) add_step(database, was.id, *turn.step);
-  change.delegation = std::move(turn.is);
+  if (transition.writes) update(database, transition.is, was.status);
+  keep_words(database, was.id, transition, report);
+  if (transition.step) add_step(database, was.id, *transition.step);
+  change.delegation = std::move(transition.is);
   return change;
 }
 
 Appended deliver_task(Database& database, Delegation& made, Head& head, const std::string& task,
                       const std::string& files, const std::string& traceparent, Time now) {
   const auto at =
-      append_row(database, made.callee_id, head, ActivityId::make(now), task_message(made, task, files, traceparent));
+      append_row(database, made.callee_id, head, InboxRowId::make(now), task_message(made, task, files, traceparent));
   made.inbox_seq = at.seq;
   return at;
 }

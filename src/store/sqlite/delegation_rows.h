@@ -1,6 +1,6 @@
 // Rows of delegations, for every verb that moves one. What changes rows belongs to the writer's thread.
 #pragma once
-#include "store/delegation_life.h"
+#include "store/delegation_lifecycle.h"
 #include "store/delegation_rows.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/inbox.h"
@@ -9,7 +9,7 @@
 namespace restante::sqlite {
 
 // Picked up, and neither a word of the task nor of its callee since a moment, with when that was; then the limit.
-inline const std::string kSelectUnheard =
+inline const std::string kSelectSilent =
     "SELECT * FROM (SELECT " + kDelegationColumns +
     ", max(updated_at, coalesce((SELECT max(coalesce(w.last_heartbeat_at, 0), coalesce(w.last_poll_at, 0)) FROM "
     "workspaces w WHERE w.id = callee_id), 0)) AS seen FROM delegations WHERE status IN ('dispatched', "
@@ -25,7 +25,7 @@ std::vector<Delegation> delegations_of(Statement row);
 void insert_delegation(Database& database, const Delegation& made, const NewDelegation& wanted);
 void add_step(Database& database, const std::string& id, const DelegationStep& step);
 // Writes what a turn says, rows of logs included. attachment_gone, quota_exceeded.
-Result<DelegationChange> carry_out(Database& database, const Delegation& was, DelegationTurn turn,
+Result<DelegationChange> carry_out(Database& database, const Delegation& was, DelegationTransition transition,
                                    const DelegationReport& report, Time now);
 // The task, into the callee's inbox; `made` then says where.
 Appended deliver_task(Database& database, Delegation& made, Head& head, const std::string& task,

@@ -102,7 +102,7 @@ Result<OpenedDelegation> open(Database& database, const NewDelegation& wanted, T
   if (const auto sent = send_task(database, wanted, opened, now); !sent) return sent.error();
   auto head = take_living_head(database, wanted.caller_id, now);
   if (!head) return head.error();
-  opened.rows.push_back({wanted.caller_id, append_row(database, wanted.caller_id, *head, ActivityId::make(now),
+  opened.rows.push_back({wanted.caller_id, append_row(database, wanted.caller_id, *head, InboxRowId::make(now),
                                                       sent_note(opened.delegation))});
   put_head(database, wanted.caller_id, *head);
   insert_delegation(database, opened.delegation, wanted);
@@ -125,7 +125,7 @@ Result<DelegationChange> advance(Database& database, WorkspaceId who, const std:
                                  const DelegationReport& report, Time now) {
   const auto was = find_delegation_row(database, id);
   if (!was || !may_report(*was, who, report)) return errors::delegation_not_found;
-  return carry_out(database, *was, turn_by_report(*was, report, now), report, now);
+  return carry_out(database, *was, transition_by_report(*was, report, now), report, now);
 }
 
 Result<DelegationChange> deliver(Database& database, const Delegation& was, Time now) {
@@ -203,7 +203,7 @@ Commit<Result<DelegationChange>> EmbeddedStore::beat_delegation(WorkspaceId call
       id.size(), [callee, id, progress = std::move(progress), now](Database& database) -> Result<DelegationChange> {
         const auto was = find_delegation_row(database, id);
         if (!was || was->callee_id != callee) return errors::delegation_not_found;
-        return carry_out(database, *was, turn_by_beat(*was, progress, now), {}, now);
+        return carry_out(database, *was, transition_by_beat(*was, progress, now), {}, now);
       });
 }
 
@@ -225,7 +225,7 @@ Commit<Result<std::vector<DelegationChange>>> EmbeddedStore::pick_up_delegations
     Changes changes;
     for (const WorkspaceId& callee : callees) {
       for (const Delegation& was : acked_tasks(database, callee)) {
-        changes.push_back(carry_out(database, was, turn_by_ack(was, now), {}, now).value());
+        changes.push_back(carry_out(database, was, transition_by_ack(was, now), {}, now).value());
       }
     }
     return changes;
@@ -242,7 +242,7 @@ std::vector<std::pair<Delegation, Time>> silent_tasks(Database& database, Time s
     const Time heard = *one.last_heartbeat;
     silent.emplace_back(std::move(one), heard);
   }
-  Statement row = database.query(kSelectUnheard, since, limit - std::ssize(silent));
+  Statement row = database.query(kSelectSilent, since, limit - std::ssize(silent));
   while (row.step()) silent.emplace_back(delegation_of(row), row.time(22));
   return silent;
 }
@@ -251,14 +251,14 @@ void sweep_overdue(Database& database, int limit, Time now, SweptDelegations& sw
   static const std::string sql = kSelectDelegations + overdue_condition('?');
   const DelegationReport report = overdue_report();
   for (const Delegation& was : delegations_of(database.query(sql, now, limit))) {
-    swept.changes.push_back(carry_out(database, was, turn_by_report(was, report, now), report, now).value());
+    swept.changes.push_back(carry_out(database, was, transition_by_report(was, report, now), report, now).value());
   }
 }
 
 void sweep_silent(Database& database, Time since, int limit, Time now, SweptDelegations& swept) {
   for (const auto& [was, heard] : silent_tasks(database, since, limit - std::ssize(swept.changes))) {
     const DelegationReport report = stuck_report(heard);
-    swept.changes.push_back(carry_out(database, was, turn_by_report(was, report, now), report, now).value());
+    swept.changes.push_back(carry_out(database, was, transition_by_report(was, report, now), report, now).value());
   }
 }
 

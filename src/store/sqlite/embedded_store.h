@@ -28,7 +28,7 @@ class EmbeddedStore final : public Store {
   Result<Workspace> find_workspace(WorkspaceId id) override;
   Result<DeliveryMode> find_delivery(WorkspaceId id) override;
   std::vector<Workspace> list_workspaces() override;
-  Commit<Result<Entered>> enter_workspace(const Entry& entry, Time now) override;
+  Commit<Result<RegisteredWorkspace>> register_agent(const CheckedRegistration& entry, Time now) override;
   Commit<Result<void>> beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) override;
   Commit<Result<Workspace>> patch_workspace(WorkspaceId id, const WorkspacePatch& patch, Time now) override;
   Commit<Result<std::vector<TokenId>>> remove_workspace(WorkspaceId id, Time now) override;
@@ -36,7 +36,7 @@ class EmbeddedStore final : public Store {
   std::vector<WorkspaceId> ancestors(WorkspaceId id) override;
   std::string find_inbound_secret(WorkspaceId id) override;
   Commit<Result<void>> set_inbound_secret(WorkspaceId id, std::string sealed, Time now) override;
-  Commit<Result<void>> note_polls(std::span<const PollNote> polls) override;
+  Commit<Result<void>> record_polls(std::span<const PollRecord> polls) override;
 
   Commit<Result<Token>> add_token(const NewToken& token, Time now) override;
   std::optional<Token> find_token(const Digest& hash) override;
@@ -44,25 +44,25 @@ class EmbeddedStore final : public Store {
   std::vector<Token> list_tokens(std::optional<WorkspaceId> workspace) override;
   Commit<Result<bool>> revoke_token(TokenId id, Time now) override;
   Commit<Result<bool>> revoke_workspace_token(WorkspaceId workspace, TokenId id, Time now) override;
-  Commit<Result<void>> note_token_uses(std::span<const std::pair<TokenId, Time>> uses) override;
+  Commit<Result<void>> record_token_uses(std::span<const std::pair<TokenId, Time>> uses) override;
   bool has_live_token(WorkspaceId workspace, Time now) override;
 
-  Commit<Result<Appended>> append_activity(WorkspaceId workspace, const NewActivity& activity, Time now) override;
-  Commit<Result<Claimed<Appended>>> append_activity_once(WorkspaceId workspace, const NewActivity& activity,
+  Commit<Result<Appended>> append_to_inbox(WorkspaceId workspace, const NewInboxRow& activity, Time now) override;
+  Commit<Result<Claimed<Appended>>> append_to_inbox_once(WorkspaceId workspace, const NewInboxRow& activity,
                                                          const Claim& claim, Render<Appended> render,
                                                          Time now) override;
-  Commit<Result<SentActivity>> append_activity_with_files(WorkspaceId workspace, const NewActivity& activity,
-                                                          std::vector<OutgoingFile> files, const StagingTerms& terms,
-                                                          Time now) override;
-  Commit<Result<Claimed<SentActivity>>> append_activity_with_files_once(WorkspaceId workspace,
-                                                                        const NewActivity& activity,
-                                                                        std::vector<OutgoingFile> files,
-                                                                        const StagingTerms& terms, const Claim& claim,
-                                                                        Render<SentActivity> render, Time now) override;
-  Commit<Result<std::int64_t>> ack_activity(WorkspaceId workspace, std::int64_t seq) override;
+  Commit<Result<SentMessage>> append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& activity,
+                                                         std::vector<OutgoingFile> files, const StagingTerms& terms,
+                                                         Time now) override;
+  Commit<Result<Claimed<SentMessage>>> append_to_inbox_with_files_once(WorkspaceId workspace,
+                                                                       const NewInboxRow& activity,
+                                                                       std::vector<OutgoingFile> files,
+                                                                       const StagingTerms& terms, const Claim& claim,
+                                                                       Render<SentMessage> render, Time now) override;
+  Commit<Result<std::int64_t>> ack_inbox(WorkspaceId workspace, std::int64_t seq) override;
   Result<InboxHead> find_head(WorkspaceId workspace) override;
   Commit<Result<std::int64_t>> prune(Time before, Time ceiling, Time now, int limit) override;
-  Result<std::vector<Activity>> read_activity(WorkspaceId workspace, const ActivityQuery& query) override;
+  Result<std::vector<InboxRow>> read_inbox(WorkspaceId workspace, const InboxQuery& query) override;
 
   bool uploads_ready() const override { return uploads_ready_; }
   Commit<Result<std::vector<StagedUpload>>> stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
@@ -74,7 +74,7 @@ class EmbeddedStore final : public Store {
                                                                         Time now) override;
   Result<Upload> find_upload(WorkspaceId workspace, FileId id) override;
   Result<Upload> read_upload(WorkspaceId workspace, FileId id) override;
-  Result<UploadStory> find_upload_story(WorkspaceId workspace, FileId id, Time now) override;
+  Result<UploadStatus> find_upload_status(WorkspaceId workspace, FileId id, Time now) override;
   std::optional<Upload> find_outgoing(WorkspaceId workspace, const Digest& sha256, Time now) override;
   std::vector<Upload> list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) override;
   std::vector<Upload> list_uploads(const UploadFilter& filter, Time now) override;
@@ -98,13 +98,13 @@ class EmbeddedStore final : public Store {
   std::vector<MovingBlob> list_blobs(KeyRole role, Place place, const std::string& after, int limit) override;
   Commit<Result<std::int64_t>> place_blobs(std::vector<BlobChange> changes, Time now) override;
   std::vector<PlaceFigures> count_blobs() override;
-  std::optional<Office> find_office() override;
-  Commit<Result<Office>> enter_office(OfficeId fresh, Place setting) override;
-  Commit<Result<bool>> note_mark(Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) override;
-  Commit<Result<void>> close_office() override;
+  std::optional<Installation> find_installation() override;
+  Commit<Result<Installation>> ensure_installation(InstallationId fresh, Place setting) override;
+  Commit<Result<bool>> record_mark(Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) override;
+  Commit<Result<void>> reset_installation() override;
   std::optional<BlobCheckRow> find_blob_check() override;
   Commit<Result<BlobCheckRow>> begin_blob_check(const NewBlobCheck& wanted, Time now) override;
-  Commit<Result<bool>> note_blob_check(BlobCheckNote said) override;
+  Commit<Result<bool>> update_blob_check(BlobCheckUpdate said) override;
   Chunks& chunks() override { return chunks_; }
 
   bool delegations_ready() const override { return delegations_ready_; }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "model/errors.h"
-#include "store/row_shapes.h"
+#include "store/row_columns.h"
 #include "store/sqlite/claims.h"
 #include "store/sqlite/delegation_rows.h"
 #include "store/sqlite/embedded_store.h"
@@ -46,7 +46,7 @@ bool has_row(Database& database, WorkspaceId workspace, std::int64_t seq) {
 }
 
 // Where the answer begins; below every row when there is no cursor.
-Result<std::int64_t> cursor_of(Database& database, WorkspaceId workspace, const ActivityQuery& query) {
+Result<std::int64_t> cursor_of(Database& database, WorkspaceId workspace, const InboxQuery& query) {
   if (query.since_id) {
     Statement row =
         database.query("SELECT seq FROM activity_logs WHERE id = ?1 AND workspace_id = ?2", *query.since_id, workspace);
@@ -59,7 +59,7 @@ Result<std::int64_t> cursor_of(Database& database, WorkspaceId workspace, const 
   return seq;
 }
 
-Result<Range> range_of(Database& database, WorkspaceId workspace, const ActivityQuery& query) {
+Result<Range> range_of(Database& database, WorkspaceId workspace, const InboxQuery& query) {
   const auto cursor = cursor_of(database, workspace, query);
   if (!cursor) return cursor.error();
   Range range{*cursor, query.below_seq.value_or(INT64_MAX)};
@@ -71,16 +71,15 @@ Result<Range> range_of(Database& database, WorkspaceId workspace, const Activity
 }
 
 // Every parameter is always bound, so that the number of different statements stays small.
-std::string select_of(const ActivityQuery& query) {
-  std::string sql =
-      "SELECT " + kActivityColumns + " FROM activity_logs WHERE workspace_id = ?1 AND seq > ?2 AND seq < ?3";
+std::string select_of(const InboxQuery& query) {
+  std::string sql = "SELECT " + kInboxColumns + " FROM activity_logs WHERE workspace_id = ?1 AND seq > ?2 AND seq < ?3";
   if (query.type == "chat_upload_receive") {
     sql += " AND method = ?4";
   } else {
     sql += query.type.empty() ? " AND ?4 = ''" : " AND activity_type = ?4";
   }
-  if (query.source == ActivityQuery::Source::canvas) sql += " AND source_id IS NULL";
-  if (query.source == ActivityQuery::Source::agent) sql += " AND source_id IS NOT NULL";
+  if (query.source == InboxQuery::Source::canvas) sql += " AND source_id IS NULL";
+  if (query.source == InboxQuery::Source::agent) sql += " AND source_id IS NOT NULL";
   // The same rule as is_chat().
   if (query.chat_only) {
     sql +=
@@ -123,7 +122,7 @@ Result<Head> take_living_head(Database& database, WorkspaceId workspace, Time no
   return Head{row.integer(0), std::max(now, row.time(1)), {row.integer(2), row.integer(3)}};
 }
 
-Appended append_row(Database& database, WorkspaceId workspace, Head& head, ActivityId id, const NewActivity& activity) {
+Appended append_row(Database& database, WorkspaceId workspace, Head& head, InboxRowId id, const NewInboxRow& activity) {
   database.run(
       "INSERT INTO activity_logs (id, workspace_id, seq, activity_type, source_id, target_id, method, summary, "
       "request_body, response_body, status, error_detail, duration_ms, created_at, message_id, traceparent) "
@@ -148,7 +147,7 @@ std::optional<Appended> find_repeated(Database& database, WorkspaceId workspace,
       "k.seq WHERE k.workspace_id = ?1 AND k.digest = ?2",
       workspace, *message.digest);
   if (!row.step()) return std::nullopt;
-  return Appended{row.id<ActivityId>(0), row.integer(1), true};
+  return Appended{row.id<InboxRowId>(0), row.integer(1), true};
 }
 
 Appended append_message(Database& database, WorkspaceId workspace, Head& head, const Message& message) {
@@ -160,7 +159,7 @@ Appended append_message(Database& database, WorkspaceId workspace, Head& head, c
   return appended;
 }
 
-Commit<Result<Appended>> EmbeddedStore::append_activity(WorkspaceId workspace, const NewActivity& activity, Time now) {
+Commit<Result<Appended>> EmbeddedStore::append_to_inbox(WorkspaceId workspace, const NewInboxRow& activity, Time now) {
   Message message(activity, workspace, {}, now);
   const std::size_t bytes = message.bytes();
   return writer_.submit(bytes, [message = std::move(message), workspace, now](Database& database) {
@@ -168,8 +167,8 @@ Commit<Result<Appended>> EmbeddedStore::append_activity(WorkspaceId workspace, c
   });
 }
 
-Commit<Result<Claimed<Appended>>> EmbeddedStore::append_activity_once(WorkspaceId workspace,
-                                                                      const NewActivity& activity, const Claim& claim,
+Commit<Result<Claimed<Appended>>> EmbeddedStore::append_to_inbox_once(WorkspaceId workspace,
+                                                                      const NewInboxRow& activity, const Claim& claim,
                                                                       Render<Appended> render, Time now) {
   Message message(activity, workspace, {}, now);
   const std::size_t bytes = message.bytes();
@@ -179,7 +178,7 @@ Commit<Result<Claimed<Appended>>> EmbeddedStore::append_activity_once(WorkspaceI
       });
 }
 
-Commit<Result<std::int64_t>> EmbeddedStore::ack_activity(WorkspaceId workspace, std::int64_t seq) {
+Commit<Result<std::int64_t>> EmbeddedStore::ack_inbox(WorkspaceId workspace, std::int64_t seq) {
   return writer_.submit(sizeof seq, [workspace, seq](Database& database) -> Result<std::int64_t> {
     database.run(
         "UPDATE inbox_heads SET acked_seq = max(acked_seq, min(?1, last_seq)) WHERE workspace_id = ?2 AND acked_seq < "
@@ -243,16 +242,16 @@ Commit<Result<std::int64_t>> EmbeddedStore::prune(Time before, Time ceiling, Tim
       });
 }
 
-Result<std::vector<Activity>> EmbeddedStore::read_activity(WorkspaceId workspace, const ActivityQuery& query) {
+Result<std::vector<InboxRow>> EmbeddedStore::read_inbox(WorkspaceId workspace, const InboxQuery& query) {
   auto reader = readers_.take();
   const auto range = range_of(*reader, workspace, query);
   if (!range) return range.error();
   Statement row = reader->query(select_of(query), workspace, range->after, range->before, query.type, query.peer,
                                 std::max(query.limit, 0));
-  std::vector<Activity> page;
+  std::vector<InboxRow> page;
   std::size_t bytes = 0;
   while (row.step()) {
-    Activity activity = activity_of(row, workspace);
+    InboxRow activity = inbox_row_of(row, workspace);
     bytes += activity.request_body.size() + activity.response_body.size();
     if (!page.empty() && bytes > query.max_bytes) break;
     page.push_back(std::move(activity));

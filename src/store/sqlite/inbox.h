@@ -19,7 +19,7 @@ struct Head {
 Head take_head(Database& database, WorkspaceId workspace, Time now);
 // workspace_not_found, workspace_removed: for what may not be added any more.
 Result<Head> take_living_head(Database& database, WorkspaceId workspace, Time now);
-Appended append_row(Database& database, WorkspaceId workspace, Head& head, ActivityId id, const NewActivity& activity);
+Appended append_row(Database& database, WorkspaceId workspace, Head& head, InboxRowId id, const NewInboxRow& activity);
 void put_head(Database& database, WorkspaceId workspace, const Head& head);
 
 // Where it is, if it was appended before and its row has not been pruned.

@@ -8,21 +8,23 @@ namespace restante::sqlite {
 namespace {
 
 // A message and the files it names, as far as they are known before the writer's turn.
-struct Parcel {
+struct MessageWithFiles {
   WorkspaceId workspace;
   Message message;
   std::vector<OutgoingFile> files;
   StagingTerms terms;
 };
 
-Parcel parcel_of(WorkspaceId workspace, const NewActivity& activity, std::vector<OutgoingFile> files,
-                 StagingTerms terms, Time now) {
+MessageWithFiles message_with_files(WorkspaceId workspace, const NewInboxRow& activity, std::vector<OutgoingFile> files,
+                                    StagingTerms terms, Time now) {
   terms.direction = UploadDirection::in;
   Message message(activity, workspace, files, now);
   return {workspace, std::move(message), std::move(files), terms};
 }
 
-std::size_t bytes_of(const Parcel& parcel) { return parcel.message.bytes() + parcel.files.size() * 1024; }
+std::size_t bytes_of(const MessageWithFiles& outgoing) {
+  return outgoing.message.bytes() + outgoing.files.size() * 1024;
+}
 
 Result<std::vector<UploadRow>> find_sources(Database& database, const std::vector<OutgoingFile>& files, Time now) {
   std::vector<UploadRow> sources;
@@ -46,19 +48,19 @@ StagedUpload stage_copy(Database& database, WorkspaceId workspace, Head& head, c
   return stage_row(database, head, row, content_row, change);
 }
 
-Result<SentActivity> send(Database& database, const Parcel& parcel, Time now) {
-  auto head = take_living_head(database, parcel.workspace, now);
+Result<SentMessage> send(Database& database, const MessageWithFiles& outgoing, Time now) {
+  auto head = take_living_head(database, outgoing.workspace, now);
   if (!head) return head.error();
-  if (const auto repeated = find_repeated(database, parcel.workspace, parcel.message)) {
-    return SentActivity{*repeated, {}};
+  if (const auto repeated = find_repeated(database, outgoing.workspace, outgoing.message)) {
+    return SentMessage{*repeated, {}};
   }
   UploadTallies change;
-  auto files = stage_copies(database, parcel.workspace, *head, parcel.files, parcel.terms, change, now);
+  auto files = stage_copies(database, outgoing.workspace, *head, outgoing.files, outgoing.terms, change, now);
   if (!files) return files.error();
-  SentActivity sent;
+  SentMessage sent;
   sent.files = std::move(*files);
-  sent.activity = append_message(database, parcel.workspace, *head, parcel.message);
-  put_head(database, parcel.workspace, *head, change);
+  sent.activity = append_message(database, outgoing.workspace, *head, outgoing.message);
+  put_head(database, outgoing.workspace, *head, change);
   return sent;
 }
 
@@ -80,26 +82,26 @@ Result<std::vector<StagedUpload>> stage_copies(Database& database, WorkspaceId w
   return staged;
 }
 
-Commit<Result<SentActivity>> EmbeddedStore::append_activity_with_files(WorkspaceId workspace,
-                                                                       const NewActivity& activity,
-                                                                       std::vector<OutgoingFile> files,
-                                                                       const StagingTerms& terms, Time now) {
-  if (!uploads_ready_ && !files.empty()) return Commit<Result<SentActivity>>::ready(errors::attachment_gone);
-  Parcel parcel = parcel_of(workspace, activity, std::move(files), terms, now);
-  const std::size_t bytes = bytes_of(parcel);
-  return writer_.submit(bytes,
-                        [parcel = std::move(parcel), now](Database& database) { return send(database, parcel, now); });
+Commit<Result<SentMessage>> EmbeddedStore::append_to_inbox_with_files(WorkspaceId workspace,
+                                                                      const NewInboxRow& activity,
+                                                                      std::vector<OutgoingFile> files,
+                                                                      const StagingTerms& terms, Time now) {
+  if (!uploads_ready_ && !files.empty()) return Commit<Result<SentMessage>>::ready(errors::attachment_gone);
+  MessageWithFiles outgoing = message_with_files(workspace, activity, std::move(files), terms, now);
+  const std::size_t bytes = bytes_of(outgoing);
+  return writer_.submit(
+      bytes, [outgoing = std::move(outgoing), now](Database& database) { return send(database, outgoing, now); });
 }
 
-Commit<Result<Claimed<SentActivity>>> EmbeddedStore::append_activity_with_files_once(
-    WorkspaceId workspace, const NewActivity& activity, std::vector<OutgoingFile> files, const StagingTerms& terms,
-    const Claim& claim, Render<SentActivity> render, Time now) {
-  if (!uploads_ready_ && !files.empty()) return Commit<Result<Claimed<SentActivity>>>::ready(errors::attachment_gone);
-  Parcel parcel = parcel_of(workspace, activity, std::move(files), terms, now);
-  const std::size_t bytes = bytes_of(parcel);
+Commit<Result<Claimed<SentMessage>>> EmbeddedStore::append_to_inbox_with_files_once(
+    WorkspaceId workspace, const NewInboxRow& activity, std::vector<OutgoingFile> files, const StagingTerms& terms,
+    const Claim& claim, Render<SentMessage> render, Time now) {
+  if (!uploads_ready_ && !files.empty()) return Commit<Result<Claimed<SentMessage>>>::ready(errors::attachment_gone);
+  MessageWithFiles outgoing = message_with_files(workspace, activity, std::move(files), terms, now);
+  const std::size_t bytes = bytes_of(outgoing);
   return writer_.submit(
-      bytes, [parcel = std::move(parcel), claim, render = std::move(render), now](Database& database) {
-        return once<SentActivity>(database, claim, now, render, [&] { return send(database, parcel, now); });
+      bytes, [outgoing = std::move(outgoing), claim, render = std::move(render), now](Database& database) {
+        return once<SentMessage>(database, claim, now, render, [&] { return send(database, outgoing, now); });
       });
 }
 

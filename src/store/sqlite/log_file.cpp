@@ -45,18 +45,18 @@ struct LogFile {
   }
 };
 
-LogFile& log_of(sqlite3_file* file) { return *reinterpret_cast<LogFile*>(file); }
+LogFile& inbox_of(sqlite3_file* file) { return *reinterpret_cast<LogFile*>(file); }
 
 // After what was gathered is written; its failure is the call's.
 template <class Call>
 int flushed(sqlite3_file* file, Call call) {
-  LogFile& log = log_of(file);
+  LogFile& log = inbox_of(file);
   if (const int code = log.flush(); code != SQLITE_OK) return code;
   return call(log.inner());
 }
 
 int close_log(sqlite3_file* file) {
-  LogFile& log = log_of(file);
+  LogFile& log = inbox_of(file);
   const int written = log.flush();
   delete log.gathered;
   const int closed = log.inner()->pMethods->xClose(log.inner());
@@ -64,7 +64,7 @@ int close_log(sqlite3_file* file) {
 }
 
 int write_log(sqlite3_file* file, const void* data, int size, sqlite3_int64 at) {
-  LogFile& log = log_of(file);
+  LogFile& log = inbox_of(file);
   if (!log.gathered->empty() && (at != log.end() || log.gathered->size() >= kMostGathered)) {
     if (const int code = log.flush(); code != SQLITE_OK) return code;
   }
@@ -94,17 +94,17 @@ int size_log(sqlite3_file* file, sqlite3_int64* size) {
 }
 
 int control_log(sqlite3_file* file, int what, void* argument) {
-  sqlite3_file* inner = log_of(file).inner();
+  sqlite3_file* inner = inbox_of(file).inner();
   return inner->pMethods->xFileControl(inner, what, argument);
 }
 
 int sector_size(sqlite3_file* file) {
-  sqlite3_file* inner = log_of(file).inner();
+  sqlite3_file* inner = inbox_of(file).inner();
   return inner->pMethods->xSectorSize(inner);
 }
 
 int device_characteristics(sqlite3_file* file) {
-  sqlite3_file* inner = log_of(file).inner();
+  sqlite3_file* inner = inbox_of(file).inner();
   return inner->pMethods->xDeviceCharacteristics(inner);
 }
 
@@ -123,7 +123,7 @@ constexpr sqlite3_io_methods kLogMethods = {
 int open_file(sqlite3_vfs*, sqlite3_filename name, sqlite3_file* file, int flags, int* given) {
   sqlite3_vfs* const system = system_vfs();
   if ((flags & SQLITE_OPEN_WAL) == 0) return system->xOpen(system, name, file, flags, given);
-  LogFile& log = log_of(file);
+  LogFile& log = inbox_of(file);
   log.base.pMethods = nullptr;
   log.gathered = new (std::nothrow) std::string;
   log.start = 0;

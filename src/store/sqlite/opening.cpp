@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "store/house.h"
+#include "store/move_database.h"
 #include "store/sqlite/migrations.h"
 
 namespace restante::sqlite {

@@ -1,8 +1,8 @@
 #include "store/sqlite/tokens.h"
 
 #include "model/errors.h"
-#include "store/registry_life.h"
-#include "store/row_shapes.h"
+#include "store/registry_lifecycle.h"
+#include "store/row_columns.h"
 #include "store/sqlite/embedded_store.h"
 
 namespace restante::sqlite {
@@ -102,7 +102,7 @@ Commit<Result<bool>> EmbeddedStore::revoke_workspace_token(WorkspaceId workspace
   });
 }
 
-Commit<Result<void>> EmbeddedStore::note_token_uses(std::span<const std::pair<TokenId, Time>> uses) {
+Commit<Result<void>> EmbeddedStore::record_token_uses(std::span<const std::pair<TokenId, Time>> uses) {
   if (uses.empty()) return Commit<Result<void>>::ready({});
   std::vector<std::pair<TokenId, Time>> copy(uses.begin(), uses.end());
   const std::size_t bytes = copy.size() * sizeof copy.front();

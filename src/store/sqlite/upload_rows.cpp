@@ -129,7 +129,7 @@ StagedUpload stage_row(Database& database, Head& head, const NewUploadRow& row, 
 }
 
 Appended append_receipt(Database& database, Head& head, const Upload& upload, UploadState outcome, Time now) {
-  return append_row(database, upload.workspace_id, head, ActivityId::make(now), receipt_of(upload, outcome));
+  return append_row(database, upload.workspace_id, head, InboxRowId::make(now), receipt_of(upload, outcome));
 }
 
 void remove_row(Database& database, const UploadRow& row, UploadState outcome, Time now) {

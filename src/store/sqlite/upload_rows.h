@@ -4,7 +4,7 @@
 #include "store/sqlite/database.h"
 #include "store/sqlite/inbox.h"
 #include "store/store.h"
-#include "store/upload_life.h"
+#include "store/upload_lifecycle.h"
 
 namespace restante::sqlite {
 

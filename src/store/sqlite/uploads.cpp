@@ -57,7 +57,7 @@ Result<UploadRow> find_incoming(Database& database, WorkspaceId workspace, FileI
 }
 
 // A change of state with its receipt: `was` is how the row counted until now, `is` how it counts from now on.
-UploadChange tell(Database& database, const Upload& was, Upload is, UploadState outcome, Time now) {
+UploadChange change_with_receipt(Database& database, const Upload& was, Upload is, UploadState outcome, Time now) {
   Head head = take_head(database, is.workspace_id, now);
   UploadTallies change;
   change.take(was);
@@ -76,7 +76,7 @@ Result<UploadChange> ack(Database& database, WorkspaceId workspace, FileId id, T
   Upload is = was;
   is.acked_at = now;
   database.run("UPDATE pending_uploads SET acked_at = ? WHERE file_id = ?", now, id);
-  return tell(database, was, std::move(is), UploadState::acked, now);
+  return change_with_receipt(database, was, std::move(is), UploadState::acked, now);
 }
 
 Result<UploadChange> fail(Database& database, WorkspaceId workspace, FileId id, const std::string& reason, Time now) {
@@ -84,12 +84,12 @@ Result<UploadChange> fail(Database& database, WorkspaceId workspace, FileId id, 
   if (!row) return row.error();
   const Upload& was = row->upload;
   if (was.acked_at || now >= was.expires_at) return errors::upload_gone;
-  if (was.damage || is_told(was, reason)) return UploadChange{was, std::nullopt};
+  if (was.damage || already_failed_with(was, reason)) return UploadChange{was, std::nullopt};
   Upload is = was;
   is.failed_at = now;
   is.reason = reason;
   database.run("UPDATE pending_uploads SET failed_at = ?, reason = ? WHERE file_id = ?", now, reason, id);
-  return tell(database, was, std::move(is), UploadState::failed, now);
+  return change_with_receipt(database, was, std::move(is), UploadState::failed, now);
 }
 
 // Its own row and all that share its bytes, as far as it is news.
@@ -112,7 +112,7 @@ UploadChange damage_row(Database& database, const Upload& was, UploadDamage dama
   is.failed_at = now;
   is.reason = sentence_of(damage);
   database.run("UPDATE pending_uploads SET failed_at = ?, reason = ? WHERE file_id = ?", now, is.reason, is.id);
-  return tell(database, was, std::move(is), UploadState::failed, now);
+  return change_with_receipt(database, was, std::move(is), UploadState::failed, now);
 }
 
 Result<std::vector<UploadChange>> damage_upload(Database& database, WorkspaceId workspace, FileId id,

@@ -5,9 +5,9 @@
 namespace restante::sqlite {
 namespace {
 
-UploadStory story_of(const Statement& row) {
-  UploadStory story;
-  Upload& upload = story.upload;
+UploadStatus status_of_upload(const Statement& row) {
+  UploadStatus upload_status;
+  Upload& upload = upload_status.upload;
   upload.id = row.id<FileId>(0);
   upload.workspace_id = row.id<WorkspaceId>(1);
   upload.size = row.integer(2);
@@ -22,21 +22,21 @@ UploadStory story_of(const Statement& row) {
   upload.acked_at = row.optional_time(11);
   upload.failed_at = row.optional_time(12);
   upload.reason = row.text(13);
-  story.state = parse_upload_state(row.view(14)).value_or(UploadState::expired);
-  story.ended_at = row.time(15);
+  upload_status.state = parse_upload_state(row.view(14)).value_or(UploadState::expired);
+  upload_status.ended_at = row.time(15);
   upload.source_id = row.optional_id<WorkspaceId>(16);
   upload.damage = parse_upload_damage(row.view(17));
-  return story;
+  return upload_status;
 }
 
-Result<UploadStory> find_finished(Database& database, WorkspaceId workspace, FileId id) {
+Result<UploadStatus> find_finished(Database& database, WorkspaceId workspace, FileId id) {
   Statement row = database.query(
       "SELECT file_id, workspace_id, size_bytes, filename, mimetype, sha256, direction, staged_by, created_at, "
       "expires_at, fetched_at, acked_at, failed_at, reason, outcome, ended_at, source_id, damage FROM finished_uploads "
       "WHERE file_id = ?1 AND workspace_id = ?2",
       id, workspace);
   if (!row.step()) return errors::upload_gone;
-  return story_of(row);
+  return status_of_upload(row);
 }
 
 }  // namespace
@@ -62,14 +62,14 @@ Result<Upload> EmbeddedStore::read_upload(WorkspaceId workspace, FileId id) {
   return upload;
 }
 
-Result<UploadStory> EmbeddedStore::find_upload_story(WorkspaceId workspace, FileId id, Time now) {
+Result<UploadStatus> EmbeddedStore::find_upload_status(WorkspaceId workspace, FileId id, Time now) {
   if (!uploads_ready_) return errors::upload_gone;
   auto reader = readers_.take();
   auto row = find_upload_row(*reader, workspace, id);
   if (!row) return find_finished(*reader, workspace, id);
   row->upload.blob_key.clear();
   const UploadState state = row->upload.state(now);
-  return UploadStory{std::move(row->upload), state, std::nullopt};
+  return UploadStatus{std::move(row->upload), state, std::nullopt};
 }
 
 std::optional<Upload> EmbeddedStore::find_outgoing(WorkspaceId workspace, const Digest& sha256, Time now) {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "model/errors.h"
-#include "store/registry_life.h"
-#include "store/row_shapes.h"
+#include "store/registry_lifecycle.h"
+#include "store/row_columns.h"
 #include "store/sqlite/claims.h"
 #include "store/sqlite/embedded_store.h"
 #include "store/sqlite/tokens.h"
@@ -26,7 +26,7 @@ Result<Workspace> find_living(Database& database, WorkspaceId id) {
 }
 
 // Written late and in any order, so an older poll or cursor must not undo a newer one.
-void note_poll(Database& database, const PollNote& poll) {
+void note_poll(Database& database, const PollRecord& poll) {
   std::optional<std::int64_t> gap;
   if (poll.usual_gap) gap = poll.usual_gap->count();
   database.run(
@@ -82,7 +82,7 @@ Result<Workspace> create(Database& database, const Workspace& made, std::optiona
   return made;
 }
 
-Result<Workspace> find_or_create(Database& database, const Entry& entry, Time now) {
+Result<Workspace> find_or_create(Database& database, const CheckedRegistration& entry, Time now) {
   auto found = find_living(database, entry.id);
   if (!entry.create_as) return found;
   // It came into being meanwhile: an enrolment that was to make one has no right to somebody else's.
@@ -95,7 +95,7 @@ Result<Workspace> find_or_create(Database& database, const Entry& entry, Time no
 }
 
 // The token it is given, if any.
-Result<std::optional<Token>> give_token(Database& database, const Entry& entry, Time now) {
+Result<std::optional<Token>> give_token(Database& database, const CheckedRegistration& entry, Time now) {
   const bool live = has_live(database, entry.id, now);
   if (entry.first_only && live) return errors::invalid_token;
   if (!entry.token || (live && !entry.enrolment)) return std::optional<Token>();
@@ -106,7 +106,7 @@ Result<std::optional<Token>> give_token(Database& database, const Entry& entry, 
   return std::optional<Token>(std::move(*given));
 }
 
-Result<Entered> enter(Database& database, const Entry& entry, Time now) {
+Result<RegisteredWorkspace> apply_registration(Database& database, const CheckedRegistration& entry, Time now) {
   auto workspace = find_or_create(database, entry, now);
   if (!workspace) return workspace.error();
   auto token = give_token(database, entry, now);
@@ -117,7 +117,7 @@ Result<Entered> enter(Database& database, const Entry& entry, Time now) {
       "updated_at = ? WHERE id = ?",
       name_of(workspace->delivery_mode), workspace->url, or_null(workspace->agent_card), name_of(workspace->status),
       now, now, entry.id);
-  return Entered{std::move(*workspace), std::move(*token)};
+  return RegisteredWorkspace{std::move(*workspace), std::move(*token)};
 }
 
 }  // namespace
@@ -156,9 +156,9 @@ std::vector<Workspace> EmbeddedStore::list_workspaces() {
   return all;
 }
 
-Commit<Result<Entered>> EmbeddedStore::enter_workspace(const Entry& entry, Time now) {
+Commit<Result<RegisteredWorkspace>> EmbeddedStore::register_agent(const CheckedRegistration& entry, Time now) {
   return writer_.submit(entry.url.size() + entry.agent_card.size(),
-                        [entry, now](Database& database) { return enter(database, entry, now); });
+                        [entry, now](Database& database) { return apply_registration(database, entry, now); });
 }
 
 Commit<Result<void>> EmbeddedStore::beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) {
@@ -175,12 +175,12 @@ Commit<Result<void>> EmbeddedStore::beat_workspace(WorkspaceId id, const Heartbe
   });
 }
 
-Commit<Result<void>> EmbeddedStore::note_polls(std::span<const PollNote> polls) {
+Commit<Result<void>> EmbeddedStore::record_polls(std::span<const PollRecord> polls) {
   if (polls.empty()) return Commit<Result<void>>::ready({});
-  std::vector<PollNote> copy(polls.begin(), polls.end());
+  std::vector<PollRecord> copy(polls.begin(), polls.end());
   const std::size_t bytes = copy.size() * sizeof copy.front();
   return writer_.submit(bytes, [polls = std::move(copy)](Database& database) -> Result<void> {
-    for (const PollNote& poll : polls) note_poll(database, poll);
+    for (const PollRecord& poll : polls) note_poll(database, poll);
     return {};
   });
 }

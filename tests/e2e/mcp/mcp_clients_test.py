@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.agent import send, url_of
-from support.desk import Workspace
+from support.workspace import Workspace
 from support.server import Lines
 from support.waiting import Stalled, wait_until
 

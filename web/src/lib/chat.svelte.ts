@@ -3,9 +3,9 @@ import { newestActivity, recallFile } from './api';
 import { ApiError, sentenceOf } from './errors';
 import { nextMicrosecond } from './format';
 import { follow } from './live';
-import { fileOfRow, isFinal, newLife, withFetched, withRow, withStatus, type Life } from './lives';
-import { Dispatch } from './outbox.svelte';
-import { lettersFrom, type Letter } from './timeline';
+import { fileOfRow, isFinal, newFileProgress, withFetched, withRow, withStatus, type FileProgress } from './file_progress';
+import { OutgoingMessage } from './outbox.svelte';
+import { chatMessagesFrom, type ChatMessage } from './timeline';
 import type { ActivityRow } from './wire';
 
 const kPage = 200;
@@ -14,9 +14,9 @@ const kPage = 200;
 // that, and it may be opened again. Letters are what the log says; the outbox
 // is what this page is still sending; lives is how far each file has come.
 export class Chat {
-  letters = $state.raw<Letter[]>([]);
-  outbox = $state<Dispatch[]>([]);
-  readonly lives = new SvelteMap<string, Life>();
+  chatMessages = $state.raw<ChatMessage[]>([]);
+  outbox = $state<OutgoingMessage[]>([]);
+  readonly lives = new SvelteMap<string, FileProgress>();
   // Files the server knows nothing of (any more).
   readonly lost = new SvelteMap<string, true>();
   loading = $state(true);
@@ -41,7 +41,7 @@ export class Chat {
 
   async open(): Promise<void> {
     this.#closed = false;
-    this.loading = this.letters.length === 0;
+    this.loading = this.chatMessages.length === 0;
     this.error = '';
     try {
       const page = await newestActivity(this.workspace, kPage);
@@ -82,10 +82,10 @@ export class Chat {
   }
 
   send(text: string, files: File[]): void {
-    const drop = (dispatch: Dispatch) => this.#drop(dispatch.messageId);
-    const dispatch = new Dispatch(this.workspace, text, files, drop, this.onSignedOut);
-    this.outbox.push(dispatch);
-    dispatch.start();
+    const drop = (outgoingMessage: OutgoingMessage) => this.#drop(outgoingMessage.messageId);
+    const outgoingMessage = new OutgoingMessage(this.workspace, text, files, drop, this.onSignedOut);
+    this.outbox.push(outgoingMessage);
+    outgoingMessage.start();
   }
 
   // A sentence when it did not work; what did is told by the log.
@@ -100,17 +100,17 @@ export class Chat {
   }
 
   get busy(): boolean {
-    return this.outbox.some((dispatch) => !dispatch.accepted);
+    return this.outbox.some((outgoingMessage) => !outgoingMessage.accepted);
   }
 
   #follow(): void {
     this.#unfollow?.();
     this.#unfollow = follow(this.workspace, this.#rows.at(-1)?.seq ?? 0, () => this.#onTheirWay(), {
       rows: (rows) => this.#take(rows),
-      fetched: (id, at) => this.lives.set(id, withFetched(this.lives.get(id) ?? newLife(id), at)),
+      fetched: (id, at) => this.lives.set(id, withFetched(this.lives.get(id) ?? newFileProgress(id), at)),
       file: (status) => {
         const id = status.file_id.toLowerCase();
-        this.lives.set(id, withStatus(this.lives.get(id) ?? newLife(id), status));
+        this.lives.set(id, withStatus(this.lives.get(id) ?? newFileProgress(id), status));
       },
       fileUnknown: (id) => this.lost.set(id, true),
       link: (state) => (this.link = state),
@@ -127,30 +127,30 @@ export class Chat {
     for (const row of fresh) {
       this.#known.add(row.seq);
       const id = fileOfRow(row);
-      if (id) this.lives.set(id, withRow(this.lives.get(id) ?? newLife(id), row));
+      if (id) this.lives.set(id, withRow(this.lives.get(id) ?? newFileProgress(id), row));
     }
     this.#settle();
     return fresh.length;
   }
 
   #settle(): void {
-    const letters = lettersFrom(this.#rows, (file) => this.outbox.some((dispatch) => dispatch.holds(file)));
-    const arrived = new Set(letters.map((letter) => letter.messageId));
-    for (const { fileId, file } of this.outbox.flatMap((dispatch) => dispatch.parcels)) {
+    const chatMessages = chatMessagesFrom(this.#rows, (file) => this.outbox.some((outgoingMessage) => outgoingMessage.holds(file)));
+    const arrived = new Set(chatMessages.map((chatMessage) => chatMessage.messageId));
+    for (const { fileId, file } of this.outbox.flatMap((outgoingMessage) => outgoingMessage.fileUploads)) {
       if (fileId) this.sent.set(fileId, file);
     }
-    this.outbox = this.outbox.filter((dispatch) => !arrived.has(dispatch.messageId));
-    for (const letter of letters) {
-      if (letter.from !== 'person') continue;
-      for (const { fileId } of letter.enclosures) {
-        if (fileId && !this.lives.has(fileId)) this.lives.set(fileId, newLife(fileId));
+    this.outbox = this.outbox.filter((outgoingMessage) => !arrived.has(outgoingMessage.messageId));
+    for (const chatMessage of chatMessages) {
+      if (chatMessage.from !== 'person') continue;
+      for (const { fileId } of chatMessage.attachments) {
+        if (fileId && !this.lives.has(fileId)) this.lives.set(fileId, newFileProgress(fileId));
       }
     }
-    this.letters = letters;
+    this.chatMessages = chatMessages;
   }
 
   #drop(messageId: string): void {
-    this.outbox = this.outbox.filter((dispatch) => dispatch.messageId !== messageId);
+    this.outbox = this.outbox.filter((outgoingMessage) => outgoingMessage.messageId !== messageId);
     this.#settle();
   }
 

@@ -2,26 +2,26 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chunksOf } from './chunks';
 import { previewOf, readable } from './preview';
-import { lettersFrom } from './timeline';
+import { chatMessagesFrom } from './timeline';
 import { messageRow } from './testing';
 
-const letters = (from: number, to: number) => {
+const chatMessages = (from: number, to: number) => {
   const rows = Array.from({ length: to - from }, (_, n) => {
     const seq = from + n;
     const created_at = `2026-05-${String(1 + Math.floor(seq / 100)).padStart(2, '0')}T12:00:00.000000Z`;
     return messageRow(seq, [{ kind: 'text', text: `${seq}` }], { created_at });
   });
-  return lettersFrom(rows, () => false);
+  return chatMessagesFrom(rows, () => false);
 };
 
-test('every letter is in one chunk, in order', () => {
-  const all = letters(1, 500);
-  assert.deepEqual(chunksOf(all).flatMap((chunk) => chunk.letters), all);
-  assert.ok(chunksOf(all).every((chunk) => chunk.letters.length <= 32));
+test('every chatMessage is in one chunk, in order', () => {
+  const all = chatMessages(1, 500);
+  assert.deepEqual(chunksOf(all).flatMap((chunk) => chunk.chatMessages), all);
+  assert.ok(chunksOf(all).every((chunk) => chunk.chatMessages.length <= 32));
 });
 
-test('older letters do not reshuffle the chunks that are there', () => {
-  const shape = (from: number) => new Map(chunksOf(letters(from, 500)).map((chunk) => [chunk.id, chunk.letters.map(({ key }) => key)]));
+test('older chatMessages do not reshuffle the chunks that are there', () => {
+  const shape = (from: number) => new Map(chunksOf(chatMessages(from, 500)).map((chunk) => [chunk.id, chunk.chatMessages.map(({ key }) => key)]));
   const [late, whole] = [shape(210), shape(1)];
   const [partial, ...full] = late.keys();
   for (const id of full) assert.deepEqual(late.get(id), whole.get(id));
@@ -29,7 +29,7 @@ test('older letters do not reshuffle the chunks that are there', () => {
 });
 
 test('each day is headed once, also when it goes on in the next chunk', () => {
-  const days = chunksOf(letters(1, 500)).flatMap((chunk) => [...chunk.days]);
+  const days = chunksOf(chatMessages(1, 500)).flatMap((chunk) => [...chunk.days]);
   assert.deepEqual(days, ['row:1', 'row:100', 'row:200', 'row:300', 'row:400']);
 });
 

@@ -15,16 +15,16 @@ export function bytes(count: number): string {
 }
 
 const kClock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
-// The post office's own clock, on postmarks and life lines: 24 hours in every language, so that columns align.
-const kOfficeClock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-const kOfficeSeconds = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium', hourCycle: 'h23' });
+// The post main-page's own clock, on postmarks and life lines: 24 hours in every language, so that columns align.
+const kClock24 = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const kClock24Seconds = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium', hourCycle: 'h23' });
 const kDay = new Intl.DateTimeFormat(undefined, { weekday: 'long', day: 'numeric', month: 'long' });
 const kDayYear = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'long', year: 'numeric' });
 const kFull = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'medium' });
 const kShortDay = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
 
 export const clock = (iso: string): string => kClock.format(new Date(iso));
-export const officeClock = (iso: string): string => kOfficeClock.format(new Date(iso));
+export const clock24 = (iso: string): string => kClock24.format(new Date(iso));
 export const fullTime = (iso: string): string => kFull.format(new Date(iso));
 export const shortDay = (iso: string): string => kShortDay.format(new Date(iso));
 
@@ -36,13 +36,13 @@ export function dayKey(iso: string): string {
 
 // To the second; with the day if that is not today.
 export function stopTime(iso: string, now: Date): string {
-  const time = kOfficeSeconds.format(new Date(iso));
+  const time = kClock24Seconds.format(new Date(iso));
   return dayKey(iso) === dayKey(now.toISOString()) ? time : `${shortDay(iso)}, ${time}`;
 }
 
 // To the minute; with the day if that is not today.
 export function keptUntil(iso: string, now: Date): string {
-  const time = officeClock(iso);
+  const time = clock24(iso);
   return dayKey(iso) === dayKey(now.toISOString()) ? time : `${shortDay(iso)}, ${time}`;
 }
 

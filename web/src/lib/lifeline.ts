@@ -1,4 +1,4 @@
-import type { Life } from './lives';
+import type { FileProgress } from './file_progress';
 
 // A life as three stops on a road: staged, fetched, and the end. Only an ack makes the end a delivery.
 
@@ -12,7 +12,7 @@ export interface Stop {
 
 const kEnds = { failed: 'Failed', expired: 'Expired', recalled: 'Recalled' } as const;
 
-export function stopsOf(life: Life): [Stop, Stop, Stop] {
+export function stopsOf(life: FileProgress): [Stop, Stop, Stop] {
   const staged: Stop = { word: 'Staged', at: life.stagedAt, mark: 'done' };
   const over = life.stage === 'acked' || life.stage === 'failed' || life.stage === 'expired' || life.stage === 'recalled';
   const fetched: Stop = {
@@ -23,7 +23,7 @@ export function stopsOf(life: Life): [Stop, Stop, Stop] {
   return [staged, fetched, endOf(life)];
 }
 
-function endOf(life: Life): Stop {
+function endOf(life: FileProgress): Stop {
   switch (life.stage) {
     case 'failed':
     case 'expired':
@@ -37,7 +37,7 @@ function endOf(life: Life): Stop {
 }
 
 // One or two words for where the file is. "Delivered" is said after the ack and never before.
-export function verdictOf(life: Life): string {
+export function stateSentenceOf(life: FileProgress): string {
   switch (life.stage) {
     case 'staged':
       return 'Waiting';

@@ -79,7 +79,7 @@ export interface TaskFile {
   size?: number;
 }
 
-export interface TaskStory extends TaskRow {
+export interface TaskDetails extends TaskRow {
   task: string;
   result?: string | null;
   late_answer?: string | null;
@@ -156,7 +156,7 @@ export const listTasks = (status: string, limit: number, filter: TaskFilter) =>
       (filter.callee ? `&callee=${encodeURIComponent(filter.callee)}` : ''),
   );
 export const taskStats = () => call<TaskStats>('/admin/delegations/stats');
-export const taskStory = (id: string) => call<TaskStory>(`/admin/delegations/${encodeURIComponent(id)}`);
+export const taskDetails = (id: string) => call<TaskDetails>(`/admin/delegations/${encodeURIComponent(id)}`);
 export const cancelTask = (task: TaskRow) =>
   call<unknown>(`${workspacePath(task.source_id)}/delegations/${encodeURIComponent(task.delegation_id)}/cancel`, {
     method: 'POST',

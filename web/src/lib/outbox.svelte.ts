@@ -1,16 +1,16 @@
 import { recallFile, sendMessage } from './api';
 import { ApiError, sentenceOf } from './errors';
-import type { Enclosure } from './timeline';
+import type { Attachment } from './timeline';
 import { upload, type Upload } from './upload';
 import { fileIdOf, type Part, type StagedFile } from './wire';
 
-// What is on its way from this page: a Dispatch is one message with its Parcels. Files go first, three at a time; the
+// What is on its way from this page: a OutgoingMessage is one message with its Parcels. Files go first, three at a time; the
 // message that names them follows when every one is staged or was taken out. Nothing is given up silently: what failed
 // stays, says why, and can be tried again or removed.
 
 const kUploadsAtOnce = 3;
 
-export class Parcel {
+export class FileUpload {
   readonly key = crypto.randomUUID();
   stage = $state<'queued' | 'uploading' | 'staged' | 'failed'>('queued');
   sent = $state(0);
@@ -49,10 +49,10 @@ export class Parcel {
   }
 }
 
-export class Dispatch {
+export class OutgoingMessage {
   readonly messageId = crypto.randomUUID();
   readonly at = new Date().toISOString();
-  parcels = $state<Parcel[]>([]);
+  fileUploads = $state<FileUpload[]>([]);
   error = $state('');
   // Accepted by the server; its row in the log has not been read yet.
   accepted = $state(false);
@@ -63,22 +63,22 @@ export class Dispatch {
     readonly text: string,
     files: File[],
     // Called when there is nothing left to send: every file was taken out and there is no text.
-    private readonly onEmpty: (dispatch: Dispatch) => void,
+    private readonly onEmpty: (outgoingMessage: OutgoingMessage) => void,
     private readonly onSignedOut: () => void,
   ) {
-    this.parcels = files.map((file) => new Parcel(file));
+    this.fileUploads = files.map((file) => new FileUpload(file));
   }
 
-  // Whether this file of the log is one of these parcels. The log's row can overtake the upload's own answer; until that
+  // Whether this file of the log is one of these fileUploads. The log's row can overtake the upload's own answer; until that
   // names the file, the size must do.
-  holds(file: Enclosure): boolean {
-    return this.parcels.some((parcel) =>
-      parcel.fileId ? parcel.fileId === file.fileId : parcel.stage === 'uploading' && parcel.file.size === file.size,
+  holds(file: Attachment): boolean {
+    return this.fileUploads.some((fileUpload) =>
+      fileUpload.fileId ? fileUpload.fileId === file.fileId : fileUpload.stage === 'uploading' && fileUpload.file.size === file.size,
     );
   }
 
   get stuck(): boolean {
-    return this.error !== '' || this.parcels.some((parcel) => parcel.stage === 'failed');
+    return this.error !== '' || this.fileUploads.some((fileUpload) => fileUpload.stage === 'failed');
   }
 
   start(): void {
@@ -88,31 +88,31 @@ export class Dispatch {
 
   retry(): void {
     this.error = '';
-    for (const parcel of this.parcels) if (parcel.stage === 'failed') parcel.stage = 'queued';
+    for (const fileUpload of this.fileUploads) if (fileUpload.stage === 'failed') fileUpload.stage = 'queued';
     this.start();
   }
 
-  remove(parcel: Parcel): void {
-    this.parcels = this.parcels.filter((other) => other !== parcel);
-    parcel.cancel();
-    if (this.parcels.length === 0 && this.text === '') this.onEmpty(this);
+  remove(fileUpload: FileUpload): void {
+    this.fileUploads = this.fileUploads.filter((other) => other !== fileUpload);
+    fileUpload.cancel();
+    if (this.fileUploads.length === 0 && this.text === '') this.onEmpty(this);
     else this.#postWhenReady();
   }
 
   abandon(): void {
-    for (const parcel of this.parcels) {
-      parcel.cancel();
+    for (const fileUpload of this.fileUploads) {
+      fileUpload.cancel();
       // The agent must not get what nobody sends any more. Should this fail, the file is in the log, to be recalled there.
-      if (parcel.fileId) recallFile(this.workspace, parcel.fileId).catch(() => undefined);
+      if (fileUpload.fileId) recallFile(this.workspace, fileUpload.fileId).catch(() => undefined);
     }
-    this.parcels = [];
+    this.fileUploads = [];
     this.onEmpty(this);
   }
 
   async #sendNext(): Promise<void> {
     for (;;) {
-      const busy = this.parcels.filter((parcel) => parcel.stage === 'uploading').length;
-      const next = this.parcels.find((parcel) => parcel.stage === 'queued');
+      const busy = this.fileUploads.filter((fileUpload) => fileUpload.stage === 'uploading').length;
+      const next = this.fileUploads.find((fileUpload) => fileUpload.stage === 'queued');
       if (!next || busy >= kUploadsAtOnce) break;
       await next.send(this.workspace);
     }
@@ -120,8 +120,8 @@ export class Dispatch {
   }
 
   #postWhenReady(): void {
-    const ready = this.parcels.every((parcel) => parcel.stage === 'staged');
-    if (!ready || this.#posting || this.accepted || (this.parcels.length === 0 && this.text === '')) return;
+    const ready = this.fileUploads.every((fileUpload) => fileUpload.stage === 'staged');
+    if (!ready || this.#posting || this.accepted || (this.fileUploads.length === 0 && this.text === '')) return;
     this.#posting = true;
     void this.#post().finally(() => (this.#posting = false));
   }
@@ -139,7 +139,7 @@ export class Dispatch {
 
   #parts(): Part[] {
     const parts: Part[] = this.text === '' ? [] : [{ kind: 'text', text: this.text }];
-    for (const { staged } of this.parcels) {
+    for (const { staged } of this.fileUploads) {
       if (!staged) continue;
       const { uri, name, mimeType, size } = staged;
       parts.push({ kind: 'file', file: { uri, name, mimeType, size } });

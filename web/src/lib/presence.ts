@@ -8,7 +8,7 @@ export interface Presence {
 export function presenceOf(workspace: Workspace): Presence {
   switch (workspace.status) {
     case 'online':
-      return { word: isDeaf(workspace) ? 'Online · not listening' : 'Online', tone: 'here' };
+      return { word: isNotListening(workspace) ? 'Online · not listening' : 'Online', tone: 'here' };
     case 'degraded':
       return { word: 'Having trouble', tone: 'troubled' };
     case 'awaiting_agent':
@@ -21,7 +21,7 @@ export function presenceOf(workspace: Workspace): Presence {
 }
 
 // It was here a moment ago and holds no poll: it is busy, or has been stopped.
-const isDeaf = ({ delivery_mode: mode, listening }: Workspace): boolean => mode === 'poll' && listening === false;
+const isNotListening = ({ delivery_mode: mode, listening }: Workspace): boolean => mode === 'poll' && listening === false;
 
 // A heartbeat and a poll are both signs of life; RFC 3339 in UTC sorts as text.
 export function lastSeen(workspace: Workspace): string | null {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { SeriesAnswer, UploadRow } from './operator';
 import { duration, durationScale, gather, join, lastKnown, linearScale, newest, runs } from './series';
 import { plainly } from './tasks';
-import { byAge, expiresSoon, heapOf } from './waiting';
+import { byAge, expiresSoon, groupOf } from './waiting';
 
 const kMinute = 60_000;
 const kStart = 1_800_000_000_000;
@@ -78,9 +78,9 @@ const file = (created: string, expires: string, rest: Partial<UploadRow> = {}): 
 });
 
 test('never fetched, fetched and failed are three things', () => {
-  assert.equal(heapOf(file('', '')), 'never-fetched');
-  assert.equal(heapOf(file('', '', { state: 'fetched', fetched_at: 'x' })), 'fetched');
-  assert.equal(heapOf(file('', '', { state: 'failed', fetched_at: 'x' })), 'failed');
+  assert.equal(groupOf(file('', '')), 'never-fetched');
+  assert.equal(groupOf(file('', '', { state: 'fetched', fetched_at: 'x' })), 'fetched');
+  assert.equal(groupOf(file('', '', { state: 'failed', fetched_at: 'x' })), 'failed');
 });
 
 test('a file expires soon within two hours, or the last quarter of a short life', () => {

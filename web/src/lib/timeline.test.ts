@@ -1,38 +1,38 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { kFile, messageRow, row, uploadRow, uriOf } from './testing';
-import { lettersFrom } from './timeline';
+import { chatMessagesFrom } from './timeline';
 import type { ActivityRow } from './wire';
 
 const none = () => false;
 const filePart = { kind: 'file', file: { uri: uriOf(kFile), name: 'a.txt', mimeType: 'text/plain', size: 3 } };
 
 test('a file that a message names is shown with that message only', () => {
-  const letters = lettersFrom([uploadRow(1), messageRow(2, [{ kind: 'text', text: 'here' }, filePart])], none);
-  assert.equal(letters.length, 1);
-  assert.equal(letters[0]?.text, 'here');
-  assert.deepEqual(letters[0]?.enclosures, [{ fileId: kFile, name: 'a.txt', mimeType: 'text/plain', size: 3 }]);
+  const chatMessages = chatMessagesFrom([uploadRow(1), messageRow(2, [{ kind: 'text', text: 'here' }, filePart])], none);
+  assert.equal(chatMessages.length, 1);
+  assert.equal(chatMessages[0]?.text, 'here');
+  assert.deepEqual(chatMessages[0]?.attachments, [{ fileId: kFile, name: 'a.txt', mimeType: 'text/plain', size: 3 }]);
 });
 
-test('a file that no message names is a letter of its own', () => {
-  const letters = lettersFrom([uploadRow(1)], none);
-  assert.deepEqual(letters.map((letter) => [letter.from, letter.text, letter.enclosures.length]), [['person', '', 1]]);
+test('a file that no message names is a chatMessage of its own', () => {
+  const chatMessages = chatMessagesFrom([uploadRow(1)], none);
+  assert.deepEqual(chatMessages.map((chatMessage) => [chatMessage.from, chatMessage.text, chatMessage.attachments.length]), [['person', '', 1]]);
 });
 
 test('a file whose message is still on its way is held back', () => {
-  assert.deepEqual(lettersFrom([uploadRow(1)], (file) => file.fileId === kFile), []);
+  assert.deepEqual(chatMessagesFrom([uploadRow(1)], (file) => file.fileId === kFile), []);
 });
 
 test('an upload row that is older than the loaded page does not hide the file of its message', () => {
-  assert.equal(lettersFrom([messageRow(2, [filePart])], none)[0]?.enclosures[0]?.fileId, kFile);
+  assert.equal(chatMessagesFrom([messageRow(2, [filePart])], none)[0]?.attachments[0]?.fileId, kFile);
 });
 
 test('a notify is the agent speaking, with result and parts', () => {
   const body = { result: 'got it', parts: [filePart] };
-  const [letter] = lettersFrom([row(1, 'a2a_receive', 'notify', { response_body: body })], none);
-  assert.equal(letter?.from, 'agent');
-  assert.equal(letter?.text, 'got it');
-  assert.equal(letter?.enclosures.length, 1);
+  const [chatMessage] = chatMessagesFrom([row(1, 'a2a_receive', 'notify', { response_body: body })], none);
+  assert.equal(chatMessage?.from, 'agent');
+  assert.equal(chatMessage?.text, 'got it');
+  assert.equal(chatMessage?.attachments.length, 1);
 });
 
 test('messages of other agents, receipts and logs are not part of the conversation', () => {
@@ -42,7 +42,7 @@ test('messages of other agents, receipts and logs are not part of the conversati
     { ...uploadRow(4), source_id: kFile },
     row(3, 'agent_log', 'notify', { response_body: { result: 'x' } }),
   ];
-  assert.deepEqual(lettersFrom(rows, none), []);
+  assert.deepEqual(chatMessagesFrom(rows, none), []);
 });
 
 test('bodies of any shape are read without a throw', () => {
@@ -55,18 +55,18 @@ test('bodies of any shape are read without a throw', () => {
     }
   }
   for (const value of parts) rows.push(messageRow(rows.length + 1, value));
-  for (const letter of lettersFrom(rows, none)) assert.deepEqual([letter.text, letter.enclosures], ['', []]);
+  for (const chatMessage of chatMessagesFrom(rows, none)) assert.deepEqual([chatMessage.text, chatMessage.attachments], ['', []]);
 });
 
 test('an inherited property is not a field of a body', () => {
-  const [letter] = lettersFrom([row(1, 'a2a_receive', 'notify', { response_body: Object.create({ result: 'no' }) })], none);
-  assert.equal(letter?.text, '');
+  const [chatMessage] = chatMessagesFrom([row(1, 'a2a_receive', 'notify', { response_body: Object.create({ result: 'no' }) })], none);
+  assert.equal(chatMessage?.text, '');
 });
 
-test('what an agent that is called was told, and what it answered, are two letters', () => {
+test('what an agent that is called was told, and what it answered, are two chatMessages', () => {
   const answer = { jsonrpc: '2.0', result: { kind: 'message', parts: [{ kind: 'text', text: 'pong' }] } };
   const taken = { ...messageRow(1, [{ kind: 'text', text: 'ping' }]), activity_type: 'a2a_send', response_body: answer };
-  const seen = (row: ActivityRow) => lettersFrom([row], () => false).map(({ key, from, text }) => [key, from, text]);
+  const seen = (row: ActivityRow) => chatMessagesFrom([row], () => false).map(({ key, from, text }) => [key, from, text]);
   assert.deepEqual(seen(taken), [
     ['row:1', 'person', 'ping'],
     ['reply:1', 'agent', 'pong'],

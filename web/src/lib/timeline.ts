@@ -1,9 +1,9 @@
 import { fileIdOf, type ActivityRow } from './wire';
 
-// Rows of the activity log become what a person reads: letters, each with its text and its files. Pure: the same rows
-// give the same letters, whatever order they came in. Bodies are written by others, so every field is checked.
+// Rows of the activity log become what a person reads: chatMessages, each with its text and its files. Pure: the same rows
+// give the same chatMessages, whatever order they came in. Bodies are written by others, so every field is checked.
 
-export interface Enclosure {
+export interface Attachment {
   // Null for an address that is not a file held here.
   fileId: string | null;
   name: string;
@@ -11,66 +11,66 @@ export interface Enclosure {
   size: number | null;
 }
 
-export interface Letter {
+export interface ChatMessage {
   key: string;
   // Of its row in the log.
   seq: number;
   from: 'person' | 'agent';
   at: string;
   text: string;
-  enclosures: Enclosure[];
+  attachments: Attachment[];
   messageId: string | null;
 }
 
 // Rows must be in ascending seq. A file that a message names belongs to that message; one that none names (yet, or
-// sent by a client that does not) is a letter of its own, unless `held` says that its message is still on its way.
-export function lettersFrom(rows: Iterable<ActivityRow>, held: (file: Enclosure) => boolean): Letter[] {
-  const letters: Letter[] = [];
+// sent by a client that does not) is a chatMessage of its own, unless `held` says that its message is still on its way.
+export function chatMessagesFrom(rows: Iterable<ActivityRow>, held: (file: Attachment) => boolean): ChatMessage[] {
+  const chatMessages: ChatMessage[] = [];
   const named = new Set<string>();
   for (const row of rows) {
-    for (const letter of read(row)) {
-      letters.push(letter);
-      if (!isUpload(row)) for (const { fileId } of letter.enclosures) if (fileId) named.add(fileId);
+    for (const chatMessage of read(row)) {
+      chatMessages.push(chatMessage);
+      if (!isUpload(row)) for (const { fileId } of chatMessage.attachments) if (fileId) named.add(fileId);
     }
   }
-  return letters.filter((letter) => {
-    const [file] = letter.enclosures;
-    const alone = letter.key.startsWith('upload:') && file?.fileId;
+  return chatMessages.filter((chatMessage) => {
+    const [file] = chatMessage.attachments;
+    const alone = chatMessage.key.startsWith('upload:') && file?.fileId;
     return !alone || !(named.has(alone) || held(file));
   });
 }
 
-// A row never changes: it is read once, however often the letters are put together anew.
-const kRead = new WeakMap<ActivityRow, Letter[]>();
+// A row never changes: it is read once, however often the chatMessages are put together anew.
+const kRead = new WeakMap<ActivityRow, ChatMessage[]>();
 
-function read(row: ActivityRow): Letter[] {
+function read(row: ActivityRow): ChatMessage[] {
   const known = kRead.get(row);
   if (known) return known;
-  const letters = lettersOf(row);
-  kRead.set(row, letters);
-  return letters;
+  const chatMessages = chatMessagesOf(row);
+  kRead.set(row, chatMessages);
+  return chatMessages;
 }
 
-function lettersOf(row: ActivityRow): Letter[] {
+function chatMessagesOf(row: ActivityRow): ChatMessage[] {
   const { created_at: at, seq } = row;
   if (isUpload(row)) {
     // Another agent's file comes with that agent's message, and neither is this conversation's.
     if (row.source_id) return [];
     const file = enclosureFromUpload(row.request_body);
     const key = `upload:${seq}`;
-    return file ? [{ key, seq, from: 'person', at, text: '', enclosures: [file], messageId: null }] : [];
+    return file ? [{ key, seq, from: 'person', at, text: '', attachments: [file], messageId: null }] : [];
   }
   const answer = answerOf(row.response_body);
-  const said: Letter = { key: `row:${seq}`, seq, from: 'agent', at, ...answer, messageId: null };
+  const said: ChatMessage = { key: `row:${seq}`, seq, from: 'agent', at, ...answer, messageId: null };
   if (row.activity_type === 'a2a_receive' && row.method === 'notify') return [said];
   if (!isFromPeople(row)) return [];
   const message = field(field(row.request_body, 'params'), 'message');
   const id = field(message, 'messageId');
   const messageId = typeof id === 'string' ? id : null;
   const content = contentOf(field(message, 'parts'));
-  const letter: Letter = { key: `row:${seq}`, seq, from: 'person', at, ...content, messageId };
-  const replied = answer.text !== '' || answer.enclosures.length > 0;
-  return replied ? [letter, { ...said, key: `reply:${seq}` }] : [letter];
+  const chatMessage: ChatMessage = { key: `row:${seq}`, seq, from: 'person', at, ...content, messageId };
+  const replied = answer.text !== '' || answer.attachments.length > 0;
+  return replied ? [chatMessage, { ...said, key: `reply:${seq}` }] : [chatMessage];
 }
 
 // In the agent's inbox, or, of an agent that is called, taken by it.
@@ -81,7 +81,7 @@ function isFromPeople(row: ActivityRow): boolean {
 }
 
 // What an agent said: a text with its parts, or the answer of one that is called, be it a message or a task.
-function answerOf(body: unknown): { text: string; enclosures: Enclosure[] } {
+function answerOf(body: unknown): { text: string; attachments: Attachment[] } {
   const result = field(body, 'result');
   const artifacts = field(result, 'artifacts');
   const pieces = [
@@ -92,32 +92,32 @@ function answerOf(body: unknown): { text: string; enclosures: Enclosure[] } {
     ...(Array.isArray(artifacts) ? (artifacts as unknown[]) : []).map((artifact) => field(artifact, 'parts')),
   ].map(contentOf);
   const texts = [typeof result === 'string' ? result : '', ...pieces.map((piece) => piece.text)];
-  return { text: texts.filter(Boolean).join('\n\n'), enclosures: pieces.flatMap((piece) => piece.enclosures) };
+  return { text: texts.filter(Boolean).join('\n\n'), attachments: pieces.flatMap((piece) => piece.attachments) };
 }
 
 export const isUpload = (row: ActivityRow): boolean =>
   row.activity_type === 'a2a_receive' && row.method === 'chat_upload_receive';
 
-function enclosureFromUpload(body: unknown): Enclosure | null {
+function enclosureFromUpload(body: unknown): Attachment | null {
   const id = field(body, 'file_id');
   if (typeof id !== 'string') return null;
   return { fileId: id.toLowerCase(), ...describe(body) };
 }
 
-function contentOf(parts: unknown): { text: string; enclosures: Enclosure[] } {
+function contentOf(parts: unknown): { text: string; attachments: Attachment[] } {
   const texts: string[] = [];
-  const enclosures: Enclosure[] = [];
+  const attachments: Attachment[] = [];
   for (const part of Array.isArray(parts) ? (parts as unknown[]) : []) {
     const text = field(part, 'text');
     const file = field(part, 'file');
     const uri = field(file, 'uri');
     if (typeof text === 'string') texts.push(text);
-    else if (typeof uri === 'string') enclosures.push({ fileId: fileIdOf(uri), ...describe(file) });
+    else if (typeof uri === 'string') attachments.push({ fileId: fileIdOf(uri), ...describe(file) });
   }
-  return { text: texts.join('\n\n'), enclosures };
+  return { text: texts.join('\n\n'), attachments };
 }
 
-function describe(value: unknown): Omit<Enclosure, 'fileId'> {
+function describe(value: unknown): Omit<Attachment, 'fileId'> {
   const name = field(value, 'name');
   const mimeType = field(value, 'mimeType');
   const size = field(value, 'size');

@@ -2,7 +2,7 @@ import type { UploadRow } from './operator';
 
 // What waits, sorted for a person: by how long it has, and by what is about to happen to it.
 
-export type Heap = 'all' | 'never-fetched' | 'fetched' | 'failed' | 'expiring';
+export type WaitingGroup = 'all' | 'never-fetched' | 'fetched' | 'failed' | 'expiring';
 
 const kSoonestMs = 2 * 3_600_000;
 
@@ -13,14 +13,14 @@ export function expiresSoon(row: UploadRow, now: Date): boolean {
   return left < Math.min(kSoonestMs, (expires - new Date(row.created_at).getTime()) / 4);
 }
 
-export function heapOf(row: UploadRow): Exclude<Heap, 'all' | 'expiring'> {
+export function groupOf(row: UploadRow): Exclude<WaitingGroup, 'all' | 'expiring'> {
   if (row.state === 'failed') return 'failed';
   return row.fetched_at ? 'fetched' : 'never-fetched';
 }
 
-export function inHeap(row: UploadRow, heap: Heap, now: Date): boolean {
+export function inGroup(row: UploadRow, heap: WaitingGroup, now: Date): boolean {
   if (heap === 'all') return true;
-  return heap === 'expiring' ? expiresSoon(row, now) : heapOf(row) === heap;
+  return heap === 'expiring' ? expiresSoon(row, now) : groupOf(row) === heap;
 }
 
 const kAges = [

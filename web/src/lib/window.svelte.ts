@@ -4,7 +4,7 @@ import { SvelteSet } from 'svelte/reactivity';
 // it had, or is guessed to have; what is in view does not jump when a piece above it turns out taller. The browser's own
 // anchoring must be off on the scroller: not every browser has it, and two would fight.
 
-// Drawn this far beyond the edges, so that scrolling meets finished letters.
+// Drawn this far beyond the edges, so that scrolling meets finished chatMessages.
 const kMarginPx = 900;
 // Two lines and their header.
 const kLetterPx = 96;
@@ -41,8 +41,8 @@ export class ScrollWindow {
     };
   };
 
-  heightOf(id: number, letters: number): number {
-    return this.#heights.get(id) ?? letters * kLetterPx;
+  heightOf(id: number, chatMessages: number): number {
+    return this.#heights.get(id) ?? chatMessages * kLetterPx;
   }
 
   // Runs `change`, which adds above what is in view, and keeps that where it is.

@@ -1,6 +1,6 @@
 import { findWorkspace, listWorkspaces, uploadFigures } from './api';
 import { ApiError, sentenceOf } from './errors';
-import { News, type NewsListener } from './news';
+import { LiveFeed, type LiveListener } from './live_feed';
 import { Soon } from './soon';
 import type { Session, Tally, Workspace } from './wire';
 
@@ -17,7 +17,7 @@ export class Workspaces {
   files = $state.raw<ReadonlyMap<string, Tally>>(new Map());
   loaded = $state(false);
   error = $state('');
-  readonly #news = new News();
+  readonly #news = new LiveFeed();
   #timer: ReturnType<typeof setInterval> | undefined;
   readonly #soon = new Soon(() => void this.refresh());
 
@@ -44,7 +44,7 @@ export class Workspaces {
 
   // Everything the server tells the operator, as long as the page is visible; returns how to stop. After a RESYNC
   // something may have been missed.
-  onNews(listener: NewsListener): () => void {
+  onNews(listener: LiveListener): () => void {
     return this.#news.listen(listener);
   }
 

@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+
+#include "agent/api_client.h"
+#include "agent/attachments.h"
+#include "agent/members.h"
+#include "base/clock.h"
+#include "base/json_writer.h"
+#include "base/text.h"
+
+namespace restante::agent {
+namespace {
+
+using client::expect_success;
+using client::Failure;
+using client::Outcome;
+
+constexpr std::size_t kMaxRecord = 16 << 20;  // it carries the whole task and its history
+constexpr JsonLimits kRecordLimits{.depth = 80, .nodes = 1'000'000};
+
+bool is_status(const Failure& failure, int status) {
+  return failure.kind == Failure::Kind::status && failure.status == status;
+}
+
+// What a server answers that has no such resource: not every one lets tasks be looked at.
+bool is_not_known(const Failure& failure) {
+  return is_status(failure, 404) || is_status(failure, 405) || is_status(failure, 501);
+}
+
+ApiClient::TaskView view_of(const Json& record) {
+  using TaskInterest = ApiClient::TaskInterest;
+  ApiClient::TaskView view;
+  view.status = text_of(record, "status");
+  view.why = text_of(record, "error_detail");
+  if (view.why.empty()) view.why = view.status;
+  if (view.status == "stuck") view.interest = TaskInterest::late;
+  if (view.status == "failed" || view.status == "completed") view.interest = TaskInterest::unwanted;
+  // Deadlines are told by the server's own clock, and our last sign of life is a moment of that clock that has passed
+  // for certain. A laptop's clock may be hours off, and so may that of a proxy, which writes the header Date.
+  const auto deadline = parse_time(text_of(record, "deadline"));
+  const auto seen = parse_time(text_of(record, "agent_seen_at"));
+  if (view.interest != TaskInterest::wanted || !deadline || !seen) return view;
+  view.left = std::chrono::duration_cast<std::chrono::milliseconds>(*deadline - *seen);
+  // The server notices at its next sweep; whatever is begun now is for nobody.
+  if (view.left->count() <= 0) {
+    view.interest = TaskInterest::unwanted;
+    view.why = "its deadline has passed";
+  }
+  return view;
+}
+
+}  // namespace
+
+Outcome<ApiClient::TaskView> ApiClient::look_at_delegation(std::string_view delegation) {
+  auto look = request("GET", fmt::format("/workspaces/{}/delegations/{}", workspace_, percent_encode(delegation)));
+  look.max_body = kMaxRecord;
+  const auto answer = expect_success(http_.send(look));
+  if (answer.has_error()) return answer.error();
+  const auto record = parse_json(answer->body, kRecordLimits);
+  if (record.has_error()) return Failure(Failure::Kind::protocol, "the server's answer is not valid JSON");
+  return view_of(*record);
+}
+
+Outcome<ApiClient::TaskView> ApiClient::begin_delegation(std::string_view delegation) {
+  auto seen = look_at_delegation(delegation);
+  if (seen.has_error() && !is_not_known(seen.error())) return seen.error();
+  const auto view = seen.has_value() ? *seen : TaskView();
+  if (view.interest != TaskInterest::wanted) return view;
+  auto begin = post(fmt::format("/workspaces/{}/delegations/{}/update", workspace_, percent_encode(delegation)),
+                    R"({"status":"in_progress"})");
+  begin.repeatable = true;  // the same status again changes nothing
+  const auto response = expect_success(http_.send(begin));
+  if (response.has_value()) return view;
+  if (!is_status(response.error(), 409)) return response.error();
+  // It has ended between the two.
+  seen = look_at_delegation(delegation);
+  if (seen.has_error() && is_not_known(seen.error()))
+    return TaskView{TaskInterest::unwanted, {}, response.error().sentence};
+  return seen;
+}
+
+Outcome<ApiClient::TaskInterest> ApiClient::beat_delegation(std::string_view delegation) {
+  const auto response = expect_success(http_.send(
+      post(fmt::format("/workspaces/{}/delegations/{}/heartbeat", workspace_, percent_encode(delegation)), "{}")));
+  if (response.has_error()) return response.error();
+  const auto body = parse_json(response->body);
+  if (!body.has_value() || !flag_of(*body, "cancel")) return TaskInterest::wanted;
+  return text_of(*body, "status") == "stuck" ? TaskInterest::late : TaskInterest::unwanted;
+}
+
+Outcome<void> ApiClient::end_delegation(std::string_view delegation, Ended end, std::string_view text,
+                                        std::string_view key, const std::vector<Json>& files) {
+  JsonWriter body;
+  body.begin_object();
+  body.member("status", end == Ended::completed ? "completed" : "failed");
+  body.member(end == Ended::completed ? "result" : "error", text);
+  write_attachments(body, files);
+  body.end_object();
+  auto update =
+      post(fmt::format("/workspaces/{}/delegations/{}/update", workspace_, percent_encode(delegation)), body.take());
+  update.headers.push_back({"Idempotency-Key", std::string(key)});
+  const auto response = expect_success(http_.send(update));
+  if (response.has_error()) return response.error();
+  return {};
+}
+
+}  // namespace restante::agent

@@ -1,0 +1,116 @@
+#include <gmock/gmock.h>
+
+#include "agent/api_client.h"
+#include "client/test_server.h"
+
+namespace restante::agent {
+namespace {
+
+using client::TestConnection;
+using client::TestServer;
+using testing::ElementsAre;
+using testing::StartsWith;
+using TaskInterest = ApiClient::TaskInterest;
+
+// Of a proxy with a wrong clock.
+constexpr std::string_view kDate = "Date: Sun, 15 Nov 2026 20:00:00 GMT\r\n";
+
+struct CannedAnswer {
+  std::string status;
+  std::string body;
+};
+
+// A server that answers one request after the other and keeps their first lines.
+class ApiClientTasks : public testing::Test {
+ protected:
+  client::Outcome<ApiClient::TaskView> begin(std::vector<CannedAnswer> answers) {
+    return ask(std::move(answers), [](ApiClient& api) { return api.begin_delegation("d/1"); });
+  }
+  client::Outcome<ApiClient::TaskView> look(std::vector<CannedAnswer> answers) {
+    return ask(std::move(answers), [](ApiClient& api) { return api.look_at_delegation("d/1"); });
+  }
+
+  std::vector<std::string> asked_;
+
+ private:
+  client::Outcome<ApiClient::TaskView> ask(
+      std::vector<CannedAnswer> answers, const std::function<client::Outcome<ApiClient::TaskView>(ApiClient&)>& call) {
+    asked_.clear();
+    const TestServer server({[this, answers](TestConnection& peer) {
+      for (const auto& [status, body] : answers) {
+        const auto request = peer.read_request();
+        asked_.push_back(request.substr(0, request.find(" HTTP/")));
+        peer.answer(status, body, kDate);
+      }
+      peer.wait_until_closed();
+    }});
+    ApiClient api(client::parse_url(server.url()).value(), "token");
+    api.use_workspace("w");
+    return call(api);
+  }
+};
+
+TEST_F(ApiClientTasks, ATaskThatIsWantedIsBegunOnceTheServerHasSaidSo) {
+  const auto view =
+      begin({{"200 OK",
+              R"({"status":"queued","deadline":"2026-11-15T12:01:00Z","agent_seen_at":"2026-11-15T12:00:00Z"})"},
+             {"200 OK", "{}"}})
+          .value();
+  EXPECT_EQ(view.interest, TaskInterest::wanted);
+  EXPECT_EQ(view.left, std::chrono::minutes(1));
+  EXPECT_THAT(asked_,
+              ElementsAre("GET /workspaces/w/delegations/d%2F1", "POST /workspaces/w/delegations/d%2F1/update"));
+}
+
+TEST_F(ApiClientTasks, OneThatHasEndedIsLeftAsItIs) {
+  const std::tuple<const char*, TaskInterest, const char*> ends[] = {
+      {R"({"status":"failed","error_detail":"cancelled by caller"})", TaskInterest::unwanted, "cancelled by caller"},
+      {R"({"status":"completed"})", TaskInterest::unwanted, "completed"},
+      {R"({"status":"stuck","error_detail":""})", TaskInterest::late, "stuck"},
+      {R"({"status":"queued","deadline":"2026-11-15T12:00:00Z","agent_seen_at":"2026-11-15T12:00:00Z"})",
+       TaskInterest::unwanted, "its deadline has passed"}};
+  for (const auto& [record, interest, why] : ends) {
+    const auto view = begin({{"200 OK", record}}).value();
+    EXPECT_EQ(view.interest, interest) << record;
+    EXPECT_EQ(view.why, why);
+    EXPECT_EQ(asked_.size(), 1u);
+  }
+}
+
+TEST_F(ApiClientTasks, OnlyTheServersOwnClockMakesOneOverdue) {
+  const auto view = look({{"200 OK", R"({"status":"queued","deadline":"2001-01-01T00:00:00Z"})"}}).value();
+  EXPECT_EQ(view.interest, TaskInterest::wanted) << "it says so itself, whatever the hour is elsewhere";
+  EXPECT_FALSE(view.left);
+}
+
+TEST_F(ApiClientTasks, OneThatEndsInBetweenIsSeenAsEnded) {
+  const auto view = begin({{"200 OK", R"({"status":"queued"})"},
+                           {"409 Conflict", R"({"error":"over","code":"delegation_ended"})"},
+                           {"200 OK", R"({"status":"failed","error_detail":"cancelled by caller"})"}})
+                        .value();
+  EXPECT_EQ(view.interest, TaskInterest::unwanted);
+  EXPECT_EQ(view.why, "cancelled by caller");
+}
+
+TEST_F(ApiClientTasks, AServerThatLetsNobodyLookIsToldAllTheSame) {
+  EXPECT_EQ(begin({{"404 Not Found", "{}"}, {"200 OK", "{}"}}).value().interest, TaskInterest::wanted);
+  EXPECT_EQ(begin({{"405 Method Not Allowed", "{}"}, {"409 Conflict", R"({"error":"over"})"}, {"404 Not Found", "{}"}})
+                .value()
+                .interest,
+            TaskInterest::unwanted);
+  EXPECT_EQ(begin({{"404 Not Found", "{}"}, {"404 Not Found", "{}"}}).error().status, 404);
+}
+
+TEST_F(ApiClientTasks, WhatCannotBeLearntIsNotGuessed) {
+  EXPECT_EQ(begin({{"503 Service Unavailable", "{}"}}).error().status, 503);
+  EXPECT_EQ(begin({{"200 OK", R"({"status":"queued"})"}, {"503 Service Unavailable", "{}"}}).error().status, 503);
+  EXPECT_EQ(look({{"200 OK", "<html>"}}).error().kind, client::Failure::Kind::protocol);
+}
+
+TEST_F(ApiClientTasks, LookingChangesNothing) {
+  EXPECT_EQ(look({{"200 OK", R"({"status":"queued"})"}}).value().interest, TaskInterest::wanted);
+  EXPECT_THAT(asked_, ElementsAre(StartsWith("GET ")));
+}
+
+}  // namespace
+}  // namespace restante::agent

@@ -1,0 +1,267 @@
+#include "agent/background_reports.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "agent/result_files.h"
+#include "base/json_writer.h"
+
+namespace restante::agent {
+namespace {
+
+using client::Failure;
+
+constexpr std::chrono::milliseconds kTick{1'000};
+
+// A reply that was refused for good must not keep the next ones waiting.
+bool is_worth_another_try(const Failure& failure) {
+  if (may_yet_succeed(failure) || failure.kind == Failure::Kind::cancelled) return true;
+  return failure.kind == Failure::Kind::status && (failure.status == 401 || failure.code == "idempotency_in_progress");
+}
+
+// Of a result that was refused. A task that is over, or that nobody knows, waits for nothing.
+bool leaves_task_open(const Failure& refusal) {
+  return refusal.kind == Failure::Kind::status && refusal.status >= 400 && refusal.status < 500 &&
+         refusal.status != 404 && refusal.status != 409;
+}
+
+}  // namespace
+
+BackgroundReports::BackgroundReports(ReportOptions options, Ledger& ledger, const Clock& clock,
+                                     std::function<void()> reconnect, GiveUp give_up, PrintLine print_line)
+    : options_(options),
+      ledger_(ledger),
+      clock_(clock),
+      reconnect_(std::move(reconnect)),
+      give_up_(std::move(give_up)),
+      print_line_(std::move(print_line)),
+      alive_at_(clock.steady()),
+      started_(clock.now()),
+      last_wall_(started_),
+      last_steady_(clock.steady()),
+      next_beat_(last_steady_),
+      next_send_(last_steady_),
+      send_pause_(options.pause_first, options.pause_most) {}
+
+BackgroundReports::~BackgroundReports() { stop(); }
+
+void BackgroundReports::start(std::unique_ptr<ApiClient> api, std::string server) {
+  api_ = std::move(api);
+  server_ = std::move(server);
+  thread_ = std::thread([this] { work(); });
+}
+
+void BackgroundReports::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    if (api_) api_->cancel();
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void BackgroundReports::poll_completed() {
+  {
+    const std::lock_guard lock(mutex_);
+    last_poll_ = clock_.now();
+    alive_at_ = clock_.steady();
+    trouble_.clear();
+  }
+  ledger_.write_health(health());
+}
+
+void BackgroundReports::set_trouble(std::string sentence) {
+  {
+    const std::lock_guard lock(mutex_);
+    trouble_ = std::move(sentence);
+    alive_at_ = clock_.steady();  // it was given up, not forgotten
+  }
+  ledger_.write_health(health());
+}
+
+void BackgroundReports::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+  }
+  changed_.notify_all();
+}
+
+void BackgroundReports::set_current_task(const std::string& delegation, std::optional<std::chrono::milliseconds> left) {
+  const std::lock_guard lock(mutex_);
+  task_ = delegation;
+  task_due_ = left ? std::optional(clock_.steady() + *left) : std::nullopt;
+}
+
+void BackgroundReports::work() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    woken_ = false;
+    lock.unlock();
+    check_clocks();
+    const auto now = clock_.steady();
+    if (now >= next_send_ && !send_replies()) next_send_ = clock_.steady() + send_pause_.next();
+    if (now >= next_beat_) beat();
+    watch_task();
+    lock.lock();
+    if (!stopping_ && !woken_) changed_.wait_for(lock, std::min(kTick, options_.beat));
+  }
+}
+
+void BackgroundReports::check_clocks() {
+  const auto wall = clock_.now();
+  const auto steady = clock_.steady();
+  const auto slept = (wall - last_wall_) - std::chrono::duration_cast<std::chrono::microseconds>(steady - last_steady_);
+  last_wall_ = wall;
+  last_steady_ = steady;
+  bool silent = false;
+  {
+    const std::lock_guard lock(mutex_);
+    silent = steady - alive_at_ > options_.poll_silence;
+    if (silent) alive_at_ = steady;
+  }
+  if (slept > options_.sleep_gap) {
+    next_beat_ = next_send_ = steady;
+    print_line_("this machine was asleep; connecting anew");
+    reconnect_();
+  } else if (silent) {
+    print_line_("no poll has been answered for a while; connecting anew");
+    reconnect_();
+  }
+}
+
+void BackgroundReports::beat() {
+  next_beat_ = clock_.steady() + options_.beat;
+  // A missed beat is not worth a word: the poll notices the same trouble and says so.
+  (void)api_->beat(std::chrono::duration_cast<std::chrono::seconds>(clock_.now() - started_));
+}
+
+void BackgroundReports::watch_task() {
+  std::string task;
+  std::optional<SteadyTime> due;
+  {
+    const std::lock_guard lock(mutex_);
+    task = task_;
+    due = task_due_;
+  }
+  const auto now = clock_.steady();
+  if (task != std::exchange(watched_task_, task)) {
+    task_watch_ = TaskWatch::open;
+    next_task_beat_ = now + options_.task_beat;
+  }
+  if (task.empty()) return;
+  // Once more at every look: the first word may have come before its command was there to hear it.
+  if (task_watch_ == TaskWatch::given_up) return give_up_(task);
+  // The server notices at its next sweep only.
+  if (due && now >= *due) return give_up(task, "is overdue");
+  if (task_watch_ == TaskWatch::open && now >= next_task_beat_) beat_task(task);
+}
+
+void BackgroundReports::beat_task(const std::string& task) {
+  next_task_beat_ = clock_.steady() + options_.task_beat;
+  const auto stands = api_->beat_delegation(task);
+  if (stands.has_error()) {
+    // A server that cannot be asked just now is asked at the next beat; one that knows no such task, never again.
+    if (stands.error().kind == Failure::Kind::status && stands.error().status == 404) task_watch_ = TaskWatch::closed;
+    return;
+  }
+  if (*stands == ApiClient::TaskInterest::unwanted) return give_up(task, "was cancelled, or is overdue");
+  if (*stands == ApiClient::TaskInterest::wanted) return;
+  task_watch_ = TaskWatch::closed;
+  print_line_("task " + task + " was given up as silent; an answer to it is kept as a late one");
+}
+
+void BackgroundReports::give_up(const std::string& task, std::string_view why) {
+  task_watch_ = TaskWatch::given_up;
+  print_line_(fmt::format("task {} {}: nobody waits for its end", task, why));
+  give_up_(task);
+}
+
+bool BackgroundReports::send_replies() {
+  while (const auto reply = ledger_.next_reply()) {
+    const auto sent = send(*reply);
+    if (sent.has_error()) {
+      if (is_worth_another_try(sent.error())) return false;
+      print_line_("the server refuses a reply: " + sent.error().sentence);
+      const auto told = send_failure(*reply, sent.error());
+      if (told.has_error() && is_worth_another_try(told.error())) return false;
+    }
+    ledger_.sent(reply->key);
+    if (!reply->files.empty()) discard_folder(reply->files);
+    send_pause_.reset();
+  }
+  return true;
+}
+
+client::Outcome<void> BackgroundReports::send(const Reply& given) {
+  Reply reply = given;
+  const auto files = send_files(reply);
+  if (files.has_error()) return files.error();
+  switch (reply.to) {
+    case Reply::To::person:
+      return api_->notify(reply.text.empty() ? "Here you are." : reply.text, *files, reply.key);
+    case Reply::To::agent:
+      return api_->message(reply.target, reply.text, reply.hops, reply.key, *files);
+    case Reply::To::delegation:
+      return api_->end_delegation(reply.target, reply.failed ? ApiClient::Ended::failed : ApiClient::Ended::completed,
+                                  reply.text, reply.key, *files);
+  }
+  return {};
+}
+
+client::Outcome<void> BackgroundReports::send_failure(const Reply& reply, const Failure& refusal) {
+  if (reply.to != Reply::To::delegation || reply.failed || !leaves_task_open(refusal)) return {};
+  return api_->end_delegation(reply.target, ApiClient::Ended::failed,
+                              "The agent has a result that the server refuses: " + refusal.sentence,
+                              reply.key + "-refused", {});
+}
+
+client::Outcome<std::vector<Json>> BackgroundReports::send_files(Reply& reply) {
+  std::vector<Json> sent;
+  if (reply.files.empty()) return sent;
+  auto [files, refused] = find_result_files(reply.files);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    // A slow line takes minutes for one of them, and the task must not seem silent.
+    if (i > 0 && reply.to == Reply::To::delegation) (void)api_->beat_delegation(reply.target);
+    const auto key = fmt::format("{}-{}-{}", reply.key, i, files[i].size);
+    auto staged = api_->stage_files({files[i].path}, [](std::uint64_t, std::uint64_t) { return true; }, key);
+    if (staged.has_value()) {
+      std::ranges::move(*staged, std::back_inserter(sent));
+      continue;
+    }
+    const Failure& failure = staged.error();
+    // A full quota may stay full for a day: the text must not wait for it.
+    if (is_worth_another_try(failure) && failure.status != 507) return failure;
+    refused.push_back(std::filesystem::path(files[i].path).filename().string() + ": " + failure.sentence);
+  }
+  for (const auto& why : refused) {
+    reply.text += (reply.text.empty() ? "" : "\n") + ("[not attached: " + why + "]");
+    print_line_("not attached: " + why);
+  }
+  return sent;
+}
+
+std::string BackgroundReports::health() {
+  const auto counts = ledger_.counts();
+  const std::lock_guard lock(mutex_);
+  JsonWriter out;
+  out.begin_object();
+  out.member("server", server_);
+  out.member("process", static_cast<std::int64_t>(getpid()));
+  out.member("since", format_time(started_));
+  out.member("noted_at", format_time(clock_.now()));
+  out.key("last_poll_at");
+  last_poll_ ? out.string(format_time(*last_poll_)) : out.null();
+  out.member("trouble", trouble_);
+  out.member("waiting_files", static_cast<std::int64_t>(counts.waiting_files));
+  out.member("unsent_replies", static_cast<std::int64_t>(counts.unsent_replies));
+  out.end_object();
+  return out.take() + "\n";
+}
+
+}  // namespace restante::agent

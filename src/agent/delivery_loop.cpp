@@ -1,0 +1,398 @@
+#include "agent/delivery_loop.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "agent/backoff.h"
+#include "agent/result_files.h"
+
+namespace restante::agent {
+namespace {
+
+using Where = FileRecord::Where;
+using std::chrono::steady_clock;
+
+// How often a wait looks whether it is to end: Stop wakes no condition variable.
+constexpr std::chrono::milliseconds kLookEvery{200};
+
+bool is_on_its_way(const FileRecord& file) { return file.where == Where::waiting && file.trouble != "failed"; }
+
+// Files that are not here and of which the agent should hear even if no message names them. One that somebody else has
+// taken is no news.
+bool has_trouble_to_tell(const FileRecord& file) {
+  if (file.notified) return false;
+  return file.trouble == "failed" || file.trouble == "expired" || file.trouble == "recalled";
+}
+
+bool goes_alone(const FileRecord& file) {
+  return file.where == Where::landed ? !file.handed_over : has_trouble_to_tell(file);
+}
+
+bool names(const ReceivedRow& row, FileId id) {
+  const auto uris = file_uris(row.request_body);
+  return std::any_of(uris.begin(), uris.end(), [&](const std::string& uri) { return pending_file(uri) == id; });
+}
+
+bool is_worth_asking_again(const client::Failure& failure) {
+  using Kind = client::Failure::Kind;
+  return may_yet_succeed(failure) || failure.kind == Kind::cancelled ||
+         (failure.kind == Kind::status && failure.status == 401);
+}
+
+Delivery as_ended(Delivery delivery, const ApiClient::TaskView& task) {
+  delivery.type = "ended";
+  delivery.status = task.status;
+  delivery.reason = task.why;
+  return delivery;
+}
+
+change::DeliveryEnd end_of(const Delivery& delivery) {
+  change::DeliveryEnd end;
+  end.id = delivery.id;
+  end.created_at = delivery.created_at;
+  for (const auto& file : delivery.files) {
+    if (!file.id) continue;
+    if (file.state == "landed") end.files.push_back(*file.id);
+    if (file.state != "landed" && file.state != "missing") end.notified.push_back(*file.id);
+  }
+  return end;
+}
+
+}  // namespace
+
+DeliveryLoop::DeliveryLoop(DeliveryOptions options, Ledger& ledger, Handover& handover, Stop& stop, Notify progress,
+                           Notify closed, Ask ask, TaskObserver task, PrintLine print_line)
+    : options_(options),
+      ledger_(ledger),
+      handover_(handover),
+      stop_(stop),
+      progress_(std::move(progress)),
+      closed_(std::move(closed)),
+      ask_(std::move(ask)),
+      task_(std::move(task)),
+      print_line_(std::move(print_line)) {}
+
+DeliveryLoop::~DeliveryLoop() { join(); }
+
+void DeliveryLoop::start() {
+  thread_ = std::thread([this] { work(); });
+}
+
+void DeliveryLoop::join() {
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void DeliveryLoop::take(ReceivedRow message) {
+  {
+    const std::lock_guard lock(mutex_);
+    messages_.push_back(std::move(message));
+  }
+  changed_.notify_all();
+}
+
+void DeliveryLoop::take(FileId file) {
+  const auto record = ledger_.file(file);
+  {
+    const std::lock_guard lock(mutex_);
+    const bool begun = record && ledger_.has_begun(deliver_file(*record).id);
+    const auto grace = begun ? std::chrono::milliseconds(0) : options_.file_grace;
+    if (record && goes_alone(*record)) files_.try_emplace(file.text(), steady_clock::now() + grace);
+  }
+  changed_.notify_all();
+}
+
+std::vector<ReceivedRow> DeliveryLoop::waiting() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<ReceivedRow> rows;
+  std::copy_if(messages_.begin(), messages_.end(), std::back_inserter(rows),
+               [this](const ReceivedRow& row) { return !expected_.contains(result_of(row)); });
+  return rows;
+}
+
+std::size_t DeliveryLoop::waiting_count() const {
+  const std::lock_guard lock(mutex_);
+  return messages_.size();
+}
+
+std::optional<std::int64_t> DeliveryLoop::first_waiting() const {
+  const std::lock_guard lock(mutex_);
+  return messages_.empty() ? std::nullopt : std::optional(messages_.front().seq);
+}
+
+void DeliveryLoop::work() {
+  std::unique_lock lock(mutex_);
+  bool taker = false;
+  while (!stop_.requested()) {
+    const auto now = steady_clock::now();
+    const auto file = next_file(now);
+    const auto message = next_message();
+    const bool ready = message != messages_.end() && is_ready(*message, now);
+    if (!file && !ready) {
+      const auto look = now + kLookEvery;
+      changed_.wait_until(lock, std::min(look, next_moment().value_or(look)));
+      continue;
+    }
+    if (!taker) {
+      // Chosen anew afterwards: hours may have passed, and what goes then is told as it is then.
+      lock.unlock();
+      taker = handover_.wait_for_receiver();
+      lock.lock();
+      continue;
+    }
+    taker = false;
+    auto went = HandedOver::handed;
+    if (file && (!ready || comes_before(*file, *message))) {
+      files_.erase(file->text());
+      lock.unlock();
+      went = hand_over_file(*file);
+    } else {
+      const auto row = *message;
+      lock.unlock();
+      went = hand_over_message(row);
+      if (went == HandedOver::handed) drop(row.id);
+    }
+    if (went == HandedOver::closed) return closed_();
+    if (went == HandedOver::handed) progress_();
+    lock.lock();
+  }
+}
+
+// The first that nobody expects for himself.
+std::deque<ReceivedRow>::iterator DeliveryLoop::next_message() {
+  if (expected_.empty()) return messages_.begin();
+  return std::find_if(messages_.begin(), messages_.end(),
+                      [this](const ReceivedRow& row) { return !expected_.contains(result_of(row)); });
+}
+
+void DeliveryLoop::drop(const std::string& row_id) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(messages_, [&](const ReceivedRow& row) { return row.id == row_id; });
+  waiting_since_.reset();
+}
+
+void DeliveryLoop::expect_result(const std::string& delegation) {
+  const std::lock_guard lock(mutex_);
+  expected_.insert(delegation);
+}
+
+void DeliveryLoop::stop_expecting(const std::string& delegation) {
+  {
+    const std::lock_guard lock(mutex_);
+    expected_.erase(delegation);
+  }
+  changed_.notify_all();
+}
+
+std::optional<ReceivedRow> DeliveryLoop::wait_for_result(const std::string& delegation,
+                                                         std::chrono::milliseconds time) {
+  const auto until = steady_clock::now() + time;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const auto found = std::find_if(messages_.begin(), messages_.end(),
+                                    [&](const ReceivedRow& row) { return result_of(row) == delegation; });
+    if (found != messages_.end() && !has_files_on_their_way(*found)) return *found;
+    if (stop_.requested() || changed_.wait_until(lock, until) == std::cv_status::timeout) return {};
+  }
+}
+
+Delivery DeliveryLoop::begin_result(const ReceivedRow& row) {
+  auto delivery = ledger_.compose(row);
+  delivery.again = ledger_.begin(delivery.id) == Ledger::Begun::again;
+  return delivery;
+}
+
+void DeliveryLoop::end_result(const Delivery& delivery) {
+  ledger_.handed(end_of(delivery));
+  drop(delivery.id);
+  progress_();
+}
+
+std::vector<FileId> DeliveryLoop::waiting_files() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<FileId> ids;
+  for (const auto& [text, due] : files_) ids.push_back(FileId::parse(text).value());
+  return ids;
+}
+
+// One whose time has come and that none of the waiting messages will bring. Never before a message that was begun when
+// an earlier agent was killed: its command may still run.
+std::optional<FileId> DeliveryLoop::next_file(Moment now) {
+  if (!messages_.empty() && ledger_.has_begun(messages_.front().id)) return {};
+  for (const auto& [text, due] : files_) {
+    const auto id = FileId::parse(text).value();
+    if (due > now) continue;
+    if (std::none_of(messages_.begin(), messages_.end(), [&](const ReceivedRow& row) { return names(row, id); }))
+      return id;
+  }
+  return {};
+}
+
+bool DeliveryLoop::comes_before(FileId id, const ReceivedRow& message) const {
+  const auto file = ledger_.file(id);
+  return !file || file->seq < message.seq;
+}
+
+std::optional<DeliveryLoop::Moment> DeliveryLoop::next_moment() const {
+  std::optional<Moment> next;
+  for (const auto& [id, due] : files_) {
+    if (due > steady_clock::now() && (!next || due < *next)) next = due;
+  }
+  return next;
+}
+
+bool DeliveryLoop::is_ready(const ReceivedRow& row, Moment now) {
+  if (!waiting_since_) waiting_since_ = now;
+  return now - *waiting_since_ >= options_.file_patience || !has_files_on_their_way(row);
+}
+
+bool DeliveryLoop::has_files_on_their_way(const ReceivedRow& row) const {
+  const auto uris = file_uris(row.request_body);
+  return std::any_of(uris.begin(), uris.end(), [this](const std::string& uri) {
+    const auto id = pending_file(uri);
+    const auto file = id ? ledger_.file(*id) : std::nullopt;
+    return file && is_on_its_way(*file);
+  });
+}
+
+DeliveryLoop::HandedOver DeliveryLoop::hand_over_message(const ReceivedRow& row) {
+  for (;;) {
+    const auto task = ask(ledger_.compose(row));
+    if (!task) return HandedOver::stopped;
+    // Composed after the answer, which may have taken hours: files go as they are then.
+    if (handover_.has_receiver()) return hand_over(ledger_.compose(row), *task);
+    // Whoever was there has left meanwhile, and by when the next one comes this answer may be hours old.
+    if (!handover_.wait_for_receiver()) return HandedOver::stopped;
+  }
+}
+
+DeliveryLoop::HandedOver DeliveryLoop::hand_over_file(FileId id) {
+  // A message may have taken it along since.
+  const auto file = ledger_.file(id);
+  return file && goes_alone(*file) ? hand_over(deliver_file(*file), {}) : HandedOver::handed;
+}
+
+// How its task stands. A server that cannot be asked is asked until it can be: what was cancelled meanwhile must not be
+// begun. Whatever is no task, or none that the server knows, is wanted. No value: told to stop.
+std::optional<ApiClient::TaskView> DeliveryLoop::ask(const Delivery& delivery) {
+  if (!is_task(delivery)) return ApiClient::TaskView();
+  Backoff pause(options_.pause_first, options_.pause_most);
+  for (bool said = false;; said = true) {
+    const auto answer = ask_(delivery.delegation_id);
+    if (answer.has_value()) return *answer;
+    if (!is_worth_asking_again(answer.error())) return ApiClient::TaskView();
+    if (stop_.requested()) return {};
+    if (!said) {
+      print_line_(fmt::format("task {} waits until the server tells whether it is still wanted: {}",
+                              delivery.delegation_id, answer.error().sentence));
+    }
+    if (stop_.wait_for(pause.next())) return {};
+  }
+}
+
+DeliveryLoop::HandedOver DeliveryLoop::hand_over(Delivery delivery, ApiClient::TaskView task) {
+  delivery.again = ledger_.begin(delivery.id) == Ledger::Begun::again;
+  auto end = end_of(delivery);
+  Backoff pause(options_.pause_first, options_.pause_most);
+  for (int attempt = 1;; ++attempt) {
+    auto verdict = deliver(delivery, task);
+    switch (verdict.what) {
+      case HandoverResult::What::stopped:
+        return HandedOver::stopped;
+      case HandoverResult::What::closed:
+        print_line_("nobody takes what arrives: " + verdict.trouble);
+        return HandedOver::closed;
+      case HandoverResult::What::handled:
+        if (!verdict.reply.empty() || !verdict.files.empty()) {
+          end.reply = reply_to(delivery, std::move(verdict.reply));
+          if (!end.reply) discard_folder(verdict.files);
+          if (end.reply) end.reply->files = std::move(verdict.files);
+        }
+        ledger_.handed(end);
+        handover_.ended(delivery);
+        return HandedOver::handed;
+      case HandoverResult::What::dropped:
+        print_line_(verdict.trouble);
+        ledger_.handed(end);
+        handover_.ended(delivery);
+        return HandedOver::handed;
+      case HandoverResult::What::not_taken: {
+        const auto stands = handover_.wait_for_receiver() ? ask(delivery) : std::nullopt;
+        if (!stands) return HandedOver::stopped;
+        task = *stands;
+        --attempt;
+        continue;
+      }
+      case HandoverResult::What::failed:
+        break;
+    }
+    print_line_(fmt::format("{} (attempt {} of {})", verdict.trouble, attempt, options_.attempts));
+    if (attempt >= options_.attempts) {
+      // One poisonous message must not hold up all the others; its sender hears of it.
+      end.reply = failure_reply_for(delivery, verdict.trouble);
+      ledger_.handed(end);
+      handover_.ended(delivery);
+      return HandedOver::handed;
+    }
+    delivery.again = true;
+    if (stop_.wait_for(pause.next())) return HandedOver::stopped;
+    const auto stands = ask(delivery);
+    if (!stands) return HandedOver::stopped;
+    task = *stands;
+  }
+}
+
+HandoverResult DeliveryLoop::deliver(const Delivery& delivery, const ApiClient::TaskView& task) {
+  using TaskInterest = ApiClient::TaskInterest;
+  // One that was given up as silent is finished if it was begun, since a late answer is welcome; not begun any more.
+  if (task.interest == TaskInterest::unwanted ||
+      (task.interest == TaskInterest::late && !handover_.has_begun(delivery)))
+    return handover_.skip_ended(as_ended(delivery, task));
+  const bool returns_when_done = is_task(delivery) && handover_.returns_when_done();
+  if (returns_when_done) task_(delivery.delegation_id, task.left);
+  auto verdict = handover_.deliver(delivery);
+  if (returns_when_done) task_({}, {});
+  return verdict;
+}
+
+std::optional<Reply> DeliveryLoop::reply_to(const Delivery& delivery, std::string text) {
+  Reply reply;
+  reply.key = "reply-" + delivery.id;
+  reply.text = std::move(text);
+  if (!delivery.delegation_id.empty() && delivery.type == "message") {
+    reply.to = Reply::To::delegation;
+    reply.target = delivery.delegation_id;
+  } else if (delivery.source_id) {
+    if (options_.agents == DeliveryOptions::Agents::not_answered || delivery.type == "result") {
+      print_line_("the answer to another agent is not sent; --reply-to-agents would");
+      return {};
+    }
+    const auto hops = ledger_.next_hop(delivery);
+    if (!hops) {
+      print_line_(fmt::format("agent {} is not answered any more: {} automatic answers in a row are enough",
+                              *delivery.source_id, kMostHops));
+      return {};
+    }
+    reply.to = Reply::To::agent;
+    reply.target = *delivery.source_id;
+    reply.hops = *hops;
+  }
+  return reply;
+}
+
+std::optional<Reply> DeliveryLoop::failure_reply_for(const Delivery& delivery, const std::string& trouble) const {
+  Reply reply;
+  reply.key = "failed-" + delivery.id;
+  reply.text = "The agent could not handle this: " + trouble + ".";
+  if (!delivery.delegation_id.empty() && delivery.type == "message") {
+    reply.to = Reply::To::delegation;
+    reply.target = delivery.delegation_id;
+    reply.failed = true;
+  } else if (delivery.source_id) {
+    return {};
+  }
+  return reply;
+}
+
+}  // namespace restante::agent

@@ -1,0 +1,118 @@
+// Porter: hands over to the agent, one delivery after the other, on a thread of its own, so that a command that takes
+// an hour makes nobody deaf. Messages go in the order of the inbox; each waits a short while for the files it names and
+// then goes with their true state. A file that no message names goes alone. Each end is in the ledger before the next
+// begins: what ended is never handed over again, what was begun and not ended comes again and says so.
+// Thread-safe.
+#pragma once
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "agent/handover.h"
+#include "agent/ledger.h"
+#include "agent/stop.h"
+
+namespace restante::agent {
+
+struct DeliveryOptions {
+  // How long a message waits for files that are still on their way.
+  std::chrono::milliseconds file_patience{20'000};
+  // How long a file waits for a message that names it before it is handed over alone. Just below one second: a page
+  // sends its message a few milliseconds after the upload, and a person looks at the clock from then on.
+  std::chrono::milliseconds file_grace{900};
+  int attempts = 5;
+  std::chrono::milliseconds pause_first{1'000};
+  std::chrono::milliseconds pause_most{30'000};
+  enum class Agents { not_answered, answered } agents = Agents::not_answered;
+};
+
+class DeliveryLoop {
+ public:
+  using PrintLine = std::function<void(std::string_view)>;
+  using Notify = std::function<void()>;
+  using Ask = std::function<client::Outcome<ApiClient::TaskView>(const std::string& delegation)>;
+  using TaskObserver =
+      std::function<void(const std::string& delegation, std::optional<std::chrono::milliseconds> left)>;
+
+  // `progress` is called after every delivery that has ended, on the thread that ended it; the others on the porter's:
+  // `closed` when nobody takes them any more, `ask` before every attempt at a task, which begins only if it is wanted
+  // and not while that cannot be learnt. `task` is told which delegation is worked on, and empty when none is.
+  DeliveryLoop(DeliveryOptions options, Ledger& ledger, Handover& handover, Stop& stop, Notify progress, Notify closed,
+               Ask ask, TaskObserver task, PrintLine print_line);
+  ~DeliveryLoop();
+  DeliveryLoop(const DeliveryLoop&) = delete;
+  DeliveryLoop& operator=(const DeliveryLoop&) = delete;
+
+  void start();
+  // The stop must have been requested.
+  void join();
+
+  void take(ReceivedRow message);
+  // Something was learnt about this file; if it is to go alone, its time begins now.
+  void take(FileId file);
+  // What waits in turn, oldest first; the first may be in the agent's hands.
+  std::vector<ReceivedRow> waiting() const;
+  std::size_t waiting_count() const;
+  // Files that are to go alone.
+  std::vector<FileId> waiting_files() const;
+  // From now on the result of this delegation is not handed over in its turn: whoever expects it takes it.
+  void expect_result(const std::string& delegation);
+  // Nobody waits for what the agent does for this task.
+  void give_up(const std::string& delegation) { handover_.give_up(delegation); }
+  // It goes in its turn again.
+  void stop_expecting(const std::string& delegation);
+  // Waits until it is there, with its files. No value when the time is up.
+  std::optional<ReceivedRow> wait_for_result(const std::string& delegation, std::chrono::milliseconds time);
+  // Before an expected result is handed over, and after it was: each durable when it returns.
+  Delivery begin_result(const ReceivedRow& row);
+  void end_result(const Delivery& delivery);
+  // The seq of the first message that is not handed over.
+  std::optional<std::int64_t> first_waiting() const;
+
+ private:
+  using Moment = std::chrono::steady_clock::time_point;
+  enum class HandedOver { handed, stopped, closed };
+
+  void work();
+  std::optional<FileId> next_file(Moment now);
+  std::optional<Moment> next_moment() const;
+  bool comes_before(FileId file, const ReceivedRow& message) const;
+  bool is_ready(const ReceivedRow& row, Moment now);
+  bool has_files_on_their_way(const ReceivedRow& row) const;
+  HandedOver hand_over_message(const ReceivedRow& row);
+  HandedOver hand_over_file(FileId id);
+  HandedOver hand_over(Delivery delivery, ApiClient::TaskView task);
+  std::optional<ApiClient::TaskView> ask(const Delivery& delivery);
+  HandoverResult deliver(const Delivery& delivery, const ApiClient::TaskView& task);
+  std::deque<ReceivedRow>::iterator next_message();
+  void drop(const std::string& row_id);
+  std::optional<Reply> reply_to(const Delivery& delivery, std::string text);
+  std::optional<Reply> failure_reply_for(const Delivery& delivery, const std::string& trouble) const;
+
+  DeliveryOptions options_;
+  Ledger& ledger_;
+  Handover& handover_;
+  Stop& stop_;
+  Notify progress_, closed_;
+  Ask ask_;
+  TaskObserver task_;
+  PrintLine print_line_;
+
+  mutable std::mutex mutex_;  // the two queues: the poll and the couriers add, the porter takes
+  std::condition_variable changed_;
+  std::deque<ReceivedRow> messages_;
+  std::map<std::string, Moment> files_;  // by id: when it goes alone
+  std::optional<Moment> waiting_since_;  // of the first message, for its files
+  std::set<std::string> expected_;       // delegations whose results somebody waits for
+  std::thread thread_;
+};
+
+}  // namespace restante::agent

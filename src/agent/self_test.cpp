@@ -1,0 +1,267 @@
+#include "agent/self_test.h"
+
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "agent/members.h"
+#include "base/crypto.h"
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "base/uuid.h"
+
+namespace restante::agent {
+namespace {
+
+using Step = SelfTestStep::Step;
+using client::expect_success;
+using client::Failure;
+using client::Outcome;
+
+constexpr int kLooks = 100;  // at 200 ms each
+
+class SelfTest {
+ public:
+  SelfTest(const Settings& settings, const std::string& sender, const StateView& state_view,
+           const std::function<void(const SelfTestStep&)>& on_step)
+      : settings_(settings),
+        sender_(sender),
+        sight_(state_view),
+        on_step_(on_step),
+        http_(settings.server, settings.http),
+        api_(settings.server, settings.token, settings.http),
+        name_(std::string(kSelfTestName) + Uuid::make(SystemClock().now()).text() + ".txt"),
+        bytes_("sent by restante doctor: " + name_ + "\n") {}
+
+  bool run() {
+    if (!server() || !token() || !disk() || !upload()) return false;
+    const auto file = find_announcement();
+    if (!file || !fetch(*file)) return false;
+    if (staged_for_us_) return ack(*file);
+    on_step_(
+        {Step::ack, SelfTestStep::Result::untried,
+         "this server keeps what an agent sends to itself as a file of its own, which nobody acknowledges; with the "
+         "token of a person (`restante invite --sender`) in --sender-file it would be tried"});
+    return true;
+  }
+
+ private:
+  bool passed(Step step, std::string sentence) {
+    return on_step_({step, SelfTestStep::Result::passed, std::move(sentence)}), true;
+  }
+  bool failed(Step step, std::string sentence) {
+    return on_step_({step, SelfTestStep::Result::failed, std::move(sentence)}), false;
+  }
+
+  Outcome<Json> ask(client::Request request, const std::string& bearer) {
+    if (!bearer.empty()) request.headers.push_back({"Authorization", "Bearer " + bearer});
+    request.max_body = 16 << 20;
+    const auto answer = expect_success(http_.send(request));
+    if (answer.has_error()) return answer.error();
+    auto json = parse_json(answer->body, {.depth = 80, .nodes = 1'000'000});
+    if (json.has_error()) return Failure(Failure::Kind::protocol, "the answer is not JSON");
+    return std::move(*json);
+  }
+  Outcome<Json> get(const std::string& target) {
+    client::Request request;
+    request.target = target;
+    return ask(std::move(request), settings_.token);
+  }
+  Outcome<Json> post(const std::string& target, const std::string& bearer, const std::string& type, std::string body) {
+    client::Request request;
+    request.method = "POST";
+    request.target = target;
+    request.headers.push_back({"Content-Type", type});
+    request.body = std::move(body);
+    return ask(std::move(request), bearer);
+  }
+  std::string path(std::string_view rest) const { return "/workspaces/" + workspace_ + std::string(rest); }
+
+  bool server() {
+    const auto health = get("/health");
+    if (health.has_error()) return failed(Step::server, health.error().sentence);
+    if (text_of(*health, "status") != "ok") return failed(Step::server, "GET /health does not say that it is well");
+    return passed(Step::server, settings_.server.text() + " is well");
+  }
+
+  bool token() {
+    if (settings_.token.empty())
+      return failed(Step::token, "there is none: neither --token-file nor RESTANTE_TOKEN nor one kept by connect");
+    workspace_ = settings_.workspace;
+    if (workspace_.empty()) {
+      const auto session = get("/session");
+      if (session.has_error()) return failed(Step::token, session.error().sentence);
+      if (text_of(*session, "role") != "workspace")
+        return failed(Step::token, "it is not a workspace's own token: give that of an agent");
+      workspace_ = text_of(*session, "workspace_id");
+    }
+    const auto workspace = get(path(""));
+    if (workspace.has_error()) return failed(Step::token, workspace.error().sentence);
+    api_.use_workspace(workspace_);
+    if (text_of(*workspace, "delivery_mode") == "push")
+      return failed(Step::token, "good for " + text_of(*workspace, "name") + ", which is called and does not poll");
+    return passed(Step::token, fmt::format("good for {} ({})", text_of(*workspace, "name"), workspace_));
+  }
+
+  bool disk() {
+    const LandingFolder landing(settings_.dir);
+    AnnouncedFile announced{FileId::make(SystemClock().now()), name_, bytes_.size(), to_hex(sha256(bytes_))};
+    auto partial = landing.begin(announced);
+    if (partial.has_error()) return failed(Step::disk, partial.error().sentence);
+    if (const auto written = partial->append(bytes_); written.has_error())
+      return failed(Step::disk, written.error().sentence);
+    const auto landed = landing.finish(std::move(*partial), announced);
+    if (landed.has_error()) return failed(Step::disk, landed.error().sentence);
+    if (!*landed) return failed(Step::disk, "what was written is not what can be read");
+    unlink(landed.value()->c_str());
+    struct statvfs room{};
+    const auto folder = std::filesystem::path(**landed).parent_path().string();
+    const auto free = statvfs(folder.c_str(), &room) == 0
+                          ? static_cast<std::int64_t>(room.f_bavail) * static_cast<std::int64_t>(room.f_frsize)
+                          : 0;
+    return passed(Step::disk, fmt::format("files land in {}, {} free", folder, human_size(free)));
+  }
+
+  bool upload() {
+    const std::string boundary = "restante-doctor-boundary";
+    const auto form = fmt::format(
+        "--{}\r\nContent-Disposition: form-data; name=\"files\"; filename=\"{}\"\r\nContent-Type: text/plain\r\n\r\n{}"
+        "\r\n--{}--\r\n",
+        boundary, name_, bytes_, boundary);
+    const auto type = "multipart/form-data; boundary=" + boundary;
+    const auto sent = sender_.empty() ? post(path("/chat/uploads?direction=out"), settings_.token, type, form)
+                                      : post(path("/chat/uploads"), sender_, type, form);
+    if (sent.has_error()) return failed(Step::upload, sent.error().sentence);
+    const auto& files = list_of(*sent, "files");
+    const auto uri = files.size() == 1 ? text_of(files[0], "uri") : std::string();
+    file_ = pending_file(uri);
+    if (!file_) return failed(Step::upload, "the answer does not name the file");
+    if (!sender_.empty()) return passed(Step::upload, fmt::format("{} bytes, as a person", bytes_.size()));
+    // What an agent sends comes with the message that names it, also to itself.
+    const auto message = post(path("/a2a"), settings_.token, "application/json", message_with(uri));
+    if (message.has_error()) return failed(Step::upload, message.error().sentence);
+    return passed(Step::upload, fmt::format("{} bytes, and a message that names them", bytes_.size()));
+  }
+
+  std::string message_with(const std::string& uri) const {
+    JsonWriter out;
+    out.begin_object();
+    out.member("jsonrpc", "2.0");
+    out.member("id", name_);
+    out.member("method", "message/send");
+    out.key("params");
+    out.begin_object();
+    out.key("message");
+    out.begin_object();
+    out.member("messageId", name_);
+    out.key("parts");
+    out.begin_array();
+    out.begin_object();
+    out.member("kind", "file");
+    out.key("file");
+    out.begin_object();
+    out.member("uri", uri);
+    out.member("name", name_);
+    out.end_object();
+    out.end_object();
+    out.end_array();
+    out.key("metadata");
+    out.begin_object();
+    out.key(kSelfTestMember);
+    out.boolean(true);
+    for (int open = 0; open < 4; ++open) out.end_object();
+    return out.take();
+  }
+
+  // From where the agent has read to; without that, the newest rows, since a cursor of ours would count as read.
+  Outcome<Json> rows() {
+    const auto cursor = sight_.state ? fmt::format("since_seq={}&wait=10&", sight_.state->cursor) : std::string();
+    return get(path(fmt::format("/activity?{}type=a2a_receive&limit=500", look_++ == 0 ? cursor : std::string())));
+  }
+
+  // Staged for the agent it has a row, under an id that the server may have chosen anew; otherwise only a message names
+  // it.
+  std::optional<FileId> find_in(const Json::Array& rows) {
+    bool named = false;
+    for (const auto& row : rows) {
+      const auto* body = row.find("request_body");
+      if (!body) continue;
+      if (text_of(row, "method") == "chat_upload_receive" && text_of(*body, "name") == name_) {
+        staged_for_us_ = true;
+        return FileId::parse(text_of(*body, "file_id"));
+      }
+      named = named || body->dump().find(file_->text()) != std::string::npos;
+    }
+    return named ? file_ : std::nullopt;
+  }
+
+  std::optional<FileId> find_announcement() {
+    for (int look = 0; look < kLooks; ++look) {
+      const auto page = rows();
+      if (page.has_error()) return failed(Step::announce, page.error().sentence), std::nullopt;
+      if (!page->if_array()) return failed(Step::announce, "the answer is no list of rows"), std::nullopt;
+      if (const auto found = find_in(*page->if_array())) {
+        passed(Step::announce, "the file is in the inbox");
+        return found;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+    return failed(Step::announce, "the file does not come up in the inbox"), std::nullopt;
+  }
+
+  bool fetch(FileId file) {
+    std::string got;
+    const auto answer = api_.fetch(file, 0, [&](const client::Response&, std::string_view bytes) {
+      got += bytes;
+      return got.size() <= bytes_.size();
+    });
+    if (answer.has_value() && got == bytes_) return passed(Step::fetch, "every byte is right");
+    if (answer.has_value()) return failed(Step::fetch, "the bytes are not those that were sent");
+    const auto state = api_.state_of(file);
+    if (state.has_value() && *state == "acked") return passed(Step::fetch, "the agent that runs here was faster");
+    return failed(Step::fetch, answer.error().sentence);
+  }
+
+  bool ack(FileId file) {
+    const auto acked = api_.ack(file);
+    if (acked.has_error() && !(acked.error().status == 404)) return failed(Step::ack, acked.error().sentence);
+    const auto state = api_.state_of(file);
+    if (state.has_error()) return failed(Step::ack, state.error().sentence);
+    if (*state != "acked") return failed(Step::ack, "the server calls the file " + *state + " after the ack");
+    return passed(Step::ack, "the server knows that it was taken");
+  }
+
+  const Settings& settings_;
+  const std::string& sender_;
+  const StateView& sight_;
+  const std::function<void(const SelfTestStep&)>& on_step_;
+  client::HttpClient http_;
+  ApiClient api_;
+  std::string workspace_;
+  std::string name_, bytes_;
+  std::optional<FileId> file_;
+  bool staged_for_us_ = false;
+  int look_ = 0;
+};
+
+}  // namespace
+
+bool run_self_test(const Settings& settings, const std::string& sender, const StateView& state_view,
+                   const std::function<void(const SelfTestStep&)>& on_step) {
+  return SelfTest(settings, sender, state_view, on_step).run();
+}
+
+bool is_self_test(const ReceivedRow& row, const std::string& workspace) {
+  if (row.source_id && *row.source_id != workspace) return false;
+  if (row.method == "chat_upload_receive") return text_of(row.request_body, "name").starts_with(kSelfTestName);
+  const auto* params = row.request_body.find("params");
+  const auto* message = params ? params->find("message") : nullptr;
+  const auto* metadata = message ? message->find("metadata") : nullptr;
+  return row.source_id && metadata && flag_of(*metadata, kSelfTestMember);
+}
+
+}  // namespace restante::agent

@@ -1,0 +1,106 @@
+// The receiving half of /chat/uploads: http's multipart parser on one side, the desk's staging on the other.
+#include "api/answers.h"
+#include "api/idempotency.h"
+#include "api/uploads.h"
+#include "base/text.h"
+#include "http/media_type.h"
+#include "http/multipart.h"
+#include "model/errors.h"
+
+namespace restante::api {
+namespace {
+
+using Staged = std::vector<StagedUpload>;
+
+http::Response staged_answer(const Staged& staged) {
+  JsonWriter out;
+  out.begin_object();
+  out.key("files");
+  out.begin_array();
+  for (const StagedUpload& item : staged) {
+    const Upload& upload = item.upload;
+    out.begin_object();
+    out.member("uri", pending_uri(upload.workspace_id, upload.id));
+    out.member("name", upload.name);
+    out.member("mimeType", upload.mimetype);
+    out.member("size", upload.size);
+    out.member("sha256", to_hex(upload.sha256));
+    out.member("expires_at", format_time(upload.expires_at));
+    out.end_object();
+  }
+  out.end_array();
+  out.end_object();
+  return http::json(200, out.take());
+}
+
+Error error_of(http::MultipartStatus status) {
+  return status == http::MultipartStatus::field_too_large ? Error(errors::field_too_large)
+                                                          : Error(errors::malformed_multipart);
+}
+
+class UploadBodySink final : public http::BodySink, private http::MultipartSink {
+ public:
+  UploadBodySink(std::unique_ptr<desk::Staging> staging, IdempotentRequest idempotent, std::string_view boundary)
+      : staging_(std::move(staging)), once_(std::move(idempotent)), parser_(boundary, *this) {}
+
+  std::optional<http::Response> take(std::string_view bytes) override {
+    const auto status = parser_.feed(bytes);
+    if (status == http::MultipartStatus::ok) return std::nullopt;
+    return answer(error_ ? *error_ : error_of(status));
+  }
+
+  http::Response finish() override {
+    // What take() refused never comes here: all that can be wrong now is that the end is missing.
+    if (parser_.finish() != http::MultipartStatus::ok) return answer(errors::malformed_multipart);
+    if (auto known = once_.look_up(staging_->digest())) return std::move(*known);
+    const auto settle = [staging = staging_](const Result<Staged>& staged) {
+      if (staged) return staged_answer(*staged);
+      staging->give_up();
+      return answer(staged.error());
+    };
+    http::Response response = once_.perform<Staged>(
+        [&] { return staging_->commit(); },
+        [&](const Claim& claim, Render<Staged> render) { return staging_->commit_once(claim, std::move(render)); },
+        settle);
+    if (staging_->on_disk()) {
+      std::get<std::shared_ptr<http::Later>>(response.content)->may_block = http::MayBlock::on_bytes;
+    }
+    return response;
+  }
+
+ private:
+  bool part_begin(const http::PartHeaders& headers) override {
+    taking_ = headers.name == "files" && headers.filename.has_value();
+    return !taking_ || note(staging_->begin_file(*headers.filename, headers.content_type));
+  }
+  bool part_data(std::string_view bytes) override { return !taking_ || note(staging_->write(bytes)); }
+  bool part_end() override { return !std::exchange(taking_, false) || note(staging_->end_file()); }
+
+  // False stops the parser; the error is what the client is told.
+  bool note(const Result<void>& result) {
+    if (result.has_value()) return true;
+    error_ = result.error();
+    return false;
+  }
+
+  const std::shared_ptr<desk::Staging> staging_;  // its commit may outlive us
+  IdempotentRequest once_;
+  http::MultipartParser parser_;
+  std::optional<Error> error_;
+  bool taking_ = false;
+};
+
+}  // namespace
+
+http::BodyHandling stage_uploads(const Context& context, const http::Request& request, WorkspaceId workspace,
+                                 UploadDirection direction) {
+  auto staging = context.uploads.stage(workspace, direction, caller(request));
+  if (!staging) return answer(staging.error());
+  const auto boundary = http::form_data_boundary(request.header("Content-Type"));
+  if (!boundary) return answer(errors::malformed_multipart);
+  IdempotentRequest idempotent(context, "POST /workspaces/:id/chat/uploads");
+  if (auto refused = idempotent.enter(request)) return std::move(*refused);
+  return std::make_unique<UploadBodySink>(std::move(*staging), std::move(idempotent), *boundary);
+}
+
+}  // namespace restante::api

@@ -1,0 +1,42 @@
+// What a row of the log says in words and files. Bodies are written by agents and other clients: what is not as it
+// should be is left out, never a failure. Pure.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/json_writer.h"
+#include "model/inbox_row.h"
+
+namespace restante::desk {
+
+struct FilePart {
+  std::string uri;
+  std::string name;
+  std::string mime_type;
+  std::optional<std::int64_t> size;
+};
+
+struct MessageContent {
+  std::string text;  // of several text parts, with an empty line between them
+  std::vector<FilePart> files;
+
+  bool nothing() const { return text.empty() && files.empty(); }
+};
+
+// A2A parts: texts, and files that have a uri.
+MessageContent content_of_parts(const Json* parts);
+// The message that a message/send row carries.
+MessageContent request_content(const InboxRow& row);
+// What the agent said: a notify's text and attachments, or the answer of an agent that is called, be it a message or a
+// task with its status and artifacts.
+MessageContent response_content(const InboxRow& row);
+// The file an upload's row or receipt is about.
+std::optional<FilePart> upload_in(const InboxRow& row);
+
+// As a JSON array of {uri, name, mimeType?, size?}.
+void write_files(JsonWriter& out, const std::vector<FilePart>& files);
+
+}  // namespace restante::desk

@@ -1,0 +1,57 @@
+#include "mcp/tool_context.h"
+
+namespace restante::mcp {
+namespace {
+
+using client::Failure;
+
+constexpr std::chrono::seconds kStartPatience{20};
+constexpr std::size_t kMostIdle = 4;
+
+}  // namespace
+
+std::string ToolContext::connection_problem() {
+  const auto connection_status = agent_.wait_until_caught_up(kStartPatience);
+  if (connection_status.end) {
+    return "This agent is not connected and will not be without help: " + last_message_.last() +
+           ". Tell the person who runs it; then restart this MCP server.";
+  }
+  if (connection_status.caught_up) return {};
+  return "The Restante server is not reached yet" +
+         (connection_status.trouble.empty() ? "" : ": " + connection_status.trouble) +
+         ". It is tried again by itself; call this tool again in a little while.";
+}
+
+std::unique_ptr<agent::ApiClient> ToolContext::borrow() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      auto api = std::move(idle_.back());
+      idle_.pop_back();
+      return api;
+    }
+  }
+  return agent_.open_client();
+}
+
+ToolContext::ClientLease::ClientLease(ToolContext& context, Call& call)
+    : context_(context), call_(call), api_(context.borrow()) {
+  call_.when_cancelled([this] { api_->cancel(); });
+}
+
+ToolContext::ClientLease::~ClientLease() {
+  call_.when_cancelled({});
+  if (call_.cancelled()) return;  // it is of no use to anybody any more
+  const std::lock_guard lock(context_.mutex_);
+  if (context_.idle_.size() < kMostIdle) context_.idle_.push_back(std::move(api_));
+}
+
+ToolResult failure(const Failure& failed) {
+  if (failed.kind == Failure::Kind::status && failed.status == 401)
+    return failure("The server does not take this agent's token (" + failed.sentence +
+                   "). Tell the person who runs it: a new one is made with `restante invite`.");
+  if (failed.passes()) return failure(failed.sentence + ". This may pass: call the tool again in a little while.");
+  return failure(failed.sentence + ".");
+}
+
+}  // namespace restante::mcp

@@ -1,0 +1,25 @@
+// Inlet: a second handle on a plain connection's socket, for taking on another thread what has already arrived. It
+// stays valid when the connection closes meanwhile. Of a TLS connection, or when the system has no handle left, it
+// gives nothing, and the connection reads itself. One reader at a time. Never throws.
+#pragma once
+#include <cstddef>
+
+#include "net/socket.h"
+
+namespace restante::net {
+
+class ArrivedDataReader {
+ public:
+  explicit ArrivedDataReader(Socket& socket);
+  ~ArrivedDataReader();
+  ArrivedDataReader(const ArrivedDataReader&) = delete;
+  ArrivedDataReader& operator=(const ArrivedDataReader&) = delete;
+
+  // 0 when nothing is there now, at the end, and after a failure: the connection's own read tells which.
+  std::size_t read_now(char* data, std::size_t size);
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace restante::net

@@ -1,0 +1,52 @@
+#include "net/background_call.h"
+
+#include "net/forwarder.h"
+#include "net/on_pool.h"
+
+namespace restante::net {
+namespace {
+
+// Altogether about as long as a database takes to be replaced by another.
+constexpr std::chrono::seconds kPauses[] = {std::chrono::seconds(1), std::chrono::seconds(2), std::chrono::seconds(5),
+                                            std::chrono::seconds(10), std::chrono::seconds(15)};
+
+// Whether it could be dealt with.
+asio::awaitable<bool> deal_with(Shared& shared, http::Forward& order, const http::Forwarded& came) {
+  const asio::any_io_executor home = co_await asio::this_coro::executor;
+  try {
+    auto then = [&] { return order.then(came); };
+    http::Response response = co_await on_pool(*shared.pool, then);
+    if (auto* later = std::get_if<std::shared_ptr<http::Later>>(&response.content)) {
+      const std::shared_ptr<http::Later> pending = *later;
+      auto initiate = [&pending, &home](auto handler) {
+        auto resume = std::make_shared<decltype(handler)>(std::move(handler));
+        // Called on the writer's thread: it only posts.
+        pending->when_done([resume, home] { asio::post(home, std::move(*resume)); });
+      };
+      co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(initiate, asio::use_awaitable);
+      auto answer = [&pending] { return pending->answer(); };
+      response = co_await on_pool(*shared.pool, answer);
+    }
+    co_return true;
+  } catch (const std::exception& e) {
+    shared.log.error("errand_failed", {{"reason", e.what()}});
+  }
+  co_return false;
+}
+
+}  // namespace
+
+asio::awaitable<void> run_background_call(Shared& shared, std::shared_ptr<http::Forward> order) {
+  const http::Forwarded came = co_await net::forward(*order);
+  const asio::any_io_executor home = co_await asio::this_coro::executor;
+  asio::steady_timer timer(home);
+  for (const auto pause : kPauses) {
+    const bool done = co_await deal_with(shared, *order, came);
+    if (done || shared.draining.load()) co_return;
+    timer.expires_after(pause);
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+  co_await deal_with(shared, *order, came);
+}
+
+}  // namespace restante::net

@@ -1,0 +1,87 @@
+// Pool: the threads for what may block. Jobs start in the order they were posted. Only as many threads as there are
+// cores are kept awake: handing each of many short jobs to a sleeping thread of its own costs more than the jobs. One
+// that waits does not count, and another works in its place, up to all of them: for a Wait at once, and when a job
+// takes long for any other reason, as soon as the watcher sees it. Thread-safe. A job must not throw. What is posted
+// after join() never runs and goes with the pool.
+#pragma once
+#include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/blocking_scope.h"
+
+namespace restante::net {
+
+class ThreadPool {
+ public:
+  // `awake`: how many work at once while no job takes long; 0 = one per core.
+  explicit ThreadPool(unsigned threads, unsigned awake = 0);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  template <class Job>
+  void post(Job job) {
+    enqueue(std::make_unique<Holding<Job>>(std::move(job)));
+  }
+
+  // Returns when everything that was posted, also by jobs, has run.
+  void join();
+
+ private:
+  // std::function would have to copy; coroutine handlers cannot be.
+  struct Work {
+    virtual ~Work() = default;
+    virtual void run() = 0;
+  };
+  template <class Job>
+  struct Holding final : Work {
+    explicit Holding(Job j) : job(std::move(j)) {}
+    void run() override { job(); }
+    Job job;
+  };
+  struct Worker final : BlockingObserver {
+    void blocking_begins() override { pool->let_another_work(*this); }
+    void blocking_ends() override { pool->count_again(*this); }
+
+    ThreadPool* pool = nullptr;
+    std::condition_variable wake;
+    bool called = false;     // to wake up; from then on it counts as awake
+    std::uint64_t jobs = 0;  // begun so far
+    bool busy = false;
+    bool waits = false;
+    std::uint64_t seen = 0;  // jobs at the watcher's last look
+    std::thread thread;
+  };
+
+  void enqueue(std::unique_ptr<Work> work);
+  void work(Worker& worker);
+  void sleep(Worker& worker, std::unique_lock<std::mutex>& lock);
+  Worker* call();
+  void let_another_work(Worker& waiting);
+  void count_again(Worker& worker);
+  void watch();
+  std::size_t count_stuck();
+  std::size_t awake() const { return workers_.size() - asleep_.size(); }
+  std::size_t allowed() const { return std::min(most_awake_ + waiting_ + stuck_, workers_.size()); }
+
+  const std::size_t most_awake_;
+  std::mutex mutex_;
+  std::condition_variable observe_;  // the watcher
+  std::deque<std::unique_ptr<Work>> queue_;
+  std::vector<Worker> workers_;
+  std::vector<Worker*> asleep_;  // the last one in is the first one out: its caches are warm
+  std::size_t waiting_ = 0;      // of those awake, by what they said
+  std::size_t stuck_ = 0;        // of the others, by the watcher's last look
+  bool watching_ = false;        // looks again by itself
+  bool joining_ = false;
+  std::thread watcher_;
+};
+
+}  // namespace restante::net

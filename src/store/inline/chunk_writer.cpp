@@ -1,0 +1,81 @@
+#include "store/inline/chunk_writer.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include "base/blocking_scope.h"
+#include "store/blob_key.h"
+
+namespace restante::inlined {
+namespace {
+
+// What is larger will most likely fill a chunk; growing by doubling would take more than one.
+constexpr std::size_t kSmall = 256 << 10;
+
+}  // namespace
+
+ChunkWriter::ChunkWriter(Chunks& chunks, std::shared_ptr<ByteSemaphore> semaphore, const Clock& clock)
+    : chunks_(chunks), semaphore_(std::move(semaphore)), clock_(clock), key_(new_blob_key(clock.now())) {}
+
+ChunkWriter::~ChunkWriter() {
+  if (state_ == State::finished || number_ == 0) return;
+  try {
+    settle();
+  } catch (const std::exception&) {
+    // It is being given up; whoever wrote it was told, or is gone.
+  }
+  try {
+    const BlockingScope waiting;
+    while (chunks_.drop({key_}).take().value().more) continue;
+  } catch (const std::exception&) {
+    // An unfinished blob more for the sweep.
+  }
+}
+
+void ChunkWriter::write(std::string_view bytes) {
+  if (state_ != State::writing) throw std::logic_error("write to a blob that has ended");
+  state_ = State::broken;
+  while (!bytes.empty()) {
+    if (gathered_.size() == kChunkBytes) hand_over();
+    const auto piece = bytes.substr(0, kChunkBytes - gathered_.size());
+    gather(piece);
+    bytes.remove_prefix(piece.size());
+  }
+  state_ = State::writing;
+}
+
+void ChunkWriter::gather(std::string_view bytes) {
+  if (gathered_.size() + bytes.size() > kSmall) gathered_.reserve(kChunkBytes);
+  gathered_ += bytes;
+}
+
+void ChunkWriter::hand_over() {
+  settle();
+  send(&Chunks::append);
+}
+
+std::string ChunkWriter::finish() {
+  if (state_ != State::writing) throw std::logic_error("finish of a blob that has ended");
+  state_ = State::broken;
+  settle();
+  send(&Chunks::finish);
+  settle();
+  state_ = State::finished;
+  return key_;
+}
+
+void ChunkWriter::settle() {
+  if (!pending_) return;
+  const BlockingScope waiting;
+  std::exchange(pending_, std::nullopt)->take().value();
+}
+
+void ChunkWriter::send(Write write) {
+  const BlockingScope waiting;
+  const auto reservation = std::make_shared<ByteReservation>(semaphore_, gathered_.size());
+  pending_ = (chunks_.*write)({key_, number_++, std::exchange(gathered_, {})}, clock_.now());
+  // It lasts until the write is settled, also when this is gone by then.
+  pending_->on_done([reservation] {});
+}
+
+}  // namespace restante::inlined

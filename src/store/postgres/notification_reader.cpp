@@ -1,0 +1,205 @@
+#include "store/postgres/notification_reader.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "store/migration.h"
+#include "store/postgres/change_set.h"
+#include "store/postgres/opening.h"
+
+namespace restante::postgres {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+constexpr Milliseconds kTick(1'000);
+// How long the memory is trusted after the session was last known to hear. Two ticks: one may come late.
+constexpr Milliseconds kTrust(2'000);
+constexpr Milliseconds kAskTheTime(5'000);
+constexpr Milliseconds kAnnounceInterest(10'000);
+constexpr Milliseconds kInterestLasts(30'000);
+constexpr Milliseconds kComplain(5'000);
+constexpr Milliseconds kFirstPause(50);
+constexpr Milliseconds kLongestPause(1'000);
+// What is kept nowhere may be lost; it must not fill the memory.
+constexpr std::size_t kMostWaiting = 4'096;
+
+}  // namespace
+
+void discipline(Connection& connection, DisciplinedClock& clock) {
+  const auto before = clock.steady();
+  const auto answer = connection.query("SELECT clock_timestamp()");
+  const auto after = clock.steady();
+  const Time database_time = answer.front().time(0);
+  const auto middle = before + (after - before) / 2;
+  // Within what the way there and back may have taken, the old time is as good as the new one, and does not jump.
+  const auto off =
+      clock.now() - (database_time + std::chrono::duration_cast<std::chrono::microseconds>(clock.steady() - middle));
+  if (!clock.is_set() || std::chrono::abs(off) > (after - before) / 2) clock.set(database_time, middle);
+}
+
+NotificationReader::NotificationReader(ConnectionOptions endpoint, Uuid instance, ReadCache& read_cache,
+                                       Announcements* announcements, DisciplinedClock* clock)
+    : endpoint_(std::move(endpoint)),
+      instance_(instance),
+      read_cache_(read_cache),
+      announcements_(announcements),
+      clock_(clock),
+      wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  // Before anybody asks for the time or waits for news.
+  connect();
+  require_notifications();
+  if (announcements_) {
+    announcements_->set_sender([this](const TransientEvent& event) { enqueue(event); });
+  }
+  thread_ = std::thread([this] { work(); });
+}
+
+NotificationReader::~NotificationReader() {
+  if (announcements_) announcements_->set_sender(nullptr);
+  stopping_ = true;
+  eventfd_write(wake_fd_, 1);
+  thread_.join();
+  close(wake_fd_);
+}
+
+void NotificationReader::enqueue(const TransientEvent& event) {
+  if (std::chrono::steady_clock::now() > interest_until_.load()) return;
+  std::string text = text_of(instance_, event);
+  if (text.empty()) return;
+  bool fits = false;
+  {
+    const std::lock_guard lock(mutex_);
+    fits = waiting_.size() < kMostWaiting;
+    if (fits) waiting_.push_back(std::move(text));
+  }
+  if (fits) eventfd_write(wake_fd_, 1);
+}
+
+void NotificationReader::connect() {
+  connection_.reset();
+  auto made = std::make_unique<Connection>(endpoint_);
+  // What is sent here is kept nowhere: nothing has to be durable.
+  made->send(
+      "SELECT set_config('synchronous_commit', 'off', false), set_config('application_name', 'restante listener', "
+      "false)");
+  lock_out_moves(*made);
+  const auto asked = std::chrono::steady_clock::now();
+  made->query("LISTEN restante");
+  if (clock_) discipline(*made, *clock_);
+  next_time_ = std::chrono::steady_clock::now() + kAskTheTime;
+  next_look_ = {};
+  connection_ = std::move(made);
+  receives_ = true;
+  // Nobody knows what was missed.
+  read_cache_.forget_everything();
+  read_cache_.trust(asked + kTrust);
+}
+
+void NotificationReader::require_notifications() {
+  const std::string text = interest_text(instance_);
+  Connection(endpoint_).query("SELECT pg_notify('restante', $1)", text);
+  const auto until = std::chrono::steady_clock::now() + endpoint_.connect_timeout;
+  while (std::chrono::steady_clock::now() < until) {
+    for (const auto& [channel, heard] : connection_->notifications(Milliseconds(100), wake_fd_)) {
+      if (heard == text) return;
+    }
+  }
+  throw OpenRefused(
+      "what other sessions of the database announce is not heard: LISTEN needs a session of its own; name PostgreSQL "
+      "itself, or a pgbouncer with pool_mode = session");
+}
+
+void NotificationReader::work() {
+  while (!stopping_) {
+    try {
+      read_notifications();
+    } catch (const std::exception&) {
+      receives_ = false;
+      read_cache_.distrust();
+    }
+    if (!stopping_) reconnect();
+  }
+}
+
+void NotificationReader::reconnect() {
+  auto next_complaint = std::chrono::steady_clock::now();
+  for (auto pause = kFirstPause; !stopping_ && !receives_; pause = std::min(pause * 2, kLongestPause)) {
+    // Again and again: who has begun to wait since the last time would wait in vain.
+    if (std::chrono::steady_clock::now() >= next_complaint) {
+      if (announcements_) announcements_->notify_subscriber([](auto& subscriber) { subscriber.disconnected(); });
+      next_complaint = std::chrono::steady_clock::now() + kComplain;
+    }
+    try {
+      connect();
+      if (announcements_) announcements_->notify_subscriber([](auto& subscriber) { subscriber.reconnected(); });
+    } catch (const std::exception&) {
+      std::this_thread::sleep_for(pause);
+    }
+  }
+}
+
+void NotificationReader::read_notifications() {
+  while (!stopping_) {
+    const auto heard = connection_->notifications(kTick, wake_fd_);
+    eventfd_t ignored = 0;
+    eventfd_read(wake_fd_, &ignored);
+    apply_notifications(heard);
+    if (announcements_) {
+      announce_interest();
+      send_queued();
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= next_time_ || (now >= next_trust_ && read_cache_.was_asked())) confirm_connection();
+  }
+}
+
+// First what is remembered: who is woken by an announcement must not find what was true before it.
+void NotificationReader::apply_notifications(const std::vector<std::pair<std::string, std::string>>& heard) {
+  for (const auto& [channel, text] : heard) {
+    // Our own, too: of a COMMIT whose outcome nobody could say, this is the first word.
+    read_cache_.forget(change_set_of(text));
+    if (announcements_ && read_text(text, instance_, *announcements_)) {
+      interest_until_ = std::chrono::steady_clock::now() + kInterestLasts;
+    }
+  }
+}
+
+void NotificationReader::confirm_connection() {
+  const auto asked = std::chrono::steady_clock::now();
+  if (clock_ && asked >= next_time_) {
+    discipline(*connection_, *clock_);
+  } else {
+    connection_->query("SELECT 1");
+  }
+  apply_notifications(connection_->notifications(Milliseconds(0), wake_fd_));
+  read_cache_.trust(asked + kTrust);
+  if (asked >= next_time_) next_time_ = asked + kAskTheTime;
+  next_trust_ = asked + kTick;
+}
+
+void NotificationReader::announce_interest() {
+  bool wanted = false;
+  announcements_->notify_subscriber([&](Announcements::Subscriber& subscriber) { wanted = subscriber.wants_events(); });
+  const auto now = std::chrono::steady_clock::now();
+  if (!wanted) {
+    next_look_ = {};
+  } else if (now >= next_look_) {
+    connection_->query("SELECT pg_notify('restante', $1)", interest_text(instance_));
+    next_look_ = now + kAnnounceInterest;
+  }
+}
+
+void NotificationReader::send_queued() {
+  std::deque<std::string> texts;
+  {
+    const std::lock_guard lock(mutex_);
+    texts.swap(waiting_);
+  }
+  if (texts.empty()) return;
+  Array all(Type::text);
+  for (const auto& text : texts) all.add(text);
+  connection_->query("SELECT pg_notify('restante', text) FROM unnest($1) AS told (text)", all);
+}
+
+}  // namespace restante::postgres

@@ -1,0 +1,98 @@
+#include "store/postgres/session_pool.h"
+
+#include <algorithm>
+
+namespace restante::postgres {
+namespace {
+
+constexpr auto kSpared = std::chrono::milliseconds(200);
+// Long enough for whoever needs one to try again.
+constexpr auto kFewer = std::chrono::seconds(10);
+
+}  // namespace
+
+SessionPool::SessionPool(ConnectionOptions endpoint, std::size_t most, std::chrono::milliseconds patience,
+                         Metrics* metrics)
+    : endpoint_(std::move(endpoint)), most_(most), patience_(patience), metrics_(metrics) {
+  // Room for all, so that giving back never allocates and so never throws.
+  idle_.reserve(most_);
+}
+
+std::unique_ptr<Connection> SessionPool::take() {
+  if (metrics_) metrics_->store_reads.Increment();
+  const auto until = end_of_wait(std::chrono::steady_clock::now() + patience_, endpoint_.shutdown_deadline);
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (!idle_.empty()) {
+      auto connection = std::move(idle_.back());
+      idle_.pop_back();
+      return connection;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    const bool spared = now < down_until_;
+    if (spared && open_ == 0) throw Unavailable(why_);
+    if (!spared && open_ < most_now()) {
+      if (auto made = connect(lock)) return made;
+    } else if (now >= until) {
+      throw Unavailable(spared ? why_ : "too many questions to the database are waiting");
+    } else {
+      returned_.wait_until(lock, spared ? std::min(until, down_until_) : until);
+    }
+  }
+}
+
+std::unique_ptr<Connection> SessionPool::connect(std::unique_lock<std::mutex>& lock) {
+  ++open_;
+  lock.unlock();
+  std::unique_ptr<Connection> made;
+  std::string why;
+  try {
+    made = std::make_unique<Connection>(endpoint_);
+  } catch (const std::exception& e) {
+    why = e.what();
+  }
+  lock.lock();
+  if (made) return made;
+  --open_;
+  why_ = why;
+  down_until_ = std::chrono::steady_clock::now() + kSpared;
+  returned_.notify_all();
+  return nullptr;
+}
+
+void SessionPool::give_back(std::unique_ptr<Connection> connection) {
+  if (!connection->lost()) connection->rollback();
+  {
+    const std::lock_guard lock(mutex_);
+    if (connection->lost() || open_ > most_now()) {
+      --open_;
+    } else {
+      idle_.push_back(std::move(connection));
+    }
+  }
+  returned_.notify_one();
+}
+
+std::size_t SessionPool::most_now() const { return std::chrono::steady_clock::now() < fewer_until_ ? fewer_ : most_; }
+
+void SessionPool::make_room() {
+  std::unique_ptr<Connection> spare;
+  const std::lock_guard lock(mutex_);
+  if (open_ < 2) return;
+  fewer_ = open_ - 1;
+  fewer_until_ = std::chrono::steady_clock::now() + kFewer;
+  if (idle_.empty()) return;  // then the next one that is given back
+  spare = std::move(idle_.back());
+  idle_.pop_back();
+  --open_;
+}
+
+void SessionPool::forget_idle() {
+  std::vector<std::unique_ptr<Connection>> old;
+  const std::lock_guard lock(mutex_);
+  open_ -= idle_.size();
+  for (auto& connection : idle_) old.push_back(std::move(connection));
+  idle_.clear();
+}
+
+}  // namespace restante::postgres

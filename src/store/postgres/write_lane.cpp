@@ -1,0 +1,226 @@
+#include "store/postgres/write_lane.h"
+
+#include "store/postgres/opening.h"
+
+namespace restante::postgres {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+constexpr auto kPause = std::chrono::milliseconds(50);
+// More often than that nobody is unlucky: it is the same every time.
+constexpr int kMostConflicts = 4;
+
+}  // namespace
+
+WriteLane::WriteLane(ConnectionOptions endpoint, Uuid instance, Limits limits, ReadCache& read_cache, Metrics* metrics)
+    : endpoint_(std::move(endpoint)), limits_(limits), read_cache_(read_cache), metrics_(metrics) {
+  mark_.instance = instance;
+  mark_.writer = WorkspaceId::make(SystemClock().now());
+  thread_ = std::thread([this] { work(); });
+}
+
+WriteLane::~WriteLane() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void WriteLane::enqueue(std::unique_ptr<Job> job) {
+  const char* refusal = nullptr;
+  bool was_empty = false;
+  {
+    const std::lock_guard lock(mutex_);
+    // One job alone always fits, whatever its size.
+    if (stopping_) {
+      refusal = "the store is closing";
+    } else if (queue_.size() >= limits_.queued_verbs ||
+               (!queue_.empty() && queued_bytes_ + job->bytes > limits_.queued_bytes)) {
+      refusal = "too many writes are waiting";
+    } else {
+      was_empty = queue_.empty();
+      queued_bytes_ += job->bytes;
+      queue_.push_back(std::move(job));
+    }
+  }
+  // NOLINTNEXTLINE(bugprone-use-after-move): moved only where there is no refusal.
+  if (refusal) return job->fail(std::make_exception_ptr(Unavailable(refusal)));
+  if (was_empty) changed_.notify_one();
+}
+
+void WriteLane::work() {
+  for (auto group = next_group(); !group.empty(); group = next_group()) perform(group);
+}
+
+std::vector<std::unique_ptr<WriteLane::Job>> WriteLane::next_group() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+  std::vector<std::unique_ptr<Job>> group;
+  while (!queue_.empty() && group.size() < limits_.group_verbs) {
+    const bool alone = queue_.front()->hints.alone;
+    if (alone && !group.empty()) break;
+    queued_bytes_ -= queue_.front()->bytes;
+    group.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+    if (alone) break;
+  }
+  return group;
+}
+
+void WriteLane::perform(Group group) {
+  const auto until = end_of_wait(std::chrono::steady_clock::now() + limits_.patience, endpoint_.shutdown_deadline);
+  int conflicts = 0;
+  for (;;) {
+    try {
+      if (try_once(group, until)) return;
+    } catch (const Conflict&) {
+      if (!may_try_again(group, conflicts)) return;
+    } catch (const KeyTaken&) {
+      if (!may_try_again(group, conflicts)) return;
+    } catch (const Unavailable&) {
+      undo();
+      return fail(group, std::current_exception());
+    } catch (...) {
+      undo();
+      if (group.size() > 1) return perform_singly(group);
+      return fail(group, std::current_exception());
+    }
+  }
+}
+
+bool WriteLane::may_try_again(Group group, int& conflicts) {
+  undo();
+  if (group.size() == 1 && ++conflicts < kMostConflicts) return true;
+  group.size() > 1 ? perform_singly(group) : fail(group, std::current_exception());
+  return false;
+}
+
+void WriteLane::undo() {
+  if (connection_) connection_->rollback();
+}
+
+// Whoever spoilt it for all spoils it for nobody but itself.
+void WriteLane::perform_singly(Group group) {
+  for (std::size_t i = 0; i < group.size(); ++i) perform(group.subspan(i, 1));
+}
+
+bool WriteLane::try_once(Group group, SteadyTime until) {
+  try {
+    if (attempt(group) == AttemptResult::verb_failed && group.size() > 1) {
+      perform_singly(group);
+    } else {
+      answer(group);
+    }
+    return true;
+  } catch (const Lost& lost) {
+    const bool stalled = dynamic_cast<const Stalled*>(&lost) != nullptr;
+    connection_.reset();
+    if (committing_ && has_happened()) {
+      read_cache_.forget_everything();
+      answer(group);
+      return true;
+    }
+    // A server that does not answer has made everybody wait long enough.
+    if (stalled || std::chrono::steady_clock::now() >= until) throw Unavailable(lost.what());
+    pause();
+    return false;
+  }
+}
+
+WriteLane::AttemptResult WriteLane::attempt(Group group) {
+  committing_ = false;
+  std::vector<const WriteHints*> hints;
+  for (auto& job : group) {
+    job->failure = nullptr;
+    hints.push_back(&job->hints);
+  }
+  Connection& connection = connected();
+  Transaction transaction(connection);
+  ++mark_.number;
+  transaction.begin(mark_, hints);
+  for (auto& job : group) {
+    const auto before = transaction.changes();
+    bool verb_failed = false;
+    try {
+      verb_failed = job->run(transaction) == Outcome::refused && transaction.changes() != before;
+    } catch (...) {
+      // The server's, perhaps of what another one had queued, unless the transaction is well.
+      if (connection.lost() || connection.is_broken()) throw;
+      job->failure = std::current_exception();
+      verb_failed = true;
+    }
+    if (verb_failed) {
+      connection.rollback();
+      return AttemptResult::verb_failed;
+    }
+  }
+  if (transaction.changes() == 0) {
+    connection.rollback();
+    return AttemptResult::committed;
+  }
+  committing_ = true;
+  transaction.commit();
+  // Before anybody is answered: who asks after the answer must not be told what was true before.
+  read_cache_.forget(transaction.change_set());
+  if (metrics_) metrics_->store_commits.Increment();
+  return AttemptResult::committed;
+}
+
+void WriteLane::answer(Group group) {
+  for (auto& job : group) job->failure ? job->fail(job->failure) : job->fulfil();
+}
+
+void WriteLane::fail(Group group, std::exception_ptr failure) {
+  for (auto& job : group) job->fail(failure);
+}
+
+Connection& WriteLane::connected() {
+  if (connection_ && !connection_->lost()) return *connection_;
+  connection_.reset();
+  auto made = std::make_unique<Connection>(endpoint_);
+  // Asked for: what stands between us and the server tells numbers of its own.
+  const auto marked = made->query(
+      "INSERT INTO commit_marks (writer, mark) VALUES ($1, $2) ON CONFLICT (writer) DO UPDATE SET marked_at = now() "
+      "RETURNING pg_backend_pid()::bigint",
+      mark_.writer, mark_.number);
+  backend_ = marked.front().integer(0);
+  lock_out_moves(*made);
+  connection_ = std::move(made);
+  return *connection_;
+}
+
+bool WriteLane::has_happened() {
+  const auto deadline = std::chrono::steady_clock::now() + limits_.settling;
+  for (std::string why;; pause()) {
+    try {
+      auto made = std::make_unique<Connection>(endpoint_);
+      // The transaction has held this row since it began: once we have it, it is over, and the row says how it ended.
+      const auto found = made->query("SELECT mark FROM commit_marks WHERE writer = $1 FOR UPDATE", mark_.writer);
+      return !found.empty() && found.front().integer(0) == mark_.number;
+    } catch (const Conflict& failed) {
+      // It is still at it, for longer than anybody should wait. Either way, it ends now.
+      end_backend();
+      why = failed.what();
+    } catch (const Unavailable& failed) {
+      why = failed.what();
+    }
+    if (std::chrono::steady_clock::now() >= end_of_wait(deadline, endpoint_.shutdown_deadline)) {
+      throw Unavailable("nobody can say whether a COMMIT was done: " + why);
+    }
+  }
+}
+
+void WriteLane::end_backend() {
+  try {
+    Connection(endpoint_).query("SELECT pg_terminate_backend($1::bigint::int)", backend_);
+  } catch (const Unavailable&) {
+    // The next round tells.
+  }
+}
+
+void WriteLane::pause() { std::this_thread::sleep_for(kPause); }
+
+}  // namespace restante::postgres

@@ -1,0 +1,92 @@
+// Rows as the backends with tables select them: the same columns in the same order, read from whatever a backend's rows
+// look like (id, optional_id, text, view, integer, optional_integer, real, time, optional_time by number of the
+// column). Throws Unavailable for what a newer binary wrote.
+#pragma once
+#include "base/error.h"
+#include "model/inbox_row.h"
+#include "model/token.h"
+#include "model/workspace.h"
+
+namespace restante {
+
+inline const std::string kWorkspaceColumns =
+    "id, name, role, parent_id, delivery_mode, url, agent_card, status, last_heartbeat_at, last_poll_at, current_task, "
+    "active_tasks, uptime_seconds, last_error_rate, created_at, updated_at, usual_poll_gap";
+inline const std::string kTokenColumns =
+    "id, kind, workspace_id, prefix, label, created_at, last_used_at, expires_at, revoked_at, opened_by";
+inline const std::string kInboxColumns =
+    "id, seq, activity_type, source_id, target_id, method, summary, request_body, response_body, status, error_detail, "
+    "duration_ms, created_at, message_id, traceparent";
+
+inline WorkspaceStatus status_of(std::string_view text) {
+  const auto status = parse_workspace_status(text);
+  if (!status) throw Unavailable("a workspace has a status this binary does not know");
+  return *status;
+}
+
+template <class Row>
+Workspace workspace_of(const Row& row) {
+  Workspace workspace;
+  workspace.id = row.template id<WorkspaceId>(0);
+  workspace.name = row.text(1);
+  workspace.role = row.text(2);
+  workspace.parent_id = row.template optional_id<WorkspaceId>(3);
+  const auto mode = parse_delivery_mode(row.view(4));
+  workspace.delivery_mode = mode.value_or(DeliveryMode::push);
+  workspace.mode_is_set = mode.has_value();
+  workspace.url = row.text(5);
+  workspace.agent_card = row.text(6);
+  workspace.status = status_of(row.view(7));
+  workspace.last_heartbeat_at = row.optional_time(8);
+  workspace.last_poll_at = row.optional_time(9);
+  workspace.current_task = row.text(10);
+  workspace.active_tasks = row.integer(11);
+  workspace.uptime_seconds = row.integer(12);
+  workspace.last_error_rate = row.real(13);
+  workspace.created_at = row.time(14);
+  workspace.updated_at = row.time(15);
+  if (const auto gap = row.optional_integer(16)) workspace.usual_poll_gap = std::chrono::microseconds(*gap);
+  return workspace;
+}
+
+template <class Row>
+Token token_of(const Row& row) {
+  const auto kind = parse_token_kind(row.view(1));
+  if (!kind) throw Unavailable("a token has a kind this binary does not know");
+  Token token;
+  token.id = row.template id<TokenId>(0);
+  token.kind = *kind;
+  token.workspace_id = row.template optional_id<WorkspaceId>(2);
+  token.prefix = row.text(3);
+  token.label = row.text(4);
+  token.created_at = row.time(5);
+  token.last_used_at = row.optional_time(6);
+  token.expires_at = row.optional_time(7);
+  token.revoked_at = row.optional_time(8);
+  token.opened_by = row.template optional_id<TokenId>(9);
+  return token;
+}
+
+template <class Row>
+InboxRow inbox_row_of(const Row& row, WorkspaceId workspace) {
+  InboxRow activity;
+  activity.workspace_id = workspace;
+  activity.id = row.template id<InboxRowId>(0);
+  activity.seq = row.integer(1);
+  activity.activity_type = row.text(2);
+  activity.source_id = row.template optional_id<WorkspaceId>(3);
+  activity.target_id = row.template optional_id<WorkspaceId>(4);
+  activity.method = row.text(5);
+  activity.summary = row.text(6);
+  activity.request_body = row.text(7);
+  activity.response_body = row.text(8);
+  activity.status = row.text(9);
+  activity.error_detail = row.text(10);
+  activity.duration_ms = row.optional_integer(11);
+  activity.created_at = row.time(12);
+  activity.message_id = row.text(13);
+  activity.traceparent = row.text(14);
+  return activity;
+}
+
+}  // namespace restante

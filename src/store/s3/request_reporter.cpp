@@ -1,0 +1,94 @@
+#include "store/s3/request_reporter.h"
+
+#include <algorithm>
+
+#include "store/s3/explain.h"
+
+namespace restante::s3 {
+namespace {
+
+using client::Failure;
+
+constexpr auto kSameAgain = std::chrono::seconds(10);
+constexpr auto kOtherReason = std::chrono::seconds(1);
+constexpr auto kOldNews = std::chrono::minutes(15);  // of something that was not tried again
+
+std::string_view outcome_of(const Failure* failure) {
+  if (!failure) return "ok";
+  switch (failure->kind) {
+    case Failure::Kind::timeout:
+      return "timeout";
+    case Failure::Kind::cut:
+      return "cut";
+    case Failure::Kind::protocol:
+    case Failure::Kind::too_large:
+      return "not_s3";
+    case Failure::Kind::stopped:
+    case Failure::Kind::cancelled:
+      return "stopped";
+    case Failure::Kind::status:
+      break;
+    default:
+      return "unreachable";
+  }
+  if (is_missing(*failure)) return "missing";
+  return is_worth_repeating(*failure) ? "unavailable" : "refused";
+}
+
+bool is_trouble(std::string_view outcome) { return outcome != "ok" && outcome != "missing" && outcome != "stopped"; }
+
+}  // namespace
+
+RequestReporter::RequestReporter(const Clock& clock, Log& log, Metrics& metrics)
+    : clock_(clock), log_(log), metrics_(metrics) {}
+
+void RequestReporter::attempted(const Attempt& attempt) {
+  const auto outcome = outcome_of(attempt.failure);
+  metrics_.s3_requests(attempt.operation, outcome).Increment();
+  if (attempt.sent > 0) metrics_.s3_bytes("sent").Increment(static_cast<double>(attempt.sent));
+  if (attempt.received > 0) metrics_.s3_bytes("received").Increment(static_cast<double>(attempt.received));
+  if (is_trouble(outcome)) {
+    failed(attempt);
+  } else if (outcome != "stopped") {
+    succeeded(attempt.operation);
+  }
+}
+
+void RequestReporter::failed(const Attempt& attempt) {
+  const Failure& failure = *attempt.failure;
+  const SteadyTime now = clock_.steady();
+  const std::lock_guard lock(mutex_);
+  std::erase_if(failed_, [&](const Failed& known) { return known.operation == attempt.operation; });
+  failed_.push_back({attempt.operation, failure.sentence, now});
+  const auto pause = failure.sentence == logged_ ? kSameAgain : kOtherReason;
+  if (!logged_.empty() && now - logged_at_ < pause) {
+    ++suppressed_;
+    return;
+  }
+  log_.error("s3_failed", {{"operation", attempt.operation},
+                           {"reason", failure.sentence},
+                           {"status", std::int64_t{failure.status}},
+                           {"unsaid", suppressed_}});
+  logged_ = failure.sentence;
+  logged_at_ = now;
+  suppressed_ = 0;
+}
+
+void RequestReporter::succeeded(std::string_view operation) {
+  const std::lock_guard lock(mutex_);
+  if (failed_.empty()) return;
+  std::erase_if(failed_, [&](const Failed& known) { return known.operation == operation; });
+  if (failed_.empty() && !logged_.empty()) {
+    log_.info("s3_answers_again", {{"operation", operation}});
+    logged_.clear();
+  }
+}
+
+std::string RequestReporter::trouble() const {
+  const SteadyTime now = clock_.steady();
+  const std::lock_guard lock(mutex_);
+  const bool is_news = !failed_.empty() && now - failed_.back().at < kOldNews;
+  return is_news ? failed_.back().sentence : std::string();
+}
+
+}  // namespace restante::s3

@@ -1,0 +1,47 @@
+// Telling: what became of the requests to S3, for the operator: counted one by one, said in the log when they fail, not
+// more often than every few seconds while the reason is the same, and once more when S3 answers again. Never a key or
+// a signature: sentences are those of explain.h. Thread-safe; never blocks for long.
+#pragma once
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "store/s3/service.h"
+
+namespace restante::s3 {
+
+class RequestReporter {
+ public:
+  RequestReporter(const Clock& clock, Log& log, Metrics& metrics);
+
+  void attempted(const Attempt& attempt);
+  void repeated() { metrics_.s3_retries.Increment(); }
+
+  // Why something does not work at present; empty when nothing has failed lately that has not succeeded since.
+  std::string trouble() const;
+
+ private:
+  struct Failed {
+    std::string_view operation;
+    std::string sentence;
+    SteadyTime at;
+  };
+
+  void failed(const Attempt& attempt);
+  void succeeded(std::string_view operation);
+
+  const Clock& clock_;
+  Log& log_;
+  Metrics& metrics_;
+  mutable std::mutex mutex_;    // of what follows; requests take milliseconds, this microseconds
+  std::vector<Failed> failed_;  // at most one of each operation, the latest at the end
+  std::string logged_;
+  SteadyTime logged_at_{};
+  std::int64_t suppressed_ = 0;
+};
+
+}  // namespace restante::s3

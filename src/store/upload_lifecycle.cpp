@@ -1,0 +1,118 @@
+#include "store/upload_lifecycle.h"
+
+#include <utility>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "model/errors.h"
+
+namespace restante {
+namespace {
+
+NewInboxRow arrival_of(WorkspaceId workspace, const NewUpload& item) {
+  JsonWriter body;
+  body.begin_object();
+  body.member("file_id", item.id.text());
+  body.member("name", item.name);
+  body.member("filename", item.name);
+  body.member("mimeType", item.mimetype);
+  body.member("size", item.size);
+  body.member("uri", pending_uri(workspace, item.id));
+  body.member("sha256", to_hex(item.sha256));
+  body.end_object();
+  NewInboxRow activity;
+  activity.activity_type = "a2a_receive";
+  activity.method = "chat_upload_receive";
+  activity.summary = "chat_upload_receive: " + item.name;
+  activity.source_id = item.source_id;
+  activity.target_id = workspace;
+  activity.request_body = body.take();
+  return activity;
+}
+
+void write_time(JsonWriter& body, std::string_view name, std::optional<Time> time) {
+  body.key(name);
+  time ? body.string(format_time(*time)) : body.null();
+}
+
+}  // namespace
+
+void UploadTallies::count(const Upload& upload, int by) {
+  const auto move = [&](UploadTally& tally) {
+    tally.files += by;
+    tally.bytes += by * upload.size;
+  };
+  move(staged);
+  if (upload.direction == UploadDirection::out) {
+    move(outgoing);
+  } else if (upload.acked_at) {
+    move(acked);
+  } else if (upload.failed_at) {
+    move(failed);
+  } else if (upload.fetched_at) {
+    move(fetched);
+  }
+}
+
+NewUploadRow::NewUploadRow(WorkspaceId workspace, NewUpload item, const StagingTerms& terms, Time now)
+    : content(std::exchange(item.content, {})), activity_id(InboxRowId::make(now)) {
+  if (terms.direction == UploadDirection::in) arrival = arrival_of(workspace, item);
+  static_cast<NewUpload&>(upload) = std::move(item);
+  upload.workspace_id = workspace;
+  upload.direction = terms.direction;
+  upload.staged_by = terms.staged_by;
+  upload.created_at = now;
+  upload.expires_at = terms.expires_at;
+}
+
+Result<void> require_quota(const UploadTally& unacked, const UploadQuota& quota, const UploadTally& more) {
+  const bool fits = (quota.max_bytes == 0 || unacked.bytes + more.bytes <= quota.max_bytes) &&
+                    (quota.max_files == 0 || unacked.files + more.files <= quota.max_files);
+  if (fits) return {};
+  std::vector<Fact> facts{{"staged_bytes", unacked.bytes}, {"staged_files", unacked.files}};
+  if (quota.max_bytes != 0) facts.push_back({"max_bytes", quota.max_bytes});
+  if (quota.max_files != 0) facts.push_back({"max_files", quota.max_files});
+  return Error(errors::quota_exceeded, std::move(facts));
+}
+
+bool already_failed_with(const Upload& failed, std::string_view reason) {
+  return failed.failed_at && (reason.empty() || reason == failed.reason);
+}
+
+Result<void> require_source(const OutgoingFile& file, const Upload* source, Time now) {
+  Error gone(errors::attachment_gone, {{"file_id", file.source.text()}});
+  const bool lives = source && source->state(now) != UploadState::expired;
+  const bool sent = file.sent_by && lives && source->source_id == file.sent_by;
+  const bool outgoing = !file.sent_by && lives && source->direction == UploadDirection::out;
+  if (file.sent_by && !sent) {
+    return std::move(gone).with_sentence(
+        "a file that came with the task is no longer kept here, or was never sent by the task's caller: give the task "
+        "again with the file, sent anew, or without files");
+  }
+  if (!sent && !outgoing) return gone;
+  if (source->damage) return std::move(gone).with_sentence(std::string(sentence_of(*source->damage)));
+  return {};
+}
+
+// Never a2a_receive: the agent is not handed its own receipts.
+NewInboxRow receipt_of(const Upload& upload, UploadState outcome) {
+  JsonWriter body;
+  body.begin_object();
+  body.member("file_id", upload.id.text());
+  body.member("name", upload.name);
+  body.member("size", upload.size);
+  write_time(body, "fetched_at", upload.fetched_at);
+  write_time(body, "acked_at", upload.acked_at);
+  if (outcome == UploadState::failed) body.member("reason", upload.reason);
+  body.end_object();
+  NewInboxRow activity;
+  activity.activity_type = "upload_receipt";
+  activity.method = "chat_upload_" + std::string(name_of(outcome));
+  activity.summary = activity.method + ": " + upload.name;
+  activity.source_id = upload.source_id;
+  activity.target_id = upload.workspace_id;
+  activity.request_body = body.take();
+  return activity;
+}
+
+}  // namespace restante

@@ -1,0 +1,262 @@
+// What changes while a verb waits for its turn, by another server's hand or an operator's: whoever gets the turn looks
+// again. Another session holds every inbox meanwhile, so that the order of events is certain.
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <thread>
+
+#include "backends.h"
+#include "model/errors.h"
+#include "postgres_server.h"
+#include "store/postgres/connection.h"
+#include "store/postgres/store.h"
+
+namespace restante::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr auto kCeiling = 2min;
+
+class PostgresLocks : public ::testing::Test {
+ protected:
+  std::unique_ptr<Store> open() const {
+    postgres::Options options;
+    options.connect_timeout = options.statement_timeout = kCeiling;
+    return postgres::open(database.url(), options);
+  }
+  postgres::ConnectionOptions endpoint() const {
+    postgres::ConnectionOptions made;
+    made.url = database.url();
+    made.connect_timeout = made.statement_timeout = made.answer_timeout = kCeiling;
+    return made;
+  }
+  WorkspaceId make_workspace() { return store->create_workspace({}, at(0)).take().value().id; }
+  FileId stage(WorkspaceId workspace, const NewUpload& item) {
+    return store->stage_uploads(workspace, {item}, until(at(100)), at(0)).take().value().at(0).upload.id;
+  }
+  void open_task(const std::string& id, bool to_inbox = true) {
+    NewDelegation wanted;
+    wanted.id = id;
+    wanted.caller_id = caller;
+    wanted.callee_id = callee;
+    wanted.task = "do it";
+    wanted.deadline = at(21'600);
+    wanted.terms = until(at(86'400));
+    wanted.to_inbox = to_inbox;
+    ASSERT_TRUE(store->open_delegation(wanted, at(1)).take());
+  }
+  static DelegationReport done() {
+    DelegationReport report;
+    report.status = DelegationStatus::completed;
+    report.text = "done";
+    report.by = DelegationActor::callee;
+    report.terms = until(at(86'400));
+    return report;
+  }
+  void wait_until_somebody_waits() {
+    const auto end = std::chrono::steady_clock::now() + kCeiling;
+    // By a session of its own: within a transaction the list does not change.
+    while (
+        watcher
+            .query("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND "
+                   "pid <> pg_backend_pid()")
+            .empty()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end);
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+  // What `start()` gives when all of this happened while it waited.
+  template <class Start>
+  auto while_waiting(Start start, const std::vector<std::string>& changes) {
+    outside.query("BEGIN");
+    outside.query("SELECT 1 FROM inbox_heads ORDER BY workspace_id FOR UPDATE");
+    auto commit = start();
+    wait_until_somebody_waits();
+    // In the transaction that holds the inboxes: the one that waits sees all of it.
+    for (const auto& change : changes) outside.query(change);
+    outside.query("COMMIT");
+    return commit.take();
+  }
+
+  PostgresDatabase database{PostgresDatabase::Schema::complete};
+  postgres::Connection outside{endpoint()};
+  postgres::Connection watcher{endpoint()};
+  std::unique_ptr<Store> store = open();
+  const WorkspaceId caller = make_workspace();
+  const WorkspaceId callee = make_workspace();
+};
+
+TEST_F(PostgresLocks, ATaskThatIsGoneWhenItsTurnComesIsNotFound) {
+  const std::vector<std::string> gone{"DELETE FROM delegation_steps", "DELETE FROM delegation_texts",
+                                      "DELETE FROM delegations"};
+  open_task("d1");
+  EXPECT_ERROR(while_waiting([&] { return store->advance_delegation(callee, "d1", done(), at(2)); }, gone),
+               errors::delegation_not_found);
+  open_task("d2", false);
+  EXPECT_ERROR(while_waiting([&] { return store->deliver_delegation("d2", at(2)); }, gone),
+               errors::delegation_not_found);
+}
+
+TEST_F(PostgresLocks, ATaskThatIsNoLongerDueWhenItsTurnComesIsLeftAlone) {
+  for (const char* id : {"overdue", "silent", "unheard"}) open_task(id);
+  open_task("undelivered", false);
+  const std::vector<std::string> due{
+      "UPDATE delegations SET status = 'dispatched', finished_at = NULL, deadline = '2026-02-01'",
+      "UPDATE delegations SET deadline = '2026-01-01 00:00:05', last_heartbeat = '2026-03-01' WHERE delegation_id = "
+      "'overdue'",
+      "UPDATE delegations SET last_heartbeat = '2026-01-01' WHERE delegation_id = 'silent'",
+      "UPDATE delegations SET last_heartbeat = NULL, updated_at = '2026-01-01' WHERE delegation_id = 'unheard'",
+      "UPDATE delegations SET status = 'queued', inbox_seq = NULL WHERE delegation_id = 'undelivered'",
+      "UPDATE workspaces SET last_poll_at = NULL, last_heartbeat_at = NULL"};
+  const std::vector<std::vector<std::string>> news{
+      {"UPDATE delegations SET deadline = '2026-02-01', last_heartbeat = '2026-03-01', inbox_seq = 1"},
+      {"UPDATE delegations SET status = 'completed', finished_at = now()"},
+      {"UPDATE delegations SET deadline = '2026-02-01', last_heartbeat = NULL, status = 'queued', inbox_seq = 1"},
+      {"UPDATE delegations SET deadline = '2026-02-01', last_heartbeat = NULL, inbox_seq = 1",
+       "UPDATE workspaces SET last_poll_at = '2026-03-01'"},
+      {"DELETE FROM delegation_steps", "DELETE FROM delegation_texts", "DELETE FROM delegations"}};
+  const Time now = at(3'600);
+  for (const auto& changes : news) {
+    for (const auto& statement : due) outside.query(statement);
+    const auto swept = while_waiting([&] { return store->sweep_delegations(at(1'800), at(1'800), 100, now); }, changes);
+    EXPECT_THAT(swept.value().changes, IsEmpty()) << changes.front();
+  }
+}
+
+TEST_F(PostgresLocks, ATaskWhoseCalleeIsRemovedBeforeItsTurnComesIsNotDelivered) {
+  open_task("d1", false);
+  const auto swept = while_waiting([&] { return store->sweep_delegations(at(0), at(1'800), 100, at(3'600)); },
+                                   {"UPDATE workspaces SET status = 'removed' WHERE id = '" + callee.text() + "'"});
+  EXPECT_THAT(swept.value().changes, IsEmpty());
+}
+
+TEST_F(PostgresLocks, ATaskThatNobodyChangedWhenItsTurnComesIsSwept) {
+  open_task("d1");
+  const auto swept = while_waiting([&] { return store->sweep_delegations(at(0), at(0), 100, at(30'000)); }, {});
+  EXPECT_EQ(swept.value().changes.size(), 1u);
+}
+
+TEST_F(PostgresLocks, ATaskThatADatabaseDoesNotLetChangeIsAConflict) {
+  open_task("d1");
+  outside.execute(
+      "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$; CREATE TRIGGER "
+      "refuse BEFORE UPDATE ON delegations FOR EACH ROW EXECUTE FUNCTION refuse()");
+  EXPECT_THROW(store->advance_delegation(callee, "d1", done(), at(2)).take(), postgres::Conflict);
+  outside.query("DROP TRIGGER refuse ON delegations");
+  EXPECT_TRUE(store->advance_delegation(callee, "d1", done(), at(2)).take());
+}
+
+TEST_F(PostgresLocks, AWorkspaceThatWasHeardOfWhenItsTurnComesIsNotSilent) {
+  outside.query("UPDATE workspaces SET status = 'online', last_poll_at = '2026-01-01'");
+  const WorkspaceId late = make_workspace();
+  const auto settle = [&] { return store->settle_statuses(at(60), at(120)); };
+  // One is heard of, and another falls silent whose inbox is not held.
+  const auto changed = while_waiting(
+      settle,
+      {"UPDATE workspaces SET last_poll_at = '2026-02-01' WHERE id = '" + caller.text() + "'",
+       "UPDATE workspaces SET status = 'online', last_poll_at = '2026-01-01' WHERE id = '" + late.text() + "'"});
+  ASSERT_EQ(changed.value().size(), 1u);
+  EXPECT_EQ(changed.value().front().id, callee);
+  EXPECT_THAT(while_waiting(settle, {"UPDATE workspaces SET last_poll_at = '2026-02-01'"}).value(), IsEmpty());
+}
+
+TEST_F(PostgresLocks, OfFilesOfTheSameBytesOnlyThoseThatAreThereAndNotYetDamagedAreMarked) {
+  auto shared = file("a.txt");
+  const FileId first = stage(callee, shared);
+  auto twin = [&] {
+    shared.id = FileId::make(at(0));
+    return stage(caller, shared);
+  };
+  const FileId second = twin();
+  const FileId third = twin();
+  const auto changes =
+      while_waiting([&] { return store->mark_damaged(callee, first, UploadDamage::changed, at(1)); },
+                    {"DELETE FROM pending_uploads WHERE file_id = '" + second.text() + "'",
+                     "UPDATE pending_uploads SET damage = 'missing' WHERE file_id = '" + third.text() + "'"});
+  ASSERT_EQ(changes.value().size(), 1u);
+  EXPECT_EQ(changes.value().front().upload.id, first);
+}
+
+TEST_F(PostgresLocks, BytesThatLeftOrMovedWhenTheirTurnComesAreNotPlacedAnew) {
+  const auto gone = file("gone.txt"), moved = file("moved.txt"), stays = file("stays.txt");
+  for (const auto& item : {gone, moved, stays}) stage(callee, item);
+  std::vector<BlobChange> changes;
+  for (const auto& item : {gone, moved, stays}) changes.push_back({item.keys(), {"s3:" + item.blob_key, {}}});
+  const auto placed =
+      while_waiting([&] { return store->place_blobs(changes, at(2)); },
+                    {"DELETE FROM pending_uploads WHERE file_id = '" + gone.id.text() + "'",
+                     "UPDATE pending_uploads SET blob_key = 'inline:1' WHERE file_id = '" + moved.id.text() + "'"});
+  EXPECT_EQ(placed.value(), 1);
+  EXPECT_EQ(store->find_upload(callee, moved.id)->blob_key, "inline:1");
+  EXPECT_EQ(store->find_upload(callee, stays.id)->blob_key, "s3:" + stays.blob_key);
+  EXPECT_THAT(store->list_dropped_blobs(10, at(100), ""), ElementsAre(stays.blob_key)) << "of the others nothing left";
+}
+
+TEST_F(PostgresLocks, OfTwoServersThatBeginAChangeOverAtOnceTheSecondFindsTheFirstOnes) {
+  const auto begin_meanwhile = [&](Place from, Place to) {
+    outside.query("BEGIN");
+    outside.query(
+        "INSERT INTO blob_moves (from_place, to_place, phase, rate, begun_at, phase_at) VALUES ('dir', 's3', 'both', "
+        "5, '2026-01-01', '2026-01-01')");
+    auto second = store->begin_blob_move(from, to, 7, at(1));
+    wait_until_somebody_waits();
+    outside.query("COMMIT");
+    return second.take();
+  };
+  const auto same = begin_meanwhile(Place::dir, Place::s3);
+  ASSERT_TRUE(same);
+  EXPECT_EQ(same->step, BegunBlobMove::Step::repeated);
+  EXPECT_EQ(store->find_blob_move(), (BlobMove{Place::dir, Place::s3, BlobPhase::both, 7, at(0), at(0)}));
+  outside.query("DELETE FROM blob_moves");
+  EXPECT_ERROR(begin_meanwhile(Place::dir, Place::inlined), errors::blob_move_under_way);
+  EXPECT_EQ(store->find_blob_move()->rate, 5) << "as the first one said";
+}
+
+TEST_F(PostgresLocks, TwoUnderOneClaimInOneGroupAreOne) {
+  const Claim claim{sha256("scope"), sha256("request"), at(99)};
+  const auto say = [&] {
+    return store->append_to_inbox_once(
+        callee, message("said", "id"), claim, [](const Appended&) { return std::string("answer"); }, at(1));
+  };
+  outside.query("BEGIN");
+  outside.query("SELECT 1 FROM inbox_heads FOR UPDATE");
+  auto before = store->append_to_inbox(callee, message("before"), at(1));
+  wait_until_somebody_waits();
+  auto one = say();
+  auto other = say();
+  outside.query("COMMIT");
+  EXPECT_EQ(before.take()->seq, 1);
+  EXPECT_EQ(one.take()->made->seq, 2);
+  EXPECT_EQ(other.take()->replay, "answer");
+  EXPECT_EQ(store->find_head(callee)->last_seq, 2);
+}
+
+TEST_F(PostgresLocks, AnInboxThatIsGoneWhenItsTurnComesIsNotPruned) {
+  ASSERT_TRUE(store->append_to_inbox(callee, message("old"), at(0)).take());
+  const auto prune = [&] { return store->prune(at(100), at(100), at(100), 10); };
+  EXPECT_EQ(while_waiting(prune, {"DELETE FROM inbox_heads"}).value(), 0);
+}
+
+// Heads are made with their workspace and never deleted, by us.
+TEST_F(PostgresLocks, AnInboxThatSomebodyDeletedIsMissedAndNothingIsMadeUp) {
+  const FileId id = stage(callee, file("a.txt"));
+  open_task("d1");
+  auto with_files = done();
+  with_files.attachments = {{callee, id, FileId::make(at(0))}};
+  outside.query("DELETE FROM inbox_heads");
+  EXPECT_ERROR(store->append_to_inbox(callee, message("m"), at(1)).take(), errors::workspace_not_found);
+  EXPECT_ERROR(store->ack_upload(callee, id, at(1)).take(), errors::upload_gone);
+  EXPECT_ERROR(store->recall_upload(callee, id, {}, at(1)).take(), errors::upload_gone);
+  EXPECT_ERROR(store->mark_damaged(callee, id, UploadDamage::changed, at(1)).take(), errors::upload_gone);
+  EXPECT_THAT(store->sweep_uploads(0s, 10, at(1'000)).take().value().expired, IsEmpty());
+  EXPECT_THROW(store->advance_delegation(callee, "d1", done(), at(2)).take(), Unavailable);
+  EXPECT_THROW(store->advance_delegation(callee, "d1", with_files, at(2)).take(), Unavailable);
+  outside.query("UPDATE workspaces SET status = 'removed'");
+  EXPECT_ERROR(store->append_to_inbox(callee, message("m"), at(1)).take(), errors::workspace_not_found);
+}
+
+}  // namespace
+}  // namespace restante::testing

@@ -1,0 +1,177 @@
+// What one server tells another that looks on, when more happens than can be told.
+#include "store/postgres/notification_reader.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <functional>
+#include <set>
+#include <thread>
+
+#include "base/disciplined_clock.h"
+#include "postgres_server.h"
+#include "store/migration.h"
+
+namespace restante::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using postgres::Connection;
+using postgres::NotificationReader;
+using postgres::ReadCache;
+
+constexpr auto kCeiling = 2min;
+
+bool happens(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + kCeiling;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
+
+class RecordingSubscriber final : public Announcements::Subscriber {
+ public:
+  void appended(WorkspaceId, std::int64_t, std::int64_t) override {}
+  void changed(WorkspaceId) override {}
+  void revoked(TokenId) override {}
+  void publish(TransientEvent one) override {
+    const std::lock_guard lock(mutex_);
+    names_.insert(one.name);
+  }
+  bool wants_events() override { return true; }
+  void disconnected() override {}
+  void reconnected() override {}
+
+  std::size_t heard() {
+    const std::lock_guard lock(mutex_);
+    return names_.size();
+  }
+  bool has_heard(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    return names_.contains(name);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> names_;
+};
+
+class PostgresNotifications : public ::testing::Test {
+ protected:
+  postgres::ConnectionOptions endpoint() const {
+    postgres::ConnectionOptions made;
+    made.url = database.url();
+    made.connect_timeout = made.statement_timeout = made.answer_timeout = kCeiling;
+    return made;
+  }
+  std::unique_ptr<NotificationReader> start(Announcements* announcements) {
+    return std::make_unique<NotificationReader>(endpoint(), Uuid::make(SystemClock().now()), read_cache, announcements,
+                                                nullptr);
+  }
+  pid_t backend() {
+    return static_cast<pid_t>(
+        outside
+            .query("SELECT pid::bigint FROM pg_stat_activity WHERE datname = current_database() AND "
+                   "application_name = 'restante listener'")
+            .front()
+            .integer(0));
+  }
+
+  PostgresDatabase database;
+  Connection outside{endpoint()};
+  ReadCache read_cache;
+  Announcements here;
+  Announcements there;
+  RecordingSubscriber subscriber;
+  const WorkspaceId workspace = WorkspaceId::make(SystemClock().now());
+};
+
+TEST_F(PostgresNotifications, WhatIsTooMuchToBeToldIsLostAndTheRestArrives) {
+  auto sender = start(&here);
+  const pid_t process = backend();
+  there.subscribe(&subscriber);
+  auto listener = start(&there);
+  const auto name = [](const char* what, int number) { return what + std::to_string(number); };
+  // What is told before anybody is known to look on, or while too much waits, is lost: told until one arrives, and so
+  // seldom that even until the ceiling it is not too much.
+  const auto arrives = [&](const std::string& what) {
+    int looks = 0;
+    return happens([&] {
+      if (looks++ % 50 == 0) here.send({workspace, what, "{}"});
+      return subscriber.has_heard(what);
+    });
+  };
+  ASSERT_TRUE(arrives("hello"));
+  here.send({workspace, "alone", "{}"});
+  ASSERT_TRUE(happens([&] { return subscriber.has_heard("alone"); }));
+  const std::size_t before = subscriber.heard();
+
+  ASSERT_EQ(kill(process, SIGSTOP), 0);
+  constexpr int kMany = 20'000;
+  for (int i = 0; i < kMany; ++i) here.send({workspace, name("event", i), "{}"});
+  here.send({workspace, "large", std::string(8'000, ' ')});
+  ASSERT_EQ(kill(process, SIGCONT), 0);
+
+  ASSERT_TRUE(arrives("bye")) << "what comes later is told again";
+  EXPECT_GE(subscriber.heard(), before + 4'096);
+  EXPECT_LT(subscriber.heard(), kMany / 2u);
+  EXPECT_FALSE(subscriber.has_heard("large"));
+  there.subscribe(nullptr);
+}
+
+TEST_F(PostgresNotifications, WhereNothingIsHeardItDoesNotBegin) {
+  outside.execute("CREATE FUNCTION pg_notify(text, text) RETURNS void LANGUAGE sql AS ''");
+  const auto name = outside.query("SELECT current_database()").front().text(0);
+  outside.query("ALTER DATABASE " + name + " SET search_path = public, pg_catalog");
+  auto hasty = endpoint();
+  hasty.connect_timeout = 20s;  // for a connection as well as for hearing
+  const auto begin = [&] { NotificationReader(hasty, Uuid::make(SystemClock().now()), read_cache, nullptr, nullptr); };
+  EXPECT_THAT(begin, ::testing::ThrowsMessage<OpenRefused>(::testing::HasSubstr("pool_mode = session")));
+}
+
+TEST_F(PostgresNotifications, TheClockFollowsTheDatabasesAndDoesNotJumpForNothing) {
+  DisciplinedClock clock;
+  postgres::discipline(outside, clock);
+  ASSERT_TRUE(clock.is_set());
+  // Right to a few milliseconds, which that answer need not have been.
+  SteadyTime asked;
+  do {
+    asked = clock.steady();
+    clock.set(SystemClock().now(), asked);
+  } while (clock.steady() - asked > 10ms);
+  // An answer that takes its time: what it says may be off by half of that.
+  outside.execute(
+      "CREATE SCHEMA ours; CREATE FUNCTION ours.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql AS $$ BEGIN "
+      "PERFORM pg_sleep(0.5); RETURN pg_catalog.clock_timestamp() - interval '0.45 seconds'; END $$");
+  outside.query("SELECT set_config('search_path', 'public, ours, pg_catalog', false)");
+  const auto ahead = [&] {
+    auto most = std::chrono::nanoseconds::min();
+    for (int i = 0; i < 10; ++i) {
+      const Time now = clock.now();
+      most = std::max<std::chrono::nanoseconds>(most, now.time_since_epoch() - clock.steady().time_since_epoch());
+    }
+    return most;
+  };
+  const auto before = ahead();
+  postgres::discipline(outside, clock);
+  EXPECT_LT(std::chrono::abs(ahead() - before), 100ms) << "as good as the time it had";
+  clock.set(SystemClock().now() - 24h, clock.steady());
+  postgres::discipline(outside, clock);
+  EXPECT_LT(std::chrono::abs(clock.now() - SystemClock().now()), 12h) << "the database's word counts";
+}
+
+TEST_F(PostgresNotifications, WhatOthersSayWhileItBeginsIsNotTakenForItsOwnWords) {
+  std::atomic<bool> over = false;
+  std::thread noise([&] {
+    Connection other(endpoint());
+    while (!over) other.query("SELECT pg_notify('restante', 'noise')");
+  });
+  for (int i = 0; i < 3; ++i) EXPECT_NO_THROW(start(nullptr));
+  over = true;
+  noise.join();
+}
+
+}  // namespace
+}  // namespace restante::testing
