@@ -1,5 +1,5 @@
-// Alarm: does one thing after a while, on a thread of its own, unless it is destroyed before. Once destroyed it has
-// either done it or never will. What it does must not throw.
+// Alarm runs one action after a delay, on its own thread, unless it is destroyed before. After the destructor the
+// action has either run completely or will never run. The action must not throw.
 #pragma once
 #include <chrono>
 #include <condition_variable>

@@ -7,13 +7,13 @@
 namespace restante {
 namespace {
 
-TEST(AnAlarm, RingsOnceItsTimeHasCome) {
+TEST(AnAlarm, RunsItsActionAfterTheDelay) {
   std::promise<void> rung;
   const Alarm alarm(std::chrono::milliseconds(1), [&] { rung.set_value(); });
   rung.get_future().get();
 }
 
-TEST(AnAlarm, IsSilentOnceItIsGone) {
+TEST(AnAlarm, DoesNothingAfterItIsDestroyed) {
   bool rung = false;
   {
     const Alarm alarm(std::chrono::hours(1), [&] { rung = true; });

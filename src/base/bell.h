@@ -1,5 +1,6 @@
-// Bell: tells whoever waits on a topic that there may be something new. A hint, never the truth: delivery is right if
-// it never rings, it only makes delivery fast. Rung after the commit, from any thread; ringing never blocks or throws.
+// Bell wakes the requests that wait on a topic, because there may be something new for them. It is only a hint:
+// delivery is correct without it, the bell makes it fast. It is rung after the commit, from any thread. Ringing never
+// blocks or throws.
 #pragma once
 #include <string_view>
 
@@ -9,13 +10,14 @@ class Bell {
  public:
   virtual ~Bell() = default;
   virtual void ring(std::string_view topic) = 0;
-  // Anything may be new: everybody looks.
+  // Rings every topic: anything may be new.
   virtual void ring_all() = 0;
-  // Nothing new would be heard of: held requests are answered as if their time were up. Later ones wait again.
+  // Answers all held requests as if their time were up, because no more rings can be expected. Requests that begin to
+  // wait later are held again.
   virtual void release() = 0;
 };
 
-// For commands and tests in which nobody waits.
+// For commands and tests that hold no requests.
 class SilentBell final : public Bell {
  public:
   void ring(std::string_view) override {}

@@ -1,12 +1,12 @@
-// Wait: lives while its thread waits for a disk. Whoever owns the thread may watch for it, and put another to work in
-// the meantime. Costs next to nothing where nobody watches.
+// BlockingScope marks the time in which its thread blocks on a disk. The owner of the thread can observe this and run
+// other work on another thread meanwhile. It costs almost nothing on a thread without an observer.
 #pragma once
 
 namespace restante {
 
 class BlockingObserver {
  public:
-  // On the thread that waits.
+  // Both are called on the thread that blocks.
   virtual void blocking_begins() = 0;
   virtual void blocking_ends() = 0;
 
@@ -17,19 +17,19 @@ class BlockingObserver {
 class BlockingScope {
  public:
   BlockingScope() {
-    if (watcher_) watcher_->blocking_begins();
+    if (observer_) observer_->blocking_begins();
   }
   ~BlockingScope() {
-    if (watcher_) watcher_->blocking_ends();
+    if (observer_) observer_->blocking_ends();
   }
   BlockingScope(const BlockingScope&) = delete;
   BlockingScope& operator=(const BlockingScope&) = delete;
 
   // For the rest of the calling thread's life.
-  static void observe_this_thread(BlockingObserver& watcher) { watcher_ = &watcher; }
+  static void observe_this_thread(BlockingObserver& observer) { observer_ = &observer; }
 
  private:
-  static inline thread_local BlockingObserver* watcher_ = nullptr;
+  static inline thread_local BlockingObserver* observer_ = nullptr;
 };
 
 }  // namespace restante

@@ -91,9 +91,9 @@ std::optional<Time> parse_time(std::string_view text) {
   if (!date.ok()) return std::nullopt;
   const Time whole = Time(std::chrono::sys_days(date)) + std::chrono::hours(*hour) + std::chrono::minutes(*minute) +
                      std::chrono::seconds(*second) - *offset;
-  // Leap seconds are put in before midnight of UTC and nowhere else; they read as the midnight itself.
+  // Leap seconds come only before midnight UTC; they are read as that midnight.
   if (*second == 60 && whole != std::chrono::floor<std::chrono::days>(whole)) return std::nullopt;
-  // An offset can lead out of the years that can be written.
+  // An offset can lead out of the range of years that format_time can write.
   if (whole < kFirst || whole >= kEnd) return std::nullopt;
   return whole + *fraction;
 }

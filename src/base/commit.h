@@ -1,6 +1,7 @@
-// Commit<T>: an answer that is true once its group of writes is durable. The store's writer fulfils it through a
-// CommitPromise; a test or a command takes it (blocking), the edge subscribes and takes it when told (no thread
-// sleeps). Copies share one answer. Thread-safe. take() rethrows what the writer failed with, usually Unavailable.
+// Commit<T> is an answer that is true once its group of writes is durable. The store's writer thread fulfils it through
+// a CommitPromise. A test or a command takes it and blocks; the edge subscribes and takes it when called back, so that
+// no thread sleeps. Copies share one answer. Thread-safe. take() rethrows what the writer failed with, usually
+// Unavailable.
 #pragma once
 #include <condition_variable>
 #include <exception>
@@ -32,8 +33,9 @@ class Commit {
     return std::move(*state_->value);
   }
 
-  // Shows what was decided, before anybody can take it; a failed write shows nothing. Runs at once on this thread, or
-  // later on the writer's, where it must be brief. For whoever makes the commit, before handing it on.
+  // Calls the observer with the value before take() can return it; never calls it when the write failed. The observer
+  // runs at once on this thread, or later on the writer's thread, where it must be brief. For the code that makes the
+  // commit, before it passes the commit on.
   void then(std::function<void(const T&)> observer) {
     {
       const std::lock_guard lock(state_->mutex);
@@ -45,7 +47,8 @@ class Commit {
     if (state_->value) observer(*state_->value);
   }
 
-  // Calls back once take() no longer blocks: at once on this thread, or later on the writer's, where it must be brief.
+  // Calls back once take() no longer blocks: at once on this thread, or later on the writer's thread, where it must be
+  // brief.
   void on_done(std::function<void()> callback) {
     {
       const std::lock_guard lock(state_->mutex);
@@ -74,7 +77,7 @@ class Commit {
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-// The writer's end: fulfilled exactly once, after the commit.
+// The writer's side: fulfilled exactly once, after the commit.
 template <class T>
 class CommitPromise {
  public:

@@ -12,28 +12,28 @@
 namespace restante {
 namespace {
 
-TEST(Commit, AReadyOneIsTakenAtOnce) {
+TEST(Commit, AReadyCommitIsTakenAtOnce) {
   auto commit = Commit<std::string>::ready("done");
-  bool told = false;
-  commit.on_done([&] { told = true; });
-  EXPECT_TRUE(told);
+  bool called = false;
+  commit.on_done([&] { called = true; });
+  EXPECT_TRUE(called);
   EXPECT_EQ(commit.take(), "done");
 }
 
-TEST(Commit, OnDoneBeforeTheEndIsToldAtTheEndOnce) {
+TEST(Commit, OnDoneBeforeTheEndIsCalledOnceAtTheEnd) {
   CommitPromise<int> promise;
   auto commit = promise.commit();
-  int told = 0;
-  commit.on_done([&] { ++told; });
-  commit.on_done([&] { ++told; });
-  EXPECT_EQ(told, 0);
+  int called = 0;
+  commit.on_done([&] { ++called; });
+  commit.on_done([&] { ++called; });
+  EXPECT_EQ(called, 0);
   promise.fulfil(7);
-  EXPECT_EQ(told, 2);
+  EXPECT_EQ(called, 2);
   EXPECT_EQ(commit.take(), 7);
-  EXPECT_EQ(told, 2);
+  EXPECT_EQ(called, 2);
 }
 
-TEST(Commit, OnDoneAfterTheEndIsToldAtOnceOnThisThread) {
+TEST(Commit, OnDoneAfterTheEndIsCalledAtOnceOnThisThread) {
   CommitPromise<int> promise;
   promise.fulfil(7);
   auto commit = promise.commit();
@@ -58,20 +58,20 @@ TEST(Commit, ThenSeesTheValueBeforeItCanBeTaken) {
   EXPECT_EQ(commit.take(), "kept");
 }
 
-TEST(Commit, ThenIsShownWhatWasDecidedAlreadyAndNothingOfAFailure) {
+TEST(Commit, ThenIsCalledForAValueThatIsThereAlreadyAndNotForAFailure) {
   int seen = 0;
   Commit<int>::ready(7).then([&](int value) { seen = value; });
   EXPECT_EQ(seen, 7);
   CommitPromise<int> before;
   before.commit().then([&](int value) { seen = value; });
-  before.fail(std::make_exception_ptr(Unavailable("gone")));
+  before.fail(std::make_exception_ptr(Unavailable("failed")));
   CommitPromise<int> after;
-  after.fail(std::make_exception_ptr(Unavailable("gone")));
+  after.fail(std::make_exception_ptr(Unavailable("failed")));
   after.commit().then([&](int value) { seen = value; });
   EXPECT_EQ(seen, 7);
 }
 
-TEST(Commit, WhoeverIsToldMayTakeAndSubscribeAgain) {
+TEST(Commit, ACallbackMayTakeAndSubscribeAgain) {
   CommitPromise<std::unique_ptr<int>> promise;
   auto commit = promise.commit();
   std::unique_ptr<int> taken;
@@ -90,10 +90,10 @@ TEST(Commit, TheWritersFailureIsRethrownToEveryTaker) {
   CommitPromise<int> promise;
   auto commit = promise.commit();
   auto copy = commit;
-  bool told = false;
-  commit.on_done([&] { told = true; });
-  promise.fail(std::make_exception_ptr(Unavailable("the disk is gone")));
-  EXPECT_TRUE(told);
+  bool called = false;
+  commit.on_done([&] { called = true; });
+  promise.fail(std::make_exception_ptr(Unavailable("the disk has failed")));
+  EXPECT_TRUE(called);
   EXPECT_THROW(commit.take(), Unavailable);
   EXPECT_THROW(copy.take(), Unavailable);
 }
@@ -127,16 +127,16 @@ TEST(Commit, ATakerOnAnotherThreadGetsTheFailure) {
       what = failure.what();
     }
   });
-  promise.fail(std::make_exception_ptr(Unavailable("gone")));
+  promise.fail(std::make_exception_ptr(Unavailable("failed")));
   taker.join();
-  EXPECT_EQ(what, "gone");
+  EXPECT_EQ(what, "failed");
 }
 
-TEST(Commit, SubscribingWhileItIsFulfilledTellsExactlyOnce) {
+TEST(Commit, SubscribingWhileItIsFulfilledCallsBackExactlyOnce) {
   for (int round = 0; round < 2000; ++round) {
     auto promise = std::make_unique<CommitPromise<int>>();
     auto commit = promise->commit();
-    std::atomic<int> told = 0;
+    std::atomic<int> called = 0;
     std::latch start(2);
     std::jthread writer([&] {
       start.arrive_and_wait();
@@ -144,10 +144,10 @@ TEST(Commit, SubscribingWhileItIsFulfilledTellsExactlyOnce) {
       promise.reset();
     });
     start.arrive_and_wait();
-    commit.on_done([&] { ++told; });
+    commit.on_done([&] { ++called; });
     EXPECT_EQ(commit.take(), round);
     writer.join();
-    ASSERT_EQ(told, 1);
+    ASSERT_EQ(called, 1);
   }
 }
 

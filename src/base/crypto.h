@@ -1,5 +1,5 @@
-// Digests, randomness and constant-time comparison, on OpenSSL. Thread-safe; a Sha256 object belongs to one thread at a
-// time. Throws Unavailable if the system has no randomness to give, and nothing else.
+// Digests, random bytes and constant-time comparison, on OpenSSL. Thread-safe; a Sha256 object belongs to one thread at
+// a time. Throws Unavailable if the system cannot give random bytes, and nothing else.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace restante {
 
 using Digest = std::array<std::uint8_t, 32>;
 
-// SHA-256 of data that comes in pieces.
+// SHA-256 of data that arrives in pieces.
 class Sha256 {
  public:
   Sha256();

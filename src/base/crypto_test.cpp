@@ -34,7 +34,7 @@ TEST(Crypto, Sha256OfPiecesIsThatOfTheWholeWhereverItIsCut) {
   }
 }
 
-TEST(Crypto, ASha256UnderWayCanBeMoved) {
+TEST(Crypto, AnUnfinishedSha256CanBeMoved) {
   Sha256 first;
   first.update("a");
   Sha256 second = std::move(first);
@@ -46,7 +46,7 @@ TEST(Crypto, ASha256UnderWayCanBeMoved) {
   EXPECT_EQ(first.finish(), sha256(""));
 }
 
-TEST(Crypto, RandomBytesFillAllOfTheirRoomAndDiffer) {
+TEST(Crypto, RandomBytesFillTheWholeSpanAndDiffer) {
   std::array<std::uint8_t, 33> ever{};
   std::set<std::array<std::uint8_t, 33>> seen;
   for (int i = 0; i < 1000; ++i) {

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(DisciplinedClock, IsTheSystemsClockUntilItIsTold) {
+TEST(DisciplinedClock, IsTheSystemsClockUntilItIsSet) {
   const DisciplinedClock clock;
   EXPECT_FALSE(clock.is_set());
   const Time before = SystemClock().now();
@@ -16,7 +16,7 @@ TEST(DisciplinedClock, IsTheSystemsClockUntilItIsTold) {
   EXPECT_LE(now, SystemClock().now());
 }
 
-TEST(DisciplinedClock, GoesOnFromWhatItWasToldByTheSteadyClock) {
+TEST(DisciplinedClock, ContinuesFromTheTimeItWasSetToByTheSteadyClock) {
   DisciplinedClock clock;
   const Time other = SystemClock().now() - std::chrono::hours(1000);
   const SteadyTime at = clock.steady();
@@ -28,7 +28,7 @@ TEST(DisciplinedClock, GoesOnFromWhatItWasToldByTheSteadyClock) {
   EXPECT_LE(now, other + std::chrono::ceil<std::chrono::microseconds>(clock.steady() - at) + 1us);
 }
 
-TEST(DisciplinedClock, IsSetAnewEachTimeItIsTold) {
+TEST(DisciplinedClock, CanBeSetSeveralTimes) {
   DisciplinedClock clock;
   clock.set(Time(1h), clock.steady() - 1h);
   EXPECT_GE(clock.now(), Time(2h));

@@ -1,6 +1,6 @@
-// Error: what a correct client can cause, as a value. The mechanism lives here; the list of all errors is
-// model/errors.h, and the mapping to HTTP is one switch in api/. An Error carries the fixed sentence of its kind and
-// the facts a person needs to act (max, size, filename), never raw input, a path, SQL or a token.
+// Error is a value for each failure that a correct client can cause. This file is the mechanism; the list of all errors
+// is model/errors.h, and the mapping to HTTP is one switch in api/. An Error has the fixed sentence of its kind and the
+// facts a person needs to act (max, size, filename), never raw input, a path, SQL or a token.
 #pragma once
 #include <cstdint>
 #include <stdexcept>
@@ -26,15 +26,15 @@ enum class ErrorClass {
   misdirected,
   unprocessable,
   too_many,
-  broken,  // what we keep, for good
+  broken,  // stored data is damaged for good
   bad_gateway,
   unavailable,
   storage_full,
 };
 
 struct ErrorKind {
-  std::string_view code;      // stable_snake_case, what programs look at
-  std::string_view sentence;  // what a person reads
+  std::string_view code;      // stable_snake_case, for programs
+  std::string_view sentence;  // for people
   ErrorClass error_class;
 };
 
@@ -45,12 +45,12 @@ struct Fact {
 
 class [[nodiscard]] Error {
  public:
-  Error() = default;                              // Boost's result<void, E> wants one; it means a bug of ours
+  Error() = default;                              // Boost's result<void, E> needs one; it means a bug of ours
   Error(const ErrorKind& kind) : kind_(&kind) {}  // NOLINT: an error kind is an error without facts
   Error(const ErrorKind& kind, std::vector<Fact> facts) : kind_(&kind), facts_(std::move(facts)) {}
 
   std::string_view code() const { return kind_->code; }
-  // The kind's sentence unless a sharper one was given; both are ours, never the client's words.
+  // The kind's sentence unless a more exact one was given. Both are our text and never contain text of the client.
   std::string_view sentence() const { return sentence_.empty() ? kind_->sentence : std::string_view(sentence_); }
   ErrorClass error_class() const { return kind_->error_class; }
   const std::vector<Fact>& facts() const { return facts_; }
@@ -74,20 +74,20 @@ class [[nodiscard]] Error {
 template <class T>
 using Result = boost::system::result<T, Error>;
 
-// A backend that cannot be reached or has failed: nobody's input, so an exception. The edge answers 503 with
-// Retry-After. `what()` is for the log and never shown to a client.
+// A backend that cannot be reached or has failed. No input causes it, so it is an exception. The edge answers 503 with
+// Retry-After. `what()` is for the log and is never shown to a client.
 class Unavailable : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The place of the bytes or rows has no room left. The edge answers 507.
+// The place of the files, or the database, has no room left. The edge answers 507.
 class StorageFull : public Unavailable {
  public:
   using Unavailable::Unavailable;
 };
 
-// Called by Result::value() on an error: asking for the value without looking is our own bug.
+// Called by Result::value() on an error: to take the value without a check is our own bug.
 [[noreturn]] inline void throw_exception_from_error(const Error& error, const boost::source_location&) {
   throw std::logic_error("unchecked error: " + std::string(error.code()));
 }

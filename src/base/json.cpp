@@ -15,7 +15,8 @@ namespace {
 using boost::json::error_code;
 using Text = boost::json::string_view;
 
-// Receives the tokens of Boost.JSON's parser and builds the document. Returning false ends the parse; fault_ says why.
+// Receives the tokens of Boost.JSON's parser and builds the document. To return false ends the parse; fault_ is the
+// reason.
 class Builder {
  public:
   static constexpr std::size_t max_object_size = std::size_t(-1);
@@ -98,7 +99,7 @@ class Builder {
     return false;
   }
   static bool has_duplicate_key(const Json::Object& object) {
-    // Sorted, because comparing each with each lets ten thousand keys cost a second.
+    // Sorted: to compare each key with each other key would take a second for ten thousand keys.
     std::vector<std::string_view> keys;
     keys.reserve(object.size());
     for (const auto& member : object) keys.push_back(member.first);
@@ -185,7 +186,7 @@ std::string Json::dump() const {
 
 boost::system::result<Json, JsonFault> parse_json(std::string_view text, JsonLimits limits) {
   boost::json::parse_options options;
-  options.max_depth = limits.depth + 1;  // ours answers first, with its own name
+  options.max_depth = limits.depth + 1;  // our own check comes first, with its own fault name
   boost::json::basic_parser<Builder> parser(options, limits);
   error_code ec;
   const std::size_t read = parser.write_some(false, text.data(), text.size(), ec);

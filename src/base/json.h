@@ -1,7 +1,7 @@
-// Json: a document as it was sent. Numbers keep their text and objects their order, so what is stored and handed on is
-// what the client wrote. parse_json is strict where real parsers disagree: duplicate keys, NUL, invalid UTF-8, lone
-// surrogates, trailing bytes, comments and NaN are refused; depth and node count are bounded. A Json belongs to one
-// thread.
+// Json is a document exactly as it was sent. Numbers keep their text and objects their order, so a document that is
+// stored and passed on stays what the client wrote. parse_json refuses what real parsers treat differently: duplicate
+// keys, NUL, invalid UTF-8, lone surrogates, trailing bytes, comments and NaN. Depth and number of nodes are bounded. A
+// Json belongs to one thread.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -33,7 +33,7 @@ class Json {
   static Json object(Object value = {}) { return Json(Value(std::move(value))); }
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
-  // Each is null or empty unless the value is of that very type.
+  // Each is null or empty unless the value is of exactly that type.
   const bool* if_boolean() const { return std::get_if<bool>(&value_); }
   const Number* if_number() const { return std::get_if<Number>(&value_); }
   const std::string* if_string() const { return std::get_if<std::string>(&value_); }
@@ -41,11 +41,11 @@ class Json {
   Array* if_array() { return std::get_if<Array>(&value_); }
   const Object* if_object() const { return std::get_if<Object>(&value_); }
   Object* if_object() { return std::get_if<Object>(&value_); }
-  // A number that is a whole one and fits; 1.0 and 1e3 are not integers here.
+  // A whole number that fits; 1.0 and 1e3 are not integers here.
   std::optional<std::int64_t> integer() const;
   std::optional<double> real() const;
 
-  // The member of that name; null when absent or when this is no object.
+  // The member of that name; null when it is absent or when this is not an object.
   const Json* find(std::string_view key) const;
   Json* find(std::string_view key);
   // Replaces or appends; a null becomes an object first.

@@ -73,7 +73,7 @@ TEST(Json, NumbersKeepTheirText) {
   EXPECT_EQ(read("0." + digits), "0." + digits);
 }
 
-TEST(Json, WhatIsNoNumberIsRefused) {
+TEST(Json, AnythingThatIsNotANumberIsRefused) {
   for (const char* text : {"NaN", "Infinity", "-Infinity", "nan", "+1", "01", "-01", "1.", ".5", "-", "-.5", "1e",
                            "1e+", "0x10", "1_000", "1,5", "--1", "1 2", "\xD9\xA1"}) {
     EXPECT_EQ(read(text), "malformed") << text;
@@ -279,7 +279,7 @@ TEST(Json, ADumpReadsBackAsTheSameDocument) {
   }
 }
 
-TEST(Json, AskingAFaultForItsDocumentIsABugThatThrows) { EXPECT_THROW(parse_json("[").value(), std::logic_error); }
+TEST(Json, TakingTheDocumentOfAFaultThrows) { EXPECT_THROW(parse_json("[").value(), std::logic_error); }
 
 }  // namespace
 }  // namespace restante

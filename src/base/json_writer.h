@@ -1,5 +1,5 @@
-// JsonWriter: writes compact JSON text in one pass. Commas are its business; nesting is the caller's. Strings must be
-// UTF-8; what is not is written as U+FFFD, so that a log line or an answer is always valid JSON.
+// JsonWriter writes compact JSON text in one pass. It sets the commas; the caller is responsible for the nesting.
+// Strings must be UTF-8; any other byte is written as U+FFFD, so that a log line or an answer is always valid JSON.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -26,7 +26,7 @@ class JsonWriter {
   void member(std::string_view name, std::string_view value) { key(name), string(value); }
   void member(std::string_view name, const char* value) { key(name), string(value); }
   void member(std::string_view name, std::int64_t value) { key(name), integer(value); }
-  void member(std::string_view name, bool value) = delete;  // say boolean(): a pointer would convert silently
+  void member(std::string_view name, bool value) = delete;  // use boolean(): a pointer would convert silently
 
   const std::string& text() const { return out_; }
   std::string take() { return std::move(out_); }

@@ -17,7 +17,7 @@ std::string in_quotes(std::string_view text) {
   return out;
 }
 
-TEST(JsonWriter, CommasAreItsBusiness) {
+TEST(JsonWriter, ItSetsTheCommas) {
   JsonWriter out;
   out.begin_object();
   out.member("a", "x");
@@ -59,7 +59,7 @@ TEST(JsonWriter, ValidUtf8IsWrittenAsItIs) {
   EXPECT_EQ(in_quotes(""), "\"\"");
 }
 
-TEST(JsonWriter, WhatIsNotUtf8BecomesTheReplacementCharacter) {
+TEST(JsonWriter, BytesThatAreNotUtf8BecomeTheReplacementCharacter) {
   const std::string bad = "\xEF\xBF\xBD";
   EXPECT_EQ(in_quotes("\xFF"), "\"" + bad + "\"");
   EXPECT_EQ(in_quotes("caf\xE9!"), "\"caf" + bad + "!\"");

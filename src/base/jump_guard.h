@@ -1,7 +1,7 @@
-// JumpGuard: keeps a loop that deletes by age from believing a wall clock that has just been set. It compares the wall
-// clock with the steady one from question to question; after a jump of more than ten minutes, to either side, the new
-// time is believed only once it has stood for a whole confirm period. A machine that slept looks the same and merely
-// waits. One per loop; belongs to one thread at a time.
+// JumpGuard protects a loop that deletes by age from a wall clock that has just been set. Each call compares the wall
+// clock with the steady clock. After a jump of more than ten minutes, in either direction, it trusts the new time only
+// after a whole confirm period without another jump. A machine that slept looks the same and only waits. One per loop;
+// belongs to one thread at a time.
 #pragma once
 #include <optional>
 
@@ -14,7 +14,7 @@ class JumpGuard {
   JumpGuard(const Clock& clock, std::chrono::milliseconds confirm)
       : clock_(clock), confirm_(confirm), wall_(clock.now()), steady_(clock.steady()) {}
 
-  // May what follows from the wall clock be done now?
+  // Whether the wall clock can be trusted for deleting now.
   bool believable();
 
  private:

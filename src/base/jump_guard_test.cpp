@@ -12,20 +12,20 @@ struct JumpGuardTest : ::testing::Test {
   JumpGuard guard{clock, minutes(5)};
 };
 
-TEST_F(JumpGuardTest, TimeThatPassesIsBelieved) {
+TEST_F(JumpGuardTest, TimeThatPassesIsTrusted) {
   EXPECT_TRUE(guard.believable());
   clock.advance(std::chrono::hours(1000));
   EXPECT_TRUE(guard.believable()) << "however rarely it is asked";
 }
 
-TEST_F(JumpGuardTest, SmallCorrectionsAreBelieved) {
+TEST_F(JumpGuardTest, SmallCorrectionsAreTrusted) {
   clock.jump(minutes(10));
   EXPECT_TRUE(guard.believable());
   clock.jump(-minutes(10));
   EXPECT_TRUE(guard.believable());
 }
 
-TEST_F(JumpGuardTest, AJumpToEitherSideIsBelievedOnceItHasStood) {
+TEST_F(JumpGuardTest, AJumpInEitherDirectionIsTrustedAfterTheConfirmPeriod) {
   for (const auto jump : {minutes(11), -minutes(11)}) {
     clock.jump(jump);
     EXPECT_FALSE(guard.believable());
@@ -36,7 +36,7 @@ TEST_F(JumpGuardTest, AJumpToEitherSideIsBelievedOnceItHasStood) {
   }
 }
 
-TEST_F(JumpGuardTest, ANewJumpBeginsTheWaitAnew) {
+TEST_F(JumpGuardTest, ANewJumpRestartsTheConfirmPeriod) {
   clock.jump(std::chrono::hours(24));
   EXPECT_FALSE(guard.believable());
   clock.advance(minutes(4));

@@ -1,5 +1,5 @@
-// LastRun: when a piece of background work last ended, and how, for whoever asks meanwhile. A loop that looks every
-// second whether its work is due tells of the work by it, instead of the looking. Thread-safe.
+// LastRun records when a piece of background work last ended, and whether it failed. A loop that checks every second
+// whether its work is due reports the work in this way, not the checks. Thread-safe.
 #pragma once
 #include <chrono>
 #include <mutex>
@@ -18,13 +18,14 @@ class LastRun {
     failed_ = !well;
   }
 
-  // `look` is how the looking goes. Trouble of either is trouble; when it is due stays the look's, which comes first.
-  LoopTick as_loop_tick(LoopTick look, std::chrono::milliseconds every) const {
+  // `check` is the state of the loop that checks. A failure of the loop or of the work is a failure; due_at stays that
+  // of the next check, which comes first.
+  LoopTick as_loop_tick(LoopTick check, std::chrono::milliseconds every) const {
     const std::lock_guard lock(mutex_);
-    look.period = every;
-    look.last_tick_at = at_;
-    look.failed = look.failed || failed_;
-    return look;
+    check.period = every;
+    check.last_tick_at = at_;
+    check.failed = check.failed || failed_;
+    return check;
   }
 
  private:

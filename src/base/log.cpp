@@ -33,20 +33,20 @@ constexpr std::string_view name_of(LogLevel level) {
   return "error";
 }
 
-// How long a pipe or terminal that takes nothing is believed to be merely slow, once the service ends.
-constexpr int kPatienceMs = 1000;
+// How long a pipe or terminal that accepts nothing counts as merely slow, once the process ends.
+constexpr int kSlowReaderMs = 1000;
 
-// Gives back what was not taken. A pipe or terminal that is full is waited for, until the service ends; every other
-// failure gives up.
+// Returns the part that was not written. Waits for a pipe or terminal that is full, until the process ends; gives up on
+// every other failure.
 std::string_view write_all(int fd, std::string_view text, const std::atomic<bool>& stopping) {
   while (!text.empty()) {
     pollfd ready{fd, POLLOUT, 0};
-    const int count = ::poll(&ready, 1, kPatienceMs);
+    const int count = ::poll(&ready, 1, kSlowReaderMs);
     if (count <= 0 && fd >= 0) {
       if (count == 0 && stopping) break;
       continue;
     }
-    // A pipe that has room has room for this much: even a blocking one does not hold us.
+    // A pipe that has any room has room for this much: even a blocking one does not block us.
     const ssize_t n = ::write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
     if (n < 0 && errno != EAGAIN && errno != EINTR) break;
     if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
@@ -54,7 +54,8 @@ std::string_view write_all(int fd, std::string_view text, const std::atomic<bool
   return text;
 }
 
-// Both are sent to the thread that writes and would end the process: to a pipe without a reader, past a file's limit.
+// The kernel sends both signals to the writing thread, and they would end the process: one for a pipe without a reader,
+// the other beyond a file's size limit.
 void block_signals_of_writing() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -118,9 +119,9 @@ void Log::write(LogLevel level, std::string_view event, std::initializer_list<Lo
 
 void Log::run() {
   block_signals_of_writing();
-  std::uint64_t told = 0;
+  std::uint64_t reported = 0;
   bool torn = false;
-  // Says how many lines did not make it. After half a line the next one needs a line end first.
+  // Writes how many lines were lost. After half a line the next one needs a line end first.
   const auto put = [&](std::string_view text) {
     if (torn) torn = !write_all(fd_, "\n", stopping_).empty();
     const std::string_view rest = torn ? text : write_all(fd_, text, stopping_);
@@ -131,16 +132,16 @@ void Log::run() {
   for (;;) {
     changed_.wait(lock, [this] { return stopping_ || !buffer_.empty(); });
     if (buffer_.empty()) return;
-    // The first of many lines waits a moment for the others: waking up for each costs more than writing it.
+    // The first of many lines waits a moment for the others: a wake-up for each line costs more than its write.
     changed_.wait_for(lock, kGather, [this] { return stopping_.load(); });
     const std::string batch = std::exchange(buffer_, {});
     lock.unlock();
     const std::uint64_t lost = lost_.load(std::memory_order_relaxed);
-    if (lost > told && put(lost_note(clock_.now(), lost - told)) == 0) told = lost;
+    if (lost > reported && put(lost_note(clock_.now(), lost - reported)) == 0) reported = lost;
     const std::uint64_t missed = put(batch);
     lost_.fetch_add(missed, std::memory_order_relaxed);
     lock.lock();
-    // Whoever took nothing of this batch would hold up the end once more for the next.
+    // A descriptor that accepted nothing of this batch would delay the end once more for the next batch.
     if (missed > 0 && stopping_) return;
   }
 }

@@ -1,7 +1,7 @@
-// Log: one JSON object a line on a file descriptor, written by a thread of its own so that nobody waits for a slow disk
-// or pipe. Thread-safe. A full buffer or a failed write loses lines, counts them and says so later; it never blocks,
-// throws or ends the service; only the destructor waits, about a second for a reader that has stopped. Never give it a
-// token or content: fields are what an operator may read.
+// Log writes one JSON object per line to a file descriptor, on its own thread, so that no caller waits for a slow disk
+// or pipe. Thread-safe. A full buffer or a failed write loses lines; the log counts them and later writes how many. It
+// never blocks, throws or ends the process; only the destructor waits, about a second for a reader that has stopped.
+// Never pass a token or content: fields are what an operator may read.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -33,7 +33,7 @@ class Log {
  public:
   // Does not own the descriptor.
   Log(int fd, LogLevel least, const Clock& clock);
-  // Writes what is buffered, as far as the descriptor takes it.
+  // Writes the buffered lines, as far as the descriptor accepts them.
   ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;

@@ -37,9 +37,9 @@ class Descriptor {
 };
 
 // A file without a name.
-class Paper {
+class MemoryFile {
  public:
-  Paper() : file_(::memfd_create("log", MFD_CLOEXEC)) {}
+  MemoryFile() : file_(::memfd_create("log", MFD_CLOEXEC)) {}
   int fd() const { return file_.get(); }
   std::vector<Json> lines() const {
     std::vector<Json> lines;
@@ -72,7 +72,7 @@ std::string string_of(const Json& line, std::string_view key) {
   return value && value->if_string() ? *value->if_string() : "";
 }
 
-// Waits for the log's own thread, which is the only one that can make it true.
+// Waits for the log's own thread, the only one that can make the condition true.
 template <class Condition>
 void until(Condition condition) {
   while (!condition()) std::this_thread::yield();
@@ -84,41 +84,41 @@ class LogTest : public testing::Test {
 };
 
 TEST_F(LogTest, ALineIsOneJsonObjectWithTimeLevelEventAndFields) {
-  const Paper paper;
+  const MemoryFile file;
   {
-    Log log(paper.fd(), LogLevel::debug, clock_);
+    Log log(file.fd(), LogLevel::debug, clock_);
     const std::string name = "report.pdf";
     log.info("upload_staged", {{"name", name}, {"size", std::int64_t{12}}, {"seconds", 0.5}, {"kind", "pdf"}});
     clock_.advance(1s);
     log.error("bad", {{"not_a_number", std::numeric_limits<double>::quiet_NaN()}});
   }
   EXPECT_EQ(
-      paper.text(),
+      file.text(),
       "{\"ts\":\"2026-11-15T03:28:00.000007Z\",\"level\":\"info\",\"event\":\"upload_staged\",\"name\":\"report.pdf\","
       "\"size\":12,\"seconds\":0.5,\"kind\":\"pdf\"}\n"
       "{\"ts\":\"2026-11-15T03:28:01.000007Z\",\"level\":\"error\",\"event\":\"bad\",\"not_a_number\":null}\n");
 }
 
 TEST_F(LogTest, HostileTextStaysOnItsLine) {
-  const Paper paper;
+  const MemoryFile file;
   const auto hostile = "a\n{\"event\":\"forged\"}\r\n\x1b[31m\"\\\x7f\xFF\xC0\xAF"sv;
   {
-    Log log(paper.fd(), LogLevel::info, clock_);
+    Log log(file.fd(), LogLevel::info, clock_);
     log.warn("upload", {{"filename", hostile}});
     log.warn(hostile, {{hostile, "x"}});
   }
-  EXPECT_EQ(paper.lines().size(), 2u);
-  EXPECT_EQ(std::ranges::count(paper.text(), '\n'), 2);
-  for (const char c : paper.text()) {
+  EXPECT_EQ(file.lines().size(), 2u);
+  EXPECT_EQ(std::ranges::count(file.text(), '\n'), 2);
+  for (const char c : file.text()) {
     EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
     EXPECT_NE(c, '\x7f');
   }
 }
 
 TEST_F(LogTest, LevelsBelowTheLeastAreNotWritten) {
-  const Paper paper;
+  const MemoryFile file;
   {
-    Log log(paper.fd(), LogLevel::warn, clock_);
+    Log log(file.fd(), LogLevel::warn, clock_);
     EXPECT_FALSE(log.wants(LogLevel::info));
     EXPECT_TRUE(log.wants(LogLevel::error));
     log.debug("no");
@@ -126,7 +126,7 @@ TEST_F(LogTest, LevelsBelowTheLeastAreNotWritten) {
     log.warn("yes");
     log.error("yes");
   }
-  const auto lines = paper.lines();
+  const auto lines = file.lines();
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(string_of(lines[0], "level"), "warn");
   EXPECT_EQ(string_of(lines[1], "level"), "error");
@@ -135,9 +135,9 @@ TEST_F(LogTest, LevelsBelowTheLeastAreNotWritten) {
 TEST_F(LogTest, LinesOfManyThreadsNeverInterleaveAndKeepEachThreadsOrder) {
   constexpr std::int64_t kThreads = 8;
   constexpr std::int64_t kLines = 2000;
-  const Paper paper;
+  const MemoryFile file;
   {
-    Log log(paper.fd(), LogLevel::info, clock_);
+    Log log(file.fd(), LogLevel::info, clock_);
     std::vector<std::jthread> threads;
     for (std::int64_t t = 0; t < kThreads; ++t) {
       threads.emplace_back([&log, t] {
@@ -148,7 +148,7 @@ TEST_F(LogTest, LinesOfManyThreadsNeverInterleaveAndKeepEachThreadsOrder) {
     EXPECT_EQ(log.lost(), 0u);
   }
   std::map<std::int64_t, std::int64_t> next;
-  for (const Json& line : paper.lines()) {
+  for (const Json& line : file.lines()) {
     ASSERT_EQ(line.find("i")->integer(), next[*line.find("thread")->integer()]++);
   }
   for (std::int64_t t = 0; t < kThreads; ++t) EXPECT_EQ(next[t], kLines);
@@ -161,19 +161,19 @@ TEST_F(LogTest, AFullDiskLosesLinesAndCountsThem) {
   until([&] { return log.lost() == 100; });
 }
 
-TEST_F(LogTest, ADescriptorThatIsNoneLosesLinesAndCountsThem) {
+TEST_F(LogTest, AnInvalidDescriptorLosesLinesAndCountsThem) {
   Log log(-1, LogLevel::info, clock_);
   log.info("line");
   until([&] { return log.lost() == 1; });
 }
 
-TEST_F(LogTest, APipeNobodyReadsAnyMoreDoesNotEndTheService) {
+TEST_F(LogTest, APipeWithoutAReaderDoesNotEndTheProcess) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   Descriptor in(ends[0]);
   const Descriptor out(ends[1]);
   in.close();
-  // As a process starts: a write to such a pipe kills it.
+  // The default at the start of a process: a write to such a pipe kills it.
   const auto before = std::signal(SIGPIPE, SIG_DFL);
   {
     Log log(out.get(), LogLevel::info, clock_);
@@ -185,22 +185,22 @@ TEST_F(LogTest, APipeNobodyReadsAnyMoreDoesNotEndTheService) {
   std::signal(SIGPIPE, before);
 }
 
-TEST_F(LogTest, WhatWasLostIsToldWithTheNextLineThatIsWrittenAndOnce) {
-  const Paper paper;
+TEST_F(LogTest, LostLinesAreReportedOnceWithTheNextLineThatIsWritten) {
+  const MemoryFile file;
   const Descriptor target(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   {
     Log log(target.get(), LogLevel::info, clock_);
-    // Each in a batch of its own: a later failed batch must not forget what an earlier one lost.
+    // Each line in a separate batch: a later failed batch must not forget the lines an earlier one lost.
     for (std::uint64_t i = 1; i <= 5; ++i) {
       log.info("lost");
       until([&] { return log.lost() == i; });
     }
-    ASSERT_GE(::dup2(paper.fd(), target.get()), 0);
+    ASSERT_GE(::dup2(file.fd(), target.get()), 0);
     log.info("first");
-    until([&] { return paper.text().ends_with("\"first\"}\n"); });
+    until([&] { return file.text().ends_with("\"first\"}\n"); });
     log.info("second");
   }
-  const auto lines = paper.lines();
+  const auto lines = file.lines();
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(string_of(lines[0], "event"), "log_lines_lost");
   EXPECT_EQ(lines[0].find("count")->integer(), 5);
@@ -208,16 +208,16 @@ TEST_F(LogTest, WhatWasLostIsToldWithTheNextLineThatIsWrittenAndOnce) {
   EXPECT_EQ(string_of(lines[2], "event"), "second");
 }
 
-TEST_F(LogTest, AfterALineThatWasCutTheNextStartsOnALineOfItsOwn) {
-  const Paper paper;
+TEST_F(LogTest, AfterALineThatWasCutTheNextStartsOnANewLine) {
+  const MemoryFile file;
   struct rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto signal_before = std::signal(SIGXFSZ, SIG_IGN);
   {
-    Log log(paper.fd(), LogLevel::info, clock_);
+    Log log(file.fd(), LogLevel::info, clock_);
     log.info("whole");
-    until([&] { return paper.text().ends_with('\n'); });
-    const struct rlimit tight{static_cast<rlim_t>(paper.text().size()) + 10, before.rlim_max};
+    until([&] { return file.text().ends_with('\n'); });
+    const struct rlimit tight{static_cast<rlim_t>(file.text().size()) + 10, before.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
     log.info("cut");
     until([&] { return log.lost() == 1; });
@@ -227,7 +227,7 @@ TEST_F(LogTest, AfterALineThatWasCutTheNextStartsOnALineOfItsOwn) {
   std::signal(SIGXFSZ, signal_before);
   std::vector<std::string> whole;
   std::string line;
-  for (const char c : paper.text()) {
+  for (const char c : file.text()) {
     if (c != '\n') {
       line += c;
       continue;
@@ -256,7 +256,7 @@ struct StuckPipe {
 
 class StuckLog : public LogTest, public testing::WithParamInterface<int> {};
 
-TEST_P(StuckLog, AReaderThatHangsCostsLinesButNeitherAWriterNorTheEnd) {
+TEST_P(StuckLog, AReaderThatHangsLosesLinesButBlocksNeitherAWriterNorTheDestructor) {
   const StuckPipe pipe(GetParam());
   Log log(pipe.ends[1], LogLevel::info, clock_);
   const std::string pad(60'000, 'x');

@@ -1,5 +1,5 @@
-// MD5 of RFC 1321, for protocols that demand it as a checksum; it protects against nothing. Throws Unavailable where
-// the system's OpenSSL refuses it (FIPS).
+// MD5 of RFC 1321, for protocols that require it as a checksum; it gives no security. Throws Unavailable where the
+// system's OpenSSL refuses it (FIPS).
 #pragma once
 #include <array>
 #include <cstdint>

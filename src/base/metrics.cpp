@@ -26,7 +26,7 @@ const prometheus::Histogram::BucketBoundaries kSeconds = {
 const prometheus::Histogram::BucketBoundaries kTaskSeconds = {0.1,  1,     5,     15,    60,     300,   900,
                                                               3600, 21600, 43200, 86400, 259200, 604800};
 
-// From an agent that listens to one that comes back just before its files expire; fine enough for percentiles.
+// From an agent that is polling to one that comes back just before its files expire; fine enough for percentiles.
 const prometheus::Histogram::BucketBoundaries kDeliverySeconds = {
     0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25,  0.35,  0.5,   0.75,   1,      1.5,    2.5,
     5,     10,   20,   30,    60,   120,   300, 600,  1'800, 3'600, 7'200, 21'600, 43'200, 86'400, 604'800};
@@ -75,21 +75,21 @@ Metrics::Metrics(const BuildInfo& build)
       uploads_acked(counter(registry_, "restante_uploads_acked_total", "Files acknowledged by their agent.")),
       uploads_acked_bytes(
           counter(registry_, "restante_uploads_acked_bytes_total", "Bytes of files acknowledged by their agent.")),
-      uploads_failed(
-          counter(registry_, "restante_uploads_failed_total", "Times an agent said that it could not take a file.")),
+      uploads_failed(counter(registry_, "restante_uploads_failed_total",
+                             "Times an agent reported that it could not take a file.")),
       upload_push_bytes(
           counter(registry_, "restante_upload_push_bytes_total", "Bytes of uploads passed on to callbacks.")),
-      uploads_recalled(counter(registry_, "restante_uploads_recalled_total", "Files taken back by who sent them.")),
+      uploads_recalled(counter(registry_, "restante_uploads_recalled_total", "Files recalled by their sender.")),
       pending_uploads(gauge(registry_, "restante_pending_uploads", "Files that wait for their agent.")),
       pending_uploads_bytes(gauge(registry_, "restante_pending_uploads_bytes", "Bytes that wait for their agent.")),
       pending_uploads_oldest_age(gauge(registry_, "restante_pending_uploads_oldest_age_seconds",
                                        "Age of the file that has waited longest; 0 when none waits.")),
       damaged_uploads(gauge(registry_, "restante_damaged_uploads",
-                            "Files that are still listed and whose bytes are known to be damaged or missing.")),
+                            "Files that are still listed and whose content is known to be damaged or missing.")),
       uploads_checked_bytes(counter(registry_, "restante_uploads_checked_bytes_total",
                                     "Bytes read to compare files with what was staged.")),
       orphans_collected(counter(registry_, "restante_orphan_blobs_collected_total",
-                                "Bytes without a row that were found and removed, in files.")),
+                                "Blobs without a row that were found and deleted.")),
       upload_delivery(BuildHistogram()
                           .Name("restante_upload_delivery_seconds")
                           .Help("From a file being staged to its agent's ack.")
@@ -102,33 +102,32 @@ Metrics::Metrics(const BuildInfo& build)
                          .Add({}, kSeconds)),
       delegation_age(BuildHistogram()
                          .Name("restante_delegation_age_seconds")
-                         .Help("How old delegations were when they ended.")
+                         .Help("How old tasks were when they ended.")
                          .Register(registry_)
                          .Add({}, kTaskSeconds)),
       late_answers(counter(registry_, "restante_delegation_late_answers_total",
-                           "Answers that came after their delegation had ended.")),
-      delegation_sweep_errors(counter(registry_, "restante_delegation_sweep_errors_total",
-                                      "Sweeps of delegations that could not be finished.")),
+                           "Answers that came after their task had ended.")),
+      delegation_sweep_errors(
+          counter(registry_, "restante_delegation_sweep_errors_total", "Sweeps of tasks that could not be finished.")),
       log_lines_lost(counter(registry_, "restante_log_lines_lost_total", "Log lines that could not be written.")),
-      store_reads(counter(registry_, "restante_store_reads_total", "Times the database was asked something.")),
+      store_reads(counter(registry_, "restante_store_reads_total", "Queries to the database.")),
       store_commits(counter(registry_, "restante_store_commits_total", "Groups of writes committed to the database.")),
-      activity_pruned(counter(registry_, "restante_activity_pruned_total", "Rows of the log removed by retention.")),
-      invalid_tokens(counter(registry_, "restante_invalid_tokens_total", "Tokens shown that were none of ours.")),
+      activity_pruned(counter(registry_, "restante_activity_pruned_total", "Inbox rows deleted by retention.")),
+      invalid_tokens(counter(registry_, "restante_invalid_tokens_total", "Invalid tokens in requests.")),
       silent_workspaces(
           gauge(registry_, "restante_silent_workspaces", "Agents that used to poll and have stopped doing so.")),
       s3_retries(counter(registry_, "restante_s3_retries_total", "Requests to S3 that were sent again.")),
       blob_fallbacks(counter(registry_, "restante_blob_fallbacks_total",
-                             "Reads that the second place of a file had to answer, because the first could not.")),
+                             "Reads that the second place of a file had to serve, because the first could not.")),
       blob_move_files(counter(registry_, "restante_blob_move_files_total",
-                              "Files whose bytes were copied to another place, verified and taken from there.")),
+                              "Files that were copied to another place and verified, and are read from there.")),
       blob_move_bytes(
           counter(registry_, "restante_blob_move_bytes_total", "Bytes of files that were copied to another place.")),
       blob_move_failures(counter(registry_, "restante_blob_move_failures_total",
                                  "Times a file could not be copied to another place.")),
-      blob_move_left(
-          gauge(registry_, "restante_blob_move_left_files", "Files whose bytes the change-over has not copied yet.")),
+      blob_move_left(gauge(registry_, "restante_blob_move_left_files", "Files that the blob move has not copied yet.")),
       blob_move_left_bytes(
-          gauge(registry_, "restante_blob_move_left_bytes", "Bytes that the change-over has not copied yet.")),
+          gauge(registry_, "restante_blob_move_left_bytes", "Bytes that the blob move has not copied yet.")),
       http_duration_(
           BuildHistogram()
               .Name("restante_http_request_duration_seconds")
@@ -154,11 +153,11 @@ Metrics::Metrics(const BuildInfo& build)
                  .Register(registry_)),
       uploads_damaged_(BuildCounter()
                            .Name("restante_uploads_damaged_total")
-                           .Help("Files found not to be what was staged: their bytes have changed, or are missing.")
+                           .Help("Files found not to be what was staged: their content has changed, or is missing.")
                            .Register(registry_)),
       uploads_checked_(BuildCounter()
                            .Name("restante_uploads_checked_total")
-                           .Help("Files whose bytes were compared with what was staged, by what was found.")
+                           .Help("Files whose content was compared with what was staged, by result.")
                            .Register(registry_)),
       pushes_(BuildCounter()
                   .Name("restante_pushes_total")
@@ -170,21 +169,21 @@ Metrics::Metrics(const BuildInfo& build)
                          .Register(registry_)),
       delegation_steps_(BuildCounter()
                             .Name("restante_delegations_total")
-                            .Help("Steps of delegations, by the status they led to.")
+                            .Help("Steps of tasks, by the status they led to.")
                             .Register(registry_)),
       delegations_in_flight_(BuildGauge()
                                  .Name("restante_delegations_in_flight")
-                                 .Help("Delegations that have not ended, by status.")
+                                 .Help("Tasks that have not ended, by status.")
                                  .Register(registry_)),
       s3_requests_(BuildCounter()
                        .Name("restante_s3_requests_total")
-                       .Help("Requests to S3, every attempt, by what was asked for and what came of it.")
+                       .Help("Requests to S3, every attempt, by operation and outcome.")
                        .Register(registry_)),
       s3_bytes_(
           BuildCounter().Name("restante_s3_bytes_total").Help("Bytes of files to and from S3.").Register(registry_)),
       place_not_ours_(BuildGauge()
                           .Name("restante_place_not_ours")
-                          .Help("1 while the bytes of a place are not known to be this post office's.")
+                          .Help("1 while a place is not known to belong to this installation.")
                           .Register(registry_)),
       resident_(gauge(registry_, "process_resident_memory_bytes", "Resident memory.")),
       virtual_(gauge(registry_, "process_virtual_memory_bytes", "Virtual memory.")),
@@ -195,7 +194,7 @@ Metrics::Metrics(const BuildInfo& build)
       cpu_seconds_(counter(registry_, "process_cpu_seconds_total", "User and system time.")) {
   BuildGauge()
       .Name("restante_build_info")
-      .Help("Always 1; the labels say what is running.")
+      .Help("Always 1; the labels name the running build.")
       .Register(registry_)
       .Add({{"version", build.version}, {"commit", build.commit}, {"compiler", build.compiler}})
       .Set(1);

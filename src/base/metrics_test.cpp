@@ -26,7 +26,7 @@ double value_of(const std::string& text, const std::string& series) {
   return -1;
 }
 
-TEST(Metrics, WhatIsCountedIsTold) {
+TEST(Metrics, CountedValuesAreInTheText) {
   Metrics metrics(kBuild);
   metrics.uploads_staged.Increment();
   metrics.uploads_staged_bytes.Increment(4096);
@@ -60,7 +60,7 @@ TEST(Metrics, TheSameLabelsAreTheSameSeries) {
   EXPECT_NE(&metrics.http_duration("GET", "/health"), &metrics.http_duration("POST", "/health"));
 }
 
-TEST(Metrics, OutcomesOfTheSweepAreThereFromTheStart) {
+TEST(Metrics, OutcomesOfTheSweepExistFromTheStart) {
   const std::string text = Metrics(kBuild).text();
   for (const char* outcome : {"acked", "expired", "error"})
     EXPECT_EQ(value_of(text, "restante_pending_uploads_swept_total{outcome=\"" + std::string(outcome) + "\"}"), 0);
@@ -96,7 +96,7 @@ TEST(Metrics, EveryFamilyHasHelpAndTypeAndANameOfItsKind) {
       std::string::npos);
 }
 
-TEST(Metrics, TheProcessIsMeasuredWhenAsked) {
+TEST(Metrics, TheProcessIsMeasuredForEachText) {
   Metrics metrics(kBuild);
   const double before = value_of(metrics.text(), "process_open_fds");
   const int fd = ::dup(1);

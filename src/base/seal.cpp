@@ -13,7 +13,7 @@
 namespace restante {
 namespace {
 
-// One byte of version, the nonce, the secret's bytes, the tag.
+// One byte of version, the nonce, the encrypted secret, the tag.
 constexpr char kVersion = 1;
 constexpr std::size_t kNonce = 12;
 constexpr std::size_t kTag = 16;

@@ -1,6 +1,6 @@
-// Seal: secrets that must stay readable for us and for nobody who copies the database. AES-256-GCM under one key, a
-// fresh nonce each time, the place bound in: what was sealed for one row does not open in another. Immutable,
-// thread-safe. Throws Unavailable when the system has no randomness.
+// Seal encrypts secrets that this server must read again, and that a copy of the database must not reveal. AES-256-GCM
+// under one key with a new nonce each time. The owner's name is part of the authenticated data, so a secret sealed for
+// one row does not open in another. Immutable, thread-safe. Throws Unavailable when the system has no randomness.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -19,9 +19,10 @@ class Seal {
   Seal(const Seal&) = delete;
   Seal& operator=(const Seal&) = delete;
 
-  // Opaque bytes, 29 longer than the secret. `place` says whose it is and is needed again to open it.
+  // Returns opaque bytes, 29 more than the secret. `bound_to` names the row that owns the secret; open() needs the same
+  // value.
   std::string close(std::string_view secret, std::string_view bound_to) const;
-  // Nothing when it was changed, cut, moved to another place or sealed under another key.
+  // Nothing when the text was changed, cut, sealed for another row or sealed under another key.
   std::optional<std::string> open(std::string_view sealed, std::string_view bound_to) const;
 
  private:

@@ -13,7 +13,7 @@ SealKey key(std::uint8_t first) {
   return bytes;
 }
 
-TEST(Seal, WhatIsSealedOpensAgain) {
+TEST(Seal, ASealedSecretOpensAgain) {
   const Seal seal(key(1));
   for (const std::string& secret :
        {std::string(), std::string("x"), std::string(43, 'k'), std::string(100'000, '\0')}) {
@@ -23,19 +23,19 @@ TEST(Seal, WhatIsSealedOpensAgain) {
   }
 }
 
-TEST(Seal, TheSecretIsNotToBeSeen) {
+TEST(Seal, TheSealedTextDoesNotContainTheSecret) {
   const std::string secret = "a-secret-that-would-be-found-by-grep";
   EXPECT_EQ(Seal(key(1)).close(secret, "w").find("secret"), std::string::npos);
 }
 
-TEST(Seal, TheSameSecretNeverLooksTheSameTwice) {
+TEST(Seal, TheSameSecretGivesADifferentTextEachTime) {
   const Seal seal(key(1));
   std::set<std::string> seen;
   for (int i = 0; i < 100; ++i) seen.insert(seal.close("secret", "w").substr(1, 12));
   EXPECT_EQ(seen.size(), 100u);
 }
 
-TEST(Seal, AnotherKeyOrAnotherPlaceOpensNothing) {
+TEST(Seal, AnotherKeyOrAnotherBindingOpensNothing) {
   const std::string sealed = Seal(key(1)).close("secret", "workspace a");
   EXPECT_FALSE(Seal(key(2)).open(sealed, "workspace a"));
   EXPECT_FALSE(Seal(key(1)).open(sealed, "workspace b"));
@@ -54,7 +54,7 @@ TEST(Seal, AnyChangedBitOpensNothing) {
   }
 }
 
-TEST(Seal, ACutOneOpensNothing) {
+TEST(Seal, ACutTextOpensNothing) {
   const Seal seal(key(1));
   const std::string sealed = seal.close("secret", "w");
   for (std::size_t size = 0; size < sealed.size(); ++size) EXPECT_FALSE(seal.open(sealed.substr(0, size), "w")) << size;

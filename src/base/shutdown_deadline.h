@@ -1,5 +1,5 @@
-// Closing: until when whoever waits for another machine may go on waiting, once the process is to end; for ever before
-// that. Whoever made it lives longer than whoever looks at it. Thread-safe.
+// ShutdownDeadline is the time until which a thread may wait for another machine once the process is to end; without
+// limit before that. Its owner outlives every thread that reads it. Thread-safe.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -11,9 +11,9 @@ class ShutdownDeadline {
  public:
   using Moment = std::chrono::steady_clock::time_point;
 
-  // From now on at most so long. An earlier end that was set before stays.
-  void end_within(std::chrono::milliseconds patience) {
-    const Moment wanted = Moment::clock::now() + patience;
+  // Sets the end to at most this long from now. An earlier end that is already set stays.
+  void end_within(std::chrono::milliseconds longest) {
+    const Moment wanted = Moment::clock::now() + longest;
     Moment known = until_.load();
     while (wanted < known && !until_.compare_exchange_weak(known, wanted)) {
     }
@@ -24,7 +24,7 @@ class ShutdownDeadline {
   std::atomic<Moment> until_{Moment::max()};
 };
 
-// The earlier of the two; `closing` may be null.
+// The earlier of the two; `shutdown` may be null.
 inline ShutdownDeadline::Moment end_of_wait(ShutdownDeadline::Moment deadline, const ShutdownDeadline* shutdown) {
   return shutdown ? std::min(deadline, shutdown->until()) : deadline;
 }

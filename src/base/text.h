@@ -1,4 +1,5 @@
-// Small, total functions on text: none throws, none allocates more than its result. ASCII unless a name says UTF-8.
+// Small, total functions on text: none throws, none allocates more than its result. ASCII unless the name contains
+// UTF-8.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,7 +13,7 @@ namespace restante {
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 constexpr char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-// -1 when it is none.
+// -1 when it is not a hex digit.
 constexpr int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -28,7 +29,7 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 // All of `text` as a decimal number; no sign for unsigned, no leading blanks, no overflow.
 std::optional<std::uint64_t> parse_unsigned(std::string_view text);
 std::optional<std::int64_t> parse_signed(std::string_view text);
-// The same, but a number that does not fit is the nearest that does.
+// The same, but a number that does not fit becomes the nearest one that does.
 std::optional<std::int64_t> parse_clamped(std::string_view text);
 
 std::string to_hex(std::span<const std::uint8_t> bytes);
@@ -36,7 +37,7 @@ std::string to_hex(std::span<const std::uint8_t> bytes);
 std::string to_base64url(std::span<const std::uint8_t> bytes);
 std::string to_base64(std::span<const std::uint8_t> bytes);
 
-// Nothing when an escape is broken or stands for NUL.
+// Nothing when an escape is broken or encodes NUL.
 std::optional<std::string> percent_decode(std::string_view text);
 // Everything but RFC 3986 unreserved characters is escaped.
 std::string percent_encode(std::string_view text);

@@ -54,7 +54,7 @@ TEST(Text, NumbersAreAllOfTheTextAndFit) {
   EXPECT_EQ(parse_unsigned(std::string_view("1\0", 2)), std::nullopt);
 }
 
-TEST(Text, ANumberThatDoesNotFitIsTheNearestThatDoes) {
+TEST(Text, ANumberThatDoesNotFitBecomesTheNearestThatDoes) {
   EXPECT_EQ(parse_clamped("12"), 12);
   EXPECT_EQ(parse_clamped("-12"), -12);
   EXPECT_EQ(parse_clamped("9223372036854775808"), INT64_MAX);

@@ -11,7 +11,7 @@ std::size_t length_by_lead(unsigned char lead) {
   return lead < 0xf0 ? 3 : 4;
 }
 
-// What would act on the terminal instead of being shown.
+// Whether a terminal would act on it instead of showing it.
 bool acts(char32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }

@@ -1,5 +1,5 @@
-// UTF-8, one code point at a time, and as it may be shown to a person on a terminal: text that others wrote can neither
-// move the cursor nor turn the writing direction. Total functions: what is no UTF-8 is no error. Pure.
+// UTF-8, one code point at a time, and a form that is safe to print on a terminal: text written by others can neither
+// move the cursor nor change the writing direction. Total functions: invalid UTF-8 is not an error. Pure.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -12,14 +12,14 @@ struct CodePoint {
   std::size_t bytes;
 };
 
-// What a byte stands for that begins no whole character.
+// Stands for a byte that does not begin a whole character.
 inline constexpr char32_t kNoCharacter = 0xfffd;
 
-// The first of a text that is not empty; kNoCharacter and one byte when that is no UTF-8.
+// The first code point of a text that is not empty; kNoCharacter and one byte when it is not UTF-8.
 CodePoint first_code_point(std::string_view text);
 
-// Control characters, those of C1 and those that turn the writing direction become `instead`, as does every byte that
-// is no UTF-8; those in `but` stay.
+// Replaces control characters, those of C1, those that change the writing direction, and every byte that is not UTF-8
+// by `instead`. Characters in `but` stay.
 std::string presentable(std::string_view text, char instead, std::string_view but = {});
 
 }  // namespace restante

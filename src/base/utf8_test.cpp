@@ -5,7 +5,7 @@
 namespace restante {
 namespace {
 
-TEST(Utf8, EveryLengthIsReadAndWhatIsNoneTakesOneByte) {
+TEST(Utf8, EveryLengthIsReadAndAnInvalidSequenceTakesOneByte) {
   const std::pair<std::string_view, CodePoint> texts[] = {
       {"a\xff", {'a', 1}},          {"\u009b", {0x9b, 2}},           {"\u20ac!", {0x20ac, 3}},
       {"\U0001f600", {0x1f600, 4}}, {"\xe2\x82", {kNoCharacter, 1}}, {"\xc0\xaf", {kNoCharacter, 1}},
@@ -17,7 +17,7 @@ TEST(Utf8, EveryLengthIsReadAndWhatIsNoneTakesOneByte) {
   }
 }
 
-TEST(Utf8, WhatWouldActOnATerminalIsNotSentToIt) {
+TEST(Utf8, CharactersThatATerminalActsOnAreReplaced) {
   EXPECT_EQ(presentable("a\033[31m\r\x7f", '?'), "a?[31m??");
   EXPECT_EQ(presentable("\u009b31m \x9b", '?'), "?31m ?") << "C1, as a character and as a byte";
   EXPECT_EQ(presentable("\u202etxt.exe\u2066", ' '), " txt.exe ");

@@ -26,7 +26,7 @@ std::optional<Uuid> Uuid::parse(std::string_view text) {
 
 namespace {
 
-// Asking for many at once costs hardly more than asking for sixteen. Ids are no secrets.
+// To ask for many random bytes at once costs hardly more than to ask for sixteen. Ids are not secrets.
 void unpredictable_bytes(std::array<std::uint8_t, 16>& out) {
   thread_local std::array<std::uint8_t, 1024> drawn;
   thread_local std::size_t used = drawn.size();

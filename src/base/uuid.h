@@ -1,5 +1,5 @@
-// Uuid: sixteen bytes, lower case on output, any letter case on input. New ones are version 7, time-ordered, so that
-// neighbours in time are neighbours in an index.
+// Uuid: sixteen bytes, lower case on output, upper or lower case on input. New ones are version 7, ordered by time, so
+// that ids made at nearly the same time are near each other in an index.
 #pragma once
 #include <array>
 #include <compare>
@@ -23,7 +23,7 @@ class Uuid {
   static Uuid make(Time now);
 
   std::string text() const;
-  // 32 hex digits, as file names on the agent's disk carry it.
+  // 32 hex digits, as in file names on the agent's disk.
   std::string hex() const;
   const std::array<std::uint8_t, 16>& bytes() const { return bytes_; }
   bool is_zero() const { return bytes_ == std::array<std::uint8_t, 16>{}; }
@@ -33,7 +33,7 @@ class Uuid {
   std::array<std::uint8_t, 16> bytes_{};
 };
 
-// A Uuid that knows what it names: a WorkspaceId cannot be passed for a FileId.
+// A Uuid with a type: a WorkspaceId cannot be passed for a FileId.
 template <class Tag>
 class Id {
  public:

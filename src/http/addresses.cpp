@@ -19,7 +19,7 @@ struct Parsed {
 };
 
 std::optional<Parsed> parse_address(std::string_view text) {
-  // inet_pton stops at a NUL and would take what stands before it for all.
+  // inet_pton stops at a NUL and would accept the text before it.
   if (text.size() >= INET6_ADDRSTRLEN || text.find('\0') != std::string_view::npos) return std::nullopt;
   const std::string copy(text);
   Parsed parsed;

@@ -1,5 +1,5 @@
-// Addresses: networks in CIDR form, and who a request really comes from when trusted proxies stand in front. Pure; IPv4
-// addresses mapped into IPv6 count as IPv4.
+// Networks in CIDR form, and the client's real address behind trusted proxies. Pure; an IPv4 address mapped into IPv6
+// counts as IPv4.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -22,10 +22,11 @@ struct Network {
 bool is_loopback(std::string_view address_text);
 
 // The client's address: the peer, unless the peer is trusted; then the last address in X-Forwarded-For that is not
-// itself trusted. Garbage in the header ends the walk: what is not an address is believed by nobody.
+// itself trusted. An entry that is not an address ends the search, because it cannot be trusted.
 std::string client_address(std::string_view peer, std::string_view forwarded_for, std::span<const Network> trusted);
 
-// What per-address limits count by: IPv4 whole, IPv6 by its /64, since one customer usually has that much.
+// The key for limits per address: the whole IPv4 address, or the /64 of an IPv6 address, since one customer usually has
+// that much.
 std::string limit_key(std::string_view address_text);
 
 }  // namespace restante::http

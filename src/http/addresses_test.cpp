@@ -50,7 +50,7 @@ TEST(Addresses, AnAddressMappedIntoIpv6CountsAsIpv4) {
   EXPECT_FALSE(contains("10.0.0.0/8", "a00::1"));
 }
 
-TEST(Addresses, WhatIsNoNetworkIsRefused) {
+TEST(Addresses, TextThatIsNotANetworkIsRefused) {
   for (const std::string_view text : {""sv,
                                       "/8"sv,
                                       "10.0.0.0/"sv,
@@ -119,7 +119,7 @@ TEST(Addresses, TheClientIsTheLastAddressThatIsNotATrustedProxy) {
   EXPECT_EQ(client_address("10.0.0.1", "1.2.3.4, 10.0.0.9, 203.0.113.9, 10.0.0.2", trusted), "203.0.113.9");
 }
 
-TEST(Addresses, GarbageEndsTheWalkAtTheLastAddressThatIsBelieved) {
+TEST(Addresses, GarbageEndsTheSearchAtTheLastTrustedAddress) {
   const auto trusted = networks({"10.0.0.0/8"});
   for (const char* header : {"", " ", ",", ",,", "unknown", "_hidden", "203.0.113.9:1234", "[2001:db8::7]",
                              "203.0.113.9,", "\"203.0.113.9\"", "203.0.113.9 junk", "<script>"}) {
@@ -130,7 +130,7 @@ TEST(Addresses, GarbageEndsTheWalkAtTheLastAddressThatIsBelieved) {
   EXPECT_EQ(client_address("", "1.2.3.4", trusted), "");
 }
 
-TEST(Addresses, AThousandEntriesAreWalkedFromTheEnd) {
+TEST(Addresses, AThousandEntriesAreReadFromTheEnd) {
   const auto trusted = networks({"10.0.0.0/8"});
   std::string header = "203.0.113.9";
   for (int i = 0; i < 1000; ++i) header += ", 10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250);

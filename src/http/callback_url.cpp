@@ -19,13 +19,13 @@ constexpr std::size_t kMaxUrl = 2048;
 constexpr std::size_t kMaxName = 253;
 constexpr std::size_t kMaxLabel = 63;
 
-// RFC 6890 and IANA's special-purpose registry: everything that is not plainly one host on the public internet.
+// RFC 6890 and IANA's special-purpose registry: everything that is not clearly one host on the public internet.
 constexpr const char* kRefusedV4[] = {
     "0.0.0.0/8",     "10.0.0.0/8",      "100.64.0.0/10",  "127.0.0.0/8",    "169.254.0.0/16",
     "172.16.0.0/12", "192.0.0.0/24",    "192.0.2.0/24",   "192.88.99.0/24", "192.168.0.0/16",
     "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",    "240.0.0.0/4",
 };
-// Within 2000::/3: protocol assignments with Teredo, ORCHID and benchmarks, documentation, 6to4. The last carry an
+// Within 2000::/3: protocol assignments with Teredo, ORCHID and benchmarks, documentation, 6to4. The last contain an
 // IPv4 address that a relay would connect to.
 constexpr const char* kRefusedV6[] = {"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"};
 
@@ -74,7 +74,7 @@ bool is_label(std::string_view label) {
          std::ranges::all_of(label, is_name_character);
 }
 
-// What resolvers take for a number and turn into an address: the last label decides.
+// Resolvers read such a host as a number and convert it to an address: the last label decides.
 bool ends_in_number(std::string_view last) {
   if (std::ranges::all_of(last, is_digit)) return true;
   return last.size() >= 2 && last[0] == '0' && last[1] == 'x' &&
@@ -119,7 +119,7 @@ boost::system::result<void, Fault> read_authority(std::string_view text, Callbac
   return read_port(colon == std::string_view::npos ? std::string_view() : text.substr(colon), url);
 }
 
-// Of RFC 3986 and what servers really take; quotes and brackets help nobody but an injector.
+// The characters of RFC 3986 and those that servers accept in practice; quotes and brackets only help an injection.
 boost::system::result<void, Fault> check_target(std::string_view text) {
   if (text.find_first_of("\"<>[]^`{|}") != std::string_view::npos) return Fault::bad_character;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -1,7 +1,7 @@
-// Callback URLs: where a push workspace wants to be called, and whether we may call there. Whoever registers a URL
-// makes this server connect to it from inside its network, so both are strict: one spelling of a host, http and https
-// only, and no address that is not plainly public unless the operator has listed it. Pure; look-ups and connections are
-// others'.
+// Callback URLs: the URL of a push workspace, and whether this server may call it. A person who registers a URL makes
+// this server connect to it from inside its network. Both checks are therefore strict: one spelling of a host, http and
+// https only, and no address that is not clearly public unless the operator has listed it. Pure; look-ups and
+// connections are made in net/.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -22,13 +22,13 @@ enum class CallbackFault {
   credentials,
   fragment,
   bad_host,
-  numeric_host,  // 127.1, 2130706433, 0x7f000001: one address, many spellings
+  numeric_host,  // 127.1, 2130706433, 0x7f000001: one address in many spellings
   local_host,
   bad_port,
   bad_escape,
 };
 
-// What a person reads: ours, never the URL's own words.
+// A sentence for people. It is our text and contains nothing of the URL.
 std::string_view sentence_of(CallbackFault fault);
 
 struct CallbackUrl {
@@ -39,9 +39,9 @@ struct CallbackUrl {
   std::string path;   // empty, or begins with '/'
   std::string query;  // empty, or begins with '?'
 
-  // What goes into Host: brackets where needed, the port unless it is the scheme's own.
+  // The value of the Host header: brackets where needed, the port unless it is the scheme's default.
   std::string authority() const;
-  // What is asked for: never empty.
+  // Path and query of the request; never empty.
   std::string target() const;
   std::string text() const;
 };
@@ -49,16 +49,16 @@ struct CallbackUrl {
 boost::system::result<CallbackUrl, CallbackFault> parse_callback_url(std::string_view text);
 
 struct AddressRules {
-  std::vector<Network> allow_networks;     // beyond what is public; they win over everything below
-  std::vector<std::uint16_t> allow_ports;  // beside 80 and 443
+  std::vector<Network> allow_networks;     // in addition to public ones; they win over everything below
+  std::vector<std::uint16_t> allow_ports;  // in addition to 80 and 443
 
   bool may_use_port(std::uint16_t port) const;
-  // Public unicast, or allowed. An IPv4 address inside an IPv6 one (mapped, NAT64) is judged as itself. What is no
-  // address, or has a scope, is refused.
+  // Public unicast, or allowed. An IPv4 address inside an IPv6 address (mapped, NAT64) is checked as IPv4. Text that is
+  // not an address, or has a scope, is refused.
   bool may_connect(std::string_view address) const;
 };
 
-// Asking an unchecked result for its value is our own bug.
+// To take the value of an unchecked result is our own bug.
 [[noreturn]] void throw_exception_from_error(CallbackFault fault, const boost::source_location&);
 
 }  // namespace restante::http

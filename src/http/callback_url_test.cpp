@@ -25,7 +25,7 @@ AddressRules allowing(std::vector<const char*> networks) {
   return rules;
 }
 
-TEST(CallbackUrl, APlainOneIsTakenApart) {
+TEST(CallbackUrl, APlainUrlIsSplitIntoItsParts) {
   const auto url = parsed("HTTPS://Agent.Example.ORG:8443/a2a/in?key=1");
   EXPECT_TRUE(url.secure);
   EXPECT_EQ(url.host, "agent.example.org");
@@ -56,7 +56,7 @@ TEST(CallbackUrl, AddressesAreLiteralsInBothFamilies) {
   EXPECT_EQ(six.authority(), "[2001:db8::7]:8080");
 }
 
-TEST(CallbackUrl, OnlyHttpAndHttpsAreSpoken) {
+TEST(CallbackUrl, OnlyHttpAndHttpsAreAllowed) {
   for (const char* text : {"file:///etc/passwd", "gopher://a.example", "ftp://a.example", "data:text/plain,x",
                            "unix:/run/x.sock", "//a.example", "a.example", "", "http:/a.example", "http:a.example"}) {
     expect_fault(text, Fault::bad_scheme);
@@ -183,7 +183,7 @@ TEST(AddressRules, EverythingThatIsNotPublicIsRefused) {
   }
 }
 
-TEST(AddressRules, WhatIsNoAddressIsRefused) {
+TEST(AddressRules, TextThatIsNotAnAddressIsRefused) {
   const AddressRules rules = allowing({"0.0.0.0/0", "::/0"});
   for (const char* text : {"", "localhost", "127.1", "fe80::1%eth0", "8.8.8.8 ", "8.8.8.8:80", "[::1]", "010.0.0.1"}) {
     EXPECT_FALSE(rules.may_connect(text)) << text;

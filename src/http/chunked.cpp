@@ -7,8 +7,8 @@
 namespace restante::http {
 namespace {
 
-constexpr std::size_t kMaxDigits = 16;      // 64 bits: what is larger cannot be counted
-constexpr std::size_t kMaxExtension = 256;  // nobody uses them; nobody may fill a buffer with them
+constexpr std::size_t kMaxDigits = 16;      // 64 bits: a larger size cannot be counted
+constexpr std::size_t kMaxExtension = 256;  // real clients send none; the limit keeps them from filling a buffer
 
 }  // namespace
 

@@ -1,6 +1,6 @@
-// ChunkedDecoder: takes the bytes of a chunked body as they come and gives out the data inside, without copying.
-// Strict: sizes are bare hex digits, extensions are short and ignored, trailers are refused (they would become headers
-// after the guard has looked). Pure; any split of the input gives the same data.
+// ChunkedDecoder takes the bytes of a chunked body as they arrive and returns the data inside, without copying. Strict:
+// sizes are bare hex digits, extensions are short and ignored, trailers are refused (they would become headers after
+// the guard has checked). Pure; any split of the input gives the same data.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -13,13 +13,13 @@ class ChunkedDecoder {
 
   struct Step {
     State state;
-    std::size_t used = 0;        // bytes of the input that are dealt with, data included
+    std::size_t used = 0;        // bytes of the input that were used, data included
     std::string_view data = {};  // a piece of the body, inside the input; only with State::data
   };
 
-  // Call again with the unused rest until it says more, done or malformed.
+  // Call again with the unused rest until it returns more, done or malformed.
   Step next(std::string_view input);
-  // What the chunk under way has announced and not yet given: a limit need not wait for the bytes.
+  // Bytes that the current chunk has announced and that have not arrived: a limit can apply before they do.
   std::uint64_t announced() const { return left_; }
 
  private:

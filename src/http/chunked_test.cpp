@@ -9,7 +9,7 @@ namespace {
 
 using State = ChunkedDecoder::State;
 
-// What came of feeding `bytes` in pieces of `step`: the state, the data, and where the body ended.
+// The result of `bytes` fed in pieces of `step`: the state, the data, and where the body ended.
 struct Outcome {
   State state = State::more;
   std::string data;
@@ -39,7 +39,7 @@ Outcome decode(std::string_view bytes, std::size_t step = std::string_view::npos
   return outcome;
 }
 
-TEST(Chunked, DataComesOutAndTheEndIsFound) {
+TEST(Chunked, TheDataIsReturnedAndTheEndIsFound) {
   const Outcome outcome = decode("5\r\nhello\r\n1;a=b\r\n \r\n00A\r\n0123456789\r\n0\r\n\r\nGET /");
   EXPECT_EQ(outcome.state, State::done);
   EXPECT_EQ(outcome.data, "hello 0123456789");
@@ -49,7 +49,7 @@ TEST(Chunked, DataComesOutAndTheEndIsFound) {
   EXPECT_EQ(decode("a\r\n\r\n0\r\n\r\n0\r\n\r\n0\r\n\r\n").data, "\r\n0\r\n\r\n0\r\n");
 }
 
-TEST(Chunked, AfterTheEndNothingIsTakenAnyMore) {
+TEST(Chunked, AfterTheEndNoMoreBytesAreUsed) {
   ChunkedDecoder decoder;
   ASSERT_EQ(feed(decoder, "0\r\n\r\n").state, State::done);
   const auto after = decoder.next("5\r\nhello");
@@ -58,7 +58,7 @@ TEST(Chunked, AfterTheEndNothingIsTakenAnyMore) {
   EXPECT_EQ(decoder.next({}).state, State::done);
 }
 
-TEST(Chunked, EverySplitGivesTheSame) {
+TEST(Chunked, EverySplitGivesTheSameResult) {
   for (const std::string_view bytes :
        {"5\r\nhello\r\n1;a=b\r\n \r\n00A\r\n0123456789\r\n0\r\n\r\nGET /", "3\r\nabc\r\n0\r\nTrailer: x\r\n\r\n",
         "3\r\nabcd\r\n0\r\n\r\n", "3\r\nabc\n0\r\n\r\n", "2\r\nab\r\n2\r\ncd", "1;\x01\r\na",
@@ -75,7 +75,7 @@ TEST(Chunked, EverySplitGivesTheSame) {
   }
 }
 
-TEST(Chunked, WhatIsNotStrictlyChunkedIsRefused) {
+TEST(Chunked, InputThatIsNotStrictlyChunkedIsRefused) {
   for (const std::string_view bytes : {"\r\n",
                                        "\n",
                                        ";x\r\n",

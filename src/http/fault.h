@@ -1,4 +1,4 @@
-// Fault: why a request is refused before any route sees it, or while its body comes. All texts are ours and constant.
+// Fault: why a request is refused before any route gets it, or while its body arrives. All texts are our own constants.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -13,7 +13,7 @@ struct Fault {
   std::string_view sentence;
 };
 
-// The JSON answer; `max` is told when it is not 0.
+// The JSON answer; it contains `max` unless that is 0.
 Response to_response(const Fault& fault, std::uint64_t max = 0);
 
 namespace faults {

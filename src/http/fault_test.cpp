@@ -23,12 +23,12 @@ TEST(Fault, IsAnsweredInTheCommonShape) {
             R"({"error":"the request is not well-formed HTTP/1.1","code":"bad_request"})");
 }
 
-TEST(Fault, TellsTheMaximumWhenThereIsOne) {
+TEST(Fault, ContainsTheMaximumWhenThereIsOne) {
   EXPECT_EQ(std::get<std::string>(to_response(faults::body_too_large, 1048576).content),
             R"({"error":"the body exceeds what this route takes","code":"body_too_large","max":1048576})");
 }
 
-TEST(Fault, EveryOneHasItsOwnCodeAReasonAndIsTheClients) {
+TEST(Fault, EveryFaultHasItsOwnCodeAReasonAndIsAClientError) {
   std::set<std::string_view> codes;
   for (const Fault& fault : kAll) {
     EXPECT_TRUE(codes.insert(fault.code).second) << fault.code;

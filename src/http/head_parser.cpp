@@ -92,7 +92,7 @@ std::optional<Fault> parse_request_line(std::string_view line, Request& request)
   const std::string_view target = line.substr(first + 1, second - first - 1);
   if (!is_token(word) || !is_target(target)) return faults::malformed;
   const auto method = parse_method(word);
-  // "*" asks about the server as a whole; there is nothing to say about it.
+  // "*" asks about the server as a whole, which this server does not answer.
   if (!method || target == "*") return faults::unknown_method;
   request.method = *method;
   if (!split_target(target, request)) return faults::malformed;
@@ -100,12 +100,12 @@ std::optional<Fault> parse_request_line(std::string_view line, Request& request)
 }
 
 std::optional<std::uint64_t> parse_content_length(std::string_view text) {
-  // "005" is read as octal by some; nobody honest sends it.
+  // Some parsers read "005" as octal; no honest client sends it.
   if (text.empty() || (text.size() > 1 && text.front() == '0') || !is_digit(text.front())) return std::nullopt;
   return parse_unsigned(text);
 }
 
-// What the headers say about framing and the connection.
+// What the headers contain about framing and the connection.
 struct Framing {
   std::size_t hosts = 0;
   std::size_t lengths = 0;
@@ -170,7 +170,7 @@ std::optional<Fault> check_framing(const Request& request, const Framing& framin
 
 HeadScanner::Outcome HeadScanner::scan(std::string_view buffer, const Limits& limits) {
   for (;;) {
-    // Nothing but a method can start a request: a TLS hello or other binary is refused at its first byte.
+    // Only a method can start a request: a TLS hello or other binary data is refused at its first byte.
     if (lines_ == 0 && line_start_ < buffer.size()) {
       const char c = buffer[line_start_];
       if (!kToken[static_cast<unsigned char>(c)] && c != '\r') return {0, faults::malformed};
@@ -179,7 +179,7 @@ HeadScanner::Outcome HeadScanner::scan(std::string_view buffer, const Limits& li
     seen_ = newline == std::string_view::npos ? buffer.size() : newline + 1;
     const std::string_view line = buffer.substr(line_start_, seen_ - line_start_);
     const bool empty = line == "\r\n";
-    // Limits come before the line's end is looked at, so that how the bytes were split does not choose the fault.
+    // Limits are checked before the end of the line, so that the fault does not depend on how the bytes were split.
     if (lines_ == 0 && line.size() > limits.request_line + 2) return {0, faults::uri_too_long};
     if (lines_ > 0 && !empty && line != "\r" && seen_ - request_line_end_ > limits.header_bytes)
       return {0, faults::headers_too_large};
@@ -217,7 +217,7 @@ std::optional<Fault> parse_head(std::string_view head, const Limits& limits, Req
     if (colon == std::string_view::npos) return faults::malformed;
     const std::string_view name = line.substr(0, colon);
     const std::string_view value = trim(line.substr(colon + 1));
-    // A folded line begins with a blank and so has no token for a name.
+    // A folded line begins with a blank, so its name is not a token.
     if (!is_token(name) || !is_field_value(value)) return faults::malformed;
     if (request.headers.size() == limits.header_count) return faults::headers_too_large;
     request.headers.emplace_back(name, value);

@@ -1,6 +1,6 @@
-// The strict reader of HTTP/1.x request heads. Beast lets request smuggling, folded headers, second Hosts and more
-// through (docs/adr/0002), so the server reads heads itself: anything two parsers could understand differently is
-// refused. Pure and total: any bytes give an answer, nothing throws. Linear in what arrived.
+// The strict parser of HTTP/1.x request heads. Beast accepts request smuggling, folded headers, a second Host and more
+// (docs/adr/0002), so the server parses heads itself. Anything that two parsers could understand differently is
+// refused. Pure and total: any bytes give a result, nothing throws. Linear in the bytes that arrived.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -19,7 +19,7 @@ class HeadScanner {
     std::size_t head_size = 0;  // > 0: complete, that many bytes from the front of the buffer
     std::optional<Fault> fault;
   };
-  // Give it the whole buffer each time; it looks only at what is new.
+  // Pass the whole buffer each time; only the new bytes are scanned.
   Outcome scan(std::string_view buffer, const Limits& limits);
 
  private:
@@ -29,8 +29,7 @@ class HeadScanner {
   std::size_t request_line_end_ = 0;
 };
 
-// Parses a complete head, which `request` takes over as its own. Empty lines before the request line are not part of
-// it.
+// Parses a complete head and stores it in `request`. Empty lines before the request line are not part of it.
 std::optional<Fault> parse_head(std::string_view head, const Limits& limits, Request& request);
 
 }  // namespace restante::http

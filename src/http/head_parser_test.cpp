@@ -7,7 +7,7 @@
 namespace restante::http {
 namespace {
 
-// A head's fate as one word: "ok" or the status and code of its fault.
+// The result for a head as one word: "ok" or the status and code of its fault.
 std::string word(const std::optional<Fault>& fault) {
   return fault ? std::to_string(fault->status) + " " + std::string(fault->code) : "ok";
 }
@@ -16,7 +16,8 @@ std::string parsed(std::string_view head, Request& request, const Limits& limits
   return word(parse_head(head, limits, request));
 }
 
-// The way of a connection: a buffer that grows from `first` by `step` bytes, scanned each time, parsed when complete.
+// As a connection does it: the buffer grows from `first` by `step` bytes, is scanned each time, and parsed when
+// complete.
 std::string read_in_steps(std::string_view bytes, const Limits& limits, std::size_t first, std::size_t step) {
   HeadScanner scanner;
   for (std::size_t size = std::min(first, bytes.size());; size = std::min(size + step, bytes.size())) {
@@ -223,7 +224,7 @@ TEST(HeadParser, HeaderLinesTwoParsersCouldReadDifferentlyAreRefused) {
   }
 }
 
-TEST(HeadParser, HostStandsOnceAndIsAHost) {
+TEST(HeadParser, HostIsGivenOnceAndIsAHost) {
   EXPECT_EQ(without_size(read("GET / HTTP/1.1\r\n\r\n")), kBad);
   EXPECT_EQ(without_size(read("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n")), kBad);
   EXPECT_EQ(without_size(read("GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n")), kBad);
@@ -244,7 +245,7 @@ TEST(HeadParser, HostStandsOnceAndIsAHost) {
   EXPECT_TRUE(old.http_1_0);
 }
 
-TEST(HeadParser, TheConnectionLivesAsTheClientWishesAndCloseAlwaysWins) {
+TEST(HeadParser, TheConnectionIsKeptAsTheClientAsksAndCloseAlwaysWins) {
   const auto lives = [](std::string_view version, std::string_view headers) {
     Request r;
     EXPECT_EQ(parsed("GET / " + std::string(version) + "\r\nHost: h\r\n" + std::string(headers) + "\r\n", r), "ok");
@@ -263,7 +264,7 @@ TEST(HeadParser, TheConnectionLivesAsTheClientWishesAndCloseAlwaysWins) {
   EXPECT_FALSE(lives("HTTP/1.0", "Connection: close\r\nConnection: keep-alive\r\n"));
 }
 
-TEST(HeadParser, ExpectationsEncodingsAndUpgradesAreJudged) {
+TEST(HeadParser, ExpectationsEncodingsAndUpgradesAreChecked) {
   EXPECT_EQ(without_size(read(with("Expect: foo\r\n"))), "417 expectation_failed");
   EXPECT_EQ(without_size(read(with("Expect:\r\n"))), "417 expectation_failed");
   EXPECT_EQ(without_size(read(with("Expect: 100-continue, foo\r\n"))), "417 expectation_failed");
@@ -320,7 +321,7 @@ TEST(HeadParser, TheHeaderCountLimitIsExact) {
   EXPECT_EQ(parsed(with("a:\r\nb:\r\n"), direct, {.header_count = 2}), "431 headers_too_large");
 }
 
-TEST(HeadParser, WhatCannotBeginARequestIsRefusedAtItsFirstByte) {
+TEST(HeadParser, AByteThatCannotBeginARequestIsRefusedAtOnce) {
   for (int c = 0; c < 256; ++c) {
     const std::string first(1, static_cast<char>(c));
     const bool token =
@@ -344,7 +345,7 @@ TEST(HeadParser, OneEmptyLineBeforeTheRequestIsTolerated) {
   EXPECT_EQ(read("\r\n"), "more");
 }
 
-TEST(HeadParser, TheHeadEndsWhereItEndsAndTheRestIsLeft) {
+TEST(HeadParser, BytesAfterTheHeadAreNotTouched) {
   const std::string head = with("Content-Length: 5\r\n");
   EXPECT_EQ(read(head + "helloGET / HTTP/1.1\r\n\r\n"), "ok/" + std::to_string(head.size()));
   for (std::size_t size = 0; size < head.size(); ++size) EXPECT_EQ(read(head.substr(0, size)), "more") << size;

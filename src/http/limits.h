@@ -1,5 +1,5 @@
-// Limits: how much of a request is read before it is refused. Plain numbers, set by configuration, the same for every
-// connection. The defaults are the hard limits we promise; a test exists for each.
+// Limits: how much of a request is read before it is refused. Plain numbers from the configuration, the same for every
+// connection. The defaults are the documented hard limits; a test exists for each.
 #pragma once
 #include <cstddef>
 #include <cstdint>

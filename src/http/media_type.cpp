@@ -50,7 +50,7 @@ class Scanner {
 
   std::string_view token() { return take_while(is_token_char); }
 
-  // No value when it is empty or its quote is never closed.
+  // No value when it is empty or the quote is not closed.
   std::optional<std::string> value(Dialect dialect) {
     if (take('"')) return dialect == Dialect::rfc ? escaped() : browser_quoted();
     const std::string_view run = take_while([dialect](char c) { return is_unquoted_char(c, dialect); });

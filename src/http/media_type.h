@@ -1,9 +1,10 @@
-// Media types and dispositions: the two header values that carry parameters.
+// Media types and dispositions: the two header values with parameters.
 //
 // A media type is read by the grammar of RFC 9110: tokens or quoted strings with backslash escapes. A
-// Content-Disposition is read as browsers and HTTP libraries really write it: raw UTF-8 between quotes, a backslash
-// that is only a backslash. Pure functions, linear in the length of the value, no value when it is malformed. A
-// parameter given twice is malformed: two readers that each pick another one is how requests get smuggled.
+// Content-Disposition is read as browsers and HTTP libraries write it in practice: raw UTF-8 between quotes, where a
+// backslash is only a backslash. Pure functions, linear in the length of the value; they return no value when it is
+// malformed. A parameter given twice is malformed: two readers that each use a different one make request smuggling
+// possible.
 #pragma once
 #include <optional>
 #include <string>
@@ -22,19 +23,19 @@ struct MediaType {
   std::string subtype;  // lower case
   std::vector<Parameter> parameters;
 
-  // Null when there is none of that (lower case) name.
+  // Null when there is no parameter of that (lower case) name.
   const std::string* find(std::string_view name) const;
 };
 
-// At most 16 parameters. An unquoted value may also hold the separators a boundary may: Java sends
+// At most 16 parameters. An unquoted value may also contain the separators that a boundary may contain: Java sends
 // `boundary=----=_Part_0`.
 std::optional<MediaType> parse_media_type(std::string_view value);
 
 // 1 to 70 of RFC 2046's characters, not ending in a space. None of them is CR, LF or a quote.
 bool is_boundary(std::string_view text);
 
-// The boundary of a `multipart/form-data` request. No value for any other type, and for a boundary that is missing or
-// bad.
+// The boundary of a `multipart/form-data` request. No value for any other type, or when the boundary is missing or
+// invalid.
 std::optional<std::string> form_data_boundary(std::string_view content_type);
 
 struct ContentDisposition {
@@ -43,7 +44,7 @@ struct ContentDisposition {
   std::optional<std::string> filename;  // the same; from `filename*` when that is well-formed UTF-8 and not empty
 };
 
-// The value must hold no CR, LF or NUL; other control characters pass, since browsers send them as they are.
+// The value must not contain CR, LF or NUL; other control characters are allowed, since browsers send them unescaped.
 std::optional<ContentDisposition> parse_content_disposition(std::string_view value);
 
 }  // namespace restante::http

@@ -64,14 +64,15 @@ void MultipartParser::fail(MultipartStatus status) {
 }
 
 // A delimiter begins with the line end before it. At the start of the body that line end does not exist, and after a
-// blank line it has been read already (RFC 2046 lets a part end there), so both begin as if it had just been matched.
+// blank line it has been read already (RFC 2046 lets a part end there). Both therefore begin as if it had just been
+// matched.
 void MultipartParser::expect_content(State state) {
   state_ = state;
   matched_ = unsent_ = 2;
   count_ = 0;
 }
 
-// Compares `in` from `at` on with what is left of the delimiter, and leaves `at` behind what matched.
+// Compares `in` from `at` on with the rest of the delimiter, and moves `at` behind the bytes that matched.
 MultipartParser::Match MultipartParser::match(std::string_view in, std::size_t& at) {
   for (; at < in.size(); ++at) {
     if (matched_ == separator_size_ && (is_padding(in[at]) || in[at] == '\r' || in[at] == '\n'))
@@ -85,8 +86,9 @@ MultipartParser::Match MultipartParser::match(std::string_view in, std::size_t& 
   return Match::partial;
 }
 
-// Where in `in`, from `at` on, a delimiter can begin: a whole separator, or the CR of one that may go on in the next
-// piece. Only every so many bytes are looked at, as Horspool found: content rarely has the separator's last byte.
+// The first position in `in`, from `at` on, at which a delimiter can begin: a whole separator, or the CR of one that
+// may continue in the next piece. As in Horspool's algorithm most bytes are skipped: content rarely contains the
+// separator's last byte.
 std::size_t MultipartParser::find_start(std::string_view in, std::size_t at) const {
   const std::string_view separator = std::string_view(delimiter_).substr(0, separator_size_);
   while (in.size() - at >= separator.size()) {
@@ -97,8 +99,8 @@ std::size_t MultipartParser::find_start(std::string_view in, std::size_t at) con
   return in.find('\r', at);
 }
 
-// CR is found in a delimiter at its very beginning only. So after a mismatch no earlier byte can begin another one, and
-// every byte is looked at twice at most. Content goes out once per piece, however many near misses it holds.
+// In a delimiter CR is only the first byte. So after a mismatch no earlier byte can begin another delimiter, and every
+// byte is read twice at most. Content is passed on once per piece, however many near misses it contains.
 std::size_t MultipartParser::read_data(std::string_view in) {
   std::size_t at = 0;
   if (matched_ > 0) {
@@ -130,7 +132,7 @@ std::size_t MultipartParser::read_data(std::string_view in) {
   }
 }
 
-// A field is cut exactly at its limit before it fails, so that what the sink has heard does not depend on the pieces.
+// A field is cut exactly at its limit before it fails, so that the sink's events do not depend on the pieces.
 bool MultipartParser::deliver(std::string_view span) {
   const bool preamble = state_ == State::preamble;
   const bool limited = preamble || !headers_.filename;
@@ -150,7 +152,7 @@ void MultipartParser::end_content(Match delimiter) {
   if (part && !sink_.part_end()) fail(MultipartStatus::stopped);
 }
 
-// The rest of a delimiter's line: padding, then CRLF. Endless padding is as suspect as an endless header.
+// The rest of a delimiter's line: padding, then CRLF. Endless padding is refused like an endless header.
 std::size_t MultipartParser::read_line_end(std::string_view in) {
   const char c = in.front();
   if (state_ == State::separator && c == '\r') {

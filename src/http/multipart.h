@@ -1,11 +1,12 @@
-// MultipartParser: multipart/form-data as it comes off the wire, pushed in pieces of any size, pushed out as events.
+// MultipartParser parses multipart/form-data while it arrives: the caller feeds pieces of any size, the sink gets
+// events.
 //
-// Strict where readers disagree: lines end in CRLF, every part has exactly one Content-Disposition of form-data with a
-// name, the closing delimiter must come. Content-Transfer-Encoding is ignored: content is handed on as sent, never
-// decoded. Where the pieces are cut never changes the events' content or the status. Time is linear in the input
-// whatever the boundary; memory is one part's headers. File content is not copied: spans point into the piece being
-// fed, except for the beginning of a delimiter that turned out to be content. Not thread-safe; throws only what the
-// sink throws.
+// Strict where parsers disagree: lines end in CRLF, every part has exactly one Content-Disposition of form-data with a
+// name, the closing delimiter is required. Content-Transfer-Encoding is ignored: content is passed on as sent, never
+// decoded. How the body is split into pieces never changes the events' content or the status. Time is linear in the
+// input for every boundary; memory is one part's headers. File content is not copied: spans point into the current
+// piece, except for the beginning of a delimiter that was content after all. Not thread-safe; throws only what the sink
+// throws.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -22,17 +23,18 @@ struct MultipartLimits {
   std::size_t header_lines = 16;           // without the blank line
   std::size_t parts = 80;                  // files and fields together
   std::size_t filename_bytes = 1024;       // decoded, before it is sanitised
-  std::size_t field_bytes = 64 * 1024;     // one part without a file name; files are the sink's to limit
+  std::size_t field_bytes = 64 * 1024;     // one part without a file name; the sink limits files
   std::size_t epilogue_bytes = 64 * 1024;  // discarded text after the closing delimiter's line
 };
 
 struct PartHeaders {
   std::string name;
-  std::optional<std::string> filename;  // empty: a file input in which nothing was chosen
+  std::optional<std::string> filename;  // empty: a file input without a chosen file
   std::string content_type;             // as sent; empty when there was none
 };
 
-// What the caller does with the parts. Each returns false to stop the parser; it is not called again after that.
+// The caller's side of the parser. Each method returns false to stop the parser; the sink is not called again after
+// that.
 class MultipartSink {
  public:
   virtual ~MultipartSink() = default;
@@ -61,17 +63,17 @@ class MultipartParser final {
   MultipartParser(const MultipartParser&) = delete;
   MultipartParser& operator=(const MultipartParser&) = delete;
 
-  // The first failure is final: it is returned again and again, and the sink hears no more.
+  // The first failure is final: every later call returns it, and the sink is not called any more.
   MultipartStatus feed(std::string_view bytes);
 
-  // The body has ended: malformed unless the closing delimiter was seen. A body without any part is ok.
+  // Ends the body: malformed unless the closing delimiter was seen. A body without any part is ok.
   MultipartStatus finish();
 
  private:
   enum class State { preamble, separator, separator_lf, headers, body, closing, closing_lf, epilogue };
   enum class Match { none, partial, separator, closing };
 
-  // Each returns how much of the front of `in` it consumed; none at all only when it changed the state.
+  // Each returns how many bytes at the front of `in` it consumed. It returns 0 only when it changed the state.
   std::size_t read_data(std::string_view in);
   std::size_t read_line_end(std::string_view in);
   std::size_t read_headers(std::string_view in);
@@ -91,14 +93,14 @@ class MultipartParser final {
 
   const std::string delimiter_;       // CRLF "--" boundary "--"
   const std::size_t separator_size_;  // of delimiter_, without the last two dashes
-  // By a byte: how far ahead of it the separator can end at the earliest, if that byte is not its end.
+  // For each byte value: the shortest distance from such a byte to the end of a separator, if the byte is not that end.
   std::array<std::uint8_t, 256> strides_;
   const MultipartLimits limits_;
   MultipartSink& sink_;
   MultipartStatus status_ = MultipartStatus::ok;
   State state_ = State::preamble;
-  std::size_t matched_ = 0;  // how much of delimiter_ the latest input ends with, held back
-  std::size_t unsent_ = 0;   // how much of that was never input: see expect_content
+  std::size_t matched_ = 0;  // how much of delimiter_ the latest input ends with; held back
+  std::size_t unsent_ = 0;   // how much of that was never in the input: see expect_content
   std::size_t count_ = 0;    // bytes of the current preamble, header block, field or epilogue
   std::size_t parts_ = 0;
   std::size_t lines_ = 0;

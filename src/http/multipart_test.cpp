@@ -49,7 +49,7 @@ class Recorder final : public MultipartSink {
   }
 
   std::vector<Part> parts;
-  std::string_view fed;  // the piece being fed, to tell spans into it from copies
+  std::string_view fed;  // the current piece, to distinguish spans into it from copies
   std::size_t spans = 0;
   std::size_t copied = 0;
   std::size_t calls = 0;
@@ -195,7 +195,7 @@ const std::vector<Client>& clients() {
   return all;
 }
 
-TEST(Multipart, ReadsWhatRealClientsSend) {
+TEST(Multipart, ReadsTheBodiesOfRealClients) {
   for (const Client& client : clients()) {
     const Capture capture = load(client.name);
     const auto boundary = form_data_boundary(capture.content_type);
@@ -204,7 +204,7 @@ TEST(Multipart, ReadsWhatRealClientsSend) {
   }
 }
 
-// Bodies that end in every status the input alone can cause, each with near misses of the delimiter.
+// Bodies that end in every status that input alone can cause, each with near misses of the delimiter.
 std::vector<std::string> varied_bodies() {
   const std::string good = "pre\r\n--bX\r\n" + file_part("\r\n--b\r\r\n\r\n-\r\n--\r\n--bX\r\n--b-\r\n--b-X") +
                            field_part("v") + "--b \t\r\n" + kDisposition +
@@ -398,7 +398,7 @@ TEST(Multipart, RefusesBrokenPartHeaders) {
 
 TEST(Multipart, StopsAtTheBeginningOfADelimiterThatTurnedOutToBeContent) {
   Recorder sink;
-  sink.stop_at = 3;  // part_begin, "abc", what was held back
+  sink.stop_at = 3;  // part_begin, "abc", the bytes that were held back
   MultipartParser parser("xyz", sink);
   EXPECT_EQ(parser.feed("--xyz\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\nabc\r\n--x"),
             Status::ok);
@@ -408,7 +408,7 @@ TEST(Multipart, StopsAtTheBeginningOfADelimiterThatTurnedOutToBeContent) {
   EXPECT_EQ(sink.calls, 3u);
 }
 
-TEST(Multipart, StopsForGoodWhenTheSinkSaysSo) {
+TEST(Multipart, StopsForGoodWhenTheSinkReturnsFalse) {
   const std::string body = file_part("x") + field_part("y") + "--b--";
   for (std::size_t call = 1; call <= 6; ++call) {
     Recorder sink;
@@ -440,8 +440,8 @@ TEST(Multipart, WorksWithEveryBoundaryOfTheStandard) {
   }
 }
 
-// Every hostile content comes through whole, in at most two spans a piece, with next to nothing copied: work and events
-// do not grow with the number of near misses.
+// All hostile content is passed on completely, in at most two spans a piece, with almost nothing copied: work and
+// events do not grow with the number of near misses.
 TEST(Multipart, HostileContentCostsNoMoreThanPlainContent) {
   const std::string boundary(70, 'b');
   const std::string near_miss = "\r\n--" + boundary.substr(1);

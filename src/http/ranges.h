@@ -1,4 +1,4 @@
-// Range and ETag: which part of a file a request asks for. Pure.
+// Range and ETag: the part of a file that a request asks for. Pure.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -18,11 +18,11 @@ struct RangeChoice {
   ByteRange range;
 };
 
-// For a file of `size` bytes and that entity tag. One range is served; several, broken ones, and an If-Range that names
-// another version give the whole file, as RFC 9110 allows.
+// For a file of `size` bytes with that entity tag. One range is served. Several ranges, malformed ones, and an If-Range
+// for another version give the whole file, as RFC 9110 allows.
 RangeChoice choose_range(std::string_view range, std::string_view if_range, std::string_view etag, std::uint64_t size);
 
-// Does an If-None-Match or If-Match list name this tag? Weak comparison.
+// Whether an If-None-Match or If-Match list contains this tag. Weak comparison.
 bool etag_matches(std::string_view list, std::string_view etag);
 
 }  // namespace restante::http

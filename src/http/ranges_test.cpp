@@ -53,7 +53,7 @@ TEST(Ranges, ARangeThatBeginsPastTheFileCannotBeSatisfied) {
   EXPECT_EQ(chosen("bytes=999-"), "999-999");
 }
 
-TEST(Ranges, WhatIsBrokenSeveralOrAnotherUnitGivesTheWholeFile) {
+TEST(Ranges, MalformedRangesSeveralRangesAndOtherUnitsGiveTheWholeFile) {
   for (const char* range : {"",
                             "bytes",
                             "bytes=",

@@ -56,7 +56,7 @@ std::string_view Request::param(std::string_view name) const {
 }
 
 bool Request::has_sound_query() const {
-  if (query.find('%') == std::string_view::npos) return true;  // the head takes ASCII alone
+  if (query.find('%') == std::string_view::npos) return true;  // the head accepts only ASCII
   const auto decoded = percent_decode(query);
   return decoded && is_valid_utf8(*decoded);
 }

@@ -1,5 +1,6 @@
-// Request: one HTTP request as handlers see it. Filled by parse_head from bytes it owns itself, so views stay valid for
-// its whole life; for the same reason it is never copied or moved. Belongs to its connection; one thread at a time.
+// Request: one HTTP request as handlers see it. parse_head fills it; the views point into `head`, which it owns, so
+// they stay valid for its whole life. For the same reason it is never copied or moved. Belongs to its connection; one
+// thread at a time.
 #pragma once
 #include <any>
 #include <cstdint>
@@ -21,7 +22,7 @@ struct Request {
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
-  std::string head;  // the bytes everything below looks into
+  std::string head;  // the bytes that all views below point into
 
   Method method = Method::get;
   std::string_view path;   // as sent, up to the '?'
@@ -34,13 +35,14 @@ struct Request {
   bool chunked = false;
   std::optional<std::uint64_t> content_length;
 
-  std::string body;                                                   // for routes that take one into memory
-  std::vector<std::pair<std::string_view, std::string>> path_params;  // by the router: name in the pattern, decoded
+  std::string body;  // of routes that read the body into memory
+  // set by the router: name in the pattern, decoded value
+  std::vector<std::pair<std::string_view, std::string>> path_params;
 
   std::string request_id;
-  std::string peer;     // address of the client, forwarded headers of trusted proxies considered
+  std::string peer;     // the client's address, after the headers of trusted proxies
   bool secure = false;  // TLS here or at a trusted proxy
-  std::any caller;      // who asks: set by the route's guard, read by its handler
+  std::any caller;      // the principal: set by the route's guard, read by its handler
 
   bool has_body() const { return chunked || (content_length && *content_length > 0); }
   // First header of that name, any letter case; empty when absent.
@@ -50,11 +52,11 @@ struct Request {
   std::string header_list(std::string_view name) const;
   // The decoded parameter of the path; empty when the pattern has none of that name.
   std::string_view param(std::string_view name) const;
-  // Every percent escape of the query is whole, and what they stand for is text.
+  // Whether every percent escape of the query is complete and the decoded text is valid.
   bool has_sound_query() const;
   // The decoded query parameter, first of that name; nothing when absent, or when the query is not sound.
   std::optional<std::string> query_param(std::string_view name) const;
-  // The W3C trace context, when it is one; empty otherwise.
+  // The W3C trace context when the header is valid; empty otherwise.
   std::string_view traceparent() const;
 };
 

@@ -24,7 +24,7 @@ TEST(Request, SeveralHeadersOfOneNameAreOneList) {
   EXPECT_EQ(request.header_list("Host"), "h");
 }
 
-TEST(Request, ABodyIsThereWhenItIsFramed) {
+TEST(Request, ThereIsABodyWhenItIsFramed) {
   Request request;
   EXPECT_FALSE(request.has_body());
   request.content_length = 0;
@@ -60,7 +60,7 @@ TEST(Request, QueryParametersAreDecodedAndTheFirstWins) {
   EXPECT_EQ(request.query_param("e"), std::nullopt);
 }
 
-TEST(Request, AQueryIsSoundWhenEveryEscapeIsWholeAndStandsForText) {
+TEST(Request, AQueryIsSoundWhenEveryEscapeIsCompleteAndDecodesToText) {
   const auto sound = [](std::string_view query) {
     Request request;
     request.query = query;
@@ -74,7 +74,7 @@ TEST(Request, AQueryIsSoundWhenEveryEscapeIsWholeAndStandsForText) {
   }
 }
 
-TEST(Request, ATraceContextIsTakenOnlyWhenItIsOne) {
+TEST(Request, ATraceContextIsUsedOnlyWhenItIsValid) {
   const std::string good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
   const auto taken = [](const std::string& value) {
     Request request;

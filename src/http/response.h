@@ -1,7 +1,7 @@
-// Response: an answer as a value. A handler says what is to be answered; net/ performs it. Bytes and files are sent as
-// they are; Later is an answer that is true once a commit is durable; Wait is "not yet"; Events is a stream that stays
-// open; Forward asks another server first. Values belong to whoever holds them; the functions inside run on a pool
-// thread, never two of one response at the same time.
+// Response: an answer as a value. A handler returns it, net/ performs it. Strings and files are sent as they are. Later
+// is an answer that is true once a commit is durable. HeldPoll is "not yet". Events is a stream that stays open.
+// Forward calls another server first. A value belongs to its holder. The functions inside run on a pool thread, never
+// two of one response at the same time.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -22,65 +22,65 @@ namespace restante::http {
 struct Response;
 using Header = std::pair<std::string, std::string>;
 
-// Part of something open; `owner` keeps it open until it is sent. Where there is no descriptor, read() is asked for the
-// bytes, piece by piece, on a pool thread; nothing means that they cannot be had, and the connection is cut.
+// Part of an open file or blob; `owner` keeps it open until it is sent. Without a descriptor, read() returns the
+// content piece by piece, on a pool thread; 0 means that the content cannot be read, and the connection is cut.
 struct FileSlice {
   std::shared_ptr<const void> owner;
   int fd = -1;
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
-  // Where sending takes long, may_go_on() is asked once and after every ring of a topic; a no cuts it off.
+  // While a long answer is sent, may_go_on() is called once and after every ring of a topic; false ends the connection.
   std::vector<std::string> topics = {};
   std::function<bool()> may_go_on = {};
   std::function<std::size_t(std::uint64_t at, std::span<char> into)> read = {};
 };
 
-// What answering may wait for: rows, or the bytes of files, which may live on another machine than the rows.
+// What the answer may wait for: the database, or the content of files, which may be on another machine.
 enum class MayBlock { no, on_rows, on_bytes };
 
-// answer() is asked once when_done has called back.
+// answer() is called once when_done has called back.
 struct Later {
   std::function<void(std::function<void()>)> when_done;
   std::function<Response()> answer;
   MayBlock may_block = MayBlock::no;
 };
 
-// A held poll: attempt() now and after every ring of a topic, until it answers or the patience is over.
+// A held poll: attempt() is called now and after every ring of a topic, until it answers or `patience` has passed.
 struct HeldPoll {
   std::vector<std::string> topics;
-  std::string owner;  // whose cap of held requests this counts against
+  std::string owner;  // the poll counts against this owner's limit of held requests
   std::chrono::milliseconds patience{0};
   std::function<std::optional<Response>()> attempt;
-  std::function<Response()> give_up;  // the empty answer: time is up, the server stops, or the owner holds too many
+  std::function<Response()> give_up;  // the empty answer: time is up, the server stops, or too many are held
 };
 
-// Server-sent events: next() now, after every ring, and again once a step that said there is more has been sent;
-// nothing = the stream ends.
+// Server-sent events. next() is called now, after every ring, and again after a step with `more` was sent. The stream
+// ends when it returns nothing.
 struct Events {
   struct Step {
     std::string text;  // whole events; may be empty
     bool more = false;
   };
   std::vector<std::string> topics;
-  std::string owner;                             // whose cap of held requests this counts against
-  std::chrono::milliseconds keep_alive{15'000};  // a comment this often, so that proxies do not give up
+  std::string owner;                             // the stream counts against this owner's limit of held requests
+  std::chrono::milliseconds keep_alive{15'000};  // a comment is sent this often, so that proxies keep the connection
   std::function<std::optional<Step>()> next;
 };
 
-// What came of asking another server.
+// The result of a call to another server.
 struct Forwarded {
-  // cut: the body we were passing on did not come whole; whoever sent it is told by the edge.
+  // cut: the body that was being passed on did not arrive completely; the edge answers its sender.
   enum class Outcome { answered, refused_address, unreachable, timed_out, bad_reply, too_large, cut };
   Outcome outcome = Outcome::unreachable;
-  bool connected = false;  // if not, the other server has seen nothing at all
-  std::uint64_t sent = 0;  // bytes of the body that went out
+  bool connected = false;  // if false, the other server has received nothing at all
+  std::uint64_t sent = 0;  // bytes of the body that were sent
   int status = 0;          // 200 … 599 when it answered
   std::string content_type;
   std::string body;
   std::chrono::milliseconds took{0};
 };
 
-// One attempt at one URL; redirects are answers, not orders.
+// One attempt at one URL; redirects are returned as answers and not followed.
 struct Forward {
   std::string url;
   std::vector<Header> headers;
@@ -88,7 +88,7 @@ struct Forward {
   std::string body;
   std::chrono::milliseconds timeout{30'000};
   std::size_t reply_cap = 1 << 20;
-  // Asked for every resolved address, as text, right before connecting to it; one refusal refuses all.
+  // Called for every resolved address, as text, right before the connection to it; one refusal refuses all.
   std::function<bool(std::string_view address)> may_connect;
   std::function<Response(Forwarded)> then;
 };
@@ -105,13 +105,13 @@ struct Response {
 inline constexpr std::string_view kJson = "application/json";
 
 Response json(int status, std::string body);
-// What `answer` makes, on the threads for bytes.
+// The result of `answer`, which runs on the threads that may block on file content.
 Response from_bytes(std::function<Response()> answer);
 Response held_poll(HeldPoll value);
 Response events(Events value);
 Response forward(Forward value);
 
-// The answer `to_response` makes of a commit's value, once it is durable.
+// The answer that `to_response` makes from a commit's value, once it is durable.
 template <class T, class ToResponse>
 Response after(Commit<T> commit, ToResponse to_response) {
   auto later = std::make_shared<Later>();

@@ -15,40 +15,40 @@ TEST(Response, JsonIsABodyWithItsType) {
   EXPECT_TRUE(response.headers.empty());
 }
 
-TEST(Response, AnAnswerAfterACommitIsMadeOfItsValueOnceItIsDurable) {
+TEST(Response, AnAnswerAfterACommitIsMadeFromItsValueOnceItIsDurable) {
   CommitPromise<int> promise;
   Response response = after(promise.commit(), [](int value) { return json(value, "x"); });
   const auto later = std::get<std::shared_ptr<Later>>(response.content);
-  bool told = false;
-  later->when_done([&] { told = true; });
-  EXPECT_FALSE(told);
+  bool called = false;
+  later->when_done([&] { called = true; });
+  EXPECT_FALSE(called);
   promise.fulfil(202);
-  EXPECT_TRUE(told);
+  EXPECT_TRUE(called);
   EXPECT_EQ(later->answer().status, 202);
 }
 
-TEST(Response, ACommitThatFailedThrowsWhenItsAnswerIsAsked) {
+TEST(Response, TheAnswerOfAFailedCommitThrows) {
   CommitPromise<int> promise;
   Response response = after(promise.commit(), [](int) { return json(200, "never"); });
-  promise.fail(std::make_exception_ptr(Unavailable("gone")));
+  promise.fail(std::make_exception_ptr(Unavailable("failed")));
   const auto later = std::get<std::shared_ptr<Later>>(response.content);
-  bool told = false;
-  later->when_done([&] { told = true; });
-  EXPECT_TRUE(told);
+  bool called = false;
+  later->when_done([&] { called = true; });
+  EXPECT_TRUE(called);
   EXPECT_THROW(later->answer(), Unavailable);
 }
 
-TEST(Response, WhatIsMadeOfBytesWaitsForNothingButThem) {
+TEST(Response, AnAnswerFromFileContentBlocksOnNothingElse) {
   const Response response = from_bytes([] { return json(200, "opened"); });
   const auto& later = *std::get<std::shared_ptr<Later>>(response.content);
   EXPECT_EQ(later.may_block, MayBlock::on_bytes);
-  bool told = false;
-  later.when_done([&] { told = true; });
-  EXPECT_TRUE(told);
+  bool called = false;
+  later.when_done([&] { called = true; });
+  EXPECT_TRUE(called);
   EXPECT_EQ(std::get<std::string>(later.answer().content), "opened");
 }
 
-TEST(Response, WhatIsNotAnsweredYetIsHeldByTheResponse) {
+TEST(Response, HeldPollsEventsAndForwardsAreContentOfTheResponse) {
   HeldPoll poll;
   poll.topics = {"inbox/1"};
   poll.attempt = [] { return std::optional<Response>(json(200, "[1]")); };
@@ -62,9 +62,9 @@ TEST(Response, WhatIsNotAnsweredYetIsHeldByTheResponse) {
   Events stream;
   stream.owner = "me";
   EXPECT_EQ(std::get<std::shared_ptr<Events>>(events(std::move(stream)).content)->owner, "me");
-  Forward ask;
-  ask.url = "http://a.example/";
-  EXPECT_EQ(std::get<std::shared_ptr<Forward>>(forward(std::move(ask)).content)->url, "http://a.example/");
+  Forward call;
+  call.url = "http://a.example/";
+  EXPECT_EQ(std::get<std::shared_ptr<Forward>>(forward(std::move(call)).content)->url, "http://a.example/");
 }
 
 TEST(Response, ReasonsAreThoseOfRfc9110) {

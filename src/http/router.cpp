@@ -18,7 +18,7 @@ bool fits(const std::vector<std::string>& pattern, const std::vector<std::string
   return true;
 }
 
-// Which segments are parameters: what is more literal sorts first.
+// Which segments are parameters: the more literal pattern sorts first.
 std::vector<bool> shape(const std::vector<std::string>& pattern) {
   std::vector<bool> parameters;
   for (const std::string& segment : pattern) parameters.push_back(is_parameter(segment));
@@ -82,7 +82,7 @@ void Router::add(Route route) {
 Router::Match Router::match(Request& request) const {
   const Method wanted = request.method == Method::head ? Method::get : request.method;
   if (wanted == Method::get) {
-    // The hot small routes have no parameters: no splitting for them.
+    // The frequently used small routes have no parameters: their path is not split.
     const auto known = literal_.find(std::string(request.path));
     if (known != literal_.end()) return {&routes_[known->second], known->second, {}};
   }

@@ -1,5 +1,5 @@
-// Router: one table of routes, matched by method and path. A pattern is literal segments and ':name' segments. What a
-// route may cost and who may call it stands in its row. Filled at start, read-only afterwards, so any thread may match.
+// Router: one table of routes, matched by method and path. A pattern consists of literal segments and ':name' segments.
+// The limits of a route and its guard are in its row. Filled at start, read-only afterwards, so any thread may match.
 #pragma once
 #include <functional>
 #include <memory>
@@ -18,14 +18,14 @@ namespace restante::http {
 
 // What a route does with a body.
 enum class Body {
-  none,      // a body that is announced is refused
+  none,      // an announced body is refused
   optional,  // read into memory if there is one
   required,  // read into memory; without framing → 411
-  stream,    // handed on as it comes
+  stream,    // passed on while it arrives
 };
 
-// Where a route runs. `at_once` is for what answers from memory in microseconds: it runs on the I/O thread, and its
-// answer is always bytes.
+// Where a route runs. `at_once` is for routes that answer from memory in microseconds: they run on the I/O thread, and
+// their answer is always a string.
 enum class Run { at_once, on_pool };
 
 struct Route {
@@ -33,7 +33,8 @@ struct Route {
   std::string pattern;
   Body body = Body::none;
   Run run = Run::on_pool;
-  // Decides from the head alone whether the request may go on; runs before a byte of body is read or 100 is sent.
+  // Decides from the head alone whether the request may continue; runs before a byte of the body is read or 100 is
+  // sent.
   std::function<std::optional<Response>(Request&)> admit;
   std::function<Response(Request&)> handle;       // all but stream
   std::function<BodyHandling(Request&)> receive;  // stream
@@ -41,7 +42,7 @@ struct Route {
   Fault cut = faults::body_cut;                   // the answer to a body that ends too early
 };
 
-// The answer to a request whose body did not come as the route wants it; `limit` is what it takes at most.
+// The answer to a request whose body the route does not accept; `limit` is the most that it accepts.
 Response refusal(const Route& route, const Fault& fault, std::uint64_t limit);
 
 class Router {
@@ -52,10 +53,10 @@ class Router {
   struct Match {
     const Route* route = nullptr;  // null: no such path, or not with this method
     std::size_t index = 0;         // of the route in routes()
-    std::string allow;             // methods the path has, when the method is what does not fit
+    std::string allow;             // methods of the path, when the request has another method
   };
-  // Fills the request's path parameters. HEAD finds the GET route. Where several patterns fit, a literal segment goes
-  // before a parameter, and a pattern that has the method before one that has not.
+  // Fills the request's path parameters. HEAD finds the GET route. When several patterns match, a literal segment wins
+  // over a parameter, and a pattern with the method wins over one without it.
   Match match(Request& request) const;
 
   const std::vector<Route>& routes() const { return routes_; }

@@ -63,7 +63,7 @@ TEST_F(RouterTest, HeadFindsTheRouteOfGet) {
   EXPECT_EQ(found(Method::head, "/registry/register"), "405 POST");
 }
 
-TEST_F(RouterTest, AnotherMethodIsToldWhatThePathAllows) {
+TEST_F(RouterTest, AnotherMethodGetsTheAllowedMethodsOfThePath) {
   EXPECT_EQ(found(Method::delete_, "/health"), "405 GET, HEAD");
   EXPECT_EQ(found(Method::put, "/workspaces"), "405 GET, HEAD, POST");
   EXPECT_EQ(found(Method::post, "/workspaces/7"), "405 GET, HEAD, PATCH, DELETE");
@@ -144,18 +144,18 @@ TEST_F(RouterTest, APathThatFitsTwoPatternsHasTheMethodsOfBoth) {
 
 TEST_F(RouterTest, AMillionSlashesAreNotFound) { EXPECT_EQ(found(Method::get, std::string(1'000'000, '/')), "404"); }
 
-TEST(Refusal, SaysWhatTheRouteTakesOrHasItsOwnWordsForABodyThatEndsTooEarly) {
-  const auto said = [](const Route& route, const Fault& fault) {
+TEST(Refusal, NamesTheLimitOfTheRouteOrUsesItsOwnFaultForABodyThatEndsTooEarly) {
+  const auto body_of = [](const Route& route, const Fault& fault) {
     return std::get<std::string>(refusal(route, fault, 7).content);
   };
   Route route;
-  EXPECT_EQ(said(route, faults::body_cut),
+  EXPECT_EQ(body_of(route, faults::body_cut),
             R"({"error":"the body ended before its announced length","code":"body_cut"})");
-  EXPECT_EQ(said(route, faults::body_too_large),
+  EXPECT_EQ(body_of(route, faults::body_too_large),
             R"({"error":"the body exceeds what this route takes","code":"body_too_large","max":7})");
   route.cut = {400, "half_a_form", "the form has no end"};
-  EXPECT_EQ(said(route, faults::body_cut), R"({"error":"the form has no end","code":"half_a_form"})");
-  EXPECT_EQ(said(route, faults::timed_out),
+  EXPECT_EQ(body_of(route, faults::body_cut), R"({"error":"the form has no end","code":"half_a_form"})");
+  EXPECT_EQ(body_of(route, faults::timed_out),
             R"({"error":"the request did not arrive in time","code":"request_timeout"})");
 }
 

@@ -27,9 +27,9 @@ std::optional<BlobCheckState> parse_blob_check_state(std::string_view text) {
 }
 
 Result<BlobCheckRow> begin_blob_check(const std::optional<BlobCheckRow>& was, const NewBlobCheck& wanted, Time now) {
-  const bool under_way =
+  const bool running =
       was && was->state == BlobCheckState::running && was->worker_until > now && was->worker != wanted.gone;
-  if (under_way) return errors::blob_check_running;
+  if (running) return errors::blob_check_running;
   return BlobCheckRow{BlobCheckState::running, wanted.mend,     now, wanted.worker, wanted.worker_until,
                       wanted.progress,         wanted.findings, {}};
 }

@@ -1,6 +1,6 @@
-// BlobCheck: the last look at everything that is kept, or the one under way, as every server sees it. One server at a
-// time does it, for as long as it renews its lease; one that died leaves its row as it was last written. What it has
-// done and found so far is the desk's text, which the store does not read. Values only.
+// BlobCheck is the last check of all stored blobs, or the one that is running, as every server sees it. One server at a
+// time runs it, as long as it renews its lease; a server that died leaves the row as it last wrote it. Progress and
+// findings are texts of the desk, which the store does not read. Values only.
 #pragma once
 #include <optional>
 #include <string>
@@ -34,21 +34,21 @@ struct NewBlobCheck {
   Time worker_until;
   std::string progress;
   std::string findings;
-  std::optional<WorkerId> gone;  // one that is known to be, whatever its lease says
+  std::optional<WorkerId> gone;  // a server that is known to have ended, whatever its lease is
 };
 
-// What its server says about the one it does.
+// The server that runs the check writes this.
 struct BlobCheckUpdate {
   WorkerId worker;
   Time begun_at;
   Time worker_until;
   std::string progress;
-  std::optional<std::string> findings;  // unset: as they were
+  std::optional<std::string> findings;  // unset: unchanged
   BlobCheckState state = BlobCheckState::running;
-  std::optional<Time> ended_at;  // of any other state
+  std::optional<Time> ended_at;  // set for every other state
 };
 
-// The rule: one begins where none is under way, or where whoever did it is gone. blob_check_running.
+// The rule: a check begins when none is running, or when the server that ran it has ended. blob_check_running.
 Result<BlobCheckRow> begin_blob_check(const std::optional<BlobCheckRow>& was, const NewBlobCheck& wanted, Time now);
 
 }  // namespace restante

@@ -12,15 +12,15 @@ const Time kLater = kNow + std::chrono::seconds(9);
 
 NewBlobCheck wanted() { return {true, WorkerId::make(kNow), kLater, "begun", "none", {}}; }
 
-TEST(BlobCheckRule, StatesAreCalledWhatTheyAreReadFrom) {
+TEST(BlobCheckRule, StatesAreReadBackFromTheirNames) {
   for (const auto state :
        {BlobCheckState::running, BlobCheckState::done, BlobCheckState::stopped, BlobCheckState::failed}) {
     EXPECT_EQ(parse_blob_check_state(name_of(state)), state);
   }
-  EXPECT_FALSE(parse_blob_check_state("interrupted")) << "nobody is left to write that";
+  EXPECT_FALSE(parse_blob_check_state("interrupted")) << "no server is left to write that";
 }
 
-TEST(BlobCheckRule, OneBeginsWhereNoneEverWasAndAfterTheLastOne) {
+TEST(BlobCheckRule, OneBeginsWhenThereWasNoneAndAfterTheLastOne) {
   const NewBlobCheck first = wanted();
   const auto begun = begin_blob_check({}, first, kNow);
   ASSERT_TRUE(begun);
@@ -33,7 +33,7 @@ TEST(BlobCheckRule, OneBeginsWhereNoneEverWasAndAfterTheLastOne) {
   }
 }
 
-TEST(BlobCheckRule, OneUnderWayIsAloneUntilItsLeaseIsOverOrItsServerIsKnownToBeGone) {
+TEST(BlobCheckRule, NoOtherBeginsUntilTheLeaseIsOverOrItsServerIsKnownToHaveEnded) {
   const auto was = begin_blob_check({}, wanted(), kNow);
   ASSERT_TRUE(was);
   NewBlobCheck second = wanted();

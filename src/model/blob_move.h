@@ -1,6 +1,6 @@
-// BlobMove: bytes change over from one place to another while the server runs. In phase `both` new bytes go to both and
-// old ones are copied; in `finishing` new ones go to the new place alone and what is left in the old one leaves; in
-// `finished` that is done, and the new place stays the one that is written to. Values only.
+// BlobMove: all blobs go from one place to another while the servers run. In phase `both` new blobs are written to both
+// places and old ones are copied. In `finishing` new blobs are written to the new place alone, and the copies in the
+// old place are deleted. In `finished` that is done, and new blobs still go to the new place. Values only.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace restante {
 
-// Who copies. One server at a time holds the lease.
+// The server that copies. One server at a time holds the lease.
 using WorkerId = Id<struct WorkerTag>;
 
 enum class BlobPhase { both, finishing, finished };
@@ -26,25 +26,25 @@ struct BlobMove {
   Place from = Place::dir;
   Place to = Place::s3;
   BlobPhase phase = BlobPhase::both;
-  std::int64_t rate = 0;  // bytes a second that are read; 0: as fast as it goes
-  Time begun_at;          // or turned
+  std::int64_t rate = 0;  // bytes read per second; 0: no limit
+  Time begun_at;          // or reversed
   Time phase_at;
   bool operator==(const BlobMove&) const = default;
 };
 
-// What came of the wish to begin one.
+// The result of a request to begin a blob move.
 struct BegunBlobMove {
   enum class Step { begun, turned, repeated };
   BlobMove move;
   Step step = Step::begun;
 };
 
-// The rule: where none is under way it begins; the same again sets the rate; back to where it came from turns it, as
-// long as it is in phase `both`. blob_move_under_way.
+// The rule: a move begins when none is in progress; the same request again sets the rate; a request back to the old
+// place reverses the move while it is in phase `both`. blob_move_under_way.
 Result<BegunBlobMove> begin_blob_move(const std::optional<BlobMove>& was, Place from, Place to, std::int64_t rate,
                                       Time now);
 
-// Bytes that rows need, with one of the rows that share them.
+// A blob that rows need, with one of the rows that share it.
 struct MovingBlob {
   BlobKeys keys;
   std::int64_t size = 0;
@@ -53,16 +53,16 @@ struct MovingBlob {
   FileId file_id;
 };
 
-// Which of a row's keys is meant.
+// Which of a row's two keys.
 enum class KeyRole { first, twin };
 
-// All rows that have the one get the other.
+// All rows with the keys `was` get the keys `is`.
 struct BlobChange {
   BlobKeys was;
   BlobKeys is;
 };
 
-// What rows need of one place: each blob once, however many rows share it.
+// What rows need in one place: each blob counts once, however many rows share it.
 struct PlaceFigures {
   Place place = Place::dir;
   std::int64_t files = 0;

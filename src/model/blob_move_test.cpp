@@ -14,14 +14,14 @@ const Time kLater = kNow + std::chrono::seconds(9);
 
 BlobMove in_phase(BlobPhase phase) { return {Place::dir, Place::s3, phase, 7, kNow, kNow}; }
 
-TEST(BlobMove, PhasesAreCalledWhatTheyAreReadFrom) {
+TEST(BlobMove, PhasesAreReadBackFromTheirNames) {
   for (const BlobPhase phase : {BlobPhase::both, BlobPhase::finishing, BlobPhase::finished}) {
     EXPECT_EQ(parse_blob_phase(name_of(phase)), phase);
   }
   EXPECT_FALSE(parse_blob_phase("copying"));
 }
 
-TEST(BlobMove, BeginsWhereNoneIsUnderWay) {
+TEST(BlobMove, BeginsWhenNoneIsInProgress) {
   for (const auto& was : {std::optional<BlobMove>(), std::optional(in_phase(BlobPhase::finished))}) {
     const auto begun = begin_blob_move(was, Place::s3, Place::inlined, 5, kLater);
     ASSERT_TRUE(begun);
@@ -30,7 +30,7 @@ TEST(BlobMove, BeginsWhereNoneIsUnderWay) {
   }
 }
 
-TEST(BlobMove, TheSameAgainOnlySetsTheRate) {
+TEST(BlobMove, TheSameRequestAgainOnlySetsTheRate) {
   for (const BlobPhase phase : {BlobPhase::both, BlobPhase::finishing}) {
     const auto again = begin_blob_move(in_phase(phase), Place::s3, Place::s3, 9, kLater);
     ASSERT_TRUE(again);
@@ -41,7 +41,7 @@ TEST(BlobMove, TheSameAgainOnlySetsTheRate) {
   }
 }
 
-TEST(BlobMove, TurnsBackUntilItIsBeingFinished) {
+TEST(BlobMove, IsReversedOnlyInPhaseBoth) {
   const auto turned = begin_blob_move(in_phase(BlobPhase::both), Place::s3, Place::dir, 0, kLater);
   ASSERT_TRUE(turned);
   EXPECT_EQ(turned->step, Step::turned);
@@ -51,7 +51,7 @@ TEST(BlobMove, TurnsBackUntilItIsBeingFinished) {
   EXPECT_TRUE(late.error().is(errors::blob_move_under_way));
 }
 
-TEST(BlobMove, AThirdPlaceHasToWait) {
+TEST(BlobMove, AMoveToAThirdPlaceIsRefused) {
   const auto other = begin_blob_move(in_phase(BlobPhase::both), Place::s3, Place::inlined, 0, kLater);
   ASSERT_FALSE(other);
   EXPECT_TRUE(other.error().is(errors::blob_move_under_way));

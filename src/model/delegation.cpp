@@ -31,39 +31,41 @@ std::string spell(std::chrono::microseconds span) {
   return std::to_string(count / 86'400) + " days";
 }
 
-std::string with_note(std::string words, const std::string& progress) {
-  return progress.empty() ? words : words + "; it last said: " + progress;
+std::string with_note(std::string sentence, const std::string& progress) {
+  return progress.empty() ? sentence : sentence + "; its last report: " + progress;
 }
 
 std::string behind(std::int64_t ahead) {
-  return "behind " + (ahead == 1 ? "one other" : std::to_string(ahead) + " others") + " of the same callee";
+  return "behind " + (ahead == 1 ? "one other" : std::to_string(ahead) + " others") + " for the same receiving agent";
 }
 
 std::string why_queued(const WaitFacts& waiting, Time now) {
   if (waiting.delegation.recorded) return "recorded by its caller, who reports on it";
-  if (!waiting.delegation.inbox_seq) return "the callee's callback is being asked";
+  if (!waiting.delegation.inbox_seq) return "the receiving agent's callback is being called";
   if (!waiting.callee_polls && !waiting.polled_at) {
-    return "the callee's callback could not take it; it waits in the inbox until the callee polls";
+    return "the receiving agent's callback could not take it; it waits in the inbox until the agent polls";
   }
-  if (!waiting.seen_at) return "the callee has never connected";
-  if (!waiting.callee_online) return "the callee is offline since " + format_time(*waiting.seen_at);
+  if (!waiting.seen_at) return "the receiving agent has never connected";
+  if (!waiting.callee_online) return "the receiving agent is offline since " + format_time(*waiting.seen_at);
   if (waiting.silent_for || !waiting.polled_at) {
-    if (!waiting.polled_at) return "the callee has not polled yet";
-    return "the callee has not polled since " + format_time(*waiting.polled_at);
+    if (!waiting.polled_at) return "the receiving agent has not polled yet";
+    return "the receiving agent has not polled since " + format_time(*waiting.polled_at);
   }
   if (waiting.ahead > 0) return behind(waiting.ahead);
-  if (!waiting.missing_file.empty()) return "waiting for a file: the callee has not taken " + waiting.missing_file;
-  return "in the callee's inbox for " + spell(now - waiting.delegation.created_at) + ", not picked up yet";
+  if (!waiting.missing_file.empty())
+    return "waiting for a file: the receiving agent has not taken " + waiting.missing_file;
+  return "in the receiving agent's inbox for " + spell(now - waiting.delegation.created_at) + ", not picked up yet";
 }
 
-std::string why_under_way(const WaitFacts& waiting, Time now) {
+std::string why_in_progress(const WaitFacts& waiting, Time now) {
   const Delegation& task = waiting.delegation;
   if (!waiting.callee_online && waiting.seen_at) {
-    return with_note("picked up, but the callee is offline since " + format_time(*waiting.seen_at), task.progress);
+    return with_note("picked up, but the receiving agent is offline since " + format_time(*waiting.seen_at),
+                     task.progress);
   }
-  // Whoever says that it works on it does not wait.
+  // An agent that reports that it works on the task does not wait for a file.
   if (!waiting.missing_file.empty() && task.status == dispatched) {
-    return with_note("waiting for a file: the callee has not taken " + waiting.missing_file, task.progress);
+    return with_note("waiting for a file: the receiving agent has not taken " + waiting.missing_file, task.progress);
   }
   if (!task.last_heartbeat) return "picked up and silent for " + spell(now - task.updated_at);
   const auto silent = now - *task.last_heartbeat;
@@ -104,8 +106,8 @@ bool is_delegation_id(std::string_view text) {
 
 std::string why_waiting(const WaitFacts& waiting, Time now) {
   if (!waiting.delegation.in_flight()) return {};
-  if (waiting.callee_removed) return "the callee was removed; the task waits for its deadline";
-  return waiting.delegation.status == queued ? why_queued(waiting, now) : why_under_way(waiting, now);
+  if (waiting.callee_removed) return "the receiving agent was removed; the task waits for its deadline";
+  return waiting.delegation.status == queued ? why_queued(waiting, now) : why_in_progress(waiting, now);
 }
 
 }  // namespace restante

@@ -18,7 +18,7 @@ TEST(Delegation, NamesAreReadBack) {
   for (const auto actor : {DelegationActor::caller, DelegationActor::callee, DelegationActor::platform}) {
     EXPECT_EQ(parse_delegation_actor(name_of(actor)), actor);
   }
-  EXPECT_EQ(parse_delegation_actor("nobody"), std::nullopt);
+  EXPECT_EQ(parse_delegation_actor("unknown"), std::nullopt);
 }
 
 TEST(Delegation, AnIdIsOneToAHundredAndTwentyEightPlainCharacters) {
@@ -43,54 +43,56 @@ class Why : public ::testing::Test {
   WaitFacts waiting{task};
 };
 
-TEST_F(Why, AQueuedTaskSaysWhatItsCalleeIsDoing) {
-  EXPECT_EQ(why(), "in the callee's inbox for 3 min, not picked up yet");
+TEST_F(Why, AQueuedTaskNamesTheStateOfItsReceivingAgent) {
+  EXPECT_EQ(why(), "in the receiving agent's inbox for 3 min, not picked up yet");
   waiting.missing_file = "a.txt";
-  EXPECT_EQ(why(), "waiting for a file: the callee has not taken a.txt");
+  EXPECT_EQ(why(), "waiting for a file: the receiving agent has not taken a.txt");
   waiting.ahead = 2;
-  EXPECT_EQ(why(), "behind 2 others of the same callee");
+  EXPECT_EQ(why(), "behind 2 others for the same receiving agent");
   waiting.silent_for = seconds(400);
-  EXPECT_EQ(why(), "the callee has not polled since " + format_time(kNow));
+  EXPECT_EQ(why(), "the receiving agent has not polled since " + format_time(kNow));
   waiting.polled_at.reset();
-  EXPECT_EQ(why(), "the callee has not polled yet");
+  EXPECT_EQ(why(), "the receiving agent has not polled yet");
   waiting.callee_online = false;
-  EXPECT_EQ(why(), "the callee is offline since " + format_time(kNow));
+  EXPECT_EQ(why(), "the receiving agent is offline since " + format_time(kNow));
   waiting.seen_at.reset();
-  EXPECT_EQ(why(), "the callee has never connected");
+  EXPECT_EQ(why(), "the receiving agent has never connected");
   waiting.callee_removed = true;
-  EXPECT_EQ(why(), "the callee was removed; the task waits for its deadline");
+  EXPECT_EQ(why(), "the receiving agent was removed; the task waits for its deadline");
 }
 
-TEST_F(Why, ACallbackThatIsBeingAskedAndATaskSentByHandAreNamed) {
+TEST_F(Why, ACallbackThatIsBeingCalledAndARecordedTaskAreNamed) {
   waiting.callee_polls = false;
   waiting.polled_at.reset();
-  EXPECT_EQ(why(), "the callee's callback could not take it; it waits in the inbox until the callee polls");
+  EXPECT_EQ(why(), "the receiving agent's callback could not take it; it waits in the inbox until the agent polls");
   task.inbox_seq.reset();
-  EXPECT_EQ(why(), "the callee's callback is being asked");
+  EXPECT_EQ(why(), "the receiving agent's callback is being called");
   waiting.seen_at.reset();
-  EXPECT_EQ(why(), "the callee's callback is being asked") << "an agent that is called need never have connected";
+  EXPECT_EQ(why(), "the receiving agent's callback is being called")
+      << "an agent that is called need never have connected";
   task.recorded = true;
   EXPECT_EQ(why(), "recorded by its caller, who reports on it");
 }
 
-TEST_F(Why, ATaskUnderWaySaysWhenItWasHeardOfAndWhatItSaid) {
+TEST_F(Why, ATaskInProgressNamesItsLastHeartbeatAndItsLastReport) {
   task.status = DelegationStatus::dispatched;
   EXPECT_EQ(why(), "picked up and silent for 3 min");
   task.last_heartbeat = kNow - seconds(9);
   EXPECT_EQ(why(), "being worked on; last heartbeat 9 s ago");
   waiting.ahead = 1;
-  EXPECT_EQ(why(), "picked up, behind one other of the same callee");
+  EXPECT_EQ(why(), "picked up, behind one other for the same receiving agent");
   waiting.missing_file = "a.txt";
-  EXPECT_EQ(why(), "waiting for a file: the callee has not taken a.txt");
+  EXPECT_EQ(why(), "waiting for a file: the receiving agent has not taken a.txt");
   task.status = DelegationStatus::in_progress;
   task.progress = "halfway";
-  EXPECT_EQ(why(), "being worked on; last heartbeat 9 s ago; it last said: halfway");
+  EXPECT_EQ(why(), "being worked on; last heartbeat 9 s ago; its last report: halfway");
   task.last_heartbeat = kNow - hours(3);
-  EXPECT_EQ(why(), "picked up and silent for 3 h; it last said: halfway");
+  EXPECT_EQ(why(), "picked up and silent for 3 h; its last report: halfway");
   task.last_heartbeat = kNow - hours(72);
-  EXPECT_EQ(why(), "picked up and silent for 3 days; it last said: halfway");
+  EXPECT_EQ(why(), "picked up and silent for 3 days; its last report: halfway");
   waiting.callee_online = false;
-  EXPECT_EQ(why(), "picked up, but the callee is offline since " + format_time(kNow) + "; it last said: halfway");
+  EXPECT_EQ(why(),
+            "picked up, but the receiving agent is offline since " + format_time(kNow) + "; its last report: halfway");
   task.status = DelegationStatus::completed;
   EXPECT_EQ(why(), "");
 }

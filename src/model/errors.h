@@ -1,4 +1,4 @@
-// All errors a client can be answered with: code, sentence, class. The one list; docs/errors.md is checked against it.
+// All errors that a client can get: code, sentence, class. This is the only list; docs/errors.md is checked against it.
 #pragma once
 #include "base/error.h"
 
@@ -103,8 +103,8 @@ inline constexpr ErrorKind callback_missing{
     "callback_missing", "workspace has no callback URL yet; its agent must register one", ErrorClass::unavailable};
 inline constexpr ErrorKind no_inbound_secret{
     "no_inbound_secret",
-    "the secret this workspace's callback knows us by cannot be read; its agent is told a new one when it registers or "
-    "beats",
+    "the secret for this workspace's callback cannot be read; its agent gets a new one when it registers or sends a "
+    "heartbeat",
     ErrorClass::unavailable};
 inline constexpr ErrorKind callback_unreachable{
     "callback_unreachable", "the workspace's callback could not be reached; nothing was delivered, try again later",
@@ -118,20 +118,20 @@ inline constexpr ErrorKind insufficient_storage{
     "insufficient_storage", "the server keeps the rest of its disk free; try again when files have been taken",
     ErrorClass::storage_full};
 inline constexpr ErrorKind blob_check_running{
-    "blob_check_running", "a check of all bytes is under way; ask how far it is, or wait until it is done",
+    "blob_check_running", "a check of all files is running; ask for its progress, or wait until it has ended",
     ErrorClass::conflict};
-inline constexpr ErrorKind sweep_running{"sweep_running", "another sweep is under way; ask again when it is done",
+inline constexpr ErrorKind sweep_running{"sweep_running", "another sweep is running; ask again when it has ended",
                                          ErrorClass::conflict};
 
-// Places of bytes
-inline constexpr ErrorKind blob_place_unusable{"blob_place_unusable", "bytes cannot be kept there now",
+// Places of files
+inline constexpr ErrorKind blob_place_unusable{"blob_place_unusable", "files cannot be stored there now",
                                                ErrorClass::conflict};
 inline constexpr ErrorKind blob_move_under_way{
-    "blob_move_under_way", "a change-over to another place is under way; finish it, or turn it back, first",
+    "blob_move_under_way", "a blob move to another place is in progress; finish or reverse it first",
     ErrorClass::conflict};
 inline constexpr ErrorKind blob_move_needless{
-    "blob_move_needless", "all bytes are there already, and new ones go there", ErrorClass::conflict};
-inline constexpr ErrorKind no_blob_move{"no_blob_move", "no change-over is under way", ErrorClass::conflict};
+    "blob_move_needless", "all files are there already, and new ones go there", ErrorClass::conflict};
+inline constexpr ErrorKind no_blob_move{"no_blob_move", "no blob move is in progress", ErrorClass::conflict};
 inline constexpr ErrorKind blob_move_unfinished{
     "blob_move_unfinished", "not all files are in the new place yet; what is left is still being copied",
     ErrorClass::conflict};
@@ -141,7 +141,7 @@ inline constexpr ErrorKind delegation_not_found{"delegation_not_found", "delegat
 inline constexpr ErrorKind delegation_id_taken{
     "delegation_id_taken", "this delegation_id belongs to another caller; choose another one", ErrorClass::conflict};
 inline constexpr ErrorKind delegation_ended{
-    "delegation_ended", "this delegation has ended, and what it ended with stands", ErrorClass::conflict};
+    "delegation_ended", "this delegation has ended, and its outcome no longer changes", ErrorClass::conflict};
 inline constexpr ErrorKind delegation_in_flight{
     "delegation_in_flight", "the delegation to be retried has not ended; cancel it first", ErrorClass::conflict};
 inline constexpr ErrorKind delegation_too_deep{
@@ -154,11 +154,11 @@ inline constexpr ErrorKind result_too_large{
     "a result of more than 1 MiB travels as a file: upload it with direction=out and name it in attachments",
     ErrorClass::too_large};
 inline constexpr ErrorKind too_many_delegations{
-    "too_many_delegations", "too many tasks are under way; wait until some have ended, or cancel some",
+    "too_many_delegations", "too many tasks are in progress; wait until some have ended, or cancel some",
     ErrorClass::too_many};
 
-// Platform
+// Server
 inline constexpr ErrorKind platform_unavailable{
-    "platform_unavailable", "the platform cannot reach its store; try again shortly", ErrorClass::unavailable};
+    "platform_unavailable", "the server cannot reach its storage; try again shortly", ErrorClass::unavailable};
 
 }  // namespace restante::errors

@@ -9,21 +9,21 @@
 
 namespace restante {
 
-// A claim on "this request has one effect".
+// Claim: "this request has one effect".
 struct Claim {
-  Digest scope{};    // who asks, on which route, under which key
-  Digest request{};  // what is asked
+  Digest scope{};    // who makes the request, on which route, under which key
+  Digest request{};  // what it asks for
   Time expires_at;
 };
 
-// What a verb under a claim gives: made now, or the answer that was given the first time.
+// What a verb with a claim returns: the effect made now, or the kept answer of the first time.
 template <class T>
 struct Claimed {
   std::optional<T> made;
   std::string replay;
 };
 
-// The answer to keep. Runs in the transaction: pure, and without any secret.
+// Builds the answer to keep. Runs in the transaction, so it must be pure; the answer must not contain a secret.
 template <class T>
 using Render = std::function<std::string(const T&)>;
 

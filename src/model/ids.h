@@ -1,4 +1,4 @@
-// The ids of the platform. Each is its own type, so that one is never taken for another.
+// All kinds of ids. Each is a separate type, so that one is never taken for another.
 #pragma once
 #include "base/uuid.h"
 

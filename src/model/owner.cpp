@@ -8,8 +8,8 @@ namespace {
 constexpr const char* kInstallation = "restante_post_office";
 constexpr const char* kMark = "mark";
 constexpr const char* kAbout =
-    "The bytes kept beside this belong to that Restante post office. Leave this here: without it, or with another's in "
-    "its place, nothing here is cleaned up and nothing is given up as lost.";
+    "The files stored beside this one belong to the Restante installation with this id. Leave this file here: without "
+    "it, or with the mark of another installation, Restante deletes nothing here and reports no file as lost.";
 
 template <class AnyId>
 std::optional<AnyId> id_in(const Json& json, const char* name) {

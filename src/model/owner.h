@@ -1,6 +1,6 @@
-// Owner: whose bytes lie in a place outside of the database. A post office has an id that nobody else has, and each
-// place that it keeps bytes in carries a mark: the id, and another one made when the place was marked, so that two
-// places of one post office are told apart. Values only.
+// Ownership of the blobs in a place outside of the database. An installation has a unique id. Each place in which it
+// stores blobs has a mark: the installation's id and a second id that was made when the place was marked, so that two
+// places of one installation can be distinguished. Values only.
 #pragma once
 #include <map>
 #include <optional>
@@ -21,11 +21,11 @@ struct OwnerMark {
   bool operator==(const OwnerMark&) const = default;
 };
 
-// A line that people can read, too; none where it is not one of these.
+// One line that people can read, too. parse_owner_mark returns nothing for any other text.
 std::string text_of(const OwnerMark& mark);
 std::optional<OwnerMark> parse_owner_mark(std::string_view text);
 
-// What the database knows: who it is, the setting `blobs` of the server that started last, and the marks it expects.
+// What the database knows: its own id, the setting `blobs` of the server that started last, and the expected marks.
 struct Installation {
   InstallationId id;
   Place setting = Place::dir;

@@ -37,7 +37,7 @@ std::string key_in(Place place, std::string_view bare) {
   return key;
 }
 
-// Bare keys are of hexadecimal digits; a semicolon is what comes after the colon.
+// Bare keys consist of hexadecimal digits; in ASCII a semicolon follows the colon.
 KeyRange keys_of(Place place) {
   switch (place) {
     case Place::dir:

@@ -7,12 +7,12 @@ namespace {
 
 const std::string kBare = "0192f0c1a2b3c4d5e6f708192a3b4c5d";
 
-TEST(Place, IsCalledWhatItIsReadFrom) {
+TEST(Place, IsReadBackFromItsName) {
   for (const Place place : kPlaces) EXPECT_EQ(parse_place(name_of(place)), place);
   for (const char* other : {"", "DIR", "inlined", "s3:", "disk"}) EXPECT_FALSE(parse_place(other)) << other;
 }
 
-TEST(Place, AKeySaysWhereItsBytesAre) {
+TEST(Place, AKeyNamesThePlaceOfItsBlob) {
   for (const Place place : kPlaces) {
     const std::string key = key_in(place, kBare);
     const auto parsed = parse_key(key);
@@ -25,11 +25,11 @@ TEST(Place, AKeySaysWhereItsBytesAre) {
   EXPECT_EQ(key_in(Place::s3, kBare), "s3:" + kBare);
 }
 
-TEST(Place, AForeignPrefixIsNoPlace) {
+TEST(Place, AnUnknownPrefixIsNoPlace) {
   for (const std::string prefix : {"ftp:", ":", "dir:", "S3:", "inlined:"}) EXPECT_FALSE(parse_key(prefix + kBare));
 }
 
-TEST(Place, TheKeysOfOneAreNeighboursAndInNoOthersRange) {
+TEST(Place, TheKeysOfAPlaceAreInItsRangeAndInNoOther) {
   for (const Place place : kPlaces) {
     for (const std::string& bare : {kBare, std::string(32, '0'), std::string(32, 'f')}) {
       for (const Place range : kPlaces) {

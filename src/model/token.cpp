@@ -25,7 +25,7 @@ constexpr std::array<std::pair<TokenKind, std::string_view>, 5> kKinds{{
 FreshToken make_token() {
   std::array<std::uint8_t, kSecretBytes> bytes{};
   std::string secret;
-  // Tokens and their prefixes are typed on command lines, where a dash in front makes an option of them.
+  // People type tokens and their prefixes on command lines, where a leading dash would make them an option.
   do {
     random_bytes(bytes);
     secret = to_base64url(bytes);

@@ -1,5 +1,5 @@
-// Tokens and the principals they make. A token is 32 random bytes, shown once as 43 characters of base64url; what is
-// kept is its SHA-256, a prefix to recognise it by, and whose it is. Values only.
+// Tokens. A token is 32 random bytes, shown once as 43 characters of base64url. The database has its SHA-256, a prefix
+// to recognise it by, and its owner. Values only.
 #pragma once
 #include <optional>
 #include <string>
@@ -22,7 +22,7 @@ struct Token {
   std::optional<Time> last_used_at;
   std::optional<Time> expires_at;
   std::optional<Time> revoked_at;
-  std::optional<TokenId> opened_by;  // of a session: the token it was opened with, unless that is the admin's file
+  std::optional<TokenId> opened_by;  // of a session: the token it was opened with; none: the admin's
 
   bool live(Time now) const { return !revoked_at && (!expires_at || now < *expires_at); }
 };
@@ -34,7 +34,7 @@ struct NewToken {
   std::string prefix;
   std::string label;
   std::optional<Time> expires_at;
-  std::optional<TokenId> opened_by{};  // it ends with this one
+  std::optional<TokenId> opened_by{};  // the new token ends when this one does
 };
 
 // The secret and what is stored of it. The secret goes to its owner and nowhere else.

@@ -11,16 +11,16 @@
 
 namespace restante {
 
-constexpr std::int64_t kMaxFileBytes = 26'214'400;  // 25 MiB; the table's CHECK pins it
-// What may be kept in the row itself instead of in Places; the table's CHECK pins it.
+constexpr std::int64_t kMaxFileBytes = 26'214'400;  // 25 MiB; the same limit as in the table's CHECK
+// Content up to this size may be stored in the row itself instead of in Places; the same limit as in the table's CHECK.
 constexpr std::int64_t kMaxRowBytes = 16'384;
 constexpr std::size_t kMaxReasonBytes = 500;
 inline constexpr std::string_view kPendingScheme = "platform-pending:";
 
 enum class UploadState { staged, fetched, acked, failed, expired, recalled };
-// For the agent, with a row in its inbox; or from it, waiting until a message names it.
+// `in`: for the agent, with a row in its inbox. `out`: from the agent, until a message names it.
 enum class UploadDirection { in, out };
-// What the place of the bytes gives are other ones than were staged, or none at all.
+// The stored content is not what was staged, or there is none.
 enum class UploadDamage { changed, missing };
 
 struct NewUpload {
@@ -29,10 +29,10 @@ struct NewUpload {
   std::string mimetype;  // normalised; may be empty
   std::int64_t size = 0;
   Digest sha256{};
-  std::string blob_key;                    // where Places keeps the bytes; empty when the row keeps them
-  std::string content;                     // the bytes themselves, at most kMaxRowBytes; empty when Places keeps them
-  std::optional<WorkspaceId> source_id{};  // the agent whose message brought it; none: people, or the agent's own
-  std::string twin_key{};                  // the same bytes in a second place, while they move from one to the other
+  std::string blob_key;                    // the blob in Places; empty when the row has the content
+  std::string content;                     // the content itself, at most kMaxRowBytes; empty when it is in Places
+  std::optional<WorkspaceId> source_id{};  // the agent whose message brought it; none: a person, or the agent itself
+  std::string twin_key{};                  // the second copy during a blob move
 
   BlobKeys keys() const { return {blob_key, twin_key}; }
 };
@@ -45,12 +45,12 @@ struct Upload : NewUpload {
   Time expires_at;
   std::optional<Time> fetched_at;
   std::optional<Time> acked_at;
-  std::optional<Time> failed_at;       // the agent said that it could not take it, or its bytes were found damaged,
-  std::string reason;                  // and why
-  std::optional<UploadDamage> damage;  // nobody is given the bytes any more
+  std::optional<Time> failed_at;       // the agent reported that it could not take it, or its content was found damaged
+  std::string reason;                  // of the failure
+  std::optional<UploadDamage> damage;  // the content is no longer handed out
 
   bool in_row() const { return blob_key.empty(); }
-  // An ack wins over everything; a failure stays one although the file is asked for again.
+  // An ack wins over everything; a failure remains although the agent asks for the file again.
   UploadState state(Time now) const {
     if (acked_at) return UploadState::acked;
     if (now >= expires_at) return UploadState::expired;
@@ -59,7 +59,7 @@ struct Upload : NewUpload {
   }
 };
 
-// What may lie for one workspace and from it that was not acked yet; 0 is no limit.
+// Limits for the files to and from one workspace that are not acked yet; 0 is no limit.
 struct UploadQuota {
   std::int64_t max_bytes = 0;
   std::int64_t max_files = 0;
@@ -73,22 +73,22 @@ struct StagingTerms {
   std::optional<TokenId> staged_by;
 };
 
-// An outgoing file that a message names: whose it is, and under which new id it goes to the message's target.
+// An outgoing file that a message names: its owner, and the new id under which the message's target gets it.
 struct OutgoingFile {
   WorkspaceId owner;
   FileId source;
   FileId id;
-  // Set for one that is sent again: `owner` is who got it then, from this one.
+  // Set for a file that is sent again: then `owner` received it from this workspace.
   std::optional<WorkspaceId> sent_by{};
 
   WorkspaceId sender() const { return sent_by.value_or(owner); }
 };
 
-// Where a file is on its way, also after its bytes have left; `upload` then says nothing of where they were.
+// The state of a file, also after its content was deleted; `upload` then does not contain where the content was.
 struct UploadStatus {
   Upload upload;
   UploadState state = UploadState::staged;
-  std::optional<Time> ended_at;  // when its row left
+  std::optional<Time> ended_at;  // when its row was deleted
 };
 
 std::string_view name_of(UploadState state);
@@ -98,11 +98,11 @@ std::string_view name_of(UploadDirection direction);
 std::optional<UploadDirection> parse_upload_direction(std::string_view text);
 std::string_view name_of(UploadDamage damage);
 std::optional<UploadDamage> parse_upload_damage(std::string_view text);
-// What its sender and its reader are told.
+// For the file's sender and reader.
 std::string_view sentence_of(UploadDamage damage);
 // platform-pending:<workspace>/<file>
 std::string pending_uri(WorkspaceId workspace, FileId file);
-// The file a platform-pending uri names, if it is one of this workspace.
+// The file that a platform-pending uri names, if it is a file of this workspace.
 std::optional<FileId> file_of(std::string_view uri, WorkspaceId workspace);
 
 }  // namespace restante

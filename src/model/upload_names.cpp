@@ -11,11 +11,11 @@ bool is_alnum(char c) { return is_alpha(c) || is_digit(c); }
 bool one_of(std::string_view set, char c) { return set.find(c) != std::string_view::npos; }
 bool is_kept(char c) { return is_alnum(c) || one_of("._-", c); }
 
-// What RFC 9110 calls a token, without `*`: a range is not a type.
+// A token of RFC 9110, without `*`: a range is not a type.
 bool is_type_char(char c) { return is_alnum(c) || one_of("!#$%&'+-.^_`|~", c); }
 bool is_type_name(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_type_char); }
 
-// How many bytes the code point at the front takes: 1 for a byte that begins no well-formed UTF-8 sequence.
+// The length of the code point at the front: 1 for a byte that begins no well-formed UTF-8 sequence.
 std::size_t step(std::string_view text) {
   const auto in_range = [text](std::size_t i, unsigned low, unsigned high) {
     return i < text.size() && static_cast<unsigned char>(text[i]) >= low && static_cast<unsigned char>(text[i]) <= high;
@@ -27,7 +27,7 @@ std::size_t step(std::string_view text) {
     return true;
   };
   const unsigned lead = static_cast<unsigned char>(text.front());
-  // Overlong forms, surrogates and what lies beyond U+10FFFF are told by the second byte alone.
+  // The second byte alone shows overlong forms, surrogates and code points beyond U+10FFFF.
   if (lead >= 0xC2 && lead <= 0xDF && tails(1, 1)) return 2;
   if (lead >= 0xE0 && lead <= 0xEF && in_range(1, lead == 0xE0 ? 0xA0 : 0x80, lead == 0xED ? 0x9F : 0xBF) &&
       tails(2, 2)) {

@@ -1,8 +1,8 @@
-// The name and the media type under which an uploaded file is kept: rules of the wire contract, as pure functions.
+// The name and the media type under which an uploaded file is stored: rules of the wire contract, as pure functions.
 //
-// Both take what a client sent, bytes of any kind and length, and give plain ASCII that is safe in a log line, a
-// response header and a file name. Both are idempotent. A stored name is data all the same: no path is ever made from
-// it alone.
+// Both take what a client sent, bytes of any kind and length, and return plain ASCII that is safe in a log line, a
+// response header and a file name. Both are idempotent. A stored name is still untrusted data: no path is ever made
+// from it alone.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -11,8 +11,7 @@
 namespace restante {
 
 inline constexpr std::size_t kMaxFilename = 100;
-inline constexpr std::size_t kMaxKeptExtension =
-    16;  // dot included; a longer one is no extension but a part of the name
+inline constexpr std::size_t kMaxKeptExtension = 16;  // dot included; a longer one is part of the name
 inline constexpr std::size_t kMaxMediaType = 127;
 
 // 1 to 100 of [A-Za-z0-9._-], never `.` or `..`. The last component after `/` or `\`; every other code point, and every

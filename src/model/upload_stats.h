@@ -1,4 +1,4 @@
-// What lies with the platform, for its operator: lists and figures. Values only.
+// Lists and figures of the stored uploads, for the operator. Values only.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -10,15 +10,15 @@
 
 namespace restante {
 
-// Files for agents; outgoing ones are a group of their own. Waiting is what is neither acked nor expired: the three
-// after it together. Damaged ones are in any of the others, too.
+// Groups of files for agents, and outgoing files as a separate group. `waiting` is every file that is neither acked nor
+// expired: the three groups after it together. A damaged file is also in one of the other groups.
 enum class UploadGroup { waiting, never_fetched, fetched, failed, acked, expired, outgoing, damaged };
 
 struct UploadFilter {
   UploadGroup group = UploadGroup::waiting;
   std::optional<WorkspaceId> workspace;
-  std::optional<Time> expires_before;  // of what can expire: only what does so before this
-  std::optional<FileId> after;         // the last one of the page before
+  std::optional<Time> expires_before;  // of files that can expire: only those that expire before this
+  std::optional<FileId> after;         // the last one of the previous page
   int limit = 100;
 };
 
@@ -36,13 +36,13 @@ struct UploadStats {
   UploadTally acked;
   UploadTally expired;  // due to be swept
   UploadTally outgoing;
-  UploadTally damaged;         // of all of these
-  std::optional<Time> oldest;  // when the oldest of those that wait came
+  UploadTally damaged;         // among all of these
+  std::optional<Time> oldest;  // when the oldest of the waiting files was staged
 };
 
 struct PlatformUploadStats {
   UploadStats total;
-  std::vector<std::pair<WorkspaceId, UploadStats>> workspaces;  // those that have any, by id
+  std::vector<std::pair<WorkspaceId, UploadStats>> workspaces;  // those that have files, by id
 };
 
 std::string_view name_of(UploadGroup group);

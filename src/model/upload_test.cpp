@@ -28,7 +28,7 @@ TEST(Upload, EveryStateDirectionAndGroupIsReadBackFromItsNameAndNothingElseIs) {
   }
 }
 
-TEST(Upload, AnAckWinsOverEverythingAndTheEndOverAFailure) {
+TEST(Upload, AnAckWinsOverEverythingAndExpiryOverAFailure) {
   Upload upload;
   upload.expires_at = second(10);
   EXPECT_EQ(upload.state(second(9)), UploadState::staged);
@@ -42,7 +42,7 @@ TEST(Upload, AnAckWinsOverEverythingAndTheEndOverAFailure) {
   EXPECT_EQ(upload.state(second(10)), UploadState::acked);
 }
 
-TEST(Upload, DamageHasANameThatReadsBackAndASentenceThatFitsAsAReason) {
+TEST(Upload, DamageIsReadBackFromItsNameAndItsSentenceFitsAsAReason) {
   for (const auto damage : {UploadDamage::changed, UploadDamage::missing}) {
     EXPECT_EQ(parse_upload_damage(name_of(damage)), damage);
     EXPECT_LE(sentence_of(damage).size(), kMaxReasonBytes);

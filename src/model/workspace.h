@@ -1,4 +1,4 @@
-// A workspace: one agent's place on the platform. Values only.
+// A workspace: one agent's account on the server. Values only.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -19,7 +19,7 @@ struct Workspace {
   std::string role;
   std::optional<WorkspaceId> parent_id;
   DeliveryMode delivery_mode = DeliveryMode::push;
-  bool mode_is_set = true;  // false: the row names no mode, which reads as push
+  bool mode_is_set = true;  // false: the row has no mode, which means push
   std::string url;
   std::string agent_card;  // JSON text, empty when none was given
   WorkspaceStatus status = WorkspaceStatus::awaiting_agent;
@@ -41,27 +41,27 @@ struct NewWorkspace {
   std::optional<WorkspaceId> parent_id;
   DeliveryMode delivery_mode = DeliveryMode::poll;
   std::string url;
-  std::optional<NewToken> enrolment;  // the line to paste: made with the workspace and bound to it
+  std::optional<NewToken> enrolment;  // the line to paste; made with the workspace and bound to it
 };
 
-// An agent comes: what it says of itself, and by what right.
+// A registration of an agent after the checks: what the agent sent, and why it may register.
 struct CheckedRegistration {
   WorkspaceId id;
-  std::optional<std::string> create_as;  // the name, where nobody has created it yet
+  std::optional<std::string> create_as;  // the name, when the workspace does not exist yet
   DeliveryMode delivery_mode = DeliveryMode::poll;
   std::string url;
-  std::string agent_card;            // empty: what is written about it stays
-  std::optional<TokenId> enrolment;  // is used up by it
-  std::optional<NewToken> token;     // becomes its, with an enrolment, or when it has no live one
-  bool first_only = false;           // nobody vouches for it: only as long as there is no live token
+  std::string agent_card;            // empty: the stored card stays
+  std::optional<TokenId> enrolment;  // used up by the registration
+  std::optional<NewToken> token;  // the agent's new token: with an enrolment, or when the workspace has no live token
+  bool first_only = false;        // registers without proof: only as long as the workspace has no live token
 };
 
 struct RegisteredWorkspace {
   Workspace workspace;
-  std::optional<Token> token;  // the one that was given
+  std::optional<Token> token;  // the new token, if one was made
 };
 
-// What is to change; what is absent stays.
+// Members that are absent stay unchanged.
 struct WorkspacePatch {
   std::optional<std::string> name;
   std::optional<std::string> role;
@@ -71,19 +71,19 @@ struct WorkspacePatch {
   std::optional<DeliveryMode> delivery_mode;
 };
 
-// A workspace whose status changed by the passing of time.
+// A change of status because time has passed.
 struct StatusChange {
   WorkspaceId id;
   WorkspaceStatus from = WorkspaceStatus::online;
   WorkspaceStatus to = WorkspaceStatus::offline;
 };
 
-// What a workspace's polls told since it was last written down.
+// What a workspace's polls have shown since it was last written to the database.
 struct PollRecord {
   WorkspaceId id;
   Time at;                                               // of the latest poll
-  std::optional<std::chrono::microseconds> usual_gap{};  // absent: stays what it was
-  std::int64_t acked_seq = 0;                            // asking with a cursor acks what lies before it: by number,
+  std::optional<std::chrono::microseconds> usual_gap{};  // absent: unchanged
+  std::int64_t acked_seq = 0;                            // a poll with a cursor acks the rows before it: by number,
   std::optional<InboxRowId> acked_id{};                  // or by row
 };
 
