@@ -1,5 +1,5 @@
-// Whether a file holds certificate authorities that HttpOptions::ca_file could name, for whoever reads settings: better
-// said when a program starts than with its first request.
+// Checks whether a file contains certificate authorities that HttpOptions::ca_file can name. For code that reads
+// settings: a program should report a bad file at its start, not with its first request.
 #pragma once
 #include <string>
 

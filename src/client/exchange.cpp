@@ -18,7 +18,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-// Beast throws out of its parser when a field outgrows 64 KiB; a buffer of that size makes it an error instead.
+// Beast's parser throws when a field is longer than 64 KiB; with a buffer of that size it returns an error instead.
 constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr std::size_t kChunkBytes = 64 * 1024;
 constexpr std::uint32_t kHeaderBytes = 32 * 1024;
@@ -64,7 +64,7 @@ Response head_of_answer(const Parser& parser) {
   return response;
 }
 
-// Beast takes a coding it does not know for no body at all, and the body's bytes for the next answer.
+// Beast treats an unknown coding as no body at all, and would read the body's bytes as the next answer.
 bool has_unknown_coding(const Response& response) {
   const auto* coding = response.find("Transfer-Encoding");
   return coding && !equal_ignoring_case(trim(*coding), "chunked");
@@ -93,23 +93,23 @@ Outcome<Response> HttpClient::Exchange::perform(const Request& request, const Si
     wire_.reset();
     if (loop_->hung_up()) return outcome;
     const bool died = outcome.error().kind == Failure::Kind::cut && !progress.answer_began;
-    if (!reused || !died || progress.source_asked || !is_idempotent(request)) return outcome;
+    if (!reused || !died || progress.source_read || !is_idempotent(request)) return outcome;
   }
 }
 
 Outcome<Response> HttpClient::Exchange::attempt(const Request& request, const Sink& sink, Progress& progress) {
-  wire_->set_patience(request.patience,
+  wire_->set_timeouts(request.patience,
                       request.total ? std::optional(steady_clock::now() + *request.total) : std::nullopt);
   try {
     auto written = write_request(request, progress);
     if (written.has_error() && written.error().kind != Failure::Kind::cut) return written.error();
-    // A server that refuses a body answers and closes; its answer says why the write failed.
+    // A server that refuses a body answers and closes; its answer contains the reason why the write failed.
     auto answer = read_response(request, sink, progress);
     if (answer.has_error() && written.has_error() && !progress.answer_began) return written.error();
     if (written.has_error()) wire_.reset();
     if (answer.has_value() && answer->status == 407 && proxy_) return wants_password(*proxy_);
     return answer;
-  } catch (const std::exception&) {  // Beast, on a field too long for its own table
+  } catch (const std::exception&) {  // from Beast, for a field too long for its own table
     return Failure(Failure::Kind::protocol, "the answer is not valid HTTP");
   }
 }
@@ -137,13 +137,13 @@ Outcome<void> HttpClient::Exchange::connect() {
 }
 
 Outcome<void> HttpClient::Exchange::tunnel(const Url& proxy, Deadline deadline) {
-  wire_->set_patience(options_.connect_patience, deadline);
+  wire_->set_timeouts(options_.connect_patience, deadline);
   std::string head = "CONNECT " + server_.host_and_port() + " HTTP/1.1\r\nHost: " + server_.host_and_port() + "\r\n";
   if (!proxy.user_info.empty()) head += "Proxy-Authorization: Basic " + basic_credentials(proxy.user_info) + "\r\n";
   if (auto written = write(head + "\r\n"); written.has_error()) return written;
   Parser parser;
   parser.header_limit(kHeaderBytes);
-  parser.skip(true);  // a 2xx to CONNECT has no body, whatever it claims
+  parser.skip(true);  // a 2xx to CONNECT has no body, whatever its headers claim
   Wire::error_code error;
   beast::read_header(*wire_, buffer_, parser, error);
   if (error) return failure_of(error);
@@ -197,7 +197,7 @@ Outcome<void> HttpClient::Exchange::write_source(const Request& request, Progres
   for (;;) {
     if (left && *left == 0) return {};
     const auto room = left ? static_cast<std::size_t>(std::min<std::uint64_t>(*left, piece.size())) : piece.size();
-    progress.source_asked = true;
+    progress.source_read = true;
     const auto bytes = request.source(std::span(piece.data(), room));
     if (!bytes || (left && *bytes == 0)) return Failure(Failure::Kind::stopped, "the upload was stopped");
     const std::string_view data(piece.data(), std::min(*bytes, room));
@@ -206,7 +206,7 @@ Outcome<void> HttpClient::Exchange::write_source(const Request& request, Progres
       *left -= data.size();
       written = write(data);
     } else {
-      written = write(fmt::format("{:x}\r\n{}\r\n", data.size(), data));  // the empty one ends the body
+      written = write(fmt::format("{:x}\r\n{}\r\n", data.size(), data));  // the empty chunk ends the body
     }
     if (written.has_error() || (!left && data.empty())) return written;
   }

@@ -1,5 +1,5 @@
-// Exchange: one request and its answer on the wire: connect (through a proxy, with TLS), write, parse, keep alive.
-// Only client/*.cpp include this file.
+// Exchange performs one request and its answer: connect (through a proxy, with TLS), write, parse, keep alive. Only
+// client/*.cpp include this file.
 #pragma once
 #include <boost/beast/core/flat_buffer.hpp>
 
@@ -19,9 +19,9 @@ class HttpClient::Exchange {
   void hang_up() { loop_->hang_up(); }
 
  private:
-  // How far a request got, to decide whether sending it again is safe.
+  // How far a request got, to decide whether it is safe to send it again.
   struct Progress {
-    bool source_asked = false;
+    bool source_read = false;
     bool answer_began = false;
   };
 
@@ -39,7 +39,7 @@ class HttpClient::Exchange {
   HttpOptions options_;
   std::shared_ptr<Loop> loop_ = std::make_shared<Loop>();
   std::shared_ptr<boost::asio::ssl::context> trust_;
-  std::optional<Url> proxy_;    // of the present connection, when requests on it need the absolute form
+  std::optional<Url> proxy_;    // of the current connection, when requests on it need the absolute form
   std::unique_ptr<Wire> wire_;  // null: not connected
   boost::beast::flat_buffer buffer_;
   std::vector<char> chunk_;

@@ -8,11 +8,11 @@ bool Failure::passes() const {
     case Kind::timeout:
     case Kind::cut:
       return true;
-    case Kind::tls:  // a laptop behind a hotel's sign-in page sees this until somebody signs in
+    case Kind::tls:  // behind a hotel's sign-in page a laptop gets this until a person signs in
     case Kind::protocol:
       return true;
     case Kind::status:
-      // 501 is for good: this server does not know how.
+      // 501 is permanent: this server does not implement the method.
       return status == 408 || status == 429 || (status >= 500 && status != 501);
     case Kind::bad_url:
     case Kind::too_large:

@@ -1,6 +1,6 @@
-// Form: files of this machine as one multipart/form-data body, read piece by piece so that memory does not grow with
-// them, and from the start again when a connection was cut. Belongs to one thread. Throws UnreadableFile with the name
-// of the file that cannot be read, or that changed its size while it was sent.
+// Form builds one multipart/form-data body from local files. It reads them piece by piece, so memory does not grow with
+// them, and starts again from the beginning after a cut connection. Belongs to one thread. Throws UnreadableFile with
+// the name of the file that cannot be read, or whose size changed while it was sent.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -24,7 +24,8 @@ struct FormFile {
   std::uint64_t size = 0;
 };
 
-// Looks at a file without reading it. Directories, devices and empty files are refused: nobody could receive them.
+// Describes a file without reading it. Refuses directories, devices and empty files, because no server would accept
+// them.
 FormFile describe_file(const std::string& path);
 // application/octet-stream for endings we do not know.
 std::string media_type_of(std::string_view name);
@@ -48,9 +49,9 @@ class Form {
 
   std::vector<FormFile> files_;
   std::string content_type_;
-  std::vector<std::string> heads_;  // before each file, and the end behind the last
+  std::vector<std::string> heads_;  // before each file, and the end after the last
   std::uint64_t length_ = 0;
-  std::size_t at_ = 0;           // which head or file comes
+  std::size_t at_ = 0;           // which head or file is next
   std::size_t head_offset_ = 0;  // in heads_[at_]
   std::uint64_t left_ = 0;       // of the open file
   int fd_ = -1;

@@ -43,7 +43,7 @@ class FormTest : public testing::Test {
   std::string folder_;
 };
 
-TEST_F(FormTest, HoldsEveryFileAndIsAsLongAsItSays) {
+TEST_F(FormTest, ContainsEveryFileAndHasTheReportedLength) {
   Form form({describe_file(make("a.txt", "hello")), describe_file(make("b", std::string(1000, '\0')))});
   const auto whole = read_all(form);
   EXPECT_EQ(whole.size(), form.length());
@@ -53,7 +53,7 @@ TEST_F(FormTest, HoldsEveryFileAndIsAsLongAsItSays) {
   EXPECT_EQ(read_all(form), whole);
 }
 
-TEST_F(FormTest, WhatNobodyCouldReceiveIsRefusedByName) {
+TEST_F(FormTest, AFileThatNoServerWouldAcceptIsRefusedByName) {
   EXPECT_THAT(refusal([&] { describe_file(folder_); }), HasSubstr("is not a file"));
   EXPECT_THAT(refusal([&] { describe_file(make("empty", "")); }), AllOf(HasSubstr("/empty: "), HasSubstr("is empty")));
   EXPECT_THAT(refusal([&] { describe_file(folder_ + "/none"); }), HasSubstr("/none: No such file"));

@@ -7,7 +7,7 @@
 namespace restante::client {
 namespace {
 
-// A sentence from the other side goes to a terminal: one line, no control bytes, not a page.
+// A sentence from the other side is printed on a terminal: one line, no control bytes, not a whole page.
 std::string presentable(std::string_view text) {
   std::string shown(cut_utf8(text, 300));
   for (char& c : shown) {

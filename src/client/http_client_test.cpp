@@ -79,7 +79,7 @@ TEST(HttpClient, AConnectionThatIsToBeClosedIsNotUsedAgain) {
   EXPECT_TRUE(pair.client.send(post("b")).has_value());
 }
 
-// Answers the first request and ends the connection on reading the second.
+// Answers the first request and ends the connection after it has read the second.
 void die_on_second(TestConnection& peer) {
   peer.read_request();
   peer.answer("200 OK", "first");
@@ -87,13 +87,13 @@ void die_on_second(TestConnection& peer) {
   peer.reset_on_close();
 }
 
-TEST(HttpClient, AnIdempotentRequestIsSentAgainWhenTheKeptConnectionDies) {
+TEST(HttpClient, AnIdempotentRequestIsSentAgainWhenTheKeptConnectionIsClosed) {
   Pair pair({die_on_second, [](TestConnection& peer) { peer.read_request(), peer.answer("200 OK", "second"); }});
   ASSERT_TRUE(pair.client.send(get()).has_value());
   EXPECT_EQ(pair.client.send(get()).value().body, "second");
 }
 
-TEST(HttpClient, APostIsNotSentAgainUnlessItMayBe) {
+TEST(HttpClient, APostIsNotSentAgainUnlessItIsRepeatable) {
   Pair pair({die_on_second});
   ASSERT_TRUE(pair.client.send(get()).has_value());
   EXPECT_EQ(kind_of(pair.client.send(post("x"))), Kind::cut);
@@ -105,13 +105,13 @@ TEST(HttpClient, APostIsNotSentAgainUnlessItMayBe) {
   EXPECT_EQ(other.client.send(repeatable).value().body, "second");
 }
 
-TEST(HttpClient, AFreshConnectionThatDiesIsNotTriedAgain) {
+TEST(HttpClient, ANewConnectionThatIsClosedIsNotTriedAgain) {
   Pair pair({[](TestConnection& peer) { peer.read_request(); }});
   EXPECT_EQ(kind_of(pair.client.send(get())), Kind::cut);
   EXPECT_EQ(pair.server.connections(), 1u);
 }
 
-TEST(HttpClient, AnIdleConnectionThatWasClosedIsNoticedBeforeAPostIsRisked) {
+TEST(HttpClient, AnIdleConnectionThatWasClosedIsDetectedBeforeAPostIsSent) {
   std::promise<void> closed;
   Pair pair({[](TestConnection& peer) { peer.read_request(), peer.answer("200 OK", "first"); },
              [&](TestConnection& peer) {
@@ -119,10 +119,10 @@ TEST(HttpClient, AnIdleConnectionThatWasClosedIsNoticedBeforeAPostIsRisked) {
                peer.read_request(), peer.answer("200 OK", "second");
              }});
   ASSERT_TRUE(pair.client.send(get()).has_value());
-  // The second script can only begin once the first connection is closed; reach it with another client's connection.
-  std::thread knock([&] { HttpClient(parse_url(pair.server.url()).value()).send(get()).value(); });
+  // The second script begins only once the first connection is closed; another client's connection reaches it.
+  std::thread other_client([&] { HttpClient(parse_url(pair.server.url()).value()).send(get()).value(); });
   closed.get_future().wait();
-  knock.join();
+  other_client.join();
   EXPECT_EQ(kind_of(pair.client.send([] {
               auto request = post("x");
               request.patience = std::chrono::milliseconds(1);
@@ -132,7 +132,7 @@ TEST(HttpClient, AnIdleConnectionThatWasClosedIsNoticedBeforeAPostIsRisked) {
       << "a new connection was made, which no script serves; the dead one would have given `cut`";
 }
 
-TEST(HttpClient, ReadsChunkedBodiesInWhateverPieces) {
+TEST(HttpClient, ReadsChunkedBodiesInPiecesOfAnySize) {
   Pair pair({[](TestConnection& peer) {
     peer.read_request();
     for (const char c : std::string(
@@ -146,7 +146,7 @@ TEST(HttpClient, ReadsChunkedBodiesInWhateverPieces) {
   EXPECT_EQ(pair.client.send(get()).value().body, "next");
 }
 
-TEST(HttpClient, ABodyWithoutLengthEndsWithItsConnection) {
+TEST(HttpClient, ABodyWithoutALengthEndsWithItsConnection) {
   Pair pair({[](TestConnection& peer) { peer.read_request(), peer.send("HTTP/1.1 200 OK\r\n\r\nall of it"); }});
   EXPECT_EQ(pair.client.send(get()).value().body, "all of it");
 }
@@ -158,7 +158,7 @@ TEST(HttpClient, AnInformationalAnswerIsNotTheAnswer) {
   EXPECT_EQ(pair.client.send(get()).value().body, "ok");
 }
 
-TEST(HttpClient, AHeadHasNoBodyWhateverItsLengthSays) {
+TEST(HttpClient, AnAnswerToHeadHasNoBodyWhateverItsLength) {
   Pair pair({[](TestConnection& peer) {
     peer.read_request(), peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
     peer.read_request(), peer.answer("200 OK", "next");
@@ -169,7 +169,7 @@ TEST(HttpClient, AHeadHasNoBodyWhateverItsLengthSays) {
   EXPECT_EQ(pair.client.send(get()).value().body, "next");
 }
 
-TEST(HttpClient, ACutDownloadHasGivenATruePrefix) {
+TEST(HttpClient, TheSinkOfACutDownloadHasACorrectPrefix) {
   Pair pair({[](TestConnection& peer) {
     peer.read_request(), peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this");
   }});
@@ -223,7 +223,7 @@ TEST(HttpClient, ASilentServerIsATimeout) {
   EXPECT_EQ(kind_of(pair.client.send(request)), Kind::timeout);
 }
 
-TEST(HttpClient, AServerThatDripsForEverMeetsTheTotal) {
+TEST(HttpClient, AServerThatSendsSlowlyForEverMeetsTheTotal) {
   Pair pair({[](TestConnection& peer) {
     peer.read_request();
     peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -236,14 +236,14 @@ TEST(HttpClient, AServerThatDripsForEverMeetsTheTotal) {
 }
 
 TEST(HttpClient, CancelEndsABlockedCallAndEveryLaterOne) {
-  std::promise<void> asked;
+  std::promise<void> received;
   Pair pair({[&](TestConnection& peer) {
     peer.read_request();
-    asked.set_value();
+    received.set_value();
     peer.wait_until_closed();
   }});
   std::thread canceller([&] {
-    asked.get_future().wait();
+    received.get_future().wait();
     pair.client.cancel();
   });
   EXPECT_EQ(kind_of(pair.client.send(get())), Kind::cancelled);
@@ -251,16 +251,16 @@ TEST(HttpClient, CancelEndsABlockedCallAndEveryLaterOne) {
   EXPECT_EQ(kind_of(pair.client.send(get())), Kind::cancelled);
 }
 
-TEST(HttpClient, HangingUpEndsACallAsCutAndTheNextOneConnectsAnew) {
-  std::promise<void> asked;
+TEST(HttpClient, HangingUpEndsACallAsCutAndTheNextOneConnectsAgain) {
+  std::promise<void> received;
   Pair pair({[&](TestConnection& peer) {
                peer.read_request();
-               asked.set_value();
+               received.set_value();
                peer.wait_until_closed();
              },
              [](TestConnection& peer) { peer.read_request(), peer.answer("200 OK", "again"); }});
   std::thread other([&] {
-    asked.get_future().wait();
+    received.get_future().wait();
     pair.client.hang_up();
   });
   EXPECT_EQ(kind_of(pair.client.send(get())), Kind::cut);
@@ -269,7 +269,7 @@ TEST(HttpClient, HangingUpEndsACallAsCutAndTheNextOneConnectsAnew) {
   EXPECT_EQ(pair.server.connections(), 2u);
 }
 
-TEST(HttpClient, WhatIsNotHttpIsAProtocolFailure) {
+TEST(HttpClient, AnAnswerThatIsNotHttpIsAProtocolFailure) {
   for (const std::string& bytes :
        {std::string("SSH-2.0-OpenSSH\r\n\r\n"),
         std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n5\r\n"),
@@ -287,7 +287,7 @@ TEST(HttpClient, WhatIsNotHttpIsAProtocolFailure) {
   }
 }
 
-TEST(HttpClient, ANameOrPortThatIsNotThereIsUnreachable) {
+TEST(HttpClient, ANameOrPortThatDoesNotExistIsUnreachable) {
   std::uint16_t port = 0;
   {
     TestServer closed({});
@@ -302,7 +302,7 @@ TEST(HttpClient, ANameOrPortThatIsNotThereIsUnreachable) {
   EXPECT_EQ(kind_of(nowhere.send(get())), Kind::unreachable);
 }
 
-TEST(HttpClient, ASourceIsSentAsItsLengthSaysOrChunked) {
+TEST(HttpClient, ASourceIsSentWithItsLengthOrChunked) {
   std::string sized, chunked;
   Pair pair({[&](TestConnection& peer) {
     sized = peer.read_request(), peer.answer("200 OK", "");
@@ -325,7 +325,7 @@ TEST(HttpClient, ASourceIsSentAsItsLengthSaysOrChunked) {
       << chunked;
 }
 
-TEST(HttpClient, ARefusalInTheMiddleOfAnUploadIsHeard) {
+TEST(HttpClient, ARefusalInTheMiddleOfAnUploadIsReturned) {
   Pair pair({[](TestConnection& peer) {
     char byte = 0;
     (void)recv(peer.descriptor(), &byte, 1, 0);
@@ -367,7 +367,7 @@ TEST(HttpClient, AProxyGetsTheWholeAddress) {
   EXPECT_NE(seen.find("Proxy-Authorization: Basic bWU6c2VjcmV0\r\n"), std::string::npos) << seen;
 }
 
-TEST(Failure, RetryAfterAndRedirectsAreToldToThePerson) {
+TEST(Failure, RetryAfterAndRedirectsAreInTheSentence) {
   Response busy;
   busy.status = 503;
   busy.headers = {{"Retry-After", "7"}};

@@ -1,5 +1,5 @@
-// Loop: runs one asynchronous operation to its end on the calling thread, with a deadline, so that client/ is blocking
-// outside and yet interruptible: cancel() from any thread wakes it and is final. Only client/*.cpp include this file.
+// Loop runs one asynchronous operation to its end on the calling thread, with a deadline. So client/ is blocking and
+// can still be interrupted: cancel() from any thread wakes it and is final. Only client/*.cpp include this file.
 #pragma once
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
@@ -23,7 +23,7 @@ class Loop {
     boost::asio::post(context_, [] {});  // wakes run_one
   }
 
-  // Ends what runs now, if anything does, and nothing later.
+  // Ends the operation that is running, if any, and none that starts later.
   void hang_up() {
     hung_up_ = true;
     boost::asio::post(context_, [] {});
@@ -41,7 +41,8 @@ class Loop {
     return Ended::done;
   }
 
-  // For an operation that was just aborted: its handler refers to the caller's stack, so it must have run.
+  // For an operation that was just aborted: its handler refers to the caller's stack, so it must run before the caller
+  // returns.
   void drain(const bool& done) {
     while (!done) context_.run_one();
   }

@@ -20,7 +20,7 @@ bool probe(const Url& server, const HttpOptions& options, const std::function<vo
   };
   const auto proxy = choose_proxy(server, options.environment);
   if (proxy.has_error()) return failed("proxy", proxy.error());
-  if (*proxy) on_step({"proxy", true, "through " + (*proxy)->host_and_port() + ", as the environment says"});
+  if (*proxy) on_step({"proxy", true, "through " + (*proxy)->host_and_port() + ", as set in the environment"});
   const Url& peer = *proxy ? **proxy : server;
 
   const auto loop = std::make_shared<Loop>();

@@ -1,5 +1,5 @@
-// Probe: the steps to a server one by one (name, connection, TLS), so that a person learns which of them fails.
-// Blocking, each within the options' connect_patience; keeps nothing open.
+// Probe makes the steps to a server one by one (name, connection, TLS), so that a person learns which of them fails.
+// Blocking, each step within the options' connect_patience; keeps nothing open.
 #pragma once
 #include <functional>
 #include <string>
@@ -14,8 +14,8 @@ struct ProbeStep {
   std::string sentence;  // what was found, or what failed
 };
 
-// Calls `tell` for each step as it ends; false when one failed, and then none follows. Through a proxy the server's own
-// name and TLS are the proxy's and the first request's business.
+// Calls `on_step` for each step when it ends. Returns false when a step failed; no further step follows then. With a
+// proxy, the proxy resolves the server's name, and the first request does the TLS handshake.
 bool probe(const Url& server, const HttpOptions& options, const std::function<void(const ProbeStep&)>& on_step);
 
 }  // namespace restante::client

@@ -41,7 +41,7 @@ TEST(Probe, ANameThatDoesNotExistEndsIt) {
   EXPECT_THAT(found.last, HasSubstr("no-such-host.invalid"));
 }
 
-TEST(Probe, APortWhereNobodyListensEndsIt) {
+TEST(Probe, AClosedPortEndsIt) {
   std::string url;
   {
     url = TestServer({}).url();
@@ -51,7 +51,7 @@ TEST(Probe, APortWhereNobodyListensEndsIt) {
   EXPECT_THAT(found.steps, ElementsAre("name", "connection!"));
 }
 
-TEST(Probe, AServerThatDoesNotSpeakTlsEndsIt) {
+TEST(Probe, AServerWithoutTlsEndsIt) {
   TestServer server({[](TestConnection& peer) { peer.send("HTTP/1.1 400 Bad Request\r\n\r\n"); }});
   const auto found = probed("https://127.0.0.1:" + std::to_string(server.port()));
   EXPECT_FALSE(found.reached);

@@ -28,12 +28,12 @@ TEST(Proxy, EachSchemeHasItsVariable) {
   EXPECT_EQ(chosen("https://example.com", {{"ALL_PROXY", "any:3"}}), "http://any:3");
 }
 
-TEST(Proxy, TheLowerCaseNameCountsFirstAndAnEmptyOneNot) {
+TEST(Proxy, TheLowerCaseNameCountsFirstAndAnEmptyValueDoesNot) {
   EXPECT_EQ(chosen("https://e.com", {{"https_proxy", "http://a:1"}, {"HTTPS_PROXY", "http://b:2"}}), "http://a:1");
   EXPECT_EQ(chosen("https://e.com", {{"https_proxy", ""}, {"HTTPS_PROXY", "http://b:2"}}), "http://b:2");
 }
 
-TEST(Proxy, UnderCgiTheCapitalNameIsAHeaderOfSomebodyElse) {
+TEST(Proxy, UnderCgiTheCapitalNameIsIgnored) {
   EXPECT_EQ(chosen("http://e.com", {{"HTTP_PROXY", "http://evil:1"}, {"REQUEST_METHOD", "GET"}}), "direct");
 }
 
@@ -43,7 +43,7 @@ TEST(Proxy, LoopbackIsNeverProxied) {
   }
 }
 
-TEST(Proxy, AProxyThatCannotBeSpokenToIsAnErrorAndNotGoneAround) {
+TEST(Proxy, AnInvalidProxyIsAnErrorAndNotBypassed) {
   EXPECT_EQ(chosen("http://e.com", {{"http_proxy", "socks5://p:1080"}}), "error");
   EXPECT_EQ(chosen("http://e.com", {{"http_proxy", "https://p:443"}}), "error");
 }

@@ -45,7 +45,7 @@ Outcome<std::vector<tcp::endpoint>> resolve(const std::shared_ptr<Loop>& loop, c
   const auto address = boost::asio::ip::make_address(host, not_an_address);
   if (!not_an_address) return std::vector{tcp::endpoint(address, port)};
 
-  // The thread owns its own result until it hands it over on the loop: after a timeout nobody else looks at it.
+  // The thread owns its result until it passes it to the loop: after a timeout no other thread uses it.
   auto lookup = std::make_shared<Lookup>();
   std::thread([loop, lookup, host, port] {
     look_up(host, port, *lookup);

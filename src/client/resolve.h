@@ -1,5 +1,5 @@
-// Name look-up that can be given up. getaddrinfo cannot be interrupted and may hang for half a minute on a laptop that
-// has just woken, so it runs on a thread of its own, which is left behind when nobody waits for it any more. Only
+// Name look-up that can be abandoned. getaddrinfo cannot be interrupted and may hang for half a minute on a laptop that
+// has just woken up. So it runs on its own thread, which continues alone after the caller has stopped waiting. Only
 // client/*.cpp include this file.
 #pragma once
 #include <boost/asio/ip/tcp.hpp>

@@ -1,5 +1,5 @@
-// TestServer: a real socket that behaves as badly as a test asks. Each connection is served by the next script, on one
-// thread, in order; a script reads requests and sends bytes as it likes. For tests of client/ and agent/ only.
+// TestServer is a real socket that behaves as badly as a test needs. Each connection is served by the next script, on
+// one thread, in order; a script reads requests and sends any bytes. For tests of client/ and agent/ only.
 #pragma once
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -71,12 +71,12 @@ class TestConnection {
     send("HTTP/1.1 " + std::string(status) + "\r\n" + std::string(headers) +
          "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body));
   }
-  // Something was said; what it was does not matter.
+  // Waits for any bytes; their content does not matter.
   void receive_some() { static_cast<void>(receive()); }
   void wait_until_closed() {
     while (receive()) pending_.clear();
   }
-  // What comes next ends with RST instead of FIN.
+  // The next close sends RST instead of FIN.
   void reset_on_close() {
     const linger hard{1, 0};
     setsockopt(fd_, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
@@ -114,7 +114,8 @@ class TestServer {
     EXPECT_EQ(pipe(ending_), 0);
     thread_ = std::thread([this] { run(); });
   }
-  // The client must be gone, or its connections closed: a script that waits for it is waited for.
+  // The client must be destroyed, or its connections closed: the destructor waits for a script that waits for the
+  // client.
   ~TestServer() {
     ::close(ending_[1]);
     thread_.join();
@@ -124,7 +125,7 @@ class TestServer {
 
   std::uint16_t port() const { return port_; }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
-  // How many connections came.
+  // How many connections were accepted.
   std::size_t connections() const {
     const std::lock_guard lock(mutex_);
     return connections_;

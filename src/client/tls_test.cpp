@@ -13,7 +13,7 @@ namespace {
 
 using Kind = Failure::Kind;
 
-// A certificate that signs itself, its key, and a TLS server's context with both; the certificate also as a file.
+// A self-signed certificate, its key, and a TLS server's context with both; the certificate also as a file.
 class Certificate {
  public:
   explicit Certificate(const std::string& subject_alternative_name, long valid_for = 3600) {
@@ -63,7 +63,7 @@ class Certificate {
   std::string file_;
 };
 
-TestServer::Script speak_tls(const Certificate& certificate) {
+TestServer::Script serve_tls(const Certificate& certificate) {
   return [&](TestConnection& peer) {
     if (!peer.start_tls(certificate.context())) return;
     while (!peer.read_request().empty()) peer.answer("200 OK", "secret");
@@ -72,9 +72,9 @@ TestServer::Script speak_tls(const Certificate& certificate) {
 
 Url secure(const TestServer& server) { return parse_url("https://127.0.0.1:" + std::to_string(server.port())).value(); }
 
-TEST(Tls, ACertificateOfABelievedAuthorityForThisNameIsTaken) {
+TEST(Tls, ACertificateOfATrustedAuthorityForThisNameIsAccepted) {
   const Certificate certificate("IP:127.0.0.1");
-  TestServer server({speak_tls(certificate)});
+  TestServer server({serve_tls(certificate)});
   HttpOptions options;
   options.ca_file = certificate.file();
   HttpClient client(secure(server), options);
@@ -83,9 +83,9 @@ TEST(Tls, ACertificateOfABelievedAuthorityForThisNameIsTaken) {
   EXPECT_EQ(server.connections(), 1u);
 }
 
-TEST(Tls, AnAuthorityNobodyBelievesIsRefused) {
+TEST(Tls, AnUnknownAuthorityIsRefused) {
   const Certificate certificate("IP:127.0.0.1");
-  TestServer server({speak_tls(certificate)});
+  TestServer server({serve_tls(certificate)});
   HttpClient client(secure(server));
   const auto outcome = client.send({});
   ASSERT_TRUE(outcome.has_error());
@@ -98,7 +98,7 @@ TEST(Tls, AnAuthorityNobodyBelievesIsRefused) {
 
 TEST(Tls, ACertificateForAnotherNameIsRefused) {
   const Certificate certificate("DNS:example.com,IP:127.0.0.2");
-  TestServer server({speak_tls(certificate)});
+  TestServer server({serve_tls(certificate)});
   HttpOptions options;
   options.ca_file = certificate.file();
   HttpClient client(secure(server), options);
@@ -108,11 +108,11 @@ TEST(Tls, ACertificateForAnotherNameIsRefused) {
   EXPECT_EQ(outcome.error().doubt, Failure::Doubt::name);
 }
 
-// As long as nothing was refused, the next attempt may well succeed.
+// As long as nothing was refused, the next attempt may succeed.
 TEST(Tls, AHandshakeThatIsCutIsNoRefusal) {
-  const TestServer::Script leave = [](TestConnection& peer) { peer.receive_some(); };
+  const TestServer::Script close_at_once = [](TestConnection& peer) { peer.receive_some(); };
   const TestServer::Script reset = [](TestConnection& peer) { peer.receive_some(), peer.reset_on_close(); };
-  TestServer server({leave, reset});
+  TestServer server({close_at_once, reset});
   HttpClient client(secure(server));
   for (int i = 0; i < 2; ++i) {
     const auto outcome = client.send({});
@@ -123,7 +123,7 @@ TEST(Tls, AHandshakeThatIsCutIsNoRefusal) {
 
 TEST(Tls, AFileWithoutAnAuthorityIsNamed) {
   const Certificate certificate("IP:127.0.0.1");
-  TestServer server({speak_tls(certificate)});
+  TestServer server({serve_tls(certificate)});
   HttpOptions options;
   options.ca_file = "/dev/null";
   HttpClient client(secure(server), options);
@@ -133,9 +133,9 @@ TEST(Tls, AFileWithoutAnAuthorityIsNamed) {
   EXPECT_NE(outcome.error().sentence.find("/dev/null"), std::string::npos) << outcome.error().sentence;
 }
 
-TEST(Tls, AnExpiredCertificateIsRefusedAndSaysSo) {
+TEST(Tls, AnExpiredCertificateIsRefusedWithThatReason) {
   const Certificate certificate("IP:127.0.0.1", -60);
-  TestServer server({speak_tls(certificate)});
+  TestServer server({serve_tls(certificate)});
   HttpOptions options;
   options.ca_file = certificate.file();
   HttpClient client(secure(server), options);
@@ -146,7 +146,7 @@ TEST(Tls, AnExpiredCertificateIsRefusedAndSaysSo) {
   EXPECT_NE(outcome.error().sentence.find("expired"), std::string::npos) << outcome.error().sentence;
 }
 
-TEST(Tls, AServerThatSpeaksPlainlyIsATlsFailure) {
+TEST(Tls, APlainTextServerIsATlsFailure) {
   TestServer server({[](TestConnection& peer) {
     peer.send("HTTP/1.1 400 Bad Request\r\n\r\n");
     peer.wait_until_closed();
@@ -157,14 +157,14 @@ TEST(Tls, AServerThatSpeaksPlainlyIsATlsFailure) {
   EXPECT_EQ(outcome.error().kind, Kind::tls) << outcome.error().sentence;
 }
 
-TEST(Tls, AProxyCarriesTheSecureConnectionWithoutSeeingIntoIt) {
+TEST(Tls, AProxyPassesTheSecureConnectionOnUnread) {
   const Certificate certificate("DNS:far.example");
-  std::string asked;
-  // The proxy's far end is played by the same script: after its 200 the bytes are the server's.
+  std::string request;
+  // The same script is also the server behind the proxy: after its 200 the bytes are the server's.
   TestServer proxy({[&](TestConnection& peer) {
-    asked = peer.read_request();
+    request = peer.read_request();
     peer.send("HTTP/1.1 200 Connection established\r\n\r\n");
-    speak_tls(certificate)(peer);
+    serve_tls(certificate)(peer);
   }});
   HttpOptions options;
   options.ca_file = certificate.file();
@@ -174,10 +174,10 @@ TEST(Tls, AProxyCarriesTheSecureConnectionWithoutSeeingIntoIt) {
   };
   HttpClient client(parse_url("https://far.example").value(), options);
   EXPECT_EQ(client.send({}).value().body, "secret");
-  EXPECT_TRUE(asked.starts_with("CONNECT far.example:443 HTTP/1.1\r\nHost: far.example:443\r\n")) << asked;
+  EXPECT_TRUE(request.starts_with("CONNECT far.example:443 HTTP/1.1\r\nHost: far.example:443\r\n")) << request;
 }
 
-TEST(Tls, AProxyThatWillNotIsNamed) {
+TEST(Tls, AProxyThatRefusesIsNamed) {
   TestServer proxy({[&](TestConnection& peer) { peer.read_request(), peer.answer("403 Forbidden", "no"); }});
   HttpOptions options;
   options.environment = [&](const char* name) -> std::optional<std::string> {

@@ -1,5 +1,5 @@
-// Url: the http or https address of a server or a proxy, taken apart. Parsing is strict: no other scheme, no query, no
-// fragment, no control character, a host of plausible characters. A value; pure functions.
+// Url: the http or https address of a server or a proxy, split into its parts. Parsing is strict: no other scheme, no
+// query, no fragment, no control character, a host of plausible characters. A value; pure functions.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,15 +16,15 @@ struct Url {
   std::string path;       // empty, or begins with '/' and does not end with one
   std::string user_info;  // decoded "user:password"; only a proxy's address may have one
 
-  // host, with brackets where needed, and the port unless it is the scheme's own.
+  // Host, with brackets where needed, and the port unless it is the scheme's default.
   std::string authority() const;
-  // Always with the port: what CONNECT asks for.
+  // Always with the port, as CONNECT needs it.
   std::string host_and_port() const;
   // Without user_info, so that it may be shown.
   std::string text() const;
 };
 
-// The address of a server. Failure::Kind::bad_url with a sentence that says what is wrong with it.
+// The address of a server. Failure::Kind::bad_url with a sentence that names the mistake.
 Outcome<Url> parse_url(std::string_view text);
 
 // The address of a proxy: user_info is allowed, the path is dropped, and a missing scheme means http.

@@ -5,7 +5,7 @@
 namespace restante::client {
 namespace {
 
-TEST(Url, TakesAnAddressApart) {
+TEST(Url, SplitsAnAddressIntoItsParts) {
   const auto url = parse_url("https://Example.COM:8443/restante/").value();
   EXPECT_TRUE(url.tls);
   EXPECT_EQ(url.host, "example.com");
@@ -14,7 +14,7 @@ TEST(Url, TakesAnAddressApart) {
   EXPECT_EQ(url.text(), "https://example.com:8443/restante");
 }
 
-TEST(Url, TheSchemesOwnPortIsNotSaid) {
+TEST(Url, TheSchemesDefaultPortIsOmitted) {
   EXPECT_EQ(parse_url("http://a:80").value().authority(), "a");
   EXPECT_EQ(parse_url("https://a").value().host_and_port(), "a:443");
   EXPECT_EQ(parse_url("http://a:443").value().authority(), "a:443");
@@ -26,7 +26,7 @@ TEST(Url, AnIpv6AddressKeepsItsBracketsOnlyInText) {
   EXPECT_EQ(url.authority(), "[::1]:8080");
 }
 
-TEST(Url, WhatIsNoAddressOfAServerIsRefused) {
+TEST(Url, TextThatIsNotAnAddressOfAServerIsRefused) {
   for (const char* text :
        {"", "example.com", "ftp://a", "http://", "http://:80", "http://a:0", "http://a:65536", "http://a:x",
         "http://a b", "http://a\r\nHost: b", "http://[::1", "http://a?x=1", "http://a#b", "http://a\\@b",

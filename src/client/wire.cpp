@@ -23,8 +23,8 @@ Failure connect_failure(const Url& peer, const Wire::error_code& error) {
   return Failure(Failure::Kind::unreachable, "cannot connect to " + peer.host_and_port() + ": " + reason);
 }
 
-bool is_of_authority(long verdict) {
-  switch (verdict) {
+bool is_of_authority(long verify_error) {
+  switch (verify_error) {
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
@@ -39,7 +39,7 @@ bool is_of_authority(long verdict) {
   }
 }
 
-// Nothing was refused: the other side, or something on the way, has left.
+// Nothing was refused: the other side, or a device on the way, closed the connection.
 bool is_cut(SSL* ssl, const Wire::error_code& error) {
   if (SSL_get_verify_result(ssl) != X509_V_OK) return false;
   return error == asio::ssl::error::stream_truncated || error.category() == asio::error::get_system_category() ||
@@ -48,20 +48,21 @@ bool is_cut(SSL* ssl, const Wire::error_code& error) {
 
 Failure tls_failure(SSL* ssl, const Wire::error_code& error, const std::string& server) {
   Failure failure(Failure::Kind::tls, "no secure connection to " + server + ": ");
-  const long verdict = SSL_get_verify_result(ssl);
+  const long verify_error = SSL_get_verify_result(ssl);
   const auto reason = error.category() == asio::error::get_ssl_category()
                           ? ERR_GET_REASON(static_cast<unsigned long>(error.value()))
                           : 0;
-  // Our own check of the name says no without a verdict; 1.1.1 leaves it at that, 3.0 calls it unspecified.
-  const bool no_verdict = verdict == X509_V_OK || verdict == X509_V_ERR_UNSPECIFIED;
-  if (no_verdict && reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+  // Our own check of the name fails without a verify error: OpenSSL 1.1.1 then reports X509_V_OK, 3.0 an unspecified
+  // error.
+  const bool no_error = verify_error == X509_V_OK || verify_error == X509_V_ERR_UNSPECIFIED;
+  if (no_error && reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
     failure.doubt = Failure::Doubt::name;
     failure.sentence += "the certificate was not issued to this name";
-  } else if (verdict != X509_V_OK) {
-    if (is_of_authority(verdict)) failure.doubt = Failure::Doubt::authority;
-    failure.sentence += X509_verify_cert_error_string(verdict);
+  } else if (verify_error != X509_V_OK) {
+    if (is_of_authority(verify_error)) failure.doubt = Failure::Doubt::authority;
+    failure.sentence += X509_verify_cert_error_string(verify_error);
   } else if (reason == SSL_R_WRONG_VERSION_NUMBER) {
-    // 1.1.1 and 3.0 word this differently; a plain-text server is the usual reason.
+    // 1.1.1 and 3.0 report this in different ways; a plain-text server is the usual reason.
     failure.sentence += "the server does not speak TLS on this port";
   } else {
     failure.sentence += error.message();
@@ -107,7 +108,7 @@ Outcome<void> Wire::connect(const Url& peer, Deadline deadline) {
   if (endpoints.has_error()) return endpoints.error();
   error_code error = asio::error::host_not_found;
   for (std::size_t i = 0; i < endpoints->size(); ++i) {
-    // A dead IPv6 route must leave time for the IPv4 address after it.
+    // A broken IPv6 route must leave time for the IPv4 address after it.
     const auto now = steady_clock::now();
     const auto share = (deadline - now) / static_cast<long>(endpoints->size() - i);
     error_code ignored;
@@ -149,7 +150,7 @@ Outcome<void> Wire::start_tls(std::shared_ptr<asio::ssl::context> trust, const U
   return tls_failure(tls_->native_handle(), error, server.host_and_port());
 }
 
-Deadline Wire::patience() const {
+Deadline Wire::operation_deadline() const {
   const auto until = steady_clock::now() + idle_;
   return total_ ? std::min(until, *total_) : until;
 }
@@ -161,19 +162,19 @@ bool Wire::is_stale() {
   if (error) return true;
   const auto bytes = socket_.receive(asio::buffer(&byte, 1), asio::socket_base::message_peek, error);
   if (error == asio::error::would_block || error == asio::error::try_again) return false;
-  // TLS 1.3 sends session tickets whenever it likes; on a plain connection bytes without a question are a fault.
+  // TLS 1.3 may send session tickets at any time; on a plain connection bytes without a request are a fault.
   return error || bytes == 0 || !tls_;
 }
 
 std::size_t Wire::read_some(asio::mutable_buffer into, error_code& error) {
-  return perform(patience(), error, [&](auto handler) {
+  return perform(operation_deadline(), error, [&](auto handler) {
     tls_ ? tls_->async_read_some(asio::mutable_buffer(into), handler)
          : socket_.async_read_some(asio::mutable_buffer(into), handler);
   });
 }
 
 std::size_t Wire::write_some(asio::const_buffer from, error_code& error) {
-  return perform(patience(), error, [&](auto handler) {
+  return perform(operation_deadline(), error, [&](auto handler) {
     tls_ ? tls_->async_write_some(asio::const_buffer(from), handler)
          : socket_.async_write_some(asio::const_buffer(from), handler);
   });

@@ -1,6 +1,6 @@
-// Wire: one connection, plain or TLS, blocking with a deadline per operation and ended by the loop's cancel(). It is a
-// SyncStream in Beast's sense, so that HTTP is parsed by one instantiation for both. Belongs to one thread.
-// Only client/*.cpp include this file.
+// Wire: one connection, plain or TLS, blocking with a deadline for each operation; the loop's cancel() ends it. It is a
+// SyncStream in Beast's sense, so that one instantiation parses HTTP for both. Belongs to one thread. Only client/*.cpp
+// include this file.
 #pragma once
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -23,19 +23,19 @@ class Wire {
   explicit Wire(std::shared_ptr<Loop> loop) : loop_(std::move(loop)), socket_(loop_->context()) {}
 
   Outcome<void> connect(const Url& peer, Deadline deadline);
-  // Verifies the chain and that it was issued to the server's host, whoever the connection leads through.
+  // Verifies the chain, and that it was issued to the server's host, also through a proxy.
   Outcome<void> start_tls(std::shared_ptr<boost::asio::ssl::context> trust, const Url& server, Deadline deadline);
 
-  // From here on no single read or write may take longer than `idle`, and none may go on past `total`.
-  void set_patience(std::chrono::milliseconds idle, std::optional<Deadline> total) { idle_ = idle, total_ = total; }
-  // An idle connection whose other end has hung up, or spoken out of turn.
+  // From here on no single read or write may take longer than `idle`, and none may continue past `total`.
+  void set_timeouts(std::chrono::milliseconds idle, std::optional<Deadline> total) { idle_ = idle, total_ = total; }
+  // Whether an idle connection was closed by the other side, or has received bytes without a request.
   bool is_stale();
 
   // Errors: timed_out, operation_aborted after cancel(), eof, or the system's.
   std::size_t read_some(boost::asio::mutable_buffer into, error_code& error);
   std::size_t write_some(boost::asio::const_buffer from, error_code& error);
 
-  // What Beast asks for.
+  // Required by Beast.
   template <class Buffers>
   std::size_t read_some(const Buffers& buffers, error_code& error) {
     for (auto at = boost::asio::buffer_sequence_begin(buffers); at != boost::asio::buffer_sequence_end(buffers); ++at) {
@@ -54,7 +54,7 @@ class Wire {
   }
 
  private:
-  Deadline patience() const;
+  Deadline operation_deadline() const;
   // Starts an operation with a handler (error, bytes) and waits for it.
   template <class Start>
   std::size_t perform(Deadline deadline, error_code& error, Start start);

@@ -14,7 +14,7 @@
 namespace restante::net {
 namespace {
 
-// On every answer. Pages and files that need more say so themselves; what a route sets is not set again.
+// On every answer. Pages and files that need other values set them; a header that a route sets is not set again.
 constexpr std::string_view kSecurity =
     "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nX-Frame-Options: DENY\r\n"
     "Cross-Origin-Resource-Policy: same-origin\r\n";
@@ -29,7 +29,7 @@ bool has_header(const http::Response& response, std::string_view name) {
 http::Response unavailable() {
   http::Response response = http::json(
       503,
-      R"({"error":"the platform cannot reach its store; try again shortly","code":"platform_unavailable","retry_after":1})");
+      R"({"error":"the server cannot reach its storage; try again shortly","code":"platform_unavailable","retry_after":1})");
   response.headers.emplace_back("Retry-After", "1");
   return response;
 }
@@ -123,11 +123,13 @@ asio::awaitable<bool> Connection::send_file(const http::FileSlice& file) {
     boost::system::error_code ec;
     const std::size_t n = co_await socket_.send_file(file.fd, file.offset + sent, file.length - sent, ec);
     disarm();
-    // A file shorter than its row says is our fault: the connection is cut, so that no client takes it for whole.
+    // A file that is shorter than its row says is our fault: the connection is cut, so that no client takes it for
+    // complete.
     if (ec || n == 0 || expired_) co_return false;
     sent += n;
     if (sent == file.length || !file.may_go_on) continue;
-    // It did not fit into the socket at once, so it can take long; whoever asked may lose the right to it meanwhile.
+    // The answer did not fit into the socket at once, so it can take long, and the client may lose the right to it
+    // meanwhile.
     const bool first = !ends;
     if (first) ends = shared().waiters.arm(io_thread_.executor(), file.topics, {});
     if (!first && !ends->waiter().take_ring()) continue;
@@ -141,11 +143,11 @@ asio::awaitable<http::Response> Connection::settle(http::Request& request, http:
   for (;;) {
     if (auto* later = std::get_if<std::shared_ptr<http::Later>>(&response.content)) {
       const std::shared_ptr<http::Later> pending = *later;
-      const asio::any_io_executor home = io_thread_.executor();
-      auto initiate = [&pending, &home](auto handler) {
+      const asio::any_io_executor executor = io_thread_.executor();
+      auto initiate = [&pending, &executor](auto handler) {
         auto resume = std::make_shared<decltype(handler)>(std::move(handler));
         // Called on the writer's thread: it only posts.
-        pending->when_done([resume, home] { asio::post(home, std::move(*resume)); });
+        pending->when_done([resume, executor] { asio::post(executor, std::move(*resume)); });
       };
       co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(initiate, asio::use_awaitable);
       auto answer = [&pending] { return pending->answer(); };
@@ -159,9 +161,9 @@ asio::awaitable<http::Response> Connection::settle(http::Request& request, http:
       const std::shared_ptr<http::HeldPoll> held = *wait;
       response = co_await hold(request, held);
     } else if (auto* forward = std::get_if<std::shared_ptr<http::Forward>>(&response.content)) {
-      const std::shared_ptr<http::Forward> asked = *forward;
-      http::Forwarded came = co_await net::forward(*asked);
-      auto then = [&] { return asked->then(std::move(came)); };
+      const std::shared_ptr<http::Forward> order = *forward;
+      http::Forwarded came = co_await net::forward(*order);
+      auto then = [&] { return order->then(std::move(came)); };
       response = co_await on_pool(*shared().pool, then);
     } else {
       co_return response;
@@ -199,7 +201,7 @@ asio::awaitable<Connection::Sent> Connection::perform(http::Request& request, ht
   const std::string& body = std::get<std::string>(response.content);
   const std::string head = write_head(request, response, body.size());
   const std::string_view shown = head_only ? std::string_view() : std::string_view(body);
-  // Nearly every answer fits into the socket at once: no coroutine is made for it.
+  // Nearly every answer fits into the socket at once: then no coroutine is created for it.
   boost::system::error_code ec;
   const std::size_t sent = socket_.write_now({head, shown}, ec);
   if (ec) co_return Sent{response.status, false};
@@ -248,7 +250,7 @@ void Connection::watch_for_departure() {
       self->closing_ = true;
       self->armed_->waiter().end();
     } else {
-      self->unread_ = true;  // a pipelined request; the tick looks after the peer from here on
+      self->unread_ = true;  // a pipelined request; from here on the tick checks the peer
     }
   });
 }
@@ -280,7 +282,7 @@ asio::awaitable<Connection::Sent> Connection::stream_events(http::Request& reque
     if (!step->text.empty()) framed = frame(step->text);
     if (!framed.empty()) whole = co_await send_text(framed, {});
     if (!whole) break;
-    // Also where there is more: whoever always has something to say must hear of the end, too.
+    // Also when there is more to send: a stream that always has something to send must notice the end, too.
     const SteadyTime until = step->more ? SteadyTime() : std::chrono::steady_clock::now() + events->keep_alive;
     const Wake wake = co_await armed_->waiter().park(until);
     if (wake == Wake::ended) break;
@@ -320,15 +322,15 @@ asio::awaitable<void> Connection::refuse(const http::Fault& fault, const http::R
   const http::Response response = http::to_response(fault);
   const std::string& body = std::get<std::string>(response.content);
   const std::string head = write_head(request, response, body.size());
-  // A head that could not be parsed may still have been a HEAD's.
+  // A head that could not be parsed may still be one of a HEAD request.
   const bool head_only = request.method == http::Method::head || buffer_.view().starts_with("HEAD ");
   const bool sent = co_await send_text(head, head_only ? std::string_view() : std::string_view(body));
   if (sent) co_await linger();
 }
 
 asio::awaitable<void> Connection::linger() {
-  // Closing with unread bytes resets the connection, and the reset can overtake the answer. So: say that we are done,
-  // read on for a moment, then close.
+  // To close with unread bytes resets the connection, and the reset can overtake the answer. So: end the sending
+  // direction, read on for a moment, then close.
   socket_.finish_sending();
   const auto until = std::chrono::steady_clock::now() + timeouts().linger;
   const auto sink = std::make_unique_for_overwrite<char[]>(16 << 10);

@@ -1,4 +1,4 @@
-// Every kind of answer a handler can give at once: bytes, files, later ones, failures.
+// Every kind of answer a handler can give at once: strings, files, later answers, failures.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace restante::net {
 namespace {
 
-// A file in memory with a gate that opens when the server has let go of it.
+// A file in memory with a gate that opens when the server has released it.
 http::Response file_answer(std::string_view bytes, std::uint64_t offset, std::uint64_t length,
                            Gate* released = nullptr) {
   const int fd = ::memfd_create("file", MFD_CLOEXEC);
@@ -24,7 +24,7 @@ http::Response file_answer(std::string_view bytes, std::uint64_t offset, std::ui
   return response;
 }
 
-TEST(Answer, BytesComeWithTheirLengthAndTheHeadersThatProtectThem) {
+TEST(Answer, AStringComesWithItsLengthAndTheSecurityHeaders) {
   TestEdge server;
   server.get("/", [](auto&) {
     http::Response response = http::json(201, R"({"a":1})");
@@ -44,7 +44,7 @@ TEST(Answer, BytesComeWithTheirLengthAndTheHeadersThatProtectThem) {
   EXPECT_NE(reply.header("Date"), "");
 }
 
-TEST(Answer, WhatTheRouteSaysItselfIsNotSaidTwice) {
+TEST(Answer, AHeaderThatTheRouteSetsIsNotSetTwice) {
   TestEdge server;
   server.get("/", [](auto&) {
     http::Response response = text("page");
@@ -82,12 +82,12 @@ TEST(Answer, HeadHasTheLengthAndNoBody) {
   const Reply nothing = client.reply();
   EXPECT_EQ(nothing.status, 204);
   EXPECT_EQ(nothing.header("Content-Length"), "");
-  // Whatever had been sent as a body would be in the way of this answer.
+  // Any byte that had been sent as a body would come before this answer.
   client.get("/bytes");
   EXPECT_EQ(client.reply().body, "12345");
 }
 
-TEST(Answer, AFileIsSentFromItsOffsetForItsLengthAndLetGo) {
+TEST(Answer, AFileIsSentFromItsOffsetForItsLengthAndReleased) {
   Gate released;
   TestEdge server;
   server.get("/whole", [&](auto&) { return file_answer("0123456789", 0, 10, &released); });
@@ -137,7 +137,7 @@ TEST(Answer, AFileShorterThanPromisedCutsTheConnection) {
   EXPECT_TRUE(client.at_end());
 }
 
-TEST(Answer, AReaderThatTakesNothingIsCutAndTheFileLetGo) {
+TEST(Answer, AReaderThatTakesNothingIsCutAndTheFileIsReleased) {
   Options options = test_options();
   options.timeouts.write_stall = std::chrono::milliseconds(100);
   Gate released;
@@ -150,7 +150,7 @@ TEST(Answer, AReaderThatTakesNothingIsCutAndTheFileLetGo) {
   released.wait();
 }
 
-TEST(Answer, AFileThatTakesLongIsCutWhenARingFindsThatItMayNotGoOn) {
+TEST(Answer, AFileThatTakesLongIsCutWhenARingFindsThatItMayNotContinue) {
   const std::string bytes(64 << 20, 'x');
   std::atomic<bool> allowed{true};
   Gate released;
@@ -176,12 +176,12 @@ TEST(Answer, AFileThatTakesLongIsCutWhenARingFindsThatItMayNotGoOn) {
   EXPECT_EQ(server.metrics.held_polls.Value(), 0);
 }
 
-TEST(Answer, AFileThatFitsAtOnceIsNotAskedAbout) {
+TEST(Answer, ForAFileThatFitsAtOnceMayGoOnIsNotCalled) {
   TestEdge server;
   server.get("/", [&](auto&) {
     http::Response response = file_answer("small", 0, 5);
     std::get<std::shared_ptr<http::FileSlice>>(response.content)->may_go_on = []() -> bool {
-      throw Unavailable("nobody asks");
+      throw Unavailable("must not be called");
     };
     return response;
   });
@@ -191,12 +191,12 @@ TEST(Answer, AFileThatFitsAtOnceIsNotAskedAbout) {
 
 // --- later
 
-TEST(Later, IsAnsweredOnceItIsCommittedFromWhateverThread) {
+TEST(Later, IsAnsweredOnceItIsCommittedOnAnyThread) {
   CommitPromise<int> promise;
-  Gate asked;
+  Gate called;
   TestEdge server;
   server.get("/", [&](auto&) {
-    asked.open();
+    called.open();
     return http::after(promise.commit(), [](int value) { return text(std::to_string(value)); });
   });
   server.get("/ready", [](auto&) {
@@ -205,7 +205,7 @@ TEST(Later, IsAnsweredOnceItIsCommittedFromWhateverThread) {
   server.start();
   Client client = server.client();
   client.get("/");
-  asked.wait();
+  called.wait();
   std::thread([&] { promise.fulfil(42); }).join();
   EXPECT_EQ(client.reply().body, "42");
   client.get("/ready");
@@ -253,7 +253,7 @@ TEST(Later, MayLeadToAnyOtherAnswer) {
   EXPECT_EQ(server.ask("/wait").body, "found");
 }
 
-// What goes wrong, and where: each must end in the same answer wherever it is thrown.
+// Each failure must end in the same answer wherever it is thrown.
 using Thrower = std::function<void()>;
 struct Failure {
   const char* name;
@@ -263,7 +263,7 @@ struct Failure {
   const char* retry_after;
 };
 const Failure kFailures[] = {
-    {"unavailable", [] { throw Unavailable("/secret/path is gone"); }, 503, "platform_unavailable", "1"},
+    {"unavailable", [] { throw Unavailable("/secret/path is missing"); }, 503, "platform_unavailable", "1"},
     {"storage_full", [] { throw StorageFull("/secret/path is full"); }, 507, "storage_full", ""},
     {"logic_error", [] { throw std::logic_error("SELECT secret"); }, 500, "internal", ""},
     {"bad_alloc", [] { throw std::bad_alloc(); }, 503, "platform_unavailable", "1"},
@@ -345,7 +345,7 @@ TEST_P(FailureTest, IsAnsweredWithoutDetailsWhereverItIsThrown) {
     one.post(path, "bytes");
     expect_answer(one.reply(), failure);
   }
-  // The connection that saw all of that still serves.
+  // The connection with all these failures still serves.
   client.get("/pool");
   expect_answer(client.reply(), failure);
 }
@@ -356,7 +356,7 @@ INSTANTIATE_TEST_SUITE_P(All, FailureTest, ::testing::ValuesIn(kFailures), [](co
   return name;
 });
 
-TEST(Answer, AStatusOutsideTheUsualClassesIsCountedNotIndexedWith) {
+TEST(Answer, AStatusOutsideTheUsualClassesIsCountedWithoutAnInvalidIndex) {
   TestEdge server;
   server.get("/", [](auto&) { return text("odd", 799); });
   server.start();

@@ -1,6 +1,6 @@
-// Inlet: a second handle on a plain connection's socket, for taking on another thread what has already arrived. It
-// stays valid when the connection closes meanwhile. Of a TLS connection, or when the system has no handle left, it
-// gives nothing, and the connection reads itself. One reader at a time. Never throws.
+// ArrivedDataReader is a second handle on a plain connection's socket. Another thread uses it to read data that has
+// already arrived. It stays valid when the connection closes meanwhile. For a TLS connection, or when the system has no
+// handle left, it reads nothing, and the connection reads itself. One reader at a time. Never throws.
 #pragma once
 #include <cstddef>
 
@@ -15,7 +15,7 @@ class ArrivedDataReader {
   ArrivedDataReader(const ArrivedDataReader&) = delete;
   ArrivedDataReader& operator=(const ArrivedDataReader&) = delete;
 
-  // 0 when nothing is there now, at the end, and after a failure: the connection's own read tells which.
+  // Returns 0 when no data is there now, at the end, and after a failure; the connection's own read shows which.
   std::size_t read_now(char* data, std::size_t size);
 
  private:

@@ -27,7 +27,7 @@ std::string read_now(ArrivedDataReader& reader) {
   return room;
 }
 
-TEST(ArrivedDataReader, GivesWhatHasArrivedAndNothingWhereNothingHas) {
+TEST(ArrivedDataReader, ReadsDataThatHasArrivedAndReturnsNothingOtherwise) {
   Pair pair;
   Socket socket(std::move(pair.here), nullptr);
   ArrivedDataReader reader(socket);
@@ -40,8 +40,8 @@ TEST(ArrivedDataReader, GivesWhatHasArrivedAndNothingWhereNothingHas) {
   EXPECT_EQ(read_now(reader), "");
 }
 
-// The number of a closed socket goes to the next connection: reading by the number would take that one's bytes.
-TEST(ArrivedDataReader, StaysWithItsConnectionWhenThatIsClosed) {
+// The kernel gives the number of a closed socket to the next connection: a read by number would take that one's bytes.
+TEST(ArrivedDataReader, KeepsItsConnectionWhenThatIsClosed) {
   Pair pair;
   Socket socket(std::move(pair.here), nullptr);
   ArrivedDataReader reader(socket);
@@ -51,7 +51,7 @@ TEST(ArrivedDataReader, StaysWithItsConnectionWhenThatIsClosed) {
   EXPECT_EQ(read_now(reader), "for us");
 }
 
-TEST(ArrivedDataReader, LeavesTlsToTheConnection) {
+TEST(ArrivedDataReader, ReadsNothingFromATlsConnection) {
   Pair pair;
   Socket socket(std::move(pair.here), std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server));
   ArrivedDataReader reader(socket);

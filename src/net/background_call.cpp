@@ -6,22 +6,22 @@
 namespace restante::net {
 namespace {
 
-// Altogether about as long as a database takes to be replaced by another.
+// Together about as long as it takes to replace a database by another one.
 constexpr std::chrono::seconds kPauses[] = {std::chrono::seconds(1), std::chrono::seconds(2), std::chrono::seconds(5),
                                             std::chrono::seconds(10), std::chrono::seconds(15)};
 
-// Whether it could be dealt with.
-asio::awaitable<bool> deal_with(Shared& shared, http::Forward& order, const http::Forwarded& came) {
-  const asio::any_io_executor home = co_await asio::this_coro::executor;
+// Whether `then` and its commit succeeded.
+asio::awaitable<bool> call_then(Shared& shared, http::Forward& order, const http::Forwarded& came) {
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
   try {
     auto then = [&] { return order.then(came); };
     http::Response response = co_await on_pool(*shared.pool, then);
     if (auto* later = std::get_if<std::shared_ptr<http::Later>>(&response.content)) {
       const std::shared_ptr<http::Later> pending = *later;
-      auto initiate = [&pending, &home](auto handler) {
+      auto initiate = [&pending, &executor](auto handler) {
         auto resume = std::make_shared<decltype(handler)>(std::move(handler));
         // Called on the writer's thread: it only posts.
-        pending->when_done([resume, home] { asio::post(home, std::move(*resume)); });
+        pending->when_done([resume, executor] { asio::post(executor, std::move(*resume)); });
       };
       co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(initiate, asio::use_awaitable);
       auto answer = [&pending] { return pending->answer(); };
@@ -38,15 +38,15 @@ asio::awaitable<bool> deal_with(Shared& shared, http::Forward& order, const http
 
 asio::awaitable<void> run_background_call(Shared& shared, std::shared_ptr<http::Forward> order) {
   const http::Forwarded came = co_await net::forward(*order);
-  const asio::any_io_executor home = co_await asio::this_coro::executor;
-  asio::steady_timer timer(home);
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  asio::steady_timer timer(executor);
   for (const auto pause : kPauses) {
-    const bool done = co_await deal_with(shared, *order, came);
+    const bool done = co_await call_then(shared, *order, came);
     if (done || shared.draining.load()) co_return;
     timer.expires_after(pause);
     co_await timer.async_wait(asio::use_awaitable);
   }
-  co_await deal_with(shared, *order, came);
+  co_await call_then(shared, *order, came);
 }
 
 }  // namespace restante::net

@@ -1,6 +1,7 @@
-// Errand: a call of another server that no client waits for. The answer is handed to the order's `then`, on the pool,
-// and to it again after a pause when it throws or its commit fails: what the other server said must not be lost because
-// the store was away for a moment. The response it makes is heard by nobody. Ends early when the edge drains.
+// Background call: a call of another server for which no client waits. The order's `then` gets the result, on the pool.
+// If `then` throws or its commit fails, it gets the same result again after a pause: the answer of the other server
+// must not be lost because the store was unreachable for a moment. The response that it makes is dropped. Ends early
+// when the edge drains.
 #pragma once
 #include <memory>
 

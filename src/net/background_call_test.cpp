@@ -25,23 +25,23 @@ void answer(Other& other, int fd) {
   other.send_bytes(fd, kAnswer);
 }
 
-TEST(BackgroundCall, WhatTheOtherServerSaysIsHandedOnThoughNobodyWaits) {
-  Gate told;
+TEST(BackgroundCall, TheAnswerOfTheOtherServerIsPassedOnAlthoughNoClientWaits) {
+  Gate handled;
   std::string body;
   Other other(answer);
   TestEdge server;
   server.start();
   server.edge.call(order_for(other, [&](http::Forwarded came) {
     body = came.body;
-    told.open();
+    handled.open();
     return http::json(200, "{}");
   }));
-  told.wait();
+  handled.wait();
   EXPECT_EQ(body, "hi");
 }
 
-TEST(BackgroundCall, WhatCouldNotBeDealtWithIsDealtWithAgainAndTheOtherServerIsNotAskedAgain) {
-  Gate told;
+TEST(BackgroundCall, AFailedThenIsRepeatedAndTheOtherServerIsNotCalledAgain) {
+  Gate handled;
   int attempts = 0;
   Other other(answer);
   TestEdge server;
@@ -55,34 +55,34 @@ TEST(BackgroundCall, WhatCouldNotBeDealtWithIsDealtWithAgainAndTheOtherServerIsN
       lost.fail(std::make_exception_ptr(Unavailable("it went while this was written")));
       return http::after(std::move(commit), [](int) { return http::json(200, "{}"); });
     }
-    told.open();
+    handled.open();
     return http::json(200, "{}");
   }));
-  told.wait();
+  handled.wait();
   EXPECT_EQ(attempts, 3);
   EXPECT_EQ(other.connections(), 1);
 }
 
-TEST(BackgroundCall, AnEdgeThatStopsWaitsForItAsForARequest) {
-  Gate asked, go;
+TEST(BackgroundCall, AStoppingEdgeWaitsForItAsForARequest) {
+  Gate called, go;
   Other other([&](Other& self, int fd) {
     self.read_request(fd);
-    asked.open();
+    called.open();
     go.wait();
     self.send_bytes(fd, kAnswer);
   });
-  bool told = false;
+  bool handled = false;
   TestEdge server;
   server.start();
   server.edge.call(order_for(other, [&](const http::Forwarded&) {
-    told = true;
+    handled = true;
     return http::json(200, "{}");
   }));
-  asked.wait();
+  called.wait();
   std::thread opener([&] { go.open(); });
   server.edge.stop();
   opener.join();
-  EXPECT_TRUE(told);
+  EXPECT_TRUE(handled);
 }
 
 }  // namespace

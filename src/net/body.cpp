@@ -1,4 +1,4 @@
-// The part of Connection that reads bodies: into memory, or chunk by chunk into an Intake.
+// The part of Connection that reads bodies: into memory, or chunk by chunk into a BodySink.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace restante::net {
 namespace {
 
 constexpr std::size_t kStep = 256 << 10;      // one read of a streamed body
-constexpr std::size_t kTurn = 4 << 20;        // so much of one on the pool, then others have their turn
+constexpr std::size_t kMaxPerJob = 4 << 20;   // so much of one body in one job on the pool, then other jobs run
 constexpr std::size_t kSmallStep = 16 << 10;  // one read of a body that goes into memory
 
 }  // namespace
@@ -53,7 +53,7 @@ std::optional<http::Fault> Connection::decode(Inflow& inflow, std::string_view b
     if (inflow.chunks.announced() > inflow.limit) return http::faults::body_too_large;
     if (step.state == http::ChunkedDecoder::State::done) {
       inflow.done = true;
-      // What follows is the next request.
+      // The bytes after the body are the next request.
       buffer_.prepend(bytes);
     } else if (step.state == http::ChunkedDecoder::State::data) {
       inflow.received += step.data.size();
@@ -72,16 +72,16 @@ asio::awaitable<std::optional<http::Fault>> Connection::next_pieces(http::Reques
   pieces.clear();
   std::size_t n = 0;
   if (!buffer_.empty()) {
-    // What came with the head goes first; copied, because decoding may put bytes back.
+    // Bytes that came with the head go first; they are copied, because decoding may put bytes back.
     n = std::min(buffer_.view().size(), size);
     if (inflow.left) n = static_cast<std::size_t>(std::min<std::uint64_t>(n, *inflow.left));
     buffer_.view().copy(room, n);
     buffer_.consume(n);
   } else {
-    if (request.expect_continue && !inflow.told_to_continue) {
-      inflow.told_to_continue = true;
-      const bool told = co_await send_text("HTTP/1.1 100 Continue\r\n\r\n", {});
-      if (!told) co_return http::faults::body_cut;
+    if (request.expect_continue && !inflow.sent_continue) {
+      inflow.sent_continue = true;
+      const bool sent = co_await send_text("HTTP/1.1 100 Continue\r\n\r\n", {});
+      if (!sent) co_return http::faults::body_cut;
     }
     const Options& options = shared().options;
     const auto pace = std::chrono::milliseconds(inflow.received * 1000 / std::max<std::uint64_t>(1, options.min_rate));
@@ -121,7 +121,7 @@ asio::awaitable<std::optional<http::Fault>> Connection::read_body(http::Request&
   co_return fault;
 }
 
-asio::awaitable<void> Connection::clear_away(std::unique_ptr<http::BodySink>& sink) {
+asio::awaitable<void> Connection::remove_upload(std::unique_ptr<http::BodySink>& sink) {
   auto clear = [&] {
     sink.reset();
     return true;
@@ -140,15 +140,15 @@ asio::awaitable<http::Response> Connection::stream_body(http::Request& request, 
   const auto room = std::make_unique_for_overwrite<char[]>(step);
   std::vector<std::string_view> pieces;
   std::optional<http::Response> answer;
-  // What has arrived is read, hashed and written by one thread, while the bytes are in its caches; the kernel goes on
-  // receiving meanwhile.
+  // One thread reads, hashes and writes the data that has arrived, while it is in its caches; the kernel receives more
+  // meanwhile.
   std::optional<ArrivedDataReader> reader;
   auto take = [&]() -> std::optional<http::Response> {
     for (std::size_t taken = 0;;) {
       for (const std::string_view piece : pieces) {
         if (auto refused = sink->take(piece)) return refused;
       }
-      if (inflow.done || !reader || taken >= kTurn) break;
+      if (inflow.done || !reader || taken >= kMaxPerJob) break;
       const std::size_t want = static_cast<std::size_t>(std::min<std::uint64_t>(step, *inflow.left));
       const std::size_t n = reader->read_now(room.get(), want);
       if (n == 0) break;
@@ -170,7 +170,7 @@ asio::awaitable<http::Response> Connection::stream_body(http::Request& request, 
   }
   if (fault || !inflow.done) closing_ = true;
   body_consumed_ = inflow.done;
-  if (sink) co_await clear_away(sink);
+  if (sink) co_await remove_upload(sink);
   co_return fault ? http::refusal(route, *fault, limit) : std::move(*answer);
 }
 

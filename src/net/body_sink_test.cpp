@@ -1,4 +1,4 @@
-// Bodies that are streamed into an Intake: whole ones, refused ones, cut ones, slow ones.
+// Bodies that are streamed into a BodySink: complete ones, refused ones, cut ones, slow ones.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,47 +10,47 @@
 namespace restante::net {
 namespace {
 
-// What became of the bodies a test sent.
-struct Tray {
+// What the sinks received of the bodies that a test sent.
+struct Uploads {
   std::mutex mutex;
   std::string bytes;
   std::size_t largest = 0;
   std::atomic<int> finished{0};
   Gate taken;
-  Gate gone;
-  std::function<std::optional<http::Response>(std::size_t total)> verdict;  // after each piece
+  Gate destroyed;
+  std::function<std::optional<http::Response>(std::size_t total)> answer_after;  // after each piece
   std::function<void()> on_destroy;
 };
 
 class Recorder final : public http::BodySink {
  public:
-  explicit Recorder(Tray& tray) : tray_(tray) {}
+  explicit Recorder(Uploads& uploads) : uploads_(uploads) {}
   ~Recorder() override {
-    if (tray_.on_destroy) tray_.on_destroy();
-    tray_.gone.open();
+    if (uploads_.on_destroy) uploads_.on_destroy();
+    uploads_.destroyed.open();
   }
   std::optional<http::Response> take(std::string_view bytes) override {
     std::size_t total = 0;
     {
-      const std::lock_guard lock(tray_.mutex);
-      tray_.bytes += bytes;
-      tray_.largest = std::max(tray_.largest, bytes.size());
-      total = tray_.bytes.size();
+      const std::lock_guard lock(uploads_.mutex);
+      uploads_.bytes += bytes;
+      uploads_.largest = std::max(uploads_.largest, bytes.size());
+      total = uploads_.bytes.size();
     }
-    tray_.taken.open();
-    return tray_.verdict ? tray_.verdict(total) : std::nullopt;
+    uploads_.taken.open();
+    return uploads_.answer_after ? uploads_.answer_after(total) : std::nullopt;
   }
   http::Response finish() override {
-    ++tray_.finished;
-    return text("taken " + std::to_string(tray_.bytes.size()));
+    ++uploads_.finished;
+    return text("taken " + std::to_string(uploads_.bytes.size()));
   }
 
  private:
-  Tray& tray_;
+  Uploads& uploads_;
 };
 
-void take_uploads(TestEdge& server, Tray& tray) {
-  server.stream("/up", [&](auto&) { return std::make_unique<Recorder>(tray); });
+void take_uploads(TestEdge& server, Uploads& uploads) {
+  server.stream("/up", [&](auto&) { return std::make_unique<Recorder>(uploads); });
   server.get("/health", [](auto&) { return text("ok"); }, http::Run::at_once);
   server.start();
 }
@@ -79,53 +79,53 @@ std::string sized_head(std::size_t size) {
 }
 
 TEST(BodySink, GetsASizedBodyWholeAndInOrderAndTheConnectionGoesOn) {
-  Tray tray;
+  Uploads uploads;
   TestEdge server;
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   Client client = server.client();
   for (const std::size_t size : {std::size_t(1), std::size_t(4096), std::size_t(256 << 10), std::size_t(3'000'001)}) {
-    tray.bytes.clear();
+    uploads.bytes.clear();
     const std::string body = pattern(size);
     client.send(sized_head(size) + body);
     EXPECT_EQ(client.reply().body, "taken " + std::to_string(size));
-    tray.gone.wait();
-    EXPECT_TRUE(tray.bytes == body) << size;
+    uploads.destroyed.wait();
+    EXPECT_TRUE(uploads.bytes == body) << size;
   }
-  EXPECT_EQ(tray.finished, 4);
+  EXPECT_EQ(uploads.finished, 4);
 }
 
 TEST(BodySink, GetsAChunkedBodyWholeWhateverTheChunksAre) {
-  Tray tray;
+  Uploads uploads;
   TestEdge server;
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   const std::string body = pattern(700'001);
   for (const std::size_t step : {std::size_t(7), std::size_t(4096), std::size_t(300'000)}) {
-    tray.bytes.clear();
+    uploads.bytes.clear();
     Client client = server.client();
     client.send(kChunkedHead);
     client.send(chunked(body, step));
     client.get("/health");
     EXPECT_EQ(client.reply().body, "taken 700001");
     EXPECT_EQ(client.reply().body, "ok") << "what follows the last chunk is the next request";
-    tray.gone.wait();
-    EXPECT_TRUE(tray.bytes == body) << step;
+    uploads.destroyed.wait();
+    EXPECT_TRUE(uploads.bytes == body) << step;
   }
 }
 
 TEST(BodySink, AnEmptyBodyIsFinishedWithoutATake) {
-  Tray tray;
+  Uploads uploads;
   TestEdge server;
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   Client client = server.client();
   client.send(sized_head(0));
   EXPECT_EQ(client.reply().body, "taken 0");
   client.send(std::string(kChunkedHead) + "0\r\n\r\n");
   EXPECT_EQ(client.reply().body, "taken 0");
-  EXPECT_EQ(tray.finished, 2);
+  EXPECT_EQ(uploads.finished, 2);
 }
 
-TEST(BodySink, AClientThatAsksIsToldToContinueAndOneThatIsRefusedIsNot) {
-  Tray tray;
+TEST(BodySink, AClientThatExpects100GetsItUnlessItIsRefused) {
+  Uploads uploads;
   TestEdge server;
   server.router.add([] {
     http::Route route;
@@ -136,7 +136,7 @@ TEST(BodySink, AClientThatAsksIsToldToContinueAndOneThatIsRefusedIsNot) {
     route.receive = [](auto&) -> std::unique_ptr<http::BodySink> { throw std::logic_error("was let in"); };
     return route;
   }());
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   Client client = server.client();
   client.send("POST /up HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
   EXPECT_EQ(client.read_through("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
@@ -154,10 +154,10 @@ TEST(BodySink, AClientThatAsksIsToldToContinueAndOneThatIsRefusedIsNot) {
 }
 
 TEST(BodySink, AnEarlyRefusalIsAnsweredAlthoughTheClientSendsNoMore) {
-  Tray tray;
-  tray.verdict = [](std::size_t) { return std::optional(text("not this", 413)); };
+  Uploads uploads;
+  uploads.answer_after = [](std::size_t) { return std::optional(text("not this", 413)); };
   TestEdge server;
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   for (const std::string& head : {std::string(kChunkedHead) + "5\r\nfirst\r\n", sized_head(1'000'000) + "first"}) {
     Client client = server.client();
     client.send(head);
@@ -166,44 +166,44 @@ TEST(BodySink, AnEarlyRefusalIsAnsweredAlthoughTheClientSendsNoMore) {
     EXPECT_EQ(reply.body, "not this");
     EXPECT_EQ(reply.header("Connection"), "close");
     EXPECT_TRUE(client.at_end());
-    tray.gone.wait();
+    uploads.destroyed.wait();
   }
-  EXPECT_EQ(tray.finished, 0);
+  EXPECT_EQ(uploads.finished, 0);
 }
 
 TEST(BodySink, AFailureWhileTheClientSendsNoMoreIsAnsweredToo) {
-  Tray tray;
-  tray.verdict = [](std::size_t) -> std::optional<http::Response> { throw StorageFull("full"); };
+  Uploads uploads;
+  uploads.answer_after = [](std::size_t) -> std::optional<http::Response> { throw StorageFull("full"); };
   TestEdge server;
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   Client client = server.client();
   client.send(sized_head(1'000'000) + "first");
   EXPECT_EQ(client.reply().status, 507);
-  tray.gone.wait();
+  uploads.destroyed.wait();
 }
 
 TEST(BodySink, AClientThatKeepsSendingStillSeesTheRefusal) {
-  Tray tray;
-  tray.verdict = [](std::size_t total) {
+  Uploads uploads;
+  uploads.answer_after = [](std::size_t total) {
     return total > 600'000 ? std::optional(text("too much", 413)) : std::nullopt;
   };
   TestEdge server;
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   Client client = server.client();
   client.send(sized_head(4'000'000));
   auto sender = std::async(std::launch::async, [&] { client.send(pattern(4'000'000)); });
   EXPECT_EQ(client.reply().body, "too much");
   client.finish_sending();
   sender.get();
-  tray.gone.wait();
-  EXPECT_EQ(tray.finished, 0);
+  uploads.destroyed.wait();
+  EXPECT_EQ(uploads.finished, 0);
 }
 
 TEST(BodySink, ARefusalOfTheLastPieceLeavesTheConnectionUsable) {
-  Tray tray;
-  tray.verdict = [](std::size_t) { return std::optional(text("not this", 400)); };
+  Uploads uploads;
+  uploads.answer_after = [](std::size_t) { return std::optional(text("not this", 400)); };
   TestEdge server;
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   Client client = server.client();
   client.send(sized_head(5) + "whole");
   EXPECT_EQ(client.reply().body, "not this");
@@ -211,97 +211,97 @@ TEST(BodySink, ARefusalOfTheLastPieceLeavesTheConnectionUsable) {
   EXPECT_EQ(client.reply().body, "ok");
 }
 
-TEST(BodySink, BodiesThatComeWithTheirHeadsInOneWriteAreTakenOneByOne) {
-  Tray tray;
+TEST(BodySink, BodiesThatArriveWithTheirHeadsInOneWriteAreTakenOneByOne) {
+  Uploads uploads;
   TestEdge server;
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   Client client = server.client();
   client.send(sized_head(3) + "one" + sized_head(5) + "three" + "GET /health HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_EQ(client.reply().body, "taken 3");
   EXPECT_EQ(client.reply().body, "taken 8");
   EXPECT_EQ(client.reply().body, "ok");
-  EXPECT_EQ(tray.bytes, "onethree");
-  EXPECT_EQ(tray.finished, 2);
+  EXPECT_EQ(uploads.bytes, "onethree");
+  EXPECT_EQ(uploads.finished, 2);
 }
 
 TEST(BodySink, AFailureOverABodyThatCameWithItsHeadLeavesTheConnectionUsable) {
-  Tray tray;
-  tray.verdict = [](std::size_t) -> std::optional<http::Response> { throw StorageFull("full"); };
+  Uploads uploads;
+  uploads.answer_after = [](std::size_t) -> std::optional<http::Response> { throw StorageFull("full"); };
   TestEdge server;
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   Client client = server.client();
   client.send(sized_head(5) + "whole");
   EXPECT_EQ(client.reply().status, 507);
-  tray.gone.wait();
-  EXPECT_EQ(tray.finished, 0);
+  uploads.destroyed.wait();
+  EXPECT_EQ(uploads.finished, 0);
   client.get("/health");
   EXPECT_EQ(client.reply().body, "ok");
 }
 
-TEST(BodySink, AClientThatLeftBeforeItCouldBeToldToContinueIsCut) {
-  Tray tray;
-  Gate asked;
+TEST(BodySink, AClientThatClosedBefore100WasSentIsCut) {
+  Uploads uploads;
+  Gate called;
   Gate left;
   TestEdge server;
   server.stream("/later", [&](auto&) {
-    asked.open();
+    called.open();
     left.wait();
-    return std::make_unique<Recorder>(tray);
+    return std::make_unique<Recorder>(uploads);
   });
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   Client client = server.client();
   client.send("POST /later HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
-  asked.wait();
+  called.wait();
   client.reset();
   left.open();
-  tray.gone.wait();
-  EXPECT_EQ(tray.finished, 0);
-  EXPECT_EQ(tray.bytes, "");
+  uploads.destroyed.wait();
+  EXPECT_EQ(uploads.finished, 0);
+  EXPECT_EQ(uploads.bytes, "");
 }
 
 TEST(BodySink, ABodyThatIsCutDestroysItUnfinished) {
-  Tray tray;
+  Uploads uploads;
   TestEdge server;
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   for (int how = 0; how < 3; ++how) {
     Client client = server.client();
     client.send(sized_head(1'000'000) + "some of it");
-    tray.taken.wait();
+    uploads.taken.wait();
     if (how == 0) client.close();
     if (how == 1) client.reset();
     if (how == 2) {
       client.finish_sending();
       EXPECT_EQ(client.reply().status, 400);
     }
-    tray.gone.wait();
+    uploads.destroyed.wait();
   }
   Client client = server.client();
   client.send(std::string(kChunkedHead) + "5\r\nfirst\r\nnot a size\r\n");
   EXPECT_EQ(client.reply().status, 400);
-  tray.gone.wait();
-  EXPECT_EQ(tray.finished, 0);
+  uploads.destroyed.wait();
+  EXPECT_EQ(uploads.finished, 0);
 }
 
 TEST(BodySink, ASenderThatStopsIsTimedOutAndItIsDestroyedUnfinished) {
   Options options = test_options();
   options.timeouts.body_grace = std::chrono::milliseconds(50);
   options.min_rate = 1 << 30;
-  Tray tray;
+  Uploads uploads;
   TestEdge server(options);
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   Client client = server.client();
   client.send(sized_head(1'000'000) + "some of it");
   EXPECT_EQ(client.reply().status, 408);
-  tray.gone.wait();
-  EXPECT_EQ(tray.finished, 0);
+  uploads.destroyed.wait();
+  EXPECT_EQ(uploads.finished, 0);
 }
 
 TEST(BodySink, AnEndlessChunkedBodyEndsAtTheLimit) {
   Options options = test_options();
   options.limits.stream_body = 100'000;
-  Tray tray;
+  Uploads uploads;
   TestEdge server(options);
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   Client client = server.client();
   const std::string piece = "3e8\r\n" + std::string(1000, 'x') + "\r\n";
   client.send(kChunkedHead);
@@ -309,59 +309,59 @@ TEST(BodySink, AnEndlessChunkedBodyEndsAtTheLimit) {
   const Reply reply = client.reply();
   EXPECT_EQ(reply.status, 413);
   EXPECT_NE(reply.body.find("\"max\":100000"), std::string::npos) << reply.body;
-  tray.gone.wait();
-  EXPECT_LE(tray.bytes.size(), 100'000u);
+  uploads.destroyed.wait();
+  EXPECT_LE(uploads.bytes.size(), 100'000u);
 }
 
-// The pool holds one piece, the connection the next, the kernel its buffers: then the client is stopped.
-TEST(BodySink, ASlowOneStopsTheSenderInsteadOfFillingMemory) {
+// The pool holds one piece, the connection the next, the kernel its buffers: then the client cannot send more.
+TEST(BodySink, ASlowSinkStopsTheSenderInsteadOfFillingMemory) {
   constexpr std::size_t kBody = 100 << 20;
   Gate release;
-  Tray tray;
-  tray.verdict = [&](std::size_t) -> std::optional<http::Response> {
+  Uploads uploads;
+  uploads.answer_after = [&](std::size_t) -> std::optional<http::Response> {
     release.wait();
     return text("enough", 413);
   };
   TestEdge server;
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   Client client = server.client();
   client.send(sized_head(kBody));
   const std::size_t accepted = client.send_until_full(kBody);
   EXPECT_LT(accepted, kBody / 4);
   {
-    const std::lock_guard lock(tray.mutex);
-    EXPECT_LE(tray.bytes.size(), 256u << 10);
+    const std::lock_guard lock(uploads.mutex);
+    EXPECT_LE(uploads.bytes.size(), 256u << 10);
   }
   release.open();
   EXPECT_EQ(client.reply().body, "enough");
 }
 
-TEST(BodySink, ClearingAwayACutUploadHoldsNobodyElseUp) {
+TEST(BodySink, RemovingACutUploadDelaysNoOtherRequest) {
   Options options = test_options();
   options.io_threads = 1;
   Gate clearing;
   Gate slow_disk;
-  Tray tray;
-  tray.on_destroy = [&] {
+  Uploads uploads;
+  uploads.on_destroy = [&] {
     clearing.open();
     slow_disk.wait();
   };
   TestEdge server(options);
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   Client client = server.client();
   client.send(sized_head(1'000'000) + "some of it");
-  tray.taken.wait();
+  uploads.taken.wait();
   client.reset();
   clearing.wait();
   EXPECT_EQ(server.ask("/health").body, "ok");
   slow_disk.open();
-  tray.gone.wait();
+  uploads.destroyed.wait();
 }
 
-TEST(BodySink, ABodyWithoutFramingIsRefusedAndOneWhereNoneBelongsToo) {
-  Tray tray;
+TEST(BodySink, ABodyWithoutFramingAndAnUnexpectedBodyAreRefused) {
+  Uploads uploads;
   TestEdge server;
-  take_uploads(server, tray);
+  take_uploads(server, uploads);
   Client unframed = server.client();
   unframed.send("POST /up HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_EQ(unframed.reply().status, 411);

@@ -1,5 +1,5 @@
-// Buffer: bytes that were read and not yet dealt with. Grows by what is asked for and is given back when it is empty,
-// so that an idle connection owns none. Belongs to its connection.
+// Buffer has bytes that were read and not yet processed. It grows as needed and is released when it is empty, so that
+// an idle connection owns none. Belongs to its connection.
 #pragma once
 #include <cstring>
 #include <memory>
@@ -16,7 +16,7 @@ class Buffer {
   std::string_view view() const { return {data_.get() + begin_, end_ - begin_}; }
   bool empty() const { return begin_ == end_; }
 
-  // Room for `size` more bytes at the returned place; commit() says how many came.
+  // Returns room for `size` more bytes; commit() adds those that were written.
   char* prepare(std::size_t size) {
     if (capacity_ - end_ < size) make_room(size);
     return data_.get() + end_;
@@ -26,7 +26,7 @@ class Buffer {
     begin_ += size;
     if (begin_ == end_) begin_ = end_ = 0;
   }
-  // Puts bytes back in front of what is held.
+  // Puts bytes back before the current content.
   void prepend(std::string_view bytes) {
     if (bytes.empty()) return;
     Buffer joined;

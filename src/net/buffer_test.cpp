@@ -21,14 +21,14 @@ TEST(Buffer, IsEmptyAtFirstAndOwnsNothing) {
   EXPECT_TRUE(buffer.empty());
 }
 
-TEST(Buffer, WhatWasPreparedButNotCommittedIsNotThere) {
+TEST(Buffer, BytesThatAreNotCommittedAreNotInTheBuffer) {
   Buffer buffer;
   std::memcpy(buffer.prepare(8), "abcdefgh", 8);
   buffer.commit(3);
   EXPECT_EQ(buffer.view(), "abc");
 }
 
-TEST(Buffer, PrependPutsBytesInFrontOfWhatIsLeft) {
+TEST(Buffer, PrependPutsBytesBeforeTheRest) {
   Buffer buffer;
   add(buffer, "xxworld");
   buffer.consume(2);
@@ -38,13 +38,13 @@ TEST(Buffer, PrependPutsBytesInFrontOfWhatIsLeft) {
   EXPECT_EQ(buffer.view(), "hello world");
 }
 
-TEST(Buffer, PrependToAnEmptyOneIsItsContent) {
+TEST(Buffer, PrependToAnEmptyBufferIsItsContent) {
   Buffer buffer;
   buffer.prepend("all of it");
   EXPECT_EQ(buffer.view(), "all of it");
 }
 
-TEST(Buffer, ReleaseKeepsWhatIsStillHeld) {
+TEST(Buffer, ReleaseKeepsBytesThatAreNotConsumed) {
   Buffer buffer;
   add(buffer, "kept");
   buffer.release_if_empty();
@@ -73,9 +73,9 @@ TEST(Buffer, BehavesLikeAStringUnderRandomUse) {
         model.insert(0, bytes);
         break;
       case 3: {
-        const std::size_t gone = std::min(model.size(), 2 * size);
-        buffer.consume(gone);
-        model.erase(0, gone);
+        const std::size_t consumed = std::min(model.size(), 2 * size);
+        buffer.consume(consumed);
+        model.erase(0, consumed);
         break;
       }
       default:

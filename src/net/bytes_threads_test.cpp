@@ -1,4 +1,4 @@
-// The threads that wait for where bytes live, so that nobody else has to.
+// The separate threads that block on the place of the files, so that no other request has to wait.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -10,7 +10,7 @@
 namespace restante::net {
 namespace {
 
-// Takes nothing until it may.
+// Takes nothing until the test allows it.
 struct Stuck final : http::BodySink {
   Stuck(Gate& begun, std::latch& over) : begun_(begun), over_(over) {}
   std::optional<http::Response> take(std::string_view) override {
@@ -25,8 +25,8 @@ struct Stuck final : http::BodySink {
   std::latch& over_;
 };
 
-// In all the ways in which a request can wait for where bytes live.
-TEST(BytesThreads, WhileTheyAllHangEverythingElseGoesOn) {
+// In all the ways in which a request can wait for the place of the files.
+TEST(BytesThreads, WhileTheyAllHangAllOtherRequestsAreServed) {
   Gate hanging;
   std::latch over(1);
   const auto hang = [&] {
@@ -97,7 +97,7 @@ TEST(BytesThreads, WhileTheyAllHangEverythingElseGoesOn) {
   EXPECT_EQ(queued.reply().body, "opened");
 }
 
-TEST(BytesThreads, AnUploadThatCameWithItsHeadIsTakenByThemUnlessItIsSmall) {
+TEST(BytesThreads, AnUploadThatArrivedWithItsHeadIsTakenByThemUnlessItIsSmall) {
   for (const bool small : {true, false}) {
     Options options = options_with(1, 1);
     options.body_without_bytes = small ? 5 : 4;
@@ -125,7 +125,7 @@ TEST(BytesThreads, AnUploadThatCameWithItsHeadIsTakenByThemUnlessItIsSmall) {
   }
 }
 
-TEST(BytesThreads, WithoutThemThePoolDoesIt) {
+TEST(BytesThreads, WithoutThemThePoolDoesTheirWork) {
   std::thread::id handled;
   std::thread::id answered;
   std::thread::id read;
@@ -145,7 +145,7 @@ TEST(BytesThreads, WithoutThemThePoolDoesIt) {
   EXPECT_EQ(read, handled);
 }
 
-TEST(BytesThreads, WhatTheyComeBackWithWhileStoppingFindsNothingDestroyed) {
+TEST(BytesThreads, TheirResultsDuringAStopFindNothingDestroyed) {
   for (int round = 0; round < 20; ++round) {
     Gate hanging;
     std::latch over(1);

@@ -27,7 +27,7 @@ http::Response no_route(const http::Router::Match& match) {
   return response;
 }
 
-// A body that came with its head, in one piece. Its bytes stay where they are; they are discarded with the request.
+// A body that arrived with its head, in one piece. Its bytes stay in the buffer and are discarded with the request.
 http::Response take_whole(std::unique_ptr<http::BodySink>& sink, std::string_view body) {
   auto refused = sink->take(body);
   http::Response answer = refused ? std::move(*refused) : sink->finish();
@@ -37,19 +37,19 @@ http::Response take_whole(std::unique_ptr<http::BodySink>& sink, std::string_vie
 
 }  // namespace
 
-Connection::Connection(IoThread& home, tcp::socket socket, std::string peer, std::string key)
-    : io_thread_(home),
-      socket_(std::move(socket), home.shared().tls ? home.shared().tls->current() : nullptr),
+Connection::Connection(IoThread& thread, tcp::socket socket, std::string peer, std::string key)
+    : io_thread_(thread),
+      socket_(std::move(socket), thread.shared().tls ? thread.shared().tls->current() : nullptr),
       peer_(std::move(peer)),
       key_(std::move(key)),
-      position_(home.connections().insert(home.connections().end(), this)) {}
+      position_(thread.connections().insert(thread.connections().end(), this)) {}
 
 Connection::~Connection() { io_thread_.forget(position_, key_); }
 
 void Connection::start() {
   asio::co_spawn(io_thread_.context(), run(), [self = shared_from_this()](std::exception_ptr failure) {
     if (!failure) return;
-    // Closed here, because a wait for the client's departure may still keep the connection.
+    // Closed here, because a wait for the client to close may still keep the connection alive.
     self->socket_.close();
     try {
       std::rethrow_exception(failure);
@@ -95,7 +95,7 @@ asio::awaitable<void> Connection::run() {
     if (ec) co_return;
   }
   while (!closing_ && !expired_) {
-    // An idle connection owns no buffer and no request: this frame, the socket and its place in the list.
+    // An idle connection owns no buffer and no request: only this frame, the socket and its entry in the list.
     if (buffer_.empty() && !socket_.secure()) {
       buffer_.release_if_empty();
       idle_ = true;
@@ -172,7 +172,7 @@ asio::awaitable<bool> Connection::serve_one() {
   http::Response response;
   if (!match.route) {
     response = no_route(match);
-    if (request.has_body()) closing_ = true;  // what it was meant for is not known: it is not read as anything
+    if (request.has_body()) closing_ = true;  // it is not known what the body was meant for: it is not read at all
   } else if (match.route->run == http::Run::at_once && !request.has_body()) {
     response = answer_at_once(request, *match.route);
   } else {
@@ -202,7 +202,7 @@ asio::awaitable<Connection::Received> Connection::receive_head(http::Request& re
                                                                std::optional<http::Fault>& fault) {
   const http::Limits& limits = shared().options.limits;
   http::HeadScanner scanner;
-  // On TLS the wait for the next request happens here, with the patience for idle connections.
+  // On TLS the wait for the next request happens here, with the timeout of idle connections.
   bool waiting = buffer_.empty() && socket_.secure();
   for (;;) {
     const auto outcome = scanner.scan(buffer_.view(), limits);
@@ -266,7 +266,7 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
         route.body == Body::stream ? shared().options.limits.stream_body : shared().options.limits.json_body;
     const std::uint64_t limit = route.body_limit > 0 ? route.body_limit : usual;
     std::unique_ptr<Waiters::Armed> armed;
-    // A body that is here already needs no second trip to the pool.
+    // A body that has arrived already needs no second job on the pool.
     const bool here = body_is_buffered(request);
     const bool body_first = route.body != Body::stream && here;
     if (body_first) {
@@ -292,7 +292,7 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
       }
       if (!ready) return std::nullopt;
       http::Response answer = route.handle(request);
-      // Armed before its first look, in the same trip: what is committed in between rings.
+      // Armed before its first check, in the same job: a commit in between rings.
       if (const auto* wait = std::get_if<std::shared_ptr<http::HeldPoll>>(&answer.content)) {
         armed = shared().waiters.arm(io_thread_.executor(), (*wait)->topics, (*wait)->owner);
         if (auto found = (*wait)->attempt()) return found;
@@ -300,7 +300,7 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
       return answer;
     };
     std::optional<http::Response> answer = co_await on_pool(*shared().pool, enter);
-    armed_ = std::move(armed);  // not in there: the tick looks at it on this thread
+    armed_ = std::move(armed);  // not in there: the tick reads it on this thread
     if (answer) co_return std::move(*answer);
     if (relay) co_return co_await relay_body(request, route, *relay, sink, limit);
     if (sink) co_return co_await stream_body(request, route, sink, limit);
@@ -311,7 +311,7 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
   } catch (...) {
     failure = std::current_exception();
   }
-  if (sink) co_await clear_away(sink);
+  if (sink) co_await remove_upload(sink);
   co_return failure_response(failure, request);
 }
 

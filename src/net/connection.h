@@ -1,7 +1,7 @@
-// Connection: one client, from accept to close. Reads requests, finds their route, performs the responses: exactly one
-// per request, in order. Every wait has a deadline, every buffer a bound, and everything a client can cause ends in an
-// answer or a closed connection. The one place where exceptions of handlers are caught. Lives on one I/O thread; keeps
-// itself alive while its coroutine runs.
+// Connection: one client, from accept to close. Reads requests, finds their route, and performs the responses: exactly
+// one per request, in order. Every wait has a deadline, every buffer a bound, and everything a client can cause ends in
+// an answer or a closed connection. This is the one place that catches exceptions of handlers. Belongs to one I/O
+// thread; keeps itself alive while its coroutine runs.
 #pragma once
 #include <chrono>
 #include <list>
@@ -29,40 +29,40 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using SteadyTime = std::chrono::steady_clock::time_point;
 
-  Connection(IoThread& home, tcp::socket socket, std::string peer, std::string key);
+  Connection(IoThread& thread, tcp::socket socket, std::string peer, std::string key);
   ~Connection();
 
   void start();
-  // Ends what has passed its deadline; notices parked clients that have gone.
+  // Ends operations that have passed their deadline; detects parked clients that have closed the connection.
   void tick(SteadyTime now);
   bool idle() const { return idle_; }
   void drain();
   void abandon();
 
  private:
-  // How a body is framed and how much of it has come.
+  // How a body is framed and how much of it has arrived.
   struct Inflow {
     std::uint64_t limit = 0;
     std::uint64_t received = 0;
     std::optional<std::uint64_t> left;  // sized bodies
     http::ChunkedDecoder chunks;
     bool done = false;
-    bool told_to_continue = false;
+    bool sent_continue = false;
     SteadyTime started{};
-    SteadyTime::duration held{0};  // how long the sender waited for us: its pace is measured without
+    SteadyTime::duration held{0};  // how long the sender waited for us; not counted when its pace is measured
   };
   enum class Received { ok, closed };
-  // What came of performing a response.
+  // The result of performing a response.
   struct Sent {
     int status = 0;
-    bool whole = false;  // the client has all of it and the connection can go on
+    bool whole = false;  // the client has all of it and the connection can serve another request
   };
 
   // connection.cpp: the loop.
   asio::awaitable<void> run();
   asio::awaitable<bool> serve_one();
-  // Answers the requests at the front of `bytes` that need neither a body nor the pool, without suspending; the rest is
-  // left for serve_one().
+  // Answers the requests at the front of `bytes` that need neither a body nor the pool, without suspending; serve_one()
+  // handles the rest.
   void serve_now(std::string_view& bytes);
   asio::awaitable<Received> receive_head(http::Request& request, std::optional<http::Fault>& fault);
   http::Response answer_at_once(http::Request& request, const http::Route& route);
@@ -70,46 +70,46 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void identify(http::Request& request);
   void account(const http::Request& request, const http::Router::Match& match, int status, SteadyTime started);
 
-  // body.cpp: what the client sends after the head.
+  // body.cpp: reads the body that follows the head.
   asio::awaitable<std::optional<http::Fault>> read_body(http::Request& request, std::uint64_t limit);
   asio::awaitable<http::Response> stream_body(http::Request& request, const http::Route& route,
                                               std::unique_ptr<http::BodySink>& sink, std::uint64_t limit);
-  // relay.cpp: what the client sends goes to another server, or to an intake when that one cannot be reached.
+  // relay.cpp: passes the body on to another server, or to a body sink when that server cannot be reached.
   asio::awaitable<http::Response> relay_body(http::Request& request, const http::Route& route, http::Relay& relay,
                                              std::unique_ptr<http::BodySink>& sink, std::uint64_t limit);
-  // What was wrong with the body, if anything was; what came of it otherwise is the outlet's to say.
+  // Returns what was wrong with the body, if anything; every other result is in the upstream request.
   asio::awaitable<std::optional<http::Fault>> exchange(http::Request& request, Inflow& inflow,
-                                                       UpstreamRequest& upstream, std::chrono::milliseconds patience);
+                                                       UpstreamRequest& upstream, std::chrono::milliseconds timeout);
   asio::awaitable<std::optional<http::Fault>> pass_on(http::Request& request, Inflow& inflow,
                                                       UpstreamRequest& upstream);
-  // An upload that was cut: its bytes are removed on the threads for bytes, because that may take a while.
-  asio::awaitable<void> clear_away(std::unique_ptr<http::BodySink>& sink);
+  // Removes an upload that was cut, on the threads for file content, because that may take a while.
+  asio::awaitable<void> remove_upload(std::unique_ptr<http::BodySink>& sink);
   std::optional<http::Fault> begin_body(const http::Request& request, Inflow& inflow, std::uint64_t limit);
-  // Pieces of the body inside `room` or the buffer; both stay untouched until the next call.
+  // Returns pieces of the body inside `room` or the buffer; both stay untouched until the next call.
   asio::awaitable<std::optional<http::Fault>> next_pieces(http::Request& request, Inflow& inflow, char* room,
                                                           std::size_t size, std::vector<std::string_view>& pieces);
-  // So much more of a sized body has come.
+  // Counts `n` more bytes of a sized body.
   static void count_sized(Inflow& inflow, std::size_t n);
   std::optional<http::Fault> decode(Inflow& inflow, std::string_view bytes, std::vector<std::string_view>& pieces);
   bool body_is_buffered(const http::Request& request) const;
-  // True when the connection can go on: nothing of the request's body is left unread.
+  // True when the connection can serve another request: nothing of this request's body is left unread.
   bool discard_buffered_body(const http::Request& request);
 
-  // answer.cpp: what the client gets.
+  // answer.cpp: sends the answer.
   asio::awaitable<Sent> perform(http::Request& request, http::Response response);
   asio::awaitable<http::Response> settle(http::Request& request, http::Response response);
   asio::awaitable<http::Response> hold(http::Request& request, std::shared_ptr<http::HeldPoll> wait);
   asio::awaitable<Sent> stream_events(http::Request& request, std::shared_ptr<http::Events> events);
   asio::awaitable<bool> send_text(std::string_view head, std::string_view body);
   asio::awaitable<bool> send_file(const http::FileSlice& file);
-  // pieces.cpp: the same for what has no descriptor.
+  // pieces.cpp: the same for content without a descriptor.
   asio::awaitable<bool> send_pieces(const http::Request& request, const http::FileSlice& slice);
-  // How many were read; nothing when it cannot go on, and that is logged.
+  // How many bytes were read; 0 when the answer cannot continue, which is logged.
   asio::awaitable<std::size_t> next_piece(const http::Request& request, const http::FileSlice& slice,
                                           std::uint64_t sent, std::span<char> room);
   asio::awaitable<void> refuse(const http::Fault& fault, const http::Request& request);
   asio::awaitable<void> linger();
-  // The head of an answer; `length` nothing = chunked.
+  // The head of an answer; without `length` the answer is chunked.
   std::string write_head(const http::Request& request, const http::Response& response,
                          std::optional<std::uint64_t> length) const;
   void write_head_to(std::string& head, const http::Request& request, const http::Response& response,
@@ -127,15 +127,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const std::string peer_;
   const std::string key_;
   Buffer buffer_;
-  std::string unsent_;  // what the client did not take at once of an answer by serve_now()
+  std::string unsent_;  // the part of an answer by serve_now() that the socket did not accept at once
   std::list<Connection*>::iterator position_;
   SteadyTime deadline_ = SteadyTime::max();
   bool idle_ = false;
-  bool expired_ = false;                     // the deadline passed: whatever was under way was cancelled
-  bool body_consumed_ = false;               // the body of the request under way was read to its end
-  bool closing_ = false;                     // no further request on this connection
-  bool watching_ = false;                    // a wait for readability is under way while a request is parked
-  bool unread_ = false;                      // bytes came while parked, so readability says nothing any more
+  bool expired_ = false;        // the deadline passed: the running operation was cancelled
+  bool body_consumed_ = false;  // the body of the current request was read to its end
+  bool closing_ = false;        // no further request on this connection
+  bool watching_ = false;       // waits for readability while a request is parked
+  bool unread_ = false;         // bytes came while parked, so readability no longer shows a closed connection
   std::unique_ptr<Waiters::Armed> armed_;    // while a request is held
   std::weak_ptr<UpstreamRequest> upstream_;  // while a body is passed on
 };

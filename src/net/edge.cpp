@@ -13,7 +13,7 @@ namespace restante::net {
 namespace {
 
 constexpr auto kLook = std::chrono::milliseconds(10);
-// A handler that still runs when the drain is over holds its thread no longer than its own timeouts.
+// A handler that still runs when the drain is over keeps its thread no longer than its own timeouts.
 constexpr auto kAbandonGrace = std::chrono::seconds(2);
 
 }  // namespace
@@ -27,7 +27,7 @@ class Edge::State {
     for (unsigned i = 0; i < count; ++i) threads.push_back(std::make_unique<IoThread>(i, shared));
   }
 
-  // A job that comes again; its timer lives on the first I/O thread, its work on the pool.
+  // A repeated job; its timer is on the first I/O thread, its work on the pool.
   struct Job {
     LoopTick tick;  // under ticking
     const std::chrono::milliseconds period;
@@ -67,9 +67,9 @@ class Edge::State {
     });
   }
 
-  bool quiet() const { return shared.counts.total() == 0 && errands.load() == 0; }
+  bool quiet() const { return shared.counts.total() == 0 && background_calls.load() == 0; }
 
-  // Where the fewest connections are.
+  // The thread with the fewest connections.
   IoThread& idlest() {
     return **std::ranges::min_element(threads, {}, [](const auto& thread) { return thread->load(); });
   }
@@ -79,13 +79,13 @@ class Edge::State {
     while (!quiet() && !hurry && std::chrono::steady_clock::now() < until) changed.wait_for(lock, kLook);
   }
 
-  std::atomic<std::size_t> errands{0};
+  std::atomic<std::size_t> background_calls{0};
   Shared shared;
   std::vector<std::unique_ptr<IoThread>> threads;
   std::vector<std::unique_ptr<Listener>> listeners;
   std::vector<std::unique_ptr<Job>> jobs;
-  std::mutex ticking;  // jobs end on pool threads, where they are asked about too
-  std::mutex mutex;    // stop_now() comes from another thread than stop()
+  std::mutex ticking;  // jobs end on pool threads, and loops() reads them there too
+  std::mutex mutex;    // stop_now() is called on another thread than stop()
   std::condition_variable changed;
   bool hurry = false;
   bool started = false;
@@ -135,7 +135,7 @@ std::vector<LoopTick> Edge::loops() const {
 
 void Edge::call(http::Forward order) {
   State& s = *state_;
-  // Gone with the coroutine, also when that is never resumed.
+  // Destroyed with the coroutine, also when that is never resumed.
   struct Counted {
     explicit Counted(std::atomic<std::size_t>& all) : count(all) { ++count; }
     ~Counted() { --count; }
@@ -143,7 +143,7 @@ void Edge::call(http::Forward order) {
     Counted& operator=(const Counted&) = delete;
     std::atomic<std::size_t>& count;
   };
-  const auto counted = std::make_shared<Counted>(s.errands);
+  const auto counted = std::make_shared<Counted>(s.background_calls);
   const auto kept = std::make_shared<http::Forward>(std::move(order));
   const auto over = [counted, &log = s.shared.log](std::exception_ptr failure) {
     if (failure) log.error("errand_failed", {{"reason", "it ended before its time"}});
@@ -188,7 +188,7 @@ void Edge::stop() {
   s.shared.bytes_pool->join();
   s.shared.pool->join();
   for (auto& thread : s.threads) thread->join();
-  // What was posted after a join never ran and still owns connections: they go while their loops are there.
+  // Jobs posted after a join never ran and still own connections: destroy them while their loops exist.
   s.shared.bytes_pool.reset();
   s.shared.pool.reset();
 }

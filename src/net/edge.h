@@ -1,7 +1,7 @@
-// Edge: the HTTP server. It is given a router and performs the responses that come out of it; it knows nothing of what
-// the routes mean. It owns its I/O threads and its pools. Connections are spread over the I/O threads, each with an
-// event loop of its own, so that two threads share nothing but the waiters and the counters. start(), stop() and
-// reload_tls() are called from one thread; the bell is thread-safe.
+// Edge: the HTTP server. It is given a router and performs the responses of its routes; it does not know what the
+// routes mean. It owns its I/O threads and its pools. Connections are spread over the I/O threads, each with a separate
+// event loop, so that two threads share only the waiters and the metrics. start(), stop() and reload_tls() are called
+// from one thread; the bell is thread-safe.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -22,34 +22,36 @@ namespace restante::net {
 class Edge {
  public:
   Edge(Options options, const Clock& clock, Log& log, Metrics& metrics);
-  // As stop(), if it has not been called.
+  // Calls stop() if it has not been called.
   ~Edge();
 
   // Wakes held requests. Valid as long as the edge.
   Bell& bell();
 
   // Binds and serves; the router must outlive the edge. Throws std::runtime_error with a sentence for the operator when
-  // an address cannot be bound or a certificate not be read.
+  // an address cannot be bound or a certificate cannot be read.
   void start(const http::Router& router);
-  // http://127.0.0.1:8080, one for each listening address, with the port that was really bound.
+  // http://127.0.0.1:8080, one for each listening address, with the port that was actually bound.
   std::vector<std::string> addresses() const;
 
-  // Runs `job` on the pool every `period`, from start() on, never twice at the same time. What it throws is logged
-  // under `name`; the next run comes all the same.
+  // Runs `job` on the pool every `period`, from start() on, never twice at the same time. An exception is logged under
+  // `name`, and the next run follows as usual.
   void every(std::chrono::milliseconds period, std::string name, std::function<void()> job);
-  // How they are doing, in the order they were given. Any thread, once they all were.
+  // The state of these loops, in the order of the calls. Any thread, after the last call of every().
   std::vector<LoopTick> loops() const;
 
-  // Asks another server while no client waits, see errand.h. Any thread, from start() on. stop() waits for it as for a
-  // request.
+  // Calls another server while no client waits, see background_call.h. Any thread, from start() on. stop() waits for it
+  // as for a request.
   void call(http::Forward order);
 
-  // Reads certificate and key anew; new connections get them. False, and the old ones stay, when they cannot be used.
+  // Reads certificate and key again; new connections get them. Returns false and keeps the old ones when they cannot be
+  // used.
   bool reload_tls();
 
-  // No new connections; held requests are answered empty, requests under way finish, at most for the drain time.
+  // Accepts no new connections, answers held requests empty, and waits for running requests, at most for the drain
+  // time.
   void stop();
-  // Ends a stop() that is under way, from any thread: nothing is waited for any more.
+  // Makes a running stop() return without further waiting. From any thread.
   void stop_now();
 
  private:

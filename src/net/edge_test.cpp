@@ -12,7 +12,7 @@
 namespace restante::net {
 namespace {
 
-TEST(Edge, ServesOverOneConnectionAgainAndAgain) {
+TEST(Edge, ServesManyRequestsOverOneConnection) {
   TestEdge server;
   server.get("/at-once", [](auto&) { return text("quick"); }, http::Run::at_once);
   server.get("/:name", [](auto& request) { return text(std::string(request.param("name"))); });
@@ -68,7 +68,7 @@ TEST(Edge, ConnectionsAreSpreadEvenlyOverTheThreads) {
   for (unsigned thread = 0; thread < 4; ++thread) EXPECT_EQ(server.metrics.connections(thread).Value(), 4) << thread;
 }
 
-TEST(Edge, ARequestIdIsTakenOverOrMadeButNeverEchoedBlindly) {
+TEST(Edge, AValidRequestIdIsUsedAndAnInvalidOneIsReplaced) {
   TestEdge server;
   server.get("/", [](auto& r) { return text(r.request_id); });
   server.start();
@@ -78,7 +78,7 @@ TEST(Edge, ARequestIdIsTakenOverOrMadeButNeverEchoedBlindly) {
   EXPECT_EQ(made.header("X-Request-Id"), made.body);
 }
 
-TEST(Edge, TheNewcomerBeyondTheCapTakesThePlaceOfAnIdleOne) {
+TEST(Edge, ANewConnectionBeyondTheCapReplacesAnIdleOne) {
   Options options = test_options();
   options.connections = 2;
   TestEdge server(options);
@@ -90,9 +90,9 @@ TEST(Edge, TheNewcomerBeyondTheCapTakesThePlaceOfAnIdleOne) {
   Client second = server.client();
   second.get("/");
   second.reply();
-  Client newcomer = server.client();
-  newcomer.get("/");
-  EXPECT_EQ(newcomer.reply().body, "here");
+  Client new_client = server.client();
+  new_client.get("/");
+  EXPECT_EQ(new_client.reply().body, "here");
   const bool first_left = oldest.at_end();
   second.get("/");
   EXPECT_TRUE(first_left);
@@ -113,7 +113,7 @@ TEST(Edge, NoMoreThanTheCapComeFromOneAddress) {
   EXPECT_EQ(first.reply().status, 200);
 }
 
-TEST(Edge, AnAddressThatIsTakenIsNamedInASentence) {
+TEST(Edge, AnAddressInUseIsNamedInASentence) {
   TestEdge server;
   server.start();
   Options options = test_options();
@@ -129,7 +129,7 @@ TEST(Edge, AnAddressThatIsTakenIsNamedInASentence) {
 
 // --- jobs
 
-TEST(EdgeJobs, ComeAgainNeverTwiceAtOnceAndSurviveWhatTheyThrow) {
+TEST(EdgeJobs, RepeatNeverRunTwiceAtOnceAndContinueAfterAnException) {
   Gate three_times;
   std::atomic<int> running{0};
   std::atomic<int> runs{0};
@@ -162,7 +162,7 @@ TEST(EdgeJobs, ComeAgainNeverTwiceAtOnceAndSurviveWhatTheyThrow) {
   EXPECT_EQ(loops[0].failed, at_stop % 2 == 0 || at_stop % 3 == 0);
 }
 
-TEST(EdgeJobs, AJobUnderWayIsWaitedForByStop) {
+TEST(EdgeJobs, StopWaitsForARunningJob) {
   Gate entered;
   Gate leave;
   std::atomic<bool> finished{false};
@@ -183,7 +183,7 @@ TEST(EdgeJobs, AJobUnderWayIsWaitedForByStop) {
 
 // --- stopping
 
-TEST(EdgeStop, AcceptsNobodyAndLetsRequestsUnderWayFinish) {
+TEST(EdgeStop, AcceptsNoConnectionAndLetsRunningRequestsFinish) {
   Gate entered;
   Gate leave;
   TestEdge server;
@@ -209,13 +209,13 @@ TEST(EdgeStop, AcceptsNobodyAndLetsRequestsUnderWayFinish) {
   EXPECT_FALSE(Client(port).connected());
 }
 
-TEST(EdgeStop, TwiceOrBeforeStartIsNothing) {
+TEST(EdgeStop, TwiceOrBeforeStartDoesNothing) {
   TestEdge server;
   server.edge.stop();
   server.edge.stop();
 }
 
-// Every kind of thing at once, none of which would end by itself. What proves it is the sanitizer.
+// Every kind of request at once, none of which would end by itself. The sanitizer is the proof.
 void stop_in_the_middle_of_everything(bool now) {
   Options options = test_options();
   options.timeouts.drain = std::chrono::milliseconds(now ? 600'000 : 50);
@@ -288,22 +288,22 @@ void stop_in_the_middle_of_everything(bool now) {
       // The held poll is answered when the drain has begun.
       EXPECT_EQ(clients[1].reply().body, "empty");
       server.edge.stop_now();
-      EXPECT_EQ(stopped.wait_for(kCeiling), std::future_status::ready) << "stop_now() was not heard";
+      EXPECT_EQ(stopped.wait_for(kCeiling), std::future_status::ready) << "stop_now() had no effect";
     } else {
       server.edge.stop();
     }
-    // The store comes back to a server that has stopped listening.
+    // The store answers a server that has stopped.
     never.fulfil(1);
     hang.open();
   }
 }
 
-TEST(EdgeStop, WhatDoesNotEndByItselfIsCutWhenTheDrainIsOver) { stop_in_the_middle_of_everything(false); }
+TEST(EdgeStop, RequestsThatDoNotEndAreCutWhenTheDrainIsOver) { stop_in_the_middle_of_everything(false); }
 
 TEST(EdgeStop, StopNowEndsAStopThatWouldWaitForMinutes) { stop_in_the_middle_of_everything(true); }
 
-// A forward that comes back just when the pool has ended must find everything it belongs to.
-TEST(EdgeStop, AnswersThatComeBackWhileStoppingFindNothingDestroyed) {
+// A forward that ends just when the pool has ended must find all its objects alive.
+TEST(EdgeStop, AnswersThatArriveWhileStoppingFindNothingDestroyed) {
   for (int round = 0; round < 20; ++round) {
     TestEdge callback;
     Gate reached;

@@ -1,5 +1,5 @@
-// Forwarder: asks another server once, on behalf of a response: look-up, connection, request and reply, all within one
-// timeout; what an Outlet promises holds. Runs on the caller's I/O thread without blocking it. What went wrong is the
+// Forwarder calls another server once for a response: look-up, connection, request and reply, all within one timeout,
+// with the guarantees of UpstreamRequest. Runs on the caller's I/O thread without blocking it. A failure is in the
 // outcome.
 #pragma once
 #include <boost/asio.hpp>
@@ -11,7 +11,7 @@ namespace restante::net {
 
 boost::asio::awaitable<http::Forwarded> forward(const http::Forward& order);
 
-// The same with another way from names to addresses: name servers are not ours, and a test has its own.
+// The same with another look-up of names: tests cannot use real name servers.
 boost::asio::awaitable<http::Forwarded> forward(const http::Forward& order, const LookUp& names);
 
 }  // namespace restante::net

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 namespace asio = boost::asio;
 using Outcome = http::Forwarded::Outcome;
 
-// Far beyond what a busy machine needs; tests of the timeout itself set it small.
+// Far beyond what a busy machine needs; tests of the timeout itself make it small.
 http::Forward order_for(std::string url, std::chrono::milliseconds timeout = 60s) {
   http::Forward order;
   order.url = std::move(url);
@@ -63,10 +63,10 @@ TEST(Forwarder, PassesStatusTypeAndBodyOn) {
   EXPECT_EQ(came.status, 418);
   EXPECT_EQ(came.content_type, "text/x-tea");
   EXPECT_EQ(came.body, "milk");
-  EXPECT_TRUE(other.asked.starts_with("POST /in HTTP/1.1\r\n")) << other.asked;
+  EXPECT_TRUE(other.request.starts_with("POST /in HTTP/1.1\r\n")) << other.request;
   for (const char* part : {"Authorization: Bearer secret\r\n", "Content-Type: application/json\r\n",
                            "Content-Length: 7\r\n", "\r\n\r\n{\"a\":1}"}) {
-    EXPECT_NE(other.asked.find(part), std::string::npos) << part << " in " << other.asked;
+    EXPECT_NE(other.request.find(part), std::string::npos) << part << " in " << other.request;
   }
 }
 
@@ -81,7 +81,7 @@ TEST(Forwarder, InterimAnswersAreNotTheAnswer) {
   EXPECT_EQ(ask(order_for(other.url())).status, 204);
 }
 
-TEST(Forwarder, AnEndlessRowOfInterimAnswersIsNoReply) {
+TEST(Forwarder, AnEndlessSeriesOfInterimAnswersIsNoReply) {
   Other other([](Other& self, int fd) {
     self.read_request(fd);
     while (self.send_bytes(fd, "HTTP/1.1 100 Continue\r\n\r\n")) {
@@ -90,7 +90,7 @@ TEST(Forwarder, AnEndlessRowOfInterimAnswersIsNoReply) {
   EXPECT_EQ(ask(order_for(other.url())).outcome, Outcome::bad_reply);
 }
 
-TEST(Forwarder, WhatIsNoFinalStatusIsNoReply) {
+TEST(Forwarder, AStatusThatIsNotFinalIsNoReply) {
   for (const char* status : {"101 Switching Protocols", "199 Soon", "600 What", "999 What", "000 What"}) {
     Other other(answering("HTTP/1.1 " + std::string(status) + "\r\nContent-Length: 0\r\n\r\n"));
     EXPECT_EQ(ask(order_for(other.url())).outcome, Outcome::bad_reply) << status;
@@ -99,10 +99,10 @@ TEST(Forwarder, WhatIsNoFinalStatusIsNoReply) {
   EXPECT_EQ(ask(order_for(other.url())).status, 599);
 }
 
-TEST(Forwarder, AReplyBeforeTheRequestIsOutIsTheReply) {
+TEST(Forwarder, AReplyBeforeTheEndOfTheRequestIsTheReply) {
   Other other([](Other& self, int fd) {
     self.send_bytes(fd, "HTTP/1.1 413 Much\r\nContent-Length: 0\r\n\r\n");
-    self.wait_until_left(fd);
+    self.wait_until_closed(fd);
   });
   auto order = order_for(other.url());
   order.body = std::string(32 << 20, 'x');
@@ -120,13 +120,13 @@ TEST(Forwarder, ARedirectIsAnAnswerAndNotFollowed) {
 TEST(Forwarder, ARefusedAddressIsNeverConnectedTo) {
   Other other(answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
   auto order = order_for(other.url());
-  std::string asked;
+  std::string checked;
   order.may_connect = [&](std::string_view address) {
-    asked = address;
+    checked = address;
     return false;
   };
   EXPECT_EQ(ask(order).outcome, Outcome::refused_address);
-  EXPECT_EQ(asked, "127.0.0.1");
+  EXPECT_EQ(checked, "127.0.0.1");
   EXPECT_EQ(other.connections(), 0);
 }
 
@@ -152,7 +152,7 @@ TEST(Forwarder, TheCheckedAddressIsTheOneThatIsUsed) {
   const auto came = ask(order, rebinding);
   EXPECT_EQ(came.status, 200);
   EXPECT_EQ(look_ups, 1);
-  EXPECT_NE(other.asked.find("Host: rebind.example:"), std::string::npos) << other.asked;
+  EXPECT_NE(other.request.find("Host: rebind.example:"), std::string::npos) << other.request;
 }
 
 TEST(Forwarder, ASlowNameServerIsWithinTheTimeout) {
@@ -172,23 +172,23 @@ TEST(Forwarder, AnUnknownNameIsUnreachable) {
   EXPECT_EQ(ask(order_for("http://no-such-host.invalid/")).outcome, Outcome::unreachable);
 }
 
-TEST(Forwarder, WhatIsNoCallbackUrlIsRefused) {
+TEST(Forwarder, AnInvalidCallbackUrlIsRefused) {
   for (const char* url : {"", "ftp://127.0.0.1/", "http://user@127.0.0.1/", "http://localhost/", "http://127.1/"}) {
     EXPECT_EQ(ask(order_for(url)).outcome, Outcome::refused_address) << url;
   }
 }
 
-TEST(Forwarder, NobodyListeningIsUnreachable) {
+TEST(Forwarder, AClosedPortIsUnreachable) {
   std::string url;
   {
-    Other gone(answering(""));
-    url = gone.url();
+    Other closed(answering(""));
+    url = closed.url();
   }
   EXPECT_EQ(ask(order_for(url)).outcome, Outcome::unreachable);
 }
 
 TEST(Forwarder, AServerThatNeverReadsTimesOut) {
-  Other other([](Other& self, int fd) { self.wait_until_left(fd); });
+  Other other([](Other& self, int fd) { self.wait_until_closed(fd); });
   auto order = order_for(other.url(), 200ms);
   Other unresponsive([](Other& self, int) { self.wait_until_over(); });
   auto big = order_for(unresponsive.url(), 200ms);
@@ -197,7 +197,7 @@ TEST(Forwarder, AServerThatNeverReadsTimesOut) {
   EXPECT_EQ(ask(big).outcome, Outcome::timed_out);
 }
 
-TEST(Forwarder, AServerThatDripsTimesOut) {
+TEST(Forwarder, AServerThatSendsTooSlowlyTimesOut) {
   Other other([](Other& self, int fd) {
     self.read_request(fd);
     self.send_bytes(fd, "HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n");
@@ -225,7 +225,7 @@ TEST(Forwarder, AReplyBeyondTheCapIsTooLarge) {
   EXPECT_EQ(ask(order_for(endless.url())).outcome, Outcome::too_large);
 }
 
-TEST(Forwarder, WhatIsNoHttpIsNoReply) {
+TEST(Forwarder, AnAnswerThatIsNotHttpIsNoReply) {
   const std::string megabyte(1 << 20, 'x');
   for (const std::string& reply :
        {std::string(), std::string("garbage\r\n\r\n"), std::string("HTTP/1.1 200"),
@@ -242,11 +242,11 @@ TEST(Forwarder, WhatIsNoHttpIsNoReply) {
 TEST(Forwarder, AServerThatIsNotTlsOrNotTrustedIsUnreachable) {
   Other plain([](Other& self, int fd) {
     self.send_bytes(fd, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
-    self.wait_until_left(fd);
+    self.wait_until_closed(fd);
   });
   EXPECT_EQ(ask(order_for(plain.url("https"))).outcome, Outcome::unreachable);
 
-  // Signed by nobody but itself.
+  // Self-signed.
   EVP_PKEY* key = EVP_RSA_gen(2048);
   X509* certificate = X509_new();
   ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
@@ -277,18 +277,18 @@ TEST(Forwarder, AServerThatIsNotTlsOrNotTrustedIsUnreachable) {
   EVP_PKEY_free(key);
 }
 
-TEST(Forwarder, AHostWithANameIsAskedForByItAndAnAddressIsNot) {
+TEST(Forwarder, TheTlsServerNameIsSentForAHostNameAndNotForAnAddress) {
   const auto hello = [](std::string_view host) {
-    std::string heard;
+    std::string received;
     {
       Other other([&](Other&, int fd) {
         char piece[4096];
         const auto n = ::recv(fd, piece, sizeof piece, 0);
-        heard.assign(piece, n > 0 ? static_cast<std::size_t>(n) : 0);
+        received.assign(piece, n > 0 ? static_cast<std::size_t>(n) : 0);
       });
       EXPECT_EQ(ask(order_for(other.url("https", host)), names_as({"127.0.0.1"})).outcome, Outcome::unreachable);
     }
-    return heard;
+    return received;
   };
   EXPECT_NE(hello("agent.example").find("agent.example"), std::string::npos);
   const std::string to_address = hello("127.0.0.1");
@@ -296,7 +296,7 @@ TEST(Forwarder, AHostWithANameIsAskedForByItAndAnAddressIsNot) {
   EXPECT_EQ(to_address.find("127.0.0.1"), std::string::npos);
 }
 
-// What open() leaves, when names are found as `names` says.
+// The result of open() with the look-up `names`.
 http::Forwarded opened(const http::Forward& order, std::chrono::milliseconds until,
                        const std::function<LookUp(asio::io_context&, UpstreamRequest&)>& names) {
   asio::io_context context;
@@ -313,7 +313,7 @@ http::Forwarded opened(const http::Forward& order, std::chrono::milliseconds unt
   return came;
 }
 
-TEST(UpstreamRequest, OneThatIsClosedWhileItsHostIsLookedUpCallsNobody) {
+TEST(UpstreamRequest, ARequestThatIsClosedDuringTheLookUpConnectsToNothing) {
   Other other([](Other&, int) {});
   const auto order = order_for(other.url("http", "agent.example"));
   const LookUp found = names_as({"127.0.0.1"});
@@ -327,7 +327,7 @@ TEST(UpstreamRequest, OneThatIsClosedWhileItsHostIsLookedUpCallsNobody) {
   EXPECT_EQ(other.connections(), 0);
 }
 
-TEST(UpstreamRequest, ANameThatIsFoundTooLateIsOfNoUse) {
+TEST(UpstreamRequest, ANameThatIsFoundTooLateIsNotUsed) {
   Other other([](Other&, int) {});
   const auto order = order_for(other.url("http", "agent.example"));
   const auto came = opened(order, 1ms, [](asio::io_context& context, UpstreamRequest&) -> LookUp {
@@ -344,7 +344,7 @@ TEST(UpstreamRequest, ANameThatIsFoundTooLateIsOfNoUse) {
   EXPECT_EQ(other.connections(), 0);
 }
 
-TEST(LookUp, AnAddressIsFoundAsItself) {
+TEST(LookUp, AnAddressIsItsOwnResult) {
   const auto four = look_up_now("192.0.2.7", 1ms);
   ASSERT_EQ(four.outcome, Addresses::Outcome::found);
   EXPECT_EQ(four.found.front().to_string(), "192.0.2.7");
@@ -358,7 +358,7 @@ TEST(LookUp, TheSystemsNamesAreFoundAndUnknownOnesAreNot) {
   EXPECT_EQ(look_up_now("no-such-host.invalid", 60s).outcome, Addresses::Outcome::unknown_name);
 }
 
-TEST(LookUp, IsGivenUpWhenTimeIsUp) {
+TEST(LookUp, EndsWhenTheTimeIsUp) {
   EXPECT_NE(look_up_now("no-such-host.invalid", 0ms).outcome, Addresses::Outcome::found);
 }
 

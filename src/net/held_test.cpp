@@ -1,4 +1,4 @@
-// Requests that stay: held polls and event streams.
+// Requests that stay open: held polls and event streams.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,20 +10,20 @@
 namespace restante::net {
 namespace {
 
-// A poll that is answered once `there` says so. Tells when it has looked, which is after it was armed.
+// A poll that is answered once `there` is true. Opens `looked` after each check, which is after it was armed.
 struct Poll {
   std::atomic<bool> there{false};
-  std::atomic<bool> comes_unheard{false};  // after the first look, and nobody rings
+  std::atomic<bool> appears_without_ring{false};  // `there` becomes true after the first check, without a ring
   Gate looked;
 
-  http::Response operator()(std::chrono::milliseconds patience, std::string owner = "owner",
+  http::Response operator()(std::chrono::milliseconds timeout, std::string owner = "owner",
                             std::shared_ptr<void> held = {}) {
     return http::held_poll({{"topic"},
                             std::move(owner),
-                            patience,
+                            timeout,
                             [this, held]() -> std::optional<http::Response> {
                               const bool found = there.load();
-                              if (comes_unheard) there = true;
+                              if (appears_without_ring) there = true;
                               looked.open();
                               return found ? std::optional(text("found")) : std::nullopt;
                             },
@@ -63,7 +63,7 @@ TEST(Held, IsWokenByTheBellFromAnotherThread) {
   EXPECT_EQ(server.metrics.held_polls.Value(), 0);
 }
 
-TEST(Held, IsCountedOnlyAfterItsFirstLook) {
+TEST(Held, IsCountedOnlyAfterItsFirstCheck) {
   Gate may_look;
   Gate looking;
   TestEdge server;
@@ -91,7 +91,7 @@ TEST(Held, IsCountedOnlyAfterItsFirstLook) {
   client.close();
 }
 
-TEST(Held, ARingForNothingHoldsOn) {
+TEST(Held, ARingWithoutAResultKeepsItHeld) {
   Poll poll;
   TestEdge server;
   server.get("/", [&](auto&) { return poll(kNever); });
@@ -109,7 +109,7 @@ TEST(Held, ARingForNothingHoldsOn) {
   EXPECT_EQ(client.reply().body, "found");
 }
 
-TEST(Held, GivesUpWhenTheTimeIsUpAndTheConnectionGoesOn) {
+TEST(Held, GivesUpWhenTheTimeIsUpAndTheConnectionStaysUsable) {
   Poll poll;
   TestEdge server;
   server.get("/", [&](auto&) { return poll(std::chrono::milliseconds(1)); });
@@ -121,13 +121,13 @@ TEST(Held, GivesUpWhenTheTimeIsUpAndTheConnectionGoesOn) {
   EXPECT_EQ(client.reply().body, "empty");
 }
 
-TEST(Held, LooksOnceMoreWhenTheTimeIsUpBecauseTheBellIsOnlyAHint) {
+TEST(Held, ChecksOnceMoreWhenTheTimeIsUpBecauseTheBellIsOnlyAHint) {
   Poll poll;
   TestEdge server;
   server.get("/", [&](auto&) { return poll(std::chrono::milliseconds(30)); });
   server.start();
   Client client = server.client();
-  poll.comes_unheard = true;
+  poll.appears_without_ring = true;
   client.get("/");
   EXPECT_EQ(client.reply().body, "found");
 }
@@ -140,7 +140,7 @@ TEST(Held, OneMoreThanTheOwnersCapAnswersTheOldestEmpty) {
   server.get("/:owner", [&](auto& r) { return poll(kNever, std::string(r.param("owner"))); });
   server.start();
   Client foreign = server.client();
-  foreign.get("/somebody");
+  foreign.get("/other");
   poll.looked.wait();
   std::vector<Client> clients;
   for (int i = 0; i < 3; ++i) {
@@ -156,11 +156,11 @@ TEST(Held, OneMoreThanTheOwnersCapAnswersTheOldestEmpty) {
   EXPECT_EQ(foreign.reply().body, "found");
 }
 
-TEST(Held, IsLetGoWhenTheClientLeaves) {
+TEST(Held, IsReleasedWhenTheClientCloses) {
   Gate released;
   Poll poll;
   TestEdge server;
-  server.get("/", [&](auto&) { return poll(kNever, "owner", tell_when_released(released)); });
+  server.get("/", [&](auto&) { return poll(kNever, "owner", open_when_released(released)); });
   server.start();
   for (int i = 0; i < 3; ++i) {
     Client client = server.client();
@@ -168,7 +168,7 @@ TEST(Held, IsLetGoWhenTheClientLeaves) {
     poll.looked.wait();
     if (i == 0) client.close();
     if (i == 1) client.reset();
-    // Bytes that wait to be read must not hide that the client has gone.
+    // Unread bytes must not hide that the client has closed.
     if (i == 2) client.get("/");
     client.close();
     released.wait();
@@ -191,7 +191,7 @@ TEST(Held, RequestsPipelinedBehindAHeldOneAreAnsweredAfterIt) {
   EXPECT_EQ(client.reply().body, "next");
 }
 
-TEST(Held, IsAnsweredEmptyWhenTheServerStopsAndSoAreThoseThatComeThen) {
+TEST(Held, IsAnsweredEmptyWhenTheServerStopsAndSoAreLaterOnes) {
   Poll poll;
   TestEdge server;
   server.get("/", [&](auto&) { return poll(kNever); });
@@ -213,9 +213,9 @@ TEST(Held, IsAnsweredEmptyWhenTheServerStopsAndSoAreThoseThatComeThen) {
   stopped.get();
 }
 
-// Many readers that each wait for a number to grow, while two writers count it up and ring. A ring that got lost
-// between a look and the parking would leave a reader waiting for good.
-TEST(Held, NoRingIsLostBetweenTheLookAndTheParking) {
+// Many readers each wait for a number to grow, while two writers increment it and ring. If a ring between check and
+// park() were lost, a reader would wait for ever.
+TEST(Held, NoRingIsLostBetweenTheCheckAndThePark) {
   constexpr int kReaders = 6;
   constexpr int kLast = 300;
   TestEdge server;
@@ -259,9 +259,9 @@ TEST(Held, NoRingIsLostBetweenTheLookAndTheParking) {
   EXPECT_EQ(arrived, kReaders);
 }
 
-// Polls on one connection, each sent before the one ahead is answered: parked with unread bytes, again and again, while
-// the tick looks at the connection.
-TEST(Held, PipelinedPollsAndTheTickDoNotMeet) {
+// Polls on one connection, each sent before the previous one is answered: they are parked with unread bytes again and
+// again, while the tick checks the connection.
+TEST(Held, PipelinedPollsAndTheTickDoNotConflict) {
   Options options = test_options();
   options.timeouts.linger = std::chrono::milliseconds(1);
   Poll poll;
@@ -275,19 +275,19 @@ TEST(Held, PipelinedPollsAndTheTickDoNotMeet) {
 
 // --- events
 
-// A stream that hands out what was put into it.
+// A stream of the events that were put into it.
 struct Source {
   std::mutex mutex;
   std::string waiting;
   bool over = false;
   bool broken = false;
-  Gate asked;
+  Gate called;
 
   http::Response operator()(std::chrono::milliseconds keep_alive, std::shared_ptr<void> held = {}) {
     return http::events({{"topic"}, "owner", keep_alive, [this, held]() -> std::optional<http::Events::Step> {
                            const std::lock_guard lock(mutex);
-                           asked.open();
-                           if (broken) throw Unavailable("gone");
+                           called.open();
+                           if (broken) throw Unavailable("no_source");
                            if (over) return std::nullopt;
                            return http::Events::Step{std::exchange(waiting, {}), false};
                          }});
@@ -328,7 +328,7 @@ TEST(Events, AreChunksOfAnEventStreamAndEndWithTheLastChunk) {
   EXPECT_EQ(client.reply().body, "next");
 }
 
-TEST(Events, AStepThatHasMoreIsFollowedByTheNextWithoutARing) {
+TEST(Events, AStepWithMoreIsFollowedByTheNextWithoutARing) {
   TestEdge server;
   server.get("/", [](auto&) {
     return http::events({{"topic"}, "owner", kNever, [left = 3]() mutable -> std::optional<http::Events::Step> {
@@ -344,12 +344,12 @@ TEST(Events, AStepThatHasMoreIsFollowedByTheNextWithoutARing) {
   EXPECT_EQ(client.chunk(), "data: 0\n\n");
 }
 
-TEST(Events, AStreamThatNeverRunsOutStillEndsWithTheServer) {
+TEST(Events, AStreamThatAlwaysHasMoreStillEndsWithTheServer) {
   TestEdge server;
-  Gate asked;
+  Gate called;
   server.get("/", [&](auto&) {
     return http::events({{"topic"}, "owner", kNever, [&]() -> std::optional<http::Events::Step> {
-                           asked.open();
+                           called.open();
                            return http::Events::Step{"data: x\n\n", true};
                          }});
   });
@@ -357,7 +357,7 @@ TEST(Events, AStreamThatNeverRunsOutStillEndsWithTheServer) {
   Client client = server.client();
   client.get("/");
   client.read_through("\r\n\r\n");
-  asked.wait();
+  called.wait();
   auto stopped = std::async(std::launch::async, [&] { server.edge.stop(); });
   while (!client.chunk().empty()) {
   }
@@ -380,7 +380,7 @@ TEST(Events, ACommentKeepsTheConnectionAlive) {
   EXPECT_EQ(chunk, "data: x\n\n");
 }
 
-TEST(Events, AnOldClientGetsThemBareAndTheEndIsTheClose) {
+TEST(Events, AnHttp10ClientGetsThemWithoutChunksUntilTheClose) {
   Source source;
   TestEdge server;
   source.waiting = "data: first\n\n";
@@ -399,7 +399,7 @@ TEST(Events, AnOldClientGetsThemBareAndTheEndIsTheClose) {
   EXPECT_TRUE(client.at_end());
 }
 
-TEST(Events, HeadGetsTheHeadAlone) {
+TEST(Events, HeadGetsOnlyTheHead) {
   Source source;
   TestEdge server;
   source.waiting = "data: first\n\n";
@@ -421,7 +421,7 @@ TEST(Events, EndWithTheServer) {
   Client client = server.client();
   client.get("/");
   client.read_through("\r\n\r\n");
-  source.asked.wait();
+  source.called.wait();
   auto stopped = std::async(std::launch::async, [&] { server.edge.stop(); });
   EXPECT_EQ(client.chunk(), "");
   EXPECT_TRUE(client.at_end());
@@ -429,24 +429,24 @@ TEST(Events, EndWithTheServer) {
   stopped.get();
 }
 
-TEST(Events, AreLetGoWhenTheClientLeaves) {
+TEST(Events, AreReleasedWhenTheClientCloses) {
   Gate released;
   Source source;
   TestEdge server;
-  server.get("/", [&](auto&) { return source(kNever, tell_when_released(released)); });
+  server.get("/", [&](auto&) { return source(kNever, open_when_released(released)); });
   server.start();
   for (int i = 0; i < 2; ++i) {
     Client client = server.client();
     client.get("/");
     client.read_through("\r\n\r\n");
-    source.asked.wait();
+    source.called.wait();
     i == 0 ? client.close() : client.reset();
     released.wait();
   }
   EXPECT_EQ(server.metrics.held_polls.Value(), 0);
 }
 
-TEST(Events, AFailureMidwayCutsTheStreamSoThatTheClientComesAgain) {
+TEST(Events, AFailureCutsTheStreamSoThatTheClientReconnects) {
   Source source;
   TestEdge server;
   server.get("/", [&](auto&) { return source(kNever); });
@@ -454,14 +454,14 @@ TEST(Events, AFailureMidwayCutsTheStreamSoThatTheClientComesAgain) {
   Client client = server.client();
   client.get("/");
   client.read_through("\r\n\r\n");
-  source.asked.wait();
+  source.called.wait();
   {
     const std::lock_guard lock(source.mutex);
     source.broken = true;
   }
   server.ring("topic");
   EXPECT_TRUE(client.at_end());
-  EXPECT_NE(server.logged().find("gone"), std::string::npos);
+  EXPECT_NE(server.logged().find("no_source"), std::string::npos);
 }
 
 TEST(Events, AReaderThatTakesNothingIsCut) {
@@ -472,7 +472,7 @@ TEST(Events, AReaderThatTakesNothingIsCut) {
   const std::string much = "data: " + std::string(1 << 20, 'x') + "\n\n";
   server.get("/", [&, held = std::make_shared<int>()](auto&) {
     return http::events(
-        {{"topic"}, "owner", std::chrono::milliseconds(1), [&much, alive = tell_when_released(released)] {
+        {{"topic"}, "owner", std::chrono::milliseconds(1), [&much, alive = open_when_released(released)] {
            return std::optional(http::Events::Step{much, false});
          }});
   });

@@ -11,8 +11,7 @@
 namespace restante::net {
 namespace {
 
-// Fine enough for the shortest deadline that is configured, coarse enough to cost nothing with ten thousand
-// connections.
+// Fine enough for the shortest configured deadline, coarse enough to cost nothing with ten thousand connections.
 std::chrono::milliseconds tick_period(const Timeouts& timeouts) {
   const auto shortest = std::min(
       {timeouts.header, timeouts.idle, timeouts.body_grace, timeouts.write_stall, timeouts.request, timeouts.linger});
@@ -48,8 +47,8 @@ void IoThread::adopt(tcp::socket socket, std::string peer, std::string key) {
       connection->start();
       if (shared_.draining.load()) connection->drain();
     } catch (const std::exception& e) {
-      // No memory, or none for OpenSSL: this client is lost, not the thread. A connection that was made gives up its
-      // own place.
+      // No memory, or none for OpenSSL: this client is lost, not the thread. A connection that was already made
+      // releases its own place.
       shared_.log.error("connection_failed", {{"reason", e.what()}});
       if (connection) return;
       load_.fetch_sub(1, std::memory_order_relaxed);
@@ -101,7 +100,7 @@ void IoThread::join() {
 
 void IoThread::tick() {
   const auto now = std::chrono::steady_clock::now();
-  // A connection that closes leaves the list, so the next one is found first.
+  // A connection that closes is removed from the list, so the next one is taken first.
   for (auto next = connections_.begin(); next != connections_.end();) {
     Connection* connection = *next++;
     connection->tick(now);

@@ -1,7 +1,7 @@
-// IoThread: one event loop on one thread, and the connections that live there. A connection stays on its thread for
-// life, so nothing about it needs a lock. Deadlines are looked at in a slow tick over all connections instead of a
-// timer each: re-arming costs a store to memory, not a heap operation. adopt(), drain() and abandon() may be called
-// from any thread; everything else belongs to the loop.
+// IoThread: one event loop on one thread, and its connections. A connection stays on its thread for life, so it needs
+// no lock. A slow tick checks the deadlines of all connections, instead of a timer for each: to move a deadline costs a
+// store to memory, not a heap operation. adopt(), drain() and abandon() may be called from any thread; everything else
+// belongs to the loop.
 #pragma once
 #include <array>
 #include <atomic>
@@ -29,16 +29,16 @@ class IoThread {
   void start();
   asio::io_context& context() { return context_; }
   asio::any_io_executor executor() { return context_.get_executor(); }
-  // How many connections it has been given and not lost; the listener gives to the one with the fewest.
+  // The number of its connections; the listener gives a new one to the thread with the fewest.
   std::size_t load() const { return load_.load(std::memory_order_relaxed); }
 
   void adopt(tcp::socket socket, std::string peer, std::string key);
-  // The longest idle connection goes, to make room for a new one; then `done` is told on this thread whether there was
-  // one.
+  // Closes the connection that has been idle longest, to make room for a new one; then calls `done` on this thread with
+  // whether there was one.
   void evict_idle(std::function<void(bool evicted)> done);
-  // Idle connections close, the others after what they are doing.
+  // Closes idle connections at once, and the others after their current request.
   void drain();
-  // Everything closes now.
+  // Closes every connection now.
   void abandon();
   // Lets the loop end and waits for its thread.
   void join();
@@ -46,15 +46,15 @@ class IoThread {
   Shared& shared() { return shared_; }
   // The Date header's value, made once a second.
   std::string_view date(std::chrono::steady_clock::time_point now);
-  // Unique in this process, and unlikely to meet another's.
+  // Unique in this process, and unlikely to equal an id of another process.
   std::string make_request_id();
   prometheus::Counter& requests() { return requests_; }
-  // Room that whoever runs on this thread may use until it suspends: small requests and their answers never get
-  // buffers of their own.
+  // Memory that code on this thread may use until it suspends: small requests and their answers need no separate
+  // buffers.
   std::span<char> scratch() { return scratch_; }
   std::string& answer() { return answer_; }
 
-  // Kept by connections: front is the one whose last request is longest ago.
+  // Kept by connections: the front is the one whose last request is longest ago.
   std::list<Connection*>& connections() { return connections_; }
   void forget(std::list<Connection*>::iterator position, const std::string& key);
 
@@ -62,7 +62,7 @@ class IoThread {
   void tick();
 
   Shared& shared_;
-  // Before the loop: connections that it still holds when it is destroyed take themselves off the list.
+  // Declared before the loop: connections that the loop still has at its destruction remove themselves from this list.
   std::list<Connection*> connections_;
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{context_.get_executor()};

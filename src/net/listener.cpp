@@ -14,7 +14,7 @@ constexpr auto kBackOff = std::chrono::milliseconds(50);
 
 void set_option(int fd, int level, int name, int value) { ::setsockopt(fd, level, name, &value, sizeof(value)); }
 
-// A cable that was pulled or a client that takes nothing is noticed within a minute, without a thread looking.
+// The kernel detects a pulled cable or a client that accepts nothing within a minute; no thread has to check.
 void prepare(int fd) {
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -82,14 +82,14 @@ asio::awaitable<void> Listener::accept() {
       try {
         start_connection(std::move(socket), thread);
       } catch (const std::exception& e) {
-        shared_.log.error("accept_failed", {{"reason", e.what()}});  // out of memory: this one goes, the next may stay
+        shared_.log.error("accept_failed", {{"reason", e.what()}});  // out of memory: only this connection is lost
       }
       continue;
     }
     if (stopped_.load()) co_return;
     shared_.metrics.refused("accept_failed").Increment();
     shared_.log.warn("accept_failed", {{"reason", ec.message()}});
-    // Out of descriptors, most likely: whoever has been idle longest makes room.
+    // Most likely out of descriptors: close the connection that has been idle longest.
     thread.evict_idle([](bool) {});
     pause.expires_after(kBackOff);
     co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ec));
@@ -116,16 +116,16 @@ void Listener::start_connection(tcp::socket socket, IoThread& thread) {
   }
 }
 
-void Listener::make_room(std::shared_ptr<tcp::socket> socket, IoThread& home, std::string address, std::string key,
-                         std::size_t asked) {
-  if (asked == threads_.size()) {
+void Listener::make_room(std::shared_ptr<tcp::socket> socket, IoThread& thread, std::string address, std::string key,
+                         std::size_t next_thread) {
+  if (next_thread == threads_.size()) {
     shared_.metrics.refused("connections").Increment();
     return;
   }
-  threads_[asked]->evict_idle([this, socket, &home, address, key, asked](bool evicted) {
-    if (!evicted) return make_room(socket, home, address, key, asked + 1);
+  threads_[next_thread]->evict_idle([this, socket, &thread, address, key, next_thread](bool evicted) {
+    if (!evicted) return make_room(socket, thread, address, key, next_thread + 1);
     shared_.counts.replace(key);
-    home.adopt(std::move(*socket), address, key);
+    thread.adopt(std::move(*socket), address, key);
   });
 }
 

@@ -1,5 +1,6 @@
-// Listener: accepts on one address and gives each connection to the I/O thread that has the fewest. Runs on the first
-// I/O thread. Refuses beyond the caps; when descriptors run out it closes an idle connection and waits a moment.
+// Listener accepts connections on one address and gives each to the I/O thread with the fewest. Runs on the first I/O
+// thread. Refuses connections beyond the limits; when descriptors run out it closes an idle connection and waits a
+// moment.
 #pragma once
 #include <memory>
 #include <string>
@@ -25,9 +26,9 @@ class Listener {
  private:
   asio::awaitable<void> accept();
   void start_connection(tcp::socket socket, IoThread& thread);
-  // Asks one thread after the other to close an idle connection in the newcomer's favour.
-  void make_room(std::shared_ptr<tcp::socket> socket, IoThread& home, std::string address, std::string key,
-                 std::size_t asked);
+  // Asks one thread after the other to close an idle connection, so that the new one has room.
+  void make_room(std::shared_ptr<tcp::socket> socket, IoThread& thread, std::string address, std::string key,
+                 std::size_t next_thread);
   IoThread& least_loaded();
 
   Shared& shared_;

@@ -22,7 +22,7 @@ constexpr int kMostWaiting = 4;
 std::atomic<int> threads_running{0};
 std::atomic<int> threads_waiting{0};
 
-// One of a bounded number of places; taken() says whether there was one.
+// One of a bounded number of slots; taken() is false when there was none.
 class LookupSlot {
  public:
   LookupSlot(std::atomic<int>& count, int most) : count_(count), taken_(count.fetch_add(1) < most) {}
@@ -36,7 +36,7 @@ class LookupSlot {
   const bool taken_;
 };
 
-Addresses ask_system(const std::string& host) {
+Addresses resolve_by_system(const std::string& host) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -69,21 +69,21 @@ bool start(const std::string& host, std::function<void(Addresses)> done) {
   auto slot = std::make_shared<LookupSlot>(threads_running, kMostThreads);
   if (!slot->taken()) return false;
   try {
-    std::thread([host, slot = std::move(slot), done = std::move(done)] { done(ask_system(host)); }).detach();
+    std::thread([host, slot = std::move(slot), done = std::move(done)] { done(resolve_by_system(host)); }).detach();
   } catch (const std::system_error&) {
     return false;
   }
   return true;
 }
 
-// What the thread and the coroutine that waits for it share. The coroutine may be gone, and its event loop with it,
-// long before the thread comes back: `home` may be used only while there is a timer, under the lock.
+// Shared by the thread and the coroutine that waits for it. The coroutine and its event loop may be destroyed long
+// before the thread returns: `executor_of_caller` may be used only while there is a timer, under the lock.
 struct PendingLookup {
   explicit PendingLookup(const asio::any_io_executor& executor) : executor_of_caller(executor) {}
 
   asio::any_io_executor executor_of_caller;
   std::mutex mutex;
-  asio::steady_timer* timer = nullptr;  // none once the coroutine has stopped waiting
+  asio::steady_timer* timer = nullptr;  // null once the coroutine has stopped waiting
   std::optional<Addresses> result;
 };
 
@@ -133,7 +133,7 @@ asio::awaitable<Addresses> look_up(const std::string& host, std::chrono::steady_
   co_return std::move(*pending->result);
 }
 
-Addresses look_up_now(const std::string& host, std::chrono::milliseconds patience) {
+Addresses look_up_now(const std::string& host, std::chrono::milliseconds timeout) {
   if (auto literal = as_literal(host)) return std::move(*literal);
   struct Reply {
     std::mutex mutex;
@@ -148,7 +148,7 @@ Addresses look_up_now(const std::string& host, std::chrono::milliseconds patienc
                          reply->changed.notify_one();
                        });
   std::unique_lock lock(reply->mutex);
-  const bool in_time = started && reply->changed.wait_for(lock, patience, [&] { return reply->result.has_value(); });
+  const bool in_time = started && reply->changed.wait_for(lock, timeout, [&] { return reply->result.has_value(); });
   if (in_time) return std::move(*reply->result);
   Addresses late;
   late.outcome = Outcome::too_slow;

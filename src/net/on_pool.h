@@ -1,5 +1,5 @@
-// on_pool: runs a plain function on the pool and resumes the coroutine on its own I/O thread with what it returned or
-// threw.
+// on_pool runs a plain function on the pool and resumes the coroutine on its own I/O thread with the result or the
+// exception.
 #pragma once
 #include <exception>
 #include <optional>
@@ -16,17 +16,17 @@ namespace asio = boost::asio;
 template <class F>
 asio::awaitable<std::invoke_result_t<F&>> on_pool(ThreadPool& pool, F& function) {
   using T = std::invoke_result_t<F&>;
-  const asio::any_io_executor home = co_await asio::this_coro::executor;
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
   std::optional<T> result;
   std::exception_ptr failure;
   auto initiate = [&](auto handler) {
-    pool.post([&result, &failure, &function, home, handler = std::move(handler)]() mutable {
+    pool.post([&result, &failure, &function, executor, handler = std::move(handler)]() mutable {
       try {
         result.emplace(function());
       } catch (...) {
         failure = std::current_exception();
       }
-      asio::post(home, std::move(handler));
+      asio::post(executor, std::move(handler));
     });
   };
   co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(initiate, asio::use_awaitable);

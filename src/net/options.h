@@ -1,5 +1,5 @@
-// Options: what the HTTP edge is told at start and never changes afterwards (certificates apart, which are re-read on
-// SIGHUP). Durations are what a client may cost us, so each has a reason beside it.
+// Options of the HTTP edge, set at start and never changed afterwards (except for certificates, which are read again on
+// SIGHUP). Each duration limits what a client may cost us, so each has a reason beside it.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -19,15 +19,15 @@ struct Endpoint {
 
 struct Timeouts {
   std::chrono::milliseconds header{10'000};       // first byte of a request to the end of its head; beyond → 408
-  std::chrono::milliseconds idle{75'000};         // keep-alive with nothing asked; longer than the usual proxy's 60 s
-  std::chrono::milliseconds body_grace{15'000};   // before the minimum pace of a body counts
-  std::chrono::milliseconds write_stall{30'000};  // a reader that takes nothing at all
+  std::chrono::milliseconds idle{75'000};         // keep-alive without a request; longer than the usual proxy's 60 s
+  std::chrono::milliseconds body_grace{15'000};   // before the minimum rate of a body applies
+  std::chrono::milliseconds write_stall{30'000};  // a reader that accepts nothing at all
   std::chrono::milliseconds request{1'800'000};   // absolute deadline of one request, its body included
-  std::chrono::milliseconds drain{30'000};        // how long a stop waits for requests under way
-  std::chrono::milliseconds linger{1'000};        // reading on after a refusal, so that the client sees the answer
+  std::chrono::milliseconds drain{30'000};        // how long a stop waits for running requests
+  std::chrono::milliseconds linger{1'000};  // how long we read on after a refusal, so that the client gets the answer
 };
 
-// Which requests get a log line of their own. State changes and failures are logged either way.
+// Which requests get a log line. State changes and failures are always logged.
 enum class LogRequests { none, errors, all };
 
 struct Options {
@@ -36,14 +36,14 @@ struct Options {
   std::string tls_key;                           // PEM key
   unsigned io_threads = 0;                       // 0 = one per core
   unsigned pool_threads = 16;                    // handlers that may block on the store or a disk
-  unsigned bytes_threads = 0;                    // of their own for bytes that live elsewhere: a place that hangs takes
-                                                 // none from polls and acks; 0 = bytes are files, the pool reads them
-  std::size_t body_without_bytes = 16'384;       // no part of a body up to this long ever gets to where bytes live
-  std::uint64_t min_rate = 1024;                 // bytes per second, for senders after the grace and for readers
-  std::size_t connections = 0;                   // 0 = what the open-file limit allows
+  unsigned bytes_threads = 0;                    // separate threads for file content on another machine: a place that
+                                                 // hangs blocks no polls and acks; 0 = the pool reads local files
+  std::size_t body_without_bytes = 16'384;       // a body up to this size never reaches the place of the files
+  std::uint64_t min_rate = 1024;                 // bytes per second, for senders after the grace time and for readers
+  std::size_t connections = 0;                   // 0 = as the open-file limit allows
   std::size_t connections_per_address = 16'384;  // IPv6: per /64
-  std::size_t parked_per_owner = 8;              // held polls of one token; one more answers the oldest empty
-  std::vector<http::Network> trusted_proxies;    // whose forwarded headers count
+  std::size_t parked_per_owner = 8;              // held polls of one token; with one more the oldest is answered empty
+  std::vector<http::Network> trusted_proxies;    // their forwarded headers are trusted
   LogRequests log_requests = LogRequests::errors;
   http::Limits limits;
   Timeouts timeouts;

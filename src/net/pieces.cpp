@@ -1,5 +1,5 @@
-// The part of Connection that sends what has no descriptor: in turns, a piece is read on the threads for bytes and sent
-// by the connection, so that a slow reader holds a piece of memory and no thread.
+// The part of Connection that sends content without a descriptor. Alternately the threads for file content read a piece
+// and the connection sends it, so that a slow reader occupies memory for one piece and no thread.
 #include <algorithm>
 #include <memory>
 
@@ -43,7 +43,7 @@ asio::awaitable<bool> Connection::send_pieces(const http::Request& request, cons
   const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(slice.length, kPiece));
   const auto room = std::make_unique_for_overwrite<char[]>(size);
   const auto started = std::chrono::steady_clock::now();
-  SteadyTime::duration held{0};  // how long the reader waited for us: its pace is measured without
+  SteadyTime::duration held{0};  // how long the reader waited for us; not counted when its pace is measured
   std::unique_ptr<Waiters::Armed> ends;
   auto may_go_on = [&slice] { return slice.may_go_on(); };
   Socket::Pieces left{};
@@ -54,7 +54,7 @@ asio::awaitable<bool> Connection::send_pieces(const http::Request& request, cons
       const std::span<char> into(room.get(),
                                  static_cast<std::size_t>(std::min<std::uint64_t>(size, slice.length - sent)));
       const std::size_t filled = co_await next_piece(request, slice, sent, into);
-      // The connection is cut, so that no client takes it for whole.
+      // The connection is cut, so that no client takes the answer for complete.
       if (filled == 0 || expired_) co_return false;
       left[0] = {room.get(), filled};
       held += std::chrono::steady_clock::now() - before;

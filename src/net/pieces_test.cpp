@@ -1,4 +1,4 @@
-// Answers whose bytes have no descriptor: read piece by piece on the threads for bytes, and sent.
+// Answers whose content has no descriptor: read piece by piece on the threads for file content, and sent.
 #include <gtest/gtest.h>
 
 #include <openssl/pem.h>
@@ -26,7 +26,7 @@ class PiecesTest : public ::testing::TestWithParam<Threads> {
 INSTANTIATE_TEST_SUITE_P(Threads, PiecesTest, ::testing::Values(Threads{"OfThePool", 0}, Threads{"OfTheirOwn", 2}),
                          [](const auto& test) { return std::string(test.param.name); });
 
-TEST_P(PiecesTest, EveryByteComesOnceWhateverTheSizeAndTheConnectionGoesOn) {
+TEST_P(PiecesTest, EveryByteArrivesOnceForEverySizeAndTheConnectionStaysUsable) {
   std::uint64_t length = 0;
   server.get("/", [&](auto&) { return far.answer(0, length); });
   server.start();
@@ -91,7 +91,7 @@ TEST_P(PiecesTest, PipelinedRequestsAreAnsweredInTheirOrder) {
   }
 }
 
-TEST_P(PiecesTest, WhatIsShorterThanPromisedCutsTheConnection) {
+TEST_P(PiecesTest, ContentShorterThanPromisedCutsTheConnection) {
   for (const std::uint64_t size : {std::uint64_t{0}, std::uint64_t{9}, std::uint64_t{kPiece}}) {
     TestEdge cutting(options_with(2, GetParam().bytes));
     far.size = size;
@@ -109,7 +109,7 @@ TEST_P(PiecesTest, WhatIsShorterThanPromisedCutsTheConnection) {
   }
 }
 
-TEST_P(PiecesTest, WhatCannotBeReadCutsTheConnectionAndIsLogged) {
+TEST_P(PiecesTest, ContentThatCannotBeReadCutsTheConnectionAndIsLogged) {
   server.get("/", [&](auto&) { return far.answer(0, kEndless); });
   std::function<void()> fail;
   std::uint64_t where = 0;
@@ -118,7 +118,7 @@ TEST_P(PiecesTest, WhatCannotBeReadCutsTheConnectionAndIsLogged) {
   };
   server.start();
   for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{kPiece}}) {
-    for (const auto& failure : {std::function<void()>([] { throw Unavailable("the bucket is gone"); }),
+    for (const auto& failure : {std::function<void()>([] { throw Unavailable("the bucket is missing"); }),
                                 std::function<void()>([] { throw 42; })}) {
       where = at;
       fail = failure;
@@ -132,11 +132,11 @@ TEST_P(PiecesTest, WhatCannotBeReadCutsTheConnectionAndIsLogged) {
     }
   }
   const std::string log = server.logged();
-  EXPECT_NE(log.find(R"("reason":"the bucket is gone")"), std::string::npos) << log;
+  EXPECT_NE(log.find(R"("reason":"the bucket is missing")"), std::string::npos) << log;
   EXPECT_NE(log.find(R"("reason":"not an exception")"), std::string::npos) << log;
 }
 
-TEST_P(PiecesTest, AClientThatLeavesIsNotReadFor) {
+TEST_P(PiecesTest, NothingIsReadForAClientThatHasClosed) {
   server.get("/", [&](auto&) { return far.answer(0, std::numeric_limits<std::int64_t>::max()); });
   far.size = std::numeric_limits<std::uint64_t>::max();
   server.start();
@@ -147,11 +147,11 @@ TEST_P(PiecesTest, AClientThatLeavesIsNotReadFor) {
   far.released.wait();
 }
 
-TEST_P(PiecesTest, WhatFitsAtOnceIsNotAskedAbout) {
+TEST_P(PiecesTest, ForContentThatFitsAtOnceMayGoOnIsNotCalled) {
   server.get("/", [&](auto&) {
     http::Response response = far.answer(0, 5);
     std::get<std::shared_ptr<http::FileSlice>>(response.content)->may_go_on = []() -> bool {
-      throw Unavailable("nobody asks");
+      throw Unavailable("must not be called");
     };
     return response;
   });
@@ -159,15 +159,15 @@ TEST_P(PiecesTest, WhatFitsAtOnceIsNotAskedAbout) {
   EXPECT_EQ(server.ask("/").body, bytes_from(0, 5));
 }
 
-TEST_P(PiecesTest, AReaderWhoLosesTheRightToItIsCutAtTheNextRing) {
+TEST_P(PiecesTest, AReaderThatLosesTheRightToItIsCutAtTheNextRing) {
   std::atomic<bool> allowed{true};
-  std::atomic<int> asked{0};
+  std::atomic<int> called{0};
   server.get("/", [&](auto&) {
     http::Response response = far.answer(0, kEndless);
     auto& slice = *std::get<std::shared_ptr<http::FileSlice>>(response.content);
     slice.topics = {"token"};
     slice.may_go_on = [&] {
-      ++asked;
+      ++called;
       return allowed.load();
     };
     return response;
@@ -178,7 +178,7 @@ TEST_P(PiecesTest, AReaderWhoLosesTheRightToItIsCutAtTheNextRing) {
   server.ring("token");
   client.read_through("\r\n\r\n");
   EXPECT_TRUE(client.read(8 << 20) == bytes_from(0, 8 << 20)) << "a ring alone cuts nothing";
-  EXPECT_GE(asked, 1) << "once after the first piece, whether it rang or not";
+  EXPECT_GE(called, 1) << "once after the first piece, whether it rang or not";
   allowed = false;
   server.ring("token");
   EXPECT_LT(client.read(kEndless).size(), kEndless - (8 << 20));
@@ -186,7 +186,7 @@ TEST_P(PiecesTest, AReaderWhoLosesTheRightToItIsCutAtTheNextRing) {
   EXPECT_EQ(server.metrics.held_polls.Value(), 0);
 }
 
-TEST(Pieces, ManySlowReadersHoldNoThread) {
+TEST(Pieces, ManySlowReadersOccupyNoThread) {
   Gate begun;
   RemoteBytes quick;
   RemoteBytes far;
@@ -204,7 +204,7 @@ TEST(Pieces, ManySlowReadersHoldNoThread) {
     begun.wait();
   }
   EXPECT_TRUE(server.ask("/quick").body == bytes_from(0, kPiece + 1));
-  // They have lost nothing by waiting.
+  // They have lost nothing by the wait.
   slow.front().read_through("\r\n\r\n");
   EXPECT_TRUE(slow.front().read(4 << 20) == bytes_from(0, 4 << 20));
 }
@@ -221,7 +221,7 @@ TEST(Pieces, AReaderThatTakesNothingIsCut) {
   far.released.wait();
 }
 
-// A certificate that nobody trusts, as files.
+// A certificate without a trusted authority, as files.
 class Certificate {
  public:
   Certificate() {
@@ -255,8 +255,8 @@ class Certificate {
   const int key_ = ::memfd_create("key", MFD_CLOEXEC);
 };
 
-// Everything the server says until it closes.
-std::string ask_by_tls(std::uint16_t port, std::string_view request) {
+// Everything that the server sends until it closes.
+std::string send_by_tls(std::uint16_t port, std::string_view request) {
   asio::io_context io;
   asio::ssl::context tls(asio::ssl::context::tls_client);
   asio::ssl::stream<tcp::socket> stream(io, tls);
@@ -281,14 +281,14 @@ TEST(Pieces, OverTlsTheyAreTheSame) {
   server.start();
   const std::string two =
       "GET /whole HTTP/1.1\r\nHost: h\r\n\r\nGET /whole HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
-  const std::string all = ask_by_tls(server.port(), two);
+  const std::string all = send_by_tls(server.port(), two);
   const std::string bytes = bytes_from(1, kPiece + 1);
   const auto first = all.find("\r\n\r\n");
   ASSERT_NE(first, std::string::npos);
   EXPECT_TRUE(all.substr(first + 4, bytes.size()) == bytes);
   EXPECT_TRUE(all.substr(first + 4 + bytes.size()).starts_with("HTTP/1.1 200 "));
   EXPECT_TRUE(all.ends_with(bytes));
-  const std::string cut = ask_by_tls(server.port(), "GET /short HTTP/1.1\r\nHost: h\r\n\r\n");
+  const std::string cut = send_by_tls(server.port(), "GET /short HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_TRUE(cut.ends_with(bytes_from(0, 2 * kPiece)));
 }
 

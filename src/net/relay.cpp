@@ -1,4 +1,4 @@
-// The part of Connection that passes a body on to another server as it comes.
+// The part of Connection that passes a body on to another server while it arrives.
 #include <cstring>
 
 #include "net/connection.h"
@@ -7,9 +7,9 @@
 namespace restante::net {
 namespace {
 
-constexpr std::size_t kStep = 64 << 10;  // about what a socket holds: all that is ever here of a body
+constexpr std::size_t kStep = 64 << 10;  // about what a socket buffers: never more of a body is in memory
 
-// However it ends, also by an exception: the other server sees a cut body as cut, and nobody is called back.
+// Closes in every case, also after an exception: the other server sees a cut body as cut, and no callback follows.
 class ClosedAtEnd {
  public:
   explicit ClosedAtEnd(UpstreamRequest& upstream) : upstream_(upstream) {}
@@ -21,7 +21,7 @@ class ClosedAtEnd {
   UpstreamRequest& upstream_;
 };
 
-// Many small chunks become one: they lie in `room`, in order.
+// Joins many small chunks into one: they are in `room`, in order.
 std::string_view joined(char* room, const std::vector<std::string_view>& pieces) {
   if (pieces.size() == 1) return pieces.front();
   std::size_t size = 0;
@@ -41,7 +41,7 @@ asio::awaitable<std::optional<http::Fault>> Connection::pass_on(http::Request& r
   bool useful = true;
   while (useful && !inflow.done && !upstream.ended()) {
     const auto fault = co_await next_pieces(request, inflow, room.get(), kStep, pieces);
-    // The reply ends the read: then it is the answer, whatever the read says.
+    // The reply ends the read: then the reply is the answer, whatever the read returned.
     if (upstream.ended()) break;
     if (fault) co_return fault;
     const std::string_view bytes = joined(room.get(), pieces);
@@ -55,7 +55,7 @@ asio::awaitable<std::optional<http::Fault>> Connection::pass_on(http::Request& r
 
 asio::awaitable<std::optional<http::Fault>> Connection::exchange(http::Request& request, Inflow& inflow,
                                                                  UpstreamRequest& upstream,
-                                                                 std::chrono::milliseconds patience) {
+                                                                 std::chrono::milliseconds timeout) {
   const SteadyTime last = inflow.started + timeouts().request;
   inflow.held = std::chrono::steady_clock::now() - inflow.started;
   upstream.allow_until(last);
@@ -67,7 +67,7 @@ asio::awaitable<std::optional<http::Fault>> Connection::exchange(http::Request& 
   if (fault) {
     upstream.close();
   } else {
-    upstream.allow_until(std::min(last, std::chrono::steady_clock::now() + patience));
+    upstream.allow_until(std::min(last, std::chrono::steady_clock::now() + timeout));
     co_await upstream.reply();
   }
   co_return fault;

@@ -1,4 +1,4 @@
-// Bodies that are not passed on to their end: the sender leaves or dawdles, the other server does, or we stop.
+// Bodies that are not passed on to their end: the sender or the other server closes or is too slow, or we stop.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -11,22 +11,22 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Relay, AServerThatLeavesInTheMiddleIsABadReplyAtOnce) {
-  for (const char* last_words : {"", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"}) {
+TEST(Relay, AServerThatClosesInTheMiddleIsABadReplyAtOnce) {
+  for (const char* reply : {"", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"}) {
     Seen seen;
     Other other([&](Other& self, int fd) {
       read_until(seen, fd, body_of(seen, 5));
-      self.send_bytes(fd, last_words);
+      self.send_bytes(fd, reply);
     });
     RelayEdge edge(other.url());
     Client client = edge.server.client();
     client.send(sized_head(1'000'000) + "first");
     EXPECT_EQ(client.reply().body, "bad_reply");
-    EXPECT_TRUE(edge.told().connected);
+    EXPECT_TRUE(edge.result().connected);
   }
 }
 
-TEST(Relay, ASenderThatIsCutCutsTheOtherServerOff) {
+TEST(Relay, ASenderThatIsCutCutsTheRequestToTheOtherServer) {
   struct Case {
     const char* name;
     std::string begin;
@@ -61,7 +61,7 @@ TEST(Relay, ASenderThatIsCutCutsTheOtherServerOff) {
     left.wait();
     EXPECT_FALSE(whole) << one.name;
     EXPECT_FALSE(seen.text().ends_with("0\r\n\r\n")) << one.name << ": it looks like a whole body";
-    const http::Forwarded came = edge.told();
+    const http::Forwarded came = edge.result();
     EXPECT_EQ(name_of(came.outcome), "cut") << one.name;
     EXPECT_EQ(came.sent, 5u) << one.name;
     if (one.status == 0) continue;
@@ -84,10 +84,10 @@ TEST(Relay, ASenderThatStopsIsTimedOutAndCut) {
   client.send(sized_head(1'000'000) + "some of it");
   EXPECT_EQ(client.reply().status, 408);
   left.wait();
-  EXPECT_EQ(edge.told().outcome, Outcome::cut);
+  EXPECT_EQ(edge.result().outcome, Outcome::cut);
 }
 
-TEST(Relay, ABodyBeyondTheLimitIsCutWhereverItIsNoticed) {
+TEST(Relay, ABodyBeyondTheLimitIsCutWhereverItIsDetected) {
   Options options = test_options();
   options.limits.stream_body = 100'000;
   Seen seen;
@@ -100,7 +100,7 @@ TEST(Relay, ABodyBeyondTheLimitIsCutWhereverItIsNoticed) {
   Client announced = edge.server.client();
   announced.send(sized_head(100'001));
   EXPECT_EQ(announced.reply().status, 413);
-  EXPECT_EQ(other.connections(), 0) << "nobody is asked for what is refused anyway";
+  EXPECT_EQ(other.connections(), 0) << "a request that is refused anyway is not passed on";
   Client endless = edge.server.client();
   endless.send(kChunkedHead);
   for (int i = 0; i < 101; ++i) endless.send(chunk(std::string(1000, 'x')));
@@ -108,10 +108,11 @@ TEST(Relay, ABodyBeyondTheLimitIsCutWhereverItIsNoticed) {
   EXPECT_EQ(reply.status, 413);
   EXPECT_NE(reply.body.find("\"max\":100000"), std::string::npos) << reply.body;
   left.wait();
-  EXPECT_EQ(edge.told().outcome, Outcome::cut);
+  EXPECT_EQ(edge.result().outcome, Outcome::cut);
 }
 
-// One read is here, the kernel's buffers are full: then the sender is stopped, and the other server's silence ends it.
+// One read is in memory, the kernel's buffers are full: then the sender cannot send more, and the timeout of the other
+// server ends it.
 TEST(Relay, AServerThatDoesNotReadStopsTheSenderAndTimesOut) {
   constexpr std::size_t kBody = 100 << 20;
   Options options = test_options();
@@ -122,7 +123,7 @@ TEST(Relay, AServerThatDoesNotReadStopsTheSenderAndTimesOut) {
   client.send(sized_head(kBody));
   EXPECT_LT(client.send_until_full(kBody, kCeiling), kBody / 4) << "until it is answered";
   EXPECT_EQ(client.reply().body, "timed_out");
-  EXPECT_LT(edge.told().sent, kBody / 4);
+  EXPECT_LT(edge.result().sent, kBody / 4);
 }
 
 TEST(Relay, AServerThatReadsTooSlowlyTimesOut) {
@@ -147,14 +148,14 @@ TEST(Relay, AServerThatNeverRepliesTimesOut) {
   Seen seen;
   Other other([&](Other& self, int fd) {
     read_until(seen, fd, body_of(seen, 3));
-    self.wait_until_left(fd);
+    self.wait_until_closed(fd);
   });
   RelayEdge edge(other.url());
   edge.timeout = 2s;
   Client client = edge.server.client();
   client.send(sized_head(3) + "abc");
   EXPECT_EQ(client.reply().body, "timed_out");
-  EXPECT_EQ(edge.told().sent, 3u);
+  EXPECT_EQ(edge.result().sent, 3u);
   client.get("/health");
   EXPECT_EQ(client.reply().body, "ok");
 }
@@ -165,7 +166,7 @@ TEST(Relay, TheWholeRequestHasADeadline) {
   Seen seen;
   Other other([&](Other& self, int fd) {
     read_until(seen, fd, body_of(seen, 3));
-    self.wait_until_left(fd);
+    self.wait_until_closed(fd);
   });
   RelayEdge edge(other.url(), options);
   Client whole = edge.server.client();
@@ -173,12 +174,12 @@ TEST(Relay, TheWholeRequestHasADeadline) {
   EXPECT_EQ(whole.reply().body, "timed_out");
   Client part = edge.server.client();
   part.send(sized_head(1'000'000) + "abc");
-  // Sender and server are both late; whose timer is first says who is blamed.
+  // Sender and server are both late; the timer that expires first decides the status.
   const int status = part.reply().status;
   EXPECT_TRUE(status == 408 || status == 502) << status;
 }
 
-// A server whose queue of connections is full: connecting to it takes as long as one lets it.
+// A server whose queue of connections is full: a connect to it does not complete.
 class Busy {
  public:
   Busy() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -210,7 +211,7 @@ class Busy {
   std::vector<int> waiting_;
 };
 
-TEST(Relay, AStopThatWaitsNoLongerEndsAConnectionInTheMaking) {
+TEST(Relay, StopNowEndsAConnect) {
   Options options = test_options();
   options.timeouts.drain = 0ms;
   const Busy busy;
@@ -224,12 +225,12 @@ TEST(Relay, AStopThatWaitsNoLongerEndsAConnectionInTheMaking) {
   client.send(sized_head(3) + "abc");
   connecting.wait();
   edge.server.edge.stop();
-  const http::Forwarded came = edge.told();
+  const http::Forwarded came = edge.result();
   EXPECT_EQ(came.outcome, Outcome::cut);
   EXPECT_FALSE(came.connected);
 }
 
-TEST(Relay, AStopThatWaitsNoLongerEndsAHandshake) {
+TEST(Relay, StopNowEndsAHandshake) {
   Options options = test_options();
   options.timeouts.drain = 0ms;
   Gate began;
@@ -247,7 +248,7 @@ TEST(Relay, AStopThatWaitsNoLongerEndsAHandshake) {
   began.wait();
   edge.server.edge.stop();
   left.wait();
-  const http::Forwarded came = edge.told();
+  const http::Forwarded came = edge.result();
   EXPECT_EQ(came.outcome, Outcome::cut);
   EXPECT_FALSE(came.connected);
 }
@@ -259,10 +260,10 @@ TEST(Relay, AConnectionThatTakesTooLongIsTimedOut) {
   Client client = edge.server.client();
   client.send(sized_head(3) + "abc");
   EXPECT_EQ(client.reply().body, "timed_out");
-  EXPECT_FALSE(edge.told().connected);
+  EXPECT_FALSE(edge.result().connected);
 }
 
-TEST(Relay, AStopThatWaitsNoLongerCutsIt) {
+TEST(Relay, StopNowCutsARelay) {
   Options options = test_options();
   options.timeouts.drain = 0ms;
   for (const std::size_t size : {std::size_t(1'000'000), std::size_t(3)}) {
@@ -281,7 +282,7 @@ TEST(Relay, AStopThatWaitsNoLongerCutsIt) {
     began.wait();
     edge.server.edge.stop();
     left.wait();
-    EXPECT_EQ(edge.told().outcome, Outcome::cut) << size;
+    EXPECT_EQ(edge.result().outcome, Outcome::cut) << size;
     client.close();
   }
 }

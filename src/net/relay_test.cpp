@@ -1,4 +1,4 @@
-// Bodies that are passed on to another server as they come, and its replies back.
+// Bodies that are passed on to another server while they arrive, and its replies.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -26,7 +26,7 @@ TEST(Relay, PassesASizedBodyOnWithItsHeadAndTheReplyBack) {
                            "Content-Length: 3000001\r\n", "Connection: close\r\n"}) {
     EXPECT_NE(seen.head().find(line), std::string::npos) << line << seen.head();
   }
-  const http::Forwarded came = edge.told();
+  const http::Forwarded came = edge.result();
   EXPECT_TRUE(came.connected);
   EXPECT_EQ(came.sent, body.size());
   client.get("/health");
@@ -51,7 +51,7 @@ TEST(Relay, PassesAChunkedBodyOnChunkedWhateverTheChunksAre) {
     EXPECT_NE(seen.head().find("Transfer-Encoding: chunked\r\n"), std::string::npos) << seen.head();
     EXPECT_EQ(seen.head().find("Content-Length"), std::string::npos) << seen.head();
     EXPECT_TRUE(seen.unchunked() == body) << step;
-    EXPECT_EQ(edge.told().sent, body.size());
+    EXPECT_EQ(edge.result().sent, body.size());
   }
 }
 
@@ -67,7 +67,7 @@ TEST(Relay, AnEmptyBodyIsPassedOnToo) {
   EXPECT_NE(seen.head().find("Content-Length: 0\r\n"), std::string::npos) << seen.head();
 }
 
-TEST(Relay, TheSenderIsToldToContinueOnceTheConnectionStands) {
+TEST(Relay, TheSenderGets100OnceTheConnectionIsMade) {
   Seen seen;
   Other other(taking(seen, 3));
   RelayEdge edge(other.url());
@@ -84,7 +84,7 @@ TEST(Relay, TheSenderIsToldToContinueOnceTheConnectionStands) {
   EXPECT_EQ(reply.status, 502);
   EXPECT_EQ(reply.body, "unreachable");
   EXPECT_TRUE(refused.at_end());
-  EXPECT_FALSE(nowhere.told().connected);
+  EXPECT_FALSE(nowhere.result().connected);
 }
 
 TEST(Relay, AnEarlyReplyIsAnsweredAtOnceAlthoughTheSenderSendsNoMore) {
@@ -93,7 +93,7 @@ TEST(Relay, AnEarlyReplyIsAnsweredAtOnceAlthoughTheSenderSendsNoMore) {
     Other other([&](Other& self, int fd) {
       read_until(seen, fd, [&] { return seen.text().find("first") != std::string::npos; });
       self.send_bytes(fd, "HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno");
-      self.wait_until_left(fd);
+      self.wait_until_closed(fd);
     });
     RelayEdge edge(other.url());
     Client client = edge.server.client();
@@ -106,21 +106,21 @@ TEST(Relay, AnEarlyReplyIsAnsweredAtOnceAlthoughTheSenderSendsNoMore) {
   }
 }
 
-TEST(Relay, AReplyBeforeTheFirstByteEndsTheWaitForIt) {
+TEST(Relay, AReplyBeforeTheFirstByteOfTheBodyEndsTheWaitForIt) {
   Seen seen;
   Other other([&](Other& self, int fd) {
     read_until(seen, fd, [&] { return has_head(seen); });
     self.send_bytes(fd, "HTTP/1.1 413 Much\r\nContent-Length: 0\r\n\r\n");
-    self.wait_until_left(fd);
+    self.wait_until_closed(fd);
   });
   RelayEdge edge(other.url());
   Client client = edge.server.client();
   client.send(sized_head(1'000'000));
   EXPECT_EQ(client.reply().status, 413);
-  EXPECT_EQ(edge.told().sent, 0u);
+  EXPECT_EQ(edge.result().sent, 0u);
 }
 
-TEST(Relay, AReplyBeforeTheHeadIsOutIsTheAnswerAndNothingOfTheBodyIsSent) {
+TEST(Relay, AReplyBeforeTheEndOfTheHeadIsTheAnswerAndNothingOfTheBodyIsSent) {
   Other other([](Other& self, int fd) {
     self.send_bytes(fd, "HTTP/1.1 431 Much\r\nContent-Length: 4\r\n\r\nhead");
     self.wait_until_over();
@@ -130,7 +130,7 @@ TEST(Relay, AReplyBeforeTheHeadIsOutIsTheAnswerAndNothingOfTheBodyIsSent) {
   server.stream("/up", [&](http::Request&) -> http::BodyHandling {
     auto relay = std::make_unique<http::Relay>();
     relay->order.url = other.url();
-    relay->order.headers.emplace_back("X-Much", std::string(32 << 20, 'x'));  // more than a connection holds
+    relay->order.headers.emplace_back("X-Much", std::string(32 << 20, 'x'));  // more than a connection buffers
     relay->order.then = [&](http::Forwarded came) {
       sent = came.sent;
       return text(came.body, came.status);
@@ -146,13 +146,13 @@ TEST(Relay, AReplyBeforeTheHeadIsOutIsTheAnswerAndNothingOfTheBodyIsSent) {
   EXPECT_EQ(sent, 0u);
 }
 
-// The other server answers, closes and so resets us while we send: its answer counts all the same.
+// The other server answers and closes, and so resets the connection while we send: its answer still counts.
 TEST(Relay, ASenderThatKeepsSendingSeesTheEarlyReply) {
   Seen seen;
   Other other([&](Other& self, int fd) {
     read_until(seen, fd, body_of(seen, 100'000));
     self.send_bytes(fd, "HTTP/1.1 413 Much\r\nContent-Length: 8\r\n\r\ntoo much");
-    self.wait_until_left(fd);
+    self.wait_until_closed(fd);
   });
   RelayEdge edge(other.url());
   Client client = edge.server.client();
@@ -163,7 +163,7 @@ TEST(Relay, ASenderThatKeepsSendingSeesTheEarlyReply) {
   sender.get();
 }
 
-TEST(Relay, WhatIsNoFinalAnswerIsABadReply) {
+TEST(Relay, AnAnswerThatIsNotFinalIsABadReply) {
   for (const char* status : {"101 Switching Protocols", "600 What", "999 What", "099 What"}) {
     Seen seen;
     Other other(taking(seen, 3, "HTTP/1.1 " + std::string(status) + "\r\nContent-Length: 0\r\n\r\n"));
@@ -205,7 +205,7 @@ TEST(Relay, ARefusedAddressIsNeverConnectedTo) {
   Client client = edge.server.client();
   client.send(sized_head(3) + "abc");
   EXPECT_EQ(client.reply().body, "refused_address");
-  EXPECT_FALSE(edge.told().connected);
+  EXPECT_FALSE(edge.result().connected);
   EXPECT_EQ(other.connections(), 0);
 }
 
@@ -221,12 +221,12 @@ class Taker final : public http::BodySink {
   std::string bytes_;
 };
 
-TEST(Relay, AnIntakeOrAnAnswerTakesItsPlaceWhenThereIsNoConnection) {
+TEST(Relay, ABodySinkOrAnAnswerReplacesItWhenThereIsNoConnection) {
   RelayEdge edge("http://127.0.0.1:1/in");
-  std::atomic<int> asked{0};
+  std::atomic<int> called{0};
   edge.instead = [&](const http::Forwarded& came) -> http::BodyHandling {
     EXPECT_EQ(came.outcome, Outcome::unreachable);
-    if (++asked == 1) return std::make_unique<Taker>();
+    if (++called == 1) return std::make_unique<Taker>();
     return text("no room", 507);
   };
   Client client = edge.server.client();
@@ -238,19 +238,19 @@ TEST(Relay, AnIntakeOrAnAnswerTakesItsPlaceWhenThereIsNoConnection) {
   EXPECT_EQ(client.reply().body, "no room");
 }
 
-TEST(Relay, NobodyTakesItInsteadOnceThereWasAConnection) {
+TEST(Relay, NothingReplacesItOnceThereWasAConnection) {
   Seen seen;
   Other other([&](Other&, int fd) { read_until(seen, fd, [&] { return has_head(seen); }); });
   RelayEdge edge(other.url());
-  std::atomic<bool> asked{false};
+  std::atomic<bool> called{false};
   edge.instead = [&](const http::Forwarded&) -> http::BodyHandling {
-    asked = true;
+    called = true;
     return text("never", 500);
   };
   Client client = edge.server.client();
   client.send(sized_head(3) + "abc");
   EXPECT_EQ(client.reply().body, "bad_reply");
-  EXPECT_FALSE(asked);
+  EXPECT_FALSE(called);
 }
 
 TEST(Relay, ARouteMayAnswerFromTheHeadAlone) {
@@ -265,7 +265,7 @@ TEST(Relay, ARouteMayAnswerFromTheHeadAlone) {
   EXPECT_TRUE(client.at_end());
 }
 
-TEST(Relay, WhatThenThrowsIsAnAnswerToo) {
+TEST(Relay, AnExceptionOfThenIsAnsweredToo) {
   Seen seen;
   Other other(taking(seen, 3));
   TestEdge server;

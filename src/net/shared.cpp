@@ -11,7 +11,7 @@ constexpr std::size_t kOwnFiles = 512;
 std::size_t connection_limit(std::size_t configured) {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
-  // Ask for all we may have: the soft limit is a courtesy to programs that use select().
+  // Raise the limit as far as allowed: the low soft limit only protects programs that use select().
   files.rlim_cur = files.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &files);
   ::getrlimit(RLIMIT_NOFILE, &files);
@@ -59,7 +59,7 @@ Shared::Shared(Options opts, const Clock& the_clock, Log& the_log, Metrics& the_
       log(the_log),
       metrics(the_metrics),
       pool(std::make_shared<ThreadPool>(options.pool_threads)),
-      // All awake: their time goes by in waiting for another machine.
+      // All awake: they spend their time waiting for another machine.
       bytes_pool(options.bytes_threads > 0 ? std::make_shared<ThreadPool>(options.bytes_threads, options.bytes_threads)
                                            : pool),
       waiters(options.parked_per_owner, metrics),

@@ -1,5 +1,5 @@
-// Shared: what all connections of an edge have in common. Made before the first connection and gone after the last one.
-// Everything in it is constant, atomic, or says itself that it is thread-safe.
+// Shared: what all connections of an edge have in common. Created before the first connection and destroyed after the
+// last one. Everything in it is constant, atomic, or documented as thread-safe.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -21,14 +21,14 @@
 
 namespace restante::net {
 
-// How many connections there are, altogether and per client address.
+// The number of connections, in total and per client address.
 class ConnectionCounts {
  public:
   enum class Admission { admitted, full, too_many_from_there };
 
   ConnectionCounts(std::size_t total, std::size_t per_address) : most_(total), most_per_address_(per_address) {}
   Admission enter(const std::string& key);
-  // In the place of one that is about to leave: for a moment there is one more than the cap.
+  // Counts one connection that replaces one about to close: for a moment there is one more than the limit.
   void replace(const std::string& key);
   void leave(const std::string& key);
   std::size_t total() const;
@@ -36,7 +36,7 @@ class ConnectionCounts {
  private:
   const std::size_t most_;
   const std::size_t most_per_address_;
-  mutable std::mutex mutex_;  // connections come and go on all I/O threads
+  mutable std::mutex mutex_;  // connections open and close on all I/O threads
   std::size_t total_ = 0;
   std::unordered_map<std::string, std::size_t> by_address_;
 };
@@ -51,13 +51,14 @@ struct Shared {
   Metrics& metrics;
   const http::Router* router = nullptr;
   std::unique_ptr<Tls> tls;
-  std::shared_ptr<ThreadPool> pool;        // until the edge has stopped
-  std::shared_ptr<ThreadPool> bytes_pool;  // as long; the same one where bytes get no threads of their own
+  std::shared_ptr<ThreadPool> pool;  // until the edge has stopped
+  // the same; it is `pool` itself when there are no separate threads for file content
+  std::shared_ptr<ThreadPool> bytes_pool;
   Waiters waiters;
   ConnectionCounts counts;
   std::atomic<bool> draining{false};
 
-  // Index of the route, then the one for what no route took.
+  // By index of the route; the last one is for requests that no route took.
   std::vector<prometheus::Histogram*> durations;
   std::vector<prometheus::Counter*> responses;  // by status / 100
 

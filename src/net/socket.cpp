@@ -11,7 +11,7 @@
 namespace restante::net {
 namespace {
 
-// Large enough to keep a fast reader busy, small enough that one of them does not hold the thread.
+// Large enough to keep a fast reader busy, small enough that one reader does not occupy the thread.
 constexpr std::size_t kFileStep = 1 << 20;
 constexpr std::size_t kTlsFileStep = 64 << 10;
 

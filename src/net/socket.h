@@ -1,6 +1,6 @@
-// Socket: a client's connection, plain or TLS, one step at a time. Plain sockets are tried without suspending first:
-// most answers fit into the kernel's buffer, and a coroutine that need not sleep should not pay for sleeping. Belongs
-// to its connection and its I/O thread. Never throws; failures are error codes.
+// Socket: a client's connection, plain or TLS, one step at a time. Operations on plain sockets are first tried without
+// suspending: most answers fit into the kernel's buffer, and then no coroutine has to suspend. Belongs to its
+// connection and its I/O thread. Never throws; failures are error codes.
 #pragma once
 #include <array>
 #include <memory>
@@ -25,23 +25,24 @@ class Socket {
   tcp::socket& lowest() { return tls_ ? tls_->next_layer() : plain_; }
 
   asio::awaitable<ErrorCode> handshake();
-  // Until there is something to read or the peer has gone. Plain sockets only: TLS keeps bytes of its own.
+  // Waits until there is something to read or the peer has closed. Plain sockets only: TLS buffers bytes itself.
   asio::awaitable<ErrorCode> readable();
   // 0 with no error is the end of the stream.
   asio::awaitable<std::size_t> read_some(char* data, std::size_t size, ErrorCode& ec);
-  // What is there right now: 0 with no error means nothing yet, eof that the peer has finished. Plain sockets only.
+  // Reads what is there now: 0 without an error means nothing yet, eof that the peer has finished. Plain sockets only.
   std::size_t read_now(char* data, std::size_t size, ErrorCode& ec);
-  // What the kernel takes right now, perhaps nothing; for TLS always nothing.
+  // Writes what the kernel accepts now, perhaps nothing; for TLS always nothing.
   std::size_t write_now(const Pieces& pieces, ErrorCode& ec);
   asio::awaitable<std::size_t> write_some(const Pieces& pieces, ErrorCode& ec);
-  // Sends from a file; waits until at least something was taken. 0 with no error: the file is shorter than promised.
+  // Sends from a file; waits until at least some bytes were accepted. 0 without an error: the file is shorter than
+  // promised.
   asio::awaitable<std::size_t> send_file(int fd, std::uint64_t offset, std::uint64_t length, ErrorCode& ec);
 
-  // Has the peer closed its side or reset the connection? Bytes waiting to be read do not hide it.
+  // Whether the peer has closed its side or reset the connection. Unread bytes do not hide it.
   bool peer_gone();
   void cancel();
   void close();
-  // Says that nothing more will be sent, so that the peer sees the last answer before the connection goes.
+  // Ends the sending direction, so that the peer gets the last answer before the connection closes.
   void finish_sending();
 
  private:

@@ -1,6 +1,6 @@
-// What the tests of net/ share: TestEdge, a real Edge on a free loopback port whose router the test fills; Client, a
-// blocking socket that speaks raw HTTP; Gate, something one thread waits for and another one opens. Every wait ends at
-// kCeiling, which is far beyond what a working server needs: reaching it is a failure, never a measurement.
+// Shared by the tests of net/. TestEdge is a real Edge on a free loopback port whose router the test fills. Client is a
+// blocking socket for raw HTTP. Gate is what one thread waits for and another one opens. Every wait ends at kCeiling,
+// far beyond what a working server needs: to reach it is a failure, never a measurement.
 #pragma once
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class Gate {
     if (changed_.wait_for(lock, kCeiling, [this] { return opened_ > passed_; })) {
       ++passed_;
     } else {
-      ADD_FAILURE() << "nobody opened the gate";
+      ADD_FAILURE() << "the gate was not opened";
     }
   }
 
@@ -50,8 +50,8 @@ class Gate {
   int passed_ = 0;
 };
 
-// Opens its gate when the last copy is gone: tells a test that the server has let go of something.
-inline std::shared_ptr<void> tell_when_released(Gate& gate) {
+// Opens its gate when the last copy is destroyed: the test learns that the server has released an object.
+inline std::shared_ptr<void> open_when_released(Gate& gate) {
   return {nullptr, [&gate](void*) { gate.open(); }};
 }
 
@@ -92,7 +92,7 @@ class Client {
   Client& operator=(Client&&) = delete;
 
   bool connected() const { return connected_; }
-  // False when the server has closed: some tests want that.
+  // False when the server has closed: some tests expect that.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -101,14 +101,14 @@ class Client {
     }
     return true;
   }
-  // What the kernel takes until it has taken no more for so long: how far a server that does not read lets us go. One
-  // that has answered reads on to throw it away: that does not count.
-  std::size_t send_until_full(std::size_t most, std::chrono::milliseconds patience = std::chrono::milliseconds(500)) {
+  // Sends until the kernel has accepted nothing for that long: this is how much a server that does not read lets a
+  // client send. A server that has answered reads and discards the rest: that does not count.
+  std::size_t send_until_full(std::size_t most, std::chrono::milliseconds quiet = std::chrono::milliseconds(500)) {
     const std::string bytes(64 << 10, 'x');
     std::size_t sent = 0;
     while (sent < most) {
       pollfd room{fd_, POLLIN | POLLOUT, 0};
-      if (::poll(&room, 1, static_cast<int>(patience.count())) == 0 || room.revents != POLLOUT) break;
+      if (::poll(&room, 1, static_cast<int>(quiet.count())) == 0 || room.revents != POLLOUT) break;
       const ssize_t n = ::send(fd_, bytes.data(), std::min(bytes.size(), most - sent), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (n > 0) sent += static_cast<std::size_t>(n);
     }
@@ -148,7 +148,7 @@ class Client {
     EXPECT_EQ(read(2), "\r\n");
     return data;
   }
-  // Everything up to and with `mark`; less when the server closes before.
+  // Everything up to and including `mark`; less when the server closes before.
   std::string read_through(std::string_view mark) {
     std::size_t at = 0;
     while ((at = pending_.find(mark)) == std::string::npos) {
@@ -198,7 +198,7 @@ class Client {
   std::string pending_;
 };
 
-// Patient with everything, so that only what a test makes short can run out.
+// Long timeouts everywhere, so that only the ones that a test shortens can run out.
 inline Options test_options() {
   Options options;
   options.listen = {{"127.0.0.1", 0}};
@@ -256,7 +256,7 @@ class TestEdge {
     return one.reply();
   }
   void ring(std::string_view topic) { edge.bell().ring(topic); }
-  // All that was logged; ends the log, so ask last.
+  // All log lines; stops the edge and the log, so call it last.
   std::string logged() {
     edge.stop();
     log_.reset();

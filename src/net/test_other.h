@@ -1,5 +1,5 @@
-// Other: another server for the tests of what we send to one. One connection after the other, each handled as the test
-// says, on a thread of its own.
+// Other is a second server, for tests of requests that we send to one. It handles one connection after the other with
+// the test's script, on its own thread.
 #pragma once
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -43,7 +43,7 @@ class Other {
     return std::string(scheme) + "://" + std::string(host) + ":" + std::to_string(port_) + "/in";
   }
   int connections() const { return connections_; }
-  // What was asked, head and body.
+  // The request, head and body.
   std::string read_request(int fd) {
     std::string text;
     while (text.find("\r\n\r\n") == std::string::npos && receive(fd, text)) {
@@ -55,7 +55,7 @@ class Other {
     }
     return text;
   }
-  // False once the reader is gone.
+  // False once the reader has closed.
   bool send_bytes(int fd, std::string_view bytes) {
     while (!bytes.empty()) {
       const auto sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -64,23 +64,23 @@ class Other {
     }
     return true;
   }
-  // Until the other side closes.
-  void wait_until_left(int fd) {
+  // Waits until the other side closes.
+  void wait_until_closed(int fd) {
     std::string ignored;
     while (receive(fd, ignored)) {
     }
   }
-  // Until the test lets go of it: a reader with a full buffer does not even notice that the other side has left.
+  // Waits until the test destroys it: a reader with a full buffer does not detect that the other side has closed.
   void wait_until_over() {
     pollfd entry{ending_[0], POLLIN, 0};
     ::poll(&entry, 1, -1);
   }
-  // Whether it does within that time: for what goes on slowly until then.
-  bool is_over(std::chrono::milliseconds patience) {
+  // Whether the test destroys it within that time: for scripts that send slowly until then.
+  bool is_over(std::chrono::milliseconds time) {
     pollfd entry{ending_[0], POLLIN, 0};
-    return ::poll(&entry, 1, static_cast<int>(patience.count())) > 0;
+    return ::poll(&entry, 1, static_cast<int>(time.count())) > 0;
   }
-  std::string asked;  // read after the forward has come back
+  std::string request;  // read after the forward has come back
 
  private:
   static bool receive(int fd, std::string& text) {
@@ -112,7 +112,7 @@ class Other {
 
 inline Other::Script answering(std::string reply) {
   return [reply](Other& other, int fd) {
-    other.asked = other.read_request(fd);
+    other.request = other.read_request(fd);
     other.send_bytes(fd, reply);
   };
 }

@@ -1,5 +1,5 @@
-// Bytes that live elsewhere, for tests of what is sent piece by piece: every byte is known by its offset, and a test is
-// in the middle of every read.
+// Remote file content for tests of answers that are sent piece by piece: every byte follows from its offset, and a test
+// can act in the middle of every read.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -14,7 +14,7 @@
 namespace restante::net {
 
 inline constexpr std::size_t kPiece = 256 << 10;
-inline constexpr std::uint64_t kEndless = 256 << 20;  // more than any socket holds
+inline constexpr std::uint64_t kEndless = 256 << 20;  // more than any socket buffers
 
 inline char byte_at(std::uint64_t at) { return static_cast<char>(at * 31 >> 7); }
 
@@ -24,7 +24,7 @@ inline std::string bytes_from(std::uint64_t offset, std::uint64_t length) {
   return bytes;
 }
 
-// Bytes that live elsewhere, and what a test wants to happen there.
+// File content on another machine, and what a test wants to happen there.
 struct RemoteBytes {
   std::uint64_t size = kEndless;
   std::size_t most = std::numeric_limits<std::size_t>::max();  // of one read
@@ -35,7 +35,7 @@ struct RemoteBytes {
 
   http::Response answer(std::uint64_t offset, std::uint64_t length) {
     auto slice = std::make_shared<http::FileSlice>();
-    slice->owner = tell_when_released(released);
+    slice->owner = open_when_released(released);
     slice->offset = offset;
     slice->length = length;
     slice->read = [this](std::uint64_t at, std::span<char> into) {

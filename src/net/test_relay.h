@@ -1,5 +1,5 @@
-// What the tests of Relay share: RelayEdge, a TestEdge whose /up goes to another server and that remembers what it was
-// told of that; Seen, what that server saw; and bodies to send.
+// Shared by the tests of Relay. RelayEdge is a TestEdge whose /up goes to another server, and which records the result.
+// Seen is what that server received. Also bodies to send.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using Outcome = http::Forwarded::Outcome;
 inline constexpr std::string_view kDone =
     "HTTP/1.1 200 OK\r\nContent-Type: text/x-done\r\nContent-Length: 4\r\n\r\ndone";
 
-// What the other server saw of a request; guarded, because a test looks at it from its own thread.
+// What the other server received of a request; guarded by a mutex, because a test reads it from its own thread.
 class Seen {
  public:
   void add(std::string_view bytes) {
@@ -31,13 +31,13 @@ class Seen {
     return text_;
   }
   std::string head() const { return text().substr(0, text().find("\r\n\r\n") + 4); }
-  // The body as it came, framing included.
+  // The body as it arrived, framing included.
   std::string raw_body() const {
     const std::string all = text();
     const auto end = all.find("\r\n\r\n");
     return end == std::string::npos ? std::string() : all.substr(end + 4);
   }
-  // The data of its chunks; what is no chunked body to its end is a failure.
+  // The data of its chunks; a body that is not complete and chunked is a failure.
   std::string unchunked() const {
     std::string raw = raw_body();
     std::string data;
@@ -63,7 +63,7 @@ class Seen {
   std::string text_;
 };
 
-// Reads until `enough`, or until the sender has gone: then it is false.
+// Reads until `enough`; false when the sender closed before.
 inline bool read_until(Seen& seen, int fd, const std::function<bool()>& enough) {
   char piece[64 << 10];
   while (!enough()) {
@@ -112,7 +112,7 @@ inline std::string_view name_of(Outcome outcome) {
   return kNames[static_cast<std::size_t>(outcome)];
 }
 
-// An edge whose /up goes to `url`, and what it was told of that.
+// An edge whose /up goes to `url`, and the result of that.
 class RelayEdge {
  public:
   explicit RelayEdge(std::string url, Options options = test_options()) : url_(std::move(url)), server(options) {
@@ -121,9 +121,9 @@ class RelayEdge {
     server.start();
   }
 
-  // What came of it, once it is told.
-  http::Forwarded told() {
-    told_.wait();
+  // The result, once there is one.
+  http::Forwarded result() {
+    finished_.wait();
     const std::lock_guard lock(mutex_);
     return came_;
   }
@@ -146,7 +146,7 @@ class RelayEdge {
         const std::lock_guard lock(mutex_);
         came_ = came;
       }
-      told_.open();
+      finished_.open();
       if (came.outcome != Outcome::answered) return text(std::string(name_of(came.outcome)), 502);
       http::Response answer = text(came.body, came.status);
       answer.headers.emplace_back("X-Type", came.content_type);
@@ -159,7 +159,7 @@ class RelayEdge {
   const std::string url_;
   std::mutex mutex_;
   http::Forwarded came_;
-  Gate told_;
+  Gate finished_;
 
  public:
   TestEdge server;

@@ -6,7 +6,7 @@ namespace restante::net {
 namespace {
 
 // Longer than any job that only computes or finds its rows in memory, shorter than a person notices.
-constexpr auto kLook = std::chrono::milliseconds(2);
+constexpr auto kCheckPeriod = std::chrono::milliseconds(2);
 
 }  // namespace
 
@@ -29,14 +29,14 @@ void ThreadPool::join() {
     joining_ = true;
     while (Worker* worker = call()) worker->wake.notify_one();
   }
-  observe_.notify_one();
+  wake_watcher_.notify_one();
   for (Worker& worker : workers_) {
     if (worker.thread.joinable()) worker.thread.join();
   }
   if (watcher_.joinable()) watcher_.join();
 }
 
-// One that sleeps, to be notified by whoever asked; nullptr when nobody does.
+// A sleeping worker, which the caller must notify; nullptr when none sleeps.
 ThreadPool::Worker* ThreadPool::call() {
   if (asleep_.empty()) return nullptr;
   Worker* const worker = asleep_.back();
@@ -55,7 +55,7 @@ void ThreadPool::enqueue(std::unique_ptr<Work> work) {
     if (!called) watched = std::exchange(watching_, true);
   }
   if (called) called->wake.notify_one();
-  if (!watched) observe_.notify_one();
+  if (!watched) wake_watcher_.notify_one();
 }
 
 void ThreadPool::sleep(Worker& worker, std::unique_lock<std::mutex>& lock) {
@@ -85,7 +85,7 @@ void ThreadPool::work(Worker& worker) {
   BlockingScope::observe_this_thread(worker);
   std::unique_lock lock(mutex_);
   for (;;) {
-    // More than are wanted are awake when those that were stuck have come back.
+    // More threads than wanted are awake when stuck jobs have ended.
     while (!joining_ && (queue_.empty() || awake() > allowed())) sleep(worker, lock);
     if (queue_.empty()) return;
     std::unique_ptr<Work> next = std::move(queue_.front());
@@ -100,7 +100,7 @@ void ThreadPool::work(Worker& worker) {
   }
 }
 
-// How many work on the same job as at the last look.
+// How many work on the same job as at the last check.
 std::size_t ThreadPool::count_stuck() {
   std::size_t stuck = 0;
   for (Worker& worker : workers_) {
@@ -114,9 +114,9 @@ void ThreadPool::watch() {
   std::unique_lock lock(mutex_);
   while (!joining_) {
     watching_ = !queue_.empty() || stuck_ > 0;
-    if (!watching_) observe_.wait(lock, [this] { return watching_ || joining_; });
+    if (!watching_) wake_watcher_.wait(lock, [this] { return watching_ || joining_; });
     count_stuck();
-    observe_.wait_for(lock, kLook, [this] { return joining_; });
+    wake_watcher_.wait_for(lock, kCheckPeriod, [this] { return joining_; });
     stuck_ = count_stuck();
     for (std::size_t jobs = queue_.size(); jobs > 0 && awake() < allowed(); --jobs) call()->wake.notify_one();
   }

@@ -1,8 +1,8 @@
-// Pool: the threads for what may block. Jobs start in the order they were posted. Only as many threads as there are
-// cores are kept awake: handing each of many short jobs to a sleeping thread of its own costs more than the jobs. One
-// that waits does not count, and another works in its place, up to all of them: for a Wait at once, and when a job
-// takes long for any other reason, as soon as the watcher sees it. Thread-safe. A job must not throw. What is posted
-// after join() never runs and goes with the pool.
+// ThreadPool: the threads for jobs that may block. Jobs start in the order they were posted. Only as many threads as
+// there are cores are awake: to wake a separate thread for each of many short jobs costs more than the jobs. A thread
+// that blocks does not count, and another one works in its place, up to all of them. Inside a BlockingScope this
+// happens at once; for a job that takes long for any other reason, as soon as the watcher thread sees it. Thread-safe.
+// A job must not throw. A job posted after join() never runs and is destroyed with the pool.
 #pragma once
 #include <algorithm>
 #include <condition_variable>
@@ -20,7 +20,7 @@ namespace restante::net {
 
 class ThreadPool {
  public:
-  // `awake`: how many work at once while no job takes long; 0 = one per core.
+  // `awake`: how many threads work at once while no job takes long; 0 = one per core.
   explicit ThreadPool(unsigned threads, unsigned awake = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -35,7 +35,7 @@ class ThreadPool {
   void join();
 
  private:
-  // std::function would have to copy; coroutine handlers cannot be.
+  // std::function would have to copy; coroutine handlers cannot be copied.
   struct Work {
     virtual ~Work() = default;
     virtual void run() = 0;
@@ -52,11 +52,11 @@ class ThreadPool {
 
     ThreadPool* pool = nullptr;
     std::condition_variable wake;
-    bool called = false;     // to wake up; from then on it counts as awake
+    bool called = false;     // woken; counts as awake from then on
     std::uint64_t jobs = 0;  // begun so far
     bool busy = false;
     bool waits = false;
-    std::uint64_t seen = 0;  // jobs at the watcher's last look
+    std::uint64_t seen = 0;  // jobs at the watcher's last check
     std::thread thread;
   };
 
@@ -73,13 +73,13 @@ class ThreadPool {
 
   const std::size_t most_awake_;
   std::mutex mutex_;
-  std::condition_variable observe_;  // the watcher
+  std::condition_variable wake_watcher_;  // wakes the watcher thread
   std::deque<std::unique_ptr<Work>> queue_;
   std::vector<Worker> workers_;
-  std::vector<Worker*> asleep_;  // the last one in is the first one out: its caches are warm
-  std::size_t waiting_ = 0;      // of those awake, by what they said
-  std::size_t stuck_ = 0;        // of the others, by the watcher's last look
-  bool watching_ = false;        // looks again by itself
+  std::vector<Worker*> asleep_;  // last in, first out: the caches of the last one are warm
+  std::size_t waiting_ = 0;      // of those awake: inside a BlockingScope
+  std::size_t stuck_ = 0;        // of the others: busy with one job since the watcher's last check
+  bool watching_ = false;        // the watcher checks again by itself
   bool joining_ = false;
   std::thread watcher_;
 };

@@ -21,7 +21,7 @@ TEST(ThreadPool, JobsBeginInTheOrderTheyWerePosted) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST(ThreadPool, AJobThatWaitsForALaterOneDoesNotHoldItUp) {
+TEST(ThreadPool, AJobThatWaitsForALaterOneDoesNotDelayIt) {
   ThreadPool pool(2, 1);
   std::promise<void> later;
   std::promise<void> done;
@@ -33,7 +33,7 @@ TEST(ThreadPool, AJobThatWaitsForALaterOneDoesNotHoldItUp) {
   EXPECT_EQ(done.get_future().wait_for(kCeiling), std::future_status::ready);
 }
 
-TEST(ThreadPool, AJobThatSaysItWaitsMakesRoomForAnotherUntilItIsBack) {
+TEST(ThreadPool, ABlockingScopeLetsAnotherJobRunUntilItEnds) {
   constexpr int kRounds = 2000;
   std::atomic<int> ran{0};
   ThreadPool pool(3, 1);
@@ -50,7 +50,7 @@ TEST(ThreadPool, AJobThatSaysItWaitsMakesRoomForAnotherUntilItIsBack) {
   EXPECT_EQ(ran, kRounds);
 }
 
-TEST(ThreadPool, AllItsThreadsWorkAtOnceWhenAllJobsWait) {
+TEST(ThreadPool, AllThreadsWorkAtOnceWhenAllJobsBlock) {
   constexpr int kThreads = 8;
   std::latch together(kThreads);
   ThreadPool pool(kThreads, 2);
@@ -58,7 +58,7 @@ TEST(ThreadPool, AllItsThreadsWorkAtOnceWhenAllJobsWait) {
   pool.join();
 }
 
-TEST(ThreadPool, AJobBehindSomeThatWaitRunsAlthoughNothingElseIsPosted) {
+TEST(ThreadPool, AJobBehindBlockedOnesRunsAlthoughNothingElseIsPosted) {
   ThreadPool pool(4, 2);
   std::promise<void> end;
   const auto ended = end.get_future().share();
@@ -95,7 +95,7 @@ TEST(ThreadPool, ItWorksAgainAfterAllHaveSlept) {
   }
 }
 
-TEST(ThreadPool, WhatJobsPostRunsBeforeTheEnd) {
+TEST(ThreadPool, JobsPostedByJobsRunBeforeTheEnd) {
   std::atomic<int> ran{0};
   ThreadPool pool(3);
   for (int i = 0; i < 100; ++i) {
@@ -108,7 +108,7 @@ TEST(ThreadPool, WhatJobsPostRunsBeforeTheEnd) {
   EXPECT_EQ(ran, 200);
 }
 
-TEST(ThreadPool, WhatIsPostedAfterTheEndNeverRunsAndGoesWithThePool) {
+TEST(ThreadPool, AJobPostedAfterTheEndNeverRunsAndIsDestroyedWithThePool) {
   auto owned = std::make_shared<int>(0);
   const std::weak_ptr<int> watched = owned;
   bool ran = false;

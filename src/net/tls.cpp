@@ -9,7 +9,7 @@ namespace {
 
 namespace ssl = boost::asio::ssl;
 
-// We speak HTTP/1.1 only; a client that offers nothing we know goes on without ALPN.
+// This server supports HTTP/1.1 only; a client that offers no protocol we know continues without ALPN.
 int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in, unsigned in_size,
                     void*) {
   static constexpr unsigned char kOurs[] = "\x08http/1.1";
@@ -26,7 +26,7 @@ std::shared_ptr<ssl::context> load(const std::string& certificate_file, const st
   context->set_options(ssl::context::default_workarounds | ssl::context::no_sslv2 | ssl::context::no_sslv3 |
                        ssl::context::no_tlsv1 | ssl::context::no_tlsv1_1 | ssl::context::no_compression);
   SSL_CTX* native = context->native_handle();
-  SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);  // an idle connection gives its 32 KiB back
+  SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);  // an idle connection releases its 32 KiB
   SSL_CTX_set_alpn_select_cb(native, choose_protocol, nullptr);
   boost::system::error_code ec;
   context->use_certificate_chain_file(certificate_file, ec);

@@ -1,5 +1,4 @@
-// Tls: the certificate in use. Reloading swaps it for connections that come later; those under way keep theirs.
-// Thread-safe.
+// Tls: the current certificate. A reload replaces it for later connections; open connections keep theirs. Thread-safe.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -19,7 +18,7 @@ class Tls {
  private:
   const std::string certificate_file_;
   const std::string key_file_;
-  mutable std::mutex mutex_;  // reload comes from the signal's thread
+  mutable std::mutex mutex_;  // reload() is called on the signal's thread
   std::shared_ptr<boost::asio::ssl::context> context_;
 };
 

@@ -16,9 +16,9 @@ using Parser = beast::http::response_parser<beast::http::string_body>;
 constexpr std::size_t kReplyHead = 16 << 10;
 // Beast throws on a field of 64 KiB when its buffer could hold one.
 constexpr std::size_t kReplyBuffer = 32 << 10;
-constexpr int kMostInterim = 4;  // 100 Continue and its kin before the answer
+constexpr int kMostInterim = 4;  // 100 Continue and other interim answers before the final one
 
-// Reading the authorities takes tens of milliseconds, so it is done once.
+// To read the authorities takes tens of milliseconds, so it is done once.
 asio::ssl::context& trust() {
   static asio::ssl::context context = [] {
     asio::ssl::context made(asio::ssl::context::tls_client);
@@ -46,8 +46,8 @@ std::string head_of(const http::Forward& order, const http::CallbackUrl& url, st
 
 }  // namespace
 
-UpstreamRequest::UpstreamRequest(asio::any_io_executor home, const http::Forward& order, Pace pace)
-    : order_(order), reply_cap_(order.reply_cap), pace_(pace), socket_(home), watchdog_(home), end_(home) {
+UpstreamRequest::UpstreamRequest(asio::any_io_executor executor, const http::Forward& order, Pace pace)
+    : order_(order), reply_cap_(order.reply_cap), pace_(pace), socket_(executor), watchdog_(executor), end_(executor) {
   end_.expires_at(SteadyTime::max());
 }
 
@@ -63,7 +63,7 @@ void UpstreamRequest::allow_until(SteadyTime until) {
 
 void UpstreamRequest::watch(SteadyTime deadline) {
   deadline_ = deadline;
-  // A later deadline is looked at when the earlier one comes: moving it costs nothing.
+  // A later deadline is checked when the earlier one expires: to move it costs nothing.
   if (!watching_ || deadline < watchdog_.expiry()) wait_for_deadline();
 }
 
@@ -92,7 +92,7 @@ asio::awaitable<std::vector<asio::ip::tcp::endpoint>> UpstreamRequest::checked_e
     result_.outcome = slow ? Outcome::timed_out : Outcome::unreachable;
     co_return endpoints;
   }
-  // One private address among public ones is enough to refuse: whoever controls the name picks which one is used.
+  // One private address among public ones is enough to refuse: the owner of the name could choose which one is used.
   for (const asio::ip::address& address : addresses.found) {
     const std::string text = address.to_string();
     if (order_.may_connect && !order_.may_connect(text)) {
@@ -123,14 +123,14 @@ asio::awaitable<bool> UpstreamRequest::open(const LookUp& names) {
   }
   socket_.set_option(tcp::no_delay(true), ec);
   if (url_.secure) {
-    const bool trusted = co_await shake_hands();
+    const bool trusted = co_await tls_handshake();
     if (!trusted) co_return false;
   }
   result_.connected = true;
   co_return true;
 }
 
-asio::awaitable<bool> UpstreamRequest::shake_hands() {
+asio::awaitable<bool> UpstreamRequest::tls_handshake() {
   tls_ = std::make_unique<asio::ssl::stream<tcp::socket&>>(socket_, trust());
   tls_->set_verify_callback(asio::ssl::host_name_verification(url_.host));
   if (!url_.literal) SSL_set_tlsext_host_name(tls_->native_handle(), url_.host.c_str());
@@ -217,7 +217,7 @@ asio::awaitable<void> UpstreamRequest::listen() {
     }
     if (ec) break;
   }
-  if (ended_) co_return;  // cut off: what came of that is known
+  if (ended_) co_return;  // cut: the result is already set
   const unsigned status = parser->get().result_int();
   if (ec == beast::http::error::body_limit) {
     result_.outcome = Outcome::too_large;
@@ -234,7 +234,7 @@ asio::awaitable<void> UpstreamRequest::listen() {
 void UpstreamRequest::conclude(std::exception_ptr failure) {
   if (ended_) return;
   if (failure) {
-    // Beast throws on some replies; whatever else it was, there is no answer.
+    // Beast throws on some replies; in every case there is no answer.
     result_.outcome = Outcome::bad_reply;
     result_.body.clear();
   }

@@ -1,8 +1,8 @@
-// Outlet: one request to another server, from the look-up of its host to the end of its reply. Every address is checked
-// with may_connect and only a checked one is connected to; TLS is verified; redirects are not followed. The body may
-// come in pieces, and the reply before the body's end: it is listened for from the head on. Whatever fails ends
-// everything, and result() says what it was. Lives on one I/O thread, kept alive by whoever made it and by its own
-// listening. Functions throw only what running out of memory throws.
+// UpstreamRequest: one request to another server, from the look-up of its host to the end of its reply. Every address
+// is checked with may_connect, and only a checked one is connected to; TLS is verified; redirects are not followed. The
+// body may come in pieces. The reply may come before the end of the body: it is read from the head on. Any failure ends
+// the request, and the result contains it. Belongs to one I/O thread; its maker and its own pending read keep it alive.
+// Throws only std::bad_alloc.
 #pragma once
 #include <array>
 #include <chrono>
@@ -28,32 +28,33 @@ namespace asio = boost::asio;
 class UpstreamRequest : public std::enable_shared_from_this<UpstreamRequest> {
  public:
   using SteadyTime = std::chrono::steady_clock::time_point;
-  // How slowly the other side may read: a standstill of `stall`, and less than `min_rate` bytes a second beyond it.
+  // How slowly the other side may read: no longer than `stall` without progress, and after that at least `min_rate`
+  // bytes a second.
   struct Pace {
     std::chrono::milliseconds stall{std::chrono::hours(24)};
     std::uint64_t min_rate = 0;
   };
 
   // The order must outlive open() and begin().
-  UpstreamRequest(asio::any_io_executor home, const http::Forward& order, Pace pace);
+  UpstreamRequest(asio::any_io_executor executor, const http::Forward& order, Pace pace);
 
-  // When everything must be over, from now on.
+  // Sets the deadline of the whole request.
   void allow_until(SteadyTime until);
-  // False, with the outcome in result(), when there is no connection.
+  // False when there is no connection; the outcome is then in the result.
   asio::awaitable<bool> open(const LookUp& names);
-  // Sends the head and begins to listen; without a length the body will be chunked. `on_end` is called once, when the
-  // reply is whole or can no longer come: what waits for more of the body need not wait on.
+  // Sends the head and begins to read the reply; without a length the body is chunked. `on_end` is called once, when
+  // the reply is complete or can no longer come: code that waits for more of the body can then stop.
   asio::awaitable<void> begin(std::optional<std::uint64_t> length, std::function<void()> on_end);
-  // False when it is of no use to send more; the reply may be there all the same.
+  // False when it is of no use to send more; the reply may have arrived anyway.
   asio::awaitable<bool> send(std::string_view bytes);
   asio::awaitable<bool> finish_body();
-  // Waits for the end: the reply, or what kept it from coming.
+  // Waits for the end: the reply, or the failure.
   asio::awaitable<void> reply();
 
   bool ended() const { return ended_; }
-  // Cuts it off, which is then the outcome, unless it has ended before. on_end is no longer called.
+  // Cuts the request unless it has ended before; the outcome is then `cut`. on_end is no longer called.
   void close();
-  // What has come of it; the reply's body is moved out.
+  // The result; the reply's body is moved out.
   http::Forwarded take_result();
 
  private:
@@ -61,7 +62,7 @@ class UpstreamRequest : public std::enable_shared_from_this<UpstreamRequest> {
   using tcp = asio::ip::tcp;
 
   asio::awaitable<std::vector<tcp::endpoint>> checked_endpoints(const LookUp& names);
-  asio::awaitable<bool> shake_hands();
+  asio::awaitable<bool> tls_handshake();
   asio::awaitable<bool> write(std::string_view first, std::string_view second, std::string_view third);
   asio::awaitable<void> listen();
   void conclude(std::exception_ptr failure);
@@ -79,7 +80,7 @@ class UpstreamRequest : public std::enable_shared_from_this<UpstreamRequest> {
   tcp::socket socket_;
   std::unique_ptr<asio::ssl::stream<tcp::socket&>> tls_;
   asio::steady_timer watchdog_;
-  asio::steady_timer end_;  // never comes by itself; cancelled when it has ended
+  asio::steady_timer end_;  // never expires; cancelled when the request has ended
   SteadyTime until_ = SteadyTime::max();
   SteadyTime deadline_ = SteadyTime::max();
   bool watching_ = false;
@@ -87,7 +88,7 @@ class UpstreamRequest : public std::enable_shared_from_this<UpstreamRequest> {
   bool chunked_ = false;
   bool ended_ = false;
   std::uint64_t written_ = 0;
-  std::chrono::steady_clock::duration writing_{0};  // how long the other side has kept us waiting
+  std::chrono::steady_clock::duration writing_{0};  // how long we have waited for the other side
   std::function<void()> on_end_;
   http::Forwarded result_;
 };

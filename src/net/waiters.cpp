@@ -18,13 +18,13 @@ asio::awaitable<Wake> Waiter::park(std::chrono::steady_clock::time_point until) 
 }
 
 void Waiter::wake() {
-  // The timer is touched on its own thread only; park() looks at the flags before it sleeps.
-  asio::post(home_, [self = shared_from_this()] { self->timer_.cancel(); });
+  // Only its own thread uses the timer; park() checks the flags before it sleeps.
+  asio::post(executor_, [self = shared_from_this()] { self->timer_.cancel(); });
 }
 
 void Waiter::ring() {
   if (rung_.load()) return;
-  // Before the flag: whoever sees it reads the time.
+  // Before the flag: a thread that sees the flag reads the time.
   rung_at_.store(std::chrono::steady_clock::now());
   if (!rung_.exchange(true)) wake();
 }
@@ -56,9 +56,9 @@ Waiters::Armed::~Armed() {
   leave(waiters_.owners_, owner_);
 }
 
-std::unique_ptr<Waiters::Armed> Waiters::arm(asio::any_io_executor home, std::vector<std::string> topics,
+std::unique_ptr<Waiters::Armed> Waiters::arm(asio::any_io_executor executor, std::vector<std::string> topics,
                                              std::string owner) {
-  auto waiter = std::make_shared<Waiter>(std::move(home));
+  auto waiter = std::make_shared<Waiter>(std::move(executor));
   std::shared_ptr<Waiter> evicted;
   {
     const std::lock_guard lock(mutex_);
@@ -67,7 +67,7 @@ std::unique_ptr<Waiters::Armed> Waiters::arm(asio::any_io_executor home, std::ve
     if (ended_) waiter->end();
     Group& owned = owners_[owner];
     if (owned.size() >= per_owner_) evicted = owned.front();
-    // It leaves the list at once, so that the next one does not end it again instead of its successor.
+    // It is removed from the list at once, so that the next one does not end it again instead of its successor.
     if (evicted) owned.erase(owned.begin());
     owned.push_back(waiter);
   }

@@ -1,5 +1,6 @@
-// Waiters: who is parked on which topic. The bell of the server. Arm first, then look, then park: what rings in between
-// is not lost, it makes park() return at once. Waiters is thread-safe; a Waiter's park() belongs to its I/O thread.
+// Waiters: which requests are parked on which topic. This is the server's bell. Arm first, then check, then park: a
+// ring in between is not lost, it makes park() return at once. Waiters is thread-safe; a Waiter's park() belongs to its
+// I/O thread.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -23,14 +24,14 @@ enum class Wake { rung, time_up, ended };
 
 class Waiter : public std::enable_shared_from_this<Waiter> {
  public:
-  explicit Waiter(asio::any_io_executor home) : home_(std::move(home)), timer_(home_) {}
+  explicit Waiter(asio::any_io_executor executor) : executor_(std::move(executor)), timer_(executor_) {}
 
-  // Until a ring, the time, or the end, whichever is first. Rings since the last park() count.
+  // Waits for a ring, the time, or the end, whichever comes first. Rings since the last park() count.
   asio::awaitable<Wake> park(std::chrono::steady_clock::time_point until);
   void ring();
-  // No more waiting: the request is answered empty. Stays so.
+  // Ends the wait: the request is answered empty. Final.
   void end();
-  // Whether something rang since the last park() or take_ring().
+  // Whether there was a ring since the last park() or take_ring().
   bool take_ring() { return rung_.load() && rung_.exchange(false); }
   // When the last ring came, for the wake latency.
   std::chrono::steady_clock::time_point rung_at() const { return rung_at_.load(); }
@@ -38,7 +39,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
  private:
   void wake();
 
-  asio::any_io_executor home_;
+  asio::any_io_executor executor_;
   asio::steady_timer timer_;
   std::atomic<bool> rung_{false};
   std::atomic<bool> ended_{false};
@@ -49,7 +50,7 @@ class Waiters final : public Bell {
  public:
   Waiters(std::size_t per_owner, Metrics& metrics) : per_owner_(per_owner), metrics_(metrics) {}
 
-  // Held until this is destroyed, on any thread.
+  // Armed until this is destroyed, on any thread.
   class Armed {
    public:
     Armed(Waiters& waiters, std::shared_ptr<Waiter> waiter, std::vector<std::string> topics, std::string owner);
@@ -57,7 +58,7 @@ class Waiters final : public Bell {
     Armed(const Armed&) = delete;
     Armed& operator=(const Armed&) = delete;
     Waiter& waiter() { return *waiter_; }
-    // From now on it counts as held (restante_held_polls), if it has an owner. Called once its first look found
+    // From now on it counts as held (restante_held_polls), if it has an owner. Called once its first check found
     // nothing.
     void count();
 
@@ -69,12 +70,12 @@ class Waiters final : public Bell {
     bool counted_ = false;
   };
 
-  // One more than the owner's cap ends the owner's oldest. Without an owner it is no held poll: no cap, no end.
-  std::unique_ptr<Armed> arm(asio::any_io_executor home, std::vector<std::string> topics, std::string owner);
+  // One more than the owner's limit ends the owner's oldest. Without an owner it is not a held poll: no limit, no end.
+  std::unique_ptr<Armed> arm(asio::any_io_executor executor, std::vector<std::string> topics, std::string owner);
   void ring(std::string_view topic) override;
   void ring_all() override;
   void release() override;
-  // From now on nobody waits: those who do are ended, those who come are ended at once.
+  // Ends all waits, and every later one at once.
   void end_all();
 
  private:

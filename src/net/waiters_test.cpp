@@ -12,7 +12,7 @@ using std::chrono::steady_clock;
 constexpr auto kCeiling = std::chrono::seconds(60);
 constexpr auto kFar = std::chrono::minutes(30);
 
-// One event loop on a thread of its own, as an I/O thread is.
+// One event loop on its own thread, like an I/O thread.
 class WaitersTest : public ::testing::Test {
  protected:
   WaitersTest() : thread_([this] { loop_.run(); }) {}
@@ -31,7 +31,7 @@ class WaitersTest : public ::testing::Test {
   std::unique_ptr<Waiters::Armed> arm(std::vector<std::string> topics, std::string owner = "owner") {
     return waiters.arm(loop_.get_executor(), std::move(topics), std::move(owner));
   }
-  // Returns once the loop has done everything it was given before.
+  // Returns once the loop has done everything that was posted before.
   void settle() { asio::post(loop_, asio::use_future).wait(); }
 
   Metrics metrics{BuildInfo{}};
@@ -41,7 +41,7 @@ class WaitersTest : public ::testing::Test {
   std::thread thread_;
 };
 
-TEST_F(WaitersTest, ARingWakesWhoIsParkedOnThatTopicAndNobodyElse) {
+TEST_F(WaitersTest, ARingWakesTheRequestsOnThatTopicAndNoOthers) {
   const auto here = arm({"a", "b"}, "one");
   const auto there = arm({"c"}, "two");
   auto woken = park(*here);
@@ -73,7 +73,7 @@ TEST_F(WaitersTest, OneRingIsOneWake) {
   EXPECT_EQ(result(second), Wake::time_up);
 }
 
-TEST_F(WaitersTest, PatienceThatIsOverAlreadyDoesNotSleep) {
+TEST_F(WaitersTest, AParkWhoseTimeIsOverDoesNotSleep) {
   const auto armed = arm({"a"});
   auto wake = park(*armed, -std::chrono::seconds(1));
   EXPECT_EQ(result(wake), Wake::time_up);
@@ -92,7 +92,7 @@ TEST_F(WaitersTest, TheTimeOfARingIsKnownAsSoonAsItWakes) {
   EXPECT_GE(rung_at.get(), before);
 }
 
-TEST_F(WaitersTest, TheEndStaysAndComesBeforeARing) {
+TEST_F(WaitersTest, TheEndIsFinalAndWinsOverARing) {
   const auto armed = arm({"a"});
   waiters.ring("a");
   armed->waiter().end();
@@ -105,7 +105,7 @@ TEST_F(WaitersTest, TheEndStaysAndComesBeforeARing) {
 TEST_F(WaitersTest, OneMoreThanTheCapEndsTheOwnersOldestOnly) {
   const auto first = arm({"a"});
   const auto second = arm({"a"});
-  const auto foreign = arm({"a"}, "somebody else");
+  const auto foreign = arm({"a"}, "another owner");
   auto first_wake = park(*first);
   auto second_wake = park(*second);
   auto foreign_wake = park(*foreign);
@@ -119,7 +119,7 @@ TEST_F(WaitersTest, OneMoreThanTheCapEndsTheOwnersOldestOnly) {
   EXPECT_EQ(result(foreign_wake), Wake::rung);
 }
 
-TEST_F(WaitersTest, WhoHasLeftMakesRoomForTheNext) {
+TEST_F(WaitersTest, AReleasedRequestMakesRoomForTheNext) {
   const auto first = arm({"a"});
   arm({"a"}).reset();
   arm({"a"}).reset();
@@ -129,7 +129,7 @@ TEST_F(WaitersTest, WhoHasLeftMakesRoomForTheNext) {
   EXPECT_EQ(result(wake), Wake::rung);
 }
 
-TEST_F(WaitersTest, EndAllEndsThoseWhoWaitAndThoseWhoCome) {
+TEST_F(WaitersTest, EndAllEndsWaitingAndLaterRequests) {
   const auto early = arm({"a"});
   auto early_wake = park(*early);
   waiters.end_all();
@@ -139,7 +139,7 @@ TEST_F(WaitersTest, EndAllEndsThoseWhoWaitAndThoseWhoCome) {
   EXPECT_EQ(result(late_wake), Wake::ended);
 }
 
-TEST_F(WaitersTest, RingingAllWakesEverybodyWhateverTheirTopics) {
+TEST_F(WaitersTest, RingAllWakesTheRequestsOnAllTopics) {
   const auto here = arm({"a"}, "one");
   const auto stream = arm({"b"}, "");
   auto woken = park(*here);
@@ -163,7 +163,7 @@ TEST_F(WaitersTest, ReleasingEndsHeldPollsOnceAndLaterOnesWaitAgain) {
   EXPECT_EQ(result(woken), Wake::rung);
 }
 
-TEST_F(WaitersTest, HeldPollsAreCountedOnceTheirFirstLookFoundNothing) {
+TEST_F(WaitersTest, HeldPollsAreCountedOnceTheirFirstCheckFoundNothing) {
   auto first = arm({"a"});
   const auto second = arm({"b"});
   const auto without_owner = arm({"b"}, "");
@@ -178,14 +178,14 @@ TEST_F(WaitersTest, HeldPollsAreCountedOnceTheirFirstLookFoundNothing) {
   EXPECT_EQ(metrics.held_polls.Value(), 1);
 }
 
-TEST_F(WaitersTest, RingingATopicNobodyWaitsForIsNothing) {
+TEST_F(WaitersTest, ARingOnATopicWithoutRequestsDoesNothing) {
   waiters.ring("a");
   arm({"a"}).reset();
   waiters.ring("a");
 }
 
-// A reader that looks, then parks; writers that write, then ring. If a ring between the two were lost, the reader would
-// sleep for good on the last number.
+// A reader checks, then parks; writers write, then ring. If a ring between the two were lost, the reader would sleep
+// for ever on the last number.
 TEST_F(WaitersTest, NoRingIsLostHoweverTheThreadsInterleave) {
   constexpr int kWriters = 3;
   constexpr int kWrites = 2000;
@@ -218,7 +218,7 @@ TEST_F(WaitersTest, NoRingIsLostHoweverTheThreadsInterleave) {
   EXPECT_EQ(seen.get(), kWriters * kWrites);
 }
 
-TEST_F(WaitersTest, ArmingRingingAndLeavingFromManyThreadsAtOnceIsSafe) {
+TEST_F(WaitersTest, ArmingRingingAndReleasingFromManyThreadsAtOnceIsSafe) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&, i] {
