@@ -1,7 +1,8 @@
-// Announcements: what servers that share their data tell each other. A store that is shared hands on here what others
-// announce and sends what is told here; for an embedded one nothing ever comes and nothing is sent. What a transaction
-// changed is announced by the store itself, with the COMMIT: tell() is for what is kept nowhere. Thread-safe. Hearing
-// is a hint, like the bell: never the truth, and lost() says when there will be none for a while.
+// Announcements: what servers on one database send each other. A shared store (PostgreSQL) passes on to the subscriber
+// what other servers announce, and sends the events given to send(). With an embedded store nothing arrives and nothing
+// is sent. The store itself announces what a transaction changed, with its COMMIT; send() is for events that are stored
+// in no table. Thread-safe. An announcement is a hint, like the bell: it may be lost, and disconnected() reports when
+// none will arrive for a while.
 #pragma once
 #include <functional>
 #include <mutex>
@@ -12,7 +13,7 @@
 
 namespace restante {
 
-// Something that happened to a workspace and is no row of any table. `data` is a JSON object.
+// An event of a workspace that is not stored in any table. `data` is a JSON object.
 struct TransientEvent {
   WorkspaceId workspace;
   std::string name;
@@ -21,31 +22,31 @@ struct TransientEvent {
 
 class Announcements {
  public:
-  // Who listens. Called on the store's thread: brief, and it never throws.
+  // Receives announcements. Called on the store's thread: must be brief and must not throw.
   class Subscriber {
    public:
     virtual ~Subscriber() = default;
-    // Rows of a workspace's log, from the first to the last.
+    // Rows were appended to the workspace's inbox, from seq `first` to `last`.
     virtual void appended(WorkspaceId workspace, std::int64_t first, std::int64_t last) = 0;
-    // Something about the workspace is different.
+    // Something about the workspace has changed.
     virtual void changed(WorkspaceId workspace) = 0;
     virtual void revoked(TokenId token) = 0;
     virtual void publish(TransientEvent event) = 0;
-    // Whether anybody here wants to hear what happens elsewhere.
+    // Whether a client of this server wants the events of other servers.
     virtual bool wants_events() = 0;
-    // From now on nothing is heard.
+    // From now on no announcement arrives.
     virtual void disconnected() = 0;
-    // It is heard again; anything may have happened meanwhile.
+    // Announcements arrive again; those in between are lost.
     virtual void reconnected() = 0;
   };
 
-  // At most one of each; none again with null. Waits until a call that is under way has returned.
+  // At most one of each; null removes it. Waits until a running call has returned.
   void subscribe(Subscriber* subscriber);
   void set_sender(std::function<void(const TransientEvent&)> sender);
 
-  // For whoever listens on other servers.
+  // Sends the event to the subscribers of other servers.
   void send(const TransientEvent& event);
-  // For the store: what was heard.
+  // For the store: calls the subscriber, if there is one.
   template <class Call>
   void notify_subscriber(Call call) {
     const std::lock_guard lock(mutex_);
@@ -53,7 +54,7 @@ class Announcements {
   }
 
  private:
-  std::mutex mutex_;  // the store's thread calls while the server is taken down
+  std::mutex mutex_;  // the store's thread may call while the server shuts down
   Subscriber* subscriber_ = nullptr;
   std::mutex sender_mutex_;
   std::function<void(const TransientEvent&)> sender_;

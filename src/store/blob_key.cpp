@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kKeyDigits = 32;
 constexpr std::size_t kTimeDigits = 12;  // milliseconds, as a version 7 UUID has them
-constexpr char kTrial = '0';             // where every other key has the version of its UUID, behind the time
+constexpr char kTrial = '0';             // in the digit after the time; other keys have the UUID's version there
 constexpr std::int64_t kMostMillis = (std::int64_t{1} << 48) - 1;
 
 }  // namespace
@@ -40,7 +40,7 @@ bool is_trial_blob_key(std::string_view key) { return key[kTimeDigits] == kTrial
 
 std::string first_blob_key(Time time) {
   const auto millis = std::chrono::ceil<std::chrono::milliseconds>(time.time_since_epoch()).count();
-  if (millis > kMostMillis) return "g";  // after every digit
+  if (millis > kMostMillis) return "g";  // sorts after every hex digit
   return fmt::format("{:012x}", std::max<std::int64_t>(millis, 0));
 }
 

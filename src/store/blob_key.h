@@ -1,5 +1,5 @@
-// The keys of blobs, wherever the bytes are: 32 lower-case hex digits that begin with the time they were made. In their
-// order they are in the order of their age, and their end is random.
+// Keys of blobs, the same in every place: 32 lower-case hex digits. A key begins with the time when it was made, so
+// keys sort by age; its end is random. Pure functions.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,12 +10,13 @@ namespace restante {
 
 std::string new_blob_key(Time now);
 bool is_blob_key(std::string_view text);
-// When it was made, to the millisecond; only for what is_blob_key.
+// When the key was made, to the millisecond. Requires is_blob_key(key).
 Time time_of_blob_key(std::string_view key);
-// For bytes that are written only to see whether they can be: never a file's, although it looks and leaves like one.
+// A key for a blob that is written only to test whether the place can be written to. It is never the key of a file;
+// everywhere else, also in the sweep, it is a key like any other.
 std::string trial_blob_key(Time now);
 bool is_trial_blob_key(std::string_view key);
-// Those whose time_of_blob_key is before `time` sort before this, and no others.
+// A text between the keys that were made before `time`, which sort before it, and all others.
 std::string first_blob_key(Time time);
 
 }  // namespace restante

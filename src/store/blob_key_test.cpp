@@ -25,7 +25,7 @@ TEST(BlobKey, IsThirtyTwoLowerCaseHexDigitsAndNothingElse) {
   }
 }
 
-TEST(BlobKey, ATrialIsToldFromAFileAndOtherwiseLikeOne) {
+TEST(BlobKey, ATrialKeyDiffersFromAFilesKeyAndIsOtherwiseLikeOne) {
   const auto trial = trial_blob_key(kNow);
   EXPECT_TRUE(is_blob_key(trial));
   EXPECT_TRUE(is_trial_blob_key(trial));
@@ -34,7 +34,7 @@ TEST(BlobKey, ATrialIsToldFromAFileAndOtherwiseLikeOne) {
   EXPECT_NE(trial, trial_blob_key(kNow));
 }
 
-TEST(BlobKey, TheFirstOneOfATimePartsTheOlderFromTheOthers) {
+TEST(BlobKey, TheFirstKeyOfATimeSeparatesOlderKeysFromTheOthers) {
   for (const Time when : {kNow, std::chrono::floor<std::chrono::milliseconds>(kNow) + 0us, Time()}) {
     const auto bound = first_blob_key(when);
     for (const auto& made : {when - 2ms, when - 1ms, when, when + 1ms, when + 2ms}) {

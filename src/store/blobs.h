@@ -1,6 +1,6 @@
-// Blobs: where bytes live. A blob is written once, then only read and dropped. put() gives a writer; nothing is visible
-// under the key until finish(), and after finish() the bytes survive a power cut. Thread-safe; a BlobWriter belongs to
-// one thread at a time. Throws Unavailable when the place of the bytes has failed (EIO), StorageFull when it is full.
+// Blobs: the blobs of one place. A blob is written once, then only read and dropped. put() returns a writer; nothing is
+// visible under the key until finish(), and after finish() the blob survives a power cut. Thread-safe; a BlobWriter
+// belongs to one thread at a time. Throws Unavailable when the place has failed (EIO), StorageFull when it is full.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -17,29 +17,29 @@ namespace restante {
 
 class BlobWriter {
  public:
-  // Not finished: everything written so far is gone.
+  // Deletes everything written so far unless finish() has returned.
   virtual ~BlobWriter() = default;
   virtual void write(std::string_view bytes) = 0;
-  // Makes it durable and visible, and gives its key.
+  // Makes the blob durable and visible, and returns its key.
   virtual std::string finish() = 0;
 };
 
-// An open blob. Of a file the descriptor stays readable although the blob is dropped meanwhile; elsewhere bytes are
-// dropped only when nobody can be reading them any more. Belongs to one thread at a time.
+// An open blob. A file stays readable by its descriptor although the blob is dropped meanwhile. In other places a blob
+// is dropped only when no reader can have it open any more. Belongs to one thread at a time.
 class OpenBlob {
  public:
   virtual ~OpenBlob() = default;
-  // What there is now, not what was written.
+  // The size that the place has now, not the one that was written.
   virtual std::uint64_t size() = 0;
-  // Blocks. How many were read: at least one, unless `at` is the end. Throws Unavailable.
+  // Blocks. Returns the number of bytes read: at least one, unless `at` is the end. Throws Unavailable.
   virtual std::size_t read(std::uint64_t at, std::span<char> into) = 0;
-  // The next read asks the place itself, not a memory of it.
+  // Discards buffered content: the next read goes to the place itself.
   virtual void forget() {}
-  // What can be sent from without reading; -1 where there is none.
+  // A descriptor for sendfile; -1 when there is none.
   virtual int fd() const { return -1; }
 };
 
-// Some of the blobs, and from where to go on; empty at the end.
+// Some of the keys, and where to continue; `next` is empty at the end.
 struct BlobPage {
   std::vector<std::string> keys;
   std::string next;
@@ -52,28 +52,28 @@ class Blobs {
   virtual std::unique_ptr<BlobWriter> put() = 0;
   // Null when there is no such blob.
   virtual std::shared_ptr<OpenBlob> open(std::string_view key) = 0;
-  // Dropping what is not there is fine.
+  // Dropping a blob that does not exist is no error.
   virtual void drop(std::string_view key) = 0;
-  // The same for many, where that is cheaper at once.
+  // The same for many; some places do that faster in one call.
   virtual void drop_all(std::span<const std::string> keys) {
     for (const std::string& key : keys) drop(key);
   }
-  // All blobs that were finished before `before`, in bounded steps: begin with an empty `from`, go on with `next`. One
-  // that is put or dropped meanwhile may be in it or not.
+  // All blobs that were finished before `before`, in bounded steps: begin with an empty `from`, continue with `next`. A
+  // blob that is put or dropped meanwhile may be listed or not.
   virtual BlobPage list(std::string_view from, Time before) = 0;
-  // What a process that died had begun, if nothing was written to it since `before`. Gives how many.
+  // Deletes blobs that were begun and not finished, if nothing was written to them since `before`. Returns how many.
   virtual std::size_t drop_unfinished(Time before) = 0;
-  // The same, and it is left as it is.
+  // Counts the same blobs and deletes nothing.
   virtual std::size_t count_unfinished(Time before) = 0;
 
-  // One small text beside the blobs and never among them, that says whose they are; none where nobody has put one.
-  // Whole and durable once it is put. A place that lies in the database has none and throws Unavailable.
+  // The mark: a small text beside the blobs that names the owner; never listed as a blob. None when no mark was put.
+  // put_mark() returns when it is complete and durable. A place in the database has no mark and throws Unavailable.
   enum class MarkMode { if_there_is_none, anyway };
-  virtual std::optional<std::string> mark() { throw Unavailable("this place takes no mark"); }
-  virtual void put_mark(const std::string&, MarkMode) { throw Unavailable("this place takes no mark"); }
+  virtual std::optional<std::string> mark() { throw Unavailable("this place cannot have a mark"); }
+  virtual void put_mark(const std::string&, MarkMode) { throw Unavailable("this place cannot have a mark"); }
 };
 
-// What the mark is called, in a directory and under the prefix of a bucket. No blob is called so.
+// The name of the mark, in a directory and under the prefix of a bucket. No blob has this name.
 inline constexpr const char* kMarkName = "restante-owner";
 
 }  // namespace restante

@@ -14,7 +14,7 @@ using Status = DelegationStatus;
 
 constexpr std::size_t kSummaryBytes = 200;
 
-// Members of a list that is JSON already, as file parts of a message.
+// Writes the members of a JSON list as file parts of a message.
 void write_file_parts(JsonWriter& out, const std::string& files) {
   if (files.empty()) return;
   const auto list = parse_json(files);
@@ -50,7 +50,7 @@ void write_true(JsonWriter& out, std::string_view name) {
   out.boolean(true);
 }
 
-// The facts a log's reader and the live events take; never the words themselves.
+// The fields that readers of the inbox and live events use; never the text of the task or the result.
 void write_facts(JsonWriter& out, const Delegation& of, Status status) {
   out.member("delegation_id", of.id);
   out.member("status", name_of(status));
@@ -80,7 +80,7 @@ NewInboxRow status_note(const Delegation& of) {
   return note_of(of, "delegation_status", std::string(name_of(of.status)) + ": " + of.task_preview);
 }
 
-// The one row by which the caller learns how it ended; of a late answer, that there was one.
+// The row that gives the caller the result, or a late answer.
 NewInboxRow result_row(const Delegation& of, const DelegationReport& report, bool late) {
   const bool good = report.status == Status::completed;
   JsonWriter body;
@@ -124,7 +124,7 @@ NewInboxRow result_row(const Delegation& of, const DelegationReport& report, boo
 
 DelegationTransition after_the_end(const Delegation& was, const DelegationReport& report, Time now) {
   DelegationTransition transition{DelegationOutcome::refused, was};
-  // Only who was to do it can be late, and only once.
+  // Only the receiving agent can answer late, and only once.
   if (!is_final(report.status) || report.by != DelegationActor::callee || was.late_at) return transition;
   transition.outcome = DelegationOutcome::late;
   transition.is.late_at = now;
@@ -142,8 +142,9 @@ void move_to(DelegationTransition& transition, Status status, DelegationActor by
   transition.step = DelegationStep{now, status, by, false, std::move(note)};
 }
 
-// Taking a task back is no sign of it.
-bool is_word(const Delegation& of, const DelegationReport& report) {
+// A report counts as a heartbeat when it comes from the agent that works on the task. That is the caller if it recorded
+// the task; a cancellation by the caller does not count.
+bool counts_as_heartbeat(const Delegation& of, const DelegationReport& report) {
   return report.by == DelegationActor::callee || (report.by == DelegationActor::caller && of.recorded);
 }
 
@@ -215,7 +216,7 @@ NewInboxRow sent_note(const Delegation& made) { return note_of(made, "delegate",
 DelegationTransition transition_by_report(const Delegation& was, const DelegationReport& report, Time now) {
   DelegationTransition transition{DelegationOutcome::repeated, was};
   if (report.status == was.status) {
-    if (was.in_flight() && is_word(was, report)) record_progress(transition, report.text, now);
+    if (was.in_flight() && counts_as_heartbeat(was, report)) record_progress(transition, report.text, now);
     return transition;
   }
   if (is_final(was.status)) return after_the_end(was, report, now);
@@ -227,7 +228,7 @@ DelegationTransition transition_by_report(const Delegation& was, const Delegatio
   const bool good = report.status == Status::completed;
   move_to(transition, report.status, report.by, ends && !good ? std::string(cut_utf8(report.text, kSummaryBytes)) : "",
           now);
-  if (is_word(was, report)) record_progress(transition, ends ? std::string() : report.text, now);
+  if (counts_as_heartbeat(was, report)) record_progress(transition, ends ? std::string() : report.text, now);
   if (!ends) {
     transition.to_caller = status_note(transition.is);
     return transition;
@@ -269,7 +270,7 @@ DelegationReport stuck_report(Time silent_since) {
   DelegationReport report;
   report.status = Status::stuck;
   report.by = DelegationActor::platform;
-  report.text = "stuck: the callee has not been heard of since " + format_time(silent_since);
+  report.text = "stuck: the receiving agent has shown no sign of life since " + format_time(silent_since);
   return report;
 }
 
@@ -280,8 +281,7 @@ bool holds_key(const Delegation& delegation, Time now) {
 
 Result<void> check_deadline(const NewDelegation& wanted, Time now) {
   if (wanted.deadline > now) return {};
-  return Error(errors::bad_field, {{"field", std::string("deadline")}})
-      .with_sentence("deadline must lie in the future");
+  return Error(errors::bad_field, {{"field", std::string("deadline")}}).with_sentence("deadline must be in the future");
 }
 
 Result<void> check_chain(const NewDelegation& wanted, const std::vector<Delegation>& chain) {

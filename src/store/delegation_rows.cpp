@@ -7,7 +7,7 @@
 
 namespace restante {
 
-// The conditions are spelt as the partial indexes spell them, or these would not be used.
+// The conditions are written exactly as in the partial indexes, else the indexes would not be used.
 std::string select_delegations(const DelegationFilter& filter, char placeholder) {
   const auto parameter = [placeholder](char number) { return std::string{placeholder, number}; };
   std::string sql = kSelectDelegations + "WHERE ";
@@ -22,7 +22,7 @@ std::string select_delegations(const DelegationFilter& filter, char placeholder)
     if (ended) order = "finished_at DESC, delegation_id DESC";
     if (!ended && (filter.in_flight || filter.status)) {
       sql += std::string(kInFlight) + " AND ";
-      // Who has the least time left comes first.
+      // The least time left comes first.
       order = "deadline, delegation_id";
     }
   }

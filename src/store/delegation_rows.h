@@ -1,4 +1,5 @@
-// Rows of delegations as the backends with tables select them; see row_shapes.h.
+// Rows of delegations as both backends select them; see row_columns.h. Pure functions, except that a status which this
+// binary does not know throws Unavailable.
 #pragma once
 #include "base/error.h"
 #include "model/delegation.h"
@@ -56,13 +57,14 @@ DelegationStep delegation_step_of(const Row& row) {
           row.text(4)};
 }
 
-// What a filter asks for, newest first. Parameters are the limit, the workspace and the peer, as far as there are some.
-// `placeholder` is how the backend writes a parameter's number: "?" or "$".
+// The query for a filter. Its parameters are the limit, then the workspace and the peer if the filter has them.
+// `placeholder` begins a parameter in the backend's SQL: '?' or '$'.
 std::string select_delegations(const DelegationFilter& filter, char placeholder);
-// Which are past their deadline at a moment, and which were picked up and have not beaten since one; then the limit.
+// Conditions for delegations past their deadline, and for those that were picked up and whose last heartbeat is older
+// than a moment. Their parameters are the moment and the limit.
 std::string overdue_condition(char placeholder);
 std::string silent_condition(char placeholder);
-// Who is under way at one callee, oldest first.
+// The running tasks of one receiving agent, oldest first.
 class CalleeQueue {
  public:
   void add(Time created_at, std::string id) { tasks_.emplace_back(created_at, std::move(id)); }
@@ -71,10 +73,10 @@ class CalleeQueue {
  private:
   std::vector<std::pair<Time, std::string>> tasks_;
 };
-// The files of a task that were staged for its callee, of the JSON that is kept with it.
+// The files of a task that were staged for its receiving agent. `files` is the JSON list that is stored with the task.
 std::vector<FileId> staged_files(const std::string& files, WorkspaceId callee);
 
-// Of a workspace in both directions: two lists, each newest first, into one.
+// Merges the sent and the received delegations of a workspace, each list newest first.
 std::vector<Delegation> merge_newest(std::vector<Delegation> sent, std::vector<Delegation> received, int limit);
 
 }  // namespace restante

@@ -3,23 +3,23 @@
 namespace restante {
 namespace {
 
-// Each part is preceded by its length, so that no two lists of parts run together.
-Digest message_digest(const NewInboxRow& activity, std::string_view body) {
+// Each part is preceded by its length, so that different lists of parts never give the same input.
+Digest message_digest(const NewInboxRow& row, std::string_view body) {
   Sha256 hash;
   const auto add = [&hash](std::string_view part) {
     hash.update(std::to_string(part.size()) + ':');
     hash.update(part);
   };
-  add(activity.source_id ? activity.source_id->text() : "");
-  add(activity.message_id);
-  add(activity.activity_type);
-  add(activity.method);
+  add(row.source_id ? row.source_id->text() : "");
+  add(row.message_id);
+  add(row.activity_type);
+  add(row.method);
   add(body);
-  if (!activity.sent_by.empty()) add(activity.sent_by);
+  if (!row.sent_by.empty()) add(row.sent_by);
   return hash.finish();
 }
 
-// The new ids are fresh: they stand nowhere but in the addresses of the files.
+// A plain text replacement is safe: the new ids were just made and occur only in the URIs of the files.
 std::string with_sources(std::string body, WorkspaceId workspace, std::span<const OutgoingFile> files) {
   for (const auto& file : files) {
     const std::string given = pending_uri(workspace, file.id);
@@ -33,8 +33,8 @@ std::string with_sources(std::string body, WorkspaceId workspace, std::span<cons
 
 }  // namespace
 
-Message::Message(const NewInboxRow& new_activity, WorkspaceId workspace, std::span<const OutgoingFile> files, Time now)
-    : activity(new_activity), id(InboxRowId::make(now)) {
+Message::Message(const NewInboxRow& row, WorkspaceId workspace, std::span<const OutgoingFile> files, Time now)
+    : activity(row), id(InboxRowId::make(now)) {
   if (activity.message_id.empty()) return;
   const std::string& content = activity.content.empty() ? activity.request_body : activity.content;
   digest = files.empty() ? message_digest(activity, content)

@@ -1,4 +1,5 @@
-// Message: a row that is about to be appended to a log, with what can be computed before a writer's turn. Values only.
+// Message: a row that will be appended to an inbox, with everything that can be computed before the writer runs. Values
+// only.
 #pragma once
 #include <optional>
 #include <span>
@@ -10,13 +11,14 @@
 namespace restante {
 
 struct Message {
-  // Of a message that names files, a repeat is told by what it named before they were given new ids.
-  Message(const NewInboxRow& new_activity, WorkspaceId workspace, std::span<const OutgoingFile> files, Time now);
+  // The digest of a message with files is computed from the source ids of the files, not from the new ids: these differ
+  // when the message is repeated.
+  Message(const NewInboxRow& row, WorkspaceId workspace, std::span<const OutgoingFile> files, Time now);
   std::size_t bytes() const { return activity.request_body.size() + activity.response_body.size(); }
 
   NewInboxRow activity;
   InboxRowId id;
-  std::optional<Digest> digest;  // what makes two messages the same one; none when it carries no message id
+  std::optional<Digest> digest;  // the same for repeated messages; none without a message id
 };
 
 }  // namespace restante

@@ -1,5 +1,5 @@
-// Migrations as values: what every backend with a schema knows about its steps, and how it says no. `what()` of an
-// OpenRefused is a sentence for the operator.
+// Schema migrations as values, and OpenRefused, the error for data that cannot be used. Its what() is a sentence for
+// the operator. Shared by both backends.
 #pragma once
 #include <optional>
 #include <stdexcept>
@@ -19,7 +19,7 @@ struct Migration {
   std::string_view down;
 };
 
-// What is known about one migration of a database.
+// The status of one migration in a database.
 struct MigrationStatus {
   int version = 0;
   std::string name;
@@ -27,7 +27,7 @@ struct MigrationStatus {
   bool known = true;  // false: applied by a newer binary
 };
 
-// This data cannot be worked on as it is, and a person has to act.
+// The data cannot be used as it is, and a person has to act.
 class OpenRefused : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -11,10 +11,10 @@
 namespace restante {
 namespace {
 
-// One transaction: large enough that its sync does not matter, small enough that a kill costs little.
+// The size of one transaction: large enough that its sync does not matter, small enough that a kill costs little.
 constexpr std::size_t kPieceRows = 500;
 constexpr std::size_t kPieceBytes = 4 << 20;
-// 10000-01-01 in microseconds. Later is never: PostgreSQL keeps it as infinity.
+// 10000-01-01 in microseconds. A later time means never: PostgreSQL stores it as infinity.
 constexpr std::int64_t kNever = 253'402'300'800'000'000;
 
 void put_int64(std::string& out, std::int64_t value) {
@@ -63,10 +63,11 @@ std::size_t size_of(const MoveRow& row) {
 bool is_number(ColumnKind kind) { return kind == ColumnKind::integer || kind == ColumnKind::time; }
 
 [[noreturn]] void refuse_difference(const std::string& what) {
-  throw OpenRefused(fmt::format("the two databases are not laid out alike ({}): this restante cannot move them", what));
+  throw OpenRefused(fmt::format(
+      "the two databases do not have the same tables and columns ({}): this restante cannot move them", what));
 }
 
-// With the kinds of both: of the two, only one may know which numbers are times.
+// The table with the kinds of both databases: only one of them may know which numbers are times.
 MoveTable merge(const MoveTable& one, const MoveTable& other) {
   if (one.name != other.name) refuse_difference(std::min(one.name, other.name));
   MoveTable merged = one;
@@ -114,8 +115,9 @@ Inventory inventory_of(MoveDatabase& database, const std::vector<MoveTable>& tab
   return inventory;
 }
 
-// The rows of one table that are not there yet. What is there came in the same order.
-void carry(MoveDatabase& from, MoveDatabase& to, const MoveTable& table, std::int64_t there, MoveWatcher& watcher) {
+// Copies the rows of one table except the first `there` ones. These are in the target already, since the order of rows
+// is always the same.
+void copy_rows(MoveDatabase& from, MoveDatabase& to, const MoveTable& table, std::int64_t there, MoveWatcher& watcher) {
   std::vector<MoveRow> piece;
   std::size_t bytes = 0;
   const auto put = [&] {
@@ -139,8 +141,8 @@ void carry(MoveDatabase& from, MoveDatabase& to, const MoveTable& table, std::in
 void require_target(const std::optional<std::string>& marker, const std::string& name) {
   if (!marker || *marker == name) return;
   throw OpenRefused(
-      "the target holds the beginning of another move, or the source has changed since that one began: make the target "
-      "anew (drop and create it) and begin again");
+      "the target holds the beginning of another move, or the source has changed since that move began: drop and "
+      "create the target, then start the move again");
 }
 
 }  // namespace
@@ -185,8 +187,8 @@ TargetState state_of(MoveDatabase& database) {
 void require_empty_target(MoveDatabase& to) {
   if (state_of(to) != TargetState::not_empty) return;
   throw OpenRefused(
-      "the target is not empty: a move needs a database of its own, since ids and numbers are kept (if a move into it "
-      "has just ended, --verify compares the two)");
+      "the target is not empty: a move needs an empty database, since ids and numbers are kept (if a move into it has "
+      "just ended, --verify compares the two)");
 }
 
 MovePlan plan_move(MoveDatabase& from, MoveDatabase& to, MoveWatcher& watcher) {
@@ -219,11 +221,11 @@ Moved move_database(MoveDatabase& from, MoveDatabase& to, MoveWatcher& watcher) 
   if (!marker) to.begin(name);
   moved.resumed_at = count_all(to, tables);
   watcher.begin(MoveStep::writing, rows_of(moved.from), moved.resumed_at);
-  for (const MoveTable& table : tables) carry(from, to, table, to.count(table), watcher);
+  for (const MoveTable& table : tables) copy_rows(from, to, table, to.count(table), watcher);
   moved.to = inventory_of(to, tables, MoveStep::comparing, watcher);
   if (!moved.same()) return moved;
-  // In this order: as soon as a server can start on the target, the source must be no more than the other heir. Else it
-  // could be started first, go on as the owner, and have its new files collected by the target's server.
+  // In this order: before a server can start on the target, the source must have released its ownership. Else a server
+  // started on the source would still be the owner, and the target's server would delete its new files.
   from.release_ownership();
   to.finish();
   return moved;

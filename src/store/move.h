@@ -1,8 +1,8 @@
-// Moving house: every row of one House into another, and the proof that both hold the same. A move has three steps:
-// the source is read once, which gives the move its name; the rows are written in pieces, each one transaction; both
-// are compared by count and digest. Then both are heirs of the places where bytes lie (House::release_ownership).
-// Killed at any moment, the same move goes on where it was. Throws OpenRefused with a sentence when one of the two is
-// not what it must be.
+// The database move: copies every row of one MoveDatabase to another and proves that both hold the same rows. It has
+// three steps: read the source once, which gives the move its name; write the rows in pieces of one transaction each;
+// compare both by count and digest. Then neither database owns the places of the blobs: the first one on which a server
+// starts takes them over (MoveDatabase::release_ownership). A move that was killed continues where it stopped. Throws
+// OpenRefused with a sentence for the operator when one of the two databases cannot be used.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace restante {
 
-// Over the rows of one table, whatever their order and wherever they are kept.
+// The digest of the rows of one table. It does not depend on their order or on the backend.
 class RowsDigest {
  public:
   explicit RowsDigest(const MoveTable& table) : table_(table) {}
@@ -36,28 +36,28 @@ struct TableInventory {
 using Inventory = std::vector<TableInventory>;
 
 std::int64_t rows_of(const Inventory& inventory);
-// A name for exactly these rows.
+// The name of a move of exactly these rows.
 std::string name_of(const Inventory& inventory);
 
 enum class MoveStep { reading, writing, comparing };
 
-// Is told how far a move is.
+// Receives the progress of a move, on the thread of the move.
 class MoveWatcher {
  public:
   virtual ~MoveWatcher() = default;
-  // `done` of `rows` are there already.
+  // `done` of `rows` are done already.
   virtual void begin(MoveStep step, std::int64_t rows, std::int64_t done) = 0;
   virtual void add(std::int64_t rows) = 0;
 };
 
-// What a target is before anything is done to it.
+// The state of a target before the move; `moving`: it holds the beginning of a move.
 enum class TargetState { empty, moving, not_empty };
 TargetState state_of(MoveDatabase& database);
 
-// Throws OpenRefused unless it is empty or holds the beginning of a move.
+// Throws OpenRefused when the target is not empty and holds no beginning of a move.
 void require_empty_target(MoveDatabase& to);
 
-// What a move would do, found out without changing anything.
+// What a move would do. plan_move() changes nothing.
 struct MovePlan {
   Inventory from;
   TargetState target = TargetState::empty;
@@ -68,13 +68,13 @@ MovePlan plan_move(MoveDatabase& from, MoveDatabase& to, MoveWatcher& watcher);
 struct Moved {
   Inventory from;
   Inventory to;
-  std::int64_t resumed_at = 0;  // so many rows were there from before
+  std::int64_t resumed_at = 0;  // rows that an interrupted move had written before
   bool same() const { return from == to; }
 };
 
-// Counts and digests of both; nothing is changed.
+// Counts and digests of both; changes nothing.
 Moved compare_databases(MoveDatabase& from, MoveDatabase& to, MoveWatcher& watcher);
-// Where it ends with a difference, the marker stays, no server will start on the target, and the source is as it was.
+// If the comparison finds a difference, the marker stays, no server starts on the target, and the source is unchanged.
 Moved move_database(MoveDatabase& from, MoveDatabase& to, MoveWatcher& watcher);
 
 }  // namespace restante

@@ -1,7 +1,7 @@
-// House: a database as a move sees it, which is tables full of rows and nothing else. A row has one form whatever the
-// backend: a value is what SQLite would keep (times are microseconds since 1970, ids and digests are bytes, JSON is
-// text), and the columns are in the order of their names. Which tables there are is asked of the database itself, so
-// that none is forgotten. Belongs to one thread. Throws OpenRefused with a sentence for the operator, and Unavailable.
+// MoveDatabase: a database as a database move uses it: tables and their rows. A row has the same form in every backend:
+// a value is what SQLite would store (times are microseconds since 1970, ids and digests are bytes, JSON is text), and
+// the columns are in the order of their names. The list of tables comes from the database itself, so that none is
+// forgotten. Belongs to one thread. Throws OpenRefused with a sentence for the operator, and Unavailable.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace restante {
 
-// A backend that does not tell times from numbers says integer for both.
+// A backend that cannot distinguish times from numbers uses integer for both.
 enum class ColumnKind { integer, time, real, text, bytes };
 
 struct MoveColumn {
@@ -37,48 +37,49 @@ struct MoveBytes {
 using MoveValue = std::variant<std::monostate, std::int64_t, double, std::string, MoveBytes>;
 using MoveRow = std::vector<MoveValue>;
 
-// What is going to be done with one. A source keeps every row that is moved; what is only looked at is not even
-// created.
+// How the database is opened. No row of a source is changed or deleted while it is copied. `look` only reads, and does
+// not create a missing database.
 enum class MoveUse { source, target, look };
 
-// The table that says that a move into this database has not finished; its only row names the move.
+// This table exists while a move into the database has not finished; its only row is the name of the move.
 inline constexpr const char* kMoveMarker = "moving_house";
 inline constexpr const char* kHalfMoved =
-    "a move into this database has not finished: run the same restante move again, which goes on where it was, or "
-    "throw the database away";
+    "a move into this database has not finished: run the same restante move again, which continues where it stopped, "
+    "or delete the database";
 
-// What a server writes by merely starting: whoever has no more than that has nothing, and loses it when a move begins.
+// The table that a server fills when it starts. A target with rows in this table only counts as empty; begin() deletes
+// them.
 inline constexpr const char* kFilledByAStart = "place_marks";
 
 class MoveDatabase {
  public:
   virtual ~MoveDatabase() = default;
 
-  // What is moved, by name; nothing where there is no schema yet.
+  // The tables to move, ordered by name; none when there is no schema yet.
   virtual std::vector<MoveTable> tables() = 0;
-  // Tables that are this backend's own affair and stay behind.
+  // Tables that only this backend needs and that are not moved.
   virtual std::vector<std::string> excluded_tables() = 0;
   virtual std::int64_t count(const MoveTable& table) = 0;
-  // All rows, in an order that is the same each time. `visit` must not use this house.
+  // All rows, in an order that is the same each time. `visit` must not use this database.
   virtual void each_row(const MoveTable& table, const std::function<void(MoveRow&&)>& visit) = 0;
 
-  // The name of the move that has begun to fill this house and has not finished.
+  // The name of the unfinished move into this database, if there is one.
   virtual std::optional<std::string> marker() = 0;
-  // Makes the schema what this binary knows.
+  // Migrates the schema to the version of this binary.
   virtual void prepare() = 0;
   virtual void begin(const std::string& marker) = 0;
-  // All of them or none; durable on return. Tables are filled in the order of tables().
+  // Inserts all rows or none; durable on return. Tables are filled in the order of tables().
   virtual void put(const MoveTable& table, std::span<const MoveRow> rows) = 0;
-  // Of a source whose rows are all in the target: this database is no longer the post office whose marks lie in the
-  // places. Of the two, whichever a server starts on first takes them over, and the other finds them taken. Durable on
-  // return; done twice, it is done.
+  // For a source whose rows are all in the target: deletes its installation id, so that this database no longer owns
+  // the places with its marks. The first of the two databases on which a server starts takes the places over; the other
+  // one is then refused. Durable on return; may be called again.
   virtual void release_ownership() = 0;
-  // What is numbered goes on from the highest number; the marker is gone. Durable on return.
+  // Sets sequences to the highest used number and deletes the marker. Durable on return.
   virtual void finish() = 0;
 };
 
-// The sentence for a source that this binary must not read, because tables may be missing or not known to it; nothing
-// where the schema is exactly the one that this binary knows.
+// Why this binary must not read a source with this schema (tables may be missing, or unknown to it); none when the
+// schema is exactly the one that this binary knows.
 std::optional<std::string> not_movable(const std::vector<MigrationStatus>& schema);
 
 }  // namespace restante

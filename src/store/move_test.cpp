@@ -35,7 +35,7 @@ TEST(RowsDigest, TheOrderOfRowsDoesNotMatterAndEverythingElseDoes) {
       << "text is not bytes";
 }
 
-TEST(RowsDigest, TimesThatNoDatabaseKeepsAreAllTheSameNever) {
+TEST(RowsDigest, TimesThatNoDatabaseCanStoreAllCountAsNever) {
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max(), kLeast = std::numeric_limits<std::int64_t>::min();
   EXPECT_EQ(digest_of({note(kMost, "a", "")}), digest_of({note(kMost - 5, "a", "")}));
   EXPECT_EQ(digest_of({note(kLeast, "a", "")}), digest_of({note(kLeast + 5, "a", "")}));
@@ -45,7 +45,7 @@ TEST(RowsDigest, TimesThatNoDatabaseKeepsAreAllTheSameNever) {
   EXPECT_NE(digest_of({note(kMost, "a", "")}, numbers), digest_of({note(kMost - 5, "a", "")}, numbers));
 }
 
-// A house in memory, whose power fails when it is told to.
+// A database in memory that fails after `steps_left` changes.
 class MemoryDatabase final : public MoveDatabase {
  public:
   explicit MemoryDatabase(std::vector<MoveTable> tables) : tables_(std::move(tables)) {}
@@ -70,7 +70,7 @@ class MemoryDatabase final : public MoveDatabase {
   }
   void release_ownership() override {
     fail_or_go_on();
-    in_office = false;
+    owns_places = false;
   }
   void finish() override {
     fail_or_go_on();
@@ -81,12 +81,12 @@ class MemoryDatabase final : public MoveDatabase {
   std::optional<std::string> mark;
   bool prepared = false;
   bool spoil = false;
-  bool in_office = true;
+  bool owns_places = true;
   int steps_left = 1'000'000;
 
  private:
   void fail_or_go_on() {
-    if (--steps_left < 0) throw std::runtime_error("the power is gone");
+    if (--steps_left < 0) throw std::runtime_error("power failure");
   }
   std::vector<MoveTable> tables_;
 };
@@ -109,41 +109,41 @@ class Move : public ::testing::Test {
   NoProgress no_progress;
 };
 
-TEST_F(Move, EverythingIsThereAndTheMarkerIsGone) {
+TEST_F(Move, CopiesEverythingAndDeletesTheMarker) {
   const Moved moved = move_database(from, to, no_progress);
   EXPECT_TRUE(moved.same());
   EXPECT_EQ(rows_of(moved.to), 1703);
   EXPECT_EQ(to.rows, from.rows);
   EXPECT_FALSE(to.mark);
-  EXPECT_FALSE(from.in_office) << "whichever of the two starts first takes the places over";
-  EXPECT_TRUE(to.in_office);
+  EXPECT_FALSE(from.owns_places) << "the database on which a server starts first takes the places over";
+  EXPECT_TRUE(to.owns_places);
 }
 
-TEST_F(Move, TheTargetIsFinishedOnlyOnceTheSourceHasLeftItsOffice) {
+TEST_F(Move, TheTargetIsFinishedOnlyOnceTheSourceHasReleasedItsOwnership) {
   from.steps_left = 0;
   EXPECT_THROW(move_database(from, to, no_progress), std::runtime_error);
   EXPECT_TRUE(to.mark) << "no server starts on it";
   from.steps_left = 1'000'000;
   to.steps_left = 0;
   EXPECT_THROW(move_database(from, to, no_progress), std::runtime_error);
-  EXPECT_FALSE(from.in_office);
+  EXPECT_FALSE(from.owns_places);
   EXPECT_TRUE(to.mark);
   to.steps_left = 1'000'000;
   const Moved moved = move_database(from, to, no_progress);
-  EXPECT_TRUE(moved.same()) << "that it has left changes nothing that is compared";
+  EXPECT_TRUE(moved.same()) << "the released ownership is not compared";
   EXPECT_EQ(moved.resumed_at, 1703);
   EXPECT_FALSE(to.mark);
 }
 
-TEST_F(Move, WhoOnlyLooksOrComparesChangesNothing) {
+TEST_F(Move, PlanningAndComparingChangeNothing) {
   from.steps_left = 0;
   EXPECT_NO_THROW(plan_move(from, to, no_progress));
   to.prepared = true;
   EXPECT_FALSE(compare_databases(from, to, no_progress).same());
-  EXPECT_TRUE(from.in_office);
+  EXPECT_TRUE(from.owns_places);
 }
 
-TEST_F(Move, WhereverItIsInterruptedItGoesOnWithoutLosingOrDoublingARow) {
+TEST_F(Move, WhereverItIsInterruptedItContinuesWithoutLosingOrDoublingARow) {
   int interruptions = 0;
   for (int steps = 0;; ++steps) {
     MemoryDatabase target({kTable, {"words", {{"text", ColumnKind::text}}}});
@@ -167,10 +167,10 @@ TEST_F(Move, ADifferenceIsFoundAndTheMarkerStays) {
   const Moved moved = move_database(from, to, no_progress);
   EXPECT_FALSE(moved.same());
   EXPECT_TRUE(to.mark);
-  EXPECT_TRUE(from.in_office) << "its server goes on as ever";
+  EXPECT_TRUE(from.owns_places) << "its server can run as before";
 }
 
-TEST_F(Move, AnInhabitedTargetIsRefused) {
+TEST_F(Move, ATargetThatIsNotEmptyIsRefused) {
   to.prepared = true;
   to.rows["words"].push_back({std::string("ours")});
   EXPECT_THAT([&] { move_database(from, to, no_progress); }, ThrowsMessage<OpenRefused>(HasSubstr("not empty")));
@@ -188,7 +188,7 @@ TEST_F(Move, AnotherMovesTargetIsRefused) {
   EXPECT_THAT([&] { plan_move(from, to, no_progress); }, ThrowsMessage<OpenRefused>(HasSubstr("has changed")));
 }
 
-TEST_F(Move, HousesThatAreNotLaidOutAlikeAreRefusedByName) {
+TEST_F(Move, DatabasesWithDifferentTablesOrColumnsAreRefusedByName) {
   const auto refusal = [&](std::vector<MoveTable> tables) -> std::string {
     MemoryDatabase other(std::move(tables));
     try {

@@ -12,8 +12,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr auto kLookLasts = std::chrono::seconds(5);
-// Enough to meet somebody else's among ours; a listing's first page, which is the oldest.
+constexpr auto kCheckLasts = std::chrono::seconds(5);
+// Enough to find blobs of another installation among ours; the first page of a listing, which has the oldest.
 constexpr std::size_t kSample = 500;
 
 bool is_outside(Place place) { return place != Place::inlined; }
@@ -24,28 +24,29 @@ std::optional<OwnerMark> expected_in(const Installation& installation, Place pla
 }
 
 constexpr const char* kForeign =
-    "belongs to another post office: nothing is written or cleaned up there. Give this one a place of its own ({own}); "
-    "if this database has taken over from the other, which must not run any more: restante blobs adopt --force";
+    "belongs to another installation: nothing is written or deleted there. Give this installation a separate place "
+    "({own}); if this database has replaced the other one, which must not run any more: restante blobs adopt --force";
 constexpr const char* kAnother =
-    "is marked as this post office's but is not the one that its other servers use: let all of them have the same "
-    "({own}), or, if it is this one from now on: restante blobs adopt";
+    "has a mark of this installation but is not the one that its other servers use: set the same on all servers "
+    "({own}), or, if this place is the right one from now on: restante blobs adopt";
 constexpr const char* kUnmarked =
     "has lost its mark (restante-owner): it was emptied, is not mounted, or is not the one that the other servers of "
-    "this post office use. Put that right ({own}); if it is to be used as it is: restante blobs adopt";
+    "this installation use. Correct that ({own}); if it is to be used as it is: restante blobs adopt";
 constexpr const char* kEmpty =
-    "is empty although files of this post office should lie there: it is not mounted, or not the one that its other "
-    "servers use. Put that right ({own}); if the files are lost: restante blobs adopt";
-constexpr const char* kStrange =
-    "holds files that this database does not know, and no mark (restante-owner) says whose they are: they may be "
-    "another post office's. Give this one a place of its own ({own}); if they are nobody else's: restante blobs adopt";
-constexpr const char* kUnreadable = "carries a mark (restante-owner) that this version cannot read";
+    "is empty although files of this installation should be there: it is not mounted, or is not the one that its "
+    "other servers use. Correct that ({own}); if the files are lost: restante blobs adopt";
+constexpr const char* kUnknownFiles =
+    "holds files that this database does not know, and has no mark (restante-owner): the files may belong to another "
+    "installation. Give this installation a separate place ({own}); if the files belong to no other installation: "
+    "restante blobs adopt";
+constexpr const char* kUnreadable = "has a mark (restante-owner) that this version cannot read";
 
 }  // namespace
 
 Owner::Owner(Store& store, ByPlace places, const Clock& clock, Log& log, Metrics& metrics, OwnerRules rules)
     : store_(store), places_(std::move(places)), clock_(clock), log_(log), metrics_(metrics), rules_(std::move(rules)) {
   for (const auto& [place, blobs] : places_) {
-    looking_[place];
+    checking_[place];
     if (is_outside(place)) metrics_.place_not_ours(name_of(place));
   }
 }
@@ -62,34 +63,34 @@ void Owner::enter() {
 }
 
 std::string Owner::refusal_reason(Place place) {
-  const Ownership now = look(place, steady_clock::now());
+  const Ownership now = ownership_of(place, steady_clock::now());
   return now.kind == Ownership::Kind::not_ours ? now.reason : std::string();
 }
 
 void Owner::require(Place place) {
-  const Ownership lately = look(place, steady_clock::now() - kLookLasts);
-  if (lately.kind != Ownership::Kind::ours) throw Unavailable(lately.reason);
+  const Ownership recent = ownership_of(place, steady_clock::now() - kCheckLasts);
+  if (recent.kind != Ownership::Kind::ours) throw Unavailable(recent.reason);
 }
 
 void Owner::require_now(Place place) {
-  const Ownership now = look(place, steady_clock::now());
+  const Ownership now = ownership_of(place, steady_clock::now());
   if (now.kind != Ownership::Kind::ours) throw Unavailable(now.reason);
 }
 
 void Owner::require_not_known_foreign(Place place) const {
   const std::lock_guard lock(mutex_);
-  const auto seen = looks_.find(place);
-  if (seen == looks_.end() || seen->second.ownership.kind != Ownership::Kind::not_ours) return;
-  throw Unavailable(seen->second.ownership.reason);
+  const auto last = results_.find(place);
+  if (last == results_.end() || last->second.ownership.kind != Ownership::Kind::not_ours) return;
+  throw Unavailable(last->second.ownership.reason);
 }
 
 void Owner::require_not_foreign(Place place) {
-  const Ownership lately = look(place, steady_clock::now() - kLookLasts);
-  if (lately.kind == Ownership::Kind::not_ours) throw Unavailable(lately.reason);
+  const Ownership recent = ownership_of(place, steady_clock::now() - kCheckLasts);
+  if (recent.kind == Ownership::Kind::not_ours) throw Unavailable(recent.reason);
 }
 
 void Owner::look_at(Place place) {
-  (void)look(place, steady_clock::now());
+  (void)ownership_of(place, steady_clock::now());
   const std::string sentence = disagreement();
   if (!sentence.empty() && !logged_disagreement_.exchange(true))
     log_.warn("blobs_set_otherwise", {{"sentence", sentence}});
@@ -107,28 +108,28 @@ std::string Owner::disagreement() {
   }
 }
 
-Owner::Ownership Owner::look(Place place, steady_clock::time_point since) {
+Owner::Ownership Owner::ownership_of(Place place, steady_clock::time_point since) {
   if (!is_outside(place) || !places_.contains(place)) return {Ownership::Kind::ours};
   const auto recent = [&]() -> std::optional<Ownership> {
     const std::lock_guard lock(mutex_);
-    const auto seen = looks_.find(place);
-    if (seen == looks_.end() || seen->second.began < since) return std::nullopt;
-    return seen->second.ownership;
+    const auto last = results_.find(place);
+    if (last == results_.end() || last->second.began < since) return std::nullopt;
+    return last->second.ownership;
   };
   if (auto known = recent()) return *known;
-  const std::lock_guard look_lock(looking_.at(place));
+  const std::lock_guard check_lock(checking_.at(place));
   if (auto known = recent()) return *known;
-  Look now{steady_clock::now(), {}};
+  CheckResult now{steady_clock::now(), {}};
   try {
-    now.ownership = judge(place);
+    now.ownership = check(place);
   } catch (const Unavailable& e) {
-    now.ownership = {Ownership::Kind::unknown, sentence(place, "cannot be asked whose it is: ") + e.what()};
+    now.ownership = {Ownership::Kind::unknown, sentence(place, "could not be checked for its owner: ") + e.what()};
   }
   Ownership before{Ownership::Kind::ours};
   {
     const std::lock_guard lock(mutex_);
-    if (const auto seen = looks_.find(place); seen != looks_.end()) before = seen->second.ownership;
-    looks_[place] = now;
+    if (const auto last = results_.find(place); last != results_.end()) before = last->second.ownership;
+    results_[place] = now;
   }
   report_change(place, before, now.ownership);
   return now.ownership;
@@ -149,54 +150,58 @@ void Owner::report_change(Place place, const Ownership& before, const Ownership&
     log_.warn("place_not_asked", {{"place", name_of(place)}, {"reason", now.reason}});
 }
 
-Owner::Ownership Owner::judge(Place place) {
+Owner::Ownership Owner::check(Place place) {
   auto installation = store_.find_installation();
   if (!installation) {
-    enter();  // the start could not write it down
+    enter();  // the start could not write it
     installation = store_.find_installation();
   }
-  if (!installation) throw Unavailable("no server has entered the database yet");
+  if (!installation) throw Unavailable("no server has started on the database yet");
   const auto text = places_.at(place).get().mark();
-  if (!text) return judge_unmarked(place, *installation);
+  if (!text) return check_unmarked(place, *installation);
   const auto found = parse_owner_mark(*text);
   if (!found) return {Ownership::Kind::not_ours, sentence(place, kUnreadable)};
-  return judge_marked(place, *installation, *found);
+  return check_marked(place, *installation, *found);
 }
 
-Owner::Ownership Owner::judge_marked(Place place, const Installation& installation, const OwnerMark& found) {
+Owner::Ownership Owner::check_marked(Place place, const Installation& installation, const OwnerMark& found) {
   const auto expected = expected_in(installation, place);
-  const bool inherited = expected && expected->installation != installation.id;
+  // True after a database move: the expected mark is still that of the installation before the move.
+  const bool from_move = expected && expected->installation != installation.id;
   if (expected == found) {
-    // Of the two databases of a move this is the first that is started: from now on the other finds the bytes taken.
-    // Only the office in the mark changes, so that several servers which start on a moved database all write the same.
-    return inherited ? put_mark(place, installation, {installation.id, found.mark}, Blobs::MarkMode::anyway)
+    // This is the first of the two databases of a move on which a server starts: it becomes the owner, and the other
+    // one finds a foreign mark. Only the installation in the mark changes, so that several servers which start on a
+    // moved database all write the same mark.
+    return from_move ? put_mark(place, installation, {installation.id, found.mark}, Blobs::MarkMode::anyway)
                      : Ownership{Ownership::Kind::ours};
   }
   if (found.installation != installation.id) return {Ownership::Kind::not_ours, sentence(place, kForeign)};
-  // Another heir has just taken it over, or was killed before it wrote that down.
-  if (inherited && found.mark == expected->mark) return record_mark_of(place, installation, found);
-  // Killed between marking it and writing that down; or an heir's own from before the bytes came, which lie elsewhere.
-  if (inherited && is_needed(place) && content_of(place) == Content::nothing)
+  // Another server of this installation has just taken over the mark, or was killed before it recorded that.
+  if (from_move && found.mark == expected->mark) return record_mark_of(place, installation, found);
+  // Either a server was killed between writing the mark and recording it; or a server marked this place before the move
+  // filled its database, and the blobs of the moved rows are in another place.
+  if (from_move && is_needed(place) && content_of(place) == Content::nothing)
     return {Ownership::Kind::not_ours, sentence(place, kEmpty)};
-  if (!expected || inherited) return record_mark_of(place, installation, found);
-  // Of a server alone there is no other: a prefix that was changed and changed back, an older copy of the database.
+  if (!expected || from_move) return record_mark_of(place, installation, found);
+  // A single server has no other place to confuse this one with: a prefix was changed and changed back, or the database
+  // is an older copy.
   if (rules_.alone && (!is_needed(place) || content_of(place) == Content::ours))
     return record_mark_of(place, installation, found);
   return {Ownership::Kind::not_ours, sentence(place, kAnother)};
 }
 
-Owner::Ownership Owner::judge_unmarked(Place place, const Installation& installation) {
+Owner::Ownership Owner::check_unmarked(Place place, const Installation& installation) {
   const auto expected = expected_in(installation, place);
   const bool marked_by_us = expected && expected->installation == installation.id;
-  // Another server may have marked another one; of a server alone there is no other.
+  // Another server may have marked another directory or bucket; a single server has no other.
   if (marked_by_us && !rules_.alone) return {Ownership::Kind::not_ours, sentence(place, kUnmarked)};
   switch (content_of(place)) {
-    case Content::strange: {
+    case Content::unknown: {
       // Another server may have marked it meanwhile, and filled it.
       const auto text = places_.at(place).get().mark();
       const auto found = text ? parse_owner_mark(*text) : std::nullopt;
-      return found ? judge_marked(place, installation, *found)
-                   : Ownership{Ownership::Kind::not_ours, sentence(place, kStrange)};
+      return found ? check_marked(place, installation, *found)
+                   : Ownership{Ownership::Kind::not_ours, sentence(place, kUnknownFiles)};
     }
     case Content::nothing:
       if (is_needed(place)) return {Ownership::Kind::not_ours, sentence(place, marked_by_us ? kUnmarked : kEmpty)};
@@ -217,13 +222,13 @@ Owner::Ownership Owner::put_mark(Place place, const Installation& installation, 
   blobs.put_mark(text_of(mark), how);
   const auto text = blobs.mark();
   const auto found = text ? parse_owner_mark(*text) : std::nullopt;
-  if (!found) throw Unavailable("the mark that was just put there is not there");
+  if (!found) throw Unavailable("the mark that was just written cannot be found");
   if (found->installation != installation.id) return {Ownership::Kind::not_ours, sentence(place, kForeign)};
   log_.info("place_marked", {{"place", name_of(place)}, {"office", installation.id.text()}});
   return record_mark_of(place, installation, *found);
 }
 
-// Where another server was faster, the mark it wrote down must be this one.
+// When another server was faster, the mark that it recorded must be this one.
 Owner::Ownership Owner::record_mark_of(Place place, const Installation& installation, const OwnerMark& found) {
   if (store_.record_mark(place, expected_in(installation, place), found).take().value()) return {Ownership::Kind::ours};
   const auto now = store_.find_installation();
@@ -231,9 +236,9 @@ Owner::Ownership Owner::record_mark_of(Place place, const Installation& installa
   return {Ownership::Kind::not_ours, sentence(place, kAnother)};
 }
 
-// A key that a row knows cannot be anybody else's. What no row knows is either an orphan, of which there are few, or
-// somebody else's, unless it is so young that its row may still come; or another server that starts tries whether it
-// can write here. Beside an embedded database, which only one server has open, nobody else keeps anything.
+// A blob that a row names is ours. A blob that no row names is an orphan, of which there are few, or belongs to another
+// installation; unless it is so young that its row may not be written yet, or is the trial blob of another server that
+// starts. Only one server uses the directory beside a SQLite database, so no other installation has blobs there.
 Owner::Content Owner::content_of(Place place) {
   const Time old = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.grace);
   std::vector<std::string> sample;
@@ -246,7 +251,7 @@ Owner::Content Owner::content_of(Place place) {
   } while (!page.next.empty() && sample.size() < kSample);
   if (sample.empty()) return Content::nothing;
   const auto known = store_.known_blobs(sample);
-  if (known.empty()) return place == Place::dir && rules_.alone ? Content::nothing : Content::strange;
+  if (known.empty()) return place == Place::dir && rules_.alone ? Content::nothing : Content::unknown;
   auto next_known = known.begin();
   std::size_t old_unknown = 0;
   for (const std::string& key : sample) {
@@ -256,10 +261,10 @@ Owner::Content Owner::content_of(Place place) {
       ++old_unknown;
     }
   }
-  return old_unknown > known.size() ? Content::strange : Content::ours;
+  return old_unknown > known.size() ? Content::unknown : Content::ours;
 }
 
-// A directory that is left over, or a bucket for later, is nobody's trouble.
+// A directory that is no longer used, or a bucket that is set up for later, need not be ours.
 bool Owner::is_used(Place place) {
   if (place == rules_.setting) return true;
   try {
@@ -275,15 +280,15 @@ bool Owner::is_needed(Place place) {
 }
 
 void Owner::adopt(Place place, Force force) {
-  if (!is_outside(place)) throw OpenRefused("bytes in the database need no mark");
+  if (!is_outside(place)) throw OpenRefused("files in the database need no mark");
   if (!places_.contains(place)) throw OpenRefused(fmt::format("the settings name no place \"{}\"", name_of(place)));
   const auto installation = store_.find_installation();
-  if (!installation) throw Unavailable("no server has entered the database yet");
+  if (!installation) throw Unavailable("no server has started on the database yet");
   const auto text = places_.at(place).get().mark();
   const auto found = text ? parse_owner_mark(*text) : std::nullopt;
-  const bool theirs =
+  const bool foreign =
       text && (!found || found->installation != installation->id) && expected_in(*installation, place) != found;
-  if (theirs && force == Force::no) throw OpenRefused(sentence(place, found ? kForeign : kUnreadable));
+  if (foreign && force == Force::no) throw OpenRefused(sentence(place, found ? kForeign : kUnreadable));
   const Ownership now = put_mark(place, *installation, fresh_mark(*installation), Blobs::MarkMode::anyway);
   if (now.kind != Ownership::Kind::ours) throw OpenRefused(now.reason);
 }
@@ -296,7 +301,7 @@ std::string Owner::sentence(Place place, const char* what) const {
   constexpr std::string_view kOwn = "{own}";
   if (const auto at = text.find(kOwn); at != std::string::npos)
     text.replace(at, kOwn.size(), place == Place::s3 ? "s3.bucket and s3.prefix" : "data");
-  // The command is what such a sentence ends with.
+  // Sentences that name the command end with it.
   if (text.find("restante blobs adopt") != std::string::npos) text += fmt::format(" --place {}", name_of(place));
   return text;
 }

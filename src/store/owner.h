@@ -1,8 +1,8 @@
-// Owner: whether what lies in a place outside of the database is this post office's. A place carries a mark, the
-// database knows which one; only where both agree may anything be collected, or be called gone. A place that nobody has
-// marked is marked when nothing lies there and no row needs anything of it, or when the rows know what lies there; else
-// it is somebody else's, or not the one it should be. What cannot be asked is not ours for now. Thread-safe and
-// blocking; a look is kept for a few seconds. Owns no place.
+// Owner: checks whether a place outside of the database belongs to this installation. A place has a mark, and the
+// database stores the mark that it expects there. Only while both agree may blobs be deleted or counted as missing. A
+// place without a mark gets one when it is empty and no row needs a blob of it, or when the database knows its blobs;
+// else it belongs to another installation or is the wrong directory or bucket. While the check cannot be made, the
+// place counts as not ours. Thread-safe and blocking; the result of a check is kept for a few seconds. Owns no place.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -21,11 +21,11 @@
 namespace restante {
 
 struct OwnerRules {
-  Place setting = Place::dir;  // of `blobs`
-  bool alone = false;          // there is no other server on this database
-  // Younger bytes may still wait for their row.
+  Place setting = Place::dir;  // the setting `blobs`
+  bool alone = false;          // no other server can use this database
+  // The row of a younger blob may not be written yet.
   std::chrono::milliseconds grace{std::chrono::hours(1)};
-  std::map<Place, std::string> called{};  // the places, for people
+  std::map<Place, std::string> called{};  // names of the places in messages for people
 };
 
 class Owner {
@@ -33,23 +33,24 @@ class Owner {
   using ByPlace = std::map<Place, std::reference_wrapper<Blobs>>;
   Owner(Store& store, ByPlace places, const Clock& clock, Log& log, Metrics& metrics, OwnerRules rules);
 
-  // A server starts: from now on the database knows who it is. Throws Unavailable.
+  // Called when the server starts: makes sure that the database has an installation id. Throws Unavailable.
   void enter();
-  // Why a server must not start that writes there; empty when it may, also while the place cannot be asked.
+  // Why a server that writes to this place must not start; empty when it may, also while the place cannot be checked.
   std::string refusal_reason(Place place);
-  // Throws Unavailable unless it is ours: as it was a few seconds ago; as it is now; as far as is known without asking.
+  // Throw Unavailable unless the place is ours: by a check of the last seconds, or by a new check.
   void require(Place place);
   void require_now(Place place);
+  // Throws Unavailable if the last check, however old, found that the place is not ours. Makes no check.
   void require_not_known_foreign(Place place) const;
-  // Throws Unavailable where it was found, a few seconds ago at most, to be not ours. Not to be known is the trouble of
-  // whoever could not be asked.
+  // Throws Unavailable if a check of the last seconds found that the place is not ours. Does not throw when the check
+  // failed: whatever could not be reached reports that itself.
   void require_not_foreign(Place place);
-  // Every few seconds, for those that are written to: what they are is looked at, said and counted when it changes.
+  // Called every few seconds for the places that are written to. Checks, and logs and counts a change.
   void look_at(Place place);
-  // What other servers were started with and this one was not; empty when they agree.
+  // How the setting of other servers differs from this one's; empty when they agree.
   std::string disagreement();
-  // It is ours from now on, on the operator's word, with all that lies there. What another post office has marked
-  // only by force. Throws OpenRefused.
+  // Makes this installation the owner of the place with all its blobs, on the operator's command. A place with the mark
+  // of another installation needs Force::yes. Throws OpenRefused.
   enum class Force { no, yes };
   void adopt(Place place, Force force);
 
@@ -59,16 +60,17 @@ class Owner {
     Kind kind = Kind::unknown;
     std::string reason{};
   };
-  struct Look {
+  struct CheckResult {
     std::chrono::steady_clock::time_point began;
     Ownership ownership;
   };
-  enum class Content { nothing, ours, strange };
+  enum class Content { nothing, ours, unknown };
 
-  Ownership look(Place place, std::chrono::steady_clock::time_point since);
-  Ownership judge(Place place);
-  Ownership judge_marked(Place place, const Installation& installation, const OwnerMark& found);
-  Ownership judge_unmarked(Place place, const Installation& installation);
+  // The result of a check that began at `since` or later.
+  Ownership ownership_of(Place place, std::chrono::steady_clock::time_point since);
+  Ownership check(Place place);
+  Ownership check_marked(Place place, const Installation& installation, const OwnerMark& found);
+  Ownership check_unmarked(Place place, const Installation& installation);
   OwnerMark fresh_mark(const Installation& installation) const;
   Ownership put_mark(Place place, const Installation& installation, const OwnerMark& mark, Blobs::MarkMode how);
   Ownership record_mark_of(Place place, const Installation& installation, const OwnerMark& found);
@@ -84,9 +86,9 @@ class Owner {
   Log& log_;
   Metrics& metrics_;
   const OwnerRules rules_;
-  std::map<Place, std::mutex> looking_;  // one look at a time: who waited for one looks again only if it must
-  mutable std::mutex mutex_;             // of what was seen
-  std::map<Place, Look> looks_;
+  std::map<Place, std::mutex> checking_;  // one check at a time: a thread that waited for one may use its result
+  mutable std::mutex mutex_;              // of results_
+  std::map<Place, CheckResult> results_;
   std::atomic<bool> logged_disagreement_{false};
 };
 

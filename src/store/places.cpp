@@ -7,12 +7,12 @@
 namespace restante {
 namespace {
 
-constexpr auto kLookLasts = std::chrono::seconds(5);
+constexpr auto kCheckLasts = std::chrono::seconds(5);
 
 bool has_size(OpenBlob& blob, std::int64_t size) { return std::cmp_equal(blob.size(), size); }
 
 Unavailable not_here(Place place) {
-  return Unavailable("this server is not set up for bytes in \"" + std::string(name_of(place)) + "\"");
+  return Unavailable("this server is not set up for files in \"" + std::string(name_of(place)) + "\"");
 }
 
 }  // namespace
@@ -85,9 +85,9 @@ Blobs& Places::writable(Place place) const {
 std::string Places::trouble(Place place) {
   {
     const std::lock_guard lock(mutex_);
-    const auto seen = looks_.find(place);
-    if (seen != looks_.end() && std::chrono::steady_clock::now() - seen->second.at < kLookLasts)
-      return seen->second.trouble;
+    const auto last = checks_.find(place);
+    if (last != checks_.end() && std::chrono::steady_clock::now() - last->second.at < kCheckLasts)
+      return last->second.trouble;
   }
   std::string trouble;
   try {
@@ -97,7 +97,7 @@ std::string Places::trouble(Place place) {
     if (trouble.empty()) trouble = "it cannot be used";
   }
   const std::lock_guard lock(mutex_);
-  looks_[place] = {std::chrono::steady_clock::now(), trouble};
+  checks_[place] = {std::chrono::steady_clock::now(), trouble};
   return trouble;
 }
 
@@ -121,7 +121,7 @@ FoundBlob Places::open(const BlobKeys& keys, std::int64_t size) {
     if (keys.twin.empty()) throw;
     FoundBlob second = open_twin(keys, size, nullptr, e.what());
     if (!second.blob || !has_size(*second.blob, size)) throw;
-    // Not asked is not gone.
+    // by_twin stays false: an unreachable first copy is not a missing one.
     return {std::move(second.blob), false};
   }
   const std::string_view reason = first ? "it has another size there" : "it is not there";
@@ -143,7 +143,7 @@ std::shared_ptr<OpenBlob> Places::open(std::string_view key) {
   const auto placed = parse_key(key);
   if (!placed) return nullptr;
   auto blob = at(placed->place).open(placed->bare);
-  // Only afterwards: a disk may leave between two looks.
+  // Checked after the blob was not found: a disk may be unmounted between two checks.
   if (!blob && owner_) owner_->require_now(placed->place);
   return blob;
 }
@@ -160,7 +160,7 @@ void Places::drop_unreferenced(std::string_view key) {
 
 std::vector<std::string> Places::drop_all(std::span<const std::string> keys, UnreachablePlaces* unreachable_places) {
   std::map<Place, std::vector<std::string>> bare;
-  std::vector<std::string> gone;
+  std::vector<std::string> dropped;
   for (const std::string& key : keys) {
     const auto placed = parse_key(key);
     if (!placed || !has(placed->place)) {
@@ -168,14 +168,14 @@ std::vector<std::string> Places::drop_all(std::span<const std::string> keys, Unr
       continue;
     }
     bare[placed->place].emplace_back(placed->bare);
-    gone.push_back(key);
+    dropped.push_back(key);
   }
   for (const auto& [place, of_it] : bare) {
     if (reaches(place, unreachable_places, [&, &there = at(place), &those = of_it] { there.drop_all(those); }))
       continue;
-    std::erase_if(gone, [&, there = place](const std::string& key) { return parse_key(key)->place == there; });
+    std::erase_if(dropped, [&, there = place](const std::string& key) { return parse_key(key)->place == there; });
   }
-  return gone;
+  return dropped;
 }
 
 void Places::log_unknown_place(const std::string& key) {
@@ -185,7 +185,7 @@ void Places::log_unknown_place(const std::string& key) {
     if (!logged_.insert(prefix).second) return;
   }
   log_.warn("blobs_not_dropped",
-            {{"place", prefix}, {"reason", "this server is not set up for it; what is to be dropped there stays"}});
+            {{"place", prefix}, {"reason", "this server is not set up for it; files to be deleted there stay"}});
 }
 
 bool Places::reaches(Place place, UnreachablePlaces* unreachable_places, const std::function<void()>& sweep) const {
@@ -212,7 +212,7 @@ void Places::require_written_places(UnreachablePlaces& unreachable_places) const
   }
 }
 
-// The cursor is a key, or only a prefix: of which place, and from where on in it.
+// `from` is the name of a place, a colon, and the cursor in that place (empty for its beginning).
 BlobPage Places::list(std::string_view from, Time before, UnreachablePlaces* unreachable_places) {
   auto place = places_.begin();
   std::string_view inner;

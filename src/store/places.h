@@ -1,9 +1,9 @@
-// Places: all places of bytes that this server has, as one. A key carries its place; here it is given and taken off. A
-// new blob goes where the plan says, while bytes change over to two places at once: it is kept in both or in none. The
-// plan may be exchanged at any time; what has begun ends by the plan it began with. Owns no place. Thread-safe. Throws
-// like the places; Unavailable also for a key of a place that this server has not: its bytes are not lost. A place out
-// of reach holds up nobody's sweep of the others: it is passed over, and named. So is one that is not ours: nothing is
-// written, collected or called missing there (store/owner.h).
+// Places: all places for blobs that this server has, behind one interface. A key has its place as a prefix; Places adds
+// and removes it. A new blob is written to the place of the plan; during a blob move to two places: it is stored in
+// both or in none. The plan can be changed at any time; a writer keeps the plan it was made with. Owns no place.
+// Thread-safe. Throws like the places, and Unavailable for a key of a place that this server does not have: the blob is
+// not lost. An unreachable place does not stop the sweep of the others: it is skipped and named. A place that another
+// installation owns is skipped too: nothing is written or deleted there, and no blob counts as missing (store/owner.h).
 #pragma once
 #include <chrono>
 #include <functional>
@@ -30,7 +30,7 @@ class PlacesWriter {
  public:
   PlacesWriter(std::vector<std::pair<Place, Blobs*>> places);
   void write(std::string_view bytes);
-  // Durable and visible in every place, or nowhere.
+  // The blob is durable and visible in every place, or in none.
   BlobKeys finish();
 
  private:
@@ -42,7 +42,7 @@ class PlacesWriter {
   std::vector<Copy> copies_;
 };
 
-// Where a new blob goes; `also`: and its twin.
+// Where a new blob is stored; `also`: the place of its second copy.
 struct PlacePlan {
   Place write = Place::dir;
   std::optional<Place> also{};
@@ -50,48 +50,49 @@ struct PlacePlan {
 };
 
 struct FoundBlob {
-  std::shared_ptr<OpenBlob> blob;  // null: it is nowhere
-  bool by_twin = false;            // the first place has it not, or not of this size
+  std::shared_ptr<OpenBlob> blob;  // null: it is in none of its places
+  bool by_twin = false;            // the first place does not have it, or not with this size
 };
 
 class Places {
  public:
   using ByPlace = std::map<Place, std::reference_wrapper<Blobs>>;
-  // Passed over, and why. Who gives it from call to call has each asked once; who gives none is thrown at.
+  // Places that were skipped, with the reason. A caller that passes the same map to several calls tries each place only
+  // once. Without a map the calls throw.
   using UnreachablePlaces = std::map<Place, std::string>;
-  // No owner: everything in all of them is ours.
+  // Without an owner all places count as ours.
   Places(ByPlace places, PlacePlan plan, Log& log, Metrics& metrics, Owner* owner = nullptr);
 
   PlacePlan plan() const;
   void set_plan(PlacePlan plan);
   bool has(Place place) const { return places_.contains(place); }
-  // Of what the plan writes to; of one of them. Throws Unavailable.
+  // Checks the places that the plan writes to, or one place. Throws Unavailable.
   void check();
   void check(Place place);
-  // Throws Unavailable where it is known that it is not ours; what cannot be asked is not held against it.
+  // Throws Unavailable when the place is known to be not ours. Does nothing when that cannot be found out.
   void require_not_foreign(Place place);
-  // Why it cannot be used; empty when it can. As it was a few seconds ago: a look writes, and people look often.
+  // Why the place cannot be used; empty when it can. May be some seconds old: a check writes, and the page asks often.
   std::string trouble(Place place);
 
   std::unique_ptr<PlacesWriter> put();
   std::unique_ptr<PlacesWriter> put(Place place);
-  // The first that is there and has this size, or what there is instead. A twin that had to be asked is counted and
-  // said. Throws Unavailable when one could not be asked and the other has it not.
+  // The first copy if it exists and has this size, else the second copy, else whatever copy exists. Counts and logs a
+  // use of the second copy. Throws Unavailable when one copy cannot be reached and the other does not exist.
   FoundBlob open(const BlobKeys& keys, std::int64_t size);
-  // In its place alone; null when it is not there, and for a foreign prefix.
+  // Looks only in the place of this key. Null when the blob is not there, and for an unknown prefix.
   std::shared_ptr<OpenBlob> open(std::string_view key);
   void drop(std::string_view key);
-  // What this server has just put there and no row names: nobody else can have that key, so nobody is asked whose the
-  // place is, which could not be answered while the database is away.
+  // Drops a blob that this server has just written and that no row names. Does not check who owns the place: no other
+  // server can have this key, and the check would fail while the database is unreachable.
   void drop_unreferenced(std::string_view key);
-  // Gives those that are gone: keys of a place that this server has not stay, which is said once.
+  // Returns the dropped keys. Keys of a place that this server does not have are kept; that is logged once.
   std::vector<std::string> drop_all(std::span<const std::string> keys, UnreachablePlaces* unreachable_places = nullptr);
-  // As in Blobs, over all places; one that is passed over has nothing.
+  // As in Blobs, over all places; a skipped place has nothing.
   BlobPage list(std::string_view from, Time before, UnreachablePlaces* unreachable_places = nullptr);
   std::size_t drop_unfinished(Time before, UnreachablePlaces* unreachable_places = nullptr);
   std::size_t count_unfinished(Time before, UnreachablePlaces* unreachable_places = nullptr);
-  // Throws Unavailable when the plan writes to one of them, which is not passed over any more; one that is set up for
-  // later, or was left behind, may be out of reach.
+  // Throws Unavailable when the plan writes to one of these places, and removes that one from the map. A place that is
+  // set up for later, or was used before, may be unreachable.
   void require_written_places(UnreachablePlaces& unreachable_places) const;
 
  private:
@@ -106,14 +107,14 @@ class Places {
   Log& log_;
   Metrics& metrics_;
   Owner* const owner_;
-  mutable std::mutex mutex_;  // of the plan, of what was said and seen; nothing is done under it
+  mutable std::mutex mutex_;  // of the members below; no place is called while it is held
   PlacePlan plan_;
   std::set<std::string> logged_;
-  struct Look {
+  struct CheckResult {
     std::chrono::steady_clock::time_point at;
     std::string trouble;
   };
-  std::map<Place, Look> looks_;
+  std::map<Place, CheckResult> checks_;
 };
 
 }  // namespace restante

@@ -37,11 +37,11 @@ WorkspaceStatus after_beat(WorkspaceStatus status, std::optional<double> error_r
   return seen(status);
 }
 
-void take_over(Workspace& workspace, const CheckedRegistration& entry, Time now) {
-  workspace.delivery_mode = entry.delivery_mode;
+void take_over(Workspace& workspace, const CheckedRegistration& registration, Time now) {
+  workspace.delivery_mode = registration.delivery_mode;
   workspace.mode_is_set = true;
-  workspace.url = entry.url;
-  if (!entry.agent_card.empty()) workspace.agent_card = entry.agent_card;
+  workspace.url = registration.url;
+  if (!registration.agent_card.empty()) workspace.agent_card = registration.agent_card;
   workspace.status = seen(workspace.status);
   workspace.last_heartbeat_at = now;
   workspace.updated_at = now;

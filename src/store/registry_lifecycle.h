@@ -1,5 +1,5 @@
-// The rules of workspaces and tokens that every backend follows alike: how rows are made, and what a sign of life does.
-// Pure.
+// The rules of workspaces and tokens that all backends share: how rows are made, and what a sign of life changes. Pure
+// functions.
 #pragma once
 #include <optional>
 
@@ -8,21 +8,21 @@
 
 namespace restante {
 
-// One agent has one or two; fifty is somebody's loop that registers again and again.
+// An agent has one or two tokens; fifty come from a program that registers in a loop.
 constexpr std::int64_t kMostTokens = 50;
 constexpr std::size_t kMostAncestors = 32;
 
 Workspace made_of(const NewWorkspace& workspace, Time now);
 Token made_of(const NewToken& token, Time now);
 
-// A sign of life brings it online, but does not say that its errors are over.
+// The status after a sign of life: online, but a degraded workspace stays degraded.
 WorkspaceStatus seen(WorkspaceStatus status);
 WorkspaceStatus after_beat(WorkspaceStatus status, std::optional<double> error_rate);
-// What the agent says of itself is written over what was known.
-void take_over(Workspace& workspace, const CheckedRegistration& entry, Time now);
+// Writes the data of a registration into the workspace.
+void take_over(Workspace& workspace, const CheckedRegistration& registration, Time now);
 void apply(Workspace& workspace, const WorkspacePatch& patch, Time now);
 
-// One bound to a workspace makes tokens for that workspace alone.
+// Whether the enrolment is live and may give this token. An enrolment of one workspace gives tokens for that one only.
 bool may_redeem(const std::optional<Token>& enrolment, const NewToken& token, Time now);
 
 }  // namespace restante

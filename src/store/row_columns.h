@@ -1,6 +1,6 @@
-// Rows as the backends with tables select them: the same columns in the same order, read from whatever a backend's rows
-// look like (id, optional_id, text, view, integer, optional_integer, real, time, optional_time by number of the
-// column). Throws Unavailable for what a newer binary wrote.
+// Rows as both backends select them: the same columns in the same order. The templates read them from any row type with
+// the methods id, optional_id, text, view, integer, optional_integer, real, time and optional_time, each by column
+// number. Throws Unavailable for a value that this binary does not know.
 #pragma once
 #include "base/error.h"
 #include "model/inbox_row.h"
@@ -69,24 +69,24 @@ Token token_of(const Row& row) {
 
 template <class Row>
 InboxRow inbox_row_of(const Row& row, WorkspaceId workspace) {
-  InboxRow activity;
-  activity.workspace_id = workspace;
-  activity.id = row.template id<InboxRowId>(0);
-  activity.seq = row.integer(1);
-  activity.activity_type = row.text(2);
-  activity.source_id = row.template optional_id<WorkspaceId>(3);
-  activity.target_id = row.template optional_id<WorkspaceId>(4);
-  activity.method = row.text(5);
-  activity.summary = row.text(6);
-  activity.request_body = row.text(7);
-  activity.response_body = row.text(8);
-  activity.status = row.text(9);
-  activity.error_detail = row.text(10);
-  activity.duration_ms = row.optional_integer(11);
-  activity.created_at = row.time(12);
-  activity.message_id = row.text(13);
-  activity.traceparent = row.text(14);
-  return activity;
+  InboxRow inbox_row;
+  inbox_row.workspace_id = workspace;
+  inbox_row.id = row.template id<InboxRowId>(0);
+  inbox_row.seq = row.integer(1);
+  inbox_row.activity_type = row.text(2);
+  inbox_row.source_id = row.template optional_id<WorkspaceId>(3);
+  inbox_row.target_id = row.template optional_id<WorkspaceId>(4);
+  inbox_row.method = row.text(5);
+  inbox_row.summary = row.text(6);
+  inbox_row.request_body = row.text(7);
+  inbox_row.response_body = row.text(8);
+  inbox_row.status = row.text(9);
+  inbox_row.error_detail = row.text(10);
+  inbox_row.duration_ms = row.optional_integer(11);
+  inbox_row.created_at = row.time(12);
+  inbox_row.message_id = row.text(13);
+  inbox_row.traceparent = row.text(14);
+  return inbox_row;
 }
 
 }  // namespace restante

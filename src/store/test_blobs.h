@@ -1,5 +1,5 @@
-// HookedBlobs: real bytes; before each kind of call a test may do something, or throw, by a hook that it sets. The one
-// Blobs that fails for tests, of whichever layer. A hook that is not set does nothing.
+// HookedBlobs: passes calls to real Blobs. A test may set a hook for each kind of call; it runs before the call and may
+// throw. All layers use this class to test failing Blobs. A hook that is not set does nothing.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -33,7 +33,7 @@ class HookedBlobs final : public Blobs {
     call(dropping);
     real_.drop(key);
   }
-  // In order, so that a test knows who comes after whom.
+  // Sorted, so that a test knows the order.
   BlobPage list(std::string_view from, Time before) override {
     call(listing);
     BlobPage page = real_.list(from, before);
@@ -49,7 +49,7 @@ class HookedBlobs final : public Blobs {
     return real_.count_unfinished(before);
   }
   std::optional<std::string> mark() override { return real_.mark(); }
-  void put_mark(const std::string& text, MarkMode marking) override { real_.put_mark(text, marking); }
+  void put_mark(const std::string& text, MarkMode mode) override { real_.put_mark(text, mode); }
 
   std::function<void()> checking;
   std::function<void()> putting;
@@ -57,7 +57,7 @@ class HookedBlobs final : public Blobs {
   std::function<void()> finishing;
   std::function<void()> opening;
   std::function<void()> dropping;
-  std::function<void()> listing;  // of blobs, and of what is unfinished
+  std::function<void()> listing;  // of blobs, also of unfinished ones
 
  private:
   class Writer final : public BlobWriter {

@@ -5,7 +5,7 @@
 namespace restante {
 namespace {
 
-// About two megabytes. Whoever has more agents at work than that reads some of them again.
+// About two megabytes. With more tokens in use, some of them are read again.
 constexpr std::size_t kMostTokens = 8192;
 
 }  // namespace

@@ -1,6 +1,6 @@
-// TokenCache: tokens by their hash, for every request carries one and a read of the database is most of what a small
-// request costs. What is here is what the database says: a store whose commit changed any token empties it before
-// anybody is told of the commit. Unknown hashes are not kept. Thread-safe.
+// TokenCache: tokens by their hash. Every request has a token, and a read of the database is most of the cost of a
+// small request. The cache never differs from the database: a store whose commit changed any token clears the cache
+// before the commit is answered. Unknown hashes are not kept. Thread-safe.
 #pragma once
 #include <cstring>
 #include <optional>
@@ -14,7 +14,7 @@ namespace restante {
 
 class TokenCache {
  public:
-  // `read()` asks the database.
+  // `read()` reads the token from the database.
   template <class Read>
   std::optional<Token> find(const Digest& hash, Read read) {
     std::uint64_t generation = 0;
@@ -36,9 +36,9 @@ class TokenCache {
     }
   };
 
-  // What is here, and how often it was cleared so far.
+  // The cached token, and the number of clear() calls so far.
   std::optional<Token> look(const Digest& hash, std::uint64_t& generation) const;
-  // Unless it was cleared since: what was read then may be old.
+  // Does nothing when the cache was cleared since `generation`: the token may be old.
   void keep(const Digest& hash, const Token& token, std::uint64_t generation);
 
   mutable std::shared_mutex mutex_;

@@ -26,10 +26,10 @@ TEST(TokenCache, MoreTokensThanItHasRoomForAreReadAgain) {
   EXPECT_EQ(find(kMany)->label, std::to_string(kMany));
   EXPECT_EQ(reads, kMany + 1);
   EXPECT_EQ(find(0)->label, "0");
-  EXPECT_EQ(reads, kMany + 2) << "room was made by forgetting";
+  EXPECT_EQ(reads, kMany + 2) << "the full cache was cleared";
 }
 
-TEST(TokenCache, WhatIsNotThereOrWasReadBeforeItWasClearedIsNotKept) {
+TEST(TokenCache, AnUnknownTokenOrOneThatWasReadBeforeAClearIsNotKept) {
   TokenCache cache;
   const Digest hash = sha256("secret");
   EXPECT_FALSE(cache.find(hash, [] { return std::optional<Token>(); }));

@@ -1,4 +1,5 @@
-// Figures of what lies with the platform, from what backends keep and find. Pure.
+// Figures of the uploads on the server, computed from counts that the backends store and rows that they find. Pure
+// functions.
 #pragma once
 #include <map>
 
@@ -11,14 +12,14 @@ using StatsByWorkspace = std::map<WorkspaceId, UploadStats>;
 
 UploadStats stats_of(const UploadTallies& kept);
 
-// Of one state and direction, what is past its time.
+// Uploads of one state and direction that are past their expiry.
 struct Overdue {
   UploadDirection direction = UploadDirection::in;
   bool failed = false;
   bool fetched = false;
   UploadTally tally;
 };
-// The figures that are kept do not know the time: what is overdue still counts for the state it was in.
+// Moves overdue uploads to `expired`. The stored counts still have them under their old state.
 void set_expired_apart(UploadStats& stats, const Overdue& overdue);
 
 PlatformUploadStats sum_of(StatsByWorkspace all);

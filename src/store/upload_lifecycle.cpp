@@ -20,14 +20,14 @@ NewInboxRow arrival_of(WorkspaceId workspace, const NewUpload& item) {
   body.member("uri", pending_uri(workspace, item.id));
   body.member("sha256", to_hex(item.sha256));
   body.end_object();
-  NewInboxRow activity;
-  activity.activity_type = "a2a_receive";
-  activity.method = "chat_upload_receive";
-  activity.summary = "chat_upload_receive: " + item.name;
-  activity.source_id = item.source_id;
-  activity.target_id = workspace;
-  activity.request_body = body.take();
-  return activity;
+  NewInboxRow row;
+  row.activity_type = "a2a_receive";
+  row.method = "chat_upload_receive";
+  row.summary = "chat_upload_receive: " + item.name;
+  row.source_id = item.source_id;
+  row.target_id = workspace;
+  row.request_body = body.take();
+  return row;
 }
 
 void write_time(JsonWriter& body, std::string_view name, std::optional<Time> time) {
@@ -86,15 +86,15 @@ Result<void> require_source(const OutgoingFile& file, const Upload* source, Time
   const bool outgoing = !file.sent_by && lives && source->direction == UploadDirection::out;
   if (file.sent_by && !sent) {
     return std::move(gone).with_sentence(
-        "a file that came with the task is no longer kept here, or was never sent by the task's caller: give the task "
-        "again with the file, sent anew, or without files");
+        "a file that came with the task is no longer kept here, or was never sent by the task's caller: give the "
+        "task again with the file, sent again, or without files");
   }
   if (!sent && !outgoing) return gone;
   if (source->damage) return std::move(gone).with_sentence(std::string(sentence_of(*source->damage)));
   return {};
 }
 
-// Never a2a_receive: the agent is not handed its own receipts.
+// Never a2a_receive: the agent does not get its own receipts as messages.
 NewInboxRow receipt_of(const Upload& upload, UploadState outcome) {
   JsonWriter body;
   body.begin_object();
@@ -105,14 +105,14 @@ NewInboxRow receipt_of(const Upload& upload, UploadState outcome) {
   write_time(body, "acked_at", upload.acked_at);
   if (outcome == UploadState::failed) body.member("reason", upload.reason);
   body.end_object();
-  NewInboxRow activity;
-  activity.activity_type = "upload_receipt";
-  activity.method = "chat_upload_" + std::string(name_of(outcome));
-  activity.summary = activity.method + ": " + upload.name;
-  activity.source_id = upload.source_id;
-  activity.target_id = upload.workspace_id;
-  activity.request_body = body.take();
-  return activity;
+  NewInboxRow row;
+  row.activity_type = "upload_receipt";
+  row.method = "chat_upload_" + std::string(name_of(outcome));
+  row.summary = row.method + ": " + upload.name;
+  row.source_id = upload.source_id;
+  row.target_id = upload.workspace_id;
+  row.request_body = body.take();
+  return row;
 }
 
 }  // namespace restante

@@ -1,5 +1,5 @@
-// The life of an upload as far as every backend tells it alike: how a row is made, how it counts, and what is written
-// to the log about it. Values only.
+// The rules of uploads that all backends share: how a row is made, how it is counted, and which inbox rows it gets.
+// Values only.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,8 +11,7 @@
 
 namespace restante {
 
-// How the uploads of a workspace count; or by how much that changes: say how a row counted before and how it counts
-// after.
+// Counts of the uploads of a workspace, or a change of these counts: take() a row as it was, add() it as it is now.
 struct UploadTallies {
   UploadTally staged;
   UploadTally fetched;
@@ -29,24 +28,24 @@ struct UploadTallies {
   void count(const Upload& upload, int by);
 };
 
-// A row that is about to be made, with what can be computed before a writer's turn.
+// A row that will be inserted, with everything that can be computed before the writer runs.
 struct NewUploadRow {
   NewUploadRow(WorkspaceId workspace, NewUpload item, const StagingTerms& terms, Time now);
   Upload upload;
   std::string content;
   InboxRowId activity_id;
-  NewInboxRow arrival;  // left empty for an outgoing one
+  NewInboxRow arrival;  // empty for an outgoing upload
 };
 
-// quota_exceeded when so much more does not fit.
+// quota_exceeded when `more` does not fit.
 Result<void> require_quota(const UploadTally& unacked, const UploadQuota& quota, const UploadTally& more);
 
-// Whether a failure for this reason is no news: it has failed, and for the same one, or none is given that could be
-// another.
+// Whether the upload has failed already with this reason; an empty reason matches any.
 bool already_failed_with(const Upload& failed, std::string_view reason);
 
-// Whether the file may go to somebody else: an outgoing one lives and is sound; one that is sent again came from its
-// sender, and its bytes are still here. `source` is its row, null when there is none. attachment_gone.
+// Whether the file may be sent to another workspace. An outgoing file must not be expired or damaged. A file that is
+// sent again must have come from its sender, and must still be stored. `source` is its row, null when there is none.
+// attachment_gone.
 Result<void> require_source(const OutgoingFile& file, const Upload* source, Time now);
 
 // chat_upload_<outcome>.

@@ -37,7 +37,7 @@ void BlobDirectory::make_directory(const char* name) {
 void BlobDirectory::need_subdirectory(const std::string& name) {
   auto& durable = durable_[static_cast<std::size_t>(hex_digit(name[0]) * 16 + hex_digit(name[1]))];
   if (durable) return;
-  // Two may do this at once; each syncs before it goes on, so neither relies on the other's.
+  // Two threads may do this at once; each syncs before it continues, so neither relies on the other.
   make_directory(name.c_str());
   sync_names(".");
   durable = true;
@@ -97,7 +97,7 @@ void BlobDirectory::write_all(int fd, std::string_view bytes, std::int64_t at) {
 void BlobDirectory::sync_data(int fd) {
   const BlockingScope waiting;
   if (fdatasync(fd) == 0) return;
-  // Whatever the reason, the kernel may have dropped pages it could not write.
+  // With any errno, the kernel may have dropped pages that it could not write.
   const int why = errno;
   if (why != ENOSPC && why != EDQUOT) failed_ = true;
   errno = why;

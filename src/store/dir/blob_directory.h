@@ -1,6 +1,6 @@
-// Place: the directory that holds the blobs, and whether it may still be trusted. Every failing call on it ends here,
-// so that a full disk is StorageFull, anything else Unavailable, and an I/O error the end of writing until a restart:
-// what could not be synced once may be lost although a second try succeeds. Thread-safe.
+// BlobDirectory: the directory that holds the blobs, and whether it may still be used. All failed system calls on it
+// are reported by fail(): a full disk throws StorageFull, anything else Unavailable. After an I/O error nothing is
+// written until a restart: data that could not be synced once may be lost although a second sync succeeds. Thread-safe.
 #pragma once
 #include <array>
 #include <atomic>
@@ -37,18 +37,19 @@ class BlobDirectory {
   explicit BlobDirectory(const std::filesystem::path& directory);
 
   int fd() const { return directory_.get(); }
-  // Throws Unavailable after an I/O error, or when another directory lies under the path now.
+  // Throws Unavailable after an I/O error.
   void require_healthy() const;
+  // Throws Unavailable when the path names another directory now.
   void require_same_directory() const;
-  // `doing` says what was tried; errno says what came of it.
+  // Throws for errno; `doing` is what was tried.
   [[noreturn]] void fail(std::string_view doing);
   void write_all(int fd, std::string_view bytes, std::int64_t at);
   void sync_data(int fd);
   // Makes the names in a subdirectory durable.
   void sync_names(const char* subdirectory);
-  // Subdirectories are made when they are first needed; afterwards this one is there and durable.
+  // Creates the subdirectory unless it exists; durable on return.
   void need_subdirectory(const std::string& name);
-  // What lies in a subdirectory; nothing when it was not made yet.
+  // The names in a subdirectory; none when it does not exist yet.
   std::vector<std::string> names_in(const std::string& subdirectory);
 
  private:

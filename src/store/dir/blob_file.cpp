@@ -15,7 +15,7 @@ constexpr std::size_t kBufferBytes = 256 << 10;
 // Reserving space keeps a big file in one piece; below this size it only costs a call.
 constexpr std::int64_t kReserveFrom = 1 << 20;
 constexpr std::int64_t kReserveStep = 4 << 20;
-// Writing back early, while more is coming in, leaves the final sync little to do.
+// Writing to the disk early, while more data arrives, leaves little for the final sync.
 constexpr std::int64_t kFlushStep = 4 << 20;
 
 }  // namespace
@@ -43,14 +43,14 @@ void BlobFile::put_buffer() {
   put_ += static_cast<std::int64_t>(gathered_);
   gathered_ = 0;
   if (put_ - flushed_ < kFlushStep) return;
-  const BlockingScope waiting;  // where the disk has enough to do already
+  const BlockingScope waiting;  // blocks when the disk is busy
   sync_file_range(fd(), flushed_, put_ - flushed_, SYNC_FILE_RANGE_WRITE);
   flushed_ = put_;
 }
 
 void BlobFile::reserve(std::int64_t end) {
   if (end <= kReserveFrom || end <= reserved_) return;
-  // Only a hint: if there is no room for it, or no such call, the write itself will tell.
+  // Only an optimisation: if it fails because the disk is full, the write will fail too.
   const std::int64_t from = std::max(reserved_, put_);
   reserved_ = end + kReserveStep;
   fallocate(fd(), FALLOC_FL_KEEP_SIZE, from, reserved_ - from);

@@ -1,6 +1,6 @@
-// BlobFile: the bytes of a blob in the making. They are gathered and written in large pieces that begin and end at a
-// page, so that the page cache keeps them in large pieces too and can send them at the least cost; and they are on
-// their way to the disk early. Belongs to one thread at a time and must not outlive its Place.
+// BlobFile: the file of a blob that is being written. It collects bytes and writes them in large pieces that begin and
+// end at a page: the page cache then keeps large pieces too, which are the cheapest to send. It starts writing to the
+// disk early. Belongs to one thread at a time and must not outlive its BlobDirectory.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -16,7 +16,7 @@ class BlobFile {
 
   int fd() const { return file_.get(); }
   void write(std::string_view bytes);
-  // Everything that was written is durable, and no more than that is on the disk.
+  // Makes everything that was written durable, and gives reserved space back.
   void sync();
 
  private:

@@ -50,13 +50,13 @@ class DirBlobs final : public Blobs {
     return std::make_shared<OpenFile>(std::move(file));
   }
 
-  // Not synced: after a power cut it may be there again, as an orphan that the sweep collects.
+  // Not synced: after a power cut the file may exist again, as an orphan that the sweep deletes.
   void drop(std::string_view key) override {
     if (!is_blob_key(key)) return;
     if (unlinkat(directory_.fd(), file_of(key).c_str(), 0) != 0 && errno != ENOENT) directory_.fail("drop a blob");
   }
 
-  // A step is a subdirectory, one 256th of all.
+  // One step is one subdirectory, 1/256 of all files.
   BlobPage list(std::string_view from, Time before) override {
     directory_.require_same_directory();
     const int at = from.size() == 2 ? hex_digit(from[0]) * 16 + hex_digit(from[1]) : 0;
@@ -80,7 +80,7 @@ class DirBlobs final : public Blobs {
   void put_mark(const std::string& text, MarkMode how) override { write_mark(directory_, text, how, clock_); }
 
  private:
-  // The system dates what is written by its own clock, which may be another than ours.
+  // File times come from the system clock, which may differ from clock_.
   std::vector<std::string> unfinished(Time before) {
     const auto behind = clock_.now() - SystemClock().now();
     std::vector<std::string> files;
@@ -94,7 +94,8 @@ class DirBlobs final : public Blobs {
     return files;
   }
 
-  // Some file systems have no files without a name, and some containers no /proc to name them by.
+  // Writes and deletes a trial blob. Some file systems have no files without a name, and some containers have no /proc,
+  // which is needed to name them.
   void try_out(TemporaryNames temporary_names) {
     FileWriter temporary(directory_, temporary_names, clock_);
     temporary.write("check");

@@ -13,7 +13,7 @@
 namespace restante::dir {
 namespace {
 
-// Without a name where `temporary` is empty.
+// Opens a file without a name when `temporary` is empty.
 Fd open_temporary(BlobDirectory& directory, const std::string& temporary) {
   Fd file(temporary.empty()
               ? openat(directory.fd(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)

@@ -1,5 +1,5 @@
-// Draft: a blob in the making, dated by the clock. Destroyed before it is published, it leaves nothing. Belongs to one
-// thread at a time and must not outlive its Place.
+// FileWriter: writes one blob to a file; its key has the time of the clock. If it is destroyed before finish(), nothing
+// is left on the disk. Belongs to one thread at a time and must not outlive its BlobDirectory.
 #pragma once
 #include <optional>
 #include <string>
@@ -17,7 +17,7 @@ class FileWriter final : public BlobWriter {
   ~FileWriter() override;
   void write(std::string_view bytes) override;
   std::string finish() override;
-  // Under a key that is nobody's yet.
+  // Finishes under this key, which must not be in use.
   std::string finish_as(const std::string& key);
 
  private:
@@ -27,12 +27,13 @@ class FileWriter final : public BlobWriter {
   enum class State { writing, broken, finished };
   BlobDirectory& directory_;
   const Clock& clock_;
-  std::string temporary_;         // its name in tmp/, empty when it has none
-  std::optional<BlobFile> file_;  // until it is finished
+  std::string temporary_;         // the name in tmp/; empty when the file has none
+  std::optional<BlobFile> file_;  // until the blob is finished
   State state_ = State::writing;
 };
 
-// <2 hex>/<32 hex>; only for a key that is_blob_key. Its last two digits are random and spread the files evenly.
+// <2 hex>/<32 hex>; requires is_blob_key(key). The subdirectory is the last two digits, which are random and distribute
+// the files evenly.
 std::string_view subdirectory_of(std::string_view key);
 std::string file_of(std::string_view key);
 

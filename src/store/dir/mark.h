@@ -1,5 +1,6 @@
-// The mark of a directory of blobs: a file beside the subdirectories. It is never seen half written, and where two put
-// one at once there is the one or the other. Throws Unavailable, also when another directory lies under the path now.
+// The mark of a directory of blobs: a file beside the subdirectories. A reader never sees it half written; when two
+// writers put a mark at once, one of the two marks stays. Throws Unavailable, also when the path names another
+// directory now.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-// OpenFile: a blob that is a file. Its descriptor is its own.
+// OpenFile: an open blob that is a file. Owns its descriptor. Throws Unavailable.
 #pragma once
 #include "store/blobs.h"
 #include "store/dir/blob_directory.h"

@@ -12,9 +12,9 @@
 namespace restante::inlined {
 namespace {
 
-// The most that is on its way to the database at once, over all drafts: enough to keep two lanes busy, a quarter of
-// what a writer's queue takes before it refuses.
-constexpr std::size_t kFlightBytes = 16 * kChunkBytes;
+// Limit of bytes that all writers together have sent to the database and that are not committed: enough to keep two
+// write lanes busy, and a quarter of what a writer's queue accepts.
+constexpr std::size_t kPendingBytes = 16 * kChunkBytes;
 constexpr int kListStep = 500;
 constexpr std::size_t kDropStep = 256;
 constexpr std::string_view kCheck = "check";
@@ -50,7 +50,7 @@ class InlineBlobs final : public Blobs {
     for (std::size_t at = 0; at < ours.size(); at += kDropStep) {
       const auto end = ours.begin() + static_cast<std::ptrdiff_t>(std::min(at + kDropStep, ours.size()));
       const std::vector<std::string> some(ours.begin() + static_cast<std::ptrdiff_t>(at), end);
-      drop_to_the_end([&] { return chunks_.drop(some); });
+      drop_completely([&] { return chunks_.drop(some); });
     }
   }
 
@@ -62,7 +62,7 @@ class InlineBlobs final : public Blobs {
   }
 
   std::size_t drop_unfinished(Time before) override {
-    return drop_to_the_end([&] { return chunks_.drop_unfinished(before); });
+    return drop_completely([&] { return chunks_.drop_unfinished(before); });
   }
 
   std::size_t count_unfinished(Time before) override {
@@ -70,9 +70,9 @@ class InlineBlobs final : public Blobs {
   }
 
  private:
-  // How many blobs are gone when nothing is left of any.
+  // Repeats the step until no chunk is left. Returns the number of dropped blobs.
   template <class Step>
-  static std::size_t drop_to_the_end(Step step) {
+  static std::size_t drop_completely(Step step) {
     const BlockingScope waiting;
     std::int64_t blobs = 0;
     for (;;) {
@@ -84,7 +84,7 @@ class InlineBlobs final : public Blobs {
 
   Chunks& chunks_;
   const Clock& clock_;
-  const std::shared_ptr<ByteSemaphore> semaphore_ = std::make_shared<ByteSemaphore>(kFlightBytes);
+  const std::shared_ptr<ByteSemaphore> semaphore_ = std::make_shared<ByteSemaphore>(kPendingBytes);
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Bytes in the database: Blobs on the Chunks of a Store, for whoever wants one thing to back up. A blob is written and
-// read chunk by chunk, so that memory stays bounded however large it is, and a slow sender or reader holds nothing of
-// the database's between two of them. The Chunks and the clock live longer.
+// Blobs in the database, on the Chunks of a Store: for operators who want only the database to back up. A blob is
+// written and read chunk by chunk, so memory stays bounded for any size, and a slow sender or reader holds no resource
+// of the database between two chunks. The Chunks and the clock must outlive the Blobs.
 #pragma once
 #include <memory>
 
@@ -10,7 +10,7 @@
 
 namespace restante::inlined {
 
-// `clock` dates what is written. On a database that several servers share it must be the one they agree on.
+// `clock` gives the time of keys and writes. On a database that several servers share, all of them must use the same.
 std::unique_ptr<Blobs> open(Chunks& chunks, const Clock& clock);
 
 }  // namespace restante::inlined

@@ -5,8 +5,8 @@ namespace restante::inlined {
 void ByteSemaphore::acquire(std::size_t bytes) {
   {
     std::unique_lock lock(mutex_);
-    const auto ticket = asked_++;
-    changed_.wait(lock, [&] { return admitted_ == ticket && (acquired_ == 0 || acquired_ + bytes <= most_); });
+    const auto number = requests_++;
+    changed_.wait(lock, [&] { return admitted_ == number && (acquired_ == 0 || acquired_ + bytes <= most_); });
     ++admitted_;
     acquired_ += bytes;
   }

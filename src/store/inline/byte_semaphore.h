@@ -1,6 +1,6 @@
-// Flights: how many bytes of all drafts together are on their way to the database. The writer's queue refuses what is
-// too much; whoever takes off here first waits instead, in the order of asking, so that two hundred uploads at once are
-// slow and none is refused. Thread-safe.
+// ByteSemaphore: limits how many bytes all chunk writers together have sent to the database and not committed yet. The
+// queue of the database's writer refuses what is too much. A ByteReservation waits instead, in the order of requests,
+// so that two hundred uploads at once are slow but none is refused. Thread-safe.
 #pragma once
 #include <condition_variable>
 #include <cstddef>
@@ -22,13 +22,13 @@ class ByteSemaphore {
   const std::size_t most_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::size_t acquired_ = 0;  // bytes
-  std::uint64_t asked_ = 0;   // how many have asked, and how many of them were let go
+  std::size_t acquired_ = 0;    // bytes
+  std::uint64_t requests_ = 0;  // how many reservations were requested, and how many of them were admitted
   std::uint64_t admitted_ = 0;
 };
 
-// Room for so many bytes, for as long as this lives. Made, it waits until there is; what is larger than all room flies
-// alone.
+// Reserves `bytes` until it is destroyed. The constructor waits until they are available; a reservation that is larger
+// than the limit is admitted when there is no other.
 class ByteReservation {
  public:
   ByteReservation(std::shared_ptr<ByteSemaphore> semaphore, std::size_t bytes)

@@ -9,7 +9,7 @@
 namespace restante::inlined {
 namespace {
 
-// What is larger will most likely fill a chunk; growing by doubling would take more than one.
+// A larger blob will probably fill a chunk; growing the buffer by doubling would allocate more than one chunk.
 constexpr std::size_t kSmall = 256 << 10;
 
 }  // namespace
@@ -22,13 +22,13 @@ ChunkWriter::~ChunkWriter() {
   try {
     settle();
   } catch (const std::exception&) {
-    // It is being given up; whoever wrote it was told, or is gone.
+    // The blob is dropped anyway.
   }
   try {
     const BlockingScope waiting;
     while (chunks_.drop({key_}).take().value().more) continue;
   } catch (const std::exception&) {
-    // An unfinished blob more for the sweep.
+    // The sweep will delete the unfinished blob.
   }
 }
 
@@ -36,7 +36,7 @@ void ChunkWriter::write(std::string_view bytes) {
   if (state_ != State::writing) throw std::logic_error("write to a blob that has ended");
   state_ = State::broken;
   while (!bytes.empty()) {
-    if (gathered_.size() == kChunkBytes) hand_over();
+    if (gathered_.size() == kChunkBytes) send_chunk();
     const auto piece = bytes.substr(0, kChunkBytes - gathered_.size());
     gather(piece);
     bytes.remove_prefix(piece.size());
@@ -49,7 +49,7 @@ void ChunkWriter::gather(std::string_view bytes) {
   gathered_ += bytes;
 }
 
-void ChunkWriter::hand_over() {
+void ChunkWriter::send_chunk() {
   settle();
   send(&Chunks::append);
 }
@@ -74,7 +74,7 @@ void ChunkWriter::send(Write write) {
   const BlockingScope waiting;
   const auto reservation = std::make_shared<ByteReservation>(semaphore_, gathered_.size());
   pending_ = (chunks_.*write)({key_, number_++, std::exchange(gathered_, {})}, clock_.now());
-  // It lasts until the write is settled, also when this is gone by then.
+  // Keeps the reservation until the write is committed, also when this object is destroyed before.
   pending_->on_done([reservation] {});
 }
 

@@ -1,6 +1,7 @@
-// Draft: a blob on its way into the database. It gathers a chunk, hands it over and gathers the next while that one is
-// committed; so it holds two chunks at most. Destroyed before it is finished, it drops what it wrote; what that misses
-// is an unfinished blob like any other. Belongs to one thread at a time and must not outlive its Chunks.
+// ChunkWriter: writes one blob into the database. It collects a chunk, sends it, and collects the next one while that
+// is being committed, so it holds at most two chunks in memory. If it is destroyed before finish(), it drops the
+// chunks; if that fails, the sweep deletes them as an unfinished blob. Belongs to one thread at a time and must not
+// outlive its Chunks.
 #pragma once
 #include <memory>
 #include <optional>
@@ -25,11 +26,11 @@ class ChunkWriter final : public BlobWriter {
   enum class State { writing, broken, finished };
 
   void gather(std::string_view bytes);
-  void hand_over();
-  // Waits until the chunk that was handed over is committed.
+  void send_chunk();
+  // Waits until the chunk that was sent is committed.
   void settle();
   using Write = Commit<Result<void>> (Chunks::*)(NewChunk, Time);
-  // What has gathered, as soon as there is room for it on the way.
+  // Sends the collected bytes, after waiting for a reservation.
   void send(Write write);
 
   Chunks& chunks_;

@@ -12,7 +12,7 @@ std::size_t OpenChunks::read(std::uint64_t at, std::span<char> into) {
   const auto offset = static_cast<std::size_t>(at % kChunkBytes);
   const std::size_t most = std::min(into.size(), kChunkBytes - offset);
   const std::size_t got = chunks_.read(key_, number, offset, into.first(most));
-  // Dropped as a whole it has ended; a hole in it is nothing that a reader may take for its end.
+  // A blob that was dropped meanwhile reads as its end. A missing chunk of an existing blob must not look like the end.
   if (got == 0 && chunks_.find(key_)) throw Unavailable(fmt::format("chunk {} of blob {} is missing", number, key_));
   return got;
 }

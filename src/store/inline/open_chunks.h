@@ -1,5 +1,5 @@
-// OpenChunks: a blob that is rows of chunks. It holds nothing but its key: every read is a question of its own, and
-// brings what is asked for and no more. One thread at a time; must not outlive its Chunks.
+// OpenChunks: an open blob in the database. It holds only its key: every read is a separate query that reads only the
+// requested bytes. Belongs to one thread at a time; must not outlive its Chunks. Throws Unavailable.
 #pragma once
 #include <string>
 

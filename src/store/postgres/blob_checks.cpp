@@ -16,7 +16,7 @@ constexpr const char* kPutCheck =
     "worker_until = excluded.worker_until, progress = excluded.progress, findings = excluded.findings, "
     "ended_at = NULL";
 
-constexpr const char* kNoteCheck =
+constexpr const char* kUpdateCheck =
     "UPDATE blob_checks "
     "SET state = $3, worker_until = $4, progress = $5, findings = coalesce($6, findings), ended_at = $7 "
     "WHERE worker = $1 AND begun_at = $2 AND state = 'running'";
@@ -34,24 +34,24 @@ std::optional<BlobCheckRow> check_of(const Rows& rows) {
                       row.optional_time(7)};
 }
 
-// Of two servers that begin the first one at once, one waits here and finds the other's.
-std::optional<BlobCheckRow> hold_check(Transaction& transaction) {
+// When two servers begin the first check at the same time, one waits here and finds the row of the other.
+std::optional<BlobCheckRow> lock_check(Transaction& transaction) {
   transaction.connection().query("LOCK TABLE blob_checks IN SHARE ROW EXCLUSIVE MODE");
   return check_of(transaction.connection().query(kSelectCheck));
 }
 
 Result<BlobCheckRow> begin(Transaction& transaction, const NewBlobCheck& wanted, Time now) {
-  auto begun = restante::begin_blob_check(hold_check(transaction), wanted, now);
+  auto begun = restante::begin_blob_check(lock_check(transaction), wanted, now);
   if (!begun) return begun;
   transaction.run(kPutCheck, name_of(begun->state), begun->mend, begun->begun_at, begun->worker, begun->worker_until,
                   begun->progress, begun->findings);
   return begun;
 }
 
-bool note(Transaction& transaction, const BlobCheckUpdate& said) {
-  const auto findings = said.findings ? std::optional<std::string_view>(*said.findings) : std::nullopt;
-  return transaction.change(kNoteCheck, said.worker, said.begun_at, name_of(said.state), said.worker_until,
-                            said.progress, findings, said.ended_at) > 0;
+bool write_update(Transaction& transaction, const BlobCheckUpdate& update) {
+  const auto findings = update.findings ? std::optional<std::string_view>(*update.findings) : std::nullopt;
+  return transaction.change(kUpdateCheck, update.worker, update.begun_at, name_of(update.state), update.worker_until,
+                            update.progress, findings, update.ended_at) > 0;
 }
 
 }  // namespace
@@ -67,12 +67,13 @@ Commit<Result<BlobCheckRow>> SharedStore::begin_blob_check(const NewBlobCheck& w
                                   [wanted, now](Transaction& transaction) { return begin(transaction, wanted, now); });
 }
 
-Commit<Result<bool>> SharedStore::update_blob_check(BlobCheckUpdate said) {
+Commit<Result<bool>> SharedStore::update_blob_check(BlobCheckUpdate update) {
   if (!checks_ready_) return Commit<Result<bool>>::ready(false);
-  const std::size_t bytes = sizeof said + said.progress.size() + (said.findings ? said.findings->size() : 0);
-  return maintenance_lane_.submit(
-      {.alone = true}, bytes,
-      [said = std::move(said)](Transaction& transaction) -> Result<bool> { return note(transaction, said); });
+  const std::size_t bytes = sizeof update + update.progress.size() + (update.findings ? update.findings->size() : 0);
+  return maintenance_lane_.submit({.alone = true}, bytes,
+                                  [update = std::move(update)](Transaction& transaction) -> Result<bool> {
+                                    return write_update(transaction, update);
+                                  });
 }
 
 }  // namespace restante::postgres

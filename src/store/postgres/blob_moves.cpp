@@ -21,7 +21,7 @@ std::optional<BlobMove> move_of(const Rows& rows) {
                   row.time(5)};
 }
 
-std::optional<BlobMove> hold_move(Transaction& transaction) {
+std::optional<BlobMove> lock_move(Transaction& transaction) {
   return move_of(transaction.connection().query(kSelectMove + " FOR UPDATE"));
 }
 
@@ -31,7 +31,7 @@ void put_move(Transaction& transaction, const BlobMove& move) {
       name_of(move.from), name_of(move.to), name_of(move.phase), move.rate, move.begun_at, move.phase_at);
 }
 
-// The first one makes the row: of two servers that want to at once, the other one finds it.
+// The first move inserts the row. When two servers do it at the same time, the second one finds it.
 bool make_move(Transaction& transaction, const BlobMove& move) {
   return transaction.change(
              "INSERT INTO blob_moves (from_place, to_place, phase, rate, begun_at, phase_at) "
@@ -40,11 +40,11 @@ bool make_move(Transaction& transaction, const BlobMove& move) {
 }
 
 Result<BegunBlobMove> begin(Transaction& transaction, Place from, Place to, std::int64_t rate, Time now) {
-  auto was = hold_move(transaction);
+  auto was = lock_move(transaction);
   if (!was) {
     const auto first = restante::begin_blob_move(was, from, to, rate, now).value();
     if (make_move(transaction, first.move)) return first;
-    was = hold_move(transaction);
+    was = lock_move(transaction);
   }
   auto begun = restante::begin_blob_move(was, from, to, rate, now);
   if (begun) put_move(transaction, begun->move);
@@ -52,7 +52,7 @@ Result<BegunBlobMove> begin(Transaction& transaction, Place from, Place to, std:
 }
 
 Result<bool> advance(Transaction& transaction, const BlobMove& was, BlobPhase phase, Time now) {
-  auto move = hold_move(transaction);
+  auto move = lock_move(transaction);
   if (!move || move->phase != was.phase || move->from != was.from || move->begun_at != was.begun_at) return false;
   move->phase = phase;
   move->phase_at = now;
@@ -60,8 +60,9 @@ Result<bool> advance(Transaction& transaction, const BlobMove& was, BlobPhase ph
   return true;
 }
 
-// Whoever shares the bytes is held first, so that nobody works with keys that are about to change.
-void hold_owners(Transaction& transaction, const Array& keys) {
+// The heads of all workspaces that share the blobs are locked first, so that no verb works with keys that are about to
+// change.
+void lock_owners(Transaction& transaction, const Array& keys) {
   std::set<WorkspaceId> owners;
   for (const Row row : transaction.connection().query(
            "SELECT DISTINCT workspace_id FROM pending_uploads WHERE blob_key = ANY($1)", keys)) {
@@ -70,16 +71,16 @@ void hold_owners(Transaction& transaction, const Array& keys) {
   transaction.lock({owners.begin(), owners.end()});
 }
 
-// Keys that a change takes away; none of one that changed nothing.
-Array left_by(const std::vector<BlobChange>& changes, const std::set<std::string>& changed) {
-  Array left(Type::text);
+// The keys that a change replaces; none for a change that matched no row.
+Array replaced_keys(const std::vector<BlobChange>& changes, const std::set<std::string>& changed) {
+  Array replaced(Type::text);
   for (const auto& change : changes) {
     if (!changed.contains(change.was.key)) continue;
     for (const std::string& key : {change.was.key, change.was.twin}) {
-      if (!key.empty() && key != change.is.key && key != change.is.twin) left.add(key);
+      if (!key.empty() && key != change.is.key && key != change.is.twin) replaced.add(key);
     }
   }
-  return left;
+  return replaced;
 }
 
 Result<std::int64_t> place(Transaction& transaction, const std::vector<BlobChange>& changes, Time now) {
@@ -93,7 +94,7 @@ Result<std::int64_t> place(Transaction& transaction, const std::vector<BlobChang
     is.add(change.is.key);
     is_twin.add(or_null(change.is.twin));
   }
-  hold_owners(transaction, was);
+  lock_owners(transaction, was);
   const auto rows = transaction.connection().query(
       "UPDATE pending_uploads p SET blob_key = c.is_key, twin_key = c.is_twin "
       "FROM unnest($1, $2, $3, $4) AS c (was_key, was_twin, is_key, is_twin) "
@@ -103,13 +104,13 @@ Result<std::int64_t> place(Transaction& transaction, const std::vector<BlobChang
   std::set<std::string> changed;
   for (const Row row : rows) changed.insert(row.text(0));
   if (!changed.empty()) transaction.changed();
-  const Array left = left_by(changes, changed);
-  if (!left.empty()) transaction.drop_unless_needed(left, now);
+  const Array replaced = replaced_keys(changes, changed);
+  if (!replaced.empty()) transaction.drop_unless_needed(replaced, now);
   return rows.affected();
 }
 
 std::string list_sql(const std::string& key, const std::string& where) {
-  // Rows that share a key share everything that is read here but their ids.
+  // Rows that share a key differ, among the columns read here, only in their ids.
   return fmt::format(
       "SELECT DISTINCT ON ({0}) blob_key, twin_key, size_bytes, sha256, workspace_id, file_id FROM pending_uploads "
       "WHERE {0} >= $1 AND {0} < $2 AND {0} > $3{1} ORDER BY {0} LIMIT $4",

@@ -1,5 +1,5 @@
-// Bulk: rows that are on their way to a table and go there together, in one statement, however many they are. Belongs
-// to one thread at a time.
+// Bulk collects rows for one table and sends them in one statement, however many they are. Belongs to one thread at a
+// time.
 #pragma once
 #include <initializer_list>
 #include <string_view>
@@ -22,7 +22,7 @@ class Bulk {
     (columns_.at(at++).add(args), ...);
   }
   bool empty() const { return columns_.front().empty(); }
-  // Nothing to send is fine.
+  // Does nothing when there are no rows.
   void send(Connection& connection) {
     if (empty()) return;
     connection.send_arrays(sql_, columns_);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 7'900;
 
-// Takes what stands before the separator, and the separator; all of it when there is none.
+// Takes the text before the separator, and the separator; all of it when there is none.
 std::string_view take_until(std::string_view& text, char separator) {
   const auto end = std::min(text.find(separator), text.size());
   const auto part = text.substr(0, end);
@@ -92,7 +92,7 @@ ChangeSet change_set_of(std::string_view text) {
 
 std::string text_of(const Uuid& instance, const TransientEvent& event) {
   std::string text = fmt::format("{}\nevent {} {} {}", instance.text(), event.workspace.text(), event.name, event.data);
-  // A line of data that is JSON has no line ends of its own.
+  // The text is split at line ends; JSON in one line has none.
   if (text.size() > kMostBytes || event.data.find('\n') != std::string::npos) text.clear();
   return text;
 }

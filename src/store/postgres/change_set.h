@@ -1,6 +1,6 @@
-// News: what one transaction has to tell the other servers on the same database. Gathered by its verbs, sent with its
-// COMMIT by NOTIFY, and never without it. Written as short lines of text, of which PostgreSQL takes up to 8000 bytes at
-// a time. Values only.
+// ChangeSet is what one transaction changed and other servers on the same database must know. The transaction's verbs
+// collect it; NOTIFY sends it with the COMMIT, and never without it. It is sent as short lines of text, because
+// PostgreSQL takes at most 8000 bytes in one notification. Values only.
 #pragma once
 #include <map>
 #include <set>
@@ -17,7 +17,7 @@ namespace restante::postgres {
 inline constexpr std::string_view kChannel = "restante";
 
 struct ChangeSet {
-  // Rows of a log, from the first to the last.
+  // Rows of an inbox: the first and the last number.
   std::map<WorkspaceId, std::pair<std::int64_t, std::int64_t>> appended;
   std::set<WorkspaceId> changed;
   std::set<WorkspaceId> pruned;  // a cursor may have lost its row
@@ -26,18 +26,19 @@ struct ChangeSet {
   void append(WorkspaceId workspace, std::int64_t seq) {
     appended.try_emplace(workspace, seq, seq).first->second.second = seq;
   }
-  // As many texts as it takes; none when there is nothing to tell. Each says whose they are.
+  // As many texts as are needed; none when nothing changed. Each begins with the id of the server that sends it.
   std::vector<std::string> texts(const Uuid& instance) const;
 };
 
-// The same for what no transaction changed. Empty when it is too long to be told.
+// The same for an event that no transaction stored. Empty when it is too long for a notification.
 std::string text_of(const Uuid& instance, const TransientEvent& event);
-// Somebody on this server looks on and wants to hear what happens.
+// Announces that this server has subscribers for events of other servers.
 std::string interest_text(const Uuid& instance);
 
-// What a text says that the transaction of any server did.
+// Reads the changes from the text of any server.
 ChangeSet change_set_of(std::string_view text);
-// Tells a listener what a text says, unless it is this server's own or none of ours. True: somebody looks on there.
+// Passes the content of a text to the subscriber, unless the text comes from this server or is not ours. True: the
+// sender has subscribers for events.
 bool read_text(std::string_view text, const Uuid& instance, Announcements& to);
 
 }  // namespace restante::postgres

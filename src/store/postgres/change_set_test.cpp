@@ -17,15 +17,17 @@ const WorkspaceId kWorkspace = WorkspaceId::make(kNow);
 class RecordingSubscriber final : public Announcements::Subscriber {
  public:
   void appended(WorkspaceId workspace, std::int64_t first, std::int64_t last) override {
-    heard.push_back("log " + workspace.text() + " " + std::to_string(first) + "-" + std::to_string(last));
+    received.push_back("log " + workspace.text() + " " + std::to_string(first) + "-" + std::to_string(last));
   }
-  void changed(WorkspaceId workspace) override { heard.push_back("workspace " + workspace.text()); }
-  void revoked(TokenId token) override { heard.push_back("token " + token.text()); }
-  void publish(TransientEvent one) override { heard.push_back(one.workspace.text() + " " + one.name + " " + one.data); }
+  void changed(WorkspaceId workspace) override { received.push_back("workspace " + workspace.text()); }
+  void revoked(TokenId token) override { received.push_back("token " + token.text()); }
+  void publish(TransientEvent one) override {
+    received.push_back(one.workspace.text() + " " + one.name + " " + one.data);
+  }
   bool wants_events() override { return false; }
   void disconnected() override {}
   void reconnected() override {}
-  std::vector<std::string> heard;
+  std::vector<std::string> received;
 };
 
 class PostgresChangeSet : public ::testing::Test {
@@ -37,7 +39,7 @@ class PostgresChangeSet : public ::testing::Test {
   RecordingSubscriber subscriber;
 };
 
-TEST_F(PostgresChangeSet, WhatOneServerTellsAnotherReads) {
+TEST_F(PostgresChangeSet, AnotherServerReadsTheTextsOfAChangeSet) {
   ChangeSet change_set;
   const TokenId token = TokenId::make(kNow);
   for (const int seq : {4, 5, 6}) change_set.append(kWorkspace, seq);
@@ -46,41 +48,43 @@ TEST_F(PostgresChangeSet, WhatOneServerTellsAnotherReads) {
   const auto texts = change_set.texts(kThere);
   ASSERT_THAT(texts, SizeIs(1));
   EXPECT_FALSE(read(texts[0]));
-  EXPECT_THAT(subscriber.heard, ElementsAre("token " + token.text(), "workspace " + kWorkspace.text(),
-                                            "log " + kWorkspace.text() + " 4-6"));
+  EXPECT_THAT(subscriber.received, ElementsAre("token " + token.text(), "workspace " + kWorkspace.text(),
+                                               "log " + kWorkspace.text() + " 4-6"));
 }
 
-TEST_F(PostgresChangeSet, WhatATextTellsIsReadByWhoeverRemembers) {
+TEST_F(PostgresChangeSet, AChangeSetIsReadBackFromItsText) {
   ChangeSet change_set;
   const WorkspaceId other = WorkspaceId::make(kNow);
   for (const int seq : {4, 5}) change_set.append(kWorkspace, seq);
   change_set.changed.insert(other);
   change_set.pruned.insert(kWorkspace);
   change_set.revoked.insert(TokenId::make(kNow));
-  const ChangeSet told = change_set_of(change_set.texts(kHere)[0]);
-  EXPECT_EQ(told.appended, change_set.appended);
-  EXPECT_EQ(told.changed, change_set.changed);
-  EXPECT_EQ(told.pruned, change_set.pruned);
-  EXPECT_EQ(told.revoked, change_set.revoked);
+  const ChangeSet read_back = change_set_of(change_set.texts(kHere)[0]);
+  EXPECT_EQ(read_back.appended, change_set.appended);
+  EXPECT_EQ(read_back.changed, change_set.changed);
+  EXPECT_EQ(read_back.pruned, change_set.pruned);
+  EXPECT_EQ(read_back.revoked, change_set.revoked);
 }
 
-TEST_F(PostgresChangeSet, WhatIsNotOursTellsNothing) {
+TEST_F(PostgresChangeSet, ATextThatIsNotOursGivesAnEmptyChangeSet) {
   for (const std::string text : {"", "x", "x\nlog", "x\nlog y 1 2\ntoken y\n\nweather fine", "x\nlooking-on"}) {
-    const ChangeSet told = change_set_of(text);
-    EXPECT_TRUE(told.appended.empty() && told.changed.empty() && told.pruned.empty() && told.revoked.empty()) << text;
+    const ChangeSet read_back = change_set_of(text);
+    EXPECT_TRUE(read_back.appended.empty() && read_back.changed.empty() && read_back.pruned.empty() &&
+                read_back.revoked.empty())
+        << text;
   }
 }
 
-TEST_F(PostgresChangeSet, AServersOwnWordsAreNoNewsToIt) {
+TEST_F(PostgresChangeSet, AServerIgnoresItsOwnTexts) {
   ChangeSet change_set;
   change_set.append(kWorkspace, 1);
   read(change_set.texts(kHere)[0]);
-  EXPECT_THAT(subscriber.heard, IsEmpty());
+  EXPECT_THAT(subscriber.received, IsEmpty());
 }
 
-TEST_F(PostgresChangeSet, NothingToTellIsNoText) { EXPECT_THAT(ChangeSet().texts(kThere), IsEmpty()); }
+TEST_F(PostgresChangeSet, AnEmptyChangeSetHasNoText) { EXPECT_THAT(ChangeSet().texts(kThere), IsEmpty()); }
 
-TEST_F(PostgresChangeSet, NoTextIsLongerThanPostgresqlTakesAndNothingIsLeftOut) {
+TEST_F(PostgresChangeSet, NoTextIsLongerThanPostgresqlTakesAndNothingIsLost) {
   ChangeSet change_set;
   for (int i = 0; i < 1'000; ++i) change_set.append(WorkspaceId::make(kNow), i + 1);
   const auto texts = change_set.texts(kThere);
@@ -88,29 +92,29 @@ TEST_F(PostgresChangeSet, NoTextIsLongerThanPostgresqlTakesAndNothingIsLeftOut) 
     EXPECT_LT(text.size(), 8'000u);
     read(text);
   }
-  EXPECT_THAT(subscriber.heard, SizeIs(1'000));
+  EXPECT_THAT(subscriber.received, SizeIs(1'000));
 }
 
-TEST_F(PostgresChangeSet, WhatHappensIsToldWithItsData) {
+TEST_F(PostgresChangeSet, ATransientEventIsSentWithItsData) {
   const std::string text = text_of(kThere, {kWorkspace, "UPLOAD_FETCHED", R"({"name":"a b.txt"})"});
   read(text);
-  EXPECT_THAT(subscriber.heard, ElementsAre(kWorkspace.text() + R"( UPLOAD_FETCHED {"name":"a b.txt"})"));
-  EXPECT_EQ(text_of(kThere, {kWorkspace, "X", std::string(8'000, 'x')}), "") << "too long to be told";
+  EXPECT_THAT(subscriber.received, ElementsAre(kWorkspace.text() + R"( UPLOAD_FETCHED {"name":"a b.txt"})"));
+  EXPECT_EQ(text_of(kThere, {kWorkspace, "X", std::string(8'000, 'x')}), "") << "too long for a notification";
   EXPECT_EQ(text_of(kThere, {kWorkspace, "X", "{\n}"}), "") << "the next line would be taken for something else";
 }
 
-TEST_F(PostgresChangeSet, ThatSomebodyLooksOnIsKnownToOthersOnly) {
+TEST_F(PostgresChangeSet, InterestInEventsIsReadByOtherServersOnly) {
   EXPECT_TRUE(read(interest_text(kThere)));
   EXPECT_FALSE(read(interest_text(kHere)));
 }
 
-TEST_F(PostgresChangeSet, WhatIsNotOursIsPassedOver) {
+TEST_F(PostgresChangeSet, ATextThatIsNotOursIsIgnored) {
   for (const std::string text : {"", "hello", "\n", "x\nlog", "\n\n\n"}) EXPECT_FALSE(read(text));
   for (const std::string line : {"log", "log x 1 2", "token", "token x", "workspace", "event", "weather fine"}) {
     EXPECT_FALSE(read(kThere.text() + "\n" + line));
   }
   EXPECT_FALSE(read(kThere.text() + "\nweather " + kWorkspace.text())) << "of a newer server";
-  EXPECT_THAT(subscriber.heard, IsEmpty());
+  EXPECT_THAT(subscriber.received, IsEmpty());
 }
 
 }  // namespace

@@ -7,14 +7,14 @@
 namespace restante::postgres {
 namespace {
 
-// What one step drops: a file of the largest usual size at once, and no statement takes long.
+// The limits of one step: the chunks of a file of the largest usual size, and no statement takes long.
 constexpr std::int64_t kDropChunks = 32;
 constexpr std::int64_t kDropBlobs = 256;
 
 enum class Part { middle, last };
 
-// The first makes the row, the others find it as the one before has left it, or fail.
-void note_chunk(Transaction& transaction, const NewChunk& chunk, Part part, Time now) {
+// The first chunk inserts the row; a later one needs the row as the chunk before it left it, or fails.
+void count_chunk(Transaction& transaction, const NewChunk& chunk, Part part, Time now) {
   const std::int64_t more = chunk.bytes.empty() ? 0 : 1;
   const bool finished = part == Part::last;
   if (chunk.number == 0) {
@@ -22,15 +22,15 @@ void note_chunk(Transaction& transaction, const NewChunk& chunk, Part part, Time
         "INSERT INTO inline_blobs (blob_key, chunks, size_bytes, finished, touched_at) VALUES ($1, $2, $3, $4, $5)",
         chunk.key, more, std::ssize(chunk.bytes), finished, now);
   }
-  const auto noted = transaction.change(
+  const auto updated = transaction.change(
       "UPDATE inline_blobs SET chunks = chunks + $2, size_bytes = size_bytes + $3, finished = $4, touched_at = $5 "
       "WHERE blob_key = $1 AND chunks = $6 AND NOT finished",
       chunk.key, more, std::ssize(chunk.bytes), finished, now, chunk.number);
-  if (noted != 1) throw Unavailable("a blob was dropped, or a part of it lost, while it was being written");
+  if (updated != 1) throw Unavailable("a blob was dropped, or a part of it lost, while it was being written");
 }
 
 Result<void> put_chunk(Transaction& transaction, const NewChunk& chunk, Part part, Time now) {
-  note_chunk(transaction, chunk, part, now);
+  count_chunk(transaction, chunk, part, now);
   if (!chunk.bytes.empty()) {
     transaction.run("INSERT INTO blob_chunks (blob_key, number, bytes) VALUES ($1, $2, $3)", chunk.key, chunk.number,
                     Bytes{chunk.bytes});
@@ -38,7 +38,8 @@ Result<void> put_chunk(Transaction& transaction, const NewChunk& chunk, Part par
   return {};
 }
 
-// Marked first, which also holds them: whoever drops the same ones waits, and whoever still appends finds them gone.
+// The UPDATE comes first because it locks the rows: another drop of the same blobs waits, and an append that is still
+// running finds them dropped.
 ChunkDrop drop_some(Transaction& transaction, const Array& keys) {
   ChunkDrop drop;
   transaction.run(
@@ -103,16 +104,16 @@ Commit<Result<ChunkDrop>> SharedChunks::drop(std::vector<std::string> keys) {
   hints.alone = true;
   WriteLane& lane = lane_of(keys.front());
   return lane.submit(std::move(hints), bytes, [keys = std::move(keys)](Transaction& transaction) -> Result<ChunkDrop> {
-    Array gone(Type::text);
-    for (const auto& key : keys) gone.add(key);
-    return drop_some(transaction, gone);
+    Array dropped(Type::text);
+    for (const auto& key : keys) dropped.add(key);
+    return drop_some(transaction, dropped);
   });
 }
 
 std::vector<std::string> SharedChunks::list(std::string_view after, Time before, int limit) {
   return pool_.use([&](Connection& connection) {
     std::vector<std::string> keys;
-    // None is finished before it is begun, so that younger keys need not be looked at.
+    // No blob is finished before it is begun, so younger keys need not be read.
     const auto rows = connection.query(
         "SELECT blob_key FROM inline_blobs WHERE blob_key > $1 AND blob_key < $2 AND finished AND touched_at < $3 "
         "ORDER BY blob_key LIMIT $4",
@@ -123,7 +124,7 @@ std::vector<std::string> SharedChunks::list(std::string_view after, Time before,
 }
 
 Commit<Result<ChunkDrop>> SharedChunks::drop_unfinished(Time before) {
-  // Asked first: where bytes are elsewhere there is never any, and no lane needs a session for that.
+  // Read first: when blobs are not stored in the database there are no such rows, and no lane needs to open a session.
   const bool some = pool_.use([&](Connection& connection) {
     return !connection.query("SELECT 1 FROM inline_blobs WHERE NOT finished AND touched_at < $1 LIMIT 1", before)
                 .empty();
@@ -134,7 +135,7 @@ Commit<Result<ChunkDrop>> SharedChunks::drop_unfinished(Time before) {
   return lanes_.front()->submit(
       std::move(hints), sizeof before, [before](Transaction& transaction) -> Result<ChunkDrop> {
         Array keys(Type::text);
-        // One that is held is being appended to, or another server drops it.
+        // A locked row is being appended to, or another server drops it.
         const auto rows = transaction.connection().query(
             "SELECT blob_key FROM inline_blobs WHERE NOT finished AND touched_at < $1 ORDER BY touched_at LIMIT $2 "
             "FOR UPDATE SKIP LOCKED",

@@ -1,10 +1,10 @@
-// SharedChunks: Chunks on PostgreSQL, by lanes of their own: what comes in bulk keeps no message waiting. Must not
+// SharedChunks is Chunks on PostgreSQL. It has its own lanes, so that file content does not delay messages. Must not
 // outlive the pool.
 //
-// All chunks but the last are committed without waiting for the disk; the last one waits for all of them. PostgreSQL
-// keeps one log for all its sessions, a COMMIT that waits makes everything before it in the log durable, and the last
-// chunk is sent only when those before it have been committed. Should the server crash in between, whatever was lost is
-// missing when the next chunk, or the last, looks for what came before, and that one is refused.
+// All chunks except the last are committed without waiting for the disk; the last one waits for all of them. PostgreSQL
+// has one write-ahead log for all sessions, and a COMMIT that waits makes everything before it in that log durable. The
+// last chunk is sent only after the chunks before it have been committed. If the database crashes in between, chunks
+// may be lost. The next chunk then does not find the one before it and is refused.
 #pragma once
 #include <memory>
 #include <vector>
@@ -18,7 +18,7 @@ namespace restante::postgres {
 class SharedChunks final : public Chunks {
  public:
   explicit SharedChunks(SessionPool& pool) : pool_(pool) {}
-  // At least one, before anything else.
+  // Call it at least once, before any other method.
   void add(std::unique_ptr<WriteLane> lane) { lanes_.push_back(std::move(lane)); }
 
   Commit<Result<void>> append(NewChunk chunk, Time now) override;

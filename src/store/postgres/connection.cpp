@@ -15,10 +15,10 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// How often whoever waits looks whether everything is to end.
-constexpr Milliseconds kGlance(200);
+// How often a wait checks whether the server is shutting down.
+constexpr Milliseconds kShutdownCheck(200);
 
-// One line, as logs want it: libpq breaks and indents what it says.
+// One line for the log: libpq's messages have line breaks and indentation.
 std::string words_of(const char* message) {
   std::string words;
   for (const char c : std::string_view(message)) {
@@ -59,16 +59,16 @@ Connection::Connection(const ConnectionOptions& endpoint)
     if (endpoint.on_no_session) endpoint.on_no_session();
     throw;
   }
-  settle_in(endpoint);
+  configure_session(endpoint);
   answer_timeout_ = endpoint.answer_timeout;
 }
 
 struct Connection::Host {
-  std::string name;  // empty: as the url says
+  std::string name;  // empty: as in the url
   std::string port;
 };
 
-// Those between which a url leaves the choice, or one that stands for the url as it is.
+// The hosts among which a url gives the choice, or one empty Host for the url as it is.
 std::vector<Connection::Host> Connection::hosts_of(const std::string& url) {
   const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(PQconninfoParse(url.c_str(), nullptr),
                                                                               PQconninfoFree);
@@ -90,7 +90,7 @@ std::vector<Connection::Host> Connection::hosts_of(const std::string& url) {
   return hosts;
 }
 
-// One host after the other by ourselves: libpq would wait at one that is silent for as long as there is time.
+// Tries one host after the other itself: libpq would wait for a silent host until the time is used up.
 void Connection::connect(const ConnectionOptions& endpoint) {
   const auto hosts = hosts_of(endpoint.url);
   const auto share = answer_timeout_ / static_cast<int>(hosts.size());
@@ -107,7 +107,7 @@ void Connection::connect(const ConnectionOptions& endpoint) {
 }
 
 void Connection::connect_to(const Host& host, const ConnectionOptions& endpoint, Deadline until) {
-  // The url comes first: what it says wins over nothing but these.
+  // The url comes first: the parameters after it override what it contains.
   const char* const names[] = {"dbname",
                                "client_encoding",
                                "fallback_application_name",
@@ -119,7 +119,7 @@ void Connection::connect_to(const Host& host, const ConnectionOptions& endpoint,
   lost_ = false;
   handle_.reset(PQconnectStartParams(names, values, 1));
   if (!handle_) throw std::bad_alloc();
-  // libpq would print them on stderr, where our log is. What ends a session is told once it is used again.
+  // libpq would print notices on stderr, where our log is. The reason why a session ended is reported at its next use.
   PQsetNoticeReceiver(handle_.get(), [](void*, const PGresult*) {}, nullptr);
   auto state = PGRES_POLLING_WRITING;
   while (state != PGRES_POLLING_OK && PQstatus(handle_.get()) != CONNECTION_BAD) {
@@ -132,11 +132,11 @@ void Connection::connect_to(const Host& host, const ConnectionOptions& endpoint,
   require(PQenterPipelineMode(handle_.get()));
 }
 
-void Connection::settle_in(const ConnectionOptions& endpoint) {
+void Connection::configure_session(const ConnectionOptions& endpoint) {
   const auto ms = [](Milliseconds time) { return std::to_string(time.count()); };
-  // A lock that is not to be had is told from a statement that takes long; a session of ours that was forgotten in the
-  // middle of a transaction holds on to nobody's inbox. An answer is durable, and a statement sees what was committed
-  // before it, whatever the database's defaults.
+  // lock_timeout is shorter than statement_timeout, so that a lock that is not granted is not taken for a slow
+  // statement. A session of ours that was left in the middle of a transaction must not keep an inbox locked. Whatever
+  // the database's defaults are, an answer is durable, and a statement sees everything that was committed before it.
   send(
       "SELECT set_config('TimeZone', 'UTC', false), set_config('statement_timeout', $1, false), "
       "set_config('lock_timeout', $2, false), set_config('idle_in_transaction_session_timeout', $1, false), "
@@ -144,8 +144,8 @@ void Connection::settle_in(const ConnectionOptions& endpoint) {
       "set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE "
       "current_setting('synchronous_commit') END, false)",
       ms(endpoint.statement_timeout), ms(endpoint.statement_timeout * 3 / 4));
-  // Every statement is written for its index. Planned once and for good, it must not be planned by what a table looked
-  // like while it was young.
+  // Every statement is written for its index. Its plan is made once and kept, and must not depend on how small a table
+  // was at that time.
   send(
       "SELECT set_config('plan_cache_mode', 'force_generic_plan', false), set_config('jit', 'off', false), "
       "set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false), "
@@ -179,19 +179,19 @@ std::vector<Rows> Connection::sync() {
     std::unique_ptr<PGresult, Result> result(next_result(until));
     if (!result) give_up("an answer is missing");
     const bool failed = has_failed(result.get());
-    // Whatever comes after the first is aborted.
+    // Everything after the first failure is aborted.
     if (failed && PQresultStatus(result.get()) != PGRES_PIPELINE_ABORTED) failure = failure_of(result.get());
     if (queued.prepares) {
       if (failed) prepared_.erase(prepared_.find(*queued.prepares));
     } else if (!failed) {
       answers.emplace_back(result.release());
     }
-    // Each answer ends with a null.
+    // Each answer ends with a null result.
     std::unique_ptr<PGresult, Result> end(next_result(until));
     if (end) give_up("an answer has no end");
   }
   const std::unique_ptr<PGresult, Result> end(next_result(until));
-  if (!end || PQresultStatus(end.get()) != PGRES_PIPELINE_SYNC) give_up("the server lost step");
+  if (!end || PQresultStatus(end.get()) != PGRES_PIPELINE_SYNC) give_up("the server's answers are out of order");
   if (!failure) return answers;
   try {
     raise(failure->sqlstate, failure->what);
@@ -222,7 +222,7 @@ void Connection::rollback() noexcept {
   try {
     if (!lost_ && !queue_.empty()) sync();
   } catch (const std::exception&) {
-    // Of what is being given up.
+    // A failure of statements that are rolled back anyway.
   }
   try {
     if (in_transaction()) query("ROLLBACK");
@@ -234,14 +234,14 @@ void Connection::rollback() noexcept {
 std::vector<std::pair<std::string, std::string>> Connection::notifications(Milliseconds patience, int wake_fd) {
   pollfd wanted[] = {{PQsocket(handle_.get()), POLLIN, 0}, {wake_fd, POLLIN, 0}};
   const int ready = ::poll(wanted, 2, static_cast<int>(patience.count()));
-  std::vector<std::pair<std::string, std::string>> heard;
+  std::vector<std::pair<std::string, std::string>> received;
   if (ready > 0 && wanted[0].revents != 0) require(PQconsumeInput(handle_.get()));
   while (PGnotify* notify = PQnotifies(handle_.get())) {
-    heard.emplace_back(notify->relname, notify->extra);
+    received.emplace_back(notify->relname, notify->extra);
     PQfreemem(notify);
   }
   require(PQstatus(handle_.get()) == CONNECTION_OK);
-  return heard;
+  return received;
 }
 
 PGresult* Connection::next_result(Deadline deadline) {
@@ -265,7 +265,7 @@ void Connection::wait_for(short events, Deadline deadline) {
       throw Stalled("PostgreSQL: no answer in time");
     }
     pollfd wanted{PQsocket(handle_.get()), events, 0};
-    if (::poll(&wanted, 1, static_cast<int>(std::min(left, kGlance).count())) > 0) return;
+    if (::poll(&wanted, 1, static_cast<int>(std::min(left, kShutdownCheck).count())) > 0) return;
   }
 }
 

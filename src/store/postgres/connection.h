@@ -1,7 +1,7 @@
-// Connection: one session of a PostgreSQL server and its prepared statements. Statements are queued by send() and
-// answered together by sync(): a round trip is paid once, however many there are. SQL text is prepared once and kept;
-// values are bound, never pasted. Every wait has an end: a server that does not answer is as good as gone. Belongs to
-// one thread at a time. Throws what failures.h lists; after Lost it is only good for being destroyed.
+// Connection is one session of a PostgreSQL server, with its prepared statements. send() queues statements and sync()
+// gets all their answers: a round trip is paid once, however many there are. SQL text is prepared once and kept; values
+// are bound, never pasted into it. Every wait ends: a server that does not answer in time counts as lost. Belongs to
+// one thread at a time. Throws what failures.h lists; after Lost it can only be destroyed.
 #pragma once
 #include <libpq-fe.h>
 
@@ -23,18 +23,18 @@ namespace restante::postgres {
 struct ConnectionOptions {
   std::string url;
   std::chrono::milliseconds connect_timeout{5'000};
-  // How long the server may work on one statement, and how long we wait for any sign of it.
+  // How long the server may work on one statement, and how long we wait for any answer.
   std::chrono::milliseconds statement_timeout{15'000};
   std::chrono::milliseconds answer_timeout{20'000};
-  const ShutdownDeadline* shutdown_deadline = nullptr;  // ends every wait early; none: nothing does
-  // Told when no session is to be had: somebody may have one to spare.
+  const ShutdownDeadline* shutdown_deadline = nullptr;  // ends every wait early; may be null
+  // Called when no session can be opened: the pool may close one of its own.
   std::function<void()> on_no_session{};
 };
 
 class Connection {
  public:
-  // Connects, to the first that will do where the url names several. Throws Lost with the server's reason, never with
-  // the password.
+  // Connects to the first usable host if the url names several. Throws Lost with the server's reason, never with the
+  // password.
   explicit Connection(const ConnectionOptions& endpoint);
   ~Connection() = default;
   Connection(const Connection&) = delete;
@@ -46,8 +46,8 @@ class Connection {
     send_with(sql, Parameters(args...));
   }
   void send_arrays(std::string_view sql, std::span<const Array> arrays) { send_with(sql, Parameters(arrays)); }
-  // The answers to what was queued, in order. After a failure the rest of the queue has not run; the first failure is
-  // thrown.
+  // The answers to the queued statements, in order. After a failure the rest of the queue has not run; the first
+  // failure is thrown.
   std::vector<Rows> sync();
   // One statement, its answer.
   template <class... Args>
@@ -59,11 +59,11 @@ class Connection {
   void execute(const std::string& script);
 
   bool in_transaction() const;
-  // A statement of the open transaction failed: only giving it up is left.
+  // A statement of the open transaction has failed: it can only be rolled back.
   bool is_broken() const { return PQtransactionStatus(handle_.get()) == PQTRANS_INERROR; }
-  // Ends what is open, if anything is. Never throws: whether it worked shows in in_transaction().
+  // Rolls back the open transaction, if there is one. Never throws: in_transaction() shows whether it worked.
   void rollback() noexcept;
-  // What was notified since the last call, by channel and text. Waits for something at most so long.
+  // The notifications since the last call, by channel and text. Waits for one at most for `patience`.
   std::vector<std::pair<std::string, std::string>> notifications(std::chrono::milliseconds patience, int wake_fd);
   bool lost() const { return lost_; }
 
@@ -79,16 +79,16 @@ class Connection {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
-  // What the queue holds, in the order of the answers.
+  // One queued statement, in the order of the answers.
   struct Queued {
-    const std::string* prepares;  // the statement that is prepared; none: an answer the caller waits for
+    const std::string* prepares;  // the SQL that is prepared; null: the caller waits for the answer
   };
 
   struct Host;
   static std::vector<Host> hosts_of(const std::string& url);
   void connect(const ConnectionOptions& endpoint);
   void connect_to(const Host& host, const ConnectionOptions& endpoint, Deadline until);
-  void settle_in(const ConnectionOptions& endpoint);
+  void configure_session(const ConnectionOptions& endpoint);
   void send_with(std::string_view sql, const Parameters& parameters);
   const std::string& prepare(std::string_view sql, const Parameters& parameters);
   PGresult* next_result(Deadline deadline);

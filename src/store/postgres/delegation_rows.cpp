@@ -15,12 +15,12 @@ void update(Transaction& transaction, const Delegation& is, DelegationStatus was
       name_of(is.status), is.last_heartbeat, or_null(is.result_preview), or_null(is.error_detail),
       or_null(is.idempotency_key), is.updated_at, is.inbox_seq, or_null(is.progress), is.progress_at, is.finished_at,
       is.late_at, is.id, name_of(was));
-  // Nobody of ours can do that, but if it happens, the group is tried again.
-  if (changed != 1) throw Conflict("a delegation changed behind its writer");
+  // No verb of ours can cause that. If it happens, the group is tried again.
+  if (changed != 1) throw Conflict("another writer changed the delegation");
 }
 
-void keep_words(Transaction& transaction, const std::string& id, const DelegationTransition& transition,
-                const DelegationReport& report) {
+void write_texts(Transaction& transaction, const std::string& id, const DelegationTransition& transition,
+                 const DelegationReport& report) {
   if (transition.ends) {
     transaction.run("UPDATE delegation_texts SET result = $1, result_files = $2 WHERE delegation_id = $3",
                     or_null(report.text), or_null(report.files), id);
@@ -39,16 +39,16 @@ void add_step(Transaction& transaction, const std::string& id, const DelegationS
       id, step.at, name_of(step.status), name_of(step.by), std::int64_t{step.late}, or_null(step.note));
 }
 
-AppendedRow log_row(Transaction& transaction, WorkspaceId workspace, const NewInboxRow& row, Time now) {
+AppendedRow append_row(Transaction& transaction, WorkspaceId workspace, const NewInboxRow& row, Time now) {
   const Head* head = transaction.head(workspace);
-  if (!head) throw Unavailable("a workspace without its inbox");
+  if (!head) throw Unavailable("a workspace has no row in inbox_heads");
   return {workspace, transaction.append(workspace, Transaction::next_time(*head, now), InboxRowId::make(now), row)};
 }
 
 Result<void> stage_result_files(Transaction& transaction, const Delegation& of, const DelegationReport& report,
                                 DelegationChange& change, Time now) {
   const Head* head = transaction.head(of.caller_id);
-  if (!head) throw Unavailable("a workspace without its inbox");
+  if (!head) throw Unavailable("a workspace has no row in inbox_heads");
   const Time at = Transaction::next_time(*head, now);
   auto files = stage_copies(transaction, of.caller_id, report.attachments, report.terms, at, now);
   if (!files) return files.error();
@@ -99,10 +99,10 @@ Result<DelegationChange> carry_out(Transaction& transaction, const Delegation& w
     const auto staged = stage_result_files(transaction, was, report, change, now);
     if (!staged) return staged.error();
   }
-  if (transition.to_callee) change.rows.push_back(log_row(transaction, was.callee_id, *transition.to_callee, now));
-  if (transition.to_caller) change.rows.push_back(log_row(transaction, was.caller_id, *transition.to_caller, now));
+  if (transition.to_callee) change.rows.push_back(append_row(transaction, was.callee_id, *transition.to_callee, now));
+  if (transition.to_caller) change.rows.push_back(append_row(transaction, was.caller_id, *transition.to_caller, now));
   if (transition.writes) update(transaction, transition.is, was.status);
-  keep_words(transaction, was.id, transition, report);
+  write_texts(transaction, was.id, transition, report);
   if (transition.step) add_step(transaction, was.id, *transition.step);
   change.delegation = std::move(transition.is);
   return change;
@@ -117,27 +117,27 @@ Appended deliver_task(Transaction& transaction, Delegation& made, Time at, const
 }
 
 PrunableDelegations find_prunable_delegations(Connection& connection, Time before, std::int64_t limit) {
-  PrunableDelegations doomed;
+  PrunableDelegations prunable;
   for (const char* status : {"completed", "failed", "stuck"}) {
     const auto rows = connection.query(
         "SELECT delegation_id, callee_id FROM delegations WHERE status IN ('completed', 'failed', 'stuck') AND status "
         "= $1 AND finished_at < $2 ORDER BY finished_at LIMIT $3",
-        status, before, limit - std::ssize(doomed.ids));
+        status, before, limit - std::ssize(prunable.ids));
     for (const Row row : rows) {
-      doomed.ids.push_back(row.text(0));
-      doomed.callees.push_back(row.id<WorkspaceId>(1));
+      prunable.ids.push_back(row.text(0));
+      prunable.callees.push_back(row.id<WorkspaceId>(1));
     }
   }
-  return doomed;
+  return prunable;
 }
 
 std::int64_t prune_delegations(Transaction& transaction, std::span<const std::string> ids) {
   if (ids.empty()) return 0;
-  Array gone(Type::text);
-  for (const std::string& id : ids) gone.add(id);
-  transaction.run("DELETE FROM delegation_steps WHERE delegation_id = ANY($1)", gone);
-  transaction.run("DELETE FROM delegation_texts WHERE delegation_id = ANY($1)", gone);
-  return transaction.change("DELETE FROM delegations WHERE delegation_id = ANY($1)", gone);
+  Array pruned(Type::text);
+  for (const std::string& id : ids) pruned.add(id);
+  transaction.run("DELETE FROM delegation_steps WHERE delegation_id = ANY($1)", pruned);
+  transaction.run("DELETE FROM delegation_texts WHERE delegation_id = ANY($1)", pruned);
+  return transaction.change("DELETE FROM delegations WHERE delegation_id = ANY($1)", pruned);
 }
 
 }  // namespace restante::postgres

@@ -9,7 +9,8 @@ namespace {
 
 Error not_found(std::string_view field) { return {errors::delegation_not_found, {{"field", std::string(field)}}}; }
 
-// The caller's id, or a key it holds, once more. A key that has become free is taken from who held it.
+// A delegation with the same id or idempotency key, if the caller repeats its request. A key that is no longer reserved
+// is taken away from the older delegation.
 Result<std::optional<Delegation>> find_hit(Transaction& transaction, const NewDelegation& wanted, Time now) {
   if (auto same = find_delegation_row(transaction.connection(), wanted.id)) {
     if (same->caller_id != wanted.caller_id) return errors::delegation_id_taken;
@@ -32,7 +33,7 @@ Result<std::int64_t> retry_count(Connection& connection, const NewDelegation& wa
   return old->retry_count + 1;
 }
 
-// How deep the new one will hang.
+// The depth of the new delegation in its chain.
 Result<std::int64_t> depth_of(Connection& connection, const NewDelegation& wanted) {
   std::vector<Delegation> chain;
   std::string id = wanted.parent_id;
@@ -65,7 +66,7 @@ DelegationLoad load_of(Connection& connection, const NewDelegation& wanted) {
   return {of_caller.integer(0), of_caller.integer(1), answers.back().front().integer(0)};
 }
 
-// The task, unless its callback is asked first or the caller sent it itself; its files in any case.
+// Appends the task, unless its callback is called first or the caller sent it itself; stages its files in any case.
 Result<void> send_task(Transaction& transaction, const NewDelegation& wanted, OpenedDelegation& opened, Time now) {
   const WorkspaceId callee = wanted.callee_id;
   const auto head = transaction.find_living_head(callee);
@@ -252,7 +253,7 @@ namespace {
 
 const std::string kOverdue = overdue_condition('$');
 const std::string kSilent = silent_condition('$');
-// Of a callee that was removed it waits for its deadline.
+// A task for a removed receiving agent waits for its deadline.
 const std::string kUndelivered =
     "WHERE status = 'queued' AND inbox_seq IS NULL AND recorded = 0 AND created_at < $1 AND NOT EXISTS (SELECT 1 FROM "
     "workspaces w WHERE w.id = callee_id AND w.status = 'removed') ORDER BY created_at LIMIT $2";
@@ -260,7 +261,7 @@ const std::string kUndelivered =
 struct Due {
   std::vector<std::string> overdue;
   std::vector<std::string> silent;
-  std::vector<std::string> never_heard;
+  std::vector<std::string> without_heartbeat;
   std::vector<std::string> undelivered;
   std::set<WorkspaceId> parties;
 };
@@ -278,7 +279,7 @@ Due find_due(Transaction& transaction, Time silent_since, Time undelivered_since
   };
   look(kOverdue, now, due.overdue);
   look(kSilent, silent_since, due.silent);
-  look(kSilentCondition, silent_since, due.never_heard);
+  look(kSilentCondition, silent_since, due.without_heartbeat);
   look(kUndelivered, undelivered_since, due.undelivered);
   return due;
 }
@@ -289,15 +290,15 @@ Time last_sign(Connection& connection, const Delegation& of) {
   return std::max(of.updated_at, found.front().optional_time(0).value_or(of.updated_at));
 }
 
-// What is due is found first, then the heads of its parties are held, then it is looked at again: another server's
-// sweep, an answer or a heartbeat may have come first.
+// Due delegations are found first, then the heads of both sides are locked, then each is read again: a sweep of another
+// server, an answer or a heartbeat may have come first.
 Result<SweptDelegations> sweep(Transaction& transaction, Time silent_since, Time undelivered_since, std::int64_t limit,
                                Time now) {
   const Due due = find_due(transaction, silent_since, undelivered_since, limit, now);
   SweptDelegations swept;
-  swept.more =
-      std::ssize(due.overdue) + std::ssize(due.silent) + std::ssize(due.never_heard) + std::ssize(due.undelivered) >=
-      limit;
+  swept.more = std::ssize(due.overdue) + std::ssize(due.silent) + std::ssize(due.without_heartbeat) +
+                   std::ssize(due.undelivered) >=
+               limit;
   if (due.parties.empty()) return swept;
   transaction.lock({due.parties.begin(), due.parties.end()});
   const auto end = [&](const Delegation& was, const DelegationReport& report) {
@@ -315,10 +316,10 @@ Result<SweptDelegations> sweep(Transaction& transaction, Time silent_since, Time
   each(due.silent, [&](const Delegation& was) {
     if (was.last_heartbeat && *was.last_heartbeat < silent_since) end(was, stuck_report(*was.last_heartbeat));
   });
-  each(due.never_heard, [&](const Delegation& was) {
+  each(due.without_heartbeat, [&](const Delegation& was) {
     if (was.last_heartbeat || was.status == DelegationStatus::queued) return;
-    const Time heard = last_sign(transaction.connection(), was);
-    if (heard < silent_since) end(was, stuck_report(heard));
+    const Time last_seen = last_sign(transaction.connection(), was);
+    if (last_seen < silent_since) end(was, stuck_report(last_seen));
   });
   each(due.undelivered, [&](const Delegation& was) {
     auto delivered = deliver(transaction, was, now);

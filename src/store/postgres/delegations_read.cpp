@@ -26,7 +26,7 @@ std::map<WorkspaceId, CalleeQueue> queues_of(Connection& connection, std::span<c
   return queues;
 }
 
-// By delegation, its first file that was not acked.
+// For each delegation, its first file that was not acked.
 std::map<std::string, std::string> missing_files(Connection& connection, std::span<const Delegation> of) {
   std::map<std::string, WorkspaceId> callees;
   Array tasks(Type::text);

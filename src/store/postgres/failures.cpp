@@ -12,7 +12,8 @@ bool is_one_of(std::string_view sqlstate, const std::string_view (&all)[N]) {
 }
 
 bool means_lost(std::string_view sqlstate) {
-  // The server ends sessions by these. One that has become read-only is of no use either: another may be the primary.
+  // The server ends sessions with these. One that has become read-only cannot be used either: another host may be the
+  // primary.
   static constexpr std::string_view kEnded[] = {"57P01", "57P02", "57P03", "57P05", "25P03", "25006"};
   return sqlstate.starts_with("08") || is_one_of(sqlstate, kEnded);
 }
@@ -23,26 +24,27 @@ bool means_conflict(std::string_view sqlstate) {
 }
 
 constexpr const char* kNeedsSession =
-    "; sessions of its own are needed: name PostgreSQL itself, or a pgbouncer with pool_mode = session";
+    "; Restante needs sessions that no other client shares: name PostgreSQL itself, or a pgbouncer with pool_mode = "
+    "session";
 
 }  // namespace
 
 void raise(std::string_view sqlstate, const std::string& what) {
-  static constexpr std::string_view kNotForNow[] = {"42P01", "42703", "42883", "3F000", "42501"};
+  static constexpr std::string_view kNotAvailableYet[] = {"42P01", "42703", "42883", "3F000", "42501"};
   static constexpr std::string_view kNoSession[] = {"42P05", "26000"};
-  const std::string said = "PostgreSQL: " + what + " (" + std::string(sqlstate) + ")";
-  if (sqlstate.empty() || means_lost(sqlstate)) throw Lost(said);
-  if (means_conflict(sqlstate)) throw Conflict(said);
-  if (sqlstate == "53100") throw StorageFull(said);
-  if (sqlstate == "23505") throw KeyTaken(said);
-  if (sqlstate.starts_with("23")) throw ConstraintFailed(said);
-  // What a migration has not made yet, or the operator has not allowed, is missing for now; everything else of the kind
-  // is a statement of ours.
-  if (is_one_of(sqlstate, kNotForNow)) throw Unavailable(said);
-  // Somebody else's statements in our session, or ours in another's.
-  if (is_one_of(sqlstate, kNoSession)) throw Unavailable(said + kNeedsSession);
-  if (sqlstate.starts_with("22") || sqlstate.starts_with("42")) throw std::logic_error(said);
-  throw Unavailable(said);
+  const std::string text = "PostgreSQL: " + what + " (" + std::string(sqlstate) + ")";
+  if (sqlstate.empty() || means_lost(sqlstate)) throw Lost(text);
+  if (means_conflict(sqlstate)) throw Conflict(text);
+  if (sqlstate == "53100") throw StorageFull(text);
+  if (sqlstate == "23505") throw KeyTaken(text);
+  if (sqlstate.starts_with("23")) throw ConstraintFailed(text);
+  // Something that a migration has not created yet, or the operator has not allowed, is missing for now; all other
+  // errors of these classes are bugs in our statements.
+  if (is_one_of(sqlstate, kNotAvailableYet)) throw Unavailable(text);
+  // Another client's prepared statements in our session, or ours in its session.
+  if (is_one_of(sqlstate, kNoSession)) throw Unavailable(text + kNeedsSession);
+  if (sqlstate.starts_with("22") || sqlstate.starts_with("42")) throw std::logic_error(text);
+  throw Unavailable(text);
 }
 
 }  // namespace restante::postgres

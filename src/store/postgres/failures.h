@@ -1,5 +1,5 @@
-// What a PostgreSQL server can fail with, told apart by what is to be done about it. All but ConstraintFailed are
-// Unavailable: nobody's input, and over when the server is well again.
+// The failures of a PostgreSQL server, one type for each way to react. All except ConstraintFailed are Unavailable: no
+// input causes them, and they end when the server works again.
 #pragma once
 #include <string>
 
@@ -7,37 +7,38 @@
 
 namespace restante::postgres {
 
-// The connection is gone, or was given up because no answer came. What was under way may have happened or not.
+// The connection is lost, or was given up because no answer came. The running statements may or may not have taken
+// effect.
 class Lost : public Unavailable {
  public:
   using Unavailable::Unavailable;
 };
 
-// It was given up because no answer came: the server may be at work still.
+// Given up because no answer came: the server may still be working on the statement.
 class Stalled : public Lost {
  public:
   using Lost::Lost;
 };
 
-// Somebody else was quicker (deadlock, serialisation, a lock not to be had): nothing happened, try again.
+// Another transaction was faster (deadlock, serialisation failure, lock timeout): nothing was changed, try again.
 class Conflict : public Unavailable {
  public:
   using Unavailable::Unavailable;
 };
 
-// Our own bug: the edge validates what the schema's CHECKs repeat.
+// Our own bug: the API layer validates everything that the CHECKs of the schema repeat.
 class ConstraintFailed : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };
 
-// A key is taken already: perhaps since just now.
+// The key exists already; another transaction may have added it a moment ago.
 class KeyTaken : public ConstraintFailed {
  public:
   using ConstraintFailed::ConstraintFailed;
 };
 
-// Throws what an error of this SQLSTATE means. `what` is for the log.
+// Throws the failure that this SQLSTATE means. `what` is for the log.
 [[noreturn]] void raise(std::string_view sqlstate, const std::string& what);
 
 }  // namespace restante::postgres

@@ -15,32 +15,33 @@ Result<Appended> append(Transaction& transaction, WorkspaceId workspace, const M
   return transaction.append_message(workspace, Transaction::next_time(**head, now), message);
 }
 
-// Rows below `end` that may go, with their keys: those of a workspace that lost nothing are not looked at.
-std::int64_t prune_log(Transaction& transaction, WorkspaceId workspace, Time before, Time ceiling, std::int64_t limit) {
+// Deletes rows below `end` that may go, with their message keys. The keys are not touched when no row was deleted.
+std::int64_t prune_inbox(Transaction& transaction, WorkspaceId workspace, Time before, Time ceiling,
+                         std::int64_t limit) {
   const Head* head = transaction.head(workspace);
   if (!head) return 0;
   const std::int64_t end = seq_at(transaction.connection(), workspace, before, head->last_seq);
-  const std::int64_t gone = transaction.change(
+  const std::int64_t deleted = transaction.change(
       "DELETE FROM activity_logs WHERE ctid = ANY(ARRAY(SELECT a.ctid FROM activity_logs a JOIN inbox_heads h ON "
       "h.workspace_id = a.workspace_id WHERE a.workspace_id = $1 AND a.seq < $2 AND (a.activity_type <> 'a2a_receive' "
       "OR a.seq <= h.acked_seq OR a.created_at < $3) ORDER BY a.seq LIMIT $4))",
       workspace, end, ceiling, limit);
-  if (gone > 0) {
+  if (deleted > 0) {
     transaction.change_set().pruned.insert(workspace);
     transaction.run(
         "DELETE FROM message_keys k WHERE k.workspace_id = $1 AND k.seq < $2 AND NOT EXISTS (SELECT 1 FROM "
         "activity_logs a WHERE a.workspace_id = k.workspace_id AND a.seq = k.seq)",
         workspace, end);
   }
-  return gone;
+  return deleted;
 }
 
 Result<std::int64_t> prune_all(Transaction& transaction, Time before, Time ceiling, Time now, std::int64_t limit,
                                bool with_uploads, bool with_delegations) {
   transaction.run("DELETE FROM idempotency_keys WHERE expires_at <= $1", now);
-  // Of servers that are no more. One that merely slept makes itself a new one.
+  // Marks of servers that no longer run. A server that was only suspended makes a new one.
   transaction.run("DELETE FROM commit_marks WHERE marked_at < now() - interval '7 days'");
-  // Those whose oldest row is old enough, in the order in which heads are locked.
+  // The workspaces whose oldest row is old enough, in the order in which heads are locked.
   std::vector<WorkspaceId> old;
   const auto rows = transaction.connection().query(
       "SELECT h.workspace_id FROM inbox_heads h CROSS JOIN LATERAL (SELECT created_at FROM activity_logs a WHERE "
@@ -48,26 +49,26 @@ Result<std::int64_t> prune_all(Transaction& transaction, Time before, Time ceili
       "h.workspace_id",
       before);
   for (const Row row : rows) old.push_back(row.id<WorkspaceId>(0));
-  PrunableDelegations doomed;
-  if (with_delegations) doomed = find_prunable_delegations(transaction.connection(), before, limit);
-  if (!doomed.ids.empty()) {
+  PrunableDelegations prunable;
+  if (with_delegations) prunable = find_prunable_delegations(transaction.connection(), before, limit);
+  if (!prunable.ids.empty()) {
     std::vector<WorkspaceId> heads = old;
-    heads.insert(heads.end(), doomed.callees.begin(), doomed.callees.end());
+    heads.insert(heads.end(), prunable.callees.begin(), prunable.callees.end());
     transaction.lock(std::move(heads));
   }
-  std::int64_t gone = 0;
+  std::int64_t deleted = 0;
   for (const auto& workspace : old) {
-    if (gone >= limit) break;
-    gone += prune_log(transaction, workspace, before, ceiling, limit - gone);
+    if (deleted >= limit) break;
+    deleted += prune_inbox(transaction, workspace, before, ceiling, limit - deleted);
   }
-  if (with_uploads && gone < limit) {
-    gone += transaction.change(
+  if (with_uploads && deleted < limit) {
+    deleted += transaction.change(
         "DELETE FROM finished_uploads WHERE file_id = ANY(ARRAY(SELECT file_id FROM finished_uploads WHERE ended_at < "
         "$1 ORDER BY ended_at LIMIT $2))",
-        before, limit - gone);
+        before, limit - deleted);
   }
-  const auto room = static_cast<std::size_t>(std::max<std::int64_t>(limit - gone, 0));
-  return gone + prune_delegations(transaction, std::span(doomed.ids).first(std::min(room, doomed.ids.size())));
+  const auto room = static_cast<std::size_t>(std::max<std::int64_t>(limit - deleted, 0));
+  return deleted + prune_delegations(transaction, std::span(prunable.ids).first(std::min(room, prunable.ids.size())));
 }
 
 WriteHints hints_of(WorkspaceId workspace, const Message& message) {
@@ -106,13 +107,13 @@ Commit<Result<Claimed<Appended>>> SharedStore::append_to_inbox_once(WorkspaceId 
 Commit<Result<std::int64_t>> SharedStore::ack_inbox(WorkspaceId workspace, std::int64_t seq) {
   return lane_of(workspace).submit(
       {.heads = {workspace}}, sizeof seq, [workspace, seq](Transaction& transaction) -> Result<std::int64_t> {
-        const auto stands = transaction.connection().query(
+        const auto updated = transaction.connection().query(
             "UPDATE inbox_heads SET acked_seq = greatest(acked_seq, least($1, last_seq)) WHERE workspace_id = $2 "
             "RETURNING acked_seq",
             seq, workspace);
-        if (stands.empty()) return errors::workspace_not_found;
+        if (updated.empty()) return errors::workspace_not_found;
         transaction.changed();
-        return stands.front().integer(0);
+        return updated.front().integer(0);
       });
 }
 

@@ -6,7 +6,7 @@
 namespace restante::postgres {
 namespace {
 
-// A message and the files it names, as far as they are known before the lane's turn.
+// A message and the files it names, as far as they are known before the transaction.
 struct MessageWithFiles {
   MessageWithFiles(WorkspaceId to, const NewInboxRow& activity, std::vector<OutgoingFile> named, StagingTerms given,
                    Time now)
@@ -14,7 +14,7 @@ struct MessageWithFiles {
     terms.direction = UploadDirection::in;
   }
   std::size_t bytes() const { return message.bytes() + files.size() * 1024; }
-  // The owners, too: a file that is being taken along must not leave meanwhile.
+  // The owners' heads, too: a file must not be deleted while it is copied.
   WriteHints hints() const {
     WriteHints hints{.heads = {workspace}};
     for (const auto& file : files) {
@@ -51,7 +51,7 @@ StagedUpload stage_copy(Transaction& transaction, WorkspaceId workspace, const U
   NewUploadRow row(workspace, std::move(copy), terms, now);
   row.upload.created_at = at;
   transaction.insert(row.upload, {});
-  // Small content is copied: it costs less than keeping count of who shares it.
+  // Small content is copied: that costs less than counting the rows that share it.
   if (source.in_row()) {
     transaction.run(
         "INSERT INTO upload_contents (file_id, content) SELECT $1, content FROM upload_contents WHERE "

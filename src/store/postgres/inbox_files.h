@@ -1,5 +1,5 @@
-// Files that come with something: outgoing files of one workspace, staged for another before the row that names them.
-// Belongs to the thread of its Transaction.
+// Files that come with a message or a task: outgoing files of one workspace, staged for another before the row that
+// names them. Belongs to the thread of its Transaction.
 #pragma once
 #include <vector>
 
@@ -7,8 +7,8 @@
 
 namespace restante::postgres {
 
-// Each under its new id with an inbox row of its own, sharing the bytes; or nothing at all. The heads of both are held.
-// attachment_gone, quota_exceeded.
+// Stages each file under its new id, with an inbox row, sharing the blob; or nothing at all. The heads of both
+// workspaces are locked. attachment_gone, quota_exceeded.
 Result<std::vector<StagedUpload>> stage_copies(Transaction& transaction, WorkspaceId workspace,
                                                const std::vector<OutgoingFile>& files, StagingTerms terms, Time at,
                                                Time now);

@@ -19,7 +19,7 @@ constexpr std::string_view kFindSeq = "SELECT 1 FROM activity_logs WHERE seq = $
 // Every parameter is always bound, so that the number of different statements stays small.
 std::string select_of(const InboxQuery& query) {
   std::string sql = "SELECT " + kInboxColumns + " FROM activity_logs WHERE workspace_id = $1 AND seq > $2 AND seq < $3";
-  // Where the cursor is, in the same round trip as the question whether it is.
+  // Finds the position of the cursor, in the same round trip that checks that it exists.
   sql += query.since_id ? " AND seq > (SELECT c.seq FROM activity_logs c WHERE c.id = $7 AND c.workspace_id = $1)"
                         : " AND $7::uuid IS NULL";
   if (query.type == "chat_upload_receive") {
@@ -58,8 +58,8 @@ Range range_of(Connection& connection, WorkspaceId workspace, const InboxQuery& 
   return range;
 }
 
-// Asks whether the cursor is there, where it names a row. False: it names none.
-bool ask_for_cursor(Connection& connection, WorkspaceId workspace, const InboxQuery& query) {
+// Queues the check that the cursor exists, if it names a row. False: it names none.
+bool send_cursor_check(Connection& connection, WorkspaceId workspace, const InboxQuery& query) {
   if (query.since_id) {
     connection.send(kFindCursor, *query.since_id, workspace);
     return true;
@@ -71,7 +71,8 @@ bool ask_for_cursor(Connection& connection, WorkspaceId workspace, const InboxQu
 
 }  // namespace
 
-// created_at never goes back along seq, so it is found by halving, without an index that every append would pay for.
+// created_at never decreases along seq, so the row is found by bisection, without an index that every append would pay
+// for.
 std::int64_t seq_at(Connection& connection, WorkspaceId workspace, Time moment, std::int64_t head) {
   return connection
       .query(
@@ -88,11 +89,11 @@ std::int64_t seq_at(Connection& connection, WorkspaceId workspace, Time moment, 
 
 Result<std::vector<InboxRow>> read_page(Connection& connection, WorkspaceId workspace, const InboxQuery& query) {
   const Range range = range_of(connection, workspace, query);
-  const bool asked = ask_for_cursor(connection, workspace, query);
+  const bool has_cursor = send_cursor_check(connection, workspace, query);
   connection.send(select_of(query), workspace, range.after, range.before, query.type, query.peer,
                   std::max(query.limit, 0), query.since_id);
   const auto answers = connection.sync();
-  if (asked && answers.front().empty()) return errors::cursor_gone;
+  if (has_cursor && answers.front().empty()) return errors::cursor_gone;
   std::vector<InboxRow> page;
   std::size_t bytes = 0;
   for (const Row row : answers.back()) {

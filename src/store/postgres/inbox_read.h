@@ -1,5 +1,5 @@
-// Reading a log: by cursor, by number and by time. In one round trip, unless times are asked for. Belongs to the thread
-// of its Connection.
+// Reads an inbox by cursor, by number and by time. One round trip, unless the query has times. Belongs to the thread of
+// its Connection.
 #pragma once
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace restante::postgres {
 
-// The first row at or after a moment, of those up to `head`; one more than that when there is none.
+// The number of the first row at or after a moment, among the rows up to `head`; `head` + 1 when there is none.
 std::int64_t seq_at(Connection& connection, WorkspaceId workspace, Time moment, std::int64_t head);
 
 // As Store::read_inbox().

@@ -9,8 +9,8 @@
 namespace restante::postgres {
 namespace {
 
-// "RESTANTE" in eight bytes: whoever else uses advisory locks here uses other numbers.
-constexpr std::int64_t kTurn = 0x5245'5354'414E'5445;
+// "RESTANTE" in eight bytes: other users of advisory locks in this database use other numbers.
+constexpr std::int64_t kLockNumber = 0x5245'5354'414E'5445;
 constexpr auto kAskAgain = std::chrono::milliseconds(50);
 
 std::string not_the_same(const std::string& what) {
@@ -21,13 +21,13 @@ std::string not_the_same(const std::string& what) {
 
 }  // namespace
 
-// The advisory lock while this lives. Asked for again and again instead of waited for: a statement that waits is ended
-// by its timeout, and holds up every index built without locks meanwhile.
+// Holds the advisory lock. It polls for the lock instead of waiting for it: a statement that waits is ended by its
+// timeout, and blocks every index that is built concurrently.
 class Migrations::MigrationLock {
  public:
   MigrationLock(Connection& connection, std::chrono::milliseconds patience) : connection_(connection) {
     const auto until = std::chrono::steady_clock::now() + patience;
-    while (!connection_.query("SELECT pg_try_advisory_lock($1)", kTurn).front().boolean(0)) {
+    while (!connection_.query("SELECT pg_try_advisory_lock($1)", kLockNumber).front().boolean(0)) {
       if (std::chrono::steady_clock::now() > until) throw OpenRefused("another server has been migrating for too long");
       std::this_thread::sleep_for(kAskAgain);
     }
@@ -35,12 +35,12 @@ class Migrations::MigrationLock {
     connection_.query("SELECT set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)");
   }
   ~MigrationLock() {
-    if (connection_.lost()) return;  // the server lets go by itself
+    if (connection_.lost()) return;  // the server releases the lock
     connection_.rollback();
     try {
-      connection_.query("SELECT pg_advisory_unlock($1)", kTurn);
+      connection_.query("SELECT pg_advisory_unlock($1)", kLockNumber);
     } catch (const std::exception&) {
-      // The session ends with the connection, and the lock with it.
+      // The lock ends with the session, and that with the connection.
     }
   }
   MigrationLock(const MigrationLock&) = delete;
@@ -116,7 +116,7 @@ std::optional<MigrationStatus> Migrations::missing() {
 }
 
 int Migrations::up() {
-  // Most starts find nothing to do, and must not wait for their turn to see it.
+  // Most starts find nothing to do, and must not wait for the lock to see that.
   require_ours();
   if (!missing()) return 0;
   const MigrationLock lock(connection_, patience_);

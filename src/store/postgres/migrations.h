@@ -1,7 +1,7 @@
-// Migrations: brings the schema up and down in numbered steps. Each step and its row in schema_migrations are one
-// transaction, so an interruption leaves the step before or the step after. Servers that start at once take turns by an
-// advisory lock. The SQL is in the binary. Belongs to the thread of its Connection. Throws OpenRefused for a database
-// that is not ours or too new for this binary.
+// Migrations applies and takes back numbered changes of the schema. Each step and its row in schema_migrations are one
+// transaction, so an interruption leaves the state before or after the step. Servers that start at the same time
+// migrate one after the other, by an advisory lock. The SQL is in the binary. Belongs to the thread of its Connection.
+// Throws OpenRefused for a database that is not ours or too new for this binary.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -18,17 +18,17 @@ std::span<const Migration> known_migrations();
 
 class Migrations {
  public:
-  // How long it waits for its turn: another server's whole set, and building an index takes its time.
+  // `patience`: how long it waits for the lock. Another server may apply all steps, and building an index takes time.
   explicit Migrations(Connection& connection, std::span<const Migration> known = known_migrations(),
                       std::chrono::milliseconds patience = std::chrono::minutes(10));
 
-  // Refuses a foreign database, and one whose schema this binary must not touch. Changes nothing.
+  // Throws OpenRefused for a foreign database, and for one whose schema this binary must not touch. Changes nothing.
   void require_ours();
-  // Applied and waiting ones, by number.
+  // Applied and missing ones, by number.
   std::vector<MigrationStatus> status();
-  // The first one that waits; none when the schema is complete.
+  // The first one that is missing; none when the schema is complete.
   std::optional<MigrationStatus> missing();
-  // Applies what waits and tells how many that were.
+  // Applies the missing ones and returns how many there were.
   int up();
   // Takes the newest one back; false when there was none.
   bool down();

@@ -14,13 +14,13 @@
 namespace restante::postgres {
 namespace {
 
-// A process that was killed, or a server that was stopped, leaves sessions for a moment.
+// Sessions of a killed process or a stopped server last a moment longer.
 constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(15);
-constexpr std::chrono::milliseconds kGlance = std::chrono::seconds(5);
+constexpr std::chrono::milliseconds kLookPatience = std::chrono::seconds(5);
 constexpr auto kAskAgain = std::chrono::milliseconds(50);
-// Of one statement: building nothing, but on a large table and a busy machine.
+// For one statement: it builds nothing, but the table may be large and the machine busy.
 constexpr auto kStatement = std::chrono::minutes(10);
-// Bodies are up to 1 MiB, but few are: so many of them fit into memory. Chunks all are.
+// Bodies may have 1 MiB, but few do, so that many rows fit into memory. Every chunk has that size.
 constexpr int kFetch = 100;
 constexpr int kFetchChunks = 8;
 constexpr const char* kSnapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -28,7 +28,7 @@ constexpr const char* kSnapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ON
 struct Layout {
   MoveTable table;
   std::vector<Type> types;          // of its columns
-  std::vector<std::string> arrays;  // parameters for them
+  std::vector<std::string> arrays;  // their parameters
   std::vector<std::string> numbered;
   std::string cursor;  // declares one over its rows
   std::string insert;  // takes one array per column
@@ -111,8 +111,8 @@ class PostgresMoveDatabase final : public MoveDatabase {
     return all;
   }
   std::vector<std::string> excluded_tables() override {
-    // Which transactions of which server were committed is nobody's affair once that server is gone; the counts come
-    // about by themselves as the rows arrive. The new one is another post office, see release_ownership().
+    // commit_marks is useless when its servers have ended; delegation_counts fills itself as the rows arrive. The new
+    // database is another installation, see release_ownership().
     return {"schema_migrations", kMoveMarker, "commit_marks", "delegation_counts", "post_offices"};
   }
   std::int64_t count(const MoveTable& table) override {
@@ -160,7 +160,7 @@ class PostgresMoveDatabase final : public MoveDatabase {
     }
   }
   void release_ownership() override {
-    connection_.query("COMMIT");  // of the snapshot, in which nothing can be written
+    connection_.query("COMMIT");  // ends the snapshot, which is read-only
     connection_.query("DELETE FROM post_offices");
     connection_.query(kSnapshot);
   }
@@ -176,7 +176,7 @@ class PostgresMoveDatabase final : public MoveDatabase {
       }
       connection_.query(fmt::format("DROP TABLE {}", kMoveMarker));
     });
-    // Nothing has looked at the new rows yet, and the first questions should not be planned for empty tables.
+    // The new tables have no statistics yet, and the first queries must not be planned for empty tables.
     for (const auto& [name, layout] : layouts()) connection_.query("ANALYZE " + name);
   }
 
@@ -189,31 +189,31 @@ class PostgresMoveDatabase final : public MoveDatabase {
     return endpoint;
   }
 
-  // The lock must not outlive the move in a session that others get.
+  // The lock must not stay in a session that another client gets.
   void require_session(const std::string& url) {
     try {
       Connection other(endpoint_of(url));
       require_own_sessions(connection_, other);
     } catch (...) {
-      // Neither must our name and settings.
+      // Nor must our name and settings.
       connection_.execute("DISCARD ALL");
       throw;
     }
   }
 
-  // A standby, or whatever else would let everything be moved and then not be left.
+  // For example a standby: everything would be copied, and then the ownership could not be released.
   void require_writable() {
     if (!connection_.query("SELECT current_setting('transaction_read_only') = 'on'").front().boolean(0)) return;
     throw OpenRefused(
-        "the database can only be read, and a move writes down there that it does not own the bytes any more: name the "
+        "the database can only be read, and a move must record in it that it does not own the files any more: name the "
         "primary");
   }
 
-  // A killed move may still be committing: its session holds the lock until that is over.
+  // A killed move may still be committing: its session holds the lock until it has finished.
   void require_alone() {
-    // Who only looks takes nothing from anybody, and need not wait until it could.
+    // MoveUse::look does not take the lock, and does not wait until it could.
     bool held = use_ == MoveUse::look;
-    const auto until = std::chrono::steady_clock::now() + (held ? kGlance : kPatience);
+    const auto until = std::chrono::steady_clock::now() + (held ? kLookPatience : kPatience);
     for (;;) {
       held = held || connection_.query("SELECT pg_try_advisory_lock($1)", kMoveLock).front().boolean(0);
       if (held && count_others() == 0) return;
@@ -223,7 +223,8 @@ class PostgresMoveDatabase final : public MoveDatabase {
     throw OpenRefused("a restante server, or another move, has this database open; stop it first");
   }
 
-  // By the lock, whatever a session calls itself and whoever it belongs to, and by name: older servers know no lock.
+  // Counts the sessions of other servers and moves: by the lock, whatever their name and user, and by name, because
+  // older servers do not take the lock.
   std::int64_t count_others() {
     return connection_
         .query(
@@ -257,13 +258,13 @@ class PostgresMoveDatabase final : public MoveDatabase {
 
   const std::map<std::string, Layout>& layouts() {
     if (!layouts_.empty()) return layouts_;
-    const auto left = excluded_tables();
+    const auto excluded = excluded_tables();
     for (const Row row : connection_.query(
              "SELECT c.relname::text, a.attname::text, a.atttypid::bigint, a.attidentity <> '', "
              "format_type(a.atttypid, NULL) FROM pg_class c JOIN "
              "pg_attribute a ON a.attrelid = c.oid WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind "
              "IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attname")) {
-      if (std::ranges::find(left, row.view(0)) != left.end()) continue;
+      if (std::ranges::find(excluded, row.view(0)) != excluded.end()) continue;
       Layout& layout = layouts_[row.text(0)];
       const auto type = static_cast<Type>(row.integer(2));
       layout.table.name = row.text(0);
@@ -286,7 +287,7 @@ class PostgresMoveDatabase final : public MoveDatabase {
                                 fmt::join(columns, ", "), fmt::join(layout.arrays, ", "));
   }
 
-  // Its primary key, or another that is unique.
+  // The columns of its primary key, or of another unique index.
   std::string key_of(const std::string& table) {
     const auto rows = connection_.query(
         "SELECT string_agg(pg_get_indexdef(i.indexrelid, n, true), ', ' ORDER BY n) FROM pg_index i CROSS JOIN LATERAL "

@@ -1,6 +1,7 @@
-// A PostgreSQL database as a House. A source is read in one snapshot; neither end is taken while a server of ours has
-// sessions in it, and both are held by an advisory lock, for which the session must be its own. Throws OpenRefused when
-// it cannot be reached, is in use, foreign, of another schema than this binary's, or a source that can only be read.
+// A PostgreSQL database as a MoveDatabase. A source is read in one snapshot. Neither a source nor a target is opened
+// while a server of ours has sessions in it. Both are locked by an advisory lock, which needs a session that no other
+// client shares. Throws OpenRefused when the database cannot be reached, is in use, foreign, of another schema than
+// this binary's, or a read-only source.
 #pragma once
 #include <memory>
 #include <string>

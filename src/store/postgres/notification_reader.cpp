@@ -13,15 +13,15 @@ namespace {
 using Milliseconds = std::chrono::milliseconds;
 
 constexpr Milliseconds kTick(1'000);
-// How long the memory is trusted after the session was last known to hear. Two ticks: one may come late.
+// How long the read cache is trusted after the session was last known to receive. Two ticks: one may come late.
 constexpr Milliseconds kTrust(2'000);
-constexpr Milliseconds kAskTheTime(5'000);
+constexpr Milliseconds kTimeInterval(5'000);
 constexpr Milliseconds kAnnounceInterest(10'000);
 constexpr Milliseconds kInterestLasts(30'000);
-constexpr Milliseconds kComplain(5'000);
+constexpr Milliseconds kReportInterval(5'000);
 constexpr Milliseconds kFirstPause(50);
 constexpr Milliseconds kLongestPause(1'000);
-// What is kept nowhere may be lost; it must not fill the memory.
+// These events are stored nowhere and may be lost; they must not fill the memory.
 constexpr std::size_t kMostWaiting = 4'096;
 
 }  // namespace
@@ -32,7 +32,7 @@ void discipline(Connection& connection, DisciplinedClock& clock) {
   const auto after = clock.steady();
   const Time database_time = answer.front().time(0);
   const auto middle = before + (after - before) / 2;
-  // Within what the way there and back may have taken, the old time is as good as the new one, and does not jump.
+  // If the difference is smaller than half the round trip, the old time is as good as the new one, and does not jump.
   const auto off =
       clock.now() - (database_time + std::chrono::duration_cast<std::chrono::microseconds>(clock.steady() - middle));
   if (!clock.is_set() || std::chrono::abs(off) > (after - before) / 2) clock.set(database_time, middle);
@@ -46,7 +46,7 @@ NotificationReader::NotificationReader(ConnectionOptions endpoint, Uuid instance
       announcements_(announcements),
       clock_(clock),
       wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  // Before anybody asks for the time or waits for news.
+  // Before any thread needs the time or waits for notifications.
   connect();
   require_notifications();
   if (announcements_) {
@@ -79,7 +79,7 @@ void NotificationReader::enqueue(const TransientEvent& event) {
 void NotificationReader::connect() {
   connection_.reset();
   auto made = std::make_unique<Connection>(endpoint_);
-  // What is sent here is kept nowhere: nothing has to be durable.
+  // Events sent by this session are stored nowhere: no COMMIT here has to be durable.
   made->send(
       "SELECT set_config('synchronous_commit', 'off', false), set_config('application_name', 'restante listener', "
       "false)");
@@ -87,11 +87,11 @@ void NotificationReader::connect() {
   const auto asked = std::chrono::steady_clock::now();
   made->query("LISTEN restante");
   if (clock_) discipline(*made, *clock_);
-  next_time_ = std::chrono::steady_clock::now() + kAskTheTime;
-  next_look_ = {};
+  next_time_ = std::chrono::steady_clock::now() + kTimeInterval;
+  next_interest_ = {};
   connection_ = std::move(made);
   receives_ = true;
-  // Nobody knows what was missed.
+  // Notifications may have been missed.
   read_cache_.forget_everything();
   read_cache_.trust(asked + kTrust);
 }
@@ -101,13 +101,13 @@ void NotificationReader::require_notifications() {
   Connection(endpoint_).query("SELECT pg_notify('restante', $1)", text);
   const auto until = std::chrono::steady_clock::now() + endpoint_.connect_timeout;
   while (std::chrono::steady_clock::now() < until) {
-    for (const auto& [channel, heard] : connection_->notifications(Milliseconds(100), wake_fd_)) {
-      if (heard == text) return;
+    for (const auto& [channel, received] : connection_->notifications(Milliseconds(100), wake_fd_)) {
+      if (received == text) return;
     }
   }
   throw OpenRefused(
-      "what other sessions of the database announce is not heard: LISTEN needs a session of its own; name PostgreSQL "
-      "itself, or a pgbouncer with pool_mode = session");
+      "notifications of other database sessions do not arrive: LISTEN needs a session that no other client shares; "
+      "name PostgreSQL itself, or a pgbouncer with pool_mode = session");
 }
 
 void NotificationReader::work() {
@@ -123,12 +123,12 @@ void NotificationReader::work() {
 }
 
 void NotificationReader::reconnect() {
-  auto next_complaint = std::chrono::steady_clock::now();
+  auto next_report = std::chrono::steady_clock::now();
   for (auto pause = kFirstPause; !stopping_ && !receives_; pause = std::min(pause * 2, kLongestPause)) {
-    // Again and again: who has begun to wait since the last time would wait in vain.
-    if (std::chrono::steady_clock::now() >= next_complaint) {
+    // Reported repeatedly: a request that began to wait after the last report would wait in vain.
+    if (std::chrono::steady_clock::now() >= next_report) {
       if (announcements_) announcements_->notify_subscriber([](auto& subscriber) { subscriber.disconnected(); });
-      next_complaint = std::chrono::steady_clock::now() + kComplain;
+      next_report = std::chrono::steady_clock::now() + kReportInterval;
     }
     try {
       connect();
@@ -141,23 +141,24 @@ void NotificationReader::reconnect() {
 
 void NotificationReader::read_notifications() {
   while (!stopping_) {
-    const auto heard = connection_->notifications(kTick, wake_fd_);
+    const auto received = connection_->notifications(kTick, wake_fd_);
     eventfd_t ignored = 0;
     eventfd_read(wake_fd_, &ignored);
-    apply_notifications(heard);
+    apply_notifications(received);
     if (announcements_) {
       announce_interest();
       send_queued();
     }
     const auto now = std::chrono::steady_clock::now();
-    if (now >= next_time_ || (now >= next_trust_ && read_cache_.was_asked())) confirm_connection();
+    if (now >= next_time_ || (now >= next_trust_ && read_cache_.was_used())) confirm_connection();
   }
 }
 
-// First what is remembered: who is woken by an announcement must not find what was true before it.
-void NotificationReader::apply_notifications(const std::vector<std::pair<std::string, std::string>>& heard) {
-  for (const auto& [channel, text] : heard) {
-    // Our own, too: of a COMMIT whose outcome nobody could say, this is the first word.
+// The cache first: a request that an announcement wakes must not read what was true before it.
+void NotificationReader::apply_notifications(const std::vector<std::pair<std::string, std::string>>& received) {
+  for (const auto& [channel, text] : received) {
+    // Notifications of this server, too: after a COMMIT with unknown outcome, its notification is the first sign that
+    // it took effect.
     read_cache_.forget(change_set_of(text));
     if (announcements_ && read_text(text, instance_, *announcements_)) {
       interest_until_ = std::chrono::steady_clock::now() + kInterestLasts;
@@ -174,7 +175,7 @@ void NotificationReader::confirm_connection() {
   }
   apply_notifications(connection_->notifications(Milliseconds(0), wake_fd_));
   read_cache_.trust(asked + kTrust);
-  if (asked >= next_time_) next_time_ = asked + kAskTheTime;
+  if (asked >= next_time_) next_time_ = asked + kTimeInterval;
   next_trust_ = asked + kTick;
 }
 
@@ -183,10 +184,10 @@ void NotificationReader::announce_interest() {
   announcements_->notify_subscriber([&](Announcements::Subscriber& subscriber) { wanted = subscriber.wants_events(); });
   const auto now = std::chrono::steady_clock::now();
   if (!wanted) {
-    next_look_ = {};
-  } else if (now >= next_look_) {
+    next_interest_ = {};
+  } else if (now >= next_interest_) {
     connection_->query("SELECT pg_notify('restante', $1)", interest_text(instance_));
-    next_look_ = now + kAnnounceInterest;
+    next_interest_ = now + kAnnounceInterest;
   }
 }
 

@@ -1,7 +1,8 @@
-// Listener: the session on which this server hears of the others, and is told the time. What is heard goes to
-// Announcements; what they are given to tell is sent here. Losing the session is told, healed with growing patience,
-// and told again: until then nothing is heard. Whether it is heard is asked often while the memory is in use, for the
-// memory is trusted no longer than that is certain. A thread of its own; the destructor ends it.
+// NotificationReader is the session that receives the notifications of other servers, and reads the database's clock.
+// It passes notifications to the read cache and to Announcements, and sends the events that Announcements gives it.
+// When the session is lost, it reports this to the subscriber, reconnects with growing pauses and reports that, too;
+// until then no notifications arrive. While the read cache is in use, it often confirms that the session works, because
+// the cache is trusted only for a short time after each confirmation. Has its own thread; the destructor ends it.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -18,8 +19,8 @@ namespace restante::postgres {
 
 class NotificationReader {
  public:
-  // The last two may be null: then there is nothing to do for them. All live longer than this. Throws OpenRefused when
-  // what another session announces is not heard, as behind a pgbouncer that shares sessions.
+  // `announcements` and `clock` may be null. All arguments live longer than this. Throws OpenRefused when notifications
+  // of another session do not arrive, as behind a pgbouncer that shares sessions.
   NotificationReader(ConnectionOptions endpoint, Uuid instance, ReadCache& read_cache, Announcements* announcements,
                      DisciplinedClock* clock);
   ~NotificationReader();
@@ -31,10 +32,10 @@ class NotificationReader {
   void connect();
   void require_notifications();
   void reconnect();
-  // Until the session is lost or the end has come.
+  // Returns when stopping; throws when the session is lost.
   void read_notifications();
-  void apply_notifications(const std::vector<std::pair<std::string, std::string>>& heard);
-  // Asks anything: with the answer comes whatever was notified before.
+  void apply_notifications(const std::vector<std::pair<std::string, std::string>>& received);
+  // Sends any statement: all notifications from before it arrive with the answer.
   void confirm_connection();
   void send_queued();
   void announce_interest();
@@ -46,10 +47,10 @@ class NotificationReader {
   Announcements* const announcements_;
   DisciplinedClock* const clock_;
   std::unique_ptr<Connection> connection_;
-  std::atomic<bool> receives_{false};  // everything others do, at once
+  std::atomic<bool> receives_{false};  // notifications arrive
   std::chrono::steady_clock::time_point next_time_{};
   std::chrono::steady_clock::time_point next_trust_{};
-  std::chrono::steady_clock::time_point next_look_{};
+  std::chrono::steady_clock::time_point next_interest_{};
   std::atomic<std::chrono::steady_clock::time_point> interest_until_{};
 
   int wake_fd_ = -1;
@@ -59,7 +60,7 @@ class NotificationReader {
   std::thread thread_;
 };
 
-// Asks the database for its time and tells the clock.
+// Reads the database's time and sets the clock by it.
 void discipline(Connection& connection, DisciplinedClock& clock);
 
 }  // namespace restante::postgres

@@ -23,8 +23,8 @@ void require_own_sessions(Connection& one, Connection& other) {
   const auto process_of = [](Connection& connection) {
     return connection.query("SELECT pg_backend_pid()::bigint").front().integer(0);
   };
-  // More than once: whoever shares may have been given another one in between.
-  for (int look = 0; look < 5; ++look) {
+  // More than once: a connection may get another session between two statements.
+  for (int attempt = 0; attempt < 5; ++attempt) {
     if (process_of(one) != process_of(other)) continue;
     throw OpenRefused(
         "sessions are shared with others on the way to the database: name PostgreSQL itself, or a pgbouncer with "

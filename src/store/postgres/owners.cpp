@@ -13,8 +13,8 @@ std::optional<Installation> find(Connection& connection) {
   return installation;
 }
 
-// Of two servers that enter at once, one waits here and finds the other's.
-Result<Installation> enter(Transaction& transaction, InstallationId fresh, Place setting) {
+// When two servers do this at the same time, one waits here and finds the row of the other.
+Result<Installation> ensure(Transaction& transaction, InstallationId fresh, Place setting) {
   transaction.connection().query("LOCK TABLE post_offices IN SHARE ROW EXCLUSIVE MODE");
   auto was = find(transaction.connection());
   if (!was) {
@@ -26,7 +26,7 @@ Result<Installation> enter(Transaction& transaction, InstallationId fresh, Place
   return was.value();
 }
 
-bool note(Transaction& transaction, Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) {
+bool record(Transaction& transaction, Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) {
   if (!was) {
     return transaction.change(
                "INSERT INTO place_marks (place, office, mark) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
@@ -51,7 +51,7 @@ std::optional<Installation> SharedStore::find_installation() {
 Commit<Result<Installation>> SharedStore::ensure_installation(InstallationId fresh, Place setting) {
   require_owners();
   return maintenance_lane_.submit({.alone = true}, sizeof fresh, [fresh, setting](Transaction& transaction) {
-    return enter(transaction, fresh, setting);
+    return ensure(transaction, fresh, setting);
   });
 }
 
@@ -59,7 +59,7 @@ Commit<Result<bool>> SharedStore::record_mark(Place place, const std::optional<O
   require_owners();
   return maintenance_lane_.submit(
       {.alone = true}, sizeof is,
-      [place, was, is](Transaction& transaction) -> Result<bool> { return note(transaction, place, was, is); });
+      [place, was, is](Transaction& transaction) -> Result<bool> { return record(transaction, place, was, is); });
 }
 
 Commit<Result<void>> SharedStore::reset_installation() {

@@ -6,24 +6,24 @@
 namespace restante::postgres {
 namespace {
 
-// An agent asks one question over and over; a few people with the page open ask others.
-constexpr std::size_t kMostQuestions = 4;
+// An agent repeats one query; a few people with the page open use others.
+constexpr std::size_t kMostQueries = 4;
 
 }  // namespace
 
 bool ReadCache::is_trusted() {
-  // Looked at first: otherwise all threads would write to the same place, all the time.
-  if (!asked_.load(std::memory_order_relaxed)) asked_ = true;
+  // Read before it is written: otherwise all threads would write to the same cache line all the time.
+  if (!used_.load(std::memory_order_relaxed)) used_ = true;
   return std::chrono::steady_clock::now() < trusted_until_.load();
 }
 
-bool ReadCache::contains(const Questions& known, const InboxQuery& query) {
+bool ReadCache::contains(const Queries& known, const InboxQuery& query) {
   return std::ranges::find(known, query) != known.end();
 }
 
-void ReadCache::add(Questions& known, const InboxQuery& query) {
+void ReadCache::add(Queries& known, const InboxQuery& query) {
   if (contains(known, query)) return;
-  if (known.size() == kMostQuestions) known.erase(known.begin());
+  if (known.size() == kMostQueries) known.erase(known.begin());
   known.push_back(query);
 }
 

@@ -1,7 +1,7 @@
-// Memory: what the database answered and would answer again, so that what is asked over and over is not asked of it:
-// whose a token is, how a workspace is reached, and that there is nothing behind a cursor. Whatever a transaction
-// changed is forgotten, on this server before its COMMIT is answered, on others when they hear of it. Nothing is
-// remembered longer than hearing is certain: trust is lent for moments at a time. Thread-safe.
+// ReadCache keeps answers of the database for reads that are repeated often: which token a hash belongs to, how a
+// workspace is reached, and that no rows follow a cursor. A transaction's changes remove the answers that they concern:
+// on this server before the caller gets the result of the COMMIT, on others when the notification arrives. The cache is
+// used only while notifications are known to arrive; trust() extends that by a short time. Thread-safe.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -22,12 +22,12 @@ class ReadCache {
   using SteadyTime = std::chrono::steady_clock::time_point;
   using Page = std::vector<InboxRow>;
 
-  // `read()` asks the database.
+  // `read()` reads from the database.
   template <class Read>
   std::optional<Token> find_token(const Digest& hash, Read read) {
     return is_trusted() ? tokens_.find(hash, read) : read();
   }
-  // Only of those that are there.
+  // Keeps only workspaces that exist.
   template <class Read>
   Result<DeliveryMode> find_delivery(WorkspaceId id, Read read) {
     if (!is_trusted()) return read();
@@ -38,40 +38,39 @@ class ReadCache {
     if (read_now) deliveries_.keep(id, generation, [&](DeliveryMode& mode) { mode = *read_now; });
     return read_now;
   }
-  // Only that a page is empty, and of questions that a later moment does not answer otherwise.
+  // Keeps only that a page is empty, and only for queries whose result does not depend on the time.
   template <class Read>
   Result<Page> read_page(WorkspaceId id, const InboxQuery& query, Read read) {
     if (query.not_before || query.before || !is_trusted()) return read();
-    if (empty_.look(id, false, [&](const Questions& known) { return contains(known, query); })) return Page();
+    if (empty_.look(id, false, [&](const Queries& known) { return contains(known, query); })) return Page();
     const auto generation = empty_.generation_of(id);
     Result<Page> page = read();
-    if (page && page->empty()) empty_.keep(id, generation, [&](Questions& known) { add(known, query); });
+    if (page && page->empty()) empty_.keep(id, generation, [&](Queries& known) { add(known, query); });
     return page;
   }
 
-  // A transaction that had this to tell has ended, or may have.
+  // A transaction with these changes has been committed, or may have been.
   void forget(const ChangeSet& change_set);
   void forget_everything();
 
-  // Everything that others had committed was heard, and forgotten where it had to be; what they commit is heard at
-  // once, at least until then.
+  // All notifications of commits so far have arrived and were applied; new ones arrive at once, at least until `until`.
   void trust(SteadyTime until) { trusted_until_ = until; }
   void distrust() { trusted_until_ = SteadyTime(); }
-  // Whether anything was asked since the last time: only then is it worth a question to be sure of hearing.
-  bool was_asked() { return asked_.exchange(false); }
+  // Whether the cache was used since the last call: only then is it worth a statement to confirm the session.
+  bool was_used() { return used_.exchange(false); }
 
  private:
-  using Questions = std::vector<InboxQuery>;  // the newest last
+  using Queries = std::vector<InboxQuery>;  // the newest last
 
   bool is_trusted();
-  static bool contains(const Questions& known, const InboxQuery& query);
-  static void add(Questions& known, const InboxQuery& query);
+  static bool contains(const Queries& known, const InboxQuery& query);
+  static void add(Queries& known, const InboxQuery& query);
 
   std::atomic<SteadyTime> trusted_until_{};
-  std::atomic<bool> asked_{false};
+  std::atomic<bool> used_{false};
   TokenCache tokens_;
   WorkspaceCache<DeliveryMode> deliveries_;
-  WorkspaceCache<Questions> empty_;
+  WorkspaceCache<Queries> empty_;
 };
 
 }  // namespace restante::postgres

@@ -21,30 +21,30 @@ class PostgresReadCache : public ::testing::Test {
 
   std::optional<Token> find_token() {
     return read_cache.find_token(kHash, [&] {
-      ++asked;
+      ++reads;
       if (meanwhile) meanwhile();
       return token;
     });
   }
   Result<DeliveryMode> find_delivery(WorkspaceId id) {
     return read_cache.find_delivery(id, [&] {
-      ++asked;
+      ++reads;
       if (meanwhile) meanwhile();
       return delivery;
     });
   }
   Result<ReadCache::Page> read(WorkspaceId id, const InboxQuery& query) {
     return read_cache.read_page(id, query, [&] {
-      ++asked;
+      ++reads;
       if (meanwhile) meanwhile();
       return page;
     });
   }
-  // How often the database is asked by all of these.
-  int asked_by(const std::function<void()>& questions) {
-    const int before = asked;
-    questions();
-    return asked - before;
+  // How many reads of the database all of these cause.
+  int reads_by(const std::function<void()>& queries) {
+    const int before = reads;
+    queries();
+    return reads - before;
   }
   static InboxQuery after(std::int64_t seq) {
     InboxQuery query;
@@ -73,8 +73,8 @@ class PostgresReadCache : public ::testing::Test {
   }
 
   ReadCache read_cache;
-  int asked = 0;
-  std::function<void()> meanwhile;  // happens while the database is asked
+  int reads = 0;
+  std::function<void()> meanwhile;  // runs during a read of the database
   std::optional<Token> token = Token{};
   Result<DeliveryMode> delivery = DeliveryMode::poll;
   Result<ReadCache::Page> page = ReadCache::Page();
@@ -82,35 +82,35 @@ class PostgresReadCache : public ::testing::Test {
   const WorkspaceId other = WorkspaceId::make(kNow);
 };
 
-TEST_F(PostgresReadCache, AsksOnceForWhatItMayRemember) {
+TEST_F(PostgresReadCache, ReadsOnceWhatItMayKeep) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(find_token());
     EXPECT_EQ(find_delivery(one).value(), DeliveryMode::poll);
     EXPECT_TRUE(read(one, after(7)).value().empty());
   }
-  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(reads, 3);
 }
 
-TEST_F(PostgresReadCache, WithoutTrustEverythingIsAsked) {
-  const auto ask_all = [&] {
+TEST_F(PostgresReadCache, WithoutTrustEverythingIsReadFromTheDatabase) {
+  const auto read_all = [&] {
     find_token();
     (void)find_delivery(one);
     (void)read(one, after(7));
   };
-  ask_all();
+  read_all();
   read_cache.distrust();
-  EXPECT_EQ(asked_by(ask_all), 3);
+  EXPECT_EQ(reads_by(read_all), 3);
   read_cache.trust(steady_clock::now() - std::chrono::milliseconds(1));
-  EXPECT_EQ(asked_by(ask_all), 3);
+  EXPECT_EQ(reads_by(read_all), 3);
 }
 
-TEST_F(PostgresReadCache, WhatIsReadWithoutTrustIsNotRemembered) {
+TEST_F(PostgresReadCache, AnswersReadWithoutTrustAreNotKept) {
   read_cache.distrust();
   find_token();
   (void)find_delivery(one);
   (void)read(one, after(7));
   read_cache.trust(steady_clock::now() + std::chrono::hours(1));
-  EXPECT_EQ(asked_by([&] {
+  EXPECT_EQ(reads_by([&] {
               find_token();
               (void)find_delivery(one);
               (void)read(one, after(7));
@@ -118,7 +118,7 @@ TEST_F(PostgresReadCache, WhatIsReadWithoutTrustIsNotRemembered) {
             3);
 }
 
-TEST_F(PostgresReadCache, ARevokedTokenIsAskedForAgain) {
+TEST_F(PostgresReadCache, ARevokedTokenIsReadAgain) {
   find_token();
   read_cache.forget(revoked());
   token->revoked_at = kNow;
@@ -129,22 +129,22 @@ TEST_F(PostgresReadCache, ATokenThatWasReadBeforeARevocationIsNotKeptAfterIt) {
   meanwhile = [&] { read_cache.forget(revoked()); };
   find_token();
   meanwhile = nullptr;
-  EXPECT_EQ(asked_by([&] { find_token(); }), 1);
+  EXPECT_EQ(reads_by([&] { find_token(); }), 1);
 }
 
-TEST_F(PostgresReadCache, ATokenThatIsNotThereMayBeThereTheNextTime) {
+TEST_F(PostgresReadCache, AnUnknownTokenIsReadAgain) {
   token.reset();
   EXPECT_FALSE(find_token());
   token = Token{};
   EXPECT_TRUE(find_token());
 }
 
-TEST_F(PostgresReadCache, AWorkspaceIsForgottenWhenItChangesAndNotWhenItsLogGrows) {
+TEST_F(PostgresReadCache, AWorkspaceIsForgottenWhenItChangesAndNotWhenItsInboxGrows) {
   (void)find_delivery(one);
   read_cache.forget(appended_to(one));
   read_cache.forget(pruned(one));
   read_cache.forget(changed(other));
-  EXPECT_EQ(asked_by([&] { (void)find_delivery(one); }), 0);
+  EXPECT_EQ(reads_by([&] { (void)find_delivery(one); }), 0);
   delivery = DeliveryMode::push;
   read_cache.forget(changed(one));
   EXPECT_EQ(find_delivery(one).value(), DeliveryMode::push);
@@ -158,7 +158,7 @@ TEST_F(PostgresReadCache, AWorkspaceThatWasReadBeforeAChangeIsNotKeptAfterIt) {
   EXPECT_FALSE(find_delivery(one));
 }
 
-TEST_F(PostgresReadCache, ARefusalIsNotRemembered) {
+TEST_F(PostgresReadCache, AnErrorIsNotKept) {
   delivery = errors::workspace_not_found;
   page = errors::cursor_gone;
   EXPECT_FALSE(find_delivery(one));
@@ -171,18 +171,18 @@ TEST_F(PostgresReadCache, ARefusalIsNotRemembered) {
 
 TEST_F(PostgresReadCache, APageWithRowsIsReadEveryTime) {
   page->resize(2);
-  EXPECT_EQ(asked_by([&] {
+  EXPECT_EQ(reads_by([&] {
               (void)read(one, after(7));
               EXPECT_EQ(read(one, after(7)).value().size(), 2U);
             }),
             2);
 }
 
-TEST_F(PostgresReadCache, ThatThereIsNothingHoldsForTheSameQuestionAlone) {
+TEST_F(PostgresReadCache, AnEmptyPageIsKeptForTheSameQueryOnly) {
   (void)read(one, after(7));
   InboxQuery filtered = after(7);
   filtered.chat_only = true;
-  EXPECT_EQ(asked_by([&] {
+  EXPECT_EQ(reads_by([&] {
               (void)read(one, after(6));
               (void)read(one, filtered);
               (void)read(other, after(7));
@@ -190,14 +190,14 @@ TEST_F(PostgresReadCache, ThatThereIsNothingHoldsForTheSameQuestionAlone) {
             3);
 }
 
-TEST_F(PostgresReadCache, ThatThereIsNothingEndsWithWhateverHappensToTheLog) {
+TEST_F(PostgresReadCache, AnEmptyPageIsForgottenWithEveryChangeOfTheInbox) {
   for (const ChangeSet& change_set : {appended_to(one), pruned(one), changed(one)}) {
     (void)read(one, after(7));
     read_cache.forget(change_set);
-    EXPECT_EQ(asked_by([&] { (void)read(one, after(7)); }), 1);
+    EXPECT_EQ(reads_by([&] { (void)read(one, after(7)); }), 1);
   }
   read_cache.forget(appended_to(other));
-  EXPECT_EQ(asked_by([&] { (void)read(one, after(7)); }), 0);
+  EXPECT_EQ(reads_by([&] { (void)read(one, after(7)); }), 0);
 }
 
 TEST_F(PostgresReadCache, AnEmptyPageThatWasReadBeforeAnAppendIsNotKeptAfterIt) {
@@ -208,63 +208,63 @@ TEST_F(PostgresReadCache, AnEmptyPageThatWasReadBeforeAnAppendIsNotKeptAfterIt) 
   EXPECT_EQ(read(one, after(7)).value().size(), 1U);
 }
 
-TEST_F(PostgresReadCache, WhatDependsOnTheMomentIsReadEveryTime) {
+TEST_F(PostgresReadCache, AQueryByTimeIsReadEveryTime) {
   InboxQuery recent = after(7);
   recent.not_before = kNow;
   InboxQuery past = after(7);
   past.before = kNow;
-  EXPECT_EQ(asked_by([&] {
+  EXPECT_EQ(reads_by([&] {
               for (int i = 0; i < 2; ++i) (void)read(one, recent), (void)read(one, past);
             }),
             4);
 }
 
-TEST_F(PostgresReadCache, OfManyQuestionsTheNewestAreRemembered) {
+TEST_F(PostgresReadCache, OfManyQueriesTheNewestAreKept) {
   for (int seq = 1; seq <= 5; ++seq) (void)read(one, after(seq));
-  EXPECT_EQ(asked_by([&] {
+  EXPECT_EQ(reads_by([&] {
               for (int seq = 2; seq <= 5; ++seq) (void)read(one, after(seq));
             }),
             0);
-  EXPECT_EQ(asked_by([&] { (void)read(one, after(1)); }), 1);
+  EXPECT_EQ(reads_by([&] { (void)read(one, after(1)); }), 1);
 }
 
-TEST_F(PostgresReadCache, TwoWhoAskTheSameAtOnceLeaveItOnce) {
+TEST_F(PostgresReadCache, TwoEqualQueriesAtOnceAreKeptOnce) {
   meanwhile = [&] {
     meanwhile = nullptr;
     (void)read(one, after(7));
   };
   (void)read(one, after(7));
   for (int seq = 1; seq <= 3; ++seq) (void)read(one, after(seq));
-  EXPECT_EQ(asked_by([&] { (void)read(one, after(7)); }), 0);
+  EXPECT_EQ(reads_by([&] { (void)read(one, after(7)); }), 0);
 }
 
-TEST_F(PostgresReadCache, MoreWorkspacesThanItHasRoomForAreAskedForAgain) {
+TEST_F(PostgresReadCache, WithTooManyWorkspacesAllAreReadAgain) {
   (void)find_delivery(one);
   for (std::size_t i = 0; i < WorkspaceCache<DeliveryMode>::kMost; ++i) (void)find_delivery(WorkspaceId::make(kNow));
-  EXPECT_EQ(asked_by([&] { (void)find_delivery(one); }), 1);
+  EXPECT_EQ(reads_by([&] { (void)find_delivery(one); }), 1);
 }
 
-TEST_F(PostgresReadCache, EverythingIsForgottenAtOnceAlsoWhatIsBeingRead) {
-  const auto ask_all = [&] {
+TEST_F(PostgresReadCache, ForgetEverythingAlsoDropsReadsInProgress) {
+  const auto read_all = [&] {
     find_token();
     (void)find_delivery(one);
     (void)read(one, after(7));
   };
-  ask_all();
+  read_all();
   read_cache.forget_everything();
-  EXPECT_EQ(asked_by(ask_all), 3);
+  EXPECT_EQ(reads_by(read_all), 3);
   read_cache.forget_everything();
   meanwhile = [&] { read_cache.forget_everything(); };
-  ask_all();
+  read_all();
   meanwhile = nullptr;
-  EXPECT_EQ(asked_by(ask_all), 3);
+  EXPECT_EQ(reads_by(read_all), 3);
 }
 
 TEST_F(PostgresReadCache, KnowsWhetherItIsInUse) {
-  EXPECT_FALSE(read_cache.was_asked());
+  EXPECT_FALSE(read_cache.was_used());
   find_token();
-  EXPECT_TRUE(read_cache.was_asked());
-  EXPECT_FALSE(read_cache.was_asked());
+  EXPECT_TRUE(read_cache.was_used());
+  EXPECT_FALSE(read_cache.was_used());
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 namespace restante::postgres {
 namespace {
 
-constexpr auto kSpared = std::chrono::milliseconds(200);
-// Long enough for whoever needs one to try again.
+constexpr auto kConnectPause = std::chrono::milliseconds(200);
+// Long enough for a writer to try again.
 constexpr auto kFewer = std::chrono::seconds(10);
 
 }  // namespace
@@ -29,14 +29,14 @@ std::unique_ptr<Connection> SessionPool::take() {
       return connection;
     }
     const auto now = std::chrono::steady_clock::now();
-    const bool spared = now < down_until_;
-    if (spared && open_ == 0) throw Unavailable(why_);
-    if (!spared && open_ < most_now()) {
+    const bool paused = now < down_until_;
+    if (paused && open_ == 0) throw Unavailable(why_);
+    if (!paused && open_ < most_now()) {
       if (auto made = connect(lock)) return made;
     } else if (now >= until) {
-      throw Unavailable(spared ? why_ : "too many questions to the database are waiting");
+      throw Unavailable(paused ? why_ : "too many reads of the database are waiting");
     } else {
-      returned_.wait_until(lock, spared ? std::min(until, down_until_) : until);
+      returned_.wait_until(lock, paused ? std::min(until, down_until_) : until);
     }
   }
 }
@@ -55,7 +55,7 @@ std::unique_ptr<Connection> SessionPool::connect(std::unique_lock<std::mutex>& l
   if (made) return made;
   --open_;
   why_ = why;
-  down_until_ = std::chrono::steady_clock::now() + kSpared;
+  down_until_ = std::chrono::steady_clock::now() + kConnectPause;
   returned_.notify_all();
   return nullptr;
 }
@@ -76,13 +76,13 @@ void SessionPool::give_back(std::unique_ptr<Connection> connection) {
 std::size_t SessionPool::most_now() const { return std::chrono::steady_clock::now() < fewer_until_ ? fewer_ : most_; }
 
 void SessionPool::make_room() {
-  std::unique_ptr<Connection> spare;
+  std::unique_ptr<Connection> closed;
   const std::lock_guard lock(mutex_);
   if (open_ < 2) return;
   fewer_ = open_ - 1;
   fewer_until_ = std::chrono::steady_clock::now() + kFewer;
-  if (idle_.empty()) return;  // then the next one that is given back
-  spare = std::move(idle_.back());
+  if (idle_.empty()) return;  // then give_back() closes the next one
+  closed = std::move(idle_.back());
   idle_.pop_back();
   --open_;
 }

@@ -1,8 +1,8 @@
-// Pool: sessions for reading, lent out one at a time and made as they are needed. A question waits a bounded time for
-// one; a session that was lost is replaced, and the question asked again, since asking twice changes nothing. While the
-// server is gone, questions are answered so at once and not each after its own attempt; while it only has no more
-// sessions for us, they wait for those that there are, and leave one to whoever writes. Thread-safe. Throws
-// Unavailable.
+// SessionPool lends sessions for reading, one at a time, and opens them when they are needed. A read waits for a
+// session for a limited time. A session that was lost is replaced, and the read is repeated, because reading twice
+// changes nothing. While the server cannot be reached, reads fail at once instead of trying to connect each. When only
+// the number of sessions is exhausted, reads wait for the open ones, and one session is left to the writers.
+// Thread-safe. Throws Unavailable.
 #pragma once
 #include <condition_variable>
 #include <memory>
@@ -19,7 +19,7 @@ class SessionPool {
  public:
   SessionPool(ConnectionOptions endpoint, std::size_t most, std::chrono::milliseconds patience, Metrics* metrics);
 
-  // What `body(Connection&)` gives, which must not point into an answer.
+  // Returns what `body(Connection&)` returns. It must not point into an answer.
   template <class Body>
   auto use(Body body) {
     try {
@@ -34,7 +34,7 @@ class SessionPool {
     return body(*lease.connection);
   }
 
-  // Somebody else gets no session: there is one less here for a while, unless it is the only one.
+  // A writer cannot open a session: the pool uses one less for a while, unless it has only one.
   void make_room();
 
  private:
@@ -49,10 +49,10 @@ class SessionPool {
 
   std::unique_ptr<Connection> take();
   std::size_t most_now() const;
-  // Null when it failed; why_ tells. The lock is let go meanwhile.
+  // Null when it failed; why_ has the reason. Unlocks while it connects.
   std::unique_ptr<Connection> connect(std::unique_lock<std::mutex>& lock);
   void give_back(std::unique_ptr<Connection> connection);
-  // They are of the same age as the one that was lost.
+  // The idle ones were opened at about the same time as the lost one, and are probably lost, too.
   void forget_idle();
 
   const ConnectionOptions endpoint_;
@@ -62,9 +62,9 @@ class SessionPool {
   std::mutex mutex_;
   std::condition_variable returned_;
   std::vector<std::unique_ptr<Connection>> idle_;       // under mutex_
-  std::size_t open_ = 0;                                // under mutex_: lent out, idle, and being made
+  std::size_t open_ = 0;                                // under mutex_: lent out, idle, and connecting
   std::chrono::steady_clock::time_point down_until_{};  // under mutex_
-  std::size_t fewer_ = 0;                               // under mutex_: as many as there may be until then
+  std::size_t fewer_ = 0;                               // under mutex_: the limit until fewer_until_
   std::chrono::steady_clock::time_point fewer_until_{};
   std::string why_;  // under mutex_
 };

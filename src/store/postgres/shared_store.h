@@ -1,6 +1,6 @@
-// SharedStore: Store on PostgreSQL. Verbs are in the file of their noun; each builds what it can on the caller's thread
-// and hands the rest to the lane of its workspace. What concerns many workspaces at once has a lane of its own, so that
-// no inbox waits for it. Thread-safe, as Store promises.
+// SharedStore is Store on PostgreSQL. Verbs are in the file of their noun. Each prepares what it can on the caller's
+// thread and submits the rest to the write lane of its workspace. Work on many workspaces at once has a separate
+// maintenance lane, so that no inbox waits for it. Thread-safe, as Store promises.
 #pragma once
 #include <memory>
 #include <vector>
@@ -106,7 +106,7 @@ class SharedStore final : public Store {
   Commit<Result<void>> reset_installation() override;
   std::optional<BlobCheckRow> find_blob_check() override;
   Commit<Result<BlobCheckRow>> begin_blob_check(const NewBlobCheck& wanted, Time now) override;
-  Commit<Result<bool>> update_blob_check(BlobCheckUpdate said) override;
+  Commit<Result<bool>> update_blob_check(BlobCheckUpdate update) override;
   Chunks& chunks() override { return chunks_; }
 
   bool delegations_ready() const override { return delegations_ready_; }
@@ -129,10 +129,10 @@ class SharedStore final : public Store {
   std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) override;
 
  private:
-  // Throws Unavailable where their tables are not there yet.
+  // Throws Unavailable when their tables do not exist yet.
   void require_delegations() const;
   void require_owners() const;
-  // Between whom it is, which never changes: what has to be held to write about it.
+  // Reads caller and receiving agent, which never change: their heads must be locked to write the delegation.
   std::optional<Delegation> look_up_delegation(const std::string& id);
 
   template <class AnyId>
@@ -141,14 +141,14 @@ class SharedStore final : public Store {
   }
 
   const Uuid instance_;
-  // Tables appear while no server runs, so once is enough.
+  // Read once: tables are only created while no server runs.
   const bool uploads_ready_;
   const bool places_ready_;
   const bool owners_ready_;
   const bool checks_ready_;
-  const bool delegations_ready_;  // then those of uploads are there, too: they came first
+  const bool delegations_ready_;  // then the tables of uploads exist, too: they are older
   ReadCache read_cache_;
-  // For those who write and listen: where sessions are scarce, those who read leave them one.
+  // For lanes and the notification reader: when sessions are scarce, the pool closes one for them.
   ConnectionOptions prefer_writers(ConnectionOptions endpoint);
 
   SessionPool pool_;

@@ -18,7 +18,7 @@ ConnectionOptions endpoint_of(const std::string& url, const Options& options) {
   endpoint.url = url;
   endpoint.connect_timeout = options.connect_timeout;
   endpoint.statement_timeout = options.statement_timeout;
-  // The server's own timeout comes first, and says what it was about.
+  // The server's own timeout comes first, and its error contains the reason.
   endpoint.answer_timeout = options.statement_timeout + std::chrono::seconds(2);
   endpoint.shutdown_deadline = options.shutdown_deadline;
   return endpoint;
@@ -26,12 +26,12 @@ ConnectionOptions endpoint_of(const std::string& url, const Options& options) {
 
 WriteLane::Limits limits_of(const Options& options) {
   WriteLane::Limits limits;
-  // A server that comes back within this is asked; whoever has waited so long has gone.
+  // If the server comes back within this time, the outcome is found out; a client that has waited longer has given up.
   limits.settling = options.statement_timeout * 3;
   return limits;
 }
 
-// Whether the tables of uploads are there once everything is as it should be.
+// Checks and migrates the database. Returns whether the tables of uploads exist.
 bool prepare(const ConnectionOptions& endpoint, const Options& options) {
   return refusing([&] {
     Connection connection(endpoint);

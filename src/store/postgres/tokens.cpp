@@ -11,18 +11,18 @@ namespace {
 const std::string kSelect = "SELECT " + kTokenColumns + " FROM tokens ";
 const std::string kFindByHash = kSelect + "WHERE hash = $1";
 const std::string kFindById = kSelect + "WHERE id = $1";
-// Whoever opens a session by a token and whoever revokes it take turns.
-const std::string kHold = kFindById + " FOR UPDATE";
+// The lock: opening a session by a token and revoking that token happen one after the other.
+const std::string kLock = kFindById + " FOR UPDATE";
 const std::string kNewestFirst = " ORDER BY created_at DESC, id DESC";
 const std::string kListOwn = kSelect + "WHERE workspace_id = $1" + kNewestFirst;
-const std::string kListNobodys = kSelect + "WHERE workspace_id IS NULL" + kNewestFirst;
+const std::string kListUnbound = kSelect + "WHERE workspace_id IS NULL" + kNewestFirst;
 
 std::optional<Token> first_of(const Rows& rows) {
   return rows.empty() ? std::nullopt : std::optional<Token>(token_of(rows.front()));
 }
 
-std::optional<Token> hold(Transaction& transaction, TokenId id) {
-  return first_of(transaction.connection().query(kHold, id));
+std::optional<Token> lock(Transaction& transaction, TokenId id) {
+  return first_of(transaction.connection().query(kLock, id));
 }
 
 void revoke(Transaction& transaction, TokenId id, Time now) {
@@ -50,7 +50,7 @@ Result<Token> add(Transaction& transaction, const NewToken& token, Time now) {
     return errors::too_many_tokens;
   }
   if (token.opened_by) {
-    const auto opener = hold(transaction, *token.opened_by);
+    const auto opener = lock(transaction, *token.opened_by);
     if (!opener || !opener->live(now)) return errors::invalid_token;
   }
   const Token made = made_of(token, now);
@@ -67,7 +67,7 @@ bool has_live(Connection& connection, WorkspaceId workspace, Time now) {
 }
 
 Result<Token> redeem(Transaction& transaction, TokenId enrolment, const NewToken& token, Time now) {
-  if (!may_redeem(hold(transaction, enrolment), token, now)) return errors::invalid_token;
+  if (!may_redeem(lock(transaction, enrolment), token, now)) return errors::invalid_token;
   revoke(transaction, enrolment, now);
   return add(transaction, token, now);
 }
@@ -93,7 +93,7 @@ std::optional<Token> SharedStore::find_token(TokenId id) {
 std::vector<Token> SharedStore::list_tokens(std::optional<WorkspaceId> workspace) {
   return pool_.use([&](Connection& connection) {
     std::vector<Token> all;
-    for (const Row row : workspace ? connection.query(kListOwn, *workspace) : connection.query(kListNobodys)) {
+    for (const Row row : workspace ? connection.query(kListOwn, *workspace) : connection.query(kListUnbound)) {
       all.push_back(token_of(row));
     }
     return all;
@@ -102,9 +102,9 @@ std::vector<Token> SharedStore::list_tokens(std::optional<WorkspaceId> workspace
 
 Commit<Result<bool>> SharedStore::revoke_token(TokenId id, Time now) {
   return lane_of(id).submit({}, sizeof id, [id, now](Transaction& transaction) -> Result<bool> {
-    const auto token = hold(transaction, id);
+    const auto token = lock(transaction, id);
     if (!token) return false;
-    // An expired one too: should the clock go back, it must not come alive again.
+    // An expired token, too: it must not become live again when the clock goes back.
     revoke(transaction, id, now);
     return token->live(now);
   });
@@ -115,7 +115,7 @@ Commit<Result<bool>> SharedStore::revoke_workspace_token(WorkspaceId workspace, 
   hints.heads.push_back(workspace);
   return lane_of(workspace).submit(std::move(hints), sizeof id,
                                    [workspace, id, now](Transaction& transaction) -> Result<bool> {
-                                     const auto token = hold(transaction, id);
+                                     const auto token = lock(transaction, id);
                                      if (!token || token->workspace_id != workspace) return false;
                                      revoke(transaction, id, now);
                                      return token->live(now);
@@ -124,7 +124,7 @@ Commit<Result<bool>> SharedStore::revoke_workspace_token(WorkspaceId workspace, 
 
 Commit<Result<void>> SharedStore::record_token_uses(std::span<const std::pair<TokenId, Time>> uses) {
   if (uses.empty()) return Commit<Result<void>>::ready({});
-  // Each row once: a statement that moves many touches none twice.
+  // One entry for each token: an UPDATE of many rows changes none twice.
   std::map<TokenId, Time> latest;
   for (const auto& [id, at] : uses) latest[id] = std::max(latest[id], at);
   const std::size_t bytes = latest.size() * sizeof uses.front();

@@ -14,7 +14,7 @@ constexpr std::string_view kInsertActivities =
     "INSERT INTO activity_logs (id, workspace_id, seq, activity_type, source_id, target_id, method, summary, "
     "request_body, response_body, status, error_detail, duration_ms, created_at, message_id, traceparent) "
     "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
-// A key whose row was pruned may still lie there.
+// The key of a pruned row may still exist.
 constexpr std::string_view kInsertMessageKeys =
     "INSERT INTO message_keys (workspace_id, digest, seq, created_at) SELECT * FROM unnest($1, $2, $3, $4) "
     "ON CONFLICT (workspace_id, digest) DO UPDATE SET seq = excluded.seq, created_at = excluded.created_at";
@@ -37,12 +37,12 @@ constexpr std::string_view kUpdateHeads =
     "last_created_at, staged_files, staged_bytes, fetched_files, fetched_bytes, failed_files, failed_bytes, "
     "acked_files, acked_bytes, outgoing_files, outgoing_bytes) WHERE h.workspace_id = u.workspace_id";
 
-// In the order of their ids: that is what keeps two groups from waiting for each other.
+// In the order of their ids: this keeps two groups from waiting for each other.
 constexpr std::string_view kLockHeads =
     "SELECT workspace_id, last_seq, last_created_at, staged_files, staged_bytes, fetched_files, fetched_bytes, "
     "failed_files, failed_bytes, acked_files, acked_bytes, outgoing_files, outgoing_bytes FROM inbox_heads "
     "WHERE workspace_id = ANY($1) ORDER BY workspace_id FOR UPDATE";
-// A statement of its own, because it must see what was committed while the one before waited.
+// A separate statement, because it must see what was committed while the one before it waited.
 constexpr std::string_view kFindRemoved = "SELECT id FROM workspaces WHERE id = ANY($1) AND status = 'removed'";
 constexpr std::string_view kFindClaims =
     "SELECT scope, request, answer, expires_at FROM idempotency_keys WHERE scope = ANY($1)";
@@ -110,8 +110,9 @@ void Transaction::begin(const CommitMark& mark, std::span<const WriteHints* cons
 
   const auto answers = connection_.sync();
   std::size_t at = 1;
-  // Somebody tidied up; without a mark nobody could say later how this ended. A new session makes a new one.
-  if (answers[at++].affected() != 1) throw Lost("this writer's mark is gone");
+  // The row was pruned. Without it the outcome of this COMMIT could not be found out later. A new session inserts it
+  // again.
+  if (answers[at++].affected() != 1) throw Lost("this writer's row in commit_marks was deleted");
   if (!heads.empty()) {
     read_heads(answers[at], answers[at + 1]);
     at += 2;
@@ -276,7 +277,8 @@ void Transaction::remove(std::span<const Upload> uploads, UploadState outcome, T
     upload.in_row() ? contents.add(upload.id) : keys.add(upload.blob_key);
     if (!upload.twin_key.empty()) keys.add(upload.twin_key);
   }
-  // Two that share their bytes and leave at once, each in its workspace's turn, must not both think the other stays.
+  // Two rows that share a blob may be deleted at the same time, each under the lock of its own workspace: they must not
+  // both find the other one still there.
   if (!keys.empty()) run("SELECT 1 FROM pending_uploads WHERE blob_key = ANY($1) ORDER BY file_id FOR UPDATE", keys);
   run("WITH gone AS (DELETE FROM pending_uploads WHERE file_id = ANY($1) RETURNING *) INSERT INTO finished_uploads "
       "(file_id, workspace_id, size_bytes, filename, mimetype, sha256, direction, staged_by, source_id, created_at, "
@@ -308,7 +310,7 @@ Result<std::optional<std::string>> Transaction::find_claim(const Claim& claim, T
 
 void Transaction::keep_claim(const Claim& claim, const std::string& answer) {
   auto& known = claims_[claim.scope];
-  // An expired one under the same scope may still lie there until it is pruned.
+  // An expired claim under the same scope exists until it is pruned.
   if (known) run("DELETE FROM idempotency_keys WHERE scope = $1", claim.scope);
   ++changes_;
   claim_rows_.add(claim.scope, claim.request, answer, claim.expires_at);

@@ -1,7 +1,8 @@
-// Transaction: what a group of verbs reads and writes, as one. What the verbs said they will need is locked and read in
-// one round trip at the beginning; what they do to heads, logs and uploads gathers here and is written in one at the
-// end, together with the COMMIT. Everything a verb asks for shows what verbs before it did. Whoever writes anything of
-// a workspace holds its head. Belongs to its writer's thread. Throws what failures.h lists.
+// Transaction runs a group of verbs as one database transaction. begin() locks and reads everything that the verbs
+// named in their WriteHints, in one round trip. Changes of heads, inbox rows and uploads are collected here and written
+// in one round trip at the end, together with the COMMIT. A verb sees the changes of the verbs before it. The head of a
+// workspace is its row in inbox_heads; a verb that writes anything of a workspace has its head locked. Belongs to the
+// lane's thread. Throws what failures.h lists.
 #pragma once
 #include <map>
 #include <optional>
@@ -25,26 +26,28 @@ struct Head {
   std::int64_t last_seq = 0;
   Time last_created_at;
   UploadTallies uploads;
-  bool removed = false;  // its workspace
+  bool removed = false;  // the workspace is removed
 };
 
-// What a verb will ask for, as far as it knows before its turn.
+// What a verb will lock and read, as far as it is known before the verb runs.
 struct WriteHints {
   std::vector<WorkspaceId> heads{};
   std::vector<FileId> uploads{};
   std::optional<Digest> claim{};
   std::optional<std::pair<WorkspaceId, Digest>> message{};
-  // It locks what it cannot know before, and so must not hold anything while it waits.
+  // The verb locks rows that it cannot name before it runs. It gets its own transaction, so that it holds no other
+  // locks while it waits.
   bool alone = false;
-  // It need not be durable when it is answered: somebody looks whether it is there before relying on it, and a later
-  // COMMIT, of whichever session, makes it durable, since the log has one order. Only what all of a group want so.
+  // The change need not be durable when it is answered: a later verb checks that it is there before it relies on it. A
+  // later COMMIT of any session makes it durable, because the write-ahead log has one order. Applies only when all
+  // verbs of a group set it.
   bool lazily = false;
 };
 
-// Who commits, for which server, and as the how manieth: see commit_marks.
+// Identifies one commit of one writer of one server: see commit_marks.
 struct CommitMark {
   Uuid instance;
-  WorkspaceId writer;  // an id like any other
+  WorkspaceId writer;  // the id of a lane; any unique id
   std::int64_t number = 0;
 };
 
@@ -53,18 +56,18 @@ class Transaction {
   explicit Transaction(Connection& connection);
 
   void begin(const CommitMark& mark, std::span<const WriteHints* const> hints);
-  // Everything that gathered, and the end. When this throws Lost, it may have happened or not.
+  // Writes all collected changes and commits. When this throws Lost, the COMMIT may or may not have taken effect.
   void commit();
-  // How much was changed so far.
+  // The number of changes so far.
   std::size_t changes() const { return changes_; }
-  // Something was changed by statements of one's own.
+  // Counts a change that the verb made by its own statements.
   void changed() { ++changes_; }
-  // What others are told when this is committed.
+  // What other servers are notified of when this is committed.
   ChangeSet& change_set() { return change_set_; }
 
-  // For statements of one's own, after everything that gathered.
+  // For a verb's own statements; the collected changes are sent before them.
   Connection& connection();
-  // The same for a statement that changes rows: at the latest with the COMMIT.
+  // The same for a statement that changes rows: it runs at the latest with the COMMIT.
   template <class... Args>
   void run(std::string_view sql, const Args&... args) {
     ++changes_;
@@ -80,39 +83,39 @@ class Transaction {
 
   // Locks heads in the order of their ids. Only once, or before anything else is locked.
   void lock(std::vector<WorkspaceId> workspaces);
-  // Of a workspace that has just come into being.
+  // For a workspace that was just created.
   void make_head(WorkspaceId workspace);
-  // Of one whose workspace is removed; the row stays.
+  // For a workspace that is removed; the row stays.
   void remove_head(WorkspaceId workspace);
-  // Null where there is none.
+  // Null when there is none.
   const Head* head(WorkspaceId workspace);
-  // workspace_not_found; living: and workspace_removed, for what may not be added any more.
+  // workspace_not_found. find_living_head(): also workspace_removed, for verbs that add something.
   Result<const Head*> find_head(WorkspaceId workspace);
   Result<const Head*> find_living_head(WorkspaceId workspace);
-  // Of the next row: the clock's time, or the last row's if the clock went back.
+  // The time of the next row: the clock's time, or the last row's if the clock went back.
   static Time next_time(const Head& head, Time now) { return std::max(now, head.last_created_at); }
 
-  // These take a head that is there.
+  // For these the workspace has a head, and it is locked.
   Appended append(WorkspaceId workspace, Time at, InboxRowId id, const NewInboxRow& activity);
   UploadTallies& tallies(WorkspaceId workspace);
   void touch(WorkspaceId workspace, Time at);
 
-  // Where a message is that the verb wanted, if it was appended before and its row has not been pruned.
+  // The row of a message that the verb named in its hints, if it was appended before and has not been pruned.
   std::optional<Appended> find_repeated(WorkspaceId workspace, const Message& message);
   Appended append_message(WorkspaceId workspace, Time at, const Message& message);
 
-  // Null where there is none. Its workspace's head must be held to rely on it.
+  // Null when there is none. Reliable only while its workspace's head is locked.
   const Upload* upload(FileId id);
-  // What was read before its head was held is read again.
+  // Uploads that were read before their head was locked are read again.
   void forget_uploads() { uploads_.clear(); }
   void insert(const Upload& upload, std::string_view content);
   void update(const Upload& upload);
-  // Deletes rows, keeps their stories, and lists the bytes as dropped if no other row needs them.
+  // Deletes the rows, keeps them as finished uploads, and lists their blobs as dropped if no other row names them.
   void remove(std::span<const Upload> uploads, UploadState outcome, Time now);
-  // Lists those that no row names.
+  // Lists those keys as dropped that no row names.
   void drop_unless_needed(const Array& keys, Time now);
 
-  // The answer that was given under a claim that the verb wanted, if it was used and has not expired.
+  // The answer stored under a claim that the verb named in its hints, if it exists and has not expired.
   // idempotency_mismatch.
   Result<std::optional<std::string>> find_claim(const Claim& claim, Time now);
   void keep_claim(const Claim& claim, const std::string& answer);
@@ -129,7 +132,7 @@ class Transaction {
   void read_uploads(const Rows& rows);
   void read_claims(const Rows& rows);
   void read_messages(const Rows& rows);
-  // What gathered is queued, in an order in which nothing waits for what comes later.
+  // Queues the collected changes, in an order in which no statement depends on a later one.
   void flush();
   void flush_uploads();
   void flush_heads();
@@ -141,13 +144,13 @@ class Transaction {
   Uuid instance_;
   ChangeSet change_set_;
 
-  // What is known; an empty one is known not to be there.
+  // What was read; an empty value means that there is no such row.
   std::unordered_map<WorkspaceId, std::optional<Head>> heads_;
   std::unordered_map<FileId, std::optional<Upload>> uploads_;
   std::map<Digest, std::optional<Answered>> claims_;
   std::map<MessageKey, std::optional<Appended>> messages_;
 
-  // What gathered.
+  // The collected changes.
   std::set<WorkspaceId> changed_heads_;
   std::vector<FileId> new_uploads_;
   std::set<FileId> changed_uploads_;
@@ -157,7 +160,7 @@ class Transaction {
   Bulk claim_rows_;
 };
 
-// Runs `effect` unless the claim was used before, and keeps what `render` makes of it.
+// Runs `effect` unless the claim was used before, and stores the answer that `render` makes from its result.
 template <class T, class Effect>
 Result<Claimed<T>> once(Transaction& transaction, const Claim& claim, Time now, const Render<T>& render,
                         Effect effect) {

@@ -1,4 +1,4 @@
-// Rows of uploads as PostgreSQL answers them. Pure.
+// Reads rows of uploads from an answer of PostgreSQL. Pure.
 #pragma once
 #include "model/upload.h"
 #include "store/postgres/connection.h"
@@ -6,10 +6,10 @@
 namespace restante::postgres {
 
 bool has_upload_tables(Connection& connection);
-// Of bytes in more than one place.
+// The tables for blobs in more than one place.
 bool has_place_tables(Connection& connection);
 bool has_owner_tables(Connection& connection);
-// Of checks of all bytes.
+// The table of blob checks.
 bool has_check_table(Connection& connection);
 
 // "SELECT …", to be read with upload_of(), and the same with " FROM pending_uploads ".

@@ -7,7 +7,7 @@ namespace {
 
 using Staged = std::vector<StagedUpload>;
 
-// Everything about a batch that does not need the lane.
+// Everything about a batch that is prepared before the transaction.
 struct Batch {
   Batch(WorkspaceId to, std::vector<NewUpload> items, const StagingTerms& terms, Time now)
       : workspace(to), quota(terms.quota) {
@@ -26,9 +26,10 @@ struct Batch {
   std::vector<NewUploadRow> rows;
 };
 
-// A row is a promise that its bytes can be read.
+// A row is a promise that its content can be read.
 void require_place(const NewUploadRow& row) {
-  if (row.content.empty() == row.upload.in_row()) throw std::logic_error("an upload's bytes have no place, or two");
+  if (row.content.empty() == row.upload.in_row())
+    throw std::logic_error("an upload's content is stored nowhere, or twice");
   if (row.upload.in_row() && std::ssize(row.content) != row.upload.size) {
     throw std::logic_error("an upload's content is not of its size");
   }
@@ -39,7 +40,7 @@ Result<Staged> stage(Transaction& transaction, const Batch& batch, Time now) {
   if (!head) return head.error();
   const auto fits = require_quota((*head)->uploads.unacked(), batch.quota, batch.total);
   if (!fits) return fits.error();
-  // The log's clock, so that the list of waiting files never grows behind a reader either.
+  // The inbox's clock, so that the list of waiting files never gets an entry behind a reader's position either.
   const Time at = Transaction::next_time(**head, now);
   Staged staged;
   staged.reserve(batch.rows.size());
@@ -64,7 +65,7 @@ Result<Upload> find_own(Transaction& transaction, WorkspaceId workspace, FileId 
   return *found;
 }
 
-// One that its agent can still take.
+// An upload that the agent can still fetch.
 Result<Upload> find_incoming(Transaction& transaction, WorkspaceId workspace, FileId id) {
   auto found = find_own(transaction, workspace, id);
   if (found && found->direction == UploadDirection::out) return errors::upload_gone;
@@ -205,9 +206,9 @@ Commit<Result<UploadChange>> SharedStore::recall_upload(WorkspaceId workspace, F
 
 namespace {
 
-// Its own row and all that share its bytes, as far as it is news. Whose they are shows only now: their heads are held
-// before they are looked at again.
-std::vector<Upload> hold_rows_of_the_same_bytes(Transaction& transaction, const Upload& upload) {
+// The upload's row and all rows that share its blob and are not marked as damaged yet. The owners are known only now:
+// their heads are locked, then the rows are read again.
+std::vector<Upload> lock_rows_of_blob(Transaction& transaction, const Upload& upload) {
   std::vector<FileId> ids{upload.id};
   std::set<WorkspaceId> owners{upload.workspace_id};
   if (!upload.in_row()) {
@@ -247,7 +248,7 @@ Result<std::vector<UploadChange>> damage_upload(Transaction& transaction, Worksp
   const auto upload = find_own(transaction, workspace, id);
   if (!upload) return upload.error();
   std::vector<UploadChange> changes;
-  for (const Upload& was : hold_rows_of_the_same_bytes(transaction, *upload)) {
+  for (const Upload& was : lock_rows_of_blob(transaction, *upload)) {
     auto change = damage_row(transaction, was, damage, now);
     if (!change) return change.error();
     changes.push_back(std::move(*change));

@@ -14,7 +14,7 @@ Result<Upload> find(Connection& connection, WorkspaceId workspace, FileId id) {
 }
 
 Result<UploadStatus> find_finished(Connection& connection, WorkspaceId workspace, FileId id) {
-  // The same columns; where the bytes were is over.
+  // The same columns; a finished upload has no blob any more.
   const auto found = connection.query(
       "SELECT file_id, filename, mimetype, size_bytes, sha256, NULL, workspace_id, direction, staged_by, source_id, "
       "created_at, expires_at, fetched_at, acked_at, failed_at, reason, damage, NULL, outcome, ended_at FROM "
@@ -82,7 +82,7 @@ std::optional<Upload> SharedStore::find_outgoing(WorkspaceId workspace, const Di
 
 std::vector<Upload> SharedStore::list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) {
   if (!uploads_ready_) return {};
-  // One that has been swept meanwhile starts from the front again: shown twice is better than never.
+  // If the upload `after` has been swept, the list starts from the front again: shown twice is better than never.
   static const std::string sql =
       kSelectUploads +
       "WHERE workspace_id = $1 AND acked_at IS NULL AND created_at >= $2 AND (created_at, position) > ($2, $3) AND "

@@ -7,8 +7,8 @@
 namespace restante::postgres {
 namespace {
 
-// How a group is told from others, and a bound on how many it has, so that a small or empty one among many rows is not
-// looked for in vain.
+// The condition of a group, and an upper bound of its size, so that the search stops when a small or empty group has
+// been read.
 struct Group {
   std::string where;
   std::string bound;
@@ -74,7 +74,7 @@ std::vector<Upload> SharedStore::list_uploads(const UploadFilter& filter, Time n
   return pool_.use([&](Connection& connection) {
     Time position = Time::min();
     std::int64_t tie = 0;
-    // One that has left meanwhile starts from the front again, as with the waiting ones.
+    // If the upload `after` has been deleted, the list starts from the front again, as in list_waiting().
     if (filter.after) {
       const std::string sql = std::string("SELECT ") + order_of(filter.group) +
                               ", position FROM pending_uploads WHERE file_id = $1 AND ($2::uuid IS NULL OR "
@@ -97,7 +97,7 @@ std::vector<Upload> SharedStore::list_uploads(const UploadFilter& filter, Time n
 PlatformUploadStats SharedStore::upload_stats(Time now) {
   if (!uploads_ready_) return {};
   return pool_.use([&](Connection& connection) {
-    // One moment for all of it, in one round trip.
+    // One snapshot for all statements, in one round trip.
     connection.send("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     connection.send(
         "SELECT workspace_id, staged_files, staged_bytes, fetched_files, fetched_bytes, failed_files, failed_bytes, "

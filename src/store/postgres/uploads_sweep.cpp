@@ -11,9 +11,9 @@ using RowsByWorkspace = std::map<WorkspaceId, std::vector<Upload>>;
 const std::string kAckedDue = "FROM pending_uploads WHERE acked_at IS NOT NULL AND acked_at <= $1 ";
 const std::string kExpiredDue = "FROM pending_uploads WHERE acked_at IS NULL AND expires_at <= $1 ";
 
-// What is due is found first, then its workspaces' heads are held, then it is looked at again: another server's sweep,
-// an ack or a recall may have come first.
-RowsByWorkspace hold_due(Transaction& transaction, const std::string& due, const std::string& order, Time until,
+// Due uploads are found first, then the heads of their workspaces are locked, then the rows are read again: a sweep of
+// another server, an ack or a recall may have come first.
+RowsByWorkspace lock_due(Transaction& transaction, const std::string& due, const std::string& order, Time until,
                          std::int64_t limit) {
   Array ids(Type::uuid);
   std::set<WorkspaceId> owners;
@@ -34,22 +34,22 @@ RowsByWorkspace hold_due(Transaction& transaction, const std::string& due, const
 }
 
 std::int64_t sweep_acked(Transaction& transaction, Time until, std::int64_t limit, Time now) {
-  std::vector<Upload> gone;
-  for (auto& [workspace, rows] : hold_due(transaction, kAckedDue, "acked_at", until, limit)) {
+  std::vector<Upload> removed;
+  for (auto& [workspace, rows] : lock_due(transaction, kAckedDue, "acked_at", until, limit)) {
     UploadTallies& tallies = transaction.tallies(workspace);
     for (auto& row : rows) {
       tallies.take(row);
-      gone.push_back(std::move(row));
+      removed.push_back(std::move(row));
     }
   }
-  if (!gone.empty()) transaction.remove(gone, UploadState::acked, now);
-  return std::ssize(gone);
+  if (!removed.empty()) transaction.remove(removed, UploadState::acked, now);
+  return std::ssize(removed);
 }
 
 std::vector<UploadChange> sweep_expired(Transaction& transaction, std::int64_t limit, Time now) {
   std::vector<UploadChange> expired;
-  std::vector<Upload> gone;
-  for (auto& [workspace, rows] : hold_due(transaction, kExpiredDue, "expires_at", now, limit)) {
+  std::vector<Upload> removed;
+  for (auto& [workspace, rows] : lock_due(transaction, kExpiredDue, "expires_at", now, limit)) {
     const Head* head = transaction.head(workspace);
     if (!head) continue;
     const Time at = Transaction::next_time(*head, now);
@@ -59,12 +59,12 @@ std::vector<UploadChange> sweep_expired(Transaction& transaction, std::int64_t l
       if (row.direction == UploadDirection::in) {
         receipt = transaction.append(workspace, at, InboxRowId::make(now), receipt_of(row, UploadState::expired));
       }
-      gone.push_back(row);
+      removed.push_back(row);
       expired.push_back({std::move(row), receipt});
     }
     transaction.touch(workspace, at);
   }
-  if (!gone.empty()) transaction.remove(gone, UploadState::expired, now);
+  if (!removed.empty()) transaction.remove(removed, UploadState::expired, now);
   return expired;
 }
 
@@ -101,15 +101,15 @@ Commit<Result<void>> SharedStore::forget_dropped_blobs(std::vector<std::string> 
   if (!uploads_ready_ || keys.empty()) return Commit<Result<void>>::ready({});
   const std::size_t bytes = keys.size() * 64;
   return maintenance_lane_.submit({}, bytes, [keys = std::move(keys)](Transaction& transaction) -> Result<void> {
-    Array gone(Type::text);
-    for (const auto& key : keys) gone.add(key);
-    transaction.run("DELETE FROM dropped_blobs WHERE blob_key = ANY($1)", gone);
+    Array removed(Type::text);
+    for (const auto& key : keys) removed.add(key);
+    transaction.run("DELETE FROM dropped_blobs WHERE blob_key = ANY($1)", removed);
     return {};
   });
 }
 
 std::vector<std::string> SharedStore::known_blobs(std::span<const std::string> keys) {
-  // Without the tables nobody can tell what is an orphan, so nothing is.
+  // Without the tables no blob can be recognised as an orphan, so none counts as one.
   if (!uploads_ready_) return {keys.begin(), keys.end()};
   Array asked(Type::text);
   for (const auto& key : keys) asked.add(key);

@@ -13,7 +13,7 @@ constexpr std::int64_t kEpoch = 946'684'800'000'000;
 constexpr std::int64_t kInfinity = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMinusInfinity = std::numeric_limits<std::int64_t>::min();
 constexpr std::size_t kArrayHeader = 20;
-constexpr std::uint64_t kLastYear = 253'402'300'800'000'000;  // 10000-01-01; later is never, for us
+constexpr std::uint64_t kLastYear = 253'402'300'800'000'000;  // 10000-01-01; later times are stored as infinity
 
 Oid array_type(Type element) {
   switch (element) {

@@ -1,5 +1,5 @@
-// Values as PostgreSQL sends them: binary, big-endian, each with its type, so that nothing is quoted, cut or rounded on
-// the way. Parameters are the values of one statement, an Array is one parameter of many. Rows are an answer. Values
+// Values as PostgreSQL sends them: binary, big-endian, each with its type, so that nothing is quoted, cut or rounded.
+// Parameters are the values of one statement, an Array is one parameter with many values. Rows are an answer. Values
 // only; a Rows belongs to one thread at a time. Reading a column as another type than it has throws std::logic_error.
 #pragma once
 #include <libpq-fe.h>
@@ -25,12 +25,12 @@ struct Bytes {
   std::string_view bytes;
 };
 
-// Text of which nothing is stored when it is empty.
+// NULL for empty text.
 inline std::optional<std::string_view> or_null(std::string_view text) {
   return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
 }
 
-// The server's numbers of its types; 0 lets it infer, which is right for text that may become json.
+// PostgreSQL's numbers of its types; 0 lets it infer the type, which is right for text that may become json.
 enum class Type : Oid {
   any = 0,
   boolean = 16,
@@ -49,7 +49,7 @@ void put_int32(std::string& out, std::int32_t value);
 void put_int64(std::string& out, std::int64_t value);
 std::int64_t get_int64(const char* data);
 
-// How a value of a C++ type is written.
+// Writes a value of a C++ type.
 inline void put(std::string& out, std::int64_t value) { put_int64(out, value); }
 inline void put(std::string& out, double value) { put_int64(out, std::bit_cast<std::int64_t>(value)); }
 inline void put(std::string& out, bool value) { out.push_back(value ? '\1' : '\0'); }
@@ -78,7 +78,7 @@ constexpr Type type_of(const Id<Tag>*) {
 
 }  // namespace binary
 
-// One parameter with many values: for statements that move many rows at once.
+// One parameter with many values: for statements that write many rows at once.
 class Array {
  public:
   explicit Array(Type element);
@@ -124,7 +124,7 @@ class Parameters {
 
   int count() const { return static_cast<int>(types_.size()); }
   const Oid* types() const { return types_.data(); }
-  // For libpq; good as long as this and the arrays and bytes in it.
+  // For libpq; valid as long as this object and the arrays and bytes in it.
   const char* const* values() const;
   const int* lengths() const { return lengths_.data(); }
   const int* formats() const { return formats_.data(); }
@@ -154,7 +154,7 @@ class Parameters {
   std::vector<Oid> types_;
   std::vector<int> lengths_;
   std::vector<int> formats_;
-  std::vector<std::ptrdiff_t> offsets_;  // in bytes_; kNull, or kElsewhere for an array or bytes
+  std::vector<std::ptrdiff_t> offsets_;  // in bytes_; kNull; kReference for an array or bytes
   std::vector<const char*> references_;
   mutable std::vector<const char*> values_;
 };
@@ -169,7 +169,7 @@ class Row {
   double real(int column) const { return std::bit_cast<double>(integer(column)); }
   bool boolean(int column) const { return *data(column, 1) != 0; }
   Time time(int column) const;
-  // NULL reads as empty. Good as long as the answer.
+  // NULL reads as empty. Valid as long as the answer.
   std::string_view view(int column) const;
   std::string text(int column) const { return std::string(view(column)); }
   Digest digest(int column) const { return bytes<32>(column); }
@@ -195,7 +195,7 @@ class Row {
     std::memcpy(out.data(), data(column, N), N);
     return out;
   }
-  // Of a value that is so long and not NULL.
+  // The bytes of a value of this size that is not NULL.
   const char* data(int column, std::size_t size) const;
 
   const PGresult* result_;
@@ -210,7 +210,7 @@ class Rows {
   bool empty() const { return size() == 0; }
   Row operator[](int row) const { return {result_.get(), row}; }
   Row front() const { return (*this)[0]; }
-  // What kind of statement this answers: "COMMIT".
+  // The kind of statement that this answers: "COMMIT".
   std::string_view command() const { return PQcmdStatus(result_.get()); }
   // How many rows a statement changed.
   std::int64_t affected() const;

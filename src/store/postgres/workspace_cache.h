@@ -1,6 +1,6 @@
-// WorkspaceCache: something remembered of each of many workspaces, until it is forgotten. What was read before a
-// workspace was forgotten is not kept after it: who reads takes the workspace's turn first. When there are too many,
-// all of them are forgotten; that costs a question each. Thread-safe.
+// WorkspaceCache keeps one value for each of many workspaces until it is forgotten. A value that was read before its
+// workspace was forgotten is not kept after it: a reader takes the workspace's generation before it reads. When there
+// are too many values, all are forgotten; that costs one read each. Thread-safe.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace restante::postgres {
 template <class Value>
 class WorkspaceCache {
  public:
-  // What `see(const Value&)` makes of it; the given answer where there is nothing.
+  // Returns what `see(const Value&)` returns; `nothing` when there is no value.
   template <class Answer, class See>
   Answer look(WorkspaceId id, Answer nothing, See see) const {
     const std::shared_lock lock(mutex_);
@@ -27,7 +27,7 @@ class WorkspaceCache {
     const std::shared_lock lock(mutex_);
     return generations_[slot_of(id)];
   }
-  // `change(Value&)`, unless that turn is over.
+  // Calls `change(Value&)`, unless the workspace was forgotten since that generation.
   template <class Change>
   void keep(WorkspaceId id, std::uint64_t generation, Change change) {
     const std::unique_lock lock(mutex_);
@@ -36,7 +36,7 @@ class WorkspaceCache {
     change(values_[id]);
   }
 
-  // Of each of these.
+  // Forgets the values of these workspaces.
   template <class Ids>
   void forget(const Ids& ids) {
     if (ids.empty()) return;
@@ -57,7 +57,7 @@ class WorkspaceCache {
 
  private:
   static constexpr std::size_t kGenerations = 1024;
-  // Those that share a turn forget each other's reads under way, nothing more.
+  // Workspaces that share a slot invalidate each other's running reads, nothing more.
   static std::size_t slot_of(WorkspaceId id) { return std::hash<WorkspaceId>()(id) % kGenerations; }
 
   mutable std::shared_mutex mutex_;

@@ -10,7 +10,7 @@
 namespace restante::postgres {
 namespace {
 
-// Who becomes whose child is decided one at a time, so that two halves never make a ring.
+// The advisory lock under which parents are set, one at a time, so that two changes together never make a cycle.
 constexpr std::int64_t kParents = 0x5245'5354'0000'0001;
 
 const std::string kSelect = "SELECT " + kWorkspaceColumns + " FROM workspaces ";
@@ -29,7 +29,7 @@ Result<Workspace> find_living(Connection& connection, WorkspaceId id) {
   return workspace;
 }
 
-// However long the chain is: who may talk looks 32 hops far, a cycle may be longer.
+// The whole chain: the check of who may talk to whom reads only 32 parents, a cycle may be longer.
 bool may_be_parent(Transaction& transaction, WorkspaceId parent, WorkspaceId child) {
   if (parent == child || !transaction.find_living_head(parent)) return false;
   return transaction.connection()
@@ -66,7 +66,7 @@ WriteHints hints_of(const Workspace& made) {
 Result<Workspace> find_or_create(Transaction& transaction, const CheckedRegistration& entry, Time now) {
   auto found = find_living(transaction.connection(), entry.id);
   if (!entry.create_as) return found;
-  // It came into being meanwhile: an enrolment that was to make one has no right to somebody else's.
+  // Another registration created it meanwhile: an enrolment for a new workspace gives no right to an existing one.
   if (found && entry.enrolment) return errors::workspace_exists;
   if (found || !found.error().is(errors::workspace_not_found)) return found;
   NewWorkspace wanted;
@@ -75,7 +75,7 @@ Result<Workspace> find_or_create(Transaction& transaction, const CheckedRegistra
   return create(transaction, made_of(wanted, now));
 }
 
-// The token it is given, if any.
+// The new token, if the agent gets one.
 Result<std::optional<Token>> give_token(Transaction& transaction, const CheckedRegistration& entry, Time now) {
   const bool live = has_live(transaction.connection(), entry.id, now);
   if (entry.first_only && live) return errors::invalid_token;
@@ -118,7 +118,7 @@ Result<Workspace> patch(Transaction& transaction, WorkspaceId id, const Workspac
   return workspace;
 }
 
-// What several polls of one workspace tell together.
+// Merges the polls of each workspace into one record.
 std::map<WorkspaceId, PollRecord> merged(std::span<const PollRecord> polls) {
   std::map<WorkspaceId, PollRecord> all;
   for (const PollRecord& poll : polls) {
@@ -131,8 +131,8 @@ std::map<WorkspaceId, PollRecord> merged(std::span<const PollRecord> polls) {
   return all;
 }
 
-// Written late and in any order, so an older poll or cursor must not undo a newer one.
-Result<void> note(Transaction& transaction, std::span<const PollRecord> polls) {
+// Records are written late and in any order, so an older poll or cursor must not undo a newer one.
+Result<void> record(Transaction& transaction, std::span<const PollRecord> polls) {
   Bulk signs(
       "UPDATE workspaces w SET last_poll_at = greatest(w.last_poll_at, u.at), usual_poll_gap = coalesce(u.gap, "
       "w.usual_poll_gap), status = CASE w.status WHEN 'degraded' THEN w.status ELSE 'online' END FROM unnest($1, $2, "
@@ -212,7 +212,7 @@ Commit<Result<void>> SharedStore::beat_workspace(WorkspaceId id, const Heartbeat
       {.heads = {id}}, heartbeat.current_task.size(), [id, heartbeat, now](Transaction& transaction) -> Result<void> {
         const auto head = transaction.find_living_head(id);
         if (!head) return head.error();
-        // The same as after_beat(), where the row is.
+        // The same rule as after_beat(), in SQL.
         transaction.run(
             "UPDATE workspaces SET status = CASE WHEN $2 >= 0.5 THEN 'degraded' WHEN $2 < 0.1 "
             "THEN 'online' WHEN status = 'degraded' THEN status ELSE 'online' END, "
@@ -231,7 +231,7 @@ Commit<Result<void>> SharedStore::record_polls(std::span<const PollRecord> polls
   hints.alone = true;
   const std::size_t bytes = copy.size() * sizeof copy.front();
   return maintenance_lane_.submit(std::move(hints), bytes, [polls = std::move(copy)](Transaction& transaction) {
-    return note(transaction, polls);
+    return record(transaction, polls);
   });
 }
 
@@ -267,22 +267,22 @@ Commit<Result<std::vector<StatusChange>>> SharedStore::settle_statuses(Time sile
       {.alone = true}, sizeof now, [silent_since, now](Transaction& transaction) -> Result<std::vector<StatusChange>> {
         static const std::string silent =
             "status IN ('online', 'degraded') AND greatest(last_heartbeat_at, last_poll_at, 'epoch') < $1";
-        static const std::string who = "SELECT id FROM workspaces WHERE " + silent;
-        static const std::string again = "SELECT id, status FROM workspaces WHERE " + silent + " ORDER BY id";
+        static const std::string find_silent = "SELECT id FROM workspaces WHERE " + silent;
+        static const std::string find_again = "SELECT id, status FROM workspaces WHERE " + silent + " ORDER BY id";
         static const std::string settle =
             "UPDATE workspaces SET status = 'offline', updated_at = $2 WHERE id = ANY($3) AND " + silent;
-        std::vector<WorkspaceId> quiet;
-        for (const Row row : transaction.connection().query(who, silent_since)) {
-          quiet.push_back(row.id<WorkspaceId>(0));
+        std::vector<WorkspaceId> candidates;
+        for (const Row row : transaction.connection().query(find_silent, silent_since)) {
+          candidates.push_back(row.id<WorkspaceId>(0));
         }
         std::vector<StatusChange> changes;
-        if (quiet.empty()) return changes;
-        // One may have been heard of while its head was waited for.
-        transaction.lock(quiet);
+        if (candidates.empty()) return changes;
+        // An agent may have polled or sent a heartbeat while this waited for its head.
+        transaction.lock(candidates);
         Array ids(Type::uuid);
-        for (const Row row : transaction.connection().query(again, silent_since)) {
+        for (const Row row : transaction.connection().query(find_again, silent_since)) {
           const auto id = row.id<WorkspaceId>(0);
-          if (std::ranges::find(quiet, id) == quiet.end()) continue;
+          if (std::ranges::find(candidates, id) == candidates.end()) continue;
           changes.push_back({id, status_of(row.view(1)), WorkspaceStatus::offline});
           ids.add(id);
           transaction.change_set().changed.insert(id);
@@ -313,7 +313,7 @@ std::string SharedStore::find_inbound_secret(WorkspaceId id) {
 }
 
 Commit<Result<void>> SharedStore::set_inbound_secret(WorkspaceId id, std::string sealed, Time now) {
-  const std::size_t bytes = sealed.size();  // first: the order of arguments is the compiler's
+  const std::size_t bytes = sealed.size();  // first: the evaluation order of arguments is unspecified
   return lane_of(id).submit(
       {.heads = {id}}, bytes, [id, sealed = std::move(sealed), now](Transaction& transaction) -> Result<void> {
         const auto head = transaction.find_living_head(id);

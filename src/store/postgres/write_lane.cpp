@@ -8,7 +8,7 @@ namespace {
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr auto kPause = std::chrono::milliseconds(50);
-// More often than that nobody is unlucky: it is the same every time.
+// A verb that conflicts more often than this does not conflict by chance.
 constexpr int kMostConflicts = 4;
 
 }  // namespace
@@ -102,7 +102,7 @@ void WriteLane::undo() {
   if (connection_) connection_->rollback();
 }
 
-// Whoever spoilt it for all spoils it for nobody but itself.
+// Each verb in its own transaction: the verb that failed then fails alone.
 void WriteLane::perform_singly(Group group) {
   for (std::size_t i = 0; i < group.size(); ++i) perform(group.subspan(i, 1));
 }
@@ -118,12 +118,12 @@ bool WriteLane::try_once(Group group, SteadyTime until) {
   } catch (const Lost& lost) {
     const bool stalled = dynamic_cast<const Stalled*>(&lost) != nullptr;
     connection_.reset();
-    if (committing_ && has_happened()) {
+    if (committing_ && was_committed()) {
       read_cache_.forget_everything();
       answer(group);
       return true;
     }
-    // A server that does not answer has made everybody wait long enough.
+    // After a stalled server the callers have waited long enough.
     if (stalled || std::chrono::steady_clock::now() >= until) throw Unavailable(lost.what());
     pause();
     return false;
@@ -147,7 +147,7 @@ WriteLane::AttemptResult WriteLane::attempt(Group group) {
     try {
       verb_failed = job->run(transaction) == Outcome::refused && transaction.changes() != before;
     } catch (...) {
-      // The server's, perhaps of what another one had queued, unless the transaction is well.
+      // If the transaction is broken, the failure may come from a statement that another verb queued.
       if (connection.lost() || connection.is_broken()) throw;
       job->failure = std::current_exception();
       verb_failed = true;
@@ -163,7 +163,7 @@ WriteLane::AttemptResult WriteLane::attempt(Group group) {
   }
   committing_ = true;
   transaction.commit();
-  // Before anybody is answered: who asks after the answer must not be told what was true before.
+  // Before the callers are answered: a read after the answer must not get the old value.
   read_cache_.forget(transaction.change_set());
   if (metrics_) metrics_->store_commits.Increment();
   return AttemptResult::committed;
@@ -181,7 +181,7 @@ Connection& WriteLane::connected() {
   if (connection_ && !connection_->lost()) return *connection_;
   connection_.reset();
   auto made = std::make_unique<Connection>(endpoint_);
-  // Asked for: what stands between us and the server tells numbers of its own.
+  // Read from the server: a proxy in between reports other process numbers.
   const auto marked = made->query(
       "INSERT INTO commit_marks (writer, mark) VALUES ($1, $2) ON CONFLICT (writer) DO UPDATE SET marked_at = now() "
       "RETURNING pg_backend_pid()::bigint",
@@ -192,23 +192,24 @@ Connection& WriteLane::connected() {
   return *connection_;
 }
 
-bool WriteLane::has_happened() {
+bool WriteLane::was_committed() {
   const auto deadline = std::chrono::steady_clock::now() + limits_.settling;
   for (std::string why;; pause()) {
     try {
       auto made = std::make_unique<Connection>(endpoint_);
-      // The transaction has held this row since it began: once we have it, it is over, and the row says how it ended.
+      // The transaction locked this row when it began. Once we get the lock, the transaction has ended, and the row
+      // shows how.
       const auto found = made->query("SELECT mark FROM commit_marks WHERE writer = $1 FOR UPDATE", mark_.writer);
       return !found.empty() && found.front().integer(0) == mark_.number;
     } catch (const Conflict& failed) {
-      // It is still at it, for longer than anybody should wait. Either way, it ends now.
+      // It still runs, for longer than a caller should wait. End it; the next round finds its outcome.
       end_backend();
       why = failed.what();
     } catch (const Unavailable& failed) {
       why = failed.what();
     }
     if (std::chrono::steady_clock::now() >= end_of_wait(deadline, endpoint_.shutdown_deadline)) {
-      throw Unavailable("nobody can say whether a COMMIT was done: " + why);
+      throw Unavailable("it is not known whether a COMMIT took effect: " + why);
     }
   }
 }
@@ -217,7 +218,7 @@ void WriteLane::end_backend() {
   try {
     Connection(endpoint_).query("SELECT pg_terminate_backend($1::bigint::int)", backend_);
   } catch (const Unavailable&) {
-    // The next round tells.
+    // The next round tries again.
   }
 }
 

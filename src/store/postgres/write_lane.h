@@ -1,9 +1,9 @@
-// Lane: a thread with a session of its own that writes. What is waiting is grouped into one transaction and everyone is
-// answered after its COMMIT; no caller sleeps. A verb that throws, or that answers an error after it had changed
-// something, is undone alone and takes no other with it. submit() is thread-safe and never blocks: when the queue is
-// full the answer is Unavailable, which is the back-pressure. A lost connection is made again and the group tried
-// again; one that was lost during COMMIT is asked about before anybody is answered. The destructor commits what was
-// accepted, as long as the endpoint's Closing lets it.
+// WriteLane is a thread with its own session that writes. It groups the waiting verbs into one transaction and answers
+// all of them after its COMMIT; no caller blocks. When a verb throws, or returns an error after it has changed
+// something, only that verb is undone. submit() is thread-safe and never blocks: when the queue is full, the answer is
+// Unavailable, which is the back-pressure. When the connection is lost, the lane reconnects and tries the group again.
+// When it was lost during the COMMIT, the lane first finds out whether the COMMIT took effect, then answers. The
+// destructor commits the accepted verbs, as long as the endpoint's ShutdownDeadline allows.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -30,20 +30,20 @@ class WriteLane {
     std::size_t queued_bytes = 64 << 20;
     // Bounds how long the first of a group waits for the last.
     std::size_t group_verbs = 512;
-    // How long a group waits for a server that has just gone, before it is told so.
+    // How long a group waits for a server that was just lost, before its verbs fail.
     std::chrono::milliseconds patience{3'000};
-    // How long one waits for the outcome of a COMMIT whose answer was lost.
+    // How long the lane tries to find out the outcome of a COMMIT whose answer was lost.
     std::chrono::milliseconds settling{30'000};
   };
 
-  // What its transactions change, it makes the memory forget.
+  // Removes from the read cache what its transactions change.
   WriteLane(ConnectionOptions endpoint, Uuid instance, Limits limits, ReadCache& read_cache, Metrics* metrics);
   ~WriteLane();
   WriteLane(const WriteLane&) = delete;
   WriteLane& operator=(const WriteLane&) = delete;
 
-  // `verb(Transaction&)` runs inside a transaction on the lane's thread, perhaps several times, and answers a Result.
-  // `bytes` is about how much memory it holds on to.
+  // `verb(Transaction&)` runs inside a transaction on the lane's thread, perhaps several times, and returns a Result.
+  // `bytes` is about how much memory it occupies.
   template <class Verb>
   auto submit(WriteHints hints, std::size_t bytes, Verb verb) {
     using Answer = std::invoke_result_t<Verb&, Transaction&>;
@@ -88,12 +88,12 @@ class WriteLane {
   void enqueue(std::unique_ptr<Job> job);
   void work();
   std::vector<std::unique_ptr<Job>> next_group();
-  // Answers everybody.
+  // Answers every verb of the group.
   void perform(Group group);
   void perform_singly(Group group);
-  // While it handles that somebody else was quicker. False: everybody has been answered.
+  // Call it in the handler of a conflict. False: every verb has been answered.
   bool may_try_again(Group group, int& conflicts);
-  // What is open, if anything is.
+  // Rolls back the open transaction, if there is one.
   void undo();
   // False: try again.
   bool try_once(Group group, std::chrono::steady_clock::time_point until);
@@ -101,8 +101,8 @@ class WriteLane {
   static void answer(Group group);
   static void fail(Group group, std::exception_ptr failure);
   Connection& connected();
-  // Whether the transaction whose COMMIT was lost has happened. Throws Unavailable when nobody can say.
-  bool has_happened();
+  // Whether the transaction whose COMMIT was lost took effect. Throws Unavailable when that stays unknown.
+  bool was_committed();
   void end_backend();
   void pause();
 

@@ -18,7 +18,7 @@ ErrorAnswer error_of(const XmlElement& element) {
           std::string(element.text_of("Region")), std::string(element.text_of("ServerTime"))};
 }
 
-// Amazon writes a blank as '+', others as %20; a plus sign is %2B with all of them.
+// Amazon writes a blank as '+', other servers as %20; all of them write a plus sign as %2B.
 std::optional<std::string> decoded(const XmlElement& page, std::string_view text) {
   if (page.text_of("EncodingType") != "url") return std::string(text);
   std::string plain(text);
@@ -48,7 +48,7 @@ std::optional<ObjectPage> read_objects(std::string_view document) {
   }
   if (is_truncated(*root)) {
     page.next = root->text_of("NextContinuationToken");
-    if (page.next.empty()) return std::nullopt;  // or we would begin again for ever
+    if (page.next.empty()) return std::nullopt;  // else the caller would list the first page forever
   }
   return page;
 }

@@ -1,6 +1,6 @@
-// What S3 says, read from XML, and the two documents it is sent. A page of keys comes url-encoded, so that every key
-// survives; it is decoded here. Pure functions; nothing throws. "Nothing" always means: not the document that was
-// expected, whatever its status was.
+// Reads S3's answers from XML, and writes the two documents that are sent to S3. Keys in a list arrive url-encoded, so
+// that every key can be represented; they are decoded here. Pure functions; nothing throws. An empty optional always
+// means that the document is not the expected one, whatever the status was.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,8 +16,8 @@ namespace restante::s3 {
 struct ErrorAnswer {
   std::string code;
   std::string message;
-  std::string region;       // where it should have gone, if it says so
-  std::string server_time;  // if it minds ours
+  std::string region;       // the right region, if the answer has it
+  std::string server_time;  // if the clocks differ too much
 };
 
 struct Object {
@@ -25,7 +25,7 @@ struct Object {
   std::uint64_t size = 0;
 };
 
-// `next` goes on where this page ends; empty at the end.
+// `next` continues after this page; empty at the end.
 struct ObjectPage {
   std::vector<Object> objects;
   std::string next;
@@ -49,15 +49,15 @@ struct Part {
   std::string etag;
 };
 
-// Also of an answer that came with 200.
+// An answer with status 200 may be an error, too.
 std::optional<ErrorAnswer> read_error(std::string_view document);
 std::optional<ObjectPage> read_objects(std::string_view document);
 std::optional<UploadPage> read_uploads(std::string_view document);
-// Of an upload by parts that was just begun.
+// The id of an upload by parts that was just begun.
 std::optional<std::string> read_upload_id(std::string_view document);
 // The ETag of an upload by parts that was just completed.
 std::optional<std::string> read_completion(std::string_view document);
-// The first failure of a batch of deletions that means anything; an empty code when all are gone.
+// The first real failure of a batch of deletions; an empty code when all objects are deleted.
 std::optional<ErrorAnswer> read_deletions(std::string_view document);
 
 std::string completion_document(std::span<const Part> parts);

@@ -7,7 +7,7 @@
 namespace restante::s3 {
 namespace {
 
-TEST(Answers, AListSaysKeysSizesAndWhereItGoesOn) {
+TEST(Answers, AListHasKeysSizesAndWhereItContinues) {
   const auto page = read_objects(
       "<ListBucketResult xmlns='x'><EncodingType>url</EncodingType><IsTruncated>true</IsTruncated>"
       "<NextContinuationToken>t=1</NextContinuationToken><Contents><Key>a+b%2Bc%20d</Key><Size>5</Size></Contents>"
@@ -28,7 +28,7 @@ TEST(Answers, AKeyThatIsNotEncodedIsTakenAsItIs) {
   EXPECT_EQ(page->next, "");
 }
 
-TEST(Answers, AListThatMakesNoSenseIsNone) {
+TEST(Answers, AnInvalidListIsRefused) {
   EXPECT_FALSE(read_objects("<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"));
   EXPECT_FALSE(read_objects("<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>"));
   EXPECT_FALSE(read_objects("<ListBucketResult><Contents><Size>1</Size></Contents></ListBucketResult>"));
@@ -39,7 +39,7 @@ TEST(Answers, AListThatMakesNoSenseIsNone) {
   EXPECT_FALSE(read_objects(""));
 }
 
-TEST(Answers, OpenUploadsAreListedWithTheirBeginning) {
+TEST(Answers, UnfinishedUploadsAreListedWithTheTimeTheyBegan) {
   const auto page = read_uploads(
       "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated><NextKeyMarker>k</NextKeyMarker>"
       "<NextUploadIdMarker>u</NextUploadIdMarker><Upload><Key>k</Key><UploadId>u</UploadId>"
@@ -59,7 +59,7 @@ TEST(Answers, OpenUploadsAreListedWithTheirBeginning) {
   EXPECT_FALSE(read_uploads("<Other/>"));
 }
 
-TEST(Answers, WhatBeginsAndEndsAnUploadByParts) {
+TEST(Answers, TheAnswersThatBeginAndCompleteAnUploadByPartsAreRead) {
   EXPECT_EQ(read_upload_id("<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>"),
             "u");
   EXPECT_FALSE(read_upload_id("<InitiateMultipartUploadResult/>"));
@@ -74,7 +74,7 @@ TEST(Answers, WhatBeginsAndEndsAnUploadByParts) {
   EXPECT_EQ(document->children[1].text_of("ETag"), "b&c");
 }
 
-TEST(Answers, OfABatchOfDeletionsTheFirstFailureThatCountsIsSaid) {
+TEST(Answers, ABatchOfDeletionsGivesItsFirstRealFailure) {
   const auto some = read_deletions(
       "<DeleteResult><Deleted><Key>x</Key></Deleted><Error><Key>a</Key><Code>NoSuchKey</Code></Error>"
       "<Error><Key>b</Key><Code>InternalError</Code><Message>m</Message></Error></DeleteResult>");
@@ -89,7 +89,7 @@ TEST(Answers, OfABatchOfDeletionsTheFirstFailureThatCountsIsSaid) {
   EXPECT_EQ(document->children[1].text_of("Key"), "a<b");
 }
 
-TEST(Answers, AnErrorIsReadWithWhatItSaysOfPlaceAndTime) {
+TEST(Answers, AnErrorIsReadWithItsRegionAndTime) {
   const auto error = read_error(
       "\n<Error><Code>C</Code><Message>M</Message><Region>r</Region><ServerTime>2026-11-15T00:00:00Z</ServerTime>"
       "</Error>");

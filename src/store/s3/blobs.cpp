@@ -32,7 +32,7 @@ class OpenObject final : public OpenBlob {
   ObjectReader reader_;
 };
 
-ServiceOptions told_to(RequestReporter& reporter, ServiceOptions options) {
+ServiceOptions reporting_to(RequestReporter& reporter, ServiceOptions options) {
   options.attempted = [&reporter](const Attempt& attempt) { reporter.attempted(attempt); };
   options.repeated = [&reporter] { reporter.repeated(); };
   return options;
@@ -51,7 +51,7 @@ Blobs::Blobs(Options options, const Clock& clock, Log& log, Metrics& metrics)
       prefix_(std::move(options.prefix)),
       reporter_(clock, log, metrics),
       credentials_(std::move(options.credentials), std::move(options.environment)),
-      service_(told_to(reporter_, std::move(options.service)), credentials_, signing_clock_),
+      service_(reporting_to(reporter_, std::move(options.service)), credentials_, signing_clock_),
       bucket_(service_) {}
 
 void Blobs::check() { value_of(bucket_.check(prefix_)); }
@@ -65,7 +65,7 @@ std::shared_ptr<OpenBlob> Blobs::open(std::string_view key) {
   const auto object = object_of(key);
   auto stored = value_of(bucket_.head(object));
   if (stored) return std::make_shared<OpenObject>(bucket_, object, std::move(*stored));
-  // The answer to HEAD has no body that would tell an object that is not there from a bucket that is not.
+  // The answer to HEAD has no body, so it does not show whether the object or the whole bucket is missing.
   check();
   return nullptr;
 }
@@ -98,12 +98,12 @@ BlobPage Blobs::list(std::string_view from, Time before) {
     is_past = time_of_blob_key(key) >= before;
     if (!is_past) page.keys.emplace_back(key);
   }
-  // They come in the order of their age: behind a young one all are young.
+  // Keys sort by age: after a young one all are young.
   if (!is_past) page.next = std::move(objects.next);
   return page;
 }
 
-// Both clocks must call it old, ours in the key and that of S3: it is somebody's upload, perhaps of another server.
+// An upload counts as old only by both clocks, ours in the key and that of S3: another server may still be writing it.
 std::size_t Blobs::each_unfinished(Time before, const std::function<void(const UnfinishedUpload&)>& what) {
   std::size_t count = 0;
   UploadPage page;

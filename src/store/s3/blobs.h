@@ -1,8 +1,8 @@
-// Blobs as objects: <prefix><32 hex> in one bucket. What finish() gives has been asked for and found there. A blob is
-// called missing only while the bucket itself answers: a bucket that is mistyped, or gone, is Unavailable. Nothing is
-// asked of S3 before the first use, so that a bucket that is not used yet need not be there. Several servers may share
-// a bucket. Thread-safe and blocking; must outlive its drafts and open blobs. Throws Unavailable with the sentence for
-// the operator, and StorageFull when S3 has no room for us.
+// Blobs as objects: <prefix><32 hex> in one bucket. finish() returns after S3 has confirmed that the object exists. A
+// blob counts as missing only while the bucket itself answers: a mistyped or deleted bucket is Unavailable. No request
+// is sent before the first use, so that a bucket that is not used yet need not exist. Several servers may share a
+// bucket. Thread-safe and blocking; must outlive its writers and open blobs. Throws Unavailable with a sentence for the
+// operator, and StorageFull when the storage or quota of S3 is full.
 #pragma once
 #include <functional>
 #include <memory>
@@ -20,12 +20,12 @@ struct Options {
   ServiceOptions service;
   CredentialSettings credentials;
   std::string prefix;
-  client::Environment environment = client::from_environment;  // of the credentials
+  client::Environment environment = client::from_environment;  // where credentials may be set
 };
 
 class Blobs final : public restante::Blobs {
  public:
-  // Keys carry the time of `clock`; requests are signed with this machine's own.
+  // Keys have the time of `clock`; requests are signed with this machine's clock.
   Blobs(Options options, const Clock& clock, Log& log, Metrics& metrics);
 
   void check() override;
@@ -39,20 +39,20 @@ class Blobs final : public restante::Blobs {
   std::optional<std::string> mark() override;
   void put_mark(const std::string& text, MarkMode how) override;
 
-  // From any thread: every call, now and later, fails at once. For the end of the server.
+  // From any thread: every call, running or later, fails at once. For the shutdown of the server.
   void cancel() { service_.cancel(); }
-  // What does not work at present, as far as it was tried; empty when all is well.
+  // What does not work now, by the requests that were made; empty when none has failed.
   std::string trouble() const { return reporter_.trouble(); }
 
  private:
-  // How many.
+  // Calls `what` for each; returns how many there were.
   std::size_t each_unfinished(Time before, const std::function<void(const UnfinishedUpload&)>& what);
   std::string object_of(std::string_view key) const { return prefix_ + std::string(key); }
-  // The blob's key, or nothing where the object is none of ours.
+  // The blob's key; empty when the object is not a blob of ours.
   std::string_view key_of(std::string_view object) const;
 
-  const Clock& clock_;               // of keys, which servers compare
-  const SystemClock signing_clock_;  // S3 compares with its own: no other machine may set ours off
+  const Clock& clock_;               // for keys, which servers compare
+  const SystemClock signing_clock_;  // S3 compares it with its own, so the time of another machine must not change it
   const std::string prefix_;
   RequestReporter reporter_;
   CredentialSource credentials_;

@@ -16,7 +16,7 @@ using client::Response;
 
 constexpr int kBriefAttempts = 2;
 constexpr std::chrono::milliseconds kBriefPatience = std::chrono::seconds(5);
-constexpr int kPuts = 3;  // of an object that is not afterwards what was sent
+constexpr int kPuts = 3;  // attempts when the stored object is not what was sent
 
 std::string etag_of(const Response& response) {
   const auto* etag = response.find("ETag");
@@ -38,7 +38,7 @@ S3Request document_call(std::string_view operation, std::string key, Query query
   return call;
 }
 
-// Nothing where this system has no MD5, which S3 insists on for batches.
+// None when this system has no MD5, which S3 requires for batches.
 std::optional<std::string> checksum_of(std::string_view document) {
   try {
     return to_base64(md5(document));
@@ -55,7 +55,7 @@ void Bucket::limit(S3Request& call, Effort effort) const {
   call.patience = std::min(service_.options().patience, kBriefPatience);
 }
 
-// Whoever asks whether all is well does not wait for long.
+// Brief: the result of a check must come soon.
 Outcome<void> Bucket::check(const std::string& prefix) {
   S3Request call;
   call.operation = "check";
@@ -94,7 +94,7 @@ Outcome<void> Bucket::put_new(const std::string& key, const Payload& payload) {
   if (sent.has_value()) return {};
   const int status = sent.error().status;
   if (status == 409 || status == 412) {
-    service_.report({"put"});  // no trouble: somebody was there first
+    service_.report({"put"});  // a success: another server has put the object
     return {};
   }
   return is_unsupported(sent.error()) ? put(key, payload) : Outcome<void>(sent.error());
@@ -117,7 +117,7 @@ Failure Bucket::report_not_kept(const std::string& key) const {
   return failure;
 }
 
-// Whether the object is what was sent; one that is not there (yet) is looked for again.
+// Whether the stored object is what was sent. An object that is not found is looked for again: it may appear late.
 Outcome<bool> Bucket::confirm(const std::string& key, const Stored& expected) {
   Retries retries(service_);
   for (;;) {
@@ -169,7 +169,7 @@ Outcome<void> Bucket::drop_some(std::span<const std::string> keys) {
   dropped = drop_each(keys);
   if (dropped.has_value()) {
     takes_batches_ = false;
-    service_.report({"drop_many"});  // done another way, and no trouble any more
+    service_.report({"drop_many"});  // a success: the objects were deleted one by one
   }
   return dropped;
 }
@@ -252,7 +252,7 @@ Outcome<void> Bucket::complete(const std::string& key, const std::string& upload
   auto call = document_call("complete", key, {{"uploadId", upload}}, document);
   call.is_expected = [](const Response& response) { return read_completion(response.body).has_value(); };
   const auto outcome = service_.send(call);
-  // The answer to an earlier attempt may have been lost on its way: then the upload is gone and the object is there.
+  // The answer to an earlier attempt may have been lost: then the upload no longer exists, but the object does.
   if (outcome.has_error() && !is_missing(outcome.error())) return outcome.error();
   const auto kept = confirm(key, {size, ""});
   if (kept.has_error()) return outcome.has_error() ? outcome.error() : kept.error();
@@ -268,7 +268,7 @@ Outcome<void> Bucket::abort(const std::string& key, const std::string& upload, E
   call.key = key;
   call.query = {{"uploadId", upload}};
   const auto outcome = service_.send(call);
-  // NoSuchUpload, or with some servers NoSuchKey.
+  // NoSuchUpload, or NoSuchKey from some servers.
   if (outcome.has_error() && !is_missing(outcome.error())) return outcome.error();
   return {};
 }

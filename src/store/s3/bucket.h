@@ -1,6 +1,6 @@
-// Bucket: objects by key. What put() and complete() call stored has been asked for and found, of the size that was
-// sent: a 2xx alone is not believed. Whatever is worth repeating is repeated; a read that is cut goes on where it was.
-// Thread-safe and blocking; a failure's sentence is for the operator. Throws nothing of its own.
+// Bucket: objects by key. put() and complete() succeed only after a HEAD has found the object with the size that was
+// sent; a 2xx alone is not enough. Failures that may be temporary are repeated; an interrupted read continues where it
+// stopped. Thread-safe and blocking; a failure's sentence is for the operator. Throws nothing itself.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -15,14 +15,15 @@
 
 namespace restante::s3 {
 
-// S3 takes no smaller part but the last.
+// The smallest part that S3 accepts; only the last one may be smaller.
 constexpr std::size_t kPartBytes = 5 << 20;
 constexpr std::size_t kDropBatch = 1000;
 
-// How much is done for something: whatever the service was told, or little, where somebody waits and others clean up.
+// How often and how long a call is tried: as the service is set, or briefly, when a client waits and the sweep can do
+// it later.
 enum class Effort { full, brief };
 
-// What is known of an object without reading it.
+// Properties of an object from HEAD.
 struct Stored {
   std::uint64_t size = 0;
   std::string etag;
@@ -30,27 +31,27 @@ struct Stored {
 
 class Bucket {
  public:
-  using Sink = std::function<bool(std::string_view bytes)>;  // false: no more, the call ends as stopped
+  using Sink = std::function<bool(std::string_view bytes)>;  // false stops the call: its outcome is `stopped`
 
   explicit Bucket(Service& service) : service_(service) {}
 
-  // Whether bucket, key and clock are right; asks for what begins with `prefix`.
+  // Tests whether bucket, access key and clock are right, by a list of one object under `prefix`.
   client::Outcome<void> check(const std::string& prefix = {});
 
   client::Outcome<void> put(const std::string& key, const Payload& payload);
-  // Unless there is one already, which is no failure; a server that cannot tell puts it anyway.
+  // Does nothing when the object exists, which is no failure. A server without If-None-Match replaces the object.
   client::Outcome<void> put_new(const std::string& key, const Payload& payload);
-  // All of it, with little patience; nothing when there is no such object.
+  // The whole object, with brief effort; none when there is no such object.
   client::Outcome<std::optional<std::string>> read_small(const std::string& key);
-  // Nothing when there is no such object.
+  // None when there is no such object.
   client::Outcome<std::optional<Stored>> head(const std::string& key);
-  // Those bytes and no others, in pieces, each once; is_missing() when there is no such object, 412 when it is not the
-  // one of that ETag (if one is given) any more.
+  // Exactly these bytes, in pieces, each byte once. is_missing() when there is no such object, status 412 when the
+  // object no longer has the given ETag.
   client::Outcome<void> get(const std::string& key, std::uint64_t offset, std::uint64_t length, const Sink& sink,
                             const std::string& etag = {});
-  // Whether they were there or not; in batches, or one by one at a server that takes none.
+  // Succeeds also for objects that do not exist. In batches, or one by one at a server that does not support batches.
   client::Outcome<void> drop(std::span<const std::string> keys, Effort effort = Effort::full);
-  // In the order of keys, at most so many at a time; begin with an empty `from`, go on with the page's `next`.
+  // In the order of keys, at most `most` at a time; begin with an empty `from`, continue with the page's `next`.
   client::Outcome<ObjectPage> list(const std::string& prefix, const std::string& from, int most = 1000);
 
   // An upload by parts; nothing is visible under the key before complete().
@@ -58,7 +59,7 @@ class Bucket {
   client::Outcome<Part> put_part(const std::string& key, const std::string& upload, int number, const Payload& payload);
   client::Outcome<void> complete(const std::string& key, const std::string& upload, std::span<const Part> parts,
                                  std::uint64_t size);
-  // Aborting what is not there any more is fine.
+  // Succeeds also for an upload that does not exist any more.
   client::Outcome<void> abort(const std::string& key, const std::string& upload, Effort effort = Effort::full);
   client::Outcome<UploadPage> list_uploads(const std::string& prefix, const UploadPage& after);
 
@@ -72,7 +73,7 @@ class Bucket {
   client::Outcome<void> drop_each(std::span<const std::string> keys);
 
   Service& service_;
-  std::atomic<bool> takes_batches_ = true;  // false once single ones went where a batch was refused
+  std::atomic<bool> takes_batches_ = true;  // false once a batch was refused and single deletions succeeded
 };
 
 }  // namespace restante::s3

@@ -11,7 +11,7 @@ using client::Failure;
 using client::Outcome;
 using client::Response;
 
-// One read of a range, over as many answers as it takes.
+// One read of a range; it may need several requests.
 class Reading {
  public:
   Reading(std::uint64_t offset, std::uint64_t length, const Bucket::Sink& sink, std::string etag)
@@ -26,13 +26,13 @@ class Reading {
     call.operation = "get";
     call.key = key;
     call.headers = {{"Range", fmt::format("bytes={}-{}", first(), last())}};
-    // What goes on must go on in the same object.
+    // A read that continues must continue in the same object.
     if (!etag_.empty()) call.headers.push_back({"If-Match", etag_});
     begin_ = done_;
     return call;
   }
 
-  // False when the answer is not what was asked for, or nobody wants more.
+  // False when the answer is not the requested range, or the sink wants no more.
   bool take(const Response& head, std::string_view bytes) {
     if (done_ == begin_ && !begins_right(head)) return false;
     if (bytes.size() > length_ - done_) return false;
@@ -51,7 +51,7 @@ class Reading {
       const auto* range = head.find("Content-Range");
       return range && range->starts_with(fmt::format("bytes {}-{}/", first(), last()));
     }
-    // Everything was asked for, and so a server may leave the range out of account.
+    // When the range is the whole object, a server may ignore it and answer 200.
     const auto* length = head.find("Content-Length");
     return head.status == 200 && first() == 0 && length && parse_unsigned(*length) == length_;
   }
@@ -61,7 +61,7 @@ class Reading {
   const Bucket::Sink& sink_;
   std::string etag_;
   std::uint64_t done_ = 0;
-  std::uint64_t begin_ = 0;  // of the present answer
+  std::uint64_t begin_ = 0;  // value of done_ at the beginning of the current answer
   bool stopped_ = false;
 };
 

@@ -13,7 +13,7 @@ using client::Outcome;
 
 Failure unusable(std::string sentence) { return {Failure::Kind::stopped, std::move(sentence)}; }
 
-// A value goes into a header: what cannot stand there was not meant to be a key.
+// The values are sent in a header: text that cannot be in a header cannot be a key.
 bool is_plausible(std::string_view value) {
   for (const char c : value) {
     if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f') return false;
@@ -84,7 +84,7 @@ std::uint64_t CredentialSource::generation() const {
 bool CredentialSource::renew(std::uint64_t refused) {
   const std::lock_guard lock(mutex_);
   if (generation_ != refused) return true;
-  // A file that cannot be read at the moment is perhaps just being written.
+  // A file that cannot be read now may just be written by another program.
   auto found = find();
   if (found.has_error() || known_ == *found) return false;
   known_ = std::move(*found);
@@ -99,20 +99,20 @@ Outcome<Credentials> CredentialSource::find() const {
     return given;
   }
   const auto value = [&](const char* name) { return environment_(name).value_or(""); };
-  Credentials around{value("AWS_ACCESS_KEY_ID"), value("AWS_SECRET_ACCESS_KEY"), value("AWS_SESSION_TOKEN")};
-  if (!around.access_key.empty() || !around.secret_key.empty()) {
-    if (!is_complete(around)) return unusable("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must both be set");
-    return around;
+  Credentials in_environment{value("AWS_ACCESS_KEY_ID"), value("AWS_SECRET_ACCESS_KEY"), value("AWS_SESSION_TOKEN")};
+  if (!in_environment.access_key.empty() || !in_environment.secret_key.empty()) {
+    if (!is_complete(in_environment)) return unusable("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must both be set");
+    return in_environment;
   }
   return find_in_file();
 }
 
 Outcome<Credentials> CredentialSource::find_in_file() const {
-  const std::string looked = "no S3 credentials in the settings (s3.access_key) or the environment (AWS_ACCESS_KEY_ID)";
+  const std::string none = "no S3 credentials in the settings (s3.access_key) or the environment (AWS_ACCESS_KEY_ID)";
   const std::string path = file_of_credentials(settings_, environment_);
-  if (path.empty()) return unusable(looked + ", and no file is named (s3.credentials_file)");
+  if (path.empty()) return unusable(none + ", and no file is named (s3.credentials_file)");
   std::ifstream file(path, std::ios::binary);
-  if (!file) return unusable(looked + ", and " + path + " cannot be read");
+  if (!file) return unusable(none + ", and " + path + " cannot be read");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   auto found = read_credentials(text, settings_.profile);
   if (!found) return unusable(path + " has no key and secret in its section [" + settings_.profile + "] (s3.profile)");

@@ -1,7 +1,7 @@
-// Credentials: who signs. Taken from the settings, else from the environment (AWS_ACCESS_KEY_ID and its companions),
-// else from a file in the shape that the aws tools write (sections, `name = value`). A file is read anew when S3 does
-// not take what it gave, so that keys may be rotated under a running server. Sentences name places, never values.
-// CredentialSource is thread-safe; nothing here throws.
+// Credentials for signing requests. They come from the settings, else from the environment (AWS_ACCESS_KEY_ID and so
+// on), else from a file in the format of the AWS tools (sections, `name = value`). The file is read again when S3
+// refuses its keys, so that keys can be rotated while the server runs. Sentences name settings and files, never their
+// values. CredentialSource is thread-safe; nothing here throws.
 #pragma once
 #include <cstdint>
 #include <mutex>
@@ -17,34 +17,34 @@ namespace restante::s3 {
 struct Credentials {
   std::string access_key;
   std::string secret_key;
-  std::string session_token;  // of temporary credentials, else empty
+  std::string session_token;  // of temporary credentials; else empty
 
   friend bool operator==(const Credentials&, const Credentials&) = default;
 };
 
 struct CredentialSettings {
-  std::string access_key;  // empty, together with secret_key: look elsewhere
+  std::string access_key;  // empty, and secret_key too: use the environment or the file
   std::string secret_key;
   std::string session_token;
   std::string file;  // empty: AWS_SHARED_CREDENTIALS_FILE, else .aws/credentials in the home directory
   std::string profile = "default";
 };
 
-// The file that they would be read from; empty where the settings or the environment have them, or nobody has a home.
+// The file that they would be read from; empty when the settings or the environment have them, or HOME is not set.
 std::string file_of_credentials(const CredentialSettings& settings, const client::Environment& environment);
 
-// A section of such a file; nothing when it is absent or has no key pair.
+// The keys in a section of such a file; none when the section is absent or has no key pair.
 std::optional<Credentials> read_credentials(std::string_view text, std::string_view profile);
 
 class CredentialSource {
  public:
   explicit CredentialSource(CredentialSettings settings, client::Environment environment = client::from_environment);
 
-  // Kind::bad_url is never it: a failure here is Kind::stopped with a sentence that says what to set.
+  // A failure has Kind::stopped and a sentence that names what to set.
   client::Outcome<Credentials> current();
-  // Grows whenever current() begins to give other keys than before.
+  // Grows whenever current() begins to return other keys than before.
   std::uint64_t generation() const;
-  // Keys of that generation were refused: whether there are others by now, which current() gives from here on.
+  // Called when keys of generation `refused` were refused. True when there are other keys now; current() returns them.
   bool renew(std::uint64_t refused);
 
  private:

@@ -42,7 +42,7 @@ TEST(Credentials, ASectionIsReadAsTheAwsToolsWriteIt) {
   EXPECT_EQ(found->session_token, "tok");
 }
 
-TEST(Credentials, ASectionThatIsAbsentHalfOrNotUsableIsNone) {
+TEST(Credentials, ASectionThatIsAbsentIncompleteOrNotUsableGivesNoKeys) {
   EXPECT_FALSE(read_credentials("", "default"));
   EXPECT_FALSE(read_credentials("aws_access_key_id=a\naws_secret_access_key=b\n", "default"));
   EXPECT_FALSE(read_credentials("[default]\naws_access_key_id=a\n", "default"));
@@ -67,12 +67,12 @@ TEST_F(CredentialFile, TheSettingsComeBeforeTheEnvironmentAndThatBeforeTheFile) 
             "file");
 }
 
-TEST_F(CredentialFile, TheFileOfTheHomeDirectoryIsTheLastPlaceLookedAt) {
+TEST_F(CredentialFile, TheFileInTheHomeDirectoryIsUsedLast) {
   write(".aws/credentials", "[default]\naws_access_key_id=home\naws_secret_access_key=h\n");
   EXPECT_EQ(CredentialSource({}, environment({{"HOME", folder.string()}})).current().value().access_key, "home");
 }
 
-TEST_F(CredentialFile, RotatedKeysAreSeenOnceTheOldOnesWereRefused) {
+TEST_F(CredentialFile, RotatedKeysAreReadOnceTheOldOnesWereRefused) {
   CredentialSettings settings;
   settings.file = write("keys", "[default]\naws_access_key_id=old\naws_secret_access_key=s\n");
   CredentialSource source(settings, environment({}));
@@ -82,7 +82,7 @@ TEST_F(CredentialFile, RotatedKeysAreSeenOnceTheOldOnesWereRefused) {
   const auto old = source.generation();
   EXPECT_TRUE(source.renew(old));
   EXPECT_EQ(source.current().value().access_key, "new");
-  EXPECT_TRUE(source.renew(old)) << "somebody else has renewed them meanwhile";
+  EXPECT_TRUE(source.renew(old)) << "another thread has renewed them meanwhile";
   EXPECT_FALSE(source.renew(source.generation())) << "there are no others";
 }
 
@@ -99,7 +99,7 @@ TEST_F(CredentialFile, AFileThatIsJustBeingWrittenChangesNothing) {
   EXPECT_EQ(source.current().value().secret_key, "t");
 }
 
-TEST(Credentials, ThoseOfTheSettingsAreNeverOthers) {
+TEST(Credentials, KeysFromTheSettingsAreNeverRenewed) {
   CredentialSettings settings;
   settings.access_key = "given";
   settings.secret_key = "g";
@@ -108,7 +108,7 @@ TEST(Credentials, ThoseOfTheSettingsAreNeverOthers) {
   EXPECT_FALSE(source.renew(source.generation()));
 }
 
-TEST_F(CredentialFile, WhatIsMissingIsSaidWithoutAnyValue) {
+TEST_F(CredentialFile, TheSentenceNamesWhatIsMissingAndContainsNoValue) {
   CredentialSettings half;
   half.secret_key = "hidden";
   const auto failure = CredentialSource(half, environment({})).current();

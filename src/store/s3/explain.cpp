@@ -13,10 +13,10 @@ namespace {
 using client::Failure;
 using client::Response;
 
-constexpr std::size_t kWords = 200;
+constexpr std::size_t kMaxShownBytes = 200;
 
 std::string presentable(std::string_view text) {
-  std::string shown(cut_utf8(text, kWords));
+  std::string shown(cut_utf8(text, kMaxShownBytes));
   for (char& c : shown) {
     if (static_cast<unsigned char>(c) < 0x20 || c == '\x7f') c = ' ';
   }
@@ -46,7 +46,7 @@ std::string region_sentence(const Response& response, const ErrorAnswer& error, 
                      where, asked.region);
 }
 
-// A page that S3 did not write. What is in front of it may well write one while S3 is away or busy.
+// A page that S3 did not write. A proxy in front of S3 may write one while S3 is down or busy, which is not foreign.
 bool is_foreign(const Response& response, const ErrorAnswer& error) {
   if (response.status >= 500 || response.status == 408 || response.status == 429) return false;
   return !response.body.empty() && error.code.empty() && error.message.empty() && !response.find("x-amz-bucket-region");
@@ -132,7 +132,7 @@ bool is_worth_repeating(const Failure& failure) {
       return false;
   }
   if (failure.status == 501 || failure.status == 507) return false;
-  // The first four with 400 or 200; the others mean that what was sent is not what arrived.
+  // The first four codes may come with status 400 or 200; the last three mean that the data was changed on its way.
   return failure.status == 408 || failure.status == 429 || failure.status >= 500 ||
          is_one_of(failure.code, {"RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable",
                                   "OperationAborted", "IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch"});
@@ -144,7 +144,7 @@ bool is_missing(const Failure& failure) {
 
 bool may_be_of_keys(const Failure& failure) {
   if (failure.kind != Failure::Kind::status) return false;
-  // The answer to a HEAD has no code.
+  // The answer to HEAD has no code, only a status.
   return failure.status == 401 || failure.status == 403 ||
          is_one_of(failure.code, {"ExpiredToken", "TokenRefreshRequired", "InvalidToken"});
 }

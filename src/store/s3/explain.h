@@ -1,5 +1,6 @@
-// Why S3 refused, in a sentence that tells an operator what to change: the clock, the region, the key, its rights, the
-// bucket. Says the server's code and its own words, cut and without control bytes; never a key or a signature.
+// Explains why S3 refused a request, in a sentence that names what the operator must change: the clock, the region, the
+// access key, its permissions, the bucket. A sentence may contain the server's code and message, cut and without
+// control bytes; never a key or a signature. Pure functions; nothing throws.
 #pragma once
 #include <string>
 
@@ -8,7 +9,7 @@
 
 namespace restante::s3 {
 
-// What was asked, as far as a sentence needs it.
+// The facts about a request that a sentence needs.
 struct RequestFacts {
   std::string method;
   std::string bucket;
@@ -17,20 +18,20 @@ struct RequestFacts {
   Time now;
 };
 
-// Kind::status with the status of the response, the error's code and a sentence; Kind::protocol, with the status, where
-// the answer is a page of something that is not S3.
+// Kind::status with the status of the response, the error's code and a sentence; Kind::protocol, with the status, when
+// the answer is a page of a server that is not S3.
 client::Failure explain(const client::Response& response, const ErrorAnswer& error, const RequestFacts& asked);
 
-// As it is, or, where it is of a certificate that is not believed, with which setting to look at.
+// Adds the setting to check to a failure that is about a certificate; returns any other failure as it is.
 client::Failure explain_certificate(client::Failure failure, const std::string& endpoint, const std::string& ca_file);
 
 // Whether the same request may well succeed if it is sent again soon.
 bool is_worth_repeating(const client::Failure& failure);
-// The object is not there; the bucket is.
+// The object does not exist, but the bucket does.
 bool is_missing(const client::Failure& failure);
-// Other keys might well be let in: these have had their time, are unknown, or may not.
+// Whether other keys could succeed: these are expired, unknown, or have no permission.
 bool may_be_of_keys(const client::Failure& failure);
-// The server does not do what was asked, whoever asks; as far as one can tell.
+// Whether the server probably does not support this request, with any keys.
 bool is_unsupported(const client::Failure& failure);
 
 // "Fri, 24 May 2013 00:00:00 GMT".

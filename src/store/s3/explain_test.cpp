@@ -19,7 +19,7 @@ Failure explained(int status, ErrorAnswer error, std::vector<client::Header> hea
   return explain(response, error, kAsked);
 }
 
-TEST(Explain, AClockByTheServersOwnWordOrElseByItsDate) {
+TEST(Explain, AWrongClockByTheErrorsServerTimeOrElseByTheDateHeader) {
   EXPECT_THAT(explained(403, {"RequestTimeTooSkewed", "", "", "2026-11-15T11:00:00Z"}).sentence,
               HasSubstr("3600 seconds ahead of S3's"));
   EXPECT_THAT(
@@ -29,14 +29,14 @@ TEST(Explain, AClockByTheServersOwnWordOrElseByItsDate) {
               HasSubstr("clock is wrong; set it"));
 }
 
-TEST(Explain, ARegionAsFarAsItIsSaid) {
+TEST(Explain, AWrongRegionWithTheRightOneIfTheAnswerNamesIt) {
   EXPECT_THAT(explained(400, {"AuthorizationHeaderMalformed", "", "us-west-2", ""}).sentence,
               HasSubstr("region us-west-2, not in eu-west-1"));
   EXPECT_THAT(explained(301, {}, {{"x-amz-bucket-region", "us-west-2"}}).sentence, HasSubstr("region us-west-2"));
   EXPECT_THAT(explained(307, {}).sentence, HasSubstr("another region"));
 }
 
-TEST(Explain, KeysRightsAndBuckets) {
+TEST(Explain, KeysPermissionsAndBuckets) {
   EXPECT_THAT(explained(403, {"SignatureDoesNotMatch", "x", "", ""}).sentence, HasSubstr("secret key"));
   EXPECT_THAT(explained(403, {"InvalidAccessKeyId", "", "", ""}).sentence, HasSubstr("does not know the access key"));
   EXPECT_THAT(explained(400, {"ExpiredToken", "", "", ""}).sentence, HasSubstr("expired"));
@@ -47,7 +47,7 @@ TEST(Explain, KeysRightsAndBuckets) {
   EXPECT_THAT(explained(403, {}).sentence, HasSubstr("may not PUT in bucket post"));
 }
 
-TEST(Explain, AnythingElseInTheServersOwnWordsOnOneShortLine) {
+TEST(Explain, AnythingElseWithTheServersMessageOnOneShortLine) {
   const auto failure =
       explained(500, {"Odd", "first\nsecond " + std::string(1000, 'x'), "", ""}, {{"Retry-After", "7"}});
   EXPECT_THAT(failure.sentence, HasSubstr("answered 500 Odd: first second xxx"));
@@ -66,7 +66,7 @@ Failure explained_page(int status, std::string body, std::vector<client::Header>
   return explain(response, {}, kAsked);
 }
 
-TEST(Explain, APageThatIsNotOfS3IsNoAnswerAndNoMissingObject) {
+TEST(Explain, APageOfAnotherServerIsNotAnAnswerOfS3AndNotAMissingObject) {
   for (const int status : {301, 400, 403, 404, 405}) {
     const auto failure = explained_page(status, "<html>nginx</html>");
     EXPECT_THAT(failure.sentence, HasSubstr("https://s3.example.com does not answer as S3 does: "));
@@ -90,7 +90,7 @@ Failure doubted(Failure::Doubt doubt, const std::string& ca_file = {}) {
   return explain_certificate(failure, "https://s3.example.com", ca_file);
 }
 
-TEST(Explain, ACertificateThatIsNotBelievedSaysWhichSettingToLookAt) {
+TEST(Explain, AFailedCertificateCheckNamesTheSettingToChange) {
   using Doubt = Failure::Doubt;
   EXPECT_EQ(doubted(Doubt::authority).sentence,
             "no secure connection to s3.example.com:443: no; the certificate of s3.endpoint https://s3.example.com was "
@@ -105,7 +105,7 @@ TEST(Explain, ACertificateThatIsNotBelievedSaysWhichSettingToLookAt) {
   EXPECT_EQ(explain_certificate(cut, "https://s3.example.com", "").sentence, "broke off");
 }
 
-TEST(Explain, WhatMayBeOfTheKeysAndWhatIsNotDoneForAnybody) {
+TEST(Explain, FailuresThatOtherKeysMayFixAndRequestsThatAreNotSupported) {
   EXPECT_TRUE(may_be_of_keys(explained(400, {"ExpiredToken", "", "", ""})));
   EXPECT_TRUE(may_be_of_keys(explained(400, {"InvalidToken", "", "", ""})));
   EXPECT_TRUE(may_be_of_keys(explained(403, {"InvalidAccessKeyId", "", "", ""})));
@@ -121,7 +121,7 @@ TEST(Explain, WhatMayBeOfTheKeysAndWhatIsNotDoneForAnybody) {
   EXPECT_FALSE(is_unsupported({Failure::Kind::cut, ""}));
 }
 
-TEST(Explain, WhatIsWorthRepeating) {
+TEST(Explain, FailuresThatAreWorthRepeating) {
   EXPECT_TRUE(is_worth_repeating(explained(503, {"SlowDown", "", "", ""})));
   EXPECT_TRUE(is_worth_repeating(explained(500, {})));
   EXPECT_TRUE(is_worth_repeating(explained(429, {})));

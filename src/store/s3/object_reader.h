@@ -1,7 +1,6 @@
-// ObjectReader: an object read from any place, by whoever takes his time. Bytes are fetched by windows: the first as
-// large as what is asked for, each next one twice as large, up to four mebibytes, while reads follow each other.
-// Between two windows it holds memory only, no connection. Belongs to one thread at a time; must not outlive its
-// Bucket.
+// ObjectReader: reads an object at any offset, also for a slow reader. It fetches windows: the first is as large as the
+// requested bytes, and each next one twice as large, up to 4 MiB, as long as the reads are sequential. Between two
+// windows it holds memory only, no connection. Belongs to one thread at a time; must not outlive its Bucket.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -18,10 +17,10 @@ class ObjectReader {
   ObjectReader(Bucket& bucket, std::string key, Stored stored);
 
   std::uint64_t size() const { return stored_.size; }
-  // How many bytes were read: at least one, unless `at` is at the end or beyond. A failure when the object is not the
-  // one any more that it was in the beginning.
+  // Returns the number of bytes read: at least one, unless `at` is at the end or beyond. Fails when the object was
+  // replaced since it was opened.
   client::Outcome<std::size_t> read(std::uint64_t at, std::span<char> into);
-  // The next read asks S3.
+  // Discards the window: the next read makes a request.
   void forget() { window_ = std::string(); }
 
  private:

@@ -6,7 +6,7 @@
 namespace restante::s3 {
 namespace {
 
-// What is larger will most likely fill a part; growing by doubling would take more than one.
+// A larger object will probably fill a part; growing the buffer by doubling would allocate more than one part.
 constexpr std::size_t kSmall = 1 << 20;
 
 }  // namespace
@@ -23,7 +23,7 @@ ObjectWriter::ObjectWriter(Bucket& bucket, std::string prefix, std::string key)
 
 ObjectWriter::~ObjectWriter() {
   if (state_ == State::finished) return;
-  // Somebody waits to be told of the failure. What this leaves behind, `list_uploads` and a sweep of the bucket find.
+  // Brief: a client waits for the answer. The sweep deletes unfinished uploads and orphans that are left.
   if (upload_ && bucket_.abort(object_, *upload_, Effort::brief).has_error()) return;
   if (state_ == State::unsure) static_cast<void>(bucket_.drop(std::array{object_}, Effort::brief));
 }

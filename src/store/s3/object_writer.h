@@ -1,7 +1,7 @@
-// Draft: an object in the making. A part's digest stands in front of it, so a part is gathered in memory before it is
-// sent: five mebibytes, the least S3 takes. What fits into one is put whole. Destroyed before finish() has succeeded it
-// aborts what it began and removes what it may have left. Belongs to one thread at a time; must not outlive its Bucket.
-// Throws Unavailable, and StorageFull when S3 has no room for us.
+// ObjectWriter: writes one object. The digest of a part is sent before the part, so a part is collected in memory
+// first: 5 MiB, the smallest that S3 accepts. An object that fits into one part is put as a whole. If it is destroyed
+// before finish() has succeeded, it aborts the upload and deletes what it may have stored. Belongs to one thread at a
+// time; must not outlive its Bucket. Throws Unavailable, and StorageFull when the storage or quota of S3 is full.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,7 +14,7 @@ namespace restante::s3 {
 
 class ObjectWriter final : public BlobWriter {
  public:
-  // `key` is the blob's, `prefix` what stands before it in the bucket.
+  // The object's name is `prefix` followed by `key`, the blob's key.
   ObjectWriter(Bucket& bucket, std::string prefix, std::string key);
   ~ObjectWriter() override;
   void write(std::string_view bytes) override;
@@ -34,7 +34,7 @@ class ObjectWriter final : public BlobWriter {
   State state_ = State::writing;
 };
 
-// As an exception: StorageFull for a quota, Unavailable for anything else.
+// Throws StorageFull when storage or quota is full, Unavailable for any other failure.
 [[noreturn]] void throw_failure(const client::Failure& failure);
 
 }  // namespace restante::s3

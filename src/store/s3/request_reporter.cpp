@@ -11,7 +11,7 @@ using client::Failure;
 
 constexpr auto kSameAgain = std::chrono::seconds(10);
 constexpr auto kOtherReason = std::chrono::seconds(1);
-constexpr auto kOldNews = std::chrono::minutes(15);  // of something that was not tried again
+constexpr auto kFailureIsOld = std::chrono::minutes(15);  // when the operation was not tried again
 
 std::string_view outcome_of(const Failure* failure) {
   if (!failure) return "ok";
@@ -87,8 +87,8 @@ void RequestReporter::succeeded(std::string_view operation) {
 std::string RequestReporter::trouble() const {
   const SteadyTime now = clock_.steady();
   const std::lock_guard lock(mutex_);
-  const bool is_news = !failed_.empty() && now - failed_.back().at < kOldNews;
-  return is_news ? failed_.back().sentence : std::string();
+  const bool is_recent = !failed_.empty() && now - failed_.back().at < kFailureIsOld;
+  return is_recent ? failed_.back().sentence : std::string();
 }
 
 }  // namespace restante::s3

@@ -1,6 +1,6 @@
-// Telling: what became of the requests to S3, for the operator: counted one by one, said in the log when they fail, not
-// more often than every few seconds while the reason is the same, and once more when S3 answers again. Never a key or
-// a signature: sentences are those of explain.h. Thread-safe; never blocks for long.
+// RequestReporter: counts and logs the results of requests to S3. It counts every attempt. It logs failures, but the
+// same reason only every few seconds, and logs when S3 answers again. Never a key or a signature: sentences are those
+// of explain.h. Thread-safe; never blocks for long.
 #pragma once
 #include <mutex>
 #include <string>
@@ -21,7 +21,7 @@ class RequestReporter {
   void attempted(const Attempt& attempt);
   void repeated() { metrics_.s3_retries.Increment(); }
 
-  // Why something does not work at present; empty when nothing has failed lately that has not succeeded since.
+  // The reason of the latest failure; empty when it is old, or when all failed operations have succeeded since.
   std::string trouble() const;
 
  private:
@@ -37,8 +37,8 @@ class RequestReporter {
   const Clock& clock_;
   Log& log_;
   Metrics& metrics_;
-  mutable std::mutex mutex_;    // of what follows; requests take milliseconds, this microseconds
-  std::vector<Failed> failed_;  // at most one of each operation, the latest at the end
+  mutable std::mutex mutex_;    // of the members below; held for microseconds
+  std::vector<Failed> failed_;  // at most one for each operation, the latest at the end
   std::string logged_;
   SteadyTime logged_at_{};
   std::int64_t suppressed_ = 0;

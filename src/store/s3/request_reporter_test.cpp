@@ -27,8 +27,8 @@ class S3RequestReporter : public ::testing::Test {
   }
   void succeed(std::string_view operation) { reporter.attempted({operation}); }
 
-  // Everything that was said; nothing more can be.
-  std::string said() {
+  // Everything that was logged. Nothing can be logged afterwards.
+  std::string log_text() {
     log.reset();
     std::string text(1 << 16, '\0');
     std::rewind(file);
@@ -48,28 +48,28 @@ class S3RequestReporter : public ::testing::Test {
   RequestReporter reporter{clock, *log, metrics};
 };
 
-TEST_F(S3RequestReporter, TheSameReasonIsSaidEveryTenSecondsAndHowOftenItWasNot) {
+TEST_F(S3RequestReporter, TheSameReasonIsLoggedEveryTenSecondsWithTheNumberOfSuppressedLines) {
   for (int i = 0; i < 100; ++i) fail("put", "slow down");
   clock.advance(std::chrono::seconds(9));
   fail("put", "slow down");
   clock.advance(std::chrono::seconds(1));
   fail("put", "slow down");
-  const auto text = said();
+  const auto text = log_text();
   EXPECT_EQ(count(text, "s3_failed"), 2u) << text;
   EXPECT_THAT(text, HasSubstr("\"unsaid\":100"));
 }
 
-TEST_F(S3RequestReporter, AnotherReasonIsSaidSooner) {
+TEST_F(S3RequestReporter, AnotherReasonIsLoggedSooner) {
   fail("put", "slow down");
   fail("put", "the clock is wrong", 403);
   clock.advance(std::chrono::seconds(1));
   fail("put", "the clock is wrong", 403);
-  const auto text = said();
+  const auto text = log_text();
   EXPECT_EQ(count(text, "s3_failed"), 2u) << text;
   EXPECT_EQ(count(text, "the clock is wrong"), 1u) << text;
 }
 
-TEST_F(S3RequestReporter, TroubleEndsWhenTheSameSucceedsAndThatIsSaid) {
+TEST_F(S3RequestReporter, TroubleEndsWhenTheSameOperationSucceedsAndThatIsLogged) {
   fail("put", "may not PUT", 403);
   fail("get", "slow down");
   succeed("check");
@@ -78,10 +78,10 @@ TEST_F(S3RequestReporter, TroubleEndsWhenTheSameSucceedsAndThatIsSaid) {
   EXPECT_EQ(reporter.trouble(), "may not PUT");
   succeed("put");
   EXPECT_THAT(reporter.trouble(), IsEmpty());
-  EXPECT_EQ(count(said(), "s3_answers_again"), 1u);
+  EXPECT_EQ(count(log_text(), "s3_answers_again"), 1u);
 }
 
-TEST_F(S3RequestReporter, WhatWasNotTriedForLongIsNoNewsAnyMore) {
+TEST_F(S3RequestReporter, AFailureThatIsOldIsNoTroubleAnyMore) {
   fail("put", "slow down");
   clock.advance(std::chrono::minutes(14));
   EXPECT_EQ(reporter.trouble(), "slow down");
@@ -89,16 +89,16 @@ TEST_F(S3RequestReporter, WhatWasNotTriedForLongIsNoNewsAnyMore) {
   EXPECT_THAT(reporter.trouble(), IsEmpty());
 }
 
-TEST_F(S3RequestReporter, AMissingObjectAndTheEndOfTheServerAreNoTrouble) {
+TEST_F(S3RequestReporter, AMissingObjectAndTheShutdownOfTheServerAreNoTrouble) {
   fail("head", "S3 answered 404", 404);
   fail("put", Failure::Kind::cancelled);
   EXPECT_THAT(reporter.trouble(), IsEmpty());
   EXPECT_EQ(metrics.s3_requests("head", "missing").Value(), 1);
   EXPECT_EQ(metrics.s3_requests("put", "stopped").Value(), 1);
-  EXPECT_THAT(said(), Not(HasSubstr("s3_failed")));
+  EXPECT_THAT(log_text(), Not(HasSubstr("s3_failed")));
 }
 
-TEST_F(S3RequestReporter, EveryAttemptIsCountedByWhatCameOfIt) {
+TEST_F(S3RequestReporter, EveryAttemptIsCountedByItsOutcome) {
   fail("put", Failure::Kind::timeout);
   fail("put", Failure::Kind::cut);
   fail("put", Failure::Kind::protocol);

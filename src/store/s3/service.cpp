@@ -28,7 +28,7 @@ client::Url server_of(const ServiceOptions& options) {
   return server;
 }
 
-// After the server's own path.
+// The part of the path after the endpoint's own path.
 std::string target_path(const ServiceOptions& options, const std::string& key) {
   std::string path = options.addressing == Addressing::path ? "/" + options.bucket : "";
   if (!key.empty() || path.empty()) path += "/" + key;
@@ -44,7 +44,7 @@ std::chrono::milliseconds jittered(std::chrono::milliseconds whole) {
 
 }  // namespace
 
-// A connection of the service's, given back when it goes.
+// A connection of the service; the destructor gives it back.
 class Service::LeasedClient {
  public:
   explicit LeasedClient(Service& service) : service_(service) {
@@ -56,11 +56,11 @@ class Service::LeasedClient {
       client_ = std::make_unique<HttpClient>(service.server_, service.options_.http);
     }
     if (service.is_cancelled_) client_->cancel();
-    place_ = service.busy_.insert(service.busy_.end(), client_.get());
+    position_ = service.busy_.insert(service.busy_.end(), client_.get());
   }
   ~LeasedClient() {
     const std::lock_guard lock(service_.mutex_);
-    service_.busy_.erase(place_);
+    service_.busy_.erase(position_);
     if (service_.idle_.size() < kIdleConnections) service_.idle_.push_back(std::move(client_));
   }
   LeasedClient(const LeasedClient&) = delete;
@@ -70,7 +70,7 @@ class Service::LeasedClient {
  private:
   Service& service_;
   std::unique_ptr<HttpClient> client_;
-  std::list<HttpClient*>::iterator place_;
+  std::list<HttpClient*>::iterator position_;
 };
 
 Payload payload_of(std::string_view bytes) {
@@ -172,7 +172,7 @@ void Service::cancel() {
   cancelled_.notify_all();
 }
 
-// False when it was cut short.
+// False when cancel() ended the pause.
 bool Service::pause(std::chrono::milliseconds duration) {
   std::unique_lock lock(mutex_);
   return !cancelled_.wait_for(lock, duration, [&] { return is_cancelled_; });

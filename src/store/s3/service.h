@@ -1,6 +1,7 @@
-// Service: signed requests about one bucket, over a few kept-alive connections. once() is one attempt; send() repeats
-// what is worth repeating, after a pause that doubles and is jittered. A failure carries S3's code and a sentence for
-// the operator (explain.h). Thread-safe and blocking; cancel() ends every call, now and later. Throws nothing.
+// Service: sends signed requests for one bucket over a few kept-alive connections. once() is one attempt; send()
+// repeats failures that may be temporary, after a pause that doubles and is jittered. A failure has S3's code and a
+// sentence for the operator (explain.h). Thread-safe and blocking; cancel() ends every call, running or later. Throws
+// nothing.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -20,11 +21,11 @@ namespace restante::s3 {
 // Whether the bucket is named in the path or in the host.
 enum class Addressing { path, virtual_host };
 
-// What one attempt came to, for whoever counts and tells.
+// The result of one attempt, for RequestReporter.
 struct Attempt {
   std::string_view operation;
   const client::Failure* failure = nullptr;  // null: it succeeded
-  std::uint64_t sent = 0;                    // of the bytes of objects
+  std::uint64_t sent = 0;                    // bytes of objects
   std::uint64_t received = 0;
 };
 
@@ -34,23 +35,23 @@ struct ServiceOptions {
   std::string region = "us-east-1";
   Addressing addressing = Addressing::path;
   client::HttpOptions http = {};
-  std::chrono::milliseconds patience{30'000};  // longest silence of an answer or a connection
+  std::chrono::milliseconds patience{30'000};  // longest time without a byte from the server
   int attempts = 5;
   std::chrono::milliseconds first_pause{100};
   std::chrono::milliseconds longest_pause{5'000};
-  // By any thread; neither may block.
+  // Called by any thread; neither may block.
   std::function<void(const Attempt&)> attempted = {};
   std::function<void()> repeated = {};
 };
 
-// Bytes to send, which can be read from any place again: a request may be sent twice.
+// Bytes to send. They can be read again from any offset, since a request may be sent twice.
 struct Payload {
   std::uint64_t size = 0;
   Digest digest{};
-  // Fills as much as it likes, at least a byte; nothing means that the bytes cannot be read any more.
+  // Reads at least one byte and returns how many; none means that the bytes cannot be read any more.
   std::function<std::optional<std::size_t>(std::uint64_t at, std::span<char> into)> read;
 };
-// Of bytes that stay where they are.
+// Does not copy: the bytes must outlive the payload.
 Payload payload_of(std::string_view bytes);
 
 struct S3Request {
@@ -59,17 +60,17 @@ struct S3Request {
   Query query = {};
   std::vector<client::Header> headers = {};
   std::optional<Payload> payload = std::nullopt;
-  // Whether a 2xx is the answer that was asked for; if not, it is a failure worth repeating.
+  // Whether a 2xx is the expected kind of answer; if not, it is a failure that is repeated.
   std::function<bool(const client::Response&)> is_expected = {};
-  std::string_view operation = "other";  // one word of a closed list
-  // Less than the service's own, for whoever is waited for.
+  std::string_view operation = "other";  // a metric label: one word of a fixed list
+  // Smaller limits than the service's, for calls that a client waits for.
   std::optional<int> attempts = std::nullopt;
   std::optional<std::chrono::milliseconds> patience = std::nullopt;
 };
 
 class Service {
  public:
-  // Both outlive it.
+  // Credentials and clock must outlive the service.
   Service(ServiceOptions options, CredentialSource& credentials, const Clock& clock);
   ~Service();
   Service(const Service&) = delete;
@@ -78,7 +79,7 @@ class Service {
   client::Outcome<client::Response> once(const S3Request& call, const client::HttpClient::Sink& sink = {});
   client::Outcome<client::Response> send(const S3Request& call);
   void cancel();
-  // Something that no single answer tells.
+  // Reports a result that comes from several answers.
   void report(const Attempt& attempt) const;
 
   const ServiceOptions& options() const { return options_; }
@@ -93,7 +94,7 @@ class Service {
   bool pause(std::chrono::milliseconds duration);
 
   ServiceOptions options_;
-  client::Url server_;  // with the bucket's name in the host, if that is where it goes
+  client::Url server_;  // with the bucket's name in the host for Addressing::virtual_host
   CredentialSource& credentials_;
   const Clock& clock_;
   std::mutex mutex_;
@@ -103,15 +104,15 @@ class Service {
   std::list<client::HttpClient*> busy_;
 };
 
-// Retries: how often and after which pauses one call is attempted. Belongs to one thread.
+// Retries: counts the attempts of one call and waits between them. Belongs to one thread.
 class Retries {
  public:
   explicit Retries(Service& service, std::optional<int> attempts = std::nullopt);
 
-  // Whether to try again after this failure; waits first. False when it is not worth it, was tried often enough, or
-  // the service is cancelled.
+  // Whether to try again after this failure; waits first. False when the failure is not temporary, all attempts are
+  // used, or the service is cancelled.
   bool again(const client::Failure& failure);
-  // Something was achieved: counts from the beginning.
+  // Called after progress: counts from the beginning.
   void reset();
 
  private:
@@ -119,7 +120,7 @@ class Retries {
 
   Service& service_;
   const int most_;
-  const std::uint64_t keys_;  // the generation of those that the first attempt is signed with, or an older one
+  const std::uint64_t keys_;  // the generation of the keys of the first attempt, or an older one
   int tried_ = 0;
   bool renewed_ = false;
   std::chrono::milliseconds next_;

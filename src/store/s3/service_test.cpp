@@ -23,7 +23,7 @@ client::Environment nothing_around() {
   return [](const char*) { return std::nullopt; };
 }
 
-// A scripted server and a service that asks it; the service goes first.
+// A scripted server and a service that sends requests to it; the service is destroyed first.
 struct Pair {
   explicit Pair(std::vector<TestServer::Script> scripts, std::string path = "") : server(std::move(scripts)) {
     options.endpoint = client::parse_url(server.url() + path).value();
@@ -60,7 +60,7 @@ S3Request get(std::string key) {
   return call;
 }
 
-TEST(Service, ARequestSaysWhoAsksWhenAndForWhatAndNeverTheSecret) {
+TEST(Service, ARequestHasItsSignatureItsTimeAndItsDigestAndNeverTheSecret) {
   std::string seen;
   Pair pair({[&](TestConnection& peer) { seen = peer.read_request(), peer.answer("200 OK", ""); }});
   pair.settings.session_token = "for-a-while";
@@ -82,7 +82,7 @@ TEST(Service, ARequestSaysWhoAsksWhenAndForWhatAndNeverTheSecret) {
   EXPECT_THAT(seen, Not(HasSubstr("very-secret")));
 }
 
-TEST(Service, AnEndpointMayHaveAPathOfItsOwn) {
+TEST(Service, AnEndpointMayHaveAPath) {
   std::string seen;
   Pair pair({[&](TestConnection& peer) { seen = peer.read_request(), peer.answer("200 OK", ""); }},
             "/storage%2Bv1/s3/");
@@ -121,7 +121,7 @@ TEST(Service, OneConnectionServesOneRequestAfterTheOther) {
   EXPECT_EQ(pair.server.connections(), 1u);
 }
 
-// Each request is signed with keys of a file that is rotated meanwhile; the old ones get the answer given here.
+// Requests are signed with keys from a file, which are rotated meanwhile. A request with the old keys gets this answer.
 void expect_rotated(const std::string& status, const std::string& body) {
   const auto file = std::filesystem::path(::testing::TempDir()) / "s3_service_rotated";
   const auto write = [&](const char* key) {
@@ -144,7 +144,7 @@ void expect_rotated(const std::string& status, const std::string& body) {
   std::filesystem::remove(file);
 }
 
-TEST(Service, KeysThatWereRotatedAreReadAnewOnceTheOldOnesAreRefused) {
+TEST(Service, KeysThatWereRotatedAreReadAgainOnceTheOldOnesAreRefused) {
   expect_rotated("400 Bad Request", "<Error><Code>ExpiredToken</Code></Error>");
   expect_rotated("400 Bad Request", "<Error><Code>InvalidToken</Code></Error>");
   expect_rotated("403 Forbidden", "<Error><Code>InvalidAccessKeyId</Code></Error>");
@@ -164,7 +164,7 @@ TEST(Service, KeysThatStayRefusedAreSentOnce) {
   EXPECT_EQ(asked, 1);
 }
 
-TEST(Service, ThePageOfAnotherServerIsNoAnswerOfS3) {
+TEST(Service, APageOfAnotherServerIsNotAnAnswerOfS3) {
   std::atomic<int> asked = 0;  // counted by the server's thread
   Pair pair({[&](TestConnection& peer) {
     for (; !peer.read_request().empty(); peer.answer("404 Not Found", "<html><h1>Not Found</h1></html>")) ++asked;
@@ -185,7 +185,7 @@ TEST(Service, WithoutCredentialsNothingIsSent) {
   EXPECT_EQ(pair.server.connections(), 0u);
 }
 
-TEST(Service, AnAnswerThatIsNotTheExpectedOneIsAskedForAgain) {
+TEST(Service, ARequestWithAnUnexpectedAnswerIsRepeated) {
   std::atomic<int> asked = 0;  // counted by the server's thread
   Pair pair({[&](TestConnection& peer) {
     while (!peer.read_request().empty()) peer.answer("200 OK", ++asked < 3 ? "<html/>" : "right");
@@ -196,8 +196,8 @@ TEST(Service, AnAnswerThatIsNotTheExpectedOneIsAskedForAgain) {
   EXPECT_EQ(asked, 3);
 }
 
-TEST(Service, ASilentServerIsLeftAndAskedAgain) {
-  // A slow machine may be as silent as a stalled one: whoever comes later is answered, whenever that is.
+TEST(Service, ARequestToASilentServerIsRepeatedOnANewConnection) {
+  // On a slow machine more than one attempt may time out, so every later connection is answered.
   std::vector<TestServer::Script> scripts(64, [](TestConnection& peer) {
     if (!peer.read_request().empty()) peer.answer("200 OK", "", "Connection: close\r\n");
   });
@@ -220,7 +220,7 @@ TEST(Service, ASourceThatCannotBeReadEndsTheRequestForGood) {
   EXPECT_EQ(outcome.error().kind, Failure::Kind::stopped);
 }
 
-TEST(Service, CancelEndsACallUnderWayAPauseAndEveryLaterCall) {
+TEST(Service, CancelEndsARunningCallAPauseAndEveryLaterCall) {
   std::promise<void> asked;
   Pair pair({[&](TestConnection& peer) {
     peer.read_request();

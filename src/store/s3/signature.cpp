@@ -17,7 +17,7 @@ std::span<const std::uint8_t> bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-// Without blanks at the ends, and with one where there are several.
+// Without blanks at the ends, and several blanks replaced by one.
 std::string folded(std::string_view value) {
   std::string out;
   for (const char c : trim(value)) {
@@ -26,7 +26,7 @@ std::string folded(std::string_view value) {
   return out;
 }
 
-// By lower-case name; values of one name in the order they are sent, with commas.
+// By lower-case name; several values of one name are joined with commas in the order they are sent.
 std::map<std::string, std::string> canonical_headers(const std::vector<client::Header>& headers) {
   std::map<std::string, std::string> canonical;
   for (const auto& header : headers) {

@@ -1,6 +1,6 @@
-// AWS Signature Version 4 as S3 wants it: the path is encoded once and never normalised, the payload's digest is part
-// of what is signed. What is signed is what is sent: requests carry encode_path() and encode_query() to the letter, so
-// that there is nothing a server could canonicalise differently. Pure functions; nothing throws.
+// AWS Signature Version 4 as S3 requires it: the path is encoded once and never normalised, and the payload's digest is
+// signed. The request is sent exactly as it is signed, with encode_path() and encode_query(), so that a server cannot
+// canonicalise it differently. Pure functions; nothing throws.
 #pragma once
 #include <string>
 #include <string_view>
@@ -16,7 +16,7 @@ namespace restante::s3 {
 
 using Query = std::vector<std::pair<std::string, std::string>>;  // decoded
 
-// Where a signature holds.
+// Where a signature is valid.
 struct Scope {
   std::string region;
   std::string service = "s3";

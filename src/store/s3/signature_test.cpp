@@ -72,7 +72,7 @@ TEST(Signature, OfTheExampleListWhoseQueryComesUnsorted) {
                            "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"});
 }
 
-// Published by AWS as a suite of requests for any service, all of one second and one pair of keys.
+// Published by AWS as a suite of requests for any service, all with the same time and the same keys.
 struct SuiteCase {
   const char* name;
   const char* method;

@@ -9,7 +9,7 @@ namespace restante::s3 {
 namespace {
 
 constexpr std::size_t kDepth = 16;
-constexpr std::size_t kElements = 50'000;  // a page of a thousand objects has some eight thousand
+constexpr std::size_t kElements = 50'000;  // a page of a thousand objects has about eight thousand
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
@@ -20,7 +20,7 @@ bool is_name_byte(char c) {
 
 std::string local_name(std::string_view name) { return std::string(name.substr(name.rfind(':') + 1)); }
 
-// False for what is no character of XML.
+// False for a code that is not a character of XML.
 bool append_character(std::string& out, std::uint32_t code) {
   const bool control = code < 0x20 && code != '\t' && code != '\n' && code != '\r';
   if (control || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff) return false;
@@ -184,7 +184,7 @@ class Reader {
   }
 
   std::string_view rest_;
-  std::vector<XmlElement> open_;        // from the root to where we are
+  std::vector<XmlElement> open_;        // from the root to the current element
   std::vector<std::string_view> tags_;  // their names as they were written
   std::optional<XmlElement> root_;
   std::size_t elements_ = 0;
@@ -223,7 +223,7 @@ std::string escape_xml(std::string_view text) {
       case '"':
         out += "&quot;";
         break;
-      case '\r':  // a reader would make a newline of it
+      case '\r':  // an XML reader would change it to a newline
         out += "&#13;";
         break;
       default:

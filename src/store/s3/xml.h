@@ -1,6 +1,7 @@
-// The XML that S3 answers with, and the little that it is sent. A document becomes a tree of elements with their text;
-// attributes, comments and instructions are passed over, a prefix of a name is dropped. A document type is refused, and
-// so is whatever is nested deeper or has more elements than any answer of S3. Pure functions; nothing throws.
+// A small XML parser for S3's answers, and escaping for the documents that are sent. A document becomes a tree of
+// elements with their text; attributes, comments and instructions are skipped, the prefix of a name is removed. Refused
+// are a document type, and a document that is nested deeper or has more elements than any answer of S3. Pure functions;
+// nothing throws.
 #pragma once
 #include <optional>
 #include <string>
@@ -11,7 +12,7 @@ namespace restante::s3 {
 
 struct XmlElement {
   std::string name;
-  std::string text;  // what stands directly in it
+  std::string text;  // directly in this element, without that of children
   std::vector<XmlElement> children;
 
   // The first of that name; null when absent.
@@ -20,7 +21,7 @@ struct XmlElement {
   std::string_view text_of(std::string_view child) const;
 };
 
-// The root; nothing when the document is not well-formed UTF-8 XML within those bounds.
+// The root; none when the document is not well-formed UTF-8 XML within those limits.
 std::optional<XmlElement> parse_xml(std::string_view document);
 
 std::string escape_xml(std::string_view text);

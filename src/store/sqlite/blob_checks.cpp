@@ -12,7 +12,7 @@ constexpr const char* kPutCheck =
     "(id, state, mend, begun_at, worker, worker_until, progress, findings) "
     "VALUES (1, ?, ?, ?, ?, ?, ?, ?)";
 
-constexpr const char* kNoteCheck =
+constexpr const char* kUpdateCheck =
     "UPDATE blob_checks "
     "SET state = ?3, worker_until = ?4, progress = ?5, findings = coalesce(?6, findings), ended_at = ?7 "
     "WHERE worker = ?1 AND begun_at = ?2 AND state = 'running'";
@@ -38,10 +38,10 @@ Result<BlobCheckRow> begin(Database& database, const NewBlobCheck& wanted, Time 
   return begun;
 }
 
-bool note(Database& database, const BlobCheckUpdate& note) {
+bool apply(Database& database, const BlobCheckUpdate& update) {
   const std::int64_t before = database.total_changes();
-  database.run(kNoteCheck, note.worker, note.begun_at, name_of(note.state), note.worker_until, note.progress,
-               note.findings, note.ended_at);
+  database.run(kUpdateCheck, update.worker, update.begun_at, name_of(update.state), update.worker_until,
+               update.progress, update.findings, update.ended_at);
   return database.total_changes() > before;
 }
 
@@ -59,11 +59,11 @@ Commit<Result<BlobCheckRow>> EmbeddedStore::begin_blob_check(const NewBlobCheck&
                         [wanted, now](Database& database) { return begin(database, wanted, now); });
 }
 
-Commit<Result<bool>> EmbeddedStore::update_blob_check(BlobCheckUpdate said) {
+Commit<Result<bool>> EmbeddedStore::update_blob_check(BlobCheckUpdate update) {
   if (!checks_ready_) return Commit<Result<bool>>::ready(false);
-  const std::size_t bytes = sizeof said + said.progress.size() + (said.findings ? said.findings->size() : 0);
-  return writer_.submit(bytes,
-                        [said = std::move(said)](Database& database) -> Result<bool> { return note(database, said); });
+  const std::size_t bytes = sizeof update + update.progress.size() + (update.findings ? update.findings->size() : 0);
+  return writer_.submit(
+      bytes, [update = std::move(update)](Database& database) -> Result<bool> { return apply(database, update); });
 }
 
 }  // namespace restante::sqlite

@@ -5,7 +5,7 @@
 namespace restante::sqlite {
 namespace {
 
-// Each pass leaves what was written while it ran, a quarter or so of what it moved.
+// Each pass leaves the pages that were written while it ran, about a quarter of those it copied.
 constexpr int kPasses = 3;
 constexpr int kNearPages = 200;
 
@@ -57,7 +57,7 @@ bool Checkpointer::get_near() {
     }
     return true;
   } catch (const std::exception&) {
-    // A full disk heals, and the writer asks again; nobody's verb is to blame.
+    // The disk may have space again when the writer asks the next time. No verb failed because of this.
     return false;
   }
 }

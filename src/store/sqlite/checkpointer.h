@@ -1,6 +1,6 @@
-// Checkpointer: moves pages from the write-ahead log into the database while the writer goes on, on a thread and a
-// connection of its own. It gets to within a few pages of the writer; only the writer itself can take the last ones,
-// after which the log starts over. Thread-safe. A failed sync shows in the connection's Health.
+// Checkpointer: copies pages from the write-ahead log into the database while the writer works, on its own thread and
+// connection. It copies all but a few pages; only the writer can copy the last ones, after which the log starts from
+// the beginning. Thread-safe. A failed sync is recorded in the connection's Health.
 #pragma once
 #include <condition_variable>
 #include <memory>
@@ -18,9 +18,9 @@ class Checkpointer {
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
-  // Unless it is at it already. Never waits.
+  // Starts a checkpoint unless one is running. Never waits.
   void begin();
-  // True once each time it has got near: the rest is little, and the writer's.
+  // True once after each checkpoint that left only a few pages: the writer should now copy them.
   bool take_near();
 
  private:

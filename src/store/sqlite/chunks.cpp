@@ -5,16 +5,16 @@
 namespace restante::sqlite {
 namespace {
 
-// What one step drops: a file of the largest usual size at once, and nobody waits long for the writer.
+// Limits of one drop step: a file of the usual largest size in one step, without making other verbs wait long.
 constexpr std::int64_t kDropChunks = 32;
 constexpr std::int64_t kDropBlobs = 256;
-// Its chunks are on their way out: nothing is appended to it any more.
-constexpr std::int64_t kGone = -1;
+// Value of `chunks` while a blob's chunks are being deleted: no chunk can be appended to it.
+constexpr std::int64_t kBeingDropped = -1;
 
 enum class Part { middle, last };
 
-// The first makes the row, the others find it as the one before has left it, or fail.
-void note_chunk(Database& database, const NewChunk& chunk, Part part, Time now) {
+// The first chunk inserts the blob's row. Each later one must find the row as the chunk before it wrote it.
+void record_chunk(Database& database, const NewChunk& chunk, Part part, Time now) {
   const bool empty = chunk.bytes.empty();
   const std::int64_t finished = part == Part::last ? 1 : 0;
   if (chunk.number == 0) {
@@ -31,7 +31,7 @@ void note_chunk(Database& database, const NewChunk& chunk, Part part, Time now) 
 }
 
 Result<void> put_chunk(Database& database, const NewChunk& chunk, Part part, Time now) {
-  note_chunk(database, chunk, part, now);
+  record_chunk(database, chunk, part, now);
   if (!chunk.bytes.empty()) {
     database.run("INSERT INTO blob_chunks (blob_key, number, bytes) VALUES (?1, ?2, ?3)", chunk.key, chunk.number,
                  Bytes{chunk.bytes});
@@ -53,7 +53,8 @@ ChunkDrop drop_some(Database& database, const std::vector<std::string>& keys) {
       drop.blobs += database.total_changes() - still;
     } else {
       drop.more = true;
-      database.run("UPDATE inline_blobs SET chunks = ?2, finished = 0, touched_at = 0 WHERE blob_key = ?1", key, kGone);
+      database.run("UPDATE inline_blobs SET chunks = ?2, finished = 0, touched_at = 0 WHERE blob_key = ?1", key,
+                   kBeingDropped);
     }
   }
   return drop;
@@ -86,7 +87,8 @@ std::optional<std::uint64_t> EmbeddedChunks::find(std::string_view key) {
 
 std::size_t EmbeddedChunks::read(std::string_view key, std::int64_t number, std::size_t at, std::span<char> into) {
   auto reader = readers_.take();
-  // Open until the bytes are read: a rowid means this chunk only as long as nothing changes in between.
+  // The statement stays open until the bytes are read: without its read transaction the rowid could be used for
+  // another chunk.
   Statement row = reader->query("SELECT rowid FROM blob_chunks WHERE blob_key = ?1 AND number = ?2", key, number);
   return row.step() ? reader->read_blob("blob_chunks", "bytes", row.integer(0), at, into) : 0;
 }
@@ -100,7 +102,7 @@ Commit<Result<ChunkDrop>> EmbeddedChunks::drop(std::vector<std::string> keys) {
 std::vector<std::string> EmbeddedChunks::list(std::string_view after, Time before, int limit) {
   std::vector<std::string> keys;
   auto reader = readers_.take();
-  // None is finished before it is begun, so that younger keys need not be looked at.
+  // A blob is not finished before its key was made, so younger keys need not be read.
   Statement row = reader->query(
       "SELECT blob_key FROM inline_blobs WHERE blob_key > ?1 AND blob_key < ?2 AND finished = 1 AND touched_at < ?3 "
       "ORDER BY blob_key LIMIT ?4",

@@ -1,5 +1,6 @@
-// EmbeddedChunks: Chunks on SQLite. Each chunk is a verb of the writer's, grouped with whatever else is waiting. Every
-// COMMIT is durable here, since there is one log and one sync for all. Must not outlive the readers and the writer.
+// EmbeddedChunks: Chunks on SQLite. Each chunk is one verb of the writer, grouped with other waiting verbs. Every
+// COMMIT is durable here, since all writes share one log and one sync. Must not outlive the readers and the writer.
+// Thread-safe.
 #pragma once
 #include "store/chunks.h"
 #include "store/sqlite/readers.h"

@@ -14,7 +14,7 @@ Result<std::optional<std::string>> find_claim(Database& database, const Claim& c
 }
 
 void keep_claim(Database& database, const Claim& claim, const std::string& answer) {
-  // An expired one under the same scope may still lie there until it is pruned.
+  // An expired claim of the same scope may not be pruned yet.
   database.run("INSERT OR REPLACE INTO idempotency_keys (scope, request, answer, expires_at) VALUES (?, ?, ?, ?)",
                claim.scope, claim.request, answer, claim.expires_at);
 }

@@ -25,7 +25,7 @@ std::string holder(int fd) {
 }  // namespace
 
 DataLock::DataLock(const std::filesystem::path& directory) {
-  // The file is never removed: whoever waits on a removed one would hold a lock nobody else sees.
+  // The file is never removed: a process that has a removed file open would hold a lock that no other process sees.
   const auto file = directory / "lock";
   fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd_ < 0) {
@@ -39,7 +39,7 @@ DataLock::DataLock(const std::filesystem::path& directory) {
                                   directory.string(), who));
   }
   const std::string pid = fmt::format("{}\n", getpid());
-  // Only for the sentence above, so a full disk is no reason to refuse.
+  // The pid is only for the sentence above, so a full disk is no reason to refuse.
   if (ftruncate(fd_, 0) != 0 || pwrite(fd_, pid.data(), pid.size(), 0) < 0) return;
 }
 

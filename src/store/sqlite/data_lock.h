@@ -1,5 +1,5 @@
-// DataLock: one process at a time works on a data directory. Held from construction to destruction, and given back by
-// the kernel when the process dies, however it dies. Throws OpenRefused naming the other process when it is taken.
+// DataLock: the lock on a data directory, for one process at a time. Held from construction to destruction; the kernel
+// releases it when the process dies. Throws OpenRefused that names the other process when the lock is taken.
 #pragma once
 #include <filesystem>
 

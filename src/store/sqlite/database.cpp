@@ -15,7 +15,7 @@
 namespace restante::sqlite {
 namespace {
 
-// A backup tool or a curious operator may hold the lock for a moment.
+// A backup tool or an operator's sqlite3 may hold the lock for a moment.
 constexpr int kBusyMillis = 5000;
 
 constexpr const char* kCommonPragmas =
@@ -23,8 +23,8 @@ constexpr const char* kCommonPragmas =
     "PRAGMA temp_store = MEMORY;"
     "PRAGMA trusted_schema = OFF;";
 
-// secure_delete is on in Debian's build and makes deleting eleven times slower; what must not be found again is not
-// here.
+// secure_delete is on in Debian's build and makes deletes eleven times slower. The database holds nothing that must be
+// overwritten.
 constexpr const char* kWriterPragmas =
     "PRAGMA synchronous = FULL;"
     "PRAGMA secure_delete = OFF;"
@@ -140,7 +140,7 @@ bool Database::has_moved() {
   return moved != 0 || log_has_moved();
 }
 
-// SQLite looks after its main file only, and would go on writing to a log that nobody will ever find again.
+// SQLite checks its main file only, and would continue to write to a log that was deleted or replaced.
 bool Database::log_has_moved() {
   struct stat now{};
   const bool there = ::stat(sqlite3_filename_wal(sqlite3_db_filename(handle_, "main")), &now) == 0;
@@ -149,22 +149,22 @@ bool Database::log_has_moved() {
 }
 
 void Database::watch_log(int* pages) {
-  const auto note = [](void* to, sqlite3*, const char*, int count) {
+  const auto hook = [](void* to, sqlite3*, const char*, int count) {
     *static_cast<int*>(to) = count;
     return SQLITE_OK;
   };
-  sqlite3_wal_hook(handle_, note, pages);
-  (void)log_has_moved();  // from now on it would be noticed
+  sqlite3_wal_hook(handle_, hook, pages);
+  (void)log_has_moved();  // remembers the log file, so that a later change is noticed
 }
 
 void Database::watch_table(const char* table, bool* changed) {
   watched_table_ = table;
   watched_changed_ = changed;
-  const auto note = [](void* of, int, const char*, const char* changed_table, sqlite3_int64) {
+  const auto hook = [](void* of, int, const char*, const char* changed_table, sqlite3_int64) {
     const auto& database = *static_cast<Database*>(of);
     if (database.watched_table_ == changed_table) *database.watched_changed_ = true;
   };
-  sqlite3_update_hook(handle_, note, this);
+  sqlite3_update_hook(handle_, hook, this);
 }
 
 int Database::checkpoint(Checkpoint how) {
@@ -172,13 +172,13 @@ int Database::checkpoint(Checkpoint how) {
   int pages = 0;
   int moved = 0;
   const int code = sqlite3_wal_checkpoint_v2(handle_, "main", mode, &pages, &moved);
-  // Busy readers only mean that the rest is done next time.
+  // When readers are busy, the rest is copied next time.
   if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) raise(code);
   return pages - moved;
 }
 
 void Database::raise(int code) {
-  // sqlite3_system_errno() knows what made a statement fail, and nothing of a commit.
+  // sqlite3_system_errno() has the errno of a failed statement, but not of a failed commit.
   const int system = errno;
   const std::string what = fmt::format("SQLite: {} ({})", handle_ ? sqlite3_errmsg(handle_) : "no memory", code);
   switch (code & 0xff) {
@@ -195,8 +195,8 @@ void Database::raise(int code) {
       throw StorageFull(what);
     case SQLITE_IOERR:
       if (code == SQLITE_IOERR_NOMEM) throw std::bad_alloc();
-      // SQLite knows ENOSPC at a write only; quotas and the shared index report it as an I/O error. A sync that failed
-      // is a failure whatever its errno.
+      // SQLite detects ENOSPC at a write only; with quotas and the shared index it reports an I/O error. A failed sync
+      // is a failure with any errno.
       if ((system == ENOSPC || system == EDQUOT) && code != SQLITE_IOERR_FSYNC && code != SQLITE_IOERR_DIR_FSYNC) {
         throw StorageFull(what);
       }

@@ -1,6 +1,6 @@
 // Database: one SQLite connection and its prepared statements. SQL text is prepared once and kept; values are bound,
 // never pasted. Belongs to one thread at a time. Throws StorageFull when the disk is full, ConstraintFailed when a rule
-// of the schema was broken, and Unavailable for everything else; an I/O error or damage is told to Health first.
+// of the schema was broken, and Unavailable for everything else; an I/O error or damage is recorded in Health first.
 #pragma once
 #include <sqlite3.h>
 
@@ -18,7 +18,7 @@
 
 namespace restante::sqlite {
 
-// Our own bug: the edge validates what the schema's CHECKs repeat.
+// A bug of ours: the API layer validates everything that the schema's CHECKs test again.
 class ConstraintFailed : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -31,10 +31,10 @@ struct Bytes {
 
 class Database;
 
-// A statement in use; ready for its next use when this goes out of scope.
+// A statement in use. The destructor resets it for its next use.
 class Statement {
  public:
-  // `keep` says whether SQLite copies each value or may point at the caller's.
+  // `keep`: whether SQLite copies each value or uses the caller's memory.
   template <class... Args>
   Statement(Database& database, sqlite3_stmt* handle, [[maybe_unused]] sqlite3_destructor_type keep,
             const Args&... args)
@@ -46,7 +46,7 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  // One more value, for statements whose number of values is found out at run time. Copied.
+  // Binds one more value, for statements whose number of values is known only at run time. Copied.
   template <class T>
   void set(int at, const T& value) {
     bind(at, value, SQLITE_TRANSIENT);
@@ -59,7 +59,7 @@ class Statement {
   std::int64_t integer(int column) const { return sqlite3_column_int64(handle_, column); }
   double real(int column) const { return sqlite3_column_double(handle_, column); }
   Time time(int column) const { return Time(std::chrono::microseconds(integer(column))); }
-  // NULL reads as empty. Good until the next step.
+  // NULL reads as empty. Valid until the next step.
   std::string_view view(int column) const;
   std::string text(int column) const { return std::string(view(column)); }
   std::string blob(int column) const;
@@ -117,7 +117,7 @@ class Statement {
   sqlite3_stmt* handle_;
 };
 
-// Text of which nothing is stored when it is empty.
+// Text that is stored as NULL when it is empty.
 inline std::optional<std::string_view> or_null(std::string_view text) {
   return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
 }
@@ -132,38 +132,38 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  // Runs a statement that answers no rows.
+  // Runs a statement that returns no rows.
   template <class... Args>
   void run(std::string_view sql, const Args&... args) {
     Statement(*this, prepare(sql), SQLITE_STATIC, args...).step();
   }
-  // A statement with its values bound, to be stepped through.
+  // Returns a statement with its values bound; the caller steps through its rows.
   template <class... Args>
   Statement query(std::string_view sql, const Args&... args) {
     return Statement(*this, prepare(sql), SQLITE_TRANSIENT, args...);
   }
-  // Part of one value, without the rest of it: how many bytes from `at` there were. The row must be there, which the
-  // caller sees to by a statement that stands on it.
+  // Reads part of one value without loading the rest. Returns the number of bytes read. The row must exist: the caller
+  // keeps a statement open on it.
   std::size_t read_blob(const char* table, const char* column, std::int64_t row, std::size_t at, std::span<char> into);
   // Several statements in one text, without values.
   void execute(const std::string& script);
 
   bool in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
-  // Gives up the open transaction, if there is one still; never throws.
+  // Rolls back the open transaction, if there is one.
   void rollback() noexcept;
   // The INTEGER PRIMARY KEY of the row that was inserted last.
   std::int64_t last_row() const { return sqlite3_last_insert_rowid(handle_); }
   // Rows changed since the connection was opened.
   std::int64_t total_changes() const { return sqlite3_total_changes64(handle_); }
   bool is_read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }
-  // The file under our path, or the log beside it, is no longer the one we opened.
+  // Whether the file under our path, or the write-ahead log beside it, is no longer the one we opened.
   bool has_moved();
-  // Calls back after each commit with the number of pages in the write-ahead log, instead of checkpointing there.
+  // After each commit, stores the number of pages in the write-ahead log in `pages`. Replaces SQLite's own checkpoints.
   void watch_log(int* pages);
-  // Sets the flag with every row of the table that is changed, committed or not. For a table with rowids; one at most.
+  // Sets the flag when a row of the table is changed, committed or not. At most one table; it must have rowids.
   void watch_table(const char* table, bool* changed);
   enum class Checkpoint { passive, truncate };
-  // Gives how many pages of the log are still to be moved.
+  // Returns how many pages of the log are not copied yet.
   int checkpoint(Checkpoint how);
 
   [[noreturn]] void raise(int code);

@@ -19,7 +19,7 @@ void update(Database& database, const Delegation& is, DelegationStatus was) {
   if (database.total_changes() == before) throw std::logic_error("a delegation changed behind its writer");
 }
 
-void keep_words(Database& database, const std::string& id, const DelegationTransition& transition,
+void keep_texts(Database& database, const std::string& id, const DelegationTransition& transition,
                 const DelegationReport& report) {
   if (transition.ends) {
     database.run("UPDATE delegation_texts SET result = ?, result_files = ? WHERE delegation_id = ?",
@@ -31,15 +31,15 @@ void keep_words(Database& database, const std::string& id, const DelegationTrans
   }
 }
 
-AppendedRow log_row(Database& database, WorkspaceId workspace, const NewInboxRow& row, Time now) {
+AppendedRow append_one(Database& database, WorkspaceId workspace, const NewInboxRow& row, Time now) {
   Head head = take_head(database, workspace, now);
   const auto at = append_row(database, workspace, head, InboxRowId::make(now), row);
   put_head(database, workspace, head);
   return {workspace, at};
 }
 
-Result<void> tell_caller(Database& database, const DelegationTransition& transition, const DelegationReport& report,
-                         DelegationChange& change, Time now) {
+Result<void> notify_caller(Database& database, const DelegationTransition& transition, const DelegationReport& report,
+                           DelegationChange& change, Time now) {
   const WorkspaceId caller = transition.is.caller_id;
   Head head = take_head(database, caller, now);
   UploadTallies tallies;
@@ -99,12 +99,13 @@ Result<DelegationChange> carry_out(Database& database, const Delegation& was, De
                                    const DelegationReport& report, Time now) {
   DelegationChange change;
   change.outcome = transition.outcome;
-  if (transition.to_callee) change.rows.push_back(log_row(database, was.callee_id, *transition.to_callee, now));
+  if (transition.to_callee) change.rows.push_back(append_one(database, was.callee_id, *transition.to_callee, now));
   if (transition.to_caller) {
-    if (const auto told = tell_caller(database, transition, report, change, now); !told) return told.error();
+    const auto notified = notify_caller(database, transition, report, change, now);
+    if (!notified) return notified.error();
   }
   if (transition.writes) update(database, transition.is, was.status);
-  keep_words(database, was.id, transition, report);
+  keep_texts(database, was.id, transition, report);
   if (transition.step) add_step(database, was.id, *transition.step);
   change.delegation = std::move(transition.is);
   return change;
@@ -119,20 +120,20 @@ Appended deliver_task(Database& database, Delegation& made, Head& head, const st
 }
 
 std::int64_t prune_delegations(Database& database, Time before, std::int64_t limit) {
-  std::vector<std::string> gone;
+  std::vector<std::string> ended;
   for (const char* status : {"completed", "failed", "stuck"}) {
     Statement row = database.query(
         "SELECT delegation_id FROM delegations WHERE status IN ('completed', 'failed', 'stuck') AND status = ?1 AND "
         "finished_at < ?2 ORDER BY finished_at LIMIT ?3",
-        status, before, limit - std::ssize(gone));
-    while (row.step()) gone.push_back(row.text(0));
+        status, before, limit - std::ssize(ended));
+    while (row.step()) ended.push_back(row.text(0));
   }
-  for (const std::string& id : gone) {
+  for (const std::string& id : ended) {
     database.run("DELETE FROM delegation_steps WHERE delegation_id = ?", id);
     database.run("DELETE FROM delegation_texts WHERE delegation_id = ?", id);
     database.run("DELETE FROM delegations WHERE delegation_id = ?", id);
   }
-  return std::ssize(gone);
+  return std::ssize(ended);
 }
 
 }  // namespace restante::sqlite

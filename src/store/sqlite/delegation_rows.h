@@ -1,4 +1,5 @@
-// Rows of delegations, for every verb that moves one. What changes rows belongs to the writer's thread.
+// Functions on the rows of delegations, for all verbs that change one. Those that change rows run on the writer's
+// thread inside its transaction.
 #pragma once
 #include "store/delegation_lifecycle.h"
 #include "store/delegation_rows.h"
@@ -8,7 +9,8 @@
 
 namespace restante::sqlite {
 
-// Picked up, and neither a word of the task nor of its callee since a moment, with when that was; then the limit.
+// Tasks that were picked up and never had a heartbeat, and whose receiving agent has shown no sign of life since a
+// moment; `seen` is when it last did. Parameters: the moment, the limit.
 inline const std::string kSelectSilent =
     "SELECT * FROM (SELECT " + kDelegationColumns +
     ", max(updated_at, coalesce((SELECT max(coalesce(w.last_heartbeat_at, 0), coalesce(w.last_poll_at, 0)) FROM "
@@ -19,18 +21,18 @@ bool has_delegation_tables(Database& database);
 
 // delegation_not_found.
 Result<Delegation> find_delegation_row(Database& database, const std::string& id);
-// All that the statement selects with kSelectDelegations.
+// All rows of a statement that begins with kSelectDelegations.
 std::vector<Delegation> delegations_of(Statement row);
-// By compare-and-swap: whoever reads a row and writes it back does so in one transaction.
 void insert_delegation(Database& database, const Delegation& made, const NewDelegation& wanted);
 void add_step(Database& database, const std::string& id, const DelegationStep& step);
-// Writes what a turn says, rows of logs included. attachment_gone, quota_exceeded.
+// Writes a transition, inbox rows and files included, by compare-and-swap on the status: `was` must have been read in
+// the same transaction. attachment_gone, quota_exceeded.
 Result<DelegationChange> carry_out(Database& database, const Delegation& was, DelegationTransition transition,
                                    const DelegationReport& report, Time now);
-// The task, into the callee's inbox; `made` then says where.
+// Appends the task to the inbox of the receiving agent and sets `made.inbox_seq`.
 Appended deliver_task(Database& database, Delegation& made, Head& head, const std::string& task,
                       const std::string& files, const std::string& traceparent, Time now);
-// Of those that ended before `before`, the first. Gives how many.
+// Deletes at most `limit` delegations that ended before `before`. Returns how many.
 std::int64_t prune_delegations(Database& database, Time before, std::int64_t limit);
 
 }  // namespace restante::sqlite

@@ -10,7 +10,8 @@ namespace {
 
 Error not_found(std::string_view field) { return {errors::delegation_not_found, {{"field", std::string(field)}}}; }
 
-// The caller's id, or a key it holds, once more. A key that has become free is taken from who held it.
+// The delegation with the same id, or with an idempotency key that is still held. A key that is no longer held is
+// removed from its old delegation.
 Result<std::optional<Delegation>> find_hit(Database& database, const NewDelegation& wanted, Time now) {
   if (auto same = find_delegation_row(database, wanted.id)) {
     if (same->caller_id != wanted.caller_id) return errors::delegation_id_taken;
@@ -33,7 +34,7 @@ Result<std::int64_t> retry_count(Database& database, const NewDelegation& wanted
   return old->retry_count + 1;
 }
 
-// How deep the new one will hang.
+// The depth of the new delegation: 1 without a parent.
 Result<std::int64_t> depth_of(Database& database, const NewDelegation& wanted) {
   std::vector<Delegation> chain;
   std::string id = wanted.parent_id;
@@ -66,7 +67,7 @@ DelegationLoad load_of(Database& database, const NewDelegation& wanted) {
   return {of_caller.integer(0), of_caller.integer(1), of_callee.integer(0)};
 }
 
-// The task, unless its callback is asked first or the caller sent it itself; its files in any case.
+// Stages the files, and appends the task unless its callback is called first or the caller sent it itself.
 Result<void> send_task(Database& database, const NewDelegation& wanted, OpenedDelegation& opened, Time now) {
   const WorkspaceId callee = wanted.callee_id;
   auto head = take_living_head(database, callee, now);
@@ -234,13 +235,14 @@ Commit<Result<std::vector<DelegationChange>>> EmbeddedStore::pick_up_delegations
 
 namespace {
 
-// Their last word, or where there never was one, when they were picked up or their callee was last seen.
+// Silent tasks with the time of their last heartbeat. For a task without any: the later of when it was picked up and
+// the last sign of life of the receiving agent.
 std::vector<std::pair<Delegation, Time>> silent_tasks(Database& database, Time since, std::int64_t limit) {
-  static const std::string with_word = kSelectDelegations + silent_condition('?');
+  static const std::string with_heartbeat = kSelectDelegations + silent_condition('?');
   std::vector<std::pair<Delegation, Time>> silent;
-  for (Delegation& one : delegations_of(database.query(with_word, since, limit))) {
-    const Time heard = *one.last_heartbeat;
-    silent.emplace_back(std::move(one), heard);
+  for (Delegation& one : delegations_of(database.query(with_heartbeat, since, limit))) {
+    const Time last_beat = *one.last_heartbeat;
+    silent.emplace_back(std::move(one), last_beat);
   }
   Statement row = database.query(kSelectSilent, since, limit - std::ssize(silent));
   while (row.step()) silent.emplace_back(delegation_of(row), row.time(22));
@@ -256,13 +258,13 @@ void sweep_overdue(Database& database, int limit, Time now, SweptDelegations& sw
 }
 
 void sweep_silent(Database& database, Time since, int limit, Time now, SweptDelegations& swept) {
-  for (const auto& [was, heard] : silent_tasks(database, since, limit - std::ssize(swept.changes))) {
-    const DelegationReport report = stuck_report(heard);
+  for (const auto& [was, last_sign] : silent_tasks(database, since, limit - std::ssize(swept.changes))) {
+    const DelegationReport report = stuck_report(last_sign);
     swept.changes.push_back(carry_out(database, was, transition_by_report(was, report, now), report, now).value());
   }
 }
 
-// Of a callee that was removed it waits for its deadline.
+// Skips tasks of a removed workspace: they wait for their deadline.
 void sweep_undelivered(Database& database, Time since, int limit, Time now, SweptDelegations& swept) {
   static const std::string sql = kSelectDelegations +
                                  "WHERE status = 'queued' AND inbox_seq IS NULL AND recorded = 0 AND created_at < ?1 "

@@ -18,7 +18,7 @@ CalleeQueue queue_of(Database& database, WorkspaceId callee) {
   return queue;
 }
 
-// By the index that holds the names of files alone: beside them in the table lies the task, up to a megabyte of it.
+// Read from an index that contains task_files: the row in the table also has the task, up to a megabyte.
 std::string missing_file(Database& database, const Delegation& task) {
   std::string files;
   {

@@ -1,5 +1,5 @@
-// EmbeddedStore: Store on SQLite. Verbs are in the file of their noun; each builds what it can on the caller's thread
-// and hands the rest to the writer. Thread-safe, as Store promises.
+// EmbeddedStore: Store on SQLite. Each verb is in the file of its noun (uploads.cpp, inbox.cpp, ...). It computes what
+// it can on the caller's thread and submits the rest to the writer. Thread-safe, as Store promises.
 #pragma once
 #include <filesystem>
 
@@ -28,7 +28,7 @@ class EmbeddedStore final : public Store {
   Result<Workspace> find_workspace(WorkspaceId id) override;
   Result<DeliveryMode> find_delivery(WorkspaceId id) override;
   std::vector<Workspace> list_workspaces() override;
-  Commit<Result<RegisteredWorkspace>> register_agent(const CheckedRegistration& entry, Time now) override;
+  Commit<Result<RegisteredWorkspace>> register_agent(const CheckedRegistration& registration, Time now) override;
   Commit<Result<void>> beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) override;
   Commit<Result<Workspace>> patch_workspace(WorkspaceId id, const WorkspacePatch& patch, Time now) override;
   Commit<Result<std::vector<TokenId>>> remove_workspace(WorkspaceId id, Time now) override;
@@ -47,15 +47,14 @@ class EmbeddedStore final : public Store {
   Commit<Result<void>> record_token_uses(std::span<const std::pair<TokenId, Time>> uses) override;
   bool has_live_token(WorkspaceId workspace, Time now) override;
 
-  Commit<Result<Appended>> append_to_inbox(WorkspaceId workspace, const NewInboxRow& activity, Time now) override;
-  Commit<Result<Claimed<Appended>>> append_to_inbox_once(WorkspaceId workspace, const NewInboxRow& activity,
+  Commit<Result<Appended>> append_to_inbox(WorkspaceId workspace, const NewInboxRow& row, Time now) override;
+  Commit<Result<Claimed<Appended>>> append_to_inbox_once(WorkspaceId workspace, const NewInboxRow& row,
                                                          const Claim& claim, Render<Appended> render,
                                                          Time now) override;
-  Commit<Result<SentMessage>> append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& activity,
+  Commit<Result<SentMessage>> append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& row,
                                                          std::vector<OutgoingFile> files, const StagingTerms& terms,
                                                          Time now) override;
-  Commit<Result<Claimed<SentMessage>>> append_to_inbox_with_files_once(WorkspaceId workspace,
-                                                                       const NewInboxRow& activity,
+  Commit<Result<Claimed<SentMessage>>> append_to_inbox_with_files_once(WorkspaceId workspace, const NewInboxRow& row,
                                                                        std::vector<OutgoingFile> files,
                                                                        const StagingTerms& terms, const Claim& claim,
                                                                        Render<SentMessage> render, Time now) override;
@@ -104,7 +103,7 @@ class EmbeddedStore final : public Store {
   Commit<Result<void>> reset_installation() override;
   std::optional<BlobCheckRow> find_blob_check() override;
   Commit<Result<BlobCheckRow>> begin_blob_check(const NewBlobCheck& wanted, Time now) override;
-  Commit<Result<bool>> update_blob_check(BlobCheckUpdate said) override;
+  Commit<Result<bool>> update_blob_check(BlobCheckUpdate update) override;
   Chunks& chunks() override { return chunks_; }
 
   bool delegations_ready() const override { return delegations_ready_; }
@@ -127,15 +126,16 @@ class EmbeddedStore final : public Store {
   std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) override;
 
  private:
-  // Throws Unavailable where their tables are not there yet.
+  // Throw Unavailable while the tables do not exist yet.
   void require_delegations() const;
   void require_owners() const;
 
-  // Destroyed from the bottom: the writer commits what it took before the connections and the lock go.
+  // Destroyed from the bottom: the writer commits what it accepted before the connections close and the lock is
+  // released.
   DataLock lock_;
   Health health_;
   std::unique_ptr<Database> opened_;
-  // Tables appear while no server runs, so once is enough.
+  // Tables are created only while no server runs, so one check is enough.
   const bool uploads_ready_;
   const bool places_ready_;
   const bool owners_ready_;
@@ -143,7 +143,7 @@ class EmbeddedStore final : public Store {
   const bool delegations_ready_;
   Readers readers_;
   TokenCache token_cache_;
-  bool tokens_changed_ = false;  // the writer's
+  bool tokens_changed_ = false;  // used by the writer's thread only
   Writer writer_;
   EmbeddedChunks chunks_{readers_, writer_};
 };

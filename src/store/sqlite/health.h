@@ -1,6 +1,6 @@
-// Health: whether the database may still be trusted. An I/O error or a damaged page ends that until a restart: a sync
-// that failed once must not be tried again on the same file, because the kernel may have dropped what it could not
-// write. Thread-safe.
+// Health: whether the database may still be used. After an I/O error or a damaged page it may not, until a restart: a
+// sync that failed must not be tried again on the same file, because the kernel may have dropped the pages that it
+// could not write. Thread-safe. require() throws Unavailable.
 #pragma once
 #include <atomic>
 #include <mutex>
@@ -12,7 +12,7 @@ namespace restante::sqlite {
 
 class Health {
  public:
-  // The first reason stays.
+  // Keeps the first reason.
   void fail(const std::string& reason) {
     const std::lock_guard lock(mutex_);
     if (reason_.empty()) reason_ = reason;

@@ -22,8 +22,8 @@ std::int64_t last_seq(Database& database, WorkspaceId workspace) {
   return row.step() ? row.integer(0) : 0;
 }
 
-// The first row at or after a moment: created_at never goes back along seq, so it is found by halving, without an index
-// that every append would pay for.
+// The first row at or after a moment. created_at never decreases with growing seq, so a binary search finds it, without
+// an index that every append would have to update.
 std::int64_t seq_at(Database& database, WorkspaceId workspace, Time moment, std::int64_t head) {
   std::int64_t low = 1;
   std::int64_t high = head + 1;
@@ -45,7 +45,7 @@ bool has_row(Database& database, WorkspaceId workspace, std::int64_t seq) {
   return database.query("SELECT 1 FROM activity_logs WHERE workspace_id = ?1 AND seq = ?2", workspace, seq).step();
 }
 
-// Where the answer begins; below every row when there is no cursor.
+// The seq after which the answer begins; 0 when there is no cursor.
 Result<std::int64_t> cursor_of(Database& database, WorkspaceId workspace, const InboxQuery& query) {
   if (query.since_id) {
     Statement row =
@@ -122,15 +122,14 @@ Result<Head> take_living_head(Database& database, WorkspaceId workspace, Time no
   return Head{row.integer(0), std::max(now, row.time(1)), {row.integer(2), row.integer(3)}};
 }
 
-Appended append_row(Database& database, WorkspaceId workspace, Head& head, InboxRowId id, const NewInboxRow& activity) {
+Appended append_row(Database& database, WorkspaceId workspace, Head& head, InboxRowId id, const NewInboxRow& row) {
   database.run(
       "INSERT INTO activity_logs (id, workspace_id, seq, activity_type, source_id, target_id, method, summary, "
       "request_body, response_body, status, error_detail, duration_ms, created_at, message_id, traceparent) "
       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      id, workspace, ++head.seq, activity.activity_type, activity.source_id, activity.target_id, activity.method,
-      activity.summary, or_null(activity.request_body), or_null(activity.response_body), activity.status,
-      or_null(activity.error_detail), activity.duration_ms, head.created_at, or_null(activity.message_id),
-      or_null(activity.traceparent));
+      id, workspace, ++head.seq, row.activity_type, row.source_id, row.target_id, row.method, row.summary,
+      or_null(row.request_body), or_null(row.response_body), row.status, or_null(row.error_detail), row.duration_ms,
+      head.created_at, or_null(row.message_id), or_null(row.traceparent));
   return {id, head.seq, false};
 }
 
@@ -141,7 +140,7 @@ void put_head(Database& database, WorkspaceId workspace, const Head& head) {
 
 std::optional<Appended> find_repeated(Database& database, WorkspaceId workspace, const Message& message) {
   if (!message.digest) return std::nullopt;
-  // A key whose row has been pruned counts for nothing.
+  // The join ignores a key whose row has been pruned.
   Statement row = database.query(
       "SELECT a.id, a.seq FROM message_keys k JOIN activity_logs a ON a.workspace_id = k.workspace_id AND a.seq = "
       "k.seq WHERE k.workspace_id = ?1 AND k.digest = ?2",
@@ -159,18 +158,18 @@ Appended append_message(Database& database, WorkspaceId workspace, Head& head, c
   return appended;
 }
 
-Commit<Result<Appended>> EmbeddedStore::append_to_inbox(WorkspaceId workspace, const NewInboxRow& activity, Time now) {
-  Message message(activity, workspace, {}, now);
+Commit<Result<Appended>> EmbeddedStore::append_to_inbox(WorkspaceId workspace, const NewInboxRow& row, Time now) {
+  Message message(row, workspace, {}, now);
   const std::size_t bytes = message.bytes();
   return writer_.submit(bytes, [message = std::move(message), workspace, now](Database& database) {
     return append(database, workspace, message, now);
   });
 }
 
-Commit<Result<Claimed<Appended>>> EmbeddedStore::append_to_inbox_once(WorkspaceId workspace,
-                                                                      const NewInboxRow& activity, const Claim& claim,
-                                                                      Render<Appended> render, Time now) {
-  Message message(activity, workspace, {}, now);
+Commit<Result<Claimed<Appended>>> EmbeddedStore::append_to_inbox_once(WorkspaceId workspace, const NewInboxRow& row,
+                                                                      const Claim& claim, Render<Appended> render,
+                                                                      Time now) {
+  Message message(row, workspace, {}, now);
   const std::size_t bytes = message.bytes();
   return writer_.submit(
       bytes, [message = std::move(message), workspace, claim, render = std::move(render), now](Database& database) {
@@ -200,22 +199,22 @@ Result<InboxHead> EmbeddedStore::find_head(WorkspaceId workspace) {
 
 namespace {
 
-// Rows below `end` that may go, with their keys: those of a workspace that lost nothing are not looked at.
-std::int64_t prune_log(Database& database, WorkspaceId workspace, std::int64_t end, Time ceiling, std::int64_t limit) {
+// Deletes rows below `end`, and their message keys. When no row was deleted the keys are not read.
+std::int64_t prune_rows(Database& database, WorkspaceId workspace, std::int64_t end, Time ceiling, std::int64_t limit) {
   const std::int64_t start = database.total_changes();
   database.run(
       "DELETE FROM activity_logs WHERE rowid IN (SELECT a.rowid FROM activity_logs a JOIN inbox_heads h "
       "ON h.workspace_id = a.workspace_id WHERE a.workspace_id = ?1 AND a.seq < ?2 AND "
       "(a.activity_type <> 'a2a_receive' OR a.seq <= h.acked_seq OR a.created_at < ?3) ORDER BY a.seq LIMIT ?4)",
       workspace, end, ceiling, limit);
-  const std::int64_t gone = database.total_changes() - start;
-  if (gone > 0) {
+  const std::int64_t deleted = database.total_changes() - start;
+  if (deleted > 0) {
     database.run(
         "DELETE FROM message_keys WHERE workspace_id = ?1 AND seq < ?2 AND NOT EXISTS (SELECT 1 FROM activity_logs a "
         "WHERE a.workspace_id = message_keys.workspace_id AND a.seq = message_keys.seq)",
         workspace, end);
   }
-  return gone;
+  return deleted;
 }
 
 }  // namespace
@@ -231,14 +230,14 @@ Commit<Result<std::int64_t>> EmbeddedStore::prune(Time before, Time ceiling, Tim
           Statement row = database.query("SELECT workspace_id, last_seq FROM inbox_heads ORDER BY workspace_id");
           while (row.step()) heads.emplace_back(row.id<WorkspaceId>(0), row.integer(1));
         }
-        std::int64_t gone = 0;
+        std::int64_t rows = 0;
         for (const auto& [workspace, head] : heads) {
-          if (gone >= limit) break;
-          gone += prune_log(database, workspace, seq_at(database, workspace, before, head), ceiling, limit - gone);
+          if (rows >= limit) break;
+          rows += prune_rows(database, workspace, seq_at(database, workspace, before, head), ceiling, limit - rows);
         }
-        if (with_uploads && gone < limit) gone += prune_finished_uploads(database, before, limit - gone);
-        if (with_delegations && gone < limit) gone += prune_delegations(database, before, limit - gone);
-        return gone;
+        if (with_uploads && rows < limit) rows += prune_finished_uploads(database, before, limit - rows);
+        if (with_delegations && rows < limit) rows += prune_delegations(database, before, limit - rows);
+        return rows;
       });
 }
 
@@ -251,10 +250,10 @@ Result<std::vector<InboxRow>> EmbeddedStore::read_inbox(WorkspaceId workspace, c
   std::vector<InboxRow> page;
   std::size_t bytes = 0;
   while (row.step()) {
-    InboxRow activity = inbox_row_of(row, workspace);
-    bytes += activity.request_body.size() + activity.response_body.size();
+    InboxRow found = inbox_row_of(row, workspace);
+    bytes += found.request_body.size() + found.response_body.size();
     if (!page.empty() && bytes > query.max_bytes) break;
-    page.push_back(std::move(activity));
+    page.push_back(std::move(found));
   }
   return page;
 }

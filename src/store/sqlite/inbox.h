@@ -1,5 +1,5 @@
-// Appending to an inbox inside the writer's transaction, for every verb that leaves a row in the log. Take the head,
-// append as often as needed, put the head back. Belongs to the writer's thread.
+// Functions that append to an inbox inside the writer's transaction. A verb takes the head, appends as often as needed,
+// and puts the head back. For the writer's thread.
 #pragma once
 #include <optional>
 
@@ -15,14 +15,14 @@ struct Head {
   UploadTally unacked;  // of uploads in both directions, as it was when the head was taken
 };
 
-// Of a workspace that was there once: its head stays for ever.
+// Also of a removed workspace: its head is never deleted.
 Head take_head(Database& database, WorkspaceId workspace, Time now);
-// workspace_not_found, workspace_removed: for what may not be added any more.
+// workspace_not_found, workspace_removed: for rows that a removed workspace must not get.
 Result<Head> take_living_head(Database& database, WorkspaceId workspace, Time now);
-Appended append_row(Database& database, WorkspaceId workspace, Head& head, InboxRowId id, const NewInboxRow& activity);
+Appended append_row(Database& database, WorkspaceId workspace, Head& head, InboxRowId id, const NewInboxRow& row);
 void put_head(Database& database, WorkspaceId workspace, const Head& head);
 
-// Where it is, if it was appended before and its row has not been pruned.
+// The position of the same message, if it was appended before and its row has not been pruned.
 std::optional<Appended> find_repeated(Database& database, WorkspaceId workspace, const Message& message);
 Appended append_message(Database& database, WorkspaceId workspace, Head& head, const Message& message);
 

@@ -7,7 +7,7 @@
 namespace restante::sqlite {
 namespace {
 
-// A message and the files it names, as far as they are known before the writer's turn.
+// A message and the files it names, prepared before the writer runs.
 struct MessageWithFiles {
   WorkspaceId workspace;
   Message message;
@@ -15,10 +15,10 @@ struct MessageWithFiles {
   StagingTerms terms;
 };
 
-MessageWithFiles message_with_files(WorkspaceId workspace, const NewInboxRow& activity, std::vector<OutgoingFile> files,
+MessageWithFiles message_with_files(WorkspaceId workspace, const NewInboxRow& row, std::vector<OutgoingFile> files,
                                     StagingTerms terms, Time now) {
   terms.direction = UploadDirection::in;
-  Message message(activity, workspace, files, now);
+  Message message(row, workspace, files, now);
   return {workspace, std::move(message), std::move(files), terms};
 }
 
@@ -42,7 +42,7 @@ StagedUpload stage_copy(Database& database, WorkspaceId workspace, Head& head, c
   NewUpload copy = static_cast<const NewUpload&>(source.upload);
   copy.id = file.id;
   copy.source_id = file.sender();
-  // Small content is copied: it costs less than keeping count of who shares it.
+  // Small content is copied: that costs less than counting the rows that share it.
   const auto content_row = copy_content(database, source.content_row);
   const NewUploadRow row(workspace, std::move(copy), terms, now);
   return stage_row(database, head, row, content_row, change);
@@ -82,22 +82,21 @@ Result<std::vector<StagedUpload>> stage_copies(Database& database, WorkspaceId w
   return staged;
 }
 
-Commit<Result<SentMessage>> EmbeddedStore::append_to_inbox_with_files(WorkspaceId workspace,
-                                                                      const NewInboxRow& activity,
+Commit<Result<SentMessage>> EmbeddedStore::append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& row,
                                                                       std::vector<OutgoingFile> files,
                                                                       const StagingTerms& terms, Time now) {
   if (!uploads_ready_ && !files.empty()) return Commit<Result<SentMessage>>::ready(errors::attachment_gone);
-  MessageWithFiles outgoing = message_with_files(workspace, activity, std::move(files), terms, now);
+  MessageWithFiles outgoing = message_with_files(workspace, row, std::move(files), terms, now);
   const std::size_t bytes = bytes_of(outgoing);
   return writer_.submit(
       bytes, [outgoing = std::move(outgoing), now](Database& database) { return send(database, outgoing, now); });
 }
 
 Commit<Result<Claimed<SentMessage>>> EmbeddedStore::append_to_inbox_with_files_once(
-    WorkspaceId workspace, const NewInboxRow& activity, std::vector<OutgoingFile> files, const StagingTerms& terms,
+    WorkspaceId workspace, const NewInboxRow& row, std::vector<OutgoingFile> files, const StagingTerms& terms,
     const Claim& claim, Render<SentMessage> render, Time now) {
   if (!uploads_ready_ && !files.empty()) return Commit<Result<Claimed<SentMessage>>>::ready(errors::attachment_gone);
-  MessageWithFiles outgoing = message_with_files(workspace, activity, std::move(files), terms, now);
+  MessageWithFiles outgoing = message_with_files(workspace, row, std::move(files), terms, now);
   const std::size_t bytes = bytes_of(outgoing);
   return writer_.submit(
       bytes, [outgoing = std::move(outgoing), claim, render = std::move(render), now](Database& database) {

@@ -1,5 +1,5 @@
-// Files that come with something: outgoing files of one workspace, staged for another before the row that names them.
-// Belongs to the writer's thread.
+// Stages outgoing files of one workspace for another one, before the inbox row that names them. For the writer's
+// thread.
 #pragma once
 #include <vector>
 
@@ -8,8 +8,8 @@
 
 namespace restante::sqlite {
 
-// Each under its new id with an inbox row of its own, sharing the bytes; or nothing at all. attachment_gone,
-// quota_exceeded.
+// Stages each file under its new id with its own inbox row; the copies share the blob. All of them or none.
+// attachment_gone, quota_exceeded.
 Result<std::vector<StagedUpload>> stage_copies(Database& database, WorkspaceId workspace, Head& head,
                                                const std::vector<OutgoingFile>& files, StagingTerms terms,
                                                UploadTallies& change, Time now);

@@ -12,9 +12,9 @@ namespace restante::sqlite {
 namespace {
 
 constexpr const char* kName = "restante";
-// A group of commits fits; a larger one goes in several calls.
+// A group of commits fits; a larger one is written with several calls.
 constexpr std::size_t kMostGathered = 1 << 20;
-// SQLite's own file never writes as much as 128 KiB with one call, and takes more for a full disk.
+// SQLite's own xWrite cannot write 128 KiB or more with one call: it would report a full disk.
 constexpr std::size_t kMostAtOnce = 124 << 10;
 
 sqlite3_vfs* system_vfs() {
@@ -22,10 +22,10 @@ sqlite3_vfs* system_vfs() {
   return vfs;
 }
 
-// SQLite allocates it, with room for the system's own file right behind.
+// SQLite allocates it, with room for the file of the system VFS directly after it.
 struct LogFile {
   sqlite3_file base;
-  std::string* gathered;  // bytes from `start` on that the system has not been given yet
+  std::string* gathered;  // bytes from offset `start` that are not written to the system file yet
   sqlite3_int64 start;
 
   sqlite3_file* inner() { return reinterpret_cast<sqlite3_file*>(this + 1); }
@@ -37,7 +37,7 @@ struct LogFile {
       const std::size_t piece = std::min(kMostAtOnce, gathered->size() - done);
       code = inner()->pMethods->xWrite(inner(), gathered->data() + done, static_cast<int>(piece),
                                        start + static_cast<sqlite3_int64>(done));
-      // SQLite asks for errno only long after, when others have used it.
+      // SQLite reads errno much later, when other calls have changed it.
       if (code != SQLITE_OK && errno == EDQUOT) code = SQLITE_FULL;
     }
     gathered->clear();
@@ -45,18 +45,18 @@ struct LogFile {
   }
 };
 
-LogFile& inbox_of(sqlite3_file* file) { return *reinterpret_cast<LogFile*>(file); }
+LogFile& log_file_of(sqlite3_file* file) { return *reinterpret_cast<LogFile*>(file); }
 
-// After what was gathered is written; its failure is the call's.
+// Writes the buffer, then makes the call. A failed write is the result of the call.
 template <class Call>
 int flushed(sqlite3_file* file, Call call) {
-  LogFile& log = inbox_of(file);
+  LogFile& log = log_file_of(file);
   if (const int code = log.flush(); code != SQLITE_OK) return code;
   return call(log.inner());
 }
 
 int close_log(sqlite3_file* file) {
-  LogFile& log = inbox_of(file);
+  LogFile& log = log_file_of(file);
   const int written = log.flush();
   delete log.gathered;
   const int closed = log.inner()->pMethods->xClose(log.inner());
@@ -64,7 +64,7 @@ int close_log(sqlite3_file* file) {
 }
 
 int write_log(sqlite3_file* file, const void* data, int size, sqlite3_int64 at) {
-  LogFile& log = inbox_of(file);
+  LogFile& log = log_file_of(file);
   if (!log.gathered->empty() && (at != log.end() || log.gathered->size() >= kMostGathered)) {
     if (const int code = log.flush(); code != SQLITE_OK) return code;
   }
@@ -94,17 +94,17 @@ int size_log(sqlite3_file* file, sqlite3_int64* size) {
 }
 
 int control_log(sqlite3_file* file, int what, void* argument) {
-  sqlite3_file* inner = inbox_of(file).inner();
+  sqlite3_file* inner = log_file_of(file).inner();
   return inner->pMethods->xFileControl(inner, what, argument);
 }
 
 int sector_size(sqlite3_file* file) {
-  sqlite3_file* inner = inbox_of(file).inner();
+  sqlite3_file* inner = log_file_of(file).inner();
   return inner->pMethods->xSectorSize(inner);
 }
 
 int device_characteristics(sqlite3_file* file) {
-  sqlite3_file* inner = inbox_of(file).inner();
+  sqlite3_file* inner = log_file_of(file).inner();
   return inner->pMethods->xDeviceCharacteristics(inner);
 }
 
@@ -123,7 +123,7 @@ constexpr sqlite3_io_methods kLogMethods = {
 int open_file(sqlite3_vfs*, sqlite3_filename name, sqlite3_file* file, int flags, int* given) {
   sqlite3_vfs* const system = system_vfs();
   if ((flags & SQLITE_OPEN_WAL) == 0) return system->xOpen(system, name, file, flags, given);
-  LogFile& log = inbox_of(file);
+  LogFile& log = log_file_of(file);
   log.base.pMethods = nullptr;
   log.gathered = new (std::nothrow) std::string;
   log.start = 0;

@@ -1,4 +1,4 @@
-// What is known about one migration of a database, under this backend's name.
+// MigrationStatus in this backend's namespace.
 #pragma once
 #include "store/migration.h"
 

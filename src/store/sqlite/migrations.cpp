@@ -8,7 +8,7 @@
 namespace restante::sqlite {
 namespace {
 
-// "REST": how the file says whose it is.
+// "REST": marks the file as Restante's.
 constexpr std::int64_t kApplicationId = 0x52455354;
 
 template <class Step>
@@ -137,7 +137,7 @@ bool Migrations::down() {
       database_.run("DELETE FROM schema_migrations WHERE version = ?", migration.version);
     });
   } catch (const ConstraintFailed& refused) {
-    // A step that would lose something says so by a constraint.
+    // A down step that would lose data violates a constraint on purpose.
     throw OpenRefused(fmt::format("migration {} cannot be taken back: {}", newest, refused.what()));
   }
   return true;

@@ -1,6 +1,6 @@
-// Migrations: brings the schema up and down in numbered steps. Each step and its row in schema_migrations are one
-// transaction, so an interruption leaves the step before or the step after. The SQL is in the binary. Belongs to the
-// thread of its Database. Throws OpenRefused for a file that is not ours or too new for this binary.
+// Migrations: migrates the schema up and down in numbered steps. Each step and its row in schema_migrations are one
+// transaction, so an interrupted step is either done or not done. The SQL is in the binary. Belongs to the thread of
+// its Database. Throws OpenRefused for a file that is not Restante's or too new for this binary.
 #pragma once
 #include <optional>
 #include <span>
@@ -22,15 +22,15 @@ class Migrations {
  public:
   explicit Migrations(Database& database, std::span<const Migration> known = known_migrations());
 
-  // Refuses a foreign file, and one whose schema this binary must not touch. Changes nothing.
+  // Refuses a file of another program, and one whose schema this binary must not use. Changes nothing.
   void require_ours();
-  // Applied and waiting ones, by number.
+  // Applied and missing migrations, ordered by number.
   std::vector<MigrationStatus> status();
-  // The first one that waits; none when the schema is complete.
+  // The first migration that is not applied; none when the schema is complete.
   std::optional<MigrationStatus> missing();
-  // Applies what waits and tells how many that were.
+  // Applies the missing migrations and returns how many.
   int up(Time now);
-  // Takes the newest one back; false when there was none.
+  // Reverts the newest migration; false when there was none.
   bool down();
 
  private:

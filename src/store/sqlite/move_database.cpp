@@ -15,11 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How a table is read and written here.
+// How a table is read and written in SQLite.
 struct Layout {
   MoveTable table;
-  std::string select;  // its rows
-  std::string insert;  // one of them, values in the order of the columns
+  std::string select;  // reads all rows
+  std::string insert;  // inserts one row, values in the order of the columns
 };
 
 ColumnKind kind_of(std::string_view type) {
@@ -55,8 +55,8 @@ Layout plain_layout(MoveTable table, const std::string& order) {
   return {std::move(table), select, insert};
 }
 
-// The rowid travels as `position`, which keeps the order of files. Where a small file's content lies is this file's
-// affair: it gets the number of its upload.
+// The rowid is moved as the column `position`, which keeps the order of files. content_row is not moved: the content of
+// a small file gets the rowid of its upload.
 Layout uploads_layout(MoveTable table) {
   std::erase_if(table.columns, [](const MoveColumn& column) { return column.name == "content_row"; });
   auto columns = names_of(table);
@@ -78,7 +78,8 @@ Layout uploads_layout(MoveTable table) {
   return {std::move(table), select, insert};
 }
 
-// Elsewhere contents are found by their file. Filled after pending_uploads, which comes before it by name.
+// PostgreSQL finds contents by file_id. The insert needs the rows of pending_uploads, which is filled first: its name
+// comes first.
 Layout contents_layout() {
   MoveTable table{"upload_contents", {{"content", ColumnKind::bytes}, {"file_id", ColumnKind::bytes}}};
   return {std::move(table),
@@ -87,7 +88,7 @@ Layout contents_layout() {
           "INSERT INTO upload_contents (id, content) SELECT rowid, ?1 FROM pending_uploads WHERE file_id = ?2"};
 }
 
-// Opaque bytes that lie in a column of text.
+// The column `sealed` is of type TEXT but holds bytes.
 Layout secrets_layout(MoveTable table) {
   for (MoveColumn& column : table.columns) {
     if (column.name == "sealed") column.kind = ColumnKind::bytes;
@@ -138,7 +139,7 @@ class SqliteMoveDatabase final : public MoveDatabase {
     return all;
   }
   std::vector<std::string> excluded_tables() override {
-    // The counts come about by themselves as the rows arrive. The new one is another post office, see
+    // Triggers fill delegation_counts as the rows are inserted. The target becomes another installation, see
     // release_ownership().
     return {"schema_migrations", kMoveMarker, "delegation_counts", "post_offices"};
   }
@@ -213,14 +214,14 @@ class SqliteMoveDatabase final : public MoveDatabase {
 
   const std::map<std::string, Layout>& layouts() {
     if (!layouts_.empty() || !database_) return layouts_;
-    const auto left = excluded_tables();
+    const auto excluded = excluded_tables();
     std::map<std::string, std::pair<MoveTable, bool>> found;
     Statement row = database_->query(
         "SELECT t.name, t.wr, c.name, c.type FROM pragma_table_list t JOIN pragma_table_info(t.name) c WHERE t.schema "
         "= "
         "'main' AND t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY t.name, c.name");
     while (row.step()) {
-      if (std::ranges::find(left, row.view(0)) != left.end()) continue;
+      if (std::ranges::find(excluded, row.view(0)) != excluded.end()) continue;
       auto& [table, without_rowid] = found[row.text(0)];
       table.name = row.text(0);
       without_rowid = row.integer(1) != 0;
@@ -247,11 +248,11 @@ class SqliteMoveDatabase final : public MoveDatabase {
 
   const fs::path file_;
   const Time now_;
-  // Destroyed from the bottom: the lock goes last.
+  // Destroyed from the bottom: the lock is released last.
   std::unique_ptr<DataLock> lock_;
   Health health_;
-  std::unique_ptr<Database> database_;     // none where there is nothing to look at
-  std::map<std::string, Layout> layouts_;  // once the schema is there
+  std::unique_ptr<Database> database_;     // null when the file does not exist and must not be created
+  std::map<std::string, Layout> layouts_;  // filled once the schema exists
 };
 
 }  // namespace

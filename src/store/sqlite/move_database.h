@@ -1,6 +1,6 @@
-// A SQLite file as a House. It has the data directory's lock for as long as it lives, so no server works on it.
-// Throws OpenRefused when it is in use, missing (as a source), damaged, foreign or of another schema than this
-// binary's.
+// A SQLite file as a MoveDatabase. Holds the data directory's lock until it is destroyed, so that no server uses the
+// file. Throws OpenRefused when the file is in use, missing (as a source), damaged, not Restante's, or has another
+// schema than this binary.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace restante::sqlite {
 
-// `now` is what applied migrations are dated with.
+// `now` is the date of migrations that are applied.
 std::unique_ptr<MoveDatabase> open_move_database(const std::filesystem::path& file, MoveUse use, Time now);
 
 }  // namespace restante::sqlite

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The entry of a new file must be as durable as what is soon written to it.
+// The directory entry of a new file must be durable before data is written to the file.
 void sync_directory(const fs::path& directory) {
   const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const bool synced = fd >= 0 && fsync(fd) == 0;
@@ -32,10 +32,10 @@ void make_file(const fs::path& file) {
 }
 
 void require_file(const fs::path& file, bool may_create) {
-  // An empty one holds as little as none: a copy that failed, or a first start that was cut short.
+  // An empty file counts as missing: a copy failed, or a first start was interrupted.
   const bool there = fs::exists(file);
   if (there && fs::file_size(file) > 0) return;
-  // SQLite would throw a log without its database away, and with it what was acknowledged.
+  // SQLite would delete a log that has no database, and with it writes that were acknowledged.
   if (fs::exists(file.string() + "-wal")) {
     throw OpenRefused(fmt::format("the database {} is missing although its log is there; restore it", file.string()));
   }
@@ -48,8 +48,8 @@ void require_file(const fs::path& file, bool may_create) {
 
 void require_sound(Database& database) {
   Statement row = database.query("PRAGMA quick_check(1)");
-  const std::string verdict = row.step() ? row.text(0) : "no answer";
-  if (verdict != "ok") throw OpenRefused("the database is damaged (" + verdict + "); restore a backup");
+  const std::string result = row.step() ? row.text(0) : "no answer";
+  if (result != "ok") throw OpenRefused("the database is damaged (" + result + "); restore a backup");
 }
 
 void use_log(Database& database) {
@@ -58,7 +58,7 @@ void use_log(Database& database) {
   if (mode != "wal") throw OpenRefused("the database cannot be put in WAL mode; does its file system support mmap?");
 }
 
-void require_settled(Database& database) {
+void require_no_unfinished_move(Database& database) {
   if (database.query("SELECT 1 FROM sqlite_schema WHERE name = ?", kMoveMarker).step()) throw OpenRefused(kHalfMoved);
 }
 
@@ -69,7 +69,7 @@ fs::path directory_of(const fs::path& file) { return file.has_parent_path() ? fi
 std::unique_ptr<Database> open_checked(const fs::path& file, const Options& options, Health& health,
                                        HalfMoved half_moved) {
   require_file(file, options.may_create);
-  // A foreign file is recognised before anything in it is changed.
+  // A file of another program is recognised before anything in it is changed.
   return refusing(file, [&] {
     auto database = std::make_unique<Database>(file.string(), Database::Mode::read_write, health);
     Migrations migrations(*database);
@@ -77,7 +77,7 @@ std::unique_ptr<Database> open_checked(const fs::path& file, const Options& opti
     require_sound(*database);
     if (database->is_read_only()) throw OpenRefused("the file is read-only");
     use_log(*database);
-    if (half_moved == HalfMoved::refused) require_settled(*database);
+    if (half_moved == HalfMoved::refused) require_no_unfinished_move(*database);
     if (options.migrate) migrations.up(options.now);
     return database;
   });

@@ -1,5 +1,6 @@
-// Opening a database file: found or made, known to be ours, sound, with a log beside it, and migrated where that was
-// asked for. For whoever holds the directory's lock. Throws OpenRefused with a sentence that names the file.
+// Opens a database file: finds or creates it, checks that it is Restante's and not damaged, sets WAL mode, and migrates
+// it if that is requested. The caller must hold the directory's lock. Throws OpenRefused with a sentence that names the
+// file.
 #pragma once
 #include <fmt/format.h>
 
@@ -15,13 +16,13 @@ namespace restante::sqlite {
 
 std::filesystem::path directory_of(const std::filesystem::path& file);
 
-// A database that a move has begun to fill is for that move alone.
+// Whether a database with an unfinished move into it is refused. Only that move may open it.
 enum class HalfMoved { refused, accepted };
 
 std::unique_ptr<Database> open_checked(const std::filesystem::path& file, const Options& options, Health& health,
                                        HalfMoved half_moved = HalfMoved::refused);
 
-// Every reason not to work on this file, as a sentence that names it.
+// Runs `body` and throws every failure as OpenRefused with a sentence that names the file.
 template <class Body>
 auto refusing(const std::filesystem::path& file, Body body) {
   try {

@@ -14,7 +14,7 @@ std::optional<Installation> find(Database& database) {
   return installation;
 }
 
-Result<Installation> enter(Database& database, InstallationId fresh, Place setting) {
+Result<Installation> ensure(Database& database, InstallationId fresh, Place setting) {
   auto was = find(database);
   if (!was || was->setting != setting) {
     database.run(
@@ -25,7 +25,7 @@ Result<Installation> enter(Database& database, InstallationId fresh, Place setti
   return was ? *was : find(database).value();
 }
 
-bool note(Database& database, Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) {
+bool record(Database& database, Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) {
   const std::int64_t before = database.total_changes();
   if (was) {
     database.run("UPDATE place_marks SET office = ?4, mark = ?5 WHERE place = ?1 AND office = ?2 AND mark = ?3",
@@ -51,13 +51,14 @@ std::optional<Installation> EmbeddedStore::find_installation() {
 
 Commit<Result<Installation>> EmbeddedStore::ensure_installation(InstallationId fresh, Place setting) {
   require_owners();
-  return writer_.submit(sizeof fresh, [fresh, setting](Database& database) { return enter(database, fresh, setting); });
+  return writer_.submit(sizeof fresh,
+                        [fresh, setting](Database& database) { return ensure(database, fresh, setting); });
 }
 
 Commit<Result<bool>> EmbeddedStore::record_mark(Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) {
   require_owners();
   return writer_.submit(
-      sizeof is, [place, was, is](Database& database) -> Result<bool> { return note(database, place, was, is); });
+      sizeof is, [place, was, is](Database& database) -> Result<bool> { return record(database, place, was, is); });
 }
 
 Commit<Result<void>> EmbeddedStore::reset_installation() {

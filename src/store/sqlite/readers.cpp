@@ -3,7 +3,7 @@
 namespace restante::sqlite {
 
 Readers::Readers(const std::string& path, std::size_t count, Health& health, Metrics* metrics) : metrics_(metrics) {
-  // Room for all, so that giving back never allocates and so never throws.
+  // Reserved for all, so that give_back() never allocates and never throws.
   idle_.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     idle_.push_back(std::make_unique<Database>(path, Database::Mode::read_only, health));

@@ -1,6 +1,5 @@
-// Readers: a few read connections, lent out one at a time. take() blocks while all are in use: four keep two cores
-// busy, and a reader that waits costs less than a fifth that competes. Thread-safe. What is lent out must come back
-// before the end.
+// Readers: a pool of read connections. take() blocks while all are in use: four keep two cores busy, and a thread that
+// waits costs less than a fifth connection. Thread-safe. All leases must be destroyed before the pool.
 #pragma once
 #include <condition_variable>
 #include <memory>

@@ -1,4 +1,4 @@
-// OpenRefused, under this backend's name.
+// OpenRefused in this backend's namespace.
 #pragma once
 #include "store/migration.h"
 

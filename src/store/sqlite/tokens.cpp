@@ -87,7 +87,7 @@ Commit<Result<bool>> EmbeddedStore::revoke_token(TokenId id, Time now) {
   return writer_.submit(sizeof id, [id, now](Database& database) -> Result<bool> {
     const auto token = find(database, id);
     if (!token) return false;
-    // An expired one too: should the clock go back, it must not come alive again.
+    // An expired token too: if the clock goes back, it must not become valid again.
     revoke(database, id, now);
     return token->live(now);
   });

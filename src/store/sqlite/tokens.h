@@ -1,4 +1,5 @@
-// Tokens inside the writer's transaction, for the verbs that also do something else. Writer's thread.
+// Functions on tokens inside the writer's transaction, for verbs that also change other tables. For the writer's
+// thread.
 #pragma once
 #include "model/token.h"
 #include "store/sqlite/database.h"
@@ -9,7 +10,7 @@ namespace restante::sqlite {
 Result<Token> add(Database& database, const NewToken& token, Time now);
 bool has_live(Database& database, WorkspaceId workspace, Time now);
 
-// The enrolment is revoked and the token added. invalid_token when the enrolment is not live or bound elsewhere.
+// Revokes the enrolment and adds the token. invalid_token when the enrolment is not live or is for another workspace.
 Result<Token> redeem(Database& database, TokenId enrolment, const NewToken& token, Time now);
 
 }  // namespace restante::sqlite

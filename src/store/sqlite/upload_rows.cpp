@@ -118,7 +118,7 @@ std::optional<std::int64_t> copy_content(Database& database, std::optional<std::
 StagedUpload stage_row(Database& database, Head& head, const NewUploadRow& row, std::optional<std::int64_t> content_row,
                        UploadTallies& change) {
   StagedUpload staged{row.upload, {}};
-  // The log's clock, so that the list of waiting files never grows behind a reader either.
+  // The time of the inbox head, which never goes back: list_waiting() must not get a new file before its cursor.
   staged.upload.created_at = head.created_at;
   insert(database, staged.upload, content_row);
   if (staged.upload.direction == UploadDirection::in) {

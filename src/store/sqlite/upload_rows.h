@@ -1,5 +1,5 @@
-// Rows of uploads, for every verb that moves one. A row and its figures in the head move together: say how it counted
-// before and how it counts after. What changes rows belongs to the writer's thread.
+// Functions on the rows of uploads, for all verbs that change one. A verb that changes a row also changes the counts in
+// the inbox head, by an UploadTallies of the row before and after. Those that change rows run on the writer's thread.
 #pragma once
 #include "store/sqlite/database.h"
 #include "store/sqlite/inbox.h"
@@ -9,10 +9,10 @@
 namespace restante::sqlite {
 
 bool has_upload_tables(Database& database);
-// Of bytes in more than one place.
+// The tables of blob moves.
 bool has_place_tables(Database& database);
 bool has_owner_tables(Database& database);
-// Of checks of all bytes.
+// The table of blob checks.
 bool has_check_table(Database& database);
 
 struct UploadRow {
@@ -27,25 +27,25 @@ UploadRow upload_row_of(const Statement& row);
 // upload_gone.
 Result<UploadRow> find_upload_row(Database& database, WorkspaceId workspace, FileId id);
 
-// By how much the figures of a workspace change.
+// Adds `change` to the counts of a workspace.
 void change_tallies(Database& database, WorkspaceId workspace, const UploadTallies& change);
-// Both in one statement, for what happens with every upload.
+// put_head() and change_tallies() in one statement, because every upload needs both.
 void put_head(Database& database, WorkspaceId workspace, const Head& head, const UploadTallies& change);
 
-// Nothing for no content.
+// None for empty content.
 std::optional<std::int64_t> keep_content(Database& database, std::string_view content);
 std::optional<std::int64_t> copy_content(Database& database, std::optional<std::int64_t> content_row);
-// Makes the row and its inbox row.
+// Inserts the row and, for an incoming upload, its inbox row.
 StagedUpload stage_row(Database& database, Head& head, const NewUploadRow& row, std::optional<std::int64_t> content_row,
                        UploadTallies& change);
 
 // Appends chat_upload_<outcome>.
 Appended append_receipt(Database& database, Head& head, const Upload& upload, UploadState outcome, Time now);
-// Deletes the row, keeps its story, and lists the bytes as dropped if no other row needs them.
+// Deletes the row, keeps its status in finished_uploads, and lists its blobs as dropped if no other row needs them.
 void remove_row(Database& database, const UploadRow& row, UploadState outcome, Time now);
-// Lists it as dropped if no row names it. Nothing for no key.
+// Lists the blob as dropped if no row names it. Does nothing for an empty key.
 void drop_unless_needed(Database& database, std::string_view key, Time now);
-// Of those that left before `before`, the first. Gives how many.
+// Deletes the status of at most `limit` uploads that ended before `before`, oldest first. Returns how many.
 std::int64_t prune_finished_uploads(Database& database, Time before, std::int64_t limit);
 
 }  // namespace restante::sqlite

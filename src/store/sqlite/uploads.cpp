@@ -9,7 +9,7 @@ namespace {
 
 using Staged = std::vector<StagedUpload>;
 
-// Everything about a batch that does not need the writer.
+// The uploads of one call, prepared before the writer runs.
 struct Batch {
   Batch(WorkspaceId to, std::vector<NewUpload> items, const StagingTerms& terms, Time now)
       : workspace(to), quota(terms.quota) {
@@ -49,14 +49,14 @@ Result<Staged> stage(Database& database, const Batch& batch, Time now) {
   return staged;
 }
 
-// One that its agent can still take.
+// An upload for the agent of `workspace`; an outgoing one is upload_gone.
 Result<UploadRow> find_incoming(Database& database, WorkspaceId workspace, FileId id) {
   auto row = find_upload_row(database, workspace, id);
   if (row && row->upload.direction == UploadDirection::out) return errors::upload_gone;
   return row;
 }
 
-// A change of state with its receipt: `was` is how the row counted until now, `is` how it counts from now on.
+// Writes the receipt and the counts of a change of state. The row itself is already changed from `was` to `is`.
 UploadChange change_with_receipt(Database& database, const Upload& was, Upload is, UploadState outcome, Time now) {
   Head head = take_head(database, is.workspace_id, now);
   UploadTallies change;
@@ -92,7 +92,7 @@ Result<UploadChange> fail(Database& database, WorkspaceId workspace, FileId id, 
   return change_with_receipt(database, was, std::move(is), UploadState::failed, now);
 }
 
-// Its own row and all that share its bytes, as far as it is news.
+// The row and all rows that share its blob, without those that are marked as damaged already.
 std::vector<Upload> rows_of_the_same_bytes(Database& database, const Upload& upload) {
   if (upload.damage) return {};
   if (upload.in_row()) return {upload};

@@ -50,7 +50,7 @@ Result<Upload> EmbeddedStore::find_upload(WorkspaceId workspace, FileId id) {
 
 Result<Upload> EmbeddedStore::read_upload(WorkspaceId workspace, FileId id) {
   if (!uploads_ready_) return errors::upload_gone;
-  // One statement, so that it is the content of this very row: ids of contents are used again.
+  // One statement, so that the content belongs to this row: ids of contents are used again after a delete.
   static const std::string sql = kUploadColumns +
                                  ", (SELECT content FROM upload_contents WHERE id = content_row) FROM pending_uploads "
                                  "WHERE file_id = ?1 AND workspace_id = ?2";
@@ -91,7 +91,7 @@ std::vector<Upload> EmbeddedStore::list_waiting(WorkspaceId workspace, std::opti
   auto reader = readers_.take();
   std::int64_t created_at = INT64_MIN;
   std::int64_t rowid = 0;
-  // One that has been swept meanwhile starts from the front again: shown twice is better than never.
+  // When `after` was deleted meanwhile, the list starts from the beginning: a file listed twice is better than never.
   if (after) {
     Statement row = reader->query(
         "SELECT created_at, rowid FROM pending_uploads WHERE file_id = ?1 AND workspace_id = ?2", *after, workspace);

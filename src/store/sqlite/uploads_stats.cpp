@@ -5,8 +5,8 @@
 namespace restante::sqlite {
 namespace {
 
-// How a group is told from others, and a bound on how many it has, so that a small or empty one among many rows is not
-// looked for in vain.
+// The condition of a group, and an upper bound of its size from the stored counts. The bound is the query's LIMIT, so
+// that the rows of a small or empty group are not searched for among many others.
 struct Group {
   std::string where;
   std::string bound;
@@ -36,7 +36,7 @@ Group group_of(UploadGroup group) {
   return {"?1 IS NULL", "0"};
 }
 
-// Where few among many are meant, they are found by their own index.
+// Small groups have their own index.
 const char* index_of(UploadGroup group) {
   if (group == UploadGroup::failed) return "INDEXED BY idx_pending_uploads_failed ";
   return group == UploadGroup::damaged ? "INDEXED BY idx_pending_uploads_damaged " : "";
@@ -54,7 +54,7 @@ std::string list_sql(const UploadFilter& filter) {
          ", rowid LIMIT min(?6, (SELECT coalesce(sum(" + group.bound + "), 0) FROM inbox_heads WHERE " + own + "))";
 }
 
-// A read of several statements that sees one moment.
+// A read transaction: all statements see the same moment.
 class Snapshot {
  public:
   explicit Snapshot(Database& database) : database_(database) { database_.run("BEGIN"); }
@@ -120,7 +120,7 @@ std::vector<Upload> EmbeddedStore::list_uploads(const UploadFilter& filter, Time
   auto reader = readers_.take();
   std::int64_t position = INT64_MIN;
   std::int64_t rowid = 0;
-  // One that has left meanwhile starts from the front again, as with the waiting ones.
+  // When `after` was deleted meanwhile, the list starts from the beginning, as in list_waiting().
   if (filter.after) {
     const std::string sql = std::string("SELECT ") + order_of(filter.group) +
                             ", rowid FROM pending_uploads WHERE file_id = ?1 AND (?2 IS NULL OR workspace_id = ?2)";

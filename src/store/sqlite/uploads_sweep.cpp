@@ -8,7 +8,7 @@ namespace {
 
 using RowsByWorkspace = std::map<WorkspaceId, std::vector<UploadRow>>;
 
-// Taken together by workspace: its head is read and written once, however many of its files are due.
+// Grouped by workspace: its head is read and written once, however many of its files are due.
 RowsByWorkspace due(Database& database, const std::string& sql, Time until, std::int64_t limit) {
   RowsByWorkspace rows;
   Statement row = database.query(sql, until, limit);
@@ -96,7 +96,7 @@ Commit<Result<void>> EmbeddedStore::forget_dropped_blobs(std::vector<std::string
 }
 
 std::vector<std::string> EmbeddedStore::known_blobs(std::span<const std::string> keys) {
-  // Without the tables nobody can tell what is an orphan, so nothing is.
+  // Without the tables no blob can be recognised as an orphan, so all count as known.
   if (!uploads_ready_) return {keys.begin(), keys.end()};
   std::vector<std::string> known;
   auto reader = readers_.take();

@@ -25,8 +25,8 @@ Result<Workspace> find_living(Database& database, WorkspaceId id) {
   return workspace;
 }
 
-// Written late and in any order, so an older poll or cursor must not undo a newer one.
-void note_poll(Database& database, const PollRecord& poll) {
+// Polls are written late and in any order, so an older poll or cursor must not replace a newer one.
+void record_poll(Database& database, const PollRecord& poll) {
   std::optional<std::int64_t> gap;
   if (poll.usual_gap) gap = poll.usual_gap->count();
   database.run(
@@ -52,7 +52,7 @@ std::vector<WorkspaceId> ancestors_of(Database& database, WorkspaceId id) {
   return found;
 }
 
-// However long the chain is: who may talk looks 32 hops far, a cycle may be longer.
+// Follows the whole chain: the check of who may send to whom follows 32 parents, but a cycle may be longer.
 bool may_be_parent(Database& database, WorkspaceId parent, WorkspaceId child) {
   if (parent == child || !find_living(database, parent)) return false;
   Statement row = database.query(
@@ -82,41 +82,42 @@ Result<Workspace> create(Database& database, const Workspace& made, std::optiona
   return made;
 }
 
-Result<Workspace> find_or_create(Database& database, const CheckedRegistration& entry, Time now) {
-  auto found = find_living(database, entry.id);
-  if (!entry.create_as) return found;
-  // It came into being meanwhile: an enrolment that was to make one has no right to somebody else's.
-  if (found && entry.enrolment) return errors::workspace_exists;
+Result<Workspace> find_or_create(Database& database, const CheckedRegistration& registration, Time now) {
+  auto found = find_living(database, registration.id);
+  if (!registration.create_as) return found;
+  // The workspace was created meanwhile: an enrolment for a new workspace gives no right to an existing one.
+  if (found && registration.enrolment) return errors::workspace_exists;
   if (found || !found.error().is(errors::workspace_not_found)) return found;
   NewWorkspace wanted;
-  wanted.id = entry.id;
-  wanted.name = *entry.create_as;
+  wanted.id = registration.id;
+  wanted.name = *registration.create_as;
   return create(database, made_of(wanted, now));
 }
 
-// The token it is given, if any.
-Result<std::optional<Token>> give_token(Database& database, const CheckedRegistration& entry, Time now) {
-  const bool live = has_live(database, entry.id, now);
-  if (entry.first_only && live) return errors::invalid_token;
-  if (!entry.token || (live && !entry.enrolment)) return std::optional<Token>();
-  NewToken token = *entry.token;
-  token.workspace_id = entry.id;
-  auto given = entry.enrolment ? redeem(database, *entry.enrolment, token, now) : add(database, token, now);
+// The new token for the workspace, if it gets one.
+Result<std::optional<Token>> give_token(Database& database, const CheckedRegistration& registration, Time now) {
+  const bool live = has_live(database, registration.id, now);
+  if (registration.first_only && live) return errors::invalid_token;
+  if (!registration.token || (live && !registration.enrolment)) return std::optional<Token>();
+  NewToken token = *registration.token;
+  token.workspace_id = registration.id;
+  auto given =
+      registration.enrolment ? redeem(database, *registration.enrolment, token, now) : add(database, token, now);
   if (!given) return given.error();
   return std::optional<Token>(std::move(*given));
 }
 
-Result<RegisteredWorkspace> apply_registration(Database& database, const CheckedRegistration& entry, Time now) {
-  auto workspace = find_or_create(database, entry, now);
+Result<RegisteredWorkspace> apply_registration(Database& database, const CheckedRegistration& registration, Time now) {
+  auto workspace = find_or_create(database, registration, now);
   if (!workspace) return workspace.error();
-  auto token = give_token(database, entry, now);
+  auto token = give_token(database, registration, now);
   if (!token) return token.error();
-  take_over(*workspace, entry, now);
+  take_over(*workspace, registration, now);
   database.run(
       "UPDATE workspaces SET delivery_mode = ?, url = ?, agent_card = ?, status = ?, last_heartbeat_at = ?, "
       "updated_at = ? WHERE id = ?",
       name_of(workspace->delivery_mode), workspace->url, or_null(workspace->agent_card), name_of(workspace->status),
-      now, now, entry.id);
+      now, now, registration.id);
   return RegisteredWorkspace{std::move(*workspace), std::move(*token)};
 }
 
@@ -156,9 +157,10 @@ std::vector<Workspace> EmbeddedStore::list_workspaces() {
   return all;
 }
 
-Commit<Result<RegisteredWorkspace>> EmbeddedStore::register_agent(const CheckedRegistration& entry, Time now) {
-  return writer_.submit(entry.url.size() + entry.agent_card.size(),
-                        [entry, now](Database& database) { return apply_registration(database, entry, now); });
+Commit<Result<RegisteredWorkspace>> EmbeddedStore::register_agent(const CheckedRegistration& registration, Time now) {
+  return writer_.submit(
+      registration.url.size() + registration.agent_card.size(),
+      [registration, now](Database& database) { return apply_registration(database, registration, now); });
 }
 
 Commit<Result<void>> EmbeddedStore::beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) {
@@ -180,7 +182,7 @@ Commit<Result<void>> EmbeddedStore::record_polls(std::span<const PollRecord> pol
   std::vector<PollRecord> copy(polls.begin(), polls.end());
   const std::size_t bytes = copy.size() * sizeof copy.front();
   return writer_.submit(bytes, [polls = std::move(copy)](Database& database) -> Result<void> {
-    for (const PollRecord& poll : polls) note_poll(database, poll);
+    for (const PollRecord& poll : polls) record_poll(database, poll);
     return {};
   });
 }
@@ -245,7 +247,7 @@ std::string EmbeddedStore::find_inbound_secret(WorkspaceId id) {
 }
 
 Commit<Result<void>> EmbeddedStore::set_inbound_secret(WorkspaceId id, std::string sealed, Time now) {
-  const std::size_t bytes = sealed.size();  // first: the order of arguments is the compiler's
+  const std::size_t bytes = sealed.size();  // before the move: the evaluation order of arguments is unspecified
   return writer_.submit(bytes, [id, sealed = std::move(sealed), now](Database& database) -> Result<void> {
     const auto workspace = find_living(database, id);
     if (!workspace) return workspace.error();

@@ -76,7 +76,7 @@ void Writer::perform(std::span<std::unique_ptr<Job>> group) {
 }
 
 void Writer::begin() {
-  // Rows written to a file that was deleted or replaced under us would be gone with the process.
+  // Rows written to a file that was deleted or replaced would be lost when the process ends.
   if (database_->has_moved()) {
     health_.fail("the database file was moved, replaced or deleted");
     health_.require();
@@ -90,21 +90,22 @@ void Writer::commit() {
   if (metrics_) metrics_->store_commits.Increment();
 }
 
-// The common case: no savepoints, which would cost half of the writer's time. False when one verb spoilt it for all.
+// The common case: without savepoints, which would cost half of the writer's time. False when one verb failed after a
+// change and the transaction was rolled back.
 bool Writer::run_together(std::span<std::unique_ptr<Job>> group) {
   begin();
   for (auto& job : group) {
     const auto before = database_->total_changes();
-    bool spoilt = false;
+    bool must_undo = false;
     try {
-      spoilt = job->run(*database_) == Outcome::refused && database_->total_changes() != before;
+      must_undo = job->run(*database_) == Outcome::refused && database_->total_changes() != before;
     } catch (const StorageFull&) {
       throw;
     } catch (...) {
       if (!health_.ok()) throw;
-      spoilt = true;
+      must_undo = true;
     }
-    if (spoilt) {
+    if (must_undo) {
       database_->rollback();
       return false;
     }
@@ -126,7 +127,7 @@ void Writer::run_in_savepoint(Job& job) {
   } catch (const StorageFull&) {
     throw;
   } catch (...) {
-    // Some failures end the whole transaction inside SQLite; then nobody in it can be answered well.
+    // Some failures end the whole transaction inside SQLite; then all its verbs have failed.
     if (!health_.ok() || !database_->in_transaction()) throw;
     job.failure = std::current_exception();
     database_->run("ROLLBACK TO verb");
@@ -134,16 +135,16 @@ void Writer::run_in_savepoint(Job& job) {
   database_->run("RELEASE verb");
 }
 
-// After the answers are out, so that nobody waits for it. A failed sync shows in Health; nobody's verb is to blame.
+// Called after the answers, so that no client waits for it. A failed sync is recorded in Health; no verb has failed.
 void Writer::checkpoint_if_due() {
   if (!health_.ok()) return;
-  const bool endless = log_pages_ >= limits_.truncate_pages;
-  if (!endless && log_pages_ >= limits_.checkpoint_pages) checkpointer_.begin();
-  if (!endless && !checkpointer_.take_near()) return;
+  const bool too_long = log_pages_ >= limits_.truncate_pages;
+  if (!too_long && log_pages_ >= limits_.checkpoint_pages) checkpointer_.begin();
+  if (!too_long && !checkpointer_.take_near()) return;
   try {
-    database_->checkpoint(endless ? Database::Checkpoint::truncate : Database::Checkpoint::passive);
+    database_->checkpoint(too_long ? Database::Checkpoint::truncate : Database::Checkpoint::passive);
   } catch (const std::exception&) {
-    // A full disk heals, and the next group tries again.
+    // The disk may have space again when the next group tries it.
   }
 }
 

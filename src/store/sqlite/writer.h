@@ -1,8 +1,8 @@
-// Writer: the one thread that writes. What is waiting is grouped into one transaction and everyone is answered after
-// its COMMIT; no caller sleeps. A verb that throws, or that answers an error after it had changed something, is undone
-// alone and takes no other with it. submit() is thread-safe and never blocks: when the queue is full the answer is
-// Unavailable, which is the back-pressure. A full disk fails the group with StorageFull; an I/O error fails it and
-// everything after it. The destructor commits what was accepted.
+// Writer: the only thread that writes. It groups waiting verbs into one transaction and answers all of them after its
+// COMMIT; no caller's thread waits. A verb that throws, or that returns an error after it has changed something, is
+// rolled back alone; the others of its group are not affected. submit() is thread-safe and never blocks: when the queue
+// is full the answer is Unavailable, which is the back-pressure. A full disk fails the group with StorageFull; an I/O
+// error fails it and everything after it. The destructor commits what was accepted.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -28,25 +28,24 @@ class Writer {
   struct Limits {
     std::size_t queued_verbs = 8192;
     std::size_t queued_bytes = 64 << 20;
-    // Bounds how long the first of a group waits for the last.
+    // Limits how long the first verb of a group waits for the last.
     std::size_t group_verbs = 512;
-    // Checkpointing every 16 MiB of log measured best; at 256 MiB readers have kept it from ever starting over, and
-    // waiting a moment for them is better than a log without end.
+    // A checkpoint every 16 MiB of log measured best. A log of 256 MiB means that readers have prevented it from
+    // starting from the beginning; then the writer waits for them, which is better than a log that grows forever.
     int checkpoint_pages = 4000;
     int truncate_pages = 64000;
   };
 
-  // Two connections to the same file: one to write with, one for the checkpoints meanwhile. Commits are counted in
-  // `metrics`, if there are any.
-  // `committed` runs after each COMMIT, before anybody is answered.
+  // Two connections to the same file: one for writes, one for checkpoints at the same time. Commits are counted in
+  // `metrics`, if given. `committed` runs after each COMMIT, before the verbs are answered.
   Writer(std::unique_ptr<Database> database, std::unique_ptr<Database> checkpoints, Health& health, Limits limits,
          Metrics* metrics = nullptr, std::function<void()> committed = {});
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // `verb(Database&)` runs inside a transaction on the writer's thread, perhaps twice, and answers a Result. `bytes` is
-  // about how much memory it holds on to.
+  // `verb(Database&)` runs inside a transaction on the writer's thread, perhaps twice, and returns a Result. `bytes` is
+  // roughly the memory that it holds.
   template <class Verb>
   auto submit(std::size_t bytes, Verb verb) {
     using Answer = std::invoke_result_t<Verb&, Database&>;
