@@ -1,5 +1,5 @@
-// Access: which workspaces may talk to which. Related ones may: itself, parents and ancestors, children and
-// descendants, siblings. Two roots may if the operator says so. Thread-safe.
+// Access decides which workspaces may talk to each other. A workspace may talk to itself, its ancestors, its
+// descendants and its siblings. Two roots may talk if the operator's setting allows it. Thread-safe.
 #pragma once
 #include <vector>
 
@@ -13,10 +13,10 @@ class Access {
  public:
   Access(Store& store, Roots roots) : store_(store), roots_(roots) {}
 
-  // may_not_talk, which is also the answer for one that does not exist: who asks learns nothing about strangers. Of one
-  // it could talk to: workspace_removed.
+  // may_not_talk, also if the other workspace does not exist: the caller learns nothing about workspaces it may not
+  // talk to. workspace_removed if it could talk to the other one.
   Result<void> check(WorkspaceId from, WorkspaceId to);
-  // Everybody it may talk to, without itself and without the removed ones.
+  // All workspaces it may talk to, without itself and without removed ones.
   std::vector<Workspace> peers(WorkspaceId id);
 
  private:

@@ -32,7 +32,7 @@ struct AccessTest : ::testing::Test {
   WorkspaceId other_child = child_of(other_root);
 };
 
-TEST_F(AccessTest, RelativesTalkWhateverTheRootsMayDo) {
+TEST_F(AccessTest, RelatedWorkspacesTalkWhateverRootsMayDo) {
   for (Access* access : {&talk, &isolated}) {
     for (const auto& [from, to] : {std::pair{child, child},
                                    {child, root},
@@ -45,12 +45,12 @@ TEST_F(AccessTest, RelativesTalkWhateverTheRootsMayDo) {
   }
 }
 
-TEST_F(AccessTest, UnrelatedRootsTalkOnlyIfTheOperatorSaysSo) {
+TEST_F(AccessTest, UnrelatedRootsTalkOnlyIfTheOperatorAllowsIt) {
   EXPECT_TRUE(may(talk, root, other_root));
   EXPECT_FALSE(may(isolated, root, other_root));
 }
 
-TEST_F(AccessTest, StrangersDoNotTalk) {
+TEST_F(AccessTest, UnrelatedWorkspacesDoNotTalk) {
   for (const auto& [from, to] :
        {std::pair{child, other_child}, {child, other_root}, {root, other_child}, {grandchild, sibling}}) {
     EXPECT_FALSE(may(talk, from, to));
@@ -67,9 +67,11 @@ TEST_F(AccessTest, DescendantsAreRelativesUpToThirtyTwoHops) {
   EXPECT_FALSE(may(isolated, last, root));
 }
 
-TEST_F(AccessTest, OneThatIsNotThereLooksLikeAStranger) { EXPECT_FALSE(may(talk, root, WorkspaceId::make(kStart))); }
+TEST_F(AccessTest, AMissingWorkspaceLooksLikeAnUnrelatedOne) {
+  EXPECT_FALSE(may(talk, root, WorkspaceId::make(kStart)));
+}
 
-TEST_F(AccessTest, PeersAreThoseItMayTalkTo) {
+TEST_F(AccessTest, PeersAreTheWorkspacesItMayTalkTo) {
   std::vector<WorkspaceId> peers;
   for (const Workspace& peer : talk.peers(child)) peers.push_back(peer.id);
   std::sort(peers.begin(), peers.end());

@@ -10,7 +10,7 @@ namespace restante::desk {
 namespace {
 
 constexpr auto kLongestPause = std::chrono::milliseconds(50);
-constexpr auto kTellEvery = std::chrono::seconds(1);
+constexpr auto kSaveEvery = std::chrono::seconds(1);
 
 using State = BlobCheckReport::State;
 
@@ -35,7 +35,7 @@ BlobCheck::BlobCheck(Store& store, Places& places, Integrity& integrity, const C
 
 Result<BlobCheckReport> BlobCheck::start(Mend mend) {
   {
-    // Who has read that the last one is done must not be told that it runs.
+    // A client that has read that the last check is done must not get blob_check_running.
     const std::lock_guard saving_lock(saving_);
     const std::lock_guard lock(mutex_);
     if (report_.state != State::none) return errors::blob_check_running;
@@ -61,15 +61,15 @@ BlobCheckReport BlobCheck::report() {
   const auto row = store_.find_blob_check();
   if (!row) return {};
   BlobCheckReport report = read_report(*row);
-  if (report.state == State::running && !lives(*row)) {
+  if (report.state == State::running && !is_alive(*row)) {
     report.state = State::interrupted;
-    report.reason = "the server that checked is gone";
+    report.reason = "the server that ran the check has stopped";
   }
   return report;
 }
 
-// Alone, whoever else began one was the server before this one.
-bool BlobCheck::lives(const BlobCheckRow& row) const {
+// If no other server uses the store, another worker's check was run by the process before this one.
+bool BlobCheck::is_alive(const BlobCheckRow& row) const {
   if (rules_.alone && row.worker != self_) return false;
   const std::lock_guard lock(mutex_);
   const bool here = report_.state != State::none && row.worker == self_ && row.begun_at == report_.started_at;
@@ -77,7 +77,7 @@ bool BlobCheck::lives(const BlobCheckRow& row) const {
 }
 
 void BlobCheck::tick() {
-  (void)guard_.believable();  // it compares from question to question: they must not be far apart
+  (void)guard_.believable();  // the guard compares with its last call, so call it often
   bool mend = false;
   {
     const std::lock_guard lock(mutex_);
@@ -102,11 +102,12 @@ void BlobCheck::tick() {
     throw;
   }
   if (lost_) return give_up();
-  // Not above: an end that cannot be told is no failure of the check, and stays the end that it is.
+  // Outside of the try block: if the end cannot be saved, that is not a failure of the check, and the end stays as it
+  // is.
   now == State::running ? save_progress() : end(now);
 }
 
-// A slice of it; what it is then.
+// Works for one slice. Returns the state after it.
 State BlobCheck::work() {
   const SteadyTime start = std::chrono::steady_clock::now();
   while (!lost_ && std::chrono::steady_clock::now() - start < rules_.slice) {
@@ -142,7 +143,7 @@ void BlobCheck::end(State state, std::string reason) {
   save_progress();
 }
 
-// Somebody else has begun another one: this server said nothing for longer than its lease.
+// Another check was begun, because this server did not renew its lease in time.
 void BlobCheck::give_up() {
   begun_ = false;
   const std::lock_guard saving_lock(saving_);
@@ -154,7 +155,7 @@ void BlobCheck::give_up() {
 void BlobCheck::beat() {
   {
     const std::lock_guard lock(mutex_);
-    if (report_.state == State::none || clock_.steady() - saved_at_ < kTellEvery) return;
+    if (report_.state == State::none || clock_.steady() - saved_at_ < kSaveEvery) return;
   }
   save_progress();
 }
@@ -171,20 +172,20 @@ void BlobCheck::release() {
 void BlobCheck::save_progress() {
   const std::lock_guard saving_lock(saving_);
   BlobCheckReport now;
-  BlobCheckUpdate said;
+  BlobCheckUpdate update;
   {
     const std::lock_guard lock(mutex_);
     if (report_.state == State::none) return;
     now = report_;
-    if (now.findings.size() != named_) said.findings = write_findings(now);
+    if (now.findings.size() != named_) update.findings = write_findings(now);
   }
-  said.worker = self_;
-  said.begun_at = *now.started_at;
-  said.worker_until = clock_.now() + lease();
-  said.progress = write_progress(now);
-  said.state = kept_state(now.state);
-  said.ended_at = now.ended_at;
-  progress_saved(now, store_.update_blob_check(std::move(said)).take().value());
+  update.worker = self_;
+  update.begun_at = *now.started_at;
+  update.worker_until = clock_.now() + lease();
+  update.progress = write_progress(now);
+  update.state = kept_state(now.state);
+  update.ended_at = now.ended_at;
+  progress_saved(now, store_.update_blob_check(std::move(update)).take().value());
 }
 
 void BlobCheck::progress_saved(const BlobCheckReport& report, bool kept) {
@@ -207,7 +208,7 @@ void BlobCheck::progress_saved(const BlobCheckReport& report, bool kept) {
                                  {"reason", report.reason}});
 }
 
-// As long as a step took, disk and database belong to everybody else.
+// Pauses as long as the step took, so that other work gets half of disk and database.
 void BlobCheck::pause_for_writers(SteadyTime since) const {
   const auto took = std::chrono::steady_clock::now() - since;
   std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(took, kLongestPause));
@@ -217,19 +218,19 @@ void BlobCheck::pause_for_writers(SteadyTime since) const {
 bool BlobCheck::step() {
   switch (phase_) {
     case Phase::rows:
-      if (!look_at_next_row()) phase_ = Phase::places;
+      if (!check_next_row()) phase_ = Phase::places;
       return true;
     case Phase::places:
-      if (!look_for_orphans()) phase_ = Phase::unfinished;
+      if (!find_orphans()) phase_ = Phase::unfinished;
       return true;
     case Phase::unfinished:
-      look_for_unfinished();
+      find_unfinished();
       break;
   }
   return false;
 }
 
-void BlobCheck::found(BlobFinding finding) {
+void BlobCheck::add_finding(BlobFinding finding) {
   const std::lock_guard lock(mutex_);
   ++report_.found.at(static_cast<std::size_t>(finding.fault));
   if (finding.remedy != BlobRemedy::none) ++report_.mended;
@@ -238,7 +239,7 @@ void BlobCheck::found(BlobFinding finding) {
 }
 
 // False after the last page.
-bool BlobCheck::look_for_orphans() {
+bool BlobCheck::find_orphans() {
   BlobPage page = places_.list(from_, orphan_cutoff(), &unreachable_places_);
   places_.require_written_places(unreachable_places_);
   const auto known = store_.known_blobs(page.keys);
@@ -254,7 +255,7 @@ bool BlobCheck::look_for_orphans() {
       metrics_.orphans_collected.Increment();
       log_.info("orphan_collected", {{"blob", key}});
     }
-    found({BlobFault::orphan, mend ? BlobRemedy::dropped : BlobRemedy::none, key, {}});
+    add_finding({BlobFault::orphan, mend ? BlobRemedy::dropped : BlobRemedy::none, key, {}});
   }
   from_ = std::move(page.next);
   const std::lock_guard lock(mutex_);
@@ -262,20 +263,20 @@ bool BlobCheck::look_for_orphans() {
   return !from_.empty();
 }
 
-void BlobCheck::look_for_unfinished() {
+void BlobCheck::find_unfinished() {
   const bool mend = mend_ == Mend::yes && guard_.believable();
   const std::size_t count = mend ? places_.drop_unfinished(orphan_cutoff(), &unreachable_places_)
                                  : places_.count_unfinished(orphan_cutoff(), &unreachable_places_);
   places_.require_written_places(unreachable_places_);
-  log_unreachable_places();
+  report_unreachable_places();
   const std::lock_guard lock(mutex_);
   report_.found.at(static_cast<std::size_t>(BlobFault::unfinished)) += static_cast<std::int64_t>(count);
   if (mend) report_.mended += static_cast<std::int64_t>(count);
 }
 
-void BlobCheck::log_unreachable_places() {
+void BlobCheck::report_unreachable_places() {
   for (const auto& [place, reason] : unreachable_places_) {
-    found({BlobFault::out_of_reach, BlobRemedy::none, {}, {}, reason, place});
+    add_finding({BlobFault::out_of_reach, BlobRemedy::none, {}, {}, reason, place});
   }
 }
 

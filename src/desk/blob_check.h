@@ -1,10 +1,10 @@
-// BlobCheck: goes once through everything that is kept, on the operator's word, and says what is wrong: rows whose
-// bytes are missing or others, in whichever place, bytes that no row knows, uploads that were begun and never finished.
-// Asked to mend, it drops what nobody needs, makes a wrong copy anew from its twin, and where there is no right one
-// marks the file and tells, as Integrity does; else it changes nothing. What it could not look at or mend is a finding,
-// too, so that nothing is called well that nobody has seen. One at a time, of all servers; what it has found so far is
-// in the store, for all of them, and so is a lease that tells whether the one that does it lives. tick() does the work,
-// in slices and for half of the time at most; it belongs to one thread at a time, the rest is thread-safe.
+// BlobCheck checks all stored files once, when the operator asks for it. It finds rows whose content is missing or
+// changed in any place, blobs that no row names, and unfinished uploads. With Mend::yes it deletes blobs that no row
+// needs and replaces a wrong copy from the second copy; where no copy is right it marks the file as damaged and
+// notifies the sender, as Integrity does. With Mend::no it changes nothing. A file that it could not check or repair is
+// a finding, too. One check runs at a time on all servers. Its findings and its lease are in the store; the lease shows
+// whether its server is alive. tick() works in slices, for at most half of the time. Only one thread at a time calls
+// tick(); the other methods are thread-safe.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -27,14 +27,14 @@
 namespace restante::desk {
 
 struct BlobCheckRules {
-  std::chrono::milliseconds grace{std::chrono::hours(1)};    // above the longest request: younger bytes await their row
-  std::chrono::milliseconds slice{std::chrono::seconds(1)};  // of work in a tick
-  std::size_t findings = 1'000;                              // that are kept with their names; all are counted
-  int attempts = 10;                                         // ticks in a row that throw before it is given up
-  int looks = 3;                                             // at a row that cannot be read, before it is passed over
-  std::chrono::milliseconds lease{15'000};                   // until a server that says nothing counts as gone
-  bool alone = false;                                        // no other server has this store: none but this one lives
-  // Whether so many bytes may be written there and leave what is to stay free; unset: always.
+  std::chrono::milliseconds grace{std::chrono::hours(1)};    // longer than any request: a younger blob may get a row
+  std::chrono::milliseconds slice{std::chrono::seconds(1)};  // work in one tick
+  std::size_t findings = 1'000;                              // kept with their details; all are counted
+  int attempts = 10;                                         // ticks in a row that throw before the check fails
+  int row_attempts = 3;                                      // tries to read a row before it is skipped
+  std::chrono::milliseconds lease{15'000};                   // a server without a beat for so long has stopped
+  bool alone = false;                                        // no other server uses this store
+  // Whether so many bytes can be written there without using the disk's reserve. Unset: always.
   std::function<bool(Place, std::int64_t)> has_room{};
 };
 
@@ -45,32 +45,32 @@ class BlobCheck {
   BlobCheck(Store& store, Places& places, Integrity& integrity, const Clock& clock, Log& log, Metrics& metrics,
             BlobCheckRules rules);
 
-  // blob_check_running. Returns at once: the ticks do it. Throws Unavailable.
+  // blob_check_running if one runs. Returns at once; the ticks do the work. Throws Unavailable.
   Result<BlobCheckReport> start(Mend mend);
-  // Of the one under way, or the last one, on whichever server. Throws Unavailable.
+  // The report of the running check, else of the last one, on any server. Throws Unavailable.
   BlobCheckReport report();
-  // Goes on with what was started here. Throws Unavailable; the next one goes on.
+  // Continues the check that was started here. Throws Unavailable; the next tick continues.
   void tick();
-  // Tells how far it is, and that it lives, unless that was told just now: a tick may be at one file for long. Throws
-  // Unavailable.
+  // Saves progress and renews the lease, unless that was done a moment ago. Needed because a tick may work on one file
+  // for a long time. Throws Unavailable.
   void beat();
-  // Once there are no ticks any more: one that is under way here has been stopped, and nobody need wait for its lease.
+  // Call it after the last tick. Ends a check that runs here as stopped, so that no other server waits for its lease.
   // Throws Unavailable.
   void release();
-  // From any thread: a tick that is under way ends after its piece, and the check with it.
+  // From any thread. A running tick ends after its current piece, and the check ends with it.
   void stop() { stopping_ = true; }
 
  private:
-  enum class Copy { sound, missing, changed, unreadable, not_looked_at };
+  enum class Copy { sound, missing, changed, unreadable, not_checked };
   enum class Phase { rows, places, unfinished };
 
-  struct Looked {
+  struct CheckedCopy {
     std::string key;
     Copy copy;
     std::string why;
   };
 
-  bool lives(const BlobCheckRow& row) const;
+  bool is_alive(const BlobCheckRow& row) const;
   void begin(Mend mend);
   void end(BlobCheckReport::State state, std::string reason = {});
   void give_up();
@@ -78,24 +78,24 @@ class BlobCheck {
   void progress_saved(const BlobCheckReport& report, bool kept);
   BlobCheckReport::State work();
   bool step();
-  bool look_at_next_row();
-  void look_at(const Upload& listed);
-  void look_at_row(const Upload& upload);
-  void look_at_copies(const Upload& upload);
-  BlobRemedy judge(const Upload& upload, const std::vector<Looked>& wrong, bool has_right);
+  bool check_next_row();
+  void check_upload(const Upload& listed);
+  void check_content_in_row(const Upload& upload);
+  void check_copies(const Upload& upload);
+  BlobRemedy mark_if_all_wrong(const Upload& upload, const std::vector<CheckedCopy>& wrong, bool has_right);
   static BlobFault fault_of(Copy copy);
   Copy verify(const std::string& key, const Upload& upload, std::string& why);
   bool reads_as(OpenBlob& blob, const Upload& upload);
   bool is_still(const Upload& upload);
   void count_bytes(std::size_t bytes);
-  void found(BlobFinding finding);
+  void add_finding(BlobFinding finding);
   BlobRemedy report_damage(const Upload& upload, UploadDamage damage);
-  BlobRemedy mend(const Upload& upload, const Looked& one, const std::vector<Looked>& wrong, const std::string* right,
-                  std::string& why);
+  BlobRemedy mend(const Upload& upload, const CheckedCopy& one, const std::vector<CheckedCopy>& wrong,
+                  const std::string* right, std::string& why);
   BlobRemedy restore(const Upload& upload, const std::string& wrong, const std::string& right, std::string& why);
-  bool look_for_orphans();
-  void look_for_unfinished();
-  void log_unreachable_places();
+  bool find_orphans();
+  void find_unfinished();
+  void report_unreachable_places();
   void pause_for_writers(SteadyTime since) const;
   Time::duration lease() const { return std::chrono::duration_cast<Time::duration>(rules_.lease); }
   Time orphan_cutoff() const {
@@ -111,14 +111,14 @@ class BlobCheck {
   const BlobCheckRules rules_;
   const WorkerId self_;
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> lost_{false};  // it is another server's, or another one's that began here
-  std::mutex saving_;              // what is told later was found later, though tick and beat are of two threads
-  mutable std::mutex mutex_;       // of what follows: beat and the operator's questions come from other threads
-  BlobCheckReport report_;         // of the one this server does, until its end has been told; else of none
-  std::size_t named_ = 0;          // of its findings, that are in the store
+  std::atomic<bool> lost_{false};  // the lease was lost: another check has begun, here or on another server
+  std::mutex saving_;              // tick and beat are two threads: this keeps saved progress in order
+  mutable std::mutex mutex_;       // guards what follows: beat() and report() run on other threads
+  BlobCheckReport report_;         // of the check this server runs, until its end has been saved; else empty
+  std::size_t named_ = 0;          // findings that are in the store
   SteadyTime saved_at_;
 
-  // The walk, from tick to tick.
+  // The position in the check, from tick to tick.
   JumpGuard guard_;
   bool begun_ = false;
   Phase phase_ = Phase::rows;
@@ -127,7 +127,7 @@ class BlobCheck {
   std::deque<Upload> page_;
   std::string from_;
   int failures_ = 0;
-  int row_failures_ = 0;  // of the row that is next
+  int row_failures_ = 0;  // of the next row
   Places::UnreachablePlaces unreachable_places_;
 };
 

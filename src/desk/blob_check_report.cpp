@@ -171,7 +171,7 @@ std::string write_findings(const BlobCheckReport& report) {
   return out.take();
 }
 
-// One that was interrupted is nowhere written as such.
+// State::interrupted is never stored: read_report's caller derives it.
 BlobCheckState kept_state(State state) {
   if (state == State::done) return BlobCheckState::done;
   if (state == State::stopped) return BlobCheckState::stopped;

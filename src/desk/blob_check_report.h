@@ -1,5 +1,5 @@
-// BlobCheckReport: how far a check of all bytes is and what it has found, and the text of it that the store keeps for
-// every server to read. The first findings are named, all are counted. Values only.
+// BlobCheckReport holds the progress and the findings of a blob check. Its text form is kept in the store, where every
+// server can read it. All findings are counted; only the first ones are kept with details. Values only.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -15,17 +15,17 @@
 
 namespace restante::desk {
 
-// out_of_reach is a whole place, of which only what rows say was looked for.
+// out_of_reach is a whole place that could not be listed: only the blobs that rows name were checked there.
 enum class BlobFault { missing, changed, unreadable, orphan, unfinished, out_of_reach };
 inline constexpr std::array kBlobFaults = {BlobFault::missing, BlobFault::changed,    BlobFault::unreadable,
                                            BlobFault::orphan,  BlobFault::unfinished, BlobFault::out_of_reach};
 std::string_view name_of(BlobFault fault);
 
-// What was done about it: nothing, the file is known to be damaged, it was made anew, it was dropped.
+// What was done: nothing, the file was marked as damaged, its copy was replaced, the blob was deleted.
 enum class BlobRemedy { none, marked, restored, dropped };
 std::string_view name_of(BlobRemedy remedy);
 
-// Whose bytes they are, as it was when they were looked at.
+// The upload that owns the blob, as it was at the time of the check.
 struct BlobFindingFile {
   BlobFindingFile() = default;
   BlobFindingFile(const Upload& upload)  // NOLINT(google-explicit-constructor): a part of it
@@ -40,36 +40,36 @@ struct BlobFindingFile {
 struct BlobFinding {
   BlobFault fault = BlobFault::missing;
   BlobRemedy remedy = BlobRemedy::none;
-  std::string blob{};                     // its key; empty: the row keeps the bytes, or it is a whole place
-  std::optional<BlobFindingFile> file{};  // none: no row knows it
-  std::string reason{};                   // why it could not be read, reached or mended
-  std::optional<Place> place{};           // that is out of reach
+  std::string blob{};                     // its key; empty: the content is in the row, or it is a whole place
+  std::optional<BlobFindingFile> file{};  // none: no row names the blob
+  std::string reason{};                   // why it could not be read, reached or repaired
+  std::optional<Place> place{};           // set for out_of_reach
 };
 
 struct BlobCheckReport {
-  // interrupted: nobody does it any more, and nobody said why.
+  // interrupted: its server has stopped without saving an end.
   enum class State { none, running, done, stopped, failed, interrupted };
   State state = State::none;
   bool mend = false;
   std::optional<Time> started_at;
   std::optional<Time> ended_at;
-  std::int64_t files = 0;      // looked at
-  std::int64_t all_files = 0;  // that there were at the beginning
-  std::int64_t blobs = 0;      // looked at in the places, once all files were
+  std::int64_t files = 0;      // checked
+  std::int64_t all_files = 0;  // at the beginning
+  std::int64_t blobs = 0;      // checked in the places, after all files
   std::int64_t bytes = 0;      // read
   std::array<std::int64_t, kBlobFaults.size()> found{};
   std::int64_t mended = 0;
   std::vector<BlobFinding> findings{};
-  std::string reason{};  // why it failed, or what holds it up
+  std::string reason{};  // why it failed, or what delays it
 
-  std::int64_t wrong() const;  // and not mended
+  std::int64_t wrong() const;  // and not repaired
 };
 std::string_view name_of(BlobCheckReport::State state);
 
-// How much was looked at and found, as members of the object that is being written.
+// Writes the counts as members of the object that is being written.
 void write_counts(JsonWriter& out, const BlobCheckReport& report);
 
-// What the store keeps of it, and what was kept. Text of another version is read as far as it is understood.
+// The text that the store keeps, written and read. From text of another version it reads what it understands.
 std::string write_progress(const BlobCheckReport& report);
 std::string write_findings(const BlobCheckReport& report);
 BlobCheckState kept_state(BlobCheckReport::State state);

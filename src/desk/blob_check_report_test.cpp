@@ -35,11 +35,11 @@ BlobCheckReport full() {
   upload.size = 123'456'789'012;
   report.findings.push_back({BlobFault::changed, BlobRemedy::restored, "s3:abc", upload, "why"});
   report.findings.push_back({BlobFault::orphan, BlobRemedy::dropped, "inline:abc"});
-  report.findings.push_back({BlobFault::out_of_reach, BlobRemedy::none, {}, {}, "nobody answers", Place::s3});
+  report.findings.push_back({BlobFault::out_of_reach, BlobRemedy::none, {}, {}, "no answer", Place::s3});
   return report;
 }
 
-TEST(BlobCheckReport, EverythingThatIsKeptIsReadAgain) {
+TEST(BlobCheckReport, AReportThatIsWrittenIsReadBackUnchanged) {
   const BlobCheckReport was = full();
   const BlobCheckReport is = read_report(kept(was));
   EXPECT_EQ(is.state, was.state);
@@ -67,7 +67,7 @@ TEST(BlobCheckReport, EverythingThatIsKeptIsReadAgain) {
   }
 }
 
-TEST(BlobCheckReport, StatesAreKeptAsTheyWere) {
+TEST(BlobCheckReport, StatesAreStoredUnchanged) {
   for (const State state : {State::running, State::done, State::stopped, State::failed}) {
     BlobCheckReport report = full();
     report.state = state;
@@ -75,8 +75,8 @@ TEST(BlobCheckReport, StatesAreKeptAsTheyWere) {
   }
 }
 
-// A thousand with names and reasons as long as they may be.
-TEST(BlobCheckReport, AsManyFindingsAsAreNamedAreReadAgainAndTheirReasonsAreBounded) {
+// A thousand findings, with the longest allowed names and reasons.
+TEST(BlobCheckReport, AllKeptFindingsAreReadBackAndTheirReasonsAreBounded) {
   BlobCheckReport report = full();
   report.findings.assign(1'000, BlobFinding(report.findings.front()));
   for (BlobFinding& finding : report.findings) {
@@ -90,7 +90,7 @@ TEST(BlobCheckReport, AsManyFindingsAsAreNamedAreReadAgainAndTheirReasonsAreBoun
   EXPECT_EQ(is.findings.back().file->name, std::string(255, '"'));
 }
 
-TEST(BlobCheckReport, TextOfAnotherVersionIsReadAsFarAsItIsUnderstood) {
+TEST(BlobCheckReport, TextOfAnotherVersionIsReadAsFarAsPossible) {
   BlobCheckRow row = kept(full());
   row.progress = R"({"files":"many","bytes":9,"found":[],"novel":true})";
   row.findings = R"([{"fault":"novel","file_id":"not one","size":{}},7])";

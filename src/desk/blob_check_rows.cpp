@@ -13,7 +13,7 @@ constexpr int kPage = 64;
 
 }  // namespace
 
-bool BlobCheck::look_at_next_row() {
+bool BlobCheck::check_next_row() {
   if (page_.empty()) {
     auto page = store_.walk_uploads(after_, kPage);
     if (page.empty()) return false;
@@ -21,11 +21,11 @@ bool BlobCheck::look_at_next_row() {
   }
   const Upload& next = page_.front();
   try {
-    look_at(next);
+    check_upload(next);
   } catch (const Unavailable& e) {
-    if (++row_failures_ < rules_.looks) throw;
-    // One that cannot be read at all does not hold up the rest.
-    found({BlobFault::unreadable, BlobRemedy::none, next.blob_key, next, e.what()});
+    if (++row_failures_ < rules_.row_attempts) throw;
+    // A row that cannot be read does not stop the check.
+    add_finding({BlobFault::unreadable, BlobRemedy::none, next.blob_key, next, e.what()});
   }
   row_failures_ = 0;
   after_ = next.id;
@@ -35,46 +35,46 @@ bool BlobCheck::look_at_next_row() {
   return true;
 }
 
-void BlobCheck::look_at(const Upload& listed) {
+void BlobCheck::check_upload(const Upload& listed) {
   const auto upload = store_.read_upload(listed.workspace_id, listed.id);
   if (!upload) return;
-  upload->in_row() ? look_at_row(*upload) : look_at_copies(*upload);
+  upload->in_row() ? check_content_in_row(*upload) : check_copies(*upload);
 }
 
-void BlobCheck::look_at_row(const Upload& upload) {
+void BlobCheck::check_content_in_row(const Upload& upload) {
   count_bytes(upload.content.size());
   if (sha256(upload.content) == upload.sha256) return;
   const auto damage = upload.content.empty() ? UploadDamage::missing : UploadDamage::changed;
   const auto fault = upload.content.empty() ? BlobFault::missing : BlobFault::changed;
-  found({fault, report_damage(upload, damage), {}, upload});
+  add_finding({fault, report_damage(upload, damage), {}, upload});
 }
 
-void BlobCheck::look_at_copies(const Upload& upload) {
-  std::vector<Looked> wrong;
+void BlobCheck::check_copies(const Upload& upload) {
+  std::vector<CheckedCopy> wrong;
   const std::string* right = nullptr;
   for (const std::string* key : {&upload.blob_key, &upload.twin_key}) {
     if (key->empty()) continue;
-    Looked looked{*key, Copy::sound, {}};
-    looked.copy = verify(*key, upload, looked.why);
-    if (looked.copy == Copy::not_looked_at) return;
-    if (looked.copy == Copy::sound) right = key;
-    if (looked.copy != Copy::sound) wrong.push_back(std::move(looked));
+    CheckedCopy checked{*key, Copy::sound, {}};
+    checked.copy = verify(*key, upload, checked.why);
+    if (checked.copy == Copy::not_checked) return;
+    if (checked.copy == Copy::sound) right = key;
+    if (checked.copy != Copy::sound) wrong.push_back(std::move(checked));
   }
-  // Rows leave before their bytes, and bytes may have moved meanwhile.
+  // A row is deleted before its blob, and a blob move may have changed its keys meanwhile.
   if (wrong.empty() || !is_still(upload)) return;
-  for (const Looked& one : wrong) {
+  for (const CheckedCopy& one : wrong) {
     std::string why = one.why;
     const BlobRemedy remedy = mend(upload, one, wrong, right, why);
-    found({fault_of(one.copy), remedy, one.key, upload, std::move(why)});
+    add_finding({fault_of(one.copy), remedy, one.key, upload, std::move(why)});
   }
 }
 
-// What was found stays found where it cannot be mended.
-BlobRemedy BlobCheck::mend(const Upload& upload, const Looked& one, const std::vector<Looked>& wrong,
+// If the repair fails, the fault remains a finding.
+BlobRemedy BlobCheck::mend(const Upload& upload, const CheckedCopy& one, const std::vector<CheckedCopy>& wrong,
                            const std::string* right, std::string& why) {
   try {
     const bool restorable = right && one.copy != Copy::unreadable;
-    return restorable ? restore(upload, one.key, *right, why) : judge(upload, wrong, right != nullptr);
+    return restorable ? restore(upload, one.key, *right, why) : mark_if_all_wrong(upload, wrong, right != nullptr);
   } catch (const Unavailable& e) {
     why = e.what();
     log_.warn("blob_not_mended", {{"blob", one.key}, {"file_id", upload.id.text()}, {"reason", why}});
@@ -82,9 +82,10 @@ BlobRemedy BlobCheck::mend(const Upload& upload, const Looked& one, const std::v
   }
 }
 
-// Where no copy is right. What could not be read is not condemned: the next look may succeed.
-BlobRemedy BlobCheck::judge(const Upload& upload, const std::vector<Looked>& wrong, bool has_right) {
-  const auto is = [](Copy copy) { return [copy](const Looked& one) { return one.copy == copy; }; };
+// For files without a right copy. A copy that could not be read does not mark the file as damaged: the next read may
+// succeed.
+BlobRemedy BlobCheck::mark_if_all_wrong(const Upload& upload, const std::vector<CheckedCopy>& wrong, bool has_right) {
+  const auto is = [](Copy copy) { return [copy](const CheckedCopy& one) { return one.copy == copy; }; };
   if (has_right || std::ranges::any_of(wrong, is(Copy::unreadable))) return BlobRemedy::none;
   const bool changed = std::ranges::any_of(wrong, is(Copy::changed));
   return report_damage(upload, changed ? UploadDamage::changed : UploadDamage::missing);
@@ -99,22 +100,22 @@ BlobCheck::Copy BlobCheck::verify(const std::string& key, const Upload& upload, 
   try {
     const auto blob = places_.open(key);
     if (!blob) return Copy::missing;
-    // What differs may be a memory's copy, which is given up for a second look.
+    // The difference may be in a cached copy. forget() drops it before the second read.
     for (int look = 0; look < 2; ++look) {
       const bool sound = reads_as(*blob, upload);
-      if (stopping_) return Copy::not_looked_at;
+      if (stopping_) return Copy::not_checked;
       if (sound) return Copy::sound;
       blob->forget();
     }
     return Copy::changed;
   } catch (const Unavailable& e) {
-    if (stopping_) return Copy::not_looked_at;
+    if (stopping_) return Copy::not_checked;
     why = e.what();
     return Copy::unreadable;
   }
 }
 
-// False also when it has to end.
+// False also when the check has to stop.
 bool BlobCheck::reads_as(OpenBlob& blob, const Upload& upload) {
   std::vector<char> piece(kPiece);
   BlobReading reading(upload.size);
@@ -142,8 +143,8 @@ BlobRemedy BlobCheck::report_damage(const Upload& upload, UploadDamage damage) {
   return integrity_.report_damage(upload, damage).take() ? BlobRemedy::marked : BlobRemedy::none;
 }
 
-// A new copy in the place of the wrong one, which leaves as any other does. Made from what was just found right, and
-// compared while it is made.
+// Writes a new copy into the place of the wrong one. The sweep deletes the wrong one as a dropped blob. The source is
+// the copy that was just found right; it is verified again while it is copied.
 BlobRemedy BlobCheck::restore(const Upload& upload, const std::string& wrong, const std::string& right,
                               std::string& why) {
   if (mend_ == Mend::no) return BlobRemedy::none;
@@ -151,7 +152,7 @@ BlobRemedy BlobCheck::restore(const Upload& upload, const std::string& wrong, co
   if (!placed) return BlobRemedy::none;
   if (rules_.has_room && !rules_.has_room(placed->place, upload.size))
     throw StorageFull("the disk is down to its reserve (storage.reserve)");
-  why = "the right copy left or moved before it was copied";
+  why = "the right copy was deleted or moved before it was copied";
   const MovingBlob source{{right, {}}, upload.size, upload.sha256, upload.workspace_id, upload.id};
   const auto made = write_copy(places_, source, placed->place, stopping_, [](std::size_t) {});
   if (!made) return BlobRemedy::none;
@@ -162,7 +163,7 @@ BlobRemedy BlobCheck::restore(const Upload& upload, const std::string& wrong, co
     why.clear();
     return BlobRemedy::restored;
   }
-  places_.drop_unreferenced(*made);  // the rows have left or moved meanwhile
+  places_.drop_unreferenced(*made);  // the rows were deleted or moved meanwhile
   return BlobRemedy::none;
 }
 

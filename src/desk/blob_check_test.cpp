@@ -11,7 +11,7 @@ using std::chrono::hours;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-TEST_F(BlobCheckTest, WhereAllIsWellItFindsNothingAndSaysHowMuchItRead) {
+TEST_F(BlobCheckTest, WithoutFaultsItFindsNothingAndReportsHowMuchItRead) {
   upload("small", "hello");
   upload("large", big);
   EXPECT_EQ(check.report().state, State::none);
@@ -26,7 +26,7 @@ TEST_F(BlobCheckTest, WhereAllIsWellItFindsNothingAndSaysHowMuchItRead) {
   EXPECT_TRUE(report.ended_at);
 }
 
-TEST_F(BlobCheckTest, EveryKindOfFaultIsNamedAndLeftAsItIs) {
+TEST_F(BlobCheckTest, EveryKindOfFaultIsReportedAndNotChanged) {
   const Upload lost = upload("lost", big);
   const Upload spoilt = upload("spoilt", big);
   const Upload cut = upload("cut", big);
@@ -38,7 +38,7 @@ TEST_F(BlobCheckTest, EveryKindOfFaultIsNamedAndLeftAsItIs) {
   std::filesystem::resize_file(file_of(cut.blob_key), 19'999);
   std::filesystem::resize_file(file_of(grown.blob_key), 20'001);
   edit("UPDATE upload_contents SET content = CAST('kept in the rov' AS BLOB)");
-  const std::string nobodys = orphan(*desk.blobs);
+  const std::string orphan_key = orphan(*desk.blobs);
   std::ofstream(desk.folder.path() / "blobs" / "tmp" / "begun") << "half";
   std::filesystem::last_write_time(desk.folder.path() / "blobs" / "tmp" / "begun",
                                    std::filesystem::file_time_type::clock::now() - hours(24 * 365 * 50));
@@ -54,11 +54,11 @@ TEST_F(BlobCheckTest, EveryKindOfFaultIsNamedAndLeftAsItIs) {
   for (const BlobFinding& finding : report.findings) names.push_back(finding.file ? finding.file->name : "");
   EXPECT_THAT(names, UnorderedElementsAre("lost", "spoilt", "cut", "grown", "row", ""));
   for (const BlobFinding& finding : report.findings) {
-    EXPECT_EQ(finding.blob, finding.file ? row_of(finding.file->id).blob_key : nobodys);
+    EXPECT_EQ(finding.blob, finding.file ? row_of(finding.file->id).blob_key : orphan_key);
   }
 
   for (const Upload& one : {lost, spoilt, cut, grown, in_row}) EXPECT_FALSE(row_of(one).damage) << one.name;
-  EXPECT_TRUE(desk.blobs->open(nobodys));
+  EXPECT_TRUE(desk.blobs->open(orphan_key));
   EXPECT_TRUE(std::filesystem::exists(desk.folder.path() / "blobs" / "tmp" / "begun"));
   EXPECT_EQ(receipts(), 0u);
 
@@ -67,14 +67,14 @@ TEST_F(BlobCheckTest, EveryKindOfFaultIsNamedAndLeftAsItIs) {
   EXPECT_EQ(mended.mended, 7);
   EXPECT_EQ(row_of(lost).damage, UploadDamage::missing);
   for (const Upload& one : {spoilt, cut, grown, in_row}) EXPECT_EQ(row_of(one).damage, UploadDamage::changed);
-  EXPECT_FALSE(desk.blobs->open(nobodys));
+  EXPECT_FALSE(desk.blobs->open(orphan_key));
   EXPECT_FALSE(std::filesystem::exists(desk.folder.path() / "blobs" / "tmp" / "begun"));
-  EXPECT_EQ(receipts(), 5u) << "everybody is told";
+  EXPECT_EQ(receipts(), 5u) << "every sender gets a receipt";
   EXPECT_EQ(desk.metrics.uploads_damaged("changed").Value(), 4);
 
   const BlobCheckReport again = run();
   EXPECT_EQ(found(again, BlobFault::missing) + found(again, BlobFault::changed), 5);
-  EXPECT_EQ(again.wrong(), 0) << "who is concerned knows";
+  EXPECT_EQ(again.wrong(), 0) << "marked files are not counted as wrong";
   EXPECT_EQ(receipts(), 5u);
 }
 
@@ -89,7 +89,7 @@ TEST_F(BlobCheckTest, OnlyOneRunsAtATime) {
   EXPECT_TRUE(check.start(Mend::yes).has_value());
 }
 
-TEST_F(BlobCheckTest, AnotherOneBeginsAtTheBeginning) {
+TEST_F(BlobCheckTest, TheNextCheckBeginsAtTheBeginning) {
   const Upload one = upload("large", big);
   EXPECT_EQ(run().files, 1);
   spoil(file_of(one.blob_key));
@@ -98,8 +98,8 @@ TEST_F(BlobCheckTest, AnotherOneBeginsAtTheBeginning) {
   EXPECT_EQ(second.wrong(), 1);
 }
 
-// Its request may still be under way.
-TEST_F(BlobCheckTest, YoungBytesWithoutARowAreNobodysBusiness) {
+// The request that wrote it may still be running.
+TEST_F(BlobCheckTest, AYoungBlobWithoutARowIsNoOrphan) {
   BlobCheckRules patient;
   patient.grace = hours(24 * 365 * 100);
   BlobCheck check_of_old = make(desk.places, patient);
@@ -108,16 +108,16 @@ TEST_F(BlobCheckTest, YoungBytesWithoutARowAreNobodysBusiness) {
   EXPECT_EQ(desk.blob_files(), 1u);
 }
 
-TEST_F(BlobCheckTest, AClockThatHasJustBeenSetMakesNothingOld) {
-  const std::string nobodys = orphan(*desk.blobs);
+TEST_F(BlobCheckTest, AClockThatWasJustSetDeletesNoOrphan) {
+  const std::string orphan_key = orphan(*desk.blobs);
   check.tick();
   desk.clock.jump(hours(48));
   const BlobCheckReport report = run(Mend::yes);
-  EXPECT_EQ(report.wrong(), 1) << "it is said";
-  EXPECT_TRUE(desk.blobs->open(nobodys)) << "and stays";
+  EXPECT_EQ(report.wrong(), 1) << "it is a finding";
+  EXPECT_TRUE(desk.blobs->open(orphan_key)) << "and is not deleted";
 }
 
-TEST_F(BlobCheckTest, WhatCannotBeReadIsSaidAndNotCondemned) {
+TEST_F(BlobCheckTest, AFileThatCannotBeReadIsReportedAndNotMarked) {
   HookedBlobs blobs(*desk.blobs);
   Places places = desk.over(blobs);
   BlobCheck broken = make(places);
@@ -130,7 +130,7 @@ TEST_F(BlobCheckTest, WhatCannotBeReadIsSaidAndNotCondemned) {
   EXPECT_FALSE(row_of(one).damage);
 }
 
-TEST_F(BlobCheckTest, AFileThatLeavesWhileItIsLookedAtIsNotMissed) {
+TEST_F(BlobCheckTest, AFileThatIsDeletedWhileItIsCheckedIsNotReported) {
   HookedBlobs blobs(*desk.blobs);
   Places places = desk.over(blobs);
   BlobCheck racing = make(places);
@@ -142,7 +142,7 @@ TEST_F(BlobCheckTest, AFileThatLeavesWhileItIsLookedAtIsNotMissed) {
   EXPECT_EQ(run(racing, Mend::yes).wrong(), 0);
 }
 
-TEST_F(BlobCheckTest, OnceItIsToEndItReadsNothingMore) {
+TEST_F(BlobCheckTest, AfterAStopItReadsNothingMore) {
   upload("a.bin", big);
   ASSERT_TRUE(check.start(Mend::yes).has_value());
   check.stop();
@@ -151,7 +151,7 @@ TEST_F(BlobCheckTest, OnceItIsToEndItReadsNothingMore) {
   EXPECT_EQ(check.report().bytes, 0);
 }
 
-TEST_F(BlobCheckTest, OneThatIsToEndInTheMiddleOfAFileDecidesNothing) {
+TEST_F(BlobCheckTest, AStopInTheMiddleOfAFileDecidesNothing) {
   HookedBlobs blobs(*desk.blobs);
   Places places = desk.over(blobs);
   BlobCheck ending = make(places);
@@ -162,7 +162,7 @@ TEST_F(BlobCheckTest, OneThatIsToEndInTheMiddleOfAFileDecidesNothing) {
   EXPECT_FALSE(row_of(spoilt).damage);
 }
 
-TEST_F(BlobCheckTest, ManyFindingsAreCountedAndTheFirstAreNamed) {
+TEST_F(BlobCheckTest, AllFindingsAreCountedAndTheFirstAreKept) {
   BlobCheckRules few;
   few.findings = 2;
   BlobCheck brief = make(desk.places, few);
@@ -172,14 +172,14 @@ TEST_F(BlobCheckTest, ManyFindingsAreCountedAndTheFirstAreNamed) {
   EXPECT_EQ(report.findings.size(), 2u);
 }
 
-// So many times.
+// Throws as often as `refusals` says.
 std::function<void()> refusing(int& refusals) {
   return [&refusals] {
     if (refusals-- > 0) throw Unavailable("it does not answer");
   };
 }
 
-TEST_F(BlobCheckTest, APlaceThatDoesNotAnswerHoldsItUpAndEndsItOnlyWhenItStaysSo) {
+TEST_F(BlobCheckTest, APlaceThatDoesNotAnswerDelaysTheCheckAndFailsItOnlyAfterSeveralAttempts) {
   int refusals_left = 0;
   HookedBlobs blobs(*desk.blobs);
   blobs.listing = refusing(refusals_left);
@@ -197,12 +197,12 @@ TEST_F(BlobCheckTest, APlaceThatDoesNotAnswerHoldsItUpAndEndsItOnlyWhenItStaysSo
     }
     while (patient.report().state == State::running) patient.tick();
     EXPECT_EQ(patient.report().state, refusals == 2 ? State::done : State::failed);
-    EXPECT_EQ(patient.report().files, 1) << "what was done stays done";
+    EXPECT_EQ(patient.report().files, 1) << "finished files are not checked again";
   }
   EXPECT_EQ(patient.report().reason, "it does not answer");
 }
 
-TEST_F(BlobCheckTest, APlaceThatNothingIsWrittenToAndIsOutOfReachIsAFinding) {
+TEST_F(BlobCheckTest, AnUnreachablePlaceThatIsNotWrittenToIsAFinding) {
   const auto real = dir::open(desk.folder.path() / "bucket");
   int refusals = 0;
   HookedBlobs bucket(*real);
@@ -210,53 +210,53 @@ TEST_F(BlobCheckTest, APlaceThatNothingIsWrittenToAndIsOutOfReachIsAFinding) {
   Places places({{Place::dir, *desk.blobs}, {Place::s3, bucket}}, {Place::dir, {}}, desk.log, desk.metrics);
   BlobCheck one = make(places);
   for (const Mend mend : {Mend::no, Mend::yes}) {
-    const std::string nobodys = orphan(*desk.blobs);
+    const std::string orphan_key = orphan(*desk.blobs);
     refusals = 1'000;
     const BlobCheckReport report = run(one, mend);
     EXPECT_EQ(report.state, State::done);
-    EXPECT_EQ(found(report, BlobFault::orphan), 1) << "the others are looked at";
+    EXPECT_EQ(found(report, BlobFault::orphan), 1) << "the other places are checked";
     EXPECT_EQ(found(report, BlobFault::out_of_reach), 1);
     EXPECT_EQ(report.wrong(), mend == Mend::yes ? 1 : 2);
     ASSERT_EQ(report.findings.size(), 2u);
     EXPECT_EQ(report.findings[1].place, Place::s3);
     EXPECT_EQ(report.findings[1].reason, "it does not answer");
-    desk.blobs->drop(nobodys);
+    desk.blobs->drop(orphan_key);
   }
   refusals = 0;
-  EXPECT_EQ(run(one).wrong(), 0) << "once it answers, it is forgotten";
+  EXPECT_EQ(run(one).wrong(), 0) << "once it answers, it is no finding";
 }
 
-TEST_F(BlobCheckTest, ARowThatCannotBeReadIsLookedAtAgainAndThenAFinding) {
+TEST_F(BlobCheckTest, ARowThatCannotBeReadIsTriedAgainAndThenAFinding) {
   BlobCheckRules rules;
-  rules.looks = 2;
+  rules.row_attempts = 2;
   BlobCheck one = make(desk.places, rules);
   const Upload lost = upload("lost", big);
   upload("row", "kept in the row");
   desk.blobs->drop(lost.blob_key);
   ASSERT_TRUE(one.start(Mend::no).has_value());
-  edit("ALTER TABLE upload_contents RENAME TO elsewhere");
+  edit("ALTER TABLE upload_contents RENAME TO renamed_away");
   EXPECT_THROW(one.tick(), Unavailable);
-  EXPECT_EQ(one.report().files, 0) << "it is not passed over at once";
+  EXPECT_EQ(one.report().files, 0) << "it is not skipped at once";
   while (one.report().state == State::running) {
     try {
       one.tick();
-    } catch (const Unavailable&) {  // NOLINT(bugprone-empty-catch): the next one goes on
+    } catch (const Unavailable&) {  // NOLINT(bugprone-empty-catch): the next one continues
     }
   }
-  edit("ALTER TABLE elsewhere RENAME TO upload_contents");
+  edit("ALTER TABLE renamed_away RENAME TO upload_contents");
   const BlobCheckReport report = one.report();
   EXPECT_EQ(report.state, State::done);
   EXPECT_EQ(report.files, 2);
   EXPECT_EQ(found(report, BlobFault::unreadable), 2);
   EXPECT_EQ(report.wrong(), 2);
   EXPECT_THAT(report.findings.at(0).reason, ::testing::HasSubstr("upload_contents"));
-  EXPECT_EQ(run(one).findings.at(0).fault, BlobFault::missing) << "the next look succeeds";
+  EXPECT_EQ(run(one).findings.at(0).fault, BlobFault::missing) << "the next read succeeds";
 }
 
-// Bytes in two places at once, as during a change-over.
-class BlobTwinsTest : public BlobCheckTest {
+// Files in two places, as during a blob move.
+class BlobSecondCopyTest : public BlobCheckTest {
  protected:
-  Upload twins(std::string_view name) {
+  Upload stage_in_two_places(std::string_view name) {
     auto staging = uploads.stage(workspace, UploadDirection::in, admin);
     add(**staging, name, big);
     Upload upload = (*staging)->commit().take()->at(0).upload;
@@ -277,12 +277,12 @@ class BlobTwinsTest : public BlobCheckTest {
   BlobCheck both{*desk.store, places, uploads.integrity(), desk.clock, desk.log, desk.metrics, BlobCheckRules()};
 };
 
-TEST_F(BlobTwinsTest, AWrongCopyIsMadeAnewFromTheRightOneWhicheverItIs) {
-  const Upload first_lost = twins("first lost");
-  const Upload first_spoilt = twins("first spoilt");
-  const Upload second_lost = twins("second lost");
-  const Upload second_spoilt = twins("second spoilt");
-  const Upload sound = twins("sound");
+TEST_F(BlobSecondCopyTest, AWrongCopyIsReplacedFromTheRightOneWhicheverItIs) {
+  const Upload first_lost = stage_in_two_places("first lost");
+  const Upload first_spoilt = stage_in_two_places("first spoilt");
+  const Upload second_lost = stage_in_two_places("second lost");
+  const Upload second_spoilt = stage_in_two_places("second spoilt");
+  const Upload sound = stage_in_two_places("sound");
   places.drop(first_lost.blob_key);
   spoil(file_of(first_spoilt.blob_key, "second"));
   places.drop(second_lost.twin_key);
@@ -305,12 +305,12 @@ TEST_F(BlobTwinsTest, AWrongCopyIsMadeAnewFromTheRightOneWhicheverItIs) {
     EXPECT_EQ(parse_key(now.twin_key)->place, Place::dir);
   }
   EXPECT_EQ(row_of(sound).keys(), sound.keys());
-  EXPECT_EQ(receipts(), 0u) << "nobody has lost anything";
+  EXPECT_EQ(receipts(), 0u) << "no file was lost";
   EXPECT_EQ(run(both).found, (std::array<std::int64_t, kBlobFaults.size()>{})) << "neither faults nor orphans are left";
 }
 
-TEST_F(BlobTwinsTest, WhereBothAreWrongTheFileIsDamaged) {
-  const Upload one = twins("a.bin");
+TEST_F(BlobSecondCopyTest, AFileWithTwoWrongCopiesIsDamaged) {
+  const Upload one = stage_in_two_places("a.bin");
   places.drop(one.blob_key);
   spoil(file_of(one.twin_key));
   const BlobCheckReport report = run(both, Mend::yes);
@@ -319,9 +319,9 @@ TEST_F(BlobTwinsTest, WhereBothAreWrongTheFileIsDamaged) {
   EXPECT_EQ(receipts(), 1u);
 }
 
-TEST_F(BlobTwinsTest, WhatCannotBeMadeAnewStaysAFindingAndSaysWhy) {
-  const Upload one = twins("a.bin");
-  const Upload other = twins("b.bin");
+TEST_F(BlobSecondCopyTest, ACopyThatCannotBeReplacedStaysAFindingWithItsReason) {
+  const Upload one = stage_in_two_places("a.bin");
+  const Upload other = stage_in_two_places("b.bin");
   places.drop(one.blob_key);
   places.drop(other.blob_key);
   HookedBlobs read_only(*second);
@@ -343,8 +343,8 @@ TEST_F(BlobTwinsTest, WhatCannotBeMadeAnewStaysAFindingAndSaysWhy) {
   EXPECT_EQ(run(check_there, Mend::yes).wrong(), 0);
 }
 
-TEST_F(BlobTwinsTest, NoCopyIsMadeOnADiskThatIsDownToItsReserve) {
-  const Upload one = twins("a.bin");
+TEST_F(BlobSecondCopyTest, NoCopyIsMadeOnADiskWithoutFreeSpaceAboveItsReserve) {
+  const Upload one = stage_in_two_places("a.bin");
   places.drop(one.twin_key);
   bool room = false;
   BlobCheckRules rules;
@@ -359,10 +359,10 @@ TEST_F(BlobTwinsTest, NoCopyIsMadeOnADiskThatIsDownToItsReserve) {
   EXPECT_EQ(desk.blob_files(), 1u);
 }
 
-TEST_F(BlobTwinsTest, OrphansAreFoundInEveryPlace) {
+TEST_F(BlobSecondCopyTest, OrphansAreFoundInEveryPlace) {
   (void)orphan(*desk.blobs);
   (void)orphan(*second);
-  twins("a.bin");
+  stage_in_two_places("a.bin");
   EXPECT_EQ(found(run(both), BlobFault::orphan), 2);
   EXPECT_EQ(run(both, Mend::yes).mended, 2);
   EXPECT_EQ(run(both).blobs, 2);

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kPiece = 256 << 10;
 constexpr std::string_view kProbe = "whether bytes can be kept here";
 
-// Whether it is what was staged; false also when it was stopped.
+// Whether the content is the staged one. False also when stopped.
 bool read_all(OpenBlob& from, const MovingBlob& blob, const std::atomic<bool>& stopping,
               const std::function<void(std::string_view)>& take) {
   std::vector<char> piece(kPiece);
@@ -60,14 +60,14 @@ bool reads_back(Places& places, const MovingBlob& blob, const std::string& key, 
   return read_all(*copy, blob, stopping, [&](std::string_view bytes) { read(bytes.size()); });
 }
 
-void try_out(Places& places, Place place) {
+void test_place(Places& places, Place place) {
   const auto writer = places.put(place);
   writer->write(kProbe);
-  const std::string key = writer->finish().key;  // from here on at the latest an orphan, which the sweep collects
+  const std::string key = writer->finish().key;  // if the process ends now, it is an orphan, which the sweep deletes
   const auto blob = places.open(key);
   const bool right = blob && reads_as(*blob, kProbe);
   places.drop_unreferenced(key);
-  if (!right) throw Unavailable("what was written does not read back as it was");
+  if (!right) throw Unavailable("the place returned other content than was written");
 }
 
 }  // namespace restante::desk

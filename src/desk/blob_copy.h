@@ -1,5 +1,5 @@
-// A blob's copy in another place: written and verified by its digest on the way, and read back from there. Blocks; ends
-// after its piece when it is to stop. Throws Unavailable like the places.
+// Copies a blob into another place. The digest is verified while the copy is written, and the copy can be read back.
+// The functions block. They end after the current piece when `stopping` is set. They throw Unavailable like the places.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -11,16 +11,17 @@
 
 namespace restante::desk {
 
-// Told of every piece that was read, also of one that ends in an exception.
+// Called for every piece that was read, also if the copy ends with an exception later.
 using ReadBytes = std::function<void(std::size_t)>;
 
-// Gives its key; none when what is in the old place is not what was staged, or it was stopped.
+// Returns the key of the copy. None if the old place does not have the staged content, or if it was stopped.
 std::optional<std::string> write_copy(Places& places, const MovingBlob& blob, Place to,
                                       const std::atomic<bool>& stopping, const ReadBytes& read);
-// Whether the place gives what was staged; asked itself, not a memory of it. False also when it was stopped.
+// Whether the place returns the staged content, read from the place itself and not from a cache. False also when
+// stopped.
 bool reads_back(Places& places, const MovingBlob& blob, const std::string& key, const std::atomic<bool>& stopping,
                 const ReadBytes& read);
-// Writes a few bytes there, reads them back and drops them. Throws Unavailable with what of it is not possible.
-void try_out(Places& places, Place place);
+// Writes a few bytes there, reads them back and deletes them. Throws Unavailable with the reason if a step fails.
+void test_place(Places& places, Place place);
 
 }  // namespace restante::desk

@@ -6,10 +6,10 @@ namespace restante::desk {
 
 using Copier = BlobMoveProgress::Copier;
 
-// Whether it is this server's turn.
+// Whether this server is to work on the move now.
 bool BlobMoves::may_work(const BlobMove& move) {
-  if (works_on_ != move) lease_pause_until_.reset();  // the operator has said something: it is tried at once
-  if (!is_able(move)) {
+  if (working_on_ != move) lease_pause_until_.reset();  // the operator has changed the move: try at once
+  if (!can_copy(move)) {
     give_up_lease();
     return false;
   }
@@ -18,9 +18,9 @@ bool BlobMoves::may_work(const BlobMove& move) {
   return holds_lease();
 }
 
-// The old place is not asked for: what is in both places is turned back without it, and that may be why it is turned.
-// Where something has to be read there and cannot be, that is an attempt that fails.
-bool BlobMoves::is_able(const BlobMove& move) {
+// The old place is not required. A move can be reversed without it where both places have the files, and a failing old
+// place may be the reason to reverse it. If a file must be read there and cannot be, that attempt fails.
+bool BlobMoves::can_copy(const BlobMove& move) {
   const auto works = usable(move.to, [&] { places_.require_not_foreign(move.to); });
   const std::string reason(works ? std::string_view() : works.error().sentence());
   {
@@ -55,14 +55,14 @@ void BlobMoves::give_up_lease() {
     const std::lock_guard lock(mutex_);
     copier_ = Copier::nobody;
   }
-  page_.clear();  // others change what is in it; where it goes on stays right
+  page_.clear();  // other servers change these rows; after_ stays right
   if (!std::exchange(leased_until_, std::nullopt) || rules_.alone) return;
   const Time now = clock_.now();
   (void)store_.hold_blob_move(self_, now, now).take();
 }
 
-// Another server may be able to do what this one is not: it asks every few seconds. If there is none, or it fails as
-// well, it is this one's turn again.
+// Another server may be able to do what this one cannot; every server tries to get the lease every few seconds. If
+// there is no other server, or it fails as well, this one tries again.
 void BlobMoves::release_lease_if_failing() {
   if (!std::exchange(fails_, false) || rules_.alone) return;
   failed_in_a_row_ = 0;

@@ -7,7 +7,7 @@
 
 namespace restante::desk {
 
-// Some of them; at the end it is told whether there were any, and whether all could be decided.
+// Works on one page of them. After the last page it returns whether there were any, and whether all could be decided.
 BlobMoves::Twins BlobMoves::give_up_twins(const BlobMove& move) {
   const auto page = store_.list_blobs(KeyRole::twin, move.from, twins_.after, rules_.step);
   if (page.empty()) {
@@ -40,16 +40,16 @@ BlobMoves::Twins BlobMoves::give_up_twins(const BlobMove& move) {
   return stopping_ ? Twins::wait : next;
 }
 
-// The copy was read back once, but that may be long ago, and disks forget. Where it is gone or not what it was, the old
-// bytes are the only ones again, and are copied anew. None when it cannot be decided yet.
+// The copy was read back once, but perhaps long ago, and disks lose data. If the copy is missing or changed, the row
+// keeps only the old blob, and that is copied again. None if this cannot be decided yet.
 std::optional<BlobKeys> BlobMoves::without_twin(const BlobMove& move, const MovingBlob& blob) {
   try {
     if (verify(blob, blob.keys.key)) return BlobKeys{blob.keys.key, {}};
     if (stopping_) return std::nullopt;
-    if (!verify(blob, blob.keys.twin)) return with_neither(blob);
+    if (!verify(blob, blob.keys.twin)) return without_right_copy(blob);
     const bool there = places_.open(blob.keys.key) != nullptr;
-    failed(blob, fmt::format("its copy in \"{}\" is {}, and is made anew", name_of(move.to),
-                             there ? "not what it was" : "not there any more"));
+    failed(blob, fmt::format("its copy in \"{}\" is {}; it is copied again", name_of(move.to),
+                             there ? "damaged" : "missing"));
     return BlobKeys{blob.keys.twin, {}};
   } catch (const Unavailable& e) {
     failed(blob, e.what());
@@ -57,9 +57,9 @@ std::optional<BlobKeys> BlobMoves::without_twin(const BlobMove& move, const Movi
   }
 }
 
-// No place has it right. Both stay until Integrity has looked, too, and marked it; then what is in the new place is as
-// good as what is in the old one.
-std::optional<BlobKeys> BlobMoves::with_neither(const MovingBlob& blob) {
+// No copy is right. Both are kept until Integrity has read the file, too, and has marked it as damaged. After that the
+// copy in the new place is as good as the old one.
+std::optional<BlobKeys> BlobMoves::without_right_copy(const MovingBlob& blob) {
   if (stopping_) return std::nullopt;
   const auto upload = store_.find_upload(blob.workspace_id, blob.file_id);
   if (upload && upload->keys() == blob.keys && upload->damage) {
@@ -69,7 +69,7 @@ std::optional<BlobKeys> BlobMoves::with_neither(const MovingBlob& blob) {
   return std::nullopt;
 }
 
-// Reading costs whoever else uses the place and the line as much as copying does.
+// Reading counts like copying: it uses disk and network that other work needs.
 bool BlobMoves::verify(const MovingBlob& blob, const std::string& key) {
   return reads_back(places_, blob, key, stopping_,
                     [this](std::size_t read) { allowance_ -= static_cast<double>(read); });

@@ -9,7 +9,7 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-TEST_F(BlobMovesTest, ACopyThatIsGoneWhenItIsFinishedIsMadeAnewBeforeTheOldOneLeaves) {
+TEST_F(BlobMovesTest, ACopyThatIsMissingAtTheEndIsCopiedAgainBeforeTheOldBlobIsDeleted) {
   const auto some = stage_some(4);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   tick(moves, 2);
@@ -19,9 +19,9 @@ TEST_F(BlobMovesTest, ACopyThatIsGoneWhenItIsFinishedIsMadeAnewBeforeTheOldOneLe
   tick(moves, 4);
   EXPECT_EQ(moves.progress().move->phase, BlobPhase::finished);
   EXPECT_EQ(moves.progress().failures, 2);
-  EXPECT_NE(moves.progress().last_failure.find("made anew"), std::string::npos) << moves.progress().last_failure;
+  EXPECT_NE(moves.progress().last_failure.find("copied again"), std::string::npos) << moves.progress().last_failure;
   desk.clock.advance(minutes(2));
-  EXPECT_EQ(sweep.run_once()->blobs, 6) << "four old ones, and the two that were no good";
+  EXPECT_EQ(sweep.run_once()->blobs, 6) << "four old ones, and the two bad copies";
   for (const Upload& one : some) {
     EXPECT_EQ(places_of(one), std::set<std::string>{"s3"});
     expect_readable(one);
@@ -30,9 +30,9 @@ TEST_F(BlobMovesTest, ACopyThatIsGoneWhenItIsFinishedIsMadeAnewBeforeTheOldOneLe
   EXPECT_EQ(far_files(), 4u);
 }
 
-// Not one file of the new place is there, as after a disk was exchanged; what is to be copied again keeps its old bytes
-// until it has been.
-TEST_F(BlobMovesTest, OnceNothingIsInTheNewPlaceNothingLeavesTheOldOne) {
+// The new place lost all its files, as after a disk was replaced. A file keeps its old blob until it has been copied
+// again.
+TEST_F(BlobMovesTest, WhileTheNewPlaceIsEmptyNothingIsDeletedInTheOldOne) {
   const auto some = stage_some(40);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   tick(moves, 3);
@@ -53,7 +53,7 @@ TEST_F(BlobMovesTest, OnceNothingIsInTheNewPlaceNothingLeavesTheOldOne) {
   for (const Upload& one : some) expect_readable(one);
 }
 
-TEST_F(BlobMovesTest, WhileTheNewPlaceCannotBeAskedNothingLeavesTheOldOne) {
+TEST_F(BlobMovesTest, WhileTheNewPlaceCannotBeReadNothingIsDeletedInTheOldOne) {
   const auto some = stage_some(5);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   tick(moves, 2);
@@ -61,7 +61,7 @@ TEST_F(BlobMovesTest, WhileTheNewPlaceCannotBeAskedNothingLeavesTheOldOne) {
   far_down = true;
   tick(moves, 5);
   EXPECT_EQ(moves.progress().move->phase, BlobPhase::finishing);
-  EXPECT_EQ(moves.progress().last_failure, "the bucket is gone");
+  EXPECT_EQ(moves.progress().last_failure, "the bucket is unreachable");
   for (const Upload& one : some) EXPECT_EQ(places_of(one), (std::set<std::string>{"dir", "s3"}));
   EXPECT_EQ(sweep.run_once()->blobs, 0);
   far_down = false;
@@ -70,8 +70,8 @@ TEST_F(BlobMovesTest, WhileTheNewPlaceCannotBeAskedNothingLeavesTheOldOne) {
   for (const Upload& one : some) EXPECT_EQ(places_of(one), std::set<std::string>{"s3"});
 }
 
-// One object that cannot be asked for does not keep the others, but the end.
-TEST_F(BlobMovesTest, OneThatCannotBeAskedForStaysInBothPlacesUntilItCan) {
+// One object that cannot be read does not delay the others, but it delays the end.
+TEST_F(BlobMovesTest, AFileThatCannotBeReadStaysInBothPlacesUntilItCan) {
   const auto some = stage_some(5);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   tick(moves, 2);
@@ -91,7 +91,7 @@ TEST_F(BlobMovesTest, OneThatCannotBeAskedForStaysInBothPlacesUntilItCan) {
   for (const Upload& one : some) EXPECT_EQ(places_of(one), std::set<std::string>{"s3"});
 }
 
-TEST_F(BlobMovesTest, IntoAPlaceThatIsAwayNothingIsFinished) {
+TEST_F(BlobMovesTest, AMoveToAnUnreachablePlaceCannotBeFinished) {
   stage_some(2);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   tick(moves, 2);
@@ -108,7 +108,7 @@ TEST_F(BlobMovesTest, IntoAPlaceThatIsAwayNothingIsFinished) {
   EXPECT_TRUE(moves.finish().has_value());
 }
 
-TEST_F(BlobMovesTest, ACopyThatIsLostIsReadFromTheOtherPlaceAndMadeAnew) {
+TEST_F(BlobMovesTest, AMissingCopyIsReadFromTheOtherPlaceAndCopiedAgain) {
   const Upload one = stage(some_bytes());
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   tick(moves, 2);
@@ -130,10 +130,10 @@ TEST_F(BlobMovesTest, ACopyThatIsLostIsReadFromTheOtherPlaceAndMadeAnew) {
   spoil(file_of(row(one).twin_key));
   uploads.integrity().suspect(row(one));
   uploads.integrity().tick();
-  EXPECT_EQ(row(one).damage, UploadDamage::changed) << "neither place has it right";
+  EXPECT_EQ(row(one).damage, UploadDamage::changed) << "no copy is right";
 }
 
-TEST_F(BlobMovesTest, ACopyThatHasRottedSinceItWasMadeIsMadeAnewBeforeTheOldOneLeaves) {
+TEST_F(BlobMovesTest, ADamagedCopyIsCopiedAgainBeforeTheOldBlobIsDeleted) {
   const auto some = stage_some(3);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   tick(moves, 2);
@@ -143,10 +143,10 @@ TEST_F(BlobMovesTest, ACopyThatHasRottedSinceItWasMadeIsMadeAnewBeforeTheOldOneL
   tick(moves, 4);
   EXPECT_EQ(moves.progress().move->phase, BlobPhase::finished);
   EXPECT_EQ(moves.progress().failures, 1);
-  EXPECT_EQ(moves.progress().last_failure, "its copy in \"s3\" is not what it was, and is made anew");
+  EXPECT_EQ(moves.progress().last_failure, "its copy in \"s3\" is damaged; it is copied again");
   EXPECT_NE(row(some[1]).blob_key, rotten);
   desk.clock.advance(minutes(2));
-  EXPECT_EQ(sweep.run_once()->blobs, 4) << "three old ones, and the one that was no good";
+  EXPECT_EQ(sweep.run_once()->blobs, 4) << "three old ones, and the bad copy";
   for (const Upload& one : some) {
     EXPECT_EQ(places_of(one), std::set<std::string>{"s3"});
     expect_readable(one);
@@ -154,7 +154,7 @@ TEST_F(BlobMovesTest, ACopyThatHasRottedSinceItWasMadeIsMadeAnewBeforeTheOldOneL
   EXPECT_EQ(far_files(), 3u);
 }
 
-TEST_F(BlobMovesTest, OneThatNoPlaceHasRightStaysInBothUntilItIsMarkedAndDoesNotHoldUpTheEnd) {
+TEST_F(BlobMovesTest, AFileWithoutARightCopyStaysInBothPlacesUntilItIsMarkedAndDoesNotDelayTheEnd) {
   const auto some = stage_some(4);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   tick(moves, 2);
@@ -173,11 +173,11 @@ TEST_F(BlobMovesTest, OneThatNoPlaceHasRightStaysInBothUntilItIsMarkedAndDoesNot
   EXPECT_EQ(moves.progress().move->phase, BlobPhase::finished);
   for (const int lost : {1, 2}) EXPECT_EQ(row(some[lost]).damage, UploadDamage::changed);
   EXPECT_EQ(places_of(some[1]), std::set<std::string>{"s3"});
-  EXPECT_EQ(places_of(some[2]), std::set<std::string>{"dir"}) << "where there is something of it";
+  EXPECT_EQ(places_of(some[2]), std::set<std::string>{"dir"}) << "the place that still has a copy";
   expect_readable(some[3]);
 }
 
-TEST_F(BlobMovesTest, WhatIsReadBeforeOldOnesLeaveCountsForTheRate) {
+TEST_F(BlobMovesTest, ReadingCopiesBeforeOldBlobsAreDeletedCountsForTheRate) {
   const auto some = stage_some(10);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   tick(moves, 2);
@@ -200,8 +200,8 @@ TEST_F(BlobMovesTest, WhatIsReadBeforeOldOnesLeaveCountsForTheRate) {
   EXPECT_EQ(moves.progress().move->phase, BlobPhase::finished);
 }
 
-// What was read so far is not the whole, and says nothing.
-TEST_F(BlobMovesTest, OneThatIsToStopWhileItReadsACopyAgainTakesItForNeitherRightNorWrong) {
+// The part that was read so far decides nothing.
+TEST_F(BlobMovesTest, AStopWhileACopyIsReadAgainDecidesNothing) {
   const auto some = stage_some(3);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   tick(moves, 2);

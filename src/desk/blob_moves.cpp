@@ -33,7 +33,7 @@ std::string what_to_set(Place place) {
 
 bool is_in(Place place, const std::string& key) {
   const auto placed = parse_key(key);
-  return !key.empty() && placed && placed->place == place;  // no key at all would look like a file's
+  return !key.empty() && placed && placed->place == place;  // an empty key would parse as a key in "dir"
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ BlobMoves::BlobMoves(Store& store, Places& places, Integrity& integrity, const C
       metrics_(metrics),
       rules_(std::move(rules)),
       self_(WorkerId::make(clock.now())) {
-  follow();
+  apply_stored_move();
 }
 
 Result<void> BlobMoves::usable(Place place, const std::function<void()>& check) const {
@@ -57,12 +57,12 @@ Result<void> BlobMoves::usable(Place place, const std::function<void()>& check) 
     return Error(errors::blob_place_unusable, {{"place", name}}).with_sentence(reason);
   };
   if (!places_.has(place)) {
-    return unusable(fmt::format("this server is not set up for bytes in \"{}\": {}", name, what_to_set(place)));
+    return unusable(fmt::format("this server is not set up for files in \"{}\": {}", name, what_to_set(place)));
   }
   try {
     check();
   } catch (const Unavailable& e) {
-    return unusable(fmt::format("bytes cannot be kept in \"{}\" now: {}", name, e.what()));
+    return unusable(fmt::format("files cannot be stored in \"{}\" now: {}", name, e.what()));
   }
   return {};
 }
@@ -70,14 +70,14 @@ Result<void> BlobMoves::usable(Place place, const std::function<void()>& check) 
 Result<BegunBlobMove> BlobMoves::begin(Place to, std::optional<std::int64_t> rate) {
   const auto works = usable(to, [&] {
     places_.check(to);
-    try_out(places_, to);
+    test_place(places_, to);
   });
   if (!works) return works.error();
   const auto known = store_.find_blob_move();
   const bool under_way = known && known->phase != BlobPhase::finished;
   Place from = under_way ? known->from : plan_for(known, rules_.setting).write;
   if (from == to && !under_way) {
-    // New bytes go there already; what an earlier setting left elsewhere can still follow.
+    // New files go there already. Files that an earlier setting put into another place can still be moved.
     const auto counted = store_.count_blobs();
     const auto most =
         std::ranges::max(counted, {}, [&](const PlaceFigures& of) { return of.place == to ? -1 : of.files; });
@@ -91,7 +91,7 @@ Result<BegunBlobMove> BlobMoves::begin(Place to, std::optional<std::int64_t> rat
     log_.info(begun->step == BegunBlobMove::Step::begun ? "blob_move_begun" : "blob_move_turned",
               {{"from", name_of(begun->move.from)}, {"to", name_of(begun->move.to)}, {"rate", begun->move.rate}});
   }
-  follow();
+  apply_stored_move();
   return begun;
 }
 
@@ -104,8 +104,8 @@ Result<void> BlobMoves::finish() {
     const std::int64_t bytes = old.bytes - old.damaged_bytes;
     return Error(errors::blob_move_unfinished, {{"files", left}, {"bytes", bytes}})
         .with_sentence(
-            fmt::format("{} not in \"{}\" yet ({} bytes); {} being copied, and until then the change-over can be "
-                        "turned back",
+            fmt::format("{} not in \"{}\" yet ({} bytes); {} being copied, and until then the blob move can be "
+                        "reversed",
                         left == 1 ? "1 file is" : fmt::format("{} files are", left), name_of(move->to), bytes,
                         left == 1 ? "it is" : "they are"));
   }
@@ -113,12 +113,12 @@ Result<void> BlobMoves::finish() {
   if (store_.advance_blob_move(*move, BlobPhase::finishing, clock_.now()).take().value()) {
     log_.info("blob_move_finishing", {{"from", name_of(move->from)}, {"to", name_of(move->to)}});
   }
-  follow();
+  apply_stored_move();
   return {};
 }
 
-void BlobMoves::follow() {
-  const std::lock_guard following_lock(following_);
+void BlobMoves::apply_stored_move() {
+  const std::lock_guard applying_lock(applying_);
   const auto found = store_.find_blob_move();
   const PlacePlan plan = plan_for(found, rules_.setting);
   if (places_.plan() != plan) {
@@ -142,7 +142,7 @@ void BlobMoves::follow() {
 std::string BlobMoves::disagreement() const {
   const std::lock_guard lock(mutex_);
   if (!move_ || move_->phase != BlobPhase::finished || move_->to == rules_.setting) return {};
-  return fmt::format("blobs = \"{}\" is set, but bytes were moved to \"{}\" and go there: set blobs = \"{}\"",
+  return fmt::format("blobs = \"{}\" is set, but files were moved to \"{}\" and are stored there: set blobs = \"{}\"",
                      name_of(rules_.setting), name_of(move_->to), name_of(move_->to));
 }
 
@@ -154,9 +154,9 @@ void BlobMoves::log_disagreement() {
 
 void BlobMoves::tick() {
   const SteadyTime now = clock_.steady();
-  if (now - looked_at_ >= rules_.look_every) {
-    looked_at_ = now;
-    follow();
+  if (now - applied_at_ >= rules_.look_every) {
+    applied_at_ = now;
+    apply_stored_move();
     log_disagreement();
   }
   std::optional<BlobMove> move;
@@ -164,17 +164,17 @@ void BlobMoves::tick() {
     const std::lock_guard lock(mutex_);
     move = move_;
   }
-  if (!move || stopping_ || (rests_until_ && now < *rests_until_)) return;
-  rests_until_ = now + rules_.rest;  // where it throws, or somebody else does it
+  if (!move || stopping_ || (paused_until_ && now < *paused_until_)) return;
+  paused_until_ = now + rules_.rest;  // in case it throws, or another server works on it
   if (move->phase == BlobPhase::finished && !has_late_writes(*move)) return;
   if (!may_work(*move)) return;
-  rests_until_.reset();
+  paused_until_.reset();
   work(*move);
   release_lease_if_failing();
   (void)figures();
 }
 
-// A request that began under the old plan may end long after the change-over has, but not for ever.
+// A request that began under the old plan may end long after the blob move, but not after late_writes_for.
 bool BlobMoves::has_late_writes(const BlobMove& move) {
   if (settled_ == move) return false;
   const bool over = clock_.now() - move.phase_at > rules_.late_writes_for;
@@ -192,8 +192,8 @@ void BlobMoves::forget_pass() {
 }
 
 void BlobMoves::work(const BlobMove& move) {
-  // Another direction, or another phase: what was found for the last one says nothing.
-  if (std::exchange(works_on_, move) != move) forget_pass();
+  // Another direction or phase: the findings for the last one do not apply.
+  if (std::exchange(working_on_, move) != move) forget_pass();
   slice_ends_ = std::chrono::steady_clock::now() + rules_.slice;
   while (!stopping_ && std::chrono::steady_clock::now() < slice_ends_) {
     if (page_.empty()) {
@@ -205,7 +205,7 @@ void BlobMoves::work(const BlobMove& move) {
   }
 }
 
-// False when there is something to wait for.
+// False when it has to wait.
 bool BlobMoves::work_on_page(const BlobMove& move) {
   std::vector<BlobChange> swaps;
   for (; !page_.empty() && is_in(move.to, page_.front().keys.twin); page_.pop_front()) {
@@ -229,16 +229,16 @@ bool BlobMoves::work_on_page(const BlobMove& move) {
     succeeded();
     return true;
   }
-  // Passed over until the next pass. Should it be the place as a whole, a pause is due.
+  // Skipped until the next pass. If the place as a whole fails, a pause is needed.
   pass_.failed = true;
   count_failure();
   if (room && failed_in_a_row_ < kFailuresInARow) return true;
-  rests_until_ = clock_.steady() + rules_.rest;
+  paused_until_ = clock_.steady() + rules_.rest;
   return false;
 }
 
-// All that was in the old place has been gone through. What came there meanwhile, from whoever had begun to write
-// before it was told, is found by the next pass; there is one as long as there are servers.
+// One pass over the old place has ended. A server that had not yet read the new plan may have written there meanwhile;
+// the next pass finds such files. Passes are repeated as long as a server runs.
 bool BlobMoves::end_pass(const BlobMove& move) {
   after_.clear();
   const Pass pass = std::exchange(pass_, {});
@@ -249,17 +249,17 @@ bool BlobMoves::end_pass(const BlobMove& move) {
     if (twins == Twins::none && pass.met && !pass.failed) return true;
     if (twins == Twins::none && !pass.met && move.phase == BlobPhase::finishing) end(move);
   }
-  rests_until_ = clock_.steady() + rules_.rest;
+  paused_until_ = clock_.steady() + rules_.rest;
   return false;
 }
 
 void BlobMoves::end(const BlobMove& move) {
   if (!store_.advance_blob_move(move, BlobPhase::finished, clock_.now()).take().value()) return;
   log_.info("blob_move_finished", {{"from", name_of(move.from)}, {"to", name_of(move.to)}});
-  follow();
+  apply_stored_move();
 }
 
-// What was not used is not saved up; what was used too much is waited for.
+// Unused allowance is not saved for later; what was read too much is paid back by waiting.
 bool BlobMoves::may_read(const BlobMove& move) {
   const SteadyTime now = clock_.steady();
   const SteadyTime before = std::exchange(allowed_at_, now).value_or(now - std::chrono::seconds(1));
@@ -274,7 +274,7 @@ bool BlobMoves::may_read(const BlobMove& move) {
 
 bool BlobMoves::has_room(const BlobMove& move, const MovingBlob& blob) {
   if (!rules_.has_room || rules_.has_room(move.to, blob.size)) return true;
-  failed(blob, "the disk is down to its reserve (storage.reserve): make room, or let the reserve be smaller");
+  failed(blob, "the disk is down to its reserve (storage.reserve): free some space, or set a smaller reserve");
   return false;
 }
 
@@ -287,7 +287,7 @@ BlobMoves::Copied BlobMoves::copy(const BlobMove& move, const MovingBlob& blob) 
     sound = copy && verify(blob, *copy);
     if (copy && !sound) {
       places_.drop_unreferenced(*copy);
-      if (!stopping_) throw Unavailable("what was written does not read back as it was");
+      if (!stopping_) throw Unavailable("the place returned other content than was written");
     }
   } catch (const Unavailable& e) {
     failed(blob, e.what());
@@ -305,7 +305,7 @@ BlobMoves::Copied BlobMoves::copy(const BlobMove& move, const MovingBlob& blob) 
 void BlobMoves::put_in_place(const BlobMove& move, const MovingBlob& blob, const std::string& key) {
   const BlobKeys is{key, move.phase == BlobPhase::both ? blob.keys.key : std::string()};
   const auto rows = store_.place_blobs({{blob.keys, is}}, clock_.now()).take().value();
-  if (rows == 0) {  // they have left, or another server was faster
+  if (rows == 0) {  // they were deleted, or another server was faster
     try {
       places_.drop_unreferenced(key);
     } catch (const Unavailable&) {  // NOLINT(bugprone-empty-catch): an orphan, which the sweep collects
@@ -330,11 +330,11 @@ void BlobMoves::failed(const MovingBlob& blob, const std::string& reason) {
   last_failure_ = reason;
 }
 
-// Integrity looks again, twice if it must, and marks it: then it is not listed here any more.
+// Integrity reads the file again, twice if needed, and marks it as damaged. A marked file is not listed here any more.
 void BlobMoves::suspect(const MovingBlob& blob) {
   const auto upload = store_.find_upload(blob.workspace_id, blob.file_id);
   if (!upload || upload->keys() != blob.keys) return;
-  failed(blob, "its bytes are not those that were staged");
+  failed(blob, "its content is not what was staged");
   integrity_.suspect(*upload);
 }
 
@@ -359,7 +359,7 @@ std::vector<PlaceFigures> BlobMoves::figures() {
 }
 
 BlobMoveProgress BlobMoves::progress() {
-  follow();
+  apply_stored_move();
   BlobMoveProgress progress;
   progress.places = figures();
   const std::lock_guard lock(mutex_);

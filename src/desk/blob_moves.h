@@ -1,9 +1,9 @@
-// BlobMoves: bytes change over from one place to another while everything goes on. What the database says of it holds
-// on every server: each looks every second and writes where it says. One server at a time, by a lease, copies what is
-// left: it verifies the digest on the way and once more by reading the copy back, and only then do the rows change. So
-// whatever is killed when, a row never names bytes that were not read. What is copied twice or for nothing is dropped,
-// at the latest as an orphan. A server that cannot do it leaves the lease to the others. tick() belongs to one thread
-// at a time, the rest is thread-safe.
+// BlobMoves moves all blobs from one place to another while the servers run. The move is in the database, so it applies
+// to every server: each reads it every second and writes new files where it says. One server at a time, by a lease,
+// copies the remaining files. It verifies the digest while it copies and again by reading the copy back. Only then do
+// the rows change. So a row never names a blob that was not read back, even if a server is killed at any time. A copy
+// that no row needs is deleted, at the latest as an orphan. A server that cannot copy leaves the lease to the others.
+// Only one thread at a time calls tick(); the other methods are thread-safe.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -24,68 +24,70 @@
 namespace restante::desk {
 
 struct BlobMoveRules {
-  Place setting = Place::dir;                   // where new bytes go if nothing was ever begun
-  std::chrono::milliseconds look_every{1'000};  // whether another server has begun one
-  std::chrono::milliseconds slice{1'000};       // of work in a tick
-  std::chrono::milliseconds lease{10'000};      // until another server may go on
-  bool alone = false;                           // there is no other server: nothing is waited for after a kill
-  std::chrono::milliseconds rest{std::chrono::seconds(2)};  // once nothing is left, and between attempts that failed
-  int step = 32;                                            // blobs of one page, and of one write
-  // After the end: what requests that began before it still bring to the old place is fetched.
+  Place setting = Place::dir;                   // where new files go if no move was ever begun
+  std::chrono::milliseconds look_every{1'000};  // how often to read whether another server has begun one
+  std::chrono::milliseconds slice{1'000};       // work in one tick
+  std::chrono::milliseconds lease{10'000};      // after so long another server may continue
+  bool alone = false;                           // there is no other server: do not wait for a lease after a kill
+  std::chrono::milliseconds rest{std::chrono::seconds(2)};  // when nothing is left, and after failed attempts
+  int step = 32;                                            // blobs in one page, and in one write
+  // After the end: requests that began before it may still write files to the old place; for so long they are moved,
+  // too.
   std::chrono::milliseconds late_writes_for{std::chrono::minutes(10)};
-  // Whether so many bytes may be written there and leave what is to stay free; unset: always.
+  // Whether so many bytes can be written there without using the disk's reserve. Unset: always.
   std::function<bool(Place, std::int64_t)> has_room{};
 };
 
 struct BlobMoveProgress {
   enum class Copier { nobody, here, elsewhere };
-  std::optional<BlobMove> move;  // under way, or the last one
+  std::optional<BlobMove> move;  // in progress, else the last one
   std::vector<PlaceFigures> places;
-  std::int64_t left_files = 0;  // that are sound and in the old place only
+  std::int64_t left_files = 0;  // not damaged, and only in the old place
   std::int64_t left_bytes = 0;
-  std::int64_t copied_files = 0;  // by this server, since it began
+  std::int64_t copied_files = 0;  // by this server, since the move began
   std::int64_t copied_bytes = 0;
   std::int64_t failures = 0;
   std::string last_failure{};
-  Copier copier = Copier::nobody;                  // as far as this server knows: who does not try does not know
-  std::string held_up{};                           // why this server cannot be the one that copies
-  std::optional<std::int64_t> bytes_per_second{};  // none where this server copies nothing
+  Copier copier = Copier::nobody;                  // as far as this server knows: it knows only if it has tried
+  std::string held_up{};                           // why this server cannot copy
+  std::optional<std::int64_t> bytes_per_second{};  // none if this server copies nothing
   std::optional<std::int64_t> seconds_left{};
 };
 
 class BlobMoves {
  public:
-  // Reads where bytes are to go: before the first upload. Throws Unavailable.
+  // Reads where new files go, so construct it before the first upload. Throws Unavailable.
   BlobMoves(Store& store, Places& places, Integrity& integrity, const Clock& clock, Log& log, Metrics& metrics,
             BlobMoveRules rules);
 
-  // From where new bytes go now. The same again sets the rate; back while both are written turns it, and nothing is
-  // copied twice. Without a rate that of the one under way stays. blob_place_unusable, also when what is written there
-  // cannot be read or dropped; blob_move_under_way, blob_move_needless.
+  // Begins a move from the place where new files go now. The same move again changes its rate. A move back, while files
+  // are written to both places, reverses it, and nothing is copied twice. Without `rate` the move in progress keeps its
+  // rate. blob_place_unusable, also if a test file there cannot be read back or deleted; blob_move_under_way;
+  // blob_move_needless.
   Result<BegunBlobMove> begin(Place to, std::optional<std::int64_t> rate);
-  // The old place is not written to any more, and what is there leaves, each once its copy was read again. Again is
-  // fine. blob_move_unfinished while anything sound is in the old place only; blob_place_unusable; no_blob_move.
+  // Ends writing to the old place. An old blob is deleted after its new copy was read again. May be called again.
+  // blob_move_unfinished while a file that is not damaged is only in the old place; blob_place_unusable; no_blob_move.
   Result<void> finish();
   BlobMoveProgress progress();
   Places& places() { return places_; }
   Place setting() const { return rules_.setting; }
-  // What the settings say and the database does not; empty when they agree.
+  // A sentence if the settings name another place than the database; empty when they agree.
   std::string disagreement() const;
 
-  // Looks what holds, and does a slice of what is to be done. Throws Unavailable; the next one goes on.
+  // Reads the state of the move and works for one slice. Throws Unavailable; the next tick continues.
   void tick();
-  // From any thread: what is under way ends after its piece.
+  // From any thread. Running work ends after its current piece.
   void stop() { stopping_ = true; }
 
  private:
   enum class Copied { yes, no, stopped };
   enum class Twins { more, slower, wait, none };
-  static constexpr int kFailuresInARow = 3;  // then it rests
+  static constexpr int kFailuresInARow = 3;  // then it pauses
 
-  void follow();
+  void apply_stored_move();
   void log_disagreement();
   bool may_work(const BlobMove& move);
-  bool is_able(const BlobMove& move);
+  bool can_copy(const BlobMove& move);
   bool holds_lease();
   void give_up_lease();
   void release_lease_if_failing();
@@ -98,7 +100,7 @@ class BlobMoves {
   bool has_late_writes(const BlobMove& move);
   Twins give_up_twins(const BlobMove& move);
   std::optional<BlobKeys> without_twin(const BlobMove& move, const MovingBlob& blob);
-  std::optional<BlobKeys> with_neither(const MovingBlob& blob);
+  std::optional<BlobKeys> without_right_copy(const MovingBlob& blob);
   bool verify(const MovingBlob& blob, const std::string& key);
   void end(const BlobMove& move);
   Copied copy(const BlobMove& move, const MovingBlob& blob);
@@ -120,8 +122,8 @@ class BlobMoves {
   const WorkerId self_;
   std::atomic<bool> stopping_{false};
 
-  std::mutex following_;      // so that an older look does not undo what a newer one found
-  mutable std::mutex mutex_;  // of what follows, for those who ask how far it is
+  std::mutex applying_;       // so that an older read does not replace a newer one
+  mutable std::mutex mutex_;  // guards what follows; progress() runs on other threads
   std::optional<BlobMove> move_;
   bool logged_ = false;
   std::int64_t copied_files_ = 0;
@@ -136,10 +138,10 @@ class BlobMoves {
   BlobMoveProgress::Copier copier_ = BlobMoveProgress::Copier::nobody;
   std::string held_up_;
 
-  // The worker's, from tick to tick.
-  SteadyTime looked_at_{};
+  // Used only by tick().
+  SteadyTime applied_at_{};
   std::optional<SteadyTime> leased_until_;
-  std::optional<SteadyTime> rests_until_;
+  std::optional<SteadyTime> paused_until_;
   SteadyTime slice_ends_{};
   std::deque<MovingBlob> page_;
   std::string after_;
@@ -151,17 +153,17 @@ class BlobMoves {
   struct TwinPass {
     std::string after;
     bool met = false;
-    bool undecided = false;  // of some it is not known which copy is right
+    bool undecided = false;  // for some it is not known which copy is right
   };
   TwinPass twins_;
-  std::optional<BlobMove> settled_;  // nothing can come to its old place any more
-  std::optional<BlobMove> works_on_;
+  std::optional<BlobMove> settled_;  // no write can come to its old place any more
+  std::optional<BlobMove> working_on_;
   int failed_in_a_row_ = 0;
   SteadyTime failing_since_{};
-  bool fails_ = false;  // for longer than a lease, and with nothing that succeeded
+  bool fails_ = false;  // for longer than a lease, and without a success
   std::optional<SteadyTime> lease_pause_until_;
   std::optional<SteadyTime> allowed_at_;
-  double allowance_ = 0;  // bytes; below zero: read ahead of its time
+  double allowance_ = 0;  // bytes; below zero: more was read than the rate allows
 };
 
 }  // namespace restante::desk

@@ -1,5 +1,5 @@
-// Two servers and one lease: whoever loses it in the middle, because it stalled for longer than it lasts, does nothing
-// a second time and leaves nothing behind; and whoever cannot do it leaves it to the other.
+// Two servers and one lease. A server that loses it, because it stalled for longer than the lease, does nothing twice
+// and leaves no copies behind. A server that cannot copy leaves the lease to the other.
 #include <utility>
 
 #include "desk/test_blob_moves.h"
@@ -13,7 +13,7 @@ using std::chrono::seconds;
 
 class BlobMovesLeaseTest : public BlobMovesTest {
  protected:
-  // The next time anything is opened in the new place this one has stalled, and the other goes on.
+  // When the next blob is opened in the new place, this server stalls and the other one continues.
   void stall_once_a_copy_is_read() {
     far.opening = [this, stalled = false]() mutable {
       if (std::exchange(stalled, true)) return;
@@ -22,11 +22,11 @@ class BlobMovesLeaseTest : public BlobMovesTest {
     };
   }
 
-  Places elsewhere{{{Place::dir, *desk.blobs}, {Place::s3, far}}, {Place::dir, {}}, desk.log, desk.metrics};
-  BlobMoves other{*desk.store, elsewhere, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried()};
+  Places other_places{{{Place::dir, *desk.blobs}, {Place::s3, far}}, {Place::dir, {}}, desk.log, desk.metrics};
+  BlobMoves other{*desk.store, other_places, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried()};
 };
 
-TEST_F(BlobMovesLeaseTest, LostInTheMiddleOfAPageThePageIsForgotten) {
+TEST_F(BlobMovesLeaseTest, AServerThatLosesTheLeaseInTheMiddleOfAPageDropsThePage) {
   const auto some = stage_some(6);
   ASSERT_TRUE(moves.begin(Place::s3, 20'000));
   moves.tick();
@@ -46,13 +46,13 @@ TEST_F(BlobMovesLeaseTest, LostInTheMiddleOfAPageThePageIsForgotten) {
   for (const Upload& one : some) expect_readable(one);
 }
 
-TEST_F(BlobMovesLeaseTest, LostWhileAFileIsCopiedTheSecondCopyIsDropped) {
+TEST_F(BlobMovesLeaseTest, AServerThatLosesTheLeaseWhileItCopiesDropsItsCopy) {
   const auto some = stage_some(4);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   stall_once_a_copy_is_read();
   tick(moves, 3);
   EXPECT_EQ(other.progress().copied_files, 4);
-  EXPECT_EQ(moves.progress().copied_files, 0) << "the rows had changed when it came back";
+  EXPECT_EQ(moves.progress().copied_files, 0) << "the rows had changed when it continued";
   EXPECT_EQ(far_files(), 4u);
   for (const Upload& one : some) {
     EXPECT_TRUE(std::filesystem::exists(file_of(row(one).blob_key)));
@@ -61,7 +61,7 @@ TEST_F(BlobMovesLeaseTest, LostWhileAFileIsCopiedTheSecondCopyIsDropped) {
   }
 }
 
-TEST_F(BlobMovesLeaseTest, LostWhileOldOnesLeaveEachLeavesOnceAndTheEndIsTheOthers) {
+TEST_F(BlobMovesLeaseTest, AServerThatLosesTheLeaseWhileOldBlobsAreDeletedLeavesTheEndToTheOther) {
   const auto some = stage_some(4);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   tick(moves, 2);
@@ -85,25 +85,25 @@ TEST_F(BlobMovesLeaseTest, LostWhileOldOnesLeaveEachLeavesOnceAndTheEndIsTheOthe
 
 using Copier = BlobMoveProgress::Copier;
 
-TEST_F(BlobMovesLeaseTest, AServerThatLacksTheNewPlaceNeverTakesIt) {
+TEST_F(BlobMovesLeaseTest, AServerWithoutTheNewPlaceNeverTakesTheLease) {
   stage_some(4);
   BlobMoves unset(*desk.store, desk.places, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried());
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   desk.clock.advance(seconds(1));
   tick(unset, 3);
-  const auto told = unset.progress();
-  EXPECT_EQ(told.copier, Copier::nobody);
-  EXPECT_NE(told.held_up.find("not set up for bytes in \"s3\""), std::string::npos) << told.held_up;
-  EXPECT_EQ(told.failures, 0) << "nothing was tried";
+  const auto shown = unset.progress();
+  EXPECT_EQ(shown.copier, Copier::nobody);
+  EXPECT_NE(shown.held_up.find("not set up for files in \"s3\""), std::string::npos) << shown.held_up;
+  EXPECT_EQ(shown.failures, 0) << "nothing was tried";
   moves.tick();
-  EXPECT_EQ(moves.progress().copied_files, 4) << "at once: nobody had the lease";
+  EXPECT_EQ(moves.progress().copied_files, 4) << "at once: no server had the lease";
   EXPECT_EQ(moves.progress().copier, Copier::here);
   EXPECT_EQ(moves.progress().held_up, "");
   other.tick();
   EXPECT_EQ(other.progress().copier, Copier::elsewhere);
 }
 
-TEST_F(BlobMovesLeaseTest, AServerWhosePlaceIsTakenAwayGivesItUpAndTakesItAgainLater) {
+TEST_F(BlobMovesLeaseTest, AServerWhosePlaceIsTakenAwayReleasesTheLeaseAndTakesItAgainLater) {
   Owner owner{*desk.store, {{Place::s3, *bucket}}, desk.clock, desk.log, desk.metrics, {}};
   owner.enter();
   ASSERT_EQ(owner.refusal_reason(Place::s3), "");
@@ -123,7 +123,7 @@ TEST_F(BlobMovesLeaseTest, AServerWhosePlaceIsTakenAwayGivesItUpAndTakesItAgainL
   desk.clock.advance(seconds(3));
   barred.tick();
   EXPECT_EQ(barred.progress().copier, Copier::nobody);
-  EXPECT_NE(barred.progress().held_up.find("another post office"), std::string::npos) << barred.progress().held_up;
+  EXPECT_NE(barred.progress().held_up.find("another installation"), std::string::npos) << barred.progress().held_up;
   other.tick();
   EXPECT_EQ(other.progress().copied_files, 4) << "well before the lease would have been over";
   bucket->put_mark(*mark, Blobs::MarkMode::anyway);
@@ -135,7 +135,7 @@ TEST_F(BlobMovesLeaseTest, AServerWhosePlaceIsTakenAwayGivesItUpAndTakesItAgainL
   for (const Upload& one : some) expect_readable(one);
 }
 
-TEST_F(BlobMovesLeaseTest, AServerWhoseAttemptsAllFailLetsAnotherOneTry) {
+TEST_F(BlobMovesLeaseTest, AServerWhoseAttemptsAllFailReleasesTheLease) {
   const auto some = stage_some(9);
   Places sound{{{Place::dir, *desk.blobs}, {Place::s3, *bucket}}, {Place::dir, {}}, desk.log, desk.metrics};
   BlobMoves able{*desk.store, sound, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried()};
@@ -152,7 +152,7 @@ TEST_F(BlobMovesLeaseTest, AServerWhoseAttemptsAllFailLetsAnotherOneTry) {
   for (const Upload& one : some) EXPECT_EQ(parse_key(row(one).blob_key)->place, Place::s3);
 }
 
-TEST_F(BlobMovesLeaseTest, AServerThatLacksTheOldPlaceLetsAnotherOneTry) {
+TEST_F(BlobMovesLeaseTest, AServerWithoutTheOldPlaceReleasesTheLease) {
   stage_some(9);
   Places half{{{Place::s3, far}}, {Place::s3, {}}, desk.log, desk.metrics};
   BlobMoves lacking{*desk.store, half, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried()};
@@ -163,11 +163,11 @@ TEST_F(BlobMovesLeaseTest, AServerThatLacksTheOldPlaceLetsAnotherOneTry) {
     moves.tick();
     desk.clock.advance(seconds(1));
   }
-  EXPECT_NE(lacking.progress().last_failure.find("not set up for bytes in \"dir\""), std::string::npos);
+  EXPECT_NE(lacking.progress().last_failure.find("not set up for files in \"dir\""), std::string::npos);
   EXPECT_EQ(moves.progress().copied_files, 9);
 }
 
-TEST_F(BlobMovesLeaseTest, WithNobodyElseTheOneThatFailedTriesAgain) {
+TEST_F(BlobMovesLeaseTest, WithoutAnotherServerTheOneThatFailedTriesAgain) {
   stage_some(20);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   far_down = true;
@@ -179,7 +179,7 @@ TEST_F(BlobMovesLeaseTest, WithNobodyElseTheOneThatFailedTriesAgain) {
   };
   moves.tick();
   tick_for(60);
-  ASSERT_EQ(moves.progress().copier, Copier::nobody) << "it stands back";
+  ASSERT_EQ(moves.progress().copier, Copier::nobody) << "it has released the lease";
   const auto failures = moves.progress().failures;
   moves.tick();
   EXPECT_EQ(moves.progress().failures, failures);
@@ -192,16 +192,16 @@ TEST_F(BlobMovesLeaseTest, WithNobodyElseTheOneThatFailedTriesAgain) {
   far_down = false;
   desk.clock.advance(seconds(3));
   moves.tick();
-  EXPECT_EQ(moves.progress().copied_files, 0) << "it would still let others go first";
+  EXPECT_EQ(moves.progress().copied_files, 0) << "it still waits for other servers";
   ASSERT_TRUE(moves.begin(Place::s3, 1'000'000'000));
   desk.clock.advance(seconds(3));
   moves.tick();
-  EXPECT_GT(moves.progress().copied_files, 0) << "the operator has said something: it is tried at once";
+  EXPECT_GT(moves.progress().copied_files, 0) << "the operator has changed the move: it tries at once";
   tick(moves, 4);
   EXPECT_EQ(moves.progress().left_files, 0);
 }
 
-TEST_F(BlobMovesLeaseTest, AServerThatIsAloneGoesOnTryingAndStandsBackForNobody) {
+TEST_F(BlobMovesLeaseTest, AServerThatIsAloneContinuesTryingAndNeverReleasesTheLease) {
   stage_some(2);
   BlobMoveRules rules = unhurried();
   rules.alone = true;
@@ -219,8 +219,8 @@ TEST_F(BlobMovesLeaseTest, AServerThatIsAloneGoesOnTryingAndStandsBackForNobody)
   EXPECT_EQ(alone.progress().left_files, 0);
 }
 
-// Turning back is what one does when the new place has failed.
-TEST_F(BlobMovesLeaseTest, WhatIsInBothPlacesIsTurnedBackByAServerThatLacksTheOneItCameFrom) {
+// A move is reversed when the new place has failed.
+TEST_F(BlobMovesLeaseTest, AServerWithoutTheOldPlaceReversesAMoveOfFilesThatAreInBothPlaces) {
   const auto some = stage_some(3);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   tick(moves, 2);

@@ -11,7 +11,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using Step = BegunBlobMove::Step;
 
-TEST_F(BlobMovesTest, EverythingMovesIsVerifiedAndTheOldPlaceIsEmptyInTheEnd) {
+TEST_F(BlobMovesTest, AllFilesAreMovedAndVerifiedAndTheOldPlaceIsEmptyAtTheEnd) {
   const auto old = stage_some(5);
   const Upload small = stage("stays in its row");
   EXPECT_EQ(moves.begin(Place::s3, 0)->step, Step::begun);
@@ -30,9 +30,9 @@ TEST_F(BlobMovesTest, EverythingMovesIsVerifiedAndTheOldPlaceIsEmptyInTheEnd) {
   }
   EXPECT_EQ(desk.metrics.blob_move_files.Value(), 5);
   EXPECT_EQ(moves.progress().left_files, 0);
-  EXPECT_EQ(near_files(), 7u) << "nothing has left yet";
+  EXPECT_EQ(near_files(), 7u) << "nothing is deleted yet";
   ASSERT_TRUE(moves.finish().has_value());
-  ASSERT_TRUE(moves.finish().has_value()) << "again is fine";
+  ASSERT_TRUE(moves.finish().has_value()) << "it may be repeated";
   EXPECT_EQ(places.plan(), (PlacePlan{Place::s3, {}}));
   tick(moves, 3);
   EXPECT_EQ(moves.progress().move->phase, BlobPhase::finished);
@@ -47,8 +47,8 @@ TEST_F(BlobMovesTest, EverythingMovesIsVerifiedAndTheOldPlaceIsEmptyInTheEnd) {
   EXPECT_EQ(row(small).blob_key, "");
 }
 
-// A file that has no twin names none: nothing is not a bare key.
-TEST_F(BlobMovesTest, IntoTheDirectoryTheyMoveLikeAnywhereElse) {
+// A file without a second copy has an empty twin key, which must not be taken for a key in "dir".
+TEST_F(BlobMovesTest, AMoveIntoTheDirectoryWorksLikeAnyOther) {
   places.set_plan({Place::s3, {}});
   const auto old = stage_some(3);
   EXPECT_EQ(moves.begin(Place::dir, 0)->step, Step::begun);
@@ -66,7 +66,7 @@ TEST_F(BlobMovesTest, IntoTheDirectoryTheyMoveLikeAnywhereElse) {
   }
 }
 
-TEST_F(BlobMovesTest, TurnedBackNothingIsCopiedTwice) {
+TEST_F(BlobMovesTest, AReversedMoveCopiesNothingTwice) {
   const auto old = stage_some(4);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   tick(moves, 3);
@@ -82,14 +82,14 @@ TEST_F(BlobMovesTest, TurnedBackNothingIsCopiedTwice) {
   }
   ASSERT_TRUE(moves.finish().has_value());
   tick(moves, 3);
-  EXPECT_EQ(sweep.run_once()->blobs, 0) << "somebody may still be reading an object";
+  EXPECT_EQ(sweep.run_once()->blobs, 0) << "a request may still be reading an object";
   desk.clock.advance(minutes(2));
   EXPECT_EQ(sweep.run_once()->blobs, 4);
   EXPECT_EQ(far_files(), 0u);
   EXPECT_EQ(near_files(), 4u);
 }
 
-TEST_F(BlobMovesTest, APlaceThatIsNotThereOrDoesNotWorkIsRefusedWithWhatToDo) {
+TEST_F(BlobMovesTest, APlaceThatIsNotSetUpOrDoesNotWorkIsRefusedWithWhatToDo) {
   const auto unknown = moves.begin(Place::inlined, 0);
   ASSERT_FALSE(unknown);
   EXPECT_TRUE(unknown.error().is(errors::blob_place_unusable));
@@ -108,12 +108,12 @@ TEST_F(BlobMovesTest, OnlyOneAtATimeAndTheSameAgainSetsTheRate) {
   EXPECT_EQ(again->step, Step::repeated);
   EXPECT_EQ(moves.progress().move->rate, 20);
   ASSERT_TRUE(moves.begin(Place::s3, std::nullopt));
-  EXPECT_EQ(moves.progress().move->rate, 20) << "nothing was said of it";
+  EXPECT_EQ(moves.progress().move->rate, 20) << "no rate was given";
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   EXPECT_EQ(moves.progress().move->rate, 0);
 }
 
-TEST_F(BlobMovesTest, WithoutARateTheFirstGoesAsFastAsItGoesAndATurnedOneAsBefore) {
+TEST_F(BlobMovesTest, WithoutARateANewMoveIsUnlimitedAndAReversedOneKeepsItsRate) {
   ASSERT_TRUE(moves.begin(Place::s3, std::nullopt));
   EXPECT_EQ(moves.progress().move->rate, 0);
   ASSERT_TRUE(moves.begin(Place::s3, 30));
@@ -122,11 +122,11 @@ TEST_F(BlobMovesTest, WithoutARateTheFirstGoesAsFastAsItGoesAndATurnedOneAsBefor
   ASSERT_TRUE(moves.finish().has_value());
   tick(moves, 2);
   ASSERT_TRUE(moves.begin(Place::s3, std::nullopt));
-  EXPECT_EQ(moves.progress().move->rate, 0) << "that was another one's";
+  EXPECT_EQ(moves.progress().move->rate, 0) << "the rate was another move's";
 }
 
-// A key may be allowed to look and nothing else.
-TEST_F(BlobMovesTest, APlaceThatTakesGivesOrDropsNothingIsRefused) {
+// A bucket's access key may allow listing and nothing else.
+TEST_F(BlobMovesTest, APlaceThatCannotBeWrittenReadOrDeletedFromIsRefused) {
   const auto refuse = [] { throw Unavailable("403 AccessDenied"); };
   for (std::function<void()> HookedBlobs::* hook :
        {&HookedBlobs::putting, &HookedBlobs::opening, &HookedBlobs::dropping}) {
@@ -140,10 +140,10 @@ TEST_F(BlobMovesTest, APlaceThatTakesGivesOrDropsNothingIsRefused) {
   }
   const std::size_t left = far_files();
   ASSERT_TRUE(moves.begin(Place::s3, 0));
-  EXPECT_EQ(far_files(), left) << "what it is tried with does not stay";
+  EXPECT_EQ(far_files(), left) << "the test file is deleted";
 }
 
-TEST_F(BlobMovesTest, WhereTheReserveWouldBeTouchedNothingIsCopiedUntilThereIsRoom) {
+TEST_F(BlobMovesTest, NothingIsCopiedIntoTheReserveUntilThereIsFreeSpace) {
   const auto some = stage_some(3);
   bool room = false;
   std::set<Place> asked;
@@ -155,7 +155,7 @@ TEST_F(BlobMovesTest, WhereTheReserveWouldBeTouchedNothingIsCopiedUntilThereIsRo
   BlobMoves careful(*desk.store, places, uploads.integrity(), desk.clock, desk.log, desk.metrics, rules);
   ASSERT_TRUE(careful.begin(Place::s3, 0));
   careful.tick();
-  EXPECT_EQ(careful.progress().failures, 1) << "then it rests";
+  EXPECT_EQ(careful.progress().failures, 1) << "then it pauses";
   careful.tick();
   EXPECT_EQ(careful.progress().failures, 1);
   desk.clock.advance(seconds(10));
@@ -187,7 +187,7 @@ TEST_F(BlobMovesTest, TheRateIsKept) {
   EXPECT_EQ(desk.metrics.blob_move_files.Value(), 10);
 }
 
-TEST_F(BlobMovesTest, WhatWasReadForACopyThatFailedCountsForTheRateToo) {
+TEST_F(BlobMovesTest, ReadingForACopyThatFailedCountsForTheRateToo) {
   stage_some(10);
   ASSERT_TRUE(moves.begin(Place::s3, 20'000));
   far.finishing = [] { throw Unavailable("it took the bytes, and then did not want them"); };
@@ -199,7 +199,7 @@ TEST_F(BlobMovesTest, WhatWasReadForACopyThatFailedCountsForTheRateToo) {
   EXPECT_LE(moves.progress().failures, 11);
 }
 
-TEST_F(BlobMovesTest, OneThatIsDamagedIsMarkedAndLeftAndDoesNotHoldUpTheEnd) {
+TEST_F(BlobMovesTest, ADamagedFileIsMarkedAndNotMovedAndDoesNotDelayTheEnd) {
   const auto some = stage_some(3);
   spoil(file_of(some[1].blob_key));
   std::filesystem::remove(file_of(some[2].blob_key));
@@ -219,21 +219,21 @@ TEST_F(BlobMovesTest, OneThatIsDamagedIsMarkedAndLeftAndDoesNotHoldUpTheEnd) {
   expect_readable(some[0]);
 }
 
-TEST_F(BlobMovesTest, APlaceThatIsGoneForAWhileIsTriedAgain) {
+TEST_F(BlobMovesTest, AnUnreachablePlaceIsTriedAgain) {
   const auto some = stage_some(5);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   far_down = true;
   tick(moves, 5);
   EXPECT_EQ(desk.metrics.blob_move_files.Value(), 0);
   EXPECT_GT(desk.metrics.blob_move_failures.Value(), 0);
-  EXPECT_EQ(moves.progress().last_failure, "the bucket is gone");
+  EXPECT_EQ(moves.progress().last_failure, "the bucket is unreachable");
   far_down = false;
   tick(moves, 5);
   for (const Upload& one : some) EXPECT_EQ(parse_key(row(one).blob_key)->place, Place::s3);
   EXPECT_EQ(moves.progress().left_files, 0);
 }
 
-TEST_F(BlobMovesTest, ACopyThatDoesNotReadBackIsNotTaken) {
+TEST_F(BlobMovesTest, ACopyThatDoesNotReadBackIsNotUsed) {
   const Upload one = stage(some_bytes());
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   bool spoiled = false;
@@ -253,7 +253,7 @@ TEST_F(BlobMovesTest, ACopyThatDoesNotReadBackIsNotTaken) {
   EXPECT_EQ(far_files(), 1u);
 }
 
-TEST_F(BlobMovesTest, OneThatLeavesWhileItIsCopiedLeavesNoCopy) {
+TEST_F(BlobMovesTest, AFileThatIsDeletedWhileItIsCopiedLeavesNoCopy) {
   const Upload one = stage(some_bytes());
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   far.opening = [&] { EXPECT_TRUE(uploads.recall(kOperator, workspace, one.id).take()); };
@@ -266,17 +266,17 @@ TEST_F(BlobMovesTest, OneThatLeavesWhileItIsCopiedLeavesNoCopy) {
 
 TEST_F(BlobMovesTest, AnotherServerFollowsAndOnlyOneCopies) {
   stage_some(3);
-  Places elsewhere({{Place::dir, *desk.blobs}, {Place::s3, far}}, {Place::dir, {}}, desk.log, desk.metrics);
-  BlobMoves other(*desk.store, elsewhere, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried());
+  Places other_places({{Place::dir, *desk.blobs}, {Place::s3, far}}, {Place::dir, {}}, desk.log, desk.metrics);
+  BlobMoves other(*desk.store, other_places, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried());
   ASSERT_TRUE(moves.begin(Place::s3, 0));
-  EXPECT_EQ(elsewhere.plan(), (PlacePlan{Place::dir, {}}));
+  EXPECT_EQ(other_places.plan(), (PlacePlan{Place::dir, {}}));
   moves.tick();
   desk.clock.advance(seconds(1));
   other.tick();
-  EXPECT_EQ(elsewhere.plan(), (PlacePlan{Place::s3, Place::dir}));
+  EXPECT_EQ(other_places.plan(), (PlacePlan{Place::s3, Place::dir}));
   EXPECT_EQ(other.progress().copied_files, 0);
   EXPECT_EQ(moves.progress().copied_files, 3);
-  // The first one has died: after its lease the other goes on.
+  // The first server has died: after its lease the other one continues.
   places.set_plan({Place::dir, {}});
   stage_some(2);
   desk.clock.advance(seconds(31));
@@ -284,7 +284,7 @@ TEST_F(BlobMovesTest, AnotherServerFollowsAndOnlyOneCopies) {
   EXPECT_EQ(other.progress().copied_files, 2);
 }
 
-TEST_F(BlobMovesTest, WhatWasBegunBeforeIsFoundAtTheStartWhateverTheSettingsSay) {
+TEST_F(BlobMovesTest, AMoveThatWasBegunBeforeAppliesAtTheStartWhateverTheSettingIs) {
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   Places later({{Place::dir, *desk.blobs}, {Place::s3, far}}, {Place::dir, {}}, desk.log, desk.metrics);
   BlobMoves again(*desk.store, later, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried());
@@ -294,14 +294,14 @@ TEST_F(BlobMovesTest, WhatWasBegunBeforeIsFoundAtTheStartWhateverTheSettingsSay)
   tick(again, 3);
   EXPECT_EQ(later.plan(), (PlacePlan{Place::s3, {}}));
   EXPECT_NE(again.disagreement().find("set blobs = \"s3\""), std::string::npos);
-  BlobMoveRules told = unhurried();
-  told.setting = Place::s3;
-  BlobMoves agreed(*desk.store, later, uploads.integrity(), desk.clock, desk.log, desk.metrics, told);
+  BlobMoveRules s3_rules = unhurried();
+  s3_rules.setting = Place::s3;
+  BlobMoves agreed(*desk.store, later, uploads.integrity(), desk.clock, desk.log, desk.metrics, s3_rules);
   EXPECT_EQ(agreed.disagreement(), "");
 }
 
-// A slow request that began before anybody told it, and ends after everything is over.
-TEST_F(BlobMovesTest, WhatComesToTheOldPlaceLateIsFetchedAllTheSame) {
+// A slow request that began before the server read the new plan, and ends after the move.
+TEST_F(BlobMovesTest, AFileThatIsWrittenToTheOldPlaceLateIsMovedToo) {
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   ASSERT_TRUE(moves.finish().has_value());
   tick(moves, 2);
@@ -318,8 +318,8 @@ TEST_F(BlobMovesTest, WhatComesToTheOldPlaceLateIsFetchedAllTheSame) {
   expect_readable(late);
 }
 
-// Nobody looks for ever: a request that began before the end is over some time.
-TEST_F(BlobMovesTest, OnceEveryRequestIsOverNobodyLooksForStraysAnyMore) {
+// The search ends: a request that began before the end of the move does not run for ever.
+TEST_F(BlobMovesTest, AfterTheLongestRequestNoLateWritesAreLookedFor) {
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   ASSERT_TRUE(moves.finish().has_value());
   tick(moves, 2);
@@ -329,15 +329,15 @@ TEST_F(BlobMovesTest, OnceEveryRequestIsOverNobodyLooksForStraysAnyMore) {
   places.set_plan({Place::dir, {}});
   const Upload late = stage(some_bytes());
   tick(moves, 4);
-  EXPECT_EQ(places_of(late), std::set<std::string>{"dir"}) << "it was not looked for";
-  // A server that starts looks once at least: another one may have died over it.
+  EXPECT_EQ(places_of(late), std::set<std::string>{"dir"}) << "it was not searched for";
+  // A server that starts searches at least once: another one may have died before it moved the file.
   BlobMoves started(*desk.store, places, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried());
   desk.clock.advance(seconds(30));
   tick(started, 4);
   EXPECT_EQ(places_of(late), std::set<std::string>{"s3"});
 }
 
-TEST_F(BlobMovesTest, WhatAnEarlierSettingLeftElsewhereCanFollow) {
+TEST_F(BlobMovesTest, FilesOfAnEarlierSettingCanBeMovedToo) {
   stage_some(2);
   places.set_plan({Place::s3, {}});
   BlobMoveRules rules = unhurried();
@@ -348,7 +348,7 @@ TEST_F(BlobMovesTest, WhatAnEarlierSettingLeftElsewhereCanFollow) {
   EXPECT_EQ(begun->move.from, Place::dir);
 }
 
-TEST_F(BlobMovesTest, AServerThatIsAloneWaitsForNobodysLease) {
+TEST_F(BlobMovesTest, AServerThatIsAloneWaitsForNoLease) {
   stage_some(1);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   ASSERT_TRUE(desk.store->hold_blob_move(WorkerId::make(kStart), kStart + hours(1), kStart).take().value());
@@ -361,7 +361,7 @@ TEST_F(BlobMovesTest, AServerThatIsAloneWaitsForNobodysLease) {
   EXPECT_EQ(alone.progress().copied_files, 1);
 }
 
-TEST_F(BlobMovesTest, OneThatIsToStopCopiesNothingMore) {
+TEST_F(BlobMovesTest, AfterAStopNothingMoreIsCopied) {
   stage_some(3);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   far.opening = [&] { moves.stop(); };

@@ -1,5 +1,5 @@
-// BlobReading: a blob read piece by piece and hashed on the way, to its end or to the first byte that it has too many.
-// Whoever reads decides how much at once, when to pause and when to give up. Belongs to one thread at a time.
+// BlobReading reads a blob piece by piece and hashes it. It stops at the blob's end, or at the first byte beyond the
+// expected size. The caller decides the size of a piece, and when to pause or stop. Used by one thread at a time.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +15,7 @@ class BlobReading {
  public:
   explicit BlobReading(std::int64_t size) : size_(size) {}
 
-  // The next of it, which lies in `into`; nothing once it is over. Throws Unavailable.
+  // The next piece, a view of `into`. Empty at the end. Throws Unavailable.
   std::string_view next(OpenBlob& blob, std::span<char> into) {
     if (is_too_long()) return {};
     const auto most = static_cast<std::size_t>(std::min<std::int64_t>(size_ + 1 - at_, std::ssize(into)));
@@ -25,7 +25,7 @@ class BlobReading {
     return bytes;
   }
   bool is_too_long() const { return at_ > size_; }
-  // Asked once, when it is over: whether it was as long as it should be, and these bytes.
+  // Call it once, at the end: whether the blob had the expected size and this digest.
   bool was(const Digest& digest) { return at_ == size_ && hash_.finish() == digest; }
 
  private:

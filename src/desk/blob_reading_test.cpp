@@ -8,7 +8,7 @@
 namespace restante::desk {
 namespace {
 
-// Gives at most so much at once, and remembers how far it was asked.
+// Returns at most so many bytes at once, and remembers how far it was read.
 class TextBlob final : public OpenBlob {
  public:
   TextBlob(std::string text, std::size_t most) : text_(std::move(text)), most_(most) {}
@@ -34,7 +34,7 @@ std::string read_all(BlobReading& reading, OpenBlob& blob) {
   return all;
 }
 
-TEST(BlobReading, EveryByteComesOnceHoweverItIsGivenAndItIsWhatItWas) {
+TEST(BlobReading, EveryByteIsReadOnceWhateverTheSizeOfThePieces) {
   for (const std::size_t most : {1u, 3u, 100u}) {
     TextBlob blob("ten bytes.", most);
     BlobReading reading(10);
@@ -48,7 +48,7 @@ TEST(BlobReading, EveryByteComesOnceHoweverItIsGivenAndItIsWhatItWas) {
   EXPECT_TRUE(empty.was(sha256("")));
 }
 
-TEST(BlobReading, OtherBytesOrFewerAreNotWhatItWas) {
+TEST(BlobReading, ChangedOrMissingBytesAreNotAccepted) {
   for (const char* text : {"ten bytes!", "ten byte", ""}) {
     TextBlob blob(text, 3);
     BlobReading reading(10);
@@ -57,7 +57,7 @@ TEST(BlobReading, OtherBytesOrFewerAreNotWhatItWas) {
   }
 }
 
-TEST(BlobReading, OfOneThatIsTooLongOneByteIsEnough) {
+TEST(BlobReading, ATooLongBlobIsReadOneByteTooFar) {
   TextBlob blob("ten bytes. and more", 100);
   BlobReading reading(10);
   EXPECT_EQ(read_all(reading, blob), "ten bytes. ");

@@ -7,13 +7,13 @@
 
 namespace restante::desk {
 
-// Guarded by the home's mutex.
+// Guarded by Callbacks::mutex_.
 struct Callbacks::Callback {
   std::string url;
   int failures = 0;       // in a row
-  int failed_probes = 0;  // since it was last seen to work
-  int under_way = 0;
-  bool spared = false;
+  int failed_probes = 0;  // since the last success
+  int running = 0;
+  bool paused = false;
   bool probing = false;
   SteadyTime next_probe;
 };
@@ -23,7 +23,7 @@ Callbacks::Permit::Permit(Callbacks& callbacks, std::shared_ptr<Callback> callba
 
 Callbacks::Permit::~Permit() {
   const std::lock_guard lock(callbacks_.mutex_);
-  --callback_->under_way;
+  --callback_->running;
   if (probe_) callback_->probing = false;
 }
 
@@ -31,18 +31,18 @@ void Callbacks::Permit::succeeded() {
   const std::lock_guard lock(callbacks_.mutex_);
   callback_->failures = 0;
   callback_->failed_probes = 0;
-  callback_->spared = false;
+  callback_->paused = false;
 }
 
 void Callbacks::Permit::failed() {
   const std::lock_guard lock(callbacks_.mutex_);
   Callback& callback = *callback_;
   ++callback.failures;
-  // Calls that began before it was spared fail after it: they tell nothing new and must not lengthen the pause.
-  if (callback.spared && !probe_) return;
-  if (!callback.spared && callback.failures < callbacks_.rules_.failures) return;
-  callback.failed_probes += callback.spared ? 1 : 0;
-  callback.spared = true;
+  // A call that began before the pause may fail during it. That must not make the pause longer.
+  if (callback.paused && !probe_) return;
+  if (!callback.paused && callback.failures < callbacks_.rules_.failures) return;
+  callback.failed_probes += callback.paused ? 1 : 0;
+  callback.paused = true;
   callback.next_probe = callbacks_.clock_.steady() + callbacks_.pause_after(callback.failed_probes);
 }
 
@@ -60,12 +60,12 @@ std::shared_ptr<Callbacks::Permit> Callbacks::acquire(WorkspaceId workspace, std
       known->url = url;
     }
     callback = known;
-    if (callback->under_way >= rules_.under_way) return nullptr;
-    if (callback->spared) {
+    if (callback->running >= rules_.under_way) return nullptr;
+    if (callback->paused) {
       if (callback->probing || clock_.steady() < callback->next_probe) return nullptr;
       callback->probing = probe = true;
     }
-    ++callback->under_way;
+    ++callback->running;
   }
   return std::make_shared<Permit>(*this, std::move(callback), probe);
 }
@@ -79,7 +79,7 @@ std::chrono::milliseconds Callbacks::pause_after(int failed_probes) const {
   auto pause = rules_.first_pause;
   for (int i = 0; i < failed_probes && pause < rules_.longest_pause; ++i) pause *= 2;
   pause = std::min(pause, rules_.longest_pause);
-  // Up to a fifth shorter, never longer: the longest pause is a promise.
+  // Up to a fifth shorter, never longer: longest_pause is a promise.
   const double share = 1.0 - 0.2 * chance_();
   return std::chrono::milliseconds(static_cast<std::int64_t>(static_cast<double>(pause.count()) * share));
 }

@@ -1,7 +1,8 @@
-// Callbacks: which push workspaces can be reached, learnt from what came of calling them. After five failures in a row
-// a callback is spared: it is not asked until a pause is over, then by one call alone, the probe; a success ends it, a
-// failed probe makes the next pause longer. It also bounds how many calls to one callback are under way, so that a slow
-// one cannot fill the server. Kept in memory: a restart asks everybody afresh. Thread-safe.
+// Callbacks decides whether a push workspace's callback may be called now, from the results of earlier calls. After
+// five failures in a row it pauses calls to that callback. After the pause one call is allowed, the probe. If it
+// succeeds, the pauses end; if it fails, the next pause is longer. Callbacks also limits the number of running calls to
+// one callback, so that a slow one cannot use up the server. All of this is in memory: after a restart every callback
+// may be called. Thread-safe.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -17,18 +18,18 @@
 namespace restante::desk {
 
 struct CallbackRules {
-  int failures = 5;                                  // in a row, before it is spared
+  int failures = 5;                                  // in a row, before calls are paused
   std::chrono::milliseconds first_pause{1'000};      // an agent that restarts is back within seconds
-  std::chrono::milliseconds longest_pause{300'000};  // a laptop that opens again waits no longer than this
-  int under_way = 64;                                // calls at once; more go to the inbox, which has room
+  std::chrono::milliseconds longest_pause{300'000};  // the longest wait for an agent that is back
+  int under_way = 64;                                // running calls; further messages go to the inbox, which has room
 };
 
 class Callbacks {
   struct Callback;
 
  public:
-  // Leave to call once. Says how it went by succeeded() or failed(); destroyed without either, nothing was learnt (the
-  // server stops, the store failed) and the next one may try.
+  // The right to call once. The caller reports the result by succeeded() or failed(). If the permit is destroyed
+  // without either (the server stops, the store failed), nothing changes and the next call may try.
   class Permit {
    public:
     Permit(Callbacks& callbacks, std::shared_ptr<Callback> callback, bool probe);
@@ -45,12 +46,12 @@ class Callbacks {
     const bool probe_;
   };
 
-  // `chance` gives numbers from 0 up to 1, to spread the probes of many callbacks that went down together.
+  // `chance` returns numbers from 0 up to 1. They spread the probes of many callbacks that failed together.
   Callbacks(const Clock& clock, CallbackRules rules, std::function<double()> chance = random_chance);
 
-  // None when the callback is to be spared now. Another url is another callback: it starts afresh.
+  // Null while calls are paused or too many are running. Another url is another callback, without failures.
   std::shared_ptr<Permit> acquire(WorkspaceId workspace, std::string_view url);
-  // The workspace is gone; calls under way end as they may.
+  // For a removed workspace. Running calls end normally.
   void forget(WorkspaceId workspace);
 
   static double random_chance();

@@ -36,12 +36,12 @@ class CallbacksTest : public testing::Test {
   WorkspaceId other = WorkspaceId(Uuid::make(Time()));
 };
 
-TEST_F(CallbacksTest, FourFailuresInARowAreForgiven) {
+TEST_F(CallbacksTest, FourFailuresInARowDoNotPauseCalls) {
   for (int i = 0; i < 4; ++i) fail();
   EXPECT_TRUE(acquire());
 }
 
-TEST_F(CallbacksTest, TheFifthFailureInARowSparesIt) {
+TEST_F(CallbacksTest, TheFifthFailureInARowPausesCalls) {
   open();
   EXPECT_FALSE(acquire());
 }
@@ -53,12 +53,12 @@ TEST_F(CallbacksTest, ASuccessInBetweenStartsTheCountAgain) {
   EXPECT_TRUE(acquire());
 }
 
-TEST_F(CallbacksTest, OneThatIsForgottenStartsAfreshAndOldCallsTellItNothing) {
+TEST_F(CallbacksTest, AForgottenCallbackStartsWithoutFailuresAndOldCallsDoNotCount) {
   const auto late = acquire();
   open();
   EXPECT_FALSE(acquire());
   callbacks.forget(other);
-  EXPECT_FALSE(acquire()) << "somebody else's";
+  EXPECT_FALSE(acquire()) << "the probe is another call's";
   callbacks.forget(workspace);
   EXPECT_TRUE(acquire());
   late->failed();
@@ -66,12 +66,12 @@ TEST_F(CallbacksTest, OneThatIsForgottenStartsAfreshAndOldCallsTellItNothing) {
   EXPECT_TRUE(acquire());
 }
 
-TEST_F(CallbacksTest, ASparedOneDoesNotConcernOthers) {
+TEST_F(CallbacksTest, APausedCallbackDoesNotAffectOthers) {
   open();
   EXPECT_TRUE(callbacks.acquire(other, kUrl));
 }
 
-TEST_F(CallbacksTest, AfterThePauseOneProbeGoesAtATime) {
+TEST_F(CallbacksTest, AfterThePauseOneProbeRunsAtATime) {
   open();
   clock.advance(999ms);
   EXPECT_FALSE(acquire());
@@ -83,7 +83,7 @@ TEST_F(CallbacksTest, AfterThePauseOneProbeGoesAtATime) {
   EXPECT_FALSE(acquire());
 }
 
-TEST_F(CallbacksTest, ASuccessfulProbeClosesIt) {
+TEST_F(CallbacksTest, ASuccessfulProbeEndsThePause) {
   open();
   clock.advance(1s);
   succeed();
@@ -130,7 +130,7 @@ TEST_F(CallbacksTest, ChanceShortensThePauseByAFifthAtMost) {
   EXPECT_TRUE(acquire());
 }
 
-TEST_F(CallbacksTest, AProbeThatWasNeverDecidedLeavesItsPlaceToTheNext) {
+TEST_F(CallbacksTest, AProbeWithoutAResultAllowsTheNextOne) {
   open();
   clock.advance(1s);
   {
@@ -139,7 +139,7 @@ TEST_F(CallbacksTest, AProbeThatWasNeverDecidedLeavesItsPlaceToTheNext) {
   EXPECT_TRUE(acquire());
 }
 
-TEST_F(CallbacksTest, FailuresOfCallsThatBeganBeforeDoNotLengthenThePause) {
+TEST_F(CallbacksTest, FailuresOfCallsThatBeganBeforeThePauseDoNotLengthenIt) {
   std::vector<std::shared_ptr<Callbacks::Permit>> under_way;
   for (int i = 0; i < 30; ++i) under_way.push_back(acquire());
   for (const auto& permit : under_way) permit->failed();
@@ -148,7 +148,7 @@ TEST_F(CallbacksTest, FailuresOfCallsThatBeganBeforeDoNotLengthenThePause) {
   EXPECT_TRUE(acquire());
 }
 
-TEST_F(CallbacksTest, ALateSuccessEndsTheSparing) {
+TEST_F(CallbacksTest, ALateSuccessEndsThePause) {
   const auto slow = acquire();
   open();
   EXPECT_FALSE(acquire());
@@ -156,7 +156,7 @@ TEST_F(CallbacksTest, ALateSuccessEndsTheSparing) {
   EXPECT_TRUE(acquire());
 }
 
-TEST_F(CallbacksTest, AnotherUrlStartsAfresh) {
+TEST_F(CallbacksTest, AnotherUrlStartsWithoutFailures) {
   open();
   EXPECT_FALSE(acquire());
   EXPECT_TRUE(acquire("http://moved.example/"));

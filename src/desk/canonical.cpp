@@ -11,8 +11,8 @@
 namespace restante::desk {
 namespace {
 
-// 1, 1.0 and 10e-1 are one number: its digits without zeros at either end, and where the point is. A number whose
-// exponent is beyond any sense stays as it was written.
+// 1, 1.0 and 10e-1 are one number: its digits without zeros at either end, and an exponent. A number with an absurdly
+// large exponent stays as it was written.
 std::string canonical_number(std::string_view text) {
   const std::string_view written = text;
   const bool negative = text.starts_with('-');

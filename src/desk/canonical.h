@@ -1,5 +1,5 @@
-// One text for equal JSON, however it was spelt or ordered: what tells one request or message from another. It is for
-// comparing alone; what is kept and handed on stays as it was sent.
+// Returns the same text for equal JSON values, independent of spelling and order of members. It is used only to compare
+// requests and messages; what is stored and passed on stays as it was sent.
 #pragma once
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace restante::desk {
 
-// Members in the order of their names, numbers by their value; a list stays in its order.
+// Members are sorted by name, numbers are compared by value, a list keeps its order.
 std::string canonical_text(const Json& value);
 
 }  // namespace restante::desk

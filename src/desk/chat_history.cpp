@@ -11,10 +11,11 @@ namespace {
 constexpr int kUsualLimit = 100;
 constexpr int kMaxLimit = 500;
 constexpr int kStepRows = 100;
-// A file comes shortly before the message that names it, which may have been on the page before.
+// A file's row comes shortly before the message that names it, and that message may be on the newer page.
 constexpr int kLookAhead = 200;
 constexpr std::size_t kPageBytes = 1 << 20;
-// Messages of one moment are not torn apart, unless a clock that was set back has made one moment of an hour.
+// Messages with the same timestamp stay on one page. The limits apply if a clock was set back and very many have the
+// same.
 constexpr std::size_t kMaxTogether = 500;
 constexpr std::size_t kMaxBytes = 8 << 20;
 
@@ -22,15 +23,15 @@ class PageMaker {
  public:
   PageMaker(WorkspaceId workspace, int limit) : workspace_(workspace), limit_(static_cast<std::size_t>(limit)) {}
 
-  // A message row on a newer page: its files are not shown again.
-  void note_names(const InboxRow& row) { note_names(request_content(row)); }
+  // A message row of a newer page: its files are not shown again.
+  void remember_files(const InboxRow& row) { remember_files(request_content(row)); }
 
   // Rows newest first. False when the page is full and this row is not on it.
   bool take(const InboxRow& row) {
-    std::vector<ChatMessage> said = messages_of(row);
-    if (said.empty()) return true;
+    std::vector<ChatMessage> found = messages_of(row);
+    if (found.empty()) return true;
     if (full_for(row)) return false;
-    for (auto message = said.rbegin(); message != said.rend(); ++message) {
+    for (auto message = found.rbegin(); message != found.rend(); ++message) {
       bytes_ += message->content.size();
       for (const FilePart& file : message->attachments) bytes_ += file.uri.size() + file.name.size();
       messages_.push_back(std::move(*message));
@@ -50,16 +51,16 @@ class PageMaker {
     return other_moment || messages_.size() >= limit_ + kMaxTogether || bytes_ >= kMaxBytes;
   }
 
-  void note_names(const MessageContent& said) {
-    for (const FilePart& file : said.files) {
+  void remember_files(const MessageContent& content) {
+    for (const FilePart& file : content.files) {
       if (const auto id = file_of(file.uri, workspace_)) named_.insert(*id);
     }
   }
 
-  // What was said in this row, in order.
+  // The messages of this row, in order.
   std::vector<ChatMessage> messages_of(const InboxRow& row) {
-    const auto message = [&row](std::string_view suffix, ChatMessage::Role role, MessageContent said) {
-      return ChatMessage{row.id.text() + std::string(suffix), role, std::move(said.text), std::move(said.files),
+    const auto message = [&row](std::string_view suffix, ChatMessage::Role role, MessageContent content) {
+      return ChatMessage{row.id.text() + std::string(suffix), role, std::move(content.text), std::move(content.files),
                          row.created_at};
     };
     std::vector<ChatMessage> all;
@@ -67,11 +68,11 @@ class PageMaker {
     if (row.method == "notify") {
       all.push_back(message("", ChatMessage::Role::agent, response_content(row)));
     } else if (row.method == "message/send") {
-      MessageContent asked = request_content(row);
-      note_names(asked);
-      all.push_back(message("", ChatMessage::Role::user, std::move(asked)));
-      MessageContent answered = response_content(row);
-      if (!answered.nothing()) all.push_back(message(":reply", ChatMessage::Role::agent, std::move(answered)));
+      MessageContent request = request_content(row);
+      remember_files(request);
+      all.push_back(message("", ChatMessage::Role::user, std::move(request)));
+      MessageContent response = response_content(row);
+      if (!response.nothing()) all.push_back(message(":reply", ChatMessage::Role::agent, std::move(response)));
     } else if (auto file = upload_in(row); file && !named_.contains(*file_of(file->uri, workspace_))) {
       all.push_back(message("", ChatMessage::Role::user, {{}, {std::move(*file)}}));
     }
@@ -93,7 +94,7 @@ void look_ahead(Store& store, WorkspaceId workspace, Time from, PageMaker& page)
   query.limit = kLookAhead;
   const auto rows = store.read_inbox(workspace, query);
   if (!rows) return;
-  for (const InboxRow& row : *rows) page.note_names(row);
+  for (const InboxRow& row : *rows) page.remember_files(row);
 }
 
 }  // namespace

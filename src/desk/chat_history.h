@@ -1,5 +1,5 @@
-// ChatHistory: what the people of a workspace and its agent said to each other, out of the log. Messages between agents
-// are not part of it. Reads in bounded steps and holds no connection in between. Thread-safe.
+// ChatHistory reads the chat between a workspace's people and its agent from the inbox. Messages between agents are not
+// part of it. It reads in bounded steps and holds no database connection between them. Thread-safe.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,7 +12,7 @@ namespace restante::desk {
 
 struct ChatMessage {
   enum class Role { user, agent };
-  std::string id;  // the row's; with a suffix for the answer that came in the same row
+  std::string id;  // the row's id; the answer in the same row has a suffix
   Role role = Role::user;
   std::string content;
   std::vector<FilePart> attachments;
@@ -28,9 +28,9 @@ class ChatHistory {
  public:
   explicit ChatHistory(Store& store) : store_(store) {}
 
-  // The newest messages before that moment. The limit is brought into 1 … 500, where 0 and below ask for the usual 100;
-  // a page is also cut at 1 MiB. Messages of the same moment stay together, so that the oldest timestamp leads to the
-  // next page. A file that a message names is its attachment; one that none names is a message of its own.
+  // The newest messages before `before`. The limit is clamped to 1 … 500; 0 and less mean the default of 100. A page is
+  // also cut at 1 MiB. Messages with the same timestamp stay on one page, so that the oldest timestamp leads to the
+  // next page. A file that a message names is its attachment; a file that no message names is a separate message.
   // workspace_not_found, workspace_removed.
   Result<ChatPage> read(WorkspaceId workspace, int limit, std::optional<Time> before);
 

@@ -20,7 +20,7 @@ class ChatHistoryTest : public ::testing::Test {
   static std::string file_part(const std::string& uri) {
     return R"({"kind":"file","file":{"uri":")" + uri + R"(","name":"a.txt"}})";
   }
-  Appended person_says(const std::string& text, const std::string& more_parts = "") {
+  Appended person_sends(const std::string& text, const std::string& more_parts = "") {
     NewInboxRow row;
     row.activity_type = "a2a_receive";
     row.method = "message/send";
@@ -28,14 +28,14 @@ class ChatHistoryTest : public ::testing::Test {
                        (more_parts.empty() ? "" : "," + more_parts) + "]}}}";
     return append(row);
   }
-  Appended agent_says(const std::string& text) {
+  Appended agent_sends(const std::string& text) {
     NewInboxRow row;
     row.activity_type = "a2a_receive";
     row.method = "notify";
     row.response_body = R"({"result":")" + text + R"("})";
     return append(row);
   }
-  // An upload's row as staging writes it; its uri.
+  // Appends an upload's row as staging writes it; returns its uri.
   std::string upload_comes() {
     const FileId id = FileId::make(desk.clock.now());
     NewInboxRow row;
@@ -62,7 +62,7 @@ class ChatHistoryTest : public ::testing::Test {
       all.insert(all.begin(), contents_of_page.begin(), contents_of_page.end());
       if (page.reached_end) return all;
       if (page.messages.empty() || page.messages.front().timestamp == before) {
-        ADD_FAILURE() << "does not get on";
+        ADD_FAILURE() << "the walk makes no progress";
         return all;
       }
       before = page.messages.front().timestamp;
@@ -75,9 +75,9 @@ class ChatHistoryTest : public ::testing::Test {
 };
 
 TEST_F(ChatHistoryTest, PeopleAreUsersAndTheAgentIsTheAgentOldestFirst) {
-  const auto asked = person_says("hello");
+  const auto asked = person_sends("hello");
   later();
-  const auto answered = agent_says("good day");
+  const auto answered = agent_sends("good day");
   const ChatPage page = read();
   ASSERT_EQ(page.messages.size(), 2u);
   EXPECT_TRUE(page.reached_end);
@@ -90,7 +90,7 @@ TEST_F(ChatHistoryTest, PeopleAreUsersAndTheAgentIsTheAgentOldestFirst) {
   EXPECT_EQ(page.messages[1].content, "good day");
 }
 
-TEST_F(ChatHistoryTest, WhatAgentsSayToEachOtherIsNotInIt) {
+TEST_F(ChatHistoryTest, MessagesBetweenAgentsAreNotInIt) {
   NewInboxRow row;
   row.activity_type = "a2a_receive";
   row.method = "message/send";
@@ -123,11 +123,11 @@ TEST_F(ChatHistoryTest, ACallbacksRowHoldsTheRequestAndTheAnswer) {
   EXPECT_EQ(page.messages[1].role, ChatMessage::Role::agent);
 }
 
-TEST_F(ChatHistoryTest, AFileBelongsToTheMessageThatNamesItAndElseStandsAlone) {
+TEST_F(ChatHistoryTest, AFileBelongsToTheMessageThatNamesItOrIsAMessageItself) {
   const std::string named = upload_comes();
   const std::string alone = upload_comes();
   later();
-  person_says("look", file_part(named) + "," + file_part("https://example.org/b"));
+  person_sends("look", file_part(named) + "," + file_part("https://example.org/b"));
   const ChatPage page = read();
   ASSERT_EQ(page.messages.size(), 2u);
   EXPECT_EQ(page.messages[0].content, "");
@@ -140,11 +140,11 @@ TEST_F(ChatHistoryTest, AFileBelongsToTheMessageThatNamesItAndElseStandsAlone) {
 }
 
 TEST_F(ChatHistoryTest, AFileIsNotShownAgainWhenItsMessageWasOnThePageBefore) {
-  agent_says("old");
+  agent_sends("old");
   later();
   const std::string uri = upload_comes();
   later();
-  person_says("look", file_part(uri));
+  person_sends("look", file_part(uri));
   const ChatPage newest = read(1);
   EXPECT_THAT(contents(newest), ElementsAre("look"));
   EXPECT_FALSE(newest.reached_end);
@@ -153,33 +153,33 @@ TEST_F(ChatHistoryTest, AFileIsNotShownAgainWhenItsMessageWasOnThePageBefore) {
   EXPECT_TRUE(older.reached_end);
 }
 
-TEST_F(ChatHistoryTest, EveryMessageIsOnExactlyOnePageWhateverTheLimitAndHoweverManyShareAMoment) {
-  std::vector<std::string> said;
+TEST_F(ChatHistoryTest, EveryMessageIsOnExactlyOnePageAlsoWhenManyHaveTheSameTime) {
+  std::vector<std::string> texts;
   for (int i = 0; i < 330; ++i) {
-    said.push_back(std::to_string(i));
-    i % 3 ? person_says(said.back()) : agent_says(said.back());
+    texts.push_back(std::to_string(i));
+    i % 3 ? person_sends(texts.back()) : agent_sends(texts.back());
     if (i % 7 == 0) later();
     NewInboxRow noise;
     noise.activity_type = "agent_log";
     append(noise);
   }
-  for (const int limit : {1, 2, 50, 0, 500, 100'000}) EXPECT_EQ(walk(limit), said) << limit;
+  for (const int limit : {1, 2, 50, 0, 500, 100'000}) EXPECT_EQ(walk(limit), texts) << limit;
   EXPECT_EQ(read(0).messages.size(), 105u) << "a hundred, and the rest of that moment";
 }
 
 TEST_F(ChatHistoryTest, APageIsCutAtAMegabyteButNeverBelowOneMessage) {
-  std::vector<std::string> said;
+  std::vector<std::string> texts;
   for (int i = 0; i < 5; ++i) {
-    said.push_back(std::string(600'000, static_cast<char>('a' + i)));
-    agent_says(said.back());
+    texts.push_back(std::string(600'000, static_cast<char>('a' + i)));
+    agent_sends(texts.back());
     later();
   }
   EXPECT_EQ(read().messages.size(), 2u);
-  EXPECT_EQ(walk(0), said);
+  EXPECT_EQ(walk(0), texts);
 }
 
-TEST_F(ChatHistoryTest, ManyMessagesOfOneMomentDoNotMakeAPageWithoutEnd) {
-  for (int i = 0; i < 520; ++i) agent_says(std::to_string(i));
+TEST_F(ChatHistoryTest, ManyMessagesWithTheSameTimeDoNotMakeAnUnboundedPage) {
+  for (int i = 0; i < 520; ++i) agent_sends(std::to_string(i));
   const ChatPage page = read(1);
   EXPECT_EQ(page.messages.size(), 501u);
   EXPECT_FALSE(page.reached_end);

@@ -37,7 +37,7 @@ void DelegationEvents::log_event(std::string_view event, const Delegation& deleg
                     {"status", name_of(delegation.status)}});
 }
 
-// No row of the caller's log: told to those who look on.
+// This is no row of the caller's inbox, so it is only published live.
 void DelegationEvents::publish_status(const Delegation& delegation) {
   event_bus_.publish(delegation.caller_id, "DELEGATION_STATUS", facts_of(delegation));
 }
@@ -58,7 +58,7 @@ void DelegationEvents::changed(const DelegationChange& change) {
     return;
   }
   if (change.outcome != DelegationOutcome::changed) return;
-  // Still queued: it was put into the inbox because its callback could not take it.
+  // Still queued: it was appended to the inbox because the call to its callback failed.
   if (is.status == DelegationStatus::queued) return log_event("delegation_delivered", is);
   metrics_.delegation_steps(name_of(is.status)).Increment();
   log_event(fmt::format("delegation_{}", name_of(is.status)), is);

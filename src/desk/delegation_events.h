@@ -1,5 +1,5 @@
-// DelegationEvents: what is said once a step of a delegation is durable: a line in the log, figures, and news for
-// whoever looks on. What changed nothing says nothing. For Commit::then, on the writer's thread; thread-safe.
+// DelegationEvents reports a durable step of a delegation: it writes a log line, counts metrics and publishes live
+// events. A step that changed nothing is not reported. Called from Commit::then on the writer thread; thread-safe.
 #pragma once
 #include "base/log.h"
 #include "base/metrics.h"
@@ -16,7 +16,7 @@ class DelegationEvents {
 
   void opened(const OpenedDelegation& opened);
   void changed(const DelegationChange& change);
-  // A heartbeat that said something new.
+  // A heartbeat with new progress.
   void progressed(const DelegationChange& change);
 
  private:

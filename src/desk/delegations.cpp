@@ -17,14 +17,14 @@ StagingTerms terms_of(const UploadRules& rules, Time deadline, Time now) {
   return {std::max<Time>(now + rules.ttl, deadline), rules.quota, UploadDirection::in, {}};
 }
 
-Result<void> check_order(const TaskRequest& order) {
-  if (!order.target) return bad_field("target_id", "target_id must be a UUID");
-  if (*order.target == order.caller) return bad_field("target_id", "an agent cannot delegate to itself");
-  if (order.task.empty()) return bad_field("task", "task must be a text that is not empty");
-  if (!order.delegation_id.empty() && !is_delegation_id(order.delegation_id)) {
+Result<void> check_request(const TaskRequest& request) {
+  if (!request.target) return bad_field("target_id", "target_id must be a UUID");
+  if (*request.target == request.caller) return bad_field("target_id", "an agent cannot delegate to itself");
+  if (request.task.empty()) return bad_field("task", "task must be a text that is not empty");
+  if (!request.delegation_id.empty() && !is_delegation_id(request.delegation_id)) {
     return bad_field("delegation_id", "delegation_id must be 1 to 128 characters of A-Z a-z 0-9 . _ : -");
   }
-  if (order.idempotency_key.size() > kMaxKey) {
+  if (request.idempotency_key.size() > kMaxKey) {
     return bad_field("idempotency_key", "idempotency_key must be at most 255 bytes long");
   }
   return {};
@@ -32,49 +32,49 @@ Result<void> check_order(const TaskRequest& order) {
 
 }  // namespace
 
-Result<void> Delegations::complete_retry(TaskRequest& order) {
-  if (order.retry_of.empty()) return {};
-  auto old = store_.read_delegation(order.retry_of);
-  if (!old || old->delegation.caller_id != order.caller) {
-    // What is whole without it may be a hit all the same: the store tells.
-    if (order.target && !order.task.empty()) return {};
+Result<void> Delegations::complete_retry(TaskRequest& request) {
+  if (request.retry_of.empty()) return {};
+  auto old = store_.read_delegation(request.retry_of);
+  if (!old || old->delegation.caller_id != request.caller) {
+    // A request that is complete without the old task may still repeat an earlier one: the store decides that.
+    if (request.target && !request.task.empty()) return {};
     return Error(errors::delegation_not_found, {{"field", std::string("retry_of")}});
   }
-  if (!order.target) order.target = old->delegation.callee_id;
-  if (order.task.empty()) order.task = std::move(old->task);
-  if (!order.deadline) order.time = old->delegation.deadline - old->delegation.created_at;
-  if (!order.attachments && !old->task_files.empty()) order.sent_before = std::move(*old);
+  if (!request.target) request.target = old->delegation.callee_id;
+  if (request.task.empty()) request.task = std::move(old->task);
+  if (!request.deadline) request.time = old->delegation.deadline - old->delegation.created_at;
+  if (!request.attachments && !old->task_files.empty()) request.sent_before = std::move(*old);
   return {};
 }
 
-Result<TaskFiles> Delegations::task_files_of(TaskRequest& order, Time now) const {
-  if (order.sent_before) return reuse_task_files(store_, *order.sent_before, *order.target, now);
-  return name_task_files(order.caller, *order.target, std::move(order.attachments).value_or(Json::Array()), now);
+Result<TaskFiles> Delegations::task_files_of(TaskRequest& request, Time now) const {
+  if (request.sent_before) return reuse_task_files(store_, *request.sent_before, *request.target, now);
+  return name_task_files(request.caller, *request.target, std::move(request.attachments).value_or(Json::Array()), now);
 }
 
-Result<NewDelegation> Delegations::prepare(TaskRequest order) const {
-  if (const auto fine = check_order(order); !fine) return fine.error();
+Result<NewDelegation> Delegations::prepare(TaskRequest request) const {
+  if (const auto fine = check_request(request); !fine) return fine.error();
   const Time now = clock_.now();
   NewDelegation wanted;
-  const auto time = order.time ? std::min<Time::duration>(*order.time, rules_.longest_deadline) : rules_.deadline;
-  wanted.deadline = order.deadline.value_or(now + time);
-  if (order.deadline && wanted.deadline > now + rules_.longest_deadline) {
+  const auto time = request.time ? std::min<Time::duration>(*request.time, rules_.longest_deadline) : rules_.deadline;
+  wanted.deadline = request.deadline.value_or(now + time);
+  if (request.deadline && wanted.deadline > now + rules_.longest_deadline) {
     const std::int64_t longest = rules_.longest_deadline.count();
     return Error(errors::bad_field, {{"field", std::string("deadline")}, {"max_seconds", longest}})
-        .with_sentence("deadline lies further ahead than this server lets tasks wait");
+        .with_sentence("deadline is later than this server allows");
   }
-  auto task_files = task_files_of(order, now);
+  auto task_files = task_files_of(request, now);
   if (!task_files) return task_files.error();
-  wanted.id = order.delegation_id.empty() ? Uuid::make(now).text() : std::move(order.delegation_id);
-  wanted.caller_id = order.caller;
-  wanted.callee_id = *order.target;
-  wanted.task = std::move(order.task);
+  wanted.id = request.delegation_id.empty() ? Uuid::make(now).text() : std::move(request.delegation_id);
+  wanted.caller_id = request.caller;
+  wanted.callee_id = *request.target;
+  wanted.task = std::move(request.task);
   wanted.files = std::move(task_files->files);
-  wanted.idempotency_key = std::move(order.idempotency_key);
-  wanted.retry_of = std::move(order.retry_of);
-  wanted.parent_id = std::move(order.parent_id);
-  wanted.recorded = order.recorded;
-  wanted.traceparent = std::move(order.traceparent);
+  wanted.idempotency_key = std::move(request.idempotency_key);
+  wanted.retry_of = std::move(request.retry_of);
+  wanted.parent_id = std::move(request.parent_id);
+  wanted.recorded = request.recorded;
+  wanted.traceparent = std::move(request.traceparent);
   wanted.attachments = std::move(task_files->outgoing);
   wanted.terms = terms_of(uploads_.rules(), wanted.deadline, now);
   wanted.limits = rules_.limits;
@@ -115,7 +115,7 @@ Commit<Result<DelegationChange>> Delegations::report(WorkspaceId who, const std:
   if (!by_callee && !by_caller) return Answer::ready(errors::delegation_not_found);
   report.by = by_callee ? DelegationActor::callee : DelegationActor::caller;
   const Time now = clock_.now();
-  // What the caller of a recorded task says of it, it says to itself: its files are there already.
+  // The caller of a recorded task reports to itself: its files are in its workspace already.
   auto task_files = name_task_files(who, task->caller_id, std::move(attachments), now);
   if (!task_files) return Answer::ready(task_files.error());
   report.files = std::move(task_files->files);
@@ -130,11 +130,11 @@ Commit<Result<DelegationChange>> Delegations::report(WorkspaceId who, const std:
 
 Commit<Result<DelegationChange>> Delegations::beat(WorkspaceId callee, const std::string& id,
                                                    std::optional<std::string> progress) {
-  const bool spoke = progress && !progress->empty();
+  const bool has_progress = progress && !progress->empty();
   auto commit = store_.beat_delegation(callee, id, std::move(progress), clock_.now());
-  commit.then([this, spoke](const Result<DelegationChange>& change) {
+  commit.then([this, has_progress](const Result<DelegationChange>& change) {
     if (!change) return;
-    spoke && change->delegation.in_flight() ? events_.progressed(*change) : events_.changed(*change);
+    has_progress && change->delegation.in_flight() ? events_.progressed(*change) : events_.changed(*change);
   });
   return commit;
 }
@@ -180,7 +180,7 @@ DelegationView Delegations::look(const Delegation& delegation, const Workspace& 
   view.agent_seen_at = std::max(callee.last_heartbeat_at, poll_status.last_poll_at);
   WaitFacts waiting{delegation};
   waiting.callee_removed = callee.status == WorkspaceStatus::removed;
-  // A sign of life is known before the status is settled by it.
+  // A sign of life may be known before it has changed the workspace's status.
   const bool just_seen = view.agent_seen_at && clock_.now() - *view.agent_seen_at <= kOfflineAfter;
   waiting.callee_online =
       just_seen || callee.status == WorkspaceStatus::online || callee.status == WorkspaceStatus::degraded;

@@ -1,6 +1,7 @@
-// Delegations: tasks between agents, most of which can only poll. A task waits in its callee's inbox until that agent
-// picks it up, however long it is offline; its caller is told how it ended exactly once, in its inbox. Who says what of
-// which task is decided here; what follows from it is the store's. Thread-safe. Throws Unavailable.
+// Delegations are tasks between agents, most of which can only poll. A task waits in the receiving agent's inbox until
+// that agent picks it up, however long it is offline. The caller gets the result exactly once, in its inbox. This class
+// decides which agent may report on which task; the store decides what a report changes. Thread-safe. Throws
+// Unavailable.
 #pragma once
 #include <chrono>
 #include <map>
@@ -24,7 +25,7 @@ struct DelegationRules {
   DelegationLimits limits{};
 };
 
-// What a caller asks for, as it was sent. With retry_of, what is left out is as it was with the old one.
+// A caller's request for a task, as it was sent. With retry_of, missing members are taken from the old task.
 struct TaskRequest {
   WorkspaceId caller;
   std::optional<WorkspaceId> target{};
@@ -37,12 +38,12 @@ struct TaskRequest {
   std::string parent_id{};
   std::string traceparent{};
   bool recorded = false;
-  // By complete_retry().
-  std::optional<Time::duration> time{};           // how long there is for it
-  std::optional<DelegationRecord> sent_before{};  // whose files go along again
+  // Set by complete_retry().
+  std::optional<Time::duration> time{};           // from creation to deadline
+  std::optional<DelegationRecord> sent_before{};  // the task whose files are used again
 };
 
-// What is said beside the row: the callee's last sign of life, and why the task waits.
+// Facts that are not in the row: the receiving agent's last sign of life, and why the task waits.
 struct DelegationView {
   std::optional<Time> agent_seen_at;
   std::string why;
@@ -59,41 +60,41 @@ class Delegations {
         rules_(rules),
         events_(event_bus, uploads.events(), log, metrics) {}
 
-  // What a retry leaves out: whom it is for, what is to be done, how long there is for it, and its files.
-  // delegation_not_found.
-  Result<void> complete_retry(TaskRequest& order);
-  // bad_field for what no task can be, attachment_gone for a file of anybody else.
-  Result<NewDelegation> prepare(TaskRequest order) const;
-  // As the store has it.
+  // Fills in what a retry omits: receiving agent, task text, time until the deadline, and files. delegation_not_found.
+  Result<void> complete_retry(TaskRequest& request);
+  // bad_field for an invalid member, attachment_gone for a file that the caller may not use.
+  Result<NewDelegation> prepare(TaskRequest request) const;
+  // These have the outcomes of the store's verbs.
   Commit<Result<OpenedDelegation>> open(const NewDelegation& wanted);
   Commit<Result<Claimed<OpenedDelegation>>> open_once(const NewDelegation& wanted, const Claim& claim,
                                                       Render<OpenedDelegation> render);
-  // Its callback could not take it: into the inbox.
+  // Appends the task to the inbox, because the call to its callback failed.
   Commit<Result<DelegationChange>> deliver(const std::string& id);
 
-  // By its callee, or by the caller of a recorded one. `attachments` are A2A file parts. delegation_not_found.
+  // `who` is the receiving agent, or the caller of a recorded task. `attachments` are A2A file parts.
+  // delegation_not_found.
   Commit<Result<DelegationChange>> report(WorkspaceId who, const std::string& id, DelegationReport report,
                                           Json::Array attachments);
   Commit<Result<DelegationChange>> beat(WorkspaceId callee, const std::string& id, std::optional<std::string> progress);
   Commit<Result<DelegationChange>> cancel(WorkspaceId caller, const std::string& id);
 
-  // For one of the two it is between; for the operator, whoever's it is. delegation_not_found.
+  // For the caller or the receiving agent; without `who`, any task, for the operator. delegation_not_found.
   Result<DelegationRecord> read(WorkspaceId who, const std::string& id);
   Result<DelegationRecord> read(const std::string& id) { return store_.read_delegation(id); }
   std::vector<Delegation> list(const DelegationFilter& filter) { return store_.list_delegations(filter); }
   DelegationStats stats() { return store_.delegation_stats(); }
-  // Of rows of one list, in their order: each callee is looked up once, and what they wait for together.
+  // The views of one list's rows, in their order. Each receiving agent is looked up once, and the waits in one query.
   std::vector<DelegationView> look(std::span<const Delegation> delegations);
 
-  // Something of these workspaces' inboxes was acked: tasks in them count as picked up, soon.
+  // A row of these inboxes was acked. The next pick_up() marks the tasks in them as picked up.
   void mark_acked(WorkspaceId workspace);
   void mark_all_acked();
-  // Works off what was noted.
+  // Marks the tasks of the acked inboxes as picked up.
   void pick_up();
   DelegationEvents& events() { return events_; }
 
  private:
-  Result<TaskFiles> task_files_of(TaskRequest& order, Time now) const;
+  Result<TaskFiles> task_files_of(TaskRequest& request, Time now) const;
   DelegationView look(const Delegation& delegation, const Workspace& callee, DelegationWait wait);
 
   Store& store_;
@@ -102,7 +103,7 @@ class Delegations {
   const Clock& clock_;
   const DelegationRules rules_;
   DelegationEvents events_;
-  std::mutex mutex_;  // acks come on all pool threads
+  std::mutex mutex_;  // acks come from all pool threads
   std::set<WorkspaceId> acked_;
 };
 

@@ -58,7 +58,7 @@ class DelegationsTest : public ::testing::Test {
   const WorkspaceId callee = desk.make_workspace();
 };
 
-TEST_F(DelegationsTest, AnOrderIsCheckedBeforeAnythingIsDone) {
+TEST_F(DelegationsTest, ARequestIsCheckedBeforeAnythingIsDone) {
   TaskRequest wanted = order();
   wanted.target.reset();
   EXPECT_EQ(field_of(wanted), "target_id");
@@ -79,7 +79,7 @@ TEST_F(DelegationsTest, AnOrderIsCheckedBeforeAnythingIsDone) {
   EXPECT_EQ(desk.delegations.prepare(order())->deadline, kStart + hours(6));
 }
 
-TEST_F(DelegationsTest, ATaskThatIsGivenAgainAfterItsDeadlineIsTheOneThatWasAndANewOneIsRefused) {
+TEST_F(DelegationsTest, ARepeatedTaskAfterItsDeadlineIsTheSameTaskAndANewOneIsRefused) {
   TaskRequest wanted = order();
   wanted.deadline = kStart + minutes(1);
   wanted.delegation_id = "d1";
@@ -116,10 +116,10 @@ TEST_F(DelegationsTest, TheFilesOfATaskWaitAsLongAsTheTask) {
   done.status = Status::completed;
   const auto ended = desk.delegations.report(callee, lasting->delegation.id, done, {part(callee, result)}).take();
   ASSERT_EQ(ended->files.size(), 1u);
-  EXPECT_EQ(ended->files[0].upload.expires_at, *wanted.deadline) << "and so those of its result";
+  EXPECT_EQ(ended->files[0].upload.expires_at, *wanted.deadline) << "and so do the files of its result";
 }
 
-TEST_F(DelegationsTest, BothLogsRingOnceATaskIsDurableAndTheCallersWhenItEnds) {
+TEST_F(DelegationsTest, BothInboxesRingOnceATaskIsDurableAndTheCallersWhenItEnds) {
   const auto id = open(order());
   const auto rung = desk.bell.rung(2);
   EXPECT_NE(std::ranges::find(rung, topic_of(callee)), rung.end());
@@ -131,7 +131,7 @@ TEST_F(DelegationsTest, BothLogsRingOnceATaskIsDurableAndTheCallersWhenItEnds) {
   EXPECT_NE(std::ranges::find(again, topic_of(caller)), again.end());
 }
 
-TEST_F(DelegationsTest, ACallerReportsOnWhatItRecordedAndOnNothingElse) {
+TEST_F(DelegationsTest, ACallerReportsOnTasksItRecordedAndOnNoOthers) {
   DelegationReport done;
   done.status = Status::completed;
   const auto given = open(order());
@@ -142,7 +142,7 @@ TEST_F(DelegationsTest, ACallerReportsOnWhatItRecordedAndOnNothingElse) {
   EXPECT_EQ(desk.delegations.report(caller, recorded, done, {}).take()->outcome, DelegationOutcome::changed);
 }
 
-TEST_F(DelegationsTest, AFileOfSomebodyElseIsNotSentAlong) {
+TEST_F(DelegationsTest, AFileOfAnotherWorkspaceIsNotSent) {
   TaskRequest wanted = order();
   wanted.attachments.emplace().push_back(
       Json::object({{"kind", Json::string("file")},
@@ -167,7 +167,7 @@ TEST_F(DelegationsTest, ARetryTakesTargetAndTaskFromTheOldOne) {
 
 class RetriedTaskTest : public DelegationsTest {
  protected:
-  // Given with a file and cancelled.
+  // A task that was given with a file and cancelled.
   std::string give(std::optional<Time> deadline = {}) {
     TaskRequest wanted = order("read it");
     wanted.deadline = deadline;
@@ -201,7 +201,7 @@ class RetriedTaskTest : public DelegationsTest {
   FileId sent;
 };
 
-TEST_F(RetriedTaskTest, ItsFilesGoAlongAgainAndAreNamedAsTheCalleeKnowsThem) {
+TEST_F(RetriedTaskTest, ItsFilesAreSentAgainUnderTheReceivingAgentsNames) {
   const auto old = give();
   recall_original();
   const auto opened = try_retry(retry(old));
@@ -217,7 +217,7 @@ TEST_F(RetriedTaskTest, ItsFilesGoAlongAgainAndAreNamedAsTheCalleeKnowsThem) {
   EXPECT_NE(rows.back().request_body.find(pending_uri(callee, now)), std::string::npos);
 }
 
-TEST_F(RetriedTaskTest, WhatTheCalleeTookAndLetGoIsTakenFromWhatTheCallerSent) {
+TEST_F(RetriedTaskTest, AFileThatTheReceivingAgentTookIsSentAgainFromTheCallersOriginal) {
   const auto old = give();
   ack_and_sweep();
   const auto opened = try_retry(retry(old));
@@ -227,14 +227,14 @@ TEST_F(RetriedTaskTest, WhatTheCalleeTookAndLetGoIsTakenFromWhatTheCallerSent) {
   EXPECT_EQ(try_retry(retry(opened->delegation.id))->files.size(), 1u) << "and once more";
 }
 
-TEST_F(RetriedTaskTest, AFileThatHasLeftIsToldAndAnotherOneOrNoneMayGoInItsPlace) {
+TEST_F(RetriedTaskTest, ADeletedFileIsRefusedAndAnotherOneOrNoneMayReplaceIt) {
   const auto old = give();
   ack_and_sweep();
   recall_original();
   const auto refused = try_retry(retry(old));
   ASSERT_FALSE(refused);
   EXPECT_TRUE(refused.error().is(errors::attachment_gone));
-  EXPECT_NE(refused.error().sentence().find("sent anew"), std::string_view::npos);
+  EXPECT_NE(refused.error().sentence().find("sent again"), std::string_view::npos);
   TaskRequest without = retry(old);
   without.attachments.emplace();
   EXPECT_TRUE(try_retry(without)->files.empty());
@@ -243,7 +243,7 @@ TEST_F(RetriedTaskTest, AFileThatHasLeftIsToldAndAnotherOneOrNoneMayGoInItsPlace
   EXPECT_EQ(try_retry(with)->files.size(), 1u);
 }
 
-TEST_F(RetriedTaskTest, ARepeatedRetryIsTheOneThatWasAlsoWhenItsFilesHaveLeft) {
+TEST_F(RetriedTaskTest, ARepeatedRetryIsTheSameTaskAlsoWhenItsFilesWereDeleted) {
   TaskRequest again = retry(give());
   again.idempotency_key = "k1";
   const auto first = try_retry(again);
@@ -255,7 +255,7 @@ TEST_F(RetriedTaskTest, ARepeatedRetryIsTheOneThatWasAlsoWhenItsFilesHaveLeft) {
   EXPECT_TRUE(second->hit);
 }
 
-TEST_F(RetriedTaskTest, AFileOfTheCalleesOwnIsNotCarriedToAnotherAgent) {
+TEST_F(RetriedTaskTest, AFileThatTheReceivingAgentOwnsIsNotSentToAnotherAgent) {
   auto staging = desk.uploads.stage(callee, UploadDirection::in, kOperator);
   ASSERT_TRUE((*staging)->begin_file("own.txt", "") && (*staging)->write("o") && (*staging)->end_file());
   const FileId own = (*staging)->commit().take()->at(0).upload.id;
@@ -267,16 +267,16 @@ TEST_F(RetriedTaskTest, AFileOfTheCalleesOwnIsNotCarriedToAnotherAgent) {
   ASSERT_TRUE(again);
   EXPECT_TRUE(again->files.empty());
   const auto record = desk.delegations.read(caller, again->delegation.id).value();
-  EXPECT_NE(record.task_files.find(pending_uri(callee, own)), std::string::npos) << "it is reminded of it";
+  EXPECT_NE(record.task_files.find(pending_uri(callee, own)), std::string::npos) << "the task only mentions it";
   ASSERT_TRUE(desk.delegations.cancel(caller, again->delegation.id).take());
-  TaskRequest elsewhere = retry(old);
-  elsewhere.target = desk.make_workspace();
-  const auto refused = try_retry(elsewhere);
+  TaskRequest to_another = retry(old);
+  to_another.target = desk.make_workspace();
+  const auto refused = try_retry(to_another);
   ASSERT_FALSE(refused);
   EXPECT_TRUE(refused.error().is(errors::attachment_gone));
 }
 
-TEST_F(RetriedTaskTest, ThereIsAsMuchTimeAsThereWasUnlessTheCallerSaysOtherwise) {
+TEST_F(RetriedTaskTest, ARetryHasAsMuchTimeAsTheOldTaskUnlessTheCallerSetsADeadline) {
   const auto old = give(kStart + hours(72));
   desk.clock.advance(hours(1));
   const auto opened = try_retry(retry(old));
@@ -288,28 +288,28 @@ TEST_F(RetriedTaskTest, ThereIsAsMuchTimeAsThereWasUnlessTheCallerSaysOtherwise)
   EXPECT_EQ(try_retry(sooner)->delegation.deadline, desk.clock.now() + hours(1));
 }
 
-TEST_F(DelegationsTest, WhyATaskWaitsIsSaidInWords) {
+TEST_F(DelegationsTest, WhyATaskWaitsIsAnsweredAsASentence) {
   const auto id = open(order());
-  EXPECT_EQ(why(id), "the callee has never connected");
+  EXPECT_EQ(why(id), "the receiving agent has never connected");
   const auto poll = desk.presence.poll(callee);
   desk.presence.flush();
-  EXPECT_EQ(why(id), "in the callee's inbox for 0 s, not picked up yet");
+  EXPECT_EQ(why(id), "in the receiving agent's inbox for 0 s, not picked up yet");
   desk.clock.advance(seconds(1));
   const auto second = open(order());
   desk.clock.advance(seconds(1));
   const auto third = open(order());
-  EXPECT_EQ(why(third), "behind 2 others of the same callee");
+  EXPECT_EQ(why(third), "behind 2 others for the same receiving agent");
   ASSERT_TRUE(desk.delegations.beat(callee, id, "thinking").take());
-  EXPECT_EQ(why(id), "being worked on; last heartbeat 0 s ago; it last said: thinking");
+  EXPECT_EQ(why(id), "being worked on; last heartbeat 0 s ago; its last report: thinking");
   desk.clock.advance(minutes(5));
-  EXPECT_EQ(why(id), "picked up and silent for 5 min; it last said: thinking");
+  EXPECT_EQ(why(id), "picked up and silent for 5 min; its last report: thinking");
   ASSERT_TRUE(desk.delegations.cancel(caller, id).take());
   EXPECT_EQ(why(id), "");
   ASSERT_TRUE(desk.store->settle_statuses(desk.clock.now(), desk.clock.now()).take());
-  EXPECT_EQ(why(second).substr(0, 28), "the callee is offline since ");
+  EXPECT_EQ(why(second).substr(0, 37), "the receiving agent is offline since ");
 }
 
-TEST_F(DelegationsTest, WhatWasAckedIsPickedUpWithTheNextLook) {
+TEST_F(DelegationsTest, AckedTasksArePickedUpWithTheNextTick) {
   const auto id = open(order());
   ASSERT_TRUE(desk.store->ack_inbox(callee, 1).take());
   desk.delegations.pick_up();
@@ -328,7 +328,7 @@ class StuckSweepTest : public DelegationsTest {
   StuckSweep sweep{*desk.store, desk.delegations, desk.clock, desk.log, desk.metrics, StuckSweepRules()};
 };
 
-TEST_F(StuckSweepTest, NobodyIsStuckBeforeTheServerHasBeenBackForAsLongAsOneMayBeSilent) {
+TEST_F(StuckSweepTest, NoTaskIsStuckBeforeTheServerHasRunForAsLongAsAnAgentMayBeSilent) {
   const auto id = open(order());
   ASSERT_TRUE(desk.delegations.beat(callee, id, std::nullopt).take());
   desk.clock.advance(hours(1));
@@ -342,7 +342,7 @@ TEST_F(StuckSweepTest, NobodyIsStuckBeforeTheServerHasBeenBackForAsLongAsOneMayB
   EXPECT_EQ(find(id).status, Status::stuck);
 }
 
-TEST_F(StuckSweepTest, ADeadlineIsADeadlineAlsoForAServerThatHasJustComeBack) {
+TEST_F(StuckSweepTest, ADeadlineAppliesAlsoForAServerThatHasJustStarted) {
   TaskRequest soon = order();
   soon.deadline = kStart + minutes(1);
   const auto id = open(soon);
@@ -353,7 +353,7 @@ TEST_F(StuckSweepTest, ADeadlineIsADeadlineAlsoForAServerThatHasJustComeBack) {
   EXPECT_EQ(after(minutes(5)).failed, 0);
 }
 
-TEST_F(StuckSweepTest, ASilentTaskIsStuckAndItsCallerIsTold) {
+TEST_F(StuckSweepTest, ASilentTaskIsStuckAndItsCallerIsNotified) {
   const auto id = open(order());
   ASSERT_TRUE(desk.delegations.beat(callee, id, std::nullopt).take());
   for (int i = 0; i < 2; ++i) EXPECT_EQ(after(minutes(5)).stuck, 0);
@@ -363,17 +363,17 @@ TEST_F(StuckSweepTest, ASilentTaskIsStuckAndItsCallerIsTold) {
   EXPECT_EQ(desk.metrics.delegation_steps("stuck").Value(), 1);
 }
 
-TEST_F(StuckSweepTest, AClockThatWasSetEndsNothingUntilItHasStoodForAWhile) {
+TEST_F(StuckSweepTest, AClockThatWasSetEndsNoTaskForAWhile) {
   for (int i = 0; i < 3; ++i) after(minutes(5));
   const auto id = open(order());
   desk.clock.jump(hours(24));
   EXPECT_TRUE(after(minutes(1)).waiting);
   EXPECT_EQ(find(id).status, Status::queued);
   EXPECT_TRUE(after(minutes(5)).waiting);
-  EXPECT_EQ(after(minutes(6)).failed, 1) << "it stands: the deadline has passed";
+  EXPECT_EQ(after(minutes(6)).failed, 1) << "the clock stayed: the deadline has passed";
 }
 
-TEST_F(StuckSweepTest, ATaskOverWhichAServerDiedGoesToTheInboxAtOnceUnlessAnotherServerMayBeAskingForIt) {
+TEST_F(StuckSweepTest, ATaskWhoseServerDiedGoesToTheInboxAtOnceUnlessAnotherServerMayCallItsCallback) {
   auto wanted = desk.delegations.prepare(order()).value();
   wanted.to_inbox = false;
   ASSERT_TRUE(desk.delegations.open(wanted).take());
@@ -387,11 +387,11 @@ TEST_F(StuckSweepTest, ATaskOverWhichAServerDiedGoesToTheInboxAtOnceUnlessAnothe
   own.to_inbox = false;
   desk.clock.advance(seconds(1));
   ASSERT_TRUE(desk.delegations.open(own).take());
-  EXPECT_EQ(next.run_once().delivered, 0) << "that one it is asking for itself";
-  EXPECT_EQ(after(minutes(3)).delivered, 1) << "nobody can be asking for it any more";
+  EXPECT_EQ(next.run_once().delivered, 0) << "this server calls that callback itself";
+  EXPECT_EQ(after(minutes(3)).delivered, 1) << "no server can still be calling";
 }
 
-TEST_F(StuckSweepTest, WhatWasAckedBeforeACrashIsPickedUpAtTheFirstTick) {
+TEST_F(StuckSweepTest, TasksAckedBeforeACrashArePickedUpAtTheFirstTick) {
   const auto id = open(order());
   ASSERT_TRUE(desk.store->ack_inbox(callee, 1).take());
   sweep.tick();
@@ -399,7 +399,7 @@ TEST_F(StuckSweepTest, WhatWasAckedBeforeACrashIsPickedUpAtTheFirstTick) {
   EXPECT_EQ(desk.metrics.delegations_in_flight("dispatched").Value(), 1);
 }
 
-TEST_F(StuckSweepTest, ADatabaseThatWasGoneIsCountedAndAgentsGetTheirTimeAnew) {
+TEST_F(StuckSweepTest, AnUnreachableDatabaseIsCountedAndAgentsGetTheirTimeAgain) {
   const auto id = open(order());
   ASSERT_TRUE(desk.delegations.beat(callee, id, std::nullopt).take());
   EXPECT_TRUE(after(minutes(5)).waiting);
@@ -421,25 +421,25 @@ TEST_F(StuckSweepTest, ADatabaseThatWasGoneIsCountedAndAgentsGetTheirTimeAnew) {
   EXPECT_EQ(desk.metrics.delegation_sweep_errors.Value(), 1);
 }
 
-TEST_F(StuckSweepTest, TellsWhenOneReallyRan) {
+TEST_F(StuckSweepTest, ReportsWhenASweepReallyRan) {
   const Time begin = desk.clock.now();
-  const auto told = [&] {
+  const auto loop_tick = [&] {
     return sweep.last_run().as_loop_tick({"delegations", {}, desk.clock.now(), desk.clock.now(), false, 0},
                                          std::chrono::minutes(5));
   };
-  EXPECT_FALSE(told().last_tick_at);
+  EXPECT_FALSE(loop_tick().last_tick_at);
   sweep.tick();
-  EXPECT_EQ(told().last_tick_at, begin);
+  EXPECT_EQ(loop_tick().last_tick_at, begin);
   desk.clock.advance(std::chrono::minutes(4));
   sweep.tick();
-  EXPECT_EQ(told().last_tick_at, begin);
+  EXPECT_EQ(loop_tick().last_tick_at, begin);
   desk.clock.advance(std::chrono::minutes(1));
   sweep.tick();
-  EXPECT_EQ(told().last_tick_at, desk.clock.now());
-  EXPECT_EQ(told().period, std::chrono::minutes(5));
+  EXPECT_EQ(loop_tick().last_tick_at, desk.clock.now());
+  EXPECT_EQ(loop_tick().period, std::chrono::minutes(5));
 }
 
-TEST_F(StuckSweepTest, MoreThanOneStepIsWorkedOffAtOnce) {
+TEST_F(StuckSweepTest, OneSweepDoesMoreThanOneStep) {
   for (int i = 0; i < 99; ++i) open(order());
   EXPECT_EQ(after(hours(7)).failed, 99);
 }

@@ -27,16 +27,16 @@ constexpr Kind kKinds[] = {
     {"a2a_receive", "delegate_result", "DELEGATION_COMPLETE"},
 };
 
-// Of an upload's row or receipt; each as it stands there.
+// Members of an upload's row or receipt that are copied as they are.
 constexpr std::string_view kFileFacts[] = {"file_id", "name",       "mimeType", "size",  "sha256",
                                            "uri",     "fetched_at", "acked_at", "reason"};
 
-// Of a delegation's rows.
+// The same for a delegation's rows.
 constexpr std::string_view kTaskFacts[] = {
     "delegation_id", "status", "caller_id", "target_id", "deadline", "retry_of", "parent_delegation_id", "late"};
 
-// A delegation ends once: what comes after it is news, not another end.
-std::string_view ended(const InboxRow& row) {
+// A delegation ends once: a late answer is a change of status, not a second end.
+std::string_view end_event_of(const InboxRow& row) {
   const auto body = parse_json(row.request_body);
   if (body && body->find("late")) return "DELEGATION_STATUS";
   return row.status == "ok" ? "DELEGATION_COMPLETE" : "DELEGATION_FAILED";
@@ -45,7 +45,7 @@ std::string_view ended(const InboxRow& row) {
 std::string_view kind_of(const InboxRow& row) {
   for (const Kind& kind : kKinds) {
     if (kind.activity_type != row.activity_type || kind.method != row.method) continue;
-    return kind.event == "DELEGATION_COMPLETE" ? ended(row) : kind.event;
+    return kind.event == "DELEGATION_COMPLETE" ? end_event_of(row) : kind.event;
   }
   return {};
 }
@@ -63,7 +63,7 @@ void begin(JsonWriter& out, const InboxRow& row) {
   out.member("created_at", format_time(row.created_at));
 }
 
-std::string logged(const InboxRow& row) {
+std::string row_data(const InboxRow& row) {
   JsonWriter out;
   begin(out, row);
   out.member("activity_type", row.activity_type);
@@ -77,12 +77,12 @@ std::string logged(const InboxRow& row) {
 }
 
 std::string agent_message(const InboxRow& row) {
-  const MessageContent said = response_content(row);
+  const MessageContent content = response_content(row);
   JsonWriter out;
   begin(out, row);
-  out.member("message", said.text);
+  out.member("message", content.text);
   out.key("attachments");
-  write_files(out, said.files);
+  write_files(out, content.files);
   out.end_object();
   return out.take();
 }
@@ -115,13 +115,13 @@ std::vector<Event> events_of(const InboxRow& row) {
   if (!kind.empty()) {
     events.push_back({std::string(kind), data_of(kind, row)});
   }
-  events.push_back({"ACTIVITY_LOGGED", logged(row), row.seq});
+  events.push_back({"ACTIVITY_LOGGED", row_data(row), row.seq});
   return events;
 }
 
 Event event_of(const LiveEvent& item) {
-  auto told = parse_json(item.data);
-  Json data = told && told->if_object() ? std::move(*told) : Json::object();
+  auto parsed = parse_json(item.data);
+  Json data = parsed && parsed->if_object() ? std::move(*parsed) : Json::object();
   data.set("workspace_id", Json::string(item.workspace.text()));
   return {item.name, data.dump()};
 }

@@ -1,4 +1,5 @@
-// Event: what a live stream tells, and how a row of the log is told. The one place that knows the names. Pure.
+// Event is one event of a live stream; these functions make events from inbox rows. Only this file knows the event
+// names. Pure.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,17 +13,17 @@ namespace restante::desk {
 struct Event {
   std::string name;
   std::string data;                  // a JSON object
-  std::optional<std::int64_t> id{};  // the seq after which a client goes on
+  std::optional<std::int64_t> id{};  // the seq from which a client continues
 };
 
-// ACTIVITY_LOGGED, which carries the seq as its id; before it, where there is one, the event of the row's kind
-// (AGENT_MESSAGE, UPLOAD_STAGED, …), without an id: who is cut off between the two is told both again and never misses
-// the second.
+// ACTIVITY_LOGGED, with the seq as its id. Before it comes the event of the row's kind, if it has one (AGENT_MESSAGE,
+// UPLOAD_STAGED, …), without an id. A client that loses its connection between the two gets both again and misses
+// neither.
 std::vector<Event> events_of(const InboxRow& row);
-// What is no row of a log, with its workspace_id.
+// The event of something that is not an inbox row, with its workspace_id.
 Event event_of(const LiveEvent& item);
-// The log may have gone on unseen: look at everything again, up to `head`. `position` is where the stream goes on;
-// `replayed` when that is where the client had been.
+// Rows may have been missed: the client reads everything again, up to `head`. The stream continues at `position`.
+// `replayed`: `position` is where the client had been.
 Event resync(WorkspaceId workspace, std::int64_t head, std::int64_t position, bool replayed);
 Event resync_all();
 

@@ -12,7 +12,7 @@ constexpr std::size_t kRemembered = 4096;
 std::string live_topic_of(WorkspaceId workspace) { return "live:" + workspace.text(); }
 
 void EventBus::appended(WorkspaceId workspace, const Appended& at) {
-  // Before the ring: who is woken by it finds the row in its place among the news.
+  // Before the ring: a stream that it wakes finds the row in its order among the events.
   const bool watched = *subscribers_ != 0;
   if (watched) remember({0, workspace, {}, {}, at.seq});
   bell_.ring(topic_of(workspace));

@@ -1,8 +1,8 @@
-// News: what has just happened, for whoever looks on live. A row of a log rings its workspace and is noted for those
-// who watch, who read it from the log; what is no row (fetched, online, silent) is told once and kept nowhere. The last
-// few thousand items are remembered for watchers that are slow; who falls further behind is told so. Thread-safe;
-// telling never blocks, and costs next to nothing while nobody watches. Tell from Commit::then, so that nothing untrue
-// is told.
+// EventBus passes live events of this server to its streams. For an appended inbox row it rings the workspace's topic
+// and remembers only the seq; a stream reads the row from the inbox. An event that is not a row (fetched, online,
+// silent) is published once and never stored. The last few thousand events are remembered for slow subscribers;
+// Page::missed is set for a subscriber that falls further behind. Thread-safe. Publishing never blocks and costs almost
+// nothing while there is no subscriber. Publish from Commit::then, so that only durable changes are published.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -24,29 +24,29 @@ namespace restante::desk {
 struct LiveEvent {
   std::uint64_t number = 0;
   WorkspaceId workspace;
-  std::string name;      // "UPLOAD_FETCHED"; empty for a row of the log
-  std::string data;      // a JSON object; empty for a row of the log
-  std::int64_t seq = 0;  // of the log's row; 0: it is none
+  std::string name;      // "UPLOAD_FETCHED"; empty for an inbox row
+  std::string data;      // a JSON object; empty for an inbox row
+  std::int64_t seq = 0;  // of the inbox row; 0: it is none
 };
 
 class EventBus {
  public:
-  // Other servers are told through `announcements` what is kept nowhere.
+  // Events that are not stored are sent to other servers through `announcements`.
   explicit EventBus(Bell& bell, Announcements* announcements = nullptr) : bell_(bell), announcements_(announcements) {}
 
-  // A row was appended to a workspace's log.
+  // A row was appended to a workspace's inbox.
   void appended(WorkspaceId workspace, const Appended& at);
-  // Something that is no row of a log. `data` is a JSON object.
+  // An event that is not an inbox row. `data` is a JSON object.
   void publish(WorkspaceId workspace, std::string_view name, std::string data);
-  // Something about the workspace is different; held polls look again.
+  // Something in the workspace has changed; held polls read again.
   void changed(WorkspaceId workspace);
-  // The same as happened(), on another server.
+  // Like publish(), for an event from another server.
   void publish_remote(TransientEvent event);
-  // Anything may have happened on other servers: whoever watches is told so.
+  // Announcements of other servers may be lost: every subscriber gets Page::missed.
   void missed();
   bool has_subscribers() const { return *subscribers_ != 0; }
 
-  // While one of these lives, items are remembered.
+  // While at least one of these exists, events are remembered.
   class EventSubscription {
    public:
     explicit EventSubscription(EventBus& event_bus) : subscribers_(event_bus.subscribers_) { ++*subscribers_; }
@@ -55,16 +55,16 @@ class EventBus {
     EventSubscription& operator=(const EventSubscription&) = delete;
 
    private:
-    std::shared_ptr<std::atomic<int>> subscribers_;  // a stream may end after the desk has gone
+    std::shared_ptr<std::atomic<int>> subscribers_;  // a stream may end after the EventBus
   };
   struct Page {
     std::vector<LiveEvent> items;
-    std::uint64_t last = 0;  // where to go on
-    bool missed = false;     // older ones are forgotten: look at everything again
-    bool more = false;       // there is more than was asked for
+    std::uint64_t last = 0;  // the number to continue from
+    bool missed = false;     // older events are forgotten: read everything again
+    bool more = false;       // there are more than `most`
   };
   std::uint64_t last() const;
-  // What came after that number, of one workspace or of all, at most so many.
+  // At most `most` events after `number`, of one workspace or of all.
   Page since(std::uint64_t number, std::optional<WorkspaceId> only, std::size_t most = 100) const;
 
  private:
@@ -73,14 +73,14 @@ class EventBus {
   Bell& bell_;
   Announcements* const announcements_;
   std::shared_ptr<std::atomic<int>> subscribers_ = std::make_shared<std::atomic<int>>(0);
-  mutable std::mutex mutex_;      // told on the writer's and on pool threads, read on pool threads
+  mutable std::mutex mutex_;      // written by the writer thread and pool threads, read by pool threads
   std::deque<LiveEvent> recent_;  // under mutex_; numbers without gaps
   std::uint64_t last_ = 0;        // under mutex_
 };
 
-// Rings for what is no row of this workspace's log; rows ring topic_of(workspace).
+// Rings for events of this workspace that are not inbox rows; rows ring topic_of(workspace).
 std::string live_topic_of(WorkspaceId workspace);
-// Rings for everything.
-inline constexpr std::string_view kAllEventsTopic = "news";
+// Rings for every event.
+inline constexpr std::string_view kAllEventsTopic = "all events";
 
 }  // namespace restante::desk

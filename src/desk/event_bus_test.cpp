@@ -10,16 +10,16 @@ namespace {
 const WorkspaceId kOne = WorkspaceId::make(kStart);
 const WorkspaceId kOther = WorkspaceId::make(kStart);
 
-TEST(EventBus, ARowRingsItsWorkspaceWhetherOrNotSomebodyWatches) {
-  RememberingBell bell;
+TEST(EventBus, ARowRingsItsWorkspaceWithAndWithoutSubscribers) {
+  RecordingBell bell;
   EventBus event_bus(bell);
   event_bus.appended(kOne, {});
   EXPECT_EQ(bell.rung(), std::vector<std::string>{topic_of(kOne)});
   EXPECT_EQ(event_bus.last(), 0u);
 }
 
-TEST(EventBus, AWatcherIsToldWhatCameSinceThen) {
-  RememberingBell bell;
+TEST(EventBus, ASubscriberGetsTheEventsSinceANumber) {
+  RecordingBell bell;
   EventBus event_bus(bell);
   const EventBus::EventSubscription watch(event_bus);
   event_bus.publish(kOne, "UPLOAD_FETCHED", "{}");
@@ -33,8 +33,8 @@ TEST(EventBus, AWatcherIsToldWhatCameSinceThen) {
   EXPECT_EQ(event_bus.since(0, kOne).items[0].name, "UPLOAD_FETCHED");
 }
 
-TEST(EventBus, NothingIsRememberedWhileNobodyWatches) {
-  RememberingBell bell;
+TEST(EventBus, NothingIsRememberedWithoutSubscribers) {
+  RecordingBell bell;
   EventBus event_bus(bell);
   {
     const EventBus::EventSubscription watch(event_bus);
@@ -43,8 +43,8 @@ TEST(EventBus, NothingIsRememberedWhileNobodyWatches) {
   EXPECT_EQ(event_bus.last(), 0u);
 }
 
-TEST(EventBus, WhoFellTooFarBehindIsToldSo) {
-  RememberingBell bell;
+TEST(EventBus, ASubscriberThatFellTooFarBehindGetsMissed) {
+  RecordingBell bell;
   EventBus event_bus(bell);
   const EventBus::EventSubscription watch(event_bus);
   event_bus.publish(kOne, "WORKSPACE_ONLINE", "{}");
@@ -54,8 +54,8 @@ TEST(EventBus, WhoFellTooFarBehindIsToldSo) {
   EXPECT_FALSE(event_bus.since(event_bus.last(), std::nullopt).missed);
 }
 
-TEST(EventBus, APageIsBoundedAndTheNextGoesOnWhereItEnded) {
-  RememberingBell bell;
+TEST(EventBus, APageIsBoundedAndTheNextContinuesWhereItEnded) {
+  RecordingBell bell;
   EventBus event_bus(bell);
   const EventBus::EventSubscription watch(event_bus);
   for (int i = 0; i < 7; ++i) {

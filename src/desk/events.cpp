@@ -7,7 +7,7 @@ namespace restante::desk {
 namespace {
 
 constexpr int kStepRows = 100;
-constexpr std::size_t kStepNews = 100;
+constexpr std::size_t kStepEvents = 100;
 
 }  // namespace
 
@@ -36,7 +36,7 @@ Result<void> WorkspaceEvents::begin(std::optional<std::string_view> last_event_i
 std::optional<std::int64_t> WorkspaceEvents::replay_from(std::string_view last_event_id, std::int64_t head) {
   const auto seq = parse_signed(last_event_id);
   if (!seq || *seq < 0 || *seq > head) return std::nullopt;
-  if (*seq == head) return seq;  // also when it has been pruned since: nothing came after it
+  if (*seq == head) return seq;  // also if the row has been pruned: no row came after it
   InboxQuery query;
   query.since_seq = seq;
   query.limit = 1;
@@ -55,8 +55,8 @@ std::optional<EventStep> WorkspaceEvents::next() {
   EventStep step;
   if (opening_) step.events.push_back(std::move(*opening_));
   opening_.reset();
-  // In this order: whatever is in the news is also in the rows that are read after them.
-  const EventBus::Page live = event_bus_.since(last_event_, workspace_, kStepNews);
+  // In this order: every row that an event names is also in the rows, which are read later.
+  const EventBus::Page live = event_bus_.since(last_event_, workspace_, kStepEvents);
   const auto head = store_.find_head(workspace_);
   if (!head) return std::nullopt;
   InboxQuery query;
@@ -66,7 +66,7 @@ std::optional<EventStep> WorkspaceEvents::next() {
   if (!rows) return std::nullopt;
   if (!rows->empty()) position_ = rows->back().seq;
   if (!rows->empty() && position_ < head->last_seq) {
-    // The news wait until the rows have caught up with them.
+    // The live events wait until all earlier rows have been sent.
     for (const InboxRow& row : *rows) append_events(row, step.events);
     step.more = true;
     return step;
@@ -108,7 +108,7 @@ AllEvents::AllEvents(Store& store, EventBus& event_bus, Principals& principals, 
 
 std::optional<EventStep> AllEvents::next() {
   if (!principals_.still_live(caller_)) return std::nullopt;
-  const EventBus::Page live = event_bus_.since(last_event_, std::nullopt, kStepNews);
+  const EventBus::Page live = event_bus_.since(last_event_, std::nullopt, kStepEvents);
   EventStep step;
   if (!opened_ || live.missed) step.events.push_back(resync_all());
   opened_ = true;

@@ -1,7 +1,7 @@
-// Events: live streams. A workspace's stream reads the log itself, from where the client was, and so skips and doubles
-// nothing; what is no row of it comes from News, live only, in its place between the rows. Every stream begins with
-// RESYNC, and says it again when news were missed. Events is thread-safe; a stream belongs to one request and works in
-// bounded steps.
+// Events makes live streams. A workspace's stream reads the inbox from the client's position, so it skips and repeats
+// no row. Events that are not rows come from the EventBus, live only, in order between the rows. Every stream begins
+// with RESYNC and sends it again when events were missed. Events is thread-safe; a stream belongs to one request and
+// works in bounded steps.
 #pragma once
 #include <memory>
 #include <optional>
@@ -17,18 +17,19 @@ namespace restante::desk {
 
 struct EventStep {
   std::vector<Event> events;
-  bool more = false;  // ask again at once
+  bool more = false;  // call again at once
 };
 
-// One workspace's stream. Senders are told of the chat, its files and the agent's presence alone.
+// The stream of one workspace. A sender gets only events of the chat, its files and the agent's presence.
 class WorkspaceEvents {
  public:
   WorkspaceEvents(Store& store, EventBus& event_bus, Principals& principals, const Principal& caller,
                   WorkspaceId workspace);
 
-  // After the last event the client has seen; from now on when there is none, or none that is (still) to be had.
+  // Starts after the last event that the client has seen. Starts at the inbox's end if there is no such event, or if it
+  // cannot be read any more.
   Result<void> begin(std::optional<std::string_view> last_event_id);
-  // Nothing: the token was revoked or the workspace removed, and the stream is over.
+  // None: the token was revoked or the workspace removed, and the stream has ended.
   std::optional<EventStep> next();
 
  private:
@@ -36,7 +37,7 @@ class WorkspaceEvents {
   bool over();
   void append_events(const InboxRow& row, std::vector<Event>& events) const;
   void append_events(const LiveEvent& item, std::vector<Event>& events) const;
-  // Live news among the rows, in the order they came about.
+  // Puts live events between the rows, in the order in which they happened.
   void interleave(const std::vector<InboxRow>& rows, const EventBus::Page& live, std::vector<Event>& events) const;
 
   Store& store_;
@@ -45,12 +46,12 @@ class WorkspaceEvents {
   const Principal caller_;
   const WorkspaceId workspace_;
   const EventBus::EventSubscription subscription_;
-  std::int64_t position_ = 0;     // the last row told of
-  std::uint64_t last_event_ = 0;  // the last news told of
+  std::int64_t position_ = 0;     // seq of the last row sent
+  std::uint64_t last_event_ = 0;  // number of the last event sent
   std::optional<Event> opening_;
 };
 
-// All workspaces, live, for the operator. Its events have no ids: there is nothing to go on from.
+// The stream of all workspaces for the operator, live only. Its events have no ids, so a client cannot continue one.
 class AllEvents {
  public:
   AllEvents(Store& store, EventBus& event_bus, Principals& principals, const Principal& caller);

@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 
 class EventsTest : public ::testing::Test {
  protected:
-  // Into the log, and told, as the desk's verbs do it.
+  // Appends to the inbox and publishes, as the desk's classes do it.
   Appended append(NewInboxRow row) { return append_to(workspace, std::move(row)); }
   Appended append_to(WorkspaceId place, NewInboxRow row) {
     if (!row.target_id) row.target_id = place;
@@ -31,7 +31,7 @@ class EventsTest : public ::testing::Test {
     made.request_body = std::move(request);
     return made;
   }
-  static NewInboxRow said(const std::string& text) {
+  static NewInboxRow agent_message(const std::string& text) {
     NewInboxRow made = row("a2a_receive", "notify");
     made.response_body = R"({"result":")" + text + R"(","parts":[{"kind":"file","file":{"uri":"x:1","name":"n"}}]})";
     return made;
@@ -40,9 +40,9 @@ class EventsTest : public ::testing::Test {
   std::shared_ptr<WorkspaceEvents> follow(const Principal& who, std::optional<std::string_view> last = {}) {
     return *events.follow(who, workspace, last);
   }
-  // Everything a stream has to say now, "NAME#id" each; "over" when it is.
+  // Everything the stream returns now, "NAME#id" each; "over" when it has ended.
   template <class Stream>
-  std::vector<std::string> heard(Stream& stream) {
+  std::vector<std::string> received(Stream& stream) {
     std::vector<std::string> all;
     for (bool more = true; more;) {
       const auto step = stream.next();
@@ -55,7 +55,7 @@ class EventsTest : public ::testing::Test {
     }
     return all;
   }
-  // Of the last piece of data heard.
+  // A member of the last event's data.
   std::string fact(std::string_view name) {
     const auto json = parse_json(data.back());
     const Json* found = json.has_value() ? json->find(name) : nullptr;
@@ -76,19 +76,19 @@ class EventsTest : public ::testing::Test {
 TEST_F(EventsTest, AStreamBeginsWithResyncAndIsLiveFromNow) {
   append(row("agent_log"));
   const auto stream = follow(agent);
-  EXPECT_THAT(heard(*stream), ElementsAre("RESYNC#1"));
+  EXPECT_THAT(received(*stream), ElementsAre("RESYNC#1"));
   EXPECT_EQ(fact("seq"), "1");
   EXPECT_EQ(fact("replayed_from"), "none");
-  EXPECT_THAT(heard(*stream), IsEmpty());
+  EXPECT_THAT(received(*stream), IsEmpty());
   append(row("agent_log"));
-  EXPECT_THAT(heard(*stream), ElementsAre("ACTIVITY_LOGGED#2"));
-  EXPECT_THAT(heard(*stream), IsEmpty());
+  EXPECT_THAT(received(*stream), ElementsAre("ACTIVITY_LOGGED#2"));
+  EXPECT_THAT(received(*stream), IsEmpty());
 }
 
-TEST_F(EventsTest, ALastEventIdReplaysTheLogFromThere) {
+TEST_F(EventsTest, ALastEventIdReplaysTheInboxFromThere) {
   for (int i = 0; i < 250; ++i) append(row("agent_log"));
   const auto stream = follow(agent, "3");
-  const auto all = heard(*stream);
+  const auto all = received(*stream);
   ASSERT_EQ(all.size(), 248u);
   EXPECT_EQ(all[0], "RESYNC#3");
   for (int seq = 4; seq <= 250; ++seq)
@@ -97,8 +97,8 @@ TEST_F(EventsTest, ALastEventIdReplaysTheLogFromThere) {
   EXPECT_EQ(first->find("replayed_from")->dump(), "3");
   EXPECT_EQ(first->find("seq")->dump(), "250");
   append(row("agent_log"));
-  EXPECT_THAT(heard(*stream), ElementsAre("ACTIVITY_LOGGED#251"));
-  EXPECT_THAT(heard(*follow(agent, "251")), ElementsAre("RESYNC#251"));
+  EXPECT_THAT(received(*stream), ElementsAre("ACTIVITY_LOGGED#251"));
+  EXPECT_THAT(received(*follow(agent, "251")), ElementsAre("RESYNC#251"));
   EXPECT_EQ(fact("replayed_from"), "251");
 }
 
@@ -110,34 +110,34 @@ TEST_F(EventsTest, AStepIsBounded) {
   EXPECT_TRUE(step->more);
 }
 
-TEST_F(EventsTest, AnIdThatIsNotToBeHadBeginsAtTheHead) {
+TEST_F(EventsTest, AnIdThatCannotBeReadBeginsAtTheHead) {
   for (int i = 0; i < 5; ++i) append(row("agent_log"));
   for (const char* id : {"6", "-1", "junk", "", " 3", "3.0", "99999999999999999999"}) {
-    EXPECT_THAT(heard(*follow(agent, id)), ElementsAre("RESYNC#5")) << id;
+    EXPECT_THAT(received(*follow(agent, id)), ElementsAre("RESYNC#5")) << id;
     EXPECT_EQ(fact("replayed_from"), "none") << id;
   }
   ASSERT_EQ(desk.store->prune(kStart + std::chrono::hours(1), kStart + std::chrono::hours(1), kStart, 3).take().value(),
             3);
-  EXPECT_THAT(heard(*follow(agent, "2")), ElementsAre("RESYNC#5")) << "pruned";
-  EXPECT_THAT(heard(*follow(agent, "4")), ElementsAre("RESYNC#4", "ACTIVITY_LOGGED#5"));
+  EXPECT_THAT(received(*follow(agent, "2")), ElementsAre("RESYNC#5")) << "pruned";
+  EXPECT_THAT(received(*follow(agent, "4")), ElementsAre("RESYNC#4", "ACTIVITY_LOGGED#5"));
 }
 
-TEST_F(EventsTest, AHeadThatWasPrunedIsStillAPlaceToGoOnFrom) {
+TEST_F(EventsTest, AStreamContinuesFromAHeadThatWasPruned) {
   append(row("agent_log"));
   ASSERT_EQ(desk.store->prune(kStart + std::chrono::hours(1), kStart + std::chrono::hours(1), kStart, 9).take().value(),
             1);
   const auto fresh = follow(agent);
   const auto replayed = follow(agent, "1");
   append(row("agent_log"));
-  EXPECT_THAT(heard(*fresh), ElementsAre("RESYNC#1", "ACTIVITY_LOGGED#2"));
-  EXPECT_THAT(heard(*replayed), ElementsAre("RESYNC#1", "ACTIVITY_LOGGED#2"));
+  EXPECT_THAT(received(*fresh), ElementsAre("RESYNC#1", "ACTIVITY_LOGGED#2"));
+  EXPECT_THAT(received(*replayed), ElementsAre("RESYNC#1", "ACTIVITY_LOGGED#2"));
 }
 
-TEST_F(EventsTest, ARowIsToldByItsKindAndThenAsLogged) {
+TEST_F(EventsTest, ARowIsSentAsTheEventOfItsKindAndThenAsLogged) {
   const auto stream = follow(agent);
-  heard(*stream);
-  append(said("good\\nday"));
-  EXPECT_THAT(heard(*stream), ElementsAre("AGENT_MESSAGE", "ACTIVITY_LOGGED#1"));
+  received(*stream);
+  append(agent_message("good\\nday"));
+  EXPECT_THAT(received(*stream), ElementsAre("AGENT_MESSAGE", "ACTIVITY_LOGGED#1"));
   EXPECT_EQ(fact("method"), R"("notify")");
   EXPECT_EQ(fact("workspace_id"), '"' + workspace.text() + '"');
   data.pop_back();
@@ -151,45 +151,45 @@ TEST_F(EventsTest, ARowIsToldByItsKindAndThenAsLogged) {
                                                        {"chat_upload_recalled", "UPLOAD_RECALLED"}};
   for (const auto& [method, name] : kinds) {
     append(row("upload_receipt", method, R"({"file_id":"f","name":"a.txt","size":3,"reason":"full","other":1})"));
-    EXPECT_EQ(heard(*stream)[0], name);
+    EXPECT_EQ(received(*stream)[0], name);
     data.pop_back();
     EXPECT_EQ(fact("file_id"), R"("f")");
     EXPECT_EQ(fact("reason"), R"("full")");
     EXPECT_EQ(fact("other"), "none");
   }
   append(row("a2a_receive", "chat_upload_receive", R"({"file_id":"f","name":"a.txt","size":3})"));
-  EXPECT_EQ(heard(*stream)[0], "UPLOAD_STAGED");
+  EXPECT_EQ(received(*stream)[0], "UPLOAD_STAGED");
 }
 
-TEST_F(EventsTest, WhatIsNoRowIsToldOnceAndInItsPlace) {
+TEST_F(EventsTest, AnEventThatIsNotARowIsSentOnceAndInOrder) {
   const auto stream = follow(agent);
-  heard(*stream);
+  received(*stream);
   append(row("a2a_receive", "chat_upload_receive", "{}"));
   desk.event_bus.publish(workspace, "UPLOAD_FETCHED", R"({"file_id":"f"})");
   desk.event_bus.publish(other, "UPLOAD_FETCHED", "{}");
   append(row("upload_receipt", "chat_upload_acked", "{}"));
-  EXPECT_THAT(heard(*stream),
+  EXPECT_THAT(received(*stream),
               ElementsAre("UPLOAD_STAGED", "ACTIVITY_LOGGED#1", "UPLOAD_FETCHED", "UPLOAD_ACKED", "ACTIVITY_LOGGED#2"));
-  EXPECT_THAT(heard(*stream), IsEmpty());
-  EXPECT_THAT(heard(*follow(agent, "1")), ElementsAre("RESYNC#1", "UPLOAD_ACKED", "ACTIVITY_LOGGED#2"));
+  EXPECT_THAT(received(*stream), IsEmpty());
+  EXPECT_THAT(received(*follow(agent, "1")), ElementsAre("RESYNC#1", "UPLOAD_ACKED", "ACTIVITY_LOGGED#2"));
   desk.event_bus.publish(workspace, "WORKSPACE_SILENT", R"({"for":7})");
-  heard(*stream);
+  received(*stream);
   EXPECT_EQ(fact("workspace_id"), '"' + workspace.text() + '"');
   EXPECT_EQ(fact("for"), "7");
 }
 
-TEST_F(EventsTest, NewsThatWereMissedAreToldByResync) {
+TEST_F(EventsTest, MissedEventsCauseAResync) {
   const auto stream = follow(agent);
-  heard(*stream);
+  received(*stream);
   for (int i = 0; i < 5000; ++i) desk.event_bus.publish(other, "UPLOAD_FETCHED", "{}");
   append(row("agent_log"));
-  EXPECT_THAT(heard(*stream), ElementsAre("ACTIVITY_LOGGED#1", "RESYNC#1"));
-  EXPECT_THAT(heard(*stream), IsEmpty());
+  EXPECT_THAT(received(*stream), ElementsAre("ACTIVITY_LOGGED#1", "RESYNC#1"));
+  EXPECT_THAT(received(*stream), IsEmpty());
 }
 
-TEST_F(EventsTest, ASenderIsToldOfTheChatAlone) {
+TEST_F(EventsTest, ASenderGetsOnlyEventsOfTheChat) {
   const auto stream = follow(sender);
-  heard(*stream);
+  received(*stream);
   NewInboxRow from_peer = row("a2a_receive", "message/send");
   from_peer.source_id = other;
   append(from_peer);
@@ -199,49 +199,50 @@ TEST_F(EventsTest, ASenderIsToldOfTheChatAlone) {
   append(row("a2a_receive", "message/send"));
   desk.event_bus.publish(workspace, "UPLOAD_FETCHED", "{}");
   desk.event_bus.publish(workspace, "WORKSPACE_ONLINE", "{}");
-  append(said("hello"));
-  EXPECT_THAT(heard(*stream), ElementsAre("ACTIVITY_LOGGED#4", "UPLOAD_FETCHED", "WORKSPACE_ONLINE", "AGENT_MESSAGE",
-                                          "ACTIVITY_LOGGED#5"));
-  EXPECT_THAT(heard(*follow(sender, "1")),
+  append(agent_message("hello"));
+  EXPECT_THAT(received(*stream), ElementsAre("ACTIVITY_LOGGED#4", "UPLOAD_FETCHED", "WORKSPACE_ONLINE", "AGENT_MESSAGE",
+                                             "ACTIVITY_LOGGED#5"));
+  EXPECT_THAT(received(*follow(sender, "1")),
               ElementsAre("RESYNC#1", "ACTIVITY_LOGGED#4", "AGENT_MESSAGE", "ACTIVITY_LOGGED#5"));
 }
 
 TEST_F(EventsTest, AStreamEndsWithItsTokenAndWithItsWorkspace) {
   const auto stream = follow(agent);
   const auto by_admin = follow(admin);
-  heard(*stream);
+  received(*stream);
   desk.revoke(agent_secret);
-  EXPECT_THAT(heard(*stream), ElementsAre("over"));
-  EXPECT_THAT(heard(*by_admin), ElementsAre("RESYNC#0"));
+  EXPECT_THAT(received(*stream), ElementsAre("over"));
+  EXPECT_THAT(received(*by_admin), ElementsAre("RESYNC#0"));
   ASSERT_TRUE(desk.store->remove_workspace(workspace, kStart).take());
-  EXPECT_THAT(heard(*by_admin), ElementsAre("over"));
+  EXPECT_THAT(received(*by_admin), ElementsAre("over"));
   EXPECT_EQ(events.follow(admin, workspace, {}).error().code(), errors::workspace_removed.code);
   EXPECT_EQ(events.follow(admin, WorkspaceId::make(kStart), {}).error().code(), errors::workspace_not_found.code);
 }
 
-TEST_F(EventsTest, TheOperatorHearsAllWorkspacesWithoutIds) {
+TEST_F(EventsTest, TheOperatorGetsEventsOfAllWorkspacesWithoutIds) {
   const auto stream = events.follow_all(admin);
-  EXPECT_THAT(heard(*stream), ElementsAre("RESYNC"));
-  append(said("one"));
+  EXPECT_THAT(received(*stream), ElementsAre("RESYNC"));
+  append(agent_message("one"));
   desk.event_bus.publish(workspace, "WORKSPACE_OFFLINE", "{}");
   append_to(other, row("agent_log"));
-  EXPECT_THAT(heard(*stream), ElementsAre("AGENT_MESSAGE", "ACTIVITY_LOGGED", "WORKSPACE_OFFLINE", "ACTIVITY_LOGGED"));
+  EXPECT_THAT(received(*stream),
+              ElementsAre("AGENT_MESSAGE", "ACTIVITY_LOGGED", "WORKSPACE_OFFLINE", "ACTIVITY_LOGGED"));
   EXPECT_EQ(fact("workspace_id"), '"' + other.text() + '"');
   EXPECT_EQ(fact("created_at"), '"' + format_time(kStart) + '"');
-  EXPECT_THAT(heard(*stream), IsEmpty());
-  EXPECT_THAT(heard(*events.follow_all(admin)), ElementsAre("RESYNC"));
+  EXPECT_THAT(received(*stream), IsEmpty());
+  EXPECT_THAT(received(*events.follow_all(admin)), ElementsAre("RESYNC"));
 }
 
-TEST_F(EventsTest, TheOperatorIsToldWhenNewsWereMissedAndHowMuchThereStillIs) {
+TEST_F(EventsTest, TheOperatorGetsAResyncForMissedEventsAndTheRemainingOnes) {
   const auto stream = events.follow_all(admin);
-  heard(*stream);
+  received(*stream);
   for (int i = 0; i < 5000; ++i) desk.event_bus.publish(other, "UPLOAD_FETCHED", "{}");
-  const auto all = heard(*stream);
+  const auto all = received(*stream);
   EXPECT_EQ(all.size(), 4097u);
   EXPECT_EQ(all[0], "RESYNC");
   EXPECT_EQ(std::ranges::count(all, "RESYNC"), 1);
   desk.principals.replace_admin(sha256("another"));
-  EXPECT_THAT(heard(*stream), ElementsAre("over"));
+  EXPECT_THAT(received(*stream), ElementsAre("over"));
 }
 
 }  // namespace

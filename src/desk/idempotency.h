@@ -1,7 +1,7 @@
-// Claims: requests under an Idempotency-Key, each in turn. Whoever enters a scope holds it until its effect is settled;
-// a second request meanwhile is told so instead of being done twice (a message on its way to a callback is in no store
-// yet). This is for the life of a request and this process alone: what was done stands in the store, with its effect.
-// Thread-safe.
+// IdempotencyLocks lets only one request at a time run under an Idempotency-Key. A request that enters a scope locks it
+// until its effect is durable. A second request meanwhile gets idempotency_in_progress instead of running twice: a
+// message that is being sent to a callback is not in the store yet. The locks are only for running requests of this
+// process; the store keeps finished requests with their answers. Thread-safe.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -16,13 +16,13 @@
 namespace restante::desk {
 
 class IdempotencyLocks {
-  struct UnderWay;
+  struct RunningScopes;
 
  public:
-  // Ends with release(), or with the last copy of the pointer to it: the client left, the store failed, we stop.
+  // Ends with release(), or with the last pointer to it: the client disconnected, the store failed, the server stops.
   class IdempotencyLock {
    public:
-    IdempotencyLock(std::shared_ptr<UnderWay> under_way, const Digest& scope);
+    IdempotencyLock(std::shared_ptr<RunningScopes> running, const Digest& scope);
     ~IdempotencyLock();
     IdempotencyLock(const IdempotencyLock&) = delete;
     IdempotencyLock& operator=(const IdempotencyLock&) = delete;
@@ -30,21 +30,21 @@ class IdempotencyLocks {
 
    private:
     const Digest scope_;
-    std::mutex mutex_;  // released by the writer while the edge lets go of the request
-    std::shared_ptr<UnderWay> under_way_;
+    std::mutex mutex_;  // the writer thread may release while the request is destroyed
+    std::shared_ptr<RunningScopes> running_;
   };
 
   IdempotencyLocks(Store& store, const Clock& clock);
 
-  // idempotency_in_progress while somebody holds the scope.
+  // idempotency_in_progress while another request holds the scope.
   Result<std::shared_ptr<IdempotencyLock>> enter(const Digest& scope);
-  // What was answered under this claim, for whoever holds its scope; nothing when it is unused. idempotency_mismatch.
+  // The kept answer of this claim; none if it is unused. The caller holds the claim's scope. idempotency_mismatch.
   Result<std::optional<std::string>> find(const Claim& claim) { return store_.find_answer(claim, clock_.now()); }
 
  private:
   Store& store_;
   const Clock& clock_;
-  std::shared_ptr<UnderWay> under_way_;  // holds may outlive the desk
+  std::shared_ptr<RunningScopes> running_;  // locks may outlive this object
 };
 
 }  // namespace restante::desk

@@ -22,7 +22,7 @@ TEST(IdempotencyLocks, AScopeIsHeldByOneRequestAtATime) {
   EXPECT_TRUE(desk.idempotency_locks.enter(kScope).has_value());
 }
 
-TEST(IdempotencyLocks, AHoldEndsWithTheLastOfItsOwners) {
+TEST(IdempotencyLocks, ALockEndsWithTheLastOfItsOwners) {
   TestDesk desk;
   {
     const auto lock = desk.idempotency_locks.enter(kScope).value();
@@ -31,7 +31,7 @@ TEST(IdempotencyLocks, AHoldEndsWithTheLastOfItsOwners) {
   EXPECT_TRUE(desk.idempotency_locks.enter(kScope).has_value());
 }
 
-TEST(IdempotencyLocks, AnOldHoldDoesNotFreeWhatAnotherHoldsNow) {
+TEST(IdempotencyLocks, AnOldLockDoesNotReleaseANewOne) {
   TestDesk desk;
   auto old = desk.idempotency_locks.enter(kScope).value();
   old->release();
@@ -41,7 +41,7 @@ TEST(IdempotencyLocks, AnOldHoldDoesNotFreeWhatAnotherHoldsNow) {
   EXPECT_TRUE(desk.idempotency_locks.enter(kScope).error().is(errors::idempotency_in_progress));
 }
 
-TEST(IdempotencyLocks, AHoldMayOutliveTheDesk) {
+TEST(IdempotencyLocks, ALockMayOutliveTheDesk) {
   std::shared_ptr<IdempotencyLocks::IdempotencyLock> lock;
   {
     TestDesk desk;
@@ -68,7 +68,7 @@ TEST(IdempotencyLocks, OfManyAtOnceOneEnters) {
   EXPECT_EQ(entered, 1);
 }
 
-TEST(IdempotencyLocks, WhatWasAnsweredIsFoundUntilItExpires) {
+TEST(IdempotencyLocks, AnAnswerIsFoundUntilItExpires) {
   TestDesk desk;
   const WorkspaceId workspace = desk.make_workspace();
   const Claim claim{kScope, sha256("request"), kStart + std::chrono::hours(24)};

@@ -1,6 +1,6 @@
-// Inbound secrets: what we show a push workspace's callback, so that it knows who calls. The one secret that must be
-// read again, so it is sealed at rest under the server's key. An agent learns it when it registers and beats.
-// Thread-safe.
+// InboundSecrets keeps the secrets that the server sends to the callbacks of push workspaces, so that a callback can
+// verify the caller. These secrets must be readable again, so they are stored encrypted with the server's key. An agent
+// gets its secret when it registers and with every heartbeat. Thread-safe.
 #pragma once
 #include <mutex>
 #include <string>
@@ -17,12 +17,12 @@ class InboundSecrets {
   InboundSecrets(Store& store, const Seal& seal, const Clock& clock, Log& log)
       : store_(store), seal_(seal), clock_(clock), log_(log) {}
 
-  // The workspace's secret: 43 characters. Made when there is none, or when it was sealed under a key that is lost: the
-  // agent hears of the new one with its next heartbeat. workspace_not_found.
+  // The workspace's secret: 43 characters. A new one is made if there is none, or if the key that sealed it is lost;
+  // the agent gets it with its next heartbeat. workspace_not_found.
   Result<std::string> ensure(WorkspaceId workspace);
-  // A new one; the old one is shown to nobody any more. workspace_not_found.
+  // Makes a new secret; the old one is not sent any more. workspace_not_found.
   Result<std::string> rotate(WorkspaceId workspace);
-  // Empty when there is none that can be read; none is made.
+  // Empty if there is none that can be read; makes no new one.
   std::string find(WorkspaceId workspace);
 
  private:

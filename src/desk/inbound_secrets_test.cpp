@@ -63,7 +63,7 @@ TEST_F(InboundSecretsTest, ALostKeyMeansANewSecret) {
   EXPECT_EQ(*after.ensure(workspace), *second);
 }
 
-TEST_F(InboundSecretsTest, NobodysWorkspaceHasNone) {
+TEST_F(InboundSecretsTest, AWorkspaceThatDoesNotExistHasNone) {
   const auto none = secrets.ensure(WorkspaceId::make(desk.clock.now()));
   ASSERT_FALSE(none);
   EXPECT_TRUE(none.error().is(errors::workspace_not_found));

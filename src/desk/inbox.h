@@ -1,4 +1,5 @@
-// Inbox: reading a workspace's log. An agent that reads is alive, and says so by reading. Thread-safe.
+// Inbox reads a workspace's inbox and appends the agent's own rows. When the agent reads, that is a sign of life.
+// Thread-safe.
 #pragma once
 #include <string_view>
 
@@ -18,24 +19,24 @@ class Inbox {
 
   // workspace_not_found, workspace_removed.
   Result<void> check(WorkspaceId workspace);
-  // Somebody starts to read, if it is there. By its own agent it is a sign of life, and the
-  // agent hears as long as the value is kept; of others the value is null.
+  // A client starts to read. If it is the workspace's own agent, that is a sign of life, and the agent counts as
+  // polling as long as the returned value exists. For other callers the value is null. Errors as in check().
   Result<std::shared_ptr<const void>> begin_read(const Principal& caller, WorkspaceId workspace);
-  // One page. The limit is brought into 1 … 500, where 0 and below ask for the usual 100. cursor_gone. The agent that
-  // asks with a cursor has handled what lies before it. A sender gets the chat alone.
+  // One page. The limit is clamped to 1 … 500; 0 and less mean the default of 100. cursor_gone. An agent that reads
+  // after a cursor has handled all rows up to it. A sender gets only the chat.
   Result<std::vector<InboxRow>> read(const Principal& caller, WorkspaceId workspace, const InboxQuery& query);
-  // The same for nobody in particular.
+  // The same without a caller.
   Result<std::vector<InboxRow>> read(WorkspaceId workspace, InboxQuery query);
-  // Of people and other agents, that an agent in poll mode has not come past yet. Counts one page of what waits: 500
-  // messages are 500 or more.
+  // Messages from people and other agents that an agent in poll mode has not read yet. Counts one page only: 500 means
+  // 500 or more.
   std::int64_t waiting_messages(WorkspaceId workspace);
   // For the rows of one page.
   PeerInfo peer_info() { return {store_, clock_.now()}; }
-  // A row the agent writes down itself; what it may be is told by may_be_appended().
+  // A row that the agent writes itself; may_be_appended() tests its type.
   Commit<Result<Appended>> append_own_row(WorkspaceId workspace, const NewInboxRow& activity);
   Commit<Result<Claimed<Appended>>> append_own_row_once(WorkspaceId workspace, const NewInboxRow& activity,
                                                         const Claim& claim, Render<Appended> render);
-  // Everything up to `seq` was handled and may be pruned by age. Only ever forward; gives what stands.
+  // All rows up to `seq` were handled and may be pruned by age. Moves only forward; returns the acked seq.
   Commit<Result<std::int64_t>> ack(WorkspaceId workspace, std::int64_t seq) { return store_.ack_inbox(workspace, seq); }
 
  private:
@@ -45,7 +46,7 @@ class Inbox {
   const Clock& clock_;
 };
 
-// The kinds of rows an agent may log; all others are the platform's own.
+// The types of rows an agent may append; only the server appends the others.
 bool may_be_appended(std::string_view activity_type);
 
 }  // namespace restante::desk

@@ -10,30 +10,29 @@ namespace {
 
 constexpr std::size_t kPiece = 128 << 10;
 constexpr std::size_t kMostSuspects = 1024;
-// Agents decide how much is suspected: so much of it a tick, and no more than one file beyond.
+// Agents decide how much is suspected. A tick reads so much of it, and at most one file more.
 constexpr std::int64_t kSuspectBytes = 64 << 20;
 constexpr int kPage = 16;
-// After a walk could not go on: long enough not to fill the log.
+// Pause after a pass could not continue: long enough not to fill the log.
 constexpr auto kRest = std::chrono::minutes(1);
-// What a file costs beside its bytes: questions to the store, of which a million small files ask a million.
+// What a file costs in addition to its bytes: queries to the store. A million small files need a million of them.
 constexpr std::int64_t kFileCost = 64 << 10;
 
 }  // namespace
 
-// A file of its own, read as far as `reading` is.
+// A file that is being read.
 struct Integrity::Reading {
   enum class CheckResult { unfinished, sound, changed, unreadable };
   CheckResult read_on(std::int64_t& allowance, const std::atomic<bool>& stopping, prometheus::Counter& bytes);
-  // Nothing when it has to be read once more: what differs may be the memory's copy of the disk, which is given up
-  // first.
+  // None if the file must be read again: the difference may be in the page cache's copy, which is dropped first.
   std::optional<CheckResult> conclude();
 
   Upload upload;
   std::shared_ptr<OpenBlob> blob;
   BlobReading reading{upload.size};
   bool second = false;
-  std::string why{};     // it cannot be read
-  bool of_twin = false;  // the first place was found wrong already
+  std::string why{};     // why it cannot be read
+  bool of_twin = false;  // the first copy is already known to be wrong
 };
 
 Integrity::Reading::CheckResult Integrity::Reading::read_on(std::int64_t& allowance, const std::atomic<bool>& stopping,
@@ -51,7 +50,7 @@ Integrity::Reading::CheckResult Integrity::Reading::read_on(std::int64_t& allowa
     bytes.Increment(static_cast<double>(got.size()));
     allowance -= std::ssize(got);
     if (!got.empty() && !reading.is_too_long()) continue;
-    if (const auto verdict = conclude()) return *verdict;
+    if (const auto result = conclude()) return *result;
   }
   return CheckResult::unfinished;
 }
@@ -88,12 +87,12 @@ Commit<Result<std::vector<UploadChange>>> Integrity::report_damage(const Upload&
 }
 
 void Integrity::tick() {
-  look_at_suspects();
+  check_suspects();
   const SteadyTime now = clock_.steady();
-  if (now < rests_until_) return;
-  rests_until_ = now + kRest;  // where it throws
+  if (now < paused_until_) return;
+  paused_until_ = now + kRest;  // in case it throws
   walk();
-  rests_until_ = now;
+  paused_until_ = now;
 }
 
 std::optional<Integrity::Suspect> Integrity::next_suspect() {
@@ -104,7 +103,7 @@ std::optional<Integrity::Suspect> Integrity::next_suspect() {
   return next;
 }
 
-void Integrity::look_at_suspects() {
+void Integrity::check_suspects() {
   for (std::int64_t left = kSuspectBytes; left > 0 && !stopping_;) {
     const auto next = next_suspect();
     if (!next) return;
@@ -125,7 +124,7 @@ void Integrity::walk() {
     began_ = now;
     walking_ = true;
   }
-  // What a tick leaves unused is not saved up: after a pause there is no burst.
+  // Unused allowance is not saved: after a pause there is no burst.
   const auto grant = static_cast<std::int64_t>(rules_.rate) * rules_.tick.count() / 1000;
   allowance_ = std::min<std::int64_t>(allowance_, 0) + std::max<std::int64_t>(grant, 1);
   while (allowance_ > 0 && !stopping_) {
@@ -142,22 +141,22 @@ bool Integrity::begin_next() {
   }
   const Upload next = std::move(page_.front());
   page_.pop_front();
-  // Before it is looked at: one that throws is passed over and does not end the walk.
+  // Before the file is read: a file that throws is skipped and does not end the pass.
   after_ = next.id;
   allowance_ -= kFileCost;
-  ++looked_at_;
+  ++checked_;
   if (!next.damage) reading_ = begin(next.workspace_id, next.id);
   return true;
 }
 
 void Integrity::end_walk() {
-  if (looked_at_ > 0) log_.debug("uploads_checked", {{"files", looked_at_}});
+  if (checked_ > 0) log_.debug("uploads_checked", {{"files", checked_}});
   walking_ = false;
   after_.reset();
-  looked_at_ = 0;
+  checked_ = 0;
 }
 
-// Nothing where there is nothing to read: it has left, is known to be damaged, or was decided at once.
+// Null if there is nothing to read: the file was deleted, is known to be damaged, or was decided at once.
 std::unique_ptr<Integrity::Reading> Integrity::begin(WorkspaceId workspace, FileId id) {
   auto upload = store_.read_upload(workspace, id);
   if (!upload || upload->damage) return nullptr;
@@ -165,7 +164,7 @@ std::unique_ptr<Integrity::Reading> Integrity::begin(WorkspaceId workspace, File
     metrics_.uploads_checked_bytes.Increment(static_cast<double>(upload->content.size()));
     const auto damage = upload->content.empty() ? UploadDamage::missing : UploadDamage::changed;
     const bool sound = sha256(upload->content) == upload->sha256;
-    found(*upload, sound ? std::nullopt : std::optional(damage));
+    record_result(*upload, sound ? std::nullopt : std::optional(damage));
     return nullptr;
   }
   auto blob = places_.open(upload->blob_key);
@@ -173,7 +172,7 @@ std::unique_ptr<Integrity::Reading> Integrity::begin(WorkspaceId workspace, File
   return begin_twin(*upload, UploadDamage::missing);
 }
 
-// Nothing where there is no second place, or not in it either: then it is decided.
+// Null if there is no second copy, or it is missing, too: then the file is decided.
 std::unique_ptr<Integrity::Reading> Integrity::begin_twin(const Upload& upload, UploadDamage damage) {
   auto blob = upload.twin_key.empty() ? nullptr : places_.open(upload.twin_key);
   if (blob) {
@@ -185,22 +184,22 @@ std::unique_ptr<Integrity::Reading> Integrity::begin_twin(const Upload& upload, 
   return nullptr;
 }
 
-// Rows leave before their bytes: if this one is still there, its bytes should be, unless they have moved meanwhile.
+// A row is deleted before its blob. So if the row still exists, the blob must exist, unless it was moved meanwhile.
 void Integrity::conclude(const Upload& upload, UploadDamage damage) {
   const auto now = store_.find_upload(upload.workspace_id, upload.id);
   if (!now) return;
-  if (now->keys() == upload.keys()) return found(upload, damage);
+  if (now->keys() == upload.keys()) return record_result(upload, damage);
   suspect(*now);
 }
 
-// True once there is nothing more to be read.
+// True when there is nothing more to read.
 bool Integrity::read_on(Reading& file, std::int64_t& allowance) {
   switch (file.read_on(allowance, stopping_, metrics_.uploads_checked_bytes)) {
     case Reading::CheckResult::unfinished:
       return false;
     case Reading::CheckResult::sound:
-      found(file.upload, std::nullopt);
-      if (file.of_twin) places_differ(file.upload);
+      record_result(file.upload, std::nullopt);
+      if (file.of_twin) keep_second_copy(file.upload);
       break;
     case Reading::CheckResult::changed: {
       if (file.of_twin) {
@@ -231,13 +230,13 @@ bool Integrity::came_back(const Upload& upload) {
   return false;
 }
 
-// The second place is the only one from now on: the first copy leaves, and a change-over makes a new one.
-void Integrity::places_differ(const Upload& upload) {
+// From now on the row names only the second copy. The sweep deletes the first one, and a blob move makes a new one.
+void Integrity::keep_second_copy(const Upload& upload) {
   log_.error("blob_copy_damaged", {{"blob", upload.blob_key}, {"kept", upload.twin_key}});
   (void)store_.place_blobs({{upload.keys(), {upload.twin_key, {}}}}, clock_.now()).take();
 }
 
-void Integrity::found(const Upload& upload, std::optional<UploadDamage> damage) {
+void Integrity::record_result(const Upload& upload, std::optional<UploadDamage> damage) {
   metrics_.uploads_checked(damage ? "damaged" : "sound").Increment();
   if (damage) (void)report_damage(upload, *damage).take();
 }

@@ -1,9 +1,9 @@
-// Integrity: whether the bytes that lie here are still those that were staged. A file that its agent could not take is
-// looked at soon, whatever reason was given: reasons are any agent's own words, and a look costs one read. All files
-// are gone through slowly, the oldest first, again and again. What is found changed or missing is marked in the store,
-// said as an error in the log, and counted; of two copies one that is right is enough, and then the only one. What
-// cannot be read is said and counted alone, since the next look may succeed. Bytes are read in small pieces, one file
-// at a time. tick() belongs to one thread at a time, the rest is thread-safe.
+// Integrity checks whether stored files still have the content that was staged. A file that its agent could not take is
+// checked soon, whatever reason the agent gave: the reason is free text, and a check costs one read. In addition all
+// files are checked slowly, the oldest first, again and again. A changed or missing file is marked as damaged in the
+// store, logged as an error and counted. If one of two copies is right, the row keeps only that one. A file that cannot
+// be read is only logged and counted, since the next read may succeed. Content is read in small pieces, one file at a
+// time. Only one thread at a time calls tick(); the other methods are thread-safe.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -24,8 +24,8 @@
 namespace restante::desk {
 
 struct IntegrityRules {
-  std::chrono::milliseconds every{std::chrono::hours(24)};  // from the start of one walk to the next; 0: none
-  std::uint64_t rate = 1 << 20;                             // bytes that the walk reads in a second
+  std::chrono::milliseconds every{std::chrono::hours(24)};  // from the start of one pass to the next; 0: no passes
+  std::uint64_t rate = 1 << 20;                             // bytes that the pass reads in a second
   std::chrono::milliseconds tick{std::chrono::seconds(1)};  // how often tick() is called
 };
 
@@ -35,22 +35,23 @@ class Integrity {
             IntegrityRules rules);
   ~Integrity();
 
-  // To be looked at soon; where too many wait already, when the walk comes to it. Never blocks.
+  // Checks the file soon. If too many files wait already, the pass over all files checks it. Never blocks.
   void suspect(const Upload& upload);
-  // Whether a file that was found missing is there again, whole: a disk that was not mounted came back. Reads it all.
+  // Whether a missing file is complete again, for example because a disk was mounted again. Reads the whole file.
   bool came_back(const Upload& upload);
-  // Found without reading it to the end.
+  // Marks a file as damaged. The caller has found the damage; this does not read the file.
   Commit<Result<std::vector<UploadChange>>> report_damage(const Upload& upload, UploadDamage damage);
-  // Looks at suspects, then goes on with the walk as far as its rate allows. Throws Unavailable; the next one goes on.
+  // Checks the suspects, then continues the pass as far as its rate allows. Throws Unavailable; the next tick
+  // continues.
   void tick();
-  // From any thread: a tick that is under way ends after its piece.
+  // From any thread. A running tick ends after its current piece.
   void stop() { stopping_ = true; }
 
  private:
   struct Reading;
   using Suspect = std::pair<WorkspaceId, FileId>;
 
-  void look_at_suspects();
+  void check_suspects();
   std::optional<Suspect> next_suspect();
   void walk();
   bool begin_next();
@@ -59,8 +60,8 @@ class Integrity {
   std::unique_ptr<Reading> begin_twin(const Upload& upload, UploadDamage damage);
   bool read_on(Reading& file, std::int64_t& allowance);
   void conclude(const Upload& upload, UploadDamage damage);
-  void places_differ(const Upload& upload);
-  void found(const Upload& upload, std::optional<UploadDamage> damage);
+  void keep_second_copy(const Upload& upload);
+  void record_result(const Upload& upload, std::optional<UploadDamage> damage);
   void unreadable(const Upload& upload, const std::string& why);
 
   Store& store_;
@@ -71,18 +72,18 @@ class Integrity {
   Metrics& metrics_;
   const IntegrityRules rules_;
   std::atomic<bool> stopping_{false};
-  std::mutex mutex_;  // agents' failures come from the writer's thread; nothing else is under it
+  std::mutex mutex_;  // guards suspects_ only: agents' failures come from the writer thread
   std::deque<Suspect> suspects_;
 
-  // The walk, from tick to tick.
+  // The pass over all files, from tick to tick.
   std::optional<SteadyTime> began_;
-  SteadyTime rests_until_;
+  SteadyTime paused_until_;
   bool walking_ = false;
   std::optional<FileId> after_;
   std::deque<Upload> page_;
   std::unique_ptr<Reading> reading_;
-  std::int64_t allowance_ = 0;  // below zero: read ahead of its time
-  std::int64_t looked_at_ = 0;
+  std::int64_t allowance_ = 0;  // below zero: more was read than the rate allows
+  std::int64_t checked_ = 0;
 };
 
 }  // namespace restante::desk

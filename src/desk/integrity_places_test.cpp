@@ -1,4 +1,4 @@
-// Bytes in two places, or on their way from one to the other, while somebody looks for them.
+// Files in two places, or on their way from one to the other, while a request or a check reads them.
 #include <utility>
 
 #include "desk/test_blob_moves.h"
@@ -8,7 +8,7 @@ namespace {
 
 class IntegrityPlacesTest : public BlobMovesTest {
  protected:
-  // As a change-over of another server does it, all at once, and the old copy has left.
+  // Moves it at once, as another server's blob move does, and deletes the old copy.
   void move_to_files(const Upload& upload) {
     const auto writer = places.put(Place::dir);
     const auto blob = bucket->open(parse_key(upload.blob_key)->bare);
@@ -23,7 +23,7 @@ class IntegrityPlacesTest : public BlobMovesTest {
     places.set_plan(plan);
     return stage(some_bytes());
   }
-  // The next time something is opened in the bucket, this has happened just before.
+  // `happens` runs just before the next blob is opened in the bucket.
   void once_opened(std::function<void()> happens) {
     far.opening = [happens = std::move(happens), done = false]() mutable {
       if (!std::exchange(done, true)) happens();
@@ -31,7 +31,7 @@ class IntegrityPlacesTest : public BlobMovesTest {
   }
 };
 
-TEST_F(IntegrityPlacesTest, BytesThatMoveWhileTheyAreOpenedAreOpenedWhereTheyAreNow) {
+TEST_F(IntegrityPlacesTest, ABlobThatIsMovedWhileItIsOpenedIsOpenedInItsNewPlace) {
   const Upload one = stage_in({Place::s3, {}});
   once_opened([&] { move_to_files(one); });
   expect_readable(one);
@@ -39,27 +39,27 @@ TEST_F(IntegrityPlacesTest, BytesThatMoveWhileTheyAreOpenedAreOpenedWhereTheyAre
   EXPECT_FALSE(row(one).damage);
 }
 
-TEST_F(IntegrityPlacesTest, BytesThatMoveWhileTheyAreSuspectedAreLookedAtWhereTheyAreNow) {
+TEST_F(IntegrityPlacesTest, ABlobThatIsMovedWhileItIsSuspectedIsCheckedInItsNewPlace) {
   const Upload one = stage_in({Place::s3, {}});
   once_opened([&] { move_to_files(one); });
   uploads.integrity().suspect(one);
   uploads.integrity().tick();
-  EXPECT_FALSE(row(one).damage) << "they were not where they had been, and that is no damage";
+  EXPECT_FALSE(row(one).damage) << "a moved blob is no damage";
   EXPECT_GE(desk.metrics.uploads_checked("sound").Value(), 1);
   EXPECT_EQ(desk.metrics.uploads_checked("damaged").Value(), 0);
 }
 
-TEST_F(IntegrityPlacesTest, WhatIsMissingInBothPlacesComesBackWithEitherAndNotWithAnythingElse) {
+TEST_F(IntegrityPlacesTest, AFileMissingInBothPlacesIsBackWithEitherCopyAndNotWithOtherContent) {
   const Upload one = stage_in({Place::s3, Place::dir});
   const auto first = file_of(one.blob_key), second = file_of(one.twin_key);
   const auto away = desk.folder.path() / "away";
   std::filesystem::rename(second, away);
   std::filesystem::remove(first);
   ASSERT_FALSE(uploads.open(kOperator, workspace, one.id));
-  desk.make_workspace();  // a verb behind the mark: the writer keeps the order
+  desk.make_workspace();  // a write after the mark: the writer keeps the order
   EXPECT_EQ(row(one).damage, UploadDamage::missing);
   std::ofstream(first) << std::string(static_cast<std::size_t>(one.size), '?');
-  EXPECT_FALSE(uploads.open(kOperator, workspace, one.id)) << "that is something else of the same size";
+  EXPECT_FALSE(uploads.open(kOperator, workspace, one.id)) << "other content of the same size";
   std::filesystem::remove(first);
   std::filesystem::rename(away, second);
   expect_readable(one);
@@ -68,7 +68,7 @@ TEST_F(IntegrityPlacesTest, WhatIsMissingInBothPlacesComesBackWithEitherAndNotWi
   expect_readable(one);
 }
 
-TEST_F(IntegrityPlacesTest, OneThatIsToEndWhileItReadsTheSecondPlaceDecidesNothing) {
+TEST_F(IntegrityPlacesTest, AStopWhileItReadsTheSecondCopyDecidesNothing) {
   const Upload one = stage_in({Place::dir, Place::s3});
   spoil(file_of(one.blob_key));
   once_opened([&] { uploads.integrity().stop(); });
@@ -78,7 +78,7 @@ TEST_F(IntegrityPlacesTest, OneThatIsToEndWhileItReadsTheSecondPlaceDecidesNothi
   EXPECT_EQ(row(one).keys(), one.keys());
 }
 
-TEST_F(IntegrityPlacesTest, WhatIsNotInAFileOfThisMachineIsFar) {
+TEST_F(IntegrityPlacesTest, ContentThatIsNotInAFileOfThisMachineIsFar) {
   const auto is_far = [](const std::string& key, const std::string& twin) {
     Upload upload;
     upload.blob_key = key;

@@ -23,7 +23,7 @@ class IntegrityTest : public TestUploads {
   std::filesystem::path file_of(const Upload& upload) const {
     return desk.folder.path() / "blobs" / upload.blob_key.substr(30) / upload.blob_key;
   }
-  // As a disk would: one bit, in the middle, its size and its time as before.
+  // Like a disk error: one bit in the middle, size and time unchanged.
   void flip(const Upload& upload) {
     const int fd = ::open(file_of(upload).c_str(), O_RDWR | O_CLOEXEC);
     ASSERT_GE(fd, 0);
@@ -66,7 +66,7 @@ class IntegrityTest : public TestUploads {
   Integrity& integrity = desk.uploads.integrity();
 };
 
-TEST_F(IntegrityTest, WhatIsAsItWasStagedStaysReadable) {
+TEST_F(IntegrityTest, AnUnchangedFileStaysReadable) {
   const Upload small = upload("small", "hello");
   const Upload large = upload("large", big);
   integrity.tick();
@@ -79,7 +79,7 @@ TEST_F(IntegrityTest, WhatIsAsItWasStagedStaysReadable) {
   EXPECT_TRUE(receipts().empty());
 }
 
-TEST_F(IntegrityTest, AFileThatItsAgentCouldNotTakeIsLookedAtWhateverItSaid) {
+TEST_F(IntegrityTest, AFileThatItsAgentCouldNotTakeIsCheckedWhateverTheReason) {
   UploadRules no_walk;
   no_walk.integrity.every = hours(0);
   Uploads uploads(*desk.store, desk.places, desk.event_bus, desk.clock, desk.log, desk.metrics, no_walk);
@@ -87,7 +87,7 @@ TEST_F(IntegrityTest, AFileThatItsAgentCouldNotTakeIsLookedAtWhateverItSaid) {
     const Upload damaged = upload("a.bin", big);
     flip(damaged);
     uploads.integrity().tick();
-    EXPECT_FALSE(row_of(damaged).damage) << "nobody has said anything";
+    EXPECT_FALSE(row_of(damaged).damage) << "no failure was reported";
     EXPECT_TRUE(uploads.fail(workspace, damaged.id, reason).take());
     uploads.integrity().tick();
     EXPECT_EQ(row_of(damaged).damage, UploadDamage::changed);
@@ -104,7 +104,7 @@ TEST_F(IntegrityTest, AnAgentThatCouldNotTakeASoundFileMayTryAgain) {
   suspicious.suspect(sound);
   suspicious.suspect(sound);
   suspicious.tick();
-  EXPECT_EQ(checked("sound"), 1) << "however often it is said, it is read once";
+  EXPECT_EQ(checked("sound"), 1) << "reported several times, it is read once";
   EXPECT_EQ(content(*desk.uploads.open(agent, workspace, sound.id)), big);
 }
 
@@ -132,7 +132,7 @@ TEST_F(IntegrityTest, TheWalkFindsEveryKindOfDamageByItself) {
   EXPECT_EQ(desk.metrics.damaged_uploads.Value(), 4);
 }
 
-TEST_F(IntegrityTest, ContentThatIsKeptInItsRowIsComparedToo) {
+TEST_F(IntegrityTest, ContentInTheRowIsCheckedToo) {
   const Upload changed = upload("changed", "hello");
   const Upload lost = upload("lost", "world");
   const Upload sound = upload("sound", "again");
@@ -147,14 +147,14 @@ TEST_F(IntegrityTest, ContentThatIsKeptInItsRowIsComparedToo) {
   expect_refused(agent, lost, UploadDamage::missing);
 }
 
-TEST_F(IntegrityTest, WhatIsSeenToBeMissingOrOfAnotherSizeIsRefusedAtOnce) {
+TEST_F(IntegrityTest, AFileFoundMissingOrOfAnotherSizeIsRefusedAtOnce) {
   const Upload lost = upload("lost", big);
   const Upload cut = upload("cut", big);
   desk.blobs->drop(lost.blob_key);
   resize(cut, 10'000);
   expect_refused(agent, lost, UploadDamage::missing);
   expect_refused(sender, cut, UploadDamage::changed);
-  // A verb behind it: the writer keeps the order.
+  // A later write has ended: the writer keeps the order.
   (void)desk.uploads.ack(other, lost.id).take();
   EXPECT_EQ(row_of(lost).damage, UploadDamage::missing);
   EXPECT_EQ(row_of(cut).damage, UploadDamage::changed);
@@ -164,8 +164,8 @@ TEST_F(IntegrityTest, WhatIsSeenToBeMissingOrOfAnotherSizeIsRefusedAtOnce) {
   EXPECT_EQ(receipts().size(), 2u) << "once is enough";
 }
 
-// A volume that was not mounted, say: the mark stays, but nobody is refused what is there.
-TEST_F(IntegrityTest, BytesThatWereMissingAndAreThereAgainAreComparedAndGiven) {
+// For example a volume that was not mounted. The mark stays, but the file can be read.
+TEST_F(IntegrityTest, AMissingFileThatIsBackIsCheckedAndCanBeRead) {
   const Upload lost = upload("lost", big);
   const auto aside = desk.folder.path() / "aside";
   std::filesystem::rename(file_of(lost), aside);
@@ -181,7 +181,7 @@ TEST_F(IntegrityTest, BytesThatWereMissingAndAreThereAgainAreComparedAndGiven) {
   expect_refused(agent, lost, UploadDamage::missing);
 }
 
-TEST_F(IntegrityTest, ContentOfTheRowThatIsNotOfItsSizeIsRefusedAtOnce) {
+TEST_F(IntegrityTest, ContentInTheRowWithAWrongSizeIsRefusedAtOnce) {
   const Upload lost = upload("lost", "world");
   edit("DELETE FROM upload_contents");
   expect_refused(agent, lost, UploadDamage::missing);
@@ -192,13 +192,13 @@ TEST_F(IntegrityTest, ContentOfTheRowThatIsNotOfItsSizeIsRefusedAtOnce) {
   expect_refused(agent, cut, UploadDamage::changed);
 }
 
-TEST_F(IntegrityTest, WhoMayNotSeeAFileIsNotToldOfItsDamageEither) {
+TEST_F(IntegrityTest, AClientThatMayNotSeeAFileDoesNotLearnOfItsDamage) {
   const Upload taken = upload("taken", big);
   EXPECT_TRUE(desk.uploads.ack(workspace, taken.id).take());
   flip(taken);
   integrity.tick();
   EXPECT_EQ(row_of(taken).damage, UploadDamage::changed);
-  EXPECT_EQ(receipts(), std::vector<std::string>{"chat_upload_acked"}) << "it was delivered, and well";
+  EXPECT_EQ(receipts(), std::vector<std::string>{"chat_upload_acked"}) << "it was delivered undamaged";
   expect_gone(desk.uploads.open(agent, workspace, taken.id));
   expect_gone(desk.uploads.open(admin, other, taken.id));
   expect_refused(sender, taken, UploadDamage::changed);
@@ -222,7 +222,7 @@ TEST_F(IntegrityTest, TheRowStaysUntilItsTimeAndIsAckedRecalledAndSweptAsAnyOthe
   EXPECT_EQ(desk.uploads.find(kOperator, workspace, left.id)->upload.damage, UploadDamage::changed);
 }
 
-TEST_F(IntegrityTest, AWalkReadsNoMoreThanItsRateAndGoesOnInTheMiddleOfAFile) {
+TEST_F(IntegrityTest, AWalkReadsNoMoreThanItsRateAndContinuesInTheMiddleOfAFile) {
   Integrity slow = make({hours(24), 30'000, seconds(1)});
   const Upload damaged = upload("a.bin", std::string(100'000, 'x'));
   flip(damaged);
@@ -234,7 +234,7 @@ TEST_F(IntegrityTest, AWalkReadsNoMoreThanItsRateAndGoesOnInTheMiddleOfAFile) {
     EXPECT_LE(read_bytes() - before, 30'000) << "tick " << ticks;
     before = read_bytes();
   }
-  EXPECT_EQ(read_bytes(), 200'000) << "twice, since the first time it may have been the memory's copy";
+  EXPECT_EQ(read_bytes(), 200'000) << "twice, since the first read may come from the page cache";
   EXPECT_GE(ticks, 7);
 }
 
@@ -247,7 +247,7 @@ TEST_F(IntegrityTest, ManySmallFilesAreNotReadInOneGo) {
   EXPECT_EQ(checked("sound"), 10);
 }
 
-TEST_F(IntegrityTest, AWalkBeginsAnewWhenItsTimeHasCome) {
+TEST_F(IntegrityTest, AWalkBeginsAgainAfterItsPeriod) {
   const Upload one = upload("a.bin", big);
   integrity.tick();
   EXPECT_EQ(checked("sound"), 1);
@@ -263,17 +263,17 @@ TEST_F(IntegrityTest, AWalkBeginsAnewWhenItsTimeHasCome) {
   integrity.tick();
   integrity.suspect(row_of(one));
   integrity.tick();
-  EXPECT_EQ(read_bytes(), before) << "what is known is not read again";
+  EXPECT_EQ(read_bytes(), before) << "a marked file is not read again";
 }
 
-TEST_F(IntegrityTest, AFileThatLeavesWhileItIsReadIsNobodysConcern) {
+TEST_F(IntegrityTest, AFileThatIsDeletedWhileItIsReadIsNotReported) {
   Integrity slow = make({hours(24), 50'000, seconds(1)});
   const Upload damaged = upload("a.bin", std::string(100'000, 'x'));
   flip(damaged);
   slow.suspect(damaged);
   EXPECT_TRUE(desk.uploads.recall(admin, workspace, damaged.id).take());
   slow.tick();
-  EXPECT_EQ(checked("damaged") + checked("sound"), 0) << "gone before it was opened";
+  EXPECT_EQ(checked("damaged") + checked("sound"), 0) << "deleted before it was opened";
 
   const Upload read = upload("b.bin", std::string(100'000, 'x'));
   flip(read);
@@ -288,57 +288,57 @@ TEST_F(IntegrityTest, AFileThatLeavesWhileItIsReadIsNobodysConcern) {
   EXPECT_EQ(receipts(), (std::vector<std::string>{"chat_upload_recalled", "chat_upload_recalled"}));
 }
 
-TEST_F(IntegrityTest, AFileThatLeavesJustBeforeItIsCondemnedIsToldToNobody) {
-  const Upload gone = upload("a.bin", big);
-  ASSERT_TRUE(desk.uploads.recall(admin, workspace, gone.id).take());
-  EXPECT_FALSE(integrity.report_damage(gone, UploadDamage::changed).take());
+TEST_F(IntegrityTest, AFileThatIsDeletedJustBeforeItIsMarkedIsNotReported) {
+  const Upload deleted = upload("a.bin", big);
+  ASSERT_TRUE(desk.uploads.recall(admin, workspace, deleted.id).take());
+  EXPECT_FALSE(integrity.report_damage(deleted, UploadDamage::changed).take());
   EXPECT_EQ(desk.metrics.uploads_damaged("changed").Value(), 0);
   EXPECT_EQ(receipts(), std::vector<std::string>{"chat_upload_recalled"});
 }
 
-TEST_F(IntegrityTest, WhatCannotBeReadIsSaidAndNotCondemned) {
+TEST_F(IntegrityTest, AFileThatCannotBeReadIsReportedAndNotMarked) {
   const Upload unreadable = upload("a.bin", big);
   const Upload sound = upload("b.bin", big);
   std::filesystem::remove(file_of(unreadable));
   std::filesystem::create_directory(file_of(unreadable));
   integrity.tick();
   EXPECT_EQ(checked("unreadable"), 1);
-  EXPECT_EQ(checked("sound"), 1) << "and the walk goes on";
+  EXPECT_EQ(checked("sound"), 1) << "and the walk continues";
   EXPECT_FALSE(row_of(unreadable).damage);
   std::filesystem::remove(file_of(unreadable));
 }
 
-TEST_F(IntegrityTest, APlaceOfBytesThatIsOutOfReachCondemnsNothingAndIsTriedAgainLater) {
+TEST_F(IntegrityTest, AnUnreachablePlaceMarksNothingAndIsTriedAgainLater) {
   const Upload sound = upload("a.bin", big);
   const auto place = desk.folder.path() / "blobs";
-  const auto elsewhere = desk.folder.path() / "elsewhere";
-  std::filesystem::rename(place, elsewhere);
+  const auto renamed_place = desk.folder.path() / "renamed_away";
+  std::filesystem::rename(place, renamed_place);
   std::filesystem::create_directory(place);
-  std::filesystem::remove(elsewhere / sound.blob_key.substr(30) / sound.blob_key);
+  std::filesystem::remove(renamed_place / sound.blob_key.substr(30) / sound.blob_key);
   EXPECT_THROW(integrity.tick(), Unavailable);
-  EXPECT_NO_THROW(integrity.tick()) << "it rests";
+  EXPECT_NO_THROW(integrity.tick()) << "it pauses";
   EXPECT_FALSE(row_of(sound).damage);
   std::filesystem::remove(place);
-  std::filesystem::rename(elsewhere, place);
+  std::filesystem::rename(renamed_place, place);
   desk.clock.advance(minutes(1));
   upload("b.bin", big);
   integrity.tick();
-  EXPECT_EQ(checked("sound"), 1) << "and goes on behind it";
+  EXPECT_EQ(checked("sound"), 1) << "and continues after it";
   EXPECT_FALSE(row_of(sound).damage) << "until the next walk";
   desk.clock.advance(hours(24));
   integrity.tick();
   EXPECT_EQ(row_of(sound).damage, UploadDamage::missing);
 }
 
-TEST_F(IntegrityTest, BeyondItsBoundWhatIsSuspectedWaitsForTheWalk) {
+TEST_F(IntegrityTest, BeyondTheLimitASuspectedFileWaitsForTheWalk) {
   Integrity suspicious = make({hours(0), 1 << 20, seconds(1)});
   const Upload first = upload("first", big);
   const Upload last = upload("last", big);
   suspicious.suspect(first);
-  Upload nobody;
+  Upload missing_file;
   for (int i = 0; i < 1023; ++i) {
-    nobody.id = FileId::make(kStart);
-    suspicious.suspect(nobody);
+    missing_file.id = FileId::make(kStart);
+    suspicious.suspect(missing_file);
   }
   suspicious.suspect(last);
   suspicious.tick();
@@ -347,7 +347,7 @@ TEST_F(IntegrityTest, BeyondItsBoundWhatIsSuspectedWaitsForTheWalk) {
   EXPECT_EQ(read_bytes(), 20'000);
 }
 
-TEST_F(IntegrityTest, OnceItIsToEndItReadsNothingMore) {
+TEST_F(IntegrityTest, AfterAStopItReadsNothingMore) {
   const Upload one = upload("a.bin", big);
   integrity.suspect(one);
   integrity.stop();
@@ -355,7 +355,7 @@ TEST_F(IntegrityTest, OnceItIsToEndItReadsNothingMore) {
   EXPECT_EQ(read_bytes(), 0);
 }
 
-TEST_F(IntegrityTest, OneThatIsToEndInTheMiddleOfAFileDecidesNothing) {
+TEST_F(IntegrityTest, AStopInTheMiddleOfAFileDecidesNothing) {
   HookedBlobs blobs(*desk.blobs);
   Places places = desk.over(blobs);
   Integrity ending(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics,
@@ -369,7 +369,7 @@ TEST_F(IntegrityTest, OneThatIsToEndInTheMiddleOfAFileDecidesNothing) {
   EXPECT_FALSE(row_of(damaged).damage);
 }
 
-TEST_F(IntegrityTest, ManyMayReportWhileItLooks) {
+TEST_F(IntegrityTest, ManyThreadsMayReportWhileItChecks) {
   std::vector<Upload> files;
   for (int i = 0; i < 20; ++i) files.push_back(upload("f", big));
   for (const Upload& one : files) flip(one);

@@ -1,6 +1,6 @@
-// Strikes: how often an address has lately shown a token that is none. Beyond its allowance further ones are refused
-// until the minute is over; valid tokens never come here. The addresses are remembered in bounded number, the one that
-// has been quiet longest is forgotten first. Thread-safe.
+// InvalidTokenLimiter counts how often an address has sent an invalid token in the last minute. Beyond the limit
+// further invalid tokens are refused until the minute is over; valid tokens are never counted. The number of remembered
+// addresses is bounded; the address that was inactive longest is forgotten first. Thread-safe.
 #pragma once
 #include <chrono>
 #include <list>
@@ -19,7 +19,7 @@ class InvalidTokenLimiter {
   InvalidTokenLimiter(const Clock& clock, unsigned per_minute, std::size_t addresses = 16'384)
       : clock_(clock), per_minute_(per_minute), addresses_(addresses) {}
 
-  // One more from this address. Nothing while that is within its allowance, else for how long it is refused.
+  // Counts one invalid token. None within the limit, else how long the address is refused.
   std::optional<std::chrono::seconds> count_invalid(std::string_view address);
 
  private:
@@ -34,7 +34,7 @@ class InvalidTokenLimiter {
   const std::size_t addresses_;
   std::mutex mutex_;                                                             // requests come on all pool threads
   std::list<Count> counts_;                                                      // latest first
-  std::unordered_map<std::string_view, std::list<Count>::iterator> by_address_;  // keys are the counts' own
+  std::unordered_map<std::string_view, std::list<Count>::iterator> by_address_;  // keys are views of counts_' addresses
 };
 
 }  // namespace restante::desk

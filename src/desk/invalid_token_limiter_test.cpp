@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::seconds;
 
-TEST(InvalidTokenLimiter, BeyondTheAllowanceOneIsToldHowLongToWait) {
+TEST(InvalidTokenLimiter, BeyondTheLimitTheAnswerIsHowLongToWait) {
   ManualClock clock(kStart);
   InvalidTokenLimiter invalid_token_limiter(clock, 3);
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(invalid_token_limiter.count_invalid("192.0.2.1"));
@@ -21,7 +21,7 @@ TEST(InvalidTokenLimiter, BeyondTheAllowanceOneIsToldHowLongToWait) {
   EXPECT_FALSE(invalid_token_limiter.count_invalid("192.0.2.1")) << "a new minute";
 }
 
-TEST(InvalidTokenLimiter, EveryAddressHasItsOwn) {
+TEST(InvalidTokenLimiter, EveryAddressHasASeparateLimit) {
   ManualClock clock(kStart);
   InvalidTokenLimiter invalid_token_limiter(clock, 1);
   EXPECT_FALSE(invalid_token_limiter.count_invalid("192.0.2.1"));
@@ -29,7 +29,7 @@ TEST(InvalidTokenLimiter, EveryAddressHasItsOwn) {
   EXPECT_FALSE(invalid_token_limiter.count_invalid("192.0.2.2"));
 }
 
-TEST(InvalidTokenLimiter, ASetWallClockForgivesNothing) {
+TEST(InvalidTokenLimiter, ASetWallClockResetsNothing) {
   ManualClock clock(kStart);
   InvalidTokenLimiter invalid_token_limiter(clock, 1);
   EXPECT_FALSE(invalid_token_limiter.count_invalid("192.0.2.1"));
@@ -37,13 +37,13 @@ TEST(InvalidTokenLimiter, ASetWallClockForgivesNothing) {
   EXPECT_TRUE(invalid_token_limiter.count_invalid("192.0.2.1"));
 }
 
-TEST(InvalidTokenLimiter, OnlySoManyAddressesAreRememberedAndTheQuietestIsForgotten) {
+TEST(InvalidTokenLimiter, TheNumberOfAddressesIsBoundedAndTheLeastRecentIsForgotten) {
   ManualClock clock(kStart);
   InvalidTokenLimiter invalid_token_limiter(clock, 1, 2);
   EXPECT_FALSE(invalid_token_limiter.count_invalid("a"));
   EXPECT_FALSE(invalid_token_limiter.count_invalid("b"));
   EXPECT_TRUE(invalid_token_limiter.count_invalid("a"));
-  EXPECT_FALSE(invalid_token_limiter.count_invalid("c")) << "b goes";
+  EXPECT_FALSE(invalid_token_limiter.count_invalid("c")) << "b is forgotten";
   EXPECT_TRUE(invalid_token_limiter.count_invalid("a"));
   EXPECT_FALSE(invalid_token_limiter.count_invalid("b"));
 }

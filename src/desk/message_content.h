@@ -1,5 +1,5 @@
-// What a row of the log says in words and files. Bodies are written by agents and other clients: what is not as it
-// should be is left out, never a failure. Pure.
+// MessageContent is the text and the files of an inbox row. Agents and other clients write the bodies, so malformed
+// parts are skipped and are never an error. Pure.
 #pragma once
 #include <optional>
 #include <string>
@@ -28,10 +28,10 @@ struct MessageContent {
 
 // A2A parts: texts, and files that have a uri.
 MessageContent content_of_parts(const Json* parts);
-// The message that a message/send row carries.
+// The message of a message/send row.
 MessageContent request_content(const InboxRow& row);
-// What the agent said: a notify's text and attachments, or the answer of an agent that is called, be it a message or a
-// task with its status and artifacts.
+// The agent's message: a notify's text and attachments, or the answer of a callback. The answer is a message, or a task
+// with its status and artifacts.
 MessageContent response_content(const InboxRow& row);
 // The file an upload's row or receipt is about.
 std::optional<FilePart> upload_in(const InboxRow& row);

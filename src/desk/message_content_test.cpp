@@ -30,7 +30,7 @@ TEST(Parts, TextsAreJoinedAndFilesWithAUriAreKept) {
   EXPECT_EQ(content.files[0].size, 7);
 }
 
-TEST(Parts, WhatIsNotAsItShouldBeIsLeftOut) {
+TEST(Parts, MalformedPartsAreSkipped) {
   for (const char* body :
        {"", "null", "[]", "{", R"({"params":[]})", R"({"params":{"message":7}})", R"({"params":{"message":{}}})",
         R"({"params":{"message":{"parts":{"text":"a"}}}})", R"({"params":{"message":{"parts":[1,"a",null,[],{}]}}})",
@@ -42,7 +42,7 @@ TEST(Parts, WhatIsNotAsItShouldBeIsLeftOut) {
   const MessageContent odd = request_content(
       row_with(R"({"params":{"message":{"parts":[{"file":{"uri":"x:1","name":7,"mimeType":null,"size":"big"}}]}}})"));
   ASSERT_EQ(odd.files.size(), 1u);
-  EXPECT_FALSE(odd.nothing()) << "a file without a word is something";
+  EXPECT_FALSE(odd.nothing()) << "a file without text is content";
   EXPECT_EQ(odd.files[0].name, "");
   EXPECT_EQ(odd.files[0].size, std::nullopt);
 }

@@ -13,7 +13,7 @@ Error bad_field(std::string_view field, std::string sentence) {
   return Error(errors::bad_field, {{"field", std::string(field)}}).with_sentence(std::move(sentence));
 }
 
-// Null is as good as absent.
+// Null counts as absent.
 const Json* given(const Json& object, std::string_view name) {
   const Json* member = object.find(name);
   return member && !member->is_null() ? member : nullptr;
@@ -63,7 +63,7 @@ Result<void> normalise_parts(Json& message) {
   return {};
 }
 
-// The frame of JSON-RPC 2.0 around it; the id is what the answer would be told by.
+// Adds the JSON-RPC 2.0 members. The id is the one that an answer would have.
 Result<void> wrap(Json& request, const std::string& message_id) {
   const Json* version = given(request, "jsonrpc");
   if (version && !version->if_string()) return bad_field("jsonrpc", "jsonrpc must be a text");
@@ -87,7 +87,7 @@ std::string_view event_of(const NewInboxRow& row) {
   return row.activity_type == "a2a_send" ? "message_pushed" : "message_queued";
 }
 
-void tell(EventBus& event_bus, Log& log, WorkspaceId workspace, const NewInboxRow& row, const Appended& at) {
+void publish_and_log(EventBus& event_bus, Log& log, WorkspaceId workspace, const NewInboxRow& row, const Appended& at) {
   if (at.repeated) return;
   event_bus.appended(workspace, at);
   log.info(event_of(row), {{"workspace_id", workspace.text()},
@@ -152,13 +152,13 @@ NewInboxRow notify_row(WorkspaceId workspace, const std::string& text, const Jso
 }
 
 void Messages::announce(WorkspaceId workspace, const NewInboxRow& row, const Appended& at) {
-  tell(event_bus_, log_, workspace, row, at);
+  publish_and_log(event_bus_, log_, workspace, row, at);
 }
 
 Commit<Result<Appended>> Messages::post(WorkspaceId workspace, const NewInboxRow& row) {
   auto commit = store_.append_to_inbox(workspace, row, clock_.now());
   commit.then([&event_bus = event_bus_, &log = log_, workspace, row](const Result<Appended>& at) {
-    if (at) tell(event_bus, log, workspace, row, *at);
+    if (at) publish_and_log(event_bus, log, workspace, row, *at);
   });
   return commit;
 }
@@ -167,7 +167,7 @@ Commit<Result<Claimed<Appended>>> Messages::post_once(WorkspaceId workspace, con
                                                       Render<Appended> render) {
   auto commit = store_.append_to_inbox_once(workspace, row, claim, std::move(render), clock_.now());
   commit.then([&event_bus = event_bus_, &log = log_, workspace, row](const Result<Claimed<Appended>>& claimed) {
-    if (claimed && claimed->made) tell(event_bus, log, workspace, row, *claimed->made);
+    if (claimed && claimed->made) publish_and_log(event_bus, log, workspace, row, *claimed->made);
   });
   return commit;
 }

@@ -1,4 +1,4 @@
-// Messages: A2A messages as agents and pages send them, brought into one form before they are stored.
+// Messages brings A2A messages of agents and pages into one form and appends them to an inbox.
 #pragma once
 #include <string>
 
@@ -16,19 +16,19 @@ struct Envelope {
   std::string message_id;  // the client's, or made
 };
 
-// A bare {method, params} is wrapped; messageId and role are filled; a part's `type` becomes `kind`; v0.2 `content`
-// becomes `parts`. bad_field when it is no message/send or has neither parts nor content.
+// Wraps a bare {method, params}, fills in messageId and role, renames a part's `type` to `kind` and v0.2 `content` to
+// `parts`. bad_field when it is no message/send or has neither parts nor content.
 Result<Envelope> normalise_message(Json request, Time now);
 
-// The inbox row of a message: the source is the calling agent's workspace, or nobody for people. Where a callback was
-// asked, what came of it goes into the row: a2a_send when it has the message, else the reason why it is in the inbox.
+// The inbox row of a message. Its source is the calling agent's workspace, none for people. If a callback was called,
+// the caller adds the result to the row: a2a_send if the callback took the message, else why it is in the inbox.
 NewInboxRow message_row(const Principal& caller, WorkspaceId target, const Envelope& envelope, std::string traceparent);
 
-// What the agent says to its people. `parts` are the attachments as A2A file parts, may be empty.
+// A message from the agent to its people. `parts` are the attachments as A2A file parts, may be empty.
 NewInboxRow notify_row(WorkspaceId workspace, const std::string& text, const Json::Array& parts);
 
-// Puts rows of the functions above into a workspace's log. Told and logged once they are durable; of a message that was
-// there already nothing is told.
+// Appends rows of the functions above to a workspace's inbox. They are published and logged once they are durable. A
+// message that was in the inbox already is not published again.
 class Messages {
  public:
   Messages(Store& store, EventBus& event_bus, const Clock& clock, Log& log)
@@ -38,7 +38,7 @@ class Messages {
   // The same under a claim.
   Commit<Result<Claimed<Appended>>> post_once(WorkspaceId workspace, const NewInboxRow& row, const Claim& claim,
                                               Render<Appended> render);
-  // For who appends such a row together with something else: what is told and logged once that is durable.
+  // Publishes and logs a row that was appended together with something else. Call it once the row is durable.
   void announce(WorkspaceId workspace, const NewInboxRow& row, const Appended& at);
 
  private:

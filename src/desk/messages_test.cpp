@@ -81,7 +81,7 @@ TEST(NormaliseMessage, FillsAMessageIdThatIsMissingNullOrEmpty) {
   }
 }
 
-TEST(NormaliseMessage, RefusesWhatIsNoMessage) {
+TEST(NormaliseMessage, RefusesARequestThatIsNoMessage) {
   const std::pair<const char*, const char*> kBad[] = {
       {R"([])", ""},
       {R"("text")", ""},
@@ -130,7 +130,7 @@ TEST(NormaliseMessage, TakesContentWhereThereAreNoParts) {
   }
 }
 
-TEST(Messages, LandInTheInboxAndRingOnceTheyAreThere) {
+TEST(Messages, AreAppendedToTheInboxAndRingOnceTheyAreDurable) {
   TestDesk desk;
   const WorkspaceId from = desk.make_workspace();
   const WorkspaceId to = desk.make_workspace();
@@ -177,7 +177,7 @@ TEST(Messages, NotifyHasPartsOnlyWhenThereAreAttachments) {
             R"({"result":"with a file","parts":[{"kind":"file"}]})");
 }
 
-// Messages with a log that can be read, on the store and the news of a desk.
+// Messages with a log that the test can read, on a desk's store and event bus.
 class LoggedMessages {
  public:
   explicit LoggedMessages(TestDesk& desk) : desk_(desk) {}
@@ -185,7 +185,7 @@ class LoggedMessages {
   LoggedMessages(const LoggedMessages&) = delete;
   LoggedMessages& operator=(const LoggedMessages&) = delete;
 
-  // The events that `act` has led to.
+  // The log events that `act` caused.
   template <class Act>
   std::vector<std::string> events_of(Act act) {
     {
@@ -214,7 +214,7 @@ class LoggedMessages {
 
 using Events = std::vector<std::string>;
 
-TEST(Messages, AreLoggedOnceTheyAreDurableAndARepeatedOneIsNoNews) {
+TEST(Messages, AreLoggedOnceTheyAreDurableAndARepeatedOneIsNotLogged) {
   TestDesk desk;
   LoggedMessages logged(desk);
   const WorkspaceId to = desk.make_workspace();
@@ -229,13 +229,13 @@ TEST(Messages, AreLoggedOnceTheyAreDurableAndARepeatedOneIsNoNews) {
   EXPECT_EQ(desk.inbox_of(to).size(), 1u);
 }
 
-TEST(Messages, ThatAreNotThereAreNeitherLoggedNorTold) {
+TEST(Messages, ThatAreNotAppendedAreNeitherLoggedNorPublished) {
   TestDesk desk;
   LoggedMessages logged(desk);
   const EventBus::EventSubscription watch(desk.event_bus);
-  const WorkspaceId nobody = WorkspaceId::make(kStart);
+  const WorkspaceId missing = WorkspaceId::make(kStart);
   const auto events = logged.events_of([&](Messages& messages) {
-    const auto sent = messages.post(nobody, message_row(kAdmin, nobody, *normalise(kGood[0].sent), "")).take();
+    const auto sent = messages.post(missing, message_row(kAdmin, missing, *normalise(kGood[0].sent), "")).take();
     ASSERT_FALSE(sent.has_value());
     EXPECT_TRUE(sent.error().is(errors::workspace_not_found));
   });
@@ -243,7 +243,7 @@ TEST(Messages, ThatAreNotThereAreNeitherLoggedNorTold) {
   EXPECT_EQ(desk.event_bus.last(), 0u);
 }
 
-TEST(Messages, UnderAClaimAreToldOnce) {
+TEST(Messages, UnderAClaimArePublishedOnce) {
   TestDesk desk;
   LoggedMessages logged(desk);
   const WorkspaceId to = desk.make_workspace();
@@ -266,10 +266,10 @@ TEST(Messages, UnderAClaimAreToldOnce) {
 TEST(Messages, ARepeatedIdIsTheSameMessageOnlyWithTheSameContentByTheSameSender) {
   TestDesk desk;
   const WorkspaceId to = desk.make_workspace();
-  const auto text = [](std::string_view id, std::string_view call, std::string_view said) {
+  const auto text = [](std::string_view id, std::string_view call, std::string_view content) {
     return normalise(R"({"jsonrpc":"2.0","id":")" + std::string(call) +
                      R"(","method":"message/send","params":{"message":{"messageId":")" + std::string(id) +
-                     R"(","parts":[{"kind":"text","text":")" + std::string(said) + R"("}]}}})");
+                     R"(","parts":[{"kind":"text","text":")" + std::string(content) + R"("}]}}})");
   };
   const auto seq = [&](const Principal& who, const Result<Envelope>& envelope) {
     return desk.messages.post(to, message_row(who, to, *envelope, "")).take()->seq;
@@ -282,7 +282,7 @@ TEST(Messages, ARepeatedIdIsTheSameMessageOnlyWithTheSameContentByTheSameSender)
 
   EXPECT_EQ(seq(agent, text("m", "1", "a")), 1);
   EXPECT_EQ(seq(agent, text("m", "1", "a")), 1);
-  EXPECT_EQ(seq(agent, text("m", "2", "a")), 1) << "the call's own number is no part of the message";
+  EXPECT_EQ(seq(agent, text("m", "2", "a")), 1) << "the JSON-RPC id is no part of the message";
   EXPECT_EQ(seq(agent, text("m", "1", "b")), 2) << "other content";
   EXPECT_EQ(seq(agent, text("n", "1", "a")), 3) << "another id";
   EXPECT_EQ(seq(kAdmin, text("m", "1", "a")), 4) << "another sender";
@@ -294,7 +294,7 @@ TEST(Messages, ARepeatedIdIsTheSameMessageOnlyWithTheSameContentByTheSameSender)
           normalise(R"({"params":{"message":{"parts":[{"text":"a","type":"text"}],"role":"user","messageId":"m"}},)"
                     R"("method":"message/send"})")),
       1)
-      << "the order of members is no content";
+      << "the order of members does not matter";
 }
 
 }  // namespace

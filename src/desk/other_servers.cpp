@@ -7,7 +7,7 @@
 namespace restante::desk {
 namespace {
 
-// Whoever watches reads the rows themselves; beyond so many at once it is enough to know that there are.
+// Streams read the rows themselves. Beyond so many rows at once they only need to know that there are some.
 constexpr std::int64_t kMostRows = 100;
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Elsewhere: what other servers on the same data announce becomes news here: held polls and streams wake, and what a
-// revoked token holds open ends. While nothing can be heard, held polls are answered empty rather than kept waiting for
-// news that would not come; when it can be again, everybody looks. Called on the store's thread.
+// OtherServers receives the announcements of other servers on the same database. It wakes held polls and streams, and
+// ends what a revoked token holds open. While announcements cannot be received, held polls are answered empty, since
+// nothing would wake them. After a reconnect all held polls and streams read again. Called on the store's thread.
 #pragma once
 #include "base/bell.h"
 #include "base/log.h"
@@ -11,7 +11,7 @@ namespace restante::desk {
 
 class OtherServers final : public Announcements::Subscriber {
  public:
-  // Listens until it is destroyed.
+  // Subscribes until it is destroyed.
   OtherServers(Announcements& announcements, EventBus& event_bus, Bell& bell, Log& log);
   ~OtherServers() override;
   OtherServers(const OtherServers&) = delete;

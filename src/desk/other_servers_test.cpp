@@ -24,7 +24,7 @@ class OtherServersTest : public ::testing::Test {
   DevNull dev_null;
   Log log{dev_null.fd, LogLevel::debug, clock};
   Announcements announcements;
-  RememberingBell bell;
+  RecordingBell bell;
   EventBus event_bus{bell, &announcements};
   OtherServers other_servers{announcements, event_bus, bell, log};
 };
@@ -34,7 +34,7 @@ TEST_F(OtherServersTest, ARowAppendedByAnotherServerRingsItsWorkspace) {
   EXPECT_THAT(bell.rung(), ElementsAre(topic_of(kOne)));
 }
 
-TEST_F(OtherServersTest, WhoWatchesIsToldOfEveryRowButNotOfThousands) {
+TEST_F(OtherServersTest, ASubscriberGetsEveryRowButNotThousands) {
   const EventBus::EventSubscription watch(event_bus);
   announce([](auto& subscriber) { subscriber.appended(kOne, 3, 5); });
   const auto page = event_bus.since(0, std::nullopt);
@@ -56,7 +56,7 @@ TEST_F(OtherServersTest, ChangesAndRevokedTokensRing) {
   EXPECT_THAT(bell.rung(2), ElementsAre(topic_of(kOne), topic_of(token)));
 }
 
-TEST_F(OtherServersTest, WhatHappensElsewhereIsToldHereAndNotSentBackOut) {
+TEST_F(OtherServersTest, EventsOfOtherServersArePublishedHereAndNotSentBack) {
   std::vector<std::string> sent;
   announcements.set_sender([&](const TransientEvent& event) { sent.push_back(event.name); });
   EXPECT_FALSE(other_servers.wants_events());
@@ -71,7 +71,7 @@ TEST_F(OtherServersTest, WhatHappensElsewhereIsToldHereAndNotSentBackOut) {
   EXPECT_THAT(sent, ElementsAre("WORKSPACE_ONLINE"));
 }
 
-TEST_F(OtherServersTest, WhileNothingIsHeardHeldPollsAreReleasedAndAfterwardsEverybodyLooks) {
+TEST_F(OtherServersTest, WhileDisconnectedHeldPollsAreReleasedAndAfterwardsAllStreamsReadAgain) {
   const EventBus::EventSubscription watch(event_bus);
   event_bus.publish(kOne, "WORKSPACE_ONLINE", "{}");
   const auto seen = event_bus.since(0, std::nullopt);
@@ -80,7 +80,7 @@ TEST_F(OtherServersTest, WhileNothingIsHeardHeldPollsAreReleasedAndAfterwardsEve
   EXPECT_THAT(bell.rung(), ElementsAre("release"));
   announce([](auto& subscriber) { subscriber.reconnected(); });
   EXPECT_THAT(bell.rung(), ElementsAre("*"));
-  EXPECT_TRUE(event_bus.since(seen.last, std::nullopt).missed) << "a stream begins anew";
+  EXPECT_TRUE(event_bus.since(seen.last, std::nullopt).missed) << "a stream begins again";
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Outgoing: files an agent has staged itself and then names in what it sends. To another agent they go with the
-// message, in one transaction: each is staged for the target under a name of its own, sharing the bytes. To people they
-// stay where they are, and must be there. Thread-safe.
+// Outgoing sends files that an agent has staged and then names in a message. For another agent the files are sent with
+// the message, in one transaction: each is staged for the target under a new id and shares the blob. For people the
+// files stay where they are; they must exist. Thread-safe.
 #pragma once
 #include <functional>
 #include <vector>
@@ -13,9 +13,10 @@
 
 namespace restante::desk {
 
-// The outgoing files that the message names, which from now on names them as the target will know them. Only agents
-// have such files; what people name and what the target has already stays as it is. In what an agent says to itself
-// both are called alike: `is_outgoing` tells them apart. attachment_gone when an agent names a file of anybody else.
+// Returns the outgoing files that the message names, and changes the message so that it names them by the target's ids.
+// Only agents have outgoing files. Files that people name, and files that the target has already, stay as they are. In
+// a message of an agent to itself both have the same uri; `is_outgoing` distinguishes them. attachment_gone when an
+// agent names a file of another workspace.
 using IsOutgoing = std::function<bool(FileId)>;
 Result<std::vector<OutgoingFile>> address_files(const Principal& caller, WorkspaceId target, Envelope& envelope,
                                                 Time now, const IsOutgoing& is_outgoing = {});
@@ -25,12 +26,12 @@ class Outgoing {
   Outgoing(Store& store, Uploads& uploads, Messages& messages, const Clock& clock)
       : store_(store), uploads_(uploads), messages_(messages), clock_(clock) {}
 
-  // The row and the files it names, into the target's log. attachment_gone, quota_exceeded.
+  // Appends the row and stages the files it names for the target. attachment_gone, quota_exceeded.
   Commit<Result<SentMessage>> send(WorkspaceId target, const NewInboxRow& row, std::vector<OutgoingFile> files);
   Commit<Result<Claimed<SentMessage>>> send_once(WorkspaceId target, const NewInboxRow& row,
                                                  std::vector<OutgoingFile> files, const Claim& claim,
                                                  Render<SentMessage> render);
-  // Of the file parts an agent shows its people: those that lie with us are its own and can still be read.
+  // For the file parts that an agent shows its people: files on this server must be the agent's own and still readable.
   // attachment_gone.
   Result<void> check_shown(WorkspaceId workspace, const Json::Array& parts);
 

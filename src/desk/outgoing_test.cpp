@@ -49,7 +49,7 @@ class OutgoingTest : public ::testing::Test {
   const std::string big = std::string(20'000, 'x');
 };
 
-TEST_F(OutgoingTest, AFileGoesWithTheMessageUnderANameOfTheTarget) {
+TEST_F(OutgoingTest, AFileIsSentWithTheMessageUnderAnIdOfTheTarget) {
   for (const std::string& bytes : {std::string("small"), big}) {
     const FileId file = stage(source, bytes);
     const auto sent = send(message({pending_uri(source, file)}));
@@ -67,11 +67,11 @@ TEST_F(OutgoingTest, AFileGoesWithTheMessageUnderANameOfTheTarget) {
     EXPECT_EQ(desk.uploads.waiting(kOperator, target, {}, 10).back().id, copy);
     desk.clock.advance(std::chrono::hours(1));
     EXPECT_TRUE(desk.uploads.ack(target, copy).take());
-    EXPECT_EQ(bytes_of(source, file), bytes) << "shared, and still the sender's";
+    EXPECT_EQ(bytes_of(source, file), bytes) << "shared, and the sender keeps it";
   }
 }
 
-TEST_F(OutgoingTest, WhatAgentsSendEachOtherIsHiddenFromThoseWhoSeeTheChatAlone) {
+TEST_F(OutgoingTest, FilesBetweenAgentsAreHiddenFromSenders) {
   const auto sent = send(message({pending_uri(source, stage(source, "small"))}));
   ASSERT_TRUE(sent.has_value());
   const FileId hidden = sent->files[0].upload.id;
@@ -82,7 +82,7 @@ TEST_F(OutgoingTest, WhatAgentsSendEachOtherIsHiddenFromThoseWhoSeeTheChatAlone)
   EXPECT_TRUE(desk.uploads.open(sender, target, hidden).error().is(errors::upload_gone));
   EXPECT_TRUE(desk.uploads.find(sender, target, hidden).error().is(errors::upload_gone));
   const auto seen = desk.uploads.waiting(sender, target, {}, 1);
-  ASSERT_EQ(seen.size(), 1u) << "the page is filled up behind what is left out";
+  ASSERT_EQ(seen.size(), 1u) << "the page is filled up when files are omitted";
   EXPECT_EQ(seen[0].id, own);
   for (int i = 0; i < 3; ++i) (void)stage(target, "more", UploadDirection::in);
   EXPECT_EQ(desk.uploads.waiting(sender, target, {}, 2).size(), 2u) << "and never overfilled";
@@ -90,7 +90,7 @@ TEST_F(OutgoingTest, WhatAgentsSendEachOtherIsHiddenFromThoseWhoSeeTheChatAlone)
   EXPECT_EQ(desk.uploads.waiting(kOperator, target, {}, 10).size(), 5u);
 }
 
-TEST_F(OutgoingTest, SharedBytesStayUntilTheLastRowHasLeft) {
+TEST_F(OutgoingTest, ASharedBlobIsKeptUntilItsLastRowIsDeleted) {
   const FileId file = stage(source, big);
   desk.clock.advance(std::chrono::hours(23));
   const auto sent = send(message({pending_uri(source, file)}));
@@ -104,14 +104,14 @@ TEST_F(OutgoingTest, SharedBytesStayUntilTheLastRowHasLeft) {
   EXPECT_EQ(desk.blob_files(), 0u);
 }
 
-TEST_F(OutgoingTest, AFileThatIsNamedTwiceGoesOnce) {
+TEST_F(OutgoingTest, AFileThatIsNamedTwiceIsSentOnce) {
   const FileId file = stage(source);
   const auto sent = send(message({pending_uri(source, file), pending_uri(source, file)}));
   ASSERT_TRUE(sent.has_value());
   EXPECT_EQ(sent->files.size(), 1u);
 }
 
-TEST_F(OutgoingTest, WhatIsNotTheSendersOwnLiveOutgoingFileIsGone) {
+TEST_F(OutgoingTest, OnlyLiveOutgoingFilesOfTheSenderCanBeSent) {
   const FileId received = stage(source, "for me", UploadDirection::in);
   const FileId foreign = stage(third);
   const FileId expired = stage(source);
@@ -127,7 +127,7 @@ TEST_F(OutgoingTest, WhatIsNotTheSendersOwnLiveOutgoingFileIsGone) {
   EXPECT_EQ(desk.inbox_of(target).size(), 0u) << "and the message is not sent either";
 }
 
-TEST_F(OutgoingTest, WhatPeopleNameAndWhatIsNoFileOfOursStaysAsItIs) {
+TEST_F(OutgoingTest, FilesThatPeopleNameAndForeignUrisStayAsTheyAre) {
   const FileId waiting = stage(target, "by people", UploadDirection::in);
   const std::vector<std::string> uris{pending_uri(target, waiting), "https://example.org/a", "workspace:/tmp/a"};
   Envelope by_agent = message(uris);
@@ -149,12 +149,12 @@ TEST_F(OutgoingTest, AnAgentMaySendAFileToItself) {
   const auto files = address_files(agent, source, to_itself, kStart, [&](FileId file) { return file == out; });
   ASSERT_EQ(files->size(), 1u);
   EXPECT_EQ(files->front().source, out);
-  const auto said = to_itself.json.dump();
-  EXPECT_EQ(said.find(out.text()), std::string::npos) << "it goes under a name of its own";
-  EXPECT_NE(said.find(in.text()), std::string::npos) << "what it was sent stays as it is";
+  const auto sent_json = to_itself.json.dump();
+  EXPECT_EQ(sent_json.find(out.text()), std::string::npos) << "it is sent under a new id";
+  EXPECT_NE(sent_json.find(in.text()), std::string::npos) << "a received file stays as it is";
 }
 
-TEST_F(OutgoingTest, AUriThatIsNoTextIsNoFileOfOurs) {
+TEST_F(OutgoingTest, AUriThatIsNoTextNamesNoFile) {
   auto json = parse_json(
       R"({"method":"message/send","params":{"message":{"messageId":"m1","parts":[{"kind":"file","file":{"uri":7}},)"
       R"({"kind":"file","file":"platform-pending:"}]}}})");
@@ -164,7 +164,7 @@ TEST_F(OutgoingTest, AUriThatIsNoTextIsNoFileOfOurs) {
   EXPECT_EQ(envelope.json.dump(), before);
 }
 
-TEST_F(OutgoingTest, UnderAClaimFilesGoOnceAndARefusalTakesNoClaim) {
+TEST_F(OutgoingTest, UnderAClaimFilesAreSentOnceAndARefusalUsesNoClaim) {
   const FileId file = stage(source);
   const Claim claim{sha256("scope"), sha256("request"), kStart + std::chrono::hours(25)};
   const auto once = [&](const std::string& uri) {
@@ -176,7 +176,7 @@ TEST_F(OutgoingTest, UnderAClaimFilesGoOnceAndARefusalTakesNoClaim) {
         .take();
   };
   const double staged = desk.metrics.uploads_staged.Value();
-  EXPECT_EQ(staged, 0) << "an agent's own file is for nobody yet";
+  EXPECT_EQ(staged, 0) << "an outgoing file has no receiver yet";
   (void)desk.bell.rung(0);
   EXPECT_TRUE(once(pending_uri(source, FileId::make(kStart))).error().is(errors::attachment_gone));
   EXPECT_TRUE(desk.bell.rung(0).empty());
@@ -192,7 +192,7 @@ TEST_F(OutgoingTest, UnderAClaimFilesGoOnceAndARefusalTakesNoClaim) {
   EXPECT_EQ(desk.inbox_of(target).size(), 2u);
 }
 
-TEST_F(OutgoingTest, ARepeatedMessageBringsItsFilesOnce) {
+TEST_F(OutgoingTest, ARepeatedMessageSendsItsFilesOnce) {
   const FileId file = stage(source);
   const auto first = send(message({pending_uri(source, file)}));
   const auto again = send(message({pending_uri(source, file)}));
@@ -202,7 +202,7 @@ TEST_F(OutgoingTest, ARepeatedMessageBringsItsFilesOnce) {
   EXPECT_EQ(desk.inbox_of(target).size(), 2u);
 }
 
-TEST_F(OutgoingTest, WhatPeopleAreShownMustBeThere) {
+TEST_F(OutgoingTest, FilesShownToPeopleMustExist) {
   const auto shown = [&](const std::string& uri) {
     Json::Array parts;
     parts.push_back(

@@ -1,4 +1,5 @@
-// What the desk does not do where bytes may be somebody else's: collect, condemn, drop.
+// What the desk does not do in a place that may belong to another installation: delete orphans, mark files as damaged,
+// delete blobs.
 #include "store/owner.h"
 
 #include <gtest/gtest.h>
@@ -30,23 +31,23 @@ class OwnerTest : public ::testing::Test {
   }
   std::string orphan() {
     const auto writer = desk.blobs->put();
-    writer->write("perhaps somebody's");
+    writer->write("perhaps another installation's");
     return writer->finish();
   }
-  // One that mends, to its end.
+  // Runs a check with repair to its end.
   BlobCheckReport check_all() {
     BlobCheck check(*desk.store, places, uploads.integrity(), desk.clock, desk.log, desk.metrics, {});
     EXPECT_TRUE(check.start(BlobCheck::Mend::yes));
     for (int i = 0; i < 100 && check.report().state == BlobCheckReport::State::running; ++i) {
       try {
         check.tick();
-      } catch (const Unavailable&) {  // NOLINT(bugprone-empty-catch): the next one goes on
+      } catch (const Unavailable&) {  // NOLINT(bugprone-empty-catch): the next one continues
       }
     }
     return check.report();
   }
   std::filesystem::path mark() const { return desk.folder.path() / "blobs" / kMarkName; }
-  // Another post office takes it, or its mark is lost; and we look.
+  // Another installation takes the place, or its mark is lost; then the owner is checked.
   void take_away() {
     const OwnerMark theirs{InstallationId::make(desk.clock.now()), MarkId::make(desk.clock.now())};
     std::filesystem::rename(mark(), desk.folder.path() / "aside");
@@ -71,12 +72,12 @@ class OwnerTest : public ::testing::Test {
   Sweep sweep{*desk.store, places, uploads.events(), desk.clock, desk.log, desk.metrics, {}};
 };
 
-TEST_F(OwnerTest, ASweepCollectsNoOrphanWhileThePlaceIsNotOurs) {
+TEST_F(OwnerTest, ASweepDeletesNoOrphanInAForeignPlace) {
   const std::string key = orphan();
-  (void)sweep.run_once();  // sees that it has no row
+  (void)sweep.run_once();  // finds that it has no row
   desk.clock.advance(hours(3));
   take_away();
-  EXPECT_THROW((void)sweep.run_once(), Unavailable) << "somebody has to look after it";
+  EXPECT_THROW((void)sweep.run_once(), Unavailable) << "the operator has to act";
   EXPECT_NE(desk.blobs->open(key), nullptr);
   EXPECT_EQ(desk.metrics.orphans_collected.Value(), 0);
   EXPECT_EQ(desk.metrics.place_not_ours("dir").Value(), 1);
@@ -85,10 +86,10 @@ TEST_F(OwnerTest, ASweepCollectsNoOrphanWhileThePlaceIsNotOurs) {
   (void)sweep.run_once();
   desk.clock.advance(hours(3));
   (void)sweep.run_once();
-  EXPECT_EQ(desk.blobs->open(key), nullptr) << "once it is ours again, as ever";
+  EXPECT_EQ(desk.blobs->open(key), nullptr) << "once the place is ours again, it is deleted";
 }
 
-TEST_F(OwnerTest, ASweepDropsNothingOfRowsThatLeftWhileThePlaceIsNotOurs) {
+TEST_F(OwnerTest, ASweepDeletesNoBlobOfADeletedRowInAForeignPlace) {
   const auto upload = desk.store->find_upload(workspace, stage());
   desk.clock.advance(hours(48));
   take_away();
@@ -96,10 +97,10 @@ TEST_F(OwnerTest, ASweepDropsNothingOfRowsThatLeftWhileThePlaceIsNotOurs) {
   EXPECT_NE(desk.blobs->open(upload->blob_key), nullptr);
   give_back();
   (void)sweep.run_once();
-  EXPECT_EQ(desk.blobs->open(upload->blob_key), nullptr) << "it was not forgotten";
+  EXPECT_EQ(desk.blobs->open(upload->blob_key), nullptr) << "the blob was still listed for deletion";
 }
 
-TEST_F(OwnerTest, NothingIsCondemnedWhileThePlaceIsNotOurs) {
+TEST_F(OwnerTest, NothingIsMarkedAsDamagedInAForeignPlace) {
   const FileId id = stage();
   const auto upload = desk.store->find_upload(workspace, id);
   desk.blobs->drop(upload->blob_key);
@@ -111,22 +112,22 @@ TEST_F(OwnerTest, NothingIsCondemnedWhileThePlaceIsNotOurs) {
   EXPECT_EQ(found.at(static_cast<std::size_t>(BlobFault::unreadable)), 1);
   EXPECT_FALSE(desk.store->find_upload(workspace, id)->damage);
   give_back();
-  EXPECT_EQ(places.open(upload->keys(), upload->size).blob, nullptr) << "ours, and gone";
+  EXPECT_EQ(places.open(upload->keys(), upload->size).blob, nullptr) << "ours, and missing";
 }
 
-TEST_F(OwnerTest, ACheckDropsNoOrphanWhileThePlaceIsNotOurs) {
+TEST_F(OwnerTest, ACheckDeletesNoOrphanInAForeignPlace) {
   const std::string key = orphan();
   desk.clock.advance(hours(3));
   take_away();
   const BlobCheckReport report = check_all();
   EXPECT_NE(desk.blobs->open(key), nullptr);
   EXPECT_EQ(report.found.at(static_cast<std::size_t>(BlobFault::orphan)), 0);
-  EXPECT_EQ(report.state, BlobCheckReport::State::failed) << "what is written to has to be looked at";
-  EXPECT_NE(report.reason.find("another post office"), std::string::npos) << report.reason;
+  EXPECT_EQ(report.state, BlobCheckReport::State::failed) << "a place that is written to must be checked";
+  EXPECT_NE(report.reason.find("another installation"), std::string::npos) << report.reason;
 }
 
-// The look before a page is listed says nothing of when its last orphan is dropped.
-TEST_F(OwnerTest, ACheckDropsNoOrphanOfAPageThatWasListedBeforeThePlaceWasTaken) {
+// The owner was checked before the page was listed; that does not cover the time when its last orphan is deleted.
+TEST_F(OwnerTest, ACheckDeletesNoOrphanOfAPageThatWasListedBeforeThePlaceBecameForeign) {
   const std::string key = orphan();
   desk.clock.advance(hours(3));
   HookedBlobs hooked(*desk.blobs);
@@ -145,7 +146,7 @@ TEST_F(OwnerTest, ACheckDropsNoOrphanOfAPageThatWasListedBeforeThePlaceWasTaken)
   EXPECT_EQ(check.report().mended, 1);
 }
 
-TEST_F(OwnerTest, WhatWasPutAMomentAgoIsTakenBackWhoeverThePlaceIs) {
+TEST_F(OwnerTest, ABlobThatWasJustWrittenIsDroppedAlsoInAForeignPlace) {
   auto staging = uploads.stage(workspace, UploadDirection::in, kOperator);
   ASSERT_TRUE((*staging)->begin_file("f", "").has_value());
   ASSERT_TRUE((*staging)->write(std::string(40'000, 'x')).has_value());
@@ -155,11 +156,11 @@ TEST_F(OwnerTest, WhatWasPutAMomentAgoIsTakenBackWhoeverThePlaceIs) {
   staging->reset();
   EXPECT_EQ(desk.blob_files(), 1U) << "the mark";
   const std::string key = orphan();
-  EXPECT_THROW(places.drop(key), Unavailable) << "of what was found nobody knows whose it is";
+  EXPECT_THROW(places.drop(key), Unavailable) << "the owner of a found blob is unknown";
   EXPECT_NE(desk.blobs->open(key), nullptr);
 }
 
-TEST_F(OwnerTest, NothingIsStagedIntoAPlaceThatIsNotOurs) {
+TEST_F(OwnerTest, NothingIsStagedIntoAForeignPlace) {
   take_away();
   auto staging = uploads.stage(workspace, UploadDirection::in, kOperator);
   ASSERT_TRUE(staging);

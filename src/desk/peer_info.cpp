@@ -20,8 +20,8 @@ std::optional<Peer> PeerInfo::peer_of(const InboxRow& row) {
 std::vector<Attachment> PeerInfo::attachments_of(const InboxRow& row) {
   std::vector<FilePart> files;
   if (auto upload = upload_in(row)) files.push_back(std::move(*upload));
-  for (MessageContent said : {request_content(row), response_content(row)}) {
-    for (FilePart& file : said.files) files.push_back(std::move(file));
+  for (MessageContent content : {request_content(row), response_content(row)}) {
+    for (FilePart& file : content.files) files.push_back(std::move(file));
   }
   std::vector<Attachment> all;
   for (FilePart& file : files) {

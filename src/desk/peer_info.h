@@ -1,6 +1,6 @@
-// PeerInfo: who a row of the log came from and what has become of the files it names, for one page of rows. Looks
-// everything up once, and no more than a bounded number of things a page: beyond that a file's state is unknown.
-// Belongs to one request.
+// PeerInfo finds the sender of an inbox row and the state of the files that it names, for one page of rows. It looks up
+// each thing once, and only a bounded number for each page: beyond that a file's state is "unknown". Belongs to one
+// request.
 #pragma once
 #include <optional>
 #include <string>
@@ -20,14 +20,14 @@ struct Peer {
 
 struct Attachment {
   FilePart file;
-  std::string_view state;  // an upload's, or "unknown" for what is not kept here (any more)
+  std::string_view state;  // an upload's, or "unknown" if it is not stored here
 };
 
 class PeerInfo {
  public:
   PeerInfo(Store& store, Time now) : store_(store), now_(now) {}
 
-  // The workspace the row came from; none for people, and for one that was removed.
+  // The workspace the row came from; none for people and for a removed workspace.
   std::optional<Peer> peer_of(const InboxRow& row);
   std::vector<Attachment> attachments_of(const InboxRow& row);
 

@@ -14,23 +14,23 @@ using std::chrono::microseconds;
 using std::chrono::seconds;
 
 constexpr int kUsualGaps = 5;
-// Of a new gap in the usual one: some ten polls make a habit, one does not.
+// A new gap has one eighth of the weight: about ten polls change the usual gap, one does not.
 constexpr int kWeight = 8;
 
 microseconds silence_limit(const std::optional<microseconds>& usual, microseconds shortest) {
   return std::max(shortest, usual.value_or(microseconds(0)) * kUsualGaps);
 }
 
-// A night with the lid closed counts as no more than what just makes a silence: it is no habit.
+// A night with a closed laptop counts as the shortest gap that is a silence: it must not become the usual gap.
 microseconds learn(const std::optional<microseconds>& usual, microseconds gap, microseconds shortest) {
   const microseconds counted = std::min(gap, silence_limit(usual, shortest));
   return usual ? *usual + (counted - *usual) / kWeight : counted;
 }
 
-enum class Silence { none, reported, not_ours };
+enum class Silence { none, reported, not_poll_mode };
 
 struct Agent {
-  bool up = false;           // it was told that it is there
+  bool up = false;           // WORKSPACE_ONLINE was published
   int open = 0;              // polls
   bool polled_here = false;  // since this server started
   SteadyTime quiet_since;    // the end of the last poll, or the start of this server
@@ -75,7 +75,7 @@ std::string describe_span(seconds span) {
 }  // namespace
 
 struct Presence::Agents {
-  std::mutex mutex;  // polls come on all pool threads and end on any
+  std::mutex mutex;  // polls begin and end on any pool thread
   bool loaded = false;
   std::unordered_map<WorkspaceId, Agent> all;
 };
@@ -124,7 +124,7 @@ void Presence::load() {
     agent.quiet_since = clock_.steady();
     agent.last_poll_at = workspace.last_poll_at;
     agent.usual_gap = workspace.usual_poll_gap;
-    // Whoever was offline before had fallen silent before.
+    // An agent that is offline at the start had become silent before.
     const bool silent = !agent.up && workspace.last_poll_at && workspace.delivery_mode == DeliveryMode::poll;
     if (silent) agent.silence = Silence::reported;
     if (silent) metrics_.silent_workspaces.Increment();
@@ -254,17 +254,17 @@ void Presence::report_silences() {
   }
   for (const WorkspaceId& id : silent) {
     const auto workspace = store_.find_workspace(id);
-    const bool ours = workspace && workspace->delivery_mode == DeliveryMode::poll;
+    const bool poll_mode = workspace && workspace->delivery_mode == DeliveryMode::poll;
     PollStatus now;
     if (workspace) now = poll_status(*workspace);
     {
       const std::lock_guard lock(agents_->mutex);
       const auto found = agents_->all.find(id);
-      if (found == agents_->all.end() || (ours && !now.silent_for) || found->second.open > 0) continue;
-      found->second.silence = ours ? Silence::reported : Silence::not_ours;
-      if (ours) metrics_.silent_workspaces.Increment();
+      if (found == agents_->all.end() || (poll_mode && !now.silent_for) || found->second.open > 0) continue;
+      found->second.silence = poll_mode ? Silence::reported : Silence::not_poll_mode;
+      if (poll_mode) metrics_.silent_workspaces.Increment();
     }
-    if (ours) publish_status(id, "WORKSPACE_SILENT", now);
+    if (poll_mode) publish_status(id, "WORKSPACE_SILENT", now);
   }
 }
 

@@ -1,9 +1,9 @@
-// Presence: which agents are there, and which of them still listen. Every poll is a sign of life, but not every poll is
-// worth a write: what polls tell is kept in memory and written together every few seconds; losing some seconds of it in
-// a crash is harmless. An agent that has a poll open hears. One that has none for longer than it usually takes between
-// two polls is silent, even while its heartbeats go on: deaf. That it comes, falls silent and goes is told as news,
-// once each. A silence is measured by the steady clock, and none is counted while this server was not there.
-// Thread-safe. Throws Unavailable where the store is asked.
+// Presence knows which agents are online and which of them still poll. Every poll is a sign of life, but too cheap to
+// write each one: polls are kept in memory and written together every few seconds; a crash loses only some seconds of
+// them. An agent with an open poll is listening. An agent without one for longer than its usual gap between two polls
+// is silent, even if its heartbeats continue. Presence publishes an event when an agent comes online, becomes silent
+// and goes offline, once each. A silence is measured by the steady clock; time in which this server did not run is not
+// counted. Thread-safe. Throws Unavailable where it uses the store.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -17,48 +17,49 @@
 
 namespace restante::desk {
 
-// How well an agent listens, as of now.
+// How an agent polls, as of now.
 struct PollStatus {
   std::optional<Time> last_poll_at;
-  std::optional<std::chrono::microseconds> usual_gap;  // between two polls; next to nothing for long polls
-  std::optional<std::chrono::seconds> silent_for;      // only when that is longer than usual
+  std::optional<std::chrono::microseconds> usual_gap;  // between two polls; near zero for long polls
+  std::optional<std::chrono::seconds> silent_for;      // only if that is longer than usual
   bool listening = false;                              // a poll is open right now
 };
 
 class Presence {
  public:
-  // A silence shorter than the given one is a slow network or an agent that thinks.
+  // A silence shorter than `shortest_silence` is a slow network or a busy agent.
   Presence(Store& store, EventBus& event_bus, const Clock& clock, Log& log, Metrics& metrics,
            std::chrono::seconds shortest_silence = std::chrono::seconds(60));
 
-  // Reads what the store knows, the first time. Whoever calls seen() from a commit calls this before.
+  // Reads the store's state, the first time. Call it before a commit that calls seen().
   void prepare();
-  // The agent asks for its inbox, and hears until the returned value is gone. That may be after the desk has gone.
+  // The agent reads its inbox. It counts as listening until the returned value is destroyed, which may be after this
+  // object.
   std::shared_ptr<const void> poll(WorkspaceId id);
-  // It asked with this cursor, which exists: what lies before it has been handled.
+  // The agent read with this cursor, which exists: it has handled all rows up to it.
   void acked(WorkspaceId id, const InboxQuery& cursor);
-  // What it has come past since that was last written down; 0 when nothing.
+  // The seq up to which the agent has read, if that is not written yet; else 0.
   std::int64_t acked_seq(WorkspaceId id) const;
-  // It registered or beat.
+  // The agent registered or sent a heartbeat.
   void seen(WorkspaceId id);
-  // It was written down as offline.
+  // The store has set it offline.
   void went_offline(WorkspaceId id);
-  // It was removed.
+  // The workspace was removed.
   void forget(WorkspaceId id);
 
-  // With what the store knows of it. Only workspaces in poll mode can be silent.
+  // `workspace` is as the store has it. Only workspaces in poll mode can be silent.
   PollStatus poll_status(const Workspace& workspace);
-  // Writes what has gathered, and gives those of whose inboxes something was acked. What could not be written is tried
-  // again the next time.
+  // Writes the collected polls, and returns the workspaces whose inboxes were acked by them. What could not be written
+  // is written the next time.
   std::vector<WorkspaceId> flush();
-  // Tells of those that have fallen silent since the last time.
+  // Publishes which agents have become silent since the last call.
   void report_silences();
 
  private:
   struct Agents;
   class Poll;
 
-  // Called with the lock held: what the store knew when the server started.
+  // Called with the lock held. Reads the state at the start of the server.
   void load();
   void publish_status(WorkspaceId id, std::string_view event, const PollStatus& poll_status);
 
@@ -71,7 +72,7 @@ class Presence {
   std::shared_ptr<Agents> agents_;
 };
 
-// "silent for 7 min"; empty when it is not; "never polled" for an agent in poll mode that has yet to come.
+// "silent for 7 min"; empty if it is not silent; "never polled" for an agent in poll mode without any poll.
 std::string describe_silence(const Workspace& workspace, const PollStatus& poll_status);
 
 }  // namespace restante::desk

@@ -25,8 +25,8 @@ struct PresenceTest : ::testing::Test {
   }
   PollStatus poll_status() { return desk.workspaces.poll_status(*desk.store->find_workspace(agent)); }
   std::string sentence() { return describe_silence(*desk.store->find_workspace(agent), poll_status()); }
-  // Without the heartbeats.
-  std::vector<std::string> told() {
+  // The published events without heartbeats.
+  std::vector<std::string> published() {
     std::vector<std::string> names;
     const auto page = desk.event_bus.since(seen_, agent);
     for (const LiveEvent& item : page.items) {
@@ -65,7 +65,7 @@ TEST_F(PresenceTest, FlushWritesTheLatestPollOfEach) {
   EXPECT_FALSE(desk.store->find_workspace(other)->usual_poll_gap);
 }
 
-TEST_F(PresenceTest, NothingGatheredIsNothingWrittenAlsoWhileAPollIsHeld) {
+TEST_F(PresenceTest, WithoutNewPollsNothingIsWrittenAlsoWhileAPollIsHeld) {
   const auto held = desk.presence.poll(agent);
   desk.presence.flush();
   desk.clock.advance(seconds(20));
@@ -73,7 +73,7 @@ TEST_F(PresenceTest, NothingGatheredIsNothingWrittenAlsoWhileAPollIsHeld) {
   EXPECT_EQ(desk.store->find_workspace(agent)->last_poll_at, kStart);
 }
 
-TEST_F(PresenceTest, APollMakesAnAgentOnlineBeforeItIsWrittenDown) {
+TEST_F(PresenceTest, APollMakesAnAgentOnlineBeforeItIsWritten) {
   EXPECT_EQ(desk.workspaces.find(agent)->status, WorkspaceStatus::awaiting_agent);
   poll();
   EXPECT_EQ(desk.workspaces.find(agent)->status, WorkspaceStatus::online);
@@ -89,10 +89,10 @@ TEST_F(PresenceTest, AnAgentThatNeverPolledIsNotSilentButNeverPolled) {
   EXPECT_EQ(sentence(), "never polled");
   EXPECT_FALSE(poll_status().silent_for);
   tick();
-  EXPECT_EQ(told(), (std::vector<std::string>{"WORKSPACE_ONLINE", "WORKSPACE_OFFLINE"}));
+  EXPECT_EQ(published(), (std::vector<std::string>{"WORKSPACE_ONLINE", "WORKSPACE_OFFLINE"}));
 }
 
-TEST_F(PresenceTest, EveryHeartbeatIsToldLive) {
+TEST_F(PresenceTest, EveryHeartbeatIsPublishedLive) {
   beat();
   desk.clock.advance(seconds(15));
   beat();
@@ -103,7 +103,7 @@ TEST_F(PresenceTest, EveryHeartbeatIsToldLive) {
   EXPECT_EQ(page.items.back().data, R"({"last_heartbeat_at":")" + format_time(desk.clock.now()) + "\"}");
 }
 
-TEST_F(PresenceTest, WhoPollsEveryFiveSecondsIsSilentAfterAMinuteAlthoughItsHeartGoesOn) {
+TEST_F(PresenceTest, AnAgentThatPolledEveryFiveSecondsIsSilentAfterAMinuteDespiteHeartbeats) {
   poll_every(seconds(5), 20);
   EXPECT_EQ(sentence(), "");
   desk.clock.advance(seconds(50));
@@ -115,10 +115,10 @@ TEST_F(PresenceTest, WhoPollsEveryFiveSecondsIsSilentAfterAMinuteAlthoughItsHear
   desk.clock.advance(minutes(6));
   beat();
   EXPECT_EQ(sentence(), "silent for 7 min");
-  EXPECT_EQ(desk.workspaces.find(agent)->status, WorkspaceStatus::online) << "deaf, not dead";
+  EXPECT_EQ(desk.workspaces.find(agent)->status, WorkspaceStatus::online) << "silent, not offline";
 }
 
-TEST_F(PresenceTest, ALongPollIsHearingHoweverLongItIsHeld) {
+TEST_F(PresenceTest, AnAgentWithAnOpenPollIsListeningHoweverLongItIsHeld) {
   for (int i = 0; i < 5; ++i) {
     const auto held = desk.presence.poll(agent);
     desk.clock.advance(seconds(50));
@@ -138,7 +138,7 @@ TEST_F(PresenceTest, ALongPollIsHearingHoweverLongItIsHeld) {
   EXPECT_EQ(sentence(), "silent for 61 s");
 }
 
-TEST_F(PresenceTest, OneOfTwoPollsThatEndsLeavesTheOtherListening) {
+TEST_F(PresenceTest, AnAgentIsListeningUntilItsLastPollEnds) {
   auto one = desk.presence.poll(agent);
   const auto other = desk.presence.poll(agent);
   one.reset();
@@ -147,7 +147,7 @@ TEST_F(PresenceTest, OneOfTwoPollsThatEndsLeavesTheOtherListening) {
   EXPECT_TRUE(poll_status().listening);
 }
 
-TEST_F(PresenceTest, WhoPollsRarelyIsGivenSeveralOfItsGaps) {
+TEST_F(PresenceTest, AnAgentThatPollsRarelyIsSilentAfterSeveralOfItsGaps) {
   poll_every(minutes(2), 60);
   desk.clock.advance(minutes(6));
   EXPECT_EQ(sentence(), "");
@@ -155,7 +155,7 @@ TEST_F(PresenceTest, WhoPollsRarelyIsGivenSeveralOfItsGaps) {
   EXPECT_NE(sentence(), "");
 }
 
-TEST_F(PresenceTest, ANightIsNoHabit) {
+TEST_F(PresenceTest, ALongPauseDoesNotBecomeTheUsualGap) {
   poll_every(seconds(5), 30);
   desk.clock.advance(std::chrono::hours(8));
   poll_every(seconds(5), 3);
@@ -164,38 +164,38 @@ TEST_F(PresenceTest, ANightIsNoHabit) {
   EXPECT_NE(sentence(), "");
 }
 
-TEST_F(PresenceTest, ASilenceIsToldOnceAndItsEndToo) {
+TEST_F(PresenceTest, ASilenceIsPublishedOnceAndItsEndToo) {
   poll_every(seconds(5), 5);
-  EXPECT_EQ(told(), std::vector<std::string>{"WORKSPACE_ONLINE"});
+  EXPECT_EQ(published(), std::vector<std::string>{"WORKSPACE_ONLINE"});
   for (int i = 0; i < 10; ++i) {
     desk.clock.advance(seconds(15));
     beat();
     tick();
   }
-  EXPECT_EQ(told(), std::vector<std::string>{"WORKSPACE_SILENT"});
+  EXPECT_EQ(published(), std::vector<std::string>{"WORKSPACE_SILENT"});
   EXPECT_EQ(desk.metrics.silent_workspaces.Value(), 1);
   poll();
-  EXPECT_EQ(told(), std::vector<std::string>{"WORKSPACE_ONLINE"});
+  EXPECT_EQ(published(), std::vector<std::string>{"WORKSPACE_ONLINE"});
   EXPECT_EQ(desk.metrics.silent_workspaces.Value(), 0);
   desk.clock.advance(minutes(5));
   tick();
   tick();
-  EXPECT_EQ(told(), (std::vector<std::string>{"WORKSPACE_OFFLINE", "WORKSPACE_SILENT"}));
+  EXPECT_EQ(published(), (std::vector<std::string>{"WORKSPACE_OFFLINE", "WORKSPACE_SILENT"}));
   beat();
-  EXPECT_EQ(told(), std::vector<std::string>{"WORKSPACE_ONLINE"});
+  EXPECT_EQ(published(), std::vector<std::string>{"WORKSPACE_ONLINE"});
 }
 
-TEST_F(PresenceTest, APushAgentMayPollOnceAndBeStill) {
+TEST_F(PresenceTest, APushAgentThatPolledOnceIsNeverSilent) {
   agent = desk.make_workspace(DeliveryMode::push);
   poll();
   desk.clock.advance(minutes(5));
   beat();
   tick();
   EXPECT_EQ(sentence(), "");
-  EXPECT_EQ(told(), std::vector<std::string>{"WORKSPACE_ONLINE"});
+  EXPECT_EQ(published(), std::vector<std::string>{"WORKSPACE_ONLINE"});
 }
 
-TEST_F(PresenceTest, ASetWallClockMakesNobodySilent) {
+TEST_F(PresenceTest, ASetWallClockMakesNoAgentSilent) {
   poll_every(seconds(5), 5);
   desk.clock.jump(std::chrono::hours(24));
   EXPECT_EQ(sentence(), "");
@@ -203,30 +203,30 @@ TEST_F(PresenceTest, ASetWallClockMakesNobodySilent) {
   EXPECT_EQ(sentence(), "");
 }
 
-TEST_F(PresenceTest, AnotherServerOnTheSameStoreKnowsTheHabitAndCountsNoSilenceOfItsOwn) {
+TEST_F(PresenceTest, AnotherServerKnowsTheUsualGapAndCountsNoTimeItDidNotRun) {
   poll_every(seconds(100), 60);
   desk.presence.flush();
-  desk.clock.advance(minutes(30));  // nobody could have polled
+  desk.clock.advance(minutes(30));  // no agent could have polled
   Presence later(*desk.store, desk.event_bus, desk.clock, desk.log, desk.metrics);
-  const auto heard = [&] { return later.poll_status(*desk.store->find_workspace(agent)); };
-  EXPECT_FALSE(heard().silent_for);
-  EXPECT_GT(*heard().usual_gap, seconds(80));
+  const auto status = [&] { return later.poll_status(*desk.store->find_workspace(agent)); };
+  EXPECT_FALSE(status().silent_for);
+  EXPECT_GT(*status().usual_gap, seconds(80));
   desk.clock.advance(minutes(6));
-  EXPECT_FALSE(heard().silent_for);
+  EXPECT_FALSE(status().silent_for);
   desk.clock.advance(minutes(3));
-  ASSERT_TRUE(heard().silent_for);
-  EXPECT_GT(*heard().silent_for, minutes(38)) << "from its last poll on";
+  ASSERT_TRUE(status().silent_for);
+  EXPECT_GT(*status().silent_for, minutes(38)) << "from its last poll on";
 }
 
-TEST_F(PresenceTest, ARemovedOneIsForgottenAlsoWhileItPolls) {
+TEST_F(PresenceTest, ARemovedWorkspaceIsForgottenAlsoWhileItPolls) {
   const auto held = desk.presence.poll(agent);
   ASSERT_TRUE(desk.workspaces.remove(agent));
   desk.clock.advance(minutes(5));
   tick();
-  EXPECT_EQ(told(), std::vector<std::string>{"WORKSPACE_ONLINE"});
+  EXPECT_EQ(published(), std::vector<std::string>{"WORKSPACE_ONLINE"});
 }
 
-TEST_F(PresenceTest, AskingWithACursorAcksWhatLiesBeforeIt) {
+TEST_F(PresenceTest, ReadingWithACursorAcksTheRowsUpToIt) {
   Inbox inbox(*desk.store, desk.presence, desk.event_bus, desk.clock);
   const Principal own{Principal::Role::workspace, agent, {}, false};
   const Principal person{Principal::Role::sender, agent, {}, false};
@@ -249,13 +249,13 @@ TEST_F(PresenceTest, AskingWithACursorAcksWhatLiesBeforeIt) {
   EXPECT_TRUE(read(person, query)) << "people handle nothing";
   EXPECT_EQ(acked(), 0);
   EXPECT_TRUE(read(own, query));
-  EXPECT_EQ(desk.store->find_head(agent)->acked_seq, 0) << "no write of its own";
+  EXPECT_EQ(desk.store->find_head(agent)->acked_seq, 0) << "no separate write";
   EXPECT_EQ(acked(), 2);
   query.since_seq = 1;
   EXPECT_TRUE(read(own, query));
   EXPECT_EQ(acked(), 2) << "never back";
   query.since_seq = 99;
-  EXPECT_FALSE(read(own, query)) << "a cursor that is none";
+  EXPECT_FALSE(read(own, query)) << "an invalid cursor";
   EXPECT_EQ(acked(), 2);
   query.since_seq.reset();
   query.since_id = rows[3].id;
@@ -284,7 +284,7 @@ TEST_F(PresenceTest, PollsAndFlushesFromManyThreadsLoseNoLastPoll) {
   EXPECT_EQ(desk.store->find_workspace(agent)->last_poll_at, desk.clock.now());
 }
 
-TEST_F(PresenceTest, APollMayEndAfterTheDeskHasGone) {
+TEST_F(PresenceTest, APollMayEndAfterTheDeskIsDestroyed) {
   auto presence = std::make_unique<Presence>(*desk.store, desk.event_bus, desk.clock, desk.log, desk.metrics);
   const auto held = presence->poll(agent);
   presence.reset();

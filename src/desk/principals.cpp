@@ -6,7 +6,7 @@
 namespace restante::desk {
 namespace {
 
-// A working day and a night: the laptop that was closed in the evening is still signed in the next morning.
+// A working day and a night: a laptop that was closed in the evening is still signed in the next morning.
 constexpr std::chrono::seconds kSessionLifetime = std::chrono::hours(24);
 
 constexpr std::string_view kAdminTopic = "admin";
@@ -79,7 +79,7 @@ Result<Session> Principals::open_session(std::string_view secret) {
   const auto added = store_.add_token(token, now).take();
   if (!added) return added.error();
   if (principal->is_admin() && !principal->token_id && !still_live(*principal)) {
-    // The operator's token was replaced meanwhile, and whoever did so has not seen this session.
+    // The operator's token was replaced meanwhile, and replace_admin() did not see this session.
     (void)store_.revoke_token(added->id, clock_.now()).take();
     return errors::invalid_token;
   }

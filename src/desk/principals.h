@@ -1,5 +1,5 @@
-// Principals: from a presented secret to who asks. Nothing fails open: an unknown, revoked or expired secret is
-// invalid_token, a store that cannot be asked throws Unavailable. Thread-safe.
+// Principals finds out who makes a request from the secret it presents. Nothing fails open: an unknown, revoked or
+// expired secret is invalid_token, and an unreachable store throws Unavailable. Thread-safe.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -27,42 +27,42 @@ class Principals {
   Principals(Store& store, Bell& bell, const Clock& clock, Digest admin)
       : store_(store), bell_(bell), clock_(clock), uses_(store, clock), admin_(admin) {}
 
-  // For a bearer token. A session's secret is no bearer.
+  // For a bearer token. A session's secret is not accepted.
   Result<Principal> by_token(std::string_view secret);
   // For the page's cookie.
   Result<Principal> by_session(std::string_view secret);
-  // Asked again while something is held open: has the token been revoked or expired meanwhile?
+  // Called again for held requests and streams: false once the token is revoked or expired.
   bool still_live(const Principal& principal);
-  // Signs a person in with an admin or sender token; not_allowed for the agents' tokens. The session ends with it.
+  // Signs a person in with an admin or sender token; not_allowed for agents' tokens. The session ends with its token.
   Result<Session> open_session(std::string_view secret);
   void close_session(const Principal& principal);
-  // The operator's token is another one from now on; sessions that were opened with the old one end, and with them
-  // everything they and the token itself hold open.
+  // Replaces the operator's token. Sessions that were opened with the old one end, and so do all requests and streams
+  // that these sessions or the old token hold open.
   void replace_admin(const Digest& admin);
-  // For servers that share the operator's token: `look` tells what it is now, or nothing when it cannot tell, and is
-  // asked whenever it matters. To be called before anybody asks.
-  void share_admin(std::function<std::optional<Digest>()> look) { read_admin_ = std::move(look); }
-  // What it holds open here ends when it was replaced elsewhere; called every second or so.
+  // For servers that share the operator's token. `read_admin` returns its present digest, or none if it cannot be read.
+  // It is called whenever the token matters. Call this before the first request.
+  void share_admin(std::function<std::optional<Digest>()> read_admin) { read_admin_ = std::move(read_admin); }
+  // Ends what the old token holds open here when another server has replaced it; called about every second.
   void check_admin_token();
-  // Writes down which tokens were used; called every few seconds.
+  // Writes which tokens were used; called every few seconds.
   void flush_uses() { uses_.flush(); }
 
  private:
   bool set_admin(const Digest& admin);
-  // Which of the admin tokens in turn this is; nothing unless it is the present one.
+  // The generation of the admin token with this digest; none unless it is the present one.
   std::optional<std::uint64_t> admin_generation(const Digest& hash) const;
 
   Store& store_;
   Bell& bell_;
   const Clock& clock_;
   TokenUses uses_;
-  mutable std::mutex mutex_;            // a rotation on one thread, look-ups on all of them
+  mutable std::mutex mutex_;            // one thread replaces the token, all look it up
   Digest admin_;                        // under mutex_
   std::uint64_t admin_generation_ = 0;  // under mutex_
   std::function<std::optional<Digest>()> read_admin_;
 };
 
-// The topics that ring when this principal may have ceased to be one: for whatever it holds open.
+// The topics that ring when this principal's token may have been revoked. Everything it holds open waits on them.
 std::vector<std::string> revocation_topics(const Principal& principal);
 
 }  // namespace restante::desk

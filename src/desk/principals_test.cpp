@@ -22,7 +22,7 @@ class PrincipalsTest : public ::testing::Test {
   WorkspaceId workspace = desk.make_workspace();
 };
 
-TEST_F(PrincipalsTest, EveryKindOfTokenIsWhoItSays) {
+TEST_F(PrincipalsTest, EveryKindOfTokenGivesItsRole) {
   const std::pair<TokenKind, Role> kKinds[] = {{TokenKind::workspace, Role::workspace},
                                                {TokenKind::sender, Role::sender},
                                                {TokenKind::enrolment, Role::enrolment},
@@ -42,7 +42,7 @@ TEST_F(PrincipalsTest, EveryKindOfTokenIsWhoItSays) {
   EXPECT_FALSE(admin->token_id);
 }
 
-TEST_F(PrincipalsTest, WhatIsNoTokenOfOursIsInvalid) {
+TEST_F(PrincipalsTest, AnUnknownTokenIsInvalid) {
   const std::string live = desk.give_token(TokenKind::workspace, workspace);
   for (const std::string& secret :
        {std::string(), std::string("x"), live.substr(1), live + "x", std::string(43, ' '), make_token().secret,
@@ -91,9 +91,9 @@ TEST_F(PrincipalsTest, AgentsAndEnrolmentsCannotSignIn) {
     ASSERT_FALSE(session.has_value());
     EXPECT_TRUE(session.error().is(errors::not_allowed));
   }
-  const auto nobody = desk.principals.open_session(make_token().secret);
-  ASSERT_FALSE(nobody.has_value());
-  EXPECT_TRUE(nobody.error().is(errors::invalid_token));
+  const auto unknown = desk.principals.open_session(make_token().secret);
+  ASSERT_FALSE(unknown.has_value());
+  EXPECT_TRUE(unknown.error().is(errors::invalid_token));
 }
 
 TEST_F(PrincipalsTest, ASessionEndsByTimeAndBySigningOut) {
@@ -112,7 +112,7 @@ TEST_F(PrincipalsTest, ClosingTheSessionOfABearerTouchesNoToken) {
   EXPECT_TRUE(desk.principals.by_token(secret));
 }
 
-TEST_F(PrincipalsTest, AReplacedAdminTokenIsVoidWithItsSessionsAndWhatItHoldsOpen) {
+TEST_F(PrincipalsTest, AReplacedAdminTokenIsInvalidWithItsSessionsAndHeldRequests) {
   const auto before = desk.principals.by_token(desk.admin_secret);
   const auto session = desk.principals.open_session(desk.admin_secret);
   const std::string sender = desk.give_token(TokenKind::sender, workspace);
@@ -131,14 +131,14 @@ TEST_F(PrincipalsTest, AReplacedAdminTokenIsVoidWithItsSessionsAndWhatItHoldsOpe
   EXPECT_TRUE(desk.principals.by_session(person->secret)) << "people who were invited stay signed in";
 }
 
-TEST_F(PrincipalsTest, AnAdminTokenThatAnotherServerReplacedCountsNoMoreAndTheNewOneAtOnce) {
+TEST_F(PrincipalsTest, AnAdminTokenThatAnotherServerReplacedIsInvalidAndTheNewOneValidAtOnce) {
   std::optional<Digest> kept = sha256(desk.admin_secret);
   desk.principals.share_admin([&] { return kept; });
   const auto before = desk.principals.by_token(desk.admin_secret);
   ASSERT_TRUE(before.has_value());
   FreshToken fresh = make_token();
   kept = fresh.hash;
-  EXPECT_TRUE(desk.principals.by_token(fresh.secret)) << "before anybody has looked";
+  EXPECT_TRUE(desk.principals.by_token(fresh.secret)) << "before any other call";
   expect_invalid(desk.principals.by_token(desk.admin_secret));
   EXPECT_FALSE(desk.principals.still_live(*before));
   fresh = make_token();
@@ -148,10 +148,10 @@ TEST_F(PrincipalsTest, AnAdminTokenThatAnotherServerReplacedCountsNoMoreAndTheNe
   EXPECT_EQ(desk.bell.rung(), revocation_topics(*before)) << "what it holds open ends";
   desk.principals.check_admin_token();
   kept.reset();
-  EXPECT_TRUE(desk.principals.by_token(fresh.secret)) << "nobody can tell: it is the one that was known last";
+  EXPECT_TRUE(desk.principals.by_token(fresh.secret)) << "it cannot be read: the last known one is valid";
 }
 
-TEST_F(PrincipalsTest, ASessionOpenedWhileAnotherServerReplacesTheAdminTokenIsVoid) {
+TEST_F(PrincipalsTest, ASessionOpenedWhileAnotherServerReplacesTheAdminTokenIsInvalid) {
   const auto old = sha256(desk.admin_secret);
   int looks = 0;
   desk.principals.share_admin([&]() -> std::optional<Digest> { return ++looks == 1 ? old : make_token().hash; });
@@ -173,7 +173,7 @@ TEST_F(PrincipalsTest, ASessionEndsWithTheTokenItWasOpenedWith) {
   EXPECT_TRUE(desk.principals.by_session(other->secret)) << "opened with another";
 }
 
-TEST_F(PrincipalsTest, WhatTheOperatorHoldsOpenHearsOfANewTokenAndOfSigningOut) {
+TEST_F(PrincipalsTest, RequestsHeldByTheOperatorAreRungForANewTokenAndForSigningOut) {
   const auto session = desk.principals.open_session(desk.admin_secret);
   const auto topics = revocation_topics(session->principal);
   desk.bell.rung(0);
@@ -186,7 +186,7 @@ TEST_F(PrincipalsTest, WhatTheOperatorHoldsOpenHearsOfANewTokenAndOfSigningOut) 
   EXPECT_EQ(desk.bell.rung(), std::vector{topic_of(*session->principal.token_id)});
 }
 
-TEST_F(PrincipalsTest, WhenATokenWasUsedIsWrittenTogetherAndAtMostOnceAMinute) {
+TEST_F(PrincipalsTest, UsesOfTokensAreWrittenTogetherAndAtMostOnceAMinute) {
   const std::string secret = desk.give_token(TokenKind::workspace, workspace);
   const auto used = [&] {
     desk.principals.flush_uses();
@@ -205,10 +205,10 @@ TEST_F(PrincipalsTest, WhenATokenWasUsedIsWrittenTogetherAndAtMostOnceAMinute) {
   desk.clock.advance(std::chrono::minutes(5));
   desk.revoke(secret);
   expect_invalid(desk.principals.by_token(secret));
-  EXPECT_EQ(used(), kStart + std::chrono::seconds(60)) << "a token that is none is not used";
+  EXPECT_EQ(used(), kStart + std::chrono::seconds(60)) << "an invalid token is not recorded";
 }
 
-TEST_F(PrincipalsTest, AStoreThatCannotBeAskedThrowsInsteadOfPassing) {
+TEST_F(PrincipalsTest, AnUnreachableStoreThrowsAndAllowsNothing) {
   TestFolder folder;
   // Without its tables a store answers every question with Unavailable.
   sqlite::Options options{kStart};

@@ -4,7 +4,7 @@ namespace restante::desk {
 namespace {
 
 constexpr auto kPeriod = std::chrono::hours(1);
-constexpr auto kLongestTick = std::chrono::seconds(1);  // a stop waits for it
+constexpr auto kLongestTick = std::chrono::seconds(1);  // a stop of the server waits for it
 
 }  // namespace
 
@@ -26,17 +26,17 @@ void Retention::tick() {
   passing_ = true;
   while (clock_.steady() - start < kLongestTick) {
     const Time now = clock_.now();
-    const auto gone = store_.prune(now - rules_.keep, now - rules_.ceiling, now, rules_.step).take();
-    if (!gone) return;
-    gone_ += *gone;
-    metrics_.activity_pruned.Increment(static_cast<double>(*gone));
-    if (*gone >= rules_.step) continue;
+    const auto pruned = store_.prune(now - rules_.keep, now - rules_.ceiling, now, rules_.step).take();
+    if (!pruned) return;
+    pruned_ += *pruned;
+    metrics_.activity_pruned.Increment(static_cast<double>(*pruned));
+    if (*pruned >= rules_.step) continue;
     passing_ = false;
     break;
   }
-  if (passing_ || gone_ == 0) return;
-  log_.info("activity_pruned", {{"rows", gone_}});
-  gone_ = 0;
+  if (passing_ || pruned_ == 0) return;
+  log_.info("activity_pruned", {{"rows", pruned_}});
+  pruned_ = 0;
 }
 
 }  // namespace restante::desk

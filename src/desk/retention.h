@@ -1,7 +1,7 @@
-// Retention: rows of the log leave by age, in bounded steps that let every other write in between. A pass begins when
-// the server starts and every hour, and is spread over as many ticks as it takes; no tick works longer than a second.
-// Nothing is pruned by a wall clock that has just jumped. What may go is the store's rule: never what the agent has not
-// consumed, before the ceiling. One thread at a time.
+// Retention deletes old inbox rows in bounded steps, so that other writes can run between them. A pass begins when the
+// server starts and every hour. It is spread over as many ticks as needed; no tick works longer than a second. Nothing
+// is pruned when the wall clock has just jumped. The store decides which rows may be deleted: before the ceiling, never
+// a row that the agent has not consumed. One thread at a time.
 #pragma once
 #include <chrono>
 
@@ -16,14 +16,14 @@ namespace restante::desk {
 struct RetentionRules {
   std::chrono::seconds keep{std::chrono::hours(90 * 24)};
   std::chrono::seconds ceiling{std::chrono::hours(365 * 24)};
-  int step = 500;  // rows of one write
+  int step = 500;  // rows in one write
 };
 
 class Retention {
  public:
   Retention(Store& store, const Clock& clock, Log& log, Metrics& metrics, RetentionRules rules);
 
-  // Works off what is due, if anything is. Throws Unavailable; the pass goes on with the next tick.
+  // Deletes what is due. Throws Unavailable; the pass continues with the next tick.
   void tick();
 
  private:
@@ -35,7 +35,7 @@ class Retention {
   JumpGuard guard_;
   bool passing_ = true;
   SteadyTime began_;
-  std::int64_t gone_ = 0;  // in this pass
+  std::int64_t pruned_ = 0;  // in this pass
 };
 
 }  // namespace restante::desk

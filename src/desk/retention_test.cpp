@@ -33,7 +33,7 @@ TEST_F(RetentionTest, TheFirstTickAfterTheStartPrunesInBoundedSteps) {
   EXPECT_EQ(desk.metrics.activity_pruned.Value(), 25);
 }
 
-TEST_F(RetentionTest, WhatWasNotConsumedStaysUntilTheCeiling) {
+TEST_F(RetentionTest, UnconsumedRowsAreKeptUntilTheCeiling) {
   append("a2a_receive");
   desk.clock.advance(Days(364));
   make().tick();
@@ -43,7 +43,7 @@ TEST_F(RetentionTest, WhatWasNotConsumedStaysUntilTheCeiling) {
   EXPECT_EQ(rows(), 0u);
 }
 
-TEST_F(RetentionTest, APassComesEveryHour) {
+TEST_F(RetentionTest, APassBeginsEveryHour) {
   auto retention = make({std::chrono::minutes(90), hours(4), 10});
   retention.tick();
   append("agent_log");
@@ -51,13 +51,13 @@ TEST_F(RetentionTest, APassComesEveryHour) {
     desk.clock.advance(std::chrono::minutes(10));
     retention.tick();
   }
-  EXPECT_EQ(rows(), 1u) << "old enough, but the pass of this hour has been";
+  EXPECT_EQ(rows(), 1u) << "old enough, but this hour's pass is over";
   desk.clock.advance(std::chrono::minutes(10));
   retention.tick();
   EXPECT_EQ(rows(), 0u);
 }
 
-TEST_F(RetentionTest, AJumpedClockPrunesNothingUntilItHasStoodForAnHour) {
+TEST_F(RetentionTest, AfterAClockJumpNothingIsPrunedForAnHour) {
   auto retention = make();
   append("agent_log");
   desk.clock.advance(hours(2));
@@ -78,7 +78,7 @@ TEST_F(RetentionTest, AJumpedClockPrunesNothingUntilItHasStoodForAnHour) {
     retention.tick();
     desk.clock.advance(std::chrono::minutes(10));
   }
-  EXPECT_EQ(rows(), 0u) << "it was meant";
+  EXPECT_EQ(rows(), 0u) << "the new time is right";
 }
 
 }  // namespace

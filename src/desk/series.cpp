@@ -13,7 +13,7 @@ constexpr std::size_t kFigures = 24;  // and the measured ones after them
 constexpr std::array kShares = {0.50, 0.95, 0.99};
 static_assert(kFigures + kShares.size() == kSeriesColumns.size());
 
-// Smaller differences of the two clocks are NTP at work.
+// Smaller differences between the two clocks are corrections by NTP.
 constexpr auto kClockSlack = std::chrono::seconds(1);
 
 std::function<double()> value_of(prometheus::Counter& counter) {
@@ -81,7 +81,7 @@ Series::Series(Metrics& metrics, const Clock& clock, SeriesRules rules)
   ring_.reserve(rules_.rows);
 }
 
-Series::Reading Series::look() const {
+Series::Reading Series::read_metrics() const {
   Reading reading{clock_.now(), clock_.steady(), {}, {}, {}};
   reading.values.fill(kUnknown);
   for (std::size_t i = 0; i < figures_.size(); ++i) reading.values[i] = figures_[i]();
@@ -104,7 +104,7 @@ SeriesRow Series::difference(const Reading& before, const Reading& now) {
 }
 
 void Series::tick() {
-  Reading now = look();
+  Reading now = read_metrics();
   const std::lock_guard lock(mutex_);
   if (last_) {
     const auto shown = now.at - last_->at;
@@ -145,7 +145,7 @@ std::vector<SeriesRow> Series::read(std::optional<Time> since) const {
 }
 
 SeriesRow Series::running() const {
-  const Reading now = look();
+  const Reading now = read_metrics();
   const std::lock_guard lock(mutex_);
   if (last_) return difference(*last_, now);
   SeriesRow unknown{now.at, {}};

@@ -1,8 +1,8 @@
-// Series: the last day of this server's own figures, for the dashboard: a row a minute, in memory of a fixed size, so
-// that charts need nothing but the server. Of what is counted a row holds what came since the row before, of what is
-// measured the value at its time, of what is unknown nothing. Rows ascend in time: when the wall clock is set back, the
-// older rows move with it; where the server slept (or the clock was set ahead) an empty row marks the gap. Of several
-// servers on one database each keeps its own. Thread-safe.
+// Series keeps the last day of this server's own figures for the dashboard, one row a minute, in memory of a fixed
+// size. So charts need only the server. For a counter a row has the increase since the row before, for a gauge its
+// value at that time, for unknown values NaN. Rows ascend in time: when the wall clock is set back, the older rows are
+// moved back with it. When the server slept, or the clock was set ahead, an empty row marks the gap. Each of several
+// servers on one database keeps its own series. Thread-safe.
 #pragma once
 #include <array>
 #include <chrono>
@@ -30,7 +30,7 @@ inline constexpr std::array<std::string_view, 27> kSeriesColumns = {
     "waiting_files", "waiting_bytes", "held_polls",  "tasks_queued", "tasks_given",  "tasks_in_progress",
     "delivery_p50",  "delivery_p95",  "delivery_p99"};
 
-// A quiet NaN is what is unknown.
+// A quiet NaN means unknown.
 using SeriesValues = std::array<double, kSeriesColumns.size()>;
 
 struct SeriesRow {
@@ -42,11 +42,11 @@ class Series {
  public:
   Series(Metrics& metrics, const Clock& clock, SeriesRules rules);
 
-  // Takes a row. The first call takes none: it is what the first row is compared with.
+  // Adds a row. The first call adds none: the first row is compared with it.
   void tick();
   // The rows after `since`, oldest first.
   std::vector<SeriesRow> read(std::optional<Time> since) const;
-  // What came since the last row, as of now; nothing is known before the first tick.
+  // The increase since the last row, as of now; all unknown before the first tick.
   SeriesRow running() const;
   const SeriesRules& rules() const { return rules_; }
 
@@ -54,12 +54,12 @@ class Series {
   struct Reading {
     Time at;
     SteadyTime steady;
-    SeriesValues values;                   // as the metrics have them: counters since the start
-    std::vector<std::uint64_t> delivered;  // files by delivery time, cumulative, one count a bucket
+    SeriesValues values;                   // as in the metrics: counters since the start
+    std::vector<std::uint64_t> delivered;  // files by delivery time, cumulative, one count for each bucket
     std::vector<double> bounds;
   };
 
-  Reading look() const;
+  Reading read_metrics() const;
   static SeriesRow difference(const Reading& before, const Reading& now);
   void set_back(std::chrono::microseconds by);
   void add(const SeriesRow& row);
@@ -67,15 +67,15 @@ class Series {
   Metrics& metrics_;
   const Clock& clock_;
   const SeriesRules rules_;
-  std::vector<std::function<double()>> figures_;  // one a column, those of the percentiles excepted
-  mutable std::mutex mutex_;                      // of all below: the loop writes, requests read
+  std::vector<std::function<double()>> figures_;  // one for each column except the percentiles
+  mutable std::mutex mutex_;                      // guards what follows: the loop writes, requests read
   std::optional<Reading> last_;
   std::vector<SeriesRow> ring_;
   std::size_t next_ = 0;
 };
 
-// The value below which `share` of what the buckets counted lies, by straight lines within a bucket; NaN when they
-// counted nothing. `counts` are cumulative, the last one without an upper bound: there it is the last bound.
+// The value below which `share` of the counted values are, interpolated linearly within a bucket; NaN when nothing was
+// counted. `counts` are cumulative. The last bucket has no upper bound: for it the last bound is returned.
 double percentile(const std::vector<double>& bounds, const std::vector<std::uint64_t>& counts, double share);
 
 }  // namespace restante::desk

@@ -50,7 +50,7 @@ TEST_F(SeriesOfAServer, HasNoRowsBeforeThereIsSomethingToCompareWith) {
   EXPECT_EQ(series.running().values[0], 0);
 }
 
-TEST_F(SeriesOfAServer, CountsWhatCameSinceTheRowBeforeAndMeasuresWhatIs) {
+TEST_F(SeriesOfAServer, CountersAreIncreasesSinceTheRowBeforeAndGaugesPresentValues) {
   series.tick();
   metrics.uploads_staged.Increment(3);
   metrics.held_polls.Set(7);
@@ -67,7 +67,7 @@ TEST_F(SeriesOfAServer, CountsWhatCameSinceTheRowBeforeAndMeasuresWhatIs) {
   EXPECT_THAT(column("requests"), ElementsAre(6, 0));
 }
 
-TEST_F(SeriesOfAServer, TheRowThatIsRunningCountsOnWithoutBeingKept) {
+TEST_F(SeriesOfAServer, TheRunningRowIsNotStored) {
   series.tick();
   metrics.uploads_acked.Increment(2);
   EXPECT_EQ(series.running().values[2], 2);
@@ -83,7 +83,7 @@ TEST_F(SeriesOfAServer, KeepsTheLastRowsInOrderAndNoMore) {
   EXPECT_THAT(minutes(), ElementsAre(6, 7, 8, 9));
 }
 
-TEST_F(SeriesOfAServer, GivesOnlyWhatCameAfter) {
+TEST_F(SeriesOfAServer, ReturnsOnlyLaterRows) {
   series.tick();
   for (int i = 0; i < 5; ++i) minute();
   EXPECT_THAT(series.read(kStart + 4min), SizeIs(1));
@@ -101,7 +101,7 @@ TEST_F(SeriesOfAServer, ASleepLeavesAGapAndNoZeroes) {
   EXPECT_THAT(column("held_polls"), ElementsAre(0, IsNan(), 0));
 }
 
-TEST_F(SeriesOfAServer, ATickThatComesLateIsAGapToo) {
+TEST_F(SeriesOfAServer, ALateTickIsAGapToo) {
   series.tick();
   minute();
   clock.advance(10min);
@@ -109,7 +109,7 @@ TEST_F(SeriesOfAServer, ATickThatComesLateIsAGapToo) {
   EXPECT_THAT(minutes(), ElementsAre(1, 2, 11));
 }
 
-TEST_F(SeriesOfAServer, AClockThatIsSetBackTakesTheOlderRowsWithIt) {
+TEST_F(SeriesOfAServer, AClockThatIsSetBackMovesTheOlderRows) {
   series.tick();
   metrics.uploads_staged.Increment(4);
   minute();
@@ -119,7 +119,7 @@ TEST_F(SeriesOfAServer, AClockThatIsSetBackTakesTheOlderRowsWithIt) {
   EXPECT_THAT(column("staged"), ElementsAre(4, 0));
 }
 
-TEST_F(SeriesOfAServer, AClockThatIsSetBackALittleLeavesTheRowsAlone) {
+TEST_F(SeriesOfAServer, AClockThatIsSetBackALittleDoesNotMoveRows) {
   series.tick();
   minute();
   clock.jump(-500ms);
@@ -127,8 +127,8 @@ TEST_F(SeriesOfAServer, AClockThatIsSetBackALittleLeavesTheRowsAlone) {
   EXPECT_EQ(series.read({}).front().at, kStart + 1min);
 }
 
-TEST_F(SeriesOfAServer, TellsHowLongDeliveriesOfThatMinuteTook) {
-  metrics.upload_delivery.Observe(80'000);  // before there was a row: nobody's minute
+TEST_F(SeriesOfAServer, HasTheDeliveryTimesOfItsMinute) {
+  metrics.upload_delivery.Observe(80'000);  // before the first row: not counted
   series.tick();
   for (int i = 0; i < 98; ++i) metrics.upload_delivery.Observe(0.2);
   metrics.upload_delivery.Observe(8);
@@ -148,7 +148,7 @@ TEST(Percentile, IsOnAStraightLineWithinItsBucket) {
   EXPECT_DOUBLE_EQ(percentile(bounds, {10, 20, 20, 20}, 0.25), 0.5);
 }
 
-TEST(Percentile, BeyondTheLastBoundIsTheLastBoundAndOfNothingIsUnknown) {
+TEST(Percentile, BeyondTheLastBoundIsTheLastBoundAndWithoutValuesUnknown) {
   EXPECT_DOUBLE_EQ(percentile({1, 2}, {0, 0, 5}, 0.99), 2);
   EXPECT_TRUE(std::isnan(percentile({1, 2}, {0, 0, 0}, 0.5)));
   EXPECT_TRUE(std::isnan(percentile({}, {}, 0.5)));

@@ -24,7 +24,7 @@ StuckSweep::StuckSweep(Store& store, Delegations& delegations, const Clock& cloc
 void StuckSweep::tick() {
   if (!store_.delegations_ready()) return;
   const SteadyTime now = clock_.steady();
-  // What was acked before a crash is known to the store alone.
+  // Acks from before a crash are only in the store.
   if (!caught_up_) delegations_.mark_all_acked();
   caught_up_ = true;
   delegations_.pick_up();
@@ -38,7 +38,7 @@ StuckSweepReport StuckSweep::run_once() {
   const bool believable = guard_.believable();
   report.waiting = !believable || *swept_at_ - back_since_ < rules_.stuck_after;
   if (!believable)
-    log_.warn("delegation_sweep_waits", {{"reason", "the clock was set; what is due by it has to wait"}});
+    log_.warn("delegation_sweep_waits", {{"reason", "the clock was changed: no task ends by time in this sweep"}});
   try {
     if (believable) sweep(report);
   } catch (...) {

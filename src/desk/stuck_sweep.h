@@ -1,8 +1,9 @@
-// StuckSweep: what time does to delegations. Past the deadline they fail, picked up and silent for too long they are
-// stuck, and tasks that a server died over while asking a callback go to the inbox. Nobody is called silent by a server
-// that has itself just come back, from a start or from a database that was gone: agents are given as long to return as
-// they may be silent. A deadline is a deadline all the same. Nothing is decided by a wall clock that has just jumped.
-// Also works off what was picked up. One thread at a time; stop() and last_run() from any.
+// StuckSweep ends or delivers delegations whose time is over. Past its deadline a task fails. A task that was picked up
+// becomes stuck when its agent is silent for too long. A task goes to the inbox if a server died while it called the
+// callback. A server that has just started, or has just reached its database again, calls no agent silent: agents get
+// as long to return as they may be silent. Deadlines apply nevertheless. Nothing is decided when the wall clock has
+// just jumped. The sweep also calls Delegations::pick_up(). One thread at a time; stop() and last_run() from any
+// thread.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -21,16 +22,16 @@ namespace restante::desk {
 struct StuckSweepRules {
   std::chrono::milliseconds stuck_after{600'000};
   std::chrono::milliseconds every{300'000};
-  std::chrono::milliseconds undelivered_after{120'000};  // longer than asking a callback takes
-  bool alone = false;  // no other server: whatever callback was being asked before we started is not asked any more
-  int step = 50;       // rows of one write
+  std::chrono::milliseconds undelivered_after{120'000};  // longer than a call to a callback takes
+  bool alone = false;  // no other server: a call from before our start does not run any more
+  int step = 50;       // rows in one write
 };
 
 struct StuckSweepReport {
   std::int64_t failed = 0;
   std::int64_t stuck = 0;
   std::int64_t delivered = 0;
-  bool waiting = false;  // nobody is called silent yet
+  bool waiting = false;  // no agent is called silent yet
 };
 
 class StuckSweep {
@@ -38,20 +39,20 @@ class StuckSweep {
   StuckSweep(Store& store, Delegations& delegations, const Clock& clock, Log& log, Metrics& metrics,
              StuckSweepRules rules);
 
-  // Every second or so: a sweep when one is due, and now and then the figures.
+  // Called about every second: sweeps when that is due, and updates the metrics from time to time.
   void tick();
-  // One whole sweep. Throws Unavailable, counted; the grace then begins anew.
+  // One complete sweep. Throws Unavailable, which is counted; after that the grace time begins again.
   StuckSweepReport run_once();
-  // Of a sweep, without the looks in between.
+  // The last sweep; ticks without a sweep do not count.
   const LastRun& last_run() const { return last_run_; }
-  // A sweep that is under way ends after its step.
+  // A running sweep ends after its current step.
   void stop() { stopping_ = true; }
 
  private:
   void sweep(StuckSweepReport& report);
-  // Whoever was not heard of since then is stuck.
+  // A task whose agent gave no sign of life since then is stuck.
   Time silent_since(Time now, const StuckSweepReport& report) const;
-  // Whatever was to go to a callback before then goes to the inbox.
+  // A task that waits for its callback since before then goes to the inbox.
   Time undelivered_since(Time now) const;
   void count(const DelegationChange& change, StuckSweepReport& report);
   void measure();

@@ -50,7 +50,8 @@ Result<SweepReport> Sweep::run_once() {
   unreachable_places_.clear();
   try {
     report.clock_jumped = !guard_.believable();
-    if (report.clock_jumped) log_.warn("sweep_waits", {{"reason", "the clock was set; what is due by it has to wait"}});
+    if (report.clock_jumped)
+      log_.warn("sweep_waits", {{"reason", "the clock was changed: nothing is deleted by age in this sweep"}});
     if (!report.clock_jumped) sweep_rows(report);
     drop_blobs(report);
     if (!report.clock_jumped) collect_orphans(report);
@@ -78,7 +79,7 @@ void Sweep::log_report(const SweepReport& report) const {
                       {"duration_ms", static_cast<std::int64_t>(report.took.count())}});
 }
 
-// Twice as long as a step took, the writer belongs to everybody else.
+// Pauses twice as long as the step took, so that other writes can run.
 void Sweep::pause_for_writers(SteadyTime since_then) const {
   const auto took = std::chrono::steady_clock::now() - since_then;
   std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(2 * took, kLongestPause));
@@ -98,16 +99,16 @@ void Sweep::sweep_rows(SweepReport& report) {
   }
 }
 
-// Bytes first, then what lists them: a crash in between drops what is not there, which is fine.
+// Blobs first, then the list of them. After a crash in between a blob is deleted again, which does no harm.
 void Sweep::drop_blobs(SweepReport& report) {
   const Time unread = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.longest_request);
   for (std::string after; !stopping_;) {
     const SteadyTime start = std::chrono::steady_clock::now();
     const auto keys = store_.list_dropped_blobs(rules_.step, unread, after);
     if (keys.empty()) return;
-    auto gone = places_.drop_all(keys, &unreachable_places_);
-    report.blobs += std::ssize(gone);
-    if (!gone.empty()) (void)store_.forget_dropped_blobs(std::move(gone)).take();
+    auto dropped = places_.drop_all(keys, &unreachable_places_);
+    report.blobs += std::ssize(dropped);
+    if (!dropped.empty()) (void)store_.forget_dropped_blobs(std::move(dropped)).take();
     if (std::ssize(keys) < rules_.step) return;
     after = keys.back();
     pause_for_writers(start);
@@ -117,10 +118,10 @@ void Sweep::drop_blobs(SweepReport& report) {
 void Sweep::collect_orphans(SweepReport& report) {
   const Time before = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.orphan_grace);
   report.orphans += static_cast<std::int64_t>(places_.drop_unfinished(before, &unreachable_places_));
-  for (std::size_t looked_at = 0; looked_at < rules_.look_at && !stopping_;) {
+  for (std::size_t listed = 0; listed < rules_.look_at && !stopping_;) {
     const SteadyTime start = std::chrono::steady_clock::now();
     BlobPage page = places_.list(walk_from_, before, &unreachable_places_);
-    looked_at += page.keys.size();
+    listed += page.keys.size();
     collect(page.keys, report);
     walk_from_ = std::move(page.next);
     if (!page.keys.empty()) pause_for_writers(start);
@@ -133,8 +134,8 @@ void Sweep::collect_orphans(SweepReport& report) {
   }
 }
 
-// A file's time is the wall clock's, which may have been set since; so what looks old must also have been looked at for
-// as long by the clock that never jumps.
+// A file's time is from the wall clock, which may have been set since. So a blob must also have been a suspect for as
+// long by the steady clock.
 void Sweep::collect(const std::vector<std::string>& keys, SweepReport& report) {
   const auto known = store_.known_blobs(keys);
   const SteadyTime now = clock_.steady();
@@ -157,7 +158,7 @@ void Sweep::collect(const std::vector<std::string>& keys, SweepReport& report) {
   }
 }
 
-// Once until it answers again, not with every sweep.
+// Logs a place once until it answers again, not in every sweep.
 void Sweep::log_unreachable_places() {
   for (const auto& [place, reason] : unreachable_places_) {
     if (logged_places_.insert(place).second)

@@ -1,8 +1,9 @@
-// Sweep: files leave when they are due, and bytes leave after their rows. Acked rows after their retention, unacked
-// ones past their time; then the bytes of rows that have left; then bytes that never had a row (a crash, a failed
-// commit), once they have been found so for longer than any request can take. In bounded steps that let every other
-// write in between. Nothing leaves by a wall clock that has just jumped. A place out of reach keeps what it has until
-// it answers again, and the others are swept all the same. Thread-safe: one sweep at a time, the next one waits.
+// Sweep deletes files that are due, and blobs after their rows. First it deletes acked rows after their retention and
+// unacked rows past their time, then the blobs of deleted rows. Last it deletes orphans, blobs that never had a row (a
+// crash, a failed commit), once they have been found for longer than any request can take. It works in bounded steps,
+// so that other writes can run between them. Nothing is deleted by age when the wall clock has just jumped. An
+// unreachable place keeps its blobs until it answers again; the other places are swept nevertheless. Thread-safe: one
+// sweep at a time, the next one waits.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -25,21 +26,21 @@ namespace restante::desk {
 struct SweepRules {
   std::chrono::seconds ack_retention{3'600};
   std::chrono::milliseconds every{std::chrono::minutes(5)};
-  std::chrono::milliseconds orphan_grace{std::chrono::hours(1)};  // above the absolute deadline of an upload
-  // What is read without a descriptor is dropped only when no request that reads it can be under way.
+  std::chrono::milliseconds orphan_grace{std::chrono::hours(1)};  // longer than an upload may take
+  // A blob that is read without a file descriptor is deleted only when no request that reads it can be running.
   std::chrono::milliseconds longest_request{std::chrono::minutes(30)};
-  std::chrono::milliseconds patience{std::chrono::seconds(10)};  // for another sweep that is under way
-  int step = 12;  // rows, or files, of one write: uploads may have to wait for it, about a millisecond
-  // Beyond this many blobs the search for orphans is spread over several sweeps: asking for a million takes seconds.
+  std::chrono::milliseconds patience{std::chrono::seconds(10)};  // how long to wait for another sweep
+  int step = 12;  // rows, or files, in one write: an upload may wait for it, about a millisecond
+  // With more blobs the search for orphans is spread over several sweeps: a query for a million takes seconds.
   std::size_t look_at = 20'000;
 };
 
 struct SweepReport {
   std::int64_t acked = 0;
   std::int64_t expired = 0;
-  std::int64_t blobs = 0;     // whose rows have left, now or before
+  std::int64_t blobs = 0;     // whose rows were deleted, now or before
   std::int64_t orphans = 0;   // that never had a row
-  bool clock_jumped = false;  // what leaves by age has to wait
+  bool clock_jumped = false;  // nothing was deleted by age
   std::chrono::milliseconds took{0};
 };
 
@@ -48,14 +49,14 @@ class Sweep {
   Sweep(Store& store, Places& places, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
         SweepRules rules);
 
-  // Every second or so: the first sweep at once, then one every period, and now and then the figures of what waits.
+  // Called about every second: the first sweep at once, then one every period. Updates the metrics from time to time.
   void tick();
-  // One whole sweep. sweep_running when another one does not end. Throws Unavailable, counted, in the end also for a
-  // place that is written to and was out of reach; the next one goes on.
+  // One complete sweep. sweep_running when another one does not end. Throws Unavailable, which is counted. It throws at
+  // the end, too, if a place that is written to could not be reached; the next sweep continues.
   Result<SweepReport> run_once();
-  // The timer's and the operator's alike, without the looks in between.
+  // The last sweep, by the timer or by the operator; ticks without a sweep do not count.
   const LastRun& last_run() const { return last_run_; }
-  // From any thread: a sweep that is under way ends after its step.
+  // From any thread. A running sweep ends after its current step.
   void stop() { stopping_ = true; }
 
  private:
@@ -77,19 +78,19 @@ class Sweep {
   const SweepRules rules_;
   std::atomic<bool> stopping_{false};
   LastRun last_run_;
-  std::timed_mutex running_;  // the operator's sweep and the timer's come from different threads; the rest is under it
+  std::timed_mutex running_;  // the operator's and the timer's sweep are two threads; guards what follows
   JumpGuard guard_;
   std::optional<SteadyTime> swept_at_;
   std::optional<SteadyTime> measured_at_;
-  Places::UnreachablePlaces unreachable_places_;  // by this sweep
-  std::set<Place> logged_places_;                 // places that the sweeps before passed over, too
-  std::string walk_from_;                         // where the search for orphans goes on
+  Places::UnreachablePlaces unreachable_places_;  // in this sweep
+  std::set<Place> logged_places_;                 // places that earlier sweeps could not reach, too
+  std::string walk_from_;                         // where the search for orphans continues
   std::uint64_t walk_ = 0;
   struct Suspect {
     SteadyTime since;
-    std::uint64_t walk;  // that last met it; what a whole walk did not meet is gone
+    std::uint64_t walk;  // the last one that met it; a blob that a complete walk did not meet is deleted
   };
-  std::map<std::string, Suspect> suspects_;  // bytes without a row
+  std::map<std::string, Suspect> suspects_;  // blobs without a row
 };
 
 }  // namespace restante::desk

@@ -10,8 +10,8 @@ namespace {
 using std::chrono::hours;
 using std::chrono::minutes;
 
-// Rows with bytes in files, in the database and in what stands for a bucket, while bytes change over between two of
-// them; each place may be out of reach.
+// Rows with content in files, in the database and in a directory that stands for a bucket, during a blob move between
+// two of them. Each place may be unreachable.
 class SweepPlacesTest : public ::testing::TestWithParam<Place> {
  protected:
   static SweepRules small_steps() {
@@ -32,7 +32,7 @@ class SweepPlacesTest : public ::testing::TestWithParam<Place> {
   }
   void orphan(Blobs& place) {
     const auto writer = place.put();
-    writer->write("nobody's");
+    writer->write("an orphan");
     (void)writer->finish();
   }
   static std::size_t count(Blobs& place) {
@@ -64,7 +64,7 @@ class SweepPlacesTest : public ::testing::TestWithParam<Place> {
   Sweep sweep{*desk.store, places, uploads.events(), desk.clock, desk.log, desk.metrics, small_steps()};
 };
 
-TEST_P(SweepPlacesTest, OneOutOfReachKeepsWhatItHasUntilItAnswersAndTheOthersAreEmptied) {
+TEST_P(SweepPlacesTest, AnUnreachablePlaceKeepsItsBlobsUntilItAnswersAndTheOthersAreEmptied) {
   stage({Place::inlined, {}}, 4);
   stage({Place::dir, {}}, 4);
   stage({Place::s3, {}}, 4);
@@ -73,15 +73,15 @@ TEST_P(SweepPlacesTest, OneOutOfReachKeepsWhatItHasUntilItAnswersAndTheOthersAre
   orphan(*desk.chunks);
   orphan(*bucket);
   ASSERT_EQ(counts(), (std::map<Place, std::size_t>{{Place::dir, 9}, {Place::inlined, 5}, {Place::s3, 9}}));
-  (void)sweep.run_once();  // sees who has no row
+  (void)sweep.run_once();  // finds the blobs without a row
   HookedBlobs& away = hooked(GetParam());
-  away.dropping = [] { throw Unavailable("nobody answers"); };
+  away.dropping = [] { throw Unavailable("no answer"); };
   const bool written_to = GetParam() != Place::inlined;
-  // Rows leave, and files; an hour later no request can be reading the rest any more.
+  // Rows and files are deleted. An hour later no request can be reading the rest.
   for (const auto later : {hours(24), hours(1)}) {
     desk.clock.advance(later);
     if (written_to) {
-      EXPECT_THROW((void)sweep.run_once(), Unavailable) << "somebody has to look after it";
+      EXPECT_THROW((void)sweep.run_once(), Unavailable) << "the operator has to act";
     } else {
       EXPECT_TRUE(sweep.run_once());
     }

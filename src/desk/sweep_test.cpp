@@ -35,10 +35,10 @@ class SweepTest : public ::testing::Test {
   void ack(const Upload& upload) { EXPECT_TRUE(desk.uploads.ack(workspace, upload.id).take()); }
   std::string orphan() {
     auto writer = desk.blobs->put();
-    writer->write("nobody's");
+    writer->write("an orphan");
     return writer->finish();
   }
-  // Time passes and the sweep looks at the clock often enough to see that it went as it should.
+  // Time passes. The sweep reads the clock often enough to see that it did not jump.
   SweepReport after(std::chrono::microseconds time) {
     desk.clock.advance(time);
     return *sweep.run_once();
@@ -57,7 +57,7 @@ class SweepTest : public ::testing::Test {
   Sweep sweep{*desk.store, desk.places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps()};
 };
 
-TEST_F(SweepTest, AckedOnesLeaveAfterTheirRetentionAndUnackedOnesAfterTheirTime) {
+TEST_F(SweepTest, AckedFilesAreDeletedAfterTheirRetentionAndUnackedOnesAfterTheirTime) {
   const Upload taken = stage(big);
   const Upload waiting = stage(big);
   ack(taken);
@@ -73,13 +73,13 @@ TEST_F(SweepTest, AckedOnesLeaveAfterTheirRetentionAndUnackedOnesAfterTheirTime)
   EXPECT_EQ(desk.blob_files(), 0u);
   EXPECT_EQ(receipts(), (std::vector<std::string>{"chat_upload_acked", "chat_upload_expired"}));
   EXPECT_EQ(desk.uploads.find(kOperator, workspace, taken.id)->state, UploadState::acked)
-      << "the story outlives the bytes";
+      << "the upload's status is kept longer than its content";
   EXPECT_EQ(desk.uploads.find(kOperator, workspace, waiting.id)->state, UploadState::expired);
   EXPECT_EQ(desk.metrics.swept("acked").Value(), 1);
   EXPECT_EQ(desk.metrics.swept("expired").Value(), 1);
 }
 
-TEST_F(SweepTest, MoreThanOneStepIsDueAndAllOfItGoes) {
+TEST_F(SweepTest, EverythingDueIsDeletedInSeveralSteps) {
   for (int i = 0; i < 10; ++i) stage(i % 2 == 0 ? "small" : std::string_view(big));
   const SweepReport report = after(hours(24));
   EXPECT_EQ(report.expired, 10);
@@ -88,7 +88,7 @@ TEST_F(SweepTest, MoreThanOneStepIsDueAndAllOfItGoes) {
   EXPECT_EQ(after(seconds(1)).expired, 0);
 }
 
-TEST_F(SweepTest, ARetentionOfNothingTakesAckedOnesAtOnce) {
+TEST_F(SweepTest, ARetentionOfZeroDeletesAckedFilesAtOnce) {
   SweepRules rules;
   rules.ack_retention = seconds(0);
   Sweep at_once(*desk.store, desk.places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, rules);
@@ -96,14 +96,14 @@ TEST_F(SweepTest, ARetentionOfNothingTakesAckedOnesAtOnce) {
   EXPECT_EQ(at_once.run_once()->acked, 1);
 }
 
-TEST_F(SweepTest, OutgoingOnesLeaveWithoutAReceipt) {
+TEST_F(SweepTest, OutgoingFilesExpireWithoutAReceipt) {
   stage(big, UploadDirection::out);
   EXPECT_EQ(after(hours(24)).expired, 1);
   EXPECT_EQ(desk.blob_files(), 0u);
   EXPECT_TRUE(receipts().empty());
 }
 
-TEST_F(SweepTest, RecalledOnesLeaveTheirBytesBehindForTheNextSweep) {
+TEST_F(SweepTest, BlobsOfRecalledFilesAreDeletedByTheNextSweep) {
   const Upload recalled = stage(big);
   EXPECT_TRUE(desk.uploads.recall({Principal::Role::admin, {}, {}, false}, workspace, recalled.id).take());
   EXPECT_EQ(desk.blob_files(), 1u);
@@ -111,7 +111,7 @@ TEST_F(SweepTest, RecalledOnesLeaveTheirBytesBehindForTheNextSweep) {
   EXPECT_EQ(desk.blob_files(), 0u);
 }
 
-TEST_F(SweepTest, AClockThatHasJumpedIsWaitedOut) {
+TEST_F(SweepTest, NothingIsDeletedAfterAClockJump) {
   stage(big);
   EXPECT_FALSE(after(minutes(5)).clock_jumped);
   desk.clock.jump(hours(48));
@@ -134,7 +134,7 @@ TEST_F(SweepTest, AClockThatWasSetForGoodIsBelievedAfterAPeriod) {
   EXPECT_EQ(after(minutes(5)).expired, 1);
 }
 
-TEST_F(SweepTest, BytesWithoutARowAreCollectedOnceTheyHaveBeenSoForLongerThanAnyRequest) {
+TEST_F(SweepTest, ABlobWithoutARowIsDeletedAfterTheLongestRequest) {
   const std::string key = orphan();
   const Upload kept = stage(big);
   EXPECT_EQ(after(seconds(1)).orphans, 0);
@@ -145,8 +145,8 @@ TEST_F(SweepTest, BytesWithoutARowAreCollectedOnceTheyHaveBeenSoForLongerThanAny
   EXPECT_EQ(desk.metrics.orphans_collected.Value(), 1);
 }
 
-// A request that took its time: its bytes were looked at while they had no row, and then they had one.
-TEST_F(SweepTest, BytesWhoseRowComesLateAreNoOrphans) {
+// A slow request: the sweep saw its blob before the blob had a row.
+TEST_F(SweepTest, ABlobWhoseRowComesLateIsNoOrphan) {
   auto staging = desk.uploads.stage(workspace, UploadDirection::in, {Principal::Role::admin, {}, {}, false});
   EXPECT_TRUE((*staging)->begin_file("f", "").has_value());
   EXPECT_TRUE((*staging)->write(big).has_value());
@@ -158,7 +158,7 @@ TEST_F(SweepTest, BytesWhoseRowComesLateAreNoOrphans) {
   EXPECT_TRUE(desk.blobs->open(late.blob_key));
 }
 
-TEST_F(SweepTest, ASuspectThatWentByItselfIsForgotten) {
+TEST_F(SweepTest, ASuspectThatWasDeletedIsForgotten) {
   const std::string key = orphan();
   EXPECT_EQ(after(seconds(1)).orphans, 0);
   desk.blobs->drop(key);
@@ -175,7 +175,7 @@ TEST_F(SweepTest, ASearchAmongManyIsSpreadOverSeveralSweeps) {
   for (; found < 4 && sweeps < 100; ++sweeps) {
     desk.clock.advance(minutes(61));
     const auto report = patient.run_once();
-    EXPECT_LE(report->orphans, 2) << "a sweep looks at little more than it may";
+    EXPECT_LE(report->orphans, 2) << "a sweep reads little more than its limit";
     found += report->orphans;
   }
   EXPECT_EQ(found, 4);
@@ -189,7 +189,7 @@ TEST_F(SweepTest, NothingDueIsNothingDone) {
   EXPECT_EQ(report.acked + report.expired + report.blobs + report.orphans, 0);
 }
 
-TEST_F(SweepTest, TheFirstComesAtOnceAndThenOneEveryPeriod) {
+TEST_F(SweepTest, TheFirstSweepRunsAtOnceAndThenOneEveryPeriod) {
   ack(stage());
   desk.clock.advance(hours(1));
   SweepRules rules;
@@ -206,37 +206,37 @@ TEST_F(SweepTest, TheFirstComesAtOnceAndThenOneEveryPeriod) {
   EXPECT_EQ(desk.metrics.swept("acked").Value(), 2);
 }
 
-TEST_F(SweepTest, TellsWhenOneReallyRanAndHowItWentWhateverTheLooksInBetweenSay) {
+TEST_F(SweepTest, ReportsTheLastRealSweepAndItsResultNotTheTicksInBetween) {
   HookedBlobs blobs(*desk.blobs);
   Places places = desk.over(blobs);
   Sweep one(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, SweepRules());
   const Time begin = desk.clock.now();
-  const auto told = [&] {
+  const auto loop_tick = [&] {
     return one.last_run().as_loop_tick({"sweep", seconds(1), desk.clock.now(), desk.clock.now(), false, 0}, minutes(5));
   };
-  EXPECT_FALSE(told().last_tick_at) << "somebody has looked, nothing has run";
+  EXPECT_FALSE(loop_tick().last_tick_at) << "no sweep has run";
   one.tick();
-  EXPECT_EQ(told().last_tick_at, begin);
-  EXPECT_EQ(told().period, minutes(5));
+  EXPECT_EQ(loop_tick().last_tick_at, begin);
+  EXPECT_EQ(loop_tick().period, minutes(5));
   desk.clock.advance(minutes(4));
   one.tick();
-  EXPECT_EQ(told().last_tick_at, begin);
+  EXPECT_EQ(loop_tick().last_tick_at, begin);
   stage(big);
   desk.clock.advance(hours(24));
   blobs.dropping = [] { throw Unavailable("stuck"); };
   EXPECT_THROW(one.tick(), Unavailable);
   desk.clock.advance(seconds(1));
   one.tick();
-  EXPECT_TRUE(told().failed) << "a look that goes well does not mend it";
-  EXPECT_EQ(told().last_tick_at, begin + minutes(4) + hours(24));
+  EXPECT_TRUE(loop_tick().failed) << "a tick without a sweep does not reset it";
+  EXPECT_EQ(loop_tick().last_tick_at, begin + minutes(4) + hours(24));
   blobs.dropping = nullptr;
   desk.clock.advance(minutes(5));
   one.tick();
-  EXPECT_FALSE(told().failed);
-  EXPECT_EQ(told().last_tick_at, desk.clock.now());
+  EXPECT_FALSE(loop_tick().failed);
+  EXPECT_EQ(loop_tick().last_tick_at, desk.clock.now());
 }
 
-TEST_F(SweepTest, TheFiguresOfWhatWaitsAreKept) {
+TEST_F(SweepTest, TheMetricsOfWaitingFilesAreUpdated) {
   const Upload first = stage();
   desk.clock.advance(seconds(100));
   stage(big);
@@ -247,14 +247,14 @@ TEST_F(SweepTest, TheFiguresOfWhatWaitsAreKept) {
   ack(first);
   desk.clock.advance(seconds(14));
   sweep.tick();
-  EXPECT_EQ(desk.metrics.pending_uploads.Value(), 2) << "counting costs, so it is not done every second";
+  EXPECT_EQ(desk.metrics.pending_uploads.Value(), 2) << "counting is expensive, so it is not done every second";
   desk.clock.advance(seconds(1));
   sweep.tick();
   EXPECT_EQ(desk.metrics.pending_uploads.Value(), 1);
   EXPECT_EQ(desk.metrics.pending_uploads_oldest_age.Value(), 15);
 }
 
-TEST_F(SweepTest, OneThatFailsIsCountedAndTheNextOneGoesOnWhereItWas) {
+TEST_F(SweepTest, AFailedSweepIsCountedAndTheNextOneContinues) {
   HookedBlobs blobs(*desk.blobs);
   Places places = desk.over(blobs);
   Sweep failing(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
@@ -263,7 +263,7 @@ TEST_F(SweepTest, OneThatFailsIsCountedAndTheNextOneGoesOnWhereItWas) {
   blobs.dropping = [] { throw Unavailable("stuck"); };
   EXPECT_THROW((void)failing.run_once(), Unavailable);
   EXPECT_EQ(desk.metrics.swept("error").Value(), 1);
-  EXPECT_EQ(desk.metrics.swept("expired").Value(), 1) << "rows go first";
+  EXPECT_EQ(desk.metrics.swept("expired").Value(), 1) << "rows are deleted first";
   EXPECT_EQ(desk.blob_files(), 1u);
   blobs.dropping = nullptr;
   const auto report = failing.run_once();
@@ -272,8 +272,8 @@ TEST_F(SweepTest, OneThatFailsIsCountedAndTheNextOneGoesOnWhereItWas) {
   EXPECT_EQ(desk.blob_files(), 0u);
 }
 
-// A bucket that was left behind: what is listed to be dropped there stays so, and everything else goes.
-TEST_F(SweepTest, APlaceOutOfReachThatNothingIsWrittenToHoldsUpNobody) {
+// A bucket that is not used any more: blobs to be deleted there stay listed, and everything else is deleted.
+TEST_F(SweepTest, AnUnreachablePlaceThatIsNotWrittenToDelaysNothing) {
   const auto real = dir::open(desk.folder.path() / "bucket");
   HookedBlobs bucket(*real);
   Places places({{Place::dir, *desk.blobs}, {Place::s3, bucket}}, {Place::s3, {}}, desk.log, desk.metrics);
@@ -288,11 +288,11 @@ TEST_F(SweepTest, APlaceOutOfReachThatNothingIsWrittenToHoldsUpNobody) {
   }
   places.set_plan({Place::dir, {}});
   stage(big);
-  const std::string nobodys = orphan();
+  const std::string orphan_key = orphan();
   int asked = 0;
   bucket.dropping = [&asked] {
     ++asked;
-    throw Unavailable("nobody answers");
+    throw Unavailable("no answer");
   };
   EXPECT_EQ(one.run_once()->orphans, 0);
   desk.clock.advance(hours(24));
@@ -301,27 +301,27 @@ TEST_F(SweepTest, APlaceOutOfReachThatNothingIsWrittenToHoldsUpNobody) {
   asked = 0;
   const auto report = one.run_once();
   EXPECT_EQ(asked, 1) << "once in a sweep, however many wait there";
-  EXPECT_FALSE(desk.blobs->open(nobodys));
+  EXPECT_FALSE(desk.blobs->open(orphan_key));
   EXPECT_EQ(desk.blob_files(), 0u);
   EXPECT_EQ(desk.metrics.swept("error").Value(), 0);
   bucket.dropping = nullptr;
-  EXPECT_EQ(one.run_once()->blobs, 7) << "nothing of it was forgotten";
+  EXPECT_EQ(one.run_once()->blobs, 7) << "all of it was still listed";
 }
 
-TEST_F(SweepTest, AnotherOneUnderWayIsToldSo) {
+TEST_F(SweepTest, ASecondSweepIsRefusedWhileOneRuns) {
   HookedBlobs blobs(*desk.blobs);
   Places places = desk.over(blobs);
   Sweep one(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
   stage(big);
   desk.clock.advance(hours(24));
-  std::optional<Error> told;
+  std::optional<Error> refused;
   blobs.dropping = [&] {
-    std::thread second([&] { told = one.run_once().error(); });
+    std::thread second([&] { refused = one.run_once().error(); });
     second.join();
   };
   EXPECT_EQ(one.run_once()->expired, 1);
-  ASSERT_TRUE(told);
-  EXPECT_TRUE(told->is(errors::sweep_running));
+  ASSERT_TRUE(refused);
+  EXPECT_TRUE(refused->is(errors::sweep_running));
 }
 
 TEST_F(SweepTest, ATickDoesNotWaitForAnotherOne) {
@@ -339,7 +339,7 @@ TEST_F(SweepTest, ATickDoesNotWaitForAnotherOne) {
   EXPECT_TRUE(ticked);
 }
 
-TEST_F(SweepTest, FiguresAreToldAlsoBetweenSweepsThatFail) {
+TEST_F(SweepTest, MetricsAreUpdatedAlsoBetweenSweepsThatFail) {
   HookedBlobs blobs(*desk.blobs);
   Places places = desk.over(blobs);
   Sweep failing(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
@@ -348,26 +348,26 @@ TEST_F(SweepTest, FiguresAreToldAlsoBetweenSweepsThatFail) {
   stage();
   blobs.dropping = [] { throw Unavailable("stuck"); };
   EXPECT_THROW(failing.tick(), Unavailable);
-  EXPECT_EQ(desk.metrics.pending_uploads.Value(), 1) << "whatever becomes of the bytes";
+  EXPECT_EQ(desk.metrics.pending_uploads.Value(), 1) << "whatever happens to the blobs";
   stage();
   desk.clock.advance(seconds(16));
   failing.tick();
   EXPECT_EQ(desk.metrics.pending_uploads.Value(), 2);
 }
 
-TEST_F(SweepTest, OrphansAreToldFromNeighboursThatHaveARow) {
+TEST_F(SweepTest, OrphansAreDistinguishedFromNeighboursThatHaveARow) {
   HookedBlobs blobs(*desk.blobs);
   Places places = desk.over(blobs);
   Sweep one(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
   const std::string known = stage(big).blob_key;
   const std::string shelf = known.substr(30);
-  const auto nobodys = [&](char digit) {
+  const auto add_orphan = [&](char digit) {
     std::string key = known.substr(0, 12) + std::string(18, digit) + shelf;
     std::ofstream(desk.folder.path() / "blobs" / shelf / key) << "x";
     return key;
   };
-  const std::string before = nobodys('0');
-  const std::string after_it = nobodys('f');
+  const std::string before = add_orphan('0');
+  const std::string after_it = add_orphan('f');
   EXPECT_EQ(one.run_once()->orphans, 0);
   desk.clock.advance(hours(1));
   EXPECT_EQ(one.run_once()->orphans, 2);

@@ -10,22 +10,21 @@ namespace {
 
 constexpr std::size_t kMaxAttachments = 64;
 
-// Where a file of an old task can be taken from, to be known as `id`. Nothing for one that the callee had already, and
-// which it is only reminded of.
+// From where a file of an old task can be sent again, with the new id `id`. None for a file that the receiving agent
+// had before the task, which the task only mentions.
 std::optional<OutgoingFile> source_of(Store& store, const Delegation& old, FileId file, FileId id, WorkspaceId to,
                                       Time now) {
-  const OutgoingFile with_the_callee{old.callee_id, file, id, old.caller_id};
+  const OutgoingFile from_callee{old.callee_id, file, id, old.caller_id};
   const auto upload_status = store.find_upload_status(old.callee_id, file, now);
-  if (!upload_status) return with_the_callee;
+  if (!upload_status) return from_callee;
   const Upload& upload = upload_status->upload;
   if (upload.source_id != old.caller_id) {
-    return to == old.callee_id ? std::nullopt : std::optional<OutgoingFile>(with_the_callee);
+    return to == old.callee_id ? std::nullopt : std::optional<OutgoingFile>(from_callee);
   }
-  if (!upload_status->ended_at && upload_status->state != UploadState::expired && !upload.damage)
-    return with_the_callee;
-  // What the callee took has left; what the caller sent may be there still.
+  if (!upload_status->ended_at && upload_status->state != UploadState::expired && !upload.damage) return from_callee;
+  // The receiving agent has taken the file, and its row was deleted. The caller's original may still exist.
   const auto original = store.find_outgoing(old.caller_id, upload.sha256, now);
-  return original ? OutgoingFile{old.caller_id, original->id, id, {}} : with_the_callee;
+  return original ? OutgoingFile{old.caller_id, original->id, id, {}} : from_callee;
 }
 
 }  // namespace
@@ -56,7 +55,7 @@ TaskFiles reuse_task_files(Store& store, const DelegationRecord& old, WorkspaceI
   for (Json& one : *files->if_array()) {
     Json* uri = one.find("uri");
     const auto file = uri && uri->if_string() ? file_of(*uri->if_string(), old.delegation.callee_id) : std::nullopt;
-    if (!file) continue;  // it lies elsewhere
+    if (!file) continue;  // it is not stored on this server
     const auto [name, first] = names.try_emplace(*file, FileId::make(now));
     const auto source = source_of(store, old.delegation, *file, name->second, to, now);
     if (!source) continue;

@@ -1,6 +1,6 @@
-// Parcels: the files that go along with a task or with its result, named as the other side will know them. A task that
-// is given again takes its files along from wherever their bytes still are. Reads only; staging is the store's, in the
-// same transaction as the task.
+// TaskFiles are the files that go with a task or with its result, under the names that the other side will use. A task
+// that is given again reuses its files wherever their blobs still are. These functions only read; the store stages the
+// files in the same transaction as the task.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,11 +15,11 @@ struct TaskFiles {
   std::vector<OutgoingFile> outgoing;
 };
 
-// `parts` are A2A file parts. too_many_files; attachment_gone for a file of anybody else.
+// `parts` are A2A file parts. too_many_files; attachment_gone for a file of another workspace.
 Result<TaskFiles> name_task_files(WorkspaceId from, WorkspaceId to, Json::Array parts, Time now);
 
-// The files of a task that was given before. One whose bytes have left is still in the list: the store refuses it,
-// after it has looked whether the order is a repeated one.
+// The files of a task that was given before. A file whose blob was deleted is still in the list: the store refuses it,
+// after it has checked whether the request is a repeated one.
 TaskFiles reuse_task_files(Store& store, const DelegationRecord& old, WorkspaceId to, Time now);
 
 }  // namespace restante::desk

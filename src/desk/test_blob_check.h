@@ -1,4 +1,4 @@
-// A desk with uploads whose bytes a test may lose, spoil and add to, and checks of all of them, run to their end.
+// BlobCheckTest: uploads whose blobs a test may delete, damage and add to, and blob checks that run to their end.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ class BlobCheckTest : public TestUploads {
   using State = BlobCheckReport::State;
   using Mend = BlobCheck::Mend;
 
-  // To its end, however many ticks it takes.
+  // Runs the check to its end, however many ticks it takes.
   static BlobCheckReport run(BlobCheck& one, Mend mend = Mend::no) {
     EXPECT_TRUE(one.start(mend).has_value());
     while (one.report().state == State::running) one.tick();
@@ -36,7 +36,7 @@ class BlobCheckTest : public TestUploads {
   }
   std::string orphan(Blobs& place) {
     auto writer = place.put();
-    writer->write("nobody's");
+    writer->write("orphaned");
     return writer->finish();
   }
   Upload row_of(FileId id) { return desk.store->find_upload(workspace, id).value(); }

@@ -1,5 +1,5 @@
-// BlobMovesTest: a desk whose bytes may be in two places: files, and files elsewhere that stand for a bucket and can be
-// made to fail. For tests of desk/ only.
+// BlobMovesTest: a desk with two places: a directory, and a second directory that stands for a bucket and can be made
+// to fail. For tests of desk/ only.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ class BlobMovesTest : public ::testing::Test {
     far.opening = [this] { require(far_down); }, far.dropping = [this] { require(far_down); };
   }
   static void require(bool down) {
-    if (down) throw Unavailable("the bucket is gone");
+    if (down) throw Unavailable("the bucket is unreachable");
   }
   static SweepRules quick() {
     SweepRules rules;
@@ -54,7 +54,7 @@ class BlobMovesTest : public ::testing::Test {
     bytes.resize(open->blob->read(0, bytes));
     EXPECT_EQ(sha256(bytes), upload.sha256);
   }
-  // A tick ends when there is nothing left to do, however long the disk takes.
+  // A tick ends only when nothing is left to do, however slow the disk is.
   static BlobMoveRules unhurried() {
     BlobMoveRules rules;
     rules.slice = std::chrono::hours(1);
@@ -66,7 +66,7 @@ class BlobMovesTest : public ::testing::Test {
       desk.clock.advance(std::chrono::seconds(10));
     }
   }
-  // Files on the disk, whatever they are.
+  // All files on the disk, of any kind.
   static std::size_t files_below(const std::filesystem::path& folder) {
     std::size_t files = 0;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) files += entry.is_regular_file();

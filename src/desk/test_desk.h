@@ -1,5 +1,5 @@
-// TestDesk: the verbs on a real store of their own, with a clock that stands still until a test moves it and a bell
-// that remembers what rang. For tests of desk/ and api/ only.
+// TestDesk: the desk's classes on a separate real store, with a clock that only the test moves and a bell that
+// remembers what rang. For tests of desk/ and api/ only.
 #pragma once
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ class TestFolder {
   std::filesystem::path path_;
 };
 
-class RememberingBell final : public Bell {
+class RecordingBell final : public Bell {
  public:
   void ring(std::string_view topic) override {
     if (ringing) ringing();
@@ -65,13 +65,14 @@ class RememberingBell final : public Bell {
   }
   void ring_all() override { ring("*"); }
   void release() override { ring("release"); }
-  // What rang since the last time; waits until it is at least so many, because a bell rings on the writer's thread.
+  // The topics that rang since the last call. Waits until there are at least so many, because a bell rings on the
+  // writer thread.
   std::vector<std::string> rung(std::size_t at_least = 1) {
     std::unique_lock lock(mutex_);
     EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(60), [&] { return rung_.size() >= at_least; }));
     return std::exchange(rung_, {});
   }
-  std::function<void()> ringing;  // for a test that wants to be in the middle of whatever rings
+  std::function<void()> ringing;  // for a test that must act in the middle of a ring
 
  private:
   std::mutex mutex_;
@@ -79,7 +80,7 @@ class RememberingBell final : public Bell {
   std::vector<std::string> rung_;
 };
 
-// A descriptor for a log nobody reads.
+// A descriptor for a log that is not read.
 class DevNull {
  public:
   ~DevNull() { ::close(fd); }
@@ -97,7 +98,7 @@ struct TestDesk {
     wanted.url = mode == DeliveryMode::push ? "https://agent.example/" : "";
     return store->create_workspace(wanted, clock.now()).take()->id;
   }
-  // A token of that kind, straight into the store.
+  // Adds a token of that kind directly to the store.
   std::string give_token(TokenKind kind, std::optional<WorkspaceId> workspace, std::optional<Time> expires = {}) {
     FreshToken fresh = make_token();
     EXPECT_TRUE(store->add_token({kind, workspace, fresh.hash, fresh.prefix, "test", expires}, clock.now()).take());
@@ -114,7 +115,7 @@ struct TestDesk {
     auto rows = store->read_inbox(workspace, query);
     return rows ? *rows : std::vector<InboxRow>();
   }
-  // Files under the place of the bytes, whatever they are.
+  // All files in the blob directory, of any kind.
   std::size_t blob_files() const {
     std::size_t files = 0;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path() / "blobs")) {
@@ -123,7 +124,7 @@ struct TestDesk {
     return files;
   }
 
-  // One place, with these bytes.
+  // Places with this one place.
   Places over(Blobs& bytes) { return Places({{Place::dir, bytes}}, {Place::dir, {}}, log, metrics); }
 
   TestFolder folder;
@@ -131,7 +132,7 @@ struct TestDesk {
   DevNull dev_null;
   Log log{dev_null.fd, LogLevel::debug, clock};
   Metrics metrics{BuildInfo{"test", "test", "test"}};
-  RememberingBell bell;
+  RecordingBell bell;
   EventBus event_bus{bell};
   std::unique_ptr<Store> store = sqlite::open(folder.path() / "test.db", sqlite::Options{clock.now()});
   std::unique_ptr<Blobs> blobs = dir::open(folder.path() / "blobs");
@@ -159,7 +160,7 @@ struct TestDesk {
     move_rules.setting = place;
     return move_rules;
   }
-  // A tick ends when there is nothing left to do, however long the disk takes.
+  // A tick ends only when nothing is left to do, however slow the disk is.
   static BlobCheckRules unhurried() {
     BlobCheckRules check_rules;
     check_rules.slice = std::chrono::hours(1);

@@ -1,4 +1,4 @@
-// TestUploads: files staged, opened and looked for, on a desk of the test's own. For tests of desk/ only.
+// TestUploads: stages and opens files on a separate desk. For tests of desk/ only.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -3,15 +3,15 @@
 namespace restante::desk {
 namespace {
 
-constexpr auto kOnceIn = std::chrono::minutes(1);
+constexpr auto kRecordInterval = std::chrono::minutes(1);
 
 }  // namespace
 
 void TokenUses::record(TokenId id) {
   const SteadyTime now = clock_.steady();
   const std::lock_guard lock(mutex_);
-  const auto [found, first] = noted_.try_emplace(id, now);
-  if (!first && now - found->second < kOnceIn) return;
+  const auto [found, first] = recorded_.try_emplace(id, now);
+  if (!first && now - found->second < kRecordInterval) return;
   found->second = now;
   unwritten_.emplace_back(id, clock_.now());
 }
@@ -22,7 +22,7 @@ void TokenUses::flush() {
     const std::lock_guard lock(mutex_);
     uses.swap(unwritten_);
     const SteadyTime now = clock_.steady();
-    std::erase_if(noted_, [now](const auto& noted) { return now - noted.second >= kOnceIn; });
+    std::erase_if(recorded_, [now](const auto& recorded) { return now - recorded.second >= kRecordInterval; });
   }
   if (!uses.empty()) (void)store_.record_token_uses(uses).take();
 }

@@ -1,5 +1,5 @@
-// TokenUses: when each token was last used, for people who wonder which one is still needed. A token is noted at most
-// once a minute, in memory; what has gathered is written together. Thread-safe.
+// TokenUses records when each token was last used, so that people see which ones are still needed. A use is recorded at
+// most once a minute, in memory; flush() writes the recorded uses together. Thread-safe.
 #pragma once
 #include <mutex>
 #include <unordered_map>
@@ -16,14 +16,14 @@ class TokenUses {
   TokenUses(Store& store, const Clock& clock) : store_(store), clock_(clock) {}
 
   void record(TokenId id);
-  // Throws Unavailable; what could not be written is forgotten.
+  // Throws Unavailable; uses that could not be written are lost.
   void flush();
 
  private:
   Store& store_;
   const Clock& clock_;
   std::mutex mutex_;  // requests come on all pool threads
-  std::unordered_map<TokenId, SteadyTime> noted_;
+  std::unordered_map<TokenId, SteadyTime> recorded_;
   std::vector<std::pair<TokenId, Time>> unwritten_;
 };
 

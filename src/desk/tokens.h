@@ -1,5 +1,5 @@
-// Tokens: handing them out and taking them back. A secret is given once, to whoever asked for it. Revoking ends what
-// the token holds open, within moments. Thread-safe.
+// Tokens issues and revokes tokens. A secret is returned once, to the client that asked for it. Revoking a token ends
+// its held requests and streams within moments. Thread-safe.
 #pragma once
 #include <string>
 #include <vector>
@@ -23,16 +23,16 @@ class Tokens {
       : store_(store), bell_(bell), clock_(clock), log_(log) {}
 
   std::vector<Token> list(WorkspaceId workspace) { return store_.list_tokens(workspace); }
-  // Enrolments that are bound to no workspace: their agents will make their own.
+  // Enrolments without a workspace: an agent that uses one creates its workspace.
   std::vector<Token> invites();
-  // token_not_found when it is absent, no such enrolment, or was revoked before.
+  // token_not_found if it is absent, is not such an enrolment, or was revoked before.
   Result<void> revoke_invite(TokenId id);
-  // A token of a kind for a workspace that lives. Enrolments are good for 24 h, and may do without a workspace: they
-  // then create one.
+  // A token for a workspace that is not removed. Enrolments are valid for 24 h and need no workspace: they then create
+  // one.
   Result<IssuedToken> issue(TokenKind kind, std::optional<WorkspaceId> workspace, std::string label);
-  // token_not_found when it is absent, another workspace's, or was revoked before.
+  // token_not_found if it is absent, belongs to another workspace, or was revoked before.
   Result<void> revoke(WorkspaceId workspace, TokenId id);
-  // For tokens that were revoked together with something else.
+  // For tokens that were revoked together with a workspace.
   void end_held_requests(const std::vector<TokenId>& tokens);
 
  private:

@@ -21,10 +21,10 @@ TEST_F(TokensTest, AnIssuedTokenActsForItsWorkspaceUntilItIsRevoked) {
   EXPECT_TRUE(desk.principals.still_live(*who));
   ASSERT_TRUE(tokens.revoke(workspace, issued->token.id).has_value());
   EXPECT_FALSE(desk.principals.by_token(issued->secret).has_value());
-  EXPECT_FALSE(desk.principals.still_live(*who)) << "what it holds open must notice";
+  EXPECT_FALSE(desk.principals.still_live(*who)) << "held requests must notice it";
 }
 
-TEST_F(TokensTest, AnInvitationThatIsBoundToNoWorkspaceIsListedAndTakenBack) {
+TEST_F(TokensTest, AnInvitationWithoutAWorkspaceIsListedAndRevoked) {
   const auto open = tokens.issue(TokenKind::enrolment, std::nullopt, "for Ada");
   const auto bound = tokens.issue(TokenKind::enrolment, workspace, "");
   const auto session = desk.give_token(TokenKind::session, std::nullopt);
@@ -44,22 +44,22 @@ TEST_F(TokensTest, RevokingRingsTheTokensTopic) {
   EXPECT_EQ(desk.bell.rung(), std::vector{topic_of(issued->token.id)});
 }
 
-TEST_F(TokensTest, AnotherWorkspacesTokenIsAsGoodAsAbsent) {
+TEST_F(TokensTest, AnotherWorkspacesTokenIsNotFound) {
   const auto issued = tokens.issue(TokenKind::workspace, workspace, "");
-  const auto stranger = desk.make_workspace();
-  EXPECT_TRUE(tokens.revoke(stranger, issued->token.id).error().is(errors::token_not_found));
+  const auto other = desk.make_workspace();
+  EXPECT_TRUE(tokens.revoke(other, issued->token.id).error().is(errors::token_not_found));
   EXPECT_TRUE(tokens.revoke(workspace, TokenId::make(kStart)).error().is(errors::token_not_found));
   EXPECT_TRUE(desk.principals.by_token(issued->secret).has_value());
 }
 
-TEST_F(TokensTest, AnEnrolmentIsGoodForADay) {
+TEST_F(TokensTest, AnEnrolmentIsValidForADay) {
   const auto issued = tokens.issue(TokenKind::enrolment, workspace, "");
   EXPECT_TRUE(desk.principals.by_token(issued->secret).has_value());
   desk.clock.advance(std::chrono::hours(24));
   EXPECT_FALSE(desk.principals.by_token(issued->secret).has_value());
 }
 
-TEST_F(TokensTest, NothingIsIssuedForAWorkspaceThatIsNotThere) {
+TEST_F(TokensTest, NothingIsIssuedForAMissingWorkspace) {
   EXPECT_TRUE(tokens.issue(TokenKind::sender, WorkspaceId::make(kStart), "").error().is(errors::workspace_not_found));
   ASSERT_TRUE(desk.workspaces.remove(workspace).has_value());
   EXPECT_TRUE(tokens.issue(TokenKind::sender, workspace, "").error().is(errors::workspace_removed));

@@ -1,5 +1,5 @@
-// UploadEvents: what is said once a step of a file's life is durable: a line in the log, figures, and news for whoever
-// looks on. What changed nothing says nothing. For Commit::then, on the writer's thread; thread-safe.
+// UploadEvents reports a durable change of an upload: it writes a log line, counts metrics and publishes live events. A
+// change without effect is not reported. Called from Commit::then on the writer thread; thread-safe.
 #pragma once
 #include "base/log.h"
 #include "base/metrics.h"
@@ -13,11 +13,11 @@ class UploadEvents {
   UploadEvents(EventBus& event_bus, Log& log, Metrics& metrics) : event_bus_(event_bus), log_(log), metrics_(metrics) {}
 
   void staged(const StagedUpload& staged);
-  // No row of a log: told once to those who look on.
+  // Not an inbox row: published once as a live event.
   void fetched(const Upload& upload);
   void acked(const UploadChange& change);
   void failed(const UploadChange& change);
-  // Not by its agent: the bytes were found damaged.
+  // Not reported by the agent: the server found the content damaged.
   void damaged(const UploadChange& change);
   void recalled(const UploadChange& change);
   void expired(const UploadChange& change);

@@ -1,6 +1,6 @@
-// UploadPushes: what came of passing uploads straight on to push workspaces' callbacks, written down: a row in the
-// target's log for every one the callback has seen anything of, figures and a line for all. We know their sizes, never
-// their content. Thread-safe.
+// UploadPushes records the outcome of uploads that are passed directly to a push workspace's callback: an inbox row for
+// every upload of which the callback got at least a part, and metrics and a log line for all. The server knows the size
+// of such an upload, never its content. Thread-safe.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace restante::desk {
 struct UploadPush {
   WorkspaceId target;
   std::string traceparent;
-  std::string outcome;     // of the closed list in base/metrics.cpp
-  int status = 0;          // what the callback answered; 0: nothing that counts
-  std::uint64_t size = 0;  // bytes of the body it was sent
+  std::string outcome;     // one of the list in base/metrics.cpp
+  int status = 0;          // of the callback's answer; 0: no valid answer
+  std::uint64_t size = 0;  // bytes of the body that were sent
   std::chrono::milliseconds took{0};
-  std::string reply;  // kept where it is JSON
+  std::string reply;  // kept if it is JSON
 };
 
 class UploadPushes {
@@ -30,9 +30,9 @@ class UploadPushes {
   UploadPushes(Store& store, EventBus& event_bus, const Clock& clock, Log& log, Metrics& metrics)
       : store_(store), event_bus_(event_bus), clock_(clock), log_(log), metrics_(metrics) {}
 
-  // Of type a2a_send, so that nobody who polls takes it for mail: the callback had it.
+  // The row has type a2a_send, so that a polling agent does not take it for a new message: the callback had it.
   Commit<Result<Appended>> record(const UploadPush& push);
-  // The callback was not asked, or never heard of it: no row, as nothing has happened to the workspace.
+  // The callback was not called, or got nothing: no row, since nothing has happened to the workspace.
   void record_undelivered(WorkspaceId target, std::string_view outcome);
 
  private:

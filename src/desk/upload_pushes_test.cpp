@@ -27,7 +27,7 @@ class UploadPushesTest : public testing::Test {
   UploadPushes pushes{*desk.store, desk.event_bus, desk.clock, desk.log, desk.metrics};
 };
 
-TEST_F(UploadPushesTest, ADeliveredOneIsARowThatNoPollerTakesForMail) {
+TEST_F(UploadPushesTest, ADeliveredUploadIsARowThatAPollingAgentDoesNotTakeForAMessage) {
   UploadPush push = push_of("delivered", 200);
   push.traceparent = "00-1-2-01";
   push.reply = R"({"files":[]})";
@@ -45,7 +45,7 @@ TEST_F(UploadPushesTest, ADeliveredOneIsARowThatNoPollerTakesForMail) {
   EXPECT_EQ(row.traceparent, "00-1-2-01");
 }
 
-TEST_F(UploadPushesTest, TheRowOfAFailureSaysWhat) {
+TEST_F(UploadPushesTest, TheRowOfAFailureHasTheReason) {
   const InboxRow refused = recorded(push_of("refused", 413));
   EXPECT_EQ(refused.status, "error");
   EXPECT_EQ(refused.error_detail, "callback answered 413");
@@ -60,7 +60,7 @@ TEST_F(UploadPushesTest, AReplyThatIsNoJsonIsNotKept) {
   EXPECT_EQ(recorded(push).response_body, "");
 }
 
-TEST_F(UploadPushesTest, EveryOneIsCountedAndOnlyWhatWasSeenHasARow) {
+TEST_F(UploadPushesTest, EveryUploadIsCountedAndOnlyThoseTheCallbackGotHaveARow) {
   recorded(push_of("delivered", 200));
   pushes.record_undelivered(workspace, "unreachable");
   EXPECT_EQ(desk.inbox_of(workspace).size(), 1u);
@@ -69,15 +69,15 @@ TEST_F(UploadPushesTest, EveryOneIsCountedAndOnlyWhatWasSeenHasARow) {
   EXPECT_EQ(desk.metrics.upload_push_bytes.Value(), 26'214'400);
 }
 
-TEST_F(UploadPushesTest, NobodyIsWokenForAWorkspaceThatWasRemovedMeanwhile) {
+TEST_F(UploadPushesTest, NothingRingsForAWorkspaceThatWasRemovedMeanwhile) {
   ASSERT_TRUE(desk.store->remove_workspace(workspace, desk.clock.now()).take());
   (void)desk.bell.rung(0);
   EXPECT_FALSE(pushes.record(push_of("delivered", 200)).take());
   EXPECT_TRUE(desk.bell.rung(0).empty());
-  EXPECT_EQ(desk.metrics.upload_pushes("delivered").Value(), 1) << "the callback has it all the same";
+  EXPECT_EQ(desk.metrics.upload_pushes("delivered").Value(), 1) << "the callback has it nevertheless";
 }
 
-TEST_F(UploadPushesTest, WhoeverHoldsAPollOfTheWorkspaceIsWoken) {
+TEST_F(UploadPushesTest, HeldPollsOfTheWorkspaceAreWoken) {
   (void)desk.bell.rung(0);
   recorded(push_of("delivered", 200));
   const auto rung = desk.bell.rung();

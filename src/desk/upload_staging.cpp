@@ -7,8 +7,8 @@
 namespace restante::desk {
 namespace {
 
-// How much may be written before the disk is asked again.
-constexpr std::int64_t kLookEvery = 1 << 20;
+// How many bytes may be written before the free space is checked again.
+constexpr std::int64_t kCheckSpaceEvery = 1 << 20;
 
 void add_part(Sha256& hash, std::string_view part) {
   hash.update(std::to_string(part.size()) + ':');
@@ -21,8 +21,8 @@ struct Staging::File {
   NewUpload upload;
   bool named = false;
   Sha256 hash;
-  std::unique_ptr<PlacesWriter> bytes;  // made when the row can no longer hold them
-  std::int64_t looked_at = 0;           // its size when the disk was last asked
+  std::unique_ptr<PlacesWriter> bytes;  // made when the content no longer fits into the row
+  std::int64_t checked_size = 0;        // its size when the free space was last checked
 };
 
 Staging::Staging(Uploads& uploads, WorkspaceId workspace, UploadDirection direction, std::optional<TokenId> staged_by)
@@ -38,7 +38,7 @@ void Staging::give_up() {
     try {
       uploads_.places_.drop_unreferenced(key);
     } catch (const Unavailable& e) {
-      // An orphan more for the sweep: nobody is there to be told, and a destructor must not throw.
+      // The sweep deletes it as an orphan. There is no caller to report to, and a destructor must not throw.
       uploads_.log_.warn("blob_not_dropped", {{"workspace_id", workspace_.text()}, {"reason", e.what()}});
     }
   }
@@ -69,9 +69,9 @@ Result<void> Staging::write(std::string_view bytes) {
     upload.content += bytes;
     return {};
   }
-  if (upload.size - open_->looked_at >= kLookEvery) {
-    open_->looked_at = upload.size;
-    if (!uploads_.has_room(kLookEvery)) return errors::insufficient_storage;
+  if (upload.size - open_->checked_size >= kCheckSpaceEvery) {
+    open_->checked_size = upload.size;
+    if (!uploads_.has_room(kCheckSpaceEvery)) return errors::insufficient_storage;
   }
   if (!open_->bytes) {
     open_->bytes = uploads_.places_.put();
@@ -120,8 +120,8 @@ StagingTerms Staging::terms(Time now) const {
   return {now + rules.ttl, rules.quota, direction_, staged_by_};
 }
 
-// Once a commit is asked for, its rows may exist although it fails: their bytes stay, and if nobody needs them they are
-// collected like those of a crash.
+// After a commit was started, its rows may exist even if it fails. So the blobs are kept; if no row names them, the
+// sweep deletes them as orphans.
 Commit<Result<std::vector<StagedUpload>>> Staging::commit() {
   using Answer = Result<std::vector<StagedUpload>>;
   if (done_.empty()) return Commit<Answer>::ready(errors::no_files);

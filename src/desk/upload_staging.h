@@ -1,6 +1,6 @@
-// Staging: the files of one request on their way in. Bytes first, then the rows in one verb; a Staging that is not
-// committed leaves nothing. A small file stays in memory and goes into its row; a larger one goes to Places from the
-// moment it no longer fits. Belongs to one request, one thread at a time; Uploads makes it and outlives it. Throws
+// Staging receives the files of one request. It writes the content first, then all rows in one verb; without a commit
+// nothing remains. A small file stays in memory and is stored in its row; a larger one is written to Places as soon as
+// it does not fit into a row. Belongs to one request, one thread at a time; Uploads makes it and outlives it. Throws
 // StorageFull and Unavailable like the places it writes to.
 #pragma once
 #include <memory>
@@ -25,21 +25,21 @@ class Staging {
 
   // too_many_files beyond the limit.
   Result<void> begin_file(std::string_view raw_name, std::string_view raw_type);
-  // file_too_large as soon as it is; insufficient_storage when the disk has filled up meanwhile.
+  // file_too_large as soon as that is known; insufficient_storage when the disk has filled up meanwhile.
   Result<void> write(std::string_view bytes);
-  // empty_file when nothing came; a nameless empty one is what browsers send when nothing was chosen, and is skipped.
+  // empty_file when it has no content. A nameless empty file is skipped: browsers send it when no file was chosen.
   Result<void> end_file();
 
-  // What has come, in order, for telling one request from another: equal for equal (name, type, size, sha256).
+  // The digest of all files (name, type, size, sha256), in order. Equal requests have equal digests.
   Digest digest() const;
-  // Whether any file is kept outside of memory, so that giving up takes a disk.
+  // Whether a file is stored outside of memory, so that give_up() has to use a disk.
   bool on_disk() const;
 
-  // One of these, once. no_files when there is none; quota_exceeded, workspace_removed.
+  // Call one of these, once. no_files when there is none; quota_exceeded, workspace_removed.
   Commit<Result<std::vector<StagedUpload>>> commit();
   Commit<Result<Claimed<std::vector<StagedUpload>>>> commit_once(const Claim& claim,
                                                                  Render<std::vector<StagedUpload>> render);
-  // The commit was answered with a refusal, or with what was staged before: these bytes belong to nobody.
+  // For a commit that was refused, or answered with earlier uploads: deletes the blobs, which no row names.
   void give_up();
 
  private:

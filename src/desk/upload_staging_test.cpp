@@ -28,7 +28,7 @@ TEST_F(StagingTest, AreStagedInOrderWithTheirRowsAndRing) {
   EXPECT_EQ(staged->at(0).upload.sha256, sha256("first"));
   EXPECT_EQ(staged->at(0).upload.expires_at, kStart + std::chrono::hours(24));
   EXPECT_EQ(desk.inbox_of(workspace).size(), 2u);
-  EXPECT_EQ(desk.blob_files(), 1u) << "the small one lies in its row";
+  EXPECT_EQ(desk.blob_files(), 1u) << "the small one is stored in its row";
   EXPECT_EQ(desk.bell.rung(2), std::vector<std::string>(2, topic_of(workspace))) << "a ring for each row";
   EXPECT_EQ(content(*desk.uploads.open(agent, workspace, staged->at(0).upload.id)), "first");
   EXPECT_EQ(content(*desk.uploads.open(agent, workspace, staged->at(1).upload.id)), big);
@@ -51,7 +51,7 @@ TEST_F(StagingTest, AThirdFileThatIsTooLargeLeavesNothingOfTheOthers) {
   expect_nothing();
 }
 
-TEST_F(StagingTest, ARequestThatIsCutLeavesNothing) {
+TEST_F(StagingTest, AnAbortedRequestLeavesNothing) {
   {
     const auto staging = stage();
     add(*staging, "one", big);
@@ -95,7 +95,7 @@ TEST_F(StagingTest, NoFileAtAllIsAnError) {
   EXPECT_TRUE(desk.bell.rung(0).empty());
 }
 
-TEST_F(StagingTest, UnderAClaimTheFirstIsStagedAndNothingElseHappens) {
+TEST_F(StagingTest, UnderAClaimOnlyTheFirstRequestStages) {
   const Claim claim{sha256("scope"), sha256("request"), kStart + std::chrono::hours(25)};
   const auto once = [&](std::string_view bytes) {
     const auto staging = stage();
@@ -128,7 +128,7 @@ TEST_F(StagingTest, OneFileMoreThanTheLimitIsRefusedWithTheLimit) {
   expect_nothing();
 }
 
-TEST_F(StagingTest, AreOnlyStagedForAWorkspaceThatIsThere) {
+TEST_F(StagingTest, AreOnlyStagedForAnExistingWorkspace) {
   auto staging = desk.uploads.stage(WorkspaceId::make(kStart), UploadDirection::in, admin);
   add(**staging, "one", big);
   const auto refused = (*staging)->commit().take();
@@ -138,6 +138,7 @@ TEST_F(StagingTest, AreOnlyStagedForAWorkspaceThatIsThere) {
   EXPECT_EQ(desk.blob_files(), 0u);
 }
 
+// 16 KiB: with one byte more the content is in a separate file, whatever the size of the pieces.
 TEST_F(StagingTest, AFileGoesToBlobsFromTheByteThatNoLongerFitsItsRow) {
   const auto most = static_cast<std::size_t>(kMaxRowBytes);
   for (const std::size_t size : {std::size_t{1}, most - 1, most, most + 1, 3 * most}) {
@@ -183,10 +184,10 @@ TEST_F(StagingTest, TheSameFilesHaveTheSameDigestAndOthersAnother) {
   EXPECT_NE(digest({one}), digest({{"other", "text/plain", "1"}}));
   EXPECT_NE(digest({one}), digest({{"one", "text/plain", "2"}}));
   EXPECT_NE(digest({one}), digest({one}, UploadDirection::out));
-  EXPECT_EQ(digest({one}), digest({{"a/one", "text/plain; charset=utf-8", "1"}})) << "as they are kept";
+  EXPECT_EQ(digest({one}), digest({{"a/one", "text/plain; charset=utf-8", "1"}})) << "as they are stored";
 }
 
-TEST_F(StagingTest, BeyondTheQuotaNothingIsStagedAndTheBytesGo) {
+TEST_F(StagingTest, BeyondTheQuotaNothingIsStagedAndTheBlobsAreDeleted) {
   UploadRules rules;
   rules.quota = {70'000, 3};
   Uploads uploads(*desk.store, desk.places, desk.event_bus, desk.clock, desk.log, desk.metrics, rules);
@@ -207,7 +208,7 @@ TEST_F(StagingTest, BeyondTheQuotaNothingIsStagedAndTheBytesGo) {
   EXPECT_TRUE(try_one("x").error().is(errors::quota_exceeded)) << "three files are enough";
   EXPECT_EQ(desk.inbox_of(workspace).size(), 3u);
   EXPECT_TRUE(uploads.recall(admin, workspace, uploads.waiting(kOperator, workspace, {}, 1).at(0).id).take());
-  EXPECT_TRUE(try_one("x")) << "what has left makes room";
+  EXPECT_TRUE(try_one("x")) << "a deleted file frees its quota";
 }
 
 TEST_F(StagingTest, AreRefusedWhileTheDiskIsNearlyFullAndOthersStillReadAndAck) {
@@ -224,9 +225,9 @@ TEST_F(StagingTest, AreRefusedWhileTheDiskIsNearlyFullAndOthersStillReadAndAck) 
   EXPECT_TRUE(uploads.ack(workspace, waiting.id).take());
 }
 
-// Acked files count for no quota and lie on the disk until they are swept: what keeps it from filling up is the
-// reserve.
-TEST_F(StagingTest, AckedFilesMakeRoomForTheQuotaAndNoneOnTheDisk) {
+// Acked files do not count for the quota and stay on the disk until they are swept. Only the reserve keeps the disk
+// from filling up.
+TEST_F(StagingTest, AckedFilesDoNotCountForTheQuotaButStillUseTheDisk) {
   UploadRules rules;
   rules.quota = {0, 1};
   rules.reserve = 1000;
@@ -246,7 +247,7 @@ TEST_F(StagingTest, AckedFilesMakeRoomForTheQuotaAndNoneOnTheDisk) {
   EXPECT_TRUE(uploads.stage(workspace, UploadDirection::in, admin));
 }
 
-TEST_F(StagingTest, ADiskThatFillsUpEndsAnUploadThatIsUnderWay) {
+TEST_F(StagingTest, ADiskThatFillsUpEndsARunningUpload) {
   std::uint64_t room = 1000;
   UploadRules rules;
   rules.reserve = 1000;
@@ -266,7 +267,7 @@ TEST_F(StagingTest, ADiskThatFillsUpEndsAnUploadThatIsUnderWay) {
   expect_nothing();
 }
 
-TEST_F(StagingTest, AreNotTakenWhereStagingIsSwitchedOff) {
+TEST_F(StagingTest, AreRefusedWhenStagingIsSwitchedOff) {
   UploadRules rules;
   rules.staging = false;
   Uploads uploads(*desk.store, desk.places, desk.event_bus, desk.clock, desk.log, desk.metrics, rules);
@@ -283,7 +284,8 @@ TEST_F(StagingTest, RememberWhichSenderStagedThem) {
   EXPECT_FALSE(staged_by(admin));
 }
 
-TEST_F(StagingTest, BytesThatCannotBeRemovedDoNotEndTheServer) {
+// The destructor of an aborted request runs inside the server. The sweep deletes later what it cannot delete.
+TEST_F(StagingTest, ABlobThatCannotBeDeletedDoesNotEndTheServer) {
   const auto blobs = desk.folder.path() / "blobs";
   {
     const auto staging = stage();
@@ -298,7 +300,7 @@ TEST_F(StagingTest, BytesThatCannotBeRemovedDoNotEndTheServer) {
   EXPECT_EQ(desk.inbox_of(workspace).size(), 0u);
 }
 
-// After so many pieces and ends.
+// Fails after so many calls of write and finish.
 template <class Failure>
 void let_fail(HookedBlobs& blobs, int calls) {
   blobs.writing = blobs.finishing = [calls_left = std::make_shared<int>(calls)] {

@@ -7,10 +7,11 @@
 namespace restante::desk {
 namespace {
 
-// What another agent sent along is no part of the chat that a sender may see.
+// Files from other agents are not part of the chat that a sender may see.
 bool may_see(const Principal& caller, const Upload& upload) { return !caller.sees_chat_only() || !upload.source_id; }
 
-// Whose a file is that this one stages, and whose alone may be recalled. The operator's is nobody's, and may be any.
+// The token that owns a file this caller stages: only it may recall the file. None for the operator, who may recall any
+// file.
 std::optional<TokenId> owner_of(const Principal& caller) {
   return caller.is_admin() ? std::nullopt : caller.own_token();
 }
@@ -20,7 +21,7 @@ Error damaged(UploadDamage damage) {
   return Error(kind, {{"damage", std::string(name_of(damage))}}).with_sentence(std::string(sentence_of(damage)));
 }
 
-// Asked for each time: a file that was cut short would end its answer in the middle.
+// Checked at every open: for a truncated file the answer would end in the middle.
 bool has_size(OpenBlob& blob, std::int64_t size) { return std::cmp_equal(blob.size(), size); }
 
 }  // namespace
@@ -73,7 +74,7 @@ Result<OpenUpload> Uploads::open_blob(Upload upload) {
     if (found.blob && has_size(*found.blob, upload.size)) {
       return OpenUpload{std::move(upload), {}, std::move(found.blob)};
     }
-    // The sweep came in between, or its bytes have moved, or they were taken from under us: the row tells which.
+    // The sweep has deleted the row, the blob was moved, or the blob is missing: the row shows which.
     auto now = store_.find_upload(upload.workspace_id, upload.id);
     if (!now) return errors::upload_gone;
     if (now->keys() == upload.keys()) {
@@ -84,7 +85,7 @@ Result<OpenUpload> Uploads::open_blob(Upload upload) {
 }
 
 Error Uploads::report_damage(const Upload& upload, UploadDamage damage) {
-  // Not waited for: whoever asks before it is written down is told the same.
+  // Not waited for: a request that comes before the mark is written gets the same answer.
   (void)integrity_.report_damage(upload, damage);
   return damaged(damage);
 }
@@ -99,7 +100,7 @@ std::vector<Upload> Uploads::waiting(const Principal& caller, WorkspaceId worksp
                                      int limit) {
   const auto most = static_cast<std::size_t>(limit);
   std::vector<Upload> shown;
-  // A short page means the end to whoever asks: it is filled up where something is left out.
+  // A client takes a short page for the end, so the page is filled up when files are omitted.
   for (;;) {
     auto page = store_.list_waiting(workspace, after, limit, clock_.now());
     const bool last = page.size() < most;
@@ -113,13 +114,13 @@ std::vector<Upload> Uploads::waiting(const Principal& caller, WorkspaceId worksp
 
 void Uploads::record_fetch(const Upload& upload) {
   if (upload.acked_at || upload.direction == UploadDirection::out) return;
-  // Not waited for: the writer keeps the order, so an ack that follows already sees it.
+  // Not waited for: the writer keeps the order, so a following ack sees it.
   const Time now = clock_.now();
   auto commit = store_.mark_fetched(upload.workspace_id, upload.id, now);
-  Upload told = upload;
-  told.fetched_at = now;
-  commit.then([&events = events_, told = std::move(told)](const Result<void>& marked) {
-    if (marked.has_value()) events.fetched(told);
+  Upload fetched = upload;
+  fetched.fetched_at = now;
+  commit.then([&events = events_, fetched = std::move(fetched)](const Result<void>& marked) {
+    if (marked.has_value()) events.fetched(fetched);
   });
 }
 

@@ -1,5 +1,5 @@
-// Uploads: files on their way to an agent, and from one. Coming in is Staging's business; here is what happens to them
-// afterwards: who may read them until when, that they were taken, not taken or called back. Thread-safe.
+// Uploads are files on their way to an agent or from one. Staging receives them; this class does the rest: who may read
+// a file and until when, ack, failure and recall. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -31,17 +31,17 @@ struct UploadRules {
   std::chrono::seconds ttl{86'400};
   UploadQuota quota{4ll << 30, 10'000};
   AckedContent acked_content = AckedContent::people;
-  bool staging = true;        // false: as before staging existed
-  std::uint64_t reserve = 0;  // bytes that uploads leave free for acks and the log
-  // Bytes free on the fullest disk we write to, once so many more are written. None: not looked at.
+  bool staging = true;        // false: as in versions before staging
+  std::uint64_t reserve = 0;  // bytes that uploads leave free for acks and the inbox
+  // Free bytes on the fullest disk we write to, after so many more are written. Unset: not checked.
   std::function<std::uint64_t(std::uint64_t)> free_after{};
   IntegrityRules integrity{};
 };
 
-// A file that can be read to its end whatever happens to it meanwhile.
+// A file that can be read to its end, even if it is deleted meanwhile.
 struct OpenUpload {
   Upload upload;
-  std::string content;             // where the row keeps it
+  std::string content;             // if it is stored in the row
   std::shared_ptr<OpenBlob> blob;  // else
 };
 
@@ -60,25 +60,25 @@ class Uploads {
   const UploadRules& rules() const { return rules_; }
   UploadEvents& events() { return events_; }
   Integrity& integrity() { return integrity_; }
-  // Files of this caller for that workspace, or from it. insufficient_storage; no_callback where nothing can be staged:
-  // it is switched off, or its tables are not there.
+  // Begins to stage files of this caller for that workspace, or from it. insufficient_storage; no_callback when staging
+  // is not possible: it is switched off, or its tables do not exist.
   Result<std::unique_ptr<Staging>> stage(WorkspaceId workspace, UploadDirection direction, const Principal& caller);
-  // The bytes, for its agent until acked or expired, for people until swept. upload_gone; integrity_error or
-  // content_missing when they are known to be damaged, or are seen to be.
+  // The content, for the agent until acked or expired, for people until swept. upload_gone; integrity_error or
+  // content_missing when it is known to be damaged, or is found damaged now.
   Result<OpenUpload> open(const Principal& caller, WorkspaceId workspace, FileId id);
-  // The same in two steps: whether the row lets this caller have them, and then the bytes. The second may wait for
-  // another machine where is_far() says so.
+  // The same in two steps: first whether the row allows this caller to read, then the content. The second step may wait
+  // for another machine if is_far().
   Result<Upload> admit(const Principal& caller, WorkspaceId workspace, FileId id);
   Result<OpenUpload> open(Upload admitted);
   static bool is_far(const Upload& upload);
-  // The agent itself has asked for the bytes: a sign on the life line, not a delivery.
+  // The agent has requested the content. This is recorded, but it is no delivery yet.
   void record_fetch(const Upload& upload);
   Commit<Result<UploadChange>> ack(WorkspaceId workspace, FileId id);
-  // The agent could not take it, and why. Its bytes are looked at soon.
+  // The agent could not take the file, with its reason. The content is checked soon.
   Commit<Result<UploadChange>> fail(WorkspaceId workspace, FileId id, std::string reason);
-  // By the operator any file, by everybody else what they staged themselves.
+  // The operator may recall any file, other callers only files they have staged.
   Commit<Result<UploadChange>> recall(const Principal& caller, WorkspaceId workspace, FileId id);
-  // Where the file is on its way, also when its bytes are out of reach. upload_gone when absent or foreign.
+  // The state of the file, also when its content cannot be reached. upload_gone when absent or not the caller's.
   Result<UploadStatus> find(const Principal& caller, WorkspaceId workspace, FileId id);
   std::vector<Upload> waiting(const Principal& caller, WorkspaceId workspace, std::optional<FileId> after, int limit);
   std::vector<Upload> list(const UploadFilter& filter) { return store_.list_uploads(filter, clock_.now()); }

@@ -12,7 +12,6 @@ namespace {
 using Role = Principal::Role;
 using UploadsTest = TestUploads;
 
-// 16 KiB: one byte more and the bytes are in a file of their own, whatever the pieces they came in.
 TEST_F(UploadsTest, OutgoingOnesHaveNoInboxRowAreNotListedAndCanBeReadByItsMembers) {
   auto staging = desk.uploads.stage(workspace, UploadDirection::out, agent);
   add(**staging, "result.txt", "done");
@@ -33,8 +32,7 @@ TEST_F(UploadsTest, OutgoingOnesHaveNoInboxRowAreNotListedAndCanBeReadByItsMembe
   for (const Principal& who : {agent, sender, admin}) expect_gone(desk.uploads.open(who, workspace, id));
 }
 
-// The destructor of a cut request runs in the middle of the server: what it cannot remove is left for the sweep.
-TEST_F(UploadsTest, OpenByWhoAndWhen) {
+TEST_F(UploadsTest, WhoMayOpenAFileAndUntilWhen) {
   const Upload waiting = upload();
   for (const Principal& who : {agent, sender, admin}) {
     const auto open = desk.uploads.open(who, workspace, waiting.id);
@@ -57,13 +55,13 @@ TEST_F(UploadsTest, OpenByWhoAndWhen) {
   for (const Principal& who : {agent, sender, admin}) expect_gone(desk.uploads.open(who, workspace, late.id));
 }
 
-TEST_F(UploadsTest, OpeningIsNoFetchAndAFetchMovesItsTime) {
+TEST_F(UploadsTest, OpeningIsNoFetchAndAFetchUpdatesItsTime) {
   const Upload waiting = upload();
   const auto fetched_at = [&] { return desk.uploads.find(kOperator, workspace, waiting.id)->upload.fetched_at; };
   for (const Principal& who : {agent, sender, admin}) (void)desk.uploads.open(who, workspace, waiting.id);
   EXPECT_FALSE(fetched_at());
   desk.uploads.record_fetch(waiting);
-  // A verb behind it: the writer keeps the order.
+  // A later write has ended: the writer keeps the order.
   (void)desk.uploads.ack(other, waiting.id).take();
   EXPECT_EQ(fetched_at(), kStart);
   desk.clock.advance(std::chrono::seconds(5));
@@ -72,7 +70,7 @@ TEST_F(UploadsTest, OpeningIsNoFetchAndAFetchMovesItsTime) {
   EXPECT_EQ(fetched_at(), kStart + std::chrono::seconds(5));
 }
 
-TEST_F(UploadsTest, AnAckIsOneReceiptHoweverOftenItComes) {
+TEST_F(UploadsTest, RepeatedAcksAppendOneReceipt) {
   const Upload waiting = upload();
   const auto first = desk.uploads.ack(workspace, waiting.id).take();
   ASSERT_TRUE(first.has_value());
@@ -85,7 +83,7 @@ TEST_F(UploadsTest, AnAckIsOneReceiptHoweverOftenItComes) {
   EXPECT_EQ(desk.uploads.waiting(kOperator, workspace, {}, 10).size(), 0u);
 }
 
-TEST_F(UploadsTest, AnAckOfWhatIsNotOursOrTooLateIsGone) {
+TEST_F(UploadsTest, AnAckOfAForeignOrExpiredFileIsGone) {
   const Upload waiting = upload();
   EXPECT_TRUE(desk.uploads.ack(other, waiting.id).take().error().is(errors::upload_gone));
   EXPECT_TRUE(desk.uploads.ack(workspace, FileId::make(kStart)).take().error().is(errors::upload_gone));
@@ -110,7 +108,7 @@ TEST_F(UploadsTest, WaitingListsTheUnackedOldestFirstPageByPage) {
   EXPECT_EQ(rest[0].id, ids[3]);
 }
 
-TEST_F(UploadsTest, AckedOnesStayReadableForTheAgentWhereTheOperatorSaysSo) {
+TEST_F(UploadsTest, AckedFilesStayReadableForTheAgentIfTheOperatorAllowsIt) {
   UploadRules rules;
   rules.acked_content = AckedContent::everyone;
   Uploads uploads(*desk.store, desk.places, desk.event_bus, desk.clock, desk.log, desk.metrics, rules);
@@ -120,11 +118,11 @@ TEST_F(UploadsTest, AckedOnesStayReadableForTheAgentWhereTheOperatorSaysSo) {
   ASSERT_TRUE(open.has_value());
   uploads.record_fetch(open->upload);
   (void)uploads.ack(other, taken.id).take();
-  EXPECT_FALSE(uploads.find(kOperator, workspace, taken.id)->upload.fetched_at) << "no read of an acked one is a fetch";
+  EXPECT_FALSE(uploads.find(kOperator, workspace, taken.id)->upload.fetched_at) << "reading an acked file is no fetch";
 }
 
-// Bytes in memory or an open descriptor: what was opened is whole, whatever the sweep does meanwhile.
-TEST_F(UploadsTest, WhatWasOpenedIsReadToItsEndAlthoughItIsSweptMeanwhile) {
+// Content in memory or an open descriptor: an open file is complete, whatever the sweep does meanwhile.
+TEST_F(UploadsTest, AnOpenFileIsReadToItsEndAlthoughItIsSweptMeanwhile) {
   for (const std::string& bytes : {std::string("small"), big}) {
     const Upload doomed = upload("f", bytes);
     const auto open = desk.uploads.open(agent, workspace, doomed.id);
@@ -151,11 +149,11 @@ TEST_F(UploadsTest, AFileThatIsSweptWhileItIsOpenedIsGoneAndNotDamaged) {
   EXPECT_EQ(uploads.find(agent, workspace, late.id)->state, UploadState::expired);
 }
 
-TEST_F(UploadsTest, AFetchOfWhatHasLeftMeanwhileIsNotTold) {
+TEST_F(UploadsTest, AFetchOfADeletedFileIsNotPublished) {
   const Upload recalled = upload();
   EXPECT_TRUE(desk.uploads.recall(admin, workspace, recalled.id).take());
   desk.uploads.record_fetch(recalled);
-  (void)desk.uploads.ack(other, recalled.id).take();  // behind it: the writer keeps the order
+  (void)desk.uploads.ack(other, recalled.id).take();  // a later write: the writer keeps the order
   EXPECT_EQ(desk.metrics.uploads_fetched.Value(), 0);
 }
 
@@ -163,17 +161,17 @@ TEST_F(UploadsTest, AFailureIsKeptWithItsReasonAndALaterAckWins) {
   const Upload waiting = upload();
   EXPECT_TRUE(desk.uploads.fail(workspace, waiting.id, "no room").take()->receipt);
   EXPECT_FALSE(desk.uploads.fail(workspace, waiting.id, "no room").take()->receipt);
-  EXPECT_FALSE(desk.uploads.fail(workspace, waiting.id, "").take()->receipt) << "no reason is no other one";
+  EXPECT_FALSE(desk.uploads.fail(workspace, waiting.id, "").take()->receipt) << "an empty reason is not a new one";
   auto upload_status = desk.uploads.find(kOperator, workspace, waiting.id);
   EXPECT_EQ(upload_status->state, UploadState::failed);
   EXPECT_EQ(upload_status->upload.reason, "no room");
-  EXPECT_TRUE(desk.uploads.open(agent, workspace, waiting.id)) << "it stays until its time";
+  EXPECT_TRUE(desk.uploads.open(agent, workspace, waiting.id)) << "it is kept until it expires";
   EXPECT_TRUE(desk.uploads.ack(workspace, waiting.id).take());
   EXPECT_EQ(desk.uploads.find(kOperator, workspace, waiting.id)->state, UploadState::acked);
   EXPECT_TRUE(desk.uploads.fail(other, waiting.id, "").take().error().is(errors::upload_gone));
 }
 
-TEST_F(UploadsTest, ARecallIsForTheOperatorAndForWhoStagedIt) {
+TEST_F(UploadsTest, OnlyTheOperatorAndTheStagerMayRecall) {
   const auto by_sender = [&] {
     auto staging = desk.uploads.stage(workspace, UploadDirection::in, sender);
     add(**staging, "f", "x");
@@ -191,7 +189,7 @@ TEST_F(UploadsTest, ARecallIsForTheOperatorAndForWhoStagedIt) {
   EXPECT_TRUE(desk.uploads.recall(sender, workspace, taken).take().error().is(errors::upload_already_acked));
 }
 
-TEST_F(UploadsTest, ASenderIsTheSamePersonHoweverTheySignIn) {
+TEST_F(UploadsTest, ASenderIsTheSamePersonWithTokenAndSession) {
   Principal session = sender;
   session.by_session = true;
   session.token_id = TokenId::make(kStart);
@@ -204,8 +202,8 @@ TEST_F(UploadsTest, ASenderIsTheSamePersonHoweverTheySignIn) {
   EXPECT_TRUE(desk.uploads.recall(later, workspace, mine).take());
 }
 
-// What is told of a step is told once it is durable, and of what changed nothing, nothing.
-TEST_F(UploadsTest, EveryStepIsCountedOnceAndTold) {
+// A step is published once it is durable; a step that changed nothing is not published.
+TEST_F(UploadsTest, EveryStepIsCountedAndPublishedOnce) {
   const EventBus::EventSubscription watch(desk.event_bus);
   const Upload first = upload();
   desk.uploads.record_fetch(first);
@@ -221,11 +219,10 @@ TEST_F(UploadsTest, EveryStepIsCountedOnceAndTold) {
   EXPECT_EQ(desk.metrics.uploads_acked.Value(), 1);
   EXPECT_EQ(desk.metrics.uploads_failed.Value(), 1);
   EXPECT_EQ(desk.metrics.uploads_recalled.Value(), 1);
-  std::vector<std::string> told;
-  for (const LiveEvent& item : desk.event_bus.since(0, workspace).items) told.push_back(item.name);
-  EXPECT_EQ(told, (std::vector<std::string>{"", "UPLOAD_FETCHED", "", "", "", ""})) << "rows of the log have no name";
+  std::vector<std::string> published;
+  for (const LiveEvent& item : desk.event_bus.since(0, workspace).items) published.push_back(item.name);
+  EXPECT_EQ(published, (std::vector<std::string>{"", "UPLOAD_FETCHED", "", "", "", ""})) << "inbox rows have no name";
 }
 
-// A place for bytes that gives out after so many writes.
 }  // namespace
 }  // namespace restante::desk

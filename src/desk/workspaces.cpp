@@ -48,7 +48,7 @@ Commit<Result<Claimed<Workspace>>> Workspaces::create_once(const NewWorkspace& w
   return commit;
 }
 
-// A sender has the same workspace, but is a person: let in here, it would leave with the agent's token.
+// A sender's token names the same workspace, but a sender is a person: by registering it would get an agent's token.
 bool Workspaces::may_register(const Principal& caller, WorkspaceId id) {
   switch (caller.role) {
     case Principal::Role::admin:
@@ -70,20 +70,20 @@ Result<CheckedRegistration> Workspaces::checked_registration(const Principal& ca
   const auto id = registration.id ? registration.id : caller.workspace_id;
   const bool unbound = caller.role == Role::enrolment && !caller.workspace_id;
   const auto known = id ? store_.find_workspace(*id) : Result<Workspace>(errors::workspace_not_found);
-  CheckedRegistration entry;
+  CheckedRegistration checked;
   if (known) {
     if (!may_register(caller, *id)) return errors::invalid_token;
   } else {
     if (!id && !unbound) return Error(errors::bad_field, {{"field", std::string("id")}}).with_sentence("id is missing");
     if (!unbound && caller.role != Role::admin && caller.role != Role::anonymous) return errors::invalid_token;
-    entry.create_as = registration.name.empty() ? "agent" : registration.name;
+    checked.create_as = registration.name.empty() ? "agent" : registration.name;
   }
-  entry.id = id ? *id : WorkspaceId::make(clock_.now());
-  entry.url = registration.url;
-  entry.agent_card = registration.agent_card;
-  if (caller.role == Role::enrolment) entry.enrolment = caller.token_id;
-  entry.first_only = caller.role == Role::anonymous;
-  return entry;
+  checked.id = id ? *id : WorkspaceId::make(clock_.now());
+  checked.url = registration.url;
+  checked.agent_card = registration.agent_card;
+  if (caller.role == Role::enrolment) checked.enrolment = caller.token_id;
+  checked.first_only = caller.role == Role::anonymous;
+  return checked;
 }
 
 Result<Registered> Workspaces::register_agent(const Principal& caller, const Registration& registration) {
@@ -93,21 +93,21 @@ Result<Registered> Workspaces::register_agent(const Principal& caller, const Reg
     return Error(errors::bad_field, {{"field", std::string("url")}})
         .with_sentence("delivery_mode push needs a url; agents without one register with delivery_mode poll");
   }
-  auto entry = checked_registration(caller, registration);
-  if (!entry) return entry.error();
-  entry->delivery_mode = mode;
+  auto checked = checked_registration(caller, registration);
+  if (!checked) return checked.error();
+  checked->delivery_mode = mode;
   FreshToken fresh = make_token();
-  // Who comes with the workspace's own token has one.
+  // A caller with the workspace's own token needs no new one.
   if (caller.role != Principal::Role::workspace)
-    entry->token = NewToken{TokenKind::workspace, {}, fresh.hash, fresh.prefix, "registered", {}};
+    checked->token = NewToken{TokenKind::workspace, {}, fresh.hash, fresh.prefix, "registered", {}};
   presence_.prepare();
-  auto entered = store_.register_agent(*entry, clock_.now()).take();
-  if (!entered) return entered.error();
-  const WorkspaceId id = entered->workspace.id;
+  auto registered = store_.register_agent(*checked, clock_.now()).take();
+  if (!registered) return registered.error();
+  const WorkspaceId id = registered->workspace.id;
   log_.info("workspace_registered", {{"workspace_id", id.text()}, {"delivery_mode", name_of(mode)}});
   presence_.seen(id);
   event_bus_.changed(id);
-  return Registered{std::move(entered->workspace), entered->token ? std::move(fresh.secret) : std::string()};
+  return Registered{std::move(registered->workspace), registered->token ? std::move(fresh.secret) : std::string()};
 }
 
 Commit<Result<void>> Workspaces::beat(WorkspaceId id, const Heartbeat& heartbeat) {
@@ -117,7 +117,7 @@ Commit<Result<void>> Workspaces::beat(WorkspaceId id, const Heartbeat& heartbeat
   commit.then([this, id, now](const Result<void>& beaten) {
     if (!beaten) return;
     presence_.seen(id);
-    // What it works on is not for everybody who may look on.
+    // Without the task that it works on: not every subscriber may see that.
     event_bus_.publish(id, "WORKSPACE_HEARTBEAT", R"({"last_heartbeat_at":")" + format_time(now) + "\"}");
   });
   return commit;
@@ -128,7 +128,7 @@ void Workspaces::bring_up_to_date(Workspace& workspace) {
   workspace.last_poll_at = poll_state.last_poll_at;
   workspace.usual_poll_gap = poll_state.usual_gap;
   const Time now = clock_.now();
-  // Its polls are written down some seconds later.
+  // Polls are written to the store some seconds later.
   const bool polls =
       poll_state.listening || (poll_state.last_poll_at && now - *poll_state.last_poll_at <= kOfflineAfter);
   const bool down = workspace.status == WorkspaceStatus::awaiting_agent || workspace.status == WorkspaceStatus::offline;

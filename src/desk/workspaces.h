@@ -1,4 +1,4 @@
-// Workspaces: creating them with a line to paste, agents registering and beating. Thread-safe.
+// Workspaces creates workspaces with their enrolment, registers agents and takes their heartbeats. Thread-safe.
 #pragma once
 #include <string>
 
@@ -11,18 +11,18 @@
 
 namespace restante::desk {
 
-// Without any sign of life for longer than this, an agent is offline: three missed heartbeats.
+// An agent without a sign of life for longer than this is offline: three missed heartbeats.
 inline constexpr auto kOfflineAfter = std::chrono::seconds(90);
 
-// What the line to paste carries; shown once.
+// The token in the line to paste; shown once.
 struct Enrolment {
   std::string token;
   Time expires_at;
 };
 
 struct Registration {
-  std::optional<WorkspaceId> id;  // absent: the token's own
-  std::string name;               // of a workspace that is created by registering
+  std::optional<WorkspaceId> id;  // absent: the workspace of the token
+  std::string name;               // of a workspace that this registration creates
   std::string agent_card;
   std::string url;
   std::optional<DeliveryMode> delivery_mode;
@@ -38,31 +38,33 @@ class Workspaces {
   Workspaces(Store& store, Presence& presence, EventBus& event_bus, const Clock& clock, Log& log)
       : store_(store), presence_(presence), event_bus_(event_bus), clock_(clock), log_(log) {}
 
-  // Gives what is about to be created an enrolment, which then comes with it.
+  // Adds an enrolment to a workspace that is about to be created. Both are created together.
   Enrolment enrol(NewWorkspace& wanted) const;
   Commit<Result<Workspace>> create(const NewWorkspace& wanted);
   Commit<Result<Claimed<Workspace>>> create_once(const NewWorkspace& wanted, const Claim& claim,
                                                  Render<Workspace> render);
-  // With the workspace's own token, an enrolment token (used up by it), as admin, or, where registration is open,
-  // anonymously for an id without live tokens. A fresh auth_token for an enrolment, or when the workspace has no live
-  // one. An id nobody created is created by admin, by an enrolment that is not bound to another, and anonymously.
+  // The caller has the workspace's token, an enrolment token (which is used up), or the admin token. Where registration
+  // is open, an anonymous caller may register an id without live tokens. Returns a new auth_token for an enrolment, or
+  // when the workspace has no live one. An id that does not exist is created for admin, for an enrolment that is not
+  // bound to another workspace, and for an anonymous caller.
   Result<Registered> register_agent(const Principal& caller, const Registration& registration);
   Commit<Result<void>> beat(WorkspaceId id, const Heartbeat& heartbeat);
-  // Found and not removed, with the status as of now: no sign of life for 90 s is offline, a poll is one at once.
+  // Found and not removed, with the status as of now: offline after 90 s without a sign of life; online at once after a
+  // poll.
   Result<Workspace> find(WorkspaceId id);
-  // How one that is found and not removed is reached.
+  // The delivery mode of a workspace that is found and not removed.
   Result<DeliveryMode> delivery(WorkspaceId id) { return store_.find_delivery(id); }
   std::vector<Workspace> list();
   PollStatus poll_status(const Workspace& workspace) { return presence_.poll_status(workspace); }
   Result<Workspace> patch(WorkspaceId id, const WorkspacePatch& patch);
-  // Gives the tokens that went with it.
+  // Returns the tokens that were revoked with it.
   Result<std::vector<TokenId>> remove(WorkspaceId id);
-  // Those that have been silent for 90 s are written down as offline, so that it is known since when.
+  // Sets agents without a sign of life for 90 s to offline in the store, so that it is known since when.
   void settle_statuses();
 
  private:
   bool may_register(const Principal& caller, WorkspaceId id);
-  // By what right it comes, as far as can be said before the store's turn.
+  // By what right the caller registers, as far as it can be checked before the store's transaction.
   Result<CheckedRegistration> checked_registration(const Principal& caller, const Registration& registration);
   void bring_up_to_date(Workspace& workspace);
 
@@ -73,9 +75,9 @@ class Workspaces {
   Log& log_;
 };
 
-// What the status is once the last sign of life is taken into account.
+// The status with the last sign of life taken into account.
 WorkspaceStatus status_now(const Workspace& workspace, Time now);
-// The topic that rings when something is appended to this workspace's log.
+// The topic that rings when a row is appended to this workspace's inbox.
 std::string topic_of(WorkspaceId id);
 
 }  // namespace restante::desk

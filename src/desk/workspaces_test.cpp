@@ -56,7 +56,7 @@ TEST_F(WorkspacesTest, AnEnrolmentTokenGivesAnAgentTokenExactlyOnce) {
   EXPECT_TRUE(second.error().is(errors::invalid_token));
 }
 
-TEST_F(WorkspacesTest, EnrollingGivesAFreshTokenAlthoughTheAgentHasOne) {
+TEST_F(WorkspacesTest, EnrollingReturnsANewTokenAlthoughTheAgentHasOne) {
   const auto created = create();
   const std::string old = desk.give_token(TokenKind::workspace, created.workspace.id);
   const auto entered = desk.workspaces.register_agent(who(created.enrolment_token), {});
@@ -105,7 +105,7 @@ TEST_F(WorkspacesTest, AsAdminATokenIsMadeOnlyWhereThereIsNone) {
   EXPECT_FALSE(desk.workspaces.register_agent(admin, registration)->auth_token.empty());
 }
 
-TEST_F(WorkspacesTest, NobodyRegistersForAnother) {
+TEST_F(WorkspacesTest, NoAgentRegistersForAnother) {
   const auto mine = create();
   const auto other = create();
   for (const std::string& secret : {mine.enrolment_token, desk.give_token(TokenKind::workspace, mine.workspace.id)}) {
@@ -118,7 +118,7 @@ TEST_F(WorkspacesTest, NobodyRegistersForAnother) {
   EXPECT_TRUE(desk.principals.by_token(mine.enrolment_token)) << "a refusal uses nothing up";
 }
 
-// A sender is a person with one chat: were it let in here, it would leave with the agent's token.
+// A sender is a person with one chat: by registering it would get the agent's token.
 TEST_F(WorkspacesTest, ASenderIsNoAgentOfItsWorkspace) {
   const auto created = create();
   const Principal sender = who(desk.give_token(TokenKind::sender, created.workspace.id));
@@ -136,7 +136,7 @@ TEST_F(WorkspacesTest, ASenderIsNoAgentOfItsWorkspace) {
   EXPECT_FALSE(desk.store->has_live_token(created.workspace.id, kStart));
 }
 
-TEST_F(WorkspacesTest, PushNeedsAUrlAndIsAskedBeforeAnythingIsUsedUp) {
+TEST_F(WorkspacesTest, PushNeedsAUrlAndIsRefusedBeforeATokenIsUsedUp) {
   const auto created = create();
   Registration registration;
   registration.delivery_mode = DeliveryMode::push;
@@ -146,7 +146,7 @@ TEST_F(WorkspacesTest, PushNeedsAUrlAndIsAskedBeforeAnythingIsUsedUp) {
   EXPECT_TRUE(desk.principals.by_token(created.enrolment_token));
 }
 
-TEST_F(WorkspacesTest, AnIdNobodyCreatedIsCreatedByTheAdminAndByNoAgent) {
+TEST_F(WorkspacesTest, AMissingIdIsCreatedByTheAdminAndByNoAgent) {
   Registration registration;
   EXPECT_TRUE(desk.workspaces.register_agent(admin, registration).error().is(errors::bad_field)) << "no id at all";
   registration.id = WorkspaceId::make(kStart);
@@ -156,8 +156,6 @@ TEST_F(WorkspacesTest, AnIdNobodyCreatedIsCreatedByTheAdminAndByNoAgent) {
   EXPECT_FALSE(desk.workspaces.register_agent(admin, registration)->auth_token.empty());
   EXPECT_TRUE(desk.workspaces.find(*registration.id).has_value());
 }
-
-// --- status
 
 struct Sign {
   const char* name;
