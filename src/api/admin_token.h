@@ -1,4 +1,4 @@
-// The operator's own token: replacing it while the server runs.
+// Replaces the operator's token while the server runs.
 #pragma once
 #include "api/context.h"
 #include "http/request.h"

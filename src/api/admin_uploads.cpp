@@ -14,10 +14,10 @@ namespace {
 using Names = std::map<WorkspaceId, std::string>;
 
 constexpr int kMostRows = 1'000;
-// What "all" is made of; outgoing files are asked for by name.
+// The groups that "all" consists of; outgoing files must be requested by name.
 constexpr UploadGroup kAll[] = {UploadGroup::waiting, UploadGroup::acked, UploadGroup::expired};
 
-struct Asked {
+struct ListRequest {
   std::string state;
   std::vector<UploadGroup> groups;
   UploadFilter filter;
@@ -27,19 +27,19 @@ Error bad_parameter(std::string_view name, std::string sentence) {
   return Error(errors::bad_parameter, {{"field", std::string(name)}}).with_sentence(std::move(sentence));
 }
 
-Result<void> read_state(const http::Request& request, Asked& asked) {
-  asked.state = request.query_param("state").value_or("waiting");
-  if (asked.state == "all") {
-    asked.groups.assign(std::begin(kAll), std::end(kAll));
+Result<void> read_state(const http::Request& request, ListRequest& wanted) {
+  wanted.state = request.query_param("state").value_or("waiting");
+  if (wanted.state == "all") {
+    wanted.groups.assign(std::begin(kAll), std::end(kAll));
     return {};
   }
-  const auto group = parse_upload_group(asked.state);
+  const auto group = parse_upload_group(wanted.state);
   if (!group) {
     const std::string allowed = "waiting, never_fetched, fetched, failed, acked, expired, outgoing, damaged, all";
     return Error(errors::bad_parameter, {{"field", std::string("state")}, {"allowed", allowed}})
         .with_sentence("state must be one of " + allowed);
   }
-  asked.groups.push_back(*group);
+  wanted.groups.push_back(*group);
   return {};
 }
 
@@ -51,28 +51,28 @@ Result<std::optional<WorkspaceId>> workspace_of(const http::Request& request) {
   return id;
 }
 
-Result<Asked> asked_for(const http::Request& request) {
-  Asked asked;
-  if (const auto state = read_state(request, asked); !state) return state.error();
+Result<ListRequest> parse_list_request(const http::Request& request) {
+  ListRequest wanted;
+  if (const auto state = read_state(request, wanted); !state) return state.error();
   const auto workspace = workspace_of(request);
   if (!workspace) return workspace.error();
-  asked.filter.workspace = *workspace;
+  wanted.filter.workspace = *workspace;
   if (const auto text = request.query_param("after")) {
-    asked.filter.after = FileId::parse(*text);
-    if (!asked.filter.after) return bad_id("after");
-    if (asked.groups.size() > 1) return bad_parameter("after", "page through one state at a time, not through all");
+    wanted.filter.after = FileId::parse(*text);
+    if (!wanted.filter.after) return bad_id("after");
+    if (wanted.groups.size() > 1) return bad_parameter("after", "page through one state at a time, not through all");
   }
   const auto limit = parse_signed(request.query_param("limit").value_or("")).value_or(100);
-  asked.filter.limit = static_cast<int>(std::clamp<std::int64_t>(limit, 1, kMostRows));
-  return asked;
+  wanted.filter.limit = static_cast<int>(std::clamp<std::int64_t>(limit, 1, kMostRows));
+  return wanted;
 }
 
-std::vector<Upload> rows_of(const Context& context, const Asked& asked) {
+std::vector<Upload> rows_of(const Context& context, const ListRequest& wanted) {
   std::vector<Upload> rows;
-  UploadFilter filter = asked.filter;
-  for (const UploadGroup group : asked.groups) {
+  UploadFilter filter = wanted.filter;
+  for (const UploadGroup group : wanted.groups) {
     filter.group = group;
-    filter.limit = asked.filter.limit - static_cast<int>(rows.size());
+    filter.limit = wanted.filter.limit - static_cast<int>(rows.size());
     if (filter.limit == 0) break;
     for (Upload& upload : context.uploads.list(filter)) rows.push_back(std::move(upload));
   }
@@ -118,16 +118,16 @@ void write_figures(JsonWriter& out, const UploadStats& stats, Time now) {
 }  // namespace
 
 http::Response list_all_uploads(const Context& context, http::Request& request) {
-  const auto asked = asked_for(request);
-  if (!asked) return answer(asked.error());
-  const auto rows = rows_of(context, *asked);
+  const auto wanted = parse_list_request(request);
+  if (!wanted) return answer(wanted.error());
+  const auto rows = rows_of(context, *wanted);
   const Time now = context.clock.now();
   Names names;
   JsonWriter out;
   out.begin_object();
   out.member("count", std::ssize(rows));
-  out.member("limit", static_cast<std::int64_t>(asked->filter.limit));
-  out.member("state", asked->state);
+  out.member("limit", static_cast<std::int64_t>(wanted->filter.limit));
+  out.member("state", wanted->state);
   out.key("uploads");
   out.begin_array();
   for (const Upload& upload : rows) {

@@ -1,4 +1,4 @@
-// /admin/uploads, /admin/uploads/stats and /admin/sweep: what lies with the platform, and making it leave.
+// /admin/uploads, /admin/uploads/stats and /admin/sweep: lists and figures of the stored files, and a sweep on command.
 #pragma once
 #include "api/context.h"
 #include "http/request.h"

@@ -30,7 +30,7 @@ class AdminUploadsApi : public ::testing::Test {
   void fetch(const std::string& file) {
     EXPECT_EQ(api.get(api.path("/pending-uploads/" + file + "/content"), api.agent).status, 200);
   }
-  // One of each kind; the clock stands at their hour.
+  // Stages one file of each kind; the clock is then at their hour.
   void one_of_each() {
     api.upload(api.sender, "late", "1");
     api.desk.clock.advance(std::chrono::hours(24));
@@ -53,7 +53,7 @@ class AdminUploadsApi : public ::testing::Test {
   TestApi api;
 };
 
-TEST_F(AdminUploadsApi, NeverFetchedIsToldApartFromFetchedAndNotAcked) {
+TEST_F(AdminUploadsApi, NeverFetchedDiffersFromFetchedAndNotAcked) {
   one_of_each();
   EXPECT_EQ(names("?state=never_fetched"), "untouched ");
   EXPECT_EQ(names("?state=fetched"), "fetched ");
@@ -68,7 +68,7 @@ TEST_F(AdminUploadsApi, NeverFetchedIsToldApartFromFetchedAndNotAcked) {
   EXPECT_EQ(names("?workspace=" + api.workspace.text() + "&limit=1"), "untouched ");
 }
 
-TEST_F(AdminUploadsApi, ARowSaysForWhomAndInWhichState) {
+TEST_F(AdminUploadsApi, ARowContainsItsWorkspaceAndItsState) {
   const std::string file = api.upload(api.sender, "a.txt", "hello");
   const Json answer = get("/admin/uploads");
   const Json& row = answer.find("uploads")->if_array()->at(0);
@@ -90,7 +90,7 @@ TEST_F(AdminUploadsApi, FilesOfARemovedWorkspaceAreStillListed) {
   EXPECT_EQ(tally(*stats.find("total"), "waiting").first, 1);
 }
 
-TEST_F(AdminUploadsApi, AFilterThatMakesNoSenseIsRefused) {
+TEST_F(AdminUploadsApi, AnInvalidFilterIsRefused) {
   for (const char* query : {"?state=lost", "?state=", "?state=all&after=018f3c1e-0000-7000-8000-000000000000"}) {
     const Answer answer = api.get(std::string("/admin/uploads") + query, api.admin);
     EXPECT_EQ(answer.status, 400) << query;
@@ -129,7 +129,7 @@ TEST_F(AdminUploadsApi, TheFiguresAddUpInTotalAndForEveryWorkspace) {
   EXPECT_EQ(tally(*only.find("total"), "waiting").first, 3);
 }
 
-TEST_F(AdminUploadsApi, DamagedOnesAreListedAndCountedWhateverTheirState) {
+TEST_F(AdminUploadsApi, DamagedFilesAreListedAndCountedInAnyState) {
   one_of_each();
   for (const char* name : {"untouched", "taken", "out"}) {
     for (const Upload& upload : api.desk.store->walk_uploads({}, 10)) {
@@ -151,7 +151,7 @@ TEST_F(AdminUploadsApi, DamagedOnesAreListedAndCountedWhateverTheirState) {
   }
 }
 
-TEST_F(AdminUploadsApi, ASweepSaysWhatLeft) {
+TEST_F(AdminUploadsApi, ASweepReportsWhatItDeleted) {
   one_of_each();
   Ask sweep;
   sweep.method = "POST";
@@ -166,7 +166,7 @@ TEST_F(AdminUploadsApi, ASweepSaysWhatLeft) {
   EXPECT_EQ(tally(*figures.find("total"), "expired").first, 0);
 }
 
-TEST_F(AdminUploadsApi, ASweepBesidesAnotherOneIsRefused) {
+TEST_F(AdminUploadsApi, ASweepDuringAnotherOneIsRefused) {
   api.upload(api.sender, "late");
   api.desk.clock.advance(std::chrono::hours(24));
   Ask sweep;

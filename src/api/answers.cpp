@@ -50,7 +50,8 @@ Error bad_field(std::string_view name, std::string_view wanted) {
       .with_sentence(std::string(name) + " must be " + std::string(wanted));
 }
 
-// Also a guard against forms of other pages: a browser cannot send this type across origins without asking first.
+// Also protects against forms of other pages: a browser cannot send this type across origins without a preflight
+// request.
 bool is_json(std::string_view content_type) {
   const auto type = http::parse_media_type(content_type);
   if (!type || type->type != "application" || (type->subtype != "json" && !type->subtype.ends_with("+json")))

@@ -19,7 +19,7 @@ void write_file(JsonWriter& out, const desk::BlobFindingFile& file, const Names&
   out.member("size", file.size);
 }
 
-// In the row itself there is neither a place nor a key.
+// Content in the row itself has neither a place nor a key.
 std::string_view place_of(const desk::BlobFinding& finding) {
   if (finding.place) return name_of(*finding.place);
   const auto placed = parse_key(finding.blob);

@@ -1,4 +1,4 @@
-// /admin/blobs/check: a look at everything that is kept, started by the operator and done in the background.
+// /admin/blobs/check: a check of all stored files, started by the operator and done in the background.
 #pragma once
 #include "api/context.h"
 #include "http/request.h"

@@ -20,12 +20,12 @@ class BlobCheckApi : public ::testing::Test {
   TestApi api;
 };
 
-TEST_F(BlobCheckApi, BeforeTheFirstOneThereIsNothingToTell) {
+TEST_F(BlobCheckApi, BeforeTheFirstCheckThereIsNoReport) {
   EXPECT_THAT(report(), AllOf(HasSubstr(R"({"state":"none","fix":false,"started_at":null,"ended_at":null,"files":0,)"),
                               HasSubstr(R"("findings":[]})")));
 }
 
-TEST_F(BlobCheckApi, ItIsStartedOnceAndTellsFilesByNameWorkspaceAndPlace) {
+TEST_F(BlobCheckApi, ItIsStartedOnceAndReportsFilesByNameWorkspaceAndPlace) {
   const std::string file = api.upload(api.sender, "a.bin", std::string(20'000, 'x'));
   const auto row = api.desk.store->find_upload(api.workspace, *FileId::parse(file));
   api.desk.places.drop(row->blob_key);
@@ -56,7 +56,7 @@ TEST_F(BlobCheckApi, WithFixTheFileIsMarked) {
   EXPECT_EQ(api.desk.store->find_upload(api.workspace, id)->damage, UploadDamage::missing);
 }
 
-TEST_F(BlobCheckApi, WhatFixIsMustBeClear) {
+TEST_F(BlobCheckApi, FixMustBeABoolean) {
   for (const char* body : {R"({"fix":"yes"})", R"({"fix":1})"}) {
     const Answer refused = start(body);
     EXPECT_EQ(refused.status, 400);

@@ -1,4 +1,4 @@
-// /admin/blobs: where bytes are kept, and how they change over from one place to another.
+// /admin/blobs: where files are stored, and blob moves from one place to another.
 #pragma once
 #include "api/context.h"
 #include "http/request.h"

@@ -21,14 +21,14 @@ class BlobMovesApi : public ::testing::Test {
   TestApi api;
 };
 
-TEST_F(BlobMovesApi, TellsWhatIsWhereAndThatNothingMoves) {
+TEST_F(BlobMovesApi, ReportsTheFilesOfEachPlaceAndThatNoMoveIsInProgress) {
   api.upload(api.sender, "big", std::string(20'000, 'x'));
   api.upload(api.sender, "small", "in its row");
   const Answer answer = api.get("/admin/blobs", api.admin);
   ASSERT_EQ(answer.status, 200) << answer.body;
-  const Json told = *parse_json(answer.body);
-  EXPECT_EQ(text(told, "writes_to"), "dir");
-  EXPECT_EQ(text(told, "setting"), "dir");
+  const Json report = *parse_json(answer.body);
+  EXPECT_EQ(text(report, "writes_to"), "dir");
+  EXPECT_EQ(text(report, "setting"), "dir");
   EXPECT_THAT(answer.body, HasSubstr(R"("also_to":null)"));
   EXPECT_THAT(answer.body, HasSubstr(R"({"place":"dir","configured":true,"healthy":true,"error":null,"files":1,)"
                                      R"("bytes":20000,"damaged_files":0,"damaged_bytes":0,"second_copies":0,)"
@@ -37,10 +37,10 @@ TEST_F(BlobMovesApi, TellsWhatIsWhereAndThatNothingMoves) {
   EXPECT_THAT(answer.body, HasSubstr(R"("migration":null)"));
 }
 
-TEST_F(BlobMovesApi, WhatMakesNoSenseIsRefused) {
+TEST_F(BlobMovesApi, InvalidRequestsAreRefused) {
   EXPECT_EQ(begin("{}").status, 400);
   EXPECT_EQ(begin(R"({"to":7})").status, 400);
-  EXPECT_THAT(begin(R"({"to":"tape"})").body, HasSubstr("dir, inline or s3"));
+  EXPECT_THAT(begin(R"({"to":"disk"})").body, HasSubstr("dir, inline or s3"));
   EXPECT_EQ(begin(R"({"to":"s3","rate":"fast"})").status, 400);
   EXPECT_THAT(begin(R"({"to":"s3","rate":-1})").body, HasSubstr("0 is no limit"));
   EXPECT_THAT(begin(R"({"to":"s3"})").body, HasSubstr("blob_place_unusable"));
@@ -50,8 +50,8 @@ TEST_F(BlobMovesApi, WhatMakesNoSenseIsRefused) {
   EXPECT_THAT(none.body, HasSubstr("no_blob_move"));
 }
 
-// Another server has begun it; this one is not set up for it and says so.
-TEST_F(BlobMovesApi, OneUnderWayIsToldWithItsProgress) {
+// Another server has begun it; this one is not configured for it and reports that.
+TEST_F(BlobMovesApi, AMoveInProgressIsReportedWithItsProgress) {
   api.upload(api.sender, "big", std::string(20'000, 'x'));
   ASSERT_TRUE(api.desk.store->begin_blob_move(Place::dir, Place::s3, 7, api.desk.clock.now()).take());
   const Answer answer = api.get("/admin/blobs", api.admin);
@@ -64,7 +64,7 @@ TEST_F(BlobMovesApi, OneUnderWayIsToldWithItsProgress) {
           R"("bytes_per_second":null,"seconds_left":null,"failures":0,"last_failure":null,"copied_by":null,"held_up":null})"));
   api.desk.blob_moves.tick();
   EXPECT_THAT(api.get("/admin/blobs", api.admin).body,
-              HasSubstr(R"("copied_by":null,"held_up":"this server is not set up for bytes in \"s3\")"));
+              HasSubstr(R"("copied_by":null,"held_up":"this server is not set up for files in \"s3\")"));
   EXPECT_EQ(begin(R"({"to":"dir","rate":null})").status, 200);
   EXPECT_THAT(api.get("/admin/blobs", api.admin).body, HasSubstr(R"("phase":"both","rate":7,)")) << "it stays";
   EXPECT_THAT(begin(R"({"to":"dir","rate":0})").body, HasSubstr(R"("phase":"both","rate":0,)"));
@@ -80,7 +80,7 @@ TEST_F(BlobMovesApi, OneUnderWayIsToldWithItsProgress) {
   EXPECT_THAT(api.get("/admin/blobs", api.admin).body, HasSubstr(R"("copied_by":"another_server","held_up":null})"));
 }
 
-TEST_F(BlobMovesApi, OneThatIsNotThereYetIsNotFinished) {
+TEST_F(BlobMovesApi, AMoveThatHasNotCopiedEverythingIsNotFinished) {
   api.upload(api.sender, "big", std::string(20'000, 'x'));
   ASSERT_TRUE(api.desk.store->begin_blob_move(Place::dir, Place::s3, 7, api.desk.clock.now()).take());
   const Answer early = api.post("/admin/blobs/migration/finish", api.admin, "{}");

@@ -1,4 +1,4 @@
-// /workspaces/:id/chat-history: what was said, for people who come back.
+// /workspaces/:id/chat-history: earlier chat messages, for people who come back.
 #pragma once
 #include "api/context.h"
 #include "http/request.h"

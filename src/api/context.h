@@ -1,4 +1,4 @@
-// Context: what handlers work with. One per server, made by the wiring, constant while requests are served.
+// Context: the objects that handlers work with. One per server, made by the wiring, constant while requests are served.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -34,7 +34,7 @@
 
 namespace restante::api {
 
-// One thing /ready asks about.
+// One check of /ready.
 struct ReadinessCheck {
   std::string name;
   std::function<void()> check;  // throws when it is not ready
@@ -47,46 +47,46 @@ struct PageFile {
   std::string_view bytes;
 };
 
-// A setting as it is in effect, for the operator. Of a secret there is only that it is set.
+// A setting that is in effect, for the operator. A secret is only shown as set or not set.
 struct EffectiveSetting {
   std::string key;
   std::string value;   // as TOML
-  std::string origin;  // where it was given; empty = the default
+  std::string origin;  // where it was set; empty = the default
   std::string help;
 };
 
-// A place where rows or bytes are kept, as of now.
+// The database or a place of files, and its state as of now.
 struct StoreState {
   std::string name;    // as in /ready
-  std::string kind;    // "SQLite", "PostgreSQL", "files"; empty when it cannot be told
+  std::string kind;    // "SQLite", "PostgreSQL", "files"; empty when it is not known
   std::string detail;  // version and schema
   std::string place;   // without a password
-  std::string error;   // why it does not work; empty = it does
+  std::string error;   // why it does not work; empty = it works
 };
 
-// What runs here and how it was told to, for the operator's eyes. Holds no secret.
+// What runs here and how it is configured, for the operator. Contains no secret.
 struct ServerFacts {
   std::string version;
   std::string commit;
   std::string compiler;
   Time started_at;
-  bool shared = false;  // other servers may work on the same rows
+  bool shared = false;  // other servers may use the same database
   std::vector<StoreState> stores{};
   std::vector<EffectiveSetting> settings{};
   std::vector<std::string> warnings{};
 };
 
-// What calling push workspaces takes.
+// What is needed to call push workspaces.
 struct Push {
   desk::Callbacks& callbacks;
   desk::InboundSecrets& secrets;
   desk::UploadPushes& uploads;
   http::AddressRules rules;
   std::chrono::milliseconds timeout{30'000};
-  // Every address of a host; none when it does not resolve. May take seconds, never more than a few.
+  // Every address of a host; none when it does not resolve. May take a few seconds, never more.
   std::function<std::vector<std::string>(const std::string& host)> resolve;
-  bool stage_when_down = false;  // uploads that cannot be delivered wait like those of a poll workspace
-  // Asks a callback while no client waits; what its `then` throws is tried again.
+  bool stage_when_down = false;  // uploads that cannot be delivered are staged like those for a poll workspace
+  // Calls a callback for which no client waits; when its `then` throws, that is tried again.
   std::function<void(http::Forward)> call{};
 };
 
@@ -111,17 +111,17 @@ struct Context {
   std::vector<ReadinessCheck> readiness;
   std::vector<PageFile> page;
   std::string public_url;                  // as configured, without a slash at the end; may be empty
-  std::vector<std::string> allowed_hosts;  // besides loopback and public_url's
+  std::vector<std::string> allowed_hosts;  // in addition to loopback and the host of public_url
   bool open_registration = false;          // agents without a token may register an id that has none
-  bool open_metrics = false;               // a loopback bind: whoever can connect may read them
-  Digest metrics_token{};                  // beside the admin's; all zero = none
-  // Makes, keeps and gives a new admin token; from then on only that one counts. Throws Unavailable.
+  bool open_metrics = false;               // a loopback bind: every client that can connect may read them
+  Digest metrics_token{};                  // in addition to the admin's; all zero = none
+  // Makes, stores and returns a new admin token; from then on only that one is valid. Throws Unavailable.
   std::function<Result<std::string>()> rotate_admin_token{};
-  // How the background loops are doing.
+  // The state of the background loops.
   std::function<std::vector<LoopTick>()> loops{};
-  // The agent's executable, to hand out.
+  // The agent's executable, for download.
   Program program{};
-  // Asks the stores how they are: may take as long as they do.
+  // Asks the stores for their state: may take as long as they do.
   std::function<ServerFacts()> facts{};
   const desk::Series* series = nullptr;
   desk::BlobCheck* blob_check = nullptr;

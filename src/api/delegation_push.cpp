@@ -48,7 +48,7 @@ DelegationReport report_in(const http::Forwarded& came) {
   if (!body) return report_of(Status::dispatched, "");
   if (const Json* error = body->find("error"); error && !error->is_null()) {
     const std::string why = text_in(error, "message");
-    return report_of(Status::failed, why.empty() ? "the callee answered with an error" : why);
+    return report_of(Status::failed, why.empty() ? "the receiving agent answered with an error" : why);
   }
   const Json* result = body->find("result");
   if (!result || !result->if_object()) return report_of(Status::dispatched, "");
@@ -56,13 +56,13 @@ DelegationReport report_in(const http::Forwarded& came) {
   row.activity_type = "a2a_send";
   row.method = "message/send";
   row.response_body = came.body;
-  const std::string said = desk::response_content(row).text;
+  const std::string content = desk::response_content(row).text;
   const std::string state = state_of(*result);
   if (state == "failed" || state == "rejected" || state == "canceled") {
-    return report_of(Status::failed, said.empty() ? "the callee's task is " + state : said);
+    return report_of(Status::failed, content.empty() ? "the receiving agent's task is " + state : content);
   }
-  if (!state.empty() && state != "completed") return report_of(Status::in_progress, said);
-  return said.empty() && state.empty() ? report_of(Status::dispatched, "") : report_of(Status::completed, said);
+  if (!state.empty() && state != "completed") return report_of(Status::in_progress, content);
+  return content.empty() && state.empty() ? report_of(Status::dispatched, "") : report_of(Status::completed, content);
 }
 
 std::optional<TaskCall> prepare_call(const Context& context, const Workspace& target) {
@@ -85,10 +85,10 @@ void push_task(const Context& context, TaskCall call, const Workspace& target, c
   http::Forward order = callback_request(context, target, row, std::move(call.secret));
   order.then = [&context, permit = std::move(call.permit), callee = target.id,
                 id = delegation.id](const http::Forwarded& came) mutable {
-    // Called again when the store was away; what the callback is worth was learnt the first time.
-    if (const auto learnt = std::exchange(permit, nullptr)) {
+    // Called again when the store was unreachable; the result for the callback was recorded the first time.
+    if (const auto unused = std::exchange(permit, nullptr)) {
       const bool taken = was_accepted(came);
-      taken ? learnt->succeeded() : learnt->failed();
+      taken ? unused->succeeded() : unused->failed();
       context.metrics.pushes(taken ? "delivered" : name_of_outcome(came)).Increment();
     }
     return after_call(context, callee, id, came);

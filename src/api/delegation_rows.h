@@ -8,13 +8,13 @@
 
 namespace restante::api {
 
-// The id in the path; none when it cannot be one.
+// The id in the path; nothing when it cannot be one.
 std::optional<std::string> delegation_in(const http::Request& request);
 
-// Into an open object. `seen_by` is whose list it stands in: the direction is told for it.
+// Writes into an open object. `seen_by` is the workspace whose list this is; the direction is relative to it.
 void write_delegation(JsonWriter& out, const Delegation& one, const desk::DelegationView& view,
                       std::optional<WorkspaceId> seen_by);
-// What the row does not say: the whole task and result, files, the history.
+// Writes what the row does not contain: the whole task and result, files, the history.
 void write_record(JsonWriter& out, const DelegationRecord& record);
 
 }  // namespace restante::api

@@ -28,7 +28,7 @@ Result<std::optional<Time>> time_field(const Json& body, std::string_view name) 
   return time;
 }
 
-// A text that may be absent but, where it is there, says something.
+// A text that may be absent but not empty.
 Result<std::string> optional_text(const Json& body, std::string_view name) {
   auto text = text_field(body, name);
   if (!text) return text.error();
@@ -71,11 +71,11 @@ Result<desk::TaskRequest> order_in(const Json& body, WorkspaceId caller_id, std:
   return order;
 }
 
-http::Response accepted(int status, std::string_view word, const Delegation& delegation, bool hit) {
+http::Response accepted(int status, std::string_view status_text, const Delegation& delegation, bool hit) {
   JsonWriter out;
   out.begin_object();
   out.member("delegation_id", delegation.id);
-  out.member("status", word);
+  out.member("status", status_text);
   out.member("target_id", delegation.callee_id.text());
   if (hit) {
     out.key("idempotent_hit");
@@ -96,7 +96,7 @@ http::Response recorded(const Result<OpenedDelegation>& opened) {
   return accepted(opened->hit ? 200 : 202, "recorded", opened->delegation, opened->hit);
 }
 
-// Everything that is asked of an order before it may become a task, and whom it is for.
+// All checks that a request must pass before it becomes a task, and its target.
 struct Ready {
   NewDelegation wanted;
   Workspace target;
@@ -140,8 +140,8 @@ http::Response open(const Context& context, const IdempotentRequest& idempotent,
       to_answer);
 }
 
-// Written down and told so; then the callback is asked. A crash in between leaves a task that the sweep puts into the
-// inbox.
+// The task is stored and answered; then the callback is called. A crash in between leaves a task that the sweep puts
+// into the inbox.
 http::Response open_and_push(const Context& context, const IdempotentRequest& idempotent, Ready ready) {
   auto call = prepare_call(context, ready.target);
   if (!call) return open(context, idempotent, ready.wanted, delegated);
@@ -152,12 +152,12 @@ http::Response open_and_push(const Context& context, const IdempotentRequest& id
   });
   auto* later = std::get_if<std::shared_ptr<http::Later>>(&response.content);
   if (!later) return response;
-  (*later)->may_block = http::MayBlock::on_rows;  // a message of a megabyte is made
+  (*later)->may_block = http::MayBlock::on_rows;  // it builds a message of up to a megabyte
   (*later)->answer = [&context, made, call = std::move(*call), ready = std::move(ready),
                       first = std::move((*later)->answer)] {
-    http::Response told = first();
+    http::Response answer_now = first();
     if (*made) push_task(context, call, ready.target, ready.wanted, **made);
-    return told;
+    return answer_now;
   };
   return response;
 }
@@ -172,7 +172,8 @@ http::Response changed(const Result<DelegationChange>& change) {
         {{"delegation_id", is.id}, {"status", std::string(name_of(is.status))}, {"error_detail", is.error_detail}});
     if (late)
       error.with_sentence(
-          "this delegation has ended, and what it ended with stands; your answer was kept and is handed to the caller "
+          "this delegation has ended, and its outcome no longer changes; your answer was kept and is handed to the "
+          "caller "
           "as a late one");
     return answer(error);
   }
@@ -184,7 +185,7 @@ http::Response changed(const Result<DelegationChange>& change) {
   return http::json(200, out.take());
 }
 
-// A text, or any other JSON, which is handed on as it was written.
+// A text, or any other JSON, which is passed on as it was written.
 Result<std::string> result_in(const Json& body) {
   const auto preview = text_field(body, "response_preview");
   if (!preview) return preview.error();
@@ -210,7 +211,7 @@ Result<DelegationReport> report_in_body(const Json& body) {
   if (!error) return error.error();
   report.text = std::move(*result);
   if (report.status == Status::failed && *error && !(*error)->empty()) report.text = **error;
-  if (report.status == Status::failed && report.text.empty()) report.text = "the callee gave no reason";
+  if (report.status == Status::failed && report.text.empty()) report.text = "the receiving agent gave no reason";
   return report;
 }
 

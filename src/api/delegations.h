@@ -1,5 +1,5 @@
-// /workspaces/:id/delegate and /delegations: tasks given, looked at, reported on and taken back; for the operator all
-// of them.
+// /workspaces/:id/delegate and /delegations: tasks are given, read, reported on and cancelled; for the operator all
+// tasks.
 #pragma once
 #include "api/context.h"
 #include "base/json_writer.h"
@@ -19,7 +19,7 @@ http::Response list_all_delegations(const Context&, http::Request&);
 http::Response read_any_delegation(const Context&, http::Request&);
 http::Response delegation_figures(const Context&, http::Request&);
 
-// A result may be as large as any JSON body; a little more is read, to say what to do instead.
+// A result may be as large as any JSON body; a little more is read, so that the answer can name the alternative.
 inline constexpr std::uint64_t kMaxResultBody = 1 << 20;
 
 }  // namespace restante::api

@@ -41,7 +41,7 @@ Result<DelegationFilter> filter_in(const http::Request& request, WorkspaceId id)
   return filter;
 }
 
-// Whose tasks the operator asks for: those somebody gave, those somebody was given, or those between two.
+// The tasks that the operator asks for: those given by a workspace, those given to one, or those between two.
 Result<void> read_parties(const http::Request& request, DelegationFilter& filter) {
   std::optional<WorkspaceId> parties[2];
   constexpr std::string_view kNames[] = {"caller", "callee"};

@@ -42,7 +42,7 @@ TEST_F(DelegationsApi, ATaskIsAcceptedAndStaysWhatItWasWhenGivenAgain) {
   EXPECT_THAT(again.body, HasSubstr(R"("idempotent_hit":true)"));
 }
 
-TEST_F(DelegationsApi, AListSaysWhatTheContractNamesAndWhy) {
+TEST_F(DelegationsApi, AListContainsTheMembersOfTheContractAndWhy) {
   give(R"(,"delegation_id":"d1")");
   const auto list = api.get(api.path("/delegations?status=in_flight&direction=sent"), api.agent);
   EXPECT_EQ(list.status, 200);
@@ -51,7 +51,7 @@ TEST_F(DelegationsApi, AListSaysWhatTheContractNamesAndWhy) {
         "error_detail", "last_heartbeat", "deadline", "created_at", "updated_at", "why"}) {
     EXPECT_THAT(list.body, HasSubstr("\"" + std::string(name) + "\":"));
   }
-  EXPECT_THAT(list.body, HasSubstr(R"("why":"the callee has never connected")"));
+  EXPECT_THAT(list.body, HasSubstr(R"("why":"the receiving agent has never connected")"));
   EXPECT_EQ(api.get(api.path("/delegations?direction=received"), api.agent).body, "[]");
   EXPECT_EQ(api.get(api.path("/delegations?direction=up"), api.agent).status, 400);
   EXPECT_THAT(api.get(api.path("/delegations?status=up"), api.agent).body, HasSubstr("\"allowed\":"));
@@ -76,7 +76,7 @@ TEST_F(DelegationsApi, TheOperatorFindsTasksByTheirPartiesAndOneByItsId) {
   const auto one = api.get("/admin/delegations/d1", api.admin);
   EXPECT_EQ(one.status, 200);
   EXPECT_THAT(one.body, HasSubstr(R"("task":"do it")"));
-  EXPECT_THAT(one.body, HasSubstr(R"("why":"the callee has never connected")"));
+  EXPECT_THAT(one.body, HasSubstr(R"("why":"the receiving agent has never connected")"));
   EXPECT_THAT(one.body, HasSubstr(R"("history":[{)"));
   EXPECT_EQ(api.get("/admin/delegations/d2", api.admin).status, 404);
   EXPECT_EQ(api.get("/admin/delegations/a%20b", api.admin).status, 404);
@@ -85,7 +85,7 @@ TEST_F(DelegationsApi, TheOperatorFindsTasksByTheirPartiesAndOneByItsId) {
   EXPECT_EQ(api.post(api.path("/delegate"), api.admin, R"({"retry_of":"d1"})").status, 202);
 }
 
-TEST_F(DelegationsApi, AReportMovesItOnAndALateOneIsToldWhatStands) {
+TEST_F(DelegationsApi, AReportChangesTheStatusAndALateOneGetsTheOutcome) {
   const auto id = give_id();
   EXPECT_EQ(by_callee(id, "heartbeat", "").body, R"({"status":"dispatched","cancel":false})");
   EXPECT_EQ(by_callee(id, "update", R"({"status":"completed","result":"ten"})").status, 200);
@@ -99,7 +99,7 @@ TEST_F(DelegationsApi, AReportMovesItOnAndALateOneIsToldWhatStands) {
   EXPECT_THAT(record.body, HasSubstr(R"("late_answer":"no")"));
 }
 
-TEST_F(DelegationsApi, ABeatTakesAnyContentTypeAndWhatItSaysCounts) {
+TEST_F(DelegationsApi, ABeatTakesAnyContentTypeAndItsBodyCounts) {
   const auto id = give_id();
   Ask form;
   form.method = "POST";
@@ -124,7 +124,7 @@ TEST_F(DelegationsApi, ATaskIsAHitAlsoAfterTheDeadlineItWasGivenWith) {
   EXPECT_THAT(fresh.body, HasSubstr(R"("field":"deadline")"));
 }
 
-TEST_F(DelegationsApi, AResultThatIsTooLargeIsToldToTravelAsAFile) {
+TEST_F(DelegationsApi, AResultThatIsTooLargeIsRefusedWithAHintToSendAFile) {
   const auto id = give_id();
   const auto answer =
       by_callee(id, "update", R"({"status":"completed","result":")" + std::string(kMaxResultBody, 'x') + "\"}");
@@ -144,21 +144,21 @@ TEST_F(DelegationsApi, TheOperatorSeesAllAndAllSixCounts) {
             R"({"queued":1,"dispatched":0,"in_progress":0,"completed":0,"failed":0,"stuck":0})");
 }
 
-TEST_F(DelegationsApi, WhoMayNotTalkMayNotDelegate) {
+TEST_F(DelegationsApi, AnAgentThatMayNotTalkMayNotDelegate) {
   EXPECT_EQ(api.post(api.path("/delegate"), api.agent,
                      R"({"target_id":")" + WorkspaceId::make(desk::kStart).text() + R"(","task":"x"})")
                 .status,
             403);
 }
 
-TEST_F(DelegationsApi, AnAckOfTheInboxIsNoted) {
+TEST_F(DelegationsApi, AnAckOfTheInboxIsRecorded) {
   const auto id = give_id();
   EXPECT_EQ(api.post(in(api.other, "/activity/ack"), callee, R"({"acked_seq":1})").status, 200);
   api.desk.delegations.pick_up();
   EXPECT_EQ(api.desk.store->find_delegation(id)->status, Status::dispatched);
 }
 
-TEST_F(DelegationsApi, WhatACallbackAnswersIsReadAsAReport) {
+TEST_F(DelegationsApi, ACallbacksAnswerIsReadAsAReport) {
   const auto read = [](int status, std::string body) {
     http::Forwarded came;
     came.outcome = Outcome::answered;
@@ -200,7 +200,7 @@ class PushedTasks : public DelegationsApi {
   std::vector<http::Forward> orders;
 };
 
-TEST_F(PushedTasks, ATaskIsAnsweredForBeforeTheCallbackIsAskedAndWhatThatSaysMovesItOn) {
+TEST_F(PushedTasks, ATaskIsAnsweredBeforeTheCallbackIsCalledAndTheCallbacksAnswerChangesItsStatus) {
   EXPECT_EQ(delegate().status, 202);
   ASSERT_EQ(orders.size(), 1u);
   EXPECT_EQ(api.desk.store->find_delegation("d1")->status, Status::queued);
@@ -210,7 +210,7 @@ TEST_F(PushedTasks, ATaskIsAnsweredForBeforeTheCallbackIsAskedAndWhatThatSaysMov
   EXPECT_EQ(api.desk.store->read_delegation("d1")->result, "ten");
   EXPECT_EQ(api.desk.inbox_of(pushed).size(), 0u) << "nothing for a poller to take twice";
   TestApi::settle(orders[0].then(came));
-  EXPECT_EQ(pushes("delivered"), 1) << "told twice, as after a moment without a store, it is counted once";
+  EXPECT_EQ(pushes("delivered"), 1) << "called twice, as after a moment without a store, it is counted once";
   EXPECT_EQ(api.desk.store->read_delegation("d1")->history.size(), 2u);
 }
 
@@ -224,7 +224,7 @@ TEST_F(PushedTasks, ATaskItCouldNotTakeGoesToItsInbox) {
   EXPECT_EQ(api.desk.inbox_of(pushed).size(), 1u);
 }
 
-TEST_F(PushedTasks, ACallbackThatIsSparedIsNotAskedAndTheTaskIsInTheInboxAtOnce) {
+TEST_F(PushedTasks, WhileCallsArePausedTheCallbackIsNotCalledAndTheTaskIsInTheInboxAtOnce) {
   const std::string url = api.desk.store->find_workspace(pushed)->url;
   for (int i = 0; i < 5; ++i) api.callbacks.acquire(pushed, url)->failed();
   EXPECT_EQ(delegate().status, 202);

@@ -5,7 +5,7 @@
 namespace restante::api {
 namespace {
 
-// Data is compact JSON: one line, whatever a name or a message holds.
+// Data is compact JSON: always one line, whatever a name or a message contains.
 std::string to_wire(const desk::Event& event) {
   std::string text;
   if (event.id) text += "id: " + std::to_string(*event.id) + "\n";

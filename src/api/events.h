@@ -1,4 +1,5 @@
-// Live events as Server-Sent Events: of one workspace with replay from its log, and of all of them for the operator.
+// Live events as Server-Sent Events: of one workspace, with replay from its inbox, and of all workspaces for the
+// operator.
 #pragma once
 #include "api/context.h"
 #include "http/request.h"

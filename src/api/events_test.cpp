@@ -38,22 +38,22 @@ TEST_F(EventsApi, EveryEventHasItsLinesAndAnEmptyOneAfterIt) {
   EXPECT_EQ(next_text(stream),
             "id: 0\nevent: RESYNC\ndata: {\"workspace_id\":\"" + api.workspace.text() + "\",\"seq\":0}\n\n");
   notify("hello");
-  const std::string said = next_text(stream);
-  EXPECT_TRUE(said.starts_with("event: AGENT_MESSAGE\ndata: {\"activity_id\":")) << said;
-  EXPECT_NE(said.find("\"message\":\"hello\""), std::string::npos) << said;
-  EXPECT_NE(said.find("}\n\nid: 1\nevent: ACTIVITY_LOGGED\ndata: {\"activity_id\":"), std::string::npos) << said;
-  EXPECT_TRUE(said.ends_with("}\n\n")) << said;
+  const std::string text = next_text(stream);
+  EXPECT_TRUE(text.starts_with("event: AGENT_MESSAGE\ndata: {\"activity_id\":")) << text;
+  EXPECT_NE(text.find("\"message\":\"hello\""), std::string::npos) << text;
+  EXPECT_NE(text.find("}\n\nid: 1\nevent: ACTIVITY_LOGGED\ndata: {\"activity_id\":"), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("}\n\n")) << text;
   EXPECT_EQ(next_text(stream), "");
 }
 
-TEST_F(EventsApi, TheHeaderSaysWhereToGoOn) {
+TEST_F(EventsApi, TheHeaderNamesWhereToContinue) {
   notify("a");
   notify("b");
   const Answer stream = open(api.path("/events/stream"), api.sender, "1");
-  const std::string said = next_text(stream);
-  EXPECT_NE(said.find("\"replayed_from\":1"), std::string::npos) << said;
-  EXPECT_EQ(said.find("\"message\":\"a\""), std::string::npos) << said;
-  EXPECT_NE(said.find("\"message\":\"b\""), std::string::npos) << said;
+  const std::string text = next_text(stream);
+  EXPECT_NE(text.find("\"replayed_from\":1"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\"message\":\"a\""), std::string::npos) << text;
+  EXPECT_NE(text.find("\"message\":\"b\""), std::string::npos) << text;
 }
 
 TEST_F(EventsApi, AStreamListensForItsWorkspaceAndForTheEndOfItsToken) {
@@ -75,16 +75,16 @@ TEST_F(EventsApi, AnUnknownOrRemovedWorkspaceHasNoStream) {
   EXPECT_EQ(open("/workspaces/junk/events/stream", api.admin).status, 400);
 }
 
-TEST_F(EventsApi, TheOperatorHearsEverybody) {
+TEST_F(EventsApi, TheOperatorGetsTheEventsOfAllWorkspaces) {
   const Answer stream = open("/events/stream", api.admin);
   ASSERT_TRUE(stream.stream);
   EXPECT_EQ(next_text(stream), "event: RESYNC\ndata: {}\n\n");
   EXPECT_TRUE(listens_to(stream, std::string(desk::kAllEventsTopic)));
   notify("hello");
-  const std::string said = next_text(stream);
-  EXPECT_NE(said.find("event: AGENT_MESSAGE\n"), std::string::npos) << said;
-  EXPECT_NE(said.find("event: ACTIVITY_LOGGED\n"), std::string::npos) << said;
-  EXPECT_EQ(said.find("id: "), std::string::npos) << said;
+  const std::string text = next_text(stream);
+  EXPECT_NE(text.find("event: AGENT_MESSAGE\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("event: ACTIVITY_LOGGED\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("id: "), std::string::npos) << text;
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ Result<Principal> authenticate(const Context& context, const http::Request& requ
   }
   const auto cookie = session_cookie(request);
   if (!cookie) return errors::missing_token;
-  // A browser sends the cookie whoever made it ask: only our own pages may use it.
+  // A browser sends the cookie with requests of any page: only our own pages may use it.
   if (!host_allowed(context, request.host)) return errors::foreign_host;
   const bool reads = request.method == http::Method::get || request.method == http::Method::head;
   if (!same_origin(context, request) &&
@@ -55,7 +55,7 @@ Result<Principal> authenticate(const Context& context, const http::Request& requ
   return context.principals.by_session(*cookie);
 }
 
-// Authenticates and applies `allowed`; what it refuses is the route's own 401.
+// Authenticates and applies `allowed`; a refusal is the route's own 401.
 template <class Allowed>
 std::optional<http::Response> admit(const Context& context, http::Request& request, const ErrorKind& refusal,
                                     Allowed allowed) {
@@ -64,9 +64,9 @@ std::optional<http::Response> admit(const Context& context, http::Request& reque
     const bool unknown = principal.error().error_class() == ErrorClass::unauthenticated;
     return answer(unknown && refusal.code == errors::admin_required.code ? Error(refusal) : principal.error());
   }
-  const auto verdict = allowed(*principal);
-  if (verdict.has_error()) return answer(verdict.error());
-  if (!*verdict) return answer(refusal);
+  const auto decision = allowed(*principal);
+  if (decision.has_error()) return answer(decision.error());
+  if (!*decision) return answer(refusal);
   request.caller = *principal;
   return std::nullopt;
 }

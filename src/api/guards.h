@@ -1,5 +1,5 @@
-// Guards: who may call a route. Each looks at the head alone, before any body is read, and either notes the caller in
-// the request or refuses. The words in the route table are these functions.
+// Guards: who may call a route. Each reads the head alone, before any body is read, and either stores the principal in
+// the request or refuses. The names in the route table are these functions.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -13,7 +13,7 @@ namespace restante::api {
 
 using Guard = std::optional<http::Response> (*)(const Context&, http::Request&);
 
-// No token is looked at.
+// Any client; no token is read.
 std::optional<http::Response> anyone(const Context&, http::Request&);
 // The operator.
 std::optional<http::Response> admin(const Context&, http::Request&);
@@ -21,9 +21,10 @@ std::optional<http::Response> admin(const Context&, http::Request&);
 std::optional<http::Response> agent(const Context&, http::Request&);
 // The agent of :id, or a person who may use its chat: the operator or one of its senders.
 std::optional<http::Response> member(const Context&, http::Request&);
-// Any valid token but an enrolment's, which is for registering alone; the handler looks closer.
+// Any valid token except for an enrolment's, which is only for registration; the handler checks further.
 std::optional<http::Response> token(const Context&, http::Request&);
-// An agent that registers: any valid token, or none at all where registration is open and no foreign page asks.
+// An agent that registers: any valid token, or none at all when registration is open and the request is not from a page
+// of another origin.
 std::optional<http::Response> registrant(const Context&, http::Request&);
 // The page, under a Host it may be served from.
 std::optional<http::Response> page(const Context&, http::Request&);
@@ -32,13 +33,13 @@ std::optional<http::Response> metrics(const Context&, http::Request&);
 
 inline constexpr std::string_view kSessionCookie = "__Host-restante";
 
-// What is answered to a token that is none: that it is invalid, or, when the address has shown too many of them, to
+// The error for an invalid token: that it is invalid or, after too many of them from one address, that the client must
 // wait.
 Error invalid_token(const Context& context, const http::Request& request);
 
-// loopback names, public_url's host and the configured ones; any port.
+// Loopback names, public_url's host and the configured ones; any port.
 bool host_allowed(const Context& context, std::string_view host);
-// A request by a page of ours, as far as the browser tells.
+// Whether the request is made by a page of this server, as far as the browser reports it.
 bool same_origin(const Context& context, const http::Request& request);
 
 }  // namespace restante::api

@@ -1,4 +1,4 @@
-// Who may call what: every route of the table against every kind of caller.
+// Who may call what: every route of the table with every kind of caller.
 #include "api/guards.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ std::vector<Caller> callers(TestApi& api) {
   return all;
 }
 
-// Whom a guard lets through; all others are refused.
+// The callers that a guard admits; all others are refused.
 const std::map<std::string, std::set<std::string>> kAdmitted = {
     {"admin", {"admin", "admin_session"}},
     {"agent", {"agent", "admin", "admin_session"}},
@@ -79,7 +79,7 @@ const std::map<std::string, std::set<std::string>> kAdmitted = {
     {"metrics", {"admin", "admin_session"}},
 };
 
-// Every route by name. One that is missing here fails the test: a new route says who may call it.
+// Every route by name. One that is missing here fails the test: a new route must name its guard.
 const std::map<std::string, std::string> kGuards = {
     {"GET /health", "anyone"},
     {"GET /ready", "anyone"},
@@ -173,7 +173,7 @@ void expect_error_body(const Answer& answer, const std::string& code) {
 TEST(Guards, EveryRouteAgainstEveryCaller) {
   TestApi api;
   const std::string file = api.upload(api.sender);
-  const auto everybody = callers(api);
+  const auto all_callers = callers(api);
   for (const http::Route& route : api.router.routes()) {
     const std::string name = std::string(name_of(route.method)) + " " + route.pattern;
     SCOPED_TRACE(name);
@@ -182,7 +182,7 @@ TEST(Guards, EveryRouteAgainstEveryCaller) {
       ADD_FAILURE() << "this route has no expectation: who may call it?";
       continue;
     }
-    for (const Caller& caller : everybody) {
+    for (const Caller& caller : all_callers) {
       SCOPED_TRACE(caller.name);
       Ask asked = caller.ask;
       asked.method = name_of(route.method);
@@ -227,7 +227,7 @@ TEST(Guards, ARefusalIsTheSameWhetherTheWorkspaceExistsOrNot) {
   EXPECT_EQ(there.status, nowhere.status);
 }
 
-TEST(Guards, AnIdThatIsNoUuidIsABadRequestForWhoMayAskAtAll) {
+TEST(Guards, AnIdThatIsNotAUuidIsABadRequestForAValidToken) {
   TestApi api;
   const Answer answer = api.get("/workspaces/<script>/activity", api.admin);
   EXPECT_EQ(answer.status, 400);
@@ -249,7 +249,7 @@ TEST(Guards, ATokenInTheQueryIsNoToken) {
   EXPECT_EQ(api.ask(asked).status, 401);
 }
 
-TEST(Guards, ABearerPassesWhateverItsHostOrOrigin) {
+TEST(Guards, ABearerPassesWithAnyHostOrOrigin) {
   TestApi api;
   Ask asked;
   asked.target = api.path("");
@@ -260,7 +260,7 @@ TEST(Guards, ABearerPassesWhateverItsHostOrOrigin) {
 TEST(Guards, WhichHostsThePageIsServedUnder) {
   TestApi api;
   for (const char* host : {"localhost", "LOCALHOST:1", "127.0.0.1:8080", "[::1]:8080", "post.example", "post.example:8",
-                           "office.example"}) {
+                           "server.example"}) {
     EXPECT_TRUE(host_allowed(api.context, host)) << host;
   }
   for (const char* host : {"", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[::2]",
@@ -269,7 +269,7 @@ TEST(Guards, WhichHostsThePageIsServedUnder) {
   }
 }
 
-TEST(Guards, ASessionWritesOnlyForPagesOfOurOwn) {
+TEST(Guards, ASessionWritesOnlyForOurOwnPages) {
   TestApi api;
   const std::string secret = api.desk.principals.open_session(api.admin)->secret;
   struct Case {
@@ -304,7 +304,7 @@ TEST(Guards, ASessionWritesOnlyForPagesOfOurOwn) {
   }
 }
 
-TEST(Guards, MetricsAreOpenOnLoopbackAndElseForTheirToken) {
+TEST(Guards, MetricsAreOpenOnLoopbackAndNeedTheirTokenElse) {
   TestApi api;
   Ask asked;
   asked.target = "/metrics";
@@ -318,7 +318,7 @@ TEST(Guards, MetricsAreOpenOnLoopbackAndElseForTheirToken) {
   EXPECT_EQ(api.ask(asked).status, 200);
 }
 
-TEST(Guards, TooManyInvalidTokensOfOneAddressAreToldToWaitAndNobodyElse) {
+TEST(Guards, AnAddressWithTooManyInvalidTokensMustWaitAndNoOther) {
   TestApi api;
   while (!api.invalid_token_limiter.count_invalid(http::limit_key("2001:db8::7"))) {
   }
@@ -335,7 +335,7 @@ TEST(Guards, TooManyInvalidTokensOfOneAddressAreToldToWaitAndNobodyElse) {
                           R"("code":"too_many_invalid_tokens","retry_after":42})");
   EXPECT_EQ(refused.header("Retry-After"), "42");
   EXPECT_EQ(asked("x", "2001:db8::7", "/workspaces").status, 429) << "the operator's routes too";
-  EXPECT_EQ(asked(make_token().secret, "2001:db8:0:1::7").status, 401) << "elsewhere";
+  EXPECT_EQ(asked(make_token().secret, "2001:db8:0:1::7").status, 401) << "another network";
   EXPECT_EQ(asked(make_token().secret, "192.0.2.7").status, 401);
   for (const std::string& secret : {api.agent, api.sender, api.admin}) {
     EXPECT_EQ(asked(secret, "2001:db8::7").status, 200) << "a valid token is never refused by it";
@@ -349,8 +349,8 @@ TEST(Guards, TooManyInvalidTokensOfOneAddressAreToldToWaitAndNobodyElse) {
   EXPECT_EQ(asked(make_token().secret, "2001:db8::7").status, 401);
 }
 
-// What lets any token through looks closer in its handler.
-TEST(Guards, BehindTheOpenOnesTheHandlerRefuses) {
+// Guards that admit any token leave a further check to the handler.
+TEST(Guards, WhenTheGuardAdmitsAnyTokenTheHandlerRefuses) {
   TestApi api;
   const std::string foreign = api.desk.give_token(TokenKind::workspace, api.other);
   const std::string enrolment = api.desk.give_token(TokenKind::enrolment, api.workspace);

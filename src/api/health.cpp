@@ -16,7 +16,7 @@ http::Response readiness(const Context& context) {
     try {
       check.check();
     } catch (const std::exception&) {
-      // Why is in the log; here it is only which.
+      // The reason is in the log; the answer only names the check.
       passed = all = false;
     }
     out.member(check.name, passed ? "ok" : "failed");
@@ -33,7 +33,7 @@ http::Response readiness(const Context& context) {
 
 http::Response health(const Context&, http::Request&) { return http::json(200, R"({"status":"ok"})"); }
 
-// Anyone may ask, and the place of the bytes may hang.
+// Any client may ask, and the place of the files may hang.
 http::Response ready(const Context& context, http::Request&) {
   return http::from_bytes([&context] { return readiness(context); });
 }

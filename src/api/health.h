@@ -1,4 +1,4 @@
-// /health, /ready and /metrics: what operators and their tools ask.
+// /health, /ready and /metrics, for operators and their tools.
 #pragma once
 #include "api/context.h"
 #include "http/request.h"

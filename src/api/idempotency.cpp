@@ -12,11 +12,11 @@
 namespace restante::api {
 namespace {
 
-// The promise is 24 h from the answer; a request may have been under way for a while, and clocks are set.
+// The promise is 24 h from the answer; a request may take a while, and clocks may be set.
 constexpr auto kKept = std::chrono::hours(25);
 constexpr std::size_t kMaxKey = 255;
 
-// Each part is preceded by its length, so that no two lists of parts run together.
+// Each part is preceded by its length, so that different lists of parts never give the same bytes.
 Digest digest_of_parts(std::span<const std::string_view> parts) {
   Sha256 hash;
   for (const std::string_view part : parts) {
@@ -81,7 +81,7 @@ std::string keep(const http::Response& answer) {
     out.end_array();
   }
   out.end_array();
-  // A callback may answer any bytes; text columns take text alone.
+  // A callback may answer with any bytes; text columns accept only text.
   if (is_valid_utf8(body) && body.find('\0') == std::string::npos) {
     out.member("body", body);
   } else {

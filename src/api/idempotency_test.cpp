@@ -12,7 +12,7 @@ namespace {
 
 Digest digest(std::string_view text) { return digest_of(parse_json(text).value()); }
 
-TEST(RequestDigest, IsTheSameForTheSameJsonHoweverItIsSpelt) {
+TEST(RequestDigest, IsTheSameForTheSameJsonInAnySpelling) {
   const std::pair<const char*, const char*> kSame[] = {
       {R"({"a":1,"b":[true,null]})", "{ \"b\" : [true, null],\n\"a\" : 1 }"},
       {R"({"a":{"x":1,"y":2}})", R"({"a":{"y":2,"x":1}})"},
@@ -27,7 +27,7 @@ TEST(RequestDigest, IsTheSameForTheSameJsonHoweverItIsSpelt) {
   for (const auto& [a, b] : kSame) EXPECT_EQ(digest(a), digest(b)) << a << " " << b;
 }
 
-TEST(RequestDigest, TellsDifferentJsonApart) {
+TEST(RequestDigest, DiffersForDifferentJson) {
   const char* kAll[] = {"{}",
                         "[]",
                         "null",
@@ -54,7 +54,7 @@ TEST(RequestDigest, TellsDifferentJsonApart) {
   for (const char* text : kAll) EXPECT_TRUE(seen.insert(digest(text)).second) << text;
 }
 
-TEST(KeptAnswers, ComeBackAsTheyWere) {
+TEST(KeptAnswers, AreReadBackUnchanged) {
   http::Response relayed;
   relayed.status = 422;
   relayed.headers = {{"Content-Type", "text/html; charset=x"}, {"Content-Security-Policy", "sandbox"}};
@@ -75,7 +75,7 @@ TEST(KeptAnswers, ComeBackAsTheyWere) {
   EXPECT_EQ(std::get<std::string>(own.content), R"({"a":1})");
 }
 
-TEST(KeptAnswers, OneThatWasDamagedIsNotPassedOnInPart) {
+TEST(KeptAnswers, ADamagedAnswerIsNotPassedOnInPart) {
   for (const char* kept :
        {"", "{", "7", "{}", R"({"status":200})", R"({"status":"200","type":"","headers":[],"body":""})",
         R"({"status":200,"type":"","headers":{},"body":""})", R"({"status":200,"headers":[],"body":""})",
@@ -141,7 +141,7 @@ TEST_F(IdempotencyTest, AnotherRequestUnderTheSameKeyIsRefused) {
   EXPECT_EQ(rows(), 1u);
 }
 
-TEST_F(IdempotencyTest, KeysOfOtherRoutesWorkspacesAndPrincipalsAreOthers) {
+TEST_F(IdempotencyTest, KeysOfOtherRoutesWorkspacesAndPrincipalsAreDifferentKeys) {
   const std::string body = message("hi");
   const std::string second_person = api.desk.give_token(TokenKind::sender, api.workspace);
   const std::string neighbour = api.desk.give_token(TokenKind::workspace, api.other);
@@ -156,7 +156,7 @@ TEST_F(IdempotencyTest, KeysOfOtherRoutesWorkspacesAndPrincipalsAreOthers) {
   EXPECT_EQ(api.desk.inbox_of(api.other).size(), 1u) << "another :id";
 }
 
-TEST_F(IdempotencyTest, AnAgentWithAFreshTokenIsTheSamePrincipal) {
+TEST_F(IdempotencyTest, AnAgentWithANewTokenIsTheSamePrincipal) {
   const Answer first = post(api.path("/a2a"), api.agent, message("hi"));
   api.desk.revoke(api.agent);
   const std::string fresh = api.desk.give_token(TokenKind::workspace, api.workspace);
@@ -188,7 +188,7 @@ TEST_F(IdempotencyTest, AKeyIsOneToTwoHundredFiftyFiveVisibleCharacters) {
   EXPECT_EQ(rows(), 3u);
 }
 
-TEST_F(IdempotencyTest, WhatWasRefusedHadNoEffectAndMayBeMended) {
+TEST_F(IdempotencyTest, ARefusedRequestHadNoEffectAndMayBeCorrected) {
   EXPECT_EQ(post(api.path("/notify"), api.agent, R"({"message":7})").status, 400);
   EXPECT_EQ(notify("hi").status, 200);
   EXPECT_EQ(rows(), 1u);
@@ -205,7 +205,7 @@ TEST_F(IdempotencyTest, AnAnswerIsKeptForADay) {
   EXPECT_EQ(rows(), 2u);
 }
 
-TEST_F(IdempotencyTest, TheAnswerStandsWhateverBecameOfTheTarget) {
+TEST_F(IdempotencyTest, TheAnswerIsKeptWhateverHappenedToTheTarget) {
   const std::string to_other = "/workspaces/" + api.other.text() + "/a2a";
   const Answer first = post(to_other, api.admin, message("hi"));
   ASSERT_TRUE(api.desk.store->remove_workspace(api.other, api.desk.clock.now()).take());
@@ -261,7 +261,7 @@ TEST_F(IdempotencyTest, OfManyAtOnceOneHasAnEffect) {
   EXPECT_EQ(rows(), 1u);
 }
 
-TEST_F(IdempotencyTest, AKeyIsHeldUntilItsCommitIsSettledAndFreeWhenThatFails) {
+TEST_F(IdempotencyTest, AKeyIsInUseUntilItsCommitIsSettledAndFreeWhenThatFails) {
   http::Request request;
   ASSERT_FALSE(
       http::parse_head("POST /any HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\n\r\n", http::Limits(), request));
@@ -278,12 +278,12 @@ TEST_F(IdempotencyTest, AKeyIsHeldUntilItsCommitIsSettledAndFreeWhenThatFails) {
                                  [&](const Claim&, const Render<Appended>&) { return promise.commit(); },
                                  [](const Result<Appended>&) { return http::json(200, "{}"); });
   }
-  EXPECT_TRUE(refused()) << "nobody waits for the answer any more, but it is still being written";
+  EXPECT_TRUE(refused()) << "no client waits for the answer any more, but it is still being written";
   promise.fail(std::make_exception_ptr(Unavailable("lost")));
   EXPECT_FALSE(refused());
 }
 
-TEST_F(IdempotencyTest, EveryKindOfCallerHasKeysOfItsOwn) {
+TEST_F(IdempotencyTest, EveryKindOfCallerHasSeparateKeys) {
   using Role = Principal::Role;
   const Principal kCallers[] = {
       {Role::admin, {}, {}, false},
@@ -302,7 +302,7 @@ TEST_F(IdempotencyTest, EveryKindOfCallerHasKeysOfItsOwn) {
     request.caller = caller;
     return held.emplace_back(api.context, "/any").enter(request);
   };
-  for (const Principal& caller : kCallers) EXPECT_FALSE(enter(caller)) << "somebody else's is held";
+  for (const Principal& caller : kCallers) EXPECT_FALSE(enter(caller)) << "the key of another caller is in use";
   for (const Principal& caller : kCallers) {
     auto refused = enter(caller);
     ASSERT_TRUE(refused);
@@ -310,7 +310,7 @@ TEST_F(IdempotencyTest, EveryKindOfCallerHasKeysOfItsOwn) {
   }
 }
 
-TEST_F(IdempotencyTest, AKeyWithBytesThatNoHeadMayHoldIsNoKey) {
+TEST_F(IdempotencyTest, AKeyWithBytesThatNoHeadMayContainIsNoKey) {
   http::Request request;
   request.headers.emplace_back("Idempotency-Key", "a\x7f");
   request.caller = Principal{Principal::Role::admin, {}, {}, false};
@@ -319,8 +319,8 @@ TEST_F(IdempotencyTest, AKeyWithBytesThatNoHeadMayHoldIsNoKey) {
   expect_error(TestApi::settle(std::move(*refused)), 400, "bad_idempotency_key");
 }
 
-// Several servers may share a database: between looking up and claiming, another one can have been asked the same.
-TEST_F(IdempotencyTest, WhatAnotherServerDidMeanwhileIsTheAnswer) {
+// Several servers may share a database: between look-up and claim, another one can have got the same request.
+TEST_F(IdempotencyTest, TheAnswerOfAnotherServerMeanwhileIsTheAnswer) {
   http::Request request;
   ASSERT_FALSE(
       http::parse_head("POST /any HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\n\r\n", http::Limits(), request));
@@ -340,7 +340,7 @@ class PushedIdempotencyTest : public IdempotencyTest {
  protected:
   PushedIdempotencyTest() : target(api.desk.make_workspace(DeliveryMode::push)) {}
 
-  // The message under that key, as far as the handler goes.
+  // Sends the message under that key, up to the end of the handler.
   http::Response send(std::string_view text = "hi", std::string_view key = "k") {
     http::Request request;
     const std::string body = message(text);
@@ -356,7 +356,7 @@ class PushedIdempotencyTest : public IdempotencyTest {
     EXPECT_FALSE(match.route->admit(request));
     return match.route->handle(request);
   }
-  // What is asked of the callback; none when it is not asked.
+  // The request to the callback; null when it is not called.
   static std::shared_ptr<http::Forward> order_in(const http::Response& response) {
     const auto* forward = std::get_if<std::shared_ptr<http::Forward>>(&response.content);
     return forward ? *forward : nullptr;
@@ -402,7 +402,7 @@ TEST_F(PushedIdempotencyTest, AFallbackIsKeptToo) {
   EXPECT_EQ(api.desk.inbox_of(target).size(), 1u);
 }
 
-TEST_F(PushedIdempotencyTest, WhileTheCallbackIsAskedTheKeyIsInUse) {
+TEST_F(PushedIdempotencyTest, WhileTheCallbackIsCalledTheKeyIsInUse) {
   auto order = order_in(send());
   ASSERT_TRUE(order);
   expect_error(TestApi::settle(send()), 409, "idempotency_in_progress");
@@ -413,11 +413,11 @@ TEST_F(PushedIdempotencyTest, WhileTheCallbackIsAskedTheKeyIsInUse) {
 }
 
 TEST_F(PushedIdempotencyTest, AKeyIsFreeWhenItsRequestIsDropped) {
-  ASSERT_TRUE(order_in(send())) << "and nobody waits for it";
+  ASSERT_TRUE(order_in(send())) << "and no client waits for it";
   EXPECT_TRUE(order_in(send()));
 }
 
-TEST_F(PushedIdempotencyTest, AKeyIsFreeOnceTheRowIsDurableAlthoughTheClientLeft) {
+TEST_F(PushedIdempotencyTest, AKeyIsFreeOnceTheRowIsDurableAlthoughTheClientClosed) {
   const auto order = order_in(send());
   ASSERT_TRUE(order);
   const http::Response recorded = order->then(answered(200, "yes"));

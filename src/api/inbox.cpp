@@ -62,7 +62,7 @@ Result<void> parse_filters(const http::Request& request, InboxQuery& query) {
     query.peer = WorkspaceId::parse(*peer);
     if (!query.peer) return bad_parameter("peer_id", "a UUID");
   }
-  // Junk asks for the usual; a number beyond any page is cut before it becomes an int.
+  // An invalid limit means the default; a number beyond any page is cut before it becomes an int.
   const auto limit = parse_clamped(request.query_param("limit").value_or("")).value_or(0);
   query.limit = static_cast<int>(std::clamp<std::int64_t>(limit, 0, 1'000'000));
   return {};
@@ -82,23 +82,23 @@ Result<InboxQuery> parse_query(const http::Request& request, Time now) {
   return query;
 }
 
-struct Asked {
+struct PollRequest {
   InboxQuery query;
   PeerDetails peers = PeerDetails::omitted;
-  std::optional<std::string> clamped;  // the wait, where it is another than was asked for
+  std::optional<std::string> clamped;  // the wait, when it differs from the request
 };
 
-// What a held poll does each time the bell rings.
-std::optional<http::Response> look(const Context& context, const Principal& who, WorkspaceId workspace,
-                                   const Asked& asked) {
-  const auto rows = context.inbox.read(who, workspace, asked.query);
+// Runs each time the bell rings for a held poll.
+std::optional<http::Response> read_rows(const Context& context, const Principal& who, WorkspaceId workspace,
+                                        const PollRequest& poll_request) {
+  const auto rows = context.inbox.read(who, workspace, poll_request.query);
   if (rows && rows->empty()) return std::nullopt;
-  http::Response response = rows ? rows_answer(context, *rows, asked.peers) : answer(rows.error());
-  if (asked.clamped) response.headers.emplace_back("Restante-Wait", *asked.clamped);
+  http::Response response = rows ? rows_answer(context, *rows, poll_request.peers) : answer(rows.error());
+  if (poll_request.clamped) response.headers.emplace_back("Restante-Wait", *poll_request.clamped);
   return response;
 }
 
-// A member as the JSON it is, whatever its type; empty when absent.
+// A member as JSON text, of any type; empty when absent.
 std::string json_text(const Json& body, std::string_view name) {
   const Json* member = body.find(name);
   return member && !member->is_null() ? member->dump() : std::string();
@@ -199,15 +199,15 @@ http::Response read_inbox(const Context& context, http::Request& request) {
   const bool cursor = query->since_id || query->since_seq;
   const std::int64_t wanted = parse_clamped(request.query_param("wait").value_or("")).value_or(0);
   const std::int64_t seconds = std::clamp<std::int64_t>(wanted, 0, kMaxWait);
-  Asked asked{*query, parse_include(request), {}};
-  if (wanted != seconds) asked.clamped = std::to_string(seconds);
-  const auto nothing = [clamped = asked.clamped] {
+  PollRequest poll_request{*query, parse_include(request), {}};
+  if (wanted != seconds) poll_request.clamped = std::to_string(seconds);
+  const auto nothing = [clamped = poll_request.clamped] {
     http::Response empty = http::json(200, "[]");
     if (clamped) empty.headers.emplace_back("Restante-Wait", *clamped);
     return empty;
   };
   if (!cursor || seconds == 0) {
-    auto found = look(context, who, *id, asked);
+    auto found = read_rows(context, who, *id, poll_request);
     return found ? std::move(*found) : nothing();
   }
   http::HeldPoll wait;
@@ -215,10 +215,10 @@ http::Response read_inbox(const Context& context, http::Request& request) {
   wait.topics.push_back(desk::topic_of(*id));
   wait.owner = who.token_id ? who.token_id->text() : std::string("admin");
   wait.patience = std::chrono::seconds(seconds);
-  wait.attempt = [&context, who, workspace_id = *id, asked = std::move(asked),
-                  hears = *entered]() -> std::optional<http::Response> {
+  wait.attempt = [&context, who, workspace_id = *id, poll_request = std::move(poll_request),
+                  poll = *entered]() -> std::optional<http::Response> {
     if (!context.principals.still_live(who)) return answer(errors::invalid_token);
-    if (auto found = look(context, who, workspace_id, asked)) return found;
+    if (auto found = read_rows(context, who, workspace_id, poll_request)) return found;
     const auto there = context.inbox.check(workspace_id);
     return there ? std::nullopt : std::optional(answer(there.error()));
   };

@@ -1,4 +1,4 @@
-// /workspaces/:id/activity: the agent's inbox and the audit log, with the long poll.
+// /workspaces/:id/activity: the agent's inbox, which is also the audit trail, with the long poll.
 #pragma once
 #include "api/context.h"
 #include "http/request.h"

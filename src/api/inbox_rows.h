@@ -1,4 +1,4 @@
-// The rows of a workspace's log as they are answered.
+// The rows of a workspace's inbox as JSON answers.
 #pragma once
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace restante::api {
 
-// Whether the rows say who they came from and what became of their files.
+// Whether the rows contain their sender and the state of their files.
 enum class PeerDetails { omitted, included };
 
 http::Response rows_answer(const Context& context, const std::vector<InboxRow>& rows, PeerDetails peers);

@@ -1,4 +1,4 @@
-// include=peer_info, and what a sender sees of the log.
+// include=peer_info, and what a sender sees of the inbox.
 #include <gtest/gtest.h>
 
 #include "api/test_api.h"
@@ -42,7 +42,7 @@ class InboxRowsApi : public ::testing::Test {
   TestApi api;
 };
 
-TEST_F(InboxRowsApi, WithoutBeingAskedForNothingIsAdded) {
+TEST_F(InboxRowsApi, WithoutTheParameterNothingIsAdded) {
   append(message("", api.other));
   for (const char* query : {"", "&include=", "&include=junk", "&include=peer_information"}) {
     EXPECT_EQ(rows(query)[0].find("peer_name"), nullptr) << query;
@@ -51,26 +51,26 @@ TEST_F(InboxRowsApi, WithoutBeingAskedForNothingIsAdded) {
   EXPECT_NE(rows("&include=other,peer_info")[0].find("peer_name"), nullptr);
 }
 
-TEST_F(InboxRowsApi, TheSourcesNameAndRoleAreTold) {
+TEST_F(InboxRowsApi, TheSourcesNameAndRoleAreIncluded) {
   WorkspacePatch patch;
-  patch.name = "courier";
+  patch.name = "reviewer";
   patch.role = "post";
   ASSERT_TRUE(api.desk.store->patch_workspace(api.other, patch, desk::kStart).take());
   append(message("", api.other));
   append(message(""));
   append(message("", WorkspaceId::make(desk::kStart)));
-  EXPECT_EQ(rows()[0].find("peer_name")->dump(), R"("courier")");
+  EXPECT_EQ(rows()[0].find("peer_name")->dump(), R"("reviewer")");
   EXPECT_EQ(rows()[0].find("peer_role")->dump(), R"("post")");
-  for (const std::size_t nobody : {1u, 2u}) {
-    EXPECT_TRUE(rows()[nobody].find("peer_name")->is_null());
-    EXPECT_TRUE(rows()[nobody].find("peer_role")->is_null());
-    EXPECT_EQ(rows()[nobody].find("attachments")->dump(), "[]");
+  for (const std::size_t unknown : {1u, 2u}) {
+    EXPECT_TRUE(rows()[unknown].find("peer_name")->is_null());
+    EXPECT_TRUE(rows()[unknown].find("peer_role")->is_null());
+    EXPECT_EQ(rows()[unknown].find("attachments")->dump(), "[]");
   }
   ASSERT_TRUE(api.desk.store->remove_workspace(api.other, desk::kStart).take());
   EXPECT_TRUE(rows()[0].find("peer_name")->is_null()) << "removed";
 }
 
-TEST_F(InboxRowsApi, AnAttachmentSaysWhatHasBecomeOfItsFile) {
+TEST_F(InboxRowsApi, AnAttachmentContainsTheStateOfItsFile) {
   const std::string file = api.upload(api.sender);
   const std::string uri = "platform-pending:" + api.workspace.text() + "/" + file;
   const std::string foreign = "platform-pending:" + api.other.text() + "/" + file;
@@ -87,7 +87,7 @@ TEST_F(InboxRowsApi, AnAttachmentSaysWhatHasBecomeOfItsFile) {
   EXPECT_EQ(states(rows()[2]), "acked ") << "the receipt";
 }
 
-TEST_F(InboxRowsApi, ANotifysAttachmentsAreTold) {
+TEST_F(InboxRowsApi, ANotifysAttachmentsAreIncluded) {
   NewInboxRow row;
   row.method = "notify";
   row.response_body = R"({"result":"look","parts":[)" + file_part("https://example.org/a") + "]}";
@@ -95,7 +95,7 @@ TEST_F(InboxRowsApi, ANotifysAttachmentsAreTold) {
   EXPECT_EQ(states(rows()[0]), "unknown ");
 }
 
-TEST_F(InboxRowsApi, BodiesOfAnyShapeAreTakenAsTheyAre) {
+TEST_F(InboxRowsApi, BodiesOfAnyShapeStayUnchanged) {
   for (const char* body : {"null", "7", "[]", R"("text")", R"({"params":{"message":{"parts":[7,{"file":[]}]}}})"}) {
     NewInboxRow row;
     row.method = "message/send";
@@ -106,7 +106,7 @@ TEST_F(InboxRowsApi, BodiesOfAnyShapeAreTakenAsTheyAre) {
   for (const Json& row : rows()) EXPECT_EQ(row.find("attachments")->dump(), "[]");
 }
 
-TEST_F(InboxRowsApi, ASenderSeesTheChatAlone) {
+TEST_F(InboxRowsApi, ASenderSeesOnlyTheChat) {
   append(message(R"({"kind":"text","text":"from a person"})"));
   append(message(R"({"kind":"text","text":"from an agent"})", api.other));
   NewInboxRow log;

@@ -9,7 +9,7 @@ namespace {
 
 class InboxApi : public ::testing::Test {
  protected:
-  // Appends a row; its id.
+  // Appends a row and returns its id.
   std::string append(std::string_view summary, std::optional<WorkspaceId> source = {},
                      std::string_view method = "message/send", std::string body = R"({"n":1})") {
     NewInboxRow row;
@@ -24,7 +24,7 @@ class InboxApi : public ::testing::Test {
     return appended->id.text();
   }
   Answer read(std::string_view query) { return api.get(api.path("/activity" + std::string(query)), api.agent); }
-  // The summaries in the order they came.
+  // The summaries in the order of the answer.
   std::string order(std::string_view query) {
     const Answer answer = read(query);
     EXPECT_EQ(answer.status, 200) << query << " " << answer.body;
@@ -44,7 +44,7 @@ class InboxApi : public ::testing::Test {
   TestApi api;
 };
 
-TEST_F(InboxApi, AnEmptyLogIsAnEmptyArray) {
+TEST_F(InboxApi, AnEmptyInboxIsAnEmptyArray) {
   const Answer answer = read("");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.body, "[]");
@@ -98,7 +98,7 @@ TEST_F(InboxApi, TheLimitIsAHundredUnlessANumberUpToFiveHundredIsGiven) {
   EXPECT_EQ(count("?limit=-99999999999999999999"), 100u);
 }
 
-TEST_F(InboxApi, ACursorThatNamesNoRowOfThisWorkspaceIsGoneAndSaysHowToRecover) {
+TEST_F(InboxApi, ACursorThatNamesNoRowOfThisWorkspaceIsGoneAndTheErrorNamesTheRemedy) {
   append("a");
   NewInboxRow row;
   row.activity_type = "agent_log";
@@ -111,7 +111,7 @@ TEST_F(InboxApi, ACursorThatNamesNoRowOfThisWorkspaceIsGoneAndSaysHowToRecover) 
   expect_refused("?since_id=00000000-0000-0000-0000-000000000000&wait=20", 410, "since_id");
 }
 
-TEST_F(InboxApi, WhatIsNoCursorIsABadRequestThatNamesTheParameter) {
+TEST_F(InboxApi, AnInvalidCursorIsABadRequestThatNamesTheParameter) {
   const std::string id = append("a");
   for (const char* text : {"junk", "", "1", "00000000000000000000000000000000"}) {
     expect_refused("?since_id=" + std::string(text), 400, R"("field":"since_id")");
@@ -122,7 +122,7 @@ TEST_F(InboxApi, WhatIsNoCursorIsABadRequestThatNamesTheParameter) {
   expect_refused("?since_seq=0&since_id=" + id, 400, "since_seq");
 }
 
-TEST_F(InboxApi, ABrokenEscapeIsRefusedWhateverParameterItIsIn) {
+TEST_F(InboxApi, ABrokenEscapeIsRefusedInAnyParameter) {
   append("a");
   for (const char* name :
        {"limit", "wait", "since_id", "since_seq", "since_secs", "before_ts", "type", "source", "peer_id"}) {
@@ -164,7 +164,7 @@ TEST_F(InboxApi, BeforeTsIsAStrictTime) {
   }
 }
 
-TEST_F(InboxApi, SourceTellsPeopleFromAgents) {
+TEST_F(InboxApi, SourceSelectsPeopleOrAgents) {
   append("p");
   append("a", api.other);
   EXPECT_EQ(order("?source=canvas"), "p");
@@ -184,12 +184,12 @@ TEST_F(InboxApi, TypeIsExactAndUploadsAreSelectedByTheirMethod) {
   EXPECT_EQ(order("?type=junk"), "");
 }
 
-TEST_F(InboxApi, WaitIsClampedAndTheClampTold) {
+TEST_F(InboxApi, WaitIsClampedAndTheHeaderNamesTheClampedValue) {
   const std::string id = append("a");
   struct Case {
     const char* wait;
     bool held;
-    const char* told;
+    const char* header;
   };
   const Case kCases[] = {{"50", true, ""},
                          {"51", true, "50"},
@@ -206,7 +206,7 @@ TEST_F(InboxApi, WaitIsClampedAndTheClampTold) {
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(answer.body, "[]");
     EXPECT_EQ(answer.held, c.held) << c.wait;
-    EXPECT_EQ(answer.header("Restante-Wait"), c.told) << c.wait;
+    EXPECT_EQ(answer.header("Restante-Wait"), c.header) << c.wait;
   }
   const Answer found = read("?since_seq=0&wait=99");
   EXPECT_FALSE(found.held) << "there is something: no reason to wait";
@@ -224,7 +224,7 @@ TEST_F(InboxApi, APollByTheAgentIsASignOfLifeAndOneByAPersonIsNot) {
   EXPECT_EQ(api.desk.store->find_workspace(api.workspace)->last_poll_at, api.desk.clock.now());
 }
 
-TEST_F(InboxApi, AWorkspaceThatIsNotThereIsNotFound) {
+TEST_F(InboxApi, AWorkspaceThatDoesNotExistIsNotFound) {
   EXPECT_EQ(api.get("/workspaces/" + WorkspaceId::make(desk::kStart).text() + "/activity", api.admin).status, 404);
 }
 
@@ -247,7 +247,7 @@ TEST_F(InboxApi, ARemovedWorkspaceEndsThePollsOfTheOperatorAndTakesNoAck) {
   EXPECT_EQ(api.post(api.path("/activity/ack"), api.admin, R"({"acked_seq":1})").status, 410);
 }
 
-TEST_F(InboxApi, AnAgentLogsItsOwnKindsOfRowsAndNoOthers) {
+TEST_F(InboxApi, AnAgentAppendsItsOwnKindsOfRowsAndNoOthers) {
   const Answer logged = api.post(api.path("/activity"), api.agent,
                                  R"({"activity_type":"task_update","summary":"half done","request_body":{"n":0.50}})");
   EXPECT_EQ(logged.body, R"({"status":"logged"})");

@@ -5,7 +5,7 @@
 namespace restante::api {
 namespace {
 
-// A run takes its time, and a busy machine takes more.
+// A run takes its time, and on a busy machine longer.
 constexpr std::chrono::milliseconds kGrace = std::chrono::minutes(1);
 
 void write_loop(JsonWriter& out, const LoopTick& loop, Time now) {
@@ -18,11 +18,11 @@ void write_loop(JsonWriter& out, const LoopTick& loop, Time now) {
   out.key("ok");
   out.boolean(!loop.failed && !late);
   out.key("error");
-  // The reason may hold a path: it is for the log.
+  // The reason may contain a path: it is only in the log.
   if (late) {
     out.string("it should have run again long ago");
   } else if (loop.failed) {
-    out.string("the last run failed; the log says why in its job_failed lines");
+    out.string("the last run failed; the reason is in the log's job_failed lines");
   } else {
     out.null();
   }
@@ -100,7 +100,7 @@ http::Response liveness(const Context& context, http::Request&) {
   return http::json(200, out.take());
 }
 
-// It asks the place of the bytes, which may hang.
+// It asks the place of the files, which may hang.
 http::Response operator_health(const Context& context, http::Request&) {
   return http::from_bytes([&context] { return health_of(context); });
 }

@@ -1,5 +1,5 @@
-// /admin/liveness: whether the server's background loops still run; /admin/health: that, and everything else an
-// operator asks about a server: its stores, versions and effective settings, no secret among them.
+// /admin/liveness: whether the server's background loops still run. /admin/health: that, and everything else an
+// operator needs to know about a server: its stores, versions and effective settings, without secrets.
 #pragma once
 #include "api/context.h"
 #include "http/request.h"

@@ -7,7 +7,7 @@
 namespace restante::api {
 namespace {
 
-TEST(LivenessApi, EveryLoopTellsWhenItLastRanAndWhetherThatWentWell) {
+TEST(LivenessApi, EveryLoopReportsItsLastRunAndWhetherItFailed) {
   TestApi api;
   const Time now = api.desk.clock.now();
   const std::chrono::milliseconds period(15'000);
@@ -17,17 +17,18 @@ TEST(LivenessApi, EveryLoopTellsWhenItLastRanAndWhetherThatWentWell) {
                                  {"failed", period, now, now + period, true, 3},
                                  {"stuck", period, now - std::chrono::hours(1), now - std::chrono::hours(1), false, 0}};
   };
-  EXPECT_EQ(api.get("/admin/liveness", api.admin).body,
-            R"({"loops":[{"name":"new","period_seconds":15,"last_tick_at":null,"ok":true,"error":null,"failures":0},)"
-            R"({"name":"well","period_seconds":15,"last_tick_at":")" +
-                format_time(now) +
-                R"(","ok":true,"error":null,"failures":2},)"
-                R"({"name":"failed","period_seconds":15,"last_tick_at":")" +
-                format_time(now) +
-                R"(","ok":false,"error":"the last run failed; the log says why in its job_failed lines","failures":3},)"
-                R"({"name":"stuck","period_seconds":15,"last_tick_at":")" +
-                format_time(now - std::chrono::hours(1)) +
-                R"(","ok":false,"error":"it should have run again long ago","failures":0}]})");
+  EXPECT_EQ(
+      api.get("/admin/liveness", api.admin).body,
+      R"({"loops":[{"name":"new","period_seconds":15,"last_tick_at":null,"ok":true,"error":null,"failures":0},)"
+      R"({"name":"well","period_seconds":15,"last_tick_at":")" +
+          format_time(now) +
+          R"(","ok":true,"error":null,"failures":2},)"
+          R"({"name":"failed","period_seconds":15,"last_tick_at":")" +
+          format_time(now) +
+          R"(","ok":false,"error":"the last run failed; the reason is in the log's job_failed lines","failures":3},)"
+          R"({"name":"stuck","period_seconds":15,"last_tick_at":")" +
+          format_time(now - std::chrono::hours(1)) +
+          R"(","ok":false,"error":"it should have run again long ago","failures":0}]})");
 }
 
 TEST(LivenessApi, TheOperatorSeesStoresVersionsLoopsAndSettings) {
@@ -39,7 +40,7 @@ TEST(LivenessApi, TheOperatorSeesStoresVersionsLoopsAndSettings) {
   api.context.facts = [&] {
     ServerFacts facts{"1.2.3", "abc", "clang", now - std::chrono::hours(1)};
     facts.stores = {{"database", "SQLite", "SQLite 3.40.1, schema 9", "/data/restante.db", ""},
-                    {"blobs", "files", "", "/data/blobs", "the disk is gone"}};
+                    {"blobs", "files", "", "/data/blobs", "the disk has failed"}};
     facts.settings = {{"log.level", "\"warn\"", "RESTANTE_LOG_LEVEL", "How much."}, {"data", "\"data\"", "", "Where."}};
     facts.warnings = {"Everybody may register."};
     return facts;
@@ -49,7 +50,7 @@ TEST(LivenessApi, TheOperatorSeesStoresVersionsLoopsAndSettings) {
                 R"(","started_at":")" + format_time(now - std::chrono::hours(1)) +
                 R"(","shared":false,"stores":[{"name":"database","ok":true,"error":null,"kind":"SQLite",)"
                 R"("detail":"SQLite 3.40.1, schema 9","place":"/data/restante.db"},)"
-                R"({"name":"blobs","ok":false,"error":"the disk is gone","kind":"files","detail":null,)"
+                R"({"name":"blobs","ok":false,"error":"the disk has failed","kind":"files","detail":null,)"
                 R"("place":"/data/blobs"}],"loops":[{"name":"sweep","period_seconds":1,"last_tick_at":")" +
                 format_time(now) +
                 R"(","ok":true,"error":null,"failures":0}],"settings":[{"key":"log.level","value":"\"warn\"",)"

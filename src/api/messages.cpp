@@ -9,7 +9,7 @@
 namespace restante::api {
 namespace {
 
-// Agents say in a header who they are; the token knows.
+// Agents name themselves in a header; the token is the proof.
 Result<void> check_named_caller(const http::Request& request, WorkspaceId owner) {
   const std::string_view named = request.header("X-Workspace-ID");
   if (named.empty()) return {};
@@ -23,7 +23,7 @@ Result<void> check_named_caller(const http::Request& request, WorkspaceId owner)
   return {};
 }
 
-// The operator may always, a person to their own workspace, an agent to whom it may talk.
+// The operator may always send, a person to their own workspace, an agent to those it may talk to.
 Result<void> check_sender(const Context& context, const http::Request& request, WorkspaceId target) {
   const Principal& who = caller(request);
   if (who.role == Principal::Role::sender && !who.is_person_of(target)) return errors::not_allowed;

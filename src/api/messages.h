@@ -11,13 +11,13 @@
 namespace restante::api {
 
 http::Response send_message(const Context&, http::Request&);
-// The answer for a message that waits in the inbox, or for why it does not.
+// The answer for a message that is stored in the inbox, or the error.
 http::Response queued_answer(std::string_view delivery_mode, const Result<Appended>& appended);
-// Puts the row into the workspace's log, once; the answer when it is there.
+// Appends the row to the workspace's inbox, once; answers when it is stored.
 http::Response post(const Context& context, const IdempotentRequest& idempotent, WorkspaceId workspace,
                     const NewInboxRow& row, std::function<http::Response(const Result<Appended>&)> to_answer);
 http::Response notify(const Context&, http::Request&);
-// A body's `attachments` as A2A file parts; none when there are none. bad_field.
+// A body's `attachments` as A2A file parts; empty when there are none. bad_field.
 Result<Json::Array> attachment_parts(const Json& body);
 
 }  // namespace restante::api

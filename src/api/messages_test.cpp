@@ -31,7 +31,7 @@ class MessagesApi : public testing::Test {
   std::string neighbour = api.desk.give_token(TokenKind::workspace, api.other);
 };
 
-TEST_F(MessagesApi, APollTargetIsAnsweredOnceTheRowIsThere) {
+TEST_F(MessagesApi, AMessageToAPollTargetIsAnsweredOnceTheRowIsStored) {
   const Answer answer = send(neighbour, message("hi"));
   EXPECT_EQ(answer.status, 200);
   ASSERT_EQ(rows().size(), 1u);
@@ -71,15 +71,15 @@ TEST_F(MessagesApi, TheNamedCallerIsTheOneOfTheToken) {
   EXPECT_EQ(rows()[0].source_id, api.other);
 }
 
-TEST_F(MessagesApi, WhoMayNotTalkIsToldTheSameAboutWhatIsNotThere) {
+TEST_F(MessagesApi, AForbiddenTargetAndAMissingOneGiveTheSameAnswer) {
   WorkspacePatch patch;
   patch.parent_id = api.desk.make_workspace();
   ASSERT_TRUE(api.desk.store->patch_workspace(api.workspace, patch, api.desk.clock.now()).take());
-  const Answer stranger = send(neighbour, message("a"));
-  expect_error(stranger, 403, "may_not_talk");
+  const Answer forbidden = send(neighbour, message("a"));
+  expect_error(forbidden, 403, "may_not_talk");
   const Answer absent = send(neighbour, message("a"), "", WorkspaceId::make(desk::kStart));
-  EXPECT_EQ(absent.status, stranger.status);
-  EXPECT_EQ(absent.body, stranger.body);
+  EXPECT_EQ(absent.status, forbidden.status);
+  EXPECT_EQ(absent.body, forbidden.body);
   const std::string her = api.desk.give_token(TokenKind::sender, api.other);
   const Answer person = send(her, message("a"));
   expect_error(person, 403, "not_allowed");
@@ -87,13 +87,13 @@ TEST_F(MessagesApi, WhoMayNotTalkIsToldTheSameAboutWhatIsNotThere) {
   EXPECT_TRUE(rows().empty());
 }
 
-TEST_F(MessagesApi, WhatIsNotThereIsToldToTheOperator) {
+TEST_F(MessagesApi, TheOperatorLearnsThatATargetIsMissing) {
   expect_error(send(api.admin, message("a"), "", WorkspaceId::make(desk::kStart)), 404, "workspace_not_found");
   ASSERT_TRUE(api.desk.store->remove_workspace(api.other, api.desk.clock.now()).take());
   expect_error(send(api.admin, message("a"), "", api.other), 410, "workspace_removed");
 }
 
-TEST_F(MessagesApi, WhatIsNoMessageIsRefusedAndLeavesNothing) {
+TEST_F(MessagesApi, ABodyThatIsNotAMessageIsRefusedAndStoresNothing) {
   expect_error(send(api.admin, message(R"(\u0000)")), 400, "nul_not_allowed");
   expect_error(send(api.admin, R"({"method":"message/send","params":{"message":{}}})"), 400, "bad_field");
   expect_error(send(api.admin, R"({"method":"tasks/get","params":{"id":"x"}})"), 400, "bad_field");
@@ -117,7 +117,7 @@ TEST_F(MessagesApi, ATraceIsKeptWithTheMessage) {
   EXPECT_EQ(rows().at(0).traceparent, trace);
 }
 
-TEST_F(MessagesApi, AnAttachmentWithoutUriOrNameIsRefusedAndLeavesNothing) {
+TEST_F(MessagesApi, AnAttachmentWithoutUriOrNameIsRefusedAndStoresNothing) {
   for (const char* attachments : {R"([{"name":"a"}])", R"([{"uri":"x:1"}])", R"([{"uri":"","name":"a"}])", R"(["x:1"])",
                                   "{}", R"([{"uri":"x:1","name":"a"},{}])", R"([{"uri":"x:1","name":"a","size":"1"}])",
                                   R"([{"uri":"x:1","name":"a","mimeType":1}])"}) {

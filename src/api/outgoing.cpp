@@ -7,7 +7,7 @@
 namespace restante::api {
 namespace {
 
-// What the log of a push workspace says of files that came for a message its callback is about to be asked with.
+// The inbox row of a push workspace about files for a message with which its callback is about to be called.
 NewInboxRow files_row(const NewInboxRow& message, std::size_t files) {
   JsonWriter body;
   body.begin_object();
@@ -27,8 +27,8 @@ NewInboxRow files_row(const NewInboxRow& message, std::size_t files) {
 
 http::Response push_with_files(const Context& context, const IdempotentRequest& idempotent, const Workspace& target,
                                NewInboxRow row, std::vector<OutgoingFile> files) {
-  const NewInboxRow note = files_row(row, files.size());
-  auto commit = context.outgoing.send(target.id, note, std::move(files));
+  const NewInboxRow files_note = files_row(row, files.size());
+  auto commit = context.outgoing.send(target.id, files_note, std::move(files));
   http::Response response = http::after(
       std::move(commit), [&context, idempotent, target, row = std::move(row)](const Result<SentMessage>& sent) mutable {
         return sent ? push_message(context, idempotent, target, std::move(row)) : answer(sent.error());

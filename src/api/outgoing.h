@@ -1,4 +1,4 @@
-// Messages that bring files of the sending agent along.
+// Messages with files of the sending agent.
 #pragma once
 #include <vector>
 
@@ -8,8 +8,8 @@
 
 namespace restante::api {
 
-// `row` is the message as the target gets it, naming the files by the ids they have there. For a poll workspace message
-// and files are one transaction; for a push workspace the files wait at the platform before its callback is asked.
+// `row` is the message as the target gets it, with the ids that the files have there. For a poll workspace message and
+// files are one transaction. For a push workspace the files are staged on the server before its callback is called.
 http::Response send_with_files(const Context& context, const IdempotentRequest& idempotent, const Workspace& target,
                                NewInboxRow row, std::vector<OutgoingFile> files);
 

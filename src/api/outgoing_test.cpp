@@ -10,7 +10,7 @@ namespace {
 
 class OutgoingApi : public ::testing::Test {
  protected:
-  // By the agent of `workspace`, waiting to be named.
+  // Stages an outgoing file of the agent of `workspace`, which no message names yet.
   std::string stage_out(std::string_view bytes = "done") {
     Ask out;
     out.method = "POST";
@@ -38,7 +38,7 @@ class OutgoingApi : public ::testing::Test {
   const std::string other_agent = api.desk.give_token(TokenKind::workspace, api.other);
 };
 
-TEST_F(OutgoingApi, AMessageBringsTheFileItNames) {
+TEST_F(OutgoingApi, AMessageDeliversTheFileItNames) {
   const Answer sent = send(message(uri(stage_out())));
   EXPECT_EQ(sent.status, 200) << sent.body;
   EXPECT_TRUE(sent.body.starts_with(R"({"delivery_mode":"poll","method":"message/send","status":"queued")"));
@@ -55,7 +55,7 @@ TEST_F(OutgoingApi, AMessageBringsTheFileItNames) {
             "done");
 }
 
-TEST_F(OutgoingApi, ARepeatUnderAKeyBringsItOnce) {
+TEST_F(OutgoingApi, ARepeatUnderAKeyDeliversItOnce) {
   const std::string body = message(uri(stage_out()));
   const Answer first = send(body, "k");
   const Answer again = send(body, "k");
@@ -64,7 +64,7 @@ TEST_F(OutgoingApi, ARepeatUnderAKeyBringsItOnce) {
   EXPECT_EQ(api.desk.inbox_of(api.other).size(), 2u);
 }
 
-TEST_F(OutgoingApi, AFileThatIsNotTheSendersOwnLiveOneIsRefused) {
+TEST_F(OutgoingApi, AFileThatIsNotALiveFileOfTheSenderIsRefused) {
   const std::string expired = stage_out();
   const std::string received = api.upload(api.sender);
   const Answer absent = send(message(uri(FileId::make(desk::kStart).text())));
@@ -76,14 +76,14 @@ TEST_F(OutgoingApi, AFileThatIsNotTheSendersOwnLiveOneIsRefused) {
   EXPECT_EQ(api.desk.inbox_of(api.other).size(), 0u);
 }
 
-TEST_F(OutgoingApi, WhatThePageHasUploadedAndThenNamesStaysAsItIs) {
+TEST_F(OutgoingApi, AFileThatThePageUploadedAndThenNamesStaysUnchanged) {
   const std::string file = api.upload(api.sender);
   const std::string body = message(uri(file));
   EXPECT_EQ(api.post(api.path("/a2a"), api.sender, body).status, 200);
   EXPECT_NE(api.desk.inbox_of(api.workspace).back().request_body.find(uri(file)), std::string::npos);
 }
 
-TEST_F(OutgoingApi, AgentsShowTheirPeopleOnlyFilesThatAreThere) {
+TEST_F(OutgoingApi, AgentsCanOnlyShowTheirPeopleFilesThatExist) {
   const auto notify = [&](const std::string& named) {
     return api.post(api.path("/notify"), api.agent,
                     R"({"message":"look","attachments":[{"uri":")" + named + R"(","name":"n"}]})");
@@ -97,7 +97,7 @@ TEST_F(OutgoingApi, AgentsShowTheirPeopleOnlyFilesThatAreThere) {
   EXPECT_EQ(api.desk.inbox_of(api.workspace).size(), 2u) << "nothing stored for a refused one";
 }
 
-TEST_F(OutgoingApi, AFileThatIsGoneIsRefusedBeforeACallbackIsAsked) {
+TEST_F(OutgoingApi, ADeletedFileIsRefusedBeforeACallbackIsCalled) {
   const WorkspaceId pushed = api.desk.make_workspace(DeliveryMode::push);
   const Answer refused =
       api.post("/workspaces/" + pushed.text() + "/a2a", api.agent, message(uri(FileId::make(desk::kStart).text())));
@@ -105,7 +105,7 @@ TEST_F(OutgoingApi, AFileThatIsGoneIsRefusedBeforeACallbackIsAsked) {
   EXPECT_EQ(api.desk.inbox_of(pushed).size(), 0u);
 }
 
-TEST_F(OutgoingApi, ForAPushWorkspaceTheFileWaitsHereBeforeItsCallbackIsAsked) {
+TEST_F(OutgoingApi, ForAPushWorkspaceTheFileIsStagedBeforeItsCallbackIsCalled) {
   const WorkspaceId pushed = api.desk.make_workspace(DeliveryMode::push);
   const std::string body = message(uri(stage_out()));
   http::Request request;

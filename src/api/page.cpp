@@ -19,7 +19,7 @@ void add_page(http::Router& router, const Context& context) {
     route.method = http::Method::get;
     route.pattern = file.path;
     route.run = http::Run::at_once;
-    // The description of the API is for programs, which come under any Host.
+    // The description of the API is for programs, which use any Host.
     if (file.path != kDescription) route.admit = [&context](http::Request& request) { return page(context, request); };
     route.handle = [file](http::Request&) {
       http::Response response;

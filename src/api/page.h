@@ -1,5 +1,5 @@
-// The page itself: files that were embedded at build time, with a strict policy. Assets carry a hash in their name and
-// may be kept for ever; the document may not.
+// The page: files that were embedded at build time, with a strict policy. Assets have a hash in their name and may be
+// cached for ever; the document may not.
 #pragma once
 #include "api/context.h"
 #include "http/router.h"

@@ -1,4 +1,4 @@
-// The bytes of a file where they have no descriptor: the same answers, by another way.
+// File content without a descriptor: the same answers, read in another way.
 #include <gtest/gtest.h>
 
 #include "api/test_api.h"
@@ -9,13 +9,13 @@ namespace {
 
 class PendingContentApi : public ::testing::Test {
  protected:
-  Ask asked_for(std::string_view file, std::string_view secret, std::vector<http::Header> headers = {}) const {
+  Ask content_request(std::string_view file, std::string_view secret, std::vector<http::Header> headers = {}) const {
     Ask asked;
     asked.target = api.path("/pending-uploads/" + std::string(file) + "/content");
     asked.headers = std::move(headers);
     return asked.bearer(secret);
   }
-  // What the handler says, before anything of it is done.
+  // The handler's response, before the edge performs it.
   http::Response begun(std::string_view file, std::string_view secret) {
     http::Request request;
     const std::string head = "GET " + api.path("/pending-uploads/" + std::string(file) + "/content") +
@@ -35,7 +35,7 @@ class PendingContentApi : public ::testing::Test {
   const std::string bytes = pattern(1'300'000);
 };
 
-TEST_F(PendingContentApi, OpeningIsForTheThreadsOfTheBytesAndSoIsReading) {
+TEST_F(PendingContentApi, OpeningAndReadingAreForTheThreadsForFileContent) {
   const std::string file = api.upload(api.sender, "a.bin", bytes);
   EXPECT_EQ(api.desk.blob_files(), 0u);
   http::Response response = begun(file, api.agent);
@@ -62,7 +62,7 @@ TEST_F(PendingContentApi, AFileAndARowAreAnsweredAtOnce) {
   EXPECT_GE((*slice)->fd, 0);
 }
 
-TEST_F(PendingContentApi, WhileAFileHasATwinElsewhereItsOpeningMayTakeLong) {
+TEST_F(PendingContentApi, WhileAFileHasASecondCopyInAnotherPlaceItsOpeningMayTakeLong) {
   api.desk.places.set_plan({Place::dir, Place::inlined});
   const std::string file = api.upload(api.sender, "a.bin", bytes);
   http::Response response = begun(file, api.agent);
@@ -70,9 +70,9 @@ TEST_F(PendingContentApi, WhileAFileHasATwinElsewhereItsOpeningMayTakeLong) {
   EXPECT_TRUE(TestApi::settle(std::move(response)).body == bytes);
 }
 
-TEST_F(PendingContentApi, RangesTagsAndHeadAreAsOfAFile) {
+TEST_F(PendingContentApi, RangesTagsAndHeadAreTheSameAsForAFile) {
   const std::string file = api.upload(api.sender, "a.bin", bytes, "image/png");
-  const Answer whole = api.ask(asked_for(file, api.agent));
+  const Answer whole = api.ask(content_request(file, api.agent));
   EXPECT_EQ(whole.status, 200);
   EXPECT_TRUE(whole.body == bytes);
   EXPECT_EQ(whole.header("Content-Type"), "image/png");
@@ -82,20 +82,20 @@ TEST_F(PendingContentApi, RangesTagsAndHeadAreAsOfAFile) {
        {std::tuple("bytes=2-4", std::size_t{2}, std::size_t{3}),
         std::tuple("bytes=1048570-1048590", std::size_t{1'048'570}, std::size_t{21}),
         std::tuple("bytes=-1", bytes.size() - 1, std::size_t{1})}) {
-    const Answer part = api.ask(asked_for(file, api.agent, {{"Range", range}, {"If-Range", etag}}));
+    const Answer part = api.ask(content_request(file, api.agent, {{"Range", range}, {"If-Range", etag}}));
     EXPECT_EQ(part.status, 206);
     EXPECT_TRUE(part.body == bytes.substr(from, length)) << range;
     EXPECT_EQ(part.header("Content-Range"),
               "bytes " + std::to_string(from) + "-" + std::to_string(from + length - 1) + "/" + size);
   }
-  EXPECT_EQ(api.ask(asked_for(file, api.agent, {{"Range", "bytes=" + size + "-"}})).status, 416);
-  EXPECT_EQ(api.ask(asked_for(file, api.agent, {{"If-None-Match", etag}})).status, 304);
-  Ask head = asked_for(file, api.agent);
+  EXPECT_EQ(api.ask(content_request(file, api.agent, {{"Range", "bytes=" + size + "-"}})).status, 416);
+  EXPECT_EQ(api.ask(content_request(file, api.agent, {{"If-None-Match", etag}})).status, 304);
+  Ask head = content_request(file, api.agent);
   head.method = "HEAD";
   EXPECT_EQ(api.ask(head).status, 200);
 }
 
-TEST_F(PendingContentApi, WhoeverMayNotHaveItIsToldAtOnce) {
+TEST_F(PendingContentApi, ACallerWithoutPermissionIsRefusedAtOnce) {
   const std::string file = api.upload(api.sender, "a.bin", bytes);
   api.desk.clock.advance(std::chrono::hours(24));
   http::Response response = begun(file, api.agent);
@@ -106,21 +106,21 @@ TEST_F(PendingContentApi, WhoeverMayNotHaveItIsToldAtOnce) {
 TEST_F(PendingContentApi, OnlyTheAgentsOwnGetIsAFetch) {
   const std::string file = api.upload(api.sender, "a.bin", bytes);
   const auto fetched = [&] {
-    // A verb behind the fetch: the writer keeps the order.
+    // A verb after the fetch: the writer keeps the order.
     (void)api.desk.uploads.ack(api.other, FileId::make(desk::kStart)).take();
     return api.desk.uploads.find(desk::kOperator, api.workspace, *FileId::parse(file))->upload.fetched_at.has_value();
   };
-  Ask head = asked_for(file, api.agent);
+  Ask head = content_request(file, api.agent);
   head.method = "HEAD";
   (void)api.ask(head);
-  (void)api.ask(asked_for(file, api.sender));
+  (void)api.ask(content_request(file, api.sender));
   EXPECT_FALSE(fetched());
-  (void)api.ask(asked_for(file, api.agent));
+  (void)api.ask(content_request(file, api.agent));
   EXPECT_TRUE(fetched());
 }
 
-// A commit that refuses an upload leaves bytes to be dropped where they are.
-TEST_F(PendingContentApi, TheEndOfAnUploadIsForTheirThreadsOnlyIfAnyBytesAreThere) {
+// A commit that refuses an upload leaves blobs that must be deleted in their place.
+TEST_F(PendingContentApi, TheEndOfAnUploadIsForTheirThreadsOnlyIfABlobWasWritten) {
   const auto ended = [&](std::string_view content) {
     const std::string body = "--b\r\nContent-Disposition: form-data; name=\"files\"; filename=\"a\"\r\n\r\n" +
                              std::string(content) + "\r\n--b--\r\n";

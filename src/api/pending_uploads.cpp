@@ -25,7 +25,7 @@ Result<PendingPath> pending_path(const http::Request& request) {
   return PendingPath{*workspace, *file};
 }
 
-// Whatever was uploaded, a browser that opens it must neither render nor run it.
+// A browser that opens an uploaded file must neither render nor run it.
 void add_content_headers(http::Response& response, const Upload& upload, std::string_view etag) {
   const std::string_view type =
       upload.mimetype.empty() ? "application/octet-stream" : std::string_view(upload.mimetype);
@@ -65,7 +65,8 @@ http::Response::Content slice(const Context& context, const Principal& who, desk
   return open.content.substr(static_cast<std::size_t>(range.offset), static_cast<std::size_t>(range.length));
 }
 
-// All that decides how a file is answered: where its bytes are far, the request may have gone before they come.
+// Everything that the answer depends on: when the content is on another machine, the request may be destroyed before
+// the answer.
 struct ContentRequest {
   explicit ContentRequest(const http::Request& request)
       : who(caller(request)),
@@ -108,8 +109,8 @@ http::Response content_answer(const Context& context, const ContentRequest& requ
   return response;
 }
 
-// JSON is held to its rules; anything else that happens to be a JSON object is read like it, and the rest ignored: this
-// takes any Content-Type, and curl sends a form's by itself.
+// JSON is checked strictly; any other body that is a JSON object is read in the same way, and the rest is ignored: this
+// route takes any Content-Type, and curl sends that of a form by default.
 Result<std::string> reason_of(const http::Request& request) {
   auto body = json_body(request, BodyMay::be_absent);
   if (!body && !body.error().is(errors::json_expected)) return body.error();
@@ -123,7 +124,7 @@ Result<std::string> reason_of(const http::Request& request) {
   return reason->value_or("");
 }
 
-// What recall_pending would do for this caller.
+// Whether recall_pending would succeed for this principal.
 bool is_recallable(const Principal& who, const Upload& upload, UploadState state) {
   const bool waits = state == UploadState::staged || state == UploadState::fetched || state == UploadState::failed;
   if (!waits) return false;
@@ -195,10 +196,10 @@ http::Response pending_content(const Context& context, http::Request& request) {
   if (!path) return answer(path.error());
   auto upload = context.uploads.admit(caller(request), path->workspace, path->file);
   if (!upload) return answer(upload.error());
-  ContentRequest asked(request);
-  if (!desk::Uploads::is_far(*upload)) return content_answer(context, asked, std::move(*upload));
-  return http::from_bytes([&context, asked = std::move(asked), upload = std::move(*upload)] {
-    return content_answer(context, asked, upload);
+  ContentRequest content_request(request);
+  if (!desk::Uploads::is_far(*upload)) return content_answer(context, content_request, std::move(*upload));
+  return http::from_bytes([&context, content_request = std::move(content_request), upload = std::move(*upload)] {
+    return content_answer(context, content_request, upload);
   });
 }
 

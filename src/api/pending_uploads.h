@@ -1,4 +1,4 @@
-// /workspaces/:id/pending-uploads: the hand-over of files to the agent, and where they are on their way.
+// /workspaces/:id/pending-uploads: the hand-over of files to the agent, and their state.
 #pragma once
 #include "api/context.h"
 #include "base/json_writer.h"
@@ -14,7 +14,7 @@ http::Response ack_pending(const Context&, http::Request&);
 http::Response fail_pending(const Context&, http::Request&);
 http::Response recall_pending(const Context&, http::Request&);
 
-// The members that tell of a file, into an object that is open.
+// Writes the members that describe a file into an open object.
 void write_upload(JsonWriter& out, const Upload& upload, UploadState state);
 
 }  // namespace restante::api

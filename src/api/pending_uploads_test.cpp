@@ -42,7 +42,7 @@ class PendingUploadsApi : public ::testing::Test {
     EXPECT_NE(answer.body.find("\"code\":\"" + std::string(code) + "\""), std::string::npos) << answer.body;
   }
   std::optional<Time> fetched_at(const std::string& file) {
-    // A verb behind the fetch: the writer keeps the order.
+    // A verb after the fetch: the writer keeps the order.
     (void)api.desk.uploads.ack(api.other, FileId::make(desk::kStart)).take();
     return api.desk.uploads.find(desk::kOperator, api.workspace, *FileId::parse(file))->upload.fetched_at;
   }
@@ -74,7 +74,7 @@ TEST_F(PendingUploadsApi, AFileWithoutATypeIsOctets) {
   }
 }
 
-TEST_F(PendingUploadsApi, RangesAndTagsAreHonouredWhereverTheBytesLie) {
+TEST_F(PendingUploadsApi, RangesAndTagsAreHonouredInEveryPlace) {
   for (const std::string& bytes : {std::string("0123456789"), "0123456789" + big}) {
     const std::string size = std::to_string(bytes.size());
     const std::string file = api.upload(api.sender, "a", bytes);
@@ -111,7 +111,7 @@ TEST_F(PendingUploadsApi, OnlyAGetByTheAgentIsAFetch) {
   EXPECT_EQ(fetched_at(file), desk::kStart);
 }
 
-TEST_F(PendingUploadsApi, WhatIsGoneIsTheSame404WhyeverItIsGone) {
+TEST_F(PendingUploadsApi, ADeletedFileIsTheSame404ForEveryReason) {
   const std::string acked = api.upload(api.sender);
   EXPECT_EQ(ack(acked).body, R"({"acked":true})");
   EXPECT_EQ(ack(acked).body, R"({"acked":true})");
@@ -127,7 +127,7 @@ TEST_F(PendingUploadsApi, WhatIsGoneIsTheSame404WhyeverItIsGone) {
             404);
 }
 
-TEST_F(PendingUploadsApi, AnIdThatIsNoneIsTheCallersMistakeInEveryVerb) {
+TEST_F(PendingUploadsApi, AnInvalidIdIsTheCallersMistakeInEveryVerb) {
   for (const char* file : {"junk", "0196f0c0-0000-7000-8000-00000000000", "..%2f.."}) {
     const Answer kAnswers[] = {api.get(api.path("/pending-uploads/" + std::string(file)), api.sender),
                                content(file, api.agent), ack(file), api.ask(step(file, "fail").bearer(api.agent)),
@@ -139,7 +139,7 @@ TEST_F(PendingUploadsApi, AnIdThatIsNoneIsTheCallersMistakeInEveryVerb) {
   }
 }
 
-TEST_F(PendingUploadsApi, AnExpiredOneIsGoneForEverybodyAndCannotBeAcked) {
+TEST_F(PendingUploadsApi, AnExpiredFileIsGoneForAllCallersAndCannotBeAcked) {
   const std::string file = api.upload(api.sender);
   api.desk.clock.advance(std::chrono::hours(24));
   for (const std::string& secret : {api.agent, api.sender, api.admin}) {
@@ -164,7 +164,7 @@ TEST_F(PendingUploadsApi, AnAckNeedsNoBodyAndTakesAnyType) {
   }
 }
 
-TEST_F(PendingUploadsApi, AnAckOfOnesOwnTimeStandsAndLeavesOneReceipt) {
+TEST_F(PendingUploadsApi, ARepeatedAckKeepsTheFirstTimeAndAppendsOneReceipt) {
   const std::string file = api.upload(api.sender);
   EXPECT_EQ(ack(file).status, 200);
   api.desk.clock.advance(std::chrono::seconds(5));
@@ -176,7 +176,7 @@ TEST_F(PendingUploadsApi, AnAckOfOnesOwnTimeStandsAndLeavesOneReceipt) {
   EXPECT_EQ(rows[1].method, "chat_upload_acked");
 }
 
-TEST_F(PendingUploadsApi, AFailureIsToldWithItsReasonWhateverTheContentType) {
+TEST_F(PendingUploadsApi, AFailureIsReportedWithItsReasonForAnyContentType) {
   struct Case {
     const char* type;
     const char* body;
@@ -198,7 +198,7 @@ TEST_F(PendingUploadsApi, AFailureIsToldWithItsReasonWhateverTheContentType) {
   EXPECT_EQ(api.desk.inbox_of(api.workspace).back().method, "chat_upload_failed");
 }
 
-TEST_F(PendingUploadsApi, AFailureThatMakesNoSenseIsRefused) {
+TEST_F(PendingUploadsApi, AnInvalidFailureReportIsRefused) {
   const std::string file = api.upload(api.sender);
   const auto fail = [&](const std::string& body) {
     Ask asked = step(file, "fail");
@@ -241,7 +241,7 @@ TEST_F(PendingUploadsApi, ARecallIsForItsSenderAndTheOperatorAndNotOnceItIsAcked
   expect_error(api.ask(step(taken, "").bearer(api.sender)), 409, "upload_already_acked");
 }
 
-TEST_F(PendingUploadsApi, WhatAnAgentSentToItselfItMayRecallAndPeopleMayNot) {
+TEST_F(PendingUploadsApi, AnAgentMayRecallFilesItSentToItselfAndPeopleMayNot) {
   const std::string file = api.upload(api.agent);
   const auto recallable = [&](std::string_view who) {
     const Answer one = api.get(api.path("/pending-uploads/" + file), who);
@@ -294,7 +294,7 @@ TEST_F(PendingUploadsApi, TheListIsPagedOldestFirst) {
   expect_error(api.get(api.path("/pending-uploads?after=junk"), api.agent), 400, "bad_id");
 }
 
-TEST_F(PendingUploadsApi, AFetchThatMeetsTheSweepHasTheWholeBody) {
+TEST_F(PendingUploadsApi, AFetchDuringTheSweepGetsTheWholeBody) {
   for (const std::string& bytes : {std::string("small"), big}) {
     const std::string file = api.upload(api.sender, "f", bytes);
     http::Request request;
@@ -322,22 +322,22 @@ class GenerousPendingUploadsApi : public PendingUploadsApi {
   }
 };
 
-TEST_F(GenerousPendingUploadsApi, TheAgentMayReadWhatItHasAckedAndThatIsNoFetch) {
+TEST_F(GenerousPendingUploadsApi, TheAgentMayReadAFileItHasAckedAndThatIsNoFetch) {
   const std::string file = api.upload(api.sender);
   EXPECT_EQ(ack(file).status, 200);
   EXPECT_EQ(content(file, api.agent).body, "hello");
   EXPECT_FALSE(fetched_at(file));
 }
 
-// The disk gives other bytes than were staged, and the agent has noticed by their digest.
-TEST_F(PendingUploadsApi, DamagedBytesAreRefusedHoweverTheyAreAskedForAndTheRowTellsWhy) {
+// The disk returns other bytes than were staged, and the agent has noticed it by the digest.
+TEST_F(PendingUploadsApi, DamagedContentIsRefusedForEveryRequestAndTheRowHasTheReason) {
   const std::string file = api.upload(api.sender, "a.bin", big);
   const auto row = api.desk.store->find_upload(api.workspace, *FileId::parse(file));
   ASSERT_TRUE(row.has_value());
   const auto path = api.desk.folder.path() / "blobs" / row->blob_key.substr(30) / row->blob_key;
   std::filesystem::resize_file(path, 19'999);
   std::filesystem::resize_file(path, 20'000);
-  EXPECT_EQ(content(file, api.agent).status, 200) << "nobody knows yet";
+  EXPECT_EQ(content(file, api.agent).status, 200) << "not detected yet";
   EXPECT_EQ(api.ask(step(file, "fail").bearer(api.agent).json(R"({"reason":"sha256 differs"})")).status, 200);
   EXPECT_EQ(text(state(file), "reason"), "sha256 differs");
   EXPECT_EQ(text(state(file), "damage"), "(none)");
@@ -353,17 +353,17 @@ TEST_F(PendingUploadsApi, DamagedBytesAreRefusedHoweverTheyAreAskedForAndTheRowT
     EXPECT_EQ(content(file, who, "HEAD").status, 500);
     EXPECT_EQ(content(file, who, "GET", {{"Range", "bytes=0-9"}}).status, 500);
   }
-  const Json told = state(file);
-  EXPECT_EQ(text(told, "state"), "failed");
-  EXPECT_EQ(text(told, "damage"), "changed");
-  EXPECT_EQ(text(told, "reason"), sentence_of(UploadDamage::changed));
+  const Json report = state(file);
+  EXPECT_EQ(text(report, "state"), "failed");
+  EXPECT_EQ(text(report, "damage"), "changed");
+  EXPECT_EQ(text(report, "reason"), sentence_of(UploadDamage::changed));
   const Answer waiting = api.get(api.path("/pending-uploads"), api.agent);
   EXPECT_NE(waiting.body.find(R"("damage":"changed")"), std::string::npos) << "it is listed until its time";
   EXPECT_EQ(ack(file).status, 200);
   expect_error(content(file, api.agent), 404, "upload_gone");
 }
 
-TEST_F(PendingUploadsApi, BytesThatHaveVanishedAreToldAsWhatTheyAre) {
+TEST_F(PendingUploadsApi, MissingContentIsReportedAsMissing) {
   const std::string file = api.upload(api.sender, "a.bin", big);
   api.desk.blobs->drop(api.desk.store->find_upload(api.workspace, *FileId::parse(file))->blob_key);
   const Answer refused = content(file, api.agent);

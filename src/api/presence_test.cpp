@@ -1,4 +1,4 @@
-// What a workspace's listening looks like from outside.
+// How a workspace's polling looks from outside.
 #include "desk/presence.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ struct PresenceApi : ::testing::Test {
   TestApi api;
 };
 
-TEST_F(PresenceApi, AnAgentThatNeverPolledSaysSo) {
+TEST_F(PresenceApi, AnAgentThatNeverPolledIsReportedAsSuch) {
   EXPECT_EQ(member("last_poll_at"), "null");
   EXPECT_EQ(member("usual_poll_gap_seconds"), "null");
   EXPECT_EQ(member("silent_for_seconds"), "null");
@@ -30,7 +30,7 @@ TEST_F(PresenceApi, AnAgentThatNeverPolledSaysSo) {
   EXPECT_EQ(member("silence"), R"("never polled")");
 }
 
-TEST_F(PresenceApi, AnAgentThatPolledEveryFiveSecondsAndBeatsOnIsShownAsSilent) {
+TEST_F(PresenceApi, AnAgentThatPolledEveryFiveSecondsAndNowOnlySendsHeartbeatsIsShownAsSilent) {
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(api.get(api.path("/activity"), api.agent).status, 200);
     api.desk.clock.advance(seconds(5));
@@ -45,12 +45,12 @@ TEST_F(PresenceApi, AnAgentThatPolledEveryFiveSecondsAndBeatsOnIsShownAsSilent) 
   const Answer list = api.get("/workspaces", api.admin);
   EXPECT_NE(list.body.find(R"("silence":"silent for 7 min")"), std::string::npos);
   EXPECT_EQ(api.get(api.path("/activity"), api.sender).status, 200);
-  EXPECT_EQ(member("silence"), R"("silent for 7 min")") << "people who look do not make it hear";
+  EXPECT_EQ(member("silence"), R"("silent for 7 min")") << "people who read do not count as polls";
   EXPECT_EQ(api.get(api.path("/activity"), api.agent).status, 200);
   EXPECT_EQ(member("silence"), "null");
 }
 
-TEST_F(PresenceApi, AHeldPollIsListening) {
+TEST_F(PresenceApi, AnAgentWithAHeldPollIsListening) {
   Ask asked;
   asked.target = api.path("/activity?since_seq=0&wait=50");
   asked.bearer(api.agent);

@@ -20,7 +20,7 @@ Error refused(std::string sentence) {
 
 http::Response fall_back(const Context& context, const IdempotentRequest& idempotent, WorkspaceId target,
                          NewInboxRow row, std::string_view reason) {
-  context.metrics.pushes(reason).Increment();  // what came of the call, whatever becomes of the row
+  context.metrics.pushes(reason).Increment();  // the outcome of the call, whatever happens to the row
   row.error_detail = fmt::format("callback not used: {}", reason);
   return post(context, idempotent, target, row,
               [](const Result<Appended>& at) { return queued_answer("push-fallback", at); });
@@ -29,15 +29,15 @@ http::Response fall_back(const Context& context, const IdempotentRequest& idempo
 http::Response pass_on(const Context& context, const IdempotentRequest& idempotent, WorkspaceId target, NewInboxRow row,
                        http::Forwarded came) {
   context.metrics.pushes("delivered").Increment();
-  // Not a2a_receive: whoever polls that type would be handed a message the callback already has.
+  // Not a2a_receive: an agent that polls that type would get a message that its callback already has.
   row.activity_type = "a2a_send";
   const bool accepted = came.status < 300;
   row.status = accepted ? "ok" : "error";
-  // A message the agent said no to may be sent again and must then not pass for a repeated one.
+  // A message that the agent refused may be sent again and must not count as a repeat then.
   if (!accepted) row.message_id.clear();
   if (!accepted) row.error_detail = fmt::format("callback answered {}", came.status);
   if (parse_json(came.body)) row.response_body = came.body;
-  // Also when there is no log any more to write it down in: the callback has the message.
+  // Also when the row can no longer be stored: the callback has the message.
   const auto answer = std::make_shared<const http::Response>(forwarded_answer(std::move(came)));
   return post(context, idempotent, target, row, [answer](const Result<Appended>&) { return *answer; });
 }

@@ -34,12 +34,12 @@ class PushTest : public testing::Test {
     return push_message(api.context, IdempotentRequest(api.context, "/workspaces/:id/a2a"), target,
                         desk::message_row(admin, target.id, *envelope, ""));
   }
-  // What is asked of the callback; none when it is spared.
+  // The request to the callback; null while calls are paused.
   static std::shared_ptr<http::Forward> order_in(const http::Response& response) {
     const auto* forward = std::get_if<std::shared_ptr<http::Forward>>(&response.content);
     return forward ? *forward : nullptr;
   }
-  Answer send_and_hear(http::Forwarded came) {
+  Answer send_and_answer(http::Forwarded came) {
     const auto order = order_in(send());
     if (!order) return {};
     return TestApi::settle(order->then(std::move(came)));
@@ -98,7 +98,7 @@ TEST_F(PushTest, PollWorkspacesAndEmptyUrlsAreNotChecked) {
   EXPECT_FALSE(check_callback(api.context, std::nullopt, "http://localhost:1/"));
 }
 
-TEST_F(PushTest, TheCallbackIsAskedWithItsSecretAndTheAddressRules) {
+TEST_F(PushTest, TheCallbackIsCalledWithItsSecretAndTheAddressRules) {
   const auto order = order_in(send());
   ASSERT_TRUE(order);
   EXPECT_EQ(order->url, target.url);
@@ -109,8 +109,8 @@ TEST_F(PushTest, TheCallbackIsAskedWithItsSecretAndTheAddressRules) {
   EXPECT_FALSE(order->may_connect("127.0.0.1"));
 }
 
-TEST_F(PushTest, ATakenMessageIsLoggedOutsideTheInbox) {
-  const Answer answer = send_and_hear(answered(200, R"({"result":1})"));
+TEST_F(PushTest, AnAcceptedMessageIsRecordedAsSent) {
+  const Answer answer = send_and_answer(answered(200, R"({"result":1})"));
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.body, R"({"result":1})");
   const auto rows = api.desk.inbox_of(target.id);
@@ -121,21 +121,21 @@ TEST_F(PushTest, ATakenMessageIsLoggedOutsideTheInbox) {
   EXPECT_EQ(rows[0].response_body, R"({"result":1})");
 }
 
-TEST_F(PushTest, AReplyThatIsNoJsonIsPassedOnButNotKept) {
-  EXPECT_EQ(send_and_hear(answered(200, "<html>")).body, "<html>");
+TEST_F(PushTest, AReplyThatIsNotJsonIsPassedOnButNotStored) {
+  EXPECT_EQ(send_and_answer(answered(200, "<html>")).body, "<html>");
   EXPECT_EQ(api.desk.inbox_of(target.id).at(0).response_body, "");
 }
 
-TEST_F(PushTest, ANoIsPassedOnAndMayBeSentAgain) {
-  EXPECT_EQ(send_and_hear(answered(422)).status, 422);
-  EXPECT_EQ(send_and_hear(answered(422)).status, 422);
+TEST_F(PushTest, ARefusalIsPassedOnAndTheMessageMayBeSentAgain) {
+  EXPECT_EQ(send_and_answer(answered(422)).status, 422);
+  EXPECT_EQ(send_and_answer(answered(422)).status, 422);
   const auto rows = api.desk.inbox_of(target.id);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].status, "error");
   EXPECT_EQ(rows[0].error_detail, "callback answered 422");
 }
 
-TEST_F(PushTest, WhatIsNeitherYesNorNoGoesToTheInbox) {
+TEST_F(PushTest, AMessageThatIsNeitherAcceptedNorRefusedGoesToTheInbox) {
   int number = 0;
   for (const int status : {101, 300, 301, 302, 307, 308, 429, 500, 502, 503, 599}) {
     target.url = "https://agent.example/" + std::to_string(number++);
@@ -152,27 +152,27 @@ TEST_F(PushTest, WhatIsNeitherYesNorNoGoesToTheInbox) {
 }
 
 TEST_F(PushTest, TheSameUndeliveredMessageIsOneRow) {
-  const Answer first = send_and_hear(failed(Outcome::unreachable));
-  const Answer second = send_and_hear(failed(Outcome::timed_out));
+  const Answer first = send_and_answer(failed(Outcome::unreachable));
+  const Answer second = send_and_answer(failed(Outcome::timed_out));
   EXPECT_EQ(first.body, second.body);
   EXPECT_EQ(api.desk.inbox_of(target.id).size(), 1u);
 }
 
-TEST_F(PushTest, AfterFiveFailuresTheCallbackIsNotAsked) {
-  for (int i = 0; i < 5; ++i) send_and_hear(failed(Outcome::unreachable));
+TEST_F(PushTest, AfterFiveFailuresTheCallbackIsNotCalled) {
+  for (int i = 0; i < 5; ++i) send_and_answer(failed(Outcome::unreachable));
   const http::Response spared = send();
   EXPECT_FALSE(order_in(spared));
   EXPECT_NE(TestApi::settle(spared).body.find("push-fallback"), std::string::npos);
   api.desk.clock.advance(std::chrono::seconds(1));
-  EXPECT_EQ(send_and_hear(answered(200)).status, 200);
+  EXPECT_EQ(send_and_answer(answered(200)).status, 200);
   EXPECT_TRUE(order_in(send()));
 }
 
-TEST_F(PushTest, ACallThatWasDroppedTellsNothing) {
+TEST_F(PushTest, ADroppedCallCountsNeitherAsSuccessNorAsFailure) {
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(order_in(send()));
 }
 
-TEST_F(PushTest, AStoredUrlThatIsNoLongerAllowedIsNotAsked) {
+TEST_F(PushTest, AStoredUrlThatIsNoLongerAllowedIsNotCalled) {
   for (const char* url : {"", "http://localhost/", "https://agent.example:22/"}) {
     target.url = url;
     EXPECT_FALSE(order_in(send())) << url;
@@ -182,11 +182,11 @@ TEST_F(PushTest, AStoredUrlThatIsNoLongerAllowedIsNotAsked) {
 TEST_F(PushTest, OnlyAPrintableTypeIsPassedOn) {
   http::Forwarded came = answered(200);
   came.content_type = "text/html\x01";
-  EXPECT_EQ(send_and_hear(came).header("Content-Type"), "");
+  EXPECT_EQ(send_and_answer(came).header("Content-Type"), "");
   came.content_type = std::string(300, 'x');
-  EXPECT_EQ(send_and_hear(came).header("Content-Type"), "");
+  EXPECT_EQ(send_and_answer(came).header("Content-Type"), "");
   came.content_type = "text/html";
-  const Answer page = send_and_hear(came);
+  const Answer page = send_and_answer(came);
   EXPECT_EQ(page.header("Content-Type"), "text/html");
   EXPECT_NE(page.header("Content-Security-Policy").find("sandbox"), std::string::npos);
 }

@@ -20,7 +20,7 @@ Result<desk::Registration> parse_registration(const Json& body) {
     registration.agent_card = card->dump();
     if (const Json* name = card->find("name"); name && name->if_string()) registration.name = *name->if_string();
   }
-  // For a workspace that is made by this; an agent that has no card to show is called something all the same.
+  // For a workspace that this registration creates; an agent without a card still needs a name.
   const auto name = text_field(body, "name");
   if (!name) return name.error();
   if (registration.name.empty()) registration.name = name->value_or("");
@@ -33,7 +33,7 @@ Result<desk::Registration> parse_registration(const Json& body) {
   return registration;
 }
 
-// What a beat does not say stays as it was: one that only says "still here" must not hide what the agent works on.
+// Members that a heartbeat does not contain stay unchanged: an empty heartbeat must not hide the agent's current task.
 Result<Heartbeat> parse_heartbeat(const Json& body, const Workspace& known) {
   Heartbeat beat;
   const auto active = whole_field(body, "active_tasks");

@@ -1,4 +1,4 @@
-// /registry: agents registering and beating, and finding those they may talk to.
+// /registry: agents register, send heartbeats, and find the agents they may talk to.
 #pragma once
 #include "api/context.h"
 #include "http/request.h"

@@ -25,7 +25,7 @@ struct RegistryTest : ::testing::Test {
   TestApi api;
 };
 
-TEST_F(RegistryTest, AnAgentChangesItsNameAndOnlyTheAdminItsPlace) {
+TEST_F(RegistryTest, AnAgentChangesItsNameAndOnlyTheAdminItsParent) {
   EXPECT_EQ(send("PATCH", api.path(""), api.agent, R"({"name":"new"})").body, R"({"status":"updated"})");
   EXPECT_EQ(text_of(api.get(api.path(""), api.agent), "name"), "new");
   const std::string place = R"({"parent_id":")" + api.other.text() + R"("})";
@@ -40,7 +40,7 @@ TEST_F(RegistryTest, AnAgentChangesItsNameAndOnlyTheAdminItsPlace) {
   EXPECT_EQ(send("PATCH", api.path(""), api.agent, R"({"name":7})").status, 400);
 }
 
-TEST_F(RegistryTest, ARemovedWorkspaceIsGoneAndItsTokensWithIt) {
+TEST_F(RegistryTest, ARemovedWorkspaceAndItsTokensAreGone) {
   EXPECT_EQ(send("DELETE", api.path(""), api.admin).body, R"({"status":"removed"})");
   EXPECT_EQ(api.get(api.path(""), api.agent).status, 401);
   EXPECT_EQ(api.get(api.path(""), api.admin).status, 410);
@@ -62,7 +62,7 @@ TEST_F(RegistryTest, TokensAreListedWithoutTheirSecretAndRevokedByTheirId) {
   EXPECT_EQ(send("DELETE", path, api.agent).status, 404);
 }
 
-TEST_F(RegistryTest, InvitesCarryWhatIsToBePasted) {
+TEST_F(RegistryTest, InvitesContainTheTextToPaste) {
   const Answer sender =
       api.post("/admin/invites", api.admin, R"({"kind":"sender","workspace_id":")" + api.workspace.text() + R"("})");
   ASSERT_EQ(sender.status, 201) << sender.body;
@@ -87,7 +87,7 @@ TEST_F(RegistryTest, RegistrationIsClosedUnlessTheOperatorOpensIt) {
   const std::string fresh = WorkspaceId::make(desk::kStart).text();
   const std::string body = R"({"id":")" + fresh + R"("})";
   EXPECT_EQ(send("POST", "/registry/register", "", body).status, 401);
-  EXPECT_EQ(api.post("/registry/register", api.agent, body).status, 401) << "an id nobody created, by a stranger";
+  EXPECT_EQ(api.post("/registry/register", api.agent, body).status, 401) << "an unknown id, without permission";
   api.context.open_registration = true;
   const Answer registered = send("POST", "/registry/register", "", body);
   ASSERT_EQ(registered.status, 200) << registered.body;
@@ -118,11 +118,11 @@ TEST_F(RegistryTest, AgentsFindThoseTheyMayTalkTo) {
   forged.bearer(api.agent).with("X-Workspace-ID", api.other.text());
   EXPECT_EQ(api.ask(forged).status, 401);
   for (const char* unnamed : {"", "x"}) {
-    Ask nobody;
-    nobody.target = asked.target;
-    nobody.bearer(api.agent);
-    if (*unnamed) nobody.with("X-Workspace-ID", unnamed);
-    EXPECT_EQ(api.ask(nobody).status, 400) << unnamed;
+    Ask anonymous;
+    anonymous.target = asked.target;
+    anonymous.bearer(api.agent);
+    if (*unnamed) anonymous.with("X-Workspace-ID", unnamed);
+    EXPECT_EQ(api.ask(anonymous).status, 400) << unnamed;
   }
   const auto check = [&](std::string_view secret, WorkspaceId from, WorkspaceId to) {
     return api.post("/registry/check-access", secret,
@@ -133,7 +133,7 @@ TEST_F(RegistryTest, AgentsFindThoseTheyMayTalkTo) {
   EXPECT_EQ(check(api.agent, api.other, api.workspace).status, 401);
 }
 
-TEST_F(RegistryTest, NobodyMayTalkForOneThatIsNotThereOrToOneThatWasRemoved) {
+TEST_F(RegistryTest, AnUnknownCallerAndARemovedTargetMayNotTalk) {
   const auto check = [&](WorkspaceId from, WorkspaceId to) {
     return api.post("/registry/check-access", api.admin,
                     R"({"caller_id":")" + from.text() + R"(","target_id":")" + to.text() + R"("})");
@@ -166,7 +166,7 @@ TEST_F(RegistryTest, ABeatNeedsNoBodyAndTakesAnyContentType) {
   }
 }
 
-TEST_F(RegistryTest, ABeatThatOnlySaysStillHereLeavesTheWorkAsItWas) {
+TEST_F(RegistryTest, AnEmptyBeatLeavesTheCurrentTaskUnchanged) {
   const auto beat = [&](std::string body) {
     EXPECT_EQ(send("POST", "/registry/heartbeat", api.agent, body).status, 200);
   };
@@ -181,7 +181,7 @@ TEST_F(RegistryTest, ABeatThatOnlySaysStillHereLeavesTheWorkAsItWas) {
   EXPECT_EQ(api.desk.store->find_workspace(api.workspace)->current_task, "");
 }
 
-TEST_F(RegistryTest, RegisteringWithoutACardLeavesTheOperatorsCardAndNamesOnlyWhatItMakes) {
+TEST_F(RegistryTest, RegisteringWithoutACardKeepsTheOperatorsCardAndNamesOnlyANewWorkspace) {
   EXPECT_EQ(send("PATCH", api.path(""), api.admin, R"({"agent_card":{"name":"Card"}})").status, 200);
   const auto name = text_of(api.get(api.path(""), api.agent), "name");
   EXPECT_EQ(send("POST", "/registry/register", api.agent, R"({"delivery_mode":"poll","name":"laptop"})").status, 200);
@@ -193,18 +193,18 @@ TEST_F(RegistryTest, RegisteringWithoutACardLeavesTheOperatorsCardAndNamesOnlyWh
   EXPECT_EQ(send("POST", "/registry/register", api.agent, R"({"name":7})").status, 400);
 }
 
-TEST_F(RegistryTest, AMessageToAStrangerIsRefusedWithoutSayingWhetherItExists) {
+TEST_F(RegistryTest, AMessageToAnUnrelatedWorkspaceIsRefusedLikeOneToAMissingWorkspace) {
   NewWorkspace child;
   child.name = "child";
   child.parent_id = api.other;
-  const auto stranger = api.desk.store->create_workspace(child, desk::kStart).take()->id;
+  const auto unrelated = api.desk.store->create_workspace(child, desk::kStart).take()->id;
   const std::string message =
       R"({"method":"message/send","params":{"message":{"parts":[{"kind":"text","text":"hi"}]}}})";
-  const Answer to_stranger = api.post("/workspaces/" + stranger.text() + "/a2a", api.agent, message);
-  const Answer to_nobody =
+  const Answer to_unrelated = api.post("/workspaces/" + unrelated.text() + "/a2a", api.agent, message);
+  const Answer to_missing =
       api.post("/workspaces/" + WorkspaceId::make(desk::kStart).text() + "/a2a", api.agent, message);
-  EXPECT_EQ(to_stranger.status, 403);
-  EXPECT_EQ(to_stranger.body, to_nobody.body);
+  EXPECT_EQ(to_unrelated.status, 403);
+  EXPECT_EQ(to_unrelated.body, to_missing.body);
   EXPECT_EQ(api.post("/workspaces/" + api.other.text() + "/a2a", api.agent, message).status, 200);
 }
 

@@ -43,7 +43,7 @@ struct Row {
   Handler handler;
 };
 
-// `agent` on what only the agent does, `member` on what its people do as well.
+// `agent` for routes that only the agent uses, `member` for those that its people use as well.
 constexpr Row kRows[] = {
     {Method::get, "/health", anyone, Body::none, Run::at_once, health},
     {Method::get, "/ready", anyone, Body::none, Run::on_pool, ready},
@@ -126,15 +126,15 @@ constexpr StreamRow kStreams[] = {
     {Method::post, "/workspaces/:id/chat/uploads", member, receive_uploads},
 };
 
-// An upload's body that ends too early is a form that does, whichever of the two is noticed.
+// An upload's body that ends too early is an incomplete form; both faults give the same answer.
 constexpr http::Fault kCutUpload{400, errors::malformed_multipart.code, errors::malformed_multipart.sentence};
 
-// The guard, and a query whose parameters can be told: with a broken escape nobody knows what was asked for.
+// The guard, and a query with readable parameters: with a broken escape the request is ambiguous.
 std::optional<http::Response> admit(const Context& context, Guard guard, http::Request& request) {
   if (auto refused = guard(context, request)) return refused;
   if (request.has_sound_query()) return std::nullopt;
   return answer(Error(errors::bad_parameter)
-                    .with_sentence("the query has a percent escape that is broken or stands for no text"));
+                    .with_sentence("the query has a percent escape that is broken or does not decode to text"));
 }
 
 }  // namespace

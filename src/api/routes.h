@@ -1,4 +1,4 @@
-// The whole table of routes, with who may call each and what it takes.
+// The whole table of routes, with the guard and the kind of body of each.
 #pragma once
 #include "api/context.h"
 #include "http/router.h"

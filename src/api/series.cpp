@@ -13,7 +13,7 @@ std::int64_t milliseconds(Time time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
-// Milliseconds since 1970, as the answer gives them: every row of that millisecond is known.
+// Milliseconds since 1970, as in the answer: the client has every row of that millisecond.
 Result<std::optional<Time>> since_in(const http::Request& request) {
   const auto text = request.query_param("since");
   if (!text) return std::optional<Time>();

@@ -22,14 +22,14 @@ class SeriesApi : public ::testing::Test {
   TestApi api;
 };
 
-TEST_F(SeriesApi, BeforeTheFirstRowThereIsNothingButWhatRuns) {
+TEST_F(SeriesApi, BeforeTheFirstRowThereIsOnlyTheBuild) {
   const std::string body = api.get("/admin/series", api.admin).body;
   EXPECT_THAT(body, HasSubstr(R"("time":[])"));
   EXPECT_THAT(body, HasSubstr(R"("staged":[])"));
   EXPECT_THAT(body, HasSubstr(R"("running":{"staged":null)"));
 }
 
-TEST_F(SeriesApi, GivesColumnsWithNullsForWhatIsUnknown) {
+TEST_F(SeriesApi, ReturnsColumnsWithNullsForUnknownValues) {
   api.series.tick();
   api.upload(api.sender);
   minute();
@@ -57,7 +57,7 @@ TEST_F(SeriesApi, ASinceThatIsNoTimeIsABadRequest) {
   }
 }
 
-TEST_F(SeriesApi, IsForTheOperatorAlone) {
+TEST_F(SeriesApi, IsOnlyForTheOperator) {
   EXPECT_EQ(api.get("/admin/series", api.agent).status, 401);
   EXPECT_EQ(api.get("/admin/series", api.sender).status, 401);
 }

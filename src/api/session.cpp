@@ -36,7 +36,7 @@ http::Response describe(const Principal& principal) {
   return http::json(200, out.take());
 }
 
-// The browser's own view: Secure cookies work on https and, as an exception, on loopback.
+// As the browser sees it: Secure cookies work on https and, as an exception, on loopback.
 bool cookie_can_be_secure(const http::Request& request) { return request.secure || http::is_loopback(request.peer); }
 
 }  // namespace

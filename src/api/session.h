@@ -1,4 +1,4 @@
-// The page's session: signing in with a token once, then a cookie that script cannot read.
+// The page's session: a person signs in once with a token and gets a cookie that scripts cannot read.
 #pragma once
 #include "api/context.h"
 #include "http/request.h"

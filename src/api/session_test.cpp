@@ -21,7 +21,7 @@ std::string secret_in(const std::string& cookie) {
   return cookie.substr(begin, cookie.find(';') - begin);
 }
 
-TEST(SessionApi, TheCookieIsForThisHostAloneAndOutOfReachOfScripts) {
+TEST(SessionApi, TheCookieIsOnlyForThisHostAndNotReadableByScripts) {
   TestApi api;
   const Answer answer = api.ask(sign_in_with(api.admin));
   ASSERT_EQ(answer.status, 200) << answer.body;
@@ -42,7 +42,7 @@ TEST(SessionApi, ASenderSignsInToItsChatAndAnAgentNotAtAll) {
   EXPECT_EQ(api.ask(sign_in_with("")).status, 400);
 }
 
-TEST(SessionApi, SigningInIsForPagesOfOurOwnOverTlsOrLoopback) {
+TEST(SessionApi, SigningInIsForOurOwnPagesOverTlsOrLoopback) {
   TestApi api;
   const auto status = [&](auto change) {
     Ask asked = sign_in_with(api.admin);
@@ -54,7 +54,7 @@ TEST(SessionApi, SigningInIsForPagesOfOurOwnOverTlsOrLoopback) {
   EXPECT_EQ(status([](Ask& a) { a.headers[0].second = "https://evil.example"; }), 403);
   EXPECT_EQ(status([](Ask& a) { a.headers.erase(a.headers.begin()); }), 403) << "no origin at all";
   EXPECT_EQ(status([](Ask& a) { a.with("Host", "evil.example"); }), 421);
-  EXPECT_EQ(status([](Ask& a) { a.peer = "192.0.2.7"; }), 403) << "plain http from elsewhere";
+  EXPECT_EQ(status([](Ask& a) { a.peer = "192.0.2.7"; }), 403) << "plain http from another machine";
   EXPECT_EQ(status([](Ask& a) {
               a.peer = "192.0.2.7";
               a.secure = true;
@@ -63,7 +63,7 @@ TEST(SessionApi, SigningInIsForPagesOfOurOwnOverTlsOrLoopback) {
   EXPECT_EQ(status([](Ask& a) { a.headers[1].second = "text/plain"; }), 415) << "a form of another page";
 }
 
-TEST(SessionApi, SigningInWithTokensThatAreNoneIsSlowedDownLikeAnyOther) {
+TEST(SessionApi, SigningInWithInvalidTokensIsLimitedLikeAnyOtherUse) {
   TestApi api;
   while (!api.invalid_token_limiter.count_invalid(http::limit_key("127.0.0.1"))) {
   }
@@ -74,7 +74,7 @@ TEST(SessionApi, SigningInWithTokensThatAreNoneIsSlowedDownLikeAnyOther) {
   EXPECT_EQ(api.ask(sign_in_with(api.admin)).status, 200);
 }
 
-TEST(SessionApi, WhoAmITellsEveryKindOfCallerWhatItIs) {
+TEST(SessionApi, WhoAmIReturnsTheRoleOfEveryKindOfCaller) {
   TestApi api;
   const std::string of = R"(,"workspace_id":")" + api.workspace.text() + R"("})";
   EXPECT_EQ(api.get("/session", api.admin).body, R"({"role":"admin"})");

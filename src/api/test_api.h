@@ -1,5 +1,5 @@
-// TestApi: the whole route table on a real store, asked without a socket: raw head → parser → router → guard → handler,
-// and what a handler leaves to be done (a commit, a file) is done here. For tests of api/ only.
+// TestApi: the whole route table on a real store, called without a socket: raw head → parser → router → guard →
+// handler. It also completes what a handler leaves to the edge (a commit, a file). For tests of api/ only.
 #pragma once
 #include <future>
 #include <optional>
@@ -22,9 +22,9 @@ struct Answer {
   int status = 0;
   std::vector<http::Header> headers;
   std::string body;
-  bool held = false;                       // a poll that would wait; body is what it gives up with
+  bool held = false;                       // a poll that would wait; body is its empty answer
   bool admitted = false;                   // the guard let it through
-  std::shared_ptr<http::Events> stream{};  // of live events: nobody has asked it yet
+  std::shared_ptr<http::Events> stream{};  // of live events: not read yet
 
   std::string header(std::string_view name) const {
     for (const auto& [key, value] : headers) {
@@ -107,7 +107,7 @@ struct TestApi {
     asked.target = std::move(target);
     return ask(asked.bearer(secret).json(std::move(json)));
   }
-  // One file by the page's form; its id.
+  // Uploads one file with the page's form; returns its id.
   std::string upload(std::string_view secret, std::string_view name = "a.txt", std::string_view bytes = "hello",
                      std::string_view type = "text/plain") {
     Ask asked;
@@ -208,7 +208,7 @@ struct TestApi {
                   {{"database", [this] { desk.store->check(); }}},
                   {{"/", "text/html", "<html>"}},
                   "https://post.example",
-                  {"office.example"}};
+                  {"server.example"}};
   http::Router router;
 
   WorkspaceId workspace = desk.make_workspace();

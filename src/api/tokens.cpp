@@ -22,7 +22,7 @@ void write_token(JsonWriter& out, const Token& token) {
   out.end_object();
 }
 
-// The agent of a workspace manages its own tokens; a person's link is no way to them.
+// The agent of a workspace manages its own tokens; a person's token gives no access to them.
 bool shown_to(const Principal& who, const Token& token) {
   return token.kind != TokenKind::session && (who.is_admin() || token.kind == TokenKind::workspace);
 }

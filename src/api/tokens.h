@@ -1,4 +1,4 @@
-// /workspaces/:id/tokens and /admin/invites: tokens handed out, listed and taken back.
+// /workspaces/:id/tokens and /admin/invites: tokens are made, listed and revoked.
 #pragma once
 #include "api/context.h"
 #include "http/request.h"

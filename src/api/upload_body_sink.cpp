@@ -1,4 +1,4 @@
-// The receiving half of /chat/uploads: http's multipart parser on one side, the desk's staging on the other.
+// The receiving half of /chat/uploads: it connects http's multipart parser to the desk's staging.
 #include "api/answers.h"
 #include "api/idempotency.h"
 #include "api/uploads.h"
@@ -50,7 +50,7 @@ class UploadBodySink final : public http::BodySink, private http::MultipartSink 
   }
 
   http::Response finish() override {
-    // What take() refused never comes here: all that can be wrong now is that the end is missing.
+    // A request that take() refused never gets here: the only possible fault is a missing end.
     if (parser_.finish() != http::MultipartStatus::ok) return answer(errors::malformed_multipart);
     if (auto known = once_.look_up(staging_->digest())) return std::move(*known);
     const auto settle = [staging = staging_](const Result<Staged>& staged) {
@@ -71,19 +71,19 @@ class UploadBodySink final : public http::BodySink, private http::MultipartSink 
  private:
   bool part_begin(const http::PartHeaders& headers) override {
     taking_ = headers.name == "files" && headers.filename.has_value();
-    return !taking_ || note(staging_->begin_file(*headers.filename, headers.content_type));
+    return !taking_ || check(staging_->begin_file(*headers.filename, headers.content_type));
   }
-  bool part_data(std::string_view bytes) override { return !taking_ || note(staging_->write(bytes)); }
-  bool part_end() override { return !std::exchange(taking_, false) || note(staging_->end_file()); }
+  bool part_data(std::string_view bytes) override { return !taking_ || check(staging_->write(bytes)); }
+  bool part_end() override { return !std::exchange(taking_, false) || check(staging_->end_file()); }
 
-  // False stops the parser; the error is what the client is told.
-  bool note(const Result<void>& result) {
+  // False stops the parser; the client gets the error.
+  bool check(const Result<void>& result) {
     if (result.has_value()) return true;
     error_ = result.error();
     return false;
   }
 
-  const std::shared_ptr<desk::Staging> staging_;  // its commit may outlive us
+  const std::shared_ptr<desk::Staging> staging_;  // its commit may outlive this object
   IdempotentRequest once_;
   http::MultipartParser parser_;
   std::optional<Error> error_;

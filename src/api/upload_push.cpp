@@ -13,9 +13,9 @@ namespace {
 using Outcome = http::Forwarded::Outcome;
 
 constexpr std::string_view kIngest = "/internal/chat/uploads/ingest";
-constexpr std::int64_t kRetryAfter = 5;  // seconds: an agent that restarts is back by then
+constexpr std::int64_t kRetryAfter = 5;  // seconds: an agent that restarts is usually back by then
 
-// A query of the callback's own stays behind the path.
+// A query of the callback's URL stays after the path.
 std::string ingest_url(http::CallbackUrl url) {
   while (url.path.ends_with('/')) url.path.pop_back();
   url.path += kIngest;
@@ -25,12 +25,12 @@ std::string ingest_url(http::CallbackUrl url) {
 Error unreachable(std::string_view outcome) {
   if (outcome == "refused_address") {
     return Error(errors::callback_unreachable, {{"reason", std::string(outcome)}})
-        .with_sentence("the workspace's url leads where this server does not call; its agent must register another");
+        .with_sentence("this server may not call the workspace's url; its agent must register another");
   }
   return {errors::callback_unreachable, {{"reason", std::string(outcome)}, {"retry_after", kRetryAfter}}};
 }
 
-// Also a "no" is the callback's to say; a redirect is none, because nobody follows it.
+// A refusal is also an answer of the callback; a redirect is not, because it is not followed.
 bool is_answer(const http::Forwarded& came) {
   return came.outcome == Outcome::answered && (came.status < 300 || came.status >= 400);
 }
@@ -40,8 +40,8 @@ std::string_view outcome_of(const http::Forwarded& came) {
   return came.status < 300 ? "delivered" : "refused";
 }
 
-void learn(desk::Callbacks::Permit& permit, const http::Forwarded& came) {
-  if (came.outcome == Outcome::cut) return;  // tells of the sender, not of the callback
+void record_outcome(desk::Callbacks::Permit& permit, const http::Forwarded& came) {
+  if (came.outcome == Outcome::cut) return;  // shows a fault of the sender, not of the callback
   if (was_accepted(came)) {
     permit.succeeded();
   } else {
@@ -49,7 +49,7 @@ void learn(desk::Callbacks::Permit& permit, const http::Forwarded& came) {
   }
 }
 
-// Once the row is written or lost: the callback's answer stands either way, it has the upload.
+// Answers once the row is stored or lost: the callback's answer is valid in both cases, because it has the upload.
 http::Response beside(Commit<Result<Appended>> row, http::Response response) {
   auto later = std::make_shared<http::Later>();
   later->when_done = [row](std::function<void()> callback) mutable { row.on_done(std::move(callback)); };
@@ -74,7 +74,7 @@ http::Response conclude(const Context& context, desk::UploadPush push, http::For
   return beside(std::move(row), answer(Error(errors::callback_failed, {{"reason", push.outcome}})));
 }
 
-// Nothing of the upload has been taken yet: it can still go another way.
+// Nothing of the upload has been read yet: it can still be staged.
 http::BodyHandling go_without(const Context& context, const http::Request& request, WorkspaceId target,
                               std::string_view outcome) {
   context.push.uploads.record_undelivered(target, context.push.stage_when_down ? "staged" : outcome);
@@ -109,7 +109,7 @@ http::BodyHandling push_upload(const Context& context, const http::Request& requ
   if (secret.empty()) return answer(errors::no_inbound_secret);
   const auto permit = context.push.callbacks.acquire(target.id, target.url);
   if (!permit) return go_without(context, request, target.id, "spared");
-  // Whether it repeats an earlier one only the callback can tell, as the content goes by us; two at once we keep apart.
+  // Only the callback can detect a repeat, as the content only passes through; two at the same time are refused here.
   const auto idempotent = std::make_shared<std::optional<IdempotentRequest>>(
       IdempotentRequest(context, "POST /workspaces/:id/chat/uploads"));
   if (auto refused = (*idempotent)->enter(request)) return std::move(*refused);
@@ -120,13 +120,13 @@ http::BodyHandling push_upload(const Context& context, const http::Request& requ
   auto relay = std::make_unique<http::Relay>();
   relay->order = callback_request(context, request, *url, push, secret);
   relay->order.then = [&context, idempotent, permit, push](http::Forwarded came) {
-    learn(*permit, came);
+    record_outcome(*permit, came);
     return conclude(context, push, std::move(came));
   };
   if (!context.push.stage_when_down) return relay;
   relay->instead = [&context, &request, idempotent, permit, id = target.id](const http::Forwarded& came) {
-    learn(*permit, came);
-    idempotent->reset();  // staging takes the key itself
+    record_outcome(*permit, came);
+    idempotent->reset();  // staging claims the key itself
     return go_without(context, request, id, name_of_outcome(came));
   };
   return relay;

@@ -1,6 +1,6 @@
-// Uploads to a push workspace: passed straight on to {url}/internal/chat/uploads/ingest as they come, with the inbound
-// secret, and the callback's answer passed back. What the callback has not seen can be sent again, or, where the
-// operator wants it, is staged as for a poll workspace.
+// Uploads to a push workspace: passed on to {url}/internal/chat/uploads/ingest while they arrive, with the inbound
+// secret; the callback's answer is passed back. An upload that the callback has not received can be sent again or, if
+// the operator has set it so, is staged as for a poll workspace.
 #pragma once
 #include "api/context.h"
 #include "http/body_sink.h"
@@ -8,8 +8,9 @@
 
 namespace restante::api {
 
-// The request must outlive what is returned. Answered from its head: no_callback and callback_missing without a url,
-// malformed_multipart, no_inbound_secret, callback_unreachable for one that is being spared or may not be called.
+// The request must outlive the returned value. Answered from the head: no_callback and callback_missing without a url,
+// malformed_multipart, no_inbound_secret, callback_unreachable while calls are paused or when the url may not be
+// called.
 http::BodyHandling push_upload(const Context& context, const http::Request& request, const Workspace& target);
 
 }  // namespace restante::api

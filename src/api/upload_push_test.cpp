@@ -33,7 +33,7 @@ class UploadPushTest : public testing::Test {
     request->caller = admin;
     return push_upload(api.context, *request, target);
   }
-  // None when it is answered or taken otherwise.
+  // Null when the request is answered or staged.
   std::unique_ptr<http::Relay> relay(std::string_view more = "") {
     auto handling = receive(kForm, more);
     auto* made = std::get_if<std::unique_ptr<http::Relay>>(&handling);
@@ -44,10 +44,10 @@ class UploadPushTest : public testing::Test {
     auto* answered = std::get_if<http::Response>(&handling);
     return answered ? TestApi::settle(std::move(*answered)) : Answer();
   }
-  Answer hear(http::Forwarded came) {
+  Answer pass_on(http::Forwarded came) {
     const auto made = relay();
     if (!made) {
-      ADD_FAILURE() << "the callback was not asked";
+      ADD_FAILURE() << "the callback was not called";
       return {};
     }
     return TestApi::settle(made->order.then(std::move(came)));
@@ -72,7 +72,7 @@ class UploadPushTest : public testing::Test {
   }
   std::vector<InboxRow> rows() { return api.desk.inbox_of(target.id); }
   double counted(std::string_view outcome) { return api.desk.metrics.upload_pushes(outcome).Value(); }
-  // A form with one file, fed to whoever takes it.
+  // A form with one file, fed to the body sink.
   static Answer feed(http::BodyHandling handling) {
     auto* sink = std::get_if<std::unique_ptr<http::BodySink>>(&handling);
     if (!sink) return {};
@@ -101,7 +101,7 @@ TEST_F(UploadPushTest, TheBodyGoesToTheIngestPathWithTheSecretAndItsOwnType) {
   EXPECT_FALSE(made->instead) << "staging instead is the operator's choice";
 }
 
-TEST_F(UploadPushTest, ATraceGoesOnToTheCallbackAndIntoTheRow) {
+TEST_F(UploadPushTest, ATraceIsPassedToTheCallbackAndStoredInTheRow) {
   const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const auto made = relay("traceparent: " + trace + "\r\n");
   ASSERT_TRUE(made);
@@ -125,40 +125,40 @@ TEST_F(UploadPushTest, TheIngestPathIsAppendedToTheUrlsOwn) {
   }
 }
 
-TEST_F(UploadPushTest, WithoutAUrlItDependsOnWhetherTheModeWasSaid) {
+TEST_F(UploadPushTest, WithoutAUrlTheErrorDependsOnWhetherTheModeIsSet) {
   target.url = "";
-  const Answer said = refusal();
-  EXPECT_EQ(said.status, 503);
-  EXPECT_NE(said.body.find(R"("code":"callback_missing")"), std::string::npos) << said.body;
+  const Answer set = refusal();
+  EXPECT_EQ(set.status, 503);
+  EXPECT_NE(set.body.find(R"("code":"callback_missing")"), std::string::npos) << set.body;
   target.mode_is_set = false;
-  const Answer unsaid = refusal();
-  EXPECT_EQ(unsaid.status, 422);
-  EXPECT_TRUE(unsaid.body.starts_with(R"({"error":"workspace has no callback URL)")) << unsaid.body;
+  const Answer not_set = refusal();
+  EXPECT_EQ(not_set.status, 422);
+  EXPECT_TRUE(not_set.body.starts_with(R"({"error":"workspace has no callback URL)")) << not_set.body;
 }
 
-TEST_F(UploadPushTest, AModeThatWasNeverSaidIsPush) {
+TEST_F(UploadPushTest, AModeThatWasNeverSetIsPush) {
   target.mode_is_set = false;
   EXPECT_TRUE(relay());
 }
 
-TEST_F(UploadPushTest, WhatIsNoFormIsRefusedBeforeAnybodyIsCalled) {
+TEST_F(UploadPushTest, ABodyThatIsNotAFormIsRefusedBeforeTheCallbackIsCalled) {
   for (const char* type : {"application/json", "multipart/mixed; boundary=b", "multipart/form-data"}) {
     EXPECT_EQ(refusal(type).status, 400) << type;
   }
 }
 
-TEST_F(UploadPushTest, ASecretThatCannotBeReadIsNotReplacedBehindTheAgentsBack) {
+TEST_F(UploadPushTest, ASecretThatCannotBeReadIsNotReplacedWithoutTheAgent) {
   target.id = api.desk.make_workspace(DeliveryMode::push);
   const Answer refused = refusal();
   EXPECT_EQ(refused.status, 503);
   EXPECT_NE(refused.body.find(R"("code":"no_inbound_secret")"), std::string::npos) << refused.body;
   EXPECT_EQ(api.secrets.find(target.id), "");
   EXPECT_EQ(api.secrets.ensure(target.id)->size(), 43u);
-  EXPECT_TRUE(relay()) << "once the agent has heard of one, it is used";
+  EXPECT_TRUE(relay()) << "once the agent has got a new one, it is used";
 }
 
-TEST_F(UploadPushTest, AYesIsPassedOnAndWrittenDownOutsideTheInbox) {
-  const Answer answer = hear(answered(200, R"({"files":[]})"));
+TEST_F(UploadPushTest, AnAcceptanceIsPassedOnAndRecordedAsSent) {
+  const Answer answer = pass_on(answered(200, R"({"files":[]})"));
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.body, R"({"files":[]})");
   EXPECT_EQ(answer.header("Content-Type"), "application/json");
@@ -176,8 +176,8 @@ TEST_F(UploadPushTest, AYesIsPassedOnAndWrittenDownOutsideTheInbox) {
   EXPECT_EQ(api.desk.metrics.upload_push_bytes.Value(), 9);
 }
 
-TEST_F(UploadPushTest, ANoIsPassedOnAndTheCallbackIsAskedAgain) {
-  for (int i = 0; i < 7; ++i) EXPECT_EQ(hear(answered(413, "too much")).body, "too much");
+TEST_F(UploadPushTest, ARefusalIsPassedOnAndTheCallbackIsCalledAgain) {
+  for (int i = 0; i < 7; ++i) EXPECT_EQ(pass_on(answered(413, "too much")).body, "too much");
   const InboxRow row = rows().at(0);
   EXPECT_EQ(row.status, "error");
   EXPECT_EQ(row.error_detail, "callback answered 413");
@@ -185,8 +185,8 @@ TEST_F(UploadPushTest, ANoIsPassedOnAndTheCallbackIsAskedAgain) {
   EXPECT_EQ(counted("refused"), 7);
 }
 
-TEST_F(UploadPushTest, AFailingCallbackIsPassedOnUntilItIsSpared) {
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(hear(answered(i % 2 == 0 ? 500 : 429)).status, i % 2 == 0 ? 500 : 429);
+TEST_F(UploadPushTest, AFailureIsPassedOnUntilCallsArePaused) {
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(pass_on(answered(i % 2 == 0 ? 500 : 429)).status, i % 2 == 0 ? 500 : 429);
   const Answer spared = refusal();
   EXPECT_EQ(spared.status, 502);
   EXPECT_NE(spared.body.find(R"("code":"callback_unreachable","reason":"spared","retry_after":)"), std::string::npos)
@@ -194,33 +194,33 @@ TEST_F(UploadPushTest, AFailingCallbackIsPassedOnUntilItIsSpared) {
   EXPECT_EQ(counted("failed"), 3);
   EXPECT_EQ(counted("busy"), 2);
   EXPECT_EQ(counted("spared"), 1);
-  EXPECT_EQ(rows().size(), 5u) << "whom nobody asked has no row";
+  EXPECT_EQ(rows().size(), 5u) << "a call that was not made has no row";
   api.desk.clock.advance(std::chrono::seconds(1));
-  EXPECT_EQ(hear(answered(200)).status, 200);
+  EXPECT_EQ(pass_on(answered(200)).status, 200);
   EXPECT_TRUE(relay());
 }
 
 TEST_F(UploadPushTest, ARedirectIsAFailureOfTheCallback) {
   for (const int status : {301, 302, 304, 307}) {
-    const Answer answer = hear(answered(status));
+    const Answer answer = pass_on(answered(status));
     EXPECT_EQ(answer.status, 502);
     EXPECT_NE(answer.body.find(R"("code":"callback_failed","reason":"redirected")"), std::string::npos) << answer.body;
   }
   EXPECT_EQ(rows().at(0).error_detail, "callback answered 301");
 }
 
-TEST_F(UploadPushTest, WhomNobodyReachedHasNoRow) {
-  const Answer answer = hear(failed(Outcome::unreachable, false));
+TEST_F(UploadPushTest, AnUnreachableCallbackGetsNoRow) {
+  const Answer answer = pass_on(failed(Outcome::unreachable, false));
   EXPECT_EQ(answer.status, 502);
   EXPECT_NE(answer.body.find(R"("reason":"unreachable","retry_after":5)"), std::string::npos) << answer.body;
-  EXPECT_EQ(hear(failed(Outcome::timed_out, false)).status, 502);
+  EXPECT_EQ(pass_on(failed(Outcome::timed_out, false)).status, 502);
   EXPECT_EQ(rows().size(), 0u);
   EXPECT_EQ(counted("unreachable"), 1);
   EXPECT_EQ(counted("timed_out"), 1);
 }
 
 TEST_F(UploadPushTest, AnAddressThatMayNotBeCalledIsNotToBeTriedAgain) {
-  const Answer at_connect = hear(failed(Outcome::refused_address, false));
+  const Answer at_connect = pass_on(failed(Outcome::refused_address, false));
   EXPECT_EQ(at_connect.status, 502);
   EXPECT_EQ(at_connect.body.find("retry_after"), std::string::npos) << at_connect.body;
   for (const char* url : {"http://localhost/", "https://agent.example:22/", "nonsense"}) {
@@ -229,10 +229,10 @@ TEST_F(UploadPushTest, AnAddressThatMayNotBeCalledIsNotToBeTriedAgain) {
   }
 }
 
-TEST_F(UploadPushTest, AnExchangeThatBrokeOffMayHaveDeliveredAndSaysSo) {
+TEST_F(UploadPushTest, ABrokenExchangeMayHaveDeliveredAndTheErrorSaysSo) {
   for (const Outcome outcome : {Outcome::bad_reply, Outcome::too_large, Outcome::timed_out}) {
     target.url = "https://agent.example/" + std::to_string(static_cast<int>(outcome));
-    const Answer answer = hear(failed(outcome, true));
+    const Answer answer = pass_on(failed(outcome, true));
     EXPECT_EQ(answer.status, 502);
     EXPECT_NE(answer.body.find(R"("code":"callback_failed")"), std::string::npos) << answer.body;
     EXPECT_EQ(answer.body.find("retry_after"), std::string::npos) << answer.body;
@@ -243,8 +243,8 @@ TEST_F(UploadPushTest, AnExchangeThatBrokeOffMayHaveDeliveredAndSaysSo) {
   EXPECT_EQ(rows()[0].request_body, R"({"size":5})");
 }
 
-TEST_F(UploadPushTest, ASenderThatLeavesTellsNothingOfTheCallback) {
-  for (int i = 0; i < 10; ++i) hear(failed(Outcome::cut, true));
+TEST_F(UploadPushTest, ASenderThatClosesDoesNotCountAsAFailureOfTheCallback) {
+  for (int i = 0; i < 10; ++i) pass_on(failed(Outcome::cut, true));
   EXPECT_TRUE(relay());
   ASSERT_EQ(rows().size(), 10u);
   EXPECT_EQ(rows()[0].status, "error");
@@ -252,7 +252,7 @@ TEST_F(UploadPushTest, ASenderThatLeavesTellsNothingOfTheCallback) {
   EXPECT_EQ(counted("cut"), 10);
 }
 
-TEST_F(UploadPushTest, WhereTheOperatorWantsItAnUnreachableCallbacksFilesAreStaged) {
+TEST_F(UploadPushTest, IfTheOperatorSetsItFilesForAnUnreachableCallbackAreStaged) {
   api.push.stage_when_down = true;
   const auto made = relay();
   ASSERT_TRUE(made);
@@ -264,16 +264,16 @@ TEST_F(UploadPushTest, WhereTheOperatorWantsItAnUnreachableCallbacksFilesAreStag
   EXPECT_EQ(rows()[0].method, "chat_upload_receive");
   EXPECT_EQ(counted("staged"), 1);
   for (int i = 0; i < 4; ++i) feed(relay()->instead(failed(Outcome::unreachable, false)));
-  EXPECT_EQ(feed(receive()).status, 200) << "also when it is being spared";
+  EXPECT_EQ(feed(receive()).status, 200) << "also while calls are paused";
   EXPECT_EQ(rows().size(), 6u);
   target.url = "http://localhost/";
   EXPECT_EQ(feed(receive()).status, 200) << "and when it may not be called";
 }
 
-TEST_F(UploadPushTest, OnceTheCallbackHasSeenSomethingNothingIsStaged) {
+TEST_F(UploadPushTest, OnceTheCallbackHasReceivedBytesNothingIsStaged) {
   api.push.stage_when_down = true;
-  EXPECT_EQ(hear(failed(Outcome::bad_reply, true)).status, 502);
-  EXPECT_EQ(hear(answered(500)).status, 500);
+  EXPECT_EQ(pass_on(failed(Outcome::bad_reply, true)).status, 502);
+  EXPECT_EQ(pass_on(answered(500)).status, 500);
   EXPECT_EQ(api.desk.uploads.waiting(desk::kOperator, target.id, std::nullopt, 10).size(), 0u);
 }
 
@@ -290,7 +290,7 @@ TEST_F(UploadPushTest, TwoUploadsUnderOneKeyAreNotPassedOnAtOnce) {
   EXPECT_TRUE(relay(key)) << "the callback knows whether it has it";
 }
 
-TEST_F(UploadPushTest, StagingInsteadIsUnderTheSameKey) {
+TEST_F(UploadPushTest, StagingAsFallbackUsesTheSameKey) {
   api.push.stage_when_down = true;
   const std::string_view key = "Idempotency-Key: k-1\r\n";
   const Answer staged = feed(relay(key)->instead(failed(Outcome::unreachable, false)));

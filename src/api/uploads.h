@@ -1,4 +1,4 @@
-// /workspaces/:id/chat/uploads: files in, for the agent, or with direction=out from it.
+// /workspaces/:id/chat/uploads: files for the agent, or with direction=out from it.
 #pragma once
 #include "api/context.h"
 #include "http/body_sink.h"
@@ -9,8 +9,8 @@ namespace restante::api {
 http::BodyHandling receive_uploads(const Context&, http::Request&);
 http::Response upload_limits(const Context&, http::Request&);
 
-// Takes the multipart body as it comes: parser → staging, nothing is held. Under an Idempotency-Key a repeated upload
-// is answered as the first was, and its bytes are dropped.
+// Takes the multipart body while it arrives: parser → staging, nothing is buffered. Under an Idempotency-Key a repeated
+// upload gets the answer of the first one, and its content is dropped.
 http::BodyHandling stage_uploads(const Context& context, const http::Request& request, WorkspaceId workspace,
                                  UploadDirection direction);
 

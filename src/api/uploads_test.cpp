@@ -41,7 +41,7 @@ class UploadsApi : public ::testing::Test {
   const std::string big = std::string(20'000, 'x');  // too much for a row
 };
 
-TEST_F(UploadsApi, RefusalsSayWhatIsWrongAndLeaveNothing) {
+TEST_F(UploadsApi, RefusalsNameTheFaultAndStoreNothing) {
   struct Case {
     const char* name;
     std::string type;
@@ -106,7 +106,7 @@ TEST_F(UploadsApi, EveryFileHasItsRowInTheInbox) {
   }
 }
 
-TEST_F(UploadsApi, AFileThatIsTooLargeIsToldWithItsNameAndTheCapAndLeavesNothing) {
+TEST_F(UploadsApi, AFileThatIsTooLargeIsRefusedWithItsNameAndTheCapAndNothingIsStored) {
   const Answer answer =
       send("multipart/form-data; boundary=b",
            part("one", big) + form("big one.bin", std::string(static_cast<std::size_t>(kMaxFileBytes) + 1, 'x')));
@@ -123,7 +123,7 @@ TEST_F(UploadsApi, ExactlyTheCapPasses) {
   EXPECT_NE(answer.body.find(to_hex(sha256(most))), std::string::npos);
 }
 
-TEST_F(UploadsApi, OfAWorkspaceThatIsNotThereOrGoneNothingIsTaken) {
+TEST_F(UploadsApi, AMissingOrRemovedWorkspaceTakesNothing) {
   Ask asked = upload(form("a", "x"));
   asked.target = "/workspaces/" + WorkspaceId::make(desk::kStart).text() + "/chat/uploads";
   expect_error(api.ask(asked.bearer(api.admin)), 404, "workspace_not_found");
@@ -131,7 +131,7 @@ TEST_F(UploadsApi, OfAWorkspaceThatIsNotThereOrGoneNothingIsTaken) {
   expect_error(api.ask(upload(form("a", "x")).bearer(api.admin)), 410, "workspace_removed");
 }
 
-TEST_F(UploadsApi, ARepeatedUploadIsTheSameUploadWhateverItsBoundary) {
+TEST_F(UploadsApi, ARepeatedUploadIsTheSameUploadWithAnyBoundary) {
   const auto idempotent = [&](std::string body, std::string type = "multipart/form-data; boundary=b",
                               std::string key = "key-1") {
     return api.ask(upload(std::move(body), std::move(type)).bearer(api.sender).with("Idempotency-Key", std::move(key)));
@@ -158,7 +158,7 @@ TEST_F(UploadsApi, ARepeatedUploadIsTheSameUploadWhateverItsBoundary) {
                "bad_idempotency_key");
 }
 
-TEST_F(UploadsApi, WhileTheFirstUnderAKeyIsComingTheSecondIsToldSo) {
+TEST_F(UploadsApi, WhileTheFirstUploadUnderAKeyIsRunningTheSecondIsRefused) {
   http::Request request;
   const std::string head = "POST " + api.path("/chat/uploads") +
                            " HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; boundary=b\r\n"
@@ -177,7 +177,7 @@ TEST_F(UploadsApi, WhileTheFirstUnderAKeyIsComingTheSecondIsToldSo) {
       << "the first was cut: the key is free";
 }
 
-TEST_F(UploadsApi, AnOutgoingFileIsTheAgentsOwn) {
+TEST_F(UploadsApi, AnOutgoingFileBelongsToTheAgent) {
   const auto out = [&](std::string_view secret, std::string query = "?direction=out") {
     Ask asked = upload(form("result.txt", "done"));
     asked.target += query;
@@ -211,7 +211,7 @@ TEST_F(UploadsApi, AnAgentUploadsToItselfAsAPersonWould) {
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].activity_type, "a2a_receive");
   EXPECT_EQ(rows[0].method, "chat_upload_receive");
-  EXPECT_FALSE(rows[0].source_id) << "an upload has none, whoever sends it";
+  EXPECT_FALSE(rows[0].source_id) << "an upload has none, with any sender";
   EXPECT_EQ(rows[0].target_id, api.workspace);
   for (const std::string& secret : {api.agent, api.sender, api.admin}) {
     EXPECT_NE(api.get(api.path("/pending-uploads"), secret).body.find("note.txt"), std::string::npos);
@@ -230,7 +230,7 @@ TEST_F(UploadsApi, AnAgentUploadsToItselfAsAPersonWould) {
   }
 }
 
-TEST_F(UploadsApi, OfAPushWorkspaceTheAgentsOwnUploadGoesToItsCallbackToo) {
+TEST_F(UploadsApi, AnAgentsUploadToItsOwnPushWorkspaceGoesToItsCallbackToo) {
   const WorkspaceId pushed = api.desk.make_workspace(DeliveryMode::push);
   Ask asked = upload(form("a", "x"));
   asked.target = "/workspaces/" + pushed.text() + "/chat/uploads";
@@ -239,7 +239,7 @@ TEST_F(UploadsApi, OfAPushWorkspaceTheAgentsOwnUploadGoesToItsCallbackToo) {
   EXPECT_EQ(api.desk.inbox_of(pushed).size(), 0u) << "nothing is staged";
 }
 
-TEST_F(UploadsApi, TheLimitsAreTold) {
+TEST_F(UploadsApi, TheLimitsAreInTheAnswer) {
   Ask asked;
   asked.target = "/uploads/limits";
   EXPECT_EQ(api.ask(asked).body, R"({"per_file_bytes":26214400,"per_request_bytes":134217728,"max_files":64})");
@@ -258,7 +258,7 @@ class NarrowUploadsApi : public UploadsApi {
   std::uint64_t room = 1'000;
 };
 
-TEST_F(NarrowUploadsApi, BeyondTheQuotaIs507AndTheBytesAreDropped) {
+TEST_F(NarrowUploadsApi, BeyondTheQuotaIs507AndTheContentIsDropped) {
   EXPECT_EQ(send("multipart/form-data; boundary=b", form("a", big)).status, 200);
   const Answer refused = send("multipart/form-data; boundary=b", form("b", big));
   expect_error(refused, 507, "quota_exceeded");
@@ -272,7 +272,7 @@ TEST_F(NarrowUploadsApi, BeyondTheQuotaIs507AndTheBytesAreDropped) {
       << "a refusal had no effect and is not kept";
 }
 
-TEST_F(NarrowUploadsApi, BelowTheReserveIs507AndWhatIsThereIsStillFetchedAndAcked) {
+TEST_F(NarrowUploadsApi, BelowTheReserveIs507AndStoredFilesAreStillFetchedAndAcked) {
   const std::string file = api.upload(api.sender);
   room = 999;
   expect_error(send("multipart/form-data; boundary=b", form("b", "x")), 507, "insufficient_storage");

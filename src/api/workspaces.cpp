@@ -10,7 +10,7 @@
 namespace restante::api {
 namespace {
 
-// Seconds with thousandths: polls come in milliseconds.
+// Seconds with three decimals: polls can be milliseconds apart.
 void write_gap(JsonWriter& out, const std::optional<std::chrono::microseconds>& gap) {
   out.key("usual_poll_gap_seconds");
   if (!gap) return out.null();
@@ -49,13 +49,13 @@ void write_members(JsonWriter& out, const Workspace& workspace, const desk::Poll
   out.member("updated_at", format_time(workspace.updated_at));
 }
 
-// One that is called has its messages at once: nothing waits for it.
+// An agent with a callback gets its messages at once: none wait for it.
 void write_waiting(JsonWriter& out, const Context& context, const Workspace& workspace) {
   const bool fetches = workspace.delivery_mode == DeliveryMode::poll;
   out.member("waiting_messages", fetches ? context.inbox.waiting_messages(workspace.id) : 0);
 }
 
-// A person sees who is there to talk to, not where it is called, whom it belongs to or what it works on.
+// A person sees which agent to talk to, but not its url, its parent or its current task.
 Workspace as_seen_by(const Principal& who, Workspace workspace) {
   if (!who.sees_chat_only()) return workspace;
   workspace.parent_id.reset();
@@ -67,7 +67,7 @@ Workspace as_seen_by(const Principal& who, Workspace workspace) {
 
 enum class Secret { shown_now, shown_before };
 
-// The line to paste; a repeated request is told that it has been given out, never what it was.
+// The line to paste; a repeated request only gets the information that it was given out, never the line.
 std::string created_body(const Workspace& workspace, const desk::Enrolment& enrolment, const std::string& url,
                          const Program& program, Secret secret) {
   JsonWriter out;
@@ -139,7 +139,7 @@ Result<WorkspacePatch> parse_patch(const Json& body) {
   return patch;
 }
 
-// What the workspace is about to have, whichever half of it is changed.
+// Checks url and mode as they will be together, whichever of them is changed.
 Result<void> check_delivery(const Context& context, WorkspaceId id, const WorkspacePatch& patch) {
   const auto workspace = context.workspaces.find(id);
   if (!workspace) return workspace.error();

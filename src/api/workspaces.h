@@ -1,4 +1,4 @@
-// /workspaces: creating them with a line to paste, reading, changing and removing them.
+// /workspaces: workspaces are created with a line to paste, read, changed and removed.
 #pragma once
 #include "api/context.h"
 #include "base/json.h"
@@ -13,7 +13,7 @@ http::Response read_workspace(const Context&, http::Request&);
 http::Response patch_workspace(const Context&, http::Request&);
 http::Response remove_workspace(const Context&, http::Request&);
 
-// public_url, or where the client found us: on a fresh machine the line to paste works as it stands.
+// public_url, or the address that the client used: on a new machine the line to paste works without changes.
 std::string platform_url(const Context& context, const http::Request& request);
 // Absent and empty are the same.
 Result<std::optional<DeliveryMode>> mode_field(const Json& body);

@@ -36,7 +36,7 @@ class WorkspacesApi : public testing::Test {
   TestApi api;
 };
 
-TEST_F(WorkspacesApi, PushNeedsAUrlThatMayBeCalledWhicheverHalfIsChanged) {
+TEST_F(WorkspacesApi, PushNeedsAUrlThatMayBeCalledWhetherModeOrUrlIsChanged) {
   const std::string fine = "https://agent.example/in";
   const std::string secret_port = "https://agent.example:6379/";
   expect_refused(api.workspace, R"({"delivery_mode":"push"})", "bad_field");
@@ -51,27 +51,27 @@ TEST_F(WorkspacesApi, PushNeedsAUrlThatMayBeCalledWhicheverHalfIsChanged) {
   expect_taken(api.workspace, R"({"delivery_mode":"poll","url":""})", DeliveryMode::poll, "");
 }
 
-TEST_F(WorkspacesApi, AStoredUrlThatLeadsInsideIsNotMadePush) {
+TEST_F(WorkspacesApi, AWorkspaceWithAStoredPrivateUrlIsNotMadePush) {
   const std::string inside = "https://inside.example/";
   expect_taken(api.workspace, R"({"url":")" + inside + R"("})", DeliveryMode::poll, inside);
   api.push.resolve = [](const std::string&) { return std::vector<std::string>{"169.254.169.254"}; };
   expect_refused(api.workspace, R"({"delivery_mode":"push"})", "callback_refused");
 }
 
-TEST_F(WorkspacesApi, OtherChangesDoNotLookAtTheUrl) {
+TEST_F(WorkspacesApi, OtherChangesDoNotCheckTheUrl) {
   const WorkspaceId push = api.desk.make_workspace(DeliveryMode::push);
   api.push.resolve = [](const std::string&) { return std::vector<std::string>(); };
   EXPECT_EQ(patch(push, R"({"name":"another"})").status, 200);
   EXPECT_EQ(patch(push, R"({"delivery_mode":"poll"})").status, 200);
 }
 
-TEST_F(WorkspacesApi, ThatIsNotThereCannotBeMadePush) {
+TEST_F(WorkspacesApi, ThatDoNotExistCannotBeMadePush) {
   EXPECT_EQ(patch(WorkspaceId::make(desk::kStart), R"({"delivery_mode":"push"})").status, 404);
   ASSERT_TRUE(api.desk.store->remove_workspace(api.other, api.desk.clock.now()).take());
   EXPECT_EQ(patch(api.other, R"({"delivery_mode":"push"})").status, 410);
 }
 
-TEST_F(WorkspacesApi, RemovingOneForgetsWhatWasLearntOfItsCallback) {
+TEST_F(WorkspacesApi, RemovingOneDropsTheStateOfItsCallback) {
   const WorkspaceId push = api.desk.make_workspace(DeliveryMode::push);
   for (int i = 0; i < 5; ++i) api.callbacks.acquire(push, "https://agent.example/")->failed();
   ASSERT_FALSE(api.callbacks.acquire(push, "https://agent.example/"));
@@ -95,7 +95,7 @@ TEST_F(WorkspacesApi, WithoutAModeAUrlMakesItPushAndNoneMakesItPoll) {
   EXPECT_EQ(mode_of(R"({"name":"a","url":"https://agent.example/in","delivery_mode":"poll"})"), "poll");
 }
 
-TEST_F(WorkspacesApi, ASenderSeesWhoIsThereAndNotWhatItWorksOn) {
+TEST_F(WorkspacesApi, ASenderSeesTheAgentsNameAndNotItsCurrentTask) {
   const std::string before = R"({"agent_card":{"skill":"secret"},"url":"https://inside.example/","parent_id":")";
   EXPECT_EQ(patch(api.workspace, before + api.other.text() + "\"}").status, 200);
   const std::string beat = R"({"current_task":"secret task"})";
@@ -110,7 +110,7 @@ TEST_F(WorkspacesApi, ASenderSeesWhoIsThereAndNotWhatItWorksOn) {
   EXPECT_NE(seen.body.find(R"("status":"online")"), std::string::npos);
 }
 
-TEST_F(WorkspacesApi, TheListTellsHowManyMessagesTheAgentHasNotComePast) {
+TEST_F(WorkspacesApi, TheListContainsHowManyMessagesTheAgentHasNotRead) {
   const auto waiting = [&](const std::string& query) {
     const auto list = parse_json(api.get("/workspaces" + query, api.admin).body).value();
     for (const Json& one : *list.if_array()) {

@@ -52,7 +52,7 @@ std::string replace_admin_token(const std::filesystem::path& data, Log& log) {
   return secret;
 }
 
-std::optional<Digest> AdminTokenFile::look() {
+std::optional<Digest> AdminTokenFile::current_digest() {
   struct stat found{};
   if (::stat(file_.c_str(), &found) != 0) return std::nullopt;
   const std::lock_guard lock(mutex_);

@@ -1,5 +1,6 @@
-// The admin token: given from outside, or made at first start and kept in <data>/admin.token, readable by its owner
-// only. Servers that share their data share it, and notice by AdminTokenFile when another one has replaced it.
+// The admin token: given from outside, or made at first start and stored in <data>/admin.token, readable by its owner
+// only. Servers that share their data directory share it; AdminTokenFile shows them when another server has replaced
+// it.
 #pragma once
 #include <sys/stat.h>
 
@@ -17,16 +18,16 @@ namespace restante {
 // when the file cannot be used or is readable by others.
 std::string admin_token(const std::string& given, const std::filesystem::path& data, Log& log);
 
-// Writes a new one in its place and gives it. Throws Unavailable; the old one is then still there.
+// Replaces the token by a new one and returns it. Throws Unavailable; the old one is then still in the file.
 std::string replace_admin_token(const std::filesystem::path& data, Log& log);
 
-// The file, read again when it is another one. Thread-safe.
+// Reads the file again when it has been replaced. Thread-safe.
 class AdminTokenFile {
  public:
   explicit AdminTokenFile(const std::filesystem::path& data) : file_(data / "admin.token") {}
 
-  // The digest of what it holds; nothing while it cannot be read.
-  std::optional<Digest> look();
+  // The digest of its content; nothing while it cannot be read.
+  std::optional<Digest> current_digest();
 
  private:
   const std::filesystem::path file_;

@@ -35,7 +35,7 @@ TEST_F(AdminToken, IsMadeOnceAndReadAgain) {
   const std::string made = admin_token("", data, log);
   EXPECT_EQ(admin_token("", data, log), made);
   EXPECT_EQ(admin_token("given", data, log), "given");
-  EXPECT_EQ(files(), 1u) << "no draft is left";
+  EXPECT_EQ(files(), 1u) << "no temporary file is left";
 }
 
 TEST_F(AdminToken, IsTheSameForServersThatStartAtOnce) {
@@ -48,29 +48,29 @@ TEST_F(AdminToken, IsTheSameForServersThatStartAtOnce) {
   EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(AdminToken, ThatWasReplacedIsFoundByWhoeverLooks) {
+TEST_F(AdminToken, ThatWasReplacedIsFoundByTheNextRead) {
   AdminTokenFile file(data);
-  EXPECT_FALSE(file.look()) << "there is none yet";
+  EXPECT_FALSE(file.current_digest()) << "there is none yet";
   const std::string first = admin_token("", data, log);
-  EXPECT_EQ(file.look(), sha256(first));
-  EXPECT_EQ(file.look(), sha256(first));
+  EXPECT_EQ(file.current_digest(), sha256(first));
+  EXPECT_EQ(file.current_digest(), sha256(first));
   const std::string second = replace_admin_token(data, log);
   EXPECT_NE(second, first);
-  EXPECT_EQ(file.look(), sha256(second));
+  EXPECT_EQ(file.current_digest(), sha256(second));
 }
 
-TEST_F(AdminToken, ThatCannotBeReadIsNone) {
+TEST_F(AdminToken, ThatCannotBeReadGivesNothing) {
   admin_token("", data, log);
   AdminTokenFile file(data);
   ASSERT_EQ(::chmod((data / "admin.token").c_str(), 0644), 0);
-  EXPECT_FALSE(file.look());
+  EXPECT_FALSE(file.current_digest());
   ASSERT_EQ(::chmod((data / "admin.token").c_str(), 0600), 0);
-  EXPECT_TRUE(file.look());
+  EXPECT_TRUE(file.current_digest());
   std::ofstream(data / "admin.token", std::ios::trunc) << "no token";
-  EXPECT_FALSE(file.look());
+  EXPECT_FALSE(file.current_digest());
 }
 
-TEST_F(AdminToken, ThatCannotBeWrittenLeavesTheOldOneAndNoDraft) {
+TEST_F(AdminToken, ThatCannotBeWrittenKeepsTheOldOneAndLeavesNoTemporaryFile) {
   const std::filesystem::path folder = data / "folder";
   std::filesystem::create_directories(folder / "admin.token" / "occupied");
   EXPECT_THROW(replace_admin_token(folder, log), Unavailable);

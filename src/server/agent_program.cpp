@@ -8,7 +8,8 @@
 
 namespace restante {
 
-// Of a program that has none to give, such as a test; the generated one takes its place in the server's executable.
+// For a program without an embedded agent, such as a test; in the server's executable the generated function replaces
+// it.
 __attribute__((weak)) EmbeddedProgram embedded_program() { return {}; }
 
 api::Program open_agent_program() {

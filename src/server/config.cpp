@@ -36,7 +36,7 @@ void require_private(const std::string& path, const Setting& setting, const std:
   std::error_code ignored;
   if ((std::filesystem::status(path, ignored).permissions() & perms::others_read) == perms::none) return;
   throw ConfigError(
-      fmt::format("{} in {} is a secret, and everybody on this machine can read that file: chmod o-rwx "
+      fmt::format("{} in {} is a secret, and all users of this machine can read that file: chmod o-rwx "
                   "it, and replace the secret if others have accounts here; or set {} instead",
                   setting.key, origin, environment_name(setting.key)));
 }
@@ -61,7 +61,7 @@ void apply_environment(Config& config, const std::map<std::string, std::string>&
     if (!name.starts_with("RESTANTE_") || std::ranges::find(known, name) != known.end()) continue;
     const auto meant = nearest(name, known);
     throw ConfigError(fmt::format("unknown variable {}: {}", in_quotes(name),
-                                  meant.empty() ? "unset it (restante config --help tells how they are named)"
+                                  meant.empty() ? "unset it (restante config --help explains their names)"
                                                 : fmt::format("did you mean {}?", meant)));
   }
 }
@@ -92,9 +92,9 @@ std::optional<std::string> file_to_read(const ConfigSources& sources) {
   return named->second;
 }
 
-// What the edge needs of settings that are not its own.
-void tell_edge(Config& config) {
-  config.net.limits.stream_body = config.uploads.per_request_bytes;  // an upload is the one body that is streamed
+// Settings of other sections that the edge needs.
+void copy_to_edge_options(Config& config) {
+  config.net.limits.stream_body = config.uploads.per_request_bytes;  // an upload is the only streamed body
   config.net.body_without_bytes = static_cast<std::size_t>(kMaxRowBytes);
   config.net.bytes_threads = has_bucket(config) ? config.s3.threads : 0;
   config.net.trusted_proxies.clear();
@@ -110,7 +110,7 @@ Config load_config(const ConfigSources& sources) {
   if (const auto file = file_to_read(sources)) apply_file(config, *file);
   apply_environment(config, sources.environment);
   apply_flags(config, sources.flags);
-  tell_edge(config);
+  copy_to_edge_options(config);
   check_config(config);
   return config;
 }

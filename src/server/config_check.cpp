@@ -40,7 +40,7 @@ std::string from(const Config& config, const std::string& key) {
   return origin == config.origins.end() ? key + " (the default)" : spelled(key, origin->second);
 }
 
-// Through one descriptor, so that nobody can swap it in between.
+// Uses one descriptor, so that the file cannot be replaced between check and read.
 std::string check_file(const Config& config, const std::string& key, const std::string& path, Privacy privacy) {
   const Descriptor file(path);
   struct stat status{};
@@ -53,7 +53,7 @@ std::string check_file(const Config& config, const std::string& key, const std::
   }
   if (privacy == Privacy::secret && (status.st_mode & S_IROTH) != 0) {
     throw ConfigError(
-        fmt::format("{} names {}, which everybody on this machine can read: chmod o-rwx it, and replace the "
+        fmt::format("{} names {}, which all users of this machine can read: chmod o-rwx it, and replace the "
                     "secret if others have accounts here",
                     from(config, key), in_quotes(path)));
   }
@@ -63,7 +63,7 @@ std::string check_file(const Config& config, const std::string& key, const std::
 }
 
 void check_pem(const Config& config, const std::string& key, const std::string& path, Privacy privacy) {
-  // Certificates may have text in front; only an empty file or a binary (DER) one is certainly wrong.
+  // Certificates may begin with text; only an empty file or a binary (DER) one is certainly wrong.
   const auto start = check_file(config, key, path, privacy);
   if (!start.empty() && start.find('\0') == std::string::npos) return;
   throw ConfigError(fmt::format("{} names {}, which is not PEM: give the text form (-----BEGIN …)", from(config, key),
@@ -86,7 +86,7 @@ void check_tls(const Config& config) {
 }
 
 void check_metrics(const Config& config) {
-  constexpr std::size_t kShortest = 16;  // a short token can be guessed at thousands a second
+  constexpr std::size_t kShortest = 16;  // thousands of guesses a second can find a short token
   if (config.metrics.token_file.empty()) return;
   const auto token = check_file(config, "metrics.token_file", config.metrics.token_file, Privacy::secret);
   const auto blank = [](unsigned char c) { return std::isspace(c) != 0; };
@@ -111,7 +111,7 @@ void check_uploads(const Config& config) {
   }
 }
 
-void check_inbox_row(const Config& config) {
+void check_inbox_retention(const Config& config) {
   const auto& activity = config.activity;
   if (activity.ceiling >= activity.retention) return;
   throw ConfigError(fmt::format("{} is {}, below {} with {}: raise the first or lower the second",
@@ -123,12 +123,12 @@ void check_registration(const Config& config) {
   if (!config.open_registration || loopback_only(config)) return;
   const auto open = std::ranges::find_if_not(config.net.listen, is_loopback, &net::Endpoint::host);
   throw ConfigError(
-      fmt::format("{} would let anybody who reaches {} create workspaces: turn it off or listen on 127.0.0.1 "
+      fmt::format("{} would let every client that reaches {} create workspaces: turn it off or listen on 127.0.0.1 "
                   "only",
                   from(config, "open_registration"), print_endpoint(*open)));
 }
 
-bool trusts_everybody(const Config& config) {
+bool trusts_every_address(const Config& config) {
   return std::ranges::any_of(config.trusted_proxies, [](const std::string& net) { return net.ends_with("/0"); });
 }
 
@@ -143,7 +143,7 @@ std::string host_of(const std::string& url) {
 void check_config(const Config& config) {
   check_registration(config);
   check_uploads(config);
-  check_inbox_row(config);
+  check_inbox_retention(config);
   check_tls(config);
   check_metrics(config);
   check_s3(config);
@@ -172,7 +172,7 @@ std::vector<std::string> warnings(const Config& config) {
                       print_endpoint(*open)));
     }
   }
-  if (trusts_everybody(config)) {
+  if (trusts_every_address(config)) {
     found.emplace_back("trusted_proxies holds a network of every address: any client can forge its own address");
   }
   if (plain_url) {
@@ -181,7 +181,7 @@ std::vector<std::string> warnings(const Config& config) {
   if (config.open_registration && !config.public_url.empty() && !is_loopback(host_of(config.public_url))) {
     found.emplace_back(
         "open_registration is on and public_url is not loopback: if a proxy forwards to this server, "
-        "anybody can create workspaces");
+        "every client can create workspaces");
   }
   add_s3_warnings(config, found);
   return found;

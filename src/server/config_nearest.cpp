@@ -5,7 +5,7 @@
 namespace restante {
 namespace {
 
-// Edits between two words, a swap of neighbours counting as one: the commonest typo.
+// Edits between two words; a swap of neighbours, the most common typo, counts as one.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
@@ -29,9 +29,9 @@ std::string_view last_word(std::string_view key) {
 }  // namespace
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  constexpr std::size_t kLongest = 100;  // the work is quadratic, and nobody mistypes more than this
+  constexpr std::size_t kLongest = 100;  // the work is quadratic, and nothing longer is a typo
   if (word.empty() || word.size() > kLongest) return {};
-  // A right last word in the wrong group costs one edit: a close match of the whole still wins.
+  // A correct last word in the wrong group costs one edit: a close match of the whole key still wins.
   std::string best;
   std::size_t best_cost = std::max<std::size_t>(1, std::min<std::size_t>(3, word.size() / 3)) + 1;
   for (const auto& candidate : candidates) {

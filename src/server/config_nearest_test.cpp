@@ -5,7 +5,7 @@
 namespace restante {
 namespace {
 
-TEST(Nearest, FindsTyposAndSwappedLettersButNothingFar) {
+TEST(Nearest, FindsTyposAndSwappedLettersButNoDistantWord) {
   const std::vector<std::string> words{"serve", "dev", "connect", "timeouts.header"};
   EXPECT_EQ(nearest("sevre", words), "serve");
   EXPECT_EQ(nearest("conect", words), "connect");

@@ -34,7 +34,7 @@ std::string wrapped(const std::string& text, std::size_t width) {
   return out + line + '\n';
 }
 
-// Calls each setting with its name inside its group, after the group's heading where a new one starts.
+// Calls `line` for each setting with its name inside its group, after the group's heading where a new one starts.
 template <class Line>
 std::string grouped(Line&& line) {
   std::string out, group;

@@ -45,12 +45,12 @@ void check_authorities(const Config& config) {
   }
 }
 
-bool is_open_to_everybody(const std::string& file) {
+bool is_readable_by_all_users(const std::string& file) {
   struct stat status{};
   return ::stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & S_IROTH) != 0;
 }
 
-// With where they were looked for; empty where there are some.
+// A sentence with the places where keys were searched; empty when there are keys.
 std::string missing_keys(const Config& config, const client::Environment& environment) {
   const auto found = s3::CredentialSource(s3_credentials(config), environment).current();
   return found.has_error() ? found.error().sentence : std::string();
@@ -79,7 +79,7 @@ std::string parse_bucket(const std::string& text) {
       fmt::format("must be the name of a bucket, 3 to 63 letters, digits, dots and dashes, not {}", in_quotes(text)));
 }
 
-// Nothing that a proxy on the way would take for a path to be tidied up.
+// Nothing that a proxy on the way could normalise as a path.
 std::string parse_s3_prefix(const std::string& text) {
   const std::string path = "/" + text;
   const bool is_tidy = path.find("//") == std::string::npos && path.find("/.") == std::string::npos;
@@ -113,9 +113,9 @@ s3::CredentialSettings s3_credentials(const Config& config) {
 void require_s3_keys(const Config& config, const client::Environment& environment) {
   if (!has_bucket(config)) return;
   const std::string file = s3::file_of_credentials(s3_credentials(config), environment);
-  if (!file.empty() && is_open_to_everybody(file)) {
+  if (!file.empty() && is_readable_by_all_users(file)) {
     throw ConfigError(
-        fmt::format("the keys of bucket {} are in {}, which everybody on this machine can read: chmod "
+        fmt::format("the keys of bucket {} are in {}, which all users of this machine can read: chmod "
                     "o-rwx it, and replace them if others have accounts here",
                     config.s3.bucket, in_quotes(file)));
   }
@@ -136,8 +136,8 @@ void add_s3_warnings(const Config& config, std::vector<std::string>& found) {
   const auto url = client::parse_url(s3.endpoint);
   if (url.has_error()) return;
   if (!url->tls && !is_loopback(url->host)) {
-    found.push_back(
-        fmt::format("s3.endpoint {} is plain http: everybody on the way can read the files; use https", s3.endpoint));
+    found.push_back(fmt::format(
+        "s3.endpoint {} is plain http: everyone on the network path can read the files; use https", s3.endpoint));
   }
   if (url->tls && s3.addressing == Config::Addressing::virtual_host && s3.bucket.find('.') != std::string::npos) {
     found.push_back(fmt::format(

@@ -1,5 +1,5 @@
-// The section [s3]: its small grammars, as config_values.h has them for the rest, and what its settings demand of each
-// other. Pure functions but for the checks, which look at the files that are named and at the environment's keys.
+// The section [s3]: its small grammars, like those in config_values.h, and the checks across its settings. Pure
+// functions except for the checks, which read the named files and the keys in the environment.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,20 +10,20 @@
 
 namespace restante {
 
-// Throw BadValue; an empty text is fine, but for the word.
+// These throw BadValue; an empty text is valid, except for the word.
 std::string parse_s3_endpoint(const std::string& text);  // "https://s3.example.org:9000", without the closing slash
 std::string parse_bucket(const std::string& text);
 std::string parse_s3_prefix(const std::string& text);
 std::string parse_s3_word(const std::string& text);  // printable, no spaces; may be a secret and is never repeated
 
-// Throws ConfigError with what to set.
+// Throws ConfigError with the setting to change.
 void check_s3(const Config& config);
 void add_s3_warnings(const Config& config, std::vector<std::string>& found);
 
 s3::CredentialSettings s3_credentials(const Config& config);
-// For a server that is about to start: throws ConfigError where new bytes go to S3 and there are no keys for it, and,
-// as for s3.credentials_file, where everybody can read the file that they are in. Where S3 is only set up, a warning
-// says that keys are missing.
+// For a server that is about to start. Throws ConfigError when new files go to S3 and there are no keys for it, and, as
+// for s3.credentials_file, when all users can read the file with the keys. When S3 is only configured, missing keys are
+// a warning.
 void require_s3_keys(const Config& config, const client::Environment& environment = client::from_environment);
 
 }  // namespace restante

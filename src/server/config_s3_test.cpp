@@ -93,14 +93,14 @@ TEST(S3Settings, ABucketCanBeNamedBeforeItIsUsed) {
   EXPECT_FALSE(has_bucket(with({})));
 }
 
-TEST(S3Settings, S3WithoutABucketOrAnEndpointSaysWhatToSet) {
+TEST(S3Settings, S3WithoutABucketOrAnEndpointNamesWhatToSet) {
   EXPECT_THAT(refusal({{"RESTANTE_BLOBS", "s3"}}), AllOf(HasSubstr("s3.bucket"), HasSubstr("s3.endpoint")));
   EXPECT_THAT(refusal({{"RESTANTE_BLOBS", "s3"}, {"RESTANTE_S3_BUCKET", "mail"}}),
               AllOf(HasSubstr("RESTANTE_S3_BUCKET"), HasSubstr("s3.endpoint")));
   EXPECT_EQ(refusal(bucket_and({{"RESTANTE_BLOBS", "s3"}})), "");
 }
 
-TEST(S3Settings, HalfAKeyIsNone) {
+TEST(S3Settings, HalfAKeyIsRefused) {
   EXPECT_THAT(refusal(bucket_and({{"RESTANTE_S3_ACCESS_KEY", "AKnobody"}})), HasSubstr("without s3.secret_key"));
   EXPECT_THAT(refusal(bucket_and({{"RESTANTE_S3_SECRET_KEY", "hunter2horse"}})),
               AllOf(HasSubstr("without s3.access_key"), Not(HasSubstr("hunter2"))));
@@ -123,11 +123,11 @@ TEST(S3Settings, NamesThatCannotBeRightAreRefused) {
     EXPECT_THROW(parse_s3_prefix(prefix), BadValue) << prefix;
   }
   EXPECT_THROW(parse_s3_prefix(std::string(501, 'a')), BadValue);
-  EXPECT_EQ(parse_s3_prefix("post/office-1/"), "post/office-1/");
+  EXPECT_EQ(parse_s3_prefix("files/server-1/"), "files/server-1/");
   EXPECT_THAT(refusal(bucket_and({{"RESTANTE_S3_REGION", ""}})), HasSubstr("RESTANTE_S3_REGION is empty"));
 }
 
-TEST(S3Settings, PlainHttpBeyondThisMachineIsWarnedOf) {
+TEST(S3Settings, PlainHttpBeyondThisMachineGivesAWarning) {
   const auto warned = [](const std::string& endpoint) {
     return warnings(with(with_keys({{"RESTANTE_S3_ENDPOINT", endpoint}})));
   };
@@ -139,7 +139,7 @@ TEST(S3Settings, PlainHttpBeyondThisMachineIsWarnedOf) {
       Contains(HasSubstr("certificates")));
 }
 
-TEST_F(S3File, ASecretIsTakenFromAPrivateFileAndShownNowhere) {
+TEST_F(S3File, ASecretIsReadFromAPrivateFileAndNeverShown) {
   const Config config = load_config({write("c.toml", kSecretFile, 0600), {}, {}});
   EXPECT_EQ(config.s3.secret_key, "hunter2horse");
   EXPECT_THAT(print_config(config), AllOf(HasSubstr("# s3.secret_key in "), HasSubstr("********"),
@@ -147,12 +147,12 @@ TEST_F(S3File, ASecretIsTakenFromAPrivateFileAndShownNowhere) {
   EXPECT_EQ(load_config({write("again.toml", print_config(config), 0600), {}, {}}).s3.bucket, "mail");
 }
 
-TEST_F(S3File, ASecretThatEverybodyCanReadIsRefused) {
+TEST_F(S3File, ASecretThatAllUsersCanReadIsRefused) {
   EXPECT_THAT(refusal(ConfigSources{write("c.toml", kSecretFile, 0644), {}, {}}),
-              AllOf(HasSubstr("everybody on this machine can read"), HasSubstr("RESTANTE_S3_"),
+              AllOf(HasSubstr("all users of this machine can read"), HasSubstr("RESTANTE_S3_"),
                     Not(HasSubstr("hunter2")), Not(HasSubstr("AKnobody"))));
   EXPECT_THAT(refusal(bucket_and({{"RESTANTE_S3_CREDENTIALS_FILE", write("keys", "[default]\n", 0644)}})),
-              HasSubstr("everybody on this machine can read"));
+              HasSubstr("all users of this machine can read"));
   EXPECT_EQ(refusal(bucket_and({{"RESTANTE_S3_CREDENTIALS_FILE", write("keys", "[default]\n", 0600)}})), "");
   EXPECT_THAT(refusal(bucket_and({{"RESTANTE_S3_CREDENTIALS_FILE", "/nowhere/keys"}})), HasSubstr("cannot be read"));
   EXPECT_THAT(refusal(bucket_and({{"RESTANTE_S3_CA_FILE", "/nowhere/ca"}})), HasSubstr("cannot be read"));
@@ -160,7 +160,7 @@ TEST_F(S3File, ASecretThatEverybodyCanReadIsRefused) {
 
 const std::string kKeyFile = "[default]\naws_access_key_id=AK\naws_secret_access_key=s\n";
 
-TEST_F(S3File, AServerWhoseBytesGoToS3DoesNotStartWithoutKeysAndSaysWhereItLooked) {
+TEST_F(S3File, AServerThatStoresFilesInS3DoesNotStartWithoutKeysAndNamesWhereItSearched) {
   const Config config = with(bucket_and({{"RESTANTE_BLOBS", "s3"}}));
   EXPECT_THAT(refusal_to_start(config, {}),
               AllOf(HasSubstr("RESTANTE_BLOBS is s3"), HasSubstr("bucket mail"), HasSubstr("s3.access_key"),
@@ -175,13 +175,13 @@ TEST_F(S3File, AServerWhoseBytesGoToS3DoesNotStartWithoutKeysAndSaysWhereItLooke
   EXPECT_EQ(refusal_to_start(with(with_keys({{"RESTANTE_BLOBS", "s3"}})), {}), "");
 }
 
-TEST_F(S3File, ABucketThatIsOnlySetUpWithoutKeysIsWarnedOf) {
+TEST_F(S3File, ABucketThatIsOnlyConfiguredWithoutKeysGivesAWarning) {
   const std::string empty = write("keys", "[other]\n", 0600);
   const Config config = with(bucket_and({{"RESTANTE_S3_CREDENTIALS_FILE", empty}}));
   EXPECT_EQ(refusal_to_start(config, {}), "");
   EXPECT_THAT(warnings(config), Contains(AllOf(HasSubstr("bucket mail is set up"), HasSubstr(empty))));
   EXPECT_THAT(warnings(with(with_keys({}))), IsEmpty());
-  EXPECT_EQ(refusal_to_start(with({}), {}), "") << "nobody speaks of S3";
+  EXPECT_EQ(refusal_to_start(with({}), {}), "") << "S3 is not configured";
 }
 
 TEST_F(S3File, TheFileOfTheAwsToolsMustBeAsPrivateAsOurOwn) {
@@ -190,7 +190,7 @@ TEST_F(S3File, TheFileOfTheAwsToolsMustBeAsPrivateAsOurOwn) {
   for (const Variables& variables : {Variables{{"AWS_SHARED_CREDENTIALS_FILE", file}}, {{"HOME", folder.string()}}}) {
     for (const char* blobs : {"s3", "dir"}) {
       EXPECT_THAT(refusal_to_start(with(bucket_and({{"RESTANTE_BLOBS", blobs}})), variables),
-                  AllOf(HasSubstr(file), HasSubstr("everybody on this machine can read")));
+                  AllOf(HasSubstr(file), HasSubstr("all users of this machine can read")));
     }
     EXPECT_EQ(refusal_to_start(with(with_keys({})), variables), "") << "it is not looked at";
     EXPECT_EQ(refusal_to_start(with({}), variables), "");
@@ -199,7 +199,7 @@ TEST_F(S3File, TheFileOfTheAwsToolsMustBeAsPrivateAsOurOwn) {
   EXPECT_EQ(refusal_to_start(with(bucket_and({{"RESTANTE_BLOBS", "s3"}})), {{"HOME", folder.string()}}), "");
 }
 
-TEST(S3Settings, ASecretIsNoFlag) {
+TEST(S3Settings, ASecretHasNoFlag) {
   const ConfigSources sources{{}, bucket_and({}), {{"s3.secret_key", "hunter2horse", "--set"}}};
   EXPECT_THAT(refusal(sources), AllOf(HasSubstr("RESTANTE_S3_SECRET_KEY"), Not(HasSubstr("hunter2"))));
 }

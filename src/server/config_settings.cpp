@@ -46,8 +46,8 @@ std::string environment_name(std::string_view key) {
 
 std::string spelled(const std::string& key, const std::string& origin) {
   const auto* setting = find_setting(key);
-  const bool says_key = origin == environment_name(key) || (setting && origin == setting->flag);
-  return says_key ? origin : fmt::format("{} in {}", key, origin);
+  const bool names_key = origin == environment_name(key) || (setting && origin == setting->flag);
+  return names_key ? origin : fmt::format("{} in {}", key, origin);
 }
 
 const std::vector<std::string>& other_variables() {

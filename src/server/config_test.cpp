@@ -54,7 +54,7 @@ Config from_flag(const std::string& key, const std::string& value) {
   return load_config({.file = {}, .environment = {}, .flags = {{key, value, "--set"}}});
 }
 
-// The sentence a call is refused with; empty when it is accepted.
+// The sentence with which a call is refused; empty when it is accepted.
 template <class Call>
 std::string refusal(Call&& call) {
   try {
@@ -69,7 +69,7 @@ std::string refused_flag(const std::string& key, const std::string& value) {
   return refusal([&] { from_flag(key, value); });
 }
 
-TEST(Config, NothingGivenGivesTheDefaults) {
+TEST(Config, WithoutSourcesTheDefaultsApply) {
   const auto config = load_config({});
   EXPECT_EQ(config.data, "data");
   EXPECT_EQ(config.blobs, "dir");
@@ -168,7 +168,7 @@ TEST_F(ConfigFiles, AnUnknownKeyIsRefusedWithItsLineAndTheNearestOne) {
   EXPECT_THAT(refused_flag("log.levle", "warn"), AllOf(HasSubstr("--set"), HasSubstr("did you mean log.level?")));
 }
 
-TEST(Config, AnUnknownVariableIsRefusedWithTheNearestOneButOursAreLeftAlone) {
+TEST(Config, AnUnknownVariableIsRefusedWithTheNearestOneButKnownOnesAreIgnored) {
   EXPECT_THAT(refusal([] { from_environment({{"RESTANTE_LOGLEVEL", "warn"}}); }),
               AllOf(HasSubstr("RESTANTE_LOGLEVEL"), HasSubstr("did you mean RESTANTE_LOG_LEVEL?")));
   EXPECT_EQ(refusal([] {
@@ -178,7 +178,7 @@ TEST(Config, AnUnknownVariableIsRefusedWithTheNearestOneButOursAreLeftAlone) {
             "");
 }
 
-TEST_F(ConfigFiles, ADoubledKeyIsRefused) {
+TEST_F(ConfigFiles, AKeyThatIsSetTwiceIsRefused) {
   EXPECT_THAT(refusal([&] { from_file("data = 'a'\n\ndata = 'b'\n"); }),
               AllOf(HasSubstr("\"data\""), HasSubstr("c.toml:3"), HasSubstr("second time")));
   EXPECT_THAT(refusal([&] { from_file("[tls]\n[log]\n[tls]\n"); }), AllOf(HasSubstr("\"tls\""), HasSubstr("c.toml:3")));
@@ -203,7 +203,7 @@ TEST_F(ConfigFiles, AWrongTypeIsRefusedWithWhatItMustBe) {
   EXPECT_THAT(refusal([&] { from_file("data = 1979-05-27"); }), HasSubstr("date"));
 }
 
-TEST_F(ConfigFiles, WhatIsNotTomlIsRefusedWithItsLine) {
+TEST_F(ConfigFiles, InvalidTomlIsRefusedWithItsLine) {
   EXPECT_THAT(refusal([&] { from_file("data = 'x'\nlisten = \n"); }),
               AllOf(HasSubstr("c.toml:2"), HasSubstr("not valid TOML")));
   EXPECT_THAT(refusal([&] { from_file("data = \"\xff\"\n"); }), HasSubstr("not valid TOML"));
@@ -219,7 +219,7 @@ TEST_F(ConfigFiles, AFileThatCannotBeReadIsRefused) {
   EXPECT_THAT(load("/dev/zero"), HasSubstr("larger than 1 MiB"));
 }
 
-TEST(Config, AMessageIsOneLineWhateverTheValueHolds) {
+TEST(Config, AMessageIsOneLineForEveryValue) {
   EXPECT_THAT(refused_flag("log.level", "a\nb\x1b[31m"), AllOf(Not(HasSubstr("\n")), Not(HasSubstr("\x1b"))));
   EXPECT_THAT(refused_flag("x\ny", "1"), Not(HasSubstr("\n")));
   EXPECT_LT(refused_flag("log.level", std::string(100'000, 'x')).size(), 400u);
@@ -262,7 +262,7 @@ TEST(Config, RetentionAboveTheTtlIsRefusedAndNegativeIsZero) {
   EXPECT_THAT(refused_flag("uploads.ack_retention", "1500ms"), HasSubstr("whole seconds"));
 }
 
-TEST(Config, QuotasAndTheReserveMayBeSwitchedOffAndWhoReadsAckedFilesIsAChoice) {
+TEST(Config, QuotasAndTheReserveMayBeSwitchedOffAndAckedContentIsAChoice) {
   const Config usual = load_config({});
   EXPECT_EQ(usual.uploads.quota_bytes, 4ull << 30);
   EXPECT_EQ(usual.uploads.quota_files, 10'000u);
@@ -276,13 +276,13 @@ TEST(Config, QuotasAndTheReserveMayBeSwitchedOffAndWhoReadsAckedFilesIsAChoice) 
     EXPECT_THAT(refused_flag(key, "-1"), HasSubstr(key));
   }
   EXPECT_EQ(from_flag("uploads.acked_content", "everyone").uploads.acked_content, Config::AckedContent::everyone);
-  EXPECT_THAT(refused_flag("uploads.acked_content", "nobody"), HasSubstr("people"));
+  EXPECT_THAT(refused_flag("uploads.acked_content", "unknown"), HasSubstr("people"));
   EXPECT_THAT(refused_flag("uploads.sweep_every", "0s"), HasSubstr("uploads.sweep_every"));
   EXPECT_EQ(from_flag("uploads.check_every", "0s").uploads.check_every, 0s);
   EXPECT_THAT(refused_flag("uploads.check_rate", "0"), HasSubstr("uploads.check_rate"));
 }
 
-TEST(Config, OnlyKnownStoresAreTakenAndNoPasswordIsRepeated) {
+TEST(Config, OnlyKnownStoresAreAcceptedAndNoPasswordIsRepeated) {
   EXPECT_EQ(from_flag("database", "sqlite:///var/x.db").database, "sqlite:///var/x.db");
   EXPECT_FALSE(is_shared(from_flag("database", "sqlite:///var/x.db")));
   for (const std::string url : {"postgres://u:hunter2@h:5433/db", "postgresql://h/db?user=u&password=hunter2&port=1"}) {
@@ -350,14 +350,14 @@ TEST_F(ConfigFiles, TlsNeedsBothFilesReadableAndThePrivateOnePrivate) {
   EXPECT_THAT(with(directory_.string(), key), AllOf(HasSubstr("tls.certificate in"), HasSubstr("not a file")));
   EXPECT_THAT(with(certificate, write("empty.pem", "")), HasSubstr("not PEM"));
   EXPECT_THAT(with(certificate, write("open.pem", "-----BEGIN\n", 0644)),
-              AllOf(HasSubstr("everybody"), HasSubstr("chmod")));
+              AllOf(HasSubstr("all users"), HasSubstr("chmod")));
   EXPECT_EQ(with(certificate, write("group.pem", "-----BEGIN\n", 0640)), "");
 }
 
 TEST_F(ConfigFiles, TheMetricsTokenFileMustBePrivateAndNotShort) {
   const auto with = [&](const std::string& path) { return refused_flag("metrics.token_file", path); };
   EXPECT_EQ(with(write("token", kToken + "\n")), "");
-  EXPECT_THAT(with(write("open", kToken, 0604)), HasSubstr("everybody"));
+  EXPECT_THAT(with(write("open", kToken, 0604)), HasSubstr("all users"));
   EXPECT_THAT(with(write("short", "admin\n")), AllOf(HasSubstr("fewer than 16"), Not(HasSubstr("admin"))));
   EXPECT_THAT(with((directory_ / "none").string()), HasSubstr("cannot be read"));
 }
@@ -385,7 +385,7 @@ TEST(Config, APlainPublicUrlAndOpenRegistrationBehindOneWarn) {
   EXPECT_THAT(warnings(config), ElementsAre(HasSubstr("open_registration")));
 }
 
-TEST_F(ConfigFiles, WhatIsPrintedLoadsBackToTheSame) {
+TEST_F(ConfigFiles, ThePrintedConfigurationLoadsBackToTheSame) {
   const auto file =
       write("c.toml",
             "data = 'a \"quoted\" \\ path'\nlisten = ['[::1]:0', '127.0.0.1:9']\ntrusted_proxies = ['10.0.0.0/8']\n"
@@ -412,7 +412,7 @@ TEST_F(ConfigFiles, TheExampleLoadsAsItIsAndWithEverythingUncommented) {
   std::istringstream lines(example_config());
   std::string line, active;
   while (std::getline(lines, line)) {
-    // A setting has no space behind its #, a comment has.
+    // A setting has no space after its #, a comment has one.
     active += (line.size() > 1 && line[0] == '#' && line[1] != ' ' ? line.substr(1) : line) + '\n';
   }
   const auto config = from_file(active);

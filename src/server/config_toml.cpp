@@ -63,7 +63,8 @@ class Flattening {
     for (const auto& [key, node] : table) {
       const std::string path = prefix + std::string(key.str());
       const auto origin = fmt::format("{}:{}", name_, key.source().begin.line);
-      // A quoted key with a dot in it would pass for a key of a group, past the check for doubled keys.
+      // A quoted key with a dot in it would look like a key of a group and bypass the check for keys that are set
+      // twice.
       if (key.str().find('.') != std::string_view::npos) {
         throw ConfigError(fmt::format("unknown setting {} in {}: write a key without quotes", in_quotes(path), origin));
       }

@@ -1,5 +1,5 @@
-// The TOML side of the configuration: a file flattened into dotted keys with the line each stands on. The only user of
-// toml++, which takes seconds to compile.
+// The TOML side of the configuration: a file is converted into dotted keys with their line. The only user of toml++,
+// which takes seconds to compile.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,10 +14,10 @@ struct ConfigEntry {
   std::string origin;  // "path:line"
 };
 
-// Throws ConfigError when the file cannot be read, is no TOML, or sets something that is not in the list of settings.
+// Throws ConfigError when the file cannot be read, is not TOML, or sets something that is not in the list of settings.
 std::vector<ConfigEntry> read_toml_file(const std::string& path);
 
-// The same from memory; name stands for the path in messages.
+// The same from memory; `name` replaces the path in messages.
 std::vector<ConfigEntry> read_toml(const std::string& text, const std::string& name);
 
 }  // namespace restante

@@ -42,7 +42,7 @@ std::string describe(const ConfigValue& value) {
 
 [[noreturn]] void refuse_text(std::string_view wanted, const std::string& text) { refuse(wanted, ConfigValue{text}); }
 
-// The text of a string or of a variable or flag; nothing for the other types.
+// The text of a string, a variable or a flag; nothing for the other types.
 const std::string* text_of(const ConfigValue& value) {
   if (const auto* bare = std::get_if<BareText>(&value)) return &bare->text;
   return std::get_if<std::string>(&value);
@@ -58,7 +58,7 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
   return static_cast<std::uint16_t>(*number);
 }
 
-// 4, 6, or 0 when it is no literal address.
+// 4, 6, or 0 when it is not a literal address.
 int address_family(const std::string& text) {
   std::array<unsigned char, 16> bytes;
   if (inet_pton(AF_INET, text.c_str(), bytes.data()) == 1) return 4;
@@ -66,7 +66,7 @@ int address_family(const std::string& text) {
   return 0;
 }
 
-// Splits host:port; the host of [::1]:80 comes without brackets. No port = an empty second half.
+// Splits host:port; the host of [::1]:80 is returned without brackets. No port = an empty second half.
 std::optional<std::pair<std::string, std::string>> split_host_port(const std::string& text) {
   if (text.starts_with('[')) {
     const auto close = text.find(']');
@@ -86,7 +86,7 @@ bool is_host_name(const std::string& host) {
   return !host.empty() && host.size() <= 253 && host.front() != '.' && std::ranges::all_of(host, fits);
 }
 
-// A port, optional, and a name or address in front of it.
+// An optional port, and a name or address before it.
 bool is_authority(const std::string& text) {
   const auto parts = split_host_port(text);
   if (!parts) return false;
@@ -142,7 +142,7 @@ std::vector<std::string> read_list(const ConfigValue& value) {
 
 milliseconds read_duration(const ConfigValue& value) {
   constexpr std::string_view kWanted = R"(a duration with its unit such as "250ms", "10s", "30m" or "24h")";
-  constexpr std::int64_t kLongest = 3'650ll * 86'400'000;  // ten years: beyond it is a typo
+  constexpr std::int64_t kLongest = 3'650ll * 86'400'000;  // ten years: a longer duration is a typo
   const auto* text = text_of(value);
   if (!text) refuse(kWanted, value);
   const auto digits_end = text->find_first_not_of("0123456789", text->starts_with('-') ? 1 : 0);
@@ -191,7 +191,7 @@ std::string parse_host(const std::string& text) {
 
 std::string parse_public_url(const std::string& text) {
   if (text.empty()) return text;
-  // The value is not repeated when it holds an @: what stands before it may be a password.
+  // The value is not repeated when it contains an @: the text before it may be a password.
   if (text.find('@') != std::string::npos) throw BadValue("must not hold a user name or password");
   std::string url = lower_case(text);
   if (url.ends_with('/')) url.pop_back();
@@ -212,7 +212,7 @@ std::string print_endpoint(const net::Endpoint& endpoint) {
 }
 
 std::string print_duration(milliseconds value) {
-  constexpr std::size_t kHours = 3;  // days are read but not printed: "24h" is what people recognise
+  constexpr std::size_t kHours = 3;  // days are read but not printed: people recognise "24h"
   for (std::size_t i = kHours; i > 0; --i) {
     const auto& [name, factor] = kUnits[i];
     if (value.count() != 0 && value.count() % factor == 0) return fmt::format("{}{}", value.count() / factor, name);

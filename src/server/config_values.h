@@ -1,6 +1,6 @@
-// Config values: the small grammars of the configuration (durations, addresses, lists) between text, TOML and C++.
-// A value from a TOML file carries its type, one from a variable or a flag is bare text; the readers take either and
-// throw BadValue with what the setting must be ("must be …"). Pure functions, no key names: the caller adds those.
+// Config values: the small grammars of the configuration (durations, addresses, lists) between text, TOML and C++. A
+// value from a TOML file has its type, one from a variable or a flag is bare text; the readers take both and throw
+// BadValue with what the setting must be ("must be …"). Pure functions, no key names: the caller adds those.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -26,7 +26,7 @@ struct ForeignType {
 
 using ConfigValue = std::variant<BareText, std::string, std::int64_t, bool, std::vector<std::string>, ForeignType>;
 
-// The rest of the sentence "<key> from <origin> …": what the value must be and what was found.
+// The rest of the sentence "<key> from <origin> …": what the value must be and what it is.
 class BadValue final : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 std::chrono::milliseconds duration(const std::string& text) { return read_duration(BareText{text}); }
 
-TEST(ConfigValues, DurationsCarryTheirUnit) {
+TEST(ConfigValues, DurationsHaveAUnit) {
   EXPECT_EQ(duration("250ms"), 250ms);
   EXPECT_EQ(duration("10s"), 10s);
   EXPECT_EQ(duration("30m"), 30min);
@@ -22,7 +22,7 @@ TEST(ConfigValues, DurationsCarryTheirUnit) {
   EXPECT_EQ(duration("007s"), 7s);
 }
 
-TEST(ConfigValues, WhatIsNoDurationIsRefused) {
+TEST(ConfigValues, TextThatIsNotADurationIsRefused) {
   for (const auto* text :
        {"", "10", "s", "-", "-s", "10 s", " 10s", "10s ", "1.5s", "10S", "+1s", "1h30m", "10sec", "--1s",
         "9223372036854775807h", "99999999999999999999s", "9999999d", "-9999999d", "1\xc2\xb5s"}) {
@@ -110,7 +110,7 @@ TEST(ConfigValues, HostsAreNamesWithoutSchemeOrWildcard) {
   }
 }
 
-TEST(ConfigValues, APublicUrlIsSchemeAndHostAlone) {
+TEST(ConfigValues, APublicUrlIsOnlySchemeAndHost) {
   EXPECT_EQ(parse_public_url(""), "");
   EXPECT_EQ(parse_public_url("https://Post.example.org/"), "https://post.example.org");
   EXPECT_EQ(parse_public_url("http://[::1]:80"), "http://[::1]:80");

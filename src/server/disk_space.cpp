@@ -21,12 +21,12 @@ std::uint64_t ask(const std::filesystem::path& path) {
 
 std::uint64_t DiskSpace::free_after(std::uint64_t bytes) {
   const auto now = std::chrono::steady_clock::now();
-  if (now - asked_.load() >= kFresh) {
+  if (now - read_at_.load() >= kFresh) {
     std::uint64_t least = kUnlimited;
     for (const auto& path : paths_) least = std::min(least, ask(path));
     free_ = least;
     announced_ = 0;
-    asked_ = now;
+    read_at_ = now;
   }
   const std::uint64_t announced = announced_.fetch_add(bytes) + bytes;
   const std::uint64_t free = free_.load();

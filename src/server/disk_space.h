@@ -1,6 +1,6 @@
-// DiskSpace: how much room the disks have that the server writes to, as their file systems tell. Of a path that cannot
-// be asked about as much as there can be: the write itself will tell. Thread-safe, and cheap enough for every upload:
-// the file systems' answer may be a few milliseconds old, less what was announced to be written since.
+// DiskSpace: the free space of the disks that the server writes to, as reported by their file systems. A path that
+// cannot be asked about counts as unlimited: the write itself will fail. Thread-safe, and cheap enough for every
+// upload: the figure may be a few milliseconds old, minus what was announced since.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -13,15 +13,14 @@ namespace restante {
 class DiskSpace {
  public:
   explicit DiskSpace(std::vector<std::filesystem::path> paths) : paths_(std::move(paths)) {}
-  // Bytes that may still be written where the fullest of the paths lies, once these have been, which the caller is
-  // about to write.
+  // Bytes that can still be written on the fullest disk after the caller has written `bytes`.
   std::uint64_t free_after(std::uint64_t bytes);
 
  private:
   const std::vector<std::filesystem::path> paths_;
-  std::atomic<std::chrono::steady_clock::time_point> asked_{};
+  std::atomic<std::chrono::steady_clock::time_point> read_at_{};
   std::atomic<std::uint64_t> free_{0};
-  std::atomic<std::uint64_t> announced_{0};  // since free_ was asked for
+  std::atomic<std::uint64_t> announced_{0};  // since free_ was read
 };
 
 }  // namespace restante

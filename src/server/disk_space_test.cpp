@@ -7,7 +7,7 @@
 namespace restante {
 namespace {
 
-TEST(DiskSpace, IsWhatTheFileSystemSaysAndUnlimitedWhereNobodyKnows) {
+TEST(DiskSpace, IsTheFigureOfTheFileSystemAndUnlimitedWhenThatIsUnknown) {
   const auto real = std::filesystem::temp_directory_path();
   const auto unlimited = std::numeric_limits<std::uint64_t>::max();
   EXPECT_LT(DiskSpace({real}).free_after(0), unlimited);
@@ -15,8 +15,9 @@ TEST(DiskSpace, IsWhatTheFileSystemSaysAndUnlimitedWhereNobodyKnows) {
   EXPECT_LT(DiskSpace({"/no/such/place", real}).free_after(0), unlimited);
 }
 
-// Whether the file system is asked again in between or not: nothing is written here, so nobody else can have made room.
-TEST(DiskSpace, CountsWhatIsAboutToBeWrittenBeforeTheFileSystemKnows) {
+// Whether the file system is asked again in between or not: nothing is written here, so the free space cannot have
+// grown.
+TEST(DiskSpace, CountsAnnouncedBytesBeforeTheFileSystemDoes) {
   DiskSpace space({std::filesystem::temp_directory_path()});
   const std::uint64_t before = space.free_after(0);
   EXPECT_EQ(space.free_after(before + (std::uint64_t{1} << 40)), 0u);

@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::string_view kMasked = "********";
 
-// What went wrong, in the words for the log.
+// The reason of a failure, as in the log.
 std::string failure_of(const std::function<void()>& check) {
   try {
     check();
     return {};
   } catch (const std::exception& e) {
-    return *e.what() ? e.what() : "it failed without saying why";
+    return *e.what() ? e.what() : "it failed without a reason";
   }
 }
 
@@ -63,7 +63,7 @@ api::StoreState state_of_blobs(const Config& config, const PlacePlan& plan, cons
   state.kind = kind_of_blobs(plan.write);
   state.place = place_of_blobs(config, plan.write);
   if (plan.also) {
-    state.detail = fmt::format("also as {} in {}, until the change-over is finished", kind_of_blobs(*plan.also),
+    state.detail = fmt::format("also as {} in {}, until the blob move is finished", kind_of_blobs(*plan.also),
                                place_of_blobs(config, *plan.also));
   }
   state.error = failure_of(check);

@@ -1,5 +1,5 @@
-// Facts: what the operator is told about this server: versions, stores, effective settings. The only filter between the
-// configuration and an answer: a secret is named, its value never leaves.
+// Facts: what the operator can read about this server: versions, stores, effective settings. The only filter between
+// the configuration and an answer: a secret is named, its value is never in it.
 #pragma once
 #include <functional>
 #include <string>
@@ -12,12 +12,12 @@
 
 namespace restante {
 
-// Every setting in the order of the list; of a secret that is set, eight stars.
+// Every setting in the order of the list; eight stars for a secret that is set.
 std::vector<api::EffectiveSetting> effective_settings(const Config& config);
 
-// How the rows are and what keeps them. Never throws: what fails is in the state.
+// The state of the database and its kind. Never throws: a failure is in the state.
 api::StoreState state_of_rows(const Config& config, Store& store);
-// How the bytes are, where the plan puts them; `trouble` is what failed lately although the check succeeds.
+// The state of the places that the plan uses; `trouble` is a recent failure although the check succeeds.
 api::StoreState state_of_blobs(const Config& config, const PlacePlan& plan, const std::function<void()>& check,
                                std::string trouble = {});
 

@@ -28,7 +28,7 @@ const api::EffectiveSetting& named(const std::vector<api::EffectiveSetting>& set
   return *std::ranges::find(settings, key, &api::EffectiveSetting::key);
 }
 
-TEST(EffectiveSettings, AreAllOfThemWithWhereTheyWereGiven) {
+TEST(EffectiveSettings, ContainAllSettingsWithTheirOrigin) {
   const Config config = load_config({{}, {{"RESTANTE_LOG_LEVEL", "warn"}}, {}});
   const auto all = effective_settings(config);
   EXPECT_EQ(all.size(), settings().size());
@@ -39,7 +39,7 @@ TEST(EffectiveSettings, AreAllOfThemWithWhereTheyWereGiven) {
   EXPECT_FALSE(named(all, "uploads.max_files").help.empty());
 }
 
-TEST(EffectiveSettings, NameASecretAndNeverHoldIt) {
+TEST(EffectiveSettings, NameASecretAndNeverContainIt) {
   const Config config = load_config(
       {{},
        {{"RESTANTE_ADMIN_TOKEN", kToken}, {"RESTANTE_DATABASE", "postgres://post:hunter2horse@db.example/post"}},
@@ -52,11 +52,11 @@ TEST(EffectiveSettings, NameASecretAndNeverHoldIt) {
   EXPECT_THAT(all_of(all), Not(HasSubstr("hunter2horse")));
 }
 
-TEST(EffectiveSettings, OfASecretThatIsNotSetSayNothing) {
+TEST(EffectiveSettings, ContainNothingForASecretThatIsNotSet) {
   EXPECT_EQ(named(effective_settings(load_config({{}, {}, {}})), "admin_token").value, "");
 }
 
-TEST(StateOfRows, TellsWhatKeepsThemWhereAndWhyItDoesNotWork) {
+TEST(StateOfRows, NamesTheDatabaseItsPlaceAndItsFailure) {
   std::string name = (std::filesystem::temp_directory_path() / "restante-facts-XXXXXX").string();
   const std::filesystem::path folder = ::mkdtemp(name.data());
   Config config;
@@ -69,25 +69,25 @@ TEST(StateOfRows, TellsWhatKeepsThemWhereAndWhyItDoesNotWork) {
     EXPECT_THAT(well.detail, HasSubstr("SQLite 3."));
     EXPECT_THAT(well.detail, HasSubstr("schema "));
     EXPECT_THAT(well.place, HasSubstr(folder.string()));
-    std::filesystem::rename(database_file(config), folder / "elsewhere");
+    std::filesystem::rename(database_file(config), folder / "renamed");
     EXPECT_THAT(state_of_rows(config, *store).error, HasSubstr("moved"));
   }
   std::filesystem::remove_all(folder);
 }
 
-TEST(StateOfBlobs, TellsWhyTheyDoNotWork) {
+TEST(StateOfBlobs, ContainsTheReasonOfAFailure) {
   const Config config;
   const PlacePlan files;
   EXPECT_EQ(state_of_blobs(config, files, [] {}).error, "");
   EXPECT_EQ(state_of_blobs(
-                config, files, [] { throw Unavailable("the disk is gone"); }, "and more")
+                config, files, [] { throw Unavailable("the disk has failed"); }, "and more")
                 .error,
-            "the disk is gone");
+            "the disk has failed");
   EXPECT_NE(state_of_blobs(config, files, [] { throw Unavailable(""); }).error, "");
   EXPECT_EQ(state_of_blobs(config, files, [] {}, "what no check finds").error, "what no check finds");
 }
 
-TEST(StateOfBlobs, TellsWhereTheyGoNowWhateverTheSettingsSay) {
+TEST(StateOfBlobs, NamesThePlaceOfNewFilesAlsoWhenTheSettingsDiffer) {
   Config config;
   config.s3.endpoint = "https://s3.example.org";
   config.s3.bucket = "mail";
@@ -101,11 +101,11 @@ TEST(StateOfBlobs, TellsWhereTheyGoNowWhateverTheSettingsSay) {
   EXPECT_THAT(moving.detail, HasSubstr("also as files in "));
 }
 
-TEST(WrittenDirectories, AreThoseOnDisksOfOurOwn) {
+TEST(WrittenDirectories, AreThoseOnLocalDisks) {
   Config config;
   const PlacePlan files{Place::dir, {}}, rows{Place::inlined, {}}, bucket{Place::s3, {}}, both{Place::s3, Place::dir};
   EXPECT_EQ(written_directories(config, files).size(), 2u);
-  EXPECT_EQ(written_directories(config, bucket).size(), 1u) << "that of the rows";
+  EXPECT_EQ(written_directories(config, bucket).size(), 1u) << "that of the database";
   config.database = "postgres://db/post";
   EXPECT_EQ(written_directories(config, files).size(), 1u);
   EXPECT_EQ(written_directories(config, both).size(), 1u);

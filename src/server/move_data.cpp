@@ -42,7 +42,7 @@ class Descriptor final {
 
 fs::path place_of(const fs::path& data, const std::string& key) { return data / "blobs" / dir::file_of(key); }
 
-// Gives each piece to `take`, and the digest of all of them. Nothing when there is no such file.
+// Passes each piece to `take`, and returns the digest of the whole file. Nothing when there is no such file.
 template <class Take>
 std::optional<Digest> read_pieces(const fs::path& path, Take take) {
   const Descriptor in(path, O_RDONLY);
@@ -74,17 +74,17 @@ void write_all(const fs::path& path, int fd, std::string_view bytes) {
   }
 }
 
-// The digest of what was copied. It gets its name only once it is whole.
-std::optional<Digest> copy(const fs::path& from, const fs::path& draft, const fs::path& to) {
-  const Descriptor out(draft, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
-  if (out.get() < 0) refuse(draft, "create");
-  const auto digest = read_pieces(from, [&](std::string_view bytes) { write_all(draft, out.get(), bytes); });
+// The digest of the copied content. The file gets its final name only once it is complete.
+std::optional<Digest> copy(const fs::path& from, const fs::path& temporary, const fs::path& to) {
+  const Descriptor out(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
+  if (out.get() < 0) refuse(temporary, "create");
+  const auto digest = read_pieces(from, [&](std::string_view bytes) { write_all(temporary, out.get(), bytes); });
   if (!digest) {
-    fs::remove(draft);
+    fs::remove(temporary);
     return std::nullopt;
   }
   fs::create_directories(to.parent_path());
-  fs::rename(draft, to);
+  fs::rename(temporary, to);
   if (digest_of(to) != digest) throw OpenRefused(fmt::format("{} is not what was written to it", to.string()));
   return digest;
 }
@@ -101,7 +101,7 @@ void sync_all(const fs::path& directory) {
   if (opened.get() < 0 || ::syncfs(opened.get()) != 0) refuse(directory, "sync");
 }
 
-// Every key that a row names, once.
+// Every key in the rows, once.
 template <class Visit>
 void each_blob(MoveDatabase& from, Visit visit) {
   const auto tables = from.tables();
@@ -154,7 +154,7 @@ std::uint64_t count_objects(MoveDatabase& from) {
 void require_data(const DataMove& move, const std::vector<ReferencedBlob>& all) {
   if (!all.empty() && !fs::is_directory(move.from / "blobs")) {
     throw OpenRefused(
-        fmt::format("there is no {} although the bytes of {} files should lie there: --data names the data "
+        fmt::format("there is no {} although {} files should be stored there: --data names the data "
                     "directory of the old server",
                     (move.from / "blobs").string(), all.size()));
   }
@@ -165,7 +165,7 @@ void require_data(const DataMove& move, const std::vector<ReferencedBlob>& all) 
     if (!fs::exists(ours) || !fs::exists(theirs)) continue;
     if (read_secret_file(ours, "and try again") != read_secret_file(theirs, "and try again")) {
       throw OpenRefused(
-          fmt::format("{} belongs to another server: a move needs a data directory of its own", theirs.string()));
+          fmt::format("{} belongs to another server: a move needs a separate data directory", theirs.string()));
     }
   }
 }
@@ -189,8 +189,8 @@ CopiedData inspect_data(const DataMove& move, const std::vector<ReferencedBlob>&
 CopiedData copy_data(const DataMove& move, const std::vector<ReferencedBlob>& all,
                      const std::function<void(std::uint64_t)>& copied_data) {
   if (stays(move)) return inspect_data(move, all);
-  const fs::path drafts = *move.to / "blobs" / "tmp";
-  fs::create_directories(drafts);
+  const fs::path temporary_files = *move.to / "blobs" / "tmp";
+  fs::create_directories(temporary_files);
   fs::permissions(*move.to, fs::perms::owner_all);
   copy_secrets(move);
   CopiedData data;
@@ -199,7 +199,7 @@ CopiedData copy_data(const DataMove& move, const std::vector<ReferencedBlob>& al
     ++data.files;
     data.bytes += kept.size;
     if (digest_of(to) != kept.sha256) {
-      const auto digest = copy(place_of(move.from, kept.key), drafts / kept.key, to);
+      const auto digest = copy(place_of(move.from, kept.key), temporary_files / kept.key, to);
       data.missing += digest ? 0 : 1;
       data.copied += digest ? 1 : 0;
       data.changed += digest && *digest != kept.sha256 ? 1 : 0;

@@ -1,7 +1,8 @@
-// The part of a move that is not in the database: bytes that are files, the operator's token and the server's key, all
-// in the data directory. Bytes that are rows move with the rows, and objects stay in their bucket. Where the new server
-// uses the same directory they stay, and are only counted; otherwise they are copied, and every copy is read again and
-// compared. Killed at any moment, the same copy goes on where it was. Throws OpenRefused with a sentence.
+// The part of a database move that is not in the database: blobs that are files, the operator's token and the server's
+// key, all in the data directory. Blobs in the database move with it, and objects stay in their bucket. If the new
+// server uses the same directory the files stay, and are only counted; otherwise they are copied, and every copy is
+// read again and compared. After a kill at any moment the same copy continues where it was. Throws OpenRefused with a
+// sentence.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -17,10 +18,10 @@ namespace restante {
 
 struct DataMove {
   std::filesystem::path from;
-  std::optional<std::filesystem::path> to;  // none: they stay
+  std::optional<std::filesystem::path> to;  // none: the files stay
 };
 
-// Bytes that rows promise.
+// A blob that rows refer to.
 struct ReferencedBlob {
   std::string key;
   std::uint64_t size = 0;
@@ -32,19 +33,20 @@ struct CopiedData {
   std::uint64_t bytes = 0;
   std::uint64_t copied = 0;   // files, by this run
   std::uint64_t missing = 0;  // files that were lost before the move
-  std::uint64_t changed = 0;  // and those that a disk has changed; copied as they are
+  std::uint64_t changed = 0;  // files that a disk has changed; copied as they are
 };
 
-// Those that are files, each once, however many rows share it; also where they are only the twin of others.
+// Blobs that are files, each once, however many rows share it; also second copies.
 std::vector<ReferencedBlob> list_bytes(MoveDatabase& from);
-// How many there are of those that are objects.
+// The number of blobs that are objects.
 std::uint64_t count_objects(MoveDatabase& from);
 
-// Refuses a directory that cannot be meant: without the bytes that rows promise, or a target with another's secrets.
+// Refuses a directory that must be a mistake: one without the blobs that rows refer to, or a target with the secrets of
+// another server.
 void require_data(const DataMove& move, const std::vector<ReferencedBlob>& all);
-// Without copying: what is there and what is not.
+// Without copying: counts what is there and what is missing.
 CopiedData inspect_data(const DataMove& move, const std::vector<ReferencedBlob>& all);
-// `carried` is told the size of each file once it is there. Durable on return.
+// Calls `copied_data` with the size of each file once it is there. Durable on return.
 CopiedData copy_data(const DataMove& move, const std::vector<ReferencedBlob>& all,
                      const std::function<void(std::uint64_t)>& copied_data);
 

@@ -52,7 +52,7 @@ class MoveData : public ::testing::Test {
   std::vector<ReferencedBlob> all;
 };
 
-TEST_F(MoveData, BytesAndSecretsAreCopiedUnderTheSameNames) {
+TEST_F(MoveData, FilesAndSecretsAreCopiedUnderTheSameNames) {
   const auto a = keep('a', "first"), b = keep('b', std::string(3 << 20, 'x'));
   write(move.from / "admin.token", "secret");
   write(move.from / "server.key", "key");
@@ -66,7 +66,7 @@ TEST_F(MoveData, BytesAndSecretsAreCopiedUnderTheSameNames) {
   EXPECT_TRUE(fs::is_empty(*move.to / "blobs" / "tmp"));
 }
 
-TEST_F(MoveData, WhatIsThereAlreadyIsComparedAndOnlyWhatIsWrongIsCopiedAgain) {
+TEST_F(MoveData, ExistingFilesAreComparedAndOnlyWrongOnesAreCopiedAgain) {
   const auto a = keep('a', "first"), b = keep('b', "second");
   carry();
   write(place(*move.to, b), "sec");
@@ -76,7 +76,7 @@ TEST_F(MoveData, WhatIsThereAlreadyIsComparedAndOnlyWhatIsWrongIsCopiedAgain) {
   EXPECT_EQ(carry().copied, 0u);
 }
 
-TEST_F(MoveData, LostAndChangedBytesAreCountedAndTheRestIsCopied) {
+TEST_F(MoveData, LostAndChangedFilesAreCountedAndTheRestIsCopied) {
   const auto a = keep('a', "first"), b = keep('b', "second");
   keep('c', "third");
   fs::remove(place(move.from, a));
@@ -85,11 +85,11 @@ TEST_F(MoveData, LostAndChangedBytesAreCountedAndTheRestIsCopied) {
   EXPECT_EQ(copied_data.missing, 1u);
   EXPECT_EQ(copied_data.changed, 1u);
   EXPECT_EQ(copied_data.copied, 2u);
-  EXPECT_EQ(read(place(*move.to, b)), "SECOND") << "as it is: the new server finds and tells it";
+  EXPECT_EQ(read(place(*move.to, b)), "SECOND") << "as it is: the new server detects and reports it";
   EXPECT_FALSE(fs::exists(place(*move.to, a)));
 }
 
-TEST_F(MoveData, NothingIsCopiedWhereTheDirectoryStays) {
+TEST_F(MoveData, NothingIsCopiedWhenTheDirectoryStays) {
   const auto a = keep('a', "first"), b = keep('b', "second");
   keep('c', "third");
   fs::remove(place(move.from, a));
@@ -106,7 +106,7 @@ TEST_F(MoveData, NothingIsCopiedWhereTheDirectoryStays) {
   }
 }
 
-TEST_F(MoveData, DirectoriesThatCannotBeMeantAreRefused) {
+TEST_F(MoveData, DirectoriesThatMustBeAMistakeAreRefused) {
   write(move.from / "admin.token", "ours");
   write(*move.to / "admin.token", "theirs");
   EXPECT_THAT([&] { require_data(move, {}); }, ThrowsMessage<OpenRefused>(HasSubstr("belongs to another server")));
@@ -117,7 +117,7 @@ TEST_F(MoveData, DirectoriesThatCannotBeMeantAreRefused) {
   EXPECT_THAT([&] { require_data(move, all); }, ThrowsMessage<OpenRefused>(HasSubstr("--data names")));
 }
 
-TEST_F(MoveData, APlaceThatCannotBeWrittenIsRefusedWithItsName) {
+TEST_F(MoveData, ADirectoryThatCannotBeWrittenIsRefusedWithItsName) {
   const auto a = keep('a', "first");
   write(*move.to / "blobs" / "tmp", "a file where a directory should be");
   EXPECT_ANY_THROW(carry());

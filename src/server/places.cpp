@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 fs::path files_of(const Config& config) { return fs::path(config.data) / "blobs"; }
 
-// One server alone may always turn to files; of several, each has a directory of its own unless it is shared on
+// A single server may always store files; of several servers each has a separate directory unless they share one on
 // purpose.
 bool wants_dir(const Config& config) {
   return config.blobs == "dir" || !is_shared(config) || fs::is_directory(files_of(config));
@@ -78,7 +78,7 @@ std::string kind_of_blobs(Place place) {
     case Place::dir:
       return "files";
     case Place::inlined:
-      return "rows of the database";
+      return "database content";
     case Place::s3:
       return "S3";
   }
@@ -94,7 +94,7 @@ std::string place_of_blobs(const Config& config, Place place) {
 std::vector<fs::path> written_directories(const Config& config, const PlacePlan& plan) {
   std::vector<fs::path> all;
   if (writes_to(plan, Place::dir)) all.emplace_back(config.data);
-  // Of a disk that is another machine's nothing is known.
+  // The free space of a disk of another machine is not known.
   if (!is_shared(config)) all.push_back(database_file(config).parent_path());
   return all;
 }

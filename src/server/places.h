@@ -1,7 +1,7 @@
-// The places of bytes that the configuration names, opened: files under data, rows of the database, a bucket. The only
-// place where a backend of bytes is named, besides the commands that work on one directly. What the settings do not
-// choose for new bytes is opened all the same where it may hold some: it stays readable, and a change-over may go
-// there. Belongs to whoever made it; cancel() may come from any thread.
+// The opened places of the configuration: files under data, the database, a bucket. The only file that names a backend
+// for blobs, except for the commands that use one directly. A place that the settings do not choose for new blobs is
+// opened, too, if it may contain some: it stays readable, and a blob move may go there. Belongs to its maker; cancel()
+// may be called from any thread.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -19,13 +19,13 @@ namespace restante {
 
 class OpenPlaces {
  public:
-  // All that is given outlives it. Throws OpenRefused and Unavailable.
+  // All arguments outlive it. Throws OpenRefused and Unavailable.
   OpenPlaces(const Config& config, Store& store, const Clock& clock, Log& log, Metrics& metrics);
 
   Places::ByPlace by_place() const;
-  // Whoever waits for another machine because of bytes waits no longer.
+  // Ends every wait for another machine because of blobs.
   void cancel();
-  // Why something does not work at present that no check of what is written to finds; empty when all is well.
+  // A present failure that a check of the written places does not find; empty when there is none.
   std::string trouble(const PlacePlan& plan) const;
 
  private:
@@ -34,20 +34,20 @@ class OpenPlaces {
   std::unique_ptr<s3::Blobs> s3_;
 };
 
-// Where new bytes go as long as no change-over says otherwise.
+// Where new blobs go while no blob move sets another place.
 PlacePlan plan_of(const Config& config);
 
-// Whose the places are, as far as settings tell.
+// The rules for ownership of the places that follow from the settings.
 OwnerRules owner_rules(const Config& config);
 
 bool writes_to(const PlacePlan& plan, Place place);
 
-// What the bytes are called and where they are, for people.
+// The kind of a place and its address, for people.
 std::string kind_of_blobs(Place place);
 std::string place_of_blobs(const Config& config, Place place);
 
-// The directories whose disks fill up when files are uploaded by such a plan; none where bytes and rows are other
-// machines'.
+// The directories whose disks fill up when files are uploaded under such a plan; none when database and blobs are on
+// other machines.
 std::vector<std::filesystem::path> written_directories(const Config& config, const PlacePlan& plan);
 
 }  // namespace restante

@@ -30,15 +30,15 @@
 namespace restante {
 namespace {
 
-constexpr auto kResolvePatience = std::chrono::seconds(5);   // a registration waits for it on a pool thread
-constexpr auto kAdminTokenPeriod = std::chrono::seconds(1);  // of ending what a replaced one still holds open
+constexpr auto kResolveTimeout = std::chrono::seconds(5);    // a registration waits for it on a pool thread
+constexpr auto kAdminTokenPeriod = std::chrono::seconds(1);  // how often requests of a replaced token are ended
 constexpr auto kPresencePeriod = std::chrono::seconds(15);
-constexpr std::chrono::milliseconds kSweepPeriod = std::chrono::seconds(1);  // of looking whether one is due
-constexpr std::chrono::milliseconds kCheckPeriod = std::chrono::seconds(1);  // of looking at what may be damaged
-constexpr auto kOwnerPeriod = std::chrono::seconds(10);  // of looking whether bytes still go to where ours are
-constexpr std::chrono::milliseconds kMovePeriod{200};  // of slices of a change-over; between them others have a thread
+constexpr std::chrono::milliseconds kSweepPeriod = std::chrono::seconds(1);  // of checking whether a sweep is due
+constexpr std::chrono::milliseconds kCheckPeriod = std::chrono::seconds(1);  // of checking files that may be damaged
+constexpr auto kOwnerPeriod = std::chrono::seconds(10);      // of checking whether the written places are still ours
+constexpr std::chrono::milliseconds kMovePeriod{200};        // between steps of a blob move, so that other jobs can run
 constexpr auto kRetentionPeriod = std::chrono::seconds(10);  // of its bounded steps; a pass begins every hour
-constexpr std::chrono::milliseconds kStopGrace = std::chrono::seconds(5);  // to the database, once requests have ended
+constexpr std::chrono::milliseconds kStopGrace = std::chrono::seconds(5);  // for the database, once requests have ended
 constexpr std::chrono::milliseconds kFastStopGrace = std::chrono::seconds(1);
 
 std::filesystem::path data_directory(const Config& config) {
@@ -56,7 +56,7 @@ Digest metrics_token(const Config& config) {
   return sha256(secret);
 }
 
-// Also where nothing is gone through: what agents report is looked at all the same.
+// Also without the periodic check: files that agents report are always checked.
 std::chrono::milliseconds check_period(const Config& config) {
   const auto every = config.uploads.check_every;
   return every.count() == 0 ? kCheckPeriod : std::clamp(every, std::chrono::milliseconds(10), kCheckPeriod);
@@ -75,7 +75,7 @@ desk::UploadRules upload_rules(const Config& config, const Places& places) {
   rules.staging = config.uploads.staging;
   rules.reserve = config.storage.reserve;
   rules.integrity = {config.uploads.check_every, config.uploads.check_rate, check_period(config)};
-  // A change-over may begin and end while we run.
+  // A blob move may begin and end while the server runs.
   const auto disks = std::make_shared<DiskSpace>(written_directories(config, {Place::dir, {}}));
   const auto disks_of_rows = std::make_shared<DiskSpace>(written_directories(config, {Place::inlined, {}}));
   rules.free_after = [disks, disks_of_rows, &places](std::uint64_t bytes) {
@@ -101,7 +101,7 @@ desk::BlobMoveRules blob_move_rules(const Config& config) {
   const auto disks = std::make_shared<DiskSpace>(written_directories(config, {Place::dir, {}}));
   const auto disks_of_rows = std::make_shared<DiskSpace>(written_directories(config, {Place::inlined, {}}));
   rules.has_room = [disks, disks_of_rows, reserve = config.storage.reserve](Place to, std::int64_t bytes) {
-    if (to == Place::s3) return true;  // off a disk that is full is where it helps
+    if (to == Place::s3) return true;  // a move away from a full disk must be possible
     return (to == Place::dir ? disks : disks_of_rows)->free_after(static_cast<std::uint64_t>(bytes)) >= reserve;
   };
   return rules;
@@ -144,7 +144,7 @@ http::AddressRules address_rules(const Config& config) {
 
 std::vector<std::string> resolve(const std::string& host) {
   std::vector<std::string> addresses;
-  for (const auto& address : net::look_up_now(host, kResolvePatience).found) addresses.push_back(address.to_string());
+  for (const auto& address : net::look_up_now(host, kResolveTimeout).found) addresses.push_back(address.to_string());
   return addresses;
 }
 
@@ -265,14 +265,14 @@ class Platform::Parts {
     try {
       write_signs_of_life();
     } catch (const std::exception& e) {
-      log.warn("presence_lost", {{"reason", e.what()}});  // seconds of "last seen", nobody's mail
+      log.warn("presence_lost", {{"reason", e.what()}});  // loses seconds of "last seen", no messages or files
     }
     try {
       blob_check.release();
     } catch (const std::exception& e) {
-      log.warn("blob_check_not_left", {{"reason", e.what()}});  // it will be told as interrupted
+      log.warn("blob_check_not_left", {{"reason", e.what()}});  // it will be reported as interrupted
     }
-    // The writer goes before the edge: a commit nobody waits for still rings the edge's bell.
+    // The writer is destroyed before the edge: a commit for which no client waits still rings the edge's bell.
     store.reset();
     log.info("stopped");
   }
@@ -283,8 +283,8 @@ class Platform::Parts {
     blob_moves.stop();
     stuck_sweep.stop();
     uploads.integrity().stop();
-    // A database that is gone must not hold up the end: requests under way may wait for it as long as for anything, and
-    // what is left once nobody waits for an answer is not worth more.
+    // An unreachable database must not delay the end: running requests may wait for it for the drain time, and later no
+    // client waits for an answer.
     shutdown_deadline.end_within(drain + kStopGrace);
     {
       const Alarm over(drain, [this] { blobs.cancel(); });
@@ -300,7 +300,7 @@ class Platform::Parts {
     edge.stop_now();
   }
 
-  // Before the first upload: a server that would write among somebody else's bytes does not start.
+  // Before the first upload: a server that would write into a place of another installation does not start.
   void check_places() {
     try {
       owner.enter();
@@ -320,9 +320,9 @@ class Platform::Parts {
     if (plan.also) owner.look_at(*plan.also);
   }
 
-  // Another server on the same data may replace it.
+  // Another server on the same data directory may replace it.
   void share_admin_token() {
-    principals.share_admin([file = std::make_shared<AdminTokenFile>(data)] { return file->look(); });
+    principals.share_admin([file = std::make_shared<AdminTokenFile>(data)] { return file->current_digest(); });
     edge.every(kAdminTokenPeriod, "admin_token", [this] { principals.check_admin_token(); });
   }
 
@@ -331,7 +331,7 @@ class Platform::Parts {
     principals.flush_uses();
   }
 
-  // A sweep is told of by itself: that somebody looked a second ago whether one is due says nothing.
+  // Reports the sweep itself: that the loop checked a second ago whether one is due is no information.
   std::vector<LoopTick> loops(std::chrono::milliseconds files, std::chrono::milliseconds tasks) const {
     std::vector<LoopTick> all = edge.loops();
     for (LoopTick& loop : all) {
@@ -387,7 +387,7 @@ class Platform::Parts {
   Places places;
   std::string admin;
   Seal seal;
-  desk::Callbacks callbacks;  // before the edge: a call under way gives its leave back when the edge goes
+  desk::Callbacks callbacks;  // before the edge: a running call returns its permit when the edge is destroyed
   net::Edge edge;
   std::mutex rotation;  // two at once must not leave one token in the file and the other in memory
   desk::EventBus event_bus;

@@ -1,5 +1,5 @@
-// Platform: the whole server in one object, and the only place where a backend is named. Built in the order the data
-// flows: config → stores → verbs → routes → listen; taken down the other way round.
+// Platform: the whole server in one object, and the only file that names a backend. Built in the order in which data
+// flows: config → stores → verbs → routes → listen; destroyed in reverse order.
 #pragma once
 #include <memory>
 #include <string>
@@ -22,10 +22,10 @@ class Platform {
   void reload();
   // Drains; returns when the last request has been answered or the drain time is over.
   void stop();
-  // From another thread: stop() waits for nothing any more.
+  // From another thread: makes stop() return without further waiting.
   void stop_now();
 
-  // For `dev`, which makes a workspace to look at.
+  // For `dev`, which makes a workspace as an example.
   desk::Workspaces& workspaces();
   const std::string& admin_token() const;
 

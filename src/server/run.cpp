@@ -29,7 +29,7 @@ int next_signal() {
 void block_signals() {
   const sigset_t signals = our_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  // A reader that went away is an error code of write(), not the end of the server.
+  // A reader that has closed is an error code of write(), not the end of the server.
   ::signal(SIGPIPE, SIG_IGN);
 }
 
@@ -37,9 +37,9 @@ void run(Platform& platform, const std::function<void()>& ready) {
   platform.start();
   ready();
   for (int signal = next_signal(); signal == SIGHUP; signal = next_signal()) platform.reload();
-  // While the drain waits, the next SIGTERM or SIGINT must still be heard.
+  // While the drain waits, the next SIGTERM or SIGINT must still be received.
   std::atomic<bool> stopped{false};
-  std::thread impatience([&] {
+  std::thread second_signal([&] {
     while (!stopped.load()) {
       if (next_signal() == SIGHUP && !stopped.load()) continue;
       if (!stopped.load()) platform.stop_now();
@@ -47,8 +47,8 @@ void run(Platform& platform, const std::function<void()>& ready) {
   });
   platform.stop();
   stopped.store(true);
-  pthread_kill(impatience.native_handle(), SIGHUP);
-  impatience.join();
+  pthread_kill(second_signal.native_handle(), SIGHUP);
+  second_signal.join();
 }
 
 }  // namespace restante

@@ -1,5 +1,4 @@
-// run: serves until a signal says stop. SIGTERM and SIGINT drain, a second one ends at once, SIGHUP reloads
-// certificates.
+// run serves until a signal stops it. SIGTERM and SIGINT drain, a second one ends at once, SIGHUP reloads certificates.
 #pragma once
 #include <functional>
 
@@ -7,10 +6,10 @@
 
 namespace restante {
 
-// To be called before any thread is made: signals are then taken by run() alone.
+// Must be called before any thread is made: then run() alone receives signals.
 void block_signals();
 
-// Starts the platform, calls `ready` once it accepts connections, returns when it has stopped.
+// Starts the server, calls `ready` once it accepts connections, returns when it has stopped.
 void run(Platform& platform, const std::function<void()>& ready);
 
 }  // namespace restante

@@ -36,7 +36,7 @@ class Descriptor final {
   const int fd_;
 };
 
-// A file of its own beside the one that it is meant for, gone with this unless it was renamed.
+// A temporary file beside the final one; deleted with this object unless it was renamed.
 class TemporaryFile final {
  public:
   TemporaryFile(const std::filesystem::path& file, std::string_view bytes)
@@ -83,7 +83,7 @@ bool create_secret_file(const std::filesystem::path& file, std::string_view byte
 }
 
 std::string read_secret_file(const std::filesystem::path& file, std::string_view remedy) {
-  // One descriptor for the question and the answer, so that nobody can swap the file in between.
+  // One descriptor for check and read, so that the file cannot be replaced in between.
   const Descriptor in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info{};
   if (in.get() < 0 || ::fstat(in.get(), &info) != 0) throw failure(file, "read");

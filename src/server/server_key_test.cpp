@@ -42,7 +42,7 @@ TEST_F(ServerKey, IsMadeOnceForItsOwnerOnly) {
   EXPECT_EQ(info.st_size, 32);
 }
 
-TEST_F(ServerKey, ThatIsGivenIsTheSameEverywhereAndNeedsNoFile) {
+TEST_F(ServerKey, ThatIsGivenIsTheSameOnEveryServerAndNeedsNoFile) {
   const std::string given = "q3vX0b-9ZsT7uLm2JkRcW8yHnEoPaGd4fI6x_1VwQtU";
   EXPECT_EQ(server_key(given, data, log), server_key(given, data / "nowhere", log));
   EXPECT_FALSE(std::filesystem::exists(data / "server.key"));

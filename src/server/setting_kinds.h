@@ -1,5 +1,5 @@
 // The kinds of settings, each one line of a list: how a text, a number, a duration is read from a value, bounded and
-// printed, given the way to its field. And the sections that config_settings.cpp puts together.
+// printed, given access to its field. Also the sections that config_settings.cpp joins.
 #pragma once
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 
 namespace restante {
 
-// Reaches one field of a const or a mutable Config.
+// Accesses one field of a const or a mutable Config.
 #define RESTANTE_FIELD(field) [](auto& c) -> auto& { return c.field; }
 
 Setting text(std::string key, auto at, std::string help, std::string (*parse)(const std::string&)) {
@@ -35,7 +35,7 @@ Setting number(std::string key, auto at, std::uint64_t low, std::uint64_t high, 
   return {std::move(key), std::move(help), read, [at](const Config& c) { return fmt::format("{}", at(c)); }};
 }
 
-// Fields of whole seconds refuse fractions rather than round them.
+// Fields of whole seconds refuse fractions instead of rounding them.
 Setting duration(std::string key, auto at, std::chrono::milliseconds low, std::chrono::milliseconds high,
                  std::string help) {
   const auto read = [at, low, high](Config& c, const ConfigValue& v) {
@@ -60,7 +60,7 @@ Setting list(std::string key, auto at, std::string help, std::string (*parse)(co
   return {std::move(key), std::move(help), read, [at](const Config& c) { return toml_list(at(c)); }};
 }
 
-// The names stand in the order of the enumerators.
+// The names are in the order of the enumerators.
 Setting choice(std::string key, auto at, std::vector<std::string> names, std::string help) {
   const auto read = [at, names](Config& c, const ConfigValue& v) {
     using Field = std::remove_reference_t<decltype(at(c))>;

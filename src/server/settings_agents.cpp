@@ -20,35 +20,36 @@ std::string some_port(const std::string& text) {
 std::vector<Setting> agent_settings() {
   return {
       duration("presence.silence", RESTANTE_FIELD(silence), 1s, 24h,
-               "An agent in poll mode that has not listened for this long, and for five of its usual gaps, is shown as "
-               "silent. Short = agents that think are called deaf."),
+               "An agent in poll mode that has not polled for this long, and for five of its usual gaps, is shown as "
+               "silent. Short = agents that are busy with a task are reported as silent."),
 
       duration("activity.retention", RESTANTE_FIELD(activity.retention), 1s, 876'000h,
-               "How long rows of the log are kept, in whole seconds. What an agent has not consumed stays until "
+               "How long inbox rows are kept, in whole seconds. Rows that an agent has not consumed stay until "
                "activity.ceiling."),
       duration("activity.ceiling", RESTANTE_FIELD(activity.ceiling), 1s, 876'000h,
-               "When even messages go that no agent has consumed. Not below activity.retention."),
+               "When messages are deleted that no agent has consumed. Not below activity.retention."),
 
       duration("delegations.deadline", RESTANTE_FIELD(delegations.deadline), 1s, 8'760h,
                "How long a task may take whose caller names no deadline, in whole seconds. Shorter than a laptop stays "
-               "closed fails tasks nobody has seen."),
+               "closed fails tasks that no agent has seen."),
       duration(
           "delegations.longest_deadline", RESTANTE_FIELD(delegations.longest_deadline), 1s, 8'760h,
           "The latest deadline a caller may name, from now. Long = forgotten tasks count against the limits below."),
       duration("delegations.stuck_after", RESTANTE_FIELD(delegations.stuck_after), 10ms, 24h,
-               "A task that was picked up and has been silent for this long is stuck. Short = agents that think are "
-               "given up."),
+               "A task that was picked up and has been silent for this long is stuck. Short = tasks of agents that "
+               "think for a "
+               "long time fail."),
       duration("delegations.sweep_every", RESTANTE_FIELD(delegations.sweep_every), 10ms, 24h,
-               "How often deadlines and silences are looked at. Long = callers learn of them late."),
+               "How often deadlines and silent tasks are checked. Long = callers learn of them late."),
       number("delegations.max_depth", RESTANTE_FIELD(delegations.max_depth), 0, 1'000,
-             "Tasks that may hang below one another, beyond it 422; 0 = no limit."),
+             "How deep tasks may be nested, beyond it 422; 0 = no limit."),
       number("delegations.max_per_caller", RESTANTE_FIELD(delegations.max_per_caller), 0, 1'000'000,
-             "Tasks that one agent may have given and not yet got back, beyond it 429; 0 = no limit. Without one, a "
+             "Tasks of one calling agent that may be in progress, beyond it 429; 0 = no limit. Without one, a "
              "runaway agent fills all inboxes."),
       number("delegations.max_per_pair", RESTANTE_FIELD(delegations.max_per_pair), 0, 1'000'000,
              "The same from one agent to one other; 0 = no limit."),
       number("delegations.max_per_callee", RESTANTE_FIELD(delegations.max_per_callee), 0, 1'000'000,
-             "Tasks that may be under way for one agent, beyond it 429; 0 = no limit."),
+             "Tasks for one receiving agent that may be in progress, beyond it 429; 0 = no limit."),
 
       list("push.allow_networks", RESTANTE_FIELD(push.allow_networks),
            "Networks beyond the public internet that push workspaces' callback URLs may lead to, for example "
@@ -57,10 +58,9 @@ std::vector<Setting> agent_settings() {
       list("push.allow_ports", RESTANTE_FIELD(push.allow_ports),
            "Ports that callback URLs may have beside 80 and 443. A port of another service lets agents talk to it.",
            some_port),
-      duration(
-          "push.timeout", RESTANTE_FIELD(push.timeout), 1ms, 5min,
-          "How long one call of a callback may take altogether; then the message goes to the inbox. Long = senders "
-          "wait for dead agents."),
+      duration("push.timeout", RESTANTE_FIELD(push.timeout), 1ms, 5min,
+               "How long one call of a callback may take in total; then the message goes to the inbox. Long = senders "
+               "wait for agents that have stopped."),
       flag(
           "push.stage_when_down", RESTANTE_FIELD(push.stage_when_down),
           "Stage an upload for a push agent that cannot be reached, as for a poll agent, instead of answering 502. For "

@@ -16,12 +16,12 @@ std::string some_directory(const std::string& text) {
 std::string some_database(const std::string& text) {
   const bool shared = text.starts_with("postgres://") || text.starts_with("postgresql://");
   const bool embedded = text.starts_with("sqlite://") && text != "sqlite://";
-  // The value is not repeated: it may hold a password.
+  // The value is not repeated: it may contain a password.
   if (text.empty() || shared || embedded) return text;
   throw BadValue("must be empty (a file under data), sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE");
 }
 
-// Everything between the user's name and the @, and what libpq takes as a parameter.
+// Everything between the user's name and the @, and the password parameter of libpq.
 std::string without_password(std::string url) {
   const auto at = url.find("://");
   if (at == std::string::npos) return url;
@@ -40,7 +40,7 @@ std::string some_blobs(const std::string& text) {
   throw BadValue(fmt::format("must be \"dir\", \"inline\" or \"s3\", not {}", in_quotes(text)));
 }
 
-// Someone who fills in a sample sets a secret that everybody knows; 32 random bytes never look like this.
+// A person who only fills in a sample sets a secret that is publicly known; 32 random bytes never look like this.
 bool looks_made_up(const std::string& token) {
   const std::string low = lower_case(token);
   std::string distinct = token;
@@ -94,8 +94,8 @@ Setting listen_setting() {
 Setting database_setting() {
   auto setting =
       text("database", RESTANTE_FIELD(database),
-           "Where the rows live: empty = a SQLite file under data, sqlite://PATH, or postgres://… for several "
-           "servers at once. Pointing it elsewhere starts with an empty post office. A password is better "
+           "Which database is used: empty = a SQLite file under data, sqlite://PATH, or postgres://… for several "
+           "servers at once. With another value the server starts with an empty database. A password is better "
            "kept in ~/.pgpass or PGPASSWORD.",
            some_database);
   setting.print = [](const Config& c) { return toml_string(without_password(c.database)); };
@@ -128,43 +128,43 @@ Setting server_key_setting() {
 std::vector<Setting> general_settings() {
   return {
       listen_setting(),
-      with_flag(
-          text("data", RESTANTE_FIELD(data),
-               "Directory of everything that must survive a restart; back it up. On a disk that forgets, all mail is "
-               "lost. One server at a time.",
-               some_directory),
-          "--data", "DIR"),
+      with_flag(text("data", RESTANTE_FIELD(data),
+                     "Directory of everything that must survive a restart; back it up. On a temporary disk all "
+                     "messages and files "
+                     "are lost. One server at a time.",
+                     some_directory),
+                "--data", "DIR"),
       database_setting(),
+      with_flag(text("blobs", RESTANTE_FIELD(blobs),
+                     "Where file content is stored: dir = files under data, inline = in the database, s3 = the bucket "
+                     "that [s3] names. Files in another place stay readable there; restante blobs migrate moves them.",
+                     some_blobs),
+                "--blobs", "KIND"),
       with_flag(
-          text("blobs", RESTANTE_FIELD(blobs),
-               "Where the bytes of files go: dir = files under data, inline = rows of the database, s3 = the bucket "
-               "that [s3] names. What lies elsewhere stays readable there; restante blobs migrate moves it.",
-               some_blobs),
-          "--blobs", "KIND"),
-      with_flag(flag("open_registration", RESTANTE_FIELD(open_registration),
-                     "Lets anybody who can connect create a workspace. Refused unless every address listened on is "
-                     "loopback."),
-                "--open-registration", ""),
+          flag("open_registration", RESTANTE_FIELD(open_registration),
+               "Lets every client that can connect create a workspace. Refused unless every address listened on is "
+               "loopback."),
+          "--open-registration", ""),
       with_flag(
           text("public_url", RESTANTE_FIELD(public_url),
-               "How the world reaches this server, for example https://post.example.org. Every printed link starts "
-               "with it and the page accepts no other origin; when wrong, pasted lines lead nowhere.",
+               "The public address of this server, for example https://post.example.org. Every printed link starts "
+               "with it and the page accepts no other origin; when wrong, pasted lines do not work.",
                parse_public_url),
           "--public-url", "URL"),
       list("trusted_proxies", RESTANTE_FIELD(trusted_proxies),
-           "Addresses or networks whose X-Forwarded-For and X-Forwarded-Proto count. Too wide, and a client can forge "
+           "Addresses or networks whose X-Forwarded-For and X-Forwarded-Proto are trusted. Too wide, and a client can "
+           "forge "
            "its "
            "own address.",
            parse_network),
       list("allowed_hosts", RESTANTE_FIELD(allowed_hosts),
-           "Host names the page answers to besides loopback and public_url. Too wide, and a foreign page can reach it "
+           "Host names of the page in addition to loopback and public_url. Too wide, and a foreign page can reach it "
            "by "
            "DNS rebinding.",
            parse_host),
       flag("migrate", RESTANTE_FIELD(migrate),
-           "Brings the schema up to date at start. When false and the schema is old, the server starts and /ready says "
-           "what "
-           "is missing."),
+           "Brings the schema up to date at start. When false and the schema is old, the server starts and /ready "
+           "names what is missing."),
       admin_token_setting(),
       server_key_setting(),
   };

@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 
 Setting ack_retention_setting() {
-  // Negative means at once, as it did in the first design; configurations with -1 are out there.
+  // Negative means at once, as in the first design; configurations with -1 exist.
   auto setting =
       duration("uploads.ack_retention", RESTANTE_FIELD(uploads.ack_retention), -87'600h, 8'760h,
                "How long an acknowledged file can still be seen by people on the page. 0 removes it at the next "
@@ -42,8 +42,9 @@ std::vector<Setting> upload_settings() {
       number("uploads.per_request_bytes", RESTANTE_FIELD(uploads.per_request_bytes), 1, 1ull << 40,
              "Bytes of one upload request with all its files, beyond it 413. Not below uploads.per_file_bytes."),
       number("uploads.max_files", RESTANTE_FIELD(uploads.max_files), 1, 64, "Files of one upload request, at most 64."),
-      duration("uploads.ttl", RESTANTE_FIELD(uploads.ttl), 1s, 8'760h,
-               "How long a file waits for its agent, in whole seconds. Shorter than a laptop stays closed loses mail."),
+      duration(
+          "uploads.ttl", RESTANTE_FIELD(uploads.ttl), 1s, 8'760h,
+          "How long a file waits for its agent, in whole seconds. Shorter than a laptop stays closed loses files."),
       ack_retention_setting(),
       number("uploads.quota_bytes", RESTANTE_FIELD(uploads.quota_bytes), 0, 1ull << 50,
              "Bytes that may wait for one workspace and from it, acked ones not counted, beyond it 507; 0 = no limit. "
@@ -55,7 +56,7 @@ std::vector<Setting> upload_settings() {
           "Who may still read a file after its agent has acked it, until it is swept: people, or everyone, which lets "
           "the agent fetch it again."),
       duration("uploads.sweep_every", RESTANTE_FIELD(uploads.sweep_every), 10ms, 24h,
-               "How often what is due leaves. Long = bytes stay on the disk after their time."),
+               "How often files that are due are deleted. Long = files stay on the disk after their time."),
       duration("uploads.check_every", RESTANTE_FIELD(uploads.check_every), 0ms, 8'760h,
                "How often all files are read and compared with what was staged, at uploads.check_rate. 0 = never: then "
                "damage on the disk is found only where an agent reports a file it could not take."),
@@ -63,11 +64,11 @@ std::vector<Setting> upload_settings() {
              "Bytes a second that this check reads. High = the disk is busy with it; low = a round takes days."),
       flag(
           "uploads.staging", RESTANTE_FIELD(uploads.staging),
-          "Takes files for poll workspaces. When false they get 422, as before staging existed; what is staged already "
-          "can still be fetched."),
+          "Takes files for poll workspaces. When false they get 422, as before staging existed; files that are already "
+          "staged can still be fetched."),
       number("storage.reserve", RESTANTE_FIELD(storage.reserve), 0, 1ull << 50,
              "Bytes of disk that uploads leave free, beyond it 507, so that messages and acks still have room. 0 = "
-             "uploads go on until the disk is full."),
+             "uploads continue until the disk is full."),
   };
 }
 

@@ -1,5 +1,5 @@
-// Stores: opens the one that the configuration names. The only place where a backend of rows is named, besides the
-// commands that work on one directly.
+// Stores: opens the store that the configuration names. The only file that names a database backend, except for the
+// commands that use one directly.
 #pragma once
 #include <memory>
 
@@ -12,8 +12,8 @@
 
 namespace restante {
 
-// A shared one tells the clock what time it is, and the announcements what other servers do; it waits for the database
-// no longer than `closing` lets it. Throws OpenRefused.
+// A shared store sets the clock from the database, and passes on the announcements of other servers; it waits for the
+// database no longer than `shutdown_deadline` allows. Throws OpenRefused.
 std::unique_ptr<Store> open_store(const Config& config, DisciplinedClock& clock, Metrics& metrics,
                                   Announcements& announcements, const ShutdownDeadline& shutdown_deadline);
 

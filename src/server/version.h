@@ -1,4 +1,4 @@
-// Which build this is: the version of the release, the commit it was built from and the compiler that built it.
+// This build: the version of the release, the commit it was built from and the compiler that built it.
 #pragma once
 #include <string>
 #include <string_view>
