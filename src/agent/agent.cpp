@@ -20,7 +20,7 @@ namespace {
 using client::Failure;
 using std::chrono::steady_clock;
 
-// Read ahead of the hand-over; more stays on the server.
+// How many messages are read ahead of the hand-over; the rest stays on the server.
 constexpr std::size_t kMostWaiting = 100;
 
 bool is_status(const Failure& failure, int status) {
@@ -31,13 +31,13 @@ constexpr std::string_view kNewLine =
     "Get a new line, by `Connect…` at this workspace on the page or by `restante invite --workspace …` on the server, "
     "and run it here: restante connect --enrol TOKEN";
 
-// A 401 that is not in the server's own words comes from something in between, such as a hotel's sign-in page.
+// A 401 without an error code of the server comes from something in between, such as a hotel's sign-in page.
 bool is_refusal(const Failure& failure, bool connected_before) {
-  const bool own_words = !failure.code.empty() || !connected_before;
-  return (is_status(failure, 401) || is_status(failure, 403)) && own_words;
+  const bool from_server = !failure.code.empty() || !connected_before;
+  return (is_status(failure, 401) || is_status(failure, 403)) && from_server;
 }
 
-// No value when the row lacks what is needed to fetch the file.
+// No value when the row lacks a member that is needed to fetch the file.
 std::optional<FileRecord> record_of(const ReceivedRow& row) {
   FileRecord record;
   const auto id = FileId::parse(text_of(row.request_body, "file_id"));
@@ -96,14 +96,15 @@ Agent::Agent(Settings settings, StateDirectory directory, State state, Handover&
           [this] {
             {
               const std::lock_guard lock(mutex_);
-              end_ = End::reader_gone;
+              requested_end_ = End::reader_gone;
             }
             stop_.request();
           },
           [this, &handover](const std::string& delegation) {
-            // Who only hands a task on does not work on it: it would be called stuck.
+            // An agent that only hands a task on does not work on it: if we reported in_progress, the task would become
+            // stuck.
             return handover.returns_when_done() ? task_client_.begin_delegation(delegation)
-                                                : task_client_.look_at_delegation(delegation);
+                                                : task_client_.view_delegation(delegation);
           },
           [this](const std::string& delegation, std::optional<std::chrono::milliseconds> left) {
             reports_.set_current_task(delegation, left);
@@ -122,13 +123,13 @@ Agent::Agent(Settings settings, StateDirectory directory, State state, Handover&
 }
 
 End Agent::run() {
-  std::thread ender([this] {
+  std::thread stop_watcher([this] {
     stop_.wait();
     api_.cancel();
     task_client_.cancel();
     {
       const std::lock_guard lock(mutex_);
-    }  // whoever is about to wait has seen the stop, or waits already
+    }  // a thread in wait_for_progress() has seen the stop, or waits already
     progressed_.notify_all();
   });
   auto end = register_agent();
@@ -136,19 +137,19 @@ End Agent::run() {
   while (!end && !stop_.requested()) end = poll_once();
   {
     const std::lock_guard lock(mutex_);
-    over_ = end.value_or(End::stopped);
+    final_end_ = end.value_or(End::stopped);
   }
   stop_.request();
-  ender.join();
+  stop_watcher.join();
   downloads_.stop();
   delivery_loop_.join();
   reports_.stop();
   if (begun_) move_cursor();
   const std::lock_guard lock(mutex_);
-  return end_ ? *end_ : end.value_or(End::stopped);
+  return requested_end_ ? *requested_end_ : end.value_or(End::stopped);
 }
 
-// The enrolment that made our token is spent; the pasted line may be run again all the same.
+// An enrolment token works once. The same command line can be run again: the token that it gave is used.
 std::string Agent::choose_token() {
   if (!settings_.token.empty()) return settings_.token;
   const auto kept = ledger_.token();
@@ -208,7 +209,8 @@ bool Agent::set_identity(const RegistrationAnswer& registration, const std::stri
   return true;
 }
 
-// Where an agent without a past begins: after what the server knows to be read, and with the files that wait there.
+// Where an agent without state begins: after the last row that the server knows to be acked, and with the files that
+// wait on the server.
 std::optional<End> Agent::find_start_position() {
   while (!stop_.requested()) {
     const auto largest = api_.largest_file();
@@ -226,26 +228,26 @@ std::optional<End> Agent::find_start_position() {
     if (files.has_value()) {
       for (const auto& file : *files) ledger_.announce(record_of(file));
     }
-    ledger_.pass(acked.has_value() ? *acked : 0);
+    ledger_.set_cursor(acked.has_value() ? *acked : 0);
     return {};
   }
   return End::stopped;
 }
 
 Agent::ConnectionStatus Agent::connection_status() const {
-  ConnectionStatus connection_status;
-  connection_status.caught_up = caught_up_.load();
+  ConnectionStatus status;
+  status.caught_up = caught_up_.load();
   const std::lock_guard lock(mutex_);
-  connection_status.trouble = trouble_;
-  connection_status.end = over_ ? over_ : end_;
-  return connection_status;
+  status.trouble = trouble_;
+  status.end = final_end_ ? final_end_ : requested_end_;
+  return status;
 }
 
 Agent::ConnectionStatus Agent::wait_until_caught_up(std::chrono::milliseconds time) const {
   {
     std::unique_lock lock(mutex_);
     progressed_.wait_for(lock, time,
-                         [this] { return caught_up_.load() || over_ || !trouble_.empty() || stop_.requested(); });
+                         [this] { return caught_up_.load() || final_end_ || !trouble_.empty() || stop_.requested(); });
   }
   return connection_status();
 }
@@ -255,7 +257,7 @@ std::unique_ptr<ApiClient> Agent::open_client() const { return begun_.load() ? c
 std::vector<Delivery> Agent::waiting() const {
   std::vector<Delivery> deliveries;
   for (auto& row : delivery_loop_.waiting()) deliveries.push_back(ledger_.compose(std::move(row)));
-  const auto comes_along = [&](FileId id) {
+  const auto is_in_message = [&](FileId id) {
     return std::any_of(deliveries.begin(), deliveries.end(), [&](const Delivery& delivery) {
       return std::any_of(delivery.files.begin(), delivery.files.end(),
                          [&](const DeliveredFile& file) { return file.id == id; });
@@ -264,7 +266,7 @@ std::vector<Delivery> Agent::waiting() const {
   std::vector<Delivery> alone;
   for (const auto id : delivery_loop_.waiting_files()) {
     const auto file = ledger_.file(id);
-    if (file && !comes_along(id)) alone.push_back(deliver_file(*file));
+    if (file && !is_in_message(id)) alone.push_back(deliver_file(*file));
   }
   std::move(alone.begin(), alone.end(), std::back_inserter(deliveries));
   std::sort(deliveries.begin(), deliveries.end(),
@@ -323,7 +325,7 @@ std::optional<End> Agent::handle_failure(const Failure& failure) {
     return End::refused;
   }
   if (!failure.passes() && !connected_before_) {
-    print_line_(settings_.server.text() + " does not work as a platform: " + failure.sentence);
+    print_line_(settings_.server.text() + " does not work as a Restante server: " + failure.sentence);
     return End::refused;
   }
   if (!std::exchange(unreachable_, true)) print_line_(failure.sentence + "; trying again until it works");
@@ -340,17 +342,17 @@ std::optional<End> Agent::poll_once() {
   if (busy) wait_for_progress();
   if (stop_.requested()) return {};
   move_cursor();
-  // While something waits to be handed over the cursor stays before it, and a held poll would come back at once. The
-  // first one is not held: what an empty inbox means should be known soon.
+  // While a delivery waits, the cursor stays before it, and the server would answer a held poll at once. The first poll
+  // is not held, so that an empty inbox is known soon.
   const bool held = caught_up_.load() && delivery_loop_.waiting_count() == 0;
   const auto wait = held ? settings_.poll_wait : std::chrono::seconds(0);
-  const auto asked = steady_clock::now();
+  const auto polled_at = steady_clock::now();
   auto rows = api_.poll(ledger_.cursor(), wait);
   if (rows.has_error()) {
     const auto failure = rows.error();
     if (!is_status(failure, 410) || failure.code == "workspace_removed" || ledger_.cursor() == 0)
       return handle_failure(failure);
-    // What is in the agent's hands has its number from before.
+    // A delivery in progress has a seq from before the reread.
     if (delivery_loop_.waiting_count() == 0) reread();
     return {};
   }
@@ -363,7 +365,7 @@ std::optional<End> Agent::poll_once() {
   }
   const bool empty = rows->empty();
   if (!caught_up_.load()) {
-    // What an earlier agent had begun goes before everything else.
+    // Deliveries that an earlier process has begun go first.
     for (const auto& file : ledger_.unfinished_files()) {
       if (ledger_.has_begun(deliver_file(file).id)) delivery_loop_.take(file.announced.id);
     }
@@ -372,10 +374,10 @@ std::optional<End> Agent::poll_once() {
   if (!caught_up_.exchange(true)) {
     // Only now: a message that names a file of an earlier run may have been in this answer.
     for (const auto& file : ledger_.unfinished_files()) delivery_loop_.take(file.announced.id);
-    set_trouble({});  // whoever waits for the first look
+    set_trouble({});  // wakes wait_until_caught_up()
   }
-  // A server that shuts down, or does not know `wait`, answers at once: no reason to ask a thousand times a second.
-  if (empty && wait.count() > 0 && steady_clock::now() - asked < std::chrono::milliseconds(200))
+  // A server that shuts down, or does not know `wait`, answers at once: do not ask a thousand times a second.
+  if (empty && wait.count() > 0 && steady_clock::now() - polled_at < std::chrono::milliseconds(200))
     stop_.wait_for(std::chrono::seconds(1));
   return {};
 }
@@ -388,33 +390,34 @@ void Agent::take(std::vector<ReceivedRow> rows) {
     if (row.method == "chat_upload_receive") {
       take_file(row);
     } else if (row.method != "notify" && !is_self_test(row, ledger_.workspace()) && !ledger_.has_seen(row)) {
-      delivery_loop_.take(std::move(row));  // notify is our own voice
+      delivery_loop_.take(std::move(row));  // a notify row is our own message
     }
   }
 }
 
 void Agent::take_file(const ReceivedRow& row) {
   auto record = record_of(row);
-  if (!record) return print_line_("a file was announced without a valid id or size; it is passed over");
+  if (!record) return print_line_("a file was announced without a valid id or size; it is skipped");
   record->handed_over = record->notified = is_self_test(row, ledger_.workspace());
   if (ledger_.announce(*record)) downloads_.enqueue(record->announced.id);
 }
 
 void Agent::reread() {
   print_line_(
-      "the server no longer knows how far we had read; reading again what it keeps, without what was handed over");
+      "the server no longer knows our position in the inbox; reading it again, without what was already handed over");
   read_ = 0;
-  ledger_.pass(0);
+  ledger_.set_cursor(0);
 }
 
-// Up to what is handed over; files are kept in the ledger, which hands them over by itself.
+// The cursor covers the messages that are handed over. Files do not hold it back: the ledger has them.
 void Agent::move_cursor() {
   const auto first = delivery_loop_.first_waiting();
   const auto cursor = first ? *first - 1 : read_;
-  if (cursor != ledger_.cursor()) ledger_.pass(cursor);
+  if (cursor != ledger_.cursor()) ledger_.set_cursor(cursor);
 }
 
-// Until everything that was read is handed over, but not for long: files that came meanwhile should not wait.
+// Waits until all messages that were read are handed over, but not for long: files that arrive meanwhile should not
+// wait.
 void Agent::wait_for_progress() {
   const auto until = steady_clock::now() + settings_.busy_poll_interval;
   std::unique_lock lock(mutex_);

@@ -1,7 +1,8 @@
-// Agent: the laptop's side: register, then hold one long poll, have files brought, hand over, acknowledge, answer.
-// Nothing is lost and nothing is handed over twice that this side can know to be done, whatever is killed when: see
-// ledger.h and exec.h for the one window that is left. run() blocks until stop is requested or going on makes no sense.
-// Everything it starts ends with it. It talks to any server that keeps the wire contract.
+// Agent: the client of a workspace. It registers, holds one long poll, downloads files, hands messages and files over,
+// acknowledges them and sends the answers. A kill at any moment loses nothing, and a delivery whose end is recorded is
+// not handed over again: ledger.h and exec.h describe the one case that is left. run() blocks until stop is requested
+// or until it makes no sense to continue; all threads that it starts have ended when it returns. Works with every
+// server that keeps the wire contract.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -24,14 +25,14 @@ namespace restante::agent {
 
 struct Settings {
   client::Url server;
-  std::string token;  // empty: the one kept at home
+  std::string token;  // empty: the one in the state directory
   std::string enrol;  // empty: none
   std::string workspace;
-  std::string name;  // for a workspace that is made by enrolling; empty: the host's
+  std::string name;  // for a workspace that enrolling creates; empty: the host's name
   std::string dir;
   client::HttpOptions http;
   std::chrono::seconds poll_wait{25};
-  std::chrono::milliseconds busy_poll_interval{5'000};  // how often the inbox is looked at while the agent is busy
+  std::chrono::milliseconds busy_poll_interval{5'000};  // how often to poll while deliveries wait
   std::chrono::milliseconds backoff_first{500};
   std::chrono::milliseconds backoff_most{30'000};
   DownloadOptions downloads;
@@ -42,8 +43,8 @@ struct Settings {
 enum class End {
   stopped,
   not_permitted,  // the token is missing, wrong or revoked
-  refused,        // the server is no Restante, or the workspace is gone
-  reader_gone,    // nobody takes what we hand over
+  refused,        // not a Restante server, or the workspace was removed
+  reader_gone,    // our output cannot be written: its reader has closed it
 };
 
 class Agent {
@@ -51,32 +52,32 @@ class Agent {
   // One line for a person, on stderr. Called from several threads.
   using PrintLine = std::function<void(std::string_view)>;
 
-  // `state` is what home.load() gave.
+  // `state` is the result of directory.load().
   Agent(Settings settings, StateDirectory directory, State state, Handover& handover, Stop& stop, PrintLine print_line);
 
   End run();
 
-  // The rest is for a hand-over that has questions of its own. From any thread.
+  // The rest is for a hand-over with its own requests (MCP). From any thread.
 
   struct ConnectionStatus {
-    bool caught_up = false;  // registered, and the inbox was looked into at least once
-    std::string trouble;     // why the server is not reached; empty: all is well
-    std::optional<End> end;  // run() is over, or about to be
+    bool caught_up = false;  // registered, and one poll has been answered
+    std::string trouble;     // why the server cannot be reached; empty: no trouble
+    std::optional<End> end;  // run() has returned, or is about to
   };
   ConnectionStatus connection_status() const;
-  // Waits until caught up, or until it is known that this will not happen by itself.
+  // Waits until caught up, or until connection_status() has a trouble or an end.
   ConnectionStatus wait_until_caught_up(std::chrono::milliseconds time) const;
   const Settings& settings() const { return settings_; }
-  // A connection of the caller's own; null before the agent is registered.
+  // A new client for the caller; null before the agent is registered.
   std::unique_ptr<ApiClient> open_client() const;
-  // What was read and not handed over, as it would be handed over now, oldest first; the first may be in the agent's
-  // hands.
+  // Deliveries that were read and not yet handed over, as they would be handed over now, oldest first. The first may be
+  // in progress.
   std::vector<Delivery> waiting() const;
-  // Every file that the inbox announced, as far as it is remembered, oldest first.
+  // Every file that the inbox announced and the state still has, oldest first.
   std::vector<FileRecord> files() const;
-  // The results of tasks that this agent gave to others and waits for: see Porter.
+  // For the results of tasks that this agent gave to others: see DeliveryLoop::expect_result.
   DeliveryLoop& results() { return delivery_loop_; }
-  // Looks into the inbox soon, even while much waits to be handed over.
+  // Polls soon, even while many deliveries wait.
   void poll_now();
 
  private:
@@ -84,7 +85,7 @@ class Agent {
   std::optional<End> register_agent();
   std::optional<End> find_start_position();
   std::optional<End> poll_once();
-  // What a failed call means for the loop: an End, or a pause.
+  // An End when the failure is final; otherwise pauses and returns no value.
   std::optional<End> handle_failure(const client::Failure& failure);
 
   bool set_identity(const RegistrationAnswer& registration, const std::string& token);
@@ -95,7 +96,7 @@ class Agent {
   void take_file(const ReceivedRow& row);
   void reread();
   void move_cursor();
-  // What outlook() tells of the network; empty: all is well.
+  // For connection_status(); empty: no trouble.
   void set_trouble(std::string trouble);
   void wait_for_progress();
 
@@ -104,24 +105,24 @@ class Agent {
   Stop& stop_;
   PrintLine print_line_;
   ApiClient api_;
-  ApiClient task_client_;  // the porter's
+  ApiClient task_client_;  // used by the delivery loop
   std::string token_;
   DownloadQueue downloads_;
   DeliveryLoop delivery_loop_;
   SystemClock clock_;
   BackgroundReports reports_;
   Backoff backoff_;
-  std::int64_t read_ = 0;  // the last row that was looked at; the cursor is never beyond
+  std::int64_t read_ = 0;  // seq of the last row that was read; the cursor is never beyond it
   std::uint64_t largest_file_ = 0;
   std::atomic<bool> begun_{false};
-  bool connected_before_ = false;  // so that a captive portal is no reason to give up
+  bool connected_before_ = false;  // then a captive portal is no reason to give up
   bool unreachable_ = false;
-  std::atomic<bool> caught_up_{false};  // the first poll has come back
+  std::atomic<bool> caught_up_{false};  // the first poll has been answered
 
-  mutable std::mutex mutex_;  // progress: the porter says that a delivery has ended; and what outlook() tells
+  mutable std::mutex mutex_;  // guards what connection_status() returns, and poll_now_
   mutable std::condition_variable progressed_;
-  std::optional<End> end_;  // said by another thread
-  std::optional<End> over_;
+  std::optional<End> requested_end_;  // set by another thread
+  std::optional<End> final_end_;
   std::string trouble_;
   bool poll_now_ = false;
 };

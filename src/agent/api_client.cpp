@@ -18,9 +18,9 @@ using client::Outcome;
 // A page is cut at 1 MiB of bodies and may hold one larger row; JSON escapes can multiply that by six.
 constexpr std::size_t kMaxPage = 16 << 20;
 constexpr JsonLimits kPageLimits{.depth = 80, .nodes = 4'000'000};
-// How much later than promised an answer may come before the connection counts as dead.
+// How much later than `wait` an answer may come before the connection counts as dead.
 constexpr std::chrono::seconds kPollSlack{15};
-// Even one that drips has an end; a full page over a bad line takes a while.
+// A limit for an answer that arrives very slowly; a full page over a bad connection takes a while.
 constexpr std::chrono::seconds kPollTotal{120};
 constexpr int kWaitingPage = 500;
 
@@ -94,7 +94,7 @@ Outcome<RegistrationAnswer> ApiClient::register_agent(const std::string& workspa
     return out.take();
   };
   auto answer = expect_success(http_.send(post("/registry/register", body(false))));
-  // A server that insists on a card gets one; ours keeps what the operator wrote.
+  // A server that requires a card gets one; Restante keeps the card that the operator wrote.
   if (answer.has_error() && answer.error().kind == Failure::Kind::status && answer.error().status == 400)
     answer = expect_success(http_.send(post("/registry/register", body(true))));
   if (answer.has_error()) return answer.error();
@@ -104,7 +104,7 @@ Outcome<RegistrationAnswer> ApiClient::register_agent(const std::string& workspa
   if (made.workspace_id.empty()) made.workspace_id = text_of(*json, "id");
   if (made.workspace_id.empty()) made.workspace_id = workspace;
   const auto id = WorkspaceId::parse(made.workspace_id);
-  if (!id) return Failure(Failure::Kind::protocol, "the server does not say which workspace this is; give --workspace");
+  if (!id) return Failure(Failure::Kind::protocol, "the server's answer does not name the workspace; give --workspace");
   made.workspace_id = id->text();
   return made;
 }
@@ -139,7 +139,7 @@ Outcome<std::vector<PendingFile>> ApiClient::waiting() {
     if (answer.has_error()) return answer.error();
     const auto json = json_of(*answer, kPageLimits);
     if (json.has_error()) return json.error();
-    if (!json->if_array()) return Failure(Failure::Kind::protocol, "the server's answer is no list of files");
+    if (!json->if_array()) return Failure(Failure::Kind::protocol, "the server's answer is not a list of files");
     for (const auto& entry : *json->if_array()) {
       const auto id = FileId::parse(text_of(entry, "file_id"));
       if (!id) return Failure(Failure::Kind::protocol, "the server lists a file without an id");
@@ -171,11 +171,11 @@ Outcome<std::vector<ReceivedRow>> ApiClient::poll(std::int64_t since_seq, std::c
   if (answer.has_error()) return answer.error();
   const auto json = json_of(*answer, kPageLimits);
   if (json.has_error()) return json.error();
-  if (!json->if_array()) return Failure(Failure::Kind::protocol, "the server's answer is no list of rows");
+  if (!json->if_array()) return Failure(Failure::Kind::protocol, "the server's answer is not a list of inbox entries");
   std::vector<ReceivedRow> rows;
   for (const auto& entry : *json->if_array()) {
     auto row = row_of(entry);
-    if (!row) return Failure(Failure::Kind::protocol, "the server sent a row without id or seq");
+    if (!row) return Failure(Failure::Kind::protocol, "the server sent an inbox entry without id or seq");
     rows.push_back(std::move(*row));
   }
   return rows;

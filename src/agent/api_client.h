@@ -1,6 +1,5 @@
-// Platform: the server's side as the agent sees it, one method per call of the wire contract. Blocking; belongs to one
-// thread at a time, cancel() apart. Every answer that is not the expected one is a Failure, so that callers decide by
-// kind and status.
+// ApiClient: one method for each call of the server's API. Blocking; one thread at a time, except cancel() and
+// hang_up(). Every answer other than the expected one is a Failure, so that callers decide by kind and status.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -21,9 +20,9 @@ struct ReceivedRow {
   std::string id;
   std::int64_t seq = 0;
   std::string method;
-  std::optional<std::string> source_id;  // the agent it comes from; none: a person
+  std::optional<std::string> source_id;  // the workspace of the sending agent; none: a person
   std::string created_at;
-  std::string status;  // of a delegation's result: ok or error
+  std::string status;  // of a task's result: ok or error
   Json request_body;
 };
 
@@ -37,23 +36,22 @@ struct PendingFile {
   std::string created_at;
 };
 
-// What is asked of another agent.
+// A task for another agent.
 struct NewTask {
-  std::string id;  // of the delegation, chosen here: the same id twice is one task
+  std::string id;  // delegation id, chosen by us: the same id twice is one task
   std::string target;
   std::string text;
-  std::vector<Json> files;  // as stage_files() gave them
-  std::string deadline;     // RFC 3339; empty: the server's own
+  std::vector<Json> files;  // as returned by stage_files()
+  std::string deadline;     // RFC 3339; empty: the server's default
 };
 
 struct RegistrationAnswer {
   std::string workspace_id;
-  std::string auth_token;  // empty unless the server gave a fresh one
+  std::string auth_token;  // empty unless the server returned a new one
 };
 
-// Whether the same request may yet be answered otherwise, so that nothing is given up because of this failure: it
-// passes, or it is a redirect, which is no word about the request. The sign-in page of a network answers so for
-// everybody.
+// True when the same request may succeed later, so that nothing is given up because of this failure: a temporary
+// failure, or a redirect. A redirect may come from the sign-in page of a network, which answers every request so.
 bool may_yet_succeed(const client::Failure& failure);
 
 class ApiClient {
@@ -64,63 +62,65 @@ class ApiClient {
 
   void use_token(std::string token) { token_ = std::move(token); }
   void use_workspace(std::string id) { workspace_ = std::move(id); }
-  // Both from any thread: the end of every call, and the end of the connection under the present one.
+  // Both from any thread. cancel() ends this and all later calls; hang_up() closes the connection of the present call.
   void cancel() { http_.cancel(); }
   void hang_up() { http_.hang_up(); }
 
-  // In poll mode. Without a workspace the server takes the token's own. `name` is for a workspace that is made by this;
-  // the agent card, which is the operator's to write, is left as it is.
+  // Registers in poll mode. Without a workspace the server takes that of the token. `name` is for a workspace that this
+  // call creates. The agent card, which the operator writes, is not changed.
   client::Outcome<RegistrationAnswer> register_agent(const std::string& workspace, const std::string& name);
-  // The largest file the server takes; no value when it does not say.
+  // The largest file the server accepts; no value when its answer does not contain it.
   client::Outcome<std::optional<std::uint64_t>> largest_file();
-  // How far the server believes we have read.
+  // The last seq that this workspace has acked.
   client::Outcome<std::int64_t> last_acked();
-  // What waits for us and is not acknowledged, oldest first, all of it.
+  // All files that wait for this workspace and are not acked, oldest first.
   client::Outcome<std::vector<PendingFile>> waiting();
   client::Outcome<void> beat(std::chrono::seconds uptime);
-  // The rows after since_seq, oldest first; held by the server for up to `wait` when there are none.
+  // The rows after since_seq, oldest first. When there are none, the server holds the request for up to `wait`.
   client::Outcome<std::vector<ReceivedRow>> poll(std::int64_t since_seq, std::chrono::seconds wait);
-  // The bytes from `offset` on; the sink sees from the head whether the server began there (206) or at 0 (200).
+  // The content from `offset` on. The sink sees in the head whether the server began there (206) or at 0 (200).
   client::Outcome<client::Response> fetch(FileId file, std::uint64_t offset, const Bytes& sink);
   client::Outcome<void> ack(FileId file);
   client::Outcome<void> fail(FileId file, std::string_view reason);
-  // What became of a file: staged, fetched, acked, failed, expired or recalled.
+  // The state of a file: staged, fetched, acked, failed, expired or recalled.
   client::Outcome<std::string> state_of(FileId file);
   // A message to the person. The same key twice is one message.
   client::Outcome<void> notify(std::string_view text, std::string_view key);
-  // A message to another agent that says how many automatic answers led to it. The same key twice is one message.
+  // A message to another agent; `hops` is the number of automatic answers that led to it. The same key twice is one
+  // message.
   client::Outcome<void> message(const std::string& workspace, std::string_view text, std::int64_t hops,
                                 std::string_view key, const std::vector<Json>& files = {});
-  // The end of a task that another agent gave us.
+  // Ends a task that another agent gave us.
   enum class Ended { completed, failed };
   client::Outcome<void> end_delegation(std::string_view delegation, Ended end, std::string_view text,
                                        std::string_view key, const std::vector<Json>& files = {});
 
-  // The tasks that others gave us are in platform_tasks.cpp. How one stands: somebody waits for its end; nobody does,
-  // since it was cancelled, is overdue or done; or it was given up as silent, and a late answer is still welcome.
+  // Tasks that others gave us (api_client_tasks.cpp). wanted: the caller waits for the result. unwanted: the task was
+  // cancelled, is overdue or has ended. late: the server gave it up as silent, and a late result is still accepted.
   enum class TaskInterest { wanted, unwanted, late };
   struct TaskView {
     TaskInterest interest = TaskInterest::wanted;
-    std::string status;                               // in the server's word; empty: not known
-    std::string why;                                  // nobody waits for it
-    std::optional<std::chrono::milliseconds> left{};  // at most, until its deadline, by the server's clock
+    std::string status;                               // as the server names it; empty: not known
+    std::string why;                                  // why it is unwanted
+    std::optional<std::chrono::milliseconds> left{};  // time until its deadline at most, by the server's clock
   };
-  // Changes nothing.
-  client::Outcome<TaskView> look_at_delegation(std::string_view delegation);
-  // Looks, and if it is wanted says that we work on it. Done twice it is done once.
+  // Reads the task; changes nothing.
+  client::Outcome<TaskView> view_delegation(std::string_view delegation);
+  // Reads the task and, if it is wanted, reports that we work on it. Calling it twice is the same as once.
   client::Outcome<TaskView> begin_delegation(std::string_view delegation);
-  // From time to time: we still do.
+  // The task's heartbeat: we still work on it.
   client::Outcome<TaskInterest> beat_delegation(std::string_view delegation);
 
-  // The rest is in platform_calls.cpp: what an agent asks for by itself. A Json is the server's answer, as it came.
+  // Requests that an agent makes by itself (api_client_calls.cpp). A returned Json is the server's answer, unchanged.
 
-  // Stages files of this machine as outgoing ones; each is {uri, name, mimeType, size, sha256}. `sent` hears of every
-  // piece (bytes so far, bytes in all); false ends it. A file that cannot be read is Kind::stopped with a sentence.
+  // Stages local files as outgoing ones; each result is {uri, name, mimeType, size, sha256}. `sent` is called for every
+  // piece (bytes so far, bytes in all); when it returns false the upload ends. A file that cannot be read is
+  // Kind::stopped with a sentence.
   using Sent = std::function<bool(std::uint64_t, std::uint64_t)>;
   // With a key, the same files twice are staged once.
   client::Outcome<std::vector<Json>> stage_files(const std::vector<std::string>& paths, const Sent& sent,
                                                  const std::string& key = {});
-  // A message to the person with such files.
+  // A message to the person with files from stage_files().
   client::Outcome<void> notify(std::string_view text, const std::vector<Json>& files, std::string_view key);
   client::Outcome<Json> describe();
   client::Outcome<Json> peers();

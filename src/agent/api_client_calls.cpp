@@ -17,11 +17,11 @@ using client::Failure;
 using client::FormFile;
 using client::Outcome;
 
-constexpr int kAttempts = 3;  // of an upload that is cut; it has a key, so it is staged once
+constexpr int kAttempts = 3;  // of an upload whose connection breaks; its key makes it one upload
 constexpr std::chrono::milliseconds kPause{500};
 constexpr std::size_t kMaxAnswer = 16 << 20;
 constexpr JsonLimits kAnswerLimits{.depth = 80, .nodes = 1'000'000};
-constexpr std::uint64_t kPartOverhead = 1024;  // head of a part, generously
+constexpr std::uint64_t kPartOverhead = 1024;  // upper bound for the head of a multipart part
 
 std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
 
@@ -30,7 +30,7 @@ struct Batches {
   std::uint64_t bytes = 0;
 };
 
-// As the server's limits allow. A file that it would refuse is refused here, before anything is sent.
+// Batches that fit the server's limits. A file that the server would refuse is refused here, before anything is sent.
 Outcome<Batches> divide(const std::vector<std::string>& paths, const Json& limits) {
   const auto per_file = static_cast<std::uint64_t>(std::max<std::int64_t>(0, number_of(limits, "per_file_bytes")));
   const auto per_request =
@@ -107,7 +107,7 @@ Outcome<std::vector<Json>> ApiClient::send_batch(const std::vector<FormFile>& fi
       if (!sent(std::min(before + done, all), all)) return std::nullopt;
       return bytes;
     } catch (const client::UnreadableFile& file) {
-      unreadable = file.what();  // the client is between two writes: it must end the exchange itself
+      unreadable = file.what();  // no exception here: the HTTP client must end the exchange itself
       return std::nullopt;
     }
   };
@@ -134,7 +134,7 @@ Outcome<void> ApiClient::notify(std::string_view text, const std::vector<Json>& 
   body.end_object();
   auto notify = post("/workspaces/" + workspace_ + "/notify", body.take());
   notify.headers.push_back({"Idempotency-Key", std::string(key)});
-  notify.repeatable = true;  // the key makes it so
+  notify.repeatable = true;  // the key makes it safe
   const auto answer = ask(notify);
   if (answer.has_error()) return answer.error();
   return {};
@@ -166,7 +166,7 @@ Outcome<Json> ApiClient::delegate(const NewTask& task) {
   write_attachments(body, task.files);
   body.end_object();
   auto open = post("/workspaces/" + workspace_ + "/delegate", body.take());
-  open.repeatable = true;  // its id makes it so
+  open.repeatable = true;  // the delegation id makes it safe
   return ask(open);
 }
 

@@ -14,14 +14,14 @@ using client::expect_success;
 using client::Failure;
 using client::Outcome;
 
-constexpr std::size_t kMaxRecord = 16 << 20;  // it carries the whole task and its history
+constexpr std::size_t kMaxRecord = 16 << 20;  // the record contains the whole task and its history
 constexpr JsonLimits kRecordLimits{.depth = 80, .nodes = 1'000'000};
 
 bool is_status(const Failure& failure, int status) {
   return failure.kind == Failure::Kind::status && failure.status == status;
 }
 
-// What a server answers that has no such resource: not every one lets tasks be looked at.
+// The answer of a server without this resource: not every server lets an agent read tasks.
 bool is_not_known(const Failure& failure) {
   return is_status(failure, 404) || is_status(failure, 405) || is_status(failure, 501);
 }
@@ -34,13 +34,14 @@ ApiClient::TaskView view_of(const Json& record) {
   if (view.why.empty()) view.why = view.status;
   if (view.status == "stuck") view.interest = TaskInterest::late;
   if (view.status == "failed" || view.status == "completed") view.interest = TaskInterest::unwanted;
-  // Deadlines are told by the server's own clock, and our last sign of life is a moment of that clock that has passed
-  // for certain. A laptop's clock may be hours off, and so may that of a proxy, which writes the header Date.
+  // Deadlines are in the server's time, so "now" must be too. agent_seen_at, our last sign of life, is a time of that
+  // clock that has passed for certain. A laptop's clock may be hours off, and so may that of a proxy, which writes the
+  // header Date.
   const auto deadline = parse_time(text_of(record, "deadline"));
   const auto seen = parse_time(text_of(record, "agent_seen_at"));
   if (view.interest != TaskInterest::wanted || !deadline || !seen) return view;
   view.left = std::chrono::duration_cast<std::chrono::milliseconds>(*deadline - *seen);
-  // The server notices at its next sweep; whatever is begun now is for nobody.
+  // The server ends the task at its next sweep. No caller waits for work that begins now.
   if (view.left->count() <= 0) {
     view.interest = TaskInterest::unwanted;
     view.why = "its deadline has passed";
@@ -50,10 +51,10 @@ ApiClient::TaskView view_of(const Json& record) {
 
 }  // namespace
 
-Outcome<ApiClient::TaskView> ApiClient::look_at_delegation(std::string_view delegation) {
-  auto look = request("GET", fmt::format("/workspaces/{}/delegations/{}", workspace_, percent_encode(delegation)));
-  look.max_body = kMaxRecord;
-  const auto answer = expect_success(http_.send(look));
+Outcome<ApiClient::TaskView> ApiClient::view_delegation(std::string_view delegation) {
+  auto get = request("GET", fmt::format("/workspaces/{}/delegations/{}", workspace_, percent_encode(delegation)));
+  get.max_body = kMaxRecord;
+  const auto answer = expect_success(http_.send(get));
   if (answer.has_error()) return answer.error();
   const auto record = parse_json(answer->body, kRecordLimits);
   if (record.has_error()) return Failure(Failure::Kind::protocol, "the server's answer is not valid JSON");
@@ -61,7 +62,7 @@ Outcome<ApiClient::TaskView> ApiClient::look_at_delegation(std::string_view dele
 }
 
 Outcome<ApiClient::TaskView> ApiClient::begin_delegation(std::string_view delegation) {
-  auto seen = look_at_delegation(delegation);
+  auto seen = view_delegation(delegation);
   if (seen.has_error() && !is_not_known(seen.error())) return seen.error();
   const auto view = seen.has_value() ? *seen : TaskView();
   if (view.interest != TaskInterest::wanted) return view;
@@ -71,8 +72,8 @@ Outcome<ApiClient::TaskView> ApiClient::begin_delegation(std::string_view delega
   const auto response = expect_success(http_.send(begin));
   if (response.has_value()) return view;
   if (!is_status(response.error(), 409)) return response.error();
-  // It has ended between the two.
-  seen = look_at_delegation(delegation);
+  // The task has ended between the two requests.
+  seen = view_delegation(delegation);
   if (seen.has_error() && is_not_known(seen.error()))
     return TaskView{TaskInterest::unwanted, {}, response.error().sentence};
   return seen;

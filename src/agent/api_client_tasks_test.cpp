@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using testing::StartsWith;
 using TaskInterest = ApiClient::TaskInterest;
 
-// Of a proxy with a wrong clock.
+// Sent by a proxy with a wrong clock.
 constexpr std::string_view kDate = "Date: Sun, 15 Nov 2026 20:00:00 GMT\r\n";
 
 struct CannedAnswer {
@@ -26,20 +26,20 @@ class ApiClientTasks : public testing::Test {
   client::Outcome<ApiClient::TaskView> begin(std::vector<CannedAnswer> answers) {
     return ask(std::move(answers), [](ApiClient& api) { return api.begin_delegation("d/1"); });
   }
-  client::Outcome<ApiClient::TaskView> look(std::vector<CannedAnswer> answers) {
-    return ask(std::move(answers), [](ApiClient& api) { return api.look_at_delegation("d/1"); });
+  client::Outcome<ApiClient::TaskView> read_view(std::vector<CannedAnswer> answers) {
+    return ask(std::move(answers), [](ApiClient& api) { return api.view_delegation("d/1"); });
   }
 
-  std::vector<std::string> asked_;
+  std::vector<std::string> requests_;
 
  private:
   client::Outcome<ApiClient::TaskView> ask(
       std::vector<CannedAnswer> answers, const std::function<client::Outcome<ApiClient::TaskView>(ApiClient&)>& call) {
-    asked_.clear();
+    requests_.clear();
     const TestServer server({[this, answers](TestConnection& peer) {
       for (const auto& [status, body] : answers) {
         const auto request = peer.read_request();
-        asked_.push_back(request.substr(0, request.find(" HTTP/")));
+        requests_.push_back(request.substr(0, request.find(" HTTP/")));
         peer.answer(status, body, kDate);
       }
       peer.wait_until_closed();
@@ -50,7 +50,7 @@ class ApiClientTasks : public testing::Test {
   }
 };
 
-TEST_F(ApiClientTasks, ATaskThatIsWantedIsBegunOnceTheServerHasSaidSo) {
+TEST_F(ApiClientTasks, AWantedTaskIsBegunOnceTheServerHasConfirmedIt) {
   const auto view =
       begin({{"200 OK",
               R"({"status":"queued","deadline":"2026-11-15T12:01:00Z","agent_seen_at":"2026-11-15T12:00:00Z"})"},
@@ -58,7 +58,7 @@ TEST_F(ApiClientTasks, ATaskThatIsWantedIsBegunOnceTheServerHasSaidSo) {
           .value();
   EXPECT_EQ(view.interest, TaskInterest::wanted);
   EXPECT_EQ(view.left, std::chrono::minutes(1));
-  EXPECT_THAT(asked_,
+  EXPECT_THAT(requests_,
               ElementsAre("GET /workspaces/w/delegations/d%2F1", "POST /workspaces/w/delegations/d%2F1/update"));
 }
 
@@ -73,13 +73,13 @@ TEST_F(ApiClientTasks, OneThatHasEndedIsLeftAsItIs) {
     const auto view = begin({{"200 OK", record}}).value();
     EXPECT_EQ(view.interest, interest) << record;
     EXPECT_EQ(view.why, why);
-    EXPECT_EQ(asked_.size(), 1u);
+    EXPECT_EQ(requests_.size(), 1u);
   }
 }
 
 TEST_F(ApiClientTasks, OnlyTheServersOwnClockMakesOneOverdue) {
-  const auto view = look({{"200 OK", R"({"status":"queued","deadline":"2001-01-01T00:00:00Z"})"}}).value();
-  EXPECT_EQ(view.interest, TaskInterest::wanted) << "it says so itself, whatever the hour is elsewhere";
+  const auto view = read_view({{"200 OK", R"({"status":"queued","deadline":"2001-01-01T00:00:00Z"})"}}).value();
+  EXPECT_EQ(view.interest, TaskInterest::wanted) << "the server has not ended it, and no other clock counts";
   EXPECT_FALSE(view.left);
 }
 
@@ -92,7 +92,7 @@ TEST_F(ApiClientTasks, OneThatEndsInBetweenIsSeenAsEnded) {
   EXPECT_EQ(view.why, "cancelled by caller");
 }
 
-TEST_F(ApiClientTasks, AServerThatLetsNobodyLookIsToldAllTheSame) {
+TEST_F(ApiClientTasks, AServerThatCannotShowTasksStillGetsTheReport) {
   EXPECT_EQ(begin({{"404 Not Found", "{}"}, {"200 OK", "{}"}}).value().interest, TaskInterest::wanted);
   EXPECT_EQ(begin({{"405 Method Not Allowed", "{}"}, {"409 Conflict", R"({"error":"over"})"}, {"404 Not Found", "{}"}})
                 .value()
@@ -101,15 +101,15 @@ TEST_F(ApiClientTasks, AServerThatLetsNobodyLookIsToldAllTheSame) {
   EXPECT_EQ(begin({{"404 Not Found", "{}"}, {"404 Not Found", "{}"}}).error().status, 404);
 }
 
-TEST_F(ApiClientTasks, WhatCannotBeLearntIsNotGuessed) {
+TEST_F(ApiClientTasks, WhenTheServerCannotAnswerTheTaskIsNotBegun) {
   EXPECT_EQ(begin({{"503 Service Unavailable", "{}"}}).error().status, 503);
   EXPECT_EQ(begin({{"200 OK", R"({"status":"queued"})"}, {"503 Service Unavailable", "{}"}}).error().status, 503);
-  EXPECT_EQ(look({{"200 OK", "<html>"}}).error().kind, client::Failure::Kind::protocol);
+  EXPECT_EQ(read_view({{"200 OK", "<html>"}}).error().kind, client::Failure::Kind::protocol);
 }
 
-TEST_F(ApiClientTasks, LookingChangesNothing) {
-  EXPECT_EQ(look({{"200 OK", R"({"status":"queued"})"}}).value().interest, TaskInterest::wanted);
-  EXPECT_THAT(asked_, ElementsAre(StartsWith("GET ")));
+TEST_F(ApiClientTasks, ViewingATaskChangesNothing) {
+  EXPECT_EQ(read_view({{"200 OK", R"({"status":"queued"})"}}).value().interest, TaskInterest::wanted);
+  EXPECT_THAT(requests_, ElementsAre(StartsWith("GET ")));
 }
 
 }  // namespace

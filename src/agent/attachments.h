@@ -1,5 +1,5 @@
-// Attachments: files as a message to a person, a task or its result names them: what the server said when they were
-// staged, in the fields of the wire contract. Pure.
+// Writes the `attachments` of a message to a person, a task or a result: the fields that the server returned when the
+// files were staged, as in the wire contract. Pure.
 #pragma once
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace restante::agent {
 
-// The member `attachments`; nothing when there are none.
+// Writes the member `attachments`; writes nothing when there are no files.
 inline void write_attachments(JsonWriter& out, const std::vector<Json>& files) {
   if (files.empty()) return;
   out.key("attachments");

@@ -17,13 +17,13 @@ using client::Failure;
 
 constexpr std::chrono::milliseconds kTick{1'000};
 
-// A reply that was refused for good must not keep the next ones waiting.
+// False when the server has refused the reply for good: it must not block the next ones.
 bool is_worth_another_try(const Failure& failure) {
   if (may_yet_succeed(failure) || failure.kind == Failure::Kind::cancelled) return true;
   return failure.kind == Failure::Kind::status && (failure.status == 401 || failure.code == "idempotency_in_progress");
 }
 
-// Of a result that was refused. A task that is over, or that nobody knows, waits for nothing.
+// False when the refused result's task has ended or is not known: then no caller waits.
 bool leaves_task_open(const Failure& refusal) {
   return refusal.kind == Failure::Kind::status && refusal.status >= 400 && refusal.status < 500 &&
          refusal.status != 404 && refusal.status != 409;
@@ -79,7 +79,7 @@ void BackgroundReports::set_trouble(std::string sentence) {
   {
     const std::lock_guard lock(mutex_);
     trouble_ = std::move(sentence);
-    alive_at_ = clock_.steady();  // it was given up, not forgotten
+    alive_at_ = clock_.steady();  // a poll that failed is not silence
   }
   ledger_.write_health(health());
 }
@@ -127,17 +127,17 @@ void BackgroundReports::check_clocks() {
   }
   if (slept > options_.sleep_gap) {
     next_beat_ = next_send_ = steady;
-    print_line_("this machine was asleep; connecting anew");
+    print_line_("this machine was asleep; connecting again");
     reconnect_();
   } else if (silent) {
-    print_line_("no poll has been answered for a while; connecting anew");
+    print_line_("no poll has been answered for a while; connecting again");
     reconnect_();
   }
 }
 
 void BackgroundReports::beat() {
   next_beat_ = clock_.steady() + options_.beat;
-  // A missed beat is not worth a word: the poll notices the same trouble and says so.
+  // No line for a missed beat: the poll meets the same trouble and prints it.
   (void)api_->beat(std::chrono::duration_cast<std::chrono::seconds>(clock_.now() - started_));
 }
 
@@ -155,30 +155,32 @@ void BackgroundReports::watch_task() {
     next_task_beat_ = now + options_.task_beat;
   }
   if (task.empty()) return;
-  // Once more at every look: the first word may have come before its command was there to hear it.
+  // Again at every check: the first call may have come before the task's command was started.
   if (task_watch_ == TaskWatch::given_up) return give_up_(task);
-  // The server notices at its next sweep only.
+  // The server ends an overdue task only at its next sweep.
   if (due && now >= *due) return give_up(task, "is overdue");
   if (task_watch_ == TaskWatch::open && now >= next_task_beat_) beat_task(task);
 }
 
 void BackgroundReports::beat_task(const std::string& task) {
   next_task_beat_ = clock_.steady() + options_.task_beat;
-  const auto stands = api_->beat_delegation(task);
-  if (stands.has_error()) {
-    // A server that cannot be asked just now is asked at the next beat; one that knows no such task, never again.
-    if (stands.error().kind == Failure::Kind::status && stands.error().status == 404) task_watch_ = TaskWatch::closed;
+  const auto interest = api_->beat_delegation(task);
+  if (interest.has_error()) {
+    // After a network failure the next beat tries again. When the server does not know the task, there are no more
+    // beats.
+    if (interest.error().kind == Failure::Kind::status && interest.error().status == 404)
+      task_watch_ = TaskWatch::closed;
     return;
   }
-  if (*stands == ApiClient::TaskInterest::unwanted) return give_up(task, "was cancelled, or is overdue");
-  if (*stands == ApiClient::TaskInterest::wanted) return;
+  if (*interest == ApiClient::TaskInterest::unwanted) return give_up(task, "was cancelled, or is overdue");
+  if (*interest == ApiClient::TaskInterest::wanted) return;
   task_watch_ = TaskWatch::closed;
   print_line_("task " + task + " was given up as silent; an answer to it is kept as a late one");
 }
 
 void BackgroundReports::give_up(const std::string& task, std::string_view why) {
   task_watch_ = TaskWatch::given_up;
-  print_line_(fmt::format("task {} {}: nobody waits for its end", task, why));
+  print_line_(fmt::format("task {} {}: its result is no longer wanted", task, why));
   give_up_(task);
 }
 
@@ -188,8 +190,8 @@ bool BackgroundReports::send_replies() {
     if (sent.has_error()) {
       if (is_worth_another_try(sent.error())) return false;
       print_line_("the server refuses a reply: " + sent.error().sentence);
-      const auto told = send_failure(*reply, sent.error());
-      if (told.has_error() && is_worth_another_try(told.error())) return false;
+      const auto failure_sent = send_failure(*reply, sent.error());
+      if (failure_sent.has_error() && is_worth_another_try(failure_sent.error())) return false;
     }
     ledger_.sent(reply->key);
     if (!reply->files.empty()) discard_folder(reply->files);
@@ -226,7 +228,7 @@ client::Outcome<std::vector<Json>> BackgroundReports::send_files(Reply& reply) {
   if (reply.files.empty()) return sent;
   auto [files, refused] = find_result_files(reply.files);
   for (std::size_t i = 0; i < files.size(); ++i) {
-    // A slow line takes minutes for one of them, and the task must not seem silent.
+    // On a slow connection one file takes minutes, and the task must not seem silent.
     if (i > 0 && reply.to == Reply::To::delegation) (void)api_->beat_delegation(reply.target);
     const auto key = fmt::format("{}-{}-{}", reply.key, i, files[i].size);
     auto staged = api_->stage_files({files[i].path}, [](std::uint64_t, std::uint64_t) { return true; }, key);
@@ -235,7 +237,7 @@ client::Outcome<std::vector<Json>> BackgroundReports::send_files(Reply& reply) {
       continue;
     }
     const Failure& failure = staged.error();
-    // A full quota may stay full for a day: the text must not wait for it.
+    // A full quota may stay full for a day: the text is sent without the file.
     if (is_worth_another_try(failure) && failure.status != 507) return failure;
     refused.push_back(std::filesystem::path(files[i].path).filename().string() + ": " + failure.sentence);
   }

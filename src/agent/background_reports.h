@@ -1,7 +1,7 @@
-// Pulse: what goes on beside the long poll, on a connection and a thread of its own: heartbeats, the agent's own and
-// those of the task it works on, the replies that wait in the ledger, a note of how it goes for `restante status`, and
-// an eye on the clocks: when the wall clock has moved without ours the laptop has slept, and whatever was connected
-// before is not to be waited for. Thread-safe.
+// BackgroundReports: the thread that sends heartbeats and replies, beside the long poll and on its own connection. It
+// beats for the agent and for the task in progress, sends the replies that wait in the ledger, and writes the health
+// file for `restante status`. It also compares the wall clock with the steady clock: when only the wall clock has
+// jumped, the machine has slept, and all connections are closed because they are probably dead. Thread-safe.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -19,11 +19,11 @@ namespace restante::agent {
 
 struct ReportOptions {
   std::chrono::milliseconds beat{30'000};
-  std::chrono::milliseconds task_beat{10'000};  // how long a cancelled task may go on without knowing
+  std::chrono::milliseconds task_beat{10'000};  // a cancelled task may run on for this long
   std::chrono::milliseconds pause_first{500};
   std::chrono::milliseconds pause_most{15'000};
-  std::chrono::seconds sleep_gap{20};  // a wall clock that jumps by more than this has seen the lid closed
-  // No poll completed for so long, though none was given up either: the connection is cut and made anew.
+  std::chrono::seconds sleep_gap{20};  // a larger jump of the wall clock means: the machine slept
+  // When no poll has completed or failed for so long, the connections are closed and opened again.
   std::chrono::seconds poll_silence{180};
 };
 
@@ -33,8 +33,8 @@ class BackgroundReports {
 
   using GiveUp = std::function<void(const std::string& delegation)>;
 
-  // `reconnect` ends the connections of everybody else; `give_up` hears of a task whose end was said without us. Both
-  // are called on the pulse's thread.
+  // `reconnect` closes the connections of all other threads. `give_up` is called for a task that ended without us. Both
+  // run on this object's thread.
   BackgroundReports(ReportOptions options, Ledger& ledger, const Clock& clock, std::function<void()> reconnect,
                     GiveUp give_up, PrintLine print_line);
   ~BackgroundReports();
@@ -44,14 +44,13 @@ class BackgroundReports {
   void start(std::unique_ptr<ApiClient> api, std::string server);
   void stop();
 
-  // A poll has come back with an answer; nothing else proves that we are heard.
+  // A poll has been answered. Nothing else proves that messages can reach us.
   void poll_completed();
-  // Empty: all is well.
+  // Empty: no trouble.
   void set_trouble(std::string sentence);
-  // There is something to send.
+  // A reply waits in the ledger.
   void wake();
-  // The task in the agent's hands, of which the server knows that it was begun, and how long until its deadline; empty:
-  // none.
+  // The task in progress, of which the server knows that it was begun, and the time until its deadline; empty: none.
   void set_current_task(const std::string& delegation, std::optional<std::chrono::milliseconds> left = {});
 
  private:
@@ -61,12 +60,12 @@ class BackgroundReports {
   void watch_task();
   void beat_task(const std::string& task);
   void give_up(const std::string& task, std::string_view why);
-  // False when the rest has to wait.
+  // False when the remaining replies have to wait.
   bool send_replies();
   client::Outcome<void> send(const Reply& reply);
-  // A result that the server does not take ends its task all the same: its caller would wait for ever.
+  // When the server refuses a result, reports the task as failed: otherwise its caller would wait for ever.
   client::Outcome<void> send_failure(const Reply& reply, const client::Failure& refusal);
-  // Stages what goes with it; what cannot go is told in its text.
+  // Stages the reply's files. A file that cannot be sent is named in the reply's text.
   client::Outcome<std::vector<Json>> send_files(Reply& reply);
   std::string health();
 
@@ -79,7 +78,7 @@ class BackgroundReports {
   std::unique_ptr<ApiClient> api_;
   std::string server_;
 
-  std::mutex mutex_;  // what others tell it
+  std::mutex mutex_;  // guards what other threads set
   std::condition_variable changed_;
   bool stopping_ = false;
   bool woken_ = false;
@@ -98,7 +97,7 @@ class BackgroundReports {
     open,
     closed,
     given_up
-  } task_watch_ = TaskWatch::open;  // on that task; closed: the server is not asked any more
+  } task_watch_ = TaskWatch::open;  // of watched_task_; closed: no more heartbeats for it
   SteadyTime next_task_beat_;
   Backoff send_pause_;
   std::thread thread_;

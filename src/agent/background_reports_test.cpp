@@ -51,7 +51,7 @@ class BackgroundReportsTest : public testing::Test {
   }
   void queue(Reply reply) {
     change::DeliveryEnd end{"row-" + reply.key, "2026", {}, {}, std::move(reply)};
-    ledger_.handed(end);
+    ledger_.end_delivery(end);
   }
 
   TestFolder folder_;
@@ -64,7 +64,7 @@ class BackgroundReportsTest : public testing::Test {
   std::function<void(BackgroundReports&)> started_ = [](BackgroundReports&) {};
 };
 
-TEST_F(BackgroundReportsTest, RepliesGoWhereTheyBelongEachUnderItsKey) {
+TEST_F(BackgroundReportsTest, EachReplyIsSentToItsTargetUnderItsKey) {
   options_.beat = std::chrono::hours(1);
   queue({"k1", "to a person", Reply::To::person, {}, 0, false});
   queue({"k2", "to an agent", Reply::To::agent, "peer", 3, false});
@@ -93,18 +93,18 @@ TEST_F(BackgroundReportsTest, RepliesGoWhereTheyBelongEachUnderItsKey) {
   EXPECT_THAT(asked[3], HasSubstr(R"({"status":"failed","error":"no"})"));
 }
 
-TEST_F(BackgroundReportsTest, AReplyStaysUntilItIsTakenAndARefusedOneDoesNotBlockTheNext) {
+TEST_F(BackgroundReportsTest, AReplyStaysUntilItIsAcceptedAndARefusedOneDoesNotBlockTheNext) {
   options_.beat = std::chrono::hours(1);
   queue({"k1", "refused", Reply::To::person, {}, 0, false});
   queue({"k2", "second", Reply::To::person, {}, 0, false});
   std::vector<std::string> keys;
   std::promise<void> done;
   auto until = done.get_future();
-  // The clock stands still, so the pause after a failure has to be over at once.
+  // The clock does not move, so the pause after a failure has to be over at once.
   options_.pause_first = options_.pause_most = std::chrono::milliseconds(0);
   run(
       [&](TestConnection& peer) {
-        // A sign-in page on the way is no refusal, and a refusal is one.
+        // The redirects of a sign-in page are no refusal; the 400 is one.
         std::deque<const char*> answers = {"503 Service Unavailable", "302 Found", "308 Permanent Redirect",
                                            "400 Bad Request", "200 OK"};
         while (!answers.empty()) {
@@ -126,7 +126,7 @@ TEST_F(BackgroundReportsTest, AReplyStaysUntilItIsTakenAndARefusedOneDoesNotBloc
   EXPECT_THAT(keys, ElementsAre("k1", "k1", "k1", "k1", "k2"));
 }
 
-TEST_F(BackgroundReportsTest, AResultThatIsRefusedEndsItsTaskUnlessThatIsOver) {
+TEST_F(BackgroundReportsTest, ARefusedResultEndsItsTaskUnlessTheTaskHasEnded) {
   options_.beat = std::chrono::hours(1);
   options_.pause_first = options_.pause_most = std::chrono::milliseconds(0);
   queue({"k1", "too much", Reply::To::delegation, "d1", 0, false});
@@ -139,7 +139,7 @@ TEST_F(BackgroundReportsTest, AResultThatIsRefusedEndsItsTaskUnlessThatIsOver) {
   auto until = done.get_future();
   run(
       [&](TestConnection& peer) {
-        // The word of the failure gets lost the first time, so that all is said once more.
+        // The report of the failure gets a 503 the first time, so that both requests are sent again.
         std::deque<const char*> answers = {
             "413 Payload Too Large", "503 Service Unavailable", "413 Payload Too Large", "200 OK",
             "409 Conflict",          "404 Not Found",           "400 Bad Request",       "200 OK"};
@@ -159,11 +159,11 @@ TEST_F(BackgroundReportsTest, AResultThatIsRefusedEndsItsTaskUnlessThatIsOver) {
       std::move(until));
   ASSERT_EQ(asked.size(), 8u);
   EXPECT_THAT(asked[0], HasSubstr(R"("status":"completed")"));
-  for (const int word : {1, 3}) {
-    EXPECT_THAT(asked[word], HasSubstr("POST /workspaces/w/delegations/d1/update "));
-    EXPECT_THAT(asked[word], HasSubstr("Idempotency-Key: k1-refused\r\n"));
-    EXPECT_THAT(asked[word], HasSubstr(R"("status":"failed","error":")"));
-    EXPECT_THAT(asked[word], HasSubstr("the result is too large"));
+  for (const int report : {1, 3}) {
+    EXPECT_THAT(asked[report], HasSubstr("POST /workspaces/w/delegations/d1/update "));
+    EXPECT_THAT(asked[report], HasSubstr("Idempotency-Key: k1-refused\r\n"));
+    EXPECT_THAT(asked[report], HasSubstr(R"("status":"failed","error":")"));
+    EXPECT_THAT(asked[report], HasSubstr("the result is too large"));
   }
   EXPECT_THAT(asked[2], HasSubstr("Idempotency-Key: k1\r\n"));
   EXPECT_THAT(asked[4], HasSubstr("Idempotency-Key: k2\r\n"));
@@ -172,7 +172,7 @@ TEST_F(BackgroundReportsTest, AResultThatIsRefusedEndsItsTaskUnlessThatIsOver) {
   EXPECT_THAT(asked[7], HasSubstr("POST /workspaces/w/notify "));
 }
 
-TEST_F(BackgroundReportsTest, ABeatDoesNotSayHowManyTasksThereAre) {
+TEST_F(BackgroundReportsTest, ABeatDoesNotContainTheNumberOfTasks) {
   std::string asked;
   std::promise<void> done;
   auto until = done.get_future();
@@ -188,10 +188,10 @@ TEST_F(BackgroundReportsTest, ABeatDoesNotSayHowManyTasksThereAre) {
   EXPECT_THAT(asked, HasSubstr(R"({"workspace_id":"w","uptime_seconds":0})"));
 }
 
-TEST_F(BackgroundReportsTest, ATaskIsSpokenOfAsLongAsItIsWorkedOnAndHasNotEnded) {
+TEST_F(BackgroundReportsTest, ATaskHasHeartbeatsAsLongAsItIsInProgressAndHasNotEnded) {
   options_.task_beat = std::chrono::milliseconds(10);
   started_ = [](BackgroundReports& reports) { reports.set_current_task("d/1"); };
-  std::vector<std::string> told;
+  std::vector<std::string> beats;
   std::promise<void> done;
   auto until = done.get_future();
   run(
@@ -204,22 +204,22 @@ TEST_F(BackgroundReportsTest, ATaskIsSpokenOfAsLongAsItIsWorkedOnAndHasNotEnded)
           clock_.advance(std::chrono::milliseconds(20));
           if (asked.find("/delegations/") == std::string::npos) {
             peer.answer("200 OK", "{}");
-            if (told.size() >= answers.size()) ++beats_after;
+            if (beats.size() >= answers.size()) ++beats_after;
             continue;
           }
-          told.push_back(asked);
-          peer.answer("200 OK", told.size() <= answers.size() ? answers[told.size() - 1] : "{}");
+          beats.push_back(asked);
+          peer.answer("200 OK", beats.size() <= answers.size() ? answers[beats.size() - 1] : "{}");
         }
         done.set_value();
         peer.wait_until_closed();
       },
       std::move(until));
-  ASSERT_EQ(told.size(), 2u) << "none after it had ended";
-  for (const auto& one : told) EXPECT_THAT(one, HasSubstr("POST /workspaces/w/delegations/d%2F1/heartbeat "));
-  EXPECT_THAT(given_up_, AllOf(Not(IsEmpty()), Each("d/1"))) << "and again, until its command has heard it";
+  ASSERT_EQ(beats.size(), 2u) << "none after it had ended";
+  for (const auto& one : beats) EXPECT_THAT(one, HasSubstr("POST /workspaces/w/delegations/d%2F1/heartbeat "));
+  EXPECT_THAT(given_up_, AllOf(Not(IsEmpty()), Each("d/1"))) << "repeated, until its command was ended";
 }
 
-TEST_F(BackgroundReportsTest, ATaskIsGivenUpAtItsDeadlineEvenBeforeTheServerSaysSo) {
+TEST_F(BackgroundReportsTest, ATaskIsGivenUpAtItsDeadlineEvenBeforeTheServerEndsIt) {
   started_ = [](BackgroundReports& reports) { reports.set_current_task("d1", std::chrono::minutes(1)); };
   std::promise<Time> gave_up;
   gave_up_ = [&] {
@@ -243,12 +243,12 @@ TEST_F(BackgroundReportsTest, ATaskIsGivenUpAtItsDeadlineEvenBeforeTheServerSays
   EXPECT_THAT(given_up_, Each("d1"));
 }
 
-TEST_F(BackgroundReportsTest, ATaskThatWasGivenUpAsSilentIsFinishedAllTheSame) {
+TEST_F(BackgroundReportsTest, ATaskThatWasGivenUpAsSilentIsStillFinished) {
   options_.task_beat = std::chrono::milliseconds(10);
   started_ = [](BackgroundReports& reports) { reports.set_current_task("d1"); };
   std::promise<void> done;
   auto until = done.get_future();
-  std::vector<std::string> told;
+  std::vector<std::string> beats;
   run(
       [&](TestConnection& peer) {
         for (int beats_after = 0; beats_after < 3;) {
@@ -256,22 +256,22 @@ TEST_F(BackgroundReportsTest, ATaskThatWasGivenUpAsSilentIsFinishedAllTheSame) {
           clock_.advance(std::chrono::milliseconds(20));
           if (asked.find("/delegations/") == std::string::npos) {
             peer.answer("200 OK", "{}");
-            if (told.size() == 1) ++beats_after;
+            if (beats.size() == 1) ++beats_after;
             continue;
           }
-          told.push_back(asked);
+          beats.push_back(asked);
           peer.answer("200 OK", R"({"status":"stuck","cancel":true})");
         }
         done.set_value();
         peer.wait_until_closed();
       },
       std::move(until));
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_THAT(told[0], HasSubstr("/heartbeat "));
+  ASSERT_EQ(beats.size(), 1u);
+  EXPECT_THAT(beats[0], HasSubstr("/heartbeat "));
   EXPECT_TRUE(given_up_.empty());
 }
 
-TEST_F(BackgroundReportsTest, AClosedLidIsNoticedByTheClocks) {
+TEST_F(BackgroundReportsTest, ASleepOfTheMachineIsDetectedByTheClocks) {
   started_ = [this](BackgroundReports& reports) {
     clock_.jump(std::chrono::hours(8));
     reports.wake();
@@ -279,7 +279,7 @@ TEST_F(BackgroundReportsTest, AClosedLidIsNoticedByTheClocks) {
   run(answer_all, reconnected_.get_future());
 }
 
-TEST_F(BackgroundReportsTest, OnlyCompletedPollsCountAgainstBeingDeaf) {
+TEST_F(BackgroundReportsTest, WithoutCompletedPollsTheConnectionsAreOpenedAgain) {
   started_ = [this](BackgroundReports& reports) {
     clock_.advance(options_.poll_silence + std::chrono::seconds(1));
     reports.wake();
@@ -287,7 +287,7 @@ TEST_F(BackgroundReportsTest, OnlyCompletedPollsCountAgainstBeingDeaf) {
   run(answer_all, reconnected_.get_future());
 }
 
-TEST_F(BackgroundReportsTest, TheHealthNoteSaysWhenAPollWasLastAnsweredAndWhatIsWrong) {
+TEST_F(BackgroundReportsTest, TheHealthFileHasTheTimeOfTheLastAnsweredPollAndTheTrouble) {
   BackgroundReports reports(options_, ledger_, clock_, [] {}, [](const std::string&) {}, [](std::string_view) {});
   reports.poll_completed();
   EXPECT_THAT(inspect_state(folder_.path().string()).value().health,

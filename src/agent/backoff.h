@@ -1,5 +1,5 @@
-// Backoff: how long to wait before the next attempt: doubling up to a bound, each time somewhere between half and all
-// of it, so that a thousand laptops do not come back to a restarted server in the same second.
+// Backoff: the pause before the next attempt. It doubles up to a bound; each pause is random between half and all of
+// that, so that a thousand agents do not come back to a restarted server in the same second. One thread at a time.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -27,7 +27,7 @@ class Backoff {
 
  private:
   Time first_, most_, next_;
-  // Not std::random_device: in a static libstdc++ it asks for a newer glibc than everything else here.
+  // Not std::random_device: in a static libstdc++ it needs a newer glibc than the rest of this program.
   static std::uint32_t seed() {
     std::array<std::uint8_t, 4> bytes{};
     random_bytes(bytes);

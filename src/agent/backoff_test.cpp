@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(Backoff, EachPauseLiesBetweenHalfAndAllOfWhatDoublesUpToABound) {
+TEST(Backoff, EachPauseIsBetweenHalfAndAllOfAValueThatDoublesUpToABound) {
   for (int agents = 0; agents < 200; ++agents) {
     Backoff backoff(milliseconds(500), milliseconds(30'000));
     for (const int whole : {500, 1'000, 2'000, 4'000, 8'000, 16'000, 30'000, 30'000, 30'000}) {
@@ -29,13 +29,14 @@ TEST(Backoff, AgentsThatLostTheServerTogetherDoNotComeBackTogether) {
     pauses.insert(pause);
     early += pause < milliseconds(22'500) ? 1 : 0;
   }
-  // Of 15001 possible pauses a thousand agents share a few; one seed for all, or none, would leave one pause.
+  // A thousand agents draw from 15001 possible pauses, so few coincide. With one seed for all of them, or none, there
+  // would be only one pause.
   EXPECT_GT(pauses.size(), 800u);
   EXPECT_GT(early, 300);
   EXPECT_LT(early, 700);
 }
 
-TEST(Backoff, BeginsAnewOnceItWorked) {
+TEST(Backoff, ResetBeginsWithTheFirstPauseAgain) {
   Backoff backoff(milliseconds(100), milliseconds(30'000));
   for (int i = 0; i < 12; ++i) (void)backoff.next();
   EXPECT_GE(backoff.next(), milliseconds(15'000));
@@ -43,7 +44,7 @@ TEST(Backoff, BeginsAnewOnceItWorked) {
   EXPECT_LE(backoff.next(), milliseconds(100));
 }
 
-TEST(Backoff, TheShortestPausesAreTakenToo) {
+TEST(Backoff, APauseOfOneMillisecondWorks) {
   Backoff backoff(milliseconds(1), milliseconds(1));
   for (int i = 0; i < 20; ++i) EXPECT_EQ(backoff.next(), milliseconds(1));
 }

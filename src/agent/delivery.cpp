@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::string_view kResultMethod = "delegate_result";
 
-// Calls `visit` for every part of every list of A2A parts, wherever in the message it stands: the message itself, its
-// history, a task's artifacts. parse_json bounds the depth.
+// Calls `visit` for every part of every list of A2A parts, at any depth: in the message itself, its history, a task's
+// artifacts. parse_json bounds the depth.
 template <class Node, class Visit>
 void each_part(Node& node, const Visit& visit) {
   if (auto* list = node.if_array()) {
@@ -54,10 +54,10 @@ DeliveredFile delivered(const FileRecord& record) {
   file.sha256 = record.announced.sha256;
   file.state = state_of(record);
   file.id = record.announced.id;
-  const bool here = record.where == FileRecord::Where::landed;
-  if (here) file.path = record.path;
-  if (!here) file.reason = record.reason;
-  file.uri = here ? "workspace:" + record.path : record.uri;
+  const bool landed = record.where == FileRecord::Where::landed;
+  if (landed) file.path = record.path;
+  if (!landed) file.reason = record.reason;
+  file.uri = landed ? "workspace:" + record.path : record.uri;
   return file;
 }
 
@@ -122,7 +122,7 @@ std::string result_of(const ReceivedRow& row) {
 Delivery deliver_file(const FileRecord& file) {
   Delivery delivery;
   delivery.type = "file";
-  // The news that a file did not come and the file itself are two deliveries.
+  // The report that a file did not arrive and the file itself are two deliveries.
   delivery.id = file.where == FileRecord::Where::landed ? file.row_id : file.row_id + "-" + state_of(file);
   delivery.seq = file.seq;
   delivery.method = "chat_upload_receive";

@@ -13,20 +13,20 @@ namespace {
 using Where = FileRecord::Where;
 using std::chrono::steady_clock;
 
-// How often a wait looks whether it is to end: Stop wakes no condition variable.
-constexpr std::chrono::milliseconds kLookEvery{200};
+// How often a wait checks for the stop: Stop wakes no condition variable.
+constexpr std::chrono::milliseconds kStopCheckInterval{200};
 
 bool is_on_its_way(const FileRecord& file) { return file.where == Where::waiting && file.trouble != "failed"; }
 
-// Files that are not here and of which the agent should hear even if no message names them. One that somebody else has
-// taken is no news.
-bool has_trouble_to_tell(const FileRecord& file) {
+// True when the agent should be notified that the file did not arrive, even if no message names it. A file that another
+// process of this workspace has taken is not reported.
+bool has_unreported_trouble(const FileRecord& file) {
   if (file.notified) return false;
   return file.trouble == "failed" || file.trouble == "expired" || file.trouble == "recalled";
 }
 
 bool goes_alone(const FileRecord& file) {
-  return file.where == Where::landed ? !file.handed_over : has_trouble_to_tell(file);
+  return file.where == Where::landed ? !file.handed_over : has_unreported_trouble(file);
 }
 
 bool names(const ReceivedRow& row, FileId id) {
@@ -123,43 +123,43 @@ std::optional<std::int64_t> DeliveryLoop::first_waiting() const {
 
 void DeliveryLoop::work() {
   std::unique_lock lock(mutex_);
-  bool taker = false;
+  bool receiver_ready = false;
   while (!stop_.requested()) {
     const auto now = steady_clock::now();
     const auto file = next_file(now);
     const auto message = next_message();
     const bool ready = message != messages_.end() && is_ready(*message, now);
     if (!file && !ready) {
-      const auto look = now + kLookEvery;
-      changed_.wait_until(lock, std::min(look, next_moment().value_or(look)));
+      const auto next_check = now + kStopCheckInterval;
+      changed_.wait_until(lock, std::min(next_check, next_moment().value_or(next_check)));
       continue;
     }
-    if (!taker) {
-      // Chosen anew afterwards: hours may have passed, and what goes then is told as it is then.
+    if (!receiver_ready) {
+      // Choose again afterwards: hours may have passed, and the delivery must show the state of that time.
       lock.unlock();
-      taker = handover_.wait_for_receiver();
+      receiver_ready = handover_.wait_for_receiver();
       lock.lock();
       continue;
     }
-    taker = false;
-    auto went = HandedOver::handed;
+    receiver_ready = false;
+    auto outcome = HandedOver::handed;
     if (file && (!ready || comes_before(*file, *message))) {
       files_.erase(file->text());
       lock.unlock();
-      went = hand_over_file(*file);
+      outcome = hand_over_file(*file);
     } else {
       const auto row = *message;
       lock.unlock();
-      went = hand_over_message(row);
-      if (went == HandedOver::handed) drop(row.id);
+      outcome = hand_over_message(row);
+      if (outcome == HandedOver::handed) drop(row.id);
     }
-    if (went == HandedOver::closed) return closed_();
-    if (went == HandedOver::handed) progress_();
+    if (outcome == HandedOver::closed) return closed_();
+    if (outcome == HandedOver::handed) progress_();
     lock.lock();
   }
 }
 
-// The first that nobody expects for himself.
+// The first message that is not an expected result.
 std::deque<ReceivedRow>::iterator DeliveryLoop::next_message() {
   if (expected_.empty()) return messages_.begin();
   return std::find_if(messages_.begin(), messages_.end(),
@@ -204,7 +204,7 @@ Delivery DeliveryLoop::begin_result(const ReceivedRow& row) {
 }
 
 void DeliveryLoop::end_result(const Delivery& delivery) {
-  ledger_.handed(end_of(delivery));
+  ledger_.end_delivery(end_of(delivery));
   drop(delivery.id);
   progress_();
 }
@@ -216,8 +216,8 @@ std::vector<FileId> DeliveryLoop::waiting_files() const {
   return ids;
 }
 
-// One whose time has come and that none of the waiting messages will bring. Never before a message that was begun when
-// an earlier agent was killed: its command may still run.
+// A file that is due and that no waiting message names. Never before a message that an earlier process has begun: its
+// command may still run.
 std::optional<FileId> DeliveryLoop::next_file(Moment now) {
   if (!messages_.empty() && ledger_.has_begun(messages_.front().id)) return {};
   for (const auto& [text, due] : files_) {
@@ -260,31 +260,32 @@ DeliveryLoop::HandedOver DeliveryLoop::hand_over_message(const ReceivedRow& row)
   for (;;) {
     const auto task = ask(ledger_.compose(row));
     if (!task) return HandedOver::stopped;
-    // Composed after the answer, which may have taken hours: files go as they are then.
+    // Composed after the answer, which may have taken hours: the files are shown as they are now.
     if (handover_.has_receiver()) return hand_over(ledger_.compose(row), *task);
-    // Whoever was there has left meanwhile, and by when the next one comes this answer may be hours old.
+    // The receiver has left meanwhile, and when the next one comes this answer may be hours old.
     if (!handover_.wait_for_receiver()) return HandedOver::stopped;
   }
 }
 
 DeliveryLoop::HandedOver DeliveryLoop::hand_over_file(FileId id) {
-  // A message may have taken it along since.
+  // A message may have delivered it meanwhile.
   const auto file = ledger_.file(id);
   return file && goes_alone(*file) ? hand_over(deliver_file(*file), {}) : HandedOver::handed;
 }
 
-// How its task stands. A server that cannot be asked is asked until it can be: what was cancelled meanwhile must not be
-// begun. Whatever is no task, or none that the server knows, is wanted. No value: told to stop.
+// Asks the server whether the delivery's task is still wanted. Repeats until the server answers: a task that was
+// cancelled meanwhile must not be begun. A delivery that is no task, or a task that the server does not know, is
+// wanted. No value: stop was requested.
 std::optional<ApiClient::TaskView> DeliveryLoop::ask(const Delivery& delivery) {
   if (!is_task(delivery)) return ApiClient::TaskView();
   Backoff pause(options_.pause_first, options_.pause_most);
-  for (bool said = false;; said = true) {
+  for (bool printed = false;; printed = true) {
     const auto answer = ask_(delivery.delegation_id);
     if (answer.has_value()) return *answer;
     if (!is_worth_asking_again(answer.error())) return ApiClient::TaskView();
     if (stop_.requested()) return {};
-    if (!said) {
-      print_line_(fmt::format("task {} waits until the server tells whether it is still wanted: {}",
+    if (!printed) {
+      print_line_(fmt::format("task {} waits until the server answers whether it is still wanted: {}",
                               delivery.delegation_id, answer.error().sentence));
     }
     if (stop_.wait_for(pause.next())) return {};
@@ -296,64 +297,65 @@ DeliveryLoop::HandedOver DeliveryLoop::hand_over(Delivery delivery, ApiClient::T
   auto end = end_of(delivery);
   Backoff pause(options_.pause_first, options_.pause_most);
   for (int attempt = 1;; ++attempt) {
-    auto verdict = deliver(delivery, task);
-    switch (verdict.what) {
+    auto result = deliver(delivery, task);
+    switch (result.what) {
       case HandoverResult::What::stopped:
         return HandedOver::stopped;
       case HandoverResult::What::closed:
-        print_line_("nobody takes what arrives: " + verdict.trouble);
+        print_line_("the output cannot be written: " + result.trouble);
         return HandedOver::closed;
       case HandoverResult::What::handled:
-        if (!verdict.reply.empty() || !verdict.files.empty()) {
-          end.reply = reply_to(delivery, std::move(verdict.reply));
-          if (!end.reply) discard_folder(verdict.files);
-          if (end.reply) end.reply->files = std::move(verdict.files);
+        if (!result.reply.empty() || !result.files.empty()) {
+          end.reply = reply_to(delivery, std::move(result.reply));
+          if (!end.reply) discard_folder(result.files);
+          if (end.reply) end.reply->files = std::move(result.files);
         }
-        ledger_.handed(end);
+        ledger_.end_delivery(end);
         handover_.ended(delivery);
         return HandedOver::handed;
       case HandoverResult::What::dropped:
-        print_line_(verdict.trouble);
-        ledger_.handed(end);
+        print_line_(result.trouble);
+        ledger_.end_delivery(end);
         handover_.ended(delivery);
         return HandedOver::handed;
       case HandoverResult::What::not_taken: {
-        const auto stands = handover_.wait_for_receiver() ? ask(delivery) : std::nullopt;
-        if (!stands) return HandedOver::stopped;
-        task = *stands;
+        const auto view = handover_.wait_for_receiver() ? ask(delivery) : std::nullopt;
+        if (!view) return HandedOver::stopped;
+        task = *view;
         --attempt;
         continue;
       }
       case HandoverResult::What::failed:
         break;
     }
-    print_line_(fmt::format("{} (attempt {} of {})", verdict.trouble, attempt, options_.attempts));
+    print_line_(fmt::format("{} (attempt {} of {})", result.trouble, attempt, options_.attempts));
     if (attempt >= options_.attempts) {
-      // One poisonous message must not hold up all the others; its sender hears of it.
-      end.reply = failure_reply_for(delivery, verdict.trouble);
-      ledger_.handed(end);
+      // One message that always fails must not block the others; its sender is notified.
+      end.reply = failure_reply_for(delivery, result.trouble);
+      ledger_.end_delivery(end);
       handover_.ended(delivery);
       return HandedOver::handed;
     }
     delivery.again = true;
     if (stop_.wait_for(pause.next())) return HandedOver::stopped;
-    const auto stands = ask(delivery);
-    if (!stands) return HandedOver::stopped;
-    task = *stands;
+    const auto view = ask(delivery);
+    if (!view) return HandedOver::stopped;
+    task = *view;
   }
 }
 
 HandoverResult DeliveryLoop::deliver(const Delivery& delivery, const ApiClient::TaskView& task) {
   using TaskInterest = ApiClient::TaskInterest;
-  // One that was given up as silent is finished if it was begun, since a late answer is welcome; not begun any more.
+  // A task that was given up as silent is finished if it was begun, since a late result is accepted. Otherwise it is
+  // not begun.
   if (task.interest == TaskInterest::unwanted ||
       (task.interest == TaskInterest::late && !handover_.has_begun(delivery)))
     return handover_.skip_ended(as_ended(delivery, task));
   const bool returns_when_done = is_task(delivery) && handover_.returns_when_done();
   if (returns_when_done) task_(delivery.delegation_id, task.left);
-  auto verdict = handover_.deliver(delivery);
+  auto result = handover_.deliver(delivery);
   if (returns_when_done) task_({}, {});
-  return verdict;
+  return result;
 }
 
 std::optional<Reply> DeliveryLoop::reply_to(const Delivery& delivery, std::string text) {

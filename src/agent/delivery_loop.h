@@ -1,8 +1,8 @@
-// Porter: hands over to the agent, one delivery after the other, on a thread of its own, so that a command that takes
-// an hour makes nobody deaf. Messages go in the order of the inbox; each waits a short while for the files it names and
-// then goes with their true state. A file that no message names goes alone. Each end is in the ledger before the next
-// begins: what ended is never handed over again, what was begun and not ended comes again and says so.
-// Thread-safe.
+// DeliveryLoop: the thread that hands over to the agent, one delivery after the other. The poll does not wait for it,
+// so a command may take an hour. Messages go in the order of the inbox. A message waits a short while for the files it
+// names and is then handed over with their present state. A file that no message names is handed over alone. The end of
+// a delivery is in the ledger before the next begins: an ended delivery is never handed over again; one that was begun
+// and has no recorded end is handed over again and marked so (Delivery::again). Thread-safe.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -23,7 +23,7 @@
 namespace restante::agent {
 
 struct DeliveryOptions {
-  // How long a message waits for files that are still on their way.
+  // How long a message waits for files that are not here yet.
   std::chrono::milliseconds file_patience{20'000};
   // How long a file waits for a message that names it before it is handed over alone. Just below one second: a page
   // sends its message a few milliseconds after the upload, and a person looks at the clock from then on.
@@ -42,9 +42,10 @@ class DeliveryLoop {
   using TaskObserver =
       std::function<void(const std::string& delegation, std::optional<std::chrono::milliseconds> left)>;
 
-  // `progress` is called after every delivery that has ended, on the thread that ended it; the others on the porter's:
-  // `closed` when nobody takes them any more, `ask` before every attempt at a task, which begins only if it is wanted
-  // and not while that cannot be learnt. `task` is told which delegation is worked on, and empty when none is.
+  // `progress` is called after every delivery that has ended, on the thread that ended it. The others are called on the
+  // loop's thread: `closed` when the hand-over has no reader any more; `ask` before every attempt at a task, which
+  // begins only when the answer is that it is wanted; `task` with the delegation that is worked on, and with an empty
+  // id when there is none.
   DeliveryLoop(DeliveryOptions options, Ledger& ledger, Handover& handover, Stop& stop, Notify progress, Notify closed,
                Ask ask, TaskObserver task, PrintLine print_line);
   ~DeliveryLoop();
@@ -56,25 +57,25 @@ class DeliveryLoop {
   void join();
 
   void take(ReceivedRow message);
-  // Something was learnt about this file; if it is to go alone, its time begins now.
+  // The state of this file has changed. If it is to be handed over alone, its file_grace begins now.
   void take(FileId file);
-  // What waits in turn, oldest first; the first may be in the agent's hands.
+  // Messages that wait, oldest first; the first may be in progress. Without expected results.
   std::vector<ReceivedRow> waiting() const;
   std::size_t waiting_count() const;
-  // Files that are to go alone.
+  // Files that are to be handed over alone.
   std::vector<FileId> waiting_files() const;
-  // From now on the result of this delegation is not handed over in its turn: whoever expects it takes it.
+  // From now on the loop does not hand over the result of this delegation: the caller takes it with wait_for_result().
   void expect_result(const std::string& delegation);
-  // Nobody waits for what the agent does for this task.
+  // The result of this task is not wanted any more.
   void give_up(const std::string& delegation) { handover_.give_up(delegation); }
-  // It goes in its turn again.
+  // The loop hands over this result again.
   void stop_expecting(const std::string& delegation);
-  // Waits until it is there, with its files. No value when the time is up.
+  // Waits until the result and its files have arrived. No value when the time is up.
   std::optional<ReceivedRow> wait_for_result(const std::string& delegation, std::chrono::milliseconds time);
-  // Before an expected result is handed over, and after it was: each durable when it returns.
+  // Call these before and after handing over an expected result. Each change is durable when the call returns.
   Delivery begin_result(const ReceivedRow& row);
   void end_result(const Delivery& delivery);
-  // The seq of the first message that is not handed over.
+  // The seq of the first message that is not yet handed over.
   std::optional<std::int64_t> first_waiting() const;
 
  private:
@@ -106,12 +107,12 @@ class DeliveryLoop {
   TaskObserver task_;
   PrintLine print_line_;
 
-  mutable std::mutex mutex_;  // the two queues: the poll and the couriers add, the porter takes
+  mutable std::mutex mutex_;  // the two queues: the poll and the download threads add, the loop takes
   std::condition_variable changed_;
   std::deque<ReceivedRow> messages_;
-  std::map<std::string, Moment> files_;  // by id: when it goes alone
-  std::optional<Moment> waiting_since_;  // of the first message, for its files
-  std::set<std::string> expected_;       // delegations whose results somebody waits for
+  std::map<std::string, Moment> files_;  // by file id: when to hand it over alone
+  std::optional<Moment> waiting_since_;  // since when the first message waits for its files
+  std::set<std::string> expected_;       // delegations whose results a caller of wait_for_result() takes
   std::thread thread_;
 };
 

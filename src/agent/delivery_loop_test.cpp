@@ -15,34 +15,34 @@ using Where = FileRecord::Where;
 const FileId kFile = FileId::parse("22222222-2222-7222-8222-222222222222").value();
 const std::string kUri = "platform-pending:11111111-1111-7111-8111-111111111111/" + kFile.text();
 
-// Keeps what it is given and answers as told.
+// Records the deliveries and returns the prepared results.
 class RecordingHandover final : public Handover {
  public:
   HandoverResult deliver(const Delivery& delivery) override {
     const std::lock_guard lock(mutex_);
     seen_.push_back(delivery);
     changed_.notify_all();
-    if (verdicts_.empty()) return {};
-    auto verdict = verdicts_.front();
-    verdicts_.pop_front();
-    return verdict;
+    if (results_.empty()) return {};
+    auto result = results_.front();
+    results_.pop_front();
+    return result;
   }
   HandoverResult skip_ended(const Delivery& ended) override {
     skipped_.push_back(ended);
     return Handover::skip_ended(ended);
   }
   bool wait_for_receiver() override {
-    there_ = true;
+    has_receiver_ = true;
     return true;
   }
-  bool has_receiver() const override { return there_; }
+  bool has_receiver() const override { return has_receiver_; }
   bool has_begun(const Delivery&) const override { return begun_before_; }
-  bool returns_when_done() const override { return works_; }
-  void only_take() { works_ = false; }
-  void leave() { there_ = false; }  // until it is waited for
-  void remember_a_run() { begun_before_ = true; }
-  const std::vector<Delivery>& skipped() const { return skipped_; }  // once the porter has ended
-  void answer(HandoverResult verdict) { verdicts_.push_back(std::move(verdict)); }
+  bool returns_when_done() const override { return returns_when_done_; }
+  void return_at_once() { returns_when_done_ = false; }
+  void leave() { has_receiver_ = false; }  // until wait_for_receiver()
+  void set_begun_before() { begun_before_ = true; }
+  const std::vector<Delivery>& skipped() const { return skipped_; }  // after the loop has ended
+  void answer(HandoverResult result) { results_.push_back(std::move(result)); }
   std::vector<Delivery> wait_for(std::size_t count) {
     std::unique_lock lock(mutex_);
     EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(60), [&] { return seen_.size() >= count; }));
@@ -53,11 +53,11 @@ class RecordingHandover final : public Handover {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Delivery> seen_;
-  std::deque<HandoverResult> verdicts_;
+  std::deque<HandoverResult> results_;
   std::vector<Delivery> skipped_;
-  bool works_ = true;
+  bool returns_when_done_ = true;
   bool begun_before_ = false;
-  bool there_ = true;
+  bool has_receiver_ = true;
 };
 
 class DeliveryLoopTest : public testing::Test {
@@ -73,7 +73,7 @@ class DeliveryLoopTest : public testing::Test {
         options_, ledger_, handover_, stop_, [this] { ended_.push_back({}); }, [this] { closed_.set_value(); },
         [this](const std::string& delegation) -> client::Outcome<ApiClient::TaskView> {
           asked_.push_back(delegation);
-          if (asked_.size() <= leaves_) handover_.leave();
+          if (asked_.size() <= leave_count_) handover_.leave();
           if (asked_.size() == 1) first_asked_.set_value();
           if (answers_.empty()) return ApiClient::TaskView();
           auto answer = answers_.front();
@@ -83,7 +83,7 @@ class DeliveryLoopTest : public testing::Test {
         [this](const std::string& delegation, std::optional<std::chrono::milliseconds>) {
           tasks_.push_back(delegation);
         },
-        [this](std::string_view said) { said_.emplace_back(said); });
+        [this](std::string_view line) { printed_.emplace_back(line); });
     delivery_loop_->start();
     return *delivery_loop_;
   }
@@ -114,7 +114,7 @@ class DeliveryLoopTest : public testing::Test {
     failure.status = status;
     return failure;
   }
-  static std::string text(const std::string& said) { return R"({"kind":"text","text":")" + said + R"("})"; }
+  static std::string text(const std::string& content) { return R"({"kind":"text","text":")" + content + R"("})"; }
   static std::string file() { return R"({"kind":"file","file":{"uri":")" + kUri + R"(","name":"a"}})"; }
   void announce(Where where, std::string trouble = "", std::string reason = "") {
     FileRecord record;
@@ -122,9 +122,9 @@ class DeliveryLoopTest : public testing::Test {
     record.uri = kUri;
     record.row_id = "row";
     ledger_.announce(record);
-    learn(where, std::move(trouble), std::move(reason));
+    update_file(where, std::move(trouble), std::move(reason));
   }
-  void learn(Where where, std::string trouble = "", std::string reason = "") {
+  void update_file(Where where, std::string trouble = "", std::string reason = "") {
     auto record = ledger_.file(kFile).value();
     record.where = where;
     record.trouble = std::move(trouble);
@@ -138,18 +138,18 @@ class DeliveryLoopTest : public testing::Test {
   Ledger ledger_{StateDirectory::open(folder_.path()).value(), State(), [](std::string_view) {}};
   RecordingHandover handover_;
   DeliveryOptions options_;
-  std::vector<std::string> said_;
-  std::deque<client::Outcome<ApiClient::TaskView>> answers_;  // of the server about a task; then: wanted
+  std::vector<std::string> printed_;
+  std::deque<client::Outcome<ApiClient::TaskView>> answers_;  // of the server about a task; when empty: wanted
   std::vector<std::string> asked_;
-  std::size_t leaves_ = 0;  // while the server is asked, so many times
+  std::size_t leave_count_ = 0;  // how often the receiver leaves while the server is asked
   std::promise<void> first_asked_;
-  std::vector<std::string> tasks_;  // as they came into the agent's hands and left them
+  std::vector<std::string> tasks_;  // arguments of the task observer; empty: none in progress
   std::vector<std::monostate> ended_;
   std::promise<void> closed_;
   std::unique_ptr<DeliveryLoop> delivery_loop_;
 };
 
-TEST_F(DeliveryLoopTest, MessagesGoInOrderAndEachEndIsWrittenDown) {
+TEST_F(DeliveryLoopTest, MessagesAreHandedOverInOrderAndEachEndIsRecorded) {
   handover_.answer({HandoverResult::What::handled, "one", {}});
   auto& loop = start();
   for (int n = 1; n <= 3; ++n) loop.take(message(n, text(std::to_string(n))));
@@ -162,12 +162,12 @@ TEST_F(DeliveryLoopTest, MessagesGoInOrderAndEachEndIsWrittenDown) {
   EXPECT_EQ(state.outbox[0].key, "reply-m1");
 }
 
-TEST_F(DeliveryLoopTest, AMessageWaitsForAFileThatIsOnItsWay) {
+TEST_F(DeliveryLoopTest, AMessageWaitsForAFileThatIsStillDownloaded) {
   announce(Where::waiting);
   auto& loop = start();
   loop.take(message(1, text("look") + "," + file()));
   EXPECT_EQ(loop.first_waiting(), 1);
-  learn(Where::landed);
+  update_file(Where::landed);
   loop.take(kFile);
   const auto seen = handover_.wait_for(1);
   EXPECT_EQ(seen[0].type, "message");
@@ -176,20 +176,20 @@ TEST_F(DeliveryLoopTest, AMessageWaitsForAFileThatIsOnItsWay) {
   EXPECT_TRUE(ledger_.file(kFile)->handed_over);
 }
 
-TEST_F(DeliveryLoopTest, AMessageDoesNotWaitForEverAndTheFileComesAloneLater) {
+TEST_F(DeliveryLoopTest, AMessageDoesNotWaitForEverAndTheFileIsHandedOverAloneLater) {
   options_.file_patience = std::chrono::milliseconds(1);
   announce(Where::waiting, "missing");
   auto& loop = start();
   loop.take(message(1, text("look") + "," + file()));
   EXPECT_EQ(handover_.wait_for(1)[0].files[0].state, "missing");
-  learn(Where::landed);
+  update_file(Where::landed);
   loop.take(kFile);
   const auto seen = handover_.wait_for(2);
   EXPECT_EQ(seen[1].type, "file");
   EXPECT_EQ(seen[1].files[0].path, "/p");
 }
 
-TEST_F(DeliveryLoopTest, AFileThatCannotBeTakenIsToldOnceAndHoldsUpNobody) {
+TEST_F(DeliveryLoopTest, AFileThatCannotBeStoredIsReportedOnceAndBlocksNoMessage) {
   announce(Where::waiting, "failed", "no room");
   auto& loop = start();
   loop.take(message(1, text("look") + "," + file()));
@@ -201,7 +201,7 @@ TEST_F(DeliveryLoopTest, AFileThatCannotBeTakenIsToldOnceAndHoldsUpNobody) {
   EXPECT_EQ(handover_.wait_for(2)[1].text, "next");
 }
 
-TEST_F(DeliveryLoopTest, AFileThatNobodyNamesIsToldAloneAlsoWhenItCannotBeTaken) {
+TEST_F(DeliveryLoopTest, AFileThatNoMessageNamesIsReportedAloneAlsoWhenItHasExpired) {
   announce(Where::gone, "expired");
   auto& loop = start();
   loop.take(kFile);
@@ -212,7 +212,7 @@ TEST_F(DeliveryLoopTest, AFileThatNobodyNamesIsToldAloneAlsoWhenItCannotBeTaken)
   EXPECT_TRUE(ledger_.file(kFile)->notified);
 }
 
-TEST_F(DeliveryLoopTest, AFailureIsTriedAgainAsSuchAndThenApologisedFor) {
+TEST_F(DeliveryLoopTest, AFailureIsTriedAgainMarkedAsAgainAndThenReportedToTheSender) {
   options_.attempts = 3;
   for (int n = 0; n < 3; ++n) handover_.answer({HandoverResult::What::failed, {}, "no"});
   auto& loop = start();
@@ -241,7 +241,7 @@ TEST_F(DeliveryLoopTest, AnotherAgentIsAnsweredOnlyWhenAskedToAndNotForEver) {
   EXPECT_EQ(outbox[0].hops, 8);
 }
 
-TEST_F(DeliveryLoopTest, APeerThatDoesNotCountIsStillCountedAfterARestart) {
+TEST_F(DeliveryLoopTest, APeerThatSendsNoHopsIsStillCountedAfterARestart) {
   options_.agents = DeliveryOptions::Agents::answered;
   for (int n = 0; n < 9; ++n) handover_.answer({HandoverResult::What::handled, "hello", {}});
   auto& loop = start();
@@ -268,17 +268,17 @@ TEST_F(DeliveryLoopTest, AnAnswerToATaskIsItsResult) {
   EXPECT_EQ(tasks_, (std::vector<std::string>{"d1", ""}));
 }
 
-TEST_F(DeliveryLoopTest, ATaskThatIsOnlyHandedOnIsNotSaidToBeWorkedOn) {
-  handover_.only_take();
+TEST_F(DeliveryLoopTest, ATaskThatIsOnlyHandedOnIsNotReportedAsInProgress) {
+  handover_.return_at_once();
   auto row = message(1, text("x"), "peer");
   row.request_body.find("params")->find("message")->find("metadata")->set("delegation_id", Json::string("d1"));
   start().take(std::move(row));
   EXPECT_EQ(handover_.wait_for(1).front().delegation_id, "d1");
   end();
-  EXPECT_TRUE(tasks_.empty()) << "nobody would beat for it, and it would be called stuck";
+  EXPECT_TRUE(tasks_.empty()) << "it would have no heartbeats and become stuck";
 }
 
-TEST_F(DeliveryLoopTest, OnlyTasksAreAskedAboutEachBeforeEveryAttempt) {
+TEST_F(DeliveryLoopTest, TheServerIsAskedOnlyAboutTasksBeforeEveryAttempt) {
   handover_.answer({});
   handover_.answer({HandoverResult::What::failed, {}, "no"});
   auto& loop = start();
@@ -292,7 +292,7 @@ TEST_F(DeliveryLoopTest, OnlyTasksAreAskedAboutEachBeforeEveryAttempt) {
   EXPECT_THAT(asked_, ElementsAre("d1", "d1"));
 }
 
-TEST_F(DeliveryLoopTest, ATaskThatHasEndedIsNotBegunAndTheNextGetsItsTurn) {
+TEST_F(DeliveryLoopTest, ATaskThatHasEndedIsNotBegunAndTheNextOneIs) {
   using TaskInterest = ApiClient::TaskInterest;
   answers_ = {ApiClient::TaskView{TaskInterest::unwanted, "failed", "cancelled by caller"},
               ApiClient::TaskView{TaskInterest::late, "stuck", "silent"}};
@@ -304,9 +304,9 @@ TEST_F(DeliveryLoopTest, ATaskThatHasEndedIsNotBegunAndTheNextGetsItsTurn) {
   const auto& ended = handover_.skipped().front();
   EXPECT_THAT(std::tie(ended.type, ended.status, ended.reason, ended.text),
               testing::FieldsAre("ended", "failed", "cancelled by caller", "do it"));
-  EXPECT_THAT(said_, testing::Contains("task d1 is over and is not begun: cancelled by caller"));
+  EXPECT_THAT(printed_, testing::Contains("task d1 is over and is not begun: cancelled by caller"));
   EXPECT_EQ(tasks_, (std::vector<std::string>{"d3", ""}));
-  EXPECT_TRUE(ledger_.state().outbox.empty()) << "nobody waits for a word";
+  EXPECT_TRUE(ledger_.state().outbox.empty()) << "no caller waits for an answer";
   EXPECT_TRUE(ledger_.state().has_seen("m1", "2026"));
 }
 
@@ -323,7 +323,7 @@ TEST_F(DeliveryLoopTest, ATaskThatWasCancelledBetweenTwoAttemptsIsNotTriedAgain)
   EXPECT_TRUE(ledger_.state().outbox.empty());
 }
 
-TEST_F(DeliveryLoopTest, ATaskWaitsForAServerThatCannotBeAskedAndIsNotRunBlindly) {
+TEST_F(DeliveryLoopTest, ATaskIsNotBegunBeforeTheServerHasAnsweredThatItIsWanted) {
   using client::Failure;
   answers_ = {Failure(Failure::Kind::unreachable, "refused"), Failure(Failure::Kind::cut, "cut"),
               ApiClient::TaskView()};
@@ -332,10 +332,10 @@ TEST_F(DeliveryLoopTest, ATaskWaitsForAServerThatCannotBeAskedAndIsNotRunBlindly
   EXPECT_FALSE(seen[0].again) << "nothing was begun";
   end();
   EXPECT_THAT(asked_, ElementsAre("d1", "d1", "d1"));
-  EXPECT_THAT(said_, ElementsAre("task d1 waits until the server tells whether it is still wanted: refused"));
+  EXPECT_THAT(printed_, ElementsAre("task d1 waits until the server answers whether it is still wanted: refused"));
 }
 
-TEST_F(DeliveryLoopTest, ATaskOfWhichTheServerNeverSaysAWordIsKept) {
+TEST_F(DeliveryLoopTest, ATaskIsKeptWhenTheServerNeverAnswers) {
   using client::Failure;
   options_.pause_first = options_.pause_most = std::chrono::hours(1);
   answers_ = {Failure(Failure::Kind::unreachable, "refused")};
@@ -358,7 +358,7 @@ TEST_F(DeliveryLoopTest, ATaskThatTheServerDoesNotKnowIsHandedOverLikeAnyMessage
   EXPECT_THAT(asked_, ElementsAre("d1", "d2"));
 }
 
-TEST_F(DeliveryLoopTest, TheSignInPageOfANetworkIsNoWordOfTheServer) {
+TEST_F(DeliveryLoopTest, TheSignInPageOfANetworkIsNotAnAnswerOfTheServer) {
   answers_ = {status(302), status(307), ApiClient::TaskView{ApiClient::TaskInterest::unwanted, "failed", "cancelled"}};
   auto& loop = start();
   loop.take(task(1, "d1"));
@@ -368,8 +368,8 @@ TEST_F(DeliveryLoopTest, TheSignInPageOfANetworkIsNoWordOfTheServer) {
   EXPECT_EQ(handover_.skipped().size(), 1u);
 }
 
-TEST_F(DeliveryLoopTest, WhenTheTakerLeavesWhileTheServerIsAskedItIsAskedAgainForTheNext) {
-  leaves_ = 1;
+TEST_F(DeliveryLoopTest, WhenTheReceiverLeavesWhileTheServerIsAskedItIsAskedAgainForTheNext) {
+  leave_count_ = 1;
   answers_ = {ApiClient::TaskView(), ApiClient::TaskView{ApiClient::TaskInterest::unwanted, "failed", "cancelled"}};
   auto& loop = start();
   loop.take(task(1, "d1"));
@@ -381,13 +381,13 @@ TEST_F(DeliveryLoopTest, WhenTheTakerLeavesWhileTheServerIsAskedItIsAskedAgainFo
   EXPECT_FALSE(handover_.skipped().front().again) << "nothing was begun";
 }
 
-TEST_F(DeliveryLoopTest, ATaskThatWasPutBackIsAskedAboutAgainAndIsNoFailure) {
+TEST_F(DeliveryLoopTest, ForATaskThatWasPutBackTheServerIsAskedAgainAndNoAttemptCounts) {
   options_.attempts = 2;
   for (int n = 0; n < 3; ++n) handover_.answer({HandoverResult::What::not_taken, {}, {}});
   auto& loop = start();
   loop.take(task(1, "d1"));
   const auto seen = handover_.wait_for(4);
-  EXPECT_FALSE(seen.back().again) << "nobody has it";
+  EXPECT_FALSE(seen.back().again) << "no receiver has it";
   end();
   EXPECT_THAT(asked_, ElementsAre("d1", "d1", "d1", "d1"));
   EXPECT_TRUE(ledger_.state().has_seen("m1", "2026"));
@@ -405,14 +405,14 @@ TEST_F(DeliveryLoopTest, ATaskThatWasCancelledAfterItWasPutBackIsNotHandedOver) 
   EXPECT_EQ(handover_.skipped().size(), 1u);
 }
 
-TEST_F(DeliveryLoopTest, WhatWasBegunForATaskThatThenSeemedSilentIsFinished) {
-  handover_.remember_a_run();
+TEST_F(DeliveryLoopTest, ABegunTaskThatWasGivenUpAsSilentIsFinished) {
+  handover_.set_begun_before();
   answers_ = {ApiClient::TaskView{ApiClient::TaskInterest::late, "stuck", "silent"}};
   start().take(task(1, "d1"));
   EXPECT_EQ(handover_.wait_for(1).front().delegation_id, "d1");
 }
 
-TEST_F(DeliveryLoopTest, WhatWasGivenUpIsForgottenWithoutAWordToTheOneWhoGaveItUp) {
+TEST_F(DeliveryLoopTest, ATaskThatWasGivenUpIsForgottenWithoutAReply) {
   handover_.answer({HandoverResult::What::dropped, {}, "the command was ended"});
   auto row = message(1, text("x"), "peer");
   row.request_body.find("params")->find("message")->find("metadata")->set("delegation_id", Json::string("d1"));
@@ -425,7 +425,7 @@ TEST_F(DeliveryLoopTest, WhatWasGivenUpIsForgottenWithoutAWordToTheOneWhoGaveItU
   EXPECT_FALSE(ledger_.has_begun("m1"));
 }
 
-TEST_F(DeliveryLoopTest, WhenNobodyReadsItStopsAndTheMessageStays) {
+TEST_F(DeliveryLoopTest, WhenTheReaderHasClosedTheLoopStopsAndTheMessageStays) {
   handover_.answer({HandoverResult::What::closed, {}, "gone"});
   start().take(message(1, text("x")));
   closed_.get_future().wait();
@@ -433,7 +433,7 @@ TEST_F(DeliveryLoopTest, WhenNobodyReadsItStopsAndTheMessageStays) {
   EXPECT_FALSE(ledger_.state().has_seen("m1", "2026"));
 }
 
-TEST_F(DeliveryLoopTest, AnExpectedResultIsTakenOutOfTurnAndOnce) {
+TEST_F(DeliveryLoopTest, AnExpectedResultIsTakenByItsCallerOnceAndNotByTheLoop) {
   auto result = message(2, text("42"), "peer");
   result.method = "delegate_result";
   result.status = "ok";
@@ -459,7 +459,7 @@ TEST_F(DeliveryLoopTest, AnExpectedResultIsTakenOutOfTurnAndOnce) {
   EXPECT_THAT((std::vector{seen[0].id, seen[1].id}), ElementsAre("m3", "m4"));
 }
 
-TEST_F(DeliveryLoopTest, AResultThatNobodyExpectsAnyMoreGoesInItsTurn) {
+TEST_F(DeliveryLoopTest, AResultThatIsNoLongerExpectedIsHandedOverByTheLoop) {
   auto result = message(1, text("42"), "peer");
   result.method = "delegate_result";
   result.request_body.set("delegation_id", Json::string("d1"));
@@ -480,7 +480,7 @@ TEST_F(DeliveryLoopTest, AnExpectedResultWaitsForItsFiles) {
   loop.expect_result("d1");
   loop.take(result);
   EXPECT_FALSE(loop.wait_for_result("d1", std::chrono::milliseconds(0)));
-  learn(Where::landed);
+  update_file(Where::landed);
   loop.take(kFile);
   const auto row = loop.wait_for_result("d1", std::chrono::seconds(60));
   ASSERT_TRUE(row);

@@ -58,7 +58,7 @@ TEST(Delivery, ALandedFileIsNamedByItsPath) {
               HasSubstr(R"("file":{"uri":"workspace:/w/.molecule/chat-uploads/22-a.txt","name":"a.txt"})"));
 }
 
-TEST(Delivery, AFileThatIsNotHereIsNeverClaimedToBe) {
+TEST(Delivery, AFileThatHasNotLandedHasNoPathAndShowsItsState) {
   for (const auto& [where, trouble, expected] : {std::tuple(FileRecord::Where::waiting, "", "missing"),
                                                  {FileRecord::Where::waiting, "failed", "failed"},
                                                  {FileRecord::Where::gone, "expired", "expired"},
@@ -74,7 +74,7 @@ TEST(Delivery, AFileThatIsNotHereIsNeverClaimedToBe) {
   }
 }
 
-TEST(Delivery, AFileNobodyAnnouncedIsUnknownAndOtherSchemesAreLeftAlone) {
+TEST(Delivery, AFileThatWasNotAnnouncedIsUnknownAndOtherSchemesAreNotChanged) {
   State state;
   const auto body = with_parts(file_part() + R"(,{"kind":"file","file":{"uri":"https://example.com/x","name":"x"}})");
   const auto delivery = deliver_message(message(body), state);
@@ -93,7 +93,7 @@ TEST(Delivery, EveryListOfPartsIsRewritten) {
   EXPECT_EQ(deliver_message(message(body), state).body.dump().find("platform-pending:"), std::string::npos);
 }
 
-TEST(Delivery, MetadataSaysWhoseTaskItIsAndHowManyAnswersLedToIt) {
+TEST(Delivery, MetadataHasTheDelegationAndTheNumberOfHops) {
   const auto body = R"({"params":{"message":{"parts":[],"metadata":{"delegation_id":"d1","restante_hops":3}}}})";
   const auto delivery = deliver_message(message(body), State());
   EXPECT_EQ(delivery.delegation_id, "d1");
@@ -102,13 +102,13 @@ TEST(Delivery, MetadataSaysWhoseTaskItIsAndHowManyAnswersLedToIt) {
   EXPECT_EQ(deliver_message(message(R"({"params":{"message":{"metadata":{"restante_hops":-1}}}})"), State()).hops, 0);
 }
 
-TEST(Delivery, TheNewsThatAFileDidNotComeHasANameOfItsOwn) {
+TEST(Delivery, TheReportThatAFileDidNotArriveHasItsOwnId) {
   auto file = record(FileRecord::Where::waiting, "failed");
   file.reason = "no room";
-  const auto news = deliver_file(file);
-  EXPECT_EQ(news.id, "row-failed");
-  EXPECT_THAT(news.json(), HasSubstr(R"("state":"failed","reason":"no room")"));
-  EXPECT_THAT(readable(news), HasSubstr("a.txt (5 bytes) [failed: no room]"));
+  const auto report = deliver_file(file);
+  EXPECT_EQ(report.id, "row-failed");
+  EXPECT_THAT(report.json(), HasSubstr(R"("state":"failed","reason":"no room")"));
+  EXPECT_THAT(readable(report), HasSubstr("a.txt (5 bytes) [failed: no room]"));
   EXPECT_EQ(deliver_file(record(FileRecord::Where::landed)).id, "row");
 }
 
@@ -120,7 +120,7 @@ TEST(Hops, EightAnswersInARowAreEnough) {
   EXPECT_EQ(next_hop({}, "a", 1'000'000, now), std::nullopt);
 }
 
-TEST(Hops, APeerThatDoesNotCountIsCounted) {
+TEST(Hops, APeerThatSendsNoHopsIsCounted) {
   const std::string now = "2026-11-15T12:00:00.000000Z";
   std::deque<AutomaticAnswer> answered;
   for (int n = 0; n < 8; ++n) {
@@ -133,7 +133,7 @@ TEST(Hops, APeerThatDoesNotCountIsCounted) {
   EXPECT_EQ(next_hop(answered, "b", 0, now), 1);
   EXPECT_EQ(next_hop(answered, "a", 0, "2026-11-15T13:01:00.000000Z"), 1);
   remember(answered, {"b", "2026-11-15T13:01:00.000000Z"});
-  EXPECT_EQ(answered.size(), 1u) << "what no longer counts is forgotten";
+  EXPECT_EQ(answered.size(), 1u) << "answers that no longer count are dropped";
 }
 
 TEST(Delivery, AStrangeBodyIsHandedOverAsItIs) {
@@ -146,7 +146,7 @@ TEST(Delivery, AStrangeBodyIsHandedOverAsItIs) {
   }
 }
 
-TEST(Delivery, IsOneLineOfJsonWhateverItCarries) {
+TEST(Delivery, IsOneLineOfJsonWhateverItContains) {
   State state;
   state.files.push_back(record(FileRecord::Where::landed));
   const auto text =
@@ -159,7 +159,7 @@ TEST(Delivery, IsOneLineOfJsonWhateverItCarries) {
   EXPECT_EQ(json.find("files")->if_array()->at(0).find("size")->integer(), 5);
 }
 
-TEST(Delivery, AReadableLineCarriesNoControlCharacters) {
+TEST(Delivery, AReadableLineContainsNoControlCharacters) {
   Delivery delivery;
   delivery.type = "message";
   delivery.text = "one\ntwo\x1b]0;title\x07";
@@ -168,7 +168,7 @@ TEST(Delivery, AReadableLineCarriesNoControlCharacters) {
   EXPECT_EQ(readable(delivery), " message from the person: ?31mred ?txt.exe ? J\u00fcrgen");
 }
 
-TEST(Demo, AnswersEachFileWithWhatLiesOnDisk) {
+TEST(Demo, AnswersEachFileWithSizeAndHashOfTheFileOnDisk) {
   const TestFolder folder;
   TestFolder::write(folder.path() / "f", "hello");
   auto landed = record(FileRecord::Where::landed);
@@ -178,7 +178,7 @@ TEST(Demo, AnswersEachFileWithWhatLiesOnDisk) {
             "a.txt — not here (expired)\n");
 }
 
-TEST(Demo, EchoesATextAndRefusesWhatIsNoDelivery) {
+TEST(Demo, EchoesATextAndRefusesInputThatIsNoDelivery) {
   State state;
   const auto reply =
       demo_reply_to(deliver_message(message(with_parts(R"({"kind":"text","text":"hi"})")), state).json());
@@ -187,7 +187,7 @@ TEST(Demo, EchoesATextAndRefusesWhatIsNoDelivery) {
   EXPECT_EQ(demo_reply_to("not json"), "");
 }
 
-TEST(Handover, SizesAreForPeople) {
+TEST(Handover, SizesAreReadable) {
   EXPECT_EQ(human_size(1), "1 byte");
   EXPECT_EQ(human_size(1023), "1023 bytes");
   EXPECT_EQ(human_size(1536), "1.5 KiB");

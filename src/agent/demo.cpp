@@ -21,7 +21,7 @@ std::string text_of(const Json& object, std::string_view key) {
   return value && value->if_string() ? *value->if_string() : std::string();
 }
 
-// Hashed anew from the disk: the point of the demo is that the bytes are really here.
+// Hashed again from the disk: the demo shows that the file has really arrived.
 std::string line_for(const Json& file) {
   const auto name = text_of(file, "name"), path = text_of(file, "path");
   std::ifstream in(path, std::ios::binary);

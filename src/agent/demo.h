@@ -1,5 +1,5 @@
-// The demo agent's answer: what `restante dev` runs for each delivery. Reads one delivery as JSON, says one line per
-// file (name, size, sha256 of the bytes that lie on disk), or a friendly echo of a text without files.
+// The demo agent: what `restante dev` runs for each delivery. It reads one delivery as JSON and prints one line per
+// file (name, size, sha256 of the file on disk), or the text when there are no files.
 #pragma once
 #include <string>
 #include <string_view>

@@ -8,8 +8,8 @@ namespace {
 using client::Failure;
 using std::chrono::steady_clock;
 
-// Whether telling the server again could help.
-bool is_final(const client::Outcome<void>& told) { return told.has_value() || !may_yet_succeed(told.error()); }
+// True when it makes no sense to repeat the report to the server.
+bool is_final(const client::Outcome<void>& report) { return report.has_value() || !may_yet_succeed(report.error()); }
 
 }  // namespace
 
@@ -64,9 +64,9 @@ void DownloadQueue::work() {
   clients_.insert(api.get());
   while (!stopping_) {
     const auto next = std::min_element(jobs_.begin(), jobs_.end(), [](const auto& a, const auto& b) {
-      return std::pair(a.second.under_way, a.second.due) < std::pair(b.second.under_way, b.second.due);
+      return std::pair(a.second.running, a.second.due) < std::pair(b.second.running, b.second.due);
     });
-    if (next == jobs_.end() || next->second.under_way) {
+    if (next == jobs_.end() || next->second.running) {
       changed_.wait(lock);
       continue;
     }
@@ -75,7 +75,7 @@ void DownloadQueue::work() {
       continue;
     }
     auto job = next->second;
-    next->second.under_way = true;
+    next->second.running = true;
     const auto id = FileId::parse(next->first).value();
     lock.unlock();
     const auto pause = attempt(*api, id, job);
@@ -107,11 +107,11 @@ std::optional<std::chrono::milliseconds> DownloadQueue::attempt(ApiClient& api, 
   return file->trouble == "failed" ? job.trouble.next() : job.network.next();
 }
 
-// False: worth another attempt.
+// False: try again.
 bool DownloadQueue::download(ApiClient& api, FileRecord& file, int& wrong) {
   switch (FileDownloader(api, landing_, largest_).download(file)) {
     case FileDownloader::DownloadResult::landed:
-      ledger_.file_updated(file);  // before the ack, after which nobody else has the bytes
+      ledger_.file_updated(file);  // before the ack, after which the server may delete its copy
       return true;
     case FileDownloader::DownloadResult::gone:
       return true;
@@ -131,7 +131,7 @@ bool DownloadQueue::download(ApiClient& api, FileRecord& file, int& wrong) {
 
 bool DownloadQueue::acknowledge(ApiClient& api, FileRecord& file) {
   const auto acked = api.ack(file.announced.id);
-  // 404: acked before and swept, or expired meanwhile; the bytes are here either way.
+  // 404: acked before and swept, or expired meanwhile; the file has landed either way.
   file.acked = acked.has_value() || (acked.error().kind == Failure::Kind::status && acked.error().status == 404);
   return file.acked;
 }

@@ -1,6 +1,6 @@
-// Couriers: several files on their way at once, each brought by one of a few threads: fetched, landed, acknowledged, or
-// its failure reported; again after a pause as long as that makes sense. What comes of it goes into the ledger; `done`
-// is called, on a courier's thread, after every attempt. Threads live from start() to stop().
+// DownloadQueue: the threads that fetch, verify, store and acknowledge announced files, several at once. A failure is
+// reported to the server; a file is tried again after a pause as long as that makes sense. Every result goes into the
+// ledger; then `done` is called on the download thread. Threads live from start() to stop(). Thread-safe.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -21,22 +21,22 @@ namespace restante::agent {
 
 struct DownloadOptions {
   std::size_t at_once = 4;
-  // After the network's trouble, and after this side's (a full disk takes longer to mend).
+  // Pauses after a network failure, and after a local one (a full disk takes longer to repair).
   std::chrono::milliseconds pause_first{500};
   std::chrono::milliseconds pause_most{15'000};
   std::chrono::milliseconds trouble_first{2'000};
   std::chrono::milliseconds trouble_most{300'000};
-  int wrong_attempts = 3;  // how often bytes may come wrong before the file is refused for good
+  int wrong_attempts = 3;  // how often the content may be wrong before the file is refused for good
 };
 
 class DownloadQueue {
  public:
   using PrintLine = std::function<void(std::string_view)>;
   using Connect = std::function<std::unique_ptr<ApiClient>()>;
-  // Something was learnt about a file: it is here, or it is not and why.
+  // The state of a file has changed: it has landed, or it has not and the reason is in the ledger.
   using Done = std::function<void(FileId)>;
 
-  // `connect` makes the connection of one courier, on its thread.
+  // `connect` creates the client of one download thread; it is called on that thread.
   DownloadQueue(DownloadOptions options, Ledger& ledger, LandingFolder landing, Connect connect, Done done,
                 PrintLine print_line);
   ~DownloadQueue();
@@ -44,25 +44,25 @@ class DownloadQueue {
   DownloadQueue& operator=(const DownloadQueue&) = delete;
 
   void start(std::uint64_t largest_file);
-  // Ends what is under way and waits for the threads.
+  // Ends running downloads and waits for the threads.
   void stop();
 
-  // As soon as a courier is free. A file that is on its way already stays so.
+  // Starts as soon as a thread is free. A file that is already queued or running is not added again.
   void enqueue(FileId id);
-  // What waits for a better moment is tried now: the network is back.
+  // Tries all files in a pause now: the network is back.
   void retry_now();
 
  private:
   using Moment = std::chrono::steady_clock::time_point;
   struct DownloadJob {
     Moment due;
-    bool under_way = false;
+    bool running = false;
     int wrong = 0;
     Backoff network, trouble;
   };
 
   void work();
-  // No value: nothing more to do for this file.
+  // The pause before the next attempt; no value: nothing more to do for this file.
   std::optional<std::chrono::milliseconds> attempt(ApiClient& api, FileId id, DownloadJob& job);
   bool download(ApiClient& api, FileRecord& file, int& wrong);
   bool acknowledge(ApiClient& api, FileRecord& file);
@@ -76,7 +76,7 @@ class DownloadQueue {
   PrintLine print_line_;
   std::uint64_t largest_ = 0;
 
-  std::mutex mutex_;  // the errands: the poll adds, the couriers take
+  std::mutex mutex_;  // the jobs: the poll adds, the download threads take
   std::condition_variable changed_;
   std::map<std::string, DownloadJob> jobs_;  // by file id
   std::set<ApiClient*> clients_;

@@ -27,34 +27,35 @@ namespace restante::agent {
 namespace {
 
 constexpr std::size_t kMaxOutput = 256 * 1024;
-constexpr off_t kMaxSpoken = 64 << 20;  // a command that says more than this has run wild
-constexpr std::chrono::milliseconds kLookEvery{100};
-constexpr std::chrono::milliseconds kMercy{5'000};  // between SIGTERM and SIGKILL
+constexpr off_t kMaxWritten = 64 << 20;  // a command that writes more than this is killed
+constexpr std::chrono::milliseconds kCheckInterval{100};
+constexpr std::chrono::milliseconds kKillDelay{5'000};  // between SIGTERM and SIGKILL
 constexpr int kLockFd = 8, kAliveFd = 9;
 
-// The traps are no-ops that the command does not inherit: told to stop, this shell still notes how the command ended.
-// Its number, which is its group's, is written down before the command begins: the agent after us may have to end it.
-constexpr const char* kKeeper =
+// The runner. The traps are no-ops that the command does not inherit: after a signal the runner still records how the
+// command ended. It writes its process id, which is also the group's, before the command begins: the next agent process
+// may have to end the group.
+constexpr const char* kRunnerScript =
     "trap : TERM INT HUP\n"
     "echo $$ > \"$2.lock\"\n"
     "RESTANTE_RESULT_DIR=\"$2.files\" /bin/sh -c \"$1\" 8>&- 9>&-\n"
     "echo $? > \"$2.tmp\" && mv -f \"$2.tmp\" \"$2.code\"\n";
 
-// Where the files of one run lie: <base>.in, .out, .code, .lock, and the folder .files.
+// The path of one run's files without suffix: <base>.in, .out, .code, .lock, and the folder .files.
 std::string base_of(const std::string& folder, const std::string& id) {
   return folder + "/" + to_hex(sha256(id)).substr(0, 32);
 }
 
 void forget_files(const std::string& base) {
-  // The note first: without it the rest means nothing.
+  // .code first: without it the other files mean nothing.
   for (const char* end : {".code", ".tmp", ".out", ".in", ".lock"}) unlink((base + end).c_str());
   rmdir((base + ".files").c_str());
 }
 
 CommandResult not_started(std::string trouble) {
-  CommandResult ran;
-  ran.trouble = std::move(trouble);
-  return ran;
+  CommandResult result;
+  result.trouble = std::move(trouble);
+  return result;
 }
 
 Descriptor high(int fd) { return Descriptor(fcntl(fd, F_DUPFD_CLOEXEC, kAliveFd + 1)); }
@@ -82,15 +83,15 @@ std::optional<std::uint64_t> read_number(const std::string& path) {
   return parse_unsigned(std::string_view(text).substr(0, text.find('\n')));
 }
 
-// How it ended, as the keeper noted it; no value when it did not come to that.
-std::optional<CommandResult> noted_end(const std::string& base) {
+// How the command ended, as the runner recorded it; no value when it has not.
+std::optional<CommandResult> recorded_end(const std::string& base) {
   const auto code = read_number(base + ".code");
   if (!code || *code > 255) return {};
-  CommandResult ran;
-  ran.how = CommandResult::How::exited;
-  ran.code = static_cast<int>(*code);
-  ran.output = read_start(base + ".out", ran.cut);
-  return ran;
+  CommandResult result;
+  result.how = CommandResult::How::exited;
+  result.code = static_cast<int>(*code);
+  result.output = read_start(base + ".out", result.cut);
+  return result;
 }
 
 class CommandRunner {
@@ -103,24 +104,24 @@ class CommandRunner {
     lock_ = Descriptor(open((base_ + ".lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!lock_) return not_started(error_text(errno));
     if (!take_lock()) return end_early();
-    if (auto noted = noted_end(base_)) return *noted;
+    if (auto recorded = recorded_end(base_)) return *recorded;
     if (give_up_.requested()) return never_begun();
     if (const int error = start(); error != 0) return not_started(error_text(error));
     return wait();
   }
 
  private:
-  // An earlier agent's command may still run: its keeper holds the lock. False when told to stop, or to give up,
-  // meanwhile.
+  // The command of an earlier agent process may still run: its runner has the lock. False when stop or give_up is
+  // requested meanwhile.
   bool take_lock() {
     std::optional<std::chrono::steady_clock::time_point> until;
     while (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK && errno != EINTR) return true;  // a file system without locks: as if it were over
-      if (!stop_.wait_for(kLookEvery) && !give_up_.requested()) continue;
+      if (errno != EWOULDBLOCK && errno != EINTR) return true;  // a file system without locks: assume it has ended
+      if (!stop_.wait_for(kCheckInterval) && !give_up_.requested()) continue;
       group_ = static_cast<pid_t>(read_number(base_ + ".lock").value_or(0));
-      // Without a number it has only just begun, and is about to write it; unless it could not, on a full disk.
+      // Without a process id the runner has only just begun and is about to write it; unless it cannot, on a full disk.
       const auto now = std::chrono::steady_clock::now();
-      if (!until) until = now + kMercy;
+      if (!until) until = now + kKillDelay;
       if (group_ > 0 || stop_.requested() || now >= *until) return false;
     }
     return true;
@@ -133,7 +134,8 @@ class CommandRunner {
     unlink((base_ + ".out").c_str());
     const Descriptor out(open((base_ + ".out").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!out) return errno;
-    if (ftruncate(lock_.get(), 0) != 0) return errno;  // the number of a run before a crash is somebody else's by now
+    if (ftruncate(lock_.get(), 0) != 0)
+      return errno;  // the id of a run before a crash may belong to another process now
     if (!write_input()) return errno;
     const Descriptor in(open((base_ + ".in").c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
     int ends[2];
@@ -154,7 +156,7 @@ class CommandRunner {
   }
 
   int spawn(int in, int out, int alive) {
-    // Out of the way first: one of them may have the number that another is to get.
+    // Move the descriptors to high numbers first: one of them may have a number that another is to get.
     const Descriptor lock_high = high(lock_.get()), alive_high = high(alive), in_high = high(in), out_high = high(out);
     if (!lock_high || !alive_high || !in_high || !out_high) return errno;
     posix_spawn_file_actions_t actions;
@@ -163,7 +165,7 @@ class CommandRunner {
     posix_spawn_file_actions_adddup2(&actions, out_high.get(), 1);
     posix_spawn_file_actions_adddup2(&actions, lock_high.get(), kLockFd);
     posix_spawn_file_actions_adddup2(&actions, alive_high.get(), kAliveFd);
-    // A connection that another thread has just opened may not be marked yet as none of the command's business.
+    // A socket that another thread has just opened may not have FD_CLOEXEC yet.
     for (int other = 3; other < kLockFd; ++other) posix_spawn_file_actions_addclose(&actions, other);
 #ifdef __GLIBC__
 #if __GLIBC_PREREQ(2, 34)
@@ -180,7 +182,7 @@ class CommandRunner {
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    std::string words[] = {"sh", "-c", kKeeper, "sh", job_.command, base_};
+    std::string words[] = {"sh", "-c", kRunnerScript, "sh", job_.command, base_};
     char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(),
                          words[4].data(), words[5].data(), nullptr};
     const int error = posix_spawn(&child_, "/bin/sh", &actions, &attributes, arguments, environ);
@@ -190,39 +192,41 @@ class CommandRunner {
   }
 
   CommandResult wait() {
-    while (!is_over(kLookEvery)) {
+    while (!is_over(kCheckInterval)) {
       if (stop_.requested() || give_up_.requested()) return end_early();
-      struct stat spoken{};
-      if (stat((base_ + ".out").c_str(), &spoken) == 0 && spoken.st_size > kMaxSpoken) {
+      struct stat output{};
+      if (stat((base_ + ".out").c_str(), &output) == 0 && output.st_size > kMaxWritten) {
         kill(-group_, SIGKILL);
-        is_over(kMercy);
-        return killed("the command said more than 64 MiB");
+        is_over(kKillDelay);
+        return killed("the command wrote more than 64 MiB");
       }
     }
-    auto noted = noted_end(base_);
-    return noted ? *noted : killed("the command was killed");
+    auto recorded = recorded_end(base_);
+    return recorded ? *recorded : killed("the command was killed");
   }
 
   static CommandResult killed(std::string trouble) {
-    CommandResult ran;
-    ran.how = CommandResult::How::killed;
-    ran.trouble = std::move(trouble);
-    return ran;
+    CommandResult result;
+    result.how = CommandResult::How::killed;
+    result.trouble = std::move(trouble);
+    return result;
   }
 
-  // Waits for the keeper's end of the pipe to close, or for a reason to end it, but no longer than that.
+  // Waits until the runner closes its end of the pipe or a stop is requested, at most `patience`. True when the run has
+  // ended.
   bool is_over(std::chrono::milliseconds patience) {
     if (child_ == 0) return flock(lock_.get(), LOCK_EX | LOCK_NB) == 0;
-    const auto unless_known = [](const Stop& stop) { return stop.requested() ? -1 : stop.descriptor(); };
-    pollfd entries[] = {
-        {alive_.get(), POLLIN, 0}, {unless_known(stop_), POLLIN, 0}, {unless_known(give_up_), POLLIN, 0}};
+    const auto descriptor_unless_requested = [](const Stop& stop) { return stop.requested() ? -1 : stop.descriptor(); };
+    pollfd entries[] = {{alive_.get(), POLLIN, 0},
+                        {descriptor_unless_requested(stop_), POLLIN, 0},
+                        {descriptor_unless_requested(give_up_), POLLIN, 0}};
     poll(entries, 3, static_cast<int>(patience.count()));
     if (entries[0].revents == 0) return false;
     waitpid(child_, nullptr, 0);
     return true;
   }
 
-  CommandResult early() const {
+  CommandResult early_result() const {
     CommandResult ended;
     ended.how = stop_.requested() ? CommandResult::How::stopped : CommandResult::How::given_up;
     return ended;
@@ -230,25 +234,25 @@ class CommandRunner {
 
   CommandResult never_begun() const {
     forget_run(job_.folder, job_.id);
-    return early();
+    return early_result();
   }
 
-  // The command may have come to its end all the same; then that counts.
+  // If the command still ends with exit code 0, that result counts.
   CommandResult end_early() {
-    auto stopped = early();
+    auto stopped = early_result();
     if (group_ <= 0) {
-      stopped.trouble = "it cannot be ended, since it has left no number";
+      stopped.trouble = "it cannot be ended, since its process id is not known";
       return stopped;
     }
     kill(-group_, SIGTERM);
-    const auto until = std::chrono::steady_clock::now() + kMercy;
+    const auto until = std::chrono::steady_clock::now() + kKillDelay;
     bool over = false;
-    while (!(over = is_over(kLookEvery / 4)) && std::chrono::steady_clock::now() < until) {
+    while (!(over = is_over(kCheckInterval / 4)) && std::chrono::steady_clock::now() < until) {
     }
     kill(-group_, SIGKILL);
     if (!over && child_ != 0) waitpid(child_, nullptr, 0);
-    auto noted = noted_end(base_);
-    if (noted && noted->how == CommandResult::How::exited && noted->code == 0) return *noted;
+    auto recorded = recorded_end(base_);
+    if (recorded && recorded->how == CommandResult::How::exited && recorded->code == 0) return *recorded;
     forget_run(job_.folder, job_.id);
     return stopped;
   }
@@ -258,7 +262,7 @@ class CommandRunner {
   const Stop& give_up_;
   std::string base_;
   Descriptor lock_, alive_;
-  pid_t child_ = 0;  // 0: it is not ours
+  pid_t child_ = 0;  // 0: an earlier agent process started it
   pid_t group_ = 0;
 };
 
@@ -282,7 +286,7 @@ std::string describe_code(int code) {
 
 bool has_run(const std::string& folder, const std::string& id) {
   const auto base = base_of(folder, id);
-  if (noted_end(base)) return true;
+  if (recorded_end(base)) return true;
   const Descriptor lock(open((base + ".lock").c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   return lock && flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
@@ -299,7 +303,7 @@ std::string attach_output(const std::string& folder, const std::string& id) {
   for (int number = 1; number <= 100; ++number) {
     const std::string name = number == 1 ? "output.txt" : fmt::format("output-{}.txt", number);
     const fs::path to = files / name;
-    // A kill may have come after we did this; any other file of that name is the command's own.
+    // The link may exist from before a kill; any other file of that name belongs to the command.
     if (fs::equivalent(from, to, error)) return name;
     if (fs::exists(fs::symlink_status(to, error))) continue;
     fs::create_hard_link(from, to, error);

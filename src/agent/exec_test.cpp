@@ -35,43 +35,43 @@ class Exec : public testing::Test {
 };
 
 TEST_F(Exec, TheCommandGetsTheInputAndGivesItsOutput) {
-  const auto ran = run_command("cat; exit 3", "hello", stop_);
-  EXPECT_EQ(ran.how, CommandResult::How::exited);
-  EXPECT_EQ(ran.code, 3);
-  EXPECT_EQ(ran.output, "hello");
+  const auto result = run_command("cat; exit 3", "hello", stop_);
+  EXPECT_EQ(result.how, CommandResult::How::exited);
+  EXPECT_EQ(result.code, 3);
+  EXPECT_EQ(result.output, "hello");
 }
 
 TEST_F(Exec, ALargeInputAndALargeOutputDoNotBlockEachOther) {
   const std::string input(1'000'000, 'x');
-  const auto ran = run_command("cat", input, stop_);
-  EXPECT_EQ(ran.how, CommandResult::How::exited);
-  EXPECT_EQ(ran.output.size(), 256u * 1024);
-  EXPECT_TRUE(ran.cut);
+  const auto result = run_command("cat", input, stop_);
+  EXPECT_EQ(result.how, CommandResult::How::exited);
+  EXPECT_EQ(result.output.size(), 256u * 1024);
+  EXPECT_TRUE(result.cut);
 }
 
 TEST_F(Exec, ACommandNeedNotReadItsInput) {
-  const auto ran = run_command("exec true", std::string(1'000'000, 'x'), stop_);
-  EXPECT_EQ(ran.how, CommandResult::How::exited);
-  EXPECT_EQ(ran.code, 0);
+  const auto result = run_command("exec true", std::string(1'000'000, 'x'), stop_);
+  EXPECT_EQ(result.how, CommandResult::How::exited);
+  EXPECT_EQ(result.code, 0);
 }
 
 TEST_F(Exec, AGrandchildThatKeepsThePipeOpenIsNotWaitedFor) {
-  const auto ran = run_command("sleep 600 & echo $!", "", stop_);
-  EXPECT_EQ(ran.how, CommandResult::How::exited);
-  kill(static_cast<pid_t>(std::stol(ran.output)), SIGKILL);
+  const auto result = run_command("sleep 600 & echo $!", "", stop_);
+  EXPECT_EQ(result.how, CommandResult::How::exited);
+  kill(static_cast<pid_t>(std::stol(result.output)), SIGKILL);
 }
 
-TEST_F(Exec, ASignalIsNamedWhereThereMayHaveBeenOneAndNoneIsInvented) {
+TEST_F(Exec, ASignalIsNamedOnlyWhenTheExitCodeMayComeFromOne) {
   const std::pair<const char*, std::string> ends[] = {
       {"kill -SEGV $$", "exit code 139 (as after SIGSEGV)"},
       {"sleep 600 & kill $!; wait $!", "exit code 143 (as after SIGTERM)"},
       {"exit 255", "exit code 255"},
       {"exit 128", "exit code 128"},
       {"exit 200", "exit code 200"}};
-  for (const auto& [command, told] : ends) {
-    const auto ran = run_command(command, "", stop_);
-    EXPECT_EQ(ran.how, CommandResult::How::exited) << command;
-    EXPECT_EQ(describe_code(ran.code), told) << command;
+  for (const auto& [command, text] : ends) {
+    const auto result = run_command(command, "", stop_);
+    EXPECT_EQ(result.how, CommandResult::How::exited) << command;
+    EXPECT_EQ(describe_code(result.code), text) << command;
   }
 }
 
@@ -80,19 +80,19 @@ TEST_F(Exec, StoppingEndsTheCommandAndItsChildren) {
   const auto fifo = folder.path() / "alive";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   std::thread stopper([&] {
-    std::ifstream in(fifo);  // opens once the grandchild has opened the other end, ends when nobody holds it
+    std::ifstream in(fifo);  // opens once the grandchild has opened the other end, ends when all have closed it
     std::string line;
     std::getline(in, line);
     stop_.request();
     std::getline(in, line);
   });
-  const auto ran =
+  const auto result =
       run_command("sh -c 'exec 3>\"" + fifo.string() + "\"; echo up >&3; exec sleep 600' & wait", "", stop_);
-  EXPECT_EQ(ran.how, CommandResult::How::stopped);
+  EXPECT_EQ(result.how, CommandResult::How::stopped);
   stopper.join();
 }
 
-TEST_F(Exec, ACommandThatEndsWellWhenToldToStopHasEndedWell) {
+TEST_F(Exec, ACommandThatExitsWithZeroAfterSigtermCounts) {
   const auto fifo = folder_.path() / "up";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   std::thread stopper([&] {
@@ -101,15 +101,15 @@ TEST_F(Exec, ACommandThatEndsWellWhenToldToStopHasEndedWell) {
     std::getline(in, line);
     stop_.request();
   });
-  const auto ran = run_command(
+  const auto result = run_command(
       "trap 'echo saved; exit 0' TERM; echo up > '" + fifo.string() + "'; while :; do sleep 0.05; done", "", stop_);
   stopper.join();
-  EXPECT_EQ(ran.how, CommandResult::How::exited);
-  EXPECT_EQ(ran.code, 0);
-  EXPECT_EQ(ran.output, "saved\n");
+  EXPECT_EQ(result.how, CommandResult::How::exited);
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.output, "saved\n");
 }
 
-TEST_F(Exec, TheEndOfARunIsGivenAgainAndNothingRunsTwice) {
+TEST_F(Exec, TheEndOfARunIsReturnedAgainAndNothingRunsTwice) {
   const CommandRun run{"echo ran >> '" + (folder_.path() / "log").string() + "'; cat", runs(), "the same", "in"};
   EXPECT_EQ(agent::run_command(run, stop_, wanted_).output, "in");
   EXPECT_EQ(agent::run_command(run, stop_, wanted_).output, "in");
@@ -119,7 +119,7 @@ TEST_F(Exec, TheEndOfARunIsGivenAgainAndNothingRunsTwice) {
   EXPECT_EQ(TestFolder::read(folder_.path() / "log"), "ran\nran\n");
 }
 
-// The agent that began it is killed while the command runs; the next one waits for that very run.
+// The agent that began the run is killed while the command runs; the next one waits for the same run.
 TEST_F(Exec, ARunOutlivesTheAgentThatBeganItAndIsNotBegunTwice) {
   const auto began = folder_.path() / "began", go = folder_.path() / "go";
   for (const auto& fifo : {began, go}) ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
@@ -137,16 +137,16 @@ TEST_F(Exec, ARunOutlivesTheAgentThatBeganItAndIsNotBegunTwice) {
   kill(first, SIGKILL);
   waitpid(first, nullptr, 0);
   std::thread second([&] {
-    const auto ran = agent::run_command(run, stop_, wanted_);
-    EXPECT_EQ(ran.how, CommandResult::How::exited);
-    EXPECT_EQ(ran.output, "answer\n");
+    const auto result = agent::run_command(run, stop_, wanted_);
+    EXPECT_EQ(result.how, CommandResult::How::exited);
+    EXPECT_EQ(result.output, "answer\n");
   });
   TestFolder::write(go, "now\n");
   second.join();
   EXPECT_EQ(TestFolder::read(folder_.path() / "log"), "ran\n");
 }
 
-TEST_F(Exec, ATaskThatIsGivenUpEndsItsCommandWithAllItsChildrenAndLeavesNothingBehind) {
+TEST_F(Exec, ATaskThatIsGivenUpEndsItsCommandWithAllItsChildrenAndLeavesNoFiles) {
   const auto fifo = folder_.path() / "alive";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   const auto handover =
@@ -161,14 +161,14 @@ TEST_F(Exec, ATaskThatIsGivenUpEndsItsCommandWithAllItsChildrenAndLeavesNothingB
     std::getline(in, line);
     handover->give_up("another");
     handover->give_up("d1");
-    std::getline(in, line);  // ends when nobody holds the other end
+    std::getline(in, line);  // ends when all have closed the other end
   });
-  const auto verdict = handover->deliver(task);
+  const auto result = handover->deliver(task);
   caller.join();
-  EXPECT_EQ(verdict.what, HandoverResult::What::dropped);
-  EXPECT_EQ(verdict.trouble, "the command of task d1 was ended");
+  EXPECT_EQ(result.what, HandoverResult::What::dropped);
+  EXPECT_EQ(result.trouble, "the command of task d1 was ended");
   EXPECT_TRUE(std::filesystem::is_empty(runs()));
-  task.type = "result";  // of a task that this agent gave to another: nobody gives that up
+  task.type = "result";  // of a task that this agent gave to another: cannot be given up
   handover->give_up("d1");
   EXPECT_EQ(hand_over_to("true", runs(), stop_)->deliver(task).what, HandoverResult::What::handled);
 }
@@ -193,7 +193,7 @@ TEST_F(Exec, ARunOfAnEarlierAgentIsGivenUpToo) {
   EXPECT_TRUE(std::filesystem::is_empty(runs()));
 }
 
-TEST_F(Exec, NothingIsStartedForATaskThatIsPassedOver) {
+TEST_F(Exec, NothingIsStartedForATaskThatIsSkipped) {
   const auto handover = hand_over_to("touch '" + (folder_.path() / "ran").string() + "'", runs(), stop_);
   Delivery task;
   task.type = "ended";
@@ -201,33 +201,33 @@ TEST_F(Exec, NothingIsStartedForATaskThatIsPassedOver) {
   task.delegation_id = "d1";
   task.reason = "cancelled by caller";
   EXPECT_FALSE(handover->has_begun(task));
-  const auto verdict = handover->skip_ended(task);
-  EXPECT_EQ(verdict.what, HandoverResult::What::dropped);
-  EXPECT_EQ(verdict.trouble, "task d1 is over and is not begun: cancelled by caller");
+  const auto result = handover->skip_ended(task);
+  EXPECT_EQ(result.what, HandoverResult::What::dropped);
+  EXPECT_EQ(result.trouble, "task d1 is over and is not begun: cancelled by caller");
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "ran"));
   EXPECT_TRUE(std::filesystem::is_empty(runs()));
 }
 
-TEST_F(Exec, ACommandThatHasLeftNoNumberHoldsUpNobodyForEver) {
+TEST_F(Exec, ACommandWithoutARecordedProcessIdDoesNotBlockForEver) {
   Delivery task;
   task.type = "ended";
   task.id = "row";
   task.delegation_id = "d1";
   std::filesystem::create_directory(runs());
   auto name = std::filesystem::path(result_folder(runs(), task.id)).replace_extension(".lock");
-  // As its keeper does, on a disk that had no room for the number.
-  const Descriptor keeper(open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  ASSERT_EQ(flock(keeper.get(), LOCK_EX), 0);
+  // As the runner does on a disk that had no room for its process id.
+  const Descriptor runner(open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(flock(runner.get(), LOCK_EX), 0);
   const auto handover = hand_over_to("echo never", runs(), stop_);
-  auto passing = std::async(std::launch::async, [&] { return handover->skip_ended(task); });
-  EXPECT_EQ(passing.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  auto skipping = std::async(std::launch::async, [&] { return handover->skip_ended(task); });
+  EXPECT_EQ(skipping.wait_for(std::chrono::seconds(60)), std::future_status::ready);
   stop_.request();
-  const auto verdict = passing.get();
-  EXPECT_EQ(verdict.what, HandoverResult::What::dropped);
-  EXPECT_EQ(verdict.trouble, "the command of task d1: it cannot be ended, since it has left no number");
+  const auto result = skipping.get();
+  EXPECT_EQ(result.what, HandoverResult::What::dropped);
+  EXPECT_EQ(result.trouble, "the command of task d1: it cannot be ended, since its process id is not known");
 }
 
-TEST_F(Exec, WhatAnEarlierAgentHadDoneForATaskIsItsLateAnswerIfItWentWell) {
+TEST_F(Exec, TheOutputOfAnEarlierAgentsRunIsTheLateAnswerIfItExitedWithZero) {
   Delivery task;
   task.type = "ended";
   task.delegation_id = "d1";
@@ -237,13 +237,13 @@ TEST_F(Exec, WhatAnEarlierAgentHadDoneForATaskIsItsLateAnswerIfItWentWell) {
     (void)agent::run_command({command, runs(), task.id, ""}, stop_, wanted_);
     const auto handover = hand_over_to("echo never", runs(), stop_);
     EXPECT_TRUE(handover->has_begun(task));
-    const auto verdict = handover->skip_ended(task);
-    EXPECT_EQ(verdict.what, what) << command;
-    EXPECT_EQ(verdict.reply, what == HandoverResult::What::handled ? "ten" : "");
+    const auto result = handover->skip_ended(task);
+    EXPECT_EQ(result.what, what) << command;
+    EXPECT_EQ(result.reply, what == HandoverResult::What::handled ? "ten" : "");
   }
 }
 
-TEST_F(Exec, ATaskThatIsPassedOverIsALineOfItsOwnKind) {
+TEST_F(Exec, ATaskThatIsSkippedIsALineOfTypeEnded) {
   Delivery task;
   task.type = "ended";
   task.id = "row";
@@ -266,14 +266,14 @@ TEST_F(Exec, ATaskThatIsPassedOverIsALineOfItsOwnKind) {
       << line;
 }
 
-TEST_F(Exec, WhatAKillHasLeftOfOtherRunsIsForgotten) {
+TEST_F(Exec, RunsThatAKillHasLeftAreForgotten) {
   for (const auto* id : {"ended", "begun"}) {
     EXPECT_EQ(agent::run_command({"cat", runs(), id, id}, stop_, wanted_).output, id);
   }
   forget_other_runs(runs(), {"begun"});
-  const CommandRun again{"echo again", runs(), "begun", ""}, anew{"echo anew", runs(), "ended", ""};
+  const CommandRun again{"echo again", runs(), "begun", ""}, fresh{"echo fresh", runs(), "ended", ""};
   EXPECT_EQ(agent::run_command(again, stop_, wanted_).output, "begun") << "its end is kept";
-  EXPECT_EQ(agent::run_command(anew, stop_, wanted_).output, "anew\n");
+  EXPECT_EQ(agent::run_command(fresh, stop_, wanted_).output, "fresh\n");
   forget_other_runs(runs(), {});
   EXPECT_TRUE(std::filesystem::is_empty(runs()));
   forget_other_runs((folder_.path() / "none").string(), {});
@@ -292,7 +292,7 @@ TEST_F(Exec, ExitCodeZeroIsHandledAndStdoutIsTheReply) {
   EXPECT_EQ(bad.trouble, "the command ended with exit code 4");
 }
 
-TEST_F(Exec, WhatATaskSaysBeyondItsTextGoesAsAFileAndOnlyOnce) {
+TEST_F(Exec, OutputThatIsTooLongForTheResultIsAttachedAsAFileOnce) {
   Delivery task;
   task.type = "message";
   task.id = "long";
@@ -300,10 +300,10 @@ TEST_F(Exec, WhatATaskSaysBeyondItsTextGoesAsAFileAndOnlyOnce) {
   const std::string command =
       "echo mine > \"$RESTANTE_RESULT_DIR/output.txt\"; head -c 300000 /dev/zero | tr '\\0' x; printf end";
   const auto handover = hand_over_to(command, runs(), stop_);
-  for (int time = 0; time < 2; ++time) {  // the second as after a kill before its end was written down
-    const auto verdict = handover->deliver(task);
-    EXPECT_TRUE(verdict.reply.ends_with("x\n[cut; all of it is in output-2.txt]"));
-    const auto sent = find_result_files(verdict.files).files;
+  for (int time = 0; time < 2; ++time) {  // the second as after a kill before its end was recorded
+    const auto result = handover->deliver(task);
+    EXPECT_TRUE(result.reply.ends_with("x\n[cut; all of it is in output-2.txt]"));
+    const auto sent = find_result_files(result.files).files;
     ASSERT_EQ(sent.size(), 2u);
     EXPECT_EQ(std::filesystem::path(sent[0].path).filename(), "output-2.txt");
     EXPECT_EQ(sent[0].size, 300'003u);
@@ -317,7 +317,7 @@ TEST_F(Exec, WhatATaskSaysBeyondItsTextGoesAsAFileAndOnlyOnce) {
   EXPECT_TRUE(hand_over_to("head -c 300000 /dev/zero | tr '\\0' x", runs(), stop_)->deliver(chat).files.empty());
 }
 
-TEST_F(Exec, LinesThatNobodyReadsAreNotHandled) {
+TEST_F(Exec, LinesWithoutAReaderAreNotHandled) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   close(ends[0]);

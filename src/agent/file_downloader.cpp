@@ -9,9 +9,9 @@ namespace {
 
 using client::Failure;
 
-constexpr int kAttempts = 4;  // in a row, each from where the last one was cut; then it waits for its turn again
+constexpr int kAttempts = 4;  // in a row, each from where the last one broke off; then the file is queued again
 
-// Whether a 206 begins where we asked: "bytes 100-199/200".
+// True when a 206 begins at the requested offset: "bytes 100-199/200".
 bool begins_at(const client::Response& head, std::uint64_t offset) {
   const auto* range = head.find("Content-Range");
   return range && range->starts_with(fmt::format("bytes {}-", offset));
@@ -68,8 +68,9 @@ FileDownloader::DownloadResult FileDownloader::attempt(FileRecord& record, std::
     const auto landed = landing_.finish(std::move(*partial), announced);
     if (landed.has_error()) return why = landed.error().sentence, DownloadResult::trouble;
     if (*landed) return record.path = **landed, DownloadResult::landed;
-    why = "the bytes are not those that were announced (size or sha256)";
-    if (std::exchange(mismatched, true)) return DownloadResult::wrong;  // once may be a leftover of an earlier attempt
+    why = "the content is not what was announced (size or sha256)";
+    if (std::exchange(mismatched, true))
+      return DownloadResult::wrong;  // the first mismatch may be a rest of an earlier attempt
   }
   return mismatched ? DownloadResult::wrong : DownloadResult::later;
 }

@@ -1,6 +1,6 @@
-// Courier: brings one announced file from the platform to the disk: finds it there already, or fetches it, resumed by
-// Range after a cut, verifies and lands it. Blocking; belongs to one thread. It changes nothing but the record it is
-// given.
+// FileDownloader: downloads one announced file to the disk. It finds the file there already, or fetches it, resumes by
+// Range after a broken connection, verifies it and gives it its final name. Blocking; one thread. Changes only the
+// given record.
 #pragma once
 #include <string>
 
@@ -14,13 +14,13 @@ class FileDownloader {
  public:
   enum class DownloadResult {
     landed,
-    gone,     // the server has it no more
-    later,    // the network's trouble; it may pass
-    trouble,  // this side's trouble, such as a full disk; it may pass, and the sender should hear of it
-    wrong,    // the bytes are not what was announced, or more than allowed; asking again will hardly help
+    gone,     // the server no longer has the file
+    later,    // network failure; try again
+    trouble,  // local failure, such as a full disk; try again, and report it to the sender
+    wrong,    // the content is not what was announced, or too large; another attempt will hardly help
   };
 
-  // `largest` is how big a file may be announced; 0: any size.
+  // `largest` is the largest size that may be announced; 0: any size.
   FileDownloader(ApiClient& api, LandingFolder landing, std::uint64_t largest = 0)
       : api_(api), landing_(std::move(landing)), largest_(largest) {}
 

@@ -43,37 +43,37 @@ class FileDownloaderTest : public testing::Test {
 };
 
 TEST_F(FileDownloaderTest, AFileIsFetchedWithTheTokenVerifiedAndLanded) {
-  std::string asked;
-  EXPECT_EQ(download({[&](TestConnection& peer) { asked = peer.read_request(), peer.answer("200 OK", kBytes); }}),
+  std::string request;
+  EXPECT_EQ(download({[&](TestConnection& peer) { request = peer.read_request(), peer.answer("200 OK", kBytes); }}),
             DownloadResult::landed);
   expect_landed();
-  EXPECT_THAT(asked,
+  EXPECT_THAT(request,
               HasSubstr("GET /workspaces/w/pending-uploads/01890a5d-ac96-774b-bcce-b302099a8057/content HTTP/1.1"));
-  EXPECT_THAT(asked, HasSubstr("\r\nAuthorization: Bearer token\r\n"));
+  EXPECT_THAT(request, HasSubstr("\r\nAuthorization: Bearer token\r\n"));
 }
 
-TEST_F(FileDownloaderTest, WhatLiesThereAlreadyIsNotFetchedAgain) {
+TEST_F(FileDownloaderTest, AFileThatHasLandedIsNotFetchedAgain) {
   EXPECT_EQ(download({[](TestConnection& peer) { peer.read_request(), peer.answer("200 OK", kBytes); }}),
             DownloadResult::landed);
   EXPECT_EQ(download({}), DownloadResult::landed);
   expect_landed();
 }
 
-TEST_F(FileDownloaderTest, ACutIsResumedWhereItHappened) {
-  std::string asked;
+TEST_F(FileDownloaderTest, ABrokenDownloadIsResumedWhereItBrokeOff) {
+  std::string request;
   EXPECT_EQ(download({[](TestConnection& peer) {
                         peer.read_request(), peer.send("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n0123456");
                       },
                       [&](TestConnection& peer) {
-                        asked = peer.read_request();
+                        request = peer.read_request();
                         peer.answer("206 Partial Content", kBytes.substr(7), "Content-Range: bytes 7-19/20\r\n");
                       }}),
             DownloadResult::landed);
-  EXPECT_THAT(asked, HasSubstr("\r\nRange: bytes=7-\r\n"));
+  EXPECT_THAT(request, HasSubstr("\r\nRange: bytes=7-\r\n"));
   expect_landed();
 }
 
-TEST_F(FileDownloaderTest, AServerThatKnowsNoRangesStartsAgain) {
+TEST_F(FileDownloaderTest, WithAServerThatKnowsNoRangesTheDownloadStartsAgain) {
   EXPECT_EQ(download({[](TestConnection& peer) {
                         peer.read_request(), peer.send("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n0123456");
                       },
@@ -82,7 +82,7 @@ TEST_F(FileDownloaderTest, AServerThatKnowsNoRangesStartsAgain) {
   expect_landed();
 }
 
-TEST_F(FileDownloaderTest, AnotherRangeThanAskedIsNotAppended) {
+TEST_F(FileDownloaderTest, AnotherRangeThanRequestedIsNotAppended) {
   EXPECT_EQ(download({[](TestConnection& peer) {
                         peer.read_request(), peer.send("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n0123456");
                       },
@@ -94,7 +94,7 @@ TEST_F(FileDownloaderTest, AnotherRangeThanAskedIsNotAppended) {
   EXPECT_EQ(record_.where, FileRecord::Where::waiting);
 }
 
-TEST_F(FileDownloaderTest, WrongBytesAreFetchedOnceMoreAndThenReported) {
+TEST_F(FileDownloaderTest, WrongContentIsFetchedOnceMoreAndThenReported) {
   const auto wrong = [](TestConnection& peer) {
     while (!peer.read_request().empty()) peer.answer("200 OK", std::string(20, 'x'));
   };
@@ -104,12 +104,12 @@ TEST_F(FileDownloaderTest, WrongBytesAreFetchedOnceMoreAndThenReported) {
   EXPECT_THAT(TestFolder::names(folder_.uploads()), ElementsAre());
 }
 
-TEST_F(FileDownloaderTest, AStaleLeftoverOnDiskHealsItself) {
+TEST_F(FileDownloaderTest, AWrongPartialFileOnDiskIsReplaced) {
   std::filesystem::create_directories(folder_.uploads());
   TestFolder::write(folder_.uploads() / ".part-01890a5dac96774bbcceb302099a8057", "junk of the sort");
   const auto serve = [](TestConnection& peer) {
-    for (std::string asked; !(asked = peer.read_request()).empty();) {
-      asked.find("Range: bytes=16-") == std::string::npos
+    for (std::string request; !(request = peer.read_request()).empty();) {
+      request.find("Range: bytes=16-") == std::string::npos
           ? peer.answer("200 OK", kBytes)
           : peer.answer("206 Partial Content", kBytes.substr(16), "Content-Range: bytes 16-19/20\r\n");
     }
@@ -118,27 +118,27 @@ TEST_F(FileDownloaderTest, AStaleLeftoverOnDiskHealsItself) {
   expect_landed();
 }
 
-TEST_F(FileDownloaderTest, MoreBytesThanAnnouncedAreNotTaken) {
+TEST_F(FileDownloaderTest, MoreBytesThanAnnouncedAreRefused) {
   EXPECT_EQ(download({[](TestConnection& peer) { peer.read_request(), peer.answer("200 OK", kBytes + "more"); }}),
             DownloadResult::wrong);
   EXPECT_THAT(record_.reason, HasSubstr("larger"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_.uploads()));
 }
 
-TEST_F(FileDownloaderTest, WhatIsLargerThanTheServersLimitIsNotEvenAskedFor) {
+TEST_F(FileDownloaderTest, AFileLargerThanTheServersLimitIsNotRequested) {
   largest_ = kBytes.size() - 1;
   EXPECT_EQ(download({}), DownloadResult::wrong);
   EXPECT_THAT(record_.reason, HasSubstr("limit of 19 bytes"));
 }
 
-TEST_F(FileDownloaderTest, BytesThatTheServerItselfDoesNotTrustAreWrong) {
+TEST_F(FileDownloaderTest, ContentThatTheServerReportsAsDamagedIsWrong) {
   EXPECT_EQ(download({[](TestConnection& peer) {
               peer.read_request(), peer.answer("502 Bad Gateway", R"({"error":"x","code":"integrity_error"})");
             }}),
             DownloadResult::wrong);
 }
 
-TEST_F(FileDownloaderTest, AFileThatTheServerHasLostIsNotAskedForAgainAndSaysWhy) {
+TEST_F(FileDownloaderTest, AFileThatTheServerHasLostIsNotRequestedAgainAndHasAReason) {
   EXPECT_EQ(download({[](TestConnection& peer) {
               peer.read_request(), peer.answer("410 Gone", R"({"error":"is missing","code":"content_missing"})");
             }}),
@@ -147,7 +147,7 @@ TEST_F(FileDownloaderTest, AFileThatTheServerHasLostIsNotAskedForAgainAndSaysWhy
   EXPECT_THAT(record_.reason, HasSubstr("is missing"));
 }
 
-TEST_F(FileDownloaderTest, AFileThatIsGoneSaysWhatBecameOfIt) {
+TEST_F(FileDownloaderTest, AFileThatTheServerNoLongerHasGetsItsStateThere) {
   EXPECT_EQ(download({[](TestConnection& peer) {
               peer.read_request(), peer.answer("404 Not Found", R"({"error":"x","code":"upload_gone"})");
               peer.read_request(), peer.answer("200 OK", R"({"state":"recalled"})");
@@ -157,7 +157,7 @@ TEST_F(FileDownloaderTest, AFileThatIsGoneSaysWhatBecameOfIt) {
   EXPECT_EQ(record_.where, FileRecord::Where::gone);
 }
 
-TEST_F(FileDownloaderTest, AFileThatIsRecalledWhileItComesLeavesNothing) {
+TEST_F(FileDownloaderTest, AFileThatIsRecalledDuringTheDownloadLeavesNothing) {
   EXPECT_EQ(download({[](TestConnection& peer) {
                         peer.read_request(), peer.send("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n0123456");
                       },
@@ -169,7 +169,7 @@ TEST_F(FileDownloaderTest, AFileThatIsRecalledWhileItComesLeavesNothing) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_.uploads()));
 }
 
-TEST_F(FileDownloaderTest, AServerInTroubleIsAskedLater) {
+TEST_F(FileDownloaderTest, WhenTheServerIsUnavailableTheDownloadIsTriedLater) {
   EXPECT_EQ(download({[](TestConnection& peer) { peer.read_request(), peer.answer("503 Service Unavailable", "{}"); }}),
             DownloadResult::later);
   EXPECT_EQ(record_.trouble, "missing");

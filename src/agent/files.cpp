@@ -11,8 +11,8 @@
 
 namespace restante::agent {
 
-void throw_exception_from_error(const DiskError& fault, const boost::source_location&) {
-  throw std::logic_error("unchecked fault: " + fault.sentence);
+void throw_exception_from_error(const DiskError& error, const boost::source_location&) {
+  throw std::logic_error("unchecked error: " + error.sentence);
 }
 
 DiskError disk_error(std::string_view what) {
@@ -73,7 +73,7 @@ DiskResult<bool> rename_without_replacing(int folder, const std::string& from, c
     return true;
   }
   if (errno == EEXIST) return false;
-  // A file system with neither: looking first is not atomic, but the name holds a random id that only we use.
+  // A file system with neither call: checking first is not atomic, but the name contains a random id that only we use.
   struct stat there{};
   if (fstatat(folder, to.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) return false;
   if (errno != ENOENT || renameat(folder, from.c_str(), folder, to.c_str()) != 0) return disk_error("cannot rename");

@@ -1,6 +1,5 @@
-// Files on the laptop's disk, with the care that survives a kill and a power cut. POSIX only; where Linux has a better
-// call it is used and its absence is not an error. Failures are values: the disk of somebody else's laptop is no
-// surprise.
+// File functions of the agent that survive a kill and a power cut. POSIX only; a better call of Linux is used where
+// there is one. Failures are values, not exceptions: a full or broken disk is expected on other people's machines.
 #pragma once
 #include <optional>
 #include <string>
@@ -11,7 +10,7 @@
 
 namespace restante::agent {
 
-// What the disk would not do: a sentence for a person, and errno.
+// A failed disk operation: a sentence for a person, and errno.
 struct DiskError {
   DiskError() = default;
   DiskError(std::string s, int e) : sentence(std::move(s)), error(e) {}
@@ -23,7 +22,7 @@ struct DiskError {
 template <class T>
 using DiskResult = boost::system::result<T, DiskError>;
 
-[[noreturn]] void throw_exception_from_error(const DiskError& fault, const boost::source_location&);
+[[noreturn]] void throw_exception_from_error(const DiskError& error, const boost::source_location&);
 
 // "<what>: <the system's reason>", from errno.
 DiskError disk_error(std::string_view what);
@@ -45,23 +44,24 @@ class Descriptor {
   int fd_ = -1;
 };
 
-// Opens the folder `name` in `parent`, made 0700 when missing. A symbolic link in its place is refused.
+// Opens the folder `name` in `parent`, created 0700 when missing. A symbolic link in its place is refused.
 DiskResult<Descriptor> open_folder(int parent, const std::string& name);
-// Opens a folder by its path, made with its parents when missing; links on the way are the owner's choice.
+// Opens a folder by its path, created with its parents when missing. Links on the way are allowed: they are the owner's
+// choice.
 DiskResult<Descriptor> open_root(const std::string& path);
 
 DiskResult<void> write_all(int fd, std::string_view bytes);
-// Through the device where the system can say so.
+// Writes through the device's cache where the system supports that.
 DiskResult<void> sync_file(int fd);
-// A folder that cannot be synced (some network file systems) is no fault.
+// A folder that cannot be synced (some network file systems) is not an error.
 void sync_folder(int fd);
 
-// Gives `from` the name `to` in the same folder. False when something has that name already; it is left alone.
+// Gives `from` the name `to` in the same folder. False when something has that name already; it is not changed.
 DiskResult<bool> rename_without_replacing(int folder, const std::string& from, const std::string& to);
 
-// The whole file or the old one, whatever happens; 0600.
+// Replaces the file atomically: after a crash there is the new file or the old one; 0600.
 DiskResult<void> replace_file(int folder, const std::string& name, std::string_view contents);
-// No value when there is no such file. A fault when it is a link, no regular file, or larger than `max`.
+// No value when there is no such file. An error when it is a link, no regular file, or larger than `max`.
 DiskResult<std::optional<std::string>> read_file(int folder, const std::string& name, std::size_t max);
 
 }  // namespace restante::agent

@@ -30,7 +30,7 @@ class LineHandover final : public Handover {
   LineFormat lines_;
 };
 
-// What a reply may carry: no NUL, which no JSON of ours takes, and no blank lines at its end.
+// The output as a reply: without NUL, which our JSON does not accept, and without blank lines at its end.
 std::string reply_of(std::string output) {
   std::erase(output, '\0');
   while (!output.empty() && (output.back() == '\n' || output.back() == '\r' || output.back() == ' ')) output.pop_back();
@@ -42,24 +42,24 @@ class CommandHandover final : public Handover {
   CommandHandover(std::string command, std::string runs, const Stop& stop)
       : command_(std::move(command)), runs_(std::move(runs)), stop_(stop) {}
   HandoverResult deliver(const Delivery& delivery) override {
-    // A run that is tried again after it failed is a new one; only one whose end nobody took counts as it is.
+    // A failed run is forgotten before the next attempt. Only a run whose end was not yet used is continued.
     const auto given_up = begin(delivery);
-    auto ran = run(delivery, *given_up);
-    switch (ran.how) {
+    auto run_result = run(delivery, *given_up);
+    switch (run_result.how) {
       case CommandResult::How::exited:
-        if (ran.code == 0) return answer_of(delivery, std::move(ran));
+        if (run_result.code == 0) return answer_of(delivery, std::move(run_result));
         forget_everything(delivery);
-        return {HandoverResult::What::failed, {}, "the command ended with " + describe_code(ran.code)};
+        return {HandoverResult::What::failed, {}, "the command ended with " + describe_code(run_result.code)};
       case CommandResult::How::killed:
         forget_everything(delivery);
-        return {HandoverResult::What::failed, {}, ran.trouble};
+        return {HandoverResult::What::failed, {}, run_result.trouble};
       case CommandResult::How::not_started:
-        return {HandoverResult::What::failed, {}, "the command could not be started: " + ran.trouble};
+        return {HandoverResult::What::failed, {}, "the command could not be started: " + run_result.trouble};
       case CommandResult::How::stopped:
         return {HandoverResult::What::stopped, {}, {}};
       case CommandResult::How::given_up:
         forget_everything(delivery);
-        return {HandoverResult::What::dropped, {}, end_of(delivery, ran)};
+        return {HandoverResult::What::dropped, {}, end_of(delivery, run_result)};
     }
     return {};
   }
@@ -67,11 +67,12 @@ class CommandHandover final : public Handover {
     const bool begun = has_begun(ended);
     Stop give_up;
     give_up.request();
-    auto ran = run(ended, give_up);
-    if (ran.how == CommandResult::How::stopped) return {HandoverResult::What::stopped, {}, {}};
-    if (ran.how == CommandResult::How::exited && ran.code == 0) return answer_of(ended, std::move(ran));
+    auto run_result = run(ended, give_up);
+    if (run_result.how == CommandResult::How::stopped) return {HandoverResult::What::stopped, {}, {}};
+    if (run_result.how == CommandResult::How::exited && run_result.code == 0)
+      return answer_of(ended, std::move(run_result));
     forget_everything(ended);
-    if (begun) return {HandoverResult::What::dropped, {}, end_of(ended, ran)};
+    if (begun) return {HandoverResult::What::dropped, {}, end_of(ended, run_result)};
     return Handover::skip_ended(ended);
   }
   bool has_begun(const Delivery& delivery) const override { return has_run(runs_, delivery.id); }
@@ -83,21 +84,23 @@ class CommandHandover final : public Handover {
   }
 
  private:
-  // A task whose command said nothing is done all the same, and its caller waits for a word.
-  HandoverResult answer_of(const Delivery& delivery, CommandResult ran) const {
-    const auto whole = is_task(delivery) && ran.cut ? attach_output(runs_, delivery.id) : std::string();
+  // A task whose command wrote nothing is done too, and its caller waits for a result.
+  HandoverResult answer_of(const Delivery& delivery, CommandResult run_result) const {
+    const auto whole = is_task(delivery) && run_result.cut ? attach_output(runs_, delivery.id) : std::string();
     const auto mark = whole.empty() ? "\n[cut]" : "\n[cut; all of it is in " + whole + "]";
-    HandoverResult verdict{HandoverResult::What::handled, reply_of(std::move(ran.output)) + (ran.cut ? mark : ""), {}};
+    HandoverResult result{
+        HandoverResult::What::handled, reply_of(std::move(run_result.output)) + (run_result.cut ? mark : ""), {}};
     const auto folder = result_folder(runs_, delivery.id);
     const auto left = find_result_files(folder);
-    if (!left.files.empty() || !left.refused.empty()) verdict.files = folder;
-    if (is_task(delivery) && verdict.reply.empty() && left.files.empty())
-      verdict.reply = "Done; the command said nothing.";
-    return verdict;
+    if (!left.files.empty() || !left.refused.empty()) result.files = folder;
+    if (is_task(delivery) && result.reply.empty() && left.files.empty())
+      result.reply = "Done; the command wrote no output.";
+    return result;
   }
 
-  static std::string end_of(const Delivery& delivery, const CommandResult& ran) {
-    return "the command of task " + delivery.delegation_id + (ran.trouble.empty() ? " was ended" : ": " + ran.trouble);
+  static std::string end_of(const Delivery& delivery, const CommandResult& run_result) {
+    return "the command of task " + delivery.delegation_id +
+           (run_result.trouble.empty() ? " was ended" : ": " + run_result.trouble);
   }
 
   void forget_everything(const Delivery& delivery) const {
@@ -118,12 +121,12 @@ class CommandHandover final : public Handover {
 
   std::string command_, runs_;
   const Stop& stop_;
-  std::mutex mutex_;  // what runs: somebody else may give it up
+  std::mutex mutex_;  // the task in progress: another thread may give it up
   std::string task_;
   std::shared_ptr<Stop> given_up_;
 };
 
-// Text for a terminal: further lines indented, what would act on it as `?`.
+// Text for a terminal: further lines are indented, control characters become `?`.
 std::string shown(std::string_view text) {
   std::string out;
   for (const char c : presentable(text, '?', "\n\t")) out += c == '\n' ? "\n    " : std::string(1, c);

@@ -8,9 +8,9 @@ namespace restante::agent {
 namespace {
 
 constexpr std::chrono::hours kWindow{1};
-constexpr std::size_t kMostRemembered = 4'096;  // eight each of some hundred peers
+constexpr std::size_t kMostRemembered = 4'096;  // eight for each of some hundred peers
 
-// A message without a time that can be read counts as one of the same moment.
+// A message without a readable time counts as recent.
 bool is_recent(const AutomaticAnswer& answer, std::optional<Time> now) {
   const auto at = parse_time(answer.created_at);
   return !now || !at || *now - *at < kWindow;

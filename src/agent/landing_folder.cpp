@@ -13,7 +13,7 @@
 namespace restante::agent {
 namespace {
 
-constexpr int kMaxNamesakes = 9;
+constexpr int kMaxSameNames = 9;
 
 std::string nth_name(const AnnouncedFile& announced, int n) {
   const auto safe = sanitise_filename(announced.name);
@@ -59,7 +59,7 @@ DiskResult<void> Partial::restart() {
 }
 
 DiskResult<Descriptor> LandingFolder::open() const {
-  // Opened anew each time: somebody may have moved or removed a folder since the last file.
+  // Opened again each time: a folder may have been moved or removed since the last file.
   auto root = open_root(dir_);
   if (root.has_error()) return root.error();
   auto molecule = open_folder(root->get(), ".molecule");
@@ -89,7 +89,7 @@ DiskResult<std::optional<std::string>> LandingFolder::find(const AnnouncedFile& 
   using Found = DiskResult<std::optional<std::string>>;
   const auto folder = open();
   if (folder.has_error()) return folder.error();
-  for (int n = 0; n <= kMaxNamesakes; ++n) {
+  for (int n = 0; n <= kMaxSameNames; ++n) {
     const auto name = nth_name(announced, n);
     struct stat there{};
     if (fstatat(folder->get(), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) return Found(std::nullopt);
@@ -110,7 +110,7 @@ DiskResult<Partial> LandingFolder::begin(const AnnouncedFile& announced) const {
   };
   partial.file_ = open_part(0);
   if (!partial.file_ || !is_ours(partial.file_.get())) {
-    // Nothing there, or something that we did not put there: start with a file that is certainly new.
+    // No file, or one that we did not create: begin with a new one.
     if (unlinkat(partial.folder_.get(), partial.temporary_.c_str(), 0) != 0 && errno != ENOENT)
       return disk_error("cannot begin a file");
     partial.file_ = open_part(O_CREAT | O_EXCL);
@@ -137,11 +137,11 @@ DiskResult<std::optional<std::string>> LandingFolder::finish(Partial partial, co
     return Landed(std::nullopt);
   }
   if (auto synced = sync_file(partial.file_.get()); synced.has_error()) {
-    // What a failed sync has left of the file is unknown: begin again from nothing.
+    // After a failed sync the content on disk is unknown: begin again from nothing.
     unlinkat(folder, partial.temporary_.c_str(), 0);
     return synced.error();
   }
-  for (int n = 0; n <= kMaxNamesakes; ++n) {
+  for (int n = 0; n <= kMaxSameNames; ++n) {
     const auto name = nth_name(announced, n);
     const auto renamed = rename_without_replacing(folder, partial.temporary_, name);
     if (renamed.has_error()) return renamed.error();

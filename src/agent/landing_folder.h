@@ -1,7 +1,7 @@
-// Landing: how a file comes to lie in the workspace: `<dir>/.molecule/chat-uploads/<32 hex of its id>-<name>`. Bytes
-// are collected under a temporary name that survives a cut or a kill and is resumed; a final name is only ever that of
-// a whole, verified file, 0600, durable. Nothing is replaced, nothing goes through a symbolic link. Belongs to one
-// thread.
+// LandingFolder: stores downloaded files in the workspace as `<dir>/.molecule/chat-uploads/<32 hex of its id>-<name>`.
+// The content is collected under a temporary name; after a broken connection or a kill the download resumes there. A
+// file gets its final name only when it is complete, verified and durable; 0600. Nothing is replaced, and no symbolic
+// link is followed. One thread.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,23 +13,23 @@
 
 namespace restante::agent {
 
-// What was announced; the bytes must match it.
+// A file as the server announced it; the content must match.
 struct AnnouncedFile {
   FileId id;
-  std::string name;  // as announced; made safe here whatever the server did
+  std::string name;  // as announced; sanitised here in any case
   std::uint64_t size = 0;
-  std::string sha256;  // 64 hex digits, or empty when the server does not say
+  std::string sha256;  // 64 hex digits; empty: not announced
 
   // 32 hex digits, a dash, the safe name.
   std::string landed_name() const;
 };
 
-// A file on its way: what is on disk so far, and its hash.
+// An unfinished download: the content on disk so far, and its hash.
 class Partial {
  public:
   std::uint64_t size() const { return size_; }
   DiskResult<void> append(std::string_view bytes);
-  // Forgets everything so far.
+  // Discards the content so far.
   DiskResult<void> restart();
 
  private:
@@ -43,25 +43,25 @@ class Partial {
 
 class LandingFolder {
  public:
-  // `dir` is made when missing.
+  // `dir` is created when missing.
   explicit LandingFolder(std::string dir) : dir_(std::move(dir)) {}
 
-  // The absolute path of the parcel if it lies there whole and right, as announced.
+  // The absolute path of the file if it is there, complete and with the announced content.
   DiskResult<std::optional<std::string>> find(const AnnouncedFile& announced) const;
 
-  // Continues where an earlier attempt ended; size() says where that is, never past the parcel's size.
+  // Continues where an earlier attempt ended; size() returns that offset, never more than the announced size.
   DiskResult<Partial> begin(const AnnouncedFile& announced) const;
 
-  // What was begun is not needed any more.
+  // Deletes the unfinished download.
   void discard(const AnnouncedFile& announced) const;
 
-  // Verifies and lands. No value when size or hash are not what was announced: the bytes are thrown away. If another
-  // file has the name, the new one lands beside it as `<32 hex>-<n>-<name>`.
+  // Verifies the file and gives it its final name. No value when size or hash differ from the announced ones: the
+  // content is deleted. If another file has the name, the new one gets `<32 hex>-<n>-<name>`.
   DiskResult<std::optional<std::string>> finish(Partial partial, const AnnouncedFile& announced) const;
 
  private:
   DiskResult<Descriptor> open() const;
-  // Whether the name is that of a regular file with the parcel's very bytes.
+  // True when `name` is a regular file with exactly the announced content.
   static bool holds(int folder, const std::string& name, const AnnouncedFile& announced);
   std::string path_of(const std::string& name) const;
 

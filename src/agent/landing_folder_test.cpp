@@ -28,7 +28,7 @@ std::optional<std::string> land(const LandingFolder& landing, const AnnouncedFil
   return landed.has_value() ? *landed : std::nullopt;
 }
 
-TEST(LandingFolder, AWholeFileLiesUnderItsIdAndName) {
+TEST(LandingFolder, ACompleteFileIsStoredUnderItsIdAndName) {
   const TestFolder folder;
   const LandingFolder landing(folder.path() / "made" / "on demand");
   const auto path = land(landing, announced("hello"), "hello");
@@ -56,7 +56,7 @@ TEST(LandingFolder, AnAnnouncedNameNeverLeavesTheFolder) {
   }
 }
 
-TEST(LandingFolder, WrongBytesDoNotLandAndLeaveNothing) {
+TEST(LandingFolder, WrongContentDoesNotLandAndLeavesNothing) {
   const TestFolder folder;
   const LandingFolder landing(folder.path());
   EXPECT_EQ(land(landing, announced("hello"), "hellO"), std::nullopt);
@@ -65,7 +65,7 @@ TEST(LandingFolder, WrongBytesDoNotLandAndLeaveNothing) {
   EXPECT_EQ(landing.find(announced("hello")).value(), std::nullopt);
 }
 
-TEST(LandingFolder, AnInterruptedFileGoesOnWhereItEnded) {
+TEST(LandingFolder, AnInterruptedDownloadContinuesWhereItEnded) {
   const TestFolder folder;
   const LandingFolder landing(folder.path());
   ASSERT_TRUE(landing.begin(announced("hello")).value().append("hel").has_value());
@@ -76,7 +76,7 @@ TEST(LandingFolder, AnInterruptedFileGoesOnWhereItEnded) {
   EXPECT_TRUE(landing.finish(std::move(*partial), announced("hello")).value().has_value());
 }
 
-TEST(LandingFolder, ALeftoverThatIsTooLongIsBegunAgain) {
+TEST(LandingFolder, APartialFileThatIsTooLongIsBegunAgain) {
   const TestFolder folder;
   const LandingFolder landing(folder.path());
   ASSERT_TRUE(landing.begin(announced("hello")).value().append("longer than announced").has_value());
@@ -84,7 +84,7 @@ TEST(LandingFolder, ALeftoverThatIsTooLongIsBegunAgain) {
   EXPECT_TRUE(land(landing, announced("hello"), "hello"));
 }
 
-TEST(LandingFolder, AnotherFileOfThatNameIsLeftAlone) {
+TEST(LandingFolder, AnotherFileOfThatNameIsNotChanged) {
   const TestFolder folder;
   const LandingFolder landing(folder.path());
   const auto first = land(landing, announced("hello"), "hello").value();
@@ -105,33 +105,33 @@ TEST(LandingFolder, TheSameFileAgainIsTheSameFile) {
 }
 
 TEST(LandingFolder, NothingIsWrittenThroughALinkedFolder) {
-  const TestFolder folder, elsewhere;
-  fs::create_directory_symlink(elsewhere.path(), folder.path() / ".molecule");
+  const TestFolder folder, other_folder;
+  fs::create_directory_symlink(other_folder.path(), folder.path() / ".molecule");
   const auto refused = LandingFolder(folder.path()).begin(announced("x"));
   ASSERT_TRUE(refused.has_error());
   EXPECT_NE(refused.error().sentence.find("symbolic link"), std::string::npos);
   fs::remove(folder.path() / ".molecule");
   fs::create_directory(folder.path() / ".molecule");
-  fs::create_directory_symlink(elsewhere.path(), folder.uploads());
+  fs::create_directory_symlink(other_folder.path(), folder.uploads());
   EXPECT_TRUE(LandingFolder(folder.path()).begin(announced("x")).has_error());
-  EXPECT_THAT(TestFolder::names(elsewhere.path()), ElementsAre());
+  EXPECT_THAT(TestFolder::names(other_folder.path()), ElementsAre());
 }
 
 TEST(LandingFolder, ALinkInPlaceOfTheFileIsNeitherFollowedNorReplaced) {
-  const TestFolder folder, elsewhere;
-  const auto target = elsewhere.path() / "precious";
+  const TestFolder folder, other_folder;
+  const auto target = other_folder.path() / "precious";
   TestFolder::write(target, "hello");
   fs::create_directories(folder.uploads());
   fs::create_symlink(target, folder.uploads() / (kHex + "-a.txt"));
   const LandingFolder landing(folder.path());
-  EXPECT_EQ(landing.find(announced("hello")).value(), std::nullopt) << "what a link leads to is not a landed file";
+  EXPECT_EQ(landing.find(announced("hello")).value(), std::nullopt) << "the target of a link is not a landed file";
   EXPECT_EQ(land(landing, announced("hello"), "hello"), (folder.uploads() / (kHex + "-1-a.txt")).string());
   EXPECT_TRUE(fs::is_symlink(folder.uploads() / (kHex + "-a.txt")));
 }
 
 TEST(LandingFolder, ALinkInPlaceOfTheTemporaryFileIsNotWrittenThrough) {
-  const TestFolder folder, elsewhere;
-  const auto target = elsewhere.path() / "precious";
+  const TestFolder folder, other_folder;
+  const auto target = other_folder.path() / "precious";
   TestFolder::write(target, "precious");
   fs::create_directories(folder.uploads());
   fs::create_symlink(target, folder.uploads() / (".part-" + kHex));

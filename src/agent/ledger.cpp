@@ -9,7 +9,7 @@ namespace {
 
 using Where = FileRecord::Where;
 
-constexpr std::uint64_t kMaxJournal = 4 << 20;  // replayed in a blink at the next start
+constexpr std::uint64_t kMaxJournal = 4 << 20;  // replayed in well under a second at the next start
 
 bool is_unfinished(const FileRecord& file) {
   switch (file.where) {
@@ -127,7 +127,7 @@ bool Ledger::announce(const FileRecord& file) {
   return true;
 }
 
-void Ledger::pass(std::int64_t cursor) { change(change::cursor(cursor), Durable::now); }
+void Ledger::set_cursor(std::int64_t cursor) { change(change::cursor(cursor), Durable::now); }
 
 void Ledger::file_updated(const FileRecord& file) { change(change::file_updated(file), Durable::with_the_next); }
 
@@ -140,7 +140,7 @@ Ledger::Begun Ledger::begin(const std::string& id) {
   return Begun::first_time;
 }
 
-void Ledger::handed(const change::DeliveryEnd& end) { change(change::handed(end), Durable::now); }
+void Ledger::end_delivery(const change::DeliveryEnd& end) { change(change::delivery_ended(end), Durable::now); }
 
 void Ledger::sent(const std::string& key) { change(change::sent(key), Durable::with_the_next); }
 
@@ -161,7 +161,8 @@ void Ledger::change(const std::string& line, Durable durable) {
 }
 
 DiskResult<void> Ledger::write(const std::string& line, Durable durable) {
-  // A journal that is long, or that has lost a line, is replaced by the whole state, which has this line in it.
+  // A journal that is too long, or that lacks a line, is replaced by a snapshot of the whole state, which includes this
+  // change.
   if (failing_ || directory_.journal_bytes() == 0 || directory_.journal_bytes() > kMaxJournal)
     return directory_.save(state_);
   if (auto appended = directory_.append(line); appended.has_error()) return directory_.save(state_);

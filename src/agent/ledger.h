@@ -1,7 +1,7 @@
-// Ledger: the state while the agent runs: one state, changed by several threads, each change in the journal before the
-// caller goes on. Where a method says durable, it is on the disk when it returns. A disk that refuses does not stop the
-// mail: the change counts in memory, is said once, and is written with everything else as soon as the disk allows.
-// Thread-safe: the poll, the couriers, the hand-over and the replies each have their own thread and share this alone.
+// Ledger: the state while the agent runs. Several threads change it; each change is in the journal before the call
+// returns, and on the disk where the method is marked "durable". When the disk fails, delivery continues: the change
+// counts in memory, one line is printed, and the whole state is written as soon as the disk works again. Thread-safe:
+// the poll, the downloads, the hand-over and the replies have their own threads and share only this.
 #pragma once
 #include <functional>
 #include <mutex>
@@ -18,7 +18,7 @@ namespace restante::agent {
 class Ledger {
  public:
   using PrintLine = std::function<void(std::string_view)>;
-  // `state` is what home.load() gave.
+  // `state` is the result of directory.load().
   Ledger(StateDirectory directory, State state, PrintLine print_line);
 
   const std::string& path() const { return directory_.path(); }
@@ -37,28 +37,28 @@ class Ledger {
   bool has_seen(const ReceivedRow& row) const;
   bool has_begun(const std::string& delivery) const;
   Delivery compose(ReceivedRow row) const;
-  // See hops.h: what an automatic answer to another agent's message shall carry.
+  // The hops of an automatic answer to another agent's message, see hops.h.
   std::optional<std::int64_t> next_hop(const Delivery& delivery) const;
   struct Counts {
     std::size_t waiting_files = 0;
     std::size_t unsent_replies = 0;
   };
   Counts counts() const;
-  // Files about which something is left to do: to fetch, to acknowledge, to hand over, to tell.
+  // Files with something left to do: fetch, acknowledge, hand over, or notify the agent that they did not arrive.
   std::vector<FileRecord> unfinished_files() const;
 
   // Durable.
   void set_identity(std::string_view server, std::string_view workspace, std::string_view enrolled);
-  // False when it is known already. Durable by the next pass().
+  // False when the file is known already. Durable after the next set_cursor().
   bool announce(const FileRecord& file);
   // Durable, together with everything before it.
-  void pass(std::int64_t cursor);
+  void set_cursor(std::int64_t cursor);
   void file_updated(const FileRecord& file);
   enum class Begun { first_time, again };
-  // Durable: from here on a kill leaves it open whether the agent got the delivery.
+  // Durable. A kill after this leaves it unknown whether the agent got the delivery.
   Begun begin(const std::string& id);
   // Durable.
-  void handed(const change::DeliveryEnd& end);
+  void end_delivery(const change::DeliveryEnd& end);
   void sent(const std::string& key);
 
  private:

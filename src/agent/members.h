@@ -1,4 +1,5 @@
-// Members of a JSON object that came from elsewhere: what is missing or of another type reads as empty. Pure functions.
+// Reads members of a JSON object that another program wrote: a missing member, or one of another type, reads as empty.
+// Pure.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Empty when it may go.
+// Why the entry cannot be sent; empty when it can.
 std::string refusal(const struct stat& found) {
   if (S_ISLNK(found.st_mode)) return "is a symbolic link";
   if (S_ISDIR(found.st_mode)) return "is a folder";
@@ -21,7 +21,7 @@ std::string refusal(const struct stat& found) {
   return {};
 }
 
-// A name as it may stand in a text.
+// A file name that is safe to show in a text.
 std::string shown(const std::string& name) {
   std::string text(cut_utf8(name, 100));
   for (char& c : text) {

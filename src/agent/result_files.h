@@ -1,6 +1,6 @@
-// Result files: what a command left in the folder it was given (see exec.h), for whoever asked. Regular files of that
-// folder itself, by name; everything else is refused with a reason that the asker is told. The folder stays until they
-// are sent.
+// Result files: the files that a command left in its folder (see exec.h), to be sent with its answer. Only regular
+// files directly in that folder, in the order of their names; every other entry is refused with a reason that the
+// answer contains. The folder stays until the files are sent.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -20,9 +20,9 @@ struct ResultFiles {
   std::vector<std::string> refused;  // "name: why"
 };
 
-// Nothing of either when there is no such folder.
+// Both lists are empty when there is no such folder.
 ResultFiles find_result_files(const std::string& folder);
-// With all that is in it; never through a link.
+// Deletes the folder with its content; never through a link.
 void discard_folder(const std::string& folder);
 
 }  // namespace restante::agent

@@ -22,7 +22,7 @@ class ResultFilesTest : public ::testing::Test {
   TestFolder folder_;
 };
 
-TEST_F(ResultFilesTest, RegularFilesGoByNameAndNothingElseDoes) {
+TEST_F(ResultFilesTest, OnlyRegularFilesAreSentInTheOrderOfTheirNames) {
   write("b.txt", "bb");
   write("a.txt", "a");
   write("empty", "");
@@ -38,14 +38,14 @@ TEST_F(ResultFilesTest, RegularFilesGoByNameAndNothingElseDoes) {
                                          "pipe: is no regular file", "x?y: is empty"));
 }
 
-TEST_F(ResultFilesTest, NoMoreThanOneMessageCarriesGo) {
+TEST_F(ResultFilesTest, NoMoreFilesAreSentThanOneMessageMayHave) {
   for (std::size_t i = 0; i < kMostResultFiles + 2; ++i) write("f" + std::to_string(i), "x");
   const auto found = find();
   EXPECT_EQ(found.files.size(), kMostResultFiles);
   EXPECT_EQ(found.refused.size(), 2u);
 }
 
-TEST_F(ResultFilesTest, AFolderThatIsNotThereHoldsNothingAndOneThatIsDiscardedIsGone) {
+TEST_F(ResultFilesTest, AMissingFolderHasNoFilesAndADiscardedOneIsDeleted) {
   const auto none = find_result_files((folder_.path() / "none").string());
   EXPECT_THAT(none.files, IsEmpty());
   EXPECT_THAT(none.refused, IsEmpty());

@@ -22,7 +22,7 @@ using client::expect_success;
 using client::Failure;
 using client::Outcome;
 
-constexpr int kLooks = 100;  // at 200 ms each
+constexpr int kPolls = 100;  // with pauses of 200 ms
 
 class SelfTest {
  public:
@@ -30,7 +30,7 @@ class SelfTest {
            const std::function<void(const SelfTestStep&)>& on_step)
       : settings_(settings),
         sender_(sender),
-        sight_(state_view),
+        state_view_(state_view),
         on_step_(on_step),
         http_(settings.server, settings.http),
         api_(settings.server, settings.token, settings.http),
@@ -42,10 +42,10 @@ class SelfTest {
     const auto file = find_announcement();
     if (!file || !fetch(*file)) return false;
     if (staged_for_us_) return ack(*file);
-    on_step_(
-        {Step::ack, SelfTestStep::Result::untried,
-         "this server keeps what an agent sends to itself as a file of its own, which nobody acknowledges; with the "
-         "token of a person (`restante invite --sender`) in --sender-file it would be tried"});
+    on_step_({Step::ack, SelfTestStep::Result::untried,
+              "this server keeps a file that an agent sends to itself as an outgoing one, which is never acknowledged; "
+              "with the "
+              "token of a person (`restante invite --sender`) in --sender-file it would be tried"});
     return true;
   }
 
@@ -84,7 +84,7 @@ class SelfTest {
   bool server() {
     const auto health = get("/health");
     if (health.has_error()) return failed(Step::server, health.error().sentence);
-    if (text_of(*health, "status") != "ok") return failed(Step::server, "GET /health does not say that it is well");
+    if (text_of(*health, "status") != "ok") return failed(Step::server, "GET /health does not answer with status ok");
     return passed(Step::server, settings_.server.text() + " is well");
   }
 
@@ -141,7 +141,7 @@ class SelfTest {
     file_ = pending_file(uri);
     if (!file_) return failed(Step::upload, "the answer does not name the file");
     if (!sender_.empty()) return passed(Step::upload, fmt::format("{} bytes, as a person", bytes_.size()));
-    // What an agent sends comes with the message that names it, also to itself.
+    // A file that an agent sends is announced by the message that names it, also to itself.
     const auto message = post(path("/a2a"), settings_.token, "application/json", message_with(uri));
     if (message.has_error()) return failed(Step::upload, message.error().sentence);
     return passed(Step::upload, fmt::format("{} bytes, and a message that names them", bytes_.size()));
@@ -177,14 +177,16 @@ class SelfTest {
     return out.take();
   }
 
-  // From where the agent has read to; without that, the newest rows, since a cursor of ours would count as read.
+  // The rows after the agent's cursor. Without a known cursor, the newest rows: a cursor chosen here would count as
+  // read.
   Outcome<Json> rows() {
-    const auto cursor = sight_.state ? fmt::format("since_seq={}&wait=10&", sight_.state->cursor) : std::string();
-    return get(path(fmt::format("/activity?{}type=a2a_receive&limit=500", look_++ == 0 ? cursor : std::string())));
+    const auto cursor =
+        state_view_.state ? fmt::format("since_seq={}&wait=10&", state_view_.state->cursor) : std::string();
+    return get(path(fmt::format("/activity?{}type=a2a_receive&limit=500", polls_++ == 0 ? cursor : std::string())));
   }
 
-  // Staged for the agent it has a row, under an id that the server may have chosen anew; otherwise only a message names
-  // it.
+  // A file staged for the agent has its own row, with an id that the server may have chosen. Otherwise only a message
+  // names it.
   std::optional<FileId> find_in(const Json::Array& rows) {
     bool named = false;
     for (const auto& row : rows) {
@@ -200,10 +202,10 @@ class SelfTest {
   }
 
   std::optional<FileId> find_announcement() {
-    for (int look = 0; look < kLooks; ++look) {
+    for (int poll = 0; poll < kPolls; ++poll) {
       const auto page = rows();
       if (page.has_error()) return failed(Step::announce, page.error().sentence), std::nullopt;
-      if (!page->if_array()) return failed(Step::announce, "the answer is no list of rows"), std::nullopt;
+      if (!page->if_array()) return failed(Step::announce, "the answer is not a list of inbox entries"), std::nullopt;
       if (const auto found = find_in(*page->if_array())) {
         passed(Step::announce, "the file is in the inbox");
         return found;
@@ -220,7 +222,7 @@ class SelfTest {
       return got.size() <= bytes_.size();
     });
     if (answer.has_value() && got == bytes_) return passed(Step::fetch, "every byte is right");
-    if (answer.has_value()) return failed(Step::fetch, "the bytes are not those that were sent");
+    if (answer.has_value()) return failed(Step::fetch, "the content is not what was sent");
     const auto state = api_.state_of(file);
     if (state.has_value() && *state == "acked") return passed(Step::fetch, "the agent that runs here was faster");
     return failed(Step::fetch, answer.error().sentence);
@@ -237,7 +239,7 @@ class SelfTest {
 
   const Settings& settings_;
   const std::string& sender_;
-  const StateView& sight_;
+  const StateView& state_view_;
   const std::function<void(const SelfTestStep&)>& on_step_;
   client::HttpClient http_;
   ApiClient api_;
@@ -245,7 +247,7 @@ class SelfTest {
   std::string name_, bytes_;
   std::optional<FileId> file_;
   bool staged_for_us_ = false;
-  int look_ = 0;
+  int polls_ = 0;
 };
 
 }  // namespace

@@ -42,7 +42,7 @@ void write_text(JsonWriter& out, std::string_view name, const std::string& value
   if (!value.empty()) out.member(name, value);
 }
 
-void write_whereabouts(JsonWriter& out, const FileRecord& file) {
+void write_location(JsonWriter& out, const FileRecord& file) {
   out.member("file_id", file.announced.id.text());
   out.member("where", name_of(file.where));
   write_text(out, "path", file.path);
@@ -54,7 +54,7 @@ void write_whereabouts(JsonWriter& out, const FileRecord& file) {
 
 void write_file(JsonWriter& out, const FileRecord& file) {
   out.begin_object();
-  write_whereabouts(out, file);
+  write_location(out, file);
   out.member("name", file.announced.name);
   out.member("size", static_cast<std::int64_t>(file.announced.size));
   write_text(out, "sha256", file.announced.sha256);
@@ -67,7 +67,7 @@ void write_file(JsonWriter& out, const FileRecord& file) {
   out.end_object();
 }
 
-bool read_whereabouts(const Json& object, FileRecord& file) {
+bool read_location(const Json& object, FileRecord& file) {
   const auto where = parse_where(text_of(object, "where"));
   if (!where) return false;
   file.where = *where;
@@ -82,7 +82,7 @@ bool read_whereabouts(const Json& object, FileRecord& file) {
 std::optional<FileRecord> parse_file(const Json& object) {
   FileRecord file;
   const auto id = FileId::parse(text_of(object, "file_id"));
-  if (!id || !read_whereabouts(object, file)) return {};
+  if (!id || !read_location(object, file)) return {};
   file.announced = {*id, text_of(object, "name"), static_cast<std::uint64_t>(number_of(object, "size")),
                     text_of(object, "sha256")};
   file.uri = text_of(object, "uri");
@@ -133,7 +133,7 @@ void write_ids(JsonWriter& out, std::string_view name, const std::vector<FileId>
   out.end_array();
 }
 
-// Forgets the oldest finished files beyond the bound.
+// Drops the oldest finished files above kMaxFiles.
 void trim(std::deque<FileRecord>& files) {
   const auto finished = [](const FileRecord& file) {
     return file.where != Where::waiting && (file.where != Where::landed || (file.handed_over && file.acked));
@@ -152,15 +152,15 @@ void mark(State& state, const Json& line, std::string_view list, bool FileRecord
   }
 }
 
-void apply_handed(State& state, const Json& line) {
+void apply_delivery_end(State& state, const Json& line) {
   std::erase(state.begun, text_of(line, "handed"));
   state.recent.push_back({text_of(line, "handed"), text_of(line, "created_at")});
   while (state.recent.size() > kMaxRecent) state.recent.pop_front();
   mark(state, line, "files", &FileRecord::handed_over);
   mark(state, line, "told", &FileRecord::notified);
-  const auto* said = line.find("reply");
-  if (!said) return;
-  auto reply = parse_reply(*said);
+  const auto* json = line.find("reply");
+  if (!json) return;
+  auto reply = parse_reply(*json);
   if (reply.to == Reply::To::agent && reply.hops == 1)
     remember(state.answered, {reply.target, text_of(line, "created_at")});
   state.outbox.push_back(std::move(reply));
@@ -236,11 +236,11 @@ bool State::apply(const Json& line) {
   } else if (const auto* file_updated = line.find("came")) {
     const auto id = FileId::parse(text_of(*file_updated, "file_id"));
     if (!id) return false;
-    if (auto* file = find(*id)) return read_whereabouts(*file_updated, *file);
+    if (auto* file = find(*id)) return read_location(*file_updated, *file);
   } else if (line.find("begun")) {
     if (!has_begun(text_of(line, "begun"))) begun.push_back(text_of(line, "begun"));
   } else if (line.find("handed")) {
-    apply_handed(*this, line);
+    apply_delivery_end(*this, line);
   } else if (line.find("sent")) {
     const auto key = text_of(line, "sent");
     std::erase_if(outbox, [&](const Reply& reply) { return reply.key == key; });
@@ -349,7 +349,7 @@ std::string file_updated(const FileRecord& file) {
   out.begin_object();
   out.key("came");
   out.begin_object();
-  write_whereabouts(out, file);
+  write_location(out, file);
   out.end_object();
   out.end_object();
   return out.take();
@@ -363,7 +363,7 @@ std::string begun(std::string_view id) {
   return out.take();
 }
 
-std::string handed(const DeliveryEnd& end) {
+std::string delivery_ended(const DeliveryEnd& end) {
   JsonWriter out;
   out.begin_object();
   out.member("handed", end.id);

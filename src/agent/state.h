@@ -1,7 +1,6 @@
-// State: what the agent must know after a kill at any moment: how far it has read, which files it was told of and where
-// they lie, what was handed over, which replies are not sent yet. A value that changes by lines of JSON alone, each of
-// which holds what belongs together: the same line that changes it in memory is what the journal keeps, so that
-// replaying the journal gives the same state. A State belongs to one thread.
+// State: what the agent must know after a kill at any moment: its position in the inbox, the announced files and where
+// they are, the deliveries handed over, the replies not yet sent. It changes only by JSON lines, each of which is one
+// complete change. The journal has the same lines, so replaying the journal gives the same state. One thread.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -19,10 +18,10 @@ namespace restante::agent {
 // A file that the inbox announced.
 struct FileRecord {
   enum class Where {
-    waiting,  // not here yet; tried again
+    waiting,  // not downloaded yet; tried again
     landed,   // at `path`, verified
-    gone,     // the server has it no more: expired, recalled, or taken by another
-    refused,  // will never be taken: larger than allowed, or its bytes are wrong time and again
+    gone,     // the server no longer has it: expired, recalled, or acked by another process
+    refused,  // given up: larger than allowed, or its content was wrong several times
   };
   AnnouncedFile announced;
   std::string uri;  // platform-pending:<workspace>/<file>
@@ -31,49 +30,49 @@ struct FileRecord {
   std::string created_at;
   Where where = Where::waiting;
   std::string path;
-  std::string trouble;       // why it is not here, in a word: missing, failed, expired, recalled, gone
+  std::string trouble;       // why it has not landed: missing, failed, expired, recalled, gone
   std::string reason;        // the same as a sentence
-  bool acked = false;        // the server knows
-  bool reported = false;     // the server knows of the trouble
+  bool acked = false;        // the server has our ack
+  bool reported = false;     // the server has our report of the trouble
   bool handed_over = false;  // alone, or with a message that names it
-  bool notified = false;     // the agent knows of the trouble
+  bool notified = false;     // the agent was notified of the trouble
 };
 
-// What the agent said, on its way to where it belongs.
+// An answer of the agent that is to be sent.
 struct Reply {
   enum class To { person, agent, delegation };
   std::string key;  // the same for every attempt
   std::string text;
   To to = To::person;
-  std::string target;     // of an agent: its workspace; of a delegation: its id
-  std::int64_t hops = 0;  // of an agent: how many automatic answers led to this one, itself included
-  bool failed = false;    // of a delegation: it could not be done
-  std::string files{};    // the folder of those that go with it; empty: none do
+  std::string target;     // To::agent: its workspace; To::delegation: its id
+  std::int64_t hops = 0;  // To::agent: how many automatic answers led to this one, itself included
+  bool failed = false;    // To::delegation: the task failed
+  std::string files{};    // folder of the files to send with it; empty: none
 };
 
 struct State {
   std::string server;     // its address
   std::string workspace;  // its id
-  std::string enrolled;   // which enrolment token was used, as a hash
+  std::string enrolled;   // hash of the enrolment token that was used
   std::int64_t cursor = 0;
-  bool started = false;          // the cursor means something, even 0
+  bool started = false;          // the cursor is set, even if it is 0
   std::deque<FileRecord> files;  // oldest first
   std::deque<Reply> outbox;
-  std::vector<std::string> begun;  // deliveries of which no end is known
+  std::vector<std::string> begun;  // deliveries without a recorded end
   struct Handled {
     std::string id;
     std::string created_at;
   };
-  std::deque<Handled> recent;  // the rows handled last, for the day the server forgets our cursor
+  std::deque<Handled> recent;  // the rows handled last, for when the server no longer knows our cursor
   std::deque<AutomaticAnswer> answered;
 
   FileRecord* find(FileId id);
   const FileRecord* find(FileId id) const;
   bool has_begun(const std::string& delivery) const;
-  // The row was handled: it is among the recent ones, or older than all of them.
+  // True when the row was handled: it is in `recent`, or older than all of them.
   bool has_seen(const std::string& row_id, const std::string& created_at) const;
 
-  // False, and nothing has changed, when the line is not one of those below.
+  // False, and nothing has changed, when the line is none of those in namespace change.
   bool apply(const Json& line);
 
   std::string dump() const;
@@ -81,15 +80,16 @@ struct State {
   static std::optional<State> parse(const std::string& text);
 };
 
-// The lines.
+// The JSON lines for State::apply.
 namespace change {
 std::string identity(std::string_view server, std::string_view workspace, std::string_view enrolled);
 std::string cursor(std::int64_t seq);
 std::string announced(const FileRecord& file);
-// What a courier knows: where, path, trouble, reason, acked and reported.
+// What a download changes: where, path, trouble, reason, acked and reported.
 std::string file_updated(const FileRecord& file);
 std::string begun(std::string_view id);
-// The end of a delivery: the files that went with it, those of which the agent now knows the trouble, and the answer.
+// The end of a delivery: the files handed over with it, the files whose trouble the agent was notified of, and the
+// answer.
 struct DeliveryEnd {
   std::string id;
   std::string created_at;
@@ -97,7 +97,7 @@ struct DeliveryEnd {
   std::vector<FileId> notified;
   std::optional<Reply> reply;
 };
-std::string handed(const DeliveryEnd& end);
+std::string delivery_ended(const DeliveryEnd& end);
 std::string sent(std::string_view key);
 }  // namespace change
 

@@ -41,10 +41,12 @@ struct Snapshot {
 };
 
 DiskError damaged(const std::string& path, std::string_view file) {
-  return {fmt::format("{} in {} is damaged or of another version; move it away to begin anew", file, path), EINVAL};
+  return {
+      fmt::format("{} in {} is damaged or of another version; move it away to begin with an empty state", file, path),
+      EINVAL};
 }
 
-// The snapshot's last line says which journal goes with it.
+// The snapshot's last line contains the generation of its journal.
 DiskResult<Snapshot> read_snapshot(int folder, const std::string& path) {
   const auto text = read_file(folder, "state.json", kMaxState);
   if (text.has_error()) return text.error();
@@ -69,7 +71,7 @@ DiskResult<void> replay(int folder, const std::string& path, Snapshot& snapshot)
   std::size_t at = 0;
   for (std::size_t end; (end = (*text)->find('\n', at)) != std::string::npos; at = end + 1) {
     const auto line = parse_json(std::string_view(**text).substr(at, end - at), kLineLimits);
-    // A power cut may leave a hole at the end, but not in what was synced before it.
+    // A power cut may leave garbage at the end, but not before the last sync.
     if (line.has_error()) return {};
     if (std::exchange(first, false)) {
       if (number_of(*line, "generation") != snapshot.generation) return {};
@@ -101,7 +103,7 @@ DiskResult<StateDirectory> StateDirectory::open(const std::string& path) {
   }
   const auto since = format_time(SystemClock().now());
   if (ftruncate(directory.lock_.get(), 0) == 0) {
-    // A note for people; the lock holds without it.
+    // For people; the lock works without it.
     (void)write_all(directory.lock_.get(), fmt::format("{}, process {}, since {}", host_name(), getpid(), since));
   }
   return directory;
@@ -120,7 +122,7 @@ DiskResult<void> StateDirectory::save(const State& state) {
   const auto mark = fmt::format("{{\"generation\":{}}}\n", generation);
   if (auto replaced = replace_file(folder_.get(), "state.json", state.dump() + mark); replaced.has_error())
     return replaced;
-  // From here on the old journal does not count, whether or not the new one can be begun.
+  // From here on the old journal does not count, even when the new one cannot be created.
   generation_ = generation;
   journal_ = Descriptor();
   if (auto replaced = replace_file(folder_.get(), "journal", mark); replaced.has_error()) return replaced;
@@ -134,7 +136,7 @@ DiskResult<void> StateDirectory::append(std::string_view line) {
   if (!journal_) return DiskError("the journal is not open", EBADF);
   const auto text = std::string(line) + "\n";
   if (auto written = write_all(journal_.get(), text); written.has_error()) {
-    // Half a line must not swallow the next one: what follows is a new snapshot or nothing.
+    // Nothing may follow half a line: the next write is a new snapshot.
     journal_ = Descriptor();
     return written;
   }
@@ -169,7 +171,7 @@ DiskResult<StateView> inspect_state(const std::string& path) {
   if (!folder) return disk_error("cannot open the folder " + path);
   StateView state_view;
   if (const Descriptor lock(openat(folder.get(), "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC)); lock)
-    state_view.occupied = flock(lock.get(), LOCK_SH | LOCK_NB) != 0;
+    state_view.in_use = flock(lock.get(), LOCK_SH | LOCK_NB) != 0;
   const auto text = [&](const char* name) {
     const auto read = read_file(folder.get(), name, kMaxState);
     return read.has_value() && *read ? **read : std::string();
@@ -177,7 +179,7 @@ DiskResult<StateView> inspect_state(const std::string& path) {
   state_view.holder = printable(text("lock"));
   state_view.health = text("health.json");
   state_view.token = !first_line(text("token")).empty();
-  // While an agent writes, snapshot and journal may be of two generations; then the snapshot alone is good enough.
+  // While an agent writes, snapshot and journal may have different generations; then the snapshot alone is enough.
   auto snapshot = read_snapshot(folder.get(), path);
   if (snapshot.has_error()) return snapshot.error();
   (void)replay(folder.get(), path, *snapshot);

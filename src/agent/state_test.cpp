@@ -63,7 +63,7 @@ TEST(State, EverythingSurvivesBeingWrittenAndRead) {
   EXPECT_TRUE(again->has_begun("row 3") && again->has_begun("row 4"));
 }
 
-TEST(State, WhatIsNoStateIsNotTakenForAnEmptyOne) {
+TEST(State, ATextThatIsNoStateIsNotReadAsAnEmptyOne) {
   for (const char* text :
        {"", "{}", "[]", "{\"version\":3}", "{\"version\":2,\"files\":[{}]}", "{\"version\":2,\"recent\":[1]}"})
     EXPECT_FALSE(State::parse(text)) << text;
@@ -81,15 +81,15 @@ TEST(State, TheFirstVersionIsStillRead) {
   EXPECT_EQ(state->outbox[0].to, Reply::To::person);
 }
 
-TEST(State, ADeliveryEndsWithItsFilesItsReplyAndItsNameInOneLine) {
+TEST(State, TheEndOfADeliveryIsOneLineWithItsFilesReplyAndId) {
   State state;
   EXPECT_TRUE(changed(state, change::announced(record(1))));
   EXPECT_TRUE(changed(state, change::announced(record(2))));
   EXPECT_TRUE(changed(state, change::begun("m")));
   EXPECT_TRUE(changed(state, change::begun("other")));
   EXPECT_TRUE(state.has_begun("m"));
-  EXPECT_TRUE(
-      changed(state, change::handed({"m", "2026", {file_id(1)}, {file_id(2)}, Reply{"k", "t", {}, {}, 0, false}})));
+  EXPECT_TRUE(changed(
+      state, change::delivery_ended({"m", "2026", {file_id(1)}, {file_id(2)}, Reply{"k", "t", {}, {}, 0, false}})));
   EXPECT_FALSE(state.has_begun("m"));
   EXPECT_TRUE(state.has_begun("other"));
   EXPECT_TRUE(state.has_seen("m", "2026"));
@@ -101,11 +101,11 @@ TEST(State, ADeliveryEndsWithItsFilesItsReplyAndItsNameInOneLine) {
   EXPECT_TRUE(state.outbox.empty());
 }
 
-TEST(State, WhatACourierKnowsDoesNotUndoAHandOver) {
+TEST(State, AnUpdateOfADownloadDoesNotUndoAHandOver) {
   State state;
   auto file = record(1);
   EXPECT_TRUE(changed(state, change::announced(file)));
-  EXPECT_TRUE(changed(state, change::handed({"m", "2026", {file_id(1)}, {}, {}})));
+  EXPECT_TRUE(changed(state, change::delivery_ended({"m", "2026", {file_id(1)}, {}, {}})));
   file.where = FileRecord::Where::landed;
   file.path = "/p";
   file.acked = true;
@@ -115,14 +115,14 @@ TEST(State, WhatACourierKnowsDoesNotUndoAHandOver) {
   EXPECT_EQ(state.find(file_id(1))->path, "/p");
 }
 
-TEST(State, ALineThatIsNoneOfOursIsRefused) {
+TEST(State, AnUnknownLineIsRefused) {
   State state;
   for (const char* line : {"{}", "[]", "1", R"({"cursor":"x"})", R"({"file":{}})", R"({"came":{}})"})
     EXPECT_FALSE(changed(state, line)) << line;
   EXPECT_EQ(state.dump(), State().dump());
 }
 
-TEST(State, OnlyFinishedFilesAreForgotten) {
+TEST(State, OnlyFinishedFilesAreDropped) {
   State state;
   for (int n = 0; n < 10'100; ++n) {
     state.files.push_back(record(n));
@@ -136,10 +136,11 @@ TEST(State, OnlyFinishedFilesAreForgotten) {
   EXPECT_TRUE(state.find(file_id(10'099)));
 }
 
-TEST(State, RowsOlderThanAllThatIsRememberedCountAsSeen) {
+TEST(State, RowsOlderThanAllRecentOnesCountAsSeen) {
   State state;
   for (int n = 0; n < 2'100; ++n)
-    EXPECT_TRUE(changed(state, change::handed({fmt::format("row {}", n), fmt::format("t{:05}", n), {}, {}, {}})));
+    EXPECT_TRUE(
+        changed(state, change::delivery_ended({fmt::format("row {}", n), fmt::format("t{:05}", n), {}, {}, {}})));
   EXPECT_TRUE(state.has_seen("row 5", "t00005"));
   EXPECT_TRUE(state.has_seen("row 2099", "t02099"));
   EXPECT_FALSE(state.has_seen("new", "t02100"));
@@ -180,7 +181,7 @@ TEST(StateDirectory, ADamagedStateIsNamedAndKept) {
   EXPECT_EQ(TestFolder::read(folder.path() / "state.json"), "{\"version\":1,");
 }
 
-TEST(StateDirectory, ASecondAgentIsToldWhoIsThere) {
+TEST(StateDirectory, ASecondAgentGetsAnErrorThatNamesTheFirst) {
   const TestFolder folder;
   {
     const auto directory = StateDirectory::open(folder.path()).value();
@@ -205,12 +206,12 @@ TEST(StateDirectory, TheJournalIsReplayedOverItsSnapshotAndNoOther) {
   state.cursor = 7;
   state.started = true;
   ASSERT_TRUE(directory.save(state).has_value());
-  // As a kill between the two files leaves it.
+  // As after a kill between the two writes.
   TestFolder::write(folder.path() / "journal", old);
   EXPECT_EQ(directory.load().value().cursor, 7);
 }
 
-TEST(StateDirectory, ALineCutByAKillNeverCounted) {
+TEST(StateDirectory, ALineCutOffByAKillIsIgnored) {
   const TestFolder folder;
   auto directory = StateDirectory::open(folder.path()).value();
   ASSERT_TRUE(directory.save(State()).has_value());
@@ -225,7 +226,7 @@ TEST(StateDirectory, ALineCutByAKillNeverCounted) {
   }
 }
 
-TEST(StateDirectory, CanBeLookedIntoWhileSomebodyLivesThere) {
+TEST(StateDirectory, CanBeInspectedWhileAnAgentUsesIt) {
   const TestFolder folder;
   EXPECT_TRUE(inspect_state((folder.path() / "none").string()).has_error());
   {
@@ -234,18 +235,18 @@ TEST(StateDirectory, CanBeLookedIntoWhileSomebodyLivesThere) {
     ASSERT_TRUE(directory.append(change::cursor(11)).has_value());
     directory.write_health("{}");
     const auto state_view = inspect_state(folder.path().string()).value();
-    EXPECT_TRUE(state_view.occupied);
+    EXPECT_TRUE(state_view.in_use);
     EXPECT_NE(state_view.holder.find("process " + std::to_string(getpid())), std::string::npos);
     EXPECT_EQ(state_view.health, "{}");
     ASSERT_TRUE(state_view.state);
     EXPECT_EQ(state_view.state->cursor, 11);
     EXPECT_FALSE(state_view.token);
   }
-  EXPECT_FALSE(inspect_state(folder.path().string()).value().occupied);
+  EXPECT_FALSE(inspect_state(folder.path().string()).value().in_use);
 }
 
-// The child writes one change after another as fast as it can; it is killed at a moment nobody chose.
-TEST(Ledger, AKillAtAnyMomentLeavesTheCursorWithWhatItPassed) {
+// The child writes one change after another as fast as it can; it is killed at a random moment.
+TEST(Ledger, AKillAtAnyMomentLeavesTheCursorAndTheRowsBeforeItTogether) {
   const TestFolder folder;
   for (int round = 0; round < 20; ++round) {
     int progress[2];
@@ -260,7 +261,7 @@ TEST(Ledger, AKillAtAnyMomentLeavesTheCursorWithWhatItPassed) {
       for (;;) {
         const auto next = ledger.cursor() + 1;
         ledger.announce(record(static_cast<int>(next)));
-        ledger.pass(next);
+        ledger.set_cursor(next);
         if (write(progress[1], "x", 1) != 1) _exit(1);
       }
     }
@@ -277,8 +278,8 @@ TEST(Ledger, AKillAtAnyMomentLeavesTheCursorWithWhatItPassed) {
     close(progress[0]);
     const auto state = StateDirectory::open(folder.path()).value().load();
     ASSERT_TRUE(state.has_value()) << state.error().sentence;
-    EXPECT_GE(state->cursor, (round + 1) * 7) << "what was passed is there";
-    EXPECT_TRUE(state->find(file_id(static_cast<int>(state->cursor)))) << "the cursor and what it passed are one";
+    EXPECT_GE(state->cursor, (round + 1) * 7) << "every reported cursor was saved";
+    EXPECT_TRUE(state->find(file_id(static_cast<int>(state->cursor)))) << "the cursor was saved with the row before it";
   }
 }
 
@@ -289,7 +290,7 @@ TEST(Ledger, ALongJournalBecomesASnapshot) {
   Ledger ledger(std::move(directory), std::move(state), [](std::string_view) { FAIL(); });
   const std::string text(100'000, 'x');
   for (int n = 0; n < 100; ++n) {
-    ledger.handed({std::to_string(n), "2026", {}, {}, Reply{std::to_string(n), text, {}, {}, 0, false}});
+    ledger.end_delivery({std::to_string(n), "2026", {}, {}, Reply{std::to_string(n), text, {}, {}, 0, false}});
     ledger.sent(std::to_string(n));
   }
   EXPECT_LT(std::filesystem::file_size(folder.path() / "journal"), 5u << 20);
@@ -297,37 +298,38 @@ TEST(Ledger, ALongJournalBecomesASnapshot) {
   EXPECT_EQ(inspect_state(folder.path().string()).value().holder.empty(), false);
 }
 
-TEST(Ledger, ADiskThatRefusesDoesNotStopTheMailAndIsSaidOnce) {
+TEST(Ledger, ADiskThatFailsDoesNotStopDeliveriesAndIsPrintedOnce) {
   const TestFolder folder;
   auto directory = StateDirectory::open(folder.path() / "state").value();
   auto state = directory.load().value();
-  std::vector<std::string> said;
-  Ledger ledger(std::move(directory), std::move(state), [&](std::string_view text) { said.emplace_back(text); });
+  std::vector<std::string> printed;
+  Ledger ledger(std::move(directory), std::move(state), [&](std::string_view text) { printed.emplace_back(text); });
   ledger.set_identity("s", "w", "");
-  // The names are taken by folders that are not empty: neither file can be replaced, and the journal is gone.
+  // state.json becomes a folder that is not empty, so it cannot be replaced. The replies make the journal so long that
+  // a new snapshot is due.
   std::filesystem::rename(folder.path() / "state", folder.path() / "away");
   std::filesystem::remove(folder.path() / "away" / "state.json");
   std::filesystem::create_directories(folder.path() / "away" / "state.json" / "x");
   const std::string large(5 << 20, 'x');
   for (int n = 0; n < 3; ++n)
-    ledger.handed({std::to_string(n), "2026", {}, {}, Reply{std::to_string(n), large, {}, {}, 0, false}});
-  ASSERT_EQ(said.size(), 1u);
-  EXPECT_EQ(said[0].rfind("the state cannot be kept", 0), 0u) << said[0];
+    ledger.end_delivery({std::to_string(n), "2026", {}, {}, Reply{std::to_string(n), large, {}, {}, 0, false}});
+  ASSERT_EQ(printed.size(), 1u);
+  EXPECT_EQ(printed[0].rfind("the state cannot be kept", 0), 0u) << printed[0];
   EXPECT_EQ(ledger.state().outbox.size(), 3u);
   std::filesystem::remove_all(folder.path() / "away" / "state.json");
   ledger.sent("0");
-  ASSERT_EQ(said.size(), 2u);
+  ASSERT_EQ(printed.size(), 2u);
   EXPECT_EQ(inspect_state((folder.path() / "away").string()).value().state->outbox.size(), 2u);
 }
 
-TEST(Ledger, WhatWasBegunAndNotEndedBeginsAgain) {
+TEST(Ledger, ADeliveryThatWasBegunAndNotEndedBeginsAgain) {
   const TestFolder folder;
   {
     auto directory = StateDirectory::open(folder.path()).value();
     auto state = directory.load().value();
     Ledger ledger(std::move(directory), std::move(state), [](std::string_view) {});
     EXPECT_EQ(ledger.begin("one"), Ledger::Begun::first_time);
-    ledger.handed({"one", "2026", {}, {}, {}});
+    ledger.end_delivery({"one", "2026", {}, {}, {}});
     EXPECT_EQ(ledger.begin("two"), Ledger::Begun::first_time);
   }
   auto directory = StateDirectory::open(folder.path()).value();

@@ -1,5 +1,6 @@
 // Stop: the one signal that ends the agent. request() may be called from a signal handler or any thread, any number of
-// times; it is final. Waiting on it is how everything here sleeps, so that nothing sleeps through the end.
+// times; it cannot be taken back. All threads of the agent sleep by waiting on it, so that none sleeps on after a
+// request.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -17,7 +18,7 @@ class Stop {
   bool requested() const noexcept { return requested_.load(); }
   // Readable once requested; for poll(2).
   int descriptor() const { return pipe_[0]; }
-  // Returns requested(), at once when it is so already.
+  // Returns requested(); at once when it is already true.
   bool wait_for(std::chrono::milliseconds time) const;
   void wait() const;
 

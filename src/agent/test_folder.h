@@ -1,4 +1,4 @@
-// TestFolder: a directory of a test's own that goes away with it. For tests of agent/ only.
+// TestFolder: a temporary directory of one test, deleted at its end. For tests of agent/ only.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What status and --install-service make of what they find, without an agent.
+// Tests status and --install-service without an agent.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -17,15 +17,15 @@ using ::testing::Not;
 
 const Time kNow = *parse_time("2026-11-15T12:00:00Z");
 
-agent::StateView state_view(bool occupied, std::string polled, std::string trouble = "") {
+agent::StateView state_view(bool in_use, std::string polled, std::string trouble = "") {
   agent::StateView seen;
-  seen.occupied = occupied;
+  seen.in_use = in_use;
   seen.state.emplace().workspace = "w";
   seen.health = R"({"last_poll_at":")" + polled + R"(","trouble":")" + trouble + "\"}\n";
   return seen;
 }
 
-TEST(Status, IsConnectedOnlyWhileAFreshPollProvesIt) {
+TEST(Status, IsConnectedOnlyWhileTheLastPollIsRecent) {
   EXPECT_EQ(condition_of(state_view(true, "2026-11-15T11:59:50.000000Z"), kNow).code, kExitOk);
   EXPECT_EQ(condition_of(state_view(true, "2026-11-15T11:58:00.000000Z"), kNow).code, kExitUnavailable);
   EXPECT_EQ(condition_of(state_view(true, "2026-11-15T11:59:50.000000Z", "refused"), kNow).code, kExitUnavailable);
@@ -66,7 +66,7 @@ TEST(Service, TheUnitHasTheFlagsAndNoSecret) {
   EXPECT_THAT(unit, HasSubstr("\nKillMode=process\n")) << "a command outlives its agent";
 }
 
-TEST(Service, TheUnitHasWhatOfTheEnvironmentMakesItWork) {
+TEST(Service, TheUnitHasTheVariablesItNeeds) {
   const std::map<std::string, std::string> set = {{"https_proxy", "http://me:50%$x\"@proxy:3128"},
                                                   {"NO_PROXY", "a.example, b.example"},
                                                   {"SSL_CERT_FILE", "/my certs/ca.pem"},

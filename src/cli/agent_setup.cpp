@@ -21,7 +21,7 @@ void on_signal(int) { stop_on_signal->request(); }
 }  // namespace
 
 agent::Stop& stop_on_signals() {
-  static auto& stop = *new agent::Stop;  // never destroyed: a signal may come as late as it likes
+  static auto& stop = *new agent::Stop;  // never destroyed: a signal may come during exit
   stop_on_signal = &stop;
   struct sigaction action{};
   action.sa_handler = on_signal;
@@ -29,9 +29,9 @@ agent::Stop& stop_on_signals() {
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
     struct sigaction before{};
     sigaction(number, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) sigaction(number, &action, nullptr);  // nohup means it
+    if (before.sa_handler != SIG_IGN) sigaction(number, &action, nullptr);  // nohup has set SIG_IGN on purpose
   }
-  // A command that does not read its stdin, or a closed terminal, is no reason to die.
+  // A command that does not read its stdin, or a closed terminal, must not end the agent.
   signal(SIGPIPE, SIG_IGN);  // NOLINT(bugprone-unused-return-value)
   return stop;
 }
@@ -64,7 +64,7 @@ void check_options(const AgentOptions& options) {
   if (!options.workspace.empty() && !WorkspaceId::parse(options.workspace))
     throw CommandFailed(kExitUsage, "--workspace is not an id of the form 01234567-89ab-cdef-0123-456789abcdef");
   if (!is_valid_utf8(options.dir))
-    throw CommandFailed(kExitUsage, "--dir must be valid UTF-8: its path is told to the agent as JSON");
+    throw CommandFailed(kExitUsage, "--dir must be valid UTF-8: its path is given to the agent as JSON");
 }
 
 agent::Settings settings_from(const AgentOptions& options, const agent::State& remembered) {

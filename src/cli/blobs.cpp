@@ -48,14 +48,15 @@ std::uint64_t over_all_places(const Json& answer, std::string_view figure) {
   return sum;
 }
 
-// What is still to be copied, or to leave.
+// The bytes that are still to be copied or, when finishing, to be deleted.
 std::uint64_t bytes_left(const Json& answer, bool finishing) {
   const Json* move = migration_of(answer);
   const std::uint64_t to_copy = move ? number_of(*move, "left_bytes") : 0;
   return finishing ? to_copy + over_all_places(answer, "second_copies_bytes") : to_copy;
 }
 
-// How far it is: what was left when one began to watch is the whole, and grows with what comes meanwhile.
+// Shows the progress until the phase is reached. The whole is what was left at the first answer; files that are added
+// meanwhile do not reduce it.
 std::string wait_for(Remote& remote, std::string answer, const std::string& until_phase) {
   Json seen = parse_answer(answer);
   const Json* move = migration_of(seen);
@@ -64,7 +65,7 @@ std::string wait_for(Remote& remote, std::string answer, const std::string& unti
   std::uint64_t left = bytes_left(seen, finishing);
   std::optional<Progress> progress;
   if (left > 0) progress.emplace(left);
-  MoveStallDetector patience(kNothingFor);
+  MoveStallDetector stall(kNothingFor);
   while (move && text_of(*move, "phase") != "finished" && (finishing || number_of(*move, "left_files") > 0)) {
     std::this_thread::sleep_for(kAskEvery);
     answer = remote.get(kTarget);
@@ -73,11 +74,11 @@ std::string wait_for(Remote& remote, std::string answer, const std::string& unti
     const std::uint64_t now = bytes_left(seen, finishing);
     if (progress && now < left) progress->add(left - now);
     left = std::min(left, now);
-    const std::string reason = patience.look(seen, std::chrono::steady_clock::now());
+    const std::string reason = stall.observe(seen, std::chrono::steady_clock::now());
     if (!reason.empty()) {
       fmt::print(stderr, "{}{}\n", isatty(STDERR_FILENO) ? "\r\033[K" : "", reason);
     }
-    if (patience.is_over()) throw CommandFailed(kExitTryAgain, patience.ending());
+    if (stall.is_stalled()) throw CommandFailed(kExitTryAgain, stall.reason_to_stop());
   }
   return answer;
 }
@@ -144,20 +145,20 @@ std::string format_move(const Json& move) {
   const std::string to = text_of(move, "to");
   std::string text;
   if (phase == "both") {
-    text = fmt::format("Changing over from {} to {}. {}", from, to, left_of(move));
+    text = fmt::format("Blob move from {} to {}. {}", from, to, left_of(move));
   } else if (phase == "finishing") {
-    text = fmt::format("Finishing the change-over to {}: the old copies in {} are leaving.\n", to, from);
+    text = fmt::format("Finishing the blob move to {}: the old copies in {} are being deleted.\n", to, from);
   } else {
-    text = fmt::format("The change-over from {} to {} is done.\n", from, to);
+    text = fmt::format("The blob move from {} to {} has finished.\n", from, to);
   }
   if (const std::uint64_t failures = number_of(move, "failures"); failures > 0) {
-    text += fmt::format("{} attempts failed and are made again, the last one because: {}\n", failures,
+    text += fmt::format("{} attempts failed and are repeated, the last one because: {}\n", failures,
                         text_of(move, "last_failure"));
   }
   if (const std::string reason = text_of(move, "held_up"); !reason.empty()) {
     text += fmt::format("The server that was asked leaves it to others: {}\n", reason);
   } else if (text_of(move, "copied_by") == "another_server") {
-    text += "Another server has the work: what fails there is in its log (blob_not_moved).\n";
+    text += "Another server has the work: its log has the failures (blob_not_moved).\n";
   }
   return text;
 }
@@ -190,14 +191,14 @@ MoveStallDetector::State MoveStallDetector::state_of(const Json& answer, const J
   return now;
 }
 
-// Whatever copies: it may be another server than the one that was asked, which counts for itself. What comes meanwhile
-// moves nothing.
+// Progress of any server: another one than the requested one may copy, and each counts only its own copies. New files
+// are no progress.
 bool MoveStallDetector::has_moved(const State& now) const {
   return now.phase != state_.phase || now.left_files < state_.left_files || now.copied_files > state_.copied_files ||
          now.second_copies < state_.second_copies;
 }
 
-std::string MoveStallDetector::look(const Json& answer, std::chrono::steady_clock::time_point now) {
+std::string MoveStallDetector::observe(const Json& answer, std::chrono::steady_clock::time_point now) {
   const Json* move = migration_of(answer);
   if (!move) return {};
   const State seen = state_of(answer, *move);
@@ -207,15 +208,15 @@ std::string MoveStallDetector::look(const Json& answer, std::chrono::steady_cloc
     failures_ = failures;
   }
   state_ = seen;
-  ending_ = why_over(*move, now - *moved_at_);
+  reason_to_stop_ = stall_reason(*move, now - *moved_at_);
   const std::string held_up = text_of(*move, "held_up");
   const std::string reason = held_up.empty() ? text_of(*move, "last_failure") : held_up;
   if (reason.empty() || reason == reported_) return {};
   reported_ = reason;
-  return held_up.empty() ? "an attempt failed and is made again: " + reason : "left to other servers: " + reason;
+  return held_up.empty() ? "an attempt failed and is repeated: " + reason : "left to other servers: " + reason;
 }
 
-std::string MoveStallDetector::why_over(const Json& move, std::chrono::steady_clock::duration still) const {
+std::string MoveStallDetector::stall_reason(const Json& move, std::chrono::steady_clock::duration still) const {
   const std::string copied_by = text_of(move, "copied_by");
   if (copied_by != "another_server" && number_of(move, "failures") > failures_) {
     if (still < limit_) return {};
@@ -224,9 +225,9 @@ std::string MoveStallDetector::why_over(const Json& move, std::chrono::steady_cl
         "blobs status",
         text_of(move, "last_failure"));
   }
-  // A server of an older version does not say who copies.
+  // A server of an older version does not answer who copies.
   if (!move.find("copied_by") || copied_by == "this_server") return {};
-  // A file is read at once, twice, and its time waited for afterwards.
+  // The rate limit waits after each file, which is read twice.
   const std::uint64_t rate = number_of(move, "rate");
   const std::chrono::seconds paced(rate == 0 ? 0 : 2 * kMaxFileBytes / rate);
   if (still < 5 * limit_ + paced) return {};
@@ -260,8 +261,8 @@ std::optional<std::int64_t> parse_rate(std::string_view text) {
                                                             {"mib", 1024.0 * 1024},
                                                             {"gib", 1024.0 * 1024 * 1024}};
   for (const auto& [name, factor] : kUnits) {
-    if (unit != name || !(value * factor < 9e15)) continue;    // also of what is no number
-    if (value > 0 && value * factor < 1) return std::nullopt;  // it would become 0, which is no limit
+    if (unit != name || !(value * factor < 9e15)) continue;    // also false for NaN
+    if (value > 0 && value * factor < 1) return std::nullopt;  // it would become 0, which means no limit
     return static_cast<std::int64_t>(value * factor);
   }
   return std::nullopt;
@@ -274,7 +275,7 @@ std::string format_blobs(const Json& answer, Colours with) {
   const std::string writes = text_of(answer, "writes_to");
   const Json* move = migration_of(answer);
   if (setting != writes && move && text_of(*move, "phase") == "finished") {
-    text += fmt::format("The setting still says blobs = \"{}\": set it to \"{}\".\n", setting, writes);
+    text += fmt::format("The setting is still blobs = \"{}\": set it to \"{}\".\n", setting, writes);
   }
   return text;
 }

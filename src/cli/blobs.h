@@ -1,5 +1,5 @@
-// `restante blobs`: where the bytes of files are kept, and their change-over from one place to another. The server does
-// the work; these commands ask it, and --wait shows how far it is. A progress bar on a terminal.
+// `restante blobs`: where file content is stored, and its move from one place to another. The server does the work;
+// these commands send it requests, and --wait shows the progress, as a bar on a terminal.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -18,7 +18,7 @@ struct BlobsOptions {
   Action action = Action::status;
   RemoteOptions remote;
   std::string to;
-  std::string rate;  // "10MB", a second; empty: as it is, at first as fast as it goes
+  std::string rate;  // "10MB" a second; empty: unchanged, at first no limit
   bool wait = false;
   bool fix = false;  // check
   AdoptOptions adopt{};
@@ -27,17 +27,17 @@ struct BlobsOptions {
 // Returns the exit code.
 int blobs(const BlobsOptions& options);
 
-// What one who waits is told. Attempts that fail are made again by the servers for ever; here it is enough once those
-// of the server that was asked have come to nothing for so long. Another server's are seen only by what comes of them,
-// so that it has five times as long, and as the rate makes one file take.
+// MoveStallDetector decides when --wait gives up, and reports why attempts fail. The servers repeat failed attempts for
+// ever. --wait ends when all attempts of the requested server have failed for `limit`. Of another server it sees only
+// the progress; that one gets five times as long, plus the time that one file takes at the rate limit.
 class MoveStallDetector {
  public:
   explicit MoveStallDetector(std::chrono::milliseconds limit) : limit_(limit) {}
-  // How far it is now. Gives why an attempt failed where that was not told before; else nothing.
-  std::string look(const Json& answer, std::chrono::steady_clock::time_point now);
-  bool is_over() const { return !ending_.empty(); }
-  // Why it is.
-  const std::string& ending() const { return ending_; }
+  // Takes the server's present answer. Returns why an attempt failed, if that is new; otherwise an empty text.
+  std::string observe(const Json& answer, std::chrono::steady_clock::time_point now);
+  bool is_stalled() const { return !reason_to_stop_.empty(); }
+  // Why the move is stalled; empty when it is not.
+  const std::string& reason_to_stop() const { return reason_to_stop_; }
 
  private:
   struct State {
@@ -48,17 +48,18 @@ class MoveStallDetector {
   };
   static State state_of(const Json& answer, const Json& move);
   bool has_moved(const State& now) const;
-  std::string why_over(const Json& move, std::chrono::steady_clock::duration still) const;
+  std::string stall_reason(const Json& move, std::chrono::steady_clock::duration still) const;
 
   const std::chrono::milliseconds limit_;
   std::optional<std::chrono::steady_clock::time_point> moved_at_;
   State state_;
-  std::uint64_t failures_ = 0;  // when it last moved
+  std::uint64_t failures_ = 0;  // number of failures at the last progress
   std::string reported_;
-  std::string ending_;
+  std::string reason_to_stop_;
 };
 
-// "500000", "10MB", "1.5 MiB", "64k", with or without "/s"; 0 is no limit. None when it is no size, or no whole byte.
+// "500000", "10MB", "1.5 MiB", "64k", with or without "/s"; 0 is no limit. No value when it is no size, or less than a
+// byte.
 std::optional<std::int64_t> parse_rate(std::string_view text);
 std::string format_blobs(const Json& answer, Colours colours);
 

@@ -15,19 +15,19 @@
 namespace restante::cli {
 namespace {
 
-// The place that is written to, by the database's word or else by the setting.
-Place written(Store& store, const Config& config) {
+// The place that is written_place to: by the database, or else by the setting.
+Place written_place(Store& store, const Config& config) {
   const auto move = store.find_blob_move();
   return move ? move->to : plan_of(config).write;
 }
 
-int become_another(Store& store) {
+int make_separate(Store& store) {
   if (!confirmed(
-          "Make this database a post office of its own? It will own no directory and no bucket until it starts."))
+          "Make this database a separate installation? It will own no directory and no bucket until a server starts."))
     return print("Nothing was changed.\n");
   (void)store.reset_installation().take();
   return print(
-      "This database is a post office of its own now. Give it a directory or a prefix of its own before it starts.\n");
+      "This database is a separate installation now. Give it its own directory or prefix before a server starts.\n");
 }
 
 int adopt(const AdoptOptions& options, const Config& config, Store& store, const Clock& clock, Log& log,
@@ -35,13 +35,13 @@ int adopt(const AdoptOptions& options, const Config& config, Store& store, const
   OpenPlaces places(config, store, clock, log, metrics);
   Owner owner(store, places.by_place(), clock, log, metrics, owner_rules(config));
   owner.enter();
-  const Place place = options.place.empty() ? written(store, config) : parse_place(options.place).value();
-  if (place == Place::inlined) return print("Nothing to do: the bytes are in the database.\n");
+  const Place place = options.place.empty() ? written_place(store, config) : parse_place(options.place).value();
+  if (place == Place::inlined) return print("Nothing to do: the files are in the database.\n");
   const std::string called = place_of_blobs(config, place);
-  if (!confirmed(fmt::format("Take {} for this post office's, with all that lies there?", called)))
+  if (!confirmed(fmt::format("Make this installation the owner of {}, with everything stored there?", called)))
     return print("Nothing was changed.\n");
   owner.adopt(place, options.force ? Owner::Force::yes : Owner::Force::no);
-  return print(fmt::format("{} belongs to this post office now.\n", called));
+  return print(fmt::format("{} belongs to this installation now.\n", called));
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ int blobs_adopt(const AdoptOptions& options) {
   ShutdownDeadline shutdown_deadline;
   try {
     const auto store = open_store(config, clock, metrics, announcements, shutdown_deadline);
-    return options.new_id ? become_another(*store) : adopt(options, config, *store, clock, log, metrics);
+    return options.new_id ? make_separate(*store) : adopt(options, config, *store, clock, log, metrics);
   } catch (const OpenRefused& refused) {
     throw CommandFailed(kExitUnavailable, refused.what());
   }

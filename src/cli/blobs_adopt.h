@@ -1,5 +1,6 @@
-// `restante blobs adopt`: the operator's word that a place outside of the database is this post office's. Works on the
-// database and the place themselves, because a server may refuse to start on them; on SQLite it refuses while one runs.
+// `restante blobs adopt`: makes this installation the owner of a directory or a bucket, when the operator asks for it.
+// Works on the database and the place directly, because a server may refuse to start on them. On SQLite it refuses
+// while a server runs.
 #pragma once
 #include <string>
 
@@ -8,10 +9,10 @@
 namespace restante::cli {
 
 struct AdoptOptions {
-  ConfigSources sources;  // as serve would find them
-  std::string place;      // empty: where new bytes go
-  bool force = false;     // also what another post office has marked
-  bool new_id = false;    // instead: the database is a copy, and becomes a post office of its own
+  ConfigSources sources;  // as for serve
+  std::string place;      // empty: where new files go
+  bool force = false;     // also a place that another installation has marked
+  bool new_id = false;    // instead: the database is a copy, and becomes a separate installation
 };
 
 // Returns the exit code.

@@ -19,7 +19,7 @@ namespace {
 constexpr auto kAskEvery = std::chrono::milliseconds(250);
 constexpr const char* kTarget = "/admin/blobs/check";
 
-// What a check has done or found of something, of which there may be one or many.
+// "1 file", "2 files".
 std::string count(std::uint64_t number, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", number, number == 1 ? one : many);
 }
@@ -49,9 +49,9 @@ Cell fault_of(const Json& finding) {
 
 Cell remedy_of(const Json& finding) {
   const std::string remedy = text_of(finding, "remedy");
-  if (remedy == "restored") return {"copied anew", Paint::good};
+  if (remedy == "restored") return {"copied again", Paint::good};
   if (remedy == "dropped") return {"dropped", Paint::good};
-  if (remedy == "told") return {"marked, sender told", Paint::good};
+  if (remedy == "told") return {"marked as damaged, sender notified", Paint::good};
   return {text_of(finding, "reason").empty() ? "-" : text_of(finding, "reason"), Paint::faint};
 }
 
@@ -72,7 +72,7 @@ std::string format_findings(const Json& answer, Colours colours) {
   for (const Json& one : *findings->if_array()) {
     const bool known = !text_of(one, "file_id").empty();
     rows.push_back({fault_of(one),
-                    {text_of(one, "place").empty() ? "database row" : text_of(one, "place")},
+                    {text_of(one, "place").empty() ? "in the database" : text_of(one, "place")},
                     {file_of(one)},
                     {known ? format_bytes(number_of(one, "size")) : "-"},
                     {known ? name_of_workspace(one) : "-"},
@@ -92,7 +92,7 @@ std::string format_sums(const Json& answer) {
     if (number > 0) sums += "  " + count(number, one, many) + '\n';
   };
   add(of("missing"), "copy is missing", "copies are missing");
-  add(of("changed"), "copy has other bytes than were sent", "copies have other bytes than were sent");
+  add(of("changed"), "copy has other content than was sent", "copies have other content than was sent");
   add(of("unreadable"), "copy could not be read", "copies could not be read");
   add(of("orphan"), "blob belongs to no file", "blobs belong to no file");
   add(of("unfinished"), "upload was begun and never finished", "uploads were begun and never finished");
@@ -106,26 +106,28 @@ bool is_fix(const Json& answer) {
 }
 
 std::string conclusion(const Json& answer) {
-  if (text_of(answer, "state") != "done") return "That is not all: the check did not come to its end.\n";
+  if (text_of(answer, "state") != "done") return "That is not all: the check did not finish.\n";
   const std::uint64_t wrong = number_of(answer, "wrong");
   const std::uint64_t mended = number_of(answer, "mended");
-  if (wrong == 0) return mended == 0 ? "All is well.\n" : "All of it is mended, or those it concerns have been told.\n";
+  if (wrong == 0)
+    return mended == 0 ? "All is well.\n" : "Everything is repaired, or the senders have been notified.\n";
   if (is_fix(answer))
-    return fmt::format("{} could not be mended; the server's log says why.\n", count(wrong, "fault", "faults"));
-  return fmt::format("{} left as {}. Mend with: restante blobs check --fix\n", count(wrong, "fault was", "faults were"),
-                     wrong == 1 ? "it is" : "they are");
+    return fmt::format("{} could not be repaired; the server's log has the reasons.\n",
+                       count(wrong, "fault", "faults"));
+  return fmt::format("{} left as {}. Repair with: restante blobs check --fix\n",
+                     count(wrong, "fault was", "faults were"), wrong == 1 ? "it is" : "they are");
 }
 
 std::string interruption(const Json& answer) {
-  return fmt::format("the server that checked is gone, {} of {} were looked at; start it again",
+  return fmt::format("the server that ran the check has stopped, {} of {} were checked; start the check again",
                      number_of(answer, "files"), count(number_of(answer, "all_files"), "file", "files"));
 }
 
-// Of the one that is under way, if it does what is asked for; else of a new one, after it.
+// The answer of the running check, if it does what is asked for; otherwise that of a new one, after it.
 std::string run(Remote& remote, bool fix) {
   std::string answer = remote.get(kTarget);
   if (const Json other = parse_answer(answer); text_of(other, "state") == "running") {
-    warn(fmt::format("a check{} is under way already; this shows how far it is", is_fix(other) ? " that mends" : ""));
+    warn(fmt::format("a check{} is already running; this shows its progress", is_fix(other) ? " that repairs" : ""));
     answer = wait_for_end(remote, answer);
     if (is_fix(other) || !fix) return answer;
   }

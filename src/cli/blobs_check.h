@@ -1,7 +1,7 @@
-// `restante blobs check`: the server looks at everything it keeps; this waits for it and shows what was found. A
-// progress bar on a terminal. One that is under way already is shown instead of a second; who wants to mend while it
-// only looks waits for it first. Ends with 0 when all is well or was mended, with 1 when something is wrong and was
-// not.
+// `restante blobs check`: the server checks all stored files; this command waits for it and shows what was found, with
+// a progress bar on a terminal. A check that is already running is shown instead of starting a second one; with --fix,
+// when the running one does not repair, a new check follows it. Exit code 0 when all is well or was repaired, 1 when
+// something is wrong and was not.
 #pragma once
 #include <string>
 

@@ -25,88 +25,88 @@ TEST(Blobs, ARateIsAnAmountOfBytes) {
     EXPECT_FALSE(parse_rate(none)) << none;
 }
 
-TEST(Blobs, WhoWaitsIsToldWhyAndNotKeptForEverByFailures) {
+TEST(Blobs, WaitingShowsWhyAttemptsFailAndEndsWhenAllFail) {
   using std::chrono::seconds;
   const std::chrono::steady_clock::time_point start{};
-  MoveStallDetector patience(seconds(60));
-  const auto look = [&](int at, int left, int failures, const std::string& reason) {
+  MoveStallDetector stall(seconds(60));
+  const auto observe = [&](int at, int left, int failures, const std::string& reason) {
     const std::string move =
         fmt::format(R"({{"places":[],"migration":{{"phase":"both","left_files":{},"failures":{},"last_failure":{}}}}})",
                     left, failures, reason.empty() ? "null" : '"' + reason + '"');
-    return patience.look(json(move), start + seconds(at));
+    return stall.observe(json(move), start + seconds(at));
   };
-  EXPECT_EQ(look(0, 9, 0, ""), "");
-  EXPECT_EQ(look(600, 9, 0, ""), "");
-  EXPECT_FALSE(patience.is_over()) << "slow is not refused";
-  EXPECT_EQ(look(601, 8, 3, "no room"), "an attempt failed and is made again: no room");
-  EXPECT_EQ(look(630, 8, 5, "no room"), "") << "once is enough";
-  EXPECT_EQ(look(640, 8, 6, "403 AccessDenied"), "an attempt failed and is made again: 403 AccessDenied");
-  EXPECT_FALSE(patience.is_over());
-  EXPECT_EQ(look(660, 7, 7, "403 AccessDenied"), "") << "it moves all the same";
-  EXPECT_EQ(look(719, 7, 9, "403 AccessDenied"), "");
-  EXPECT_FALSE(patience.is_over());
-  EXPECT_EQ(look(720, 7, 10, "403 AccessDenied"), "");
-  EXPECT_TRUE(patience.is_over());
-  EXPECT_THAT(patience.ending(),
+  EXPECT_EQ(observe(0, 9, 0, ""), "");
+  EXPECT_EQ(observe(600, 9, 0, ""), "");
+  EXPECT_FALSE(stall.is_stalled()) << "slow is not stalled";
+  EXPECT_EQ(observe(601, 8, 3, "no room"), "an attempt failed and is repeated: no room");
+  EXPECT_EQ(observe(630, 8, 5, "no room"), "") << "once is enough";
+  EXPECT_EQ(observe(640, 8, 6, "403 AccessDenied"), "an attempt failed and is repeated: 403 AccessDenied");
+  EXPECT_FALSE(stall.is_stalled());
+  EXPECT_EQ(observe(660, 7, 7, "403 AccessDenied"), "") << "there is progress all the same";
+  EXPECT_EQ(observe(719, 7, 9, "403 AccessDenied"), "");
+  EXPECT_FALSE(stall.is_stalled());
+  EXPECT_EQ(observe(720, 7, 10, "403 AccessDenied"), "");
+  EXPECT_TRUE(stall.is_stalled());
+  EXPECT_THAT(stall.reason_to_stop(),
               AllOf(HasSubstr("for a minute every attempt"), HasSubstr("because: 403 AccessDenied")));
 }
 
-// What a server tells of which another one copies, or nobody.
-class WaitingForAnother : public ::testing::Test {
+// The answers of a server when another server copies, or none.
+class WaitingForAnotherServer : public ::testing::Test {
  protected:
-  std::string look(int at, int left, const std::string& copied_by, const std::string& rest = "", int twins = 0) {
+  std::string observe(int at, int left, const std::string& copied_by, const std::string& rest = "", int twins = 0) {
     const std::string move =
         fmt::format(R"({{"places":[{{"bytes":6000,"second_copies":{}}}],)"
                     R"("migration":{{"phase":"both","left_files":{},"left_bytes":{},"copied_by":{}{}}}}})",
                     twins, left, left * 100, copied_by, rest);
-    return patience.look(json(move), start + std::chrono::seconds(at));
+    return stall.observe(json(move), start + std::chrono::seconds(at));
   }
   const std::chrono::steady_clock::time_point start{};
-  MoveStallDetector patience{std::chrono::seconds(60)};
+  MoveStallDetector stall{std::chrono::seconds(60)};
 };
 
-TEST_F(WaitingForAnother, FiveMinutesInWhichNothingCameOfItAreEnough) {
-  look(0, 9, R"("another_server")");
-  look(299, 8, R"("another_server")");
-  look(598, 8, R"("another_server")", "", 3);
-  EXPECT_FALSE(patience.is_over());
-  look(599, 8, R"("another_server")", "", 4);
-  EXPECT_TRUE(patience.is_over()) << "new files go to both places, which moves nothing";
-  EXPECT_THAT(patience.ending(), AllOf(HasSubstr("for 300 s nothing has moved; the server that was asked is not"),
-                                       HasSubstr("logs of the other servers")));
-  look(600, 7, R"("another_server")");
-  EXPECT_FALSE(patience.is_over());
+TEST_F(WaitingForAnotherServer, EndsAfterFiveMinutesWithoutProgress) {
+  observe(0, 9, R"("another_server")");
+  observe(299, 8, R"("another_server")");
+  observe(598, 8, R"("another_server")", "", 3);
+  EXPECT_FALSE(stall.is_stalled());
+  observe(599, 8, R"("another_server")", "", 4);
+  EXPECT_TRUE(stall.is_stalled()) << "new files go to both places, which is no progress";
+  EXPECT_THAT(stall.reason_to_stop(), AllOf(HasSubstr("for 300 s nothing has moved; the server that was asked is not"),
+                                            HasSubstr("logs of the other servers")));
+  observe(600, 7, R"("another_server")");
+  EXPECT_FALSE(stall.is_stalled());
 }
 
-TEST_F(WaitingForAnother, WhatTheServerThatWasAskedDidNotManageBeforeIsNoMatter) {
-  look(0, 9, R"("another_server")");
-  look(200, 9, R"("another_server")", R"(,"failures":7,"last_failure":"no room")");
-  EXPECT_FALSE(patience.is_over());
+TEST_F(WaitingForAnotherServer, EarlierFailuresOfTheRequestedServerDoNotCount) {
+  observe(0, 9, R"("another_server")");
+  observe(200, 9, R"("another_server")", R"(,"failures":7,"last_failure":"no room")");
+  EXPECT_FALSE(stall.is_stalled());
 }
 
-TEST_F(WaitingForAnother, OnceTheServerThatWasAskedIsAtItItMayTakeLong) {
-  look(0, 9, R"("another_server")");
-  look(600, 9, R"("this_server")");
-  EXPECT_FALSE(patience.is_over());
+TEST_F(WaitingForAnotherServer, WhenTheRequestedServerCopiesThereIsNoLimit) {
+  observe(0, 9, R"("another_server")");
+  observe(600, 9, R"("this_server")");
+  EXPECT_FALSE(stall.is_stalled());
 }
 
-TEST_F(WaitingForAnother, WhyTheServerThatWasAskedLeavesItToOthersIsSaid) {
+TEST_F(WaitingForAnotherServer, TheReasonWhyTheRequestedServerLeavesItToOthersIsPrinted) {
   const std::string reason = R"(,"held_up":"the disk is not mounted")";
-  EXPECT_EQ(look(0, 9, "null", reason), "left to other servers: the disk is not mounted");
-  EXPECT_EQ(look(300, 9, "null", reason), "") << "once is enough";
-  EXPECT_THAT(patience.ending(), HasSubstr("for 300 s nothing has moved: the disk is not mounted. Look into"));
+  EXPECT_EQ(observe(0, 9, "null", reason), "left to other servers: the disk is not mounted");
+  EXPECT_EQ(observe(300, 9, "null", reason), "") << "once is enough";
+  EXPECT_THAT(stall.reason_to_stop(), HasSubstr("for 300 s nothing has moved: the disk is not mounted. Look into"));
 }
 
-TEST_F(WaitingForAnother, ARateIsWaitedForAsLongAsItExplainsIt) {
+TEST_F(WaitingForAnotherServer, ALowRateExtendsTheTime) {
   const std::string slow = R"(,"rate":52429)";  // a file of 25 MiB, read twice, in 1000 s
-  look(0, 9, R"("another_server")", slow);
-  look(1'298, 9, R"("another_server")", slow);
-  EXPECT_FALSE(patience.is_over());
-  look(1'300, 9, R"("another_server")", slow);
-  EXPECT_TRUE(patience.is_over());
+  observe(0, 9, R"("another_server")", slow);
+  observe(1'298, 9, R"("another_server")", slow);
+  EXPECT_FALSE(stall.is_stalled());
+  observe(1'300, 9, R"("another_server")", slow);
+  EXPECT_TRUE(stall.is_stalled());
 }
 
-TEST(Blobs, ShowWhatIsWhereAndHowFarItIs) {
+TEST(Blobs, ShowEachPlaceAndTheProgressOfTheMove) {
   const std::string places =
       R"("setting":"dir","writes_to":"s3","also_to":"dir","places":[
         {"place":"dir","configured":true,"healthy":true,"error":null,"files":3,"bytes":3072,"damaged_files":1,
@@ -117,12 +117,12 @@ TEST(Blobs, ShowWhatIsWhereAndHowFarItIs) {
   const auto shown = [&](const std::string& rest) {
     return format_blobs(json("{" + places + move + rest + "}}"), Colours::off);
   };
-  const std::string under_way = shown(R"("phase":"both","left_files":2,"seconds_left":2,"failures":0)");
-  EXPECT_THAT(under_way,
+  const std::string moving = shown(R"("phase":"both","left_files":2,"seconds_left":2,"failures":0)");
+  EXPECT_THAT(moving,
               AllOf(HasSubstr("not set up"), HasSubstr("403 InvalidAccessKeyId"), HasSubstr("4 files (4.0 KiB)")));
-  EXPECT_THAT(under_way, HasSubstr("2 files (2.0 KiB) still to be copied, 1.0 KiB/s, about 2 s left."));
-  EXPECT_THAT(under_way, Not(HasSubstr("attempts failed")));
-  EXPECT_THAT(under_way, Not(HasSubstr("at most")));
+  EXPECT_THAT(moving, HasSubstr("2 files (2.0 KiB) still to be copied, 1.0 KiB/s, about 2 s left."));
+  EXPECT_THAT(moving, Not(HasSubstr("attempts failed")));
+  EXPECT_THAT(moving, Not(HasSubstr("at most")));
   EXPECT_THAT(shown(R"("phase":"both","left_files":2,"rate":10240,"failures":0)"), HasSubstr("at most 10.0 KiB/s"));
   EXPECT_THAT(shown(R"("phase":"both","left_files":0,"failures":1,"last_failure":"no room")"),
               AllOf(HasSubstr("restante blobs finish"), HasSubstr("because: no room")));
@@ -130,9 +130,9 @@ TEST(Blobs, ShowWhatIsWhereAndHowFarItIs) {
               HasSubstr("Another server has the work"));
   EXPECT_THAT(shown(R"("phase":"both","left_files":2,"failures":0,"copied_by":null,"held_up":"it is not mounted")"),
               HasSubstr("leaves it to others: it is not mounted"));
-  EXPECT_THAT(shown(R"("phase":"finishing","left_files":0,"failures":0)"), HasSubstr("are leaving"));
+  EXPECT_THAT(shown(R"("phase":"finishing","left_files":0,"failures":0)"), HasSubstr("are being deleted"));
   EXPECT_THAT(shown(R"("phase":"finished","left_files":0,"failures":0)"),
-              AllOf(HasSubstr("is done"), HasSubstr("set it to \"s3\"")));
+              AllOf(HasSubstr("has finished"), HasSubstr("set it to \"s3\"")));
   EXPECT_THAT(format_blobs(json("{" + places + R"("migration":null})"), Colours::off), Not(HasSubstr("hang")));
 }
 

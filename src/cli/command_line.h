@@ -1,4 +1,4 @@
-// The command line: what was asked, as plain values. Parsing it is command_line*.cpp.
+// CommandLine: the parsed command line as plain values. command_line*.cpp parse it.
 #pragma once
 #include <string>
 
@@ -68,7 +68,7 @@ struct CommandLine {
   MigrateOptions migrate;
   MoveOptions move;
   ConfigOptions config;
-  std::string text;  // for Command::print (--help, --version, completion): goes to stdout as it is
+  std::string text;  // for Command::print (--help, --version, completion): printed unchanged
 };
 
 // Throws UsageError. Opens nothing, and reads the environment of the process only into the result.

@@ -14,10 +14,10 @@ std::string variable(const char* name) {
 }
 
 void add_state_flag(CLI::App& app, std::string& to) {
-  app.add_option("--state", to, "Where token, cursor and the map of files are kept between runs.")->type_name("DIR");
+  app.add_option("--state", to, "Where token, cursor and the list of files are kept between runs.")->type_name("DIR");
 }
 
-// What connect, doctor and mcp have in common.
+// The flags that connect, doctor and mcp share.
 void add_agent_flags(CLI::App& app, AgentOptions& to) {
   app.add_option("--url", to.url, "The server. Remembered after the first time.")->type_name("URL");
   app.add_option("--token-file", to.token_file, "File with the workspace's token.")->type_name("FILE");
@@ -54,7 +54,7 @@ void add_connect(CLI::App& app, CommandLine& to) {
   connect.add_option("--exec", to.connect.exec, "Shell command run once per message.")->type_name("COMMAND");
   connect.add_flag("--json", to.connect.json, "One JSON object a line on stdout for everything that arrives.");
   connect.add_flag("--reply-to-agents", to.connect.reply_to_agents,
-                   "Send what --exec says to other agents' messages back to them; at most 8 times in a row.");
+                   "Send the output of --exec for other agents' messages back to them; at most 8 times in a row.");
   add_file_wait_flag(connect, to.connect.file_wait);
   connect.add_flag("--install-service", to.connect.install_service,
                    "Write, enable and start a systemd user unit with these flags, and exit.");
@@ -98,7 +98,7 @@ void add_send(CLI::App& app, CommandLine& to) {
     to.command = Command::send;
     add_environment(to.send.remote);
   });
-  send.add_option("text", to.send.text, "What to say. May be left out when there are files.")->type_name("TEXT");
+  send.add_option("text", to.send.text, "The text. May be left out when there are files.")->type_name("TEXT");
   send.add_option("--to", to.send.to, "The workspace: id or name. With a sender's token: its own.")->type_name("ID");
   send.add_option("--file", to.send.files, "A file to send along. May be repeated.")
       ->type_name("FILE")

@@ -1,5 +1,5 @@
-// The flags of the commands of the agent's machine: connect, mcp, status, doctor, send. They make up restante-agent,
-// the executable that a server hands out, and are part of restante too.
+// The flags of the commands for an agent's machine: connect, mcp, status, doctor, send. restante-agent, the executable
+// that a server offers for download, has only these; restante has them too.
 #pragma once
 #include <CLI/CLI.hpp>
 
@@ -7,10 +7,10 @@
 
 namespace restante::cli {
 
-// Adds them to `app`. Each notes itself in `to` when it is the one that was given; `to` must outlive the parsing.
+// Adds them to `app`. The command that was given sets itself in `to`; `to` must outlive the parsing.
 void add_agent_commands(CLI::App& app, CommandLine& to);
 
-// What every command that talks to a server takes, and what the environment adds to it.
+// The flags of every command that sends requests to a server, and the values that the environment adds.
 void add_remote_flags(CLI::App& app, RemoteOptions& to);
 void add_environment(RemoteOptions& to);
 

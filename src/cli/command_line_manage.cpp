@@ -13,7 +13,7 @@ using BlobsAction = BlobsOptions::Action;
 
 constexpr auto kWorkspaceHelp = "The workspace: its id, or its name if no other has it.";
 
-// For every command of a group, below its own flags in --help.
+// Adds the flags to every command of a group, below its own flags in --help.
 void add_remote_flags_within(CLI::App& group, RemoteOptions& to) {
   for (CLI::App* leaf : group.get_subcommands([](CLI::App*) { return true; })) add_remote_flags(*leaf, to);
 }
@@ -80,7 +80,7 @@ void add_token(CLI::App& app, CommandLine& to) {
   group.require_subcommand(1);
   add_action(group, "token list", to, TokenAction::list);
   add_action(group, "token create", to, TokenAction::create)
-      .add_option("--label", to.token.label, "What it is for, to tell it from the others.")
+      .add_option("--label", to.token.label, "What it is for, to distinguish it from the others.")
       ->type_name("TEXT");
   add_action(group, "token revoke", to, TokenAction::revoke)
       .add_option("token", to.token.token_id, "The token's id, or its first 8 characters.")
@@ -216,7 +216,7 @@ CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, Blobs
   return leaf;
 }
 
-// Works on the database and the place themselves, so it takes settings as serve does.
+// Works on the database and the place directly, so it takes settings as serve does.
 void add_adopt(CLI::App& group, CommandLine& to) {
   auto& leaf = add_command(group, "blobs adopt");
   auto& options = to.blobs.adopt;
@@ -225,11 +225,12 @@ void add_adopt(CLI::App& group, CommandLine& to) {
   leaf.add_option("--place", options.place, "Which one: dir or s3. Default: the one that new files go to.")
       ->type_name("PLACE")
       ->check(CLI::IsMember({"dir", "s3"}));
-  leaf.add_flag("--force", options.force, "Also what another post office has marked, which must not run any more.");
-  leaf.add_flag("--new-id", options.new_id,
-                "This database is a copy of another one's: it becomes a post office itself.");
+  leaf.add_flag("--force", options.force,
+                "Also a place that another installation has marked, which must not run any more.");
+  leaf.add_flag("--new-id", options.new_id, "This database is a copy of another one: make it a separate installation.");
   leaf.add_option("--data", (*given)["data"], "The data directory. Default: ./data.")->type_name("DIR");
-  leaf.add_option("--database", (*given)["database"], "sqlite://PATH or postgres://… when the database lies elsewhere.")
+  leaf.add_option("--database", (*given)["database"],
+                  "sqlite://PATH or postgres://… when the database is not in --data.")
       ->type_name("URL");
   leaf.add_option("--config", (*given)["config"], "The server's TOML file, to take the settings from.")
       ->type_name("FILE");
@@ -265,18 +266,18 @@ void add_blobs(CLI::App& app, CommandLine& to) {
       ->check(CLI::IsMember({"dir", "inline", "s3"}));
   migrate
       .add_option("--rate", options.rate,
-                  "Copy at most so much a second: 10MB, 512KiB. Default: as it is; at first no limit.")
+                  "Copy at most so much a second: 10MB, 512KiB. Default: unchanged; at first no limit.")
       ->type_name("AMOUNT");
-  migrate.add_flag("--wait", options.wait, "Show how far it is until everything is in the new place.");
+  migrate.add_flag("--wait", options.wait, "Show the progress until everything is in the new place.");
   auto& finish = add_action(group, "blobs finish", to, BlobsAction::finish);
   finish.add_flag("--wait", options.wait, "Wait until the old copies have been given up.");
   auto& check = add_action(group, "blobs check", to, BlobsAction::check);
-  check.add_flag("--fix", options.fix, "Mend what can be mended, and tell those it concerns of the rest.");
+  check.add_flag("--fix", options.fix, "Repair what can be repaired, and notify the senders of the rest.");
   add_remote_flags_within(group, options.remote);
   add_adopt(group, to);
 }
 
-// --config, --data and --database as serve takes them; no other setting matters here.
+// --config, --data and --database as for serve; no other setting matters here.
 struct DataFlags {
   std::string config, data, database;
 };
@@ -285,7 +286,7 @@ CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, Migra
   auto& leaf = add_command(group, called);
   auto flags = std::make_shared<DataFlags>();
   leaf.add_option("--data", flags->data, "The data directory. Default: ./data.")->type_name("DIR");
-  leaf.add_option("--database", flags->database, "sqlite://PATH or postgres://… when the database lies elsewhere.")
+  leaf.add_option("--database", flags->database, "sqlite://PATH or postgres://… when the database is not in --data.")
       ->type_name("URL");
   leaf.add_option("--config", flags->config, "The server's TOML file, to take both from.")->type_name("FILE");
   leaf.callback([&to, action, flags] {
@@ -325,7 +326,7 @@ void add_move(CLI::App& app, CommandLine& to) {
           "--data-to", options.data_to,
           "Copy files, the operator's token and the server's key there, too. Without it they stay where they are.")
       ->type_name("DIR");
-  move.add_flag("--dry-run", options.dry_run, "Only tell what would move and whether the target can be used.");
+  move.add_flag("--dry-run", options.dry_run, "Only show what would move and whether the target can be used.");
   move.add_flag("--verify", options.verify, "Only compare the two, row for row, by counts and digests.");
   move.add_flag("--json", options.json, "One JSON object, for scripts.");
 }

@@ -1,5 +1,5 @@
-// The flags of the commands that manage a server: workspace, token, invite, migrate. A part of command_line.cpp, apart
-// because of its size.
+// The flags of the commands that manage a server: workspace, token, invite, migrate and others. Separate from
+// command_line.cpp because of its size.
 #pragma once
 #include <CLI/CLI.hpp>
 
@@ -7,7 +7,7 @@
 
 namespace restante::cli {
 
-// Adds them to `app`. Each notes itself in `to` when it is the one that was given; `to` must outlive the parsing.
+// Adds them to `app`. The command that was given sets itself in `to`; `to` must outlive the parsing.
 void add_manage_commands(CLI::App& app, CommandLine& to);
 
 }  // namespace restante::cli

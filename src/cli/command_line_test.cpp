@@ -186,15 +186,15 @@ TEST(CommandLine, DelegateTasksAndTaskTakeTheirArguments) {
   EXPECT_EQ(again.task.id, "x");
   EXPECT_EQ(again.task.workspace, "w");
   EXPECT_TRUE(again.task.files.empty() && again.task.within.empty() && !again.task.no_files);
-  const auto anew = parse({"task", "retry", "x", "--file", "a", "--file", "b", "--within", "3d"});
-  EXPECT_EQ(anew.task.files, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(anew.task.within, "3d");
+  const auto changed = parse({"task", "retry", "x", "--file", "a", "--file", "b", "--within", "3d"});
+  EXPECT_EQ(changed.task.files, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(changed.task.within, "3d");
   EXPECT_TRUE(parse({"task", "retry", "x", "--no-files"}).task.no_files);
   EXPECT_EQ(parse({"task", "cancel", "x"}).task.action, TaskOptions::Action::cancel);
   EXPECT_EQ(parse({"task", "show", "x"}).task.action, TaskOptions::Action::show);
 }
 
-TEST(CommandLine, MoveTakesBothEndsAndWhatToDo) {
+TEST(CommandLine, MoveTakesBothDatabasesAndTheMode) {
   const auto asked = parse({"move", "--from", "sqlite://a", "--to", "postgres://b", "--data", "c", "--data-to", "d",
                             "--dry-run", "--verify", "--json"});
   EXPECT_EQ(asked.command, Command::move);
@@ -206,7 +206,7 @@ TEST(CommandLine, MoveTakesBothEndsAndWhatToDo) {
   EXPECT_THAT(refusal({"move", "--from", "sqlite://a"}), HasSubstr("--to is required"));
 }
 
-TEST(CommandLine, WhatMakesNoSenseIsRefusedWithWhatToWrite) {
+TEST(CommandLine, AWrongCommandLineIsRefusedWithWhatToWrite) {
   EXPECT_THAT(refusal({}), HasSubstr("serve, dev, connect, mcp, status, doctor, send, workspace, token, invite, "
                                      "uploads, delegate, tasks, task, sweep, blobs, migrate, move, config, "
                                      "completion"));

@@ -16,7 +16,7 @@
 namespace restante::cli {
 namespace {
 
-// CLI11 prints a description as one line however long it is.
+// CLI11 prints a description as one line, however long it is.
 class Wrapped final : public CLI::Formatter {
  public:
   Wrapped() { column_width(28); }
@@ -53,7 +53,7 @@ const CLI::App& innermost(const CLI::App& app) {
   return chosen.empty() ? app : innermost(*chosen.front());
 }
 
-// CLI11 would say only that an argument was not expected.
+// CLI11 would only report that an argument was not expected.
 void check_command_name(const CLI::App& app, std::span<const char* const> words) {
   std::vector<std::string> names;
   for (const auto* command : commands_of(app)) names.push_back(command->get_name());
@@ -81,7 +81,7 @@ void check_command_name(const CLI::App& app, std::span<const char* const> words)
       meant.empty() ? fmt::format("see {} --help", called(where)) : fmt::format("did you mean {}?", meant)));
 }
 
-// "--to: mars not in {dir,s3}" in words; nothing when it says something else.
+// "--to: mars not in {dir,s3}" as a sentence; no value for any other error.
 std::optional<std::string> one_of_few(const std::string& what) {
   const auto colon = what.find(": ");
   const auto not_in = what.find(" not in {");
@@ -93,7 +93,7 @@ std::optional<std::string> one_of_few(const std::string& what) {
   return fmt::format("{} is {}, not {}", what.substr(0, colon), choices, what.substr(colon + 2, not_in - colon - 2));
 }
 
-// What CLI11 found wrong, in our words where its own are terse.
+// Throws CLI11's error, as our own sentence where CLI11's is terse.
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error) {
   if (!app.remaining(true).empty()) refuse_extra(app);
   const CLI::App& where = innermost(app);

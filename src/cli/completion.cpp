@@ -93,7 +93,7 @@ std::string zsh_command(const CompletionCommand& command, const std::string& ind
       indent, command.name, specs, nested);
 }
 
-// The words and values of one command, and of those within it.
+// Adds the words and values of one command and of its subcommands.
 void add_bash(const CompletionCommand& command, const std::string& called, std::string& values, std::string& words) {
   for (const auto& flag : command.flags) values += bash_value(called, flag);
   auto all = names(command.commands);

@@ -1,7 +1,7 @@
 // `restante completion bash|zsh`: a script that completes commands, flags and their values.
 //
-// Made from a plain description of the command line, which command_line.cpp takes from the very parser in use: a flag
-// cannot exist without being completed. Pure.
+// Made from a plain description of the command line, which command_line.cpp takes from the parser itself: every flag
+// that exists is completed. Pure.
 #pragma once
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ struct CompletionCommand {
   std::string name;
   std::string help;
   std::vector<CompletionFlag> flags;
-  std::vector<std::string> arguments{};       // the words its positional argument may be
+  std::vector<std::string> arguments{};       // the allowed values of its positional argument
   std::vector<CompletionCommand> commands{};  // of a group, such as `workspace`
 };
 

@@ -6,7 +6,7 @@ namespace restante::cli {
 
 struct ConfigOptions {
   ConfigSources sources;
-  bool example = false;  // --example: nothing is loaded, so it works beside a broken file
+  bool example = false;  // --example: nothing is loaded, so it works even when the file is invalid
 };
 
 // Prints to stdout, warnings to stderr. Throws ConfigError. Returns the exit code.

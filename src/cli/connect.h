@@ -1,4 +1,4 @@
-// `restante connect`: the agent's side on the laptop. Polls, fetches, lands files, hands over, acknowledges.
+// `restante connect`: the agent. Polls, downloads files, hands over, acknowledges.
 #pragma once
 #include <string>
 
@@ -10,9 +10,9 @@ struct ConnectOptions {
   AgentOptions agent;
   std::string exec;              // --exec: a shell command, run once per message
   bool json = false;             // --json: one JSON object a line on stdout
-  bool reply_to_agents = false;  // --reply-to-agents: what --exec says to another agent's message is sent to it
+  bool reply_to_agents = false;  // --reply-to-agents: send the output of --exec to the agent whose message it answers
   int file_wait = 20;            // --file-wait: how many seconds a message waits for its files
-  bool install_service = false;  // --install-service: as a systemd user unit, with these very flags
+  bool install_service = false;  // --install-service: as a systemd user unit, with the same flags
 };
 
 // Returns the exit code. Throws CommandFailed.

@@ -19,7 +19,7 @@ namespace {
 
 Colours colours(int fd) { return colourful(fd) ? Colours::on : Colours::off; }
 
-std::string order_body(const DelegateOptions& options, WorkspaceId to, const std::vector<Json>& files) {
+std::string task_body(const DelegateOptions& options, WorkspaceId to, const std::vector<Json>& files) {
   JsonWriter out;
   out.begin_object();
   out.member("target_id", to.text());
@@ -49,15 +49,15 @@ Json follow_task(Remote& remote, WorkspaceId viewer, const std::string& id, std:
   const std::string path = "/workspaces/" + viewer.text() + "/delegations/" + percent_encode(id);
   RemoteWait waiting(
       remote, timeout,
-      fmt::format("not done within {} s; the task goes on, and restante task show {} tells how it goes", timeout, id));
+      fmt::format("not done within {} s; the task goes on, and restante task show {} shows its state", timeout, id));
   std::string printed;
   while (true) {
     Json task = parse_answer(waiting.get(path));
     if (has_ended(task)) return task;
-    const Cell stands = describe_task(task);
-    const bool change = stands.text != printed;
-    if (change && !quiet) print(format_facts({{id, stands}}, colours(STDOUT_FILENO)));
-    printed = stands.text;
+    const Cell state = describe_task(task);
+    const bool change = state.text != printed;
+    if (change && !quiet) print(format_facts({{id, state}}, colours(STDOUT_FILENO)));
+    printed = state.text;
     waiting.pause(change ? RemoteWait::Observed::change : RemoteWait::Observed::no_change);
   }
 }
@@ -77,21 +77,20 @@ std::string format_outcome(const Json& task, Reader reader, Colours colours) {
 }
 
 int delegate(const DelegateOptions& options) {
-  if (!options.within.empty())
-    (void)deadline_of(options.within);  // what is wrong with it is said before anything is sent
+  if (!options.within.empty()) (void)deadline_of(options.within);  // an error is reported before anything is sent
   std::vector<FormFile> files;
   for (const std::string& path : options.files) files.push_back(describe_file(path));
   Remote remote(options.remote);
-  const WorkspaceId from = find_viewer(remote, options.from, "whose task is it? --from WORKSPACE says it");
+  const WorkspaceId from = find_viewer(remote, options.from, "whose task is it? Give --from WORKSPACE");
   const WorkspaceId to = remote.find_workspace(options.to);
   const auto sent = upload_files(remote, "/workspaces/" + from.text() + "/chat/uploads?direction=out", files);
   const std::string answer =
-      remote.post_once("/workspaces/" + from.text() + "/delegate", order_body(options, to, sent), fresh_key());
+      remote.post_once("/workspaces/" + from.text() + "/delegate", task_body(options, to, sent), fresh_key());
   const std::string id = text_of(parse_answer(answer), "delegation_id");
   if (!options.wait) {
     if (options.remote.json) return print(answer + '\n');
     return print(
-        fmt::format("The task is kept for {} until it asks. How it goes: restante task show {}\n", options.to, id));
+        fmt::format("The task is kept for {} until it asks. Its state: restante task show {}\n", options.to, id));
   }
   const Json task = follow_task(remote, from, id, options.timeout, options.remote.json);
   const Reader reader = ::isatty(STDOUT_FILENO) == 1 ? Reader::person : Reader::script;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kDemoName = "Demo agent";
 
-// A process of its own, ended with us. The demo is the real `connect`, not a part of the server.
+// A separate process that ends with us. The demo agent is the real `connect`, not a part of the server.
 class Child {
  public:
   explicit Child(const std::vector<std::string>& command) {

@@ -1,4 +1,4 @@
-// `restante dev`: a server on loopback with a demo workspace and an agent that answers, to look at.
+// `restante dev`: a server on loopback with a demo workspace and an agent that answers, for trying it out.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -51,7 +51,7 @@ std::string remedy_for(const std::string& step, const client::Url& server) {
     return fmt::format("Is {} spelled right, and is this machine online? Try: getent hosts {}", server.host,
                        server.host);
   if (step == "connection")
-    return fmt::format("Does the server run and listen on port {} to the outside? A firewall may stand between.",
+    return fmt::format("Does the server run and listen on port {} to the outside? A firewall may be in between.",
                        server.port);
   if (step == "tls")
     return "The server's certificate must be valid for this name and issued by an authority this machine trusts "
@@ -74,7 +74,8 @@ std::string remedy_for(const agent::SelfTestStep& finding) {
     case Step::announce:
     case Step::fetch:
     case Step::ack:
-      return "The server's log says more; a proxy in front must pass POST, Range and answers held for 50 s unchanged.";
+      return "The server's log contains more; a proxy in front must pass POST, Range and answers held for 50 s "
+             "unchanged.";
   }
   return {};
 }
@@ -117,8 +118,8 @@ int code_for(const agent::SelfTestStep& finding) {
 int doctor(const DoctorOptions& options) {
   check_options(options.agent);
   const auto folder = state_folder(options.agent);
-  const auto looked = agent::inspect_state(folder);
-  const auto state_view = looked.has_value() ? *looked : agent::StateView();
+  const auto inspected = agent::inspect_state(folder);
+  const auto state_view = inspected.has_value() ? *inspected : agent::StateView();
   auto settings = settings_from(options.agent, state_view.state.value_or(agent::State()));
   if (settings.token.empty() && state_view.token) settings.token = read_token_file(folder + "/token");
   if (settings.workspace.empty() && state_view.state) settings.workspace = state_view.state->workspace;

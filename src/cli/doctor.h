@@ -1,6 +1,6 @@
-// `restante doctor`: every step from this machine to a delivered file, one after the other, against any server that
-// keeps the contract: name, connection, TLS, the server, the token, the disk, then a small file all the way: uploaded,
-// announced to a poll, fetched, acknowledged. Says which step fails and how to fix it.
+// `restante doctor`: tests every step from this machine to a delivered file, with any server that keeps the contract:
+// name, connection, TLS, the server, the token, the disk, then a small file all the way: uploaded, announced to a poll,
+// fetched, acknowledged. Prints which step fails and how to fix it.
 #pragma once
 #include <string>
 
@@ -14,7 +14,7 @@ struct DoctorOptions {
   bool json = false;
 };
 
-// Returns the exit code: 0 all is well; 69 the server is not reached, 77 the token is the reason, 1 anything else.
+// Returns the exit code: 0 all is well; 69 the server cannot be reached, 77 the token is wrong, 1 anything else.
 int doctor(const DoctorOptions& options);
 
 }  // namespace restante::cli

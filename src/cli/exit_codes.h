@@ -1,5 +1,5 @@
-// Exit codes of every command, after sysexits.h where it has one, so that a script can tell "wait" from "fix it".
-// Part of the promise to users: a number never changes its meaning. `restante --help` prints this list.
+// Exit codes of every command, after sysexits.h where it has one, so that a script can distinguish "wait" from "fix
+// it". A number never changes its meaning: users rely on it. `restante --help` prints this list.
 #pragma once
 
 namespace restante::cli {
@@ -7,8 +7,8 @@ namespace restante::cli {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;         // anything not below
 inline constexpr int kExitUsage = 64;         // the command line is wrong
-inline constexpr int kExitUnavailable = 69;   // the server cannot be reached, or a port or store cannot be had
-inline constexpr int kExitTryAgain = 75;      // worth repeating later as it is
+inline constexpr int kExitUnavailable = 69;   // the server cannot be reached, or a port or store cannot be used
+inline constexpr int kExitTryAgain = 75;      // the same command may work later
 inline constexpr int kExitNotPermitted = 77;  // the token is missing, wrong or not allowed to do this
 inline constexpr int kExitConfig = 78;        // a setting is wrong; the message names it
 

@@ -1,5 +1,5 @@
-// The files of `send`, as client/form.h has them, with what is wrong in the words of the command line: throws
-// CommandFailed that names --file. Belongs to one thread.
+// The files of `send`, as in client/form.h; a file that cannot be read throws a CommandFailed that names --file. One
+// thread.
 #pragma once
 #include <string>
 #include <vector>

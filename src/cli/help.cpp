@@ -10,9 +10,9 @@ namespace {
 constexpr std::string_view kExitCodes = R"(
 Exit codes:
   0   done
-  1   failed; the message says why
+  1   failed; the message contains the reason
   64  the command line is wrong
-  69  the server cannot be reached, or an address or store cannot be had
+  69  the server cannot be reached, or an address or store cannot be used
   75  try again later; nothing needs fixing
   77  the token is missing, wrong or not allowed to do this
   78  a setting is wrong; the message names it and where it came from

@@ -1,4 +1,4 @@
-// The prose of --help: what stands below the list of flags of each command. The flags themselves come from the parser.
+// The text of --help below the list of flags of each command. The flags themselves come from the parser.
 #pragma once
 #include <string>
 #include <string_view>

@@ -6,12 +6,12 @@ namespace restante::cli {
 namespace {
 
 constexpr auto kPages = std::to_array<Page>({
-    {"", "Restante: mail for AI agents nobody can call.", R"(Start here:
+    {"", "Restante: messages and files for AI agents that cannot be called.", R"(Start here:
   restante dev                        a server, a workspace and an agent to look at
   restante serve                      the server on 127.0.0.1:8080, its data in ./data
-  restante workspace create NAME      a place for an agent, and the line to paste on its machine
+  restante workspace create NAME      an account for an agent, and the line to paste on its machine
   restante connect --url … --enrol …  on the laptop of an agent
-  restante send --to NAME 'Hello'      a message for it, with files if you like
+  restante send --to NAME 'Hello'     a message for it, with files if you like
   restante COMMAND --help             more about one of them
 
 Environment:
@@ -22,7 +22,7 @@ Environment:
      R"(Needs no open port: it asks the server and waits. Files land below --dir, are checked and acknowledged; messages are
 handed over, with file addresses rewritten to local paths: as lines to read, with --json as JSON lines, or to the command
 of --exec, which gets the JSON on its stdin; its exit code 0 means handled, its stdout is the answer, and the files it
-leaves in the folder $RESTANTE_RESULT_DIR go with it. The first time takes --url and --enrol, both shown with a new
+leaves in the folder $RESTANTE_RESULT_DIR are sent with it. The first time takes --url and --enrol, both shown with a new
 workspace; the token it gets is kept in the state directory, so that afterwards "restante connect" is enough.
 
 Examples:
@@ -35,11 +35,11 @@ Environment:
   RESTANTE_URL    the server, when --url is not given
   RESTANTE_TOKEN  the workspace's token, when --token-file is not given; never a flag, because flags show in ps
 )"},
-    {"mcp", "Give an AI model its mailbox: an MCP server on stdin and stdout.",
+    {"mcp", "Give an AI model its inbox: an MCP server on stdin and stdout.",
      R"(A "restante connect" for clients of the Model Context Protocol, such as Claude Code or Cursor, which start it
 themselves. The model gets tools to wait for messages, look into the inbox, answer the person with files, and give tasks
-to other agents. Files land below --dir as with connect; the model is told name, size, sha256 and path, never the bytes.
-A message counts as handed over when the answer that carries it was written out: a kill loses none. Logs go to stderr.
+to other agents. Files land below --dir as with connect; the model gets name, size, sha256 and path, never the content.
+A message counts as handed over when the answer that contains it was written: a kill loses none. Logs go to stderr.
 The first time takes --url and --enrol, or run "restante connect" once before; it uses the same state directory, so only
 one of the two runs at a time for it.
 
@@ -56,7 +56,7 @@ Environment:
   RESTANTE_TOKEN  the workspace's token, when --token-file is not given; never a flag, because flags show in ps
 )"},
     {"status", "Show how the agent on this machine is doing.",
-     R"(Reads what the agent notes in its state directory and asks no server. Exit code 0 means that it runs and its last poll
+     R"(Reads what the agent wrote to its state directory and asks no server. Exit code 0 means that it runs and its last poll
 was answered; 69 that it runs and does not reach the server; 1 that it does not run; 77 that it was never connected.
 
 Examples:
@@ -64,21 +64,21 @@ Examples:
   restante status --json | jq -r .status
 )"},
     {"doctor", "Test every step from this machine to a delivered file.",
-     R"(Name, connection, TLS, server, token, disk, then a small file all the way: uploaded, polled, fetched, acknowledged. Says
+     R"(Name, connection, TLS, server, token, disk, then a small file all the way: uploaded, polled, fetched, acknowledged. Shows
 which step fails and how to fix it. Works beside a running agent, and against any server, with the token of a workspace.
-The agent sends the file to itself, unless --sender-file names the token of a person: then it goes as a person's would.
-An agent that runs meanwhile is not bothered.
+The agent sends the file to itself, unless --sender-file names the token of a person: then it is sent as that person.
+An agent that runs meanwhile is not disturbed.
 
 Examples:
   restante doctor
   restante doctor --url https://staging.example.org --token-file agent.token --sender-file person.token
   restante doctor --json | jq -r 'select(.passed == false) | .step'
 )"},
-    {"agent", "Restante, the agent's side: mail for AI agents nobody can call.", R"(Start here:
+    {"agent", "Restante, the agent: messages and files for AI agents that cannot be called.", R"(Start here:
   restante connect --url … --enrol …  the line that a new workspace shows
   restante connect                    from then on
   restante mcp                        the same for an MCP client, such as Claude Code
-  restante status                     how it goes
+  restante status                     the agent's state
   restante doctor                     what is wrong, when something is
   restante COMMAND --help             more about one of them
 )"},

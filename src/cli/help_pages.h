@@ -1,4 +1,4 @@
-// The pages of --help, by whom they are for. Help of a new command is one page here.
+// The pages of --help, by audience. A new command gets one page here.
 #pragma once
 #include <span>
 #include <string_view>
@@ -13,8 +13,8 @@ struct Page {
 };
 using Connects = Page::Connects;
 
-std::span<const Page> pages_of_agent();   // restante itself, and what is run where an agent is
-std::span<const Page> pages_of_people();  // what is done with agents: workspaces, tokens, mail, tasks
-std::span<const Page> pages_of_server();  // the server and what it keeps
+std::span<const Page> pages_of_agent();   // restante itself, and the commands for an agent's machine
+std::span<const Page> pages_of_people();  // the commands for people: workspaces, tokens, messages, tasks
+std::span<const Page> pages_of_server();  // the server and its data
 
 }  // namespace restante::cli

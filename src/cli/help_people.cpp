@@ -7,7 +7,7 @@ namespace {
 
 constexpr auto kPages = std::to_array<Page>({
     {"workspace", "Create, list, show, change and remove workspaces.",
-     R"(A workspace is one agent's place on the server: its inbox, its files, its tokens.
+     R"(A workspace is one agent's account on the server: its inbox, files, tokens and tasks.
 
 Examples:
   restante workspace create 'Research laptop'
@@ -22,10 +22,10 @@ Examples:
   restante workspace create Callable --push-url https://agent.example.org/hook
   restante workspace create Build --json | jq -r .connection.connect_command
 
-The line carries an enrolment token: it works once, within 24 hours, so no lasting secret lands in a shell's history.
+The line contains an enrolment token: it works once, within 24 hours, so no lasting secret lands in a shell's history.
 )",
      Connects::to_server},
-    {"workspace list", "List workspaces: who is there, and when they were last heard of.",
+    {"workspace list", "List workspaces: their status, and when their agents were last seen.",
      R"(Examples:
   restante workspace list
   restante workspace list --json | jq -r '.[] | select(.status == "offline") | .name'
@@ -38,8 +38,8 @@ The line carries an enrolment token: it works once, within 24 hours, so no lasti
 )",
      Connects::to_server},
     {"workspace remove", "Remove a workspace and revoke its tokens.",
-     R"(Its messages, files and tasks are not deleted: they are evidence and leave by their own retention. The id answers 410
-from now on. On a terminal you are asked first; a script is taken at its word.
+     R"(Its messages, files and tasks are not deleted: they are evidence and expire by their own retention. The id answers 410
+from now on. On a terminal you are asked first; a script is not.
 
 Examples:
   restante workspace remove 'Research laptop'
@@ -81,7 +81,7 @@ Examples:
 )",
      Connects::to_server},
     {"token revoke", "Revoke a token at once.",
-     R"(What it has open (a held poll, a stream) ends within a second.
+     R"(Its open requests (a held poll, a stream) end within a second.
 
 Examples:
   restante token revoke --workspace 'Research laptop' q3vX0b-9
@@ -89,8 +89,8 @@ Examples:
 )",
      Connects::to_server},
     {"token admin", "Replace the operator's token.",
-     R"(The running server writes a new admin.token and forgets the old one in the same moment; whoever was signed in to the page
-with the old one is signed out. A token that was set with RESTANTE_ADMIN_TOKEN is changed where it was set.
+     R"(The running server writes a new admin.token, and the old one is void at the same moment; people who were signed in to the
+page with it are signed out. A token that was set with RESTANTE_ADMIN_TOKEN is changed where it was set.
 
 Examples:
   restante token admin --rotate
@@ -108,9 +108,9 @@ Examples:
 )",
      Connects::to_server},
     {"send", "Send a message and files to an agent, wherever it is.",
-     R"(The server keeps both until the agent comes for them. Files are sent with a progress bar, and again from the start if the
+     R"(The server keeps both until the agent fetches them. Files are sent with a progress bar, and again from the start if the
 connection breaks, without being kept twice. With --wait you see each file being fetched and then acknowledged: only then
-it is called delivered, and only then the exit code is 0; a server that is away meanwhile is asked again until it is back.
+it is called delivered, and only then the exit code is 0; a server that does not answer meanwhile is asked until it does.
 A person's token (restante invite --sender) needs no --to. With --json what was sent is printed also when the rest fails.
 
 Examples:
@@ -121,8 +121,8 @@ Examples:
      Connects::to_server},
     {"uploads", "Show what files wait, for whom, how old, and in which state.",
      R"(A file that was fetched but not acknowledged may be lost on the agent's side; one that was never fetched waits for an
-agent that has not asked yet. Both leave the server when they expire. A damaged one is no longer what was sent: the
-server's disk has changed or lost its bytes, and it has to be sent again. Needs the operator's token.
+agent that has not asked yet. Both are deleted when they expire. A damaged one is no longer what was sent: the
+server's disk has changed or lost its content, and it has to be sent again. Needs the operator's token.
 
 Examples:
   restante uploads
@@ -133,9 +133,9 @@ Examples:
 )",
      Connects::to_server},
     {"delegate", "Give an agent a task, wherever it is, and wait for its result if you like.",
-     R"(The task is kept until the agent comes for it, for days if --within says so, and its result comes back to the workspace
+     R"(The task is kept until the agent fetches it, for days with --within, and its result comes back to the workspace
 that gave it. Files go along and come back. With --wait the result is printed, and the exit code is 0 only when the task
-was completed; while it is not, it says why.
+was completed; while it is not, the reason is printed.
 
 Examples:
   restante delegate --from Planner --to Reviewer 'Review this patch.' --file fix.patch --wait
@@ -143,8 +143,8 @@ Examples:
   restante delegate --from Planner --to Build 'make release' --id release-42 --json
 )",
      Connects::to_server},
-    {"tasks", "Show what agents have asked of each other, and why it is not done yet.",
-     R"(Of the operator all of them, with the token of a workspace or --workspace those it gave or got.
+    {"tasks", "Show the tasks that agents gave each other, and why they are not done yet.",
+     R"(With the operator's token all of them; with a workspace's token, or --workspace, those it gave or got.
 
 Examples:
   restante tasks
@@ -162,8 +162,8 @@ Examples:
 )",
      Connects::to_server},
     {"task show", "Show one task: its state, its three clocks, its result and its history.",
-     R"(Three clocks, because a living process is not a living task: when its agent was last seen, when it last said that it
-works on this task, and when it last told of progress.
+     R"(Three clocks, because a living process is not a living task: when its agent was last seen, when it last reported that it
+works on this task, and when it last reported progress.
 
 Examples:
   restante task show release-42
@@ -171,15 +171,15 @@ Examples:
 )",
      Connects::to_server},
     {"task cancel", "Cancel a task that has not ended: it has failed at once.",
-     R"(Its agent is told with its next heartbeat; an answer it gives all the same is kept as a late one.
+     R"(The agent learns of it with its next heartbeat; an answer that it still gives is kept as a late one.
 
 Examples:
   restante task cancel release-42
 )",
      Connects::to_server},
     {"task retry", "Give a task that has ended once more, to the same agent.",
-     R"(A new task with an id of its own, which names the old one. Its files go along again as long as they are kept, and there
-is as much time for it as there was: --file, --no-files and --within say otherwise.
+     R"(A new task with its own id, which refers to the old one. Its files go along again as long as they are kept, and it has as
+much time as before; --file, --no-files and --within change that.
 
 Examples:
   restante task retry release-42

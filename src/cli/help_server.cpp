@@ -6,9 +6,9 @@ namespace restante::cli {
 namespace {
 
 constexpr auto kPages = std::to_array<Page>({
-    {"serve", "Run the server until it is told to stop.",
+    {"serve", "Run the server until SIGTERM or SIGINT.",
      R"(Once it accepts connections it prints one line on stdout, "restante ready on http://…"; logs go to stderr, one JSON
-object a line. SIGTERM or SIGINT stops it after the requests under way (timeouts.drain at most), a second one at once;
+object a line. SIGTERM or SIGINT stops it after the running requests (timeouts.drain at most), a second one at once;
 SIGHUP reads the TLS files again. The operator's token is made at first start in <data>/admin.token.
 
 Examples:
@@ -38,7 +38,7 @@ Examples:
   restante dev --port 0 --data /tmp/try
   restante dev --no-agent            files stay waiting, to be fetched by hand or by your own agent
 )"},
-    {"sweep", "Remove now what is due: acknowledged files past their retention, expired ones, bytes nobody owns.",
+    {"sweep", "Remove now what is due: acknowledged files past their retention, expired ones, unfinished uploads.",
      R"(The server does this by itself at start and every few minutes.
 
 Examples:
@@ -46,30 +46,30 @@ Examples:
   restante sweep --json
 )",
      Connects::to_server},
-    {"blobs", "Where the bytes of files are kept: look, change over to another place, check.",
-     R"(Bytes are files in the data directory (dir), rows of the database (inline) or objects of a bucket (s3). They change over
-from one to another while the server runs: migrate, wait until everything is there, finish.
+    {"blobs", "Where file content is stored: show, move to another place, check.",
+     R"(File content is stored as files in the data directory (dir), in the database (inline) or as objects in a bucket (s3). It
+moves from one place to another while the server runs: migrate, wait until everything is there, finish.
 
 Examples:
   restante blobs status
   restante blobs migrate --to s3 --rate 10MB --wait
   restante blobs finish
 )"},
-    {"blobs status", "Show what is kept in which place, and how far a change-over is.",
-     R"(Second copies exist while bytes change over: a file that is damaged or missing in one place is then read from the other.
-Files of up to 16 KiB lie in the rows that tell of them, whatever the place, and are not counted here.
+    {"blobs status", "Show what is stored in which place, and the progress of a blob move.",
+     R"(Second copies exist during a blob move: a file that is damaged or missing in one place is then read from the other. Files
+of up to 16 KiB are stored in the database itself, whatever the place, and are not counted here.
 
 Examples:
   restante blobs status
   restante blobs status --json | jq .migration
 )",
      Connects::to_server},
-    {"blobs migrate", "Move all bytes to another place while everything goes on.",
+    {"blobs migrate", "Move all files to another place while the server runs.",
      R"(From now on new files are written to both places, and the server copies the old ones in the background, reads every copy
-back and compares it with what was sent. A server that is killed goes on by itself. Nothing is removed from the old place
-before `restante blobs finish`; until then the same command with --to the old place turns everything back at once.
-Running it again only sets the rate, if one is given; --rate 0 lifts it. The new place must be set up on every server: s3
-needs its settings, see `restante config --example`. --wait ends when for a minute every attempt has failed.
+back and compares it with what was sent. After a kill it continues by itself. Nothing is removed from the old place
+before `restante blobs finish`; until then the same command with --to the old place reverses everything at once. Running
+it again only sets the rate, if one is given; --rate 0 lifts it. The new place must be set up on every server: s3 needs
+its settings, see `restante config --example`. --wait ends when for a minute every attempt has failed.
 
 Examples:
   restante blobs migrate --to s3 --rate 10MB
@@ -77,45 +77,45 @@ Examples:
   restante blobs migrate --to dir
 )",
      Connects::to_server},
-    {"blobs finish", "End a change-over: new files go to the new place alone, and the old copies leave.",
-     R"(Refused while any file is only in the old place. This is the step that cannot be turned back; to return later, migrate
-again. Old copies that somebody may still be reading leave after the longest request, by the sweep. Then set `blobs` to
-the new place, as the server will remind you.
+    {"blobs finish", "End a blob move: new files go only to the new place, and the old copies are deleted.",
+     R"(Refused while any file is only in the old place. This step cannot be reversed; to return later, migrate again. Old
+copies that a request may still be reading are deleted after the longest request, by the sweep. Then set `blobs` to the
+new place; the server will remind you.
 
 Examples:
   restante blobs finish
   restante blobs finish --wait
 )",
      Connects::to_server},
-    {"blobs adopt", "Say that a directory or a bucket belongs to this post office, with all that lies there.",
-     R"(A place outside of the database carries a mark (restante-owner) that says whose it is, and a server does not
-start on one that is somebody else's, or that is not the one it should be. Where you know better, say so while the server
-is stopped: after bytes were lost, or restored without their mark, or when this database has taken over from another one
-(--force), which must not be started again. From then on what no file needs is cleaned up there, and what is missing
-counts as lost.
+    {"blobs adopt", "Make this installation the owner of a directory or a bucket, with everything stored there.",
+     R"(A directory or bucket has a mark (restante-owner) that contains which installation owns it. A server does not start on a
+place that another installation owns, or that is not the expected one. Use this command while the server is stopped when
+you know that the place is right: after files were lost, or restored without their mark, or when this database has
+replaced another one (--force), which must not be started again. From then on content that belongs to no file is deleted
+there, and what is missing counts as lost.
 
-A copy of a database, for staging say, takes itself for the original: give it an id of its own (--new-id), and a
-directory or a prefix of its own, before you start a server on it.
+A copy of a database, for example for staging, has the id of the original: give it its own id (--new-id), and its own
+directory or prefix, before you start a server on it.
 
-EXAMPLES:
+Examples:
   restante blobs adopt --config restante.toml
   restante blobs adopt --place s3 --force --config restante.toml
   restante blobs adopt --new-id --database postgres://restante@db/staging
 )"},
-    {"blobs check", "Look at everything that is kept: missing or changed bytes, bytes that belong to no file.",
-     R"(The server reads all files and compares them with what was sent, in every place, and then goes through what lies there.
-It does so in the background and for half of the time at most; interrupting this command does not stop it. One check runs
-at a time, and every server on the database tells how far it is and what the last one found. Without --fix nothing is
-changed.
+    {"blobs check", "Check all stored content: what is missing or changed, and what belongs to no file.",
+     R"(The server reads all files in every place and compares them with what was sent, and then looks for content that belongs
+to no file. It does so in the background and for half of the time at most; interrupting this command does not stop it.
+One check runs at a time; every server on the database shows its progress and what the last one found. Without --fix
+nothing is changed.
 
-  missing, changed  with --fix a copy is made anew where another place has the right bytes; else the file is marked, its
-                    agent gets it no more, and who sent it is told to send it again
-  unreadable        the place did not answer: never mended, look again when it does
-  orphan            belongs to no file, because a server was killed over an upload; with --fix it is dropped
+  missing, changed  with --fix it is copied again where another place has the right content; otherwise the file is marked
+                    as damaged, its agent gets it no more, and its sender is notified to send it again
+  unreadable        the place did not answer: never repaired, check again when it does
+  orphan            belongs to no file, because a server was killed during an upload; with --fix it is dropped
   unfinished        uploads that were begun and never finished, in S3 those by parts; with --fix they are dropped
 
-Exit code 0 when all is well or was mended, 1 when something is wrong and was not. The server itself does the same slowly:
-uploads.check_every, and the sweep.
+Exit code 0 when all is well or was repaired, 1 when something is wrong and was not. The server itself does the same
+slowly: uploads.check_every, and the sweep.
 
 Examples:
   restante blobs check
@@ -132,35 +132,36 @@ Examples:
   restante migrate up --config restante.toml
 )"},
     {"migrate up", "Apply every migration that waits.",
-     R"(Each is one transaction: an interruption leaves the schema before or after it, and running this again goes on.
+     R"(Each is one transaction: an interruption leaves the schema before or after it, and running this again continues.
 
 Examples:
   restante migrate up
   restante migrate up --data /var/lib/restante
 )"},
     {"migrate down", "Take back the newest migration.",
-     R"(What only the tables of that migration hold is lost: make a copy of the data directory first. On a terminal you are
-asked; a script is taken at its word.
+     R"(Data that only the tables of that migration have is lost: make a copy of the data directory first. On a terminal you are
+asked; a script is not.
 
 Examples:
   restante migrate down --data /var/lib/restante
 )"},
     {"migrate status", "Show which migrations are applied and which wait.",
-     R"(Only looks, so it also works beside a running server.
+     R"(Only reads, so it also works while a server runs.
 
 Examples:
   restante migrate status
   restante migrate status --data /var/lib/restante --json
 )"},
     {"move", "Move everything from one database to another, SQLite to PostgreSQL for example.",
-     R"(With ids, numbers, cursors, tokens and bytes: agents go on as if nothing had happened. Stop the server first; a source
-or target that is in use is refused. The source is only read. Each table is counted and digested on both sides, and the
-exit code is 0 only when all of it is the same. Killed at any moment, the same command goes on where it was; until it has
-ended, no server starts on the target. A target that is not empty is refused, unless this very move has begun to fill it.
+     R"(With ids, numbers, cursors, tokens and files: agents continue as before. Stop the server first; a source or target that
+is in use is refused. The source is only read. Each table is counted and digested on both sides, and the exit code is 0
+only when all of it is the same. After a kill at any moment, the same command continues where it was; until it has
+ended, no server starts on the target. A target that is not empty is refused, unless the same move has begun to fill it.
 
-Files up to 16 KiB are rows and move with them, and so are all with blobs = "inline". With "dir" they lie in DIR/blobs:
-they stay if the new server uses the same data directory, and --data-to copies them, the operator's token and the server's
-key to another one. Objects in S3 stay in their bucket. A change-over between places that is under way goes on afterwards.
+Files up to 16 KiB are in the database and move with it, and so are all with blobs = "inline". With "dir" they are in
+DIR/blobs: they stay if the new server uses the same data directory, and --data-to copies them, the operator's token and
+the server's key to another one. Objects in S3 stay in their bucket. A blob move that is in progress continues
+afterwards.
 
 Examples:
   restante move --from sqlite://data/restante.db --to postgres://restante@db/restante --dry-run
@@ -174,7 +175,7 @@ Environment:
 )"},
     {"config", "Print the effective configuration, or an example file.",
      R"(Merges and checks exactly as serve would, without starting anything: exit code 78 and one sentence if serve would refuse.
-Prints TOML that can be loaded again; what is not a default says where it came from, secrets are masked.
+Prints TOML that can be loaded again; each value that is not a default shows where it came from, secrets are masked.
 
 Examples:
   restante config --example > restante.toml

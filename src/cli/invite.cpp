@@ -29,7 +29,7 @@ std::string format_invite(const Json& invite, Time now) {
   const std::string expires = text_of(invite, "expires_at");
   if (text_of(invite, "kind") == "sender") {
     const std::string link = text_of(invite, "link");
-    return fmt::format("Send this {} to the person; whoever has it can write to the workspace{}:\n\n  {}\n",
+    return fmt::format("Send this {} to the person; every person who has it can write to the workspace{}:\n\n  {}\n",
                        link.empty() ? "token" : "link",
                        expires.empty() ? "" : ", until it expires " + format_ago(expires, now),
                        link.empty() ? text_of(invite, "token") : link);

@@ -18,7 +18,8 @@ int invite(const InviteOptions& options);
 
 std::string format_invite(const Json& invite, Time now);
 
-// What to paste on the agent's machine: the line that also fetches the program, when there is one, and the short one.
+// The text to paste on the agent's machine: the line that also fetches the program, when there is one, and the short
+// one.
 std::string lines_to_paste(const std::string& connect, const std::string& install);
 
 }  // namespace restante::cli

@@ -1,4 +1,4 @@
-// What the commands that manage a server send and show, without a server.
+// Tests what the managing commands send and show, without a server.
 #include <gmock/gmock.h>
 
 #include "cli/exit_codes.h"
@@ -19,7 +19,7 @@ const Time kNow = *parse_time("2026-11-15T12:00:00Z");
 
 Json json(std::string_view text) { return parse_json(text).value(); }
 
-// The exit code and the sentence of what must be refused.
+// The exit code and the sentence of a refused call.
 template <class Call>
 std::pair<int, std::string> refusal(Call call) {
   try {
@@ -30,12 +30,12 @@ std::pair<int, std::string> refusal(Call call) {
   return {0, "was not refused"};
 }
 
-TEST(WorkspaceList, SaysWhoIsThereAndWhenTheyWereLastHeardOf) {
+TEST(WorkspaceList, ShowsEachWorkspaceItsStatusAndWhenItWasLastSeen) {
   const auto shown = format_workspaces(
       json(
           R"([{"id":"i1","name":"Laptop","status":"online","delivery_mode":"poll","last_heartbeat_at":"2026-11-15T11:50:00.000000Z",
                "last_poll_at":"2026-11-15T11:58:00.000000Z","listening":true,"silence":null,"usual_poll_gap_seconds":0.01},
-              {"id":"i3","name":"Deaf","status":"online","delivery_mode":"poll","last_heartbeat_at":"2026-11-15T11:59:50.000000Z",
+              {"id":"i3","name":"Idle","status":"online","delivery_mode":"poll","last_heartbeat_at":"2026-11-15T11:59:50.000000Z",
                "last_poll_at":"2026-11-15T11:53:00.000000Z","listening":false,"silence":"silent for 7 min","usual_poll_gap_seconds":5},
               {"id":"i4","name":"Slow","status":"online","delivery_mode":"poll","last_heartbeat_at":null,
                "last_poll_at":"2026-11-15T11:59:20.000000Z","listening":false,"silence":null,"usual_poll_gap_seconds":58.6},
@@ -44,16 +44,16 @@ TEST(WorkspaceList, SaysWhoIsThereAndWhenTheyWereLastHeardOf) {
   EXPECT_EQ(shown,
             "NAME    STATUS          MODE  LAST SEEN  LISTENS           ID\n"
             "Laptop  online          poll  2 min ago  now               i1\n"
-            "Deaf    online          poll  10 s ago   silent for 7 min  i3\n"
+            "Idle    online          poll  10 s ago   silent for 7 min  i3\n"
             "Slow    online          poll  40 s ago   every 59 s        i4\n"
             "New     awaiting agent  push  never                        i2\n");
 }
 
-TEST(WorkspaceList, WithoutAnySaysHowToMakeOne) {
+TEST(WorkspaceList, WithoutAnyShowsHowToCreateOne) {
   EXPECT_THAT(format_workspaces(json("[]"), kNow, Colours::off), HasSubstr("restante workspace create"));
 }
 
-TEST(WorkspaceShow, LeavesOutWhatThereIsNot) {
+TEST(WorkspaceShow, LeavesOutEmptyMembers) {
   const auto shown = format_workspace(
       json(
           R"({"id":"i1","name":"Laptop","role":null,"status":"offline","active_tasks":0,"last_error_rate":0.25,"agent_card":{"a":1}})"),
@@ -63,7 +63,7 @@ TEST(WorkspaceShow, LeavesOutWhatThereIsNot) {
   EXPECT_THAT(shown, AllOf(Not(HasSubstr("Role")), Not(HasSubstr("Active tasks")), Not(HasSubstr("Parent"))));
 }
 
-TEST(WorkspaceCreate, PrintsTheLineToPasteOnALineOfItsOwn) {
+TEST(WorkspaceCreate, PrintsTheLineToPasteOnASeparateLine) {
   const auto shown = format_created(
       json(
           R"({"id":"i1","name":"Laptop","connection":{"connect_command":"restante connect --url u --enrol t","expires_at":"2026-11-16T12:00:00.000000Z"}})"),
@@ -78,7 +78,7 @@ TEST(WorkspaceSet, TurnsPairsIntoAPatch) {
   EXPECT_EQ(patch_body({R"(role=a "b" \)"}), R"({"role":"a \"b\" \\"})");
 }
 
-TEST(WorkspaceSet, RefusesWhatNoWorkspaceHasAndSaysWhatWasMeant) {
+TEST(WorkspaceSet, RefusesAnUnknownKeyAndSuggestsTheRightOne) {
   const auto meant = refusal([] { patch_body({"rol=x"}); });
   EXPECT_EQ(meant.first, kExitUsage);
   EXPECT_THAT(meant.second, HasSubstr("did you mean role?"));
@@ -113,7 +113,7 @@ TEST(TokenRevoke, TakesTheBeginningOfALiveToken) {
   EXPECT_EQ(pick_token(json(kTokens), "AAAAAAAA…"), "t2");
 }
 
-TEST(TokenRevoke, NeverRepeatsWhatWasTypedForItMayBeASecret) {
+TEST(TokenRevoke, NeverRepeatsTheArgumentBecauseItMayBeASecret) {
   const std::string secret(43, 's');
   const auto refused = refusal([&] { pick_token(json(kTokens), secret); });
   EXPECT_EQ(refused.first, kExitFailed);
@@ -139,7 +139,7 @@ TEST(Invite, GivesAnAgentALineAndAPersonALink) {
       AllOf(HasSubstr("\n  https://h/#token=t\n"), Not(HasSubstr("expires"))));
 }
 
-TEST(Invite, APersonWithoutAWorkspaceIsRefusedBeforeAnybodyIsAsked) {
+TEST(Invite, APersonWithoutAWorkspaceIsRefusedBeforeAnyRequest) {
   InviteOptions options;
   options.sender = true;
   EXPECT_EQ(refusal([&] { invite(options); }).first, kExitUsage);

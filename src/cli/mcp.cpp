@@ -20,13 +20,14 @@ int mcp(const McpOptions& options) {
     print_error("this speaks MCP on stdin and stdout; a client starts it (restante mcp --help)");
 
   auto& stop = stop_on_signals();
-  agent::Stop agent_stop;  // an agent that has given up ends alone: the client is told by every tool it calls
+  agent::Stop
+      agent_stop;  // separate: when the agent gives up, the MCP session continues, and every tool returns the reason
   mcp::DeliveryQueue delivery_queue(agent_stop);
   mcp::LastMessage last_message;
   agent::Agent agent(std::move(settings), std::move(directory), std::move(state), delivery_queue, agent_stop,
-                     [&last_message](std::string_view said) {
-                       last_message.note(said);
-                       print_error(said);
+                     [&last_message](std::string_view line) {
+                       last_message.set(line);
+                       print_error(line);
                      });
   mcp::ToolContext context(agent, delivery_queue, last_message);
   mcp::Output output(STDOUT_FILENO, stop);

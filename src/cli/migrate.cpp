@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 std::string label(const MigrationStatus& one) { return fmt::format("{:04} {}", one.version, one.name); }
 
-// Where the migrations are done: a file or a server.
+// The schema of the configured database: a SQLite file or PostgreSQL.
 class Schema {
  public:
   explicit Schema(const Config& config) : config_(config), file_(database_file(config)) {}
@@ -38,7 +38,8 @@ class Schema {
   }
 
  private:
-  // The server would refuse the same: an operator's token beside no database means a lost one, not a new one.
+  // The server refuses the same: an operator's token without a database means that the database was lost, not that it
+  // is new.
   void require_not_lost() {
     const bool lost = !fs::exists(file_) || fs::file_size(file_) == 0;
     if (!lost || !fs::exists(fs::path(config_.data) / "admin.token")) return;
@@ -63,7 +64,7 @@ int down(Schema& schema) {
   const auto newest =
       std::find_if(all.rbegin(), all.rend(), [](const auto& one) { return one.applied_at.has_value(); });
   if (newest == all.rend()) return print("Nothing to take back: no migration is applied.\n");
-  if (!confirmed(fmt::format("Take back {}? What only its tables hold is lost.", label(*newest))))
+  if (!confirmed(fmt::format("Take back {}? Data that only its tables have is lost.", label(*newest))))
     return print("Nothing was changed.\n");
   schema.down();
   return print(fmt::format("Took back {}.\n", label(*newest)));

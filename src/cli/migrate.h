@@ -1,5 +1,5 @@
-// `restante migrate up|down|status`: the schema of the database. Works on the database itself. On SQLite up and down
-// refuse while a server has it open; on PostgreSQL they take turns with servers that migrate. status only looks.
+// `restante migrate up|down|status`: the schema of the database. Works on the database directly. On SQLite up and down
+// refuse while a server has it open; on PostgreSQL they use the same lock as servers that migrate. status only reads.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ namespace restante::cli {
 
 struct MigrateOptions {
   enum class Action { up, down, status } action = Action::status;
-  ConfigSources sources;  // the data directory is found as serve would find it
+  ConfigSources sources;  // the data directory is found as by serve
   bool json = false;      // of status
 };
 

@@ -27,7 +27,7 @@ constexpr std::string_view kEmbedded = "sqlite://";
 
 bool is_shared(const std::string& url) { return url.starts_with("postgres://") || url.starts_with("postgresql://"); }
 
-// The url may hold a password and is not repeated.
+// The url may contain a password, so errors do not repeat it.
 fs::path file_of(const char* flag, const std::string& url) {
   if (!url.starts_with(kEmbedded) || url == kEmbedded) {
     throw CommandFailed(kExitUsage,
@@ -46,21 +46,21 @@ fs::path file_of(const char* flag, const std::string& url) {
 fs::path folder_of(const fs::path& file) { return file.has_parent_path() ? file.parent_path() : fs::path("."); }
 
 bool is_same(const fs::path& one, const fs::path& other) {
-  std::error_code none;  // what is not there yet is not the other
+  std::error_code none;  // ignored: a path that does not exist yet is not the other one
   return fs::equivalent(one, other, none);
 }
 
-// However they are spelled.
+// Compares the files themselves, not their paths.
 void require_two_files(const fs::path& from, const fs::path& to) {
   if (is_same(from, to)) throw CommandFailed(kExitUsage, "--from and --to name the same database");
   if (!is_same(folder_of(from), folder_of(to))) return;
   throw CommandFailed(
-      kExitUsage, fmt::format("--from and --to lie in the same directory, {}: a data directory is for one database, "
+      kExitUsage, fmt::format("--from and --to are in the same directory, {}: a data directory is for one database, "
                               "so name a file in another one (--to sqlite://DIRECTORY/restante.db)",
                               folder_of(from).string()));
 }
 
-// Found out before anything is opened, and by a dry run: a directory can only be made in a directory.
+// Checked before anything is opened, also in a dry run: a directory can only be created in a directory.
 void require_folder(const char* flag, fs::path folder) {
   folder = fs::absolute(folder);
   while (!fs::exists(folder)) folder = folder.parent_path();
@@ -68,8 +68,8 @@ void require_folder(const char* flag, fs::path folder) {
   throw CommandFailed(kExitUnavailable, fmt::format("{}: {} is not a directory", flag, folder.string()));
 }
 
-// Both are looked at before either is opened: a typo in the second should not cost a wait for the first.
-void require_sense(const MoveOptions& options) {
+// Both are checked before either is opened: a typo in the second should not cost a wait for the first.
+void check_move_options(const MoveOptions& options) {
   if (options.from == options.to) throw CommandFailed(kExitUsage, "--from and --to name the same database");
   std::optional<fs::path> from, to;
   if (!is_shared(options.from)) from = file_of("--from", options.from);
@@ -98,7 +98,7 @@ DataMove data_of(const MoveOptions& options) {
   return move;
 }
 
-// One step after the other, each with its own bar or its own lines.
+// Shows one step after the other, each with its own bar or its own lines.
 class MoveProgress final : public MoveWatcher {
  public:
   void begin(MoveStep step, std::int64_t rows, std::int64_t done) override {
@@ -113,7 +113,7 @@ class MoveProgress final : public MoveWatcher {
   void add(std::int64_t amount) override {
     bar_->add(static_cast<std::uint64_t>(amount));
     done_ += static_cast<std::uint64_t>(amount);
-    // Where nobody watches, a line for every tenth: a log shows where it is without being filled.
+    // Without a terminal, one line for every tenth: a log shows the progress without being filled.
     if (::isatty(STDERR_FILENO) == 1 || total_ == 0 || done_ * 10 / total_ == reported_) return;
     reported_ = done_ * 10 / total_;
     fmt::print(stderr, "  {} %\n", reported_ * 10);
@@ -140,8 +140,8 @@ void print_report(const MoveOptions& options, const MoveReport& report) {
   print(options.json ? move_json(report) + '\n' : format_move(report, colours));
   if (report.copied_data.missing + report.copied_data.changed > 0) {
     warn(fmt::format(
-        "the bytes of {} files are missing and of {} no longer those that were sent: the disk has lost them "
-        "before the move, and the new server will tell their senders",
+        "the content of {} files is missing, and the content of {} files is not what was sent: the disk had lost it "
+        "before the move, and the new server will notify the senders",
         report.copied_data.missing, report.copied_data.changed));
   }
 }
@@ -171,7 +171,7 @@ int dry_run(const MoveOptions& options, const DataMove& data) {
   print_report(options, report);
   if (plan.target != TargetState::not_empty) return kExitOk;
   throw CommandFailed(kExitUnavailable, fmt::format("--to: the target is not empty, it holds {} rows: a move needs a "
-                                                    "database of its own, since ids and numbers are kept",
+                                                    "separate database, since ids and numbers are kept",
                                                     plan.there));
 }
 
@@ -182,7 +182,7 @@ int finish(const MoveOptions& options, MoveReport& report, Moved moved, MoveRepo
   report.to = std::move(moved.to);
   print_report(options, report);
   if (report.outcome == good) return kExitOk;
-  throw CommandFailed(kExitFailed, "the two databases do not hold the same; the table above says where");
+  throw CommandFailed(kExitFailed, "the two databases differ; the table above shows where");
 }
 
 int verify(const MoveOptions& options, const DataMove& data) {
@@ -198,7 +198,7 @@ int verify(const MoveOptions& options, const DataMove& data) {
   return finish(options, report, std::move(moved), MoveReport::Outcome::same);
 }
 
-int carry(const MoveOptions& options, const DataMove& data) {
+int move_all(const MoveOptions& options, const DataMove& data) {
   MoveProgress progress;
   const auto from = open_end("--from", options.from, MoveUse::source);
   const auto to = open_end("--to", options.to, MoveUse::target);
@@ -207,7 +207,7 @@ int carry(const MoveOptions& options, const DataMove& data) {
   const auto bytes = list_bytes(*from);
   require_data(data, bytes);
   require_empty_target(*to);
-  // Bytes first, as everywhere: a row is a promise that they can be read.
+  // Files before rows, as everywhere: a row is a promise that its content can be read.
   if (data.to) progress.begin_bytes(bytes.size(), inspect_data(data, bytes).bytes);
   report.copied_data =
       copy_data(data, bytes, [&](std::uint64_t size) { progress.add(static_cast<std::int64_t>(size)); });
@@ -217,7 +217,7 @@ int carry(const MoveOptions& options, const DataMove& data) {
   return finish(options, report, std::move(moved), MoveReport::Outcome::moved);
 }
 
-Cell verdict(const TableInventory& from, const Inventory& to) {
+Cell comparison_of(const TableInventory& from, const Inventory& to) {
   for (const TableInventory& other : to) {
     if (other.name != from.name) continue;
     if (other == from) return {"the same", Paint::good};
@@ -307,10 +307,10 @@ void write_table(JsonWriter& out, const TableInventory& table, const Inventory& 
 
 int move(const MoveOptions& options) {
   try {
-    require_sense(options);
+    check_move_options(options);
     const DataMove data = data_of(options);
     if (options.verify) return verify(options, data);
-    return options.dry_run ? dry_run(options, data) : carry(options, data);
+    return options.dry_run ? dry_run(options, data) : move_all(options, data);
   } catch (const OpenRefused& refused) {
     throw CommandFailed(kExitUnavailable, refused.what());
   } catch (const fs::filesystem_error& failed) {
@@ -325,7 +325,7 @@ std::string format_move(const MoveReport& report, Colours colours) {
     rows.push_back({{table.name},
                     {std::to_string(table.rows)},
                     {to_hex(table.digest).substr(0, 16), Paint::faint},
-                    verdict(table, report.to)});
+                    comparison_of(table, report.to)});
   }
   return format_table({"TABLE", "ROWS", "DIGEST", report.to.empty() ? "" : "TARGET"}, rows, colours) + '\n' +
          sentence(report) + describe_bytes(report) + describe_objects(report);

@@ -1,6 +1,6 @@
-// `restante move`: the rows of one database into another, and the bytes beside them, while no server runs on either.
-// Works on the databases themselves. A progress bar on a terminal, plain lines elsewhere, both on stderr; what came of
-// it goes to stdout.
+// `restante move`: moves all rows of one database into another, and the files of the data directory, while no server
+// runs on either. Works on the databases directly. Progress goes to stderr, as a bar on a terminal and as plain lines
+// otherwise; the report goes to stdout.
 #pragma once
 #include <string>
 #include <vector>
@@ -24,14 +24,14 @@ struct MoveOptions {
 // Returns the exit code.
 int move(const MoveOptions& options);
 
-// What was done or found. `to` is empty where nothing was written or compared.
+// The result of a move, a dry run or a comparison. `to` is empty when nothing was written or compared.
 struct MoveReport {
   enum class Outcome { would_move, moved, same, different } outcome = Outcome::moved;
   TargetState target = TargetState::empty;  // before anything was done
   std::int64_t resumed_at = 0;
   Inventory from;
   Inventory to;
-  std::string data;  // where the bytes are afterwards
+  std::string data;  // where the files are afterwards
   bool copies = false;
   CopiedData copied_data;
   std::uint64_t objects = 0;  // in S3, where they stay

@@ -22,14 +22,14 @@ MoveReport moved() {
   return report;
 }
 
-TEST(MoveReport, NamesEachTableItsRowsAndWhetherTheTargetHoldsTheSame) {
+TEST(MoveReport, ListsEachTableItsRowsAndWhetherTheTargetIsTheSame) {
   EXPECT_THAT(
       format_move(moved(), Colours::off),
       AllOf(HasSubstr("tokens      12    e3b98a4da31a127d  the same\n"), HasSubstr("Moved 15 rows of 2 tables."),
             HasSubstr("Start a server on one of the two only"), HasSubstr("2 files (2.0 KiB) stay in data")));
 }
 
-TEST(MoveReport, SaysWhatDiffers) {
+TEST(MoveReport, ShowsWhatDiffers) {
   auto report = moved();
   report.outcome = MoveReport::Outcome::different;
   report.to[0].rows = 11;
@@ -38,7 +38,7 @@ TEST(MoveReport, SaysWhatDiffers) {
               AllOf(HasSubstr("differs: 11 rows"), HasSubstr("as many, but not the same"), HasSubstr("not the same.")));
 }
 
-TEST(MoveReport, OfADryRunSaysWhetherTheTargetWillDo) {
+TEST(MoveReport, OfADryRunShowsWhetherTheTargetCanBeUsed) {
   auto report = moved();
   report.to.clear();
   report.outcome = MoveReport::Outcome::would_move;
@@ -52,7 +52,7 @@ TEST(MoveReport, OfADryRunSaysWhetherTheTargetWillDo) {
   EXPECT_THAT(format_move(report, Colours::off), HasSubstr("cannot move"));
 }
 
-TEST(MoveReport, SaysThatObjectsStayWhereTheyAre) {
+TEST(MoveReport, ShowsThatObjectsStayWhereTheyAre) {
   auto report = moved();
   EXPECT_THAT(format_move(report, Colours::off), Not(HasSubstr("Objects")));
   report.objects = 3;

@@ -12,12 +12,12 @@
 namespace restante::cli {
 namespace {
 
-constexpr auto kRedraw = std::chrono::milliseconds(100);  // a person sees no more
+constexpr auto kRedraw = std::chrono::milliseconds(100);  // a person does not notice more
 constexpr std::size_t kUsualWidth = 80;
 
 std::size_t terminal_width() {
   winsize size{};
-  (void)::ioctl(STDERR_FILENO, TIOCGWINSZ, &size);  // leaves 0 where nobody knows
+  (void)::ioctl(STDERR_FILENO, TIOCGWINSZ, &size);  // leaves 0 when the width is not known
   return size.ws_col > 0 ? size.ws_col : kUsualWidth;
 }
 
@@ -68,17 +68,20 @@ std::string format_progress(std::uint64_t done, std::uint64_t total, std::chrono
 }
 
 Progress::Progress(std::uint64_t total, Unit unit)
-    : total_(total), unit_(unit), watched_(::isatty(STDERR_FILENO) == 1), began_(std::chrono::steady_clock::now()) {}
+    : total_(total),
+      unit_(unit),
+      is_terminal_(::isatty(STDERR_FILENO) == 1),
+      began_(std::chrono::steady_clock::now()) {}
 
 Progress::~Progress() {
-  if (!watched_) return;
+  if (!is_terminal_) return;
   draw();
   std::fputc('\n', stderr);
 }
 
 void Progress::add(std::uint64_t amount) {
   done_ = std::min(done_ + amount, total_);
-  if (watched_ && std::chrono::steady_clock::now() - drawn_ >= kRedraw) draw();
+  if (is_terminal_ && std::chrono::steady_clock::now() - drawn_ >= kRedraw) draw();
 }
 
 void Progress::restart() { done_ = 0; }

@@ -1,5 +1,5 @@
-// Progress: how far a long transfer is, as one line on a terminal that is written over. Nothing is written where nobody
-// watches. Belongs to one thread.
+// Progress: the progress of a long operation as one line on a terminal that is drawn again and again. Writes nothing
+// when stderr is no terminal. One thread.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace restante::cli {
 // "25.0 MiB", "1.5 KiB", "17 B".
 std::string format_bytes(std::uint64_t bytes);
 
-// What is counted.
+// The unit of the amounts.
 enum class ProgressUnit { bytes, rows, files };
 
 // "[=====>    ]  48 %  12.0 of 25.0 MiB  18.2 MiB/s  1 s left", as wide as asked or narrower.
@@ -22,13 +22,13 @@ class Progress {
   using Unit = ProgressUnit;
 
   explicit Progress(std::uint64_t total, Unit unit = Unit::bytes);
-  // Leaves the last line as it is and goes to the next.
+  // Draws the last state and goes to the next line.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void add(std::uint64_t amount);
-  // Everything is sent again: the time goes on, the count does not.
+  // Everything is sent again: the count starts at 0, the time continues.
   void restart();
 
  private:
@@ -36,7 +36,7 @@ class Progress {
 
   const std::uint64_t total_;
   const Unit unit_;
-  const bool watched_;
+  const bool is_terminal_;
   const std::chrono::steady_clock::time_point began_;
   std::chrono::steady_clock::time_point drawn_{};
   std::uint64_t done_ = 0;

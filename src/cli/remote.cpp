@@ -19,7 +19,7 @@ namespace restante::cli {
 namespace {
 
 constexpr std::string_view kDefaultUrl = "http://127.0.0.1:8080";
-// A list of ten thousand workspaces with their cards; memory is the laptop's of the one who asks.
+// Enough for a list of ten thousand workspaces with their cards. The memory is that of the user's own machine.
 constexpr std::size_t kMaxAnswer = 64 << 20;
 // A held poll answers after 50 s at the latest; a server that syncs a big file may be silent for a while.
 constexpr auto kPatience = std::chrono::seconds(90);
@@ -50,8 +50,8 @@ struct FoundToken {
   std::string origin;
 };
 
-// The operator's file of this machine is for the server of this machine: another server would learn the secret. Who
-// names the directory means it.
+// The admin.token of this machine is only for a server on this machine: another server would learn the secret. --data
+// shows that the user means it.
 FoundToken admin_file(const RemoteOptions& options, const client::Url& server) {
   if (options.data.empty() && !is_loopback(server.host)) {
     throw CommandFailed(kExitNotPermitted,
@@ -79,11 +79,11 @@ FoundToken find_token(const RemoteOptions& options, const client::Url& server) {
   return admin_file(options, server);
 }
 
-// A header cannot carry it, and no token looks so.
+// Such characters are in no token, and a header cannot contain them.
 void check_token(const FoundToken& token) {
   for (const char c : token.secret) {
     if (static_cast<unsigned char>(c) > 0x20 && static_cast<unsigned char>(c) < 0x7f) continue;
-    throw CommandFailed(kExitNotPermitted, fmt::format("what {} holds is no token", token.origin));
+    throw CommandFailed(kExitNotPermitted, fmt::format("{} does not contain a token", token.origin));
   }
 }
 
@@ -115,7 +115,7 @@ Remote::Remote(const RemoteOptions& options) : http_(server_of(options)) {
   FoundToken token = find_token(options, server);
   check_token(token);
   if (!server.tls && !is_loopback(server.host))
-    warn(fmt::format("{} is not https: the token can be read by everybody on the way", server.text()));
+    warn(fmt::format("{} is not https: everybody on the network path can read the token", server.text()));
   token_ = std::move(token.secret);
   token_origin_ = std::move(token.origin);
 }
@@ -173,7 +173,7 @@ std::string Remote::upload_once(const std::string& target, Form& form, Progress&
       progress.add(bytes);
       return bytes;
     } catch (const CommandFailed& failed) {
-      unreadable = failed;  // the client is between two writes: it must end the exchange itself
+      unreadable = failed;  // no exception here: the HTTP client must end the exchange itself
       return std::nullopt;
     }
   };

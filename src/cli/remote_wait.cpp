@@ -11,12 +11,12 @@
 namespace restante::cli {
 namespace {
 
-// Between two looks: what happens at once is told at once, what takes hours costs a request in two seconds.
-constexpr std::chrono::milliseconds kFirstLook(200);
-constexpr std::chrono::milliseconds kLastLook(2'000);
-// Between two attempts: a server that is back is not waited for much longer.
-constexpr std::chrono::milliseconds kFirstAttempt(250);
-constexpr std::chrono::milliseconds kLastAttempt(8'000);
+// Pauses between two requests: a quick change is seen quickly, and a long wait costs one request in two seconds.
+constexpr std::chrono::milliseconds kShortestPause(200);
+constexpr std::chrono::milliseconds kLongestPause(2'000);
+// Pauses between two attempts without an answer: a server that is back is asked soon.
+constexpr std::chrono::milliseconds kFirstRetryPause(250);
+constexpr std::chrono::milliseconds kLongestRetryPause(8'000);
 
 bool may_pass(const CommandFailed& failed) {
   return failed.exit_code() == kExitUnavailable || failed.exit_code() == kExitTryAgain;
@@ -36,7 +36,7 @@ RemoteWait::RemoteWait(Remote& remote, std::int64_t timeout, std::string when_ov
     : remote_(remote), end_(end_of(timeout)), when_over_(std::move(when_over)) {}
 
 std::string RemoteWait::get(const std::string& target) {
-  for (auto pause = kFirstAttempt;; pause = std::min(pause * 2, kLastAttempt)) {
+  for (auto pause = kFirstRetryPause;; pause = std::min(pause * 2, kLongestRetryPause)) {
     try {
       std::string answer = remote_.get(target);
       printed_ = false;
@@ -51,7 +51,7 @@ std::string RemoteWait::get(const std::string& target) {
 }
 
 void RemoteWait::pause(Observed seen) {
-  pause_ = seen == Observed::change ? kFirstLook : std::clamp(pause_ * 2, kFirstLook, kLastLook);
+  pause_ = seen == Observed::change ? kShortestPause : std::clamp(pause_ * 2, kShortestPause, kLongestPause);
   check();
   std::this_thread::sleep_for(std::min(pause_, left()));
 }

@@ -1,7 +1,7 @@
-// Waiting: for commands that wait until something has happened on the server, whatever becomes of the server meanwhile.
-// A restart, a network that is away or a database that is not there only make it longer: the same is asked again with
-// growing pauses, and stderr says once that it is so. Begin only after the server has answered something: what is wrong
-// from the start is better told at once. Belongs to one thread.
+// RemoteWait: for commands that wait until something has happened on the server. A restart, a broken network or a
+// database that is unavailable only make the wait longer: the request is repeated with growing pauses, and one line on
+// stderr reports it. Create it only after the server has answered once: a problem that exists from the start should be
+// an error at once. One thread.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace restante::cli {
 
 class RemoteWait {
  public:
-  // For so many seconds from now on, 0: as long as it takes. `when_over` is what is said when the time is up.
+  // Waits at most `timeout` seconds from now on; 0: no limit. `when_over` is the error sentence when the time is up.
   RemoteWait(Remote& remote, std::int64_t timeout, std::string when_over);
 
-  // As Remote::get, as often as it takes. Throws CommandFailed with exit code 75 and `when_over` once the time is up
-  // without an answer, and whatever else time does not heal.
+  // Like Remote::get, repeated until there is an answer. Throws CommandFailed with exit code 75 and `when_over` when
+  // the time is up first, and every error that repeating cannot fix.
   std::string get(const std::string& target);
-  // Until it is worth to look again: soon after what was news, then less and less often. Throws the same if the time
-  // is up.
+  // Sleeps until the next request makes sense: a short time after a change, then longer and longer. Throws the same
+  // when the time is up.
   enum class Observed { change, no_change };
   void pause(Observed seen);
 
@@ -34,7 +34,7 @@ class RemoteWait {
   Remote& remote_;
   const Clock::time_point end_;
   const std::string when_over_;
-  bool printed_ = false;  // of this time without an answer
+  bool printed_ = false;  // the present lack of an answer was reported
   std::chrono::milliseconds pause_{0};
 };
 

@@ -26,10 +26,10 @@ WorkspaceId find_target(Remote& remote, const std::string& to) {
   if (!to.empty()) return remote.find_workspace(to);
   const Json who = parse_answer(remote.get("/session"));
   if (const auto own = WorkspaceId::parse(text_of(who, "workspace_id"))) return *own;
-  throw CommandFailed(kExitUsage, "to whom? --to WORKSPACE says it (restante workspace list shows them)");
+  throw CommandFailed(kExitUsage, "to whom? Give --to WORKSPACE (restante workspace list shows them)");
 }
 
-// The id in platform-pending:<workspace>/<id>; empty for what the agent keeps itself.
+// The id in platform-pending:<workspace>/<id>; empty for a file that the agent keeps itself.
 std::string file_id_of(const Json& file) {
   const std::string uri = text_of(file, "uri");
   const auto slash = uri.rfind('/');
@@ -41,33 +41,34 @@ bool is_final(const Json& file) {
   return state == "acked" || state == "failed" || state == "expired" || state == "recalled";
 }
 
-// What is on the server so far, with the last that is known of each file.
+// What was sent so far, with the last known state of each file.
 struct Sent {
   WorkspaceId to;
   std::vector<Json> files;
   std::string message;
 };
 
-// Follows the files that wait on the server until nothing more will happen to them.
-class Watch {
+// Follows the files until each has a final state.
+class FileFollower {
  public:
-  Watch(Remote& remote, Sent& sent, std::int64_t timeout, bool quiet)
-      : waiting_(remote, timeout,
-                 fmt::format("not everything was taken within {} s; it stays there and can be taken until it expires",
-                             timeout)),
+  FileFollower(Remote& remote, Sent& sent, std::int64_t timeout, bool quiet)
+      : waiting_(
+            remote, timeout,
+            fmt::format("not everything was fetched within {} s; it stays there and can be fetched until it expires",
+                        timeout)),
         base_("/workspaces/" + sent.to.text()),
         files_(sent.files),
         quiet_(quiet) {
     for (const Json& file : files_) ids_.push_back(file_id_of(file));
   }
 
-  // Tells each change as it is seen. Throws CommandFailed when the time is up. Only the files are asked for: to follow
-  // the log with the token of the workspace itself would be to read its inbox.
+  // Prints each change. Throws CommandFailed when the time is up. Reads only the files, not the inbox: with the
+  // workspace's own token, reading the inbox would ack its rows.
   void until_done() {
-    while (!look())
+    while (!poll_once())
       waiting_.pause(std::exchange(changed_, false) ? RemoteWait::Observed::change : RemoteWait::Observed::no_change);
   }
-  // Whether all were acknowledged; those that the agent keeps itself were when they were sent.
+  // True when all were acknowledged. Files that the agent keeps itself were delivered when they were sent.
   bool delivered() const {
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       if (!ids_[i].empty() && text_of(files_[i], "state") != "acked") return false;
@@ -76,8 +77,8 @@ class Watch {
   }
 
  private:
-  // True when all is final.
-  bool look() {
+  // True when every file has a final state.
+  bool poll_once() {
     bool done = true;
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       if (ids_[i].empty() || is_final(files_[i])) continue;
@@ -98,7 +99,7 @@ class Watch {
   const std::string base_;
   std::vector<Json>& files_;
   const bool quiet_;
-  std::vector<std::string> ids_;  // of files_; empty for what the agent keeps itself
+  std::vector<std::string> ids_;  // of files_; empty for a file that the agent keeps itself
   bool changed_ = false;
 };
 
@@ -127,7 +128,7 @@ std::string describe_sent(const SendOptions& options, const std::vector<FormFile
                      one ? "is" : "are", one ? "it" : "them");
 }
 
-// Adds to `sent` as the answers come: when it throws, what earlier requests have brought stands there.
+// Adds to `sent` after every answer: when it throws, `sent` has the files of earlier requests.
 void add_uploads(Remote& remote, const std::string& target, const std::vector<FormFile>& files,
                  std::vector<Json>& sent) {
   if (files.empty()) return;
@@ -142,16 +143,16 @@ void add_uploads(Remote& remote, const std::string& target, const std::vector<Fo
   }
 }
 
-// Returns the exit code. What has been sent when it throws stands in `sent`.
+// Returns the exit code. When it throws, `sent` has what was sent before.
 int deliver(const SendOptions& options, Remote& remote, const std::vector<FormFile>& files, Sent& sent) {
   const std::string base = "/workspaces/" + sent.to.text();
   add_uploads(remote, base + "/chat/uploads", files, sent.files);
   sent.message = remote.post_once(base + "/a2a", message_body(options.text, sent.files), fresh_key());
   if (!options.remote.json) print(describe_sent(options, files));
   if (!options.wait) return kExitOk;
-  Watch watch(remote, sent, options.timeout, options.remote.json);
-  watch.until_done();
-  return watch.delivered() ? kExitOk : kExitFailed;
+  FileFollower follower(remote, sent, options.timeout, options.remote.json);
+  follower.until_done();
+  return follower.delivered() ? kExitOk : kExitFailed;
 }
 
 }  // namespace
@@ -166,7 +167,7 @@ std::vector<std::vector<FormFile>> batch_files(const std::vector<FormFile>& file
   const std::uint64_t per_file = number_of(limits, "per_file_bytes");
   const std::uint64_t per_request = number_of(limits, "per_request_bytes");
   const std::uint64_t most = std::max<std::uint64_t>(number_of(limits, "max_files"), 1);
-  constexpr std::uint64_t kOverhead = 1024;  // head of a part, generously
+  constexpr std::uint64_t kOverhead = 1024;  // upper bound for the head of a multipart part
   std::vector<std::vector<FormFile>> batches;
   std::uint64_t bytes = 0;
   for (const FormFile& file : files) {
@@ -253,7 +254,7 @@ int send(const SendOptions& options) {
     if (options.remote.json) print(as_json(sent));
     return code;
   } catch (const CommandFailed&) {
-    // Whoever asked by a script needs the ids of the files that are there all the same.
+    // A script needs the ids of the files that were sent before the failure.
     if (options.remote.json && !sent.files.empty()) print(as_json(sent));
     throw;
   }

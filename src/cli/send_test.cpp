@@ -1,4 +1,4 @@
-// What `restante send` makes of files and answers, without a server.
+// Tests the functions of `restante send` that need no server.
 #include "cli/send.h"
 
 #include <gmock/gmock.h>
@@ -64,7 +64,7 @@ class Files : public ::testing::Test {
 using FormTest = Files;
 using DescribeFile = Files;
 
-TEST_F(FormTest, IsTheSameInPiecesOfEverySizeAndAsLongAsItSays) {
+TEST_F(FormTest, IsTheSameInPiecesOfEverySizeAndHasTheAnnouncedLength) {
   Form form({describe_file(make("a.txt", "hello")), describe_file(make("q\"uote\r\n.bin", std::string(1000, '\0')))});
   const std::string whole = read_all(form, 1 << 16);
   EXPECT_EQ(whole.size(), form.length());
@@ -107,8 +107,8 @@ TEST_F(FormTest, AFileThatIsNoLongerThereOrNoLongerAFileIsNamed) {
 
 std::atomic<int> g_signals{0};
 
-// Network file systems interrupt a read; here a pipe does, which took the place of the file.
-TEST_F(FormTest, AReadThatIsInterruptedGoesOn) {
+// Network file systems interrupt a read; here a pipe in place of the file does.
+TEST_F(FormTest, AnInterruptedReadContinues) {
   const std::string path = make("a.txt", "hello");
   Form form({describe_file(path)});
   std::filesystem::remove(path);
@@ -133,7 +133,7 @@ TEST_F(FormTest, AReadThatIsInterruptedGoesOn) {
   EXPECT_THAT(whole, HasSubstr("\r\n\r\nhello\r\n--"));
 }
 
-TEST_F(DescribeFile, IsCalledAsItsLastPartIs) {
+TEST_F(DescribeFile, IsNamedByTheLastPartOfItsPath) {
   const auto here = std::filesystem::current_path();
   make("a.txt", "hello");
   std::filesystem::current_path(folder_);
@@ -143,20 +143,20 @@ TEST_F(DescribeFile, IsCalledAsItsLastPartIs) {
   std::filesystem::current_path(here);
 }
 
-TEST_F(DescribeFile, RefusesWhatMayNotBeRead) {
+TEST_F(DescribeFile, RefusesAFileThatMayNotBeRead) {
   const std::string path = make("secret.txt", "hello");
   std::filesystem::permissions(folder_, std::filesystem::perms(0755));
   std::filesystem::permissions(path, std::filesystem::perms(0));
   const auto try_it = [&] {
-    // Whoever is root may read everything, so that it is tried as somebody else.
+    // Root may read everything, so the test runs as another user.
     if (::getuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) std::_Exit(2);
-    const std::string told = refusal([&] { describe_file(path); });
-    std::_Exit(told == "--file " + path + ": Permission denied" ? 0 : 1);
+    const std::string sentence = refusal([&] { describe_file(path); });
+    std::_Exit(sentence == "--file " + path + ": Permission denied" ? 0 : 1);
   };
   EXPECT_EXIT(try_it(), ::testing::ExitedWithCode(0), "");
 }
 
-TEST_F(DescribeFile, RefusesWhatNobodyCouldReceive) {
+TEST_F(DescribeFile, RefusesAFileThatIsMissingAFolderOrEmpty) {
   EXPECT_THAT(refusal([&] { describe_file(folder_ + "/none"); }), HasSubstr("No such file"));
   EXPECT_THAT(refusal([&] { describe_file(folder_); }), HasSubstr("pack it"));
   EXPECT_THAT(refusal([&] { describe_file(make("empty", "")); }), HasSubstr("empty"));
@@ -190,7 +190,7 @@ TEST(BatchFiles, AServerThatNamesNoLimitsGetsOneFileAtATime) {
   EXPECT_EQ(batch_files(files, json(R"({"max_files":2})")).size(), 2u);
 }
 
-TEST(MessageBody, LeavesOutWhatTheServerDidNotSay) {
+TEST(MessageBody, LeavesOutMembersThatTheServerDidNotSend) {
   const auto body = message_body("", {json(R"({"uri":"workspace:/a","name":null})")});
   EXPECT_THAT(body, HasSubstr(R"("parts":[{"kind":"file","file":{"uri":"workspace:/a"}}])"));
 }
@@ -204,7 +204,7 @@ TEST(MessageBody, NamesTheFilesAsTheServerDid) {
             HasSubstr(R"({"kind":"file","file":{"uri":"platform-pending:w/f","name":"a","mimeType":"","size":3}})")));
 }
 
-TEST(DescribeState, SaysDeliveredOnlyOfWhatWasAcknowledged) {
+TEST(DescribeState, OnlyAnAcknowledgedFileIsCalledDelivered) {
   EXPECT_EQ(describe_state(json(R"({"state":"acked"})")).text, "delivered");
   EXPECT_EQ(describe_state(json(R"({"state":"fetched"})")).text, "fetched, not yet acknowledged");
   EXPECT_EQ(describe_state(json(R"({"state":"failed","reason":"disk full"})")).text, "failed: disk full");
@@ -242,7 +242,7 @@ TEST(FormatProgress, FitsANarrowTerminal) {
   }
 }
 
-TEST(UploadList, SaysWhatWaitsForWhomAndHowLong) {
+TEST(UploadList, ShowsWhichFilesWaitForWhomAndHowLong) {
   const auto shown = format_uploads(
       json(
           R"({"uploads":[{"file_id":"f1","workspace_id":"w1","workspace_name":"Laptop","name":"a.pdf","size":2048,"state":"fetched",
@@ -263,7 +263,7 @@ TEST(UploadList, AWorkspaceWithoutANameIsShownByItsId) {
   EXPECT_THAT(shown, AllOf(HasSubstr("\nw1 "), HasSubstr(" 0 B ")));
 }
 
-TEST(UploadList, SaysThatThereAreMoreThanItShows) {
+TEST(UploadList, ShowsThatThereAreMoreFiles) {
   const auto shown = [](int files) {
     std::string rows;
     for (int i = 0; i < files; ++i) rows += std::string(i ? "," : "") + R"({"name":"a","state":"staged"})";
@@ -272,10 +272,10 @@ TEST(UploadList, SaysThatThereAreMoreThanItShows) {
   EXPECT_THAT(shown(500), Not(HasSubstr("more than")));
   const std::string cut = shown(501);
   EXPECT_THAT(cut, HasSubstr("\nThere are more than these 500: --workspace and --state narrow it down"));
-  EXPECT_EQ(std::count(cut.begin(), cut.end(), '\n'), 502) << "a heading, the rows and what is said of the rest";
+  EXPECT_EQ(std::count(cut.begin(), cut.end(), '\n'), 502) << "a heading, the rows and one line about the rest";
 }
 
-TEST(UploadList, AFileFromTheAgentWaitsForNobody) {
+TEST(UploadList, AFileFromTheAgentIsNotShownAsWaiting) {
   const auto shown = [](std::string_view facts) {
     return format_uploads(json(R"({"uploads":[{"name":"a",)" + std::string(facts) + "}]}"), kNow, Colours::off);
   };
@@ -301,7 +301,7 @@ TEST(UploadStats, AreShownByWorkspaceAndTogetherAsFarAsTheyAreKnown) {
   }
 }
 
-TEST(Uploads, SayWhichAreDamagedAndHowMany) {
+TEST(Uploads, ShowWhichAreDamagedAndHowMany) {
   const auto shown = [](std::string_view facts) {
     return format_uploads(json(R"({"uploads":[{"name":"a",)" + std::string(facts) + "}]}"), kNow, Colours::off);
   };
@@ -316,21 +316,21 @@ TEST(Uploads, SayWhichAreDamagedAndHowMany) {
             "all together  -              -                   -      2 (2.0 KiB)  -        1 (1.0 KiB)\n");
 }
 
-TEST(Sweep, SaysWhatWentOrThatNothingWasDue) {
+TEST(Sweep, ShowsWhatWasRemovedOrThatNothingWasDue) {
   for (const char* nothing : {R"({"acked":0,"expired":0,"orphans":0})", R"({"acked":"two"})", "{}"}) {
     EXPECT_EQ(format_sweep(json(nothing)), "Nothing was due.\n") << nothing;
   }
   for (const char* all : {"", R"(,"clock_jumped":false)", R"(,"clock_jumped":"no")"}) {
     EXPECT_EQ(format_sweep(json(R"({"acked":2,"expired":1,"orphans":3)" + std::string(all) + "}")),
-              "Removed 2 acknowledged and 1 expired files, and the bytes of 3 uploads that never finished.\n");
+              "Removed 2 acknowledged and 1 expired files, and the content of 3 uploads that never finished.\n");
   }
 }
 
-TEST(Sweep, SaysThatTheClockMadeItWait) {
+TEST(Sweep, ShowsThatTheClockMadeItWait) {
   EXPECT_EQ(format_sweep(json(R"({"acked":0,"expired":0,"orphans":0,"clock_jumped":true})")),
-            "The clock was set: files leave by age again once it has stood for a while.\n");
+            "The clock was set: files are deleted by age again once it has been stable for a while.\n");
   EXPECT_THAT(format_sweep(json(R"({"acked":0,"expired":0,"orphans":3,"clock_jumped":true})")),
-              AllOf(HasSubstr("the bytes of 3 uploads"), HasSubstr("\nThe clock was set")));
+              AllOf(HasSubstr("the content of 3 uploads"), HasSubstr("\nThe clock was set")));
 }
 
 }  // namespace

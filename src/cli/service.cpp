@@ -22,9 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr auto kUnit = "restante-connect.service";
-// What decides here and now whether the server is reached, and is not there when systemd starts it.
-constexpr auto kReachesServer = {"https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY",    "all_proxy",
-                                 "ALL_PROXY",   "no_proxy",    "NO_PROXY",   "SSL_CERT_FILE", "SSL_CERT_DIR"};
+// The variables that decide how the server is reached. They are set here, but not when systemd starts the agent.
+constexpr auto kNetworkVariables = {"https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY",    "all_proxy",
+                                    "ALL_PROXY",   "no_proxy",    "NO_PROXY",   "SSL_CERT_FILE", "SSL_CERT_DIR"};
 
 std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
 
@@ -39,14 +39,14 @@ fs::path unit_folder() {
 std::string own_path() {
   std::error_code error;
   const auto self = fs::read_symlink("/proc/self/exe", error);
-  if (error) throw CommandFailed(kExitFailed, "where this program lies cannot be found out; only Linux has services");
+  if (error) throw CommandFailed(kExitFailed, "the path of this program cannot be found; only Linux has services");
   return self.string();
 }
 
-// Quiet: what it says would only confuse beside our own words.
+// Without its output, which would only confuse.
 bool runs(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
 
-// An agent that runs for a moment in order to turn the enrolment into a token of its own.
+// Runs an agent for a moment to exchange the enrolment token for its own token.
 void enrol(const ConnectOptions& options) {
   class NoHandover final : public agent::Handover {
    public:
@@ -64,25 +64,26 @@ void enrol(const ConnectOptions& options) {
   agent::Stop stop;
   NoHandover no_handover(stop);
   agent::Agent agent(std::move(settings), std::move(directory), std::move(state), no_handover, stop,
-                     [&](std::string_view said) {
-                       print_error(said);
-                       if (said.starts_with("connected to ")) stop.request();
+                     [&](std::string_view line) {
+                       print_error(line);
+                       if (line.starts_with("connected to ")) stop.request();
                      });
   const int code = exit_code(agent.run());
   if (code != kExitOk) throw CommandFailed(code, "no service was installed, because it could not connect");
 }
 
-// Who lives in the state folder with everything a service needs, so that nothing has to be exchanged first.
-std::optional<std::string> settled_agent(const AgentOptions& options) {
+// The agent that uses the state directory (host, process, since), if that has everything a service needs; then no
+// enrolment is necessary.
+std::optional<std::string> running_agent(const AgentOptions& options) {
   const auto state_view = agent::inspect_state(state_folder(options));
-  if (state_view.has_error() || !state_view->occupied || !state_view->state) return {};
+  if (state_view.has_error() || !state_view->in_use || !state_view->state) return {};
   if (!options.token_file.empty()) (void)read_token_file(options.token_file);
-  const bool spent = options.enrol.empty() || to_hex(sha256(options.enrol)) == state_view->state->enrolled;
-  if (options.token_file.empty() && !(state_view->token && spent)) return {};
+  const bool already_enrolled = options.enrol.empty() || to_hex(sha256(options.enrol)) == state_view->state->enrolled;
+  if (options.token_file.empty() && !(state_view->token && already_enrolled)) return {};
   return state_view->holder;
 }
 
-// For its owner alone: a proxy's address may hold a password.
+// Readable only by its owner: a proxy's address may contain a password.
 void write_unit(const fs::path& folder, const std::string& text) {
   const auto opened = agent::open_root(folder.string());
   if (opened.has_error()) throw CommandFailed(kExitFailed, opened.error().sentence);
@@ -94,7 +95,7 @@ std::string quote(std::string_view word, std::string_view doubled) {
   std::string quoted = "\"";
   for (const char c : word) {
     if (c == '"' || c == '\\') quoted += '\\';
-    if (doubled.find(c) != std::string_view::npos) quoted += c;  // systemd's own escapes double themselves
+    if (doubled.find(c) != std::string_view::npos) quoted += c;  // systemd's escape characters are doubled
     if (c == '\n') {
       quoted += "\\n";
     } else {
@@ -105,12 +106,12 @@ std::string quote(std::string_view word, std::string_view doubled) {
 }
 
 std::string environment_lines(const ConnectOptions& options, const client::Environment& environment) {
-  std::vector<const char*> names = kReachesServer;
+  std::vector<const char*> names = kNetworkVariables;
   if (!options.exec.empty()) names.push_back("PATH");
   std::string lines;
   for (const char* name : names) {
     const auto value = environment(name);
-    if (!value || value->empty() || !is_valid_utf8(*value)) continue;  // systemd takes nothing but UTF-8
+    if (!value || value->empty() || !is_valid_utf8(*value)) continue;  // systemd accepts only UTF-8
     lines += fmt::format("Environment={}\n", quote(fmt::format("{}={}", name, *value), "%"));
   }
   return lines;
@@ -134,7 +135,7 @@ std::string service_word(const std::string& word) { return quote(word, "%$"); }
 std::string service_path(const std::string& path) {
   if (std::any_of(path.begin(), path.end(), [](unsigned char c) { return c < 0x20; }) || path.ends_with('\\') ||
       path.ends_with(' '))
-    throw CommandFailed(kExitUsage, "a service cannot be told of a folder with such a name: " + path);
+    throw CommandFailed(kExitUsage, "a service cannot use a folder with such a name: " + path);
   std::string written;
   for (const char c : path) written += c == '%' ? std::string("%%") : std::string(1, c);
   return written;
@@ -157,8 +158,9 @@ std::string service_unit(const ConnectOptions& options, const std::string& progr
   if (options.file_wait != ConnectOptions().file_wait) add("--file-wait", std::to_string(options.file_wait));
   std::string line;
   for (const auto& word : words) line += (line.empty() ? "" : " ") + service_word(word);
-  // 64, 77 and 78 need a person; everything else is worth another start. The folder is today's, because the command may
-  // be named relative to it. A command outlives an agent that ends or dies, and the next one waits for it: process.
+  // 64, 77 and 78 need a person; after every other exit code another start makes sense. WorkingDirectory is the present
+  // one, because the command may be relative to it. KillMode is process: a command outlives an agent that ends or is
+  // killed, and the next agent waits for it.
   return fmt::format(
       "[Unit]\n"
       "Description=Restante agent\n"
@@ -186,31 +188,31 @@ int install_service(const ConnectOptions& options) {
     throw CommandFailed(kExitUsage, "a service does not see RESTANTE_TOKEN: give --token-file or --enrol");
   const auto folder = unit_folder();
   fs::create_directories(landing_folder(options.agent));
-  const auto settled = settled_agent(options.agent);
-  if (!settled) enrol(options);
+  const auto running = running_agent(options.agent);
+  if (!running) enrol(options);
   write_unit(folder, service_unit(options, own_path(), client::from_environment));
-  std::string said = fmt::format("Wrote {}\n", (folder / kUnit).string());
-  if (settled)
-    said += fmt::format("An agent runs already ({}); if it is not this service, end it and the service takes over.\n",
-                        *settled);
+  std::string report = fmt::format("Wrote {}\n", (folder / kUnit).string());
+  if (running)
+    report += fmt::format("An agent runs already ({}); if it is not this service, end it and the service takes over.\n",
+                          *running);
   const bool started = runs("systemctl --user daemon-reload") &&
                        runs(fmt::format("systemctl --user enable {}", kUnit)) &&
                        runs(fmt::format("systemctl --user restart {}", kUnit));
-  said += started ? fmt::format(
-                        "Started it; restante status shows how it goes, journalctl --user -u {} what it says.\n", kUnit)
-                  : fmt::format(
-                        "It could not be started from here. Run: systemctl --user daemon-reload && systemctl "
-                        "--user enable --now {}\n",
-                        kUnit);
+  report += started
+                ? fmt::format("Started it; restante status shows its state, journalctl --user -u {} its log.\n", kUnit)
+                : fmt::format(
+                      "It could not be started from here. Run: systemctl --user daemon-reload && systemctl "
+                      "--user enable --now {}\n",
+                      kUnit);
   const auto user = user_name();
-  said +=
+  report +=
       lingers(user)
           ? fmt::format("It keeps running when {} logs out, and starts with the machine.\n", user)
           : fmt::format(
                 "It ends when {} logs out, and starts at the next login. To keep it running: loginctl enable-linger "
                 "{}\n",
                 user, user);
-  const int code = print(said);
+  const int code = print(report);
   return code != kExitOk ? code : started ? kExitOk : kExitTryAgain;
 }
 

@@ -14,7 +14,7 @@
 namespace restante::cli {
 namespace {
 
-// A poll is held for 25 s and given up 15 s later; twice that is no hiccup any more.
+// A poll is held for 25 s and given up 15 s later; twice that is more than a short interruption.
 constexpr auto kFresh = std::chrono::seconds(80);
 
 Json health_of(const agent::StateView& state_view) {
@@ -35,10 +35,10 @@ std::string format(const agent::StateView& state_view, const Condition& conditio
   auto text = format_facts({{"agent", {condition.word, paint}},
                             {"server", {state_view.state ? state_view.state->server : std::string()}},
                             {"workspace", {state_view.state ? state_view.state->workspace : std::string()}},
-                            {state_view.occupied ? "runs as" : "ran as", {state_view.holder}},
+                            {state_view.in_use ? "runs as" : "ran as", {state_view.holder}},
                             {"last answer", {format_ago(agent::text_of(health, "last_poll_at"), now)}},
-                            {"trouble", {state_view.occupied ? agent::text_of(health, "trouble") : std::string()}},
-                            {"files on their way", {count("waiting_files")}},
+                            {"trouble", {state_view.in_use ? agent::text_of(health, "trouble") : std::string()}},
+                            {"files to download", {count("waiting_files")}},
                             {"replies to send", {count("unsent_replies")}},
                             {"state", {folder}}},
                            colourful(STDOUT_FILENO) ? Colours::on : Colours::off);
@@ -49,7 +49,7 @@ std::string format(const agent::StateView& state_view, const Condition& conditio
 std::string as_json(const agent::StateView& state_view, const Condition& condition, const std::string& folder) {
   auto out = health_of(state_view);
   out.set("status", Json::string(condition.word));
-  out.set("running", Json::boolean(state_view.occupied));
+  out.set("running", Json::boolean(state_view.in_use));
   out.set("holder", Json::string(state_view.holder));
   out.set("server", Json::string(state_view.state ? state_view.state->server : ""));
   out.set("workspace_id", Json::string(state_view.state ? state_view.state->workspace : ""));
@@ -61,14 +61,14 @@ std::string as_json(const agent::StateView& state_view, const Condition& conditi
 }  // namespace
 
 Condition condition_of(const agent::StateView& state_view, Time now) {
-  if (!state_view.state && !state_view.occupied)
+  if (!state_view.state && !state_view.in_use)
     return {kExitNotPermitted, "not set up", "Connect it first: restante connect --url https://… --enrol TOKEN"};
-  if (!state_view.occupied)
+  if (!state_view.in_use)
     return {kExitFailed, "stopped", "Start it with: restante connect (or --install-service, to have it run always)"};
   const auto health = health_of(state_view);
   const auto polled = parse_time(agent::text_of(health, "last_poll_at"));
   if (polled && now - *polled < kFresh && agent::text_of(health, "trouble").empty()) return {kExitOk, "connected", {}};
-  return {kExitUnavailable, "unreachable", "It keeps trying. restante doctor tells which step fails."};
+  return {kExitUnavailable, "unreachable", "It keeps trying. restante doctor shows which step fails."};
 }
 
 int status(const StatusOptions& options) {

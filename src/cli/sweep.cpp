@@ -20,10 +20,11 @@ std::string format_sweep(const Json& answer) {
   };
   const Json* jumped = answer.find("clock_jumped");
   const bool waits = jumped && jumped->if_boolean() && *jumped->if_boolean();
-  const std::string_view why = "The clock was set: files leave by age again once it has stood for a while.\n";
+  const std::string_view why =
+      "The clock was set: files are deleted by age again once it has been stable for a while.\n";
   if (count("acked") + count("expired") + count("orphans") == 0) return std::string(waits ? why : "Nothing was due.\n");
   return fmt::format(
-      "Removed {} acknowledged and {} expired files, and the bytes of {} uploads that never finished.\n{}",
+      "Removed {} acknowledged and {} expired files, and the content of {} uploads that never finished.\n{}",
       count("acked"), count("expired"), count("orphans"), waits ? why : "");
 }
 

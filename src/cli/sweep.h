@@ -1,4 +1,4 @@
-// `restante sweep`: remove now what is due, instead of at the next round.
+// `restante sweep`: deletes what is due now, instead of at the next run of the sweep.
 #pragma once
 #include <string>
 

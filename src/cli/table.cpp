@@ -114,7 +114,7 @@ std::string format_ago(Time then, Time now) {
   if (span < seconds(5)) return "just now";
   if (span >= days(31)) return format_time(then).substr(0, 10);
   if (now > then) return format_span(span) + " ago";
-  // What lasts a day is a day also when the answer took a moment to get here.
+  // "in 24 h" must not become "in 23 h" because the answer took a moment.
   return "in " + format_span(span < hours(1) ? span : span + seconds(30));
 }
 

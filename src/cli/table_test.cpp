@@ -26,7 +26,7 @@ TEST(Table, WideAndCombiningCharactersTakeTheColumnsATerminalGivesThem) {
             "abcd  2\n");
 }
 
-TEST(Table, ColoursAreOnlyThereWhenAskedForAndDoNotMoveColumns) {
+TEST(Table, ColoursAreOnlyUsedWhenRequestedAndDoNotMoveColumns) {
   const std::vector<TableRow> rows = {{{"on", Paint::good}, {"x"}}, {{"offline", Paint::bad}, {"y"}}};
   EXPECT_EQ(format_table({"S", "I"}, rows, Colours::off).find('\033'), std::string::npos);
   EXPECT_EQ(format_table({"S", "I"}, rows, Colours::on),
@@ -35,7 +35,7 @@ TEST(Table, ColoursAreOnlyThereWhenAskedForAndDoNotMoveColumns) {
             "\033[31moffline\033[0m  y\n");
 }
 
-TEST(Table, TextFromTheServerCannotMoveTheCursorOrTurnTheLineAround) {
+TEST(Table, TextFromTheServerCannotMoveTheCursorOrReverseTheLine) {
   const auto shown = format_table({"N", "I"}, {{{"a\033[31m\nb\u202ec\u009bd"}, {"1"}}}, Colours::off);
   EXPECT_EQ(shown,
             "N             I\n"
@@ -53,7 +53,7 @@ TEST(Facts, EmptyOnesAreLeftOut) {
             "Id    1\n");
 }
 
-TEST(Ago, SaysHowLongInTheUnitAPersonWouldUse) {
+TEST(Ago, ShowsTheTimeInTheUnitAPersonWouldUse) {
   EXPECT_EQ(format_ago(kNow, kNow), "just now");
   EXPECT_EQ(format_ago(kNow - 4s, kNow), "just now");
   EXPECT_EQ(format_ago(kNow - 5s, kNow), "5 s ago");
@@ -68,12 +68,12 @@ TEST(Ago, SaysHowLongInTheUnitAPersonWouldUse) {
   EXPECT_EQ(format_ago(kNow - 31 * 24h, kNow), "2026-10-15");
 }
 
-TEST(Ago, WhatIsToComeIsIn) {
+TEST(Ago, AFutureTimeBeginsWithIn) {
   EXPECT_EQ(format_ago(kNow + 24h, kNow), "in 24 h");
   EXPECT_EQ(format_ago(kNow + 90s, kNow), "in 1 min");
 }
 
-TEST(Ago, ReadsTheServersTimesAndKeepsWhatIsNone) {
+TEST(Ago, ReadsTheServersTimesAndKeepsOtherText) {
   EXPECT_EQ(format_ago("2026-11-15T11:58:00.000000Z", kNow), "2 min ago");
   EXPECT_EQ(format_ago("", kNow), "");
   EXPECT_EQ(format_ago("soon", kNow), "soon");

@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 4> kStatuses = {"in_flight", "stuck", "fa
 constexpr std::array<std::string_view, 6> kAllStatuses = {"queued",    "dispatched", "in_progress",
                                                           "completed", "failed",     "stuck"};
 constexpr std::size_t kTaskColumn = 48;
-constexpr std::size_t kMostRows = 500;  // more than a workspace's list does not give at once
+constexpr std::size_t kMostRows = 500;  // the most that one answer about a workspace contains
 constexpr auto kWatchEvery = std::chrono::seconds(2);
 constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J\x1b[3J";
 
@@ -41,7 +41,7 @@ void check_status(const std::string& status) {
 
 std::string own_workspace(Remote& remote) { return text_of(parse_answer(remote.get("/session")), "workspace_id"); }
 
-// Only the operator may see who there is; others see ids.
+// Only the operator may list workspaces; others see ids.
 Names names_for(Remote& remote, bool operator_asks) {
   Names names;
   if (!operator_asks) return names;
@@ -68,7 +68,7 @@ Json::Array rows_of(const Json& answer) {
   return list && list->if_array() ? *list->if_array() : Json::Array();
 }
 
-// Whose eyes it is looked at with; none: the operator's.
+// The workspace as which the task is read; no value: as the operator.
 std::optional<WorkspaceId> find_task_viewer(Remote& remote, const TaskOptions& options) {
   if (!options.workspace.empty()) return remote.find_workspace(options.workspace);
   const std::string own = own_workspace(remote);
@@ -81,7 +81,7 @@ std::string path_of(const std::optional<WorkspaceId>& viewer, const std::string&
   return (viewer ? "/workspaces/" + viewer->text() : "/admin") + "/delegations/" + percent_encode(id);
 }
 
-// What is done to a task is done for its caller.
+// A task is changed in the name of its caller.
 std::string caller_path(Remote& remote, const std::optional<WorkspaceId>& viewer, const std::string& id) {
   if (viewer) return "/workspaces/" + viewer->text();
   return "/workspaces/" + text_of(parse_answer(remote.get(path_of(viewer, id))), "source_id");
@@ -103,8 +103,7 @@ std::string retry_body(const TaskOptions& options, const std::vector<Json>& file
 }
 
 std::string retry(Remote& remote, const TaskOptions& options, const std::string& base) {
-  if (!options.within.empty())
-    (void)deadline_of(options.within);  // what is wrong with it is said before anything is sent
+  if (!options.within.empty()) (void)deadline_of(options.within);  // an error is reported before anything is sent
   std::vector<FormFile> files;
   for (const std::string& path : options.files) files.push_back(describe_file(path));
   const auto sent = upload_files(remote, base + "/chat/uploads?direction=out", files);
@@ -113,7 +112,7 @@ std::string retry(Remote& remote, const TaskOptions& options, const std::string&
   } catch (const CommandFailed& failed) {
     if (failed.reason() != "attachment_gone") throw;
     throw CommandFailed(failed.exit_code(),
-                        fmt::format("{} (--file FILE sends it, --no-files goes without)", failed.what()));
+                        fmt::format("{} (--file FILE sends it again, --no-files leaves it out)", failed.what()));
   }
 }
 
@@ -139,7 +138,7 @@ std::string block(std::string_view heading, std::string text) {
   return fmt::format("\n{}:\n{}", heading, text);
 }
 
-std::string words(std::string_view heading, const Json& task, std::string_view key) {
+std::string text_block(std::string_view heading, const Json& task, std::string_view key) {
   return block(heading, presentable_lines(text_of(task, key)));
 }
 
@@ -186,8 +185,8 @@ Cell describe_task(const Json& task) {
   const std::string error = text_of(task, "error_detail");
   if (status == "completed") return {"completed", Paint::good};
   if (has_ended(task)) {
-    const bool says_it = error.starts_with(status + ":");
-    return {error.empty() ? status : says_it ? error : status + ": " + error, Paint::bad};
+    const bool has_status = error.starts_with(status + ":");
+    return {error.empty() ? status : has_status ? error : status + ": " + error, Paint::bad};
   }
   const std::string why = text_of(task, "why");
   return {why.empty() ? status : status + ": " + why, status == "in_progress" ? Paint::plain : Paint::warn};
@@ -226,11 +225,11 @@ std::string format_task(const Json& task, const Names& names, Time now, Colours 
                                    {"Retry of", {text_of(task, "retry_of")}},
                                    {"Part of", {text_of(task, "parent_delegation_id")}}},
                                   colours);
-  text += words("Task", task, "task");
+  text += text_block("Task", task, "task");
   text += files("Files of the task", task, "attachments", colours);
-  if (text_of(task, "status") == "completed") text += words("Result", task, "result");
+  if (text_of(task, "status") == "completed") text += text_block("Result", task, "result");
   text += files("Files of the result", task, "result_attachments", colours);
-  text += words("Late answer", task, "late_answer");
+  text += text_block("Late answer", task, "late_answer");
   text += files("Files of the late answer", task, "late_attachments", colours);
   text += block("History", format_history(task, now, colours));
   return text;
@@ -283,7 +282,7 @@ int task(const TaskOptions& options) {
   const std::string answer = cancel ? remote.post(base + "/delegations/" + percent_encode(options.id) + "/cancel", {})
                                     : retry(remote, options, base);
   if (options.remote.json) return print(answer + '\n');
-  if (cancel) return print("Cancelled. Its agent is told with its next heartbeat.\n");
+  if (cancel) return print("Cancelled. The agent learns of it with its next heartbeat.\n");
   return print(fmt::format("Given again, as {}.\n", text_of(parse_answer(answer), "delegation_id")));
 }
 

@@ -1,5 +1,5 @@
-// `restante tasks` and `restante task show|cancel|retry`: what agents have asked of each other, how far it is and, of
-// what is not done, why.
+// `restante tasks` and `restante task show|cancel|retry`: shows the tasks that agents gave each other, their state and
+// why they are not done yet; cancels or repeats one.
 #pragma once
 #include <map>
 #include <string>
@@ -12,7 +12,7 @@ namespace restante::cli {
 
 struct TasksOptions {
   RemoteOptions remote;
-  std::string workspace;  // id or name; empty: the token's own, of the operator all
+  std::string workspace;  // id or name; empty: that of the token; with the operator's token: all
   std::string status = "in_flight";
   bool stats = false;
   bool watch = false;
@@ -23,8 +23,8 @@ struct TaskOptions {
   Action action = Action::show;
   RemoteOptions remote;
   std::string id;
-  std::string workspace;  // whose it is; empty: the token's own, for the operator whoever's
-  // Of a retry: instead of the files that came with it.
+  std::string workspace;  // of the caller; empty: that of the token; with the operator's token: any
+  // For retry: sent instead of the task's own files.
   std::vector<std::string> files{};
   bool no_files = false;
   std::string within{};  // "30m", "6h", "3d"; empty: as long as before
@@ -34,18 +34,19 @@ struct TaskOptions {
 int tasks(const TasksOptions& options);
 int task(const TaskOptions& options);
 
-using Names = std::map<std::string, std::string>;  // by id; ids that are not there stand for themselves
+using Names = std::map<std::string, std::string>;  // by id; an id that is not in it is shown itself
 
-// With a word where the server may have more than it was asked for.
+// With a line when the server may have more than was requested.
 std::string format_tasks(const Json::Array& tasks, const Names& names, Time now, Colours colours);
 std::string format_task(const Json& task, const Names& names, Time now, Colours colours);
 std::string format_task_stats(const Json& answer, Colours colours);
 
 bool has_ended(const Json& task);
-// Where it stands, in words: "waiting: the callee is offline since 2 h", "completed", "failed: deadline exceeded".
+// The state as text: "waiting: the receiving agent is offline since 2 h", "completed", "failed: deadline exceeded".
 Cell describe_task(const Json& task);
 
-// The workspace of that id or name, else the token's own. A token that has none is refused with the question.
+// The workspace of that id or name, otherwise that of the token. Throws CommandFailed with `question` when the token
+// has none.
 WorkspaceId find_viewer(Remote& remote, const std::string& id_or_name, const std::string& question);
 
 }  // namespace restante::cli

@@ -18,7 +18,7 @@ Json json(std::string_view text) { return parse_json(text).value(); }
 
 std::string show(std::string_view task) { return format_task(json(task), {}, kNow, Colours::off); }
 
-TEST(TaskShown, WhatOtherAgentsWroteCannotActOnTheTerminal) {
+TEST(TaskShown, TextOfOtherAgentsCannotControlTheTerminal) {
   const auto shown = show(
       R"({"delegation_id":"d","status":"completed","task":"a\u001b[2Jb\n\tc\u009b1m","result":"\u001b]0;x\u0007y\r\n",
           "late_answer":"\u202eback"})");
@@ -27,7 +27,7 @@ TEST(TaskShown, WhatOtherAgentsWroteCannotActOnTheTerminal) {
   EXPECT_EQ(shown.find("\u009b"), std::string::npos);
 }
 
-TEST(TaskShown, TheFilesOfTheTaskAndOfItsResultAreListedAlsoWhenTheResultIsFilesAlone) {
+TEST(TaskShown, TheFilesOfTheTaskAndOfItsResultAreListedAlsoWhenTheResultHasOnlyFiles) {
   const auto shown = show(
       R"({"delegation_id":"d","status":"completed","task":"draw","attachments":[{"uri":"platform-pending:w/f1","name":"data.csv","size":2048}],
           "result":null,"result_attachments":[{"uri":"platform-pending:w/f2","name":"chart.png"}]})");
@@ -38,15 +38,15 @@ TEST(TaskShown, TheFilesOfTheTaskAndOfItsResultAreListedAlsoWhenTheResultIsFiles
   EXPECT_THAT(show(R"({"delegation_id":"d","status":"queued","task":"x","attachments":[]})"), Not(HasSubstr("Files")));
 }
 
-TEST(TaskShown, TheStateIsSaidOnce) {
-  EXPECT_EQ(describe_task(json(R"({"status":"stuck","error_detail":"stuck: the callee is silent"})")).text,
-            "stuck: the callee is silent");
+TEST(TaskShown, TheStateIsShownOnce) {
+  EXPECT_EQ(describe_task(json(R"({"status":"stuck","error_detail":"stuck: the receiving agent is silent"})")).text,
+            "stuck: the receiving agent is silent");
   EXPECT_EQ(describe_task(json(R"({"status":"failed","error_detail":"deadline exceeded"})")).text,
             "failed: deadline exceeded");
   EXPECT_EQ(describe_task(json(R"({"status":"failed","error_detail":null})")).text, "failed");
 }
 
-TEST(TaskList, SaysThatThereMayBeMoreThanWereAskedFor) {
+TEST(TaskList, ShowsThatThereMayBeMoreThanWereRequested) {
   const Json one = json(R"({"delegation_id":"d","status":"queued","summary":"x"})");
   EXPECT_THAT(format_tasks(Json::Array(499, one), {}, kNow, Colours::off), Not(HasSubstr("more")));
   EXPECT_THAT(format_tasks(Json::Array(500, one), {}, kNow, Colours::off),

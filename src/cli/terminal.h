@@ -1,4 +1,4 @@
-// What goes to a person's terminal: error sentences, and bold or colour where that is welcome.
+// Output to a person's terminal: error sentences, and bold or colour where the terminal allows it.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,10 +11,11 @@ bool colourful(int fd);
 // Writes the text to stdout and returns the exit code: a full disk or a closed pipe is a failure, not a success.
 int print(std::string_view text);
 
-// Asks a person yes or no, no being the default. True without asking where nobody could answer: a script means it.
+// Asks a person yes or no; no is the default. True without asking when there is no terminal: a script has decided
+// already.
 bool confirmed(std::string_view question);
 
-// Writes "restante: <sentence>" as one line to stderr; what would act on the terminal is shown as ?.
+// Writes "restante: <sentence>" as one line to stderr; control characters become `?`.
 void print_error(std::string_view sentence);
 
 // Writes "restante: warning: <sentence>" as one line to stderr.

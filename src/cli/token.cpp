@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kPrefixSize = 8;
 
-// Without a workspace: the invitations whose agents make one of their own.
+// Without a workspace: the invitations whose agents create their own.
 std::string tokens_path(Remote& remote, const TokenOptions& options) {
   if (options.workspace.empty()) return "/admin/invites";
   return fmt::format("/workspaces/{}/tokens", remote.find_workspace(options.workspace).text());
@@ -32,7 +32,7 @@ Cell state_cell(const Json& token, Time now) {
   return {"expires " + format_ago(*expires, now), Paint::good};
 }
 
-// Alone on stdout, so that $(restante token create …) is the secret; the hint is for a person who watches.
+// Only the secret goes to stdout, so that $(restante token create …) works; the hint is for a person at a terminal.
 int print_secret(const std::string& secret, std::string_view hint) {
   if (::isatty(STDERR_FILENO) == 1) print_error(hint);
   return print(secret + '\n');
@@ -65,12 +65,13 @@ int revoke(const TokenOptions& options) {
                              ? options.token_id
                              : pick_token(parse_answer(remote.get(path)), options.token_id);
   const std::string answer = remote.remove(path + '/' + id);
-  return print(options.remote.json ? answer + '\n' : std::string("Revoked; what it had open has ended.\n"));
+  return print(options.remote.json ? answer + '\n' : std::string("Revoked; its open requests have ended.\n"));
 }
 
 int admin(const TokenOptions& options) {
   if (!options.rotate)
-    throw CommandFailed(kExitUsage, "say what to do with the operator's token: restante token admin --rotate");
+    throw CommandFailed(kExitUsage,
+                        "what shall be done with the operator's token? Write: restante token admin --rotate");
   Remote remote(options.remote);
   const std::string answer = remote.post("/admin/token/rotate", {});
   if (options.remote.json) return print(answer + '\n');
@@ -123,7 +124,7 @@ std::string pick_token(const Json& list, const std::string& id_or_prefix) {
       throw CommandFailed(kExitFailed, "several tokens begin so: give the id that restante token list shows");
     found = text_of(one, "id");
   }
-  // Whoever pasted a whole token here must not find it in a log of the shell's output.
+  // The error does not repeat the argument: a person may have pasted a whole token, and the output may be logged.
   if (found.empty())
     throw CommandFailed(kExitFailed, "no live token has this id or beginning: restante token list shows them");
   return found;

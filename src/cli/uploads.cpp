@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array<std::string_view, 9> kStates = {"waiting", "never_fetched", "fetched", "acked", "failed",
                                                      "expired", "outgoing",      "damaged", "all"};
-// What a person reads is cut there; a script gets what one answer of the server holds at most.
+// A list for a person ends after kShown; a script gets the most that one answer of the server contains.
 constexpr std::size_t kShown = 500;
 constexpr std::size_t kMostRows = 1'000;
 constexpr std::string_view kNarrow = "--workspace and --state narrow it down, --stats counts them all";
@@ -38,8 +38,8 @@ void check_state(const std::string& state) {
                                       : fmt::format("there is no such state: did you mean --state {}?", meant));
 }
 
-// One that an agent waits for has failed by it, and says so; any other was not held up. One from the agent waits for
-// nobody.
+// A damaged file that an agent still waits for is `failed` and has the reason. Any other damaged file gets the note
+// here. A file from the agent does not wait for anything.
 Cell state_of(const Json& file) {
   const bool stays = text_of(file, "direction") == "out" && text_of(file, "state") == "staged";
   Cell cell = stays ? Cell{"from the agent", Paint::plain} : describe_state(file);

@@ -1,4 +1,4 @@
-// `restante uploads`: what files wait on the server, for whom, how old and in which state.
+// `restante uploads`: shows which files wait on the server, for whom, how old and in which state.
 #pragma once
 #include <string>
 

@@ -33,7 +33,7 @@ Cell status_cell(const Json& workspace) {
   return {status == "awaiting_agent" ? "awaiting agent" : status, Paint::faint};
 }
 
-// The later of heartbeat and poll, as the server writes times: their text sorts like them.
+// The later of heartbeat and poll. Times of the server sort as text.
 std::string last_seen(const Json& workspace) {
   return std::max(text_of(workspace, "last_heartbeat_at"), text_of(workspace, "last_poll_at"));
 }
@@ -43,7 +43,7 @@ std::string number_text(const Json& object, std::string_view key) {
   return value && value->if_number() && value->if_number()->text != "0" ? value->if_number()->text : std::string();
 }
 
-// How an agent in poll mode listens: a stranger wants to know whether a message would be heard.
+// How an agent in poll mode listens, so that a person sees whether it would receive a message.
 Cell listening_cell(const Json& workspace) {
   if (text_of(workspace, "delivery_mode") != "poll") return {};
   const std::string silence = text_of(workspace, "silence");
@@ -52,7 +52,7 @@ Cell listening_cell(const Json& workspace) {
   const bool held = now && now->if_boolean() && *now->if_boolean();
   const Json* gap = workspace.find("usual_poll_gap_seconds");
   const auto seconds = gap ? gap->real() : std::nullopt;
-  // An agent that holds one long poll after the other is between two of them for a moment only.
+  // An agent that holds one long poll after the other has only a moment between two of them.
   if (held || (seconds && *seconds < 1)) return {"now", Paint::good};
   if (!seconds) return {};
   return {*seconds < 120 ? fmt::format("every {:.0f} s", *seconds) : fmt::format("every {:.0f} min", *seconds / 60)};

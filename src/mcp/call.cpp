@@ -6,7 +6,7 @@
 namespace restante::mcp {
 namespace {
 
-constexpr std::chrono::milliseconds kBetween{100};
+constexpr std::chrono::milliseconds kReportInterval{100};
 
 }  // namespace
 
@@ -39,7 +39,7 @@ void Call::progress(double done, double total, std::string_view message) {
     done += base_;
     total += base_;
     const auto now = std::chrono::steady_clock::now();
-    if (cancelled_ || done <= reported_ || (done < total && now - reported_at_ < kBetween)) return;
+    if (cancelled_ || done <= reported_ || (done < total && now - reported_at_ < kReportInterval)) return;
     reported_ = done;
     reported_at_ = now;
   }

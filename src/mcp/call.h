@@ -1,5 +1,5 @@
-// Call: one tools/call under way: whether it was cancelled, and how its progress is told. Thread-safe: the tool runs on
-// one thread, the cancellation comes from another.
+// Call: one running tools/call: its cancellation and its progress reports. Thread-safe: the tool runs on one thread,
+// the cancellation comes from another.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -14,7 +14,7 @@ namespace restante::mcp {
 
 class Call {
  public:
-  // Tells the caller how far it is; not set when nobody wants to know.
+  // Sends a progress report to the client; not set when the client has not asked for reports.
   using Progress = std::function<void(double done, double total, std::string_view message)>;
 
   explicit Call(Progress progress = {}) : progress_(std::move(progress)) {}
@@ -23,13 +23,13 @@ class Call {
 
   void cancel();
   bool cancelled() const;
-  // `end` runs when it is cancelled, at once if it was already, on the thread of the cancellation. Empty: nothing any
-  // more; when this returns none is running.
+  // `end` runs when the call is cancelled, or at once if it already was, on the thread of the cancellation. An empty
+  // function removes it; when this returns, no `end` is running.
   void when_cancelled(std::function<void()> end);
 
-  // At most ten a second, and only what goes forward, as the protocol demands.
+  // Sends at most ten reports a second, and only increasing values, as the protocol demands.
   void progress(double done, double total, std::string_view message);
-  // What is told from now on counts from 0 again and goes on top of what was told.
+  // The next reports count from 0 again; their values are added to those reported so far.
   void next_stage();
 
  private:
@@ -41,7 +41,7 @@ class Call {
   std::chrono::steady_clock::time_point reported_at_{};
 };
 
-// For the length of a scope.
+// Sets `when_cancelled` for the length of a scope.
 class WhenCancelled {
  public:
   WhenCancelled(Call& call, std::function<void()> end) : call_(call) { call_.when_cancelled(std::move(end)); }

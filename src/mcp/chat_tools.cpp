@@ -17,7 +17,7 @@ using agent::text_of;
 
 std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
 
-// The members of an object that are text, as they are; null where there is none.
+// Copies the members that are non-empty text.
 void copy_texts(JsonWriter& out, const Json& from, std::initializer_list<const char*> names) {
   for (const char* name : names) {
     if (const auto text = text_of(from, name); !text.empty()) out.member(name, text);
@@ -30,7 +30,7 @@ std::string describe_peer(const Json& peer) {
   return line;
 }
 
-// Of an entry of the conversation: what came, as it lies here; what this agent sent, as such.
+// The files of a chat entry: received ones with their local path, those of this agent as sent.
 std::vector<agent::DeliveredFile> files_of(const Json& entry, const std::vector<agent::FileRecord>& known) {
   std::vector<agent::DeliveredFile> files;
   for (const Json& attachment : list_of(entry, "attachments")) {
@@ -60,7 +60,7 @@ void write_entry(JsonWriter& out, const Json& entry, const std::vector<agent::De
   out.end_object();
 }
 
-// As the paths of files that have landed begin.
+// The beginning of the paths of landed files.
 std::string files_folder(const agent::Settings& settings) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -102,10 +102,10 @@ void write_sent(JsonWriter& out, const std::vector<Json>& files) {
 
 ToolResult send_message_to_user(ToolContext& context, Call& call, const Arguments& arguments) {
   if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
-  ToolContext::ClientLease line(context, call);
-  const auto files = send_files(*line, call, arguments.paths("attachments"));
+  ToolContext::ClientLease api(context, call);
+  const auto files = send_files(*api, call, arguments.paths("attachments"));
   if (files.has_error()) return failure(files.error());
-  const auto sent = line->notify(arguments.text("message"), *files, fresh_key());
+  const auto sent = api->notify(arguments.text("message"), *files, fresh_key());
   if (sent.has_error()) return failure(sent.error());
   ToolResult answer;
   answer.text = "Sent to the person." + describe_sent(*files);
@@ -120,8 +120,8 @@ ToolResult send_message_to_user(ToolContext& context, Call& call, const Argument
 
 ToolResult chat_history(ToolContext& context, Call& call, const Arguments& arguments) {
   if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
-  ToolContext::ClientLease line(context, call);
-  const auto page = line->history(arguments.whole("limit"), arguments.text("before"));
+  ToolContext::ClientLease api(context, call);
+  const auto page = api->history(arguments.whole("limit"), arguments.text("before"));
   if (page.has_error()) return failure(page.error());
   const auto& messages = list_of(*page, "messages");
   ToolResult answer;
@@ -140,7 +140,7 @@ ToolResult chat_history(ToolContext& context, Call& call, const Arguments& argum
   out.key("reached_end");
   out.boolean(end);
   out.end_object();
-  if (messages.empty()) answer.text = "Nothing was said yet.";
+  if (messages.empty()) answer.text = "There are no messages yet.";
   if (!end) answer.text += "\n(There is more before this: give the oldest timestamp as before.)";
   answer.structured = out.take();
   return answer;
@@ -148,12 +148,12 @@ ToolResult chat_history(ToolContext& context, Call& call, const Arguments& argum
 
 ToolResult get_workspace_info(ToolContext& context, Call& call, const Arguments&) {
   if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
-  ToolContext::ClientLease line(context, call);
-  const auto info = line->describe();
+  ToolContext::ClientLease api(context, call);
+  const auto info = api->describe();
   if (info.has_error()) return failure(info.error());
   const auto& settings = context.agent().settings();
   const auto folder = files_folder(settings);
-  const auto connection_status = context.agent().connection_status();
+  const auto status = context.agent().connection_status();
   const auto waiting = context.agent().waiting().size();
   JsonWriter out;
   out.begin_object();
@@ -162,7 +162,7 @@ ToolResult get_workspace_info(ToolContext& context, Call& call, const Arguments&
   out.member("files_folder", folder);
   out.member("waiting", static_cast<std::int64_t>(waiting));
   out.key("connected");
-  out.boolean(connection_status.trouble.empty());
+  out.boolean(status.trouble.empty());
   out.end_object();
   ToolResult answer;
   answer.text =
@@ -175,8 +175,8 @@ ToolResult get_workspace_info(ToolContext& context, Call& call, const Arguments&
 
 ToolResult list_peers(ToolContext& context, Call& call, const Arguments&) {
   if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
-  ToolContext::ClientLease line(context, call);
-  const auto peers = line->peers();
+  ToolContext::ClientLease api(context, call);
+  const auto peers = api->peers();
   if (peers.has_error()) return failure(peers.error());
   const auto& list = peers->if_array() ? *peers->if_array() : Json::Array();
   ToolResult answer;

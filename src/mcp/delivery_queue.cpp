@@ -7,14 +7,14 @@ namespace {
 
 using agent::HandoverResult;
 
-// How often a wait looks whether it is to end: Stop wakes no condition variable.
-constexpr std::chrono::milliseconds kLookEvery{200};
+// How often a wait checks for the stop: Stop wakes no condition variable.
+constexpr std::chrono::milliseconds kStopCheckInterval{200};
 
 }  // namespace
 
 bool DeliveryQueue::wait_for_receiver() {
   std::unique_lock lock(mutex_);
-  while (receivers_.empty() && !over()) changed_.wait_for(lock, kLookEvery);
+  while (receivers_.empty() && !over()) changed_.wait_for(lock, kStopCheckInterval);
   return !over();
 }
 
@@ -61,8 +61,8 @@ std::shared_ptr<DeliveryQueue::TakenDelivery> DeliveryQueue::take(Call& call, st
       std::erase(receivers_, receiver);
       return {};
     }
-    // The cancellation may come between the look and the wait; it is seen at the next look.
-    changed_.wait_until(lock, std::min(until, now + kLookEvery));
+    // A cancellation between the check and the wait is seen at the next check.
+    changed_.wait_until(lock, std::min(until, now + kStopCheckInterval));
   }
   return std::make_shared<TakenDelivery>(*this, std::move(*receiver->delivery), receiver->outcome);
 }

@@ -1,7 +1,7 @@
-// Counter: where deliveries wait until the model asks for one. A delivery counts as handed over when the answer that
-// carries it was written out, not before: what a call leaves that is cancelled, times out or loses its reader is
-// `untaken`, as is what nobody is there for.
-// Takers are served in the order they came. Thread-safe: one porter brings, any number of calls take.
+// DeliveryQueue: deliveries that wait for a tool call. A delivery counts as handed over when the answer that contains
+// it was written, not before. When its call is cancelled, times out or loses its reader, or when no call waits, the
+// result is `not_taken`. Calls are served in the order they came. Thread-safe: one delivery loop delivers, any number
+// of calls take.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -23,7 +23,7 @@ class DeliveryQueue final : public agent::Handover {
   bool has_receiver() const override;
   agent::HandoverResult deliver(const agent::Delivery& delivery) override;
 
-  // A delivery in the taker's hands. finish() says what came of it; without it, it was not taken.
+  // A delivery that a call has taken. The call reports the outcome with finish(); without it, the delivery is put back.
   enum class DeliveryOutcome { pending, written, put_back };
   class TakenDelivery {
    public:
@@ -34,7 +34,7 @@ class DeliveryQueue final : public agent::Handover {
     TakenDelivery& operator=(const TakenDelivery&) = delete;
 
     const agent::Delivery& delivery() const { return delivery_; }
-    // Only the first time counts.
+    // Only the first call counts.
     void finish(DeliveryOutcome outcome);
 
    private:
@@ -43,11 +43,11 @@ class DeliveryQueue final : public agent::Handover {
     std::shared_ptr<DeliveryOutcome> outcome_;
   };
 
-  // Null when the time is up, the call was cancelled, or the counter is closed.
+  // Null when the time is up, the call was cancelled, or the queue is closed.
   std::shared_ptr<TakenDelivery> take(Call& call, std::chrono::milliseconds time);
-  // The delivery that is in somebody's hands, or was last; empty: none yet.
+  // The id of the delivery that a call has taken now, or took last; empty: none yet.
   std::string current_delivery() const;
-  // Nobody will take anything any more.
+  // No call takes a delivery after this.
   void close();
   bool closed() const;
 

@@ -10,20 +10,21 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// A pop takes what is there; this long it waits for something that is about to be: a file's last bytes, a note on disk.
+// inbox_pop does not wait for new messages; this is how long it waits for one that is almost ready (its files, a write
+// to disk).
 constexpr std::chrono::milliseconds kPopPatience{2'000};
-constexpr std::chrono::milliseconds kLook{20};
-constexpr std::chrono::seconds kTellEvery{5};
+constexpr std::chrono::milliseconds kTakeSlice{20};
+constexpr std::chrono::seconds kReportInterval{5};
 
 DeliveryQueue::DeliveryOutcome outcome_of(bool written) {
   return written ? DeliveryQueue::DeliveryOutcome::written : DeliveryQueue::DeliveryOutcome::put_back;
 }
 
-std::string waits_yet(std::size_t waiting) {
+std::string waiting_note(std::size_t waiting) {
   return waiting == 0 ? "" : fmt::format(" {} more {} waiting.", waiting, waiting == 1 ? "is" : "are");
 }
 
-// With a message, or with none and the reason.
+// An answer with a message; or with none, and `otherwise` as its text.
 ToolResult answer_with(const std::shared_ptr<DeliveryQueue::TakenDelivery>& taken, std::size_t waiting,
                        std::string_view otherwise) {
   ToolResult answer;
@@ -40,44 +41,44 @@ ToolResult answer_with(const std::shared_ptr<DeliveryQueue::TakenDelivery>& take
   }
   out.member("waiting", static_cast<std::int64_t>(waiting));
   out.end_object();
-  if (taken && waiting > 0) answer.text += "\n\n" + waits_yet(waiting).substr(1);
+  if (taken && waiting > 0) answer.text += "\n\n" + waiting_note(waiting).substr(1);
   answer.structured = out.take();
   return answer;
 }
 
-// Without the one that is in somebody's hands, or was a moment ago.
+// Without the delivery that a call has taken now, or took a moment ago.
 std::vector<agent::Delivery> waiting_now(ToolContext& context) {
   auto waiting = context.agent().waiting();
-  std::erase_if(waiting, [hand = context.delivery_queue().current_delivery()](const agent::Delivery& one) {
-    return one.id == hand;
+  std::erase_if(waiting, [taken = context.delivery_queue().current_delivery()](const agent::Delivery& one) {
+    return one.id == taken;
   });
   return waiting;
 }
 
-// Nor the tasks that were over before anybody took them, which are not handed over: the server is asked about each
-// until `enough` others were seen, and no more once it does not answer.
-std::vector<agent::Delivery> waiting_still(ToolContext& context, Call& call, std::size_t enough) {
+// Like waiting_now(), also without tasks that have ended, which will not be handed over. Asks the server about each
+// task until `enough` deliveries are left, and no more once it does not answer.
+std::vector<agent::Delivery> still_wanted(ToolContext& context, Call& call, std::size_t enough) {
   using TaskInterest = agent::ApiClient::TaskInterest;
   auto waiting = waiting_now(context);
-  ToolContext::ClientLease line(context, call);
-  std::size_t seen = 0;
-  bool silent = false;
+  ToolContext::ClientLease api(context, call);
+  std::size_t kept = 0;
+  bool unreachable = false;
   std::erase_if(waiting, [&](const agent::Delivery& one) {
-    if (seen >= enough || silent) return false;
-    const auto task = agent::is_task(one) ? line->look_at_delegation(one.delegation_id) : agent::ApiClient::TaskView();
-    silent = task.has_error() && agent::may_yet_succeed(task.error());
+    if (kept >= enough || unreachable) return false;
+    const auto task = agent::is_task(one) ? api->view_delegation(one.delegation_id) : agent::ApiClient::TaskView();
+    unreachable = task.has_error() && agent::may_yet_succeed(task.error());
     const bool over = task.has_value() && task->interest != TaskInterest::wanted;
-    seen += over ? 0 : 1;
+    kept += over ? 0 : 1;
     return over;
   });
   return waiting;
 }
 
 ToolResult not_the_oldest(const agent::Delivery& oldest) {
-  return failure("That is not the first that can be taken; " + oldest.id + " is. Messages are taken in order.");
+  return failure("This is not the oldest message; " + oldest.id + " is. Messages are taken in order.");
 }
 
-// Why there is nothing to wait for any more; empty: there is.
+// Why there is nothing to wait for any more; empty: waiting still makes sense.
 std::string ended(ToolContext& context, const Call& call) {
   if (call.cancelled()) return "This was cancelled.";
   const auto end = context.agent().connection_status().end;
@@ -85,15 +86,15 @@ std::string ended(ToolContext& context, const Call& call) {
   return context.delivery_queue().closed() ? "This session is over." : "";
 }
 
-// Empty while all is well.
+// Empty while there is no trouble.
 std::string connection_note(ToolContext& context) {
   const auto trouble = context.agent().connection_status().trouble;
   if (trouble.empty()) return {};
   return " The server is not reached at the moment (" + trouble + "); it is tried again by itself.";
 }
 
-std::string nothing_came(ToolContext& context, std::int64_t seconds) {
-  return fmt::format("No message within {} s. Call wait_for_message again to go on waiting.", seconds) +
+std::string no_message_text(ToolContext& context, std::int64_t seconds) {
+  return fmt::format("No message within {} s. Call wait_for_message again to continue.", seconds) +
          connection_note(context);
 }
 
@@ -105,11 +106,11 @@ ToolResult wait_for_message(ToolContext& context, Call& call, const Arguments& a
   const auto until = began + std::chrono::seconds(seconds);
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
-    const auto slice = std::clamp<std::chrono::milliseconds>(left, std::chrono::milliseconds(0), kTellEvery);
+    const auto slice = std::clamp<std::chrono::milliseconds>(left, std::chrono::milliseconds(0), kReportInterval);
     if (const auto taken = context.delivery_queue().take(call, slice))
       return answer_with(taken, waiting_now(context).size(), {});
     if (const auto why = ended(context, call); !why.empty()) return failure(why);
-    if (left <= slice) return answer_with({}, waiting_now(context).size(), nothing_came(context, seconds));
+    if (left <= slice) return answer_with({}, waiting_now(context).size(), no_message_text(context, seconds));
     const std::chrono::duration<double> waited = steady_clock::now() - began;
     call.progress(waited.count(), static_cast<double>(seconds), "waiting for a message");
   }
@@ -118,7 +119,7 @@ ToolResult wait_for_message(ToolContext& context, Call& call, const Arguments& a
 ToolResult inbox_peek(ToolContext& context, Call& call, const Arguments& arguments) {
   if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
   const auto limit = static_cast<std::size_t>(arguments.whole("limit"));
-  const auto waiting = waiting_still(context, call, limit);
+  const auto waiting = still_wanted(context, call, limit);
   const auto shown = std::min(waiting.size(), limit);
   ToolResult answer;
   answer.text = waiting.empty() ? "The inbox is empty."
@@ -142,7 +143,7 @@ ToolResult inbox_pop(ToolContext& context, Call& call, const Arguments& argument
   if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
   const auto wanted = arguments.text("id");
   if (!wanted.empty()) {
-    const auto waiting = waiting_still(context, call, 1);
+    const auto waiting = still_wanted(context, call, 1);
     if (std::ranges::find(waiting, wanted, &agent::Delivery::id) == waiting.end()) {
       return failure(
           "No message with this id waits: wait_for_message or inbox_pop has handed it over already, and nothing more "
@@ -152,8 +153,8 @@ ToolResult inbox_pop(ToolContext& context, Call& call, const Arguments& argument
   }
   const auto until = steady_clock::now() + kPopPatience;
   for (;;) {
-    if (const auto taken = context.delivery_queue().take(call, kLook)) {
-      // Unless another call was faster, or its files are still on their way.
+    if (const auto taken = context.delivery_queue().take(call, kTakeSlice)) {
+      // Another call was faster, or the files of `wanted` are not here yet.
       if (!wanted.empty() && taken->delivery().id != wanted) return not_the_oldest(taken->delivery());
       return answer_with(taken, waiting_now(context).size(), {});
     }
@@ -161,7 +162,7 @@ ToolResult inbox_pop(ToolContext& context, Call& call, const Arguments& argument
     const auto waiting = waiting_now(context).size();
     if (waiting == 0) return answer_with({}, 0, "The inbox is empty. wait_for_message waits for the next one.");
     if (steady_clock::now() >= until)
-      return answer_with({}, waiting, "What waits is not ready yet. Try again soon." + connection_note(context));
+      return answer_with({}, waiting, "The next message is not ready yet. Try again soon." + connection_note(context));
   }
 }
 
@@ -170,7 +171,7 @@ ToolResult list_files(ToolContext& context, Call&, const Arguments& arguments) {
   const auto all = context.agent().files();
   const auto shown = std::min(all.size(), static_cast<std::size_t>(arguments.whole("limit")));
   ToolResult answer;
-  answer.text = all.empty() ? "No file has come yet." : fmt::format("{} files, newest first:", all.size());
+  answer.text = all.empty() ? "No file has arrived yet." : fmt::format("{} files, newest first:", all.size());
   JsonWriter out;
   out.begin_object();
   out.key("files");

@@ -1,5 +1,5 @@
-// Lines: cuts what comes from stdin into lines, in bounded memory. A line that is too long is thrown away up to its end
-// and told as such; an empty one is nothing. Pure; belongs to one thread.
+// LineSplitter: splits input into lines, in bounded memory. A line that is too long is discarded up to its end and
+// reported; an empty line is ignored. Pure; one thread.
 #pragma once
 #include <functional>
 #include <string>
@@ -11,7 +11,7 @@ class LineSplitter {
  public:
   explicit LineSplitter(std::size_t longest) : longest_(longest) {}
 
-  // `line` gets each whole line without its end (\n or \r\n); `too_long` is called once for each that was thrown away.
+  // `line` is called with each complete line without its end (\n or \r\n); `too_long` once for each discarded line.
   void add(std::string_view bytes, const std::function<void(std::string_view)>& line,
            const std::function<void()>& too_long);
 

@@ -1,5 +1,5 @@
-// JSON-RPC 2.0 as MCP uses it: one line in becomes a value, a value becomes one line out. What is wrong with a line is
-// part of the value, with the code that its sender is to hear. Pure functions.
+// JSON-RPC 2.0 as MCP uses it: parses one input line to a value, and writes a value as one output line. An invalid line
+// is a value, too, with the error code for its sender. Pure functions.
 #pragma once
 #include <optional>
 #include <string>
@@ -20,10 +20,10 @@ struct Incoming {
   enum class Kind {
     request,
     notification,
-    response,  // to a question that we never ask
-    invalid,   // `code` and `fault` say why
+    response,  // ignored: we send no requests
+    invalid,   // the reason is in `code` and `fault`
   } kind = Kind::invalid;
-  Json id;  // null unless it is known
+  Json id;  // null when not known
   std::string method;
   Json params;  // an object, or null
   int code = 0;

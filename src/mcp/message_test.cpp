@@ -31,7 +31,7 @@ TEST(ParseLine, ARequestHasAnIdAndANotificationHasNone) {
   EXPECT_EQ(only(R"({"jsonrpc":"2.0","id":1,"error":{}})").kind, Kind::response);
 }
 
-TEST(ParseLine, WhatIsWrongIsToldWithItsCodeAndTheIdWhereItIsKnown) {
+TEST(ParseLine, AnInvalidLineHasItsCodeAndTheIdWhereItIsKnown) {
   const auto code = [](std::string_view text) { return only(text).code; };
   for (const char* text : {"{", "x", R"({"a":1,"a":2})", R"({"a":"\u0000"})"})
     EXPECT_EQ(code(text), kParseError) << text;
@@ -44,7 +44,7 @@ TEST(ParseLine, WhatIsWrongIsToldWithItsCodeAndTheIdWhereItIsKnown) {
   EXPECT_THAT(only(std::string(100, '[') + std::string(100, ']')).fault, HasSubstr("too deep"));
 }
 
-TEST(ParseLine, ABatchKeepsItsOrderAndJudgesEachByItself) {
+TEST(ParseLine, ABatchKeepsItsOrderAndEachMessageIsCheckedAlone) {
   const auto line = parse_line(R"([{"jsonrpc":"2.0","id":1,"method":"ping"},7,{"jsonrpc":"2.0","method":"n"}])");
   EXPECT_TRUE(line.batch);
   std::vector<Kind> kinds;
@@ -68,11 +68,11 @@ std::vector<std::string> cut(std::initializer_list<std::string_view> pieces, std
   return seen;
 }
 
-TEST(LinesTest, PiecesBecomeWholeLinesAndEmptyOnesNothing) {
+TEST(LineSplitterTest, PiecesBecomeCompleteLinesAndEmptyLinesAreIgnored) {
   EXPECT_THAT(cut({"a", "b\nc\r\n", "\n \n", "d"}), ElementsAre("ab", "c"));
 }
 
-TEST(LinesTest, ALineThatIsTooLongIsToldOnceAndTheNextIsFine) {
+TEST(LineSplitterTest, ALineThatIsTooLongIsReportedOnceAndTheNextOneIsRead) {
   EXPECT_THAT(cut({"12345", "67890", "1\nab\n"}, 4), ElementsAre("too long", "ab"));
   EXPECT_THAT(cut({"1234\n12345\n"}, 4), ElementsAre("1234", "too long"));
 }

@@ -10,7 +10,7 @@
 namespace restante::mcp {
 namespace {
 
-// What a pipe that is ready takes without blocking (PIPE_BUF).
+// A pipe that is ready takes this much without blocking (PIPE_BUF).
 constexpr std::size_t kPiece = 4096;
 
 }  // namespace
@@ -21,7 +21,7 @@ bool Output::write(std::string_view line) {
   std::string_view left = text;
   while (!left.empty()) {
     if (closed_.load() || !write_piece(left)) {
-      // Whoever comes next must not continue in the middle of a line.
+      // The next writer must not continue in the middle of a line.
       if (left.size() < text.size()) closed_.store(true);
       return false;
     }
@@ -36,7 +36,7 @@ bool Output::write_piece(std::string_view& bytes) {
     closed_.store(true);
     return false;
   }
-  if ((ready[0].revents & POLLOUT) == 0) return false;  // told to stop, and nobody reads
+  if ((ready[0].revents & POLLOUT) == 0) return false;  // stop was requested, and the reader does not read
   const auto written = ::write(descriptor_, bytes.data(), std::min(bytes.size(), kPiece));
   if (written < 0) {
     if (errno == EINTR || errno == EAGAIN) return true;

@@ -1,5 +1,5 @@
-// Output: whole lines to one descriptor, from any thread, never mixed. A reader that does not read holds up the
-// writers, but never the end: when the stop is requested a half-written line is given up. Thread-safe.
+// Output: writes complete lines to one descriptor, from any thread, never mixed. A reader that does not read blocks the
+// writers, but not the shutdown: when stop is requested, a half-written line is given up. Thread-safe.
 #pragma once
 #include <atomic>
 #include <mutex>
@@ -13,9 +13,9 @@ class Output {
  public:
   Output(int descriptor, const agent::Stop& stop) : descriptor_(descriptor), stop_(stop) {}
 
-  // True when all of it, and the end of the line, is out.
+  // True when the whole line, with its end, was written.
   bool write(std::string_view line);
-  // Nobody reads any more.
+  // The reader has closed the descriptor.
   bool closed() const { return closed_.load(); }
 
  private:

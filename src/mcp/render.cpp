@@ -12,7 +12,7 @@ namespace {
 using agent::DeliveredFile;
 using agent::Delivery;
 
-// What a message says in parts that are neither text nor file.
+// The content of a message's parts that are neither text nor file.
 std::string data_of(const Json& body) {
   std::string found;
   const Json* at = &body;
@@ -32,7 +32,7 @@ std::string text_of(const Delivery& delivery) {
   return delivery.text.empty() ? data : delivery.text + "\n" + data;
 }
 
-// An answer to a task that had been given up.
+// True for the result of a task that had been given up.
 bool is_late(const Delivery& delivery) { return agent::flag_of(delivery.body, "late"); }
 
 std::string heading(const Delivery& delivery) {
@@ -63,11 +63,11 @@ std::string describe(const DeliveredFile& file) {
 std::string describe(const Delivery& delivery) {
   auto text = fmt::format("{} (id {}, {})", heading(delivery), delivery.id, delivery.created_at);
   if (delivery.again) text += "\nIt may have been handed over once before; compare the id.";
-  if (const auto said = text_of(delivery); !said.empty()) text += ":\n" + said;
+  if (const auto content = text_of(delivery); !content.empty()) text += ":\n" + content;
   if (!delivery.files.empty() && delivery.type != "file") text += "\nFiles:";
   for (const auto& file : delivery.files) text += "\n" + describe(file);
   if (delivery.type == "message" && !delivery.delegation_id.empty())
-    text += "\nWhen it is done, or cannot be done, say so with complete_task.";
+    text += "\nWhen it is done, or cannot be done, report that with complete_task.";
   return text;
 }
 

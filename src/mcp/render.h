@@ -1,5 +1,5 @@
-// How deliveries and files are told to a model: as text with one line for each file (name, size, sha256, local path),
-// never their bytes, and as JSON that fits the output schemas of the tools (schemas.h). Pure functions.
+// Renders deliveries and files for a model: as text with one line for each file (name, size, sha256, local path), never
+// its content, and as JSON that fits the output schemas of the tools (schemas.h). Pure functions.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,11 +10,11 @@
 
 namespace restante::mcp {
 
-// "- a.pdf, 48213 bytes, sha256 …, at /path", or why it is not there.
+// "- a.pdf, 48213 bytes, sha256 …, at /path", or the reason why it has not landed.
 std::string describe(const agent::DeliveredFile& file);
 std::string describe(const agent::Delivery& delivery);
 
-// A file as the server tells of it, {uri, name, size}, as this agent knows it, if it does.
+// A file that the server describes as {uri, name, size}, with what this agent knows of it, if anything.
 agent::DeliveredFile file_of(const Json& attachment, const std::vector<agent::FileRecord>& known);
 void write_file(JsonWriter& out, const agent::DeliveredFile& file);
 void write_delivery(JsonWriter& out, const agent::Delivery& delivery);

@@ -72,9 +72,9 @@ std::string file() {
   return object({text("name"),
                  whole("size"),
                  text("sha256"),
-                 {"path", described("string", "where it lies on this machine; absent when it is not here")},
+                 {"path", described("string", "the file's path on this machine; absent when it has not landed")},
                  text("uri"),
-                 {"state", described("string", "landed means that it is here, sent that this agent sent it")},
+                 {"state", described("string", "landed: the file is on this machine; sent: this agent sent it")},
                  text("reason")},
                 {"name", "state", "uri"});
 }

@@ -1,4 +1,5 @@
-// What the tools answer, as JSON Schema; render.h and the tools write what fits. Each is made once. Thread-safe.
+// The JSON Schemas of the tools' answers; render.h and the tools write JSON that fits. Each schema is built once.
+// Thread-safe.
 #pragma once
 #include <string>
 

@@ -1,6 +1,6 @@
-// Session: one MCP client on stdin and stdout, from its first line to the last: handshake, calls side by side, their
-// cancellation and progress. Every request gets exactly one answer, unless it was cancelled or the client has gone.
-// run() blocks until stdin ends or the stop is requested; what it started has ended when it returns.
+// Session: one MCP client on stdin and stdout, from the first line to the last: handshake, parallel calls, their
+// cancellation and progress. Every request gets exactly one answer, unless it was cancelled or the client has closed
+// the connection. run() blocks until stdin ends or stop is requested; all its calls have ended when it returns.
 #pragma once
 #include <condition_variable>
 #include <list>
@@ -21,8 +21,8 @@ namespace restante::mcp {
 struct SessionOptions {
   std::string program_version;
   std::size_t longest_line = 4 << 20;
-  std::size_t most_calls = 64;                    // side by side
-  std::chrono::milliseconds end_patience{5'000};  // for calls under way when stdin ends
+  std::size_t most_calls = 64;                    // in parallel
+  std::chrono::milliseconds end_patience{5'000};  // for running calls when stdin ends
 };
 
 class Session {
@@ -39,7 +39,7 @@ class Session {
   void take(std::string_view line);
 
  private:
-  // Where the answers to one line go: out at once, or together when the last of a batch is there.
+  // Writes the answers to one line: at once, or for a batch all together when the last one is there.
   class ResponseCollector;
   struct RunningCall {
     std::shared_ptr<Call> call;
@@ -52,7 +52,7 @@ class Session {
   void take_notification(const Incoming& message);
   std::string initialize(const Json& params);
   void begin_call(const Incoming& message, const std::shared_ptr<ResponseCollector>& reply);
-  void perform(RunningCall& under_way, const Incoming& message, const Tool& tool,
+  void perform(RunningCall& running, const Incoming& message, const Tool& tool,
                std::shared_ptr<ResponseCollector> reply);
   Call::Progress progress_for(const Json& params);
   void reap();
@@ -64,7 +64,7 @@ class Session {
   agent::Stop& stop_;
   const Version* version_ = nullptr;  // null: no handshake yet
 
-  std::mutex mutex_;  // the calls under way: each ends on its own thread
+  std::mutex mutex_;  // the running calls: each ends on its own thread
   std::condition_variable ended_;
   std::list<RunningCall> calls_;
   std::map<std::string, std::shared_ptr<Call>> by_id_;  // the id as JSON

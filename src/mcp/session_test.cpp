@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-// A session with an agent that is never run: what needs the server says so.
+// A session with an agent that is never run: tools that need the server fail.
 class SessionTest : public testing::Test {
  protected:
   SessionTest() {
@@ -45,14 +45,14 @@ class SessionTest : public testing::Test {
   }
   // The next line that was written; blocks until there is one.
   std::string next() {
-    while (said_.find('\n') == std::string::npos) {
+    while (unread_.find('\n') == std::string::npos) {
       char some[4096];
       const auto got = read(pipe_[0], some, sizeof some);
       if (got <= 0) return {};
-      said_.append(some, static_cast<std::size_t>(got));
+      unread_.append(some, static_cast<std::size_t>(got));
     }
-    const auto line = said_.substr(0, said_.find('\n'));
-    said_.erase(0, line.size() + 1);
+    const auto line = unread_.substr(0, unread_.find('\n'));
+    unread_.erase(0, line.size() + 1);
     return line;
   }
   static std::string wait_call(const std::string& id, int seconds = 600) {
@@ -72,11 +72,11 @@ class SessionTest : public testing::Test {
   int pipe_[2] = {-1, -1};
   Output output_{writing_end(), stop_};
   SessionOptions options_;
-  std::string said_;
+  std::string unread_;
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(SessionTest, ADeliveryIsHandedOverWhenItsAnswerIsOut) {
+TEST_F(SessionTest, ADeliveryIsHandedOverWhenItsAnswerIsWritten) {
   auto& one = initialized();
   one.take(wait_call("1"));
   ASSERT_TRUE(delivery_queue_.wait_for_receiver());
@@ -97,11 +97,11 @@ TEST_F(SessionTest, ACancelledCallIsNotAnsweredAndLeavesTheDelivery) {
   EXPECT_THAT(next(), HasSubstr("\"id\":2"));
 }
 
-TEST_F(SessionTest, AnIdThatIsUnderWayAndTooManyCallsAreRefused) {
+TEST_F(SessionTest, AnIdThatIsInUseAndTooManyCallsAreRefused) {
   auto& one = initialized();
   one.take(wait_call("1"));
   one.take(wait_call("1"));
-  EXPECT_THAT(next(), HasSubstr("a request with this id is under way"));
+  EXPECT_THAT(next(), HasSubstr("a request with this id is already running"));
   one.take(wait_call("2"));
   one.take(wait_call("3"));
   EXPECT_THAT(next(), HasSubstr("-32000"));
@@ -117,7 +117,7 @@ TEST_F(SessionTest, ABatchIsOneLine) {
   EXPECT_EQ(json->if_array()->size(), 2u);
 }
 
-TEST_F(SessionTest, ABatchIsRefusedWhereThereAreNone) {
+TEST_F(SessionTest, ABatchIsRefusedInAVersionWithoutBatches) {
   initialized().take(R"([{"jsonrpc":"2.0","id":2,"method":"ping"}])");
   EXPECT_THAT(next(), HasSubstr("-32600"));
 }
@@ -134,13 +134,13 @@ TEST_F(SessionTest, TheEndOfTheInputEndsEveryWait) {
   EXPECT_TRUE(delivery_queue_.closed());
 }
 
-TEST_F(SessionTest, AReaderThatDoesNotReadDoesNotHoldUpTheStop) {
+TEST_F(SessionTest, AReaderThatDoesNotReadDoesNotDelayTheStop) {
   auto& one = initialized();
-  std::thread asker([&] {
+  std::thread client([&] {
     for (int i = 0; i < 100; ++i) one.take(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})");
   });
   stop_.request();
-  asker.join();
+  client.join();
   EXPECT_TRUE(output_.closed() || stop_.requested());
 }
 

@@ -16,15 +16,15 @@ namespace {
 using agent::text_of;
 using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kLook{1};
-// How often the server is asked, in case that the result is not on its way through the inbox.
+constexpr std::chrono::seconds kWaitSlice{1};
+// How often the server is asked, in case the result does not arrive through the inbox.
 constexpr std::chrono::seconds kAskEvery{2};
 
 std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
 
 bool is_final(const std::string& status) { return status == "completed" || status == "failed" || status == "stuck"; }
 
-// The id of the peer that is meant: an id as it is, or the one peer of that name.
+// The peer's id: `meant` itself if it is an id, otherwise the one peer of that name.
 client::Outcome<std::string> find_peer(agent::ApiClient& api, const std::string& meant) {
   if (const auto id = WorkspaceId::parse(meant)) return id->text();
   using client::Failure;
@@ -59,10 +59,10 @@ client::Outcome<Given> give(agent::ApiClient& api, Call& call, const Arguments& 
   return Given{task.id, task.target, std::move(*files)};
 }
 
-// The state of a task, as text and as JSON, for the tools that look at one.
+// The state of a task, for the tools that show one.
 struct TaskView {
   std::string id, target, status, result, error;
-  std::string why;  // it is as it is
+  std::string why;  // why the task has this status
   std::vector<agent::DeliveredFile> files;
 };
 
@@ -116,11 +116,11 @@ TaskView view_of(const agent::Delivery& delivery, const Given& given) {
 std::string heading(const TaskView& task) {
   if (task.status == "completed") return fmt::format("Task {} is done:", task.id);
   if (task.status == "failed") return fmt::format("Task {} failed:", task.id);
-  if (task.status == "stuck") return fmt::format("Task {} is stuck: the other agent has gone silent.", task.id);
+  if (task.status == "stuck") return fmt::format("Task {} is stuck: the other agent is silent.", task.id);
   return fmt::format("Task {} is {}{}.", task.id, task.status, task.why.empty() ? "" : ": " + task.why);
 }
 
-// Its result does not go to wait_for_message as long as this lives.
+// While this object lives, wait_for_message does not get the task's result.
 class ExpectedResult {
  public:
   ExpectedResult(agent::DeliveryLoop& results, std::string id) : results_(results), id_(std::move(id)) {
@@ -135,8 +135,8 @@ class ExpectedResult {
   std::string id_;
 };
 
-// The result as an answer that counts as handed over once it is written out. The expectation lives as long as the
-// answer: put back, the result goes to whoever waits for messages.
+// The result as an answer; it counts as handed over once it is written. The expectation lives as long as the answer: if
+// the answer cannot be written, wait_for_message gets the result.
 ToolResult answer_with(ToolContext& context, const agent::ReceivedRow& row, const Given& given,
                        std::shared_ptr<ExpectedResult> expectation) {
   auto& results = context.agent().results();
@@ -153,15 +153,15 @@ ToolResult answer_with(ToolContext& context, const agent::ReceivedRow& row, cons
 
 ToolResult delegate_task_async(ToolContext& context, Call& call, const Arguments& arguments) {
   if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
-  ToolContext::ClientLease line(context, call);
-  const auto given = give(*line, call, arguments, fresh_key());
+  ToolContext::ClientLease api(context, call);
+  const auto given = give(*api, call, arguments, fresh_key());
   if (given.has_error()) return failure(given.error());
   TaskView task;
   task.id = given->id;
   task.target = given->target;
   task.status = "delegated";
   return answer_with(task, fmt::format("Task {} was given to {}. Its result will come as a message of type result; "
-                                       "check_task_status tells how it goes.",
+                                       "check_task_status shows its state.",
                                        given->id, given->target) +
                                describe_sent(given->files));
 }
@@ -174,8 +174,8 @@ ToolResult delegate_task(ToolContext& context, Call& call, const Arguments& argu
   const auto expectation = std::make_shared<ExpectedResult>(results, id);
   std::optional<Given> given;
   {
-    ToolContext::ClientLease line(context, call);
-    const auto opened = give(*line, call, arguments, id);
+    ToolContext::ClientLease api(context, call);
+    const auto opened = give(*api, call, arguments, id);
     if (opened.has_error()) return failure(opened.error());
     given = *opened;
   }
@@ -184,14 +184,15 @@ ToolResult delegate_task(ToolContext& context, Call& call, const Arguments& argu
   auto asked = began;
   std::string status = "queued";
   while (!call.cancelled() && steady_clock::now() - began < std::chrono::seconds(seconds)) {
-    if (const auto row = results.wait_for_result(id, kLook)) return answer_with(context, *row, *given, expectation);
+    if (const auto row = results.wait_for_result(id, kWaitSlice))
+      return answer_with(context, *row, *given, expectation);
     if (context.delivery_queue().closed())
       return failure("This session is over, or the server does not want this agent.");
     const std::chrono::duration<double> waited = steady_clock::now() - began;
     if (steady_clock::now() - asked >= kAskEvery || is_final(status)) {
       asked = steady_clock::now();
-      ToolContext::ClientLease line(context, call);
-      const auto state = line->delegation(id);
+      ToolContext::ClientLease api(context, call);
+      const auto state = api->delegation(id);
       if (state.has_value()) status = text_of(*state, "status");
       if (is_final(status)) context.agent().poll_now();
     }
@@ -204,14 +205,14 @@ ToolResult delegate_task(ToolContext& context, Call& call, const Arguments& argu
   task.status = status;
   return answer_with(task,
                      fmt::format("Task {} is not done after {} s (it is {}). Its result will come as a message of "
-                                 "type result; check_task_status tells how it goes.",
+                                 "type result; check_task_status shows its state.",
                                  id, seconds, status));
 }
 
 ToolResult check_task_status(ToolContext& context, Call& call, const Arguments& arguments) {
   if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
-  ToolContext::ClientLease line(context, call);
-  const auto state = line->delegation(arguments.text("delegation_id"));
+  ToolContext::ClientLease api(context, call);
+  const auto state = api->delegation(arguments.text("delegation_id"));
   if (state.has_error()) {
     if (state.error().kind == client::Failure::Kind::status && state.error().status == 404)
       return failure("No task with this delegation_id was given by or to this agent.");
@@ -225,13 +226,13 @@ ToolResult complete_task(ToolContext& context, Call& call, const Arguments& argu
   if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
   const auto result = arguments.text("result"), error = arguments.text("error");
   if (result.empty() == error.empty()) return failure("Give either result (it is done) or error (it cannot be done).");
-  ToolContext::ClientLease line(context, call);
-  const auto files = send_files(*line, call, arguments.paths("attachments"));
+  ToolContext::ClientLease api(context, call);
+  const auto files = send_files(*api, call, arguments.paths("attachments"));
   if (files.has_error()) return failure(files.error());
   const auto id = arguments.text("delegation_id");
   using Ended = agent::ApiClient::Ended;
-  const auto ended = error.empty() ? line->end_delegation(id, Ended::completed, result, fresh_key(), *files)
-                                   : line->end_delegation(id, Ended::failed, error, fresh_key(), *files);
+  const auto ended = error.empty() ? api->end_delegation(id, Ended::completed, result, fresh_key(), *files)
+                                   : api->end_delegation(id, Ended::failed, error, fresh_key(), *files);
   if (ended.has_error()) {
     const auto& failed = ended.error();
     if (failed.kind == client::Failure::Kind::status && failed.status == 404)

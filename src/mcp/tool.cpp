@@ -71,7 +71,7 @@ void write_annotations(JsonWriter& out, const Tool& tool) {
   out.boolean(reads);
   if (!reads) {
     out.key("destructiveHint");
-    out.boolean(false);  // what is taken from the inbox stays in the history, what is sent takes nothing away
+    out.boolean(false);  // a message taken from the inbox stays in the history, and sending deletes nothing
     out.key("idempotentHint");
     out.boolean(false);
   }

@@ -1,5 +1,5 @@
-// Tool: one thing a model can do here, as a value: how it is described, what it takes, what it gives, and the function
-// that does it. The same table makes the JSON Schema and checks the arguments. Pure, apart from running one.
+// Tool: one tool of the MCP server as a value: its description, its parameters, its output schema, and the function
+// that runs it. The JSON Schema and the check of the arguments use the same table. Pure, except running a tool.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -24,10 +24,10 @@ struct Param {
   std::string_view name;
   std::string_view description;
   std::int64_t least = 0, most = 0;  // of a whole number
-  std::int64_t usual = 0;            // of a whole number that is not given
+  std::int64_t usual = 0;            // default of a whole number
 };
 
-// What was given, checked against the parameters.
+// The arguments of a call, checked against the parameters.
 class Arguments {
  public:
   Arguments(const Json& given, std::span<const Param> params) : given_(given), params_(params) {}
@@ -42,10 +42,10 @@ class Arguments {
 };
 
 struct ToolResult {
-  std::string text;        // for a model, whole sentences
+  std::string text;        // for the model, whole sentences
   std::string structured;  // the same as a JSON object that fits the tool's output schema; empty when it failed
-  bool failed = false;     // `text` says what to do about it
-  // Called once the answer was written out, or was not.
+  bool failed = false;     // `text` contains what to do about it
+  // Called once the answer was written, or could not be.
   std::function<void(bool written)> after;
 };
 ToolResult failure(std::string sentence);
@@ -62,11 +62,11 @@ struct Tool {
 std::span<const Tool> tools();
 const Tool* find_tool(std::string_view name);
 
-// The result of tools/list, with what the version knows.
+// The result of tools/list, with the members that the version has.
 std::string list_tools(const Version& version);
 // The result of tools/call.
 std::string render(const ToolResult& answer, const Version& version);
-// What is wrong with the arguments, as a sentence; empty: nothing.
+// What is wrong with the arguments, as a sentence; empty: they are valid.
 std::string check_arguments(const Tool& tool, const Json& given);
 
 }  // namespace restante::mcp

@@ -11,14 +11,13 @@ constexpr std::size_t kMostIdle = 4;
 }  // namespace
 
 std::string ToolContext::connection_problem() {
-  const auto connection_status = agent_.wait_until_caught_up(kStartPatience);
-  if (connection_status.end) {
+  const auto status = agent_.wait_until_caught_up(kStartPatience);
+  if (status.end) {
     return "This agent is not connected and will not be without help: " + last_message_.last() +
-           ". Tell the person who runs it; then restart this MCP server.";
+           ". Notify the person who runs it; then restart this MCP server.";
   }
-  if (connection_status.caught_up) return {};
-  return "The Restante server is not reached yet" +
-         (connection_status.trouble.empty() ? "" : ": " + connection_status.trouble) +
+  if (status.caught_up) return {};
+  return "The Restante server is not reached yet" + (status.trouble.empty() ? "" : ": " + status.trouble) +
          ". It is tried again by itself; call this tool again in a little while.";
 }
 
@@ -41,7 +40,7 @@ ToolContext::ClientLease::ClientLease(ToolContext& context, Call& call)
 
 ToolContext::ClientLease::~ClientLease() {
   call_.when_cancelled({});
-  if (call_.cancelled()) return;  // it is of no use to anybody any more
+  if (call_.cancelled()) return;  // a cancelled client cannot be used again
   const std::lock_guard lock(context_.mutex_);
   if (context_.idle_.size() < kMostIdle) context_.idle_.push_back(std::move(api_));
 }
@@ -49,7 +48,7 @@ ToolContext::ClientLease::~ClientLease() {
 ToolResult failure(const Failure& failed) {
   if (failed.kind == Failure::Kind::status && failed.status == 401)
     return failure("The server does not take this agent's token (" + failed.sentence +
-                   "). Tell the person who runs it: a new one is made with `restante invite`.");
+                   "). Notify the person who runs it: `restante invite` creates a new one.");
   if (failed.passes()) return failure(failed.sentence + ". This may pass: call the tool again in a little while.");
   return failure(failed.sentence + ".");
 }

@@ -1,5 +1,5 @@
-// Office: what the tools work with: the agent that runs beside them, the counter where its deliveries wait, and
-// connections to the server, kept alive from one call to the next. Thread-safe.
+// ToolContext: what the tools work with: the agent that runs in this process, the queue where its deliveries wait, and
+// clients of the server, which stay connected from one call to the next. Thread-safe.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -13,12 +13,12 @@
 
 namespace restante::mcp {
 
-// What the agent said last: the reason, when it has given up. Thread-safe.
+// The last line that the agent printed: the reason, when it has given up. Thread-safe.
 class LastMessage {
  public:
-  void note(std::string_view said) {
+  void set(std::string_view line) {
     const std::lock_guard lock(mutex_);
-    last_ = said;
+    last_ = line;
   }
   std::string last() const {
     const std::lock_guard lock(mutex_);
@@ -38,11 +38,11 @@ class ToolContext {
   agent::Agent& agent() { return agent_; }
   DeliveryQueue& delivery_queue() { return delivery_queue_; }
 
-  // Why there is no talking to the server now, as a sentence that says what to do; empty: nothing is in the way. Waits
-  // a while for an agent that has just been started.
+  // Why the server cannot be called now, as a sentence that contains what to do; empty: it can be. Waits a while for an
+  // agent that has just been started.
   std::string connection_problem();
 
-  // A connection for the length of one call, which a cancellation ends.
+  // A client for the length of one call; a cancellation of the call ends its requests.
   class ClientLease {
    public:
     ClientLease(ToolContext& context, Call& call);
@@ -64,11 +64,11 @@ class ToolContext {
   agent::Agent& agent_;
   DeliveryQueue& delivery_queue_;
   const LastMessage& last_message_;
-  std::mutex mutex_;  // what calls share
+  std::mutex mutex_;  // guards idle_
   std::vector<std::unique_ptr<agent::ApiClient>> idle_;
 };
 
-// A call that failed, as an answer: the server's own sentence, and what to do.
+// A failed request as an answer: the server's sentence, and what to do.
 ToolResult failure(const client::Failure& failed);
 
 }  // namespace restante::mcp

@@ -17,7 +17,7 @@ using testing::Not;
 Json json(std::string_view text) { return parse_json(text).value(); }
 const Tool& tool(std::string_view name) { return *find_tool(name); }
 
-TEST(Tools, EveryOneIsDescribedInWordsAndSchemasThatAreJson) {
+TEST(Tools, EveryToolHasADescriptionAndAValidOutputSchema) {
   std::set<std::string_view> names;
   for (const Tool& one : tools()) {
     EXPECT_TRUE(names.insert(one.name).second) << one.name;
@@ -55,7 +55,7 @@ TEST(Tools, ArgumentsAreCheckedAgainstTheirSchema) {
   EXPECT_THAT(wrong("send_message_to_user", many + "]}"), HasSubstr("at most 64"));
 }
 
-TEST(Tools, WhatIsNotGivenIsTheUsual) {
+TEST(Tools, AMissingArgumentHasItsDefault) {
   const auto given = json(R"({"target":"a","task":"b","attachments":["x","y"]})");
   const Arguments arguments(given, tool("delegate_task").params);
   EXPECT_EQ(arguments.whole("timeout_seconds"), 600);
@@ -64,7 +64,7 @@ TEST(Tools, WhatIsNotGivenIsTheUsual) {
   EXPECT_EQ(arguments.paths("attachments").size(), 2u);
 }
 
-TEST(Render, AnOlderVersionGetsTextAlone) {
+TEST(Render, AnOlderVersionGetsOnlyText) {
   ToolResult answer;
   answer.text = "hi";
   answer.structured = R"({"a":1})";
@@ -75,8 +75,8 @@ TEST(Render, AnOlderVersionGetsTextAlone) {
   EXPECT_THAT(list_tools(negotiate("2024-11-05")), Not(HasSubstr("annotations")));
 }
 
-// By hand, and not from the effects: a client asks its person, or does not, by these words.
-TEST(Tools, TheHintsSayWhichOneOnlyReadsAndWhichOneIsHeardOutside) {
+// Written by hand, not computed from the effects: by these hints a client decides whether to ask its person.
+TEST(Tools, TheHintsShowWhichToolOnlyReadsAndWhichReachesOthers) {
   struct Hints {
     bool reads, outside;
   };
@@ -96,7 +96,8 @@ TEST(Tools, TheHintsSayWhichOneOnlyReadsAndWhichOneIsHeardOutside) {
     EXPECT_EQ(*hints.find("title")->if_string(), *one.find("title")->if_string()) << name;
     EXPECT_EQ(*hints.find("readOnlyHint")->if_boolean(), wanted.reads) << name;
     EXPECT_EQ(*hints.find("openWorldHint")->if_boolean(), wanted.outside) << name;
-    // They mean nothing for one that only reads; left out, a client must take the worst of both.
+    // They have no meaning for a tool that only reads. For the others, a client must assume the worst when they are
+    // missing.
     for (const char* hint : {"destructiveHint", "idempotentHint"}) {
       ASSERT_EQ(hints.find(hint) == nullptr, wanted.reads) << name << ' ' << hint;
       if (!wanted.reads) {
@@ -107,7 +108,7 @@ TEST(Tools, TheHintsSayWhichOneOnlyReadsAndWhichOneIsHeardOutside) {
   EXPECT_EQ(seen.size(), expected.size());
 }
 
-TEST(Describe, AFileIsOneLineWithItsPathOrWhyItIsNotHere) {
+TEST(Describe, AFileIsOneLineWithItsPathOrTheReasonWhyItHasNotLanded) {
   agent::DeliveredFile file;
   file.name = "a.pdf";
   file.size = 12;
@@ -124,7 +125,7 @@ TEST(Describe, AFileIsOneLineWithItsPathOrWhyItIsNotHere) {
   EXPECT_EQ(describe(file), "- a.pdf, 12 bytes, sha256 abc, at https://x.example/a");
 }
 
-TEST(Describe, ATaskSaysHowToReportItsEndAndAResultHowItEnded) {
+TEST(Describe, ATaskNamesTheToolToReportItsEndAndAResultHowItEnded) {
   agent::Delivery delivery;
   delivery.type = "message";
   delivery.id = "m1";
@@ -139,7 +140,7 @@ TEST(Describe, ATaskSaysHowToReportItsEndAndAResultHowItEnded) {
   EXPECT_THAT(describe(delivery), AllOf(HasSubstr("The result of task d1 (it failed)"), HasSubstr("once before")));
 }
 
-TEST(Describe, WhatIsNeitherTextNorFileIsToldAsJson) {
+TEST(Describe, APartThatIsNeitherTextNorFileIsShownAsJson) {
   agent::Delivery delivery;
   delivery.type = "message";
   delivery.body =

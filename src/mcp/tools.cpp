@@ -32,7 +32,7 @@ constexpr Param kTask = text("task", Need::required,
 constexpr Param kDelegation = text("delegation_id", Need::required, "The task's id.");
 
 constexpr Param kWaitParams[] = {
-    whole("timeout_seconds", 0, 3600, 45, "How long to wait for the next message before giving up for now."),
+    whole("timeout_seconds", 0, 3600, 45, "How long to wait for the next message before returning without one."),
 };
 constexpr Param kPeekParams[] = {whole("limit", 1, 100, 20, "How many to show at most, oldest first.")};
 constexpr Param kPopParams[] = {
@@ -40,14 +40,14 @@ constexpr Param kPopParams[] = {
 };
 constexpr Param kFilesParams[] = {whole("limit", 1, 1000, 50, "How many to show at most, newest first.")};
 constexpr Param kSendParams[] = {
-    text("message", Need::required, "What to say to the person. Markdown is fine."),
+    text("message", Need::required, "The text for the person. Markdown is fine."),
     kAttachments,
 };
 constexpr Param kDelegateParams[] = {
     kTarget,
     kTask,
     kAttachments,
-    whole("timeout_seconds", 1, 21'600, 600, "How long to wait for the result before going on without it."),
+    whole("timeout_seconds", 1, 21'600, 600, "How long to wait for the result before returning without it."),
 };
 constexpr Param kDelegateAsyncParams[] = {kTarget, kTask, kAttachments};
 constexpr Param kStatusParams[] = {kDelegation};
@@ -59,36 +59,36 @@ constexpr Param kCompleteParams[] = {
 };
 constexpr Param kHistoryParams[] = {
     whole("limit", 1, 500, 50, "How many messages at most, the latest ones."),
-    text("before", Need::optional, "Only what was said before this time (RFC 3339), to read further back."),
+    text("before", Need::optional, "Only messages before this time (RFC 3339), to read further back."),
 };
 
 }  // namespace
 
-// Made when it is first asked for: the schemas are.
+// Built at the first call, because the schemas are.
 std::span<const Tool> tools() {
   static const Tool kTools[] = {
       {"wait_for_message", "Wait for a message",
        "Wait for the next message, file or task result for this agent and take it from the inbox. Returns as soon "
-       "as there is one, or with message null when the time is up; then call it again. Files that came with it lie "
-       "on this machine already: each is given as one line with its path. Answer the person with "
+       "as there is one, or with message null when the time is up; then call it again. Its files are "
+       "on this machine already: each is one line with its path. Answer the person with "
        "send_message_to_user.",
        kWaitParams, message_schema(), Effect::consumes, wait_for_message},
       {"inbox_peek", "Look into the inbox",
        "Show the messages that wait, oldest first, without taking any. Does not wait.", kPeekParams, messages_schema(),
        Effect::reads, inbox_peek},
       {"inbox_pop", "Take the oldest message",
-       "Take the oldest message from the inbox, as wait_for_message does, without waiting for one to come.", kPopParams,
+       "Take the oldest message from the inbox, as wait_for_message does, without waiting for a new one.", kPopParams,
        message_schema(), Effect::consumes, inbox_pop},
       {"list_files", "List received files",
-       "List the files that were sent to this agent, newest first: name, size, sha256 and where each lies on this "
+       "List the files that were sent to this agent, newest first: name, size, sha256 and path on this "
        "machine.",
        kFilesParams, files_schema(), Effect::reads, list_files},
       {"send_message_to_user", "Answer the person",
        "Send a message, with files of this machine if you like, to the person behind this workspace. This is how "
-       "you answer: what you only print is not seen by them.",
+       "you answer: they do not see what you only print.",
        kSendParams, sent_schema(), Effect::writes, send_message_to_user},
       {"delegate_task", "Give a task to another agent and wait",
-       "Give a task to another agent and wait for its result. When the time is up first, the task goes on and its "
+       "Give a task to another agent and wait for its result. When the time is up first, the task continues and its "
        "result comes later as a message of type result.",
        kDelegateParams, task_schema(), Effect::writes, delegate_task},
       {"delegate_task_async", "Give a task to another agent",
@@ -96,7 +96,7 @@ std::span<const Tool> tools() {
        "of type result.",
        kDelegateAsyncParams, task_schema(), Effect::writes, delegate_task_async},
       {"check_task_status", "Look at a task",
-       "Tell how a task goes that was given to another agent or came from one: its status and, when it has ended, its "
+       "Show a task that was given to another agent or came from one: its status and, when it has ended, its "
        "result or error.",
        kStatusParams, task_schema(), Effect::reads, check_task_status},
       {"complete_task", "Report a task's result",
@@ -112,14 +112,14 @@ std::span<const Tool> tools() {
        list_peers},
       {"get_workspace_info",
        "About this workspace",
-       "Tell who this agent is: its workspace's id, name and role, the server, where files land, how much waits.",
+       "Show who this agent is: its workspace's id, name and role, the server, where files land, how many messages "
+       "wait.",
        {},
        info_schema(),
        Effect::reads,
        get_workspace_info},
-      {"chat_history", "Read the conversation",
-       "Read what the person and this agent have said to each other, oldest first.", kHistoryParams, history_schema(),
-       Effect::reads, chat_history},
+      {"chat_history", "Read the conversation", "Read the messages between the person and this agent, oldest first.",
+       kHistoryParams, history_schema(), Effect::reads, chat_history},
   };
   return kTools;
 }

@@ -1,5 +1,5 @@
-// The tools, by what they are about: each function is one, described in tools.cpp. All block until they are done; a
-// cancelled call ends early, and its answer goes nowhere.
+// The functions of the tools, by subject; tools.cpp describes them. All block until they are done. A cancelled call
+// ends early, and its answer is discarded.
 #pragma once
 #include "mcp/tool.h"
 #include "mcp/tool_context.h"
@@ -24,7 +24,7 @@ ToolResult delegate_task_async(ToolContext& context, Call& call, const Arguments
 ToolResult check_task_status(ToolContext& context, Call& call, const Arguments& arguments);
 ToolResult complete_task(ToolContext& context, Call& call, const Arguments& arguments);
 
-// Files of this machine, staged as outgoing ones, with progress. A failure says which cannot be sent.
+// Stages local files as outgoing ones, with progress. A failure contains the file that cannot be sent.
 client::Outcome<std::vector<Json>> send_files(agent::ApiClient& api, Call& call, const std::vector<std::string>& paths);
 // "a.pdf, 12 bytes, sha256 …" for each that was sent.
 std::string describe_sent(const std::vector<Json>& files);

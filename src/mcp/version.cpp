@@ -15,8 +15,8 @@ constexpr auto kVersions = std::to_array<Version>({
 
 }  // namespace
 
-const Version& negotiate(std::string_view asked) {
-  const auto found = std::ranges::find(kVersions, asked, &Version::name);
+const Version& negotiate(std::string_view requested) {
+  const auto found = std::ranges::find(kVersions, requested, &Version::name);
   return found == kVersions.end() ? kVersions.front() : *found;
 }
 

@@ -1,4 +1,4 @@
-// The revisions of MCP that are spoken, and what each allows. Pure.
+// The supported versions of MCP, and what each allows. Pure.
 #pragma once
 #include <string_view>
 
@@ -11,7 +11,7 @@ struct Version {
   bool structured;   // outputSchema, structuredContent, title
 };
 
-// The one asked for, or the newest: a client that cannot speak that ends the session.
-const Version& negotiate(std::string_view asked);
+// The requested version, or the newest: a client that does not support that one ends the session.
+const Version& negotiate(std::string_view requested);
 
 }  // namespace restante::mcp

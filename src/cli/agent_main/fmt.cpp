@@ -1,4 +1,4 @@
-// The body of libfmt, which Debian has as a shared library only, for the executable that must not need it.
+// The definitions of libfmt, for the executable that must not need its shared library. Debian has libfmt only as such.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

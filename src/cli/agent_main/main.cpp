@@ -1,5 +1,5 @@
-// restante-agent: the commands of the agent's machine alone, as one file that needs nothing but glibc. A server hands
-// it out under the name restante, and so it calls itself.
+// restante-agent: only the commands for an agent's machine, as one file that needs nothing but glibc. Servers offer it
+// for download under the name restante, and its messages use that name.
 #include <exception>
 
 #include "cli/command_line_agent.h"

@@ -1,4 +1,4 @@
-// restante: one binary, one subcommand per thing to do. Each is a function in the file of its name under cli/.
+// restante: one binary, one subcommand for each function. Each is implemented in the file of its name under cli/.
 #include <exception>
 #include <string_view>
 
@@ -89,7 +89,7 @@ int main_with_errors(int argc, const char* const* argv) {
 }  // namespace restante::cli
 
 int main(int argc, char** argv) {
-  // Not a command for people: what `restante dev` gives to its agent as --exec.
+  // Not a command for people: `restante dev` gives it to its agent as --exec.
   if (argc == 2 && std::string_view(argv[1]) == "demo-agent-reply") return restante::agent::demo_reply();
   return restante::cli::main_with_errors(argc, argv);
 }
