@@ -12,7 +12,7 @@ import type {
   Workspace,
 } from './wire';
 
-// The server's verbs, one function each. Same origin, authenticated by the session cookie; every failure is an ApiError,
+// The calls of the server's API, one function each. Same origin, authenticated by the session cookie; every failure is an ApiError,
 // except an abort, which stays the browser's AbortError.
 
 interface Options {
@@ -93,7 +93,7 @@ export const activitySince = (id: string, seq: number, wait: number, signal: Abo
 export const fileStatus = (id: string, fileId: string, signal: AbortSignal) =>
   call<FileStatus>(`${workspacePath(id)}/pending-uploads/${encodeURIComponent(fileId)}`, { signal });
 
-// What waits for the agent, oldest first.
+// The files that wait for the agent, oldest first.
 export const waitingFiles = (id: string, limit: number, after: string | undefined, signal: AbortSignal) =>
   call<FileStatus[]>(
     `${workspacePath(id)}/pending-uploads?limit=${limit}` + (after ? `&after=${encodeURIComponent(after)}` : ''),
@@ -103,7 +103,7 @@ export const waitingFiles = (id: string, limit: number, after: string | undefine
 export const recallFile = (id: string, fileId: string) =>
   call<void>(`${workspacePath(id)}/pending-uploads/${encodeURIComponent(fileId)}`, { method: 'DELETE' });
 
-// The first `most` bytes of a file held here, or all of it.
+// The first `most` bytes of a file on this server, or all of it.
 export async function readContent(id: string, fileId: string, most: number | null, signal: AbortSignal): Promise<Blob> {
   const init: RequestInit = { credentials: 'same-origin', cache: 'no-store', signal };
   if (most !== null) init.headers = { Range: `bytes=0-${most - 1}` };

@@ -10,14 +10,14 @@ import type { ActivityRow } from './wire';
 
 const kPage = 200;
 
-// Chat: one workspace's conversation, kept up to date from open() to close(); what it was asked to send goes on after
-// that, and it may be opened again. Letters are what the log says; the outbox
-// is what this page is still sending; lives is how far each file has come.
+// Chat: one workspace's conversation, kept up to date from open() to close(). Sending continues after close(), and the chat may
+// be opened again. `chatMessages` are made from the inbox; `outbox` has what this page is still sending; `progressOf` has how
+// far each file has come.
 export class Chat {
   chatMessages = $state.raw<ChatMessage[]>([]);
   outbox = $state<OutgoingMessage[]>([]);
-  readonly lives = new SvelteMap<string, FileProgress>();
-  // Files the server knows nothing of (any more).
+  readonly progressOf = new SvelteMap<string, FileProgress>();
+  // Files of which the server has no record (any more).
   readonly lost = new SvelteMap<string, true>();
   loading = $state(true);
   error = $state('');
@@ -25,7 +25,7 @@ export class Chat {
   reachedStart = $state(false);
   loadingEarlier = $state(false);
 
-  // What this page sent itself, by file id: it can be shown even when the server's bytes are gone.
+  // Files that this page sent itself, by file id: they can be shown even when the server has deleted them.
   readonly sent = new Map<string, File>();
 
   // By seq, ascending, each once.
@@ -88,7 +88,7 @@ export class Chat {
     outgoingMessage.start();
   }
 
-  // A sentence when it did not work; what did is told by the log.
+  // Returns a sentence when it failed; a success shows in the inbox.
   async recall(fileId: string): Promise<string> {
     try {
       await recallFile(this.workspace, fileId);
@@ -105,12 +105,12 @@ export class Chat {
 
   #follow(): void {
     this.#unfollow?.();
-    this.#unfollow = follow(this.workspace, this.#rows.at(-1)?.seq ?? 0, () => this.#onTheirWay(), {
+    this.#unfollow = follow(this.workspace, this.#rows.at(-1)?.seq ?? 0, () => this.#unfinished(), {
       rows: (rows) => this.#take(rows),
-      fetched: (id, at) => this.lives.set(id, withFetched(this.lives.get(id) ?? newFileProgress(id), at)),
+      fetched: (id, at) => this.progressOf.set(id, withFetched(this.progressOf.get(id) ?? newFileProgress(id), at)),
       file: (status) => {
         const id = status.file_id.toLowerCase();
-        this.lives.set(id, withStatus(this.lives.get(id) ?? newFileProgress(id), status));
+        this.progressOf.set(id, withStatus(this.progressOf.get(id) ?? newFileProgress(id), status));
       },
       fileUnknown: (id) => this.lost.set(id, true),
       link: (state) => (this.link = state),
@@ -127,7 +127,7 @@ export class Chat {
     for (const row of fresh) {
       this.#known.add(row.seq);
       const id = fileOfRow(row);
-      if (id) this.lives.set(id, withRow(this.lives.get(id) ?? newFileProgress(id), row));
+      if (id) this.progressOf.set(id, withRow(this.progressOf.get(id) ?? newFileProgress(id), row));
     }
     this.#settle();
     return fresh.length;
@@ -143,7 +143,7 @@ export class Chat {
     for (const chatMessage of chatMessages) {
       if (chatMessage.from !== 'person') continue;
       for (const { fileId } of chatMessage.attachments) {
-        if (fileId && !this.lives.has(fileId)) this.lives.set(fileId, newFileProgress(fileId));
+        if (fileId && !this.progressOf.has(fileId)) this.progressOf.set(fileId, newFileProgress(fileId));
       }
     }
     this.chatMessages = chatMessages;
@@ -154,10 +154,10 @@ export class Chat {
     this.#settle();
   }
 
-  #onTheirWay(): string[] {
-    const open = [...this.lives.values()].filter((life) => !isFinal(life) && !this.lost.has(life.fileId));
+  #unfinished(): string[] {
+    const open = [...this.progressOf.values()].filter((fileProgress) => !isFinal(fileProgress) && !this.lost.has(fileProgress.fileId));
     open.sort((a, b) => (b.stagedAt ?? '9').localeCompare(a.stagedAt ?? '9'));
-    return open.map((life) => life.fileId);
+    return open.map((fileProgress) => fileProgress.fileId);
   }
 
   #fail(error: unknown): void {

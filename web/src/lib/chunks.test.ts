@@ -14,13 +14,13 @@ const chatMessages = (from: number, to: number) => {
   return chatMessagesFrom(rows, () => false);
 };
 
-test('every chatMessage is in one chunk, in order', () => {
+test('every message is in one chunk, in order', () => {
   const all = chatMessages(1, 500);
   assert.deepEqual(chunksOf(all).flatMap((chunk) => chunk.chatMessages), all);
   assert.ok(chunksOf(all).every((chunk) => chunk.chatMessages.length <= 32));
 });
 
-test('older chatMessages do not reshuffle the chunks that are there', () => {
+test('older messages do not change the chunks that exist', () => {
   const shape = (from: number) => new Map(chunksOf(chatMessages(from, 500)).map((chunk) => [chunk.id, chunk.chatMessages.map(({ key }) => key)]));
   const [late, whole] = [shape(210), shape(1)];
   const [partial, ...full] = late.keys();
@@ -39,7 +39,7 @@ test('pictures and texts can be previewed, documents that could run cannot be sh
   assert.equal(kind('a.png', ''), 'picture');
   assert.equal(kind('a.svg', 'image/svg+xml'), 'text');
   assert.equal(kind('a.html', 'text/html'), 'text');
-  assert.equal(kind('a.png', 'text/html'), 'text', 'what it says it is decides');
+  assert.equal(kind('a.png', 'text/html'), 'text', 'the declared type decides');
   assert.equal(kind('a.exe', 'application/octet-stream'), undefined);
   assert.equal(kind('a.txt', 'text/plain', 0), undefined);
   assert.equal(kind('a.png', 'image/png', 1 << 30), undefined);

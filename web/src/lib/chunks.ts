@@ -1,15 +1,15 @@
 import { dayKey } from './format';
 import type { ChatMessage } from './timeline';
 
-// A long conversation in pieces, so that only those near the reader need be drawn. Which chatMessages make up a piece depends
-// on their place in the log alone: history that is read later never reshuffles what is there.
+// Splits a long conversation into chunks, so that only those near the visible part are drawn. Which messages form a chunk
+// depends only on their seq: loading older messages never changes existing chunks.
 
 const kRowsPerChunk = 32;
 
 export interface Chunk {
   id: number;
   chatMessages: ChatMessage[];
-  // By the chatMessage's key: the first of each day is headed by it.
+  // The keys of the messages that are the first of their day: the day is shown above them.
   days: ReadonlySet<string>;
 }
 

@@ -1,5 +1,5 @@
-// Whether the text is on the clipboard now. A page that did not come over TLS has no clipboard of its own; there the old
-// command on a selection still works.
+// Copies the text; returns whether it is on the clipboard. A page without TLS has no clipboard API; there the old command
+// on a selection still works.
 export async function copy(text: string, shown: HTMLElement): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

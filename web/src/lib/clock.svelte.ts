@@ -1,4 +1,4 @@
-// The time as the page shows it ("2 min ago"): one slow tick for everybody, so that no view needs a timer of its own.
+// The time as the page shows it ("2 min ago"): one slow timer for all views.
 class Now {
   date = $state.raw(new Date());
 

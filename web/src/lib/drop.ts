@@ -1,6 +1,6 @@
 export const carriesFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes('Files') ?? false;
 
-// A dropped folder looks like a file that cannot be read; tell them apart while the event still knows.
+// A dropped folder looks like a file that cannot be read. Only the event can tell which one it is, and only while it is handled.
 export function filesOfDrop(event: DragEvent): { files: File[]; folders: string[] } {
   const files: File[] = [];
   const folders: string[] = [];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { stopsOf, stateSentenceOf } from './lifeline';
+import { stepsOf, stateSentenceOf } from './progress_line';
 import { fileOfRow, isFinal, newFileProgress, withFetched, withRow, withStatus, type FileProgress } from './file_progress';
 import { at, kFile, receiptRow, row, uploadRow } from './testing';
 import type { ActivityRow, FileStage, FileStatus } from './wire';
@@ -17,25 +17,25 @@ const status = (state: FileStage, rest: Partial<FileStatus> = {}): FileStatus =>
 
 test('the word delivered appears after the ack and never before', () => {
   const before = [live(uploadRow(1)), withStatus(live(uploadRow(1)), status('fetched', { fetched_at: at(2) }))];
-  for (const life of before) assert.notEqual(stateSentenceOf(life), 'Delivered');
+  for (const fileProgress of before) assert.notEqual(stateSentenceOf(fileProgress), 'Delivered');
   for (const outcome of ['failed', 'expired', 'recalled']) {
     assert.notEqual(stateSentenceOf(live(uploadRow(1), receiptRow(2, outcome))), 'Delivered');
   }
   assert.equal(stateSentenceOf(live(uploadRow(1), receiptRow(2, 'acked', { acked_at: at(2) }))), 'Delivered');
 });
 
-test('whether a file can be taken back is for the server to say', () => {
-  assert.equal(live(uploadRow(1)).recallable, false, 'a row does not tell whose it is');
+test('whether a file can be recalled is decided by the server', () => {
+  assert.equal(live(uploadRow(1)).recallable, false, 'a row does not contain who may recall it');
   const own = withStatus(live(uploadRow(1)), status('staged', { recallable: true }));
   assert.equal(own.recallable, true);
   assert.equal(withRow(own, receiptRow(2, 'failed')).recallable, true);
   assert.equal(withStatus(own, status('staged', { recallable: false })).recallable, false);
 });
 
-test('a whole life shows three stops with their times', () => {
-  const life = live(uploadRow(1), receiptRow(3, 'acked', { fetched_at: at(2), acked_at: at(3) }));
+test('a delivered file shows three steps with their times', () => {
+  const fileProgress = live(uploadRow(1), receiptRow(3, 'acked', { fetched_at: at(2), acked_at: at(3) }));
   assert.deepEqual(
-    stopsOf(life).map((stop) => [stop.word, stop.at, stop.mark]),
+    stepsOf(fileProgress).map((step) => [step.word, step.at, step.mark]),
     [
       ['Staged', at(1), 'done'],
       ['Fetched', at(2), 'done'],
@@ -44,8 +44,8 @@ test('a whole life shows three stops with their times', () => {
   );
 });
 
-test('an ack without a fetch says that the fetch was not seen', () => {
-  assert.equal(stopsOf(live(uploadRow(1), receiptRow(2, 'acked')))[1].mark, 'skipped');
+test('an ack without a fetch shows the fetch as skipped', () => {
+  assert.equal(stepsOf(live(uploadRow(1), receiptRow(2, 'acked')))[1].mark, 'skipped');
 });
 
 test('a status that was asked before the ack cannot undo it', () => {
@@ -53,11 +53,11 @@ test('a status that was asked before the ack cannot undo it', () => {
   assert.deepEqual(withStatus(acked, status('staged')), acked);
 });
 
-test('an older page of the log cannot undo a newer receipt', () => {
-  const life = live(receiptRow(5, 'acked', { acked_at: at(5) }), uploadRow(1), receiptRow(3, 'failed', { reason: 'x' }));
-  assert.equal(life.stage, 'acked');
-  assert.equal(life.stagedAt, at(1));
-  assert.equal(life.reason, null);
+test('an older page of the inbox cannot undo a newer receipt', () => {
+  const fileProgress = live(receiptRow(5, 'acked', { acked_at: at(5) }), uploadRow(1), receiptRow(3, 'failed', { reason: 'x' }));
+  assert.equal(fileProgress.stage, 'acked');
+  assert.equal(fileProgress.stagedAt, at(1));
+  assert.equal(fileProgress.reason, null);
 });
 
 test('a failed file may still arrive, and its reason goes with the failure', () => {

@@ -1,12 +1,12 @@
 import { field, isUpload } from './timeline';
 import type { ActivityRow, FileStage, FileStatus } from './wire';
 
-// FileProgress: what is known of one file's way to the agent. It only moves forward: acked, expired and recalled are final;
-// failed is not, since the agent may still succeed before the file's time is up. Pure; values, never changed in place.
+// FileProgress: how far one file has come on its way to the agent. It only moves forward: acked, expired and recalled are
+// final; failed is not, because the agent may still succeed before the file expires. Pure; values are never changed in place.
 
 export interface FileProgress {
   fileId: string;
-  // Null: named by a message, but neither its row nor its status has been seen yet.
+  // Null: a message names the file, but neither its row nor its status was read yet.
   stage: FileStage | null;
   stagedAt: string | null;
   fetchedAt: string | null;
@@ -16,9 +16,9 @@ export interface FileProgress {
   expiresAt: string | null;
   reason: string | null;
   sha256: string | null;
-  // Whose it is never changes; whether it can still be taken back is told by the stage.
+  // Whether this session may recall the file. Whether it can still be recalled depends on the stage.
   recallable: boolean;
-  // The newest receipt that went into this, so that an older page of the log cannot undo it.
+  // The seq of the newest receipt in this value, so that an older page of the inbox cannot undo it.
   seq: number;
 }
 
@@ -29,8 +29,8 @@ const kReceipts = new Map<string, FileStage>([
   ['chat_upload_recalled', 'recalled'],
 ]);
 
-export const isFinal = (life: FileProgress): boolean =>
-  life.stage === 'acked' || life.stage === 'expired' || life.stage === 'recalled';
+export const isFinal = (fileProgress: FileProgress): boolean =>
+  fileProgress.stage === 'acked' || fileProgress.stage === 'expired' || fileProgress.stage === 'recalled';
 
 export function newFileProgress(fileId: string): FileProgress {
   return {
@@ -55,45 +55,45 @@ export function fileOfRow(row: ActivityRow): string | null {
   return typeof id === 'string' ? id.toLowerCase() : null;
 }
 
-export function withRow(life: FileProgress, row: ActivityRow): FileProgress {
+export function withRow(fileProgress: FileProgress, row: ActivityRow): FileProgress {
   const body = row.request_body;
   if (isUpload(row)) {
-    return { ...life, stage: life.stage ?? 'staged', stagedAt: row.created_at, sha256: text(body, 'sha256') ?? life.sha256 };
+    return { ...fileProgress, stage: fileProgress.stage ?? 'staged', stagedAt: row.created_at, sha256: text(body, 'sha256') ?? fileProgress.sha256 };
   }
   const stage = receiptOf(row);
-  if (!stage || row.seq < life.seq || (isFinal(life) && life.stage !== stage)) return life;
-  const ackedAt = stage === 'acked' ? (text(body, 'acked_at') ?? row.created_at) : life.ackedAt;
+  if (!stage || row.seq < fileProgress.seq || (isFinal(fileProgress) && fileProgress.stage !== stage)) return fileProgress;
+  const ackedAt = stage === 'acked' ? (text(body, 'acked_at') ?? row.created_at) : fileProgress.ackedAt;
   return {
-    ...life,
+    ...fileProgress,
     stage,
     seq: row.seq,
-    fetchedAt: text(body, 'fetched_at') ?? life.fetchedAt,
+    fetchedAt: text(body, 'fetched_at') ?? fileProgress.fetchedAt,
     ackedAt,
     endedAt: stage === 'acked' ? null : row.created_at,
     reason: stage === 'acked' ? null : text(body, 'reason'),
   };
 }
 
-// The agent has asked for the bytes: a step on the way, and no more than that. What failed stays failed until the ack.
-export function withFetched(life: FileProgress, at: string): FileProgress {
-  if (isFinal(life)) return life;
-  return { ...life, fetchedAt: at, stage: life.stage === 'failed' ? 'failed' : 'fetched' };
+// The agent has fetched the content, which is not yet a delivery. A failed file stays failed until the ack.
+export function withFetched(fileProgress: FileProgress, at: string): FileProgress {
+  if (isFinal(fileProgress)) return fileProgress;
+  return { ...fileProgress, fetchedAt: at, stage: fileProgress.stage === 'failed' ? 'failed' : 'fetched' };
 }
 
-export function withStatus(life: FileProgress, status: FileStatus): FileProgress {
-  // Asked before, answered after a receipt was read: the receipt knows better.
-  if (isFinal(life) && life.stage !== status.state) return life;
+export function withStatus(fileProgress: FileProgress, status: FileStatus): FileProgress {
+  // The status was asked for before the receipt was read: the receipt is newer.
+  if (isFinal(fileProgress) && fileProgress.stage !== status.state) return fileProgress;
   return {
-    ...life,
-    // The same of a look that crossed the news that the file was picked up.
-    stage: status.state === 'staged' && life.stage === 'fetched' ? 'fetched' : status.state,
-    stagedAt: status.created_at ?? life.stagedAt,
-    fetchedAt: status.fetched_at ?? life.fetchedAt,
-    ackedAt: status.acked_at ?? life.ackedAt,
-    expiresAt: status.expires_at ?? life.expiresAt,
-    reason: status.reason ?? (status.state === life.stage ? life.reason : null),
-    sha256: status.sha256 ?? life.sha256,
-    recallable: status.recallable ?? life.recallable,
+    ...fileProgress,
+    // The same for a status that was asked for before the fetch was reported.
+    stage: status.state === 'staged' && fileProgress.stage === 'fetched' ? 'fetched' : status.state,
+    stagedAt: status.created_at ?? fileProgress.stagedAt,
+    fetchedAt: status.fetched_at ?? fileProgress.fetchedAt,
+    ackedAt: status.acked_at ?? fileProgress.ackedAt,
+    expiresAt: status.expires_at ?? fileProgress.expiresAt,
+    reason: status.reason ?? (status.state === fileProgress.stage ? fileProgress.reason : null),
+    sha256: status.sha256 ?? fileProgress.sha256,
+    recallable: status.recallable ?? fileProgress.recallable,
   };
 }
 

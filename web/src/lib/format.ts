@@ -15,7 +15,7 @@ export function bytes(count: number): string {
 }
 
 const kClock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
-// The post main-page's own clock, on postmarks and life lines: 24 hours in every language, so that columns align.
+// For postmarks and progress lines: 24 hours in every language, so that columns align.
 const kClock24 = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 const kClock24Seconds = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium', hourCycle: 'h23' });
 const kDay = new Intl.DateTimeFormat(undefined, { weekday: 'long', day: 'numeric', month: 'long' });
@@ -35,7 +35,7 @@ export function dayKey(iso: string): string {
 }
 
 // To the second; with the day if that is not today.
-export function stopTime(iso: string, now: Date): string {
+export function exactTime(iso: string, now: Date): string {
   const time = kClock24Seconds.format(new Date(iso));
   return dayKey(iso) === dayKey(now.toISOString()) ? time : `${shortDay(iso)}, ${time}`;
 }

@@ -3,22 +3,22 @@ import { ApiError } from './errors';
 import { field } from './timeline';
 import type { ActivityRow, FileStatus } from './wire';
 
-// The live source: everything that happens in one workspace after `since`, told through LiveEvents until stopped.
-// A stream of events says that something happened, and the log, read from our own cursor, says what: so nothing is missed
-// or doubled, however often the stream is cut. What is no row of the log (a file was picked up) is in the event itself;
-// after a cut it may have been missed, and the files on their way are looked at. Where no stream passes (a proxy that
-// holds it back) the log is polled. Nothing outside this file knows how news arrives.
+// Follows one workspace: reports everything after `since` through LiveEvents until it is stopped. An event of the stream only
+// signals that there are new rows; the rows are read from the inbox with our own cursor. So no row is missed or reported twice,
+// however often the stream is cut. A fetch is not a row but an event; it may have been missed while the stream was cut, so the
+// states of unfinished files are read again afterwards. Where no stream gets through (a proxy buffers it) the inbox is polled.
+// No other file knows how events arrive.
 
 export interface LiveEvents {
   // Ascending, each row once.
   rows(rows: ActivityRow[]): void;
-  // The agent has asked for the bytes.
+  // The agent has fetched the content.
   fetched(fileId: string, at: string): void;
   file(status: FileStatus): void;
   // The server knows no such file.
   fileUnknown(fileId: string): void;
   link(state: 'live' | 'lost'): void;
-  // The cursor is no longer good: read the history again.
+  // The cursor is no longer valid: read the history again.
   resync(): void;
   signedOut(): void;
 }
@@ -26,43 +26,43 @@ export interface LiveEvents {
 const kHoldSeconds = 25;
 const kFirstRetryMs = 500;
 const kLastRetryMs = 15_000;
-// A page that nobody looks at gives its stream back after this: tabs share six connections to one server.
+// A hidden page closes its stream after this time: all tabs share six connections to one server.
 const kHiddenMs = 60_000;
-// A stream that has said nothing by then is not going to: its first event comes at once.
+// A stream without an event after this time does not get through: the first event comes at once.
 const kBeginMs = 10_000;
-// How long the browser may try to mend a stream that had begun.
-const kMendMs = 30_000;
-// For how long the log is polled before another stream is tried.
+// How long the browser may try to reconnect a stream that had begun.
+const kReconnectMs = 30_000;
+// How long the inbox is polled before another stream is tried.
 const kPollingMs = 300_000;
 // An empty answer sooner than this means the server did not hold the poll (it is draining): do not spin on it.
 const kShortestHoldMs = 1_000;
 // Leaves the browser's six connections to one server free for the stream, uploads and messages.
-const kLooksAtOnce = 2;
-// From so many on, the files on their way are read as a list first, as far as they still wait.
+const kReadsAtOnce = 2;
+// With this many unfinished files or more, the list of waiting files is read first.
 const kListFrom = 4;
 const kListPage = 500;
 
-// `onTheirWay`: the files whose stage may still change, the most interesting first.
-export function follow(workspace: string, since: number, onTheirWay: () => string[], events: LiveEvents): () => void {
-  const line = new Line(workspace, since, onTheirWay, events);
-  void line.run();
-  return () => line.stop();
+// `unfinished`: the files whose stage may still change, the newest first.
+export function follow(workspace: string, since: number, unfinished: () => string[], events: LiveEvents): () => void {
+  const follower = new Follower(workspace, since, unfinished, events);
+  void follower.run();
+  return () => follower.stop();
 }
 
-class Line {
+class Follower {
   readonly #stop = new AbortController();
   #cursor: number;
-  // The newest row the stream has told of.
-  #told = 0;
+  // The newest seq in an event of the stream.
+  #announcedSeq = 0;
   #reading: Promise<boolean> | null = null;
-  #lookedAt = new Set<string>();
-  #looking = false;
-  #hangUp = () => {};
+  #statusRead = new Set<string>();
+  #readingStatus = false;
+  #closeStream = () => {};
 
   constructor(
     private readonly workspace: string,
     since: number,
-    private readonly onTheirWay: () => string[],
+    private readonly unfinished: () => string[],
     private readonly events: LiveEvents,
   ) {
     this.#cursor = since;
@@ -79,7 +79,7 @@ class Line {
       await shown(signal);
       if (signal.aborted) return;
       const began = await this.#listen();
-      // Why it ended is told by asking for the log.
+      // A read of the inbox shows why it ended.
       const answered = began ? await this.#catchUp() : await this.#poll();
       if (signal.aborted) return;
       this.events.link(answered ? 'live' : 'lost');
@@ -89,7 +89,7 @@ class Line {
     }
   }
 
-  // Until the stream is closed for good; whether it ever began. The browser itself mends one that is cut.
+  // Resolves when the stream is closed for good, with whether it ever began. The browser itself reconnects a stream that is cut.
   #listen(): Promise<boolean> {
     return new Promise((resolve) => {
       const { signal } = this.#stop;
@@ -104,7 +104,7 @@ class Line {
         window.removeEventListener('online', check);
         resolve(began);
       };
-      // After a sleep a connection can be dead without knowing it.
+      // After the machine slept, the connection can be dead without an error.
       const check = () => {
         clearTimeout(rest);
         if (document.hidden) rest = setTimeout(finish, kHiddenMs);
@@ -112,7 +112,7 @@ class Line {
       };
       let rest: ReturnType<typeof setTimeout> | undefined;
       let timer = setTimeout(finish, kBeginMs);
-      this.#hangUp = finish;
+      this.#closeStream = finish;
       signal.addEventListener('abort', finish);
       document.addEventListener('visibilitychange', check);
       window.addEventListener('online', check);
@@ -121,30 +121,30 @@ class Line {
         began = true;
         clearTimeout(timer);
         this.events.link('live');
-        this.#lookedAt.clear();
-        this.#hear(event);
-        void this.#look();
+        this.#statusRead.clear();
+        this.#onRow(event);
+        void this.#readStatuses();
       });
-      source.addEventListener('ACTIVITY_LOGGED', (event) => this.#hear(event));
-      source.addEventListener('UPLOAD_FETCHED', (event) => this.#hearFetched(event));
+      source.addEventListener('ACTIVITY_LOGGED', (event) => this.#onRow(event));
+      source.addEventListener('UPLOAD_FETCHED', (event) => this.#onFetched(event));
       source.addEventListener('error', () => {
         this.events.link('lost');
         clearTimeout(timer);
         if (source.readyState === EventSource.CLOSED) finish();
-        else timer = setTimeout(finish, began ? kMendMs : kBeginMs);
+        else timer = setTimeout(finish, began ? kReconnectMs : kBeginMs);
       });
       if (signal.aborted) finish();
     });
   }
 
-  #hear(event: MessageEvent): void {
+  #onRow(event: MessageEvent): void {
     const seq = field(dataOf(event), 'seq');
     if (typeof seq !== 'number') return;
-    this.#told = Math.max(this.#told, seq);
-    if (seq > this.#cursor) void this.#catchUp().then((answered) => answered || this.#hangUp());
+    this.#announcedSeq = Math.max(this.#announcedSeq, seq);
+    if (seq > this.#cursor) void this.#catchUp().then((answered) => answered || this.#closeStream());
   }
 
-  #hearFetched(event: MessageEvent): void {
+  #onFetched(event: MessageEvent): void {
     const data = dataOf(event);
     const id = field(data, 'file_id');
     const at = field(data, 'fetched_at');
@@ -154,10 +154,10 @@ class Line {
 
   async #checkStream(finish: () => void): Promise<void> {
     const answered = await this.#catchUp();
-    if (!answered || this.#cursor > this.#told) finish();
+    if (!answered || this.#cursor > this.#announcedSeq) finish();
   }
 
-  // Reads the log to its end; false when it cannot be had. One reading at a time, which takes in what is told meanwhile.
+  // Reads the inbox to its end; false when that fails. One read runs at a time; it includes rows that are announced meanwhile.
   #catchUp(): Promise<boolean> {
     this.#reading ??= this.#readAll().finally(() => (this.#reading = null));
     return this.#reading;
@@ -165,15 +165,15 @@ class Line {
 
   async #readAll(): Promise<boolean> {
     for (;;) {
-      const told = this.#told;
+      const announced = this.#announcedSeq;
       const rows = await this.#read(0);
       if (!rows) return false;
-      // An empty answer is the end even below `told`: that row may not be for us to see.
-      if (this.#cursor >= this.#told || (rows.length === 0 && told === this.#told)) return true;
+      // An empty answer is the end even below the announced seq: this session may not be allowed to see that row.
+      if (this.#cursor >= this.#announcedSeq || (rows.length === 0 && announced === this.#announcedSeq)) return true;
     }
   }
 
-  // The log, polled for a while: how news comes where no stream does.
+  // Polls the inbox for a while, for networks in which no stream gets through.
   async #poll(): Promise<boolean> {
     const until = performance.now() + kPollingMs;
     let hold = 0;
@@ -182,8 +182,8 @@ class Line {
       const rows = await this.#read(hold);
       if (!rows) return false;
       this.events.link('live');
-      this.#lookedAt.clear();
-      void this.#look();
+      this.#statusRead.clear();
+      void this.#readStatuses();
       if (hold > 0 && rows.length === 0 && performance.now() - asked < kShortestHoldMs) return true;
       hold = kHoldSeconds;
     }
@@ -198,7 +198,7 @@ class Line {
       if (last && !signal.aborted) {
         this.#cursor = last.seq;
         this.events.rows(rows);
-        void this.#look();
+        void this.#readStatuses();
       }
       return rows;
     } catch (error) {
@@ -211,26 +211,26 @@ class Line {
     }
   }
 
-  // Each file on its way is looked at once; from then on the stream tells.
-  async #look(): Promise<void> {
-    if (this.#looking) return;
-    this.#looking = true;
+  // Reads the state of each unfinished file once; after that the stream reports changes.
+  async #readStatuses(): Promise<void> {
+    if (this.#readingStatus) return;
+    this.#readingStatus = true;
     await this.#readWaiting();
-    const next = () => this.onTheirWay().find((id) => !this.#lookedAt.has(id));
-    const lookOn = async () => {
+    const next = () => this.unfinished().find((id) => !this.#statusRead.has(id));
+    const readOn = async () => {
       for (let id = next(); id !== undefined && !this.#stop.signal.aborted; id = next()) {
-        this.#lookedAt.add(id);
-        await this.#lookAt(id);
+        this.#statusRead.add(id);
+        await this.#readStatus(id);
       }
     };
-    await Promise.all(Array.from({ length: kLooksAtOnce }, lookOn));
-    this.#looking = false;
+    await Promise.all(Array.from({ length: kReadsAtOnce }, readOn));
+    this.#readingStatus = false;
   }
 
   async #readWaiting(): Promise<void> {
     const { signal } = this.#stop;
     let after: string | undefined;
-    const wanted = new Set(this.onTheirWay().filter((id) => !this.#lookedAt.has(id)));
+    const wanted = new Set(this.unfinished().filter((id) => !this.#statusRead.has(id)));
     try {
       while (wanted.size >= kListFrom && !signal.aborted) {
         const page = await waitingFiles(this.workspace, kListPage, after, signal);
@@ -238,25 +238,25 @@ class Line {
         for (const status of page) {
           const id = status.file_id.toLowerCase();
           if (!wanted.delete(id)) continue;
-          this.#lookedAt.add(id);
+          this.#statusRead.add(id);
           this.events.file(status);
         }
         if (page.length < kListPage) return;
         after = page.at(-1)?.file_id;
       }
     } catch {
-      // Then each is looked at by itself.
+      // Then the states are read one by one.
     }
   }
 
-  async #lookAt(id: string): Promise<void> {
+  async #readStatus(id: string): Promise<void> {
     const { signal } = this.#stop;
     try {
       const status = await fileStatus(this.workspace, id, signal);
       if (!signal.aborted) this.events.file(status);
     } catch (error) {
       if (error instanceof ApiError && error.status === 404 && !signal.aborted) this.events.fileUnknown(id);
-      // Anything else is the stream's to report: it meets the same trouble.
+      // The stream reports any other failure: it has the same one.
     }
   }
 }
@@ -284,7 +284,7 @@ function shown(signal: AbortSignal): Promise<void> {
   });
 }
 
-// Resolves after `ms`, when stopped, or when the window event `wake` says that waiting is pointless.
+// Resolves after `ms`, when stopped, or at the window event `wake`.
 function pause(ms: number, signal: AbortSignal, wake: 'online'): Promise<void> {
   return new Promise((resolve) => {
     const finish = () => {

@@ -1,5 +1,5 @@
-// LiveFeed: the operator's stream of everything that happens, held open while the page is visible. A hidden page gives its
-// connection back (a browser has six to one server) and hears a RESYNC when it is shown again.
+// LiveFeed: the operator's stream of all live events, open while the page is visible. A hidden page closes its connection (a
+// browser has six to one server) and receives a RESYNC when it is shown again.
 
 export type LiveListener = (name: string, data: unknown) => void;
 
@@ -21,7 +21,7 @@ const kNames = [
   'WORKSPACE_OFFLINE',
   'WORKSPACE_SILENT',
 ];
-// A stream the server has closed for good (it was one too many, or a proxy cut it) is asked for again after this.
+// When the server has closed the stream for good (there were too many, or a proxy cut it), a new one is opened after this time.
 const kAgainMs = 10_000;
 
 export class LiveFeed {
@@ -32,14 +32,14 @@ export class LiveFeed {
 
   open(): void {
     this.#open = true;
-    document.addEventListener('visibilitychange', this.#turn);
-    this.#turn();
+    document.addEventListener('visibilitychange', this.#update);
+    this.#update();
   }
 
   close(): void {
     this.#open = false;
-    document.removeEventListener('visibilitychange', this.#turn);
-    this.#turn();
+    document.removeEventListener('visibilitychange', this.#update);
+    this.#update();
   }
 
   listen(listener: LiveListener): () => void {
@@ -47,7 +47,7 @@ export class LiveFeed {
     return () => this.#listeners.delete(listener);
   }
 
-  #turn = (): void => {
+  #update = (): void => {
     clearTimeout(this.#again);
     const wanted = this.#open && !document.hidden;
     if (!wanted || this.#source?.readyState === EventSource.CLOSED) {
@@ -57,18 +57,18 @@ export class LiveFeed {
     if (!wanted || this.#source) return;
     const source = new EventSource('/events/stream');
     this.#source = source;
-    for (const name of kNames) source.addEventListener(name, (event) => this.#tell(name, event));
+    for (const name of kNames) source.addEventListener(name, (event) => this.#notify(name, event));
     source.addEventListener('error', () => {
-      if (source.readyState === EventSource.CLOSED && this.#source === source) this.#again = setTimeout(this.#turn, kAgainMs);
+      if (source.readyState === EventSource.CLOSED && this.#source === source) this.#again = setTimeout(this.#update, kAgainMs);
     });
   };
 
-  #tell(name: string, event: MessageEvent): void {
+  #notify(name: string, event: MessageEvent): void {
     let data: unknown = null;
     try {
       data = JSON.parse(String(event.data));
     } catch {
-      // The name alone is news enough.
+      // The name of the event is enough.
     }
     for (const listener of this.#listeners) listener(name, data);
   }

@@ -12,7 +12,7 @@ const only = (text: string): Inline => {
   return content[0] as Inline;
 };
 
-test('blocks are told apart', () => {
+test('kinds of blocks are recognised', () => {
   const lists = '- one\n- two\n\n1. first\n2. second';
   const text = `# Title\n\nwords\nmore words\n\n${lists}\n\n> said\n\n~~~js\na()\n~~~\n\n---\n\n|a|b|\n|-|-|\n|1|2|`;
   assert.deepEqual(kinds(markdownOf(text)), ['heading', 'paragraph', 'list', 'list', 'quote', 'code', 'rule', 'table']);

@@ -1,7 +1,7 @@
 import { inlinesOf, type Inline } from './markdown_inline';
 
 // The Markdown that agents write, as a tree of plain values: headings, lists, quotes, code, tables, rules, paragraphs.
-// Anything else, HTML above all, stays the text it is. Pure, and about linear in the text's length, whatever it holds.
+// Anything else, HTML above all, stays text. Pure; the time is about linear in the length of any text.
 
 export type Block =
   | { kind: 'paragraph'; content: Inline[] }
@@ -12,7 +12,7 @@ export type Block =
   | { kind: 'table'; head: Inline[][]; rows: Inline[][][] }
   | { kind: 'rule' };
 
-// Deeper than anybody writes; from there on it is text.
+// Deeper than real texts are; from there on it is text.
 const kDeepest = 6;
 
 // None of these can be made to backtrack over a long line.

@@ -1,5 +1,5 @@
-// What stands inside a line of Markdown: code, emphasis, links. Links lead to http, https and mailto alone; anything else
-// stays the text it is. Pure.
+// The inline elements of Markdown: code, emphasis, links. Only http, https and mailto addresses become links; anything else
+// stays text. Pure.
 
 export type Inline =
   | { kind: 'text'; text: string }
@@ -26,7 +26,7 @@ export function inlinesOf(text: string): Inline[] {
   return new Reader(text, 0).read();
 }
 
-// The address as the browser would go to it, or null if it is not one to go to.
+// The address as the browser would open it, or null when it is not one of those.
 export function safeAddress(text: string): string | null {
   try {
     const { protocol, href } = new URL(text);
@@ -38,7 +38,7 @@ export function safeAddress(text: string): string | null {
 
 class Reader {
   readonly #out: Inline[] = [];
-  // Delimiters that are not closed anywhere behind here: looking again for each would take forever in a hostile text.
+  // Delimiters that are not closed anywhere after this position: searching again for each would take too long in a hostile text.
   readonly #unclosed = new Set<string>();
   #at = 0;
   #plain = '';
@@ -132,7 +132,7 @@ class Reader {
     if (this.#at > 0 && kWordCharacter.test(this.text.charAt(this.#at - 1))) return null;
     kAddress.lastIndex = this.#at;
     const [found] = kAddress.exec(this.text) ?? [];
-    // What ends the sentence does not belong to it; nor does a bracket that was opened before.
+    // Punctuation at its end does not belong to an address; nor does a bracket that was opened before it.
     let text = found?.replace(/[.,;:!?*_~]+$/, '') ?? '';
     while (text.endsWith(')') && !text.includes('(')) text = text.slice(0, -1);
     const href = text === '' ? null : safeAddress(text);

@@ -4,9 +4,9 @@ import type { Attachment } from './timeline';
 import { upload, type Upload } from './upload';
 import { fileIdOf, type Part, type StagedFile } from './wire';
 
-// What is on its way from this page: a OutgoingMessage is one message with its Parcels. Files go first, three at a time; the
-// message that names them follows when every one is staged or was taken out. Nothing is given up silently: what failed
-// stays, says why, and can be tried again or removed.
+// What this page is sending: an OutgoingMessage is one message with its FileUploads. Files are sent first, three at a time; the
+// message that names them is sent when each file is staged or was removed. A failed file stays in the list with the reason,
+// and can be tried again or removed.
 
 const kUploadsAtOnce = 3;
 
@@ -14,7 +14,7 @@ export class FileUpload {
   readonly key = crypto.randomUUID();
   stage = $state<'queued' | 'uploading' | 'staged' | 'failed'>('queued');
   sent = $state(0);
-  // Bytes a second, from the whole of this attempt: steadier to read than the latest instant.
+  // Bytes a second, averaged over this attempt: easier to read than the current rate.
   rate = $state(0);
   error = $state('');
   staged = $state.raw<StagedFile | null>(null);
@@ -54,7 +54,7 @@ export class OutgoingMessage {
   readonly at = new Date().toISOString();
   fileUploads = $state<FileUpload[]>([]);
   error = $state('');
-  // Accepted by the server; its row in the log has not been read yet.
+  // Accepted by the server; its row in the inbox has not been read yet.
   accepted = $state(false);
   #posting = false;
 
@@ -62,15 +62,15 @@ export class OutgoingMessage {
     readonly workspace: string,
     readonly text: string,
     files: File[],
-    // Called when there is nothing left to send: every file was taken out and there is no text.
+    // Called when nothing is left to send: every file was removed and there is no text.
     private readonly onEmpty: (outgoingMessage: OutgoingMessage) => void,
     private readonly onSignedOut: () => void,
   ) {
     this.fileUploads = files.map((file) => new FileUpload(file));
   }
 
-  // Whether this file of the log is one of these fileUploads. The log's row can overtake the upload's own answer; until that
-  // names the file, the size must do.
+  // Whether this file of the inbox is one of the files of this message. The inbox row can arrive before the answer to the upload,
+  // which has the file's id; until then the size is compared.
   holds(file: Attachment): boolean {
     return this.fileUploads.some((fileUpload) =>
       fileUpload.fileId ? fileUpload.fileId === file.fileId : fileUpload.stage === 'uploading' && fileUpload.file.size === file.size,
@@ -102,7 +102,7 @@ export class OutgoingMessage {
   abandon(): void {
     for (const fileUpload of this.fileUploads) {
       fileUpload.cancel();
-      // The agent must not get what nobody sends any more. Should this fail, the file is in the log, to be recalled there.
+      // The agent must not get a file that was discarded. If this fails, the chat shows the file, and it can be recalled there.
       if (fileUpload.fileId) recallFile(this.workspace, fileUpload.fileId).catch(() => undefined);
     }
     this.fileUploads = [];

@@ -20,5 +20,5 @@ test('a visit counts for a new line only when it came after it', () => {
   assert.ok(!seenAfter(workspace({ last_poll_at: early }), early));
   assert.ok(seenAfter(workspace({ last_heartbeat_at: early, last_poll_at: late }), early));
   assert.ok(!seenAfter(workspace({}), early));
-  assert.ok(seenAfter(workspace({}), null), 'whoever was never here is seen by its status');
+  assert.ok(seenAfter(workspace({}), null), 'an agent that was never seen is recognised by its status');
 });

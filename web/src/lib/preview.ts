@@ -28,10 +28,10 @@ export interface Previewable {
 export function previewOf(name: string, mimeType: string, size: number | null): Previewable | null {
   if (!size) return null;
   const ending = /\.([A-Za-z0-9]{1,5})$/.exec(name)?.[1]?.toLowerCase() ?? '';
-  const said = mimeType.split(';')[0]?.trim().toLowerCase() ?? '';
-  const picture = [...kPictures.values()].includes(said) ? said : kPictures.get(said === '' ? ending : '');
+  const type = mimeType.split(';')[0]?.trim().toLowerCase() ?? '';
+  const picture = [...kPictures.values()].includes(type) ? type : kPictures.get(type === '' ? ending : '');
   if (picture) return size <= kPictureMost ? { kind: 'picture', type: picture, atOnce: size <= kPictureAtOnce } : null;
-  const text = said.startsWith('text/') || said === 'application/json' || kTexts.test(ending);
+  const text = type.startsWith('text/') || type === 'application/json' || kTexts.test(ending);
   return text ? { kind: 'text', type: 'text/plain', atOnce: false } : null;
 }
 

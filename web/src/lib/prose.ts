@@ -3,8 +3,8 @@ export interface Segment {
   digest: boolean;
 }
 
-// Cuts a text at its sha256 sums, so that they can be set in a face in which they can be compared. Joined again, the
-// segments are the text.
+// Splits a text at its sha256 sums, so that these can be shown in a monospaced font. The segments joined together are the
+// text again.
 export function segmentsOf(text: string): Segment[] {
   return text
     .split(/(?<![0-9A-Za-z])([0-9a-f]{64})(?![0-9A-Za-z])/)

@@ -1,6 +1,6 @@
-// Where in the page we are, kept in the address's fragment so that the server needs to know one path only:
+// The current view, kept in the address's fragment so that the server has one path only:
 // `#/<view>` one of the views, with `/<rest>` if the view takes one, `#/` the first of them, `#/chat/<id>` one
-// conversation. `#token=…&workspace=…` is an invitation, taken out of the address (and so out of the history) before
+// conversation. `#token=…&workspace=…` is an invitation; it is removed from the address (and so from the history) before
 // anything else happens.
 
 export type Route = { view: 'chat'; workspace: string } | { view: 'board'; name: string; rest: string };

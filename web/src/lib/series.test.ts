@@ -68,7 +68,7 @@ test('scales end at round numbers that hold everything', () => {
   assert.equal(seconds.at(60), 1);
 });
 
-test('durations are said as people say them', () => {
+test('durations are written as people write them', () => {
   assert.deepEqual([0.0123, 0.25, 1, 90, 5400, 86_400, 604_800].map(duration), ['12.3 ms', '250 ms', '1 s', '1.5 min', '1.5 h', '24 h', '7 days']);
 });
 
@@ -83,20 +83,20 @@ test('never fetched, fetched and failed are three things', () => {
   assert.equal(groupOf(file('', '', { state: 'failed', fetched_at: 'x' })), 'failed');
 });
 
-test('a file expires soon within two hours, or the last quarter of a short life', () => {
+test('a file expires soon within two hours, or the last quarter of a short time to live', () => {
   assert.ok(expiresSoon(file('2026-05-03T11:00:00Z', '2026-05-04T11:00:00Z'), now));
   assert.ok(!expiresSoon(file('2026-05-03T13:00:00Z', '2026-05-04T13:00:00Z'), now));
   assert.ok(!expiresSoon(file('2026-05-04T09:30:00Z', '2026-05-04T10:30:00Z'), now));
   assert.ok(expiresSoon(file('2026-05-04T09:11:00Z', '2026-05-04T10:11:00Z'), now));
 });
 
-test('an instant in a sentence is told by the clock on the wall', () => {
-  const said = plainly('offline since 2026-05-04T09:58:03.061340Z, so it waits', now);
-  assert.doesNotMatch(said, /T09|Z/);
-  assert.match(said, /^offline since .*:58:03.*, so it waits$/);
+test('a time in a sentence is shown in local time', () => {
+  const shown = plainly('offline since 2026-05-04T09:58:03.061340Z, so it waits', now);
+  assert.doesNotMatch(shown, /T09|Z/);
+  assert.match(shown, /^offline since .*:58:03.*, so it waits$/);
 });
 
-test('files stand by age, the oldest first', () => {
+test('files are sorted by age, the oldest first', () => {
   const rows = ['2026-05-04T09:59:00Z', '2026-05-02T00:00:00Z', '2026-05-04T09:10:00Z', '2026-05-04T11:00:00Z'].map((at) => file(at, at));
   assert.deepEqual(
     byAge(rows, now).map((group) => [group.word, group.rows.map((row) => row.created_at.slice(8, 16))]),

@@ -1,20 +1,20 @@
 import type { SeriesAnswer } from './operator';
 
-// The server's figures as a chart needs them: rows put together from several answers, gathered into stretches wide
-// enough to be seen, a scale with round numbers. Null is unknown and stays unknown: a gap is never a zero.
+// The server's figures as a chart needs them: rows joined from several answers, collected into stretches that are wide enough
+// to be seen, a scale with round numbers. Null means unknown and stays unknown: a gap is never a zero.
 
 export interface Figures {
-  // Milliseconds since 1970, ascending; the last one is the row that still runs.
+  // Milliseconds since 1970, ascending. The last row is not complete yet.
   time: number[];
   columns: Record<string, (number | null)[]>;
   periodMs: number;
   kept: number;
 }
 
-// What a stretch says of its rows: together, the most, or the newest.
+// The value of a stretch: the sum of its rows, the largest, or the newest.
 export type Gather = 'sum' | 'max' | 'last';
 
-// `known` and what came after it; the whole answer where the two do not fit.
+// `known` with the rows that came after it; the whole answer when the two do not fit together.
 export function join(known: Figures | null, answer: SeriesAnswer): Figures {
   const names = Object.keys(answer.columns);
   const before = known && fits(known, answer) ? known.time.length - 1 : 0;
@@ -31,7 +31,7 @@ export function join(known: Figures | null, answer: SeriesAnswer): Figures {
   return { time, columns, periodMs: answer.period_seconds * 1000, kept: answer.kept };
 }
 
-// The newest finished row, to ask for what came after it.
+// The time of the newest complete row, to ask for the rows after it.
 export function newest(known: Figures | null): number | undefined {
   return known && known.time.length > 1 ? known.time[known.time.length - 2] : undefined;
 }
@@ -64,7 +64,7 @@ export function gather(
   const time = Array.from({ length: count }, (_, i) => first + (i + 1) * stepMs);
   const values = names.map(() => new Array<number | null>(count).fill(null));
   figures.time.forEach((at, row) => {
-    // A row tells of the time before it, so one that ends with a stretch belongs to it.
+    // A row is about the time before it, so a row at the end of a stretch belongs to that stretch.
     const stretch = Math.ceil((at - first) / stepMs) - 1;
     if (stretch < 0 || stretch >= count) return;
     names.forEach((name, n) => {

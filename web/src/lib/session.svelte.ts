@@ -3,13 +3,13 @@ import { ApiError, sentenceOf } from './errors';
 import { takeInvitation } from './route.svelte';
 import type { Session } from './wire';
 
-// Who is looking at the page. The token itself is never kept: it is exchanged once for the server's HttpOnly cookie.
+// Who is signed in. The token itself is never kept: it is exchanged once for the server's HttpOnly cookie.
 class SessionState {
   phase = $state<'starting' | 'out' | 'in'>('starting');
   current = $state.raw<Session | null>(null);
   error = $state('');
 
-  // Follows the address's invitation if there is one, else asks whether the cookie is still good.
+  // Uses the invitation in the address if there is one, else asks the server whether the cookie is still valid.
   async start(): Promise<void> {
     const token = takeInvitation();
     if (token) return this.enter(token);
@@ -36,13 +36,13 @@ class SessionState {
       await signOut();
       this.#leave('');
     } catch (error) {
-      // Still signed in as far as the server knows: saying otherwise would be a lie about who can use this browser.
+      // The server still has the session: this browser can still use it, so the page must not show that it has ended.
       if (error instanceof ApiError && error.signedOut) this.#leave('');
       else this.error = sentenceOf(error);
     }
   }
 
-  // Told by an answer, which may be one that is late: whoever has left meanwhile has left on their own account.
+  // Called after a 401. A late answer can come after the person has signed out; then there is nothing to report.
   expired(): void {
     if (this.phase !== 'in') return;
     this.#leave('Your session has ended. Sign in again to go on.');

@@ -1,12 +1,12 @@
-import { stopTime } from './format';
+import { exactTime } from './format';
 import type { TaskRow, TaskStatus } from './operator';
 
-// Tasks between agents, in words.
+// Texts about tasks between agents.
 
 export const kColumns: { status: TaskStatus; title: string; none: string }[] = [
   { status: 'queued', title: 'Queued', none: 'Nothing waits to be picked up.' },
-  { status: 'dispatched', title: 'Picked up', none: 'Nobody has one and has not begun.' },
-  { status: 'in_progress', title: 'In progress', none: 'Nobody works on one.' },
+  { status: 'dispatched', title: 'Picked up', none: 'No agent has a task that it has not begun.' },
+  { status: 'in_progress', title: 'In progress', none: 'No agent works on a task.' },
   { status: 'stuck', title: 'Stuck', none: 'None is stuck.' },
   { status: 'failed', title: 'Failed', none: 'None has failed.' },
   { status: 'completed', title: 'Completed', none: 'None has been completed.' },
@@ -18,26 +18,26 @@ export const toneOf = (status: TaskStatus): 'good' | 'warn' | 'bad' | '' =>
   status === 'completed' ? 'good' : status === 'stuck' || status === 'failed' ? 'bad' : status === 'queued' ? 'warn' : '';
 
 // The first line, for a heading.
-export const headline = (text: string): string => text.split('\n').find((line) => line.trim() !== '')?.trim() ?? 'A task without words';
+export const headline = (text: string): string => text.split('\n').find((line) => line.trim() !== '')?.trim() ?? 'A task without text';
 
-// The server's sentence, with its instants as this browser's clock has them.
+// The server's sentence with its times in this browser's time zone.
 export function plainly(sentence: string, now: Date): string {
-  return sentence.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (instant) => stopTime(instant, now));
+  return sentence.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (instant) => exactTime(instant, now));
 }
 
-// What the agent last said, unless the sentence about it says so already.
-export const unsaid = (task: TaskRow): string => (task.progress && !task.why?.includes(task.progress) ? task.progress : '');
+// The agent's last progress text, unless `why` contains it already.
+export const extraProgress = (task: TaskRow): string => (task.progress && !task.why?.includes(task.progress) ? task.progress : '');
 
-// The three clocks, the most telling last: the agent lives, the task lives, the task gets on.
+// The three times of a task, the most important last: the agent's last sign of fileProgress, the task's heartbeat, its progress.
 export function clocksOf(task: TaskRow): { word: string; at: string | null; none: string }[] {
   return [
     { word: 'Agent seen', at: task.agent_seen_at ?? null, none: 'never' },
     { word: 'Task heartbeat', at: task.last_heartbeat ?? null, none: 'none yet' },
-    { word: 'Progress', at: task.progress_at ?? null, none: 'none told' },
+    { word: 'Progress', at: task.progress_at ?? null, none: 'none reported' },
   ];
 }
 
-// What to say about time on a task's slip: when it is due, or when it ended.
+// Whether a task that has not ended is in the last fifth of its time.
 export function isPressing(task: TaskRow, now: Date): boolean {
   if (isOver(task.status)) return false;
   const deadline = new Date(task.deadline).getTime();

@@ -18,7 +18,7 @@ test('a file of exactly the limit passes, one byte more names the limit', () => 
   assert.equal(plain, '“a” is 50 MB; the limit for one file is 25 MB.');
 });
 
-test('a text is measured as it travels, and refused with its size', () => {
+test('a text is measured as it is sent, and refused with its size', () => {
   assert.equal(refusalOf('x'.repeat(980_000)), '');
   assert.match(refusalOf('x'.repeat(1_048_576)), /^This text is 1\.0 MB; one message carries at most 960 KB\./);
   assert.notEqual(refusalOf('é'.repeat(500_000)), '', 'two bytes each');
@@ -41,7 +41,7 @@ test('the sentence of an error is the server’s own, with its limit', () => {
   assert.equal(errorFromAnswer(400, '"text"', 'x').retryAfterSeconds, null);
 });
 
-test('sizes read as people say them', () => {
+test('sizes are written as people write them', () => {
   assert.deepEqual([0, 1, 1023, 1024, 1536, 26_214_400].map(bytes), ['0 bytes', '1 byte', '1023 bytes', '1 KB', '1.5 KB', '25 MB']);
 });
 

@@ -14,7 +14,7 @@ test('a file that a message names is shown with that message only', () => {
   assert.deepEqual(chatMessages[0]?.attachments, [{ fileId: kFile, name: 'a.txt', mimeType: 'text/plain', size: 3 }]);
 });
 
-test('a file that no message names is a chatMessage of its own', () => {
+test('a file that no message names is a separate chat message', () => {
   const chatMessages = chatMessagesFrom([uploadRow(1)], none);
   assert.deepEqual(chatMessages.map((chatMessage) => [chatMessage.from, chatMessage.text, chatMessage.attachments.length]), [['person', '', 1]]);
 });
@@ -35,7 +35,7 @@ test('a notify is the agent speaking, with result and parts', () => {
   assert.equal(chatMessage?.attachments.length, 1);
 });
 
-test('messages of other agents, receipts and logs are not part of the conversation', () => {
+test('messages of other agents, receipts and other rows are not part of the conversation', () => {
   const rows = [
     messageRow(1, [{ kind: 'text', text: 'x' }], { source_id: kFile }),
     row(2, 'upload_receipt', 'chat_upload_acked', { request_body: { file_id: kFile } }),
@@ -63,7 +63,7 @@ test('an inherited property is not a field of a body', () => {
   assert.equal(chatMessage?.text, '');
 });
 
-test('what an agent that is called was told, and what it answered, are two chatMessages', () => {
+test('a message to a push agent and its answer are two chat messages', () => {
   const answer = { jsonrpc: '2.0', result: { kind: 'message', parts: [{ kind: 'text', text: 'pong' }] } };
   const taken = { ...messageRow(1, [{ kind: 'text', text: 'ping' }]), activity_type: 'a2a_send', response_body: answer };
   const seen = (row: ActivityRow) => chatMessagesFrom([row], () => false).map(({ key, from, text }) => [key, from, text]);
@@ -76,5 +76,5 @@ test('what an agent that is called was told, and what it answered, are two chatM
   for (const body of [{ error: { code: 1, message: 'no' } }, null, 'x', { result: 7 }, { result: { artifacts: {} } }]) {
     assert.deepEqual(seen({ ...taken, response_body: body }), [['row:1', 'person', 'ping']]);
   }
-  assert.deepEqual(seen({ ...taken, target_id: 'another' }), [], 'what this agent sent elsewhere is not the chat');
+  assert.deepEqual(seen({ ...taken, target_id: 'another' }), [], 'a message of this agent to another agent is not part of the chat');
 });

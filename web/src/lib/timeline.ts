@@ -1,10 +1,10 @@
 import { fileIdOf, type ActivityRow } from './wire';
 
-// Rows of the activity log become what a person reads: chatMessages, each with its text and its files. Pure: the same rows
-// give the same chatMessages, whatever order they came in. Bodies are written by others, so every field is checked.
+// Turns inbox rows into chat messages, each with its text and its files. Pure: the same rows give the same messages,
+// in whatever order they came. The bodies are written by other programs, so every field is checked.
 
 export interface Attachment {
-  // Null for an address that is not a file held here.
+  // Null for an address that is not a file of this server.
   fileId: string | null;
   name: string;
   mimeType: string;
@@ -13,7 +13,7 @@ export interface Attachment {
 
 export interface ChatMessage {
   key: string;
-  // Of its row in the log.
+  // Of its row in the inbox.
   seq: number;
   from: 'person' | 'agent';
   at: string;
@@ -22,8 +22,8 @@ export interface ChatMessage {
   messageId: string | null;
 }
 
-// Rows must be in ascending seq. A file that a message names belongs to that message; one that none names (yet, or
-// sent by a client that does not) is a chatMessage of its own, unless `held` says that its message is still on its way.
+// Rows must be in ascending seq. A file that a message names belongs to that message. A file that no message names (yet, or
+// because its client sends none) becomes a separate chat message, unless `held` returns true: its message is still being sent.
 export function chatMessagesFrom(rows: Iterable<ActivityRow>, held: (file: Attachment) => boolean): ChatMessage[] {
   const chatMessages: ChatMessage[] = [];
   const named = new Set<string>();
@@ -40,7 +40,7 @@ export function chatMessagesFrom(rows: Iterable<ActivityRow>, held: (file: Attac
   });
 }
 
-// A row never changes: it is read once, however often the chatMessages are put together anew.
+// A row never changes: it is parsed once, however often the messages are put together again.
 const kRead = new WeakMap<ActivityRow, ChatMessage[]>();
 
 function read(row: ActivityRow): ChatMessage[] {
@@ -54,15 +54,15 @@ function read(row: ActivityRow): ChatMessage[] {
 function chatMessagesOf(row: ActivityRow): ChatMessage[] {
   const { created_at: at, seq } = row;
   if (isUpload(row)) {
-    // Another agent's file comes with that agent's message, and neither is this conversation's.
+    // Another agent's file comes with that agent's message, and neither is part of this conversation.
     if (row.source_id) return [];
-    const file = enclosureFromUpload(row.request_body);
+    const file = attachmentFromUpload(row.request_body);
     const key = `upload:${seq}`;
     return file ? [{ key, seq, from: 'person', at, text: '', attachments: [file], messageId: null }] : [];
   }
   const answer = answerOf(row.response_body);
-  const said: ChatMessage = { key: `row:${seq}`, seq, from: 'agent', at, ...answer, messageId: null };
-  if (row.activity_type === 'a2a_receive' && row.method === 'notify') return [said];
+  const reply: ChatMessage = { key: `row:${seq}`, seq, from: 'agent', at, ...answer, messageId: null };
+  if (row.activity_type === 'a2a_receive' && row.method === 'notify') return [reply];
   if (!isFromPeople(row)) return [];
   const message = field(field(row.request_body, 'params'), 'message');
   const id = field(message, 'messageId');
@@ -70,17 +70,17 @@ function chatMessagesOf(row: ActivityRow): ChatMessage[] {
   const content = contentOf(field(message, 'parts'));
   const chatMessage: ChatMessage = { key: `row:${seq}`, seq, from: 'person', at, ...content, messageId };
   const replied = answer.text !== '' || answer.attachments.length > 0;
-  return replied ? [chatMessage, { ...said, key: `reply:${seq}` }] : [chatMessage];
+  return replied ? [chatMessage, { ...reply, key: `reply:${seq}` }] : [chatMessage];
 }
 
-// In the agent's inbox, or, of an agent that is called, taken by it.
+// A message in the agent's inbox or, for a push agent, one that its callback accepted.
 function isFromPeople(row: ActivityRow): boolean {
   if (row.method !== 'message/send' || row.source_id) return false;
   const taken = row.activity_type === 'a2a_send' && row.target_id === row.workspace_id;
   return taken || row.activity_type === 'a2a_receive';
 }
 
-// What an agent said: a text with its parts, or the answer of one that is called, be it a message or a task.
+// An agent's message: a text with its parts, or a push agent's answer, which is a message or a task.
 function answerOf(body: unknown): { text: string; attachments: Attachment[] } {
   const result = field(body, 'result');
   const artifacts = field(result, 'artifacts');
@@ -98,7 +98,7 @@ function answerOf(body: unknown): { text: string; attachments: Attachment[] } {
 export const isUpload = (row: ActivityRow): boolean =>
   row.activity_type === 'a2a_receive' && row.method === 'chat_upload_receive';
 
-function enclosureFromUpload(body: unknown): Attachment | null {
+function attachmentFromUpload(body: unknown): Attachment | null {
   const id = field(body, 'file_id');
   if (typeof id !== 'string') return null;
   return { fileId: id.toLowerCase(), ...describe(body) };

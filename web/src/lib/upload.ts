@@ -14,7 +14,7 @@ export function upload(workspace: string, file: File, key: string, onProgress: (
   const request = new XMLHttpRequest();
   const done = new Promise<StagedFile>((resolve, reject) => {
     request.upload.onprogress = (event) => {
-      // The event counts the whole multipart body; the envelope around the file is not the person's business.
+      // The event counts the whole multipart body; people want to see the file's part of it only.
       if (event.total > 0) onProgress(Math.min(file.size, Math.round((event.loaded / event.total) * file.size)));
     };
     request.onabort = () => reject(new ApiError(0, 'cancelled', 'Cancelled.'));

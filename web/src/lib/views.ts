@@ -1,14 +1,14 @@
 import type { Component } from 'svelte';
 import type { Workspaces } from './workspaces.svelte';
 
-// The views an operator can go to beside the chats, in the order of the navigation. Each lies at `#/<name>` (the first
-// at `#/` too) and is loaded when it is first opened, so that a sender's page never carries it.
+// The operator's views beside the chats, in the order of the navigation. The address of each is `#/<name>` (of the first
+// also `#/`). A view is loaded when it is first opened, so a sender never downloads it.
 
 export interface ViewProps {
   workspaces: Workspaces;
   // What follows the name in the address: `#/delegations/<rest>`. Empty when nothing does.
   rest: string;
-  // To be called when the server says that the session is over (ApiError.signedOut).
+  // To be called when the server answers that the session has ended (ApiError.signedOut).
   onSignedOut: () => void;
 }
 
@@ -35,7 +35,7 @@ export const views: View[] = [
   },
   {
     name: 'delegations',
-    title: 'Delegations',
+    title: 'Tasks',
     icon: 'M6 8a2 2 0 1 0 0-4 2 2 0 0 0 0 4zM18 20a2 2 0 1 0 0-4 2 2 0 0 0 0 4zM6 8v4a4 4 0 0 0 4 4h6M13 13l3 3-3 3',
     load: () => import('../views/DelegationsBoard.svelte'),
   },

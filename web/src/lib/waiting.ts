@@ -1,12 +1,12 @@
 import type { UploadRow } from './operator';
 
-// What waits, sorted for a person: by how long it has, and by what is about to happen to it.
+// Waiting files, grouped for a person: by their age, and by their state.
 
 export type WaitingGroup = 'all' | 'never-fetched' | 'fetched' | 'failed' | 'expiring';
 
 const kSoonestMs = 2 * 3_600_000;
 
-// Within its last quarter, and two hours at most: who looks can still do something about it.
+// In the last quarter of the file's time, two hours at most: the operator can still do something about it.
 export function expiresSoon(row: UploadRow, now: Date): boolean {
   const expires = new Date(row.expires_at).getTime();
   const left = expires - now.getTime();
@@ -18,9 +18,9 @@ export function groupOf(row: UploadRow): Exclude<WaitingGroup, 'all' | 'expiring
   return row.fetched_at ? 'fetched' : 'never-fetched';
 }
 
-export function inGroup(row: UploadRow, heap: WaitingGroup, now: Date): boolean {
-  if (heap === 'all') return true;
-  return heap === 'expiring' ? expiresSoon(row, now) : groupOf(row) === heap;
+export function inGroup(row: UploadRow, group: WaitingGroup, now: Date): boolean {
+  if (group === 'all') return true;
+  return group === 'expiring' ? expiresSoon(row, now) : groupOf(row) === group;
 }
 
 const kAges = [

@@ -1,40 +1,40 @@
 import { SvelteSet } from 'svelte/reactivity';
 
-// ScrollWindow: which pieces of a long scrolling list are drawn. A piece far from the reader is an empty box of the height
-// it had, or is guessed to have; what is in view does not jump when a piece above it turns out taller. The browser's own
-// anchoring must be off on the scroller: not every browser has it, and two would fight.
+// ScrollWindow: decides which pieces of a long scrolling list are drawn. A piece far from the visible part is an empty box of
+// its last known height, or of an estimated one. The visible part does not jump when a piece above it becomes taller. The
+// browser's own scroll anchoring must be off on the scroller: not every browser has it, and two would work against each other.
 
-// Drawn this far beyond the edges, so that scrolling meets finished chatMessages.
+// Pieces are drawn this far beyond the visible part, so that they are ready when the reader scrolls.
 const kMarginPx = 900;
-// Two lines and their header.
-const kLetterPx = 96;
+// The estimated height of a message: two lines and their header.
+const kMessagePx = 96;
 
 export class ScrollWindow {
   readonly drawn = new SvelteSet<number>();
   readonly #heights = new Map<number, number>();
   readonly #pieces = new Map<Element, number>();
-  readonly #sight: IntersectionObserver;
+  readonly #visibility: IntersectionObserver;
   readonly #sizes: ResizeObserver;
 
-  // `hold` is asked after pieces have changed their heights: true when it has brought the view to where it should be.
+  // `hold` is called after pieces have changed their heights; it returns true when it has set the scroll position itself.
   constructor(
     private readonly scroller: HTMLElement,
     private readonly hold: () => boolean,
   ) {
     const options = { root: scroller, rootMargin: `${kMarginPx}px 0px` };
-    this.#sight = new IntersectionObserver((entries) => this.#seen(entries), options);
+    this.#visibility = new IntersectionObserver((entries) => this.#seen(entries), options);
     this.#sizes = new ResizeObserver((entries) => this.#sized(entries));
   }
 
   // An action for the element of a piece.
   watch = (element: HTMLElement, id: number) => {
     this.#pieces.set(element, id);
-    this.#sight.observe(element);
+    this.#visibility.observe(element);
     this.#sizes.observe(element);
     return {
       destroy: () => {
         this.#pieces.delete(element);
-        this.#sight.unobserve(element);
+        this.#visibility.unobserve(element);
         this.#sizes.unobserve(element);
         this.drawn.delete(id);
       },
@@ -42,10 +42,10 @@ export class ScrollWindow {
   };
 
   heightOf(id: number, chatMessages: number): number {
-    return this.#heights.get(id) ?? chatMessages * kLetterPx;
+    return this.#heights.get(id) ?? chatMessages * kMessagePx;
   }
 
-  // Runs `change`, which adds above what is in view, and keeps that where it is.
+  // Runs `change`, which adds pieces above the visible part, and keeps the visible part where it is.
   async keeping(change: () => Promise<void>): Promise<void> {
     const { scroller } = this;
     let fromEnd = scroller.scrollHeight - scroller.scrollTop;
@@ -58,7 +58,7 @@ export class ScrollWindow {
   }
 
   close(): void {
-    this.#sight.disconnect();
+    this.#visibility.disconnect();
     this.#sizes.disconnect();
   }
 
@@ -67,7 +67,7 @@ export class ScrollWindow {
       const id = this.#pieces.get(target);
       if (id === undefined) continue;
       if (isIntersecting) this.drawn.add(id);
-      // Taking away what has the focus would throw the keyboard back to the top of the page.
+      // Removing the element that has the focus would move the focus to the top of the page.
       else if (!target.contains(document.activeElement)) this.drawn.delete(id);
     }
   }

@@ -1,5 +1,5 @@
-// The shapes the server speaks, as far as the page reads them. Unknown fields are ignored; what may be absent is
-// optional here, so that a missing field shows up in the compiler and not in a browser.
+// The JSON of the server's API, as far as the page reads it. Unknown fields are ignored. A field that may be absent is
+// optional here, so that the compiler finds code that needs it.
 
 export type Role = 'admin' | 'sender';
 
@@ -22,7 +22,7 @@ export interface Workspace {
   silent_for_seconds?: number | null;
   current_task?: string | null;
   role?: string | null;
-  // 500 stands for 500 or more.
+  // 500 means 500 or more.
   waiting_messages?: number;
 }
 
@@ -110,9 +110,9 @@ export interface FileStatus {
   acked_at?: string | null;
   expires_at?: string | null;
   reason?: string | null;
-  // When it left: the bytes are here as long as there is none.
+  // When the content was deleted; absent while the server still has it.
   ended_at?: string | null;
-  // Whether the one who asks may take it back.
+  // Whether this session may recall it.
   recallable?: boolean;
 }
 
@@ -128,10 +128,10 @@ export interface FilePart {
 
 export type Part = TextPart | FilePart;
 
-// `platform-pending:<workspace>/<file id>` names a staged file; anything else is somebody else's address.
+// `platform-pending:<workspace>/<file id>` names a staged file; anything else is not an address of this server.
 export const fileIdOf = (uri: string): string | null => placeOf(uri)?.fileId ?? null;
 
-// With whose file it is.
+// The same, with the workspace.
 export function placeOf(uri: string): { workspace: string; fileId: string } | null {
   const match = /^platform-pending:([0-9a-f-]{36})\/([0-9a-f-]{36})$/i.exec(uri);
   return match?.[1] && match[2] ? { workspace: match[1].toLowerCase(), fileId: match[2].toLowerCase() } : null;

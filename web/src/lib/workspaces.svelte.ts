@@ -1,25 +1,26 @@
 import { findWorkspace, listWorkspaces, uploadFigures } from './api';
 import { ApiError, sentenceOf } from './errors';
 import { LiveFeed, type LiveListener } from './live_feed';
-import { Soon } from './soon';
+import { DelayedCall } from './delayed_call';
 import type { Session, Tally, Workspace } from './wire';
 
 const kRefreshMs = 15_000;
-// After news, so that a burst of it is one look: at once for who comes and goes, later for what moves all the time.
+// The delay after an event, so that a burst of events causes one read: short when an agent comes or goes, longer for events that
+// are frequent.
 const kSoonMs = 250;
 const kLaterMs = 2_000;
 
-// The workspaces this session may see, and what waits for each: all of them for the operator, one for a sender (who may
-// not be told anything about it but its chat; then it has no name here). Kept up to date while the page is visible.
+// The workspaces that this session may see, and what waits for each: all of them for the operator, one for a sender (who may
+// be allowed to see nothing but its chat; then it has no name here). Kept up to date while the page is visible.
 export class Workspaces {
   list = $state.raw<Workspace[]>([]);
   // Files that wait, by workspace; none for a sender.
   files = $state.raw<ReadonlyMap<string, Tally>>(new Map());
   loaded = $state(false);
   error = $state('');
-  readonly #news = new LiveFeed();
+  readonly #feed = new LiveFeed();
   #timer: ReturnType<typeof setInterval> | undefined;
-  readonly #soon = new Soon(() => void this.refresh());
+  readonly #soon = new DelayedCall(() => void this.refresh());
 
   constructor(
     private readonly session: Session,
@@ -31,21 +32,21 @@ export class Workspaces {
     this.#timer = setInterval(this.#shown, kRefreshMs);
     document.addEventListener('visibilitychange', this.#shown);
     if (this.session.role !== 'admin') return;
-    this.onNews((name) => this.#soon.in(name.startsWith('WORKSPACE_') || name === 'RESYNC' ? kSoonMs : kLaterMs));
-    this.#news.open();
+    this.onEvent((name) => this.#soon.in(name.startsWith('WORKSPACE_') || name === 'RESYNC' ? kSoonMs : kLaterMs));
+    this.#feed.open();
   }
 
   close(): void {
     clearInterval(this.#timer);
     this.#soon.cancel();
-    this.#news.close();
+    this.#feed.close();
     document.removeEventListener('visibilitychange', this.#shown);
   }
 
-  // Everything the server tells the operator, as long as the page is visible; returns how to stop. After a RESYNC
-  // something may have been missed.
-  onNews(listener: LiveListener): () => void {
-    return this.#news.listen(listener);
+  // Calls `listener` for every live event while the page is visible; returns a function that stops it. After a RESYNC events
+  // may have been missed.
+  onEvent(listener: LiveListener): () => void {
+    return this.#feed.listen(listener);
   }
 
   find(id: string): Workspace | undefined {

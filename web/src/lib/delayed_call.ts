@@ -1,6 +1,6 @@
-// Soon: one call a while after it was asked for. Asked again before, the earlier of the two times counts, so that a burst
-// of wishes is one call.
-export class Soon {
+// DelayedCall: calls a function once, after a delay. When it is asked for again before that, the earlier time counts, so that
+// a burst of requests is one call.
+export class DelayedCall {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #dueAt = Infinity;
 
