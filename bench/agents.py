@@ -1,5 +1,5 @@
-"""Agent: a real `restante connect` in a process of its own, its folder on the disk that the servers use; and a watch on that
-folder that notes when each file came to lie there under its final name, which it gets once its bytes are synced."""
+"""Agent: a real `restante connect` in a separate process, with its folder on the same disk as the servers. Watch records when each
+file appears in that folder under its final name; the agent gives it that name after the content is synced."""
 import ctypes
 import os
 import shutil
@@ -17,7 +17,7 @@ HEAD = struct.Struct("iIII")
 
 
 class Watch:
-    """Arrivals in a folder, by the kernel's own notes: {name: when}."""
+    """New files in a folder, as inotify reports them: {name: when}."""
 
     def __init__(self, folder):
         self.arrived, self.changed = {}, threading.Condition()
@@ -29,11 +29,11 @@ class Watch:
 
     def _run(self):
         while True:
-            notes, now, at = os.read(self.descriptor, 65536), time.monotonic(), 0
+            events, now, at = os.read(self.descriptor, 65536), time.monotonic(), 0
             with self.changed:
-                while at < len(notes):
-                    *_, length = HEAD.unpack_from(notes, at)
-                    name = notes[at + HEAD.size:at + HEAD.size + length].rstrip(b"\0").decode()
+                while at < len(events):
+                    *_, length = HEAD.unpack_from(events, at)
+                    name = events[at + HEAD.size:at + HEAD.size + length].rstrip(b"\0").decode()
                     self.arrived.setdefault(name, now)
                     at += HEAD.size + length
                 self.changed.notify_all()
@@ -53,12 +53,12 @@ class Agent:
         (self.folder / "token").write_text(token)
         command = [BUILD / "restante", "connect", "--url", f"http://127.0.0.1:{server.port}", "--token-file", self.folder / "token",
                    "--dir", self.folder / "dir", "--state", self.folder / "state", "--json"]
-        with open(self.folder / "lines", "wb") as lines, open(self.folder / "said", "wb") as said:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=lines, stderr=said, preexec_fn=on_cores(cores))
+        with open(self.folder / "lines", "wb") as lines, open(self.folder / "stderr", "wb") as stderr:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=lines, stderr=stderr, preexec_fn=on_cores(cores))
         self.watch = Watch(self.landing)
 
-    def said(self):
-        return (self.folder / "said").read_text()
+    def stderr(self):
+        return (self.folder / "stderr").read_text()
 
     def __enter__(self):
         return self

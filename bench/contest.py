@@ -1,5 +1,5 @@
-"""Contest: files through Restante, its peer and nginx, in turn, in one run. What all scenarios of files share: who takes
-part, how rounds go, and the lines that come of it."""
+"""Contest: sends files through Restante, its peer and nginx, one after the other, in one run. It has what all scenarios with
+files share: which servers take part, the rounds, and the lines of the report."""
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ OURS, NGINX = Restante.name, "nginx"
 
 
 def make_workspaces(server, count=peer.WORKSPACES):
-    """Lines "id token sender" in a file: an agent each, and a person who sends to it."""
+    """Writes a file with lines "id token sender": a workspace, its agent's token and the token of a sender."""
     admin = server.admin_token
 
     def make(number):
@@ -36,7 +36,7 @@ def make_workspaces(server, count=peer.WORKSPACES):
 
 
 class Contest:
-    """Everybody who may take part. A server is made anew for each measurement, or kept for a whole comparison."""
+    """All servers that may take part. A server is started for each measurement, or once for a whole comparison."""
 
     def __init__(self, workspaces=peer.WORKSPACES):
         self.cores, self.count = machine.cores(), workspaces
@@ -65,7 +65,7 @@ class Contest:
 
     @contextmanager
     def ours_on_postgres(self):
-        """On the same PostgreSQL as the peer, in a database of its own."""
+        """On the same PostgreSQL as the peer, in a separate database."""
         with (self.postgres.database() as url,
               Restante(len(self.cores), self.cores, {"database": url}, [self.postgres.process.pid]) as server):
             server.workspaces, server.url = make_workspaces(server, self.count), url
@@ -107,8 +107,8 @@ def best_peer(figures):
 
 
 def rounds(contenders, key, count):
-    """{name: measure()} → {name: [figures by round]}. The first round warms everybody up and is thrown away, but it shows
-    which configurations of the peer are worth the time."""
+    """{name: measure()} → {name: [figures by round]}. The first round warms up all servers and is not counted, but it shows
+    which configurations of the peer are worth measuring."""
     trial = {}
     for name, measure in contenders.items():
         trial[name] = measure()[key]
@@ -120,12 +120,12 @@ def rounds(contenders, key, count):
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
             runs[name].append(contenders[name]())
-            os.sync()  # what one has left to write must not be written while the next is measured
+            os.sync()  # unwritten data of one server must not be written while the next one is measured
     return runs, {name: number for name, number in trial.items() if name not in runs}
 
 
 def show(section, title, runs, dropped, key, unit, bars):
-    """Lines for everybody and the bars: {contender or "peer": at least this ratio}."""
+    """Adds the lines of all servers and the bars: {contender or "peer": at least this ratio}."""
     section.note(title)
     section.figures[title] = {"rounds": runs, "dropped_after_the_first_round": dropped}
     for name, figures in runs.items():
@@ -147,5 +147,5 @@ def show(section, title, runs, dropped, key, unit, bars):
 
 
 def count_of(options):
-    """Fewer rounds than where nothing is written: one takes half a minute."""
+    """Fewer rounds than in scenarios that write nothing: one round takes half a minute."""
     return max(1, options.rounds - 2)

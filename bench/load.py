@@ -6,7 +6,7 @@ from servers import BUILD, HEALTH, on_cores
 
 
 class Loadgen:
-    """One run. next() is its next report; go_on() lets it leave a phase in which it holds what it has opened."""
+    """One run. next() returns its next report; go_on() ends a phase in which it only holds its connections open."""
 
     def __init__(self, scenario, server, cores, **options):
         command = [BUILD / "loadgen", scenario, "--port", str(server.port)]
@@ -36,7 +36,7 @@ class Loadgen:
 
 
 def add_rates(figures):
-    """What follows from requests, bytes, seconds and CPU."""
+    """Adds the rates that follow from requests, bytes, seconds and CPU."""
     requests, seconds = figures["requests"], figures["seconds"]
     figures["rps"] = requests / seconds
     figures["per_cpu_second"] = requests / max(figures["cpu_server"], 0.001)
@@ -50,13 +50,13 @@ def add_rates(figures):
 
 
 def rate(server, cores, **options):
-    """Requests per second of GET /health and what they cost."""
+    """Requests per second of GET /health and their CPU time."""
     options = {"expect": HEALTH, **options}
     with Loadgen("rate", server, cores, **options) as run:
         return add_rates(run.next())
 
 
 def traffic(scenario, server, cores, **options):
-    """One run of files: upload, fetch or cycle."""
+    """One run with files: upload, fetch or cycle."""
     with Loadgen(scenario, server, cores, **options) as run:
         return add_rates(run.next())

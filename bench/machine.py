@@ -1,4 +1,4 @@
-"""Machine: what the kernel says about processes and about the machine they run on."""
+"""Machine: the kernel's figures about processes and about the machine."""
 import atexit
 import os
 import platform
@@ -27,7 +27,7 @@ def cpu_seconds(pids):
 
 
 def user_memory(pids):
-    """Bytes of anonymous memory (heap, stacks) of the processes. Sockets are the kernel's and not in it."""
+    """Bytes of anonymous memory (heap, stacks) of the processes, without socket buffers, which belong to the kernel."""
     total = 0
     for pid in pids:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text()
@@ -40,7 +40,7 @@ def children(pid):
 
 
 def allow_open_files():
-    """Children inherit it. Without the right to raise the hard limit, the tools say themselves what they lack."""
+    """Raises the limit of open files, for children too. If it may not be raised, the tools print what they lack."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < OPEN_FILES:
         try:
@@ -52,8 +52,8 @@ def allow_open_files():
 
 
 def raise_priority():
-    """Puts this session before everything else on the machine until we end: servers and load generator alike, so that a
-    ratio is not the neighbour's. True when we were allowed to."""
+    """Gives this session priority over all other processes until it ends, so that they do not change a ratio: servers and load
+    generator alike. True if that was allowed."""
     autogroup = Path("/proc/self/autogroup")
     try:
         os.setpriority(os.PRIO_PROCESS, 0, -20)
@@ -73,13 +73,13 @@ def status_bytes(pid, name):
 
 
 def forget_peak(pid):
-    """VmHWM begins anew at what is resident now."""
+    """Resets VmHWM to the current resident size."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 def warm_page_cache(folder, most=WARM_BYTES):
     """Writes and deletes some gigabytes. On a virtual machine the first use of a page of memory costs far more than the
-    second, and whoever is measured first would pay for all. Some hosts take back what lies free for a few seconds."""
+    second, and the first measured server would pay for all. Some hosts take back memory that is free for a few seconds."""
     free = int(re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)[1]) * 1024
     disk = shutil.disk_usage(folder).free
     block, written, path = os.urandom(1 << 20) * 16, 0, Path(folder) / "warming"

@@ -1,4 +1,4 @@
-"""Peer: the design to beat as a process, in one of its configurations, in front of a Postgres of the run."""
+"""Peer: the design to beat as a process, in one of its configurations, on the PostgreSQL of the run."""
 import os
 import shutil
 import subprocess
@@ -17,7 +17,7 @@ WORKSPACES = 64
 
 
 def build():
-    """With what Debian has; a second time it takes no time."""
+    """Builds it with Debian's packages. A second call takes no time."""
     if not shutil.which("go"):
         raise RuntimeError("Go is missing: run tools/setup bench")
     env = {**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": str(BUILD / "gocache"), "GOFLAGS": ""}

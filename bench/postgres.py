@@ -1,5 +1,5 @@
-"""Postgres: the private PostgreSQL of a run, durable as Debian ships it, for the peer and for Restante alike. Use as a context
-manager; the cluster goes away with it."""
+"""Postgres: the private PostgreSQL of a run, durable as Debian ships it, for the peer and for Restante. Use as a context manager,
+which deletes the cluster at its end."""
 import sys
 
 from servers import BUILD, ROOT
@@ -13,7 +13,7 @@ OWN = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = 
 
 class Postgres(private.Postgres):
     def __init__(self):
-        # The peer's own database; whoever else takes part asks for one by database().
+        # The peer's database; database() makes one for every other server.
         super().__init__(SETTINGS, parent=BUILD, environment={"LD_PRELOAD": str(BUILD / "one_session.so")})
         try:
             self.sql("CREATE DATABASE bench", database="postgres")
@@ -25,5 +25,5 @@ class Postgres(private.Postgres):
         return super().sql(*statements, database=database)
 
     def transactions(self, url):
-        """How many have ended in that database. A statement outside of any is one of its own."""
+        """How many transactions have ended in that database. A single statement outside a transaction counts as one."""
         return int(self.sql(OWN.format(url.rpartition("/")[2])))

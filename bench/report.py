@@ -1,5 +1,5 @@
-"""Report: figures as a table for a person, with bars that are passed or missed. A bar is what the project promises; a
-line without one is there to be looked at."""
+"""Report: figures as a table for a person. A line with a bar passes or fails: the bar is a promise of the project. A line
+without a bar is only information."""
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -39,8 +39,8 @@ class Section:
 def print_section(section):
     print(f"\n{section.title}")
     for line in section.lines:
-        verdict = "" if line.passed is None else ("PASS" if line.passed else "FAIL")
-        bar = f"{verdict} ({line.bar})" if verdict else ""
+        result = "" if line.passed is None else ("PASS" if line.passed else "FAIL")
+        bar = f"{result} ({line.bar})" if result else ""
         print(f"  {line.what:<46} {line.value:>11}  {bar:<22} {line.detail}".rstrip() if line.what else f"    {line.detail}",
               flush=True)
 
@@ -51,7 +51,7 @@ def spread(values, form="{:,.0f}"):
 
 
 def note_noise(section, rounds):
-    """Says how much of the machine somebody else used, and when that is too much to believe the figures."""
+    """Adds a note with the load of other processes, and a warning if it was too high to trust the figures."""
     foreign = median(figures["foreign_cores"] for figures in rounds)
     doubt = "; a quarter of a core or more: repeat this when the machine is quiet" if foreign >= 0.25 else ""
     section.note(f"foreign load while measuring: {foreign:.2f} cores{doubt}")

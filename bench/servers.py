@@ -1,5 +1,5 @@
-"""Servers: Restante and nginx, each in processes of its own on a free loopback port, with a folder that goes away with
-them. Use as context managers. `threads` is our I/O threads and nginx's workers; `cores` is where the processes may run.
+"""Servers: Restante and nginx, each in its own processes on a free loopback port, with a folder that is deleted at the end.
+Use as context managers. `threads` is the number of our I/O threads and of nginx's workers; `cores` is where the processes may run.
 """
 import http.client
 import json
@@ -35,13 +35,13 @@ def wait_until(condition, what, ceiling=CEILING):
 
 class Server:
     def __init__(self):
-        # Not in the folder for temporary files, which may lie in memory: what is measured here is meant to be durable.
+        # Not in the folder for temporary files, which may be in memory: the measured writes must be durable.
         self.folder = Path(tempfile.mkdtemp(prefix="running-", dir=BUILD))
         self.process = None
         self.port = 0
 
     def request(self, method, target, token=None, body=None, timeout=CEILING):
-        """The answer's body as text; any status but 2xx raises."""
+        """The answer's body as text; any status except 2xx raises."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -66,7 +66,7 @@ class Server:
         return text.index(b"\r\n\r\n") + 4
 
     def roots(self):
-        """The processes that the work belongs to; their children belong to them."""
+        """The processes that do the work; their children count as well."""
         return [self.process.pid]
 
     def pids(self):
@@ -103,7 +103,7 @@ class Restante(Server):
     name = "restante"
 
     def __init__(self, threads, cores, settings=None, beside=()):
-        """`beside`: processes whose work belongs to it, too."""
+        """`beside`: other processes whose CPU and memory count as this server's."""
         super().__init__()
         self.cores, self.beside = cores, list(beside)
         self.command = [BUILD / "restante", "serve", "--listen", "127.0.0.1:0", "--data", self.folder / "data"]
@@ -112,16 +112,16 @@ class Restante(Server):
         self.start()
 
     def start(self):
-        """Also after stop(): on the same data, on another port."""
+        """Starts it, also again after stop(): on the same data, on another port."""
         env = {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_")}
         with open(self.folder / "log", "ab") as log:
             self.process = subprocess.Popen(self.command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
                                             preexec_fn=on_cores(self.cores))
         ready = READY.match(self.process.stdout.readline().decode())
         if not ready:
-            said = (self.folder / "log").read_text()[-2000:]
+            printed = (self.folder / "log").read_text()[-2000:]
             self.__exit__()
-            raise RuntimeError(f"restante did not start:\n{said}")
+            raise RuntimeError(f"restante did not start:\n{printed}")
         self.port = int(ready[1])
 
     def roots(self):
@@ -167,7 +167,7 @@ http {{
 }}
 """
 
-# What Restante puts on every answer, so that both send the same.
+# The headers of every answer of Restante, so that both servers send the same.
 SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -186,14 +186,14 @@ def free_port():
 
 
 class Nginx(Server):
-    """`reuseport` gives each worker connections of its own, as our listener does: without it one worker can take most."""
+    """`reuseport` distributes connections over the workers, as our listener does: without it one worker can get most of them."""
 
     def __init__(self, threads, cores, headers=None):
         super().__init__()
         self.name = "nginx, our headers" if headers else "nginx"
         self.port = free_port()
         lines = " ".join(f'add_header {name} "{value}";' for name, value in (headers or {}).items())
-        # Workers of a root master become another user, who may not enter our folder.
+        # If nginx runs as root, its workers change to another user, which has no access to our folder.
         user = "user root;" if os.geteuid() == 0 else ""
         (self.folder / "files").mkdir()
         config = self.folder / "nginx.conf"

@@ -1,5 +1,5 @@
-"""Staged rows: a database with a million staged files, written while no server runs. Follows the schema that the server has
-made there; what it writes is what uploads of that size would have left, but for the log entries of their arrival."""
+"""Staged rows: a database with a million staged files, written while no server runs. It uses the schema that the server has
+made. It writes the rows that uploads of that size would have made, except for their inbox rows."""
 import os
 import sqlite3
 import time
@@ -10,9 +10,9 @@ SIZE = 1024
 RETENTION_SECONDS = 3600  # uploads.ack_retention
 
 
-def fill(database, rows, slices, apart, patience):
-    """Half of the rows become due, a quarter as acked, a quarter past their time, in slices `apart` seconds from each other; the
-    first about `patience` seconds after this returns. Returns the moments."""
+def fill(database, rows, slices, apart, delay):
+    """Half of the rows become due: a quarter as acked, a quarter as expired, in slices `apart` seconds from each other. The first slice
+    is due about `delay` seconds after this returns. Returns the times."""
     connection = sqlite3.connect(database, isolation_level=None)
     for pragma in ("synchronous = OFF", "cache_size = -400000", "temp_store = MEMORY"):
         connection.execute(f"PRAGMA {pragma}")
@@ -21,7 +21,7 @@ def fill(database, rows, slices, apart, patience):
     first = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM upload_contents").fetchone()[0]
     connection.executemany("INSERT INTO upload_contents (id, content) VALUES (?, ?)",
                            ((first + i, content) for i in range(rows)))
-    due = time.time() + patience + rows / 50_000
+    due = time.time() + delay + rows / 50_000
     connection.executemany(
         "INSERT INTO pending_uploads (file_id, workspace_id, content_row, size_bytes, filename, mimetype, sha256, created_at, "
         "fetched_at, acked_at, expires_at) VALUES (?, ?, ?, ?, 'file.bin', 'application/octet-stream', ?, ?, ?, ?, ?)",
@@ -46,7 +46,7 @@ def rows_of(rows, first, moments):
         due_us = int(moments[i * len(moments) // rows] * 1e6)
         acked = due_us - RETENTION_SECONDS * 1_000_000 if kind == 0 else None
         expires = due_us if kind == 1 else due_us + day
-        # Ids grow with time, as those of the server do.
+        # Ids increase with time, as the server's do.
         yield ((created // 1000 + i // 100).to_bytes(6, "big") + os.urandom(10), workspace, first + i, SIZE, digest, created + i, acked,
                acked, expires)
 

@@ -1,6 +1,5 @@
-// An agent of your own in C++: everything `restante connect` does (polling, files, restarts, bad networks) comes from
-// the library; a Handover is the part that is yours. This one answers each message with its text and the files it came
-// with.
+// An example agent in C++. The library does everything that `restante connect` does (polling, files, restarts, bad
+// networks); you write a Handover. This one answers each message with its text and its files.
 //
 //   echo_agent URL TOKEN STATE_FOLDER FILES_FOLDER
 //
@@ -16,7 +15,7 @@ namespace {
 
 class Echo final : public agent::Handover {
  public:
-  // Called for one delivery after the other. What it returns decides: handled, or failed and worth another attempt.
+  // Called for one delivery after the other. The result is `handled`, or `failed` for another attempt.
   agent::HandoverResult deliver(const agent::Delivery& delivery) override {
     std::string answer = "You said: " + delivery.text;
     for (const auto& file : delivery.files)
@@ -47,8 +46,8 @@ int run(const std::string& url, const std::string& token, const std::string& sta
   std::signal(SIGPIPE, SIG_IGN);
 
   Echo echo;
-  const auto say = [](std::string_view line) { std::cerr << "echo_agent: " + std::string(line) + "\n"; };
-  agent::Agent echo_agent(settings, std::move(*directory), std::move(*state), echo, stop, say);
+  const auto print_line = [](std::string_view line) { std::cerr << "echo_agent: " + std::string(line) + "\n"; };
+  agent::Agent echo_agent(settings, std::move(*directory), std::move(*state), echo, stop, print_line);
   return echo_agent.run() == agent::End::stopped ? 0 : 1;
 }
 

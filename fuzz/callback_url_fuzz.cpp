@@ -1,5 +1,5 @@
-// Promises: a URL that was read writes itself in a form that reads back the same and holds nothing but printable ASCII;
-// a host that is no address is one to no resolver either; an IPv4 address gets the same verdict however it is wrapped.
+// Promises: an accepted URL is written in a form that reads back the same and has only printable ASCII; a host that is
+// not an address for us is not one for any resolver; an IPv4 address gets the same decision in every notation.
 #include <arpa/inet.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Promises: the decoder gives what a plain reading of the grammar over the whole input gives, however the input is cut;
-// data lies in what was fed, and what was announced is never less than what comes.
+// Promises: however the input is cut, the decoder gives the same result as a simple parser over the whole input; its
+// data points into the input, and the announced size is never smaller than the data.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -23,8 +23,8 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-// The same grammar, chunk by chunk over text that is all there. Nothing when the line is broken; npos as its end when
-// it is not complete yet.
+// The same grammar, chunk by chunk over the whole text. Nothing when the line is invalid; npos as its end when it is
+// not complete yet.
 struct Line {
   std::uint64_t size = 0;
   std::size_t end = std::string_view::npos;
@@ -55,7 +55,7 @@ Outcome reference(std::string_view text) {
   std::size_t at = 0;
   const auto broken = [&] { return Outcome{State::malformed, data, 0}; };
   const auto more = [&] { return Outcome{State::more, data, text.size()}; };
-  // What must come next, or as much of it as is there.
+  // The text that must come next, or its beginning if the input ends.
   const auto expect = [&] {
     const std::string_view rest = text.substr(at, 2);
     at += rest.size();

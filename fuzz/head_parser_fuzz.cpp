@@ -1,6 +1,6 @@
-// The first byte chooses small or real limits, the rest are the bytes of a connection. Promises: any split of them has
-// the same outcome; what was accepted holds no control byte, looks into its own bytes, has at most one framing and one
-// host, keeps the limits, and written down anew is read as the same request.
+// The first byte chooses small or real limits, the rest are the bytes of a connection. Promises: any split of them
+// gives the same result. An accepted head has no control byte, points into its own bytes, has at most one framing and
+// one host, keeps the limits, and reads back as the same request when it is written again.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -56,7 +56,7 @@ void check_fields(const Request& request, const Limits& limits) {
     check_inside(value, request);
     ORACLE(!name.empty() && name.find_first_of(" \t:") == std::string_view::npos && trim(value) == value);
   }
-  // An absolute target without a path has none of its own.
+  // An absolute target may have no path.
   if (request.path != "/") check_inside(request.path, request);
   check_inside(request.query, request);
   check_inside(request.host, request);

@@ -1,6 +1,6 @@
-// Promises: what is accepted, another parser accepts too and sees the same document, before and after it was written
-// anew; writing is a fixed point; no NUL, no control byte, no broken UTF-8 and no duplicate key gets through; whatever
-// bytes a string holds, what is written is a JSON string.
+// Promises: another parser accepts every accepted text too and reads the same document, before and after it is written
+// again; writing is a fixed point; no text with a NUL, a control byte, broken UTF-8 or a duplicate key is accepted; a
+// string of any bytes is written as a JSON string.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -63,7 +63,7 @@ void check_document(std::string_view text) {
   ORACLE(std::ranges::none_of(dump, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }));
   const auto again = parse_json(dump);
   ORACLE(again && again->dump() == dump);
-  // As text, because 0e400 is not a number to them and so not equal to itself.
+  // Compared as text, because 0e400 is not a number for the other parser and so not equal to itself.
   ORACLE(serialize(theirs(text)) == serialize(theirs(dump)));
 }
 

@@ -1,7 +1,6 @@
-// Promises: however the bytes come in pieces, the same lines are seen, none longer than allowed and none with an end of
-// line in it; each gives at least one message, and every message is a request with an id, a notification without one, a
-// response, or a fault with a sentence; what is answered is one line of JSON with the same id; arguments that pass the
-// check can be read.
+// Promises: however the bytes are cut, the lines are the same, none is longer than allowed and none contains an end of
+// line. Each line gives at least one message: a request with an id, a notification without one, a response, or a fault
+// with a sentence. An answer is one line of JSON with the same id. Arguments that pass the check can be read.
 #include <cstddef>
 #include <cstdint>
 #include <string>

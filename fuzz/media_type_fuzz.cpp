@@ -1,5 +1,5 @@
-// Promises: a media type that was read can be written in its strictest form and read back the same; a boundary is one
-// of RFC 2046; a disposition read from what was written is the same, whatever bytes its name held.
+// Promises: an accepted media type can be written in its strictest form and reads back the same; a boundary follows RFC
+// 2046; a written disposition reads back the same, whatever bytes its name has.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -43,7 +43,7 @@ void check_media_type(std::string_view input) {
   ORACLE(boundary->find_first_of("\r\n\t\"\\;") == std::string::npos && boundary->back() != ' ');
 }
 
-// Any bytes at all survive as an extended value if they are UTF-8, and never make the whole disposition unreadable.
+// Any UTF-8 is unchanged as an extended value, and no bytes make the whole disposition unreadable.
 void check_extended(std::string_view input) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string encoded;

@@ -1,6 +1,6 @@
 // The first line of an input is a Content-Type, the rest a body. Promises: cutting the body anywhere changes nothing,
-// spans lie in what was fed or are the beginning of a delimiter, events alternate, limits hold, and what was read can
-// be written down and read back as the same parts.
+// spans point into the input or are the beginning of a delimiter, events alternate, limits hold, and the parts can be
+// written and read back as the same parts.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -59,7 +59,7 @@ struct Outcome {
   std::vector<Part> parts;
 };
 
-// Each piece is a buffer of its own, so that the address sanitizer sees a read beyond it or a span kept too long.
+// Each piece is a separate buffer, so that the address sanitizer finds a read beyond it or a span kept too long.
 template <typename NextSize>
 Outcome parse(std::string_view body, const std::string& boundary, const MultipartLimits& limits, NextSize next_size) {
   Recorder sink;
@@ -98,7 +98,7 @@ void expect_limits(const Outcome& outcome, const MultipartLimits& limits) {
 }
 
 // No value when the text cannot be written between quotes: literal escapes and control bytes come from `filename*`
-// alone.
+// only.
 std::optional<std::string> quoted(std::string_view text) {
   for (const std::string_view escape : {"%22", "%0D", "%0A"}) {
     if (text.find(escape) != std::string_view::npos) return std::nullopt;

@@ -1,4 +1,4 @@
-// What a fuzz target promises is checked in every build, so that a replay without assertions still means something.
+// Checks the promises of a fuzz target in every build, so that a replay without assertions checks them too.
 #pragma once
 #include <cstdio>
 #include <cstdlib>

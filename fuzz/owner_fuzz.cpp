@@ -1,4 +1,4 @@
-// Promises: what is taken for a mark, whoever wrote it, reads the same when it is written down again.
+// Promises: an accepted mark reads back the same when it is written again.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// Runs one fuzz target over every file of the folders it is given, without libFuzzer: the corpus as a regression test,
-// on any compiler. Fails when a folder holds no file, so that a lost corpus does not pass for a clean one.
+// Runs one fuzz target over every file of the given folders, without libFuzzer: the corpus is a regression test with
+// any compiler. Fails when a folder has no file, so that a missing corpus is not a success.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ std::vector<std::filesystem::path> files_of(const std::filesystem::path& folder)
 bool replay(const std::filesystem::path& folder) {
   const auto files = files_of(folder);
   for (const auto& file : files) {
-    // Named before it runs: a crash must say which input it was.
+    // Printed before it runs, so that the input of a crash is known.
     std::printf("%s\n", file.c_str());
     std::fflush(stdout);
     std::ifstream in(file, std::ios::binary);

@@ -1,5 +1,6 @@
-// The first byte chooses the method, the rest is a path. Promises: what is found is what a plain look at every route
-// finds; parameters are what the path says, never empty, never with a NUL; Allow lists exactly what would be found.
+// The first byte chooses the method, the rest is a path. Promises: the router finds the same route as a simple
+// comparison with every route; parameters are parts of the path, never empty, never with a NUL; Allow lists exactly the
+// methods that would be found.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

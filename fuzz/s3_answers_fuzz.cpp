@@ -1,5 +1,5 @@
-// Promises: whatever a server sends, no more than bounded trees come of it; text that was read can be escaped, written
-// and read back the same; a page that goes on says from where; every document of ours is read back by the same reader.
+// Promises: whatever a server sends, the parsed trees are bounded; text can be escaped, written and read back the same;
+// a page that is not the last has the position of the next; the reader can read every document that we write.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -39,7 +39,7 @@ void check_pages(std::string_view input) {
   ORACLE(kinds <= 1);
 }
 
-// Keys are ours or were listed: text without control bytes.
+// Keys are made by us or come from a listing: text without control bytes.
 void check_documents(std::string_view input) {
   for (const char c : input) {
     if (static_cast<unsigned char>(c) < 0x20) return;

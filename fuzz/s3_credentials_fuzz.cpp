@@ -1,4 +1,4 @@
-// Promises: what is read from a credentials file can stand in a header, and written down plainly it is read back.
+// Promises: values from a credentials file may be used in a header; written in the plain form they are read back.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// Promises: a stored name is 1 to 100 plain characters, never a path, and a fixed point; a stored media type is empty
-// or one short type/subtype, taken from the input or octet-stream, and a fixed point.
+// Promises: a stored name has 1 to 100 plain characters and is never a path; a stored media type is empty or one short
+// type/subtype from the input, or octet-stream. Both are fixed points: storing them again changes nothing.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -39,7 +39,7 @@ int dial(std::uint16_t port, std::size_t number) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) fail("socket");
   const int on = 1;
-  // The port is chosen at connect(), where it need only be free towards this server.
+  // connect() chooses the port, which then only has to be unused for this server.
   ::setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
   const sockaddr_in from = loopback(static_cast<std::uint32_t>(number / kPerSource), 0);
   if (::bind(fd, reinterpret_cast<const sockaddr*>(&from), sizeof(from)) != 0) fail("bind");
@@ -107,7 +107,7 @@ void Client::send(std::string head, std::string_view shared, std::string tail) {
   if (!busy && !write_out()) watch(EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD);
 }
 
-// True when nothing is left.
+// True when everything is written.
 bool Client::write_out() {
   while (!unsent_.empty()) {
     std::array<iovec, 3> parts{};

@@ -1,7 +1,6 @@
 // Client: one keep-alive connection to a server on this machine, driven by a Poller. Requests are given as bytes and
-// may be pipelined; every complete answer is handed to on_reply, in order. A server that closes or answers nonsense
-// throws std::runtime_error: a benchmark that went wrong must not print figures. Poller and its clients belong to one
-// thread.
+// may be pipelined; on_reply gets every complete answer, in order. If the server closes or sends an invalid answer, it
+// throws std::runtime_error: a failed benchmark must not print figures. Poller and its clients belong to one thread.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -24,9 +23,9 @@ class Poller {
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
 
-  // Serves what is ready, waiting up to `milliseconds` for the first of it.
+  // Handles all ready events; waits up to `milliseconds` for the first one.
   void run_once(int milliseconds);
-  // Serves until `done` says so; throws after `seconds` without it.
+  // Handles events until `done` returns true; throws after `seconds`.
   void run_until(const std::function<bool()>& done, double seconds);
 
  private:
@@ -37,17 +36,18 @@ class Poller {
 
 class Client {
  public:
-  // `number` spreads many clients over loopback source addresses, so that neither ports nor a cap per address run out.
+  // `number` distributes many clients over loopback source addresses, because ports and a limit per address would run
+  // out.
   Client(Poller& poller, std::uint16_t port, std::size_t number = 0);
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
   void send(std::string_view request);
-  // `shared` is sent from where it lies and must stay there until the answer has come.
+  // `shared` is not copied: it must stay valid until the answer has arrived.
   void send(std::string head, std::string_view shared, std::string tail);
   std::function<void(const Reply&)> on_reply;
-  // What the next answer's body is held against while it comes in.
+  // Compares the next answer's body with this content while it arrives.
   void expect(const Content* content, std::uint64_t size) { reply_.expect(content, size); }
 
  private:
@@ -57,7 +57,7 @@ class Client {
   void flush();
   void watch(std::uint32_t events, int operation);
 
-  // Bytes on their way: its own, or somebody else's.
+  // Bytes to send: owned by this piece, or a view of shared bytes.
   struct Piece {
     std::string own;
     std::string_view shared;
@@ -74,10 +74,10 @@ class Client {
 
 using Clients = std::vector<std::unique_ptr<Client>>;
 
-// Opens `count` clients, each of which has had one answer to `request`: the server has accepted and served all of them.
+// Opens `count` clients. Each has got one answer to `request`, so the server has accepted and served all of them.
 Clients open_clients(Poller& poller, std::uint16_t port, std::size_t count, std::string_view request);
 
-// Raises the limit of open files to what is allowed; throws with a sentence when that is below `wanted`.
+// Raises the limit of open files as far as allowed; throws with a sentence when that is below `wanted`.
 void allow_open_files(std::size_t wanted);
 
 double now();  // seconds, monotonic

@@ -1,4 +1,4 @@
-// The whole way of a file: a sender uploads it, the agent finds it in its inbox, fetches it and acks it.
+// The whole cycle of a file: a sender uploads it, the agent finds it in its inbox, fetches it and acks it.
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -11,15 +11,15 @@ namespace loadgen {
 namespace {
 
 constexpr std::size_t kTinyFile = 64;
-constexpr int kLooks = 200;  // an inbox that has not shown the file by then never will
+constexpr int kLooks = 200;  // a file that is not in the inbox after so many polls is lost
 
-// One workspace and its connection: sender and agent in turn.
+// One workspace and its connection, which is the sender's and the agent's alternately.
 class CycleAgent {
  public:
   CycleAgent(Workspace workspace, const Content& content, std::size_t size)
       : workspace_(std::move(workspace)), content_(content), size_(size) {}
 
-  // A cursor can only begin behind an entry: a new inbox gets one first.
+  // A cursor needs a row to start from: a new inbox gets one first.
   enum class Step { find_cursor, make_entry, upload, poll, fetch, ack };
 
   void send(Client& client) {
@@ -91,7 +91,7 @@ class CycleAgent {
 void cycle(const Options& options) {
   const Content content(options.size);
   const std::vector<Workspace> workspaces = read_workspaces(options.workspaces);
-  if (workspaces.size() < options.connections) throw std::runtime_error("each connection needs a workspace of its own");
+  if (workspaces.size() < options.connections) throw std::runtime_error("each connection needs its own workspace");
   std::vector<CycleAgent> agents;
   for (std::size_t i = 0; i < options.connections; ++i) agents.emplace_back(workspaces[i], content, options.size);
   Loop loop(options);

@@ -32,11 +32,11 @@ void fetch(const Options& options) {
   Loop loop(options);
   Latencies latencies;
   std::size_t files = 0;
-  std::size_t turn = 0;
+  std::size_t next_target = 0;
   const auto run = [&](const std::function<bool()>& more) {
     const auto next = [&](Client& client, std::size_t) {
       if (!more()) return false;
-      const Target& target = targets[turn++ % targets.size()];
+      const Target& target = targets[next_target++ % targets.size()];
       send_fetch(client, target.path, target.token, content, options.size);
       return true;
     };

@@ -22,7 +22,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// With its children, those that live and those that have ended; nothing for a process that is gone.
+// With its running and ended children; nothing for a process that has ended.
 std::optional<double> process_seconds(pid_t pid) {
   const std::string text = text_of(fmt::format("/proc/{}/stat", pid));
   const auto name_end = text.rfind(')');
@@ -76,7 +76,7 @@ Cpu Cpu::read(const std::vector<pid_t>& servers) {
   Cpu cpu;
   for (const pid_t pid : servers) {
     const auto used = process_seconds(pid);
-    if (!used) throw std::runtime_error(fmt::format("process {} is gone", pid));
+    if (!used) throw std::runtime_error(fmt::format("process {} has ended", pid));
     cpu.servers += *used;
   }
   rusage usage{};

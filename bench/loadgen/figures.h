@@ -1,5 +1,5 @@
-// Figures: what a run measured, and the JSON line it is reported in. Latencies are kept as they are, not in buckets: a
-// run has at most a few million of them. Cpu reads the kernel's accounts of processes and of the whole machine.
+// Figures: the results of a run, and the JSON line that reports them. All latencies are kept, not in buckets: a run has
+// at most a few million of them. Cpu reads the kernel's CPU times of processes and of the whole machine.
 #pragma once
 #include <sys/types.h>
 

@@ -13,7 +13,7 @@ void hold(const Options& options) {
   const Clients clients = open_clients(poller, options.port, options.connections, get(options.path));
   report(fmt::format(R"({{"held":{},"seconds":{:.3f}}})", clients.size(), now() - begin));
   wait_for_line();
-  // A server that had closed some meanwhile would have held less than was measured: reading its end throws.
+  // If the server had closed some connections meanwhile, the measurement would be wrong: reading their end throws.
   poller.run_once(0);
   report(fmt::format(R"({{"still_held":{}}})", clients.size()));
 }

@@ -1,4 +1,4 @@
-// An agent that looks again and again and finds nothing: what most polls are.
+// Agents that poll again and again and find nothing, as most polls do.
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kTinyFile = 64;
 
-// Each connection once.
+// A next() that calls `send` once for each connection.
 Loop::Next once_each(std::vector<bool>& asked, const std::function<void(Client&, std::size_t)>& send) {
   return [&asked, send](Client& client, std::size_t index) {
     if (asked[index]) return false;
@@ -22,7 +22,7 @@ Loop::Next once_each(std::vector<bool>& asked, const std::function<void(Client&,
   };
 }
 
-// A cursor can only begin behind an entry: every inbox gets one.
+// A cursor needs a row to start from: every inbox gets one.
 std::vector<std::string> make_cursors(Loop& loop, const std::vector<Workspace>& workspaces) {
   const Content content(kTinyFile);
   std::vector<std::string> cursors(loop.size());
@@ -45,7 +45,7 @@ std::vector<std::string> make_cursors(Loop& loop, const std::vector<Workspace>& 
 
 void idle_polls(const Options& options) {
   const std::vector<Workspace> workspaces = read_workspaces(options.workspaces);
-  if (workspaces.size() < options.connections) throw std::runtime_error("each connection needs a workspace of its own");
+  if (workspaces.size() < options.connections) throw std::runtime_error("each connection needs its own workspace");
   Loop loop(options);
   const std::vector<std::string> cursors = make_cursors(loop, workspaces);
   Latencies latencies;

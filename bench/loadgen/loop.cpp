@@ -7,7 +7,7 @@
 namespace loadgen {
 namespace {
 
-constexpr double kPatience = 120;  // seconds for one answer; the slowest of the measured ones takes a few
+constexpr double kPatience = 120;  // seconds for one answer; the slowest measured server takes a few
 
 }  // namespace
 
@@ -29,7 +29,7 @@ Loop::Spent Loop::run(const Next& next, const Done& done) {
       --under_way_;
       last = now();
       done(reply, i, last - asked_[i]);
-      // After this reply is dealt with: what the next one is held against must not be reset with it.
+      // After this reply is handled: resetting it must not reset the content that the next one is compared with.
       replied_.push_back(i);
     };
   }

@@ -1,6 +1,6 @@
-// Loop: a closed loop over connections of one thread. Each sends its next request when it has its answer, until it has
-// no more to say; a run ends when all rest. So everything that was begun is in the figures, and the time is that until
-// the last answer. Throws what a scenario throws.
+// Loop: a closed loop over connections of one thread. Each sends its next request when it has its answer, until
+// next() returns false; a run ends when all connections have stopped. So the figures contain every request, and the
+// time ends with the last answer. Throws what a scenario throws.
 #pragma once
 #include <functional>
 #include <string>
@@ -15,7 +15,7 @@ class Loop {
  public:
   explicit Loop(const Options& options);
 
-  // Sends one request on connection `index`; false: it rests.
+  // Sends one request on connection `index`; false: it stops.
   using Next = std::function<bool(Client& client, std::size_t index)>;
   using Done = std::function<void(const Reply& reply, std::size_t index, double seconds)>;
 
@@ -34,11 +34,11 @@ class Loop {
   Poller poller_;
   Clients clients_;
   std::vector<double> asked_;
-  std::vector<std::size_t> replied_;  // have their answer and may ask again
+  std::vector<std::size_t> replied_;  // have their answer and may send the next request
   std::size_t under_way_ = 0;
 };
 
-// A next() that goes on for so many seconds from now.
+// A next() that sends for so many seconds from now.
 std::function<bool()> for_seconds(double seconds);
 
 // {"requests":…,"bytes":…,"seconds":…,"cpu_server":…,"cpu_loadgen":…,"cpu_machine":…,"latency":{…}}

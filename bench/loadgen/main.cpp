@@ -64,7 +64,7 @@ void wait_for_line() {
   std::getline(std::cin, line);
 }
 
-bool line_has_come() {
+bool line_arrived() {
   pollfd in{STDIN_FILENO, POLLIN, 0};
   return ::poll(&in, 1, 0) > 0;
 }
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
     scenario->second(parse(argc - 2, argv + 2));
     return 0;
   } catch (const std::invalid_argument& e) {
-    fmt::print(stderr, "loadgen: what about {}?\n{}", e.what(), kUsage);
+    fmt::print(stderr, "loadgen: invalid argument: {}\n{}", e.what(), kUsage);
     return 64;
   } catch (const std::exception& e) {
     fmt::print(stderr, "loadgen {}: {}\n", argv[1], e.what());

@@ -11,7 +11,7 @@
 namespace loadgen {
 namespace {
 
-// One thread's share of the connections. Counts what completes inside the measured window only.
+// One thread's share of the connections. Counts only requests that complete inside the measured time.
 class Worker {
  public:
   Worker(const Options& options, std::size_t connections) : options_(options), request_(get(options.path)) {
@@ -47,7 +47,7 @@ class Worker {
     const bool inside = time >= start_ && time < end_;
     if (inside) ++requests;
     if (++in_batch_[index] < options_.pipeline) return;
-    // Pipelined requests go out as one write, when the last answer of the batch before is in.
+    // Pipelined requests are sent as one write, after the last answer of the previous batch.
     in_batch_[index] = 0;
     if (inside) latencies.add(time - asked_[index]);
     asked_[index] = time;
@@ -65,7 +65,7 @@ class Worker {
   std::string batch_ = repeat(request_, options_.pipeline);
   Poller poller_;
   Clients clients_;
-  std::vector<double> asked_;  // when the batch under way was sent, per connection
+  std::vector<double> asked_;  // when the current batch was sent, per connection
   std::vector<std::size_t> in_batch_ = std::vector<std::size_t>(options_.connections);
   double start_ = 0;
   double end_ = 0;

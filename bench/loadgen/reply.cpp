@@ -41,10 +41,10 @@ std::size_t Reply::take(std::string_view bytes) {
 }
 
 void Reply::take_body(std::string_view bytes) {
-  // What comes instead of a file is kept, to be shown.
+  // An answer that is not the file is kept, for the error message.
   if (expected_ && status_ == 200) {
     if (length_ != expected_size_) throw std::runtime_error("a file of another size");
-    if (!expected_->matches(received_, bytes)) throw std::runtime_error("a file with other bytes than were sent");
+    if (!expected_->matches(received_, bytes)) throw std::runtime_error("a file with other content than was sent");
   } else if (body_.size() < kKept) {
     body_.append(bytes.substr(0, kKept - body_.size()));
   }

@@ -1,5 +1,5 @@
-// Reply: one HTTP/1.1 answer as its bytes come in. Knows Content-Length framing, which is all that the measured routes
-// use; anything else is an error, so that a wrong answer is never counted as a fast one. One thread.
+// Reply: parses one HTTP/1.1 answer as its bytes arrive. It knows Content-Length framing only, as the measured routes
+// use it; anything else is an error, so that a wrong answer is never counted as a fast one. One thread.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@ namespace loadgen {
 
 class Reply {
  public:
-  // Takes what belongs to this answer and says how many bytes that were; throws std::runtime_error on bad framing.
+  // Consumes the bytes of this answer and returns how many they were; throws std::runtime_error on bad framing.
   std::size_t take(std::string_view bytes);
   bool complete() const { return head_done_ && received_ == length_; }
   int status() const { return status_; }
@@ -20,7 +20,7 @@ class Reply {
   std::uint64_t size() const { return received_; }
   // Ready for the next answer; memory is kept.
   void reset();
-  // The body must be that file, `size` bytes of it; every byte is compared as it comes in. Until reset().
+  // Until reset() the body must be that file with `size` bytes; every byte is compared as it arrives.
   void expect(const Content* content, std::uint64_t size) {
     expected_ = content;
     expected_size_ = size;

@@ -1,4 +1,4 @@
-// Files into a server: to measure how fast it takes them, or to have some there.
+// Uploads files: to measure how fast the server accepts them, or to prepare files for fetch.
 #include <fstream>
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 namespace loadgen {
 namespace {
 
-// Where the files of one run go. A sender puts its files into one workspace after the other's, as many senders would.
+// The destination of the files of one run. Files go into one workspace after the other, as from many senders.
 class Senders {
  public:
   explicit Senders(const Options& options) : options_(options), content_(options.size), sent_(options.connections) {
@@ -26,7 +26,7 @@ class Senders {
     }
   }
 
-  // "path token" of what was taken, as fetch reads it.
+  // "path token" of the accepted files, as fetch reads it.
   std::string taken(const Reply& reply, std::size_t index) {
     if (!workspaces_.empty()) {
       require_status(reply, 200, "upload");
@@ -71,7 +71,7 @@ void upload(const Options& options) {
   Loop::Spent spent;
   if (options.until_line) {
     report(R"({"started":true})");
-    spent = run([] { return !line_has_come(); });
+    spent = run([] { return !line_arrived(); });
   } else if (left > 0) {
     spent = run([&left] { return left > 0 && left-- > 0; });
   } else {

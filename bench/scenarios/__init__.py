@@ -1,1 +1,1 @@
-"""One module a scenario. Each has run(options) → report.Section; bench/run lists them in order."""
+"""One module for each scenario. Each has run(options) → report.Section; bench/run lists them in order."""

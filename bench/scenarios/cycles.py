@@ -1,5 +1,5 @@
-"""The whole way: upload, poll with a cursor until the file is in the inbox, fetch, ack. 64 clients with a workspace each, one
-request after the other, as existing clients do it."""
+"""The whole cycle of a file: upload, poll with a cursor until the file is in the inbox, fetch, ack. 64 clients with a workspace each
+send one request after the other, as existing clients do."""
 from contest import Contest, count_of, rounds, show
 from report import Section
 

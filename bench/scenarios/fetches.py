@@ -1,5 +1,5 @@
-"""Files out: the agent's GET of what was staged for it, from a warm page cache, every byte compared. nginx sends the same
-files with sendfile and no questions; ours looks at a token and a row, and notes that the file was fetched."""
+"""Downloads: the agent's GET of its staged files, from a warm page cache, every byte compared. nginx sends the same files with
+sendfile and without checks; ours checks a token and a row, and records that the file was fetched."""
 from contextlib import ExitStack
 
 import machine
@@ -21,7 +21,7 @@ def run(options):
 
 
 def fill(contest, server, size):
-    """Puts the files there. Returns what the load generator fetches."""
+    """Uploads the files. Returns the list that the load generator fetches."""
     targets = server.folder / "targets"
     where = {"workspaces": server.workspaces} if server.workspaces else {"path": "/files"}
     with Loadgen("fill", server, contest.cores, size=size, files=FILES, connections=8, targets=targets, **where) as run:

@@ -1,5 +1,5 @@
-"""Ten thousand long polls held at once, as many agents would: memory each, whether it stays flat, CPU and questions to the
-database while nothing happens, and how fast a message reaches those who wait for it."""
+"""Ten thousand held polls at once: memory of each, whether it grows, CPU and database reads while nothing happens, and how fast a
+message reaches the polls of its workspace."""
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,13 +10,13 @@ from report import Section
 from servers import Restante, wait_until
 
 MEMORY_BAR = 8192
-GROWTH_BAR = 64  # bytes each, over the quiet time: flat, but for what an allocator moves about
+GROWTH_BAR = 64  # bytes for each poll, over the quiet time: no growth, except for the allocator's own movements
 CPU_BAR = 2  # percent of one core
-READS_BAR = 1000  # room for the server's own background work; one look of each poll would be 10 000
+READS_BAR = 1000  # enough for the server's background work; one read for each poll would be 10 000
 DELIVERY_BAR = 20  # milliseconds, p99
 POLLS = 10_000
 PER_TOKEN = 8  # limits.polls_per_token
-SETTLE_SECONDS = 16  # until what the server does every 15 s has been done for the newly parked
+SETTLE_SECONDS = 16  # the server's work that runs every 15 s must have been done for the new polls
 QUIET_SECONDS = 10  # polls last 50 s, all of it must fit
 MESSAGES = 400
 SCRAPES = 64
@@ -51,10 +51,10 @@ def run(_):
 
 
 def hold(section, server, cores, transactions=lambda: 0):
-    """All of it on one server. `transactions()` are those its database has counted; the quiet time's are returned."""
+    """The whole scenario on one server. `transactions()` returns the database's count; returns how many the quiet time had."""
     workspaces = make_workspaces(server, POLLS // PER_TOKEN)
     rate(server, cores, connections=64, warmup=0.1, seconds=0.5)
-    # Our own questions leave their mark on every pool thread's heap; that belongs to no poll.
+    # Our own requests use heap of every pool thread; that memory belongs to no poll.
     for _ in range(SCRAPES):
         reads(server)
     before = server.user_memory()
@@ -77,7 +77,7 @@ def hold(section, server, cores, transactions=lambda: 0):
                        "bell_to_socket_mean_s": inside}
     section.below("  user memory each", each, MEMORY_BAR, "B", f"{before / 2**20:.1f} → {held / 2**20:.1f} MiB anonymous")
     section.below("  growth of that while nothing happens", growth, GROWTH_BAR, "B", f"over {QUIET_SECONDS} s; {later / 2**20:.1f} MiB then")
-    section.below("  questions to the database meanwhile", asked, READS_BAR, "reads", f"of all {POLLS:,} polls together, over {QUIET_SECONDS} s")
+    section.below("  reads of the database meanwhile", asked, READS_BAR, "reads", f"of all {POLLS:,} polls together, over {QUIET_SECONDS} s")
     section.below("  CPU while nothing happens", busy, CPU_BAR, "%", f"of one core, over {QUIET_SECONDS} s")
     section.below("  message sent → agent has it, p99", woken["delivered"]["p99_ms"], DELIVERY_BAR, "ms",
                   f"of {woken['delivered']['count']} deliveries to held polls")
@@ -86,5 +86,5 @@ def hold(section, server, cores, transactions=lambda: 0):
         figures = woken[name]
         section.show(f"  {what}", f"{figures['p50_ms']:.2f} ms",
                      f"p50 of {figures['count']}; p99 {figures['p99_ms']:.2f}, max {figures['max_ms']:.2f} ms")
-    section.show("  bell → answer handed to the socket", f"{inside * 1000:.2f} ms", "mean, by the server's own account")
+    section.show("  bell → answer handed to the socket", f"{inside * 1000:.2f} ms", "mean, from the server's own metric")
     return done

@@ -1,4 +1,4 @@
-"""Ten thousand keep-alive connections that have asked once and now say nothing: what each costs in user memory."""
+"""Ten thousand keep-alive connections that have sent one request and are now idle: the user memory of each."""
 import machine
 from load import Loadgen, rate
 from report import Section
@@ -9,7 +9,7 @@ CONNECTIONS = 10_000
 
 
 def measure(server, cores):
-    # What the first requests touch (arenas, stacks, caches) belongs to the server, not to a connection.
+    # Memory of the first requests (arenas, stacks, caches) belongs to the server, not to a connection.
     rate(server, cores, connections=64, warmup=0.1, seconds=0.5)
     before = server.user_memory()
     with Loadgen("hold", server, cores, connections=CONNECTIONS) as run:

@@ -1,5 +1,5 @@
-"""Bytes in the database: Restante with blobs = inline against the peer, which keeps them there, too, on the same PostgreSQL and
-with the same durability. And how far memory rises while large files go through."""
+"""File content in the database: Restante with blobs = inline against the peer, which also stores content there, on the same PostgreSQL
+and with the same durability. Also how far memory rises during uploads of large files."""
 from contextlib import contextmanager
 
 from contest import MIB, Contest, make_workspaces
@@ -8,11 +8,11 @@ from scenarios import upload_memory, uploads
 from servers import Restante
 
 LARGE_BARS = {"peer": 1.2}
-MEMORY_BAR = 64  # a file has two chunks of 1 MiB under way, and each session sends one
+MEMORY_BAR = 64  # each file has two chunks of 1 MiB in memory, and each session sends one
 
 
 def run(options):
-    section = Section("inline: bytes in PostgreSQL, one server for both, fsync and synchronous_commit on")
+    section = Section("inline: file content in PostgreSQL, one PostgreSQL for both, fsync and synchronous_commit on")
     with Contest() as contest:
         @contextmanager
         def ours():
@@ -29,7 +29,7 @@ def run(options):
 
 @contextmanager
 def server_of(contest):
-    """On a database of its own."""
+    """A server on a separate database."""
     with (contest.postgres.database() as url,
           Restante(len(contest.cores), contest.cores, {"database": url, "blobs": "inline"}, [contest.postgres.process.pid]) as server):
         yield server

@@ -1,6 +1,7 @@
-"""From a person's upload to the bytes on the agent's disk: the first byte is sent, the file lies in the agent's folder under
-its final name, synced and verified. One file after the other, as a person sends them; server, agent and sender share the cores.
-In it are two durable writes of the server (bytes and rows), the wake of a held poll, a fetch, and one of the agent."""
+"""From a person's upload to the file on the agent's disk: the time from the first sent byte until the file is in the agent's folder
+under its final name, synced and verified. One file after the other, as a person sends them; server, agent and sender share the
+cores. The time contains two durable writes of the server (blob and rows), the wake of a held poll, a fetch, and a durable write of
+the agent."""
 import hashlib
 import http.client
 import json
@@ -31,7 +32,7 @@ class Person:
         self.headers = {"Authorization": f"Bearer {server.admin_token}", "Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
 
     def send(self, content):
-        """(when the first byte went, when the answer came, the name under which the file lands)"""
+        """(when the first byte was sent, when the answer arrived, the name under which the file lands)"""
         head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="files"; filename="a.bin"\r\n\r\n'.encode()
         body = head + content + f"\r\n--{BOUNDARY}--\r\n".encode()
         began = time.monotonic()
@@ -50,14 +51,14 @@ def percentile(values, share):
 
 
 def measure(person, agent, size, count):
-    """Milliseconds of each file: to the sender's answer, and to the agent's folder."""
+    """Milliseconds for each file: until the sender's answer, and until it is in the agent's folder."""
     answered, landed = [], []
     for number in range(-WARMUP, count):
         content = os.urandom(size)
         began, answer, name = person.send(content)
         arrived = agent.watch.wait(name)
         if hashlib.sha256((agent.landing / name).read_bytes()).digest() != hashlib.sha256(content).digest():
-            raise RuntimeError(f"{name} landed with other bytes")
+            raise RuntimeError(f"{name} landed with other content")
         if number >= 0:
             answered.append((answer - began) * 1000)
             landed.append((arrived - began) * 1000)
@@ -65,13 +66,13 @@ def measure(person, agent, size, count):
 
 
 def run(_):
-    section = Section("landing: a person uploads → the file lies on the agent's disk, one after the other")
+    section = Section("landing: a person uploads → the file is on the agent's disk, one after the other")
     cores = machine.cores()
     with Restante(len(cores), cores) as server:
         made = json.loads(server.request("POST", "/workspaces", server.admin_token, {"name": "laptop"}))
         token = json.loads(server.request("POST", f"/admin/workspaces/{made['id']}/tokens", server.admin_token))["auth_token"]
         with Agent(server, token, cores) as agent:
-            wait_until(lambda: "connected to" in agent.said(), "the agent is connected")
+            wait_until(lambda: "connected to" in agent.stderr(), "the agent is connected")
             wait_until(lambda: server.metrics("restante_held_polls").get("") == 1, "its poll is held")
             person = Person(server, made["id"])
             for name, size, count in SIZES:

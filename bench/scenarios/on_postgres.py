@@ -1,5 +1,5 @@
-"""The shared store: Restante on PostgreSQL against the peer on the same PostgreSQL, with the same durability. Small files,
-where each is a durable commit; large ones; polls that find nothing; and ten thousand held polls, which may ask nothing."""
+"""Restante on PostgreSQL against the peer on the same PostgreSQL, with the same durability. Small files, where each is a durable
+commit; large files; polls that find nothing; and ten thousand held polls, which must not use the database."""
 from contextlib import ExitStack, contextmanager
 
 from contest import MIB, Contest, rounds, show
@@ -11,11 +11,11 @@ SMALL_BARS = {"peer": 4}
 LARGE_BARS = {"peer": 5}
 IDLE_BARS = {"peer": 4}
 POLLERS = 512
-TRANSACTIONS_BAR = 30  # in the quiet time: the clock, a sweep, what the polls left to be noted; none is a poll's
+TRANSACTIONS_BAR = 30  # in the quiet time: the clock, a sweep, the records of finished polls; held polls make none
 
 
 def run(options):
-    section = Section("on PostgreSQL: one server for both, fsync and synchronous_commit on")
+    section = Section("on PostgreSQL: one PostgreSQL for both, fsync and synchronous_commit on")
     with Contest(POLLERS) as contest:
         ours = contest.ours_on_postgres
         uploads.measure(section, contest, options, "1 KiB uploads, 64 clients", 1024, 64, "rps", "/s", SMALL_BARS, ours)
@@ -30,7 +30,7 @@ def run(options):
 
 @contextmanager
 def fresh(contest):
-    """A server on a database of its own, without workspaces."""
+    """A server on a separate database without workspaces."""
     with contest.postgres.database() as url, Restante(len(contest.cores), contest.cores, {"database": url}) as server:
         server.url = url
         yield server

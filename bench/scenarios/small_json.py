@@ -1,7 +1,7 @@
-"""GET /health against nginx's `return 200`: how near the edge comes to the fastest thing that could stand here.
+"""GET /health against nginx's `return 200`: how close our HTTP layer is to a very fast server.
 
-Rounds are interleaved and their order rotates, so that a noisy neighbour hits all alike; ratios are of medians, and the
-spread is that of the ratios within each round.
+Rounds are interleaved and their order rotates, so that other load on the machine affects all servers equally. Ratios are of
+medians; the spread is that of the ratios within each round.
 """
 from statistics import median
 
@@ -33,7 +33,7 @@ def compare(section, title, threads, server_cores, load_cores, load_threads, opt
             for server in servers[shift:] + servers[:shift]:
                 figures = rate(server, load_cores, connections=CONNECTIONS, threads=load_threads, warmup=0.3,
                                seconds=options.seconds)
-                if number > 0:  # the first round warms caches and branch predictors of everybody
+                if number > 0:  # the first round warms the caches and branch predictors of all
                     runs[server.name].append(figures)
         heads = {server.name: server.head_size() for server in servers}
 

@@ -1,8 +1,8 @@
-"""How work is spread over I/O threads: the same load with one thread and with one per core.
+"""How requests are distributed over I/O threads: the same load with one thread and with one per core.
 
-The load generator needs a core of its own to keep one I/O thread busy, so on a small machine the second thread has to
-share it. Pipelined requests make the generator cheap (one read and one write for sixteen requests), so that what is
-left over goes to the server and the gain can be seen.
+The load generator needs a whole core to keep one I/O thread busy, so on a small machine the second thread has to share it.
+Pipelined requests make the generator cheap (one read and one write for sixteen requests). Then the server gets the rest of
+the CPU and the gain can be seen.
 """
 from statistics import median
 
@@ -53,12 +53,12 @@ def measure(section, cores, pipeline, options):
                                         seconds=options.seconds))
         taken = [after - start for after, start in zip(per_thread(several, REQUESTS), before)]
     section.figures[f"pipeline {pipeline}"] = {"rounds": runs, "requests_by_thread": taken}
-    section.note(f"{CONNECTIONS} connections, {pipeline} request(s) under way on each")
+    section.note(f"{CONNECTIONS} connections, {pipeline} request(s) in progress on each")
     for count, figures in runs.items():
         section.show(f"  {count} I/O thread(s)", f"{median(f['rps'] for f in figures):,.0f}/s",
                      f"{spread([f['rps'] for f in figures])}; server {median(f['server_cores'] for f in figures):.2f} cores, "
                      f"load generator {median(f['loadgen_cores'] for f in figures):.2f}")
     gain, room = (median(f[key] for f in runs[counts[1]]) / median(f[key] for f in runs[1]) for key in ("rps", "server_cores"))
     section.show("  gain in requests/s", f"{gain:.2f}", f"with {room:.2f} times the CPU that one thread got")
-    section.show("  requests, laziest against busiest thread", f"{min(taken) / max(taken):.2f}", "by thread: " + numbers(taken))
+    section.show("  requests, least busy against busiest thread", f"{min(taken) / max(taken):.2f}", "by thread: " + numbers(taken))
     note_noise(section, [figures for rounds in runs.values() for figures in rounds])

@@ -1,5 +1,5 @@
-"""Sweeps beside senders: a million staged rows, half of them due, in slices. Small uploads go on while a sweep runs; what counts
-is how much longer the slowest of them take than in the seconds before it. And a sweep that finds nothing must cost nothing."""
+"""Sweeps while senders upload: a million staged rows, half of them due, in slices. Small uploads go on while a sweep runs. The
+result is how much longer the slowest of them take than in the seconds before the sweep. A sweep that finds nothing must be cheap."""
 import json
 import time
 from statistics import median
@@ -13,15 +13,15 @@ from staged_rows import fill
 
 ROWS = 1_000_000
 SLICES = 5
-APART = 25  # seconds; so that one is due and the next is not
+APART = 25  # seconds between slices, so that one is due and the next is not
 CLIENTS = 8
 P99_BAR = 1.5
 IDLE_BAR_MS = 10
-IDLE_SWEEPS = 9  # the first read cold pages and wait for the sweep of the start
+IDLE_SWEEPS = 9  # the first ones read cold pages and wait for the sweep at the start
 BEFORE_SECONDS = 5
-PATIENCE = 15  # until the first slice is due: a start, and sweeps with nothing due
+DELAY = 15  # seconds until the first slice is due: enough for a start and for sweeps with nothing due
 LONGEST_SWEEP = 900
-# The operator's sweeps are measured; the timer's must not come in between.
+# The operator's sweeps are measured; no sweep of the timer may run between them.
 SETTINGS = {"uploads.quota_files": 10_000_000, "uploads.sweep_every": "24h"}
 
 
@@ -37,7 +37,7 @@ def run(_):
     with Restante(len(cores), cores, SETTINGS) as server:
         load = {"size": 1024, "connections": CLIENTS, "workspaces": make_workspaces(server, CLIENTS)}
         server.stop()
-        moments = fill(server.folder / "data" / "restante.db", ROWS, SLICES, APART, PATIENCE)
+        moments = fill(server.folder / "data" / "restante.db", ROWS, SLICES, APART, DELAY)
         server.start()
         nothing = [sweep(server) for _ in range(IDLE_SWEEPS)]
         traffic("upload", server, cores, warmup=0, seconds=1, **load)
@@ -51,7 +51,7 @@ def run(_):
 
 
 def beside(server, cores, load):
-    """Uploads without a sweep, then uploads until one has ended."""
+    """Uploads without a sweep, then uploads until a sweep has ended."""
     without = traffic("upload", server, cores, warmup=0.3, seconds=BEFORE_SECONDS, **load)
     with Loadgen("upload", server, cores, warmup=0.3, until_line="yes", **load) as uploads:
         uploads.next()
@@ -76,4 +76,4 @@ def show(section, rounds, nothing, left):
                   f"the request; with {ROWS - acked - expired:,} rows {left['request_ms']:.1f} ms")
     note_noise(section, [r[key] for r in rounds for key in ("without", "beside")])
     if acked + expired < ROWS // 2:
-        section.note("not all rows that were due have left")
+        section.note("not all due rows were deleted")

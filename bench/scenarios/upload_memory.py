@@ -1,4 +1,4 @@
-"""Sixteen large files at once: how far the server's memory rises. What streams through does not stay."""
+"""Sixteen large files at once: how far the server's memory rises. Content is streamed and not kept in memory."""
 import machine
 from contest import MIB, make_workspaces
 from load import traffic

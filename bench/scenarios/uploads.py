@@ -1,5 +1,5 @@
-"""Files in: large ones, where bytes count, and small ones, where each is a durable commit of its own. Every answer of ours
-and of the peer means that bytes and rows are on the disk, and ours are hashed; nginx takes the same bytes by PUT and does
+"""Uploads: large files, where throughput counts, and small ones, where each is a durable commit. An answer of ours or of the peer
+means that content and rows are on the disk; ours also hashes the content. nginx accepts the same content by PUT and does
 neither."""
 import machine
 from contest import MIB, NGINX, Contest, count_of, rounds, show
@@ -8,8 +8,8 @@ from servers import BUILD
 
 LARGE_BARS = {"peer": 6, NGINX: 0.45}
 SMALL_BARS = {"peer": 8}
-WARM = 3 << 30  # about what the fastest of them writes in one measurement
-SLOW = 4  # the peer takes seconds for one large file; this many times as long as the others
+WARM = 3 << 30  # about as much as the fastest server writes in one measurement
+SLOW = 4  # the peer needs seconds for one large file: its measurement is this many times longer
 
 
 def run(options):

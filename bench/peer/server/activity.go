@@ -29,7 +29,7 @@ func pageSize(c *gin.Context) int {
 	return wanted
 }
 
-// activityQuery is the statement and its arguments; a refusal has been answered when it says false.
+// activityQuery returns the statement and its arguments; false when it has already answered with an error.
 func (s *server) activityQuery(c *gin.Context) (string, []interface{}, bool) {
 	workspace := c.Param("id")
 	query := `SELECT id, workspace_id, activity_type, source_id, target_id, method, summary,

@@ -11,7 +11,7 @@ import (
 
 const bearer = "Bearer "
 
-// authenticate lets a request pass whose token belongs to the workspace in its path.
+// authenticate accepts a request if its token belongs to the workspace in its path.
 func (s *server) authenticate(c *gin.Context) {
 	workspace := c.Param("id")
 	if _, err := uuid.Parse(workspace); err != nil {

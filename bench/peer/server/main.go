@@ -1,5 +1,5 @@
-// The peer: staging of chat uploads as the design to beat does it, gin and database/sql in front of bytea rows.
-// See ../README.md for what it is measured for and in which configurations.
+// The peer: staging of chat uploads as in the design to beat, with gin and database/sql in front of bytea rows.
+// ../README.md describes it and its configurations.
 package main
 
 import (

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// lookup reads the whole row, content included; a refusal has been answered when it says false.
+// lookup reads the whole row, content included; false when it has already answered with an error.
 func (s *server) lookup(c *gin.Context) (row, bool) {
 	id, err := uuid.Parse(c.Param("fid"))
 	if err != nil {

@@ -1,4 +1,4 @@
--- pending_uploads and its two partial indexes are the design's own; the other three tables are the least it leans on.
+-- pending_uploads and its two partial indexes are those of the design; the other three tables are the minimum that it needs.
 CREATE TABLE workspaces (
     id            uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     name          text NOT NULL DEFAULT '',

@@ -40,7 +40,7 @@ type item struct {
 	name, mediaType string
 }
 
-// staging is the design's storage of staged uploads: its SQL, one statement a verb.
+// staging is the design's storage of staged uploads: its SQL, one statement for each operation.
 type staging struct{ db *sql.DB }
 
 func (s *staging) put(ctx context.Context, tx *sql.Tx, workspace uuid.UUID, items []item) ([]uuid.UUID, error) {
@@ -107,7 +107,7 @@ func (s *staging) ack(ctx context.Context, id uuid.UUID) error {
 	if count, err := done.RowsAffected(); err != nil || count > 0 {
 		return err
 	}
-	// Acked already is success, absent or expired is not.
+	// Already acked is a success, absent or expired is not.
 	var at sql.NullTime
 	err = s.db.QueryRowContext(ctx,
 		`SELECT acked_at FROM pending_uploads WHERE file_id = $1 AND expires_at > now()`, id).Scan(&at)

@@ -69,7 +69,7 @@ func readPart(part *multipart.FileHeader) ([]byte, error) {
 	return io.ReadAll(file)
 }
 
-// items reads every file of the form into memory; a refusal has been answered when it says false.
+// items reads every file of the form into memory; false when it has already answered with an error.
 func (s *server) items(c *gin.Context) ([]item, bool) {
 	if err := c.Request.ParseMultipartForm(maxFormMemory); err != nil {
 		fail(c, http.StatusBadRequest, "malformed multipart body")
