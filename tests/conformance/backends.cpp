@@ -13,7 +13,7 @@
 namespace restante::testing {
 namespace {
 
-// Takes migrations back by `down()`, from the newest to the named one. `status()` lists them.
+// Takes migrations back with `down()`, from the newest to the named one. `status()` lists them.
 template <class GetStatus, class Down>
 void down_to_before(const std::string& name, GetStatus status, Down down) {
   const auto is_applied = [&] {
@@ -103,7 +103,7 @@ std::vector<InboxRow> StoreTest::inbox_of(WorkspaceId workspace) {
   return read(workspace, query);
 }
 
-CheckedRegistration entry_to(WorkspaceId workspace) {
+CheckedRegistration registration_for(WorkspaceId workspace) {
   CheckedRegistration entry;
   entry.id = workspace;
   return entry;

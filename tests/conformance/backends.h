@@ -1,5 +1,5 @@
-// The stores the conformance suite runs on. A backend joins by adding itself to all_backends(): everything here that
-// takes a parameter then runs on it too. A behaviour that is not in this suite is not promised.
+// The stores that the conformance suite runs on. A backend joins by adding itself to all_backends(): every
+// parameterised test then also runs on it. A behaviour that is not in this suite is not promised.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -13,14 +13,15 @@
 
 namespace restante::testing {
 
-// One set of data, kept until this is destroyed. open() gives a Store on it, again and again, one at a time.
+// One set of data, kept until this is destroyed. open() returns a Store on it; it may be called often, but only one
+// store may be open at a time.
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::unique_ptr<Store> open() = 0;
   // The same without migrating, on a schema from before the named migration.
   virtual std::unique_ptr<Store> open_before(const std::string& migration) = 0;
-  // Until nothing is at work any more on what a killed process has asked for. Nobody may have a store open.
+  // Waits until the database has finished everything that a killed process sent to it. No store may be open.
   virtual void wait_until_unused() = 0;
 };
 
@@ -33,7 +34,7 @@ inline void PrintTo(const BackendKind& kind, std::ostream* out) { *out << kind.n
 
 std::vector<BackendKind> all_backends();
 
-// 2026-01-01T00:00:00Z and so many seconds.
+// 2026-01-01T00:00:00Z plus so many seconds.
 Time at(std::int64_t seconds);
 
 // A store on fresh data, and the short forms tests are written in. Every form expects success.
@@ -54,12 +55,12 @@ class StoreTest : public ::testing::TestWithParam<BackendKind> {
   std::unique_ptr<Store> store;
 };
 
-// By poll, with nothing said, by nobody's right in particular.
-CheckedRegistration entry_to(WorkspaceId workspace);
-// No quota, for the agent, by nobody in particular.
+// By poll, without details and without a token.
+CheckedRegistration registration_for(WorkspaceId workspace);
+// No quota, for the agent, without a sender.
 StagingTerms until(Time expires_at);
 NewInboxRow message(const std::string& text, const std::string& message_id = "");
-// Kept in Blobs under a key of its own; small_file() in its row.
+// Content in Blobs, under a new key; small_file(): in the row.
 NewUpload file(const std::string& name, std::int64_t size = 5);
 NewUpload small_file(const std::string& name, const std::string& content);
 

@@ -1,4 +1,4 @@
-// The check of all bytes under way, or the last one: whose it is, how far it is, and when another may begin.
+// The row of the current or last blob check: which server runs it, its progress, and when another one may begin.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -15,13 +15,13 @@ namespace {
 class BlobChecks : public StoreTest {
  protected:
   NewBlobCheck wanted(WorkerId worker, Time until) const { return {false, worker, until, R"({"files":0})", "[]", {}}; }
-  BlobCheckUpdate said(const BlobCheckRow& of, Time until) const {
-    BlobCheckUpdate note;
-    note.worker = of.worker;
-    note.begun_at = of.begun_at;
-    note.worker_until = until;
-    note.progress = R"({"files":7})";
-    return note;
+  BlobCheckUpdate update_of(const BlobCheckRow& of, Time until) const {
+    BlobCheckUpdate update;
+    update.worker = of.worker;
+    update.begun_at = of.begun_at;
+    update.worker_until = until;
+    update.progress = R"({"files":7})";
+    return update;
   }
   BlobCheckRow begun(Time now = at(1), Time until = at(20)) {
     return store->begin_blob_check(wanted(one, until), now).take().value();
@@ -32,17 +32,18 @@ class BlobChecks : public StoreTest {
 };
 RESTANTE_EVERY_BACKEND(BlobChecks);
 
-TEST_P(BlobChecks, BeforeTheFirstOneThereIsNone) {
+TEST_P(BlobChecks, BeforeTheFirstCheckThereIsNoRow) {
   EXPECT_FALSE(store->find_blob_check());
-  EXPECT_FALSE(store->update_blob_check(said({}, at(9))).take().value());
+  EXPECT_FALSE(store->update_blob_check(update_of({}, at(9))).take().value());
   EXPECT_FALSE(store->find_blob_check());
 }
 
-TEST_P(BlobChecks, OneThatHasBegunIsFoundAsItWasBegunAlsoByALaterServer) {
-  NewBlobCheck mends = wanted(one, at(20));
-  mends.mend = true;
-  const auto given = store->begin_blob_check(mends, at(1)).take();
-  const BlobCheckRow expected{BlobCheckState::running, true, at(1), one, at(20), mends.progress, mends.findings, {}};
+TEST_P(BlobChecks, ARunningCheckIsFoundUnchangedAlsoAfterReopening) {
+  NewBlobCheck repairs = wanted(one, at(20));
+  repairs.mend = true;
+  const auto given = store->begin_blob_check(repairs, at(1)).take();
+  const BlobCheckRow expected{BlobCheckState::running, true, at(1), one, at(20), repairs.progress,
+                              repairs.findings,        {}};
   ASSERT_TRUE(given);
   EXPECT_EQ(*given, expected);
   EXPECT_EQ(store->find_blob_check(), expected);
@@ -50,21 +51,21 @@ TEST_P(BlobChecks, OneThatHasBegunIsFoundAsItWasBegunAlsoByALaterServer) {
   EXPECT_EQ(store->find_blob_check(), expected);
 }
 
-TEST_P(BlobChecks, AnotherOneIsRefusedWhileTheLeaseHoldsAndThenReplacesIt) {
+TEST_P(BlobChecks, ASecondCheckIsRefusedWhileTheLeaseHoldsAndThenReplacesTheFirst) {
   const auto first = begun();
   EXPECT_ERROR(store->begin_blob_check(wanted(two, at(99)), at(19)).take(), errors::blob_check_running);
   EXPECT_ERROR(store->begin_blob_check(wanted(one, at(99)), at(19)).take(), errors::blob_check_running);
   EXPECT_EQ(store->find_blob_check(), first);
-  ASSERT_TRUE(store->update_blob_check(said(first, at(40))).take().value()) << "it lives";
+  ASSERT_TRUE(store->update_blob_check(update_of(first, at(40))).take().value()) << "it still runs";
   EXPECT_ERROR(store->begin_blob_check(wanted(two, at(99)), at(39)).take(), errors::blob_check_running);
   ASSERT_TRUE(store->begin_blob_check(wanted(two, at(99)), at(40)).take());
   EXPECT_EQ(store->find_blob_check()->worker, two);
   EXPECT_EQ(store->find_blob_check()->progress, R"({"files":0})");
-  EXPECT_FALSE(store->update_blob_check(said(first, at(60))).take().value()) << "it is not the first one's any more";
+  EXPECT_FALSE(store->update_blob_check(update_of(first, at(60))).take().value()) << "another worker has replaced it";
   EXPECT_EQ(store->find_blob_check()->worker, two);
 }
 
-TEST_P(BlobChecks, WhoIsKnownToBeGoneIsNotWaitedFor) {
+TEST_P(BlobChecks, TheLeaseOfAWorkerThatIsKnownToBeGoneIsIgnored) {
   begun();
   NewBlobCheck next = wanted(two, at(99));
   next.gone = one;
@@ -72,15 +73,15 @@ TEST_P(BlobChecks, WhoIsKnownToBeGoneIsNotWaitedFor) {
   EXPECT_ERROR(store->begin_blob_check(next, at(3)).take(), errors::blob_check_running);
 }
 
-TEST_P(BlobChecks, WhatIsSaidReplacesWhatWasAndFindingsOnlyWhereTheyAreSaid) {
+TEST_P(BlobChecks, AnUpdateReplacesProgressAndFindingsOnlyWhenItHasThem) {
   const auto first = begun();
-  auto note = said(first, at(30));
-  note.findings = R"([{"fault":"missing"}])";
-  ASSERT_TRUE(store->update_blob_check(note).take().value());
-  note.findings.reset();
-  note.progress = R"({"files":8})";
-  note.worker_until = at(31);
-  ASSERT_TRUE(store->update_blob_check(note).take().value());
+  auto update = update_of(first, at(30));
+  update.findings = R"([{"fault":"missing"}])";
+  ASSERT_TRUE(store->update_blob_check(update).take().value());
+  update.findings.reset();
+  update.progress = R"({"files":8})";
+  update.worker_until = at(31);
+  ASSERT_TRUE(store->update_blob_check(update).take().value());
   const auto row = store->find_blob_check();
   EXPECT_EQ(row->progress, R"({"files":8})");
   EXPECT_EQ(row->findings, R"([{"fault":"missing"}])");
@@ -89,14 +90,14 @@ TEST_P(BlobChecks, WhatIsSaidReplacesWhatWasAndFindingsOnlyWhereTheyAreSaid) {
   EXPECT_FALSE(row->ended_at);
 }
 
-TEST_P(BlobChecks, OnceItHasEndedNothingMoreIsSaidAndAnotherOneMayBegin) {
+TEST_P(BlobChecks, AfterItsEndACheckTakesNoUpdateAndAnotherMayBegin) {
   for (const auto state : {BlobCheckState::done, BlobCheckState::stopped, BlobCheckState::failed}) {
     const auto row = begun(at(1), at(20));
-    auto note = said(row, at(20));
-    note.state = state;
-    note.ended_at = at(5);
-    ASSERT_TRUE(store->update_blob_check(note).take().value());
-    EXPECT_FALSE(store->update_blob_check(said(row, at(50))).take().value());
+    auto update = update_of(row, at(20));
+    update.state = state;
+    update.ended_at = at(5);
+    ASSERT_TRUE(store->update_blob_check(update).take().value());
+    EXPECT_FALSE(store->update_blob_check(update_of(row, at(50))).take().value());
     reopen();
     const auto ended = store->find_blob_check();
     EXPECT_EQ(ended->state, state);
@@ -106,15 +107,15 @@ TEST_P(BlobChecks, OnceItHasEndedNothingMoreIsSaidAndAnotherOneMayBegin) {
   EXPECT_FALSE(store->find_blob_check()->ended_at);
 }
 
-TEST_P(BlobChecks, ALongReportIsKeptAsItIs) {
+TEST_P(BlobChecks, LongFindingsAreKeptUnchanged) {
   const auto row = begun();
-  auto note = said(row, at(30));
-  note.findings = "[\"" + std::string(1 << 20, 'x') + "Grüße\"]";
-  ASSERT_TRUE(store->update_blob_check(note).take().value());
-  EXPECT_EQ(store->find_blob_check()->findings, note.findings);
+  auto update = update_of(row, at(30));
+  update.findings = "[\"" + std::string(1 << 20, 'x') + "Grüße\"]";
+  ASSERT_TRUE(store->update_blob_check(update).take().value());
+  EXPECT_EQ(store->find_blob_check()->findings, update.findings);
 }
 
-TEST(BlobChecksOfSeveralServers, OfManyThatBeginAtOnceOneDoes) {
+TEST(BlobChecksOfSeveralServers, OfManyServersThatBeginAtOnceOneSucceeds) {
   const PostgresDatabase database(PostgresDatabase::Schema::complete);
   constexpr int kServers = 4;
   std::vector<std::unique_ptr<Store>> stores;

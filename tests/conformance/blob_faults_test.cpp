@@ -1,4 +1,4 @@
-// What a place for blobs does when the file system fails it, call by call.
+// A directory of blobs when the file system fails, call by call.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ class BlobFaults : public ::testing::TestWithParam<TemporaryNames> {
     writer->write(bytes);
     return writer->finish();
   }
-  // All subdirectories there and known to be durable: then putting a blob takes one sync of names.
+  // All subdirectories exist and are known to be durable: then putting a blob needs one sync of names.
   void make_subdirectories() {
     for (int i = 0; i < 256; ++i) {
       char name[3];
@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(TemporaryNames, BlobFaults,
                          ::testing::Values(TemporaryNames::unnamed_if_possible, TemporaryNames::named),
                          [](const auto& test) { return test.param == TemporaryNames::named ? "Named" : "Unnamed"; });
 
-TEST_P(BlobFaults, WhereAFileCannotBeNamedLaterItHasANameFromTheStart) {
+TEST_P(BlobFaults, WithoutLinkatAFileHasANameFromTheStart) {
   {
     const Fault fault(Call::link_at, ENOENT);  // as without /proc
     reopen();
@@ -75,7 +75,7 @@ TEST_P(BlobFaults, WhereAFileCannotBeNamedLaterItHasANameFromTheStart) {
   EXPECT_EQ(unfinished_files(), 0u);
 }
 
-TEST_P(BlobFaults, AFullDiskAtTheStartDecidesNothing) {
+TEST_P(BlobFaults, AFullDiskAtTheProbeDoesNotChangeTheMode) {
   {
     const Fault fault(Call::write, ENOSPC);
     EXPECT_NO_THROW(reopen());
@@ -84,24 +84,24 @@ TEST_P(BlobFaults, AFullDiskAtTheStartDecidesNothing) {
   EXPECT_EQ(unfinished_files(), GetParam() == TemporaryNames::named ? 1u : 0u);
 }
 
-TEST_P(BlobFaults, AnIoErrorAtTheStartIsNoReasonToGoOnAnotherWay) {
-  if (GetParam() == TemporaryNames::named) return;  // nothing is tried there
-  const Fault fault(Call::sync, EIO, 1);            // the first one is of the directory itself
+TEST_P(BlobFaults, AnIoErrorAtTheProbeIsReportedAndNotWorkedAround) {
+  if (GetParam() == TemporaryNames::named) return;  // nothing is probed there
+  const Fault fault(Call::sync, EIO, 1);            // the first sync is of the directory itself
   EXPECT_THROW(reopen(), Unavailable);
   EXPECT_EQ(fault.hits(), 1);
 }
 
-TEST_P(BlobFaults, APlaceThatIsNoDirectoryIsUnavailable) {
+TEST_P(BlobFaults, APathThatIsNoDirectoryIsUnavailable) {
   std::ofstream(directory / "file") << "x";
   EXPECT_THROW(dir::open(directory / "file", GetParam()), Unavailable);
 }
 
-TEST_P(BlobFaults, WhatCannotBeOpenedIsNotTakenForAbsent) {
+TEST_P(BlobFaults, ABlobThatCannotBeOpenedIsNotTakenForAbsent) {
   const std::string key(32, 'a');
   fs::create_directory(path / "aa");
   fs::create_symlink("/etc/passwd", path / "aa" / key);
   EXPECT_THAT([&] { blobs->open(key); }, ThrowsMessage<Unavailable>(HasSubstr("open a blob")))
-      << "a link that somebody else has put there is not followed";
+      << "a symbolic link put there by another program is not followed";
 }
 
 TEST_P(BlobFaults, ABlobThatCannotBeBegunIsUnavailable) {
@@ -121,7 +121,7 @@ TEST_P(BlobFaults, AFinishedBlobTakesNoMore) {
   EXPECT_EQ(files(), 1u);
 }
 
-TEST_P(BlobFaults, WhicheverCallFailsAtTheEndNothingIsLeftAndTheNextOneWorks) {
+TEST_P(BlobFaults, WhicheverCallFailsInFinishNothingIsLeftAndTheNextBlobWorks) {
   struct Case {
     const char* name;
     Call call;
@@ -138,7 +138,7 @@ TEST_P(BlobFaults, WhicheverCallFailsAtTheEndNothingIsLeftAndTheNextOneWorks) {
       {"the content's sync, over quota", Call::sync, EDQUOT, true},
   };
   for (const Case& one : kCases) {
-    // A key may fall into a subdirectory that is there already: then none is made, and another key is tried.
+    // A key may belong to a subdirectory that exists already: then none is made, and another key is tried.
     for (bool failed = false; !failed;) {
       auto writer = blobs->put();
       writer->write("lost");
@@ -161,10 +161,10 @@ TEST_P(BlobFaults, WhicheverCallFailsAtTheEndNothingIsLeftAndTheNextOneWorks) {
   }
 }
 
-TEST_P(BlobFaults, ANameThatCannotBeSyncedIsTakenBack) {
+TEST_P(BlobFaults, ANameThatCannotBeSyncedIsRemovedAgain) {
   make_subdirectories();
   {
-    const Fault fault(Call::sync, EIO, 1);  // the first one is of the content
+    const Fault fault(Call::sync, EIO, 1);  // the first sync is of the content
     EXPECT_THROW(put("lost"), Unavailable);
     EXPECT_EQ(fault.hits(), 1);
   }
@@ -172,7 +172,7 @@ TEST_P(BlobFaults, ANameThatCannotBeSyncedIsTakenBack) {
   EXPECT_THROW(blobs->check(), Unavailable) << "until a restart";
 }
 
-TEST_P(BlobFaults, WhatWasReservedAndCannotBeGivenBackFailsTheBlob) {
+TEST_P(BlobFaults, ReservedSpaceThatCannotBeReleasedFailsTheBlob) {
   auto writer = blobs->put();
   writer->write(std::string(3 << 20, 'x'));
   const Fault fault(Call::truncate, EACCES);
@@ -182,7 +182,7 @@ TEST_P(BlobFaults, WhatWasReservedAndCannotBeGivenBackFailsTheBlob) {
   EXPECT_EQ(files(), 0u);
 }
 
-TEST_P(BlobFaults, AWriteThatIsInterruptedGoesOn) {
+TEST_P(BlobFaults, AnInterruptedWriteContinues) {
   const Fault fault(Call::write, EINTR, 0, 3);
   const auto blob = blobs->open(put("hello"));
   EXPECT_EQ(fault.hits(), 3);
@@ -190,7 +190,7 @@ TEST_P(BlobFaults, AWriteThatIsInterruptedGoesOn) {
   EXPECT_EQ(::pread(blob->fd(), bytes, sizeof bytes, 0), 5);
 }
 
-TEST_P(BlobFaults, AReadThatIsInterruptedGoesOnAndOneThatFailsIsNotTakenForTheEnd) {
+TEST_P(BlobFaults, AnInterruptedReadContinuesAndAFailedOneIsNotTakenForTheEnd) {
   const auto blob = blobs->open(put("hello"));
   std::string bytes(10, '\0');
   {
@@ -202,21 +202,21 @@ TEST_P(BlobFaults, AReadThatIsInterruptedGoesOnAndOneThatFailsIsNotTakenForTheEn
     const Fault fault(Call::read, EIO);
     EXPECT_THROW(blob->read(0, bytes), Unavailable);
   }
-  EXPECT_EQ(blob->read(1, bytes), 4u) << "it is asked anew each time";
+  EXPECT_EQ(blob->read(1, bytes), 4u) << "each read tries again";
 }
 
-TEST_P(BlobFaults, AFileWhoseSizeCannotBeAskedForIsNotTakenForAnotherOne) {
+TEST_P(BlobFaults, AFileWhoseSizeCannotBeReadIsUnavailable) {
   const auto blob = blobs->open(put("hello"));
   {
     const Fault fault(Call::look_at_open, ESTALE);
     EXPECT_THROW(blob->size(), Unavailable);
-    EXPECT_THROW(blobs->check(), Unavailable) << "of the directory neither";
+    EXPECT_THROW(blobs->check(), Unavailable) << "nor can the directory be checked";
   }
   EXPECT_EQ(blob->size(), 5u);
   EXPECT_NO_THROW(blobs->check());
 }
 
-TEST_P(BlobFaults, AMarkIsPutWholeOrNotAtAllAndNothingElseIsTakenForNone) {
+TEST_P(BlobFaults, AMarkIsWrittenWholeOrNotAtAllAndAFailureIsNotTakenForNoMark) {
   using MarkMode = Blobs::MarkMode;
   EXPECT_EQ(blobs->mark(), std::nullopt);
   for (const Call call : {Call::open_at, Call::write, Call::link_at, Call::sync}) {
@@ -224,7 +224,7 @@ TEST_P(BlobFaults, AMarkIsPutWholeOrNotAtAllAndNothingElseIsTakenForNone) {
     EXPECT_THROW(blobs->put_mark("lost", MarkMode::if_there_is_none), Unavailable) << static_cast<int>(call);
     EXPECT_EQ(fault.hits(), 1) << static_cast<int>(call);
   }
-  reopen();  // a sync that failed is known until then
+  reopen();  // a failed sync is remembered until then
   EXPECT_EQ(blobs->mark(), std::nullopt);
   blobs->put_mark("first", MarkMode::if_there_is_none);
   blobs->put_mark("second", MarkMode::if_there_is_none);
@@ -237,7 +237,7 @@ TEST_P(BlobFaults, AMarkIsPutWholeOrNotAtAllAndNothingElseIsTakenForNone) {
   }
   fs::remove(path / kMarkName);
   fs::create_directory(path / kMarkName);
-  EXPECT_THROW(blobs->mark(), Unavailable) << "somebody else's directory";
+  EXPECT_THROW(blobs->mark(), Unavailable) << "a directory in the place of the mark";
   EXPECT_THROW(blobs->put_mark("fourth", MarkMode::anyway), Unavailable);
 }
 
@@ -248,10 +248,10 @@ TEST_P(BlobFaults, ASubdirectoryThatCannotBeReadIsNotTakenForAnEmptyOne) {
     EXPECT_THROW(blobs->list(key.substr(30), Time::max()), Unavailable);
   }
   reopen();
-  // Opening has made some to try the file system: any that is not there.
+  // Opening has made some to probe the file system: take one that does not exist.
   const std::vector<std::string> some = {"00", "01", "02", "03"};
   const auto absent = *std::ranges::find_if(some, [&](const std::string& name) { return !fs::exists(path / name); });
-  EXPECT_TRUE(blobs->list(absent, Time::max()).keys.empty()) << "one that was not made yet is empty";
+  EXPECT_TRUE(blobs->list(absent, Time::max()).keys.empty()) << "a missing subdirectory is empty";
   std::ofstream(path / absent) << "a file where a directory belongs";
   EXPECT_THROW(blobs->list(absent, Time::max()), Unavailable);
 }
@@ -262,7 +262,7 @@ TEST_P(BlobFaults, AnotherFileSystemUnderThePathIsNoticed) {
   EXPECT_THROW(blobs->check(), Unavailable);
 }
 
-TEST_P(BlobFaults, WhatLeavesWhileItIsLookedForOrCannotLeaveIsNotCounted) {
+TEST_P(BlobFaults, FilesThatVanishOrCannotBeDeletedAreNotCountedAsDropped) {
   const Time later = wall_clock() + std::chrono::hours(1);
   fs::create_directory(path / "tmp" / "somebody's");
   std::ofstream(path / "tmp" / "one") << "x";

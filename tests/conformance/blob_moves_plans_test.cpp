@@ -1,5 +1,5 @@
-// Among many rows every step of a change-over finds its few by an index: PostgreSQL counts what it walked through. For
-// SQLite see sqlite_plans_test.
+// Among many rows every step of a blob move finds its few by an index: PostgreSQL counts the rows it read. For SQLite
+// see sqlite_plans_test.
 #include <gtest/gtest.h>
 
 #include "backends.h"
@@ -14,7 +14,7 @@ namespace {
 constexpr int kMany = 100'000;
 constexpr std::int64_t kFew = 2'000;
 
-// Rows of uploads, through the table and along its indexes.
+// Rows of uploads that were read from the table and from its indexes.
 std::int64_t walked(postgres::Connection& connection) {
   wait_until_alone(connection);
   return connection

@@ -1,4 +1,4 @@
-// Bytes in more than one place: second keys, how they change, and the change-over itself.
+// Blobs in more than one place: second keys, how they change, and the blob move itself.
 #include <gmock/gmock.h>
 
 #include "backends.h"
@@ -45,7 +45,7 @@ class BlobMoves : public StoreTest {
 };
 RESTANTE_EVERY_BACKEND(BlobMoves);
 
-TEST_P(BlobMoves, ASecondKeyIsKeptGoesAlongWithCopiesAndLeavesWithTheLastRow) {
+TEST_P(BlobMoves, ASecondKeyIsCopiedWithTheRowAndDroppedWithTheLastOne) {
   const auto source = staged(in_both(Place::s3, Place::dir), UploadDirection::out);
   EXPECT_EQ(keys_now(source), source.keys());
   const auto other = make_workspace().id;
@@ -58,7 +58,7 @@ TEST_P(BlobMoves, ASecondKeyIsKeptGoesAlongWithCopiesAndLeavesWithTheLastRow) {
   EXPECT_THAT(dropped(), IsEmpty());
   ASSERT_TRUE(store->recall_upload(other, copy.id, {}, at(6)).take());
   EXPECT_THAT(dropped(), ElementsAre(source.twin_key, source.blob_key));
-  EXPECT_EQ(store->known_blobs(both), both) << "as long as they are listed";
+  EXPECT_EQ(store->known_blobs(both), both) << "while they are listed as dropped";
   reopen();
   EXPECT_THAT(dropped(), ElementsAre(source.twin_key, source.blob_key));
 }
@@ -74,7 +74,7 @@ TEST_P(BlobMoves, AKeyThatAnyRowNamesIsNotDropped) {
   EXPECT_THAT(dropped(), ElementsAre(one.blob_key, two.blob_key));
 }
 
-TEST_P(BlobMoves, FilesAreListedAsDroppedAtOnceAndOthersWhenNobodyCanBeReadingThem) {
+TEST_P(BlobMoves, FilesAreListedAsDroppedAtOnceAndOtherBlobsAfterAllReadsHaveEnded) {
   const auto item = staged(in_both(Place::inlined, Place::dir));
   const auto object = staged(in(Place::s3));
   recall(item, at(10));
@@ -88,7 +88,7 @@ TEST_P(BlobMoves, FilesAreListedAsDroppedAtOnceAndOthersWhenNobodyCanBeReadingTh
   EXPECT_THAT(dropped(at(21)), ElementsAre(object.blob_key));
 }
 
-TEST_P(BlobMoves, AllRowsThatShareBytesChangeTogetherAndOnlyIfTheyAreAsTheyWereSeen) {
+TEST_P(BlobMoves, AllRowsOfABlobChangeTogetherAndOnlyIfTheirKeysAreAsExpected) {
   const auto source = staged(in(Place::dir), UploadDirection::out);
   const auto other = make_workspace().id;
   const OutgoingFile copy{workspace, source.id, FileId::make(at(0))};
@@ -101,7 +101,7 @@ TEST_P(BlobMoves, AllRowsThatShareBytesChangeTogetherAndOnlyIfTheyAreAsTheyWereS
   EXPECT_THAT(dropped(), IsEmpty());
   EXPECT_EQ(place(was, {"s3:too late", was.key}), 0);
   EXPECT_EQ(place({both.key, "another"}, {both.key, {}}), 0);
-  EXPECT_EQ(place(both, {both.twin, both.key}), 2) << "turned";
+  EXPECT_EQ(place(both, {both.twin, both.key}), 2) << "reversed";
   EXPECT_EQ(place({both.twin, both.key}, both), 2);
   EXPECT_THAT(dropped(), IsEmpty());
   EXPECT_EQ(place(both, {both.key, {}}, at(7)), 2);
@@ -110,7 +110,7 @@ TEST_P(BlobMoves, AllRowsThatShareBytesChangeTogetherAndOnlyIfTheyAreAsTheyWereS
   EXPECT_EQ(store->place_blobs({}, at(7)).take().value(), 0);
 }
 
-TEST_P(BlobMoves, AStateAndItsReceiptsSurviveAChangeOfPlace) {
+TEST_P(BlobMoves, StateAndReceiptsSurviveAChangeOfPlace) {
   const auto item = staged(in(Place::dir));
   ASSERT_TRUE(store->mark_fetched(workspace, item.id, at(3)).take());
   EXPECT_EQ(place(item.keys(), {"s3:new", item.blob_key}), 1);
@@ -121,7 +121,7 @@ TEST_P(BlobMoves, AStateAndItsReceiptsSurviveAChangeOfPlace) {
   EXPECT_THAT(dropped(), ElementsAre(item.blob_key, "s3:new"));
 }
 
-TEST_P(BlobMoves, BytesOfAPlaceAreListedByKeyEachOnceAndWithoutDamagedOnes) {
+TEST_P(BlobMoves, BlobsOfAPlaceAreListedByKeyEachOnceAndWithoutDamagedOnes) {
   const auto a = staged(in(Place::dir), UploadDirection::out);
   const OutgoingFile copy{workspace, a.id, FileId::make(at(0))};
   ASSERT_TRUE(store->append_to_inbox_with_files(workspace, message("m"), {copy}, until(at(100)), at(1)).take());
@@ -155,7 +155,7 @@ TEST_P(BlobMoves, BytesOfAPlaceAreListedByKeyEachOnceAndWithoutDamagedOnes) {
                           PlaceFigures{Place::s3, 1, 5, 0, 0, 0, 0}));
 }
 
-TEST_P(BlobMoves, OneIsBegunTurnedFinishedAndRemembered) {
+TEST_P(BlobMoves, AMoveIsBegunReversedFinishedAndRemembered) {
   EXPECT_FALSE(store->find_blob_move());
   const auto begun = store->begin_blob_move(Place::dir, Place::s3, 7, at(1)).take();
   ASSERT_TRUE(begun);
@@ -166,12 +166,13 @@ TEST_P(BlobMoves, OneIsBegunTurnedFinishedAndRemembered) {
   EXPECT_EQ(store->find_blob_move()->rate, 9);
   EXPECT_EQ(store->find_blob_move()->begun_at, at(1));
   EXPECT_ERROR(store->begin_blob_move(Place::dir, Place::inlined, 0, at(2)).take(), errors::blob_move_under_way);
-  const auto turned = store->begin_blob_move(Place::s3, Place::dir, 0, at(3)).take();
-  ASSERT_TRUE(turned);
-  EXPECT_EQ(turned->step, Step::turned);
-  EXPECT_FALSE(store->advance_blob_move(begun->move, BlobPhase::finishing, at(4)).take().value()) << "as it was";
-  EXPECT_TRUE(store->advance_blob_move(turned->move, BlobPhase::finishing, at(4)).take().value());
-  EXPECT_FALSE(store->advance_blob_move(turned->move, BlobPhase::finishing, at(5)).take().value());
+  const auto reversed = store->begin_blob_move(Place::s3, Place::dir, 0, at(3)).take();
+  ASSERT_TRUE(reversed);
+  EXPECT_EQ(reversed->step, Step::turned);
+  EXPECT_FALSE(store->advance_blob_move(begun->move, BlobPhase::finishing, at(4)).take().value())
+      << "the move has been reversed since";
+  EXPECT_TRUE(store->advance_blob_move(reversed->move, BlobPhase::finishing, at(4)).take().value());
+  EXPECT_FALSE(store->advance_blob_move(reversed->move, BlobPhase::finishing, at(5)).take().value());
   reopen();
   const auto finishing = store->find_blob_move();
   EXPECT_EQ(finishing, (BlobMove{Place::s3, Place::dir, BlobPhase::finishing, 0, at(3), at(4)}));
@@ -180,8 +181,8 @@ TEST_P(BlobMoves, OneIsBegunTurnedFinishedAndRemembered) {
   EXPECT_EQ(store->begin_blob_move(Place::dir, Place::inlined, 0, at(7)).take()->step, Step::begun);
 }
 
-TEST_P(BlobMoves, WhatIsSaidOfAnEarlierOneDoesNotHoldForALaterOneOfTheSamePlaces) {
-  EXPECT_FALSE(store->advance_blob_move({}, BlobPhase::finishing, at(1)).take().value()) << "there was none yet";
+TEST_P(BlobMoves, AnUpdateOfAnEarlierMoveDoesNotChangeALaterOneOfTheSamePlaces) {
+  EXPECT_FALSE(store->advance_blob_move({}, BlobPhase::finishing, at(1)).take().value()) << "there was no move yet";
   const auto earlier = store->begin_blob_move(Place::dir, Place::s3, 0, at(1)).take().value().move;
   ASSERT_TRUE(store->advance_blob_move(earlier, BlobPhase::finished, at(2)).take().value());
   const auto later = store->begin_blob_move(Place::dir, Place::s3, 0, at(3)).take().value().move;
@@ -193,7 +194,7 @@ TEST_P(BlobMoves, WhatIsSaidOfAnEarlierOneDoesNotHoldForALaterOneOfTheSamePlaces
 TEST_P(BlobMoves, OneWorkerAtATimeHoldsTheLease) {
   const WorkerId one = WorkerId::make(at(0));
   const WorkerId two = WorkerId::make(at(1));
-  EXPECT_FALSE(store->hold_blob_move(one, at(10), at(1)).take().value()) << "there is nothing to do";
+  EXPECT_FALSE(store->hold_blob_move(one, at(10), at(1)).take().value()) << "there is no move";
   ASSERT_TRUE(store->begin_blob_move(Place::dir, Place::s3, 0, at(1)).take());
   EXPECT_TRUE(store->hold_blob_move(one, at(10), at(1)).take().value());
   EXPECT_FALSE(store->hold_blob_move(two, at(12), at(9)).take().value());

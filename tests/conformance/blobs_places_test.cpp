@@ -1,4 +1,4 @@
-// Every place that bytes can be, but the one that needs a server of its own (tests/s3).
+// Every place for blobs except s3, which needs a separate server (tests/s3).
 #include "backends.h"
 #include "blobs_suite.h"
 #include "store/dir/blobs.h"

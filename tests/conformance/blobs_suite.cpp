@@ -19,7 +19,7 @@ Time wall_clock() { return std::chrono::time_point_cast<std::chrono::microsecond
 Time long_ago() { return wall_clock() - std::chrono::hours(1); }
 Time in_an_hour() { return wall_clock() + std::chrono::hours(1); }
 
-// Compared so, and not by EXPECT_EQ: what differs would be printed, all of it.
+// Not EXPECT_EQ: it would print both contents completely.
 void expect_content(Blobs& blobs, const std::string& key, const std::string& bytes) {
   const auto blob = blobs.open(key);
   ASSERT_TRUE(blob) << key;
@@ -68,14 +68,14 @@ void BlobsTest::reopen() {
   blobs = place->open();
 }
 
-TEST_P(BlobsTest, WhatWasPutIsReadBackAlsoAfterReopening) {
+TEST_P(BlobsTest, ABlobIsReadBackAlsoAfterReopening) {
   const auto key = put(*blobs, "hello");
   expect_content(*blobs, key, "hello");
   reopen();
   expect_content(*blobs, key, "hello");
 }
 
-TEST_P(BlobsTest, SizesAroundEveryStepComeBackExactly) {
+TEST_P(BlobsTest, SizesAroundEveryLimitAreReadBackExactly) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, kMib - 1, kMib, kMib + 1, 2 * kMib,
                                  4 * kMib + 3, 5 * kMib - 1, 5 * kMib, 5 * kMib + 1, 25 * kMib}) {
     const auto bytes = some_bytes(size);
@@ -85,7 +85,7 @@ TEST_P(BlobsTest, SizesAroundEveryStepComeBackExactly) {
   }
 }
 
-TEST_P(BlobsTest, ItDoesNotMatterInWhichPiecesItIsWritten) {
+TEST_P(BlobsTest, ABlobMayBeWrittenInPiecesOfAnySize) {
   const auto bytes = some_bytes(2 * kMib + 7);
   for (const std::size_t first : {std::size_t{1}, kMib - 1, kMib, kMib + 1, bytes.size()}) {
     const auto writer = blobs->put();
@@ -100,7 +100,7 @@ TEST_P(BlobsTest, ItDoesNotMatterInWhichPiecesItIsWritten) {
   expect_content(*blobs, writer->finish(), bytes.substr(0, 5000));
 }
 
-TEST_P(BlobsTest, AnyPlaceIsReadInAnyOrder) {
+TEST_P(BlobsTest, AnyPositionIsReadInAnyOrder) {
   const auto bytes = some_bytes(5 * kMib + 11);
   const auto key = put(*blobs, bytes);
   const auto blob = blobs->open(key);
@@ -119,12 +119,12 @@ TEST_P(BlobsTest, AnyPlaceIsReadInAnyOrder) {
     EXPECT_TRUE(std::string_view(piece).substr(0, got) == std::string_view(bytes).substr(at, got)) << at;
   }
   EXPECT_EQ(blob->read(bytes.size(), piece), 0u) << "the end is no error";
-  EXPECT_EQ(blob->read(0, {}), 0u) << "nothing was asked for";
+  EXPECT_EQ(blob->read(0, {}), 0u) << "an empty buffer";
   blob->forget();
-  EXPECT_TRUE(content(*blob, 300'001) == bytes) << "and the place itself says the same";
+  EXPECT_TRUE(content(*blob, 300'001) == bytes) << "and reading in sequence gives the same";
 }
 
-TEST_P(BlobsTest, NothingIsThereBeforeItIsFinished) {
+TEST_P(BlobsTest, ABlobIsNotListedBeforeItIsFinished) {
   const auto bytes = some_bytes(6 * kMib + 1);
   const auto writer = blobs->put();
   writer->write(bytes);
@@ -134,7 +134,7 @@ TEST_P(BlobsTest, NothingIsThereBeforeItIsFinished) {
   expect_content(*blobs, key, bytes);
 }
 
-TEST_P(BlobsTest, ADraftThatIsAbandonedLeavesNothing) {
+TEST_P(BlobsTest, AnAbandonedWriterLeavesNothing) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{5}, kMib, 3 * kMib, 12 * kMib + 1}) {
     {
       const auto writer = blobs->put();
@@ -146,7 +146,7 @@ TEST_P(BlobsTest, ADraftThatIsAbandonedLeavesNothing) {
   }
 }
 
-TEST_P(BlobsTest, KeysAreOursBeginWithTheTimeAndAreNeverTheSame) {
+TEST_P(BlobsTest, KeysAreWellFormedBeginWithTheTimeAndAreUnique) {
   const auto first = put(*blobs, "same");
   const auto second = put(*blobs, "same");
   EXPECT_NE(first, second);
@@ -184,12 +184,12 @@ TEST_P(BlobsTest, AKeyThatIsNotOursOpensAndDropsNothing) {
   expect_content(*blobs, key, "kept");
 }
 
-TEST_P(BlobsTest, WhatIsNotThereOpensAsNothingAndDropsFine) {
+TEST_P(BlobsTest, AnUnknownKeyOpensNothingAndCanBeDropped) {
   EXPECT_EQ(blobs->open(std::string(32, 'a')), nullptr);
   EXPECT_NO_THROW(blobs->drop(std::string(32, 'a')));
 }
 
-TEST_P(BlobsTest, WhatIsDroppedIsGoneForGoodAndNothingElseIs) {
+TEST_P(BlobsTest, ADroppedBlobIsDeletedAndNoOther) {
   const auto kept = put(*blobs, "kept");
   const auto key = put(*blobs, some_bytes(3 * kMib));
   blobs->drop(key);
@@ -201,7 +201,7 @@ TEST_P(BlobsTest, WhatIsDroppedIsGoneForGoodAndNothingElseIs) {
   expect_content(*blobs, kept, "kept");
 }
 
-TEST_P(BlobsTest, ManyAreDroppedAtOnceWhateverElseIsAmongThem) {
+TEST_P(BlobsTest, ManyAreDroppedAtOnceAlsoWithUnknownKeysAmongThem) {
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < 12; ++i) keys.push_back(put(*blobs, some_bytes(i % 4 == 0 ? 4 * kMib : i * 1000)));
   const auto kept = put(*blobs, "kept");
@@ -209,7 +209,7 @@ TEST_P(BlobsTest, ManyAreDroppedAtOnceWhateverElseIsAmongThem) {
   keys.insert(keys.begin() + 5, "not a key");
   blobs->drop_all(keys);
   EXPECT_THAT(keys_of(*blobs), UnorderedElementsAre(kept));
-  EXPECT_EQ(blobs->drop_unfinished(in_an_hour()), 0u) << "nothing of them is left";
+  EXPECT_EQ(blobs->drop_unfinished(in_an_hour()), 0u) << "no part of them is left";
   blobs->drop_all({});
   expect_content(*blobs, kept, "kept");
 }
@@ -225,13 +225,13 @@ TEST_P(BlobsTest, EverythingIsListedInSteps) {
   EXPECT_EQ(keys_of(*blobs, in_an_hour()), keys);
 }
 
-TEST_P(BlobsTest, WhatIsYoungerIsNotListed) {
+TEST_P(BlobsTest, YoungerBlobsAreNotListed) {
   const auto key = put(*blobs, "x");
   EXPECT_THAT(keys_of(*blobs, in_an_hour()), UnorderedElementsAre(key));
   EXPECT_THAT(keys_of(*blobs, long_ago()), IsEmpty());
 }
 
-TEST_P(BlobsTest, ACollectionOfOldDraftsTouchesNeitherYoungOnesNorWhatIsFinished) {
+TEST_P(BlobsTest, DroppingOldUnfinishedBlobsTouchesNeitherYoungNorFinishedOnes) {
   const auto key = put(*blobs, "finished");
   const auto bytes = some_bytes(7 * kMib);
   const auto writer = blobs->put();
@@ -243,32 +243,32 @@ TEST_P(BlobsTest, ACollectionOfOldDraftsTouchesNeitherYoungOnesNorWhatIsFinished
   expect_content(*blobs, key, "finished");
 }
 
-TEST_P(BlobsTest, WhoIsStillWritingWhatWasCollectedIsRefusedOrHasItAll) {
+TEST_P(BlobsTest, AWriterWhoseUnfinishedBlobWasDroppedIsRefusedOrFinishesItWhole) {
   for (const std::size_t size : {std::size_t{100}, kMib + 1, 7 * kMib}) {
     const auto bytes = some_bytes(size);
     const auto writer = blobs->put();
     writer->write(bytes);
     const std::size_t begun = blobs->count_unfinished(in_an_hour());
     std::size_t dropped = 0;
-    // One of which a piece is being written at this moment may be passed over: it is found by the next look.
+    // A blob that is being written at this moment may be skipped: the next call finds it.
     while (blobs->count_unfinished(in_an_hour()) > 0) dropped += blobs->drop_unfinished(in_an_hour());
-    EXPECT_LE(begun, dropped) << "what is counted is dropped; its first bytes may have come only then";
+    EXPECT_LE(begun, dropped) << "a counted blob is dropped; its first bytes may have come only after the count";
     EXPECT_LE(dropped, 1u);
     try {
       writer->write(bytes);
       expect_content(*blobs, writer->finish(), bytes + bytes);
     } catch (const Unavailable&) {
-      EXPECT_LE(keys_of(*blobs).size(), 2u) << "those that were finished before";
+      EXPECT_LE(keys_of(*blobs).size(), 2u) << "the blobs that were finished before";
     }
   }
   for (const auto& key : keys_of(*blobs)) {
     const auto blob = blobs->open(key);
     ASSERT_TRUE(blob);
-    EXPECT_EQ(content(*blob).size(), blob->size()) << "whatever is listed is whole";
+    EXPECT_EQ(content(*blob).size(), blob->size()) << "every listed blob is complete";
   }
 }
 
-TEST_P(BlobsTest, ManyWriteReadAndDropAtOnce) {
+TEST_P(BlobsTest, ManyThreadsWriteReadAndDropAtOnce) {
   std::array<std::set<std::string>, 6> kept;
   std::vector<std::thread> threads;
   for (std::size_t t = 0; t < kept.size(); ++t) {
@@ -293,7 +293,7 @@ TEST_P(BlobsTest, ManyWriteReadAndDropAtOnce) {
   EXPECT_EQ(keys_of(*blobs), all);
 }
 
-TEST_P(BlobsTest, ManyReadTheSameAtOnce) {
+TEST_P(BlobsTest, ManyThreadsReadTheSameBlobAtOnce) {
   const auto bytes = some_bytes(4 * kMib + 9);
   const auto key = put(*blobs, bytes);
   std::vector<std::thread> threads;
@@ -307,7 +307,7 @@ TEST_P(BlobsTest, ManyReadTheSameAtOnce) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST_P(BlobsTest, ACheckFindsItWellAndLeavesNothing) {
+TEST_P(BlobsTest, ACheckOfAHealthyPlacePassesAndLeavesNothing) {
   blobs->check();
   EXPECT_THAT(keys_of(*blobs), IsEmpty());
   EXPECT_EQ(blobs->drop_unfinished(in_an_hour()), 0u);

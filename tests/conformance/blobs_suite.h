@@ -1,5 +1,5 @@
-// What Blobs promises, for every place bytes can be. A place joins by instantiating BlobsTest with a kind that makes
-// it; a behaviour that is not in this suite is not promised. What only one place can do is tested beside it.
+// What Blobs promises, for every place. A place joins by instantiating BlobsTest with a kind that makes it; a behaviour
+// that is not in this suite is not promised. What only one place can do is tested beside it.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 
 namespace restante::testing {
 
-// Room for blobs that is empty at first and kept until this is destroyed. open() gives Blobs on it, again and again,
-// one at a time.
+// A place for blobs that is empty at first and kept until this is destroyed. open() returns Blobs on it; it may be
+// called often, but only one may be open at a time.
 class BlobsPlace {
  public:
   virtual ~BlobsPlace() = default;
@@ -28,12 +28,12 @@ struct BlobsKind {
 
 inline void PrintTo(const BlobsKind& kind, std::ostream* out) { *out << kind.name; }
 
-// So many bytes, others for every seed, without a period that a chunk or a part could hide.
+// So many bytes, different for every seed, without a period in which an error of a chunk or a part could hide.
 std::string some_bytes(std::size_t size, std::uint32_t seed = 1);
 std::string put(Blobs& blobs, std::string_view bytes);
-// All of it, by reads of at most so many bytes.
+// The whole content, in reads of at most so many bytes.
 std::string content(OpenBlob& blob, std::size_t step = 64 << 10);
-// Everything that list() gives, in as many steps as it takes; none twice.
+// All keys that list() returns, in as many steps as needed; none twice.
 std::set<std::string> keys_of(Blobs& blobs, Time before = Time::max());
 
 class BlobsTest : public ::testing::TestWithParam<BlobsKind> {

@@ -1,4 +1,4 @@
-// What only files can do. What every place for bytes promises is in blobs_suite.
+// What only files can do. What every place for blobs promises is in blobs_suite.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -64,16 +64,16 @@ TEST_P(DirBlobs, SizesAroundEveryStepTakeNoMoreRoomThanTheyNeed) {
     EXPECT_TRUE(content(*blob) == bytes) << size;
     struct stat info{};
     ASSERT_EQ(fstat(blob->fd(), &info), 0);
-    EXPECT_LE(static_cast<std::size_t>(info.st_blocks) * 512, size + 65536) << "what was reserved is given back";
+    EXPECT_LE(static_cast<std::size_t>(info.st_blocks) * 512, size + 65536) << "reserved space is released";
   }
 }
 
-TEST_P(DirBlobs, AFileLiesUnderItsKeyInASubdirectory) {
+TEST_P(DirBlobs, AFileIsStoredUnderItsKeyInASubdirectory) {
   const auto key = put("here");
   EXPECT_TRUE(fs::exists(path / key.substr(30) / key));
 }
 
-TEST_P(DirBlobs, ADroppedBlobIsGoneButStaysReadableWhereItIsOpen) {
+TEST_P(DirBlobs, ADroppedBlobIsDeletedButStaysReadableWhereItIsOpen) {
   const auto key = put("still here");
   const auto open = blobs->open(key);
   blobs->drop(key);
@@ -112,7 +112,7 @@ TEST_P(DirBlobs, AKilledProcessLeavesNoVisiblePartOfABlob) {
   close(ends[0]);
   close(ends[1]);
   blobs = dir::open(path, GetParam());
-  // What has a name may be another server's, which still writes it; once it is old enough it is nobody's.
+  // A named temporary file may belong to another server that still writes it; once it is old enough it does not.
   EXPECT_EQ(files(), GetParam() == TemporaryNames::named ? 2u : 1u);
   blobs->drop_unfinished(std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now()) +
                          std::chrono::hours(1));
@@ -120,11 +120,11 @@ TEST_P(DirBlobs, AKilledProcessLeavesNoVisiblePartOfABlob) {
   EXPECT_EQ(content(*blobs->open(key)), "complete");
 }
 
-TEST_P(DirBlobs, AFullDiskIsToldAsSuchLeavesNothingAndIsOverOnceThereIsRoom) {
-  const std::string piece(256 << 10, 'p');  // as much as is gathered before it is written
+TEST_P(DirBlobs, AFullDiskIsReportedLeavesNothingAndWritesWorkAgainOnceThereIsRoom) {
+  const std::string piece(256 << 10, 'p');  // as much as is buffered before a write
   for (const int error : {ENOSPC, EDQUOT}) {
-    for (const int spared : {0, 1, 2, 3}) {
-      const Fault fault(Call::write, error, spared);
+    for (const int skipped : {0, 1, 2, 3}) {
+      const Fault fault(Call::write, error, skipped);
       auto writer = blobs->put();
       EXPECT_THROW(for (int i = 0; i < 3; ++i) writer->write(piece); writer->write("rest");
                    writer->finish(), StorageFull);
@@ -138,10 +138,10 @@ TEST_P(DirBlobs, AFullDiskIsToldAsSuchLeavesNothingAndIsOverOnceThereIsRoom) {
 
 TEST_P(DirBlobs, AFailedSyncLeavesNothingAndNothingIsWrittenUntilARestart) {
   const auto before = put("before");
-  // The content's sync is the first; those of the directories follow.
-  for (const int spared : {0, 1}) {
+  // The content's sync is the first; the syncs of the directories follow.
+  for (const int skipped : {0, 1}) {
     {
-      const Fault fault(Call::sync, EIO, spared);
+      const Fault fault(Call::sync, EIO, skipped);
       EXPECT_THROW(put("lost"), Unavailable);
       EXPECT_EQ(fault.hits(), 1);
     }
@@ -165,14 +165,14 @@ TEST_P(DirBlobs, AnIoErrorAtAWriteEndsWritingForBlobsThatWereBegunToo) {
   EXPECT_THROW(other->finish(), Unavailable);
 }
 
-TEST_P(DirBlobs, CheckLeavesNothingBehindAndNoticesThatTheDirectoryIsGone) {
+TEST_P(DirBlobs, CheckLeavesNothingBehindAndNoticesThatTheDirectoryWasReplaced) {
   blobs->check();
   EXPECT_EQ(files(), 0u);
   fs::rename(path, directory / "elsewhere");
   EXPECT_THROW(blobs->check(), Unavailable);
   fs::create_directory(path);
   EXPECT_THROW(blobs->check(), Unavailable) << "another directory under the same path is not ours";
-  EXPECT_THROW(blobs->open(std::string(32, 'a')), Unavailable) << "absence is not believed there";
+  EXPECT_THROW(blobs->open(std::string(32, 'a')), Unavailable) << "a missing blob proves nothing there";
 }
 
 TEST_P(DirBlobs, AllBlobsAreListedStepByStepAndOnlyThem) {
@@ -183,7 +183,7 @@ TEST_P(DirBlobs, AllBlobsAreListedStepByStepAndOnlyThem) {
   keys.erase(dropped);
   auto unfinished = blobs->put();
   unfinished->write("not yet");
-  // Somebody else's files are not ours to list.
+  // Files of other programs are not listed.
   std::ofstream(path / keys.begin()->substr(30) / "notes.txt") << "x";
   std::ofstream(path / std::string(32, 'a')) << "x";
   std::set<std::string> listed;
@@ -199,7 +199,7 @@ TEST_P(DirBlobs, AllBlobsAreListedStepByStepAndOnlyThem) {
   EXPECT_LT(largest, 30u) << "a step is a small part of all";
 }
 
-TEST_P(DirBlobs, WhatADeadProcessLeftUnfinishedIsDroppedOnceItIsOld) {
+TEST_P(DirBlobs, AnUnfinishedFileOfADeadProcessIsDroppedOnceItIsOld) {
   const auto key = put("finished");
   const auto left = path / "tmp" / std::string(32, 'b');
   std::ofstream(left) << "left behind";
@@ -213,8 +213,8 @@ TEST_P(DirBlobs, WhatADeadProcessLeftUnfinishedIsDroppedOnceItIsOld) {
   EXPECT_TRUE(blobs->open(key));
 }
 
-// The clock that servers agree on may be far from this machine's.
-TEST_P(DirBlobs, AgeIsByTheClockThatWasGivenWhateverTheSystemsSays) {
+// The clock that the servers share may be far from this machine's.
+TEST_P(DirBlobs, AgeIsMeasuredByTheGivenClockNotByTheSystems) {
   using std::chrono::hours;
   for (const auto away : {hours(24 * 1000), -hours(24 * 1000)}) {
     ManualClock clock(SystemClock().now() + away);
@@ -241,11 +241,11 @@ TEST_P(DirBlobs, AgeIsByTheClockThatWasGivenWhateverTheSystemsSays) {
   }
 }
 
-TEST_P(DirBlobs, ListingNoticesThatTheDirectoryIsGone) {
+TEST_P(DirBlobs, ListingNoticesThatTheDirectoryIsMissing) {
   put("x");
   fs::rename(path, directory / "elsewhere");
   fs::create_directory(path);
-  EXPECT_THROW(blobs->list("", Time::max()), Unavailable) << "an empty place must not pass for one without blobs";
+  EXPECT_THROW(blobs->list("", Time::max()), Unavailable) << "a missing directory must not pass for an empty one";
 }
 
 TEST_P(DirBlobs, ManyThreadsPutAndDropAtOnce) {

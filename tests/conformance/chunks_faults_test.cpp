@@ -1,5 +1,5 @@
-// Bytes in the database while the database fails: a disk that is full or fails a sync below SQLite, and PostgreSQL,
-// which is brought to it from within, by triggers. Whatever happens, a blob is whole or it is not there.
+// Blobs in the database while the database fails: below SQLite a disk that is full or fails a sync, in PostgreSQL
+// triggers that cause the failures. Whatever happens, a blob is complete or does not exist.
 #include <gmock/gmock.h>
 
 #include <cerrno>
@@ -37,7 +37,7 @@ class SqliteChunkFaults : public ::testing::Test {
   std::unique_ptr<Blobs> blobs;
 };
 
-TEST_F(SqliteChunkFaults, AFullDiskFailsTheDraftAndIsOverOnceThereIsRoom) {
+TEST_F(SqliteChunkFaults, AFullDiskFailsTheBlobAndWritesWorkAgainOnceThereIsRoom) {
   open();
   const auto before = put(*blobs, "before");
   {
@@ -51,7 +51,7 @@ TEST_F(SqliteChunkFaults, AFullDiskFailsTheDraftAndIsOverOnceThereIsRoom) {
         },
         StorageFull);
     EXPECT_GT(fault.hits(), 0);
-    EXPECT_NO_THROW(writer.reset()) << "its drop has no room either";
+    EXPECT_NO_THROW(writer.reset()) << "dropping its chunks fails, too";
   }
   EXPECT_EQ(keys_of(*blobs), std::set<std::string>{before});
   blobs->drop_unfinished(Time::max());
@@ -60,7 +60,7 @@ TEST_F(SqliteChunkFaults, AFullDiskFailsTheDraftAndIsOverOnceThereIsRoom) {
   EXPECT_TRUE(content(*blobs->open(put(*blobs, bytes))) == bytes);
 }
 
-TEST_F(SqliteChunkFaults, WhatCannotBeSyncedIsNotThereNowAndNotAfterARestart) {
+TEST_F(SqliteChunkFaults, ABlobThatCannotBeSyncedDoesNotExistNorAfterARestart) {
   open();
   const auto before = put(*blobs, "before");
   {
@@ -74,19 +74,19 @@ TEST_F(SqliteChunkFaults, WhatCannotBeSyncedIsNotThereNowAndNotAfterARestart) {
   EXPECT_NO_THROW(blobs->check());
 }
 
-// Wherever it fails on the way to the bytes: an answer is right, or there is none.
-TEST_F(SqliteChunkFaults, WhicheverReadFailsNothingWrongIsReadAndNothingIsTakenForGone) {
+// Whichever read fails: an answer is right, or there is none.
+TEST_F(SqliteChunkFaults, WhicheverReadFailsNothingWrongIsReadAndNoBlobIsTakenForMissing) {
   open();
   const auto bytes = some_bytes(20'000);
   const auto key = put(*blobs, bytes);
   int failures = 0;
-  for (int spared = 0, hits = 1; hits > 0; ++spared) {
+  for (int skipped = 0, hits = 1; hits > 0; ++skipped) {
     open();
     std::string back(bytes.size(), '\0');
-    const Fault fault(Call::read, EIO, spared, 1);
+    const Fault fault(Call::read, EIO, skipped, 1);
     try {
-      EXPECT_EQ(store->chunks().read(key, 0, 0, back), bytes.size()) << spared;
-      EXPECT_TRUE(back == bytes) << spared;
+      EXPECT_EQ(store->chunks().read(key, 0, 0, back), bytes.size()) << skipped;
+      EXPECT_TRUE(back == bytes) << skipped;
     } catch (const Unavailable&) {
       ++failures;
     }
@@ -100,11 +100,12 @@ TEST_F(SqliteChunkFaults, WhicheverReadFailsNothingWrongIsReadAndNothingIsTakenF
 class PostgresChunkFaults : public ::testing::Test {
  protected:
   PostgresChunkFaults() {
-    // Slow is not broken: what is tried again is tried again on a busy machine, too.
+    // Long limits: a busy machine is slow and must not fail a test.
     postgres::WriteLane::Limits patient;
     patient.patience = patient.settling = kCeiling;
     for (int i = 0; i < 2; ++i) {
-      chunks.add(std::make_unique<postgres::WriteLane>(endpoint(), Uuid::make(clock.now()), patient, memory, nullptr));
+      chunks.add(
+          std::make_unique<postgres::WriteLane>(endpoint(), Uuid::make(clock.now()), patient, read_cache, nullptr));
     }
   }
   postgres::ConnectionOptions endpoint() const {
@@ -118,7 +119,7 @@ class PostgresChunkFaults : public ::testing::Test {
                     " RETURN NEW; END $$");
     outside.execute("CREATE " + when + " " + how + " FOR EACH ROW EXECUTE FUNCTION strike()");
   }
-  // For every chunk, before it is a row; at_commit: while it is being committed.
+  // at_chunk(): runs before a chunk is inserted; at_commit(): while it is being committed.
   void at_chunk(const std::string& statements) {
     make_trigger("TRIGGER strike", "BEFORE INSERT ON blob_chunks", statements);
   }
@@ -138,13 +139,13 @@ class PostgresChunkFaults : public ::testing::Test {
   PostgresDatabase database{PostgresDatabase::Schema::complete};
   postgres::Connection outside{endpoint()};
   const SystemClock clock;
-  postgres::ReadCache memory;
+  postgres::ReadCache read_cache;
   postgres::SessionPool pool{endpoint(), 4, kCeiling, nullptr};
   postgres::SharedChunks chunks{pool};
   const std::unique_ptr<Blobs> blobs = inlined::open(chunks, clock);
 };
 
-TEST_F(PostgresChunkFaults, AChunkWhoseCommitIsCutIsThereOnceWhicheverItIs) {
+TEST_F(PostgresChunkFaults, AChunkWhoseCommitIsCutIsStoredOnceWhicheverItIs) {
   const auto bytes = some_bytes(kSize);
   for (const char* number : {"0", "1", "2"}) {
     outside.query("CREATE SEQUENCE turns");
@@ -161,7 +162,7 @@ TEST_F(PostgresChunkFaults, AChunkWhoseCommitIsCutIsThereOnceWhicheverItIs) {
   EXPECT_EQ(blobs->count_unfinished(Time::max()), 0u);
 }
 
-TEST_F(PostgresChunkFaults, ADraftAndAReaderGoOnWhenEverySessionWasEndedMeanwhile) {
+TEST_F(PostgresChunkFaults, AWriterAndAReaderContinueWhenEverySessionWasEndedMeanwhile) {
   const auto bytes = some_bytes(kSize);
   const auto writer = blobs->put();
   const auto half = bytes.size() / 2;
@@ -177,16 +178,16 @@ TEST_F(PostgresChunkFaults, ADraftAndAReaderGoOnWhenEverySessionWasEndedMeanwhil
   EXPECT_TRUE(content(*blob) == bytes);
 }
 
-TEST_F(PostgresChunkFaults, ADiskThatIsFullFailsTheDraftAndNothingOfItIsSeen) {
+TEST_F(PostgresChunkFaults, AFullDiskFailsTheBlobAndNothingOfItIsVisible) {
   at_chunk("IF NEW.number = 1 THEN RAISE 'no space left on device' USING ERRCODE = 'disk_full'; END IF;");
   EXPECT_THROW(put(*blobs, some_bytes(kSize)), StorageFull);
   EXPECT_THAT(keys_of(*blobs), IsEmpty());
-  EXPECT_EQ(blobs->count_unfinished(Time::max()), 0u) << "the draft has dropped what it had";
+  EXPECT_EQ(blobs->count_unfinished(Time::max()), 0u) << "the writer has dropped its chunks";
   no_trigger();
   EXPECT_EQ(blobs->open(put(*blobs, some_bytes(kSize)))->size(), kSize);
 }
 
-TEST_F(PostgresChunkFaults, WhoIsInTheMiddleOfReadingWhatIsDroppedFindsAnEndAndNoFailure) {
+TEST_F(PostgresChunkFaults, AReaderOfABlobThatIsDroppedFindsAnEndAndNoFailure) {
   const auto key = put(*blobs, some_bytes(kSize));
   const auto blob = blobs->open(key);
   ASSERT_TRUE(blob);
@@ -194,7 +195,7 @@ TEST_F(PostgresChunkFaults, WhoIsInTheMiddleOfReadingWhatIsDroppedFindsAnEndAndN
   ASSERT_EQ(blob->read(0, back), kChunkBytes);
   blobs->drop(key);
   EXPECT_EQ(blob->read(kChunkBytes, back), 0u);
-  // A chunk that somebody else's hand has taken away is no end.
+  // A chunk that was deleted behind the store's back is a failure, not the end.
   const auto holed = put(*blobs, some_bytes(kSize));
   const auto with_hole = blobs->open(holed);
   ASSERT_EQ(with_hole->read(0, back), kChunkBytes);
@@ -202,7 +203,7 @@ TEST_F(PostgresChunkFaults, WhoIsInTheMiddleOfReadingWhatIsDroppedFindsAnEndAndN
   EXPECT_THAT([&] { with_hole->read(kChunkBytes, back); }, ThrowsMessage<Unavailable>(HasSubstr("is missing")));
 }
 
-TEST_F(PostgresChunkFaults, ACheckNoticesADatabaseThatDoesNotGiveBackWhatItTook) {
+TEST_F(PostgresChunkFaults, ACheckNoticesADatabaseThatDoesNotReturnWhatWasStored) {
   EXPECT_NO_THROW(blobs->check());
   const auto unsound = ThrowsMessage<Unavailable>(HasSubstr("could not be read back"));
   at_chunk("NEW.bytes = 'CHECK'::bytea;");

@@ -1,5 +1,5 @@
-// Bytes in the database survive a kill: a child writes blobs and tells their keys over a pipe, the parent kills it in
-// the middle of its work and looks. And at every statement on the way.
+// Blobs in the database survive a kill: a child writes blobs and sends their keys through a pipe, the parent kills it
+// in the middle of its work and checks the blobs. A second test kills at every statement.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kKeyDigits = 32;
 
-// One that was acknowledged: small enough that a write to the pipe is never torn.
+// A finished blob: small enough that a write to the pipe is never torn.
 struct Finished {
   char key[kKeyDigits];
   std::uint64_t size;
@@ -35,9 +35,9 @@ class ChunksKill : public ::testing::TestWithParam<BackendKind> {
     for (;; seed += 100) {
       const auto bytes = some_bytes(size_of(seed), seed);
       const auto key = put(blobs, bytes);
-      Finished told{{}, bytes.size(), seed};
-      key.copy(told.key, kKeyDigits);
-      if (write(pipe, &told, sizeof told) != sizeof told) _exit(3);
+      Finished reported{{}, bytes.size(), seed};
+      key.copy(reported.key, kKeyDigits);
+      if (write(pipe, &reported, sizeof reported) != sizeof reported) _exit(3);
     }
   }
 
@@ -50,7 +50,8 @@ class ChunksKill : public ::testing::TestWithParam<BackendKind> {
     for (auto& thread : threads) thread.join();
   }
 
-  // Whatever is there is whole and as it was written; once the drafts are collected there is nothing else.
+  // Every blob is complete and has the content that was written; after unfinished ones are dropped there is nothing
+  // else.
   static void expect_all_whole(Blobs& blobs) {
     for (const auto& key : keys_of(blobs)) {
       const auto blob = blobs.open(key);
@@ -65,32 +66,32 @@ class ChunksKill : public ::testing::TestWithParam<BackendKind> {
 };
 RESTANTE_EVERY_BACKEND(ChunksKill);
 
-TEST_P(ChunksKill, WhatWasFinishedIsThereWholeAndNothingElseIs) {
+TEST_P(ChunksKill, FinishedBlobsAreCompleteAndNothingElseExists) {
   const auto backend = GetParam().make();
-  std::vector<Finished> told;
+  std::vector<Finished> reported;
   for (const std::size_t kill_after : {1, 20, 33}) {
     const auto more = run_and_kill<Finished>([&](int pipe) { work(*backend, pipe); }, kill_after);
     EXPECT_GE(more.size(), kill_after);
-    told.insert(told.end(), more.begin(), more.end());
+    reported.insert(reported.end(), more.begin(), more.end());
   }
   backend->wait_until_unused();
   const auto store = backend->open();
   const auto blobs = inlined::open(store->chunks(), clock);
   const auto keys = keys_of(*blobs);
-  for (const auto& one : told) {
+  for (const auto& one : reported) {
     const std::string key(one.key, kKeyDigits);
     EXPECT_TRUE(keys.contains(key));
     const auto blob = blobs->open(key);
     ASSERT_TRUE(blob) << key;
     EXPECT_TRUE(content(*blob) == some_bytes(one.size, one.seed)) << key << ", " << one.size << " bytes";
   }
-  // What was finished and not told before the kill may be there, too.
-  EXPECT_LE(keys.size(), told.size() + 3 * 6);
+  // Blobs that were finished but not reported before the kill may exist, too.
+  EXPECT_LE(keys.size(), reported.size() + 3 * 6);
   expect_all_whole(*blobs);
-  EXPECT_EQ(keys_of(*blobs), keys) << "collecting drafts takes nothing that is finished";
+  EXPECT_EQ(keys_of(*blobs), keys) << "dropping unfinished blobs deletes no finished one";
 }
 
-TEST_P(ChunksKill, KilledAtAnyStatementABlobIsThereWholeOrNotAtAll) {
+TEST_P(ChunksKill, KilledAtAnyStatementABlobIsCompleteOrDoesNotExist) {
   const auto bytes = some_bytes(2 * kChunkBytes + 9);
   const auto backend = GetParam().make();
   backend->open();

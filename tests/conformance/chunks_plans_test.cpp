@@ -1,5 +1,5 @@
-// Among many blobs every question about one finds it by an index: PostgreSQL counts what it walked through. For SQLite
-// see sqlite_plans_test.
+// Among many blobs every query about one finds it by an index: PostgreSQL counts the rows it read. For SQLite see
+// sqlite_plans_test.
 #include <gtest/gtest.h>
 
 #include "backends.h"
@@ -72,7 +72,7 @@ TEST(ChunkPlans, PostgresFindsEverythingByAnIndex) {
   const Walked after = walked(connection);
   EXPECT_EQ(after.through_tables - before.through_tables, 0);
   EXPECT_GT(after.along_indexes - before.along_indexes, kUnfinished);
-  // Each step looks at its few hundred once more to hold, to empty and to remove them.
+  // Each step reads its few hundred once more to lock, to empty and to delete them.
   EXPECT_LT(after.along_indexes - before.along_indexes, kMany / 10);
 }
 

@@ -1,4 +1,4 @@
-// What Chunks promises beyond what Blobs makes of it: how a write is refused, what a step may cost, what a hole is.
+// What Chunks promises beyond Blobs: when a write is refused, what a step may cost, what a missing chunk means.
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -36,7 +36,7 @@ class ChunksTest : public StoreTest {
 };
 RESTANTE_EVERY_BACKEND(ChunksTest);
 
-TEST_P(ChunksTest, ABlobIsThereOnceItIsFinishedAndNotBefore) {
+TEST_P(ChunksTest, ABlobIsFoundOnceItIsFinishedAndNotBefore) {
   const auto key = key_at(0);
   append(key, 0, std::string(kChunkBytes, 'a'));
   EXPECT_EQ(chunks().find(key), std::nullopt);
@@ -66,7 +66,7 @@ TEST_P(ChunksTest, PartsOfAChunkAreReadExactly) {
   EXPECT_EQ(chunks().find(key), kChunkBytes) << "an empty end is no chunk";
 }
 
-TEST_P(ChunksTest, AWriteThatDoesNotFindWhatCameBeforeItIsRefusedAndChangesNothing) {
+TEST_P(ChunksTest, AWriteThatDoesNotFindTheChunkBeforeItIsRefusedAndChangesNothing) {
   const auto key = key_at(0);
   EXPECT_THROW(append(key, 1, "x"), Unavailable) << "never begun";
   EXPECT_THROW(finish(key, 1, "x"), Unavailable);
@@ -80,7 +80,7 @@ TEST_P(ChunksTest, AWriteThatDoesNotFindWhatCameBeforeItIsRefusedAndChangesNothi
   EXPECT_EQ(chunks().find(key), kChunkBytes + 1);
 }
 
-TEST_P(ChunksTest, ARefusedWriteTakesNoOtherWithIt) {
+TEST_P(ChunksTest, ARefusedWriteFailsNoOtherOfItsGroup) {
   std::vector<std::string> keys;
   std::vector<Commit<Result<void>>> good;
   std::vector<Commit<Result<void>>> bad;
@@ -94,7 +94,7 @@ TEST_P(ChunksTest, ARefusedWriteTakesNoOtherWithIt) {
   for (const auto& key : keys) EXPECT_EQ(chunks().find(key), 5u);
 }
 
-TEST_P(ChunksTest, WhatWasDroppedCannotBeGoneOnWith) {
+TEST_P(ChunksTest, ADroppedBlobTakesNoMoreChunks) {
   const auto key = key_at(0);
   append(key, 0, std::string(kChunkBytes, 'a'));
   EXPECT_EQ(drop({key}).blobs, 1);
@@ -102,10 +102,10 @@ TEST_P(ChunksTest, WhatWasDroppedCannotBeGoneOnWith) {
   EXPECT_THROW(finish(key, 1, ""), Unavailable);
   EXPECT_EQ(chunks().find(key), std::nullopt);
   EXPECT_EQ(drop_unfinished(at(1000)).blobs, 0);
-  EXPECT_EQ(drop({}).blobs, 0) << "nothing to do is done at once";
+  EXPECT_EQ(drop({}).blobs, 0) << "no keys";
 }
 
-TEST_P(ChunksTest, LargeOnesAreDroppedInStepsAndNobodySeesThemMeanwhile) {
+TEST_P(ChunksTest, LargeBlobsAreDroppedInStepsAndAreInvisibleMeanwhile) {
   const auto large = key_at(0);
   for (int i = 0; i < 70; ++i) append(large, i, std::string(1000, 'x'));
   finish(large, 70, "");
@@ -127,7 +127,7 @@ TEST_P(ChunksTest, LargeOnesAreDroppedInStepsAndNobodySeesThemMeanwhile) {
   EXPECT_EQ(read(large, 69, 0, 10), "");
 }
 
-TEST_P(ChunksTest, WhoeverDropsALargeOneAsAWholeLeavesNothingOfIt) {
+TEST_P(ChunksTest, BlobsDropALargeOneCompletelyInOneCall) {
   const auto blobs = inlined::open(chunks(), clock);
   const auto key = key_at(0);
   for (int i = 0; i < 70; ++i) append(key, i, "x");
@@ -137,7 +137,7 @@ TEST_P(ChunksTest, WhoeverDropsALargeOneAsAWholeLeavesNothingOfIt) {
   EXPECT_EQ(blobs->count_unfinished(Time::max()), 0u);
 }
 
-TEST_P(ChunksTest, WhatWasDroppedHalfIsAnUnfinishedOneWhateverItsAgeWas) {
+TEST_P(ChunksTest, AHalfDroppedBlobCountsAsUnfinishedWhateverItsAge) {
   const auto key = key_at(1000);
   for (int i = 0; i < 40; ++i) append(key, i, "x", at(1000));
   finish(key, 40, "", at(1000));
@@ -148,12 +148,12 @@ TEST_P(ChunksTest, WhatWasDroppedHalfIsAnUnfinishedOneWhateverItsAgeWas) {
   EXPECT_EQ(read(key, 39, 0, 10), "");
 }
 
-TEST_P(ChunksTest, ALargeUnfinishedOneIsDroppedInStepsAndTakesNothingMoreFromTheFirstOn) {
+TEST_P(ChunksTest, ALargeUnfinishedBlobIsDroppedInStepsAndTakesNoChunkAfterTheFirst) {
   const auto key = key_at(0);
   for (int i = 0; i < 40; ++i) append(key, i, "x");
   ChunkDrop step = drop_unfinished(at(1));
   EXPECT_TRUE(step.more);
-  EXPECT_EQ(step.blobs, 0) << "something is left of it";
+  EXPECT_EQ(step.blobs, 0) << "some of its chunks are left";
   EXPECT_EQ(chunks().count_unfinished(at(1)), 1);
   EXPECT_THROW(append(key, 40, "x"), Unavailable);
   EXPECT_THROW(finish(key, 40, ""), Unavailable);
@@ -163,7 +163,7 @@ TEST_P(ChunksTest, ALargeUnfinishedOneIsDroppedInStepsAndTakesNothingMoreFromThe
   EXPECT_EQ(chunks().count_unfinished(at(1)), 0);
 }
 
-TEST_P(ChunksTest, AnUnfinishedOneIsAsOldAsItsLastChunk) {
+TEST_P(ChunksTest, TheAgeOfAnUnfinishedBlobCountsFromItsLastChunk) {
   const auto touched = key_at(0);
   const auto left = key_at(1);
   append(touched, 0, "a", at(0));
@@ -172,15 +172,15 @@ TEST_P(ChunksTest, AnUnfinishedOneIsAsOldAsItsLastChunk) {
   EXPECT_EQ(drop_unfinished(at(1)).blobs, 0);
   EXPECT_EQ(chunks().count_unfinished(at(1)), 0);
   EXPECT_EQ(chunks().count_unfinished(at(5000)), 1);
-  EXPECT_EQ(drop_unfinished(at(5000)).blobs, 1) << "counting leaves it";
+  EXPECT_EQ(drop_unfinished(at(5000)).blobs, 1) << "counting does not drop it";
   EXPECT_EQ(chunks().count_unfinished(at(5000)), 0);
   EXPECT_THROW(finish(left, 1, ""), Unavailable);
   finish(touched, 2, "c", at(5001));
   EXPECT_EQ(chunks().find(touched), 3u);
-  EXPECT_EQ(drop_unfinished(Time::max()).blobs, 0) << "finished ones are no drafts";
+  EXPECT_EQ(drop_unfinished(Time::max()).blobs, 0) << "finished blobs are not dropped";
 }
 
-TEST_P(ChunksTest, ManyUnfinishedOnesAreDroppedInSteps) {
+TEST_P(ChunksTest, ManyUnfinishedBlobsAreDroppedInSteps) {
   constexpr int kMany = 300;
   std::vector<Commit<Result<void>>> writes;
   for (int i = 0; i < kMany; ++i) writes.push_back(chunks().append({key_at(i), 0, "x"}, at(i)));
@@ -195,17 +195,17 @@ TEST_P(ChunksTest, ManyUnfinishedOnesAreDroppedInSteps) {
   EXPECT_GT(steps, 1);
 }
 
-TEST_P(ChunksTest, TheyAreListedByKeyAndByWhenTheyWereFinished) {
+TEST_P(ChunksTest, BlobsAreListedByKeyAndByTheTimeTheyWereFinished) {
   const auto first = key_at(10), second = key_at(20), third = key_at(30), unfinished = key_at(15);
   finish(third, 0, "c", at(31));
-  finish(first, 0, "a", at(1000));  // a slow sender's
+  finish(first, 0, "a", at(1000));  // from a slow sender
   finish(second, 0, "b", at(21));
   append(unfinished, 0, "d", at(16));
   EXPECT_THAT(chunks().list("", Time::max(), 10), ElementsAre(first, second, third));
   EXPECT_THAT(chunks().list(first, Time::max(), 10), ElementsAre(second, third));
   EXPECT_THAT(chunks().list(third, Time::max(), 10), IsEmpty());
   EXPECT_THAT(chunks().list("", Time::max(), 2), ElementsAre(first, second));
-  EXPECT_THAT(chunks().list("", at(1000), 10), ElementsAre(second, third)) << "the first is as old as its end";
+  EXPECT_THAT(chunks().list("", at(1000), 10), ElementsAre(second, third)) << "its age counts from its end";
   EXPECT_THAT(chunks().list("", at(1001), 10), ElementsAre(first, second, third));
   EXPECT_THAT(chunks().list("", at(31), 10), ElementsAre(second));
   EXPECT_THAT(chunks().list("", at(5), 10), IsEmpty());
@@ -234,13 +234,13 @@ TEST_P(ChunksTest, ListingTheBlobsTakesBoundedSteps) {
   EXPECT_EQ(keys_of(*blobs).size(), kMany);
 }
 
-TEST_P(ChunksTest, AHoleIsNoEndButWhatIsGoneAsAWholeIs) {
+TEST_P(ChunksTest, AMissingChunkIsAFailureButADroppedBlobIsAnEnd) {
   const auto blobs = inlined::open(chunks(), clock);
   const auto bytes = some_bytes(2 * kChunkBytes + 5);
   const auto key = put(*blobs, bytes);
   const auto blob = blobs->open(key);
   ASSERT_TRUE(blob);
-  // The same, of which the middle and the end were never written: its row says that it is whole.
+  // The same without its middle and end: its row claims that it is complete.
   const auto holed = key_at(1);
   append(holed, 0, std::string(10, 'a'));
   finish(holed, 1, "b");
@@ -255,15 +255,15 @@ TEST_P(ChunksTest, AHoleIsNoEndButWhatIsGoneAsAWholeIs) {
   EXPECT_EQ(blob->size(), 0u);
 }
 
-TEST_P(ChunksTest, MoreDraftsAtOnceThanTheQueueTakesAreSlowAndNoneIsRefused) {
+TEST_P(ChunksTest, MoreWritersAtOnceThanTheQueueTakesAreSlowAndNoneIsRefused) {
   const auto blobs = inlined::open(chunks(), clock);
-  constexpr std::size_t kDrafts = 100;  // and 64 MiB is what a queue takes
+  constexpr std::size_t kWriters = 100;  // a queue takes 64 MiB
   const auto bytes = some_bytes(kChunkBytes + 1);
   std::vector<std::unique_ptr<BlobWriter>> writers;
-  for (std::size_t i = 0; i < kDrafts; ++i) writers.push_back(blobs->put());
-  std::vector<std::string> keys(kDrafts);
+  for (std::size_t i = 0; i < kWriters; ++i) writers.push_back(blobs->put());
+  std::vector<std::string> keys(kWriters);
   std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < kDrafts; ++i) {
+  for (std::size_t i = 0; i < kWriters; ++i) {
     threads.emplace_back([&, i] {
       EXPECT_NO_THROW({
         writers[i]->write(bytes);
@@ -275,11 +275,11 @@ TEST_P(ChunksTest, MoreDraftsAtOnceThanTheQueueTakesAreSlowAndNoneIsRefused) {
   for (const auto& key : keys) EXPECT_EQ(chunks().find(key), bytes.size());
 }
 
-TEST_P(ChunksTest, BetweenTwoChunksNothingIsHeld) {
+TEST_P(ChunksTest, BetweenTwoChunksNothingIsLocked) {
   const auto blobs = inlined::open(chunks(), clock);
   const auto slow = blobs->put();
   slow->write(std::string(2 * kChunkBytes, 's'));
-  // Whatever the slow one held, these would wait for it: rows, the writer, and the drafts' tables as a whole.
+  // If the slow writer locked anything (rows, the lane, a whole table), these would wait for it.
   make_workspace("meanwhile");
   put(*blobs, std::string(3 * kChunkBytes, 'f'));
   EXPECT_EQ(blobs->drop_unfinished(at(-1)), 0u);
@@ -289,7 +289,7 @@ TEST_P(ChunksTest, BetweenTwoChunksNothingIsHeld) {
   EXPECT_EQ(blob->size(), 2 * kChunkBytes + 3);
 }
 
-TEST_P(ChunksTest, WhereTheTablesAreNotThereYetItIsUnavailable) {
+TEST_P(ChunksTest, WithoutTheTablesChunksAreUnavailable) {
   store.reset();
   store = backend->open_before("places");
   EXPECT_THROW(append(key_at(0), 0, "x"), Unavailable);
@@ -304,10 +304,10 @@ TEST_P(ChunksTest, WhereTheTablesAreNotThereYetItIsUnavailable) {
   EXPECT_THROW(blobs->check(), Unavailable);
   auto writer = blobs->put();
   writer->write(std::string(kChunkBytes + 1, 'x'));
-  EXPECT_NO_THROW(writer.reset()) << "what was handed over has failed, and so does dropping it";
+  EXPECT_NO_THROW(writer.reset()) << "the write has failed, and dropping fails, too";
 }
 
-TEST_P(ChunksTest, ADraftThatHasEndedTakesNothingMore) {
+TEST_P(ChunksTest, AWriterThatHasEndedTakesNothingMore) {
   const auto blobs = inlined::open(chunks(), clock);
   const auto finished = blobs->put();
   finished->write("whole");
@@ -316,14 +316,14 @@ TEST_P(ChunksTest, ADraftThatHasEndedTakesNothingMore) {
   EXPECT_THROW(finished->finish(), std::logic_error);
   const auto refused = blobs->put();
   refused->write(std::string(kChunkBytes + 1, 'x'));
-  while (blobs->drop_unfinished(Time::max()) == 0) std::this_thread::yield();  // until its first chunk has come
+  while (blobs->drop_unfinished(Time::max()) == 0) std::this_thread::yield();  // until its first chunk has arrived
   EXPECT_THROW(refused->finish(), Unavailable);
   EXPECT_THROW(refused->write("more"), std::logic_error);
   EXPECT_THROW(refused->finish(), std::logic_error);
   EXPECT_EQ(chunks().find(key), 5u);
 }
 
-TEST_P(ChunksTest, ADraftThatIsGivenUpLeavesNothingHoweverLargeItIs) {
+TEST_P(ChunksTest, AnAbandonedWriterLeavesNothingHoweverLargeTheBlobIs) {
   const auto blobs = inlined::open(chunks(), clock);
   auto writer = blobs->put();
   for (int i = 0; i < 35; ++i) writer->write(std::string(kChunkBytes, 'x'));  // more than one step drops
@@ -332,7 +332,7 @@ TEST_P(ChunksTest, ADraftThatIsGivenUpLeavesNothingHoweverLargeItIs) {
   EXPECT_THAT(keys_of(*blobs), IsEmpty());
 }
 
-TEST_P(ChunksTest, AStoreThatClosesTakesADraftsEndCalmly) {
+TEST_P(ChunksTest, AStoreClosesRightAfterAWriterWasAbandoned) {
   auto blobs = inlined::open(chunks(), clock);
   auto writer = blobs->put();
   writer->write(std::string(2 * kChunkBytes + 1, 'x'));

@@ -8,7 +8,7 @@ namespace {
 
 class Concurrency : public StoreTest {
  protected:
-  // Follows the log from a cursor until `total` rows were seen, as an agent does.
+  // Follows the inbox from a cursor until `total` rows were read, as an agent does.
   std::vector<InboxRow> follow(WorkspaceId workspace, std::size_t total, bool by_id) {
     std::vector<InboxRow> seen;
     InboxQuery query;
@@ -30,7 +30,7 @@ class Concurrency : public StoreTest {
 };
 RESTANTE_EVERY_BACKEND(Concurrency);
 
-TEST_P(Concurrency, SixteenWritersAndReadersThatFollowSeeEveryRowOnceAndInOrder) {
+TEST_P(Concurrency, WithSixteenWritersEachReaderSeesEveryRowOnceAndInOrder) {
   constexpr int kWriters = 16;
   constexpr int kEach = 60;
   const auto workspace = make_workspace().id;
@@ -41,7 +41,7 @@ TEST_P(Concurrency, SixteenWritersAndReadersThatFollowSeeEveryRowOnceAndInOrder)
   }
   for (int w = 0; w < kWriters; ++w) {
     threads.emplace_back([&, w] {
-      // Each writer has its own idea of the time, some of them wrong.
+      // Each writer has its own clock, some of them wrong.
       for (int i = 0; i < kEach; ++i) {
         if (i % 3 == 0) {
           stage(workspace, file(std::to_string(w) + "." + std::to_string(i)), at(w * 100 - i));
@@ -74,7 +74,7 @@ TEST_P(Concurrency, SixtyFourCallersOnManyWorkspacesGetTheirOwnNumbers) {
       std::int64_t last = 0;
       for (int i = 0; i < 8; ++i) {
         const auto seq = append(workspace, message("x")).seq;
-        EXPECT_GT(seq, last) << "what one caller writes in turn stays in turn";
+        EXPECT_GT(seq, last) << "the rows of one caller keep their order";
         last = seq;
       }
     });
@@ -83,7 +83,7 @@ TEST_P(Concurrency, SixtyFourCallersOnManyWorkspacesGetTheirOwnNumbers) {
   for (const auto workspace : workspaces) EXPECT_EQ(inbox_of(workspace).size(), 64u);
 }
 
-TEST_P(Concurrency, ACommitThatWasNotTakenIsDoneAllTheSame) {
+TEST_P(Concurrency, AVerbIsCommittedAlsoWhenItsCommitIsNotTaken) {
   const auto workspace = make_workspace().id;
   for (int i = 0; i < 100; ++i) store->append_to_inbox(workspace, message("x"), at(i));
   reopen();

@@ -1,5 +1,5 @@
-// Houses: both databases as a move sees them. What is promised here is that no table is forgotten, that every value
-// arrives, and that nobody works on a database that is only half moved.
+// Both databases as a move uses them. The promises: no table is forgotten, every value arrives, and no server works on
+// a database that is only half moved.
 #include "store/move_database.h"
 
 #include <fcntl.h>
@@ -35,17 +35,17 @@ class NoProgress final : public MoveWatcher {
   void add(std::int64_t) override {}
 };
 
-// Does something once everything is written and is about to be compared.
+// Does something after everything is written and before it is compared.
 class InterferingWatcher final : public MoveWatcher {
  public:
-  explicit InterferingWatcher(std::function<void()> deed) : deed_(std::move(deed)) {}
+  explicit InterferingWatcher(std::function<void()> action) : action_(std::move(action)) {}
   void begin(MoveStep step, std::int64_t, std::int64_t) override {
-    if (step == MoveStep::comparing) deed_();
+    if (step == MoveStep::comparing) action_();
   }
   void add(std::int64_t) override {}
 
  private:
-  const std::function<void()> deed_;
+  const std::function<void()> action_;
 };
 
 class DatabaseMoves : public ::testing::Test {
@@ -53,10 +53,10 @@ class DatabaseMoves : public ::testing::Test {
   DatabaseMoves() { fs::create_directories(directory / "old"); }
 
   fs::path old_file() { return directory / "old" / "restante.db"; }
-  std::unique_ptr<MoveDatabase> old_house(MoveUse use = MoveUse::source) {
+  std::unique_ptr<MoveDatabase> old_database(MoveUse use = MoveUse::source) {
     return sqlite::open_move_database(old_file(), use, at(0));
   }
-  std::unique_ptr<MoveDatabase> new_house(MoveUse use = MoveUse::target) {
+  std::unique_ptr<MoveDatabase> new_database(MoveUse use = MoveUse::target) {
     return postgres::open_move_database(database.url(), use);
   }
 
@@ -72,7 +72,7 @@ class DatabaseMoves : public ::testing::Test {
                                        {file("a"), small_file("b", "small"), small_file("c", std::string("\0\xff", 2))},
                                        until(at(1000)), at(21));
     ASSERT_TRUE(staged.take());
-    // Bytes in the database itself, of which one is still on its way, and a change-over that somebody works on.
+    // Blobs in the database itself, one of them unfinished, and a blob move with a worker.
     for (int i = 0; i < 10; ++i) {
       ASSERT_TRUE(store->chunks().append({"whole", i, std::string("\0\xff", 2)}, at(22)).take());
     }
@@ -96,11 +96,11 @@ class DatabaseMoves : public ::testing::Test {
   std::unique_ptr<Store> old_store() { return sqlite::open(old_file(), {.now = at(0)}); }
   std::unique_ptr<Store> new_store() { return postgres::open(database.url(), patient_options()); }
   void move_there() {
-    const auto from = old_house();
-    const auto to = new_house();
+    const auto from = old_database();
+    const auto to = new_database();
     ASSERT_TRUE(move_database(*from, *to, no_progress).same());
   }
-  // What a server that starts on this database says about the directory of bytes that all of them are given.
+  // Why a server that starts on this database refuses the blob directory, which all of them share; empty: it does not.
   std::string refusal_reason_on(std::unique_ptr<Store> store) {
     ManualClock clock{at(1'000'000)};
     Log log{nowhere, LogLevel::error, clock};
@@ -124,7 +124,7 @@ std::set<std::string> names_of(MoveDatabase& side) {
   return names;
 }
 
-TEST_F(DatabaseMoves, EveryTableIsMovedOrNamedAsLeftBehind) {
+TEST_F(DatabaseMoves, EveryTableIsMovedOrNamedAsExcluded) {
   sqlite::migrate_up(old_file(), at(0));
   postgres::migrate_up(database.url());
   std::set<std::string> ours, theirs;
@@ -137,8 +137,8 @@ TEST_F(DatabaseMoves, EveryTableIsMovedOrNamedAsLeftBehind) {
   for (const auto row : connect()->query("SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'")) {
     theirs.insert(row.text(0));
   }
-  const auto from = old_house();
-  const auto to = new_house();
+  const auto from = old_database();
+  const auto to = new_database();
   ours.insert(kMoveMarker);
   theirs.insert(kMoveMarker);
   EXPECT_EQ(names_of(*from), ours);
@@ -152,29 +152,29 @@ TEST_F(DatabaseMoves, EveryTableIsMovedOrNamedAsLeftBehind) {
 
 TEST_F(DatabaseMoves, ThereAndBackEveryValueIsTheSame) {
   fill();
-  // Times that PostgreSQL cannot keep, numbers at the edge, and text that looks like something else.
+  // Times that PostgreSQL cannot store, extreme numbers, and text that looks like another type.
   on_sqlite(
       "UPDATE workspaces SET last_heartbeat_at = 9223372036854775807, last_poll_at = -9223372036854775807 - 1, "
       "active_tasks = -9223372036854775807, last_error_rate = 1e-300, role = 'NULL', current_task = '{\"a\":1}', "
       "agent_card = '{\"b\" : 1,\"a\":[]}', usual_poll_gap = 9223372036854775807;");
   Moved there;
   {
-    const auto from = old_house();
-    const auto to = new_house();
+    const auto from = old_database();
+    const auto to = new_database();
     there = move_database(*from, *to, no_progress);
   }
   EXPECT_TRUE(there.same());
   EXPECT_GT(rows_of(there.from), 45);
-  const auto from = new_house(MoveUse::source);
+  const auto from = new_database(MoveUse::source);
   const auto to = sqlite::open_move_database(directory / "new" / "restante.db", MoveUse::target, at(0));
   const Moved back = move_database(*from, *to, no_progress);
   EXPECT_TRUE(back.same());
   EXPECT_EQ(back.to, there.from);
-  const auto again = old_house();
+  const auto again = old_database();
   EXPECT_TRUE(compare_databases(*again, *to, no_progress).same());
 }
 
-TEST_F(DatabaseMoves, ATableThatIsAddedLaterMovesWithoutAWordAboutItAnywhere) {
+TEST_F(DatabaseMoves, ATableThatIsAddedLaterMovesWithoutAChangeOfTheCode) {
   fill();
   on_sqlite(
       "CREATE TABLE later (key TEXT PRIMARY KEY, at INTEGER, flag INTEGER) STRICT; INSERT INTO later VALUES "
@@ -182,8 +182,8 @@ TEST_F(DatabaseMoves, ATableThatIsAddedLaterMovesWithoutAWordAboutItAnywhere) {
   postgres::migrate_up(database.url());
   connect()->execute("CREATE TABLE later (flag boolean, at timestamptz, key text PRIMARY KEY)");
   {
-    const auto from = old_house();
-    const auto to = new_house();
+    const auto from = old_database();
+    const auto to = new_database();
     EXPECT_TRUE(move_database(*from, *to, no_progress).same());
   }
   EXPECT_EQ(connect()->query("SELECT count(*) FROM later WHERE flag").front().integer(0), 1);
@@ -192,16 +192,16 @@ TEST_F(DatabaseMoves, ATableThatIsAddedLaterMovesWithoutAWordAboutItAnywhere) {
 TEST_F(DatabaseMoves, ATableThatOnlyOneOfThemHasIsRefusedByName) {
   fill();
   on_sqlite("CREATE TABLE lonely (key TEXT PRIMARY KEY) STRICT");
-  const auto from = old_house();
-  const auto to = new_house();
+  const auto from = old_database();
+  const auto to = new_database();
   EXPECT_THAT([&] { move_database(*from, *to, no_progress); }, ThrowsMessage<OpenRefused>(HasSubstr("(lonely)")));
 }
 
-TEST_F(DatabaseMoves, NumbersGoOnFromTheHighestThatCame) {
+TEST_F(DatabaseMoves, SequencesContinueAfterTheHighestMovedNumber) {
   fill();
   {
-    const auto from = old_house();
-    const auto to = new_house();
+    const auto from = old_database();
+    const auto to = new_database();
     ASSERT_TRUE(move_database(*from, *to, no_progress).same());
   }
   auto store = postgres::open(database.url(), {});
@@ -213,21 +213,21 @@ TEST_F(DatabaseMoves, NumbersGoOnFromTheHighestThatCame) {
   EXPECT_EQ(store->append_to_inbox(workspace, message("next"), at(31)).take()->seq, 25);
 }
 
-TEST_F(DatabaseMoves, AMoveLeavesBothWithTheMarksAndNeitherWithTheOffice) {
+TEST_F(DatabaseMoves, AfterAMoveBothHaveTheMarksAndNeitherHasTheInstallation) {
   const OwnerMark mark{InstallationId::make(at(1)), MarkId::make(at(1))};
   const auto here = InstallationId::make(at(2)), there = InstallationId::make(at(3)),
              back = InstallationId::make(at(4));
   ASSERT_TRUE(old_store()->ensure_installation(mark.installation, Place::dir).take());
   ASSERT_TRUE(old_store()->record_mark(Place::dir, std::nullopt, mark).take().value());
   move_there();
-  EXPECT_TRUE(compare_databases(*old_house(), *new_house(MoveUse::look), no_progress).same());
+  EXPECT_TRUE(compare_databases(*old_database(), *new_database(MoveUse::look), no_progress).same());
   EXPECT_EQ(old_store()->find_installation(), std::nullopt);
   EXPECT_EQ(old_store()->ensure_installation(here, Place::dir).take().value(),
             (Installation{here, Place::dir, {{Place::dir, mark}}}));
   EXPECT_EQ(new_store()->ensure_installation(there, Place::dir).take().value(),
             (Installation{there, Place::dir, {{Place::dir, mark}}}));
   {
-    const auto from = new_house(MoveUse::source);
+    const auto from = new_database(MoveUse::source);
     const auto to = sqlite::open_move_database(directory / "back" / "restante.db", MoveUse::target, at(0));
     ASSERT_TRUE(move_database(*from, *to, no_progress).same());
     EXPECT_TRUE(compare_databases(*from, *to, no_progress).same()) << "it can still be read";
@@ -237,45 +237,45 @@ TEST_F(DatabaseMoves, AMoveLeavesBothWithTheMarksAndNeitherWithTheOffice) {
             (Installation{back, Place::dir, {{Place::dir, mark}}}));
 }
 
-TEST_F(DatabaseMoves, AfterAMoveTheOldOneMayStartFirstAndTheNewOneFindsTheBytesTaken) {
+TEST_F(DatabaseMoves, AfterAMoveTheOldDatabaseMayStartFirstAndOwnsTheFiles) {
   ASSERT_EQ(refusal_reason_on(old_store()), "");
   move_there();
   EXPECT_EQ(refusal_reason_on(old_store()), "");
-  EXPECT_THAT(refusal_reason_on(new_store()), HasSubstr("belongs to another post office"));
-  EXPECT_EQ(refusal_reason_on(old_store()), "") << "and so it stays";
+  EXPECT_THAT(refusal_reason_on(new_store()), HasSubstr("belongs to another installation"));
+  EXPECT_EQ(refusal_reason_on(old_store()), "") << "this does not change";
 }
 
-TEST_F(DatabaseMoves, AfterAMoveTheNewOneMayStartFirstAndTheOldOneFindsTheBytesTaken) {
+TEST_F(DatabaseMoves, AfterAMoveTheNewDatabaseMayStartFirstAndOwnsTheFiles) {
   ASSERT_EQ(refusal_reason_on(old_store()), "");
   move_there();
   EXPECT_EQ(refusal_reason_on(new_store()), "");
-  EXPECT_THAT(refusal_reason_on(old_store()), HasSubstr("belongs to another post office"));
-  EXPECT_EQ(refusal_reason_on(new_store()), "") << "and so it stays";
+  EXPECT_THAT(refusal_reason_on(old_store()), HasSubstr("belongs to another installation"));
+  EXPECT_EQ(refusal_reason_on(new_store()), "") << "this does not change";
 }
 
-TEST_F(DatabaseMoves, CutOffAfterTheSourceHasLeftTheSameMoveGoesOn) {
+TEST_F(DatabaseMoves, AMoveThatFailsAfterTheSourceReleasedItsOwnershipCanContinue) {
   ASSERT_EQ(refusal_reason_on(old_store()), "");
-  InterferingWatcher in_the_way(
+  InterferingWatcher watcher(
       [&] { connect()->execute(fmt::format("CREATE VIEW on_it AS SELECT * FROM {}", kMoveMarker)); });
-  EXPECT_THROW(move_database(*old_house(), *new_house(), in_the_way), Unavailable);
+  EXPECT_THROW(move_database(*old_database(), *new_database(), watcher), Unavailable);
   EXPECT_EQ(old_store()->find_installation(), std::nullopt);
   EXPECT_THAT([&] { new_store(); }, ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
   connect()->execute("DROP VIEW on_it");
-  const Moved moved = move_database(*old_house(), *new_house(), no_progress);
+  const Moved moved = move_database(*old_database(), *new_database(), no_progress);
   EXPECT_TRUE(moved.same());
   EXPECT_EQ(moved.resumed_at, rows_of(moved.from));
   EXPECT_EQ(refusal_reason_on(new_store()), "");
-  EXPECT_THAT(refusal_reason_on(old_store()), HasSubstr("belongs to another post office"));
+  EXPECT_THAT(refusal_reason_on(old_store()), HasSubstr("belongs to another installation"));
 }
 
-TEST_F(DatabaseMoves, ASourceThatWasStartedAfterItHadLeftHasChanged) {
+TEST_F(DatabaseMoves, ASourceThatWasStartedAfterItReleasedItsOwnershipHasChanged) {
   ASSERT_EQ(refusal_reason_on(old_store()), "");
-  InterferingWatcher in_the_way(
+  InterferingWatcher watcher(
       [&] { connect()->execute(fmt::format("CREATE VIEW on_it AS SELECT * FROM {}", kMoveMarker)); });
-  EXPECT_THROW(move_database(*old_house(), *new_house(), in_the_way), Unavailable);
-  EXPECT_EQ(refusal_reason_on(old_store()), "") << "nobody else has its bytes";
+  EXPECT_THROW(move_database(*old_database(), *new_database(), watcher), Unavailable);
+  EXPECT_EQ(refusal_reason_on(old_store()), "") << "no other installation has taken the files";
   connect()->execute("DROP VIEW on_it");
-  EXPECT_THAT([&] { move_database(*old_house(), *new_house(), no_progress); },
+  EXPECT_THAT([&] { move_database(*old_database(), *new_database(), no_progress); },
               ThrowsMessage<OpenRefused>(HasSubstr("has changed since")));
 }
 
@@ -284,7 +284,7 @@ TEST_F(DatabaseMoves, ASourceThatCanOnlyBeReadIsRefusedBeforeAnythingIsMoved) {
   connect()->execute(
       "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END "
       "$$");
-  EXPECT_THAT([&] { new_house(MoveUse::source); }, ThrowsMessage<OpenRefused>(HasSubstr("can only be read")));
+  EXPECT_THAT([&] { new_database(MoveUse::source); }, ThrowsMessage<OpenRefused>(HasSubstr("can only be read")));
 }
 
 TEST_F(DatabaseMoves, SessionsThatAreSharedAreRefused) {
@@ -294,14 +294,14 @@ TEST_F(DatabaseMoves, SessionsThatAreSharedAreRefused) {
               ThrowsMessage<OpenRefused>(HasSubstr("pool_mode = session")));
 }
 
-TEST_F(DatabaseMoves, NobodyElseWorksOnADatabaseThatIsHalfMoved) {
+TEST_F(DatabaseMoves, NoServerAndNoOtherMoveOpensAHalfMovedDatabase) {
   {
-    const auto half = new_house();
+    const auto half = new_database();
     half->prepare();
     half->begin("a move");
   }
   {
-    const auto half = old_house(MoveUse::target);
+    const auto half = old_database(MoveUse::target);
     half->prepare();
     half->begin("a move");
   }
@@ -309,57 +309,57 @@ TEST_F(DatabaseMoves, NobodyElseWorksOnADatabaseThatIsHalfMoved) {
   EXPECT_THAT([&] { postgres::migrate_up(database.url()); }, ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
   EXPECT_THAT([&] { postgres::migrate_down(database.url()); },
               ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
-  EXPECT_THAT([&] { new_house(MoveUse::source); }, ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
+  EXPECT_THAT([&] { new_database(MoveUse::source); }, ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
   EXPECT_THAT([&] { sqlite::open(old_file(), {.now = at(0)}); },
               ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
   EXPECT_THAT([&] { sqlite::migrate_down(old_file()); }, ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
-  EXPECT_THAT([&] { old_house(MoveUse::source); }, ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
-  EXPECT_EQ(state_of(*new_house(MoveUse::look)), TargetState::moving);
+  EXPECT_THAT([&] { old_database(MoveUse::source); }, ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
+  EXPECT_EQ(state_of(*new_database(MoveUse::look)), TargetState::moving);
 }
 
-TEST_F(DatabaseMoves, ARowThatTheTargetDoesNotTakeIsRefusedWithTheNameOfItsTable) {
+TEST_F(DatabaseMoves, ARowThatTheTargetRejectsIsReportedWithTheNameOfItsTable) {
   fill();
   on_sqlite("UPDATE workspaces SET role = CAST(x'ff' AS TEXT)");
-  const auto from = old_house();
-  const auto to = new_house();
+  const auto from = old_database();
+  const auto to = new_database();
   EXPECT_THAT([&] { move_database(*from, *to, no_progress); },
               ThrowsMessage<OpenRefused>(HasSubstr("a row of workspaces")));
-  EXPECT_TRUE(to->marker()) << "and no server starts on what came before it";
+  EXPECT_TRUE(to->marker()) << "no server starts on the rows that came before it";
 }
 
-TEST_F(DatabaseMoves, ATableThatCannotBeMovedIsAMistakeOfOursAndSaysSo) {
+TEST_F(DatabaseMoves, ATableThatCannotBeMovedIsALogicError) {
   postgres::migrate_up(database.url());
   connect()->execute("CREATE TABLE odd (key text PRIMARY KEY, value integer)");
-  EXPECT_THAT([&] { new_house()->tables(); }, ThrowsMessage<std::logic_error>(HasSubstr("cannot be moved")));
+  EXPECT_THAT([&] { new_database()->tables(); }, ThrowsMessage<std::logic_error>(HasSubstr("cannot be moved")));
   connect()->execute("ALTER TABLE odd DROP COLUMN value, DROP CONSTRAINT odd_pkey");
-  EXPECT_THAT([&] { new_house()->tables(); }, ThrowsMessage<std::logic_error>(HasSubstr("odd has no key")));
+  EXPECT_THAT([&] { new_database()->tables(); }, ThrowsMessage<std::logic_error>(HasSubstr("odd has no key")));
   sqlite::migrate_up(old_file(), at(0));
   on_sqlite("CREATE TABLE odd (value NUMERIC)");
-  EXPECT_THAT([&] { old_house()->tables(); }, ThrowsMessage<std::logic_error>(HasSubstr("cannot be moved")));
+  EXPECT_THAT([&] { old_database()->tables(); }, ThrowsMessage<std::logic_error>(HasSubstr("cannot be moved")));
 }
 
 TEST_F(DatabaseMoves, ASourceOfAnOlderSchemaIsRefusedWithWhatToDo) {
-  EXPECT_THAT([&] { new_house(MoveUse::source); }, ThrowsMessage<OpenRefused>(HasSubstr("migrate up")));
+  EXPECT_THAT([&] { new_database(MoveUse::source); }, ThrowsMessage<OpenRefused>(HasSubstr("migrate up")));
   postgres::migrate_up(database.url());
-  EXPECT_NO_THROW(new_house(MoveUse::source));
+  EXPECT_NO_THROW(new_database(MoveUse::source));
   postgres::migrate_down(database.url());
-  EXPECT_THAT([&] { new_house(MoveUse::source); }, ThrowsMessage<OpenRefused>(HasSubstr("migrate up")));
-  EXPECT_THAT([&] { old_house(); }, ThrowsMessage<OpenRefused>(HasSubstr("there is no database")));
+  EXPECT_THAT([&] { new_database(MoveUse::source); }, ThrowsMessage<OpenRefused>(HasSubstr("migrate up")));
+  EXPECT_THAT([&] { old_database(); }, ThrowsMessage<OpenRefused>(HasSubstr("there is no database")));
   sqlite::migrate_up(old_file(), at(0));
   sqlite::migrate_down(old_file());
-  EXPECT_THAT([&] { old_house(); }, ThrowsMessage<OpenRefused>(HasSubstr("migrate up")));
+  EXPECT_THAT([&] { old_database(); }, ThrowsMessage<OpenRefused>(HasSubstr("migrate up")));
 }
 
-TEST_F(DatabaseMoves, TwoMovesIntoOneDatabaseAreOneTooMany) {
-  const auto first = new_house();
-  EXPECT_THAT([&] { new_house(); }, ThrowsMessage<OpenRefused>(HasSubstr("another move")));
+TEST_F(DatabaseMoves, ASecondMoveIntoOneDatabaseIsRefused) {
+  const auto first = new_database();
+  EXPECT_THAT([&] { new_database(); }, ThrowsMessage<OpenRefused>(HasSubstr("another move")));
 }
 
-TEST_F(DatabaseMoves, WhatIsOnlyLookedAtIsNotMade) {
+TEST_F(DatabaseMoves, ADatabaseThatIsOnlyLookedAtIsNotCreated) {
   const auto nothing = sqlite::open_move_database(directory / "none" / "restante.db", MoveUse::look, at(0));
   EXPECT_EQ(state_of(*nothing), TargetState::empty);
   EXPECT_FALSE(std::filesystem::exists(directory / "none"));
-  EXPECT_TRUE(new_house(MoveUse::look)->tables().empty());
+  EXPECT_TRUE(new_database(MoveUse::look)->tables().empty());
   EXPECT_EQ(connect()->query("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").front().integer(0), 0);
 }
 

@@ -1,4 +1,4 @@
-// Delegations in situations that somebody has to have gone out of their way for.
+// Delegations in rare situations.
 #include <gmock/gmock.h>
 
 #include "test_delegations.h"
@@ -19,7 +19,7 @@ class DelegationEdgeCases : public DelegationTest {
 
 RESTANTE_EVERY_BACKEND(DelegationEdgeCases);
 
-TEST_P(DelegationEdgeCases, ARecordedTaskIsDeliveredToNobody) {
+TEST_P(DelegationEdgeCases, ARecordedTaskIsNotDelivered) {
   auto wanted = task("d1");
   wanted.recorded = true;
   open(wanted);
@@ -27,7 +27,7 @@ TEST_P(DelegationEdgeCases, ARecordedTaskIsDeliveredToNobody) {
   EXPECT_THAT(inbox_of(callee), IsEmpty());
 }
 
-TEST_P(DelegationEdgeCases, ATaskForWhoWasRemovedMeanwhileIsNotDelivered) {
+TEST_P(DelegationEdgeCases, ATaskForAWorkspaceThatWasRemovedMeanwhileIsNotDelivered) {
   open(undelivered("d1"));
   remove(callee);
   EXPECT_ERROR(store->deliver_delegation("d1", at(2)).take(), errors::workspace_removed);
@@ -35,7 +35,7 @@ TEST_P(DelegationEdgeCases, ATaskForWhoWasRemovedMeanwhileIsNotDelivered) {
   EXPECT_EQ(status_of("d1"), Status::queued);
 }
 
-TEST_P(DelegationEdgeCases, TasksForWhoWasRemovedDoNotKeepTheSweepFromTheOthers) {
+TEST_P(DelegationEdgeCases, TasksForARemovedWorkspaceDoNotKeepTheSweepFromTheOthers) {
   for (const char* id : {"d1", "d2", "d3"}) open(undelivered(id));
   auto last = undelivered("d4");
   last.callee_id = third;
@@ -46,13 +46,13 @@ TEST_P(DelegationEdgeCases, TasksForWhoWasRemovedDoNotKeepTheSweepFromTheOthers)
   EXPECT_TRUE(find("d4").inbox_seq);
 }
 
-TEST_P(DelegationEdgeCases, WhoWasRemovedDelegatesNothing) {
+TEST_P(DelegationEdgeCases, ARemovedWorkspaceCannotDelegate) {
   remove(caller);
   EXPECT_ERROR(try_open(task("d1")), errors::workspace_removed);
-  EXPECT_THAT(inbox_of(callee), IsEmpty()) << "and the task has not reached anybody";
+  EXPECT_THAT(inbox_of(callee), IsEmpty()) << "and the task was not delivered";
 }
 
-TEST_P(DelegationEdgeCases, AChainWhoseBeginningWasForgottenGoesOnFromWhatIsLeft) {
+TEST_P(DelegationEdgeCases, AChainWhoseFirstTaskWasPrunedCanGrow) {
   open(task("d1"));
   auto second = task("d2");
   second.caller_id = callee;
@@ -69,7 +69,7 @@ TEST_P(DelegationEdgeCases, AChainWhoseBeginningWasForgottenGoesOnFromWhatIsLeft
   EXPECT_EQ(open(last, at(5)).delegation.depth, 3);
 }
 
-TEST_P(DelegationEdgeCases, OfNobodyNothingIsPickedUpAndOfWhatHasEndedNothingIsWaitedFor) {
+TEST_P(DelegationEdgeCases, EmptyListsAndEndedTasksGiveNothing) {
   EXPECT_THAT(store->pick_up_delegations({}, at(2)).take().value(), IsEmpty());
   EXPECT_THAT(store->delegation_waits({}), IsEmpty());
   open(task("d1"));
@@ -81,7 +81,7 @@ TEST_P(DelegationEdgeCases, OfNobodyNothingIsPickedUpAndOfWhatHasEndedNothingIsW
   EXPECT_ERROR(try_open(again), errors::delegation_not_found);
 }
 
-TEST_P(DelegationEdgeCases, WhatATaskWaitsForIsAskedOfTasksAsTheyWereToo) {
+TEST_P(DelegationEdgeCases, TheWaitOfATaskIsComputedAlsoFromAnOlderState) {
   const Delegation was = open(task("d1")).delegation;
   const Delegation behind = open(task("d2"), at(2)).delegation;
   const std::vector<Delegation> twice{behind, behind, was};

@@ -1,5 +1,5 @@
-// A delegation through kill -9 between any two statements: each step is there whole, with its row in the caller's inbox
-// and its line of history, or not at all; done again, it is there once.
+// A delegation through kill -9 between any two statements: each step exists completely, with its row in the caller's
+// inbox and its step of the history, or not at all. Repeated, it exists once.
 #include <gmock/gmock.h>
 
 #include "killed.h"
@@ -14,7 +14,7 @@ class DelegationKills : public DelegationTest {
  protected:
   using Work = std::function<void(Store&, const std::string& id)>;
 
-  // What the ledger and both logs say of a task, in one line.
+  // The state of a task in the delegations table and both inboxes, in one line.
   std::string state_of_task(const std::string& id) {
     const auto record = store->read_delegation(id);
     if (!record) return "absent, " + std::to_string(task_rows(id)) + " rows";
@@ -27,7 +27,7 @@ class DelegationKills : public DelegationTest {
            std::to_string(task_rows(id)) + " rows, " + std::to_string(files - files_before) + " files, " +
            (record->result.empty() ? "no result" : "a result");
   }
-  // Of the task in its callee's inbox.
+  // The number of rows of the task in the receiving agent's inbox.
   int task_rows(const std::string& id) {
     int found = 0;
     for (const auto& row : inbox_of(callee)) {
@@ -48,7 +48,7 @@ class DelegationKills : public DelegationTest {
     }
   }
 
-  // Kills `work` at each of its statements in turn, each time on a task of its own that `prepare` made.
+  // Kills `work` at each of its statements, one after the other, each time on a new task that `prepare` made.
   void kill_everywhere(const Work& prepare, const Work& work, const std::string& before, const std::string& after) {
     int undone = 0, done = 0;
     for (int n = 1; n <= kMostStatements; ++n) {
@@ -67,16 +67,16 @@ class DelegationKills : public DelegationTest {
       if (now == after) ++done;
       ASSERT_TRUE(now == before || now == after) << now << " at statement " << n;
       if (kill_outcome == KillOutcome::finished) {
-        ASSERT_EQ(now, after) << "what was answered stands";
+        ASSERT_EQ(now, after) << "an answered change is there";
       }
       work(*store, id);
-      ASSERT_EQ(state_of_task(id), after) << "done again, at statement " << n;
+      ASSERT_EQ(state_of_task(id), after) << "repeated, at statement " << n;
       expect_right_counts();
       if (kill_outcome == KillOutcome::finished) break;
       ASSERT_LT(n, kMostStatements);
     }
     EXPECT_GT(undone, 2) << "it has statements to be killed at";
-    EXPECT_GT(done, 0) << "and comes to its end";
+    EXPECT_GT(done, 0) << "and is also done completely";
   }
   std::size_t files_before = 0;
 };
@@ -98,7 +98,7 @@ TEST_P(DelegationKills, PickingUpIsWholeOrNothing) {
                   "dispatched, history queued dispatched, results, 1 rows, 0 files, no result");
 }
 
-TEST_P(DelegationKills, AResultWithItsFileEndsATaskOnceAndIsToldOnce) {
+TEST_P(DelegationKills, AResultWithItsFileEndsATaskOnceAndReachesTheCallerOnce) {
   FileId source;
   kill_everywhere(
       [&](Store& opened, const std::string& id) {
@@ -110,7 +110,7 @@ TEST_P(DelegationKills, AResultWithItsFileEndsATaskOnceAndIsToldOnce) {
         source = item.id;
       },
       [&](Store& opened, const std::string& id) {
-        auto done = saying(Status::completed, "see file");
+        auto done = make_report(Status::completed, "see file");
         done.attachments = {{callee, source, FileId::make(at(1))}};
         done.files = R"([{"uri":")" + pending_uri(caller, done.attachments[0].id) + R"(","name":"out.txt"}])";
         opened.advance_delegation(callee, id, done, at(10)).take().value();
@@ -119,17 +119,17 @@ TEST_P(DelegationKills, AResultWithItsFileEndsATaskOnceAndIsToldOnce) {
       "completed, history queued completed, results ok, 1 rows, 1 files, a result");
 }
 
-TEST_P(DelegationKills, ACancelledTaskEndsOnceAndIsToldOnce) {
+TEST_P(DelegationKills, ACancelledTaskEndsOnceAndTheCallerGetsOneRow) {
   kill_everywhere([&](Store& opened, const std::string& id) { opened.open_delegation(task(id), at(1)).take().value(); },
                   [&](Store& opened, const std::string& id) {
-                    const auto taken_back = saying(Status::failed, "cancelled by caller", DelegationActor::caller);
-                    opened.advance_delegation(caller, id, taken_back, at(10)).take().value();
+                    const auto cancelled = make_report(Status::failed, "cancelled by caller", DelegationActor::caller);
+                    opened.advance_delegation(caller, id, cancelled, at(10)).take().value();
                   },
                   "queued, history queued, results, 1 rows, 0 files, no result",
                   "failed, history queued failed, results error, 1 rows, 0 files, a result");
 }
 
-TEST_P(DelegationKills, TheSweepEndsATaskOnceAndTellsOnce) {
+TEST_P(DelegationKills, TheSweepEndsATaskOnceAndTheCallerGetsOneRow) {
   const auto prepare = [&](Store& opened, const std::string& id) {
     opened.open_delegation(task(id), at(1)).take().value();
     opened.beat_delegation(callee, id, {}, at(2)).take().value();
@@ -141,15 +141,15 @@ TEST_P(DelegationKills, TheSweepEndsATaskOnceAndTellsOnce) {
                   "stuck, history queued dispatched stuck, results error, 1 rows, 0 files, a result");
 }
 
-TEST_P(DelegationKills, ALateAnswerIsKeptAndToldOnce) {
+TEST_P(DelegationKills, ALateAnswerIsKeptAndReachesTheCallerOnce) {
   kill_everywhere(
       [&](Store& opened, const std::string& id) {
         opened.open_delegation(task(id), at(1)).take().value();
-        const auto gone = saying(Status::failed, "deadline exceeded", DelegationActor::platform);
-        opened.advance_delegation(callee, id, gone, at(9)).take().value();
+        const auto overdue = make_report(Status::failed, "deadline exceeded", DelegationActor::platform);
+        opened.advance_delegation(callee, id, overdue, at(9)).take().value();
       },
       [&](Store& opened, const std::string& id) {
-        opened.advance_delegation(callee, id, saying(Status::completed, "late"), at(10)).take().value();
+        opened.advance_delegation(callee, id, make_report(Status::completed, "late"), at(10)).take().value();
       },
       "failed, history queued failed, results error, 1 rows, 0 files, a result",
       "failed, history queued failed completed(late), results error ok, 1 rows, 0 files, a result");

@@ -1,5 +1,5 @@
-// Among a million delegations those under way are found by their partial indexes: the plans say so, and what SQLite
-// counts while it works.
+// Among a million delegations those in flight are found by their partial indexes: the query plans and SQLite's own
+// counts show it.
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
@@ -80,8 +80,8 @@ class SqliteFile {
 
 std::int64_t micros(Time time) { return time.time_since_epoch().count(); }
 
-// One in ten thousand is under way.
-TEST(DelegationPlans, SqliteFindsWhatIsUnderWayAmongAMillion) {
+// One in ten thousand is in flight.
+TEST(DelegationPlans, SqliteFindsTasksInFlightAmongAMillion) {
   const TemporaryDirectory directory;
   const auto path = directory / "restante.db";
   WorkspaceId workspace;
@@ -125,7 +125,7 @@ TEST(DelegationPlans, SqliteFindsWhatIsUnderWayAmongAMillion) {
 
 // -- PostgreSQL
 
-// What was done, not only what was planned.
+// EXPLAIN ANALYZE: the plan with what was really read.
 std::string plan(postgres::Connection& connection, const std::string& sql, const auto&... values) {
   std::string lines;
   for (const postgres::Row row :
@@ -135,19 +135,19 @@ std::string plan(postgres::Connection& connection, const std::string& sql, const
   return lines;
 }
 
-// One of the partial indexes leads to the rows, and to no others.
+// A partial index leads to the rows, and to no others.
 auto finds_them_at_once() {
   return AllOf(HasSubstr("using idx_delegations_inflight_"), Not(HasSubstr("Seq Scan")),
                Not(HasSubstr("Rows Removed")));
 }
 
-// Where the same is looked at once more, on another version of the server, fewer will do.
+// On another version of the server fewer rows are enough.
 int many() {
   const char* given = std::getenv("RESTANTE_DELEGATIONS");
   return given ? std::atoi(given) : kMany;
 }
 
-// A million rows come several times as fast where the indexes are made afterwards.
+// A million rows are inserted several times faster when the indexes are made afterwards.
 void fill(postgres::Connection& connection, const std::string& rows) {
   const auto indexes = connection.query(
       "SELECT indexname::text, indexdef FROM pg_indexes WHERE tablename = 'delegations' AND starts_with(indexname, "
@@ -159,13 +159,13 @@ void fill(postgres::Connection& connection, const std::string& rows) {
   connection.execute("ANALYZE delegations");
 }
 
-TEST(DelegationPlans, PostgresFindsWhatIsUnderWayAmongAMillion) {
+TEST(DelegationPlans, PostgresFindsTasksInFlightAmongAMillion) {
   const PostgresDatabase database(PostgresDatabase::Schema::complete);
   postgres::ConnectionOptions endpoint;
   endpoint.url = database.url();
   endpoint.statement_timeout = endpoint.answer_timeout = std::chrono::minutes(5);
   postgres::Connection connection(endpoint);
-  // One in a thousand is under way: enough to be in every sample that the statistics are made of.
+  // One in a thousand is in flight: enough to be in every sample of the statistics.
   fill(connection,
        "INSERT INTO delegations (delegation_id, caller_id, callee_id, task_preview, status, last_heartbeat, deadline, "
        "created_at, updated_at, finished_at) SELECT lpad(i::text, 8, '0'), lpad((i % 1009)::text, 32, '0')::uuid, "
@@ -176,13 +176,13 @@ TEST(DelegationPlans, PostgresFindsWhatIsUnderWayAmongAMillion) {
        "'epoch'::timestamptz END FROM generate_series(1, " +
            std::to_string(many()) + ") AS i");
   constexpr std::int64_t kLimit = 100;
-  // Of the row with number 10 000.
+  // The caller of the row with number 10 000.
   const auto caller = WorkspaceId::parse("00000000-0000-0000-0000-000000000919").value();
   EXPECT_THAT(plan(connection, kSelectDelegations + overdue_condition('$'), at(0), kLimit), finds_them_at_once());
   EXPECT_THAT(plan(connection, kSelectDelegations + silent_condition('$'), at(0), kLimit), finds_them_at_once());
-  const auto unheard = plan(connection, kSelectDelegations + postgres::kSilentCondition, at(0), kLimit);
-  EXPECT_THAT(unheard, HasSubstr("using idx_delegations_unheard"));
-  EXPECT_THAT(unheard, Not(HasSubstr("Seq Scan on delegations")));
+  const auto silent = plan(connection, kSelectDelegations + postgres::kSilentCondition, at(0), kLimit);
+  EXPECT_THAT(silent, HasSubstr("using idx_delegations_unheard"));
+  EXPECT_THAT(silent, Not(HasSubstr("Seq Scan on delegations")));
   EXPECT_THAT(plan(connection, select_delegations(in_flight_of({}), '$'), kLimit, caller), finds_them_at_once());
   EXPECT_THAT(plan(connection, select_delegations(in_flight(), '$'), kLimit), finds_them_at_once());
   const auto counted = connection.query(
@@ -190,7 +190,7 @@ TEST(DelegationPlans, PostgresFindsWhatIsUnderWayAmongAMillion) {
       "status ORDER BY status");
   ASSERT_EQ(counted.size(), 2);
   EXPECT_EQ(counted[0].integer(1), many() - many() / 1000);
-  EXPECT_EQ(counted[0].integer(2), 997) << "as many rows as there are callees";
+  EXPECT_EQ(counted[0].integer(2), 997) << "as many rows as there are receiving agents";
   EXPECT_EQ(counted[1].integer(1), many() / 1000);
 }
 

@@ -1,4 +1,4 @@
-// The picture in docs/states.md and the table in the code are the same, pair by pair.
+// The diagram in docs/states.md and the table in the code are the same, pair by pair.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -13,7 +13,7 @@ namespace {
 
 using Pairs = std::set<std::pair<std::string, std::string>>;
 
-// Arrows of the first diagram; those from and to the outside are left out.
+// The arrows of the first diagram, without those from and to the outside.
 Pairs drawn() {
   std::ifstream file(RESTANTE_SOURCE_DIR "/docs/states.md");
   Pairs pairs;
@@ -31,7 +31,7 @@ Pairs drawn() {
   return pairs;
 }
 
-TEST(DelegationStates, WhatMayFollowWhatIsWhatTheDocumentDraws) {
+TEST(DelegationStates, TheTransitionTableMatchesTheDiagram) {
   Pairs allowed;
   for (const auto from : kDelegationStatuses) {
     for (const auto to : kDelegationStatuses) {
@@ -42,14 +42,14 @@ TEST(DelegationStates, WhatMayFollowWhatIsWhatTheDocumentDraws) {
   EXPECT_EQ(allowed.size(), 11u);
 }
 
-TEST(DelegationStates, NothingFollowsAFinalOneAndNothingFollowsItself) {
+TEST(DelegationStates, NothingFollowsAFinalStatusAndNoStatusFollowsItself) {
   for (const auto from : kDelegationStatuses) {
     EXPECT_FALSE(may_become(from, from));
     for (const auto to : kDelegationStatuses) EXPECT_FALSE(is_final(from) && may_become(from, to));
   }
 }
 
-TEST(DelegationStates, AReportOfEveryStatusInEveryStatusDoesWhatTheTableSays) {
+TEST(DelegationStates, AReportOfEveryStatusInEveryStatusDoesWhatTheTableAllows) {
   const Time now(std::chrono::seconds(1'800'000'000));
   for (const auto from : kDelegationStatuses) {
     for (const auto to : kDelegationStatuses) {

@@ -1,7 +1,6 @@
-// Several callers, callees and sweepers at once, at random, on the same few delegations, among workspaces each of which
-// is caller and callee of others. Whatever happened, the ledger,
-// the logs and what everybody was answered must tell one story that the table of states allows. RESTANTE_SEED repeats
-// what each thread tries, though not how they meet.
+// Several callers, receiving agents and sweeps at once, at random, on the same few delegations; every workspace is both
+// caller and receiving agent. Afterwards the delegations table, the inboxes and all answers must agree, and the table
+// of states must allow the history. RESTANTE_SEED repeats what each thread tries, but not the interleaving.
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -15,8 +14,8 @@ namespace {
 
 struct Reported {
   DelegationOutcome outcome;
-  Status stands;
-  Status said;
+  Status status_after;
+  Status reported_status;
 };
 
 class DelegationStorm : public DelegationTest {
@@ -24,9 +23,9 @@ class DelegationStorm : public DelegationTest {
   static constexpr int kTasks = 24;
   static constexpr int kSteps = 150;
 
-  void note(const std::string& id, const DelegationChange& change, Status said) {
+  void record(const std::string& id, const DelegationChange& change, Status reported_status) {
     const std::lock_guard lock(mutex_);
-    reported_[id].push_back({change.outcome, change.delegation.status, said});
+    reported_[id].push_back({change.outcome, change.delegation.status, reported_status});
   }
   void opened(const std::string& id, const Result<OpenedDelegation>& result) {
     ASSERT_TRUE(result);
@@ -38,7 +37,8 @@ class DelegationStorm : public DelegationTest {
   struct Parties {
     WorkspaceId from, to;
   };
-  // In a ring, and between two of them both ways: whoever locks in the order of its task meets one who does not.
+  // In a ring, and between two of them in both directions: a verb that locks heads in the order of its task would
+  // deadlock with another.
   Parties parties_of(const std::string& id) const {
     const Parties all[] = {{caller, callee}, {callee, third}, {third, caller}, {callee, caller}};
     return all[std::stoul(id.substr(1)) % std::size(all)];
@@ -49,25 +49,28 @@ class DelegationStorm : public DelegationTest {
     wanted.callee_id = parties_of(id).to;
     return wanted;
   }
-  Result<DelegationChange> say(const std::string& id, DelegationReport said) {
+  Result<DelegationChange> send_report(const std::string& id, DelegationReport reported_status) {
     const auto [from, to] = parties_of(id);
-    return store->advance_delegation(said.by == DelegationActor::caller ? from : to, id, std::move(said), tick())
+    return store
+        ->advance_delegation(reported_status.by == DelegationActor::caller ? from : to, id, std::move(reported_status),
+                             tick())
         .take();
   }
 
-  // One of several of its kind; `random` is its own.
-  void be_caller(std::mt19937_64 random) {
+  // The threads: each gets its own `random`.
+  void run_caller(std::mt19937_64 random) {
     for (int i = 0; i < kSteps; ++i) {
       const auto id = some_task(random);
       if (random() % 3 != 0) {
         opened(id, try_open(task_of(id), tick()));
-      } else if (auto change = say(id, saying(Status::failed, "cancelled by caller", DelegationActor::caller))) {
-        note(id, *change, Status::failed);
+      } else if (auto change =
+                     send_report(id, make_report(Status::failed, "cancelled by caller", DelegationActor::caller))) {
+        record(id, *change, Status::failed);
       }
     }
   }
-  void be_callee(std::mt19937_64 random) {
-    constexpr Status kSaid[] = {Status::in_progress, Status::completed, Status::failed};
+  void run_receiver(std::mt19937_64 random) {
+    constexpr Status kReportable[] = {Status::in_progress, Status::completed, Status::failed};
     for (int i = 0; i < kSteps; ++i) {
       const auto id = some_task(random);
       const WorkspaceId who = parties_of(id).to;
@@ -75,33 +78,33 @@ class DelegationStorm : public DelegationTest {
         if (const auto head = store->find_head(who)) {
           ASSERT_TRUE(store->ack_inbox(who, head->last_seq).take());
           for (const auto& change : store->pick_up_delegations({who}, tick()).take().value()) {
-            note(change.delegation.id, change, Status::dispatched);
+            record(change.delegation.id, change, Status::dispatched);
           }
         }
       } else if (random() % 2 == 0) {
         if (auto change = store->beat_delegation(who, id, "beat", tick()).take()) {
-          note(id, *change, Status::dispatched);
+          record(id, *change, Status::dispatched);
         }
       } else {
-        const Status said = kSaid[random() % 3];
-        if (auto change = say(id, saying(said))) note(id, *change, said);
+        const Status reported_status = kReportable[random() % 3];
+        if (auto change = send_report(id, make_report(reported_status))) record(id, *change, reported_status);
       }
     }
   }
-  void be_sweeper(std::mt19937_64 random) {
+  void run_sweeper(std::mt19937_64 random) {
     for (int i = 0; i < kSteps; ++i) {
       const Time now = tick();
-      // Now and then everything is overdue, or everybody has been silent.
+      // Sometimes everything is overdue, or every agent has been silent.
       const Time silent = random() % 8 == 0 ? now : at(-100);
       const Time when = random() % 40 == 0 ? at(50'000) : now;
       for (const auto& change : store->sweep_delegations(silent, at(-100), 5, when).take().value().changes) {
-        note(change.delegation.id, change, change.delegation.status);
+        record(change.delegation.id, change, change.delegation.status);
       }
     }
   }
   static std::string some_task(std::mt19937_64& random) { return "d" + std::to_string(random() % kTasks); }
 
-  // The one story.
+  // History, delegation, inboxes and answers agree.
   void check(const std::string& id) {
     SCOPED_TRACE(id);
     const auto record = read_task(id);
@@ -122,47 +125,48 @@ class DelegationStorm : public DelegationTest {
       status = history[i].status;
       ++steps[status];
     }
-    EXPECT_EQ(record.delegation.status, status) << "the ledger says what the history says";
+    EXPECT_EQ(record.delegation.status, status) << "the row has the last status of the history";
     EXPECT_LE(late, 1);
     check_inbox(id, record.delegation, late);
     check_answers(id, status, steps, late);
   }
-  void check_inbox(const std::string& id, const Delegation& stands, int late) {
+  void check_inbox(const std::string& id, const Delegation& status_after, int late) {
     int ends = 0;
     int late_rows = 0;
     for (const auto& row : results_of(id, parties_of(id).from)) {
       row.request_body.find("\"late\":true") == std::string::npos ? ++ends : ++late_rows;
     }
-    EXPECT_EQ(ends, is_final(stands.status) ? 1 : 0) << "told exactly once";
+    EXPECT_EQ(ends, is_final(status_after.status) ? 1 : 0) << "the caller gets exactly one row";
     EXPECT_EQ(late_rows, late);
     int brought = 0;
     for (const auto& row : inbox_of(parties_of(id).to)) {
       if (row.request_body.find("\"metadata\":{\"delegation_id\":\"" + id + "\"") != std::string::npos) ++brought;
     }
-    EXPECT_EQ(brought, 1) << "the task came once";
+    EXPECT_EQ(brought, 1) << "the task was delivered once";
     EXPECT_EQ(openings_[id], 1);
   }
-  // Every step was somebody's, and nobody was told anything that never was.
-  void check_answers(const std::string& id, Status stands, std::map<Status, int> steps, int late) {
+  // Every step of the history is one answered change, and every answered change is a step of the history.
+  void check_answers(const std::string& id, Status status_after, std::map<Status, int> steps, int late) {
     for (const Reported& reported : reported_[id]) {
       switch (reported.outcome) {
         case DelegationOutcome::changed:
-          EXPECT_EQ(reported.stands, reported.said);
-          EXPECT_EQ(steps[reported.said]--, 1) << "a step by two, or by nobody";
+          EXPECT_EQ(reported.status_after, reported.reported_status);
+          EXPECT_EQ(steps[reported.reported_status]--, 1) << "two answers for one step, or a step without an answer";
           break;
         case DelegationOutcome::late:
           --late;
-          EXPECT_EQ(reported.stands, stands);
+          EXPECT_EQ(reported.status_after, status_after);
           break;
         case DelegationOutcome::refused:
-          EXPECT_EQ(reported.stands, stands) << "only the end refuses";
+          EXPECT_EQ(reported.status_after, status_after) << "only a final status refuses";
           break;
         case DelegationOutcome::repeated:
-          EXPECT_TRUE(reported.stands == reported.said || reported.said == Status::dispatched);
+          EXPECT_TRUE(reported.status_after == reported.reported_status ||
+                      reported.reported_status == Status::dispatched);
           break;
       }
     }
-    for (const auto& [status, left] : steps) EXPECT_EQ(left, 0) << "a step nobody made: " << name_of(status);
+    for (const auto& [status, left] : steps) EXPECT_EQ(left, 0) << "a step without an answer: " << name_of(status);
     EXPECT_EQ(late, 0);
   }
 
@@ -173,18 +177,18 @@ class DelegationStorm : public DelegationTest {
 };
 RESTANTE_EVERY_BACKEND(DelegationStorm);
 
-TEST_P(DelegationStorm, WhoeverMeetsThereIsOneStoryAndTheTableAllowsIt) {
+TEST_P(DelegationStorm, HistoryRowsAndAnswersAgreeAndTheTableAllowsThem) {
   const char* given = std::getenv("RESTANTE_SEED");
   const std::uint64_t seed = given ? std::stoull(given) : std::random_device()();
   std::cout << "RESTANTE_SEED=" << seed << std::endl;
   SCOPED_TRACE("RESTANTE_SEED=" + std::to_string(seed));
   std::vector<std::thread> threads;
   for (std::uint64_t i = 0; i < 3; ++i) {
-    threads.emplace_back([this, seed, i] { be_caller(std::mt19937_64(seed + i)); });
-    threads.emplace_back([this, seed, i] { be_callee(std::mt19937_64(seed + 100 + i)); });
+    threads.emplace_back([this, seed, i] { run_caller(std::mt19937_64(seed + i)); });
+    threads.emplace_back([this, seed, i] { run_receiver(std::mt19937_64(seed + 100 + i)); });
   }
   for (std::uint64_t i = 0; i < 2; ++i) {
-    threads.emplace_back([this, seed, i] { be_sweeper(std::mt19937_64(seed + 200 + i)); });
+    threads.emplace_back([this, seed, i] { run_sweeper(std::mt19937_64(seed + 200 + i)); });
   }
   for (auto& thread : threads) thread.join();
   reopen();
@@ -198,23 +202,23 @@ TEST_P(DelegationStorm, WhoeverMeetsThereIsOneStoryAndTheTableAllowsIt) {
   EXPECT_GT(found, kTasks / 2);
 }
 
-// Complete, fail, cancel and stuck at the very same moment: one wins, the others are told what stands.
-TEST_P(DelegationStorm, OfFourWhoEndItAtOnceOneWins) {
+// Complete, fail, cancel and stuck at the same moment: one wins, the others get the final status.
+TEST_P(DelegationStorm, OfFourReportsThatEndATaskAtOnceOneWins) {
   for (int round = 0; round < 20; ++round) {
     const std::string id = "r" + std::to_string(round);
     open(task(id), tick());
     beat(id, at(0));
     std::atomic<int> won{0};
-    const auto end = [&](DelegationReport said) {
-      const WorkspaceId who = said.by == DelegationActor::caller ? caller : callee;
-      const auto change = store->advance_delegation(who, id, std::move(said), at(100)).take().value();
+    const auto end = [&](DelegationReport reported_status) {
+      const WorkspaceId who = reported_status.by == DelegationActor::caller ? caller : callee;
+      const auto change = store->advance_delegation(who, id, std::move(reported_status), at(100)).take().value();
       if (change.outcome == DelegationOutcome::changed) ++won;
       EXPECT_TRUE(is_final(change.delegation.status));
     };
     std::vector<std::thread> threads;
-    threads.emplace_back([&] { end(saying(Status::completed)); });
-    threads.emplace_back([&] { end(saying(Status::failed)); });
-    threads.emplace_back([&] { end(saying(Status::failed, "cancelled by caller", DelegationActor::caller)); });
+    threads.emplace_back([&] { end(make_report(Status::completed)); });
+    threads.emplace_back([&] { end(make_report(Status::failed)); });
+    threads.emplace_back([&] { end(make_report(Status::failed, "cancelled by caller", DelegationActor::caller)); });
     threads.emplace_back([&] {
       const auto swept = store->sweep_delegations(at(50), at(-100), 1, at(100)).take().value();
       won += static_cast<int>(swept.changes.size());
@@ -228,7 +232,7 @@ TEST_P(DelegationStorm, OfFourWhoEndItAtOnceOneWins) {
 }
 
 // One key, fifty at once: one task.
-TEST_P(DelegationStorm, AKeyThatFiftyUseAtOnceMakesOneTask) {
+TEST_P(DelegationStorm, AKeyUsedFiftyTimesAtOnceMakesOneTask) {
   std::atomic<int> made{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 50; ++i) {
@@ -243,7 +247,7 @@ TEST_P(DelegationStorm, AKeyThatFiftyUseAtOnceMakesOneTask) {
   EXPECT_EQ(inbox_of(callee).size(), 1u);
 }
 
-// The same id by callers of different inboxes: whoever comes second is told that it is taken.
+// The same id from callers with different inboxes: the second one gets delegation_id_taken.
 TEST_P(DelegationStorm, AnIdThatTwoCallersChooseAtOnceBelongsToOne) {
   for (int round = 0; round < 20; ++round) {
     std::atomic<int> made{0};

@@ -1,4 +1,4 @@
-// What time does to delegations, and what limits them, on every backend.
+// Deadlines, silence and limits of delegations, on every backend.
 #include <gmock/gmock.h>
 
 #include "test_delegations.h"
@@ -16,8 +16,8 @@ class DelegationSweeps : public DelegationTest {
     return ids;
   }
   void poll(WorkspaceId workspace, Time now) {
-    const PollRecord note{workspace, now};
-    ASSERT_TRUE(store->record_polls({&note, 1}).take());
+    const PollRecord record{workspace, now};
+    ASSERT_TRUE(store->record_polls({&record, 1}).take());
   }
   void pick_up(const std::string& id, Time now) {
     ASSERT_TRUE(store->ack_inbox(callee, *find(id).inbox_seq).take());
@@ -26,7 +26,7 @@ class DelegationSweeps : public DelegationTest {
 };
 RESTANTE_EVERY_BACKEND(DelegationSweeps);
 
-TEST_P(DelegationSweeps, AQueuedTaskWaitsForItsDeadlineHoweverLongItsCalleeIsAway) {
+TEST_P(DelegationSweeps, AQueuedTaskWaitsForItsDeadlineHoweverLongItsAgentIsOffline) {
   auto patient = task("d1");
   patient.deadline = at(10 * 86'400);
   open(patient);
@@ -39,7 +39,7 @@ TEST_P(DelegationSweeps, AQueuedTaskWaitsForItsDeadlineHoweverLongItsCalleeIsAwa
   EXPECT_THAT(swept(at(11 * 86'400)), IsEmpty());
 }
 
-TEST_P(DelegationSweeps, HeartbeatsForEverDoNotOutliveTheDeadline) {
+TEST_P(DelegationSweeps, HeartbeatsDoNotExtendTheDeadline) {
   open(task("d1"));
   for (int i = 0; i <= 21'600; i += 600) beat("d1", at(i));
   EXPECT_EQ(swept(at(21'600)).size(), 1u);
@@ -59,7 +59,7 @@ TEST_P(DelegationSweeps, APickedUpTaskWithoutItsHeartbeatIsStuckWhateverItsAgent
   EXPECT_EQ(report("d1", Status::completed, "late", at(800)).outcome, DelegationOutcome::late);
 }
 
-TEST_P(DelegationSweeps, OneThatNeverBeatIsJudgedByItsAgentsLastSignOfLife) {
+TEST_P(DelegationSweeps, ATaskWithoutHeartbeatIsJudgedByItsAgentsLastSignOfLife) {
   open(task("d1"));
   pick_up("d1", at(100));
   poll(callee, at(600));
@@ -70,7 +70,7 @@ TEST_P(DelegationSweeps, OneThatNeverBeatIsJudgedByItsAgentsLastSignOfLife) {
   EXPECT_EQ(status_of("d1"), Status::stuck);
 }
 
-TEST_P(DelegationSweeps, WithoutAnySignOfLifeItCountsFromWhenItWasPickedUp) {
+TEST_P(DelegationSweeps, WithoutAnySignOfLifeTheTimeCountsFromThePickUp) {
   open(task("d1"));
   pick_up("d1", at(100));
   EXPECT_THAT(swept(at(700)), IsEmpty());
@@ -85,7 +85,7 @@ TEST_P(DelegationSweeps, AHeartbeatAtTheThresholdKeepsItAlive) {
   EXPECT_EQ(status_of("d1"), Status::dispatched);
 }
 
-TEST_P(DelegationSweeps, ATaskThatAServerDiedOverGoesToTheInbox) {
+TEST_P(DelegationSweeps, ATaskThatAServerDidNotDeliverBeforeItDiedGoesToTheInbox) {
   auto wanted = task("d1");
   wanted.to_inbox = false;
   open(wanted, at(1));
@@ -96,7 +96,7 @@ TEST_P(DelegationSweeps, ATaskThatAServerDiedOverGoesToTheInbox) {
   EXPECT_THAT(swept(at(603)), IsEmpty());
 }
 
-TEST_P(DelegationSweeps, AStepIsBoundedAndSaysThatThereIsMore) {
+TEST_P(DelegationSweeps, AStepIsBoundedAndReportsThatThereIsMore) {
   for (int i = 0; i < 5; ++i) open(task("d" + std::to_string(i)));
   auto first = sweep(at(30'000), 600, 3);
   EXPECT_EQ(first.changes.size(), 3u);
@@ -109,7 +109,7 @@ TEST_P(DelegationSweeps, AStepIsBoundedAndSaysThatThereIsMore) {
 class DelegationBounds : public DelegationTest {};
 RESTANTE_EVERY_BACKEND(DelegationBounds);
 
-TEST_P(DelegationBounds, WhatIsUnderWayIsLimitedByCallerByPairAndByCallee) {
+TEST_P(DelegationBounds, TasksInFlightAreLimitedByCallerByPairAndByReceivingAgent) {
   const auto limited = [&](const std::string& id, WorkspaceId from, WorkspaceId to) {
     auto wanted = task(id);
     wanted.caller_id = from;
@@ -128,12 +128,12 @@ TEST_P(DelegationBounds, WhatIsUnderWayIsLimitedByCallerByPairAndByCallee) {
   EXPECT_EQ(scope_of(limited("d4", caller, third)), "caller");
   EXPECT_TRUE(limited("d4", third, callee));
   EXPECT_EQ(scope_of(limited("d5", third, callee)), "callee");
-  EXPECT_TRUE(limited("d1", caller, callee)->hit) << "what was given before is no more";
+  EXPECT_TRUE(limited("d1", caller, callee)->hit) << "a repeated request does not count";
   cancel("d1");
-  EXPECT_TRUE(limited("d5", caller, callee)) << "what has ended does not count";
+  EXPECT_TRUE(limited("d5", caller, callee)) << "ended tasks do not count";
 }
 
-TEST_P(DelegationBounds, ChainsEndAtTheirDepthAndNeverComeBackToWhoIsInThem) {
+TEST_P(DelegationBounds, ChainsHaveAMaximalDepthAndNoCycle) {
   std::vector<WorkspaceId> agents{caller, callee};
   for (int i = 0; i < 16; ++i) agents.push_back(make_workspace("a" + std::to_string(i)).id);
   std::string parent;

@@ -1,4 +1,4 @@
-// Delegations: how one is given, moves on, ends and is told about, on every backend.
+// Delegations: how one is opened, changes, ends and reaches the caller's inbox, on every backend.
 #include <gmock/gmock.h>
 
 #include "test_delegations.h"
@@ -13,12 +13,12 @@ using ::testing::Not;
 
 class Delegations : public DelegationTest {
  protected:
-  // How many rows there are anywhere.
+  // The number of rows in all inboxes.
   std::size_t all_rows() { return inbox_of(caller).size() + inbox_of(callee).size(); }
 };
 RESTANTE_EVERY_BACKEND(Delegations);
 
-TEST_P(Delegations, ATaskIsInTheCalleesInboxAndInTheLedgerAndInTheCallersLog) {
+TEST_P(Delegations, ATaskIsInBothInboxesAndInTheDelegationsTable) {
   const auto opened = open(task("d1", "count \"ten\""));
   EXPECT_FALSE(opened.hit);
   reopen();
@@ -30,10 +30,10 @@ TEST_P(Delegations, ATaskIsInTheCalleesInboxAndInTheLedgerAndInTheCallersLog) {
   EXPECT_EQ(inbox[0].target_id, callee);
   EXPECT_THAT(inbox[0].request_body, HasSubstr(R"("parts":[{"kind":"text","text":"count \"ten\""}])"));
   EXPECT_THAT(inbox[0].request_body, HasSubstr(R"("metadata":{"delegation_id":"d1")"));
-  const auto note = inbox_of(caller);
-  ASSERT_EQ(note.size(), 1u);
-  EXPECT_EQ(note[0].activity_type, "delegation");
-  EXPECT_EQ(note[0].method, "delegate");
+  const auto sent_row = inbox_of(caller);
+  ASSERT_EQ(sent_row.size(), 1u);
+  EXPECT_EQ(sent_row[0].activity_type, "delegation");
+  EXPECT_EQ(sent_row[0].method, "delegate");
   const auto row = find("d1");
   EXPECT_EQ(row.status, Status::queued);
   EXPECT_EQ(row.caller_id, caller);
@@ -62,12 +62,12 @@ TEST_P(Delegations, AcksAndHeartbeatsPickATaskUpAndNothingElseDoes) {
   open(task("d2"));
   EXPECT_THAT(store->pick_up_delegations({callee}, at(2)).take().value(), IsEmpty());
   ASSERT_TRUE(store->ack_inbox(callee, 1).take());
-  EXPECT_EQ(status_of("d1"), Status::queued) << "until it is looked at";
+  EXPECT_EQ(status_of("d1"), Status::queued) << "until pick_up_delegations()";
   const auto picked = store->pick_up_delegations({third, callee}, at(3)).take().value();
   ASSERT_EQ(picked.size(), 1u);
   EXPECT_EQ(picked[0].delegation.id, "d1");
   EXPECT_EQ(status_of("d1"), Status::dispatched);
-  EXPECT_EQ(find("d1").last_heartbeat, std::nullopt) << "an ack is the agent's sign, not the task's";
+  EXPECT_EQ(find("d1").last_heartbeat, std::nullopt) << "an ack is a sign of life of the agent, not of the task";
   EXPECT_EQ(status_of("d2"), Status::queued);
   EXPECT_THAT(store->pick_up_delegations({callee}, at(4)).take().value(), IsEmpty());
   EXPECT_EQ(beat("d2", at(5), "on it").outcome, DelegationOutcome::changed);
@@ -76,11 +76,11 @@ TEST_P(Delegations, AcksAndHeartbeatsPickATaskUpAndNothingElseDoes) {
   EXPECT_EQ(find("d2").progress, "on it");
   EXPECT_EQ(beat("d2", at(6)).outcome, DelegationOutcome::repeated);
   EXPECT_EQ(find("d2").last_heartbeat, at(6));
-  EXPECT_EQ(find("d2").progress_at, at(5)) << "a heartbeat that says nothing is no progress";
+  EXPECT_EQ(find("d2").progress_at, at(5)) << "a heartbeat without text is no progress";
   EXPECT_EQ(inbox_of(callee).back().method, "delegation_status");
 }
 
-TEST_P(Delegations, TheCallerIsToldOnceHowItEndedByARowOfItsInbox) {
+TEST_P(Delegations, TheCallerGetsOneInboxRowWithTheResult) {
   open(task("d1"));
   open(task("d2"));
   report("d1", Status::in_progress, "begun");
@@ -121,7 +121,7 @@ TEST_P(Delegations, ALateAnswerIsKeptAndReachesTheCallerOnceMarkedAsLate) {
   cancel("d1");
   const auto late = report("d1", Status::completed, "ten after all", at(20));
   EXPECT_EQ(late.outcome, DelegationOutcome::late);
-  EXPECT_EQ(late.delegation.status, Status::failed) << "what stands, stands";
+  EXPECT_EQ(late.delegation.status, Status::failed) << "the first end remains";
   EXPECT_EQ(report("d1", Status::completed, "once more", at(21)).outcome, DelegationOutcome::refused);
   EXPECT_EQ(report("d1", Status::in_progress, "still at it", at(22)).outcome, DelegationOutcome::refused);
   reopen();
@@ -138,25 +138,25 @@ TEST_P(Delegations, ALateAnswerIsKeptAndReachesTheCallerOnceMarkedAsLate) {
   EXPECT_TRUE(record.history[2].late);
 }
 
-TEST_P(Delegations, OnlyItsCalleeBeatsAndReportsAndOnlyItsCallerTakesItBack) {
+TEST_P(Delegations, OnlyTheReceivingAgentBeatsAndReportsAndOnlyTheCallerCancels) {
   open(task("d1"));
   const auto as = [&](WorkspaceId who, DelegationActor by) {
-    return store->advance_delegation(who, "d1", saying(Status::completed, "x", by), at(2)).take();
+    return store->advance_delegation(who, "d1", make_report(Status::completed, "x", by), at(2)).take();
   };
   EXPECT_ERROR(as(third, DelegationActor::callee), errors::delegation_not_found);
   EXPECT_ERROR(as(caller, DelegationActor::callee), errors::delegation_not_found);
   EXPECT_ERROR(as(callee, DelegationActor::caller), errors::delegation_not_found);
   EXPECT_ERROR(store->beat_delegation(caller, "d1", {}, at(2)).take(), errors::delegation_not_found);
   EXPECT_ERROR(store->beat_delegation(callee, "d0", {}, at(2)).take(), errors::delegation_not_found);
-  EXPECT_ERROR(store->advance_delegation(callee, "d0", saying(Status::failed), at(2)).take(),
+  EXPECT_ERROR(store->advance_delegation(callee, "d0", make_report(Status::failed), at(2)).take(),
                errors::delegation_not_found);
   EXPECT_EQ(status_of("d1"), Status::queued);
   EXPECT_EQ(cancel("d1").delegation.status, Status::failed);
   EXPECT_EQ(beat("d1", at(3)).delegation.status, Status::failed);
-  EXPECT_EQ(find("d1").last_heartbeat, std::nullopt) << "one that has ended ignores it";
+  EXPECT_EQ(find("d1").last_heartbeat, std::nullopt) << "an ended task ignores it";
 }
 
-TEST_P(Delegations, TheSameCallersIdAndAKeyItHoldsAreHitsAndAnothersIdIsTaken) {
+TEST_P(Delegations, TheSameCallersIdAndKeyAreHitsAndAnIdOfAnotherCallerIsTaken) {
   auto first = task("d1");
   first.idempotency_key = "k";
   open(first);
@@ -176,13 +176,13 @@ TEST_P(Delegations, TheSameCallersIdAndAKeyItHoldsAreHitsAndAnothersIdIsTaken) {
   EXPECT_FALSE(open(foreign_key).hit) << "keys belong to their callers";
 }
 
-TEST_P(Delegations, ADeadlineInThePastIsRefusedUnlessTheTaskIsThereAlready) {
+TEST_P(Delegations, ADeadlineInThePastIsRefusedUnlessTheTaskExistsAlready) {
   auto wanted = task("d1");
   wanted.deadline = at(10);
   EXPECT_ERROR(try_open(wanted, at(11)), errors::bad_field);
   EXPECT_TRUE(inbox_of(callee).empty());
   EXPECT_FALSE(open(wanted, at(1)).hit);
-  EXPECT_TRUE(open(wanted, at(11)).hit) << "the same task, asked for once more";
+  EXPECT_TRUE(open(wanted, at(11)).hit) << "the same request, repeated";
 }
 
 TEST_P(Delegations, AKeyIsHeldADayAfterCompletionAndFreedAtOnceByFailureOrSilence) {
@@ -244,7 +244,7 @@ TEST_P(Delegations, FilesComeWithTheTaskAndGoBackWithTheResult) {
   EXPECT_EQ(missing(), "in.txt");
   ASSERT_TRUE(store->ack_upload(callee, wanted.attachments[0].id, at(5)).take());
   EXPECT_EQ(missing(), "");
-  auto done = saying(Status::completed, "see file");
+  auto done = make_report(Status::completed, "see file");
   done.attachments = {stage_out(callee, small_file("out.txt", "bytes"))};
   done.files = R"([{"uri":")" + pending_uri(caller, done.attachments[0].id) + R"(","name":"out.txt"}])";
   ASSERT_TRUE(try_report("d1", done));
@@ -255,7 +255,7 @@ TEST_P(Delegations, FilesComeWithTheTaskAndGoBackWithTheResult) {
   EXPECT_EQ(read_task("d1").result_files, done.files);
 }
 
-TEST_P(Delegations, AFileThatWasSentGoesAlongAgainAsLongAsItsBytesAreHere) {
+TEST_P(Delegations, AFileThatWasSentCanBeSentAgainWhileItsBlobExists) {
   auto terms = until(at(500));
   terms.direction = UploadDirection::out;
   for (const NewUpload& item : {file("big.txt"), small_file("small.txt", "bytes")}) {
@@ -279,13 +279,14 @@ TEST_P(Delegations, AFileThatWasSentGoesAlongAgainAsLongAsItsBytesAreHere) {
     EXPECT_EQ(staged.source_id, caller);
     EXPECT_EQ(staged.sha256, item.sha256);
     EXPECT_EQ(staged.content, item.content);
-    EXPECT_EQ(staged.blob_key, item.blob_key) << "the bytes are shared";
+    EXPECT_EQ(staged.blob_key, item.blob_key) << "the blob is shared";
     EXPECT_EQ(inbox_of(third).at(inbox_of(third).size() - 2).method, "chat_upload_receive");
 
     ASSERT_TRUE(store->sweep_uploads(std::chrono::seconds(0), 100, at(700)).take());
     auto late = task("late-" + item.name);
     late.attachments = {{callee, sent, FileId::make(at(0)), caller}};
-    EXPECT_ERROR(try_open(late, at(701)), errors::attachment_gone);  // what the callee had taken has left
+    EXPECT_ERROR(try_open(late, at(701)),
+                 errors::attachment_gone);  // the copy that the receiving agent had acked was deleted
     EXPECT_EQ(store->read_upload(third, staged.id)->content, item.content);
   }
 }
@@ -305,7 +306,7 @@ TEST_P(Delegations, AFileThatWasSentAndWaitedTooLongIsNotSentAgain) {
   EXPECT_TRUE(try_open(again, at(99)));
 }
 
-TEST_P(Delegations, AnOutgoingFileIsFoundByItsBytesWhileItLivesAndIsSound) {
+TEST_P(Delegations, AnOutgoingFileIsFoundByItsDigestUntilItExpiresOrIsDamaged) {
   const NewUpload soon = file("soon.txt");
   NewUpload later = soon;
   later.id = FileId::make(at(0));
@@ -323,12 +324,12 @@ TEST_P(Delegations, AnOutgoingFileIsFoundByItsBytesWhileItLivesAndIsSound) {
   EXPECT_EQ(store->find_outgoing(caller, soon.sha256, at(1))->id, later.id);
   EXPECT_FALSE(store->find_outgoing(callee, soon.sha256, at(1)));
   EXPECT_FALSE(store->find_outgoing(caller, Digest{}, at(1)));
-  EXPECT_FALSE(store->find_outgoing(caller, soon.sha256, at(200))) << "its time is over";
+  EXPECT_FALSE(store->find_outgoing(caller, soon.sha256, at(200))) << "it has expired";
   ASSERT_TRUE(store->mark_damaged(caller, later.id, UploadDamage::changed, at(2)).take());
-  EXPECT_FALSE(store->find_outgoing(caller, soon.sha256, at(3))) << "they share their bytes";
+  EXPECT_FALSE(store->find_outgoing(caller, soon.sha256, at(3))) << "they share the damaged blob";
 }
 
-TEST_P(Delegations, AFileThatIsGoneRefusesTheWholeTaskAndTheWholeResult) {
+TEST_P(Delegations, AMissingFileRefusesTheWholeTaskAndTheWholeResult) {
   auto wanted = task("d1");
   wanted.attachments = {{caller, FileId::make(at(0)), FileId::make(at(0))}};
   EXPECT_ERROR(try_open(wanted), errors::attachment_gone);
@@ -336,24 +337,24 @@ TEST_P(Delegations, AFileThatIsGoneRefusesTheWholeTaskAndTheWholeResult) {
   EXPECT_THAT(inbox_of(caller), IsEmpty());
   EXPECT_THAT(inbox_of(callee), IsEmpty());
   open(task("d2"));
-  auto done = saying(Status::completed);
+  auto done = make_report(Status::completed);
   done.attachments = {{callee, FileId::make(at(0)), FileId::make(at(0))}};
   EXPECT_ERROR(try_report("d2", done), errors::attachment_gone);
   EXPECT_EQ(status_of("d2"), Status::queued);
   EXPECT_THAT(results_of("d2"), IsEmpty());
 }
 
-TEST_P(Delegations, ARecordedTaskReachesNobodyAndItsCallerReportsOnIt) {
+TEST_P(Delegations, ARecordedTaskIsNotDeliveredAndItsCallerReportsOnIt) {
   auto wanted = task("d1");
   wanted.recorded = true;
   open(wanted);
   EXPECT_THAT(inbox_of(callee), IsEmpty());
-  EXPECT_EQ(try_report("d1", saying(Status::completed, "done", DelegationActor::caller))->outcome,
+  EXPECT_EQ(try_report("d1", make_report(Status::completed, "done", DelegationActor::caller))->outcome,
             DelegationOutcome::changed);
   EXPECT_EQ(results_of("d1").size(), 1u);
 }
 
-TEST_P(Delegations, ATaskWhoseCallbackCouldNotTakeItGoesToTheInboxOnce) {
+TEST_P(Delegations, ATaskThatItsCallbackDidNotTakeGoesToTheInboxOnce) {
   auto wanted = task("d1");
   wanted.to_inbox = false;
   EXPECT_EQ(open(wanted).rows.size(), 1u);
@@ -368,7 +369,7 @@ TEST_P(Delegations, ATaskWhoseCallbackCouldNotTakeItGoesToTheInboxOnce) {
   EXPECT_ERROR(store->deliver_delegation("d0", at(2)).take(), errors::delegation_not_found);
 }
 
-TEST_P(Delegations, NobodyDelegatesToNobodyToItselfOrToWhoWasRemoved) {
+TEST_P(Delegations, NoTaskGoesToAnUnknownARemovedOrTheOwnWorkspace) {
   auto absent = task("d1");
   absent.callee_id = WorkspaceId::make(at(0));
   EXPECT_ERROR(try_open(absent), errors::workspace_not_found);
@@ -382,7 +383,7 @@ TEST_P(Delegations, NobodyDelegatesToNobodyToItselfOrToWhoWasRemoved) {
   EXPECT_ERROR(store->find_delegation("d1"), errors::delegation_not_found);
 }
 
-TEST_P(Delegations, ACallerThatWasRemovedIsStillToldForTheRecord) {
+TEST_P(Delegations, TheInboxOfARemovedCallerStillGetsTheResult) {
   open(task("d1"));
   remove(caller);
   EXPECT_EQ(report("d1", Status::completed, "done").outcome, DelegationOutcome::changed);
@@ -449,7 +450,7 @@ TEST_P(Delegations, ListsAreNewestFirstByDirectionAndStatus) {
   EXPECT_THAT(ids(filter), ElementsAre());
 }
 
-TEST_P(Delegations, FinalRowsLeaveWithTheirWordsAfterTheirTimeAndOthersStay) {
+TEST_P(Delegations, EndedTasksAndTheirTextsArePrunedAndOthersStay) {
   open(task("d1"));
   open(task("d2"));
   open(task("d3"));

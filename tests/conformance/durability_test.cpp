@@ -1,5 +1,5 @@
-// What was acknowledged is there after the process was killed: a child writes and tells its parent over a pipe, the
-// parent kills it in the middle of its work and looks.
+// Acknowledged writes exist after the process was killed: a child writes and reports to its parent through a pipe, the
+// parent kills it in the middle of its work and checks the store.
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,20 +18,20 @@ enum class Act : std::int64_t { appended, staged, acked, recalled, swept };
 // One acknowledged act: small enough that a write to the pipe is never torn.
 struct Acknowledged {
   std::array<std::uint8_t, 16> id;
-  std::int64_t seq;  // of the row it left in the log; 0 when it is told by another's answer
+  std::int64_t seq;  // of its inbox row
   Act act;
 };
 
-constexpr std::int64_t kDue = 1'000'000;  // when what may expire does
+constexpr std::int64_t kDue = 1'000'000;  // when files expire
 
 class Durability : public ::testing::TestWithParam<BackendKind> {
  protected:
   // The writing end, in the child.
   struct AckPipe {
     int pipe;
-    void tell(const Uuid& id, std::int64_t seq, Act act) const {
-      const Acknowledged told{id.bytes(), seq, act};
-      if (write(pipe, &told, sizeof told) != sizeof told) _exit(3);
+    void report(const Uuid& id, std::int64_t seq, Act act) const {
+      const Acknowledged reported{id.bytes(), seq, act};
+      if (write(pipe, &reported, sizeof reported) != sizeof reported) _exit(3);
     }
   };
 
@@ -43,7 +43,7 @@ class Durability : public ::testing::TestWithParam<BackendKind> {
   static FileId stage(Store& store, WorkspaceId workspace, const AckPipe& ack_pipe, const NewUpload& item,
                       Time expires_at, Time now) {
     const auto staged = store.stage_uploads(workspace, {item}, until(expires_at), now).take().value().at(0);
-    ack_pipe.tell(item.id.uuid(), staged.activity.seq, Act::staged);
+    ack_pipe.report(item.id.uuid(), staged.activity.seq, Act::staged);
     return item.id;
   }
 
@@ -53,19 +53,19 @@ class Durability : public ::testing::TestWithParam<BackendKind> {
       const Time later = at(kDue * 2);
       if (i % 5 == 0) {
         const auto appended = store.append_to_inbox(workspace, message("m"), at(i)).take().value();
-        ack_pipe.tell(appended.id.uuid(), appended.seq, Act::appended);
+        ack_pipe.report(appended.id.uuid(), appended.seq, Act::appended);
       } else if (i % 5 == 1) {
         const auto id = stage(store, workspace, ack_pipe, new_file(thread, i), later, at(i));
-        ack_pipe.tell(id.uuid(), store.ack_upload(workspace, id, at(i)).take()->receipt->seq, Act::acked);
+        ack_pipe.report(id.uuid(), store.ack_upload(workspace, id, at(i)).take()->receipt->seq, Act::acked);
       } else if (i % 5 == 2) {
         const auto id = stage(store, workspace, ack_pipe, new_file(thread, i), later, at(i));
-        ack_pipe.tell(id.uuid(), store.recall_upload(workspace, id, {}, at(i)).take()->receipt->seq, Act::recalled);
+        ack_pipe.report(id.uuid(), store.recall_upload(workspace, id, {}, at(i)).take()->receipt->seq, Act::recalled);
       } else if (i % 5 == 3) {
         stage(store, workspace, ack_pipe, new_file(thread, i), at(kDue), at(i));
       } else {
         const auto swept = store.sweep_uploads(std::chrono::seconds(kDue), 3, at(kDue)).take().value();
         for (const auto& change : swept.expired) {
-          ack_pipe.tell(change.upload.id.uuid(), change.receipt->seq, Act::swept);
+          ack_pipe.report(change.upload.id.uuid(), change.receipt->seq, Act::swept);
         }
       }
     }
@@ -78,7 +78,7 @@ class Durability : public ::testing::TestWithParam<BackendKind> {
     for (auto& thread : threads) thread.join();
   }
 
-  // Rows, receipts, stories, figures and bytes tell the same tale.
+  // Rows, receipts, finished uploads, figures and dropped blobs agree.
   static void expect_nothing_half_done(Store& store, WorkspaceId workspace,
                                        const std::map<std::int64_t, InboxRow>& rows) {
     std::map<std::string, std::int64_t> methods;
@@ -104,28 +104,28 @@ class Durability : public ::testing::TestWithParam<BackendKind> {
         }
       }
     }
-    // What left from Blobs is listed to be dropped, and nothing that is still needed.
+    // Blobs of deleted uploads are listed to be dropped, and no blob that is still needed.
     const auto dropped = store.list_dropped_blobs(1'000'000, at(0), "");
     for (const auto& upload : waiting) EXPECT_EQ(std::ranges::count(dropped, upload.blob_key), 0);
-    std::int64_t left_from_blobs = 0;
+    std::int64_t deleted_blobs = 0;
     for (const auto& [seq, row] : rows) {
-      const bool left = row.method == "chat_upload_recalled" || row.method == "chat_upload_expired";
-      // Small content is as long as its words; the others have five bytes.
-      if (left && row.request_body.find("\"size\":5,") != std::string::npos) ++left_from_blobs;
+      const bool deleted = row.method == "chat_upload_recalled" || row.method == "chat_upload_expired";
+      // Small content is longer than five bytes; the others have five.
+      if (deleted && row.request_body.find("\"size\":5,") != std::string::npos) ++deleted_blobs;
     }
-    EXPECT_EQ(std::ssize(dropped), left_from_blobs);
+    EXPECT_EQ(std::ssize(dropped), deleted_blobs);
   }
 };
 RESTANTE_EVERY_BACKEND(Durability);
 
-TEST_P(Durability, WhatWasAcknowledgedSurvivesAKillInTheMiddleOfWork) {
+TEST_P(Durability, AcknowledgedWritesSurviveAKillInTheMiddleOfWork) {
   const auto backend = GetParam().make();
   const auto workspace = backend->open()->create_workspace({}, at(0)).take()->id;
-  std::vector<Acknowledged> told;
+  std::vector<Acknowledged> reported;
   for (const std::size_t kill_after : {1, 200, 437}) {
     const auto more = run_and_kill<Acknowledged>([&](int pipe) { work(*backend, workspace, pipe); }, kill_after);
     EXPECT_GE(more.size(), kill_after);
-    told.insert(told.end(), more.begin(), more.end());
+    reported.insert(reported.end(), more.begin(), more.end());
   }
   backend->wait_until_unused();
   const auto store = backend->open();
@@ -137,7 +137,7 @@ TEST_P(Durability, WhatWasAcknowledgedSurvivesAKillInTheMiddleOfWork) {
   for (auto& row : store->read_inbox(workspace, all).value()) rows.emplace(row.seq, row);
   ASSERT_FALSE(rows.empty());
   EXPECT_EQ(rows.rbegin()->first, std::ssize(rows)) << "no number is missing";
-  for (const auto& one : told) {
+  for (const auto& one : reported) {
     ASSERT_TRUE(rows.contains(one.seq));
     const auto& row = rows.at(one.seq);
     if (one.act == Act::appended) {

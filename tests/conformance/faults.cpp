@@ -20,12 +20,12 @@ using restante::testing::Call;
 
 struct Rule {
   std::atomic<int> error{0};
-  std::atomic<int> spared{0};
+  std::atomic<int> skipped{0};
   std::atomic<int> times{0};
   std::atomic<int> hits{0};
 
-  bool strikes() {
-    if (error == 0 || spared-- > 0 || times-- <= 0) return false;
+  bool should_fail() {
+    if (error == 0 || skipped-- > 0 || times-- <= 0) return false;
     ++hits;
     errno = error;
     return true;
@@ -35,7 +35,7 @@ struct Rule {
 std::array<Rule, 10> rules;
 
 Rule& rule_of(Call call) { return rules.at(static_cast<std::size_t>(call)); }
-bool fails(Call call) { return rule_of(call).strikes(); }
+bool fails(Call call) { return rule_of(call).should_fail(); }
 
 ssize_t faulty_write(int fd, const void* data, size_t size) {
   return fails(Call::write) ? -1 : syscall(SYS_write, fd, data, size);
@@ -53,7 +53,7 @@ ssize_t faulty_pread(int fd, void* data, size_t size, off_t at) {
   return fails(Call::read) ? -1 : syscall(SYS_pread64, fd, data, size, at);
 }
 
-// SQLite reaches the system through a table that is made to be changed.
+// SQLite makes system calls through a table that it allows to change.
 template <class Plain, class Positioned>
 void change_sqlite(const std::string& name, Plain plain, Positioned positioned) {
   sqlite3_vfs* vfs = sqlite3_vfs_find(nullptr);
@@ -70,7 +70,7 @@ int pass(Call call, long number, Args... args) {
 
 }  // namespace
 
-// These take the place of libc's for the whole test program, shared libraries included.
+// These replace libc's functions in the whole test program, shared libraries included.
 extern "C" {
 ssize_t pread(int fd, void* data, size_t size, off_t at) { return faulty_pread(fd, data, size, at); }
 ssize_t pwrite(int fd, const void* data, size_t size, off_t at) { return faulty_pwrite(fd, data, size, at); }
@@ -102,12 +102,12 @@ dirent* readdir(DIR* directory) {
 
 namespace restante::testing {
 
-Fault::Fault(Call call, int error, int spared, int times) {
+Fault::Fault(Call call, int error, int skipped, int times) {
   if (call == Call::write) change_sqlite("write", faulty_write, faulty_pwrite);
   if (call == Call::read) change_sqlite("read", faulty_read, faulty_pread);
   for (Rule& rule : rules) rule.hits = 0;
   Rule& rule = rule_of(call);
-  rule.spared = spared;
+  rule.skipped = skipped;
   rule.times = times;
   rule.error = error;
 }

@@ -56,7 +56,7 @@ TEST_P(Inbox, ARowIsReadBackWithEveryFieldAlsoAfterReopening) {
   EXPECT_EQ(rows[0].traceparent, given.traceparent);
 }
 
-TEST_P(Inbox, WhatWasNotGivenIsReadBackAsNothing) {
+TEST_P(Inbox, FieldsThatWereNotSetAreReadBackEmpty) {
   const auto workspace = make_workspace().id;
   NewInboxRow given;
   given.activity_type = "agent_log";
@@ -92,14 +92,14 @@ TEST_P(Inbox, CreatedAtNeverGoesBackAlongSeq) {
 }
 
 TEST_P(Inbox, NothingIsAppendedForAnUnknownOrRemovedWorkspace) {
-  const auto nobody = WorkspaceId::make(at(0));
-  EXPECT_ERROR(store->append_to_inbox(nobody, message("x"), at(0)).take(), errors::workspace_not_found);
-  EXPECT_THAT(inbox_of(nobody), IsEmpty());
+  const auto unknown = WorkspaceId::make(at(0));
+  EXPECT_ERROR(store->append_to_inbox(unknown, message("x"), at(0)).take(), errors::workspace_not_found);
+  EXPECT_THAT(inbox_of(unknown), IsEmpty());
   const auto removed = make_workspace().id;
   append(removed, message("evidence"));
   remove(removed);
   EXPECT_ERROR(store->append_to_inbox(removed, message("x"), at(0)).take(), errors::workspace_removed);
-  EXPECT_THAT(summaries(removed, since(0)), ElementsAre("evidence")) << "what was there stays readable";
+  EXPECT_THAT(summaries(removed, since(0)), ElementsAre("evidence")) << "its rows stay readable";
 }
 
 TEST_P(Inbox, WithACursorTheAnswerAscendsFromItWithoutOneItDescends) {
@@ -150,7 +150,7 @@ TEST_P(Inbox, TypeIsExactAndChatUploadReceiveSelectsByMethod) {
   EXPECT_THAT(summaries(workspace, query), IsEmpty());
 }
 
-TEST_P(Inbox, SourceTellsPeopleFromAgentsAndPeerIsEitherEnd) {
+TEST_P(Inbox, SourceSeparatesPeopleFromAgentsAndPeerIsEitherEnd) {
   const auto workspace = make_workspace().id;
   const auto peer = WorkspaceId::make(at(0));
   append(workspace, message("person"));
@@ -172,7 +172,7 @@ TEST_P(Inbox, SourceTellsPeopleFromAgentsAndPeerIsEitherEnd) {
   EXPECT_THAT(summaries(workspace, query), IsEmpty());
 }
 
-TEST_P(Inbox, TimesFilterAndDoNotTurnTheOrder) {
+TEST_P(Inbox, TimesFilterAndDoNotReverseTheOrder) {
   const auto workspace = make_workspace().id;
   for (int i = 0; i < 10; ++i) append(workspace, message(std::to_string(i)), at(i / 2 * 10));
   InboxQuery query;
@@ -196,7 +196,7 @@ TEST_P(Inbox, TimesFilterAndDoNotTurnTheOrder) {
   EXPECT_THAT(summaries(workspace, with_cursor), ElementsAre("3", "4", "5"));
 }
 
-TEST_P(Inbox, AStepOfPruningEndsAtItsLimitAmongSeveralLogs) {
+TEST_P(Inbox, AStepOfPruningEndsAtItsLimitAcrossSeveralInboxes) {
   std::vector<WorkspaceId> workspaces;
   for (int i = 0; i < 3; ++i) {
     workspaces.push_back(make_workspace().id);
@@ -215,11 +215,11 @@ TEST_P(Inbox, AStepOfPruningEndsAtItsLimitAmongSeveralLogs) {
   EXPECT_EQ(store->prune(at(1'000'000), at(0), at(0), 100).take().value(), 1);
 }
 
-TEST_P(Inbox, NobodysInboxHasNoHead) {
+TEST_P(Inbox, AnUnknownWorkspaceHasNoHead) {
   EXPECT_ERROR(store->find_head(WorkspaceId::make(at(0))), errors::workspace_not_found);
 }
 
-TEST_P(Inbox, APositionNeedNotNameARowThatIsStillThere) {
+TEST_P(Inbox, APositionNeedNotNameAnExistingRow) {
   const auto workspace = make_workspace().id;
   for (const char* text : {"a", "b", "c", "d"}) append(workspace, message(text));
   InboxQuery query;
@@ -240,7 +240,7 @@ TEST_P(Inbox, APositionNeedNotNameARowThatIsStillThere) {
   EXPECT_ERROR(store->read_inbox(workspace, since(4)), errors::cursor_gone);
 }
 
-TEST_P(Inbox, TheChatIsWhatPeopleAndTheAgentSaidAndItsFiles) {
+TEST_P(Inbox, TheChatHasMessagesOfPeopleAndTheAgentAndTheirFiles) {
   const auto workspace = make_workspace().id;
   const auto peer = WorkspaceId::make(at(0));
   for (const char* type : {"a2a_receive", "a2a_send", "upload_receipt", "agent_log"}) {
@@ -307,7 +307,7 @@ TEST_P(Inbox, ARepeatedMessageIsTheSameRow) {
   EXPECT_EQ(inbox_of(workspace).size(), 1u);
 }
 
-TEST_P(Inbox, AMessageIsToldByItsContentAndByThePersonWhoSentIt) {
+TEST_P(Inbox, AMessageIsIdentifiedByItsContentAndItsSender) {
   const auto workspace = make_workspace().id;
   NewInboxRow sent = message("hello", "m-1");
   sent.content = "the message";
@@ -330,7 +330,7 @@ TEST_P(Inbox, AMessageIsNewWithOtherContentAnotherSourceOrInAnotherInbox) {
   from_agent.source_id = WorkspaceId::make(at(0));
   EXPECT_EQ(append(workspace, from_agent).seq, 4);
   EXPECT_EQ(append(workspace, from_agent).seq, 4);
-  EXPECT_EQ(append(workspace, message("other", "m-1")).seq, 2) << "each content is remembered";
+  EXPECT_EQ(append(workspace, message("other", "m-1")).seq, 2) << "every content of the same id is recognised";
   EXPECT_EQ(append(make_workspace().id, message("hello", "m-1")).seq, 1);
 }
 

@@ -12,7 +12,7 @@
 namespace restante::testing {
 namespace {
 
-std::atomic<int> left{0};  // statements until the end; 0: nobody counts
+std::atomic<int> left{0};  // statements until the kill; 0: not counting
 
 void count_statement() {
   int now = left.load();
@@ -33,7 +33,7 @@ Function* next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-// Everything queued so far goes out first: the server may well have done it.
+// Everything queued so far is sent first: the server may already have executed it.
 void count_message(PGconn* connection) {
   if (left.load() == 1) PQflush(connection);
   count_statement();
@@ -64,7 +64,7 @@ KillOutcome kill_at_statement(int number, const std::function<std::unique_ptr<St
 
 }  // namespace restante::testing
 
-// These stand before libpq's own.
+// These replace libpq's own functions.
 extern "C" {
 
 int PQsendQueryPrepared(PGconn* connection, const char* name, int count, const char* const* values, const int* lengths,

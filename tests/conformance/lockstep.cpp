@@ -10,7 +10,7 @@ namespace restante::testing {
 void LockstepProgram::run(int steps) {
   for (int i = 0; i < steps && !::testing::Test::HasFailure(); ++i) {
     SCOPED_TRACE("step " + std::to_string(i));
-    // Mostly forward, now and then back, as clocks do.
+    // Mostly forward, sometimes back, as clocks do.
     now_ += std::chrono::milliseconds(one_in(20) ? -pick(20'000) : pick(2000));
     step();
   }
@@ -59,7 +59,7 @@ void LockstepProgram::step() {
     case 0:
       return create();
     case 1:
-      return enter();
+      return register_agent();
     case 2:
       return beat();
     case 3:
@@ -69,7 +69,7 @@ void LockstepProgram::step() {
     case 5:
       return revoke();
     case 6:
-      return enter();
+      return register_agent();
     case 7:
       return look_up();
     case 8:

@@ -1,5 +1,5 @@
-// LockstepProgram: random verbs against a plain model and a store, which is closed and opened again at random. Every
-// answer must be the same; whatever differs is a failure of the test that runs it.
+// LockstepProgram runs random verbs on a plain model and on a store, which is closed and opened again at random. Every
+// answer must be the same; a difference fails the test that runs it.
 #pragma once
 #include <memory>
 #include <random>
@@ -17,7 +17,7 @@ class LockstepProgram {
  public:
   LockstepProgram(Backend& backend, std::uint64_t seed) : backend_(backend), random_(seed), store_(backend.open()) {}
 
-  // So many verbs, or fewer once something differs, and then everything there is.
+  // So many verbs, or fewer once something differs; then everything is compared.
   void run(int steps);
 
  private:
@@ -27,18 +27,18 @@ class LockstepProgram {
   int pick(int below);
   bool one_in(int n) { return pick(n) == 0; }
   std::string word() { return std::string(1, static_cast<char>('a' + pick(4))); }
-  // What is there, mostly; sometimes what nobody knows.
+  // Mostly something that exists; sometimes something unknown.
   WorkspaceId workspace();
   std::optional<WorkspaceId> perhaps_workspace();
   FileId some_file();
   FileId some_outgoing_file();
-  // The owner, mostly; sometimes a stranger.
+  // Mostly the owner; sometimes another workspace.
   WorkspaceId owner(FileId id);
   std::pair<TokenId, Digest> some_token();
 
   // Workspaces and tokens, in lockstep_registry.cpp.
   void create();
-  void enter();
+  void register_agent();
   void beat();
   void poll();
   NewToken new_token();
@@ -47,7 +47,7 @@ class LockstepProgram {
   void revoke();
   void look_up();
 
-  // Messages and what is sent with them, in lockstep_inbox.cpp.
+  // Messages and the files sent with them, in lockstep_inbox.cpp.
   void append();
   void read();
   static std::string show_sent(const SentMessage& sent);
@@ -57,7 +57,7 @@ class LockstepProgram {
 
   // Uploads, in lockstep_uploads.cpp.
   StagingTerms terms();
-  // Few scopes and requests, so that they meet.
+  // Few scopes and requests, so that they collide.
   Claim claim();
   void stage();
   static std::string show_files(const std::vector<StagedUpload>& files);
@@ -70,7 +70,7 @@ class LockstepProgram {
   void sweep();
   void look_at_uploads();
 
-  // Where bytes are, in lockstep_blob_moves.cpp: of a new file in one place, or in two, with keys of its own.
+  // Blob moves, in lockstep_blob_moves.cpp. some_blob(): a new file in one place, or in two, with new keys.
   NewUpload some_blob();
   void move_blobs();
   static std::set<std::string> listed(const std::vector<MovingBlob>& blobs);
@@ -80,7 +80,7 @@ class LockstepProgram {
 
   // Delegations, in lockstep_delegations.cpp.
   std::string some_task();
-  // Who may, mostly.
+  // Mostly the one who may.
   WorkspaceId party(const std::string& task, DelegationActor as);
   void delegate();
   void report();

@@ -16,17 +16,17 @@ void LockstepProgram::check_blobs() {
     if (!busy) row = {BlobCheckState::running, wanted.mend, now_, worker, until, wanted.progress, wanted.findings, {}};
     return;
   }
-  BlobCheckUpdate said{worker, one_in(8) ? now_ : row->begun_at, until, word(), {}, BlobCheckState::running, {}};
-  if (one_in(2)) said.findings = word();
-  if (one_in(4)) said.state = BlobCheckState::done, said.ended_at = now_;
-  const bool kept = !row->ended_at && row->worker == said.worker && row->begun_at == said.begun_at;
-  EXPECT_EQ(store_->update_blob_check(said).take().value(), kept);
+  BlobCheckUpdate update{worker, one_in(8) ? now_ : row->begun_at, until, word(), {}, BlobCheckState::running, {}};
+  if (one_in(2)) update.findings = word();
+  if (one_in(4)) update.state = BlobCheckState::done, update.ended_at = now_;
+  const bool kept = !row->ended_at && row->worker == update.worker && row->begun_at == update.begun_at;
+  EXPECT_EQ(store_->update_blob_check(update).take().value(), kept);
   if (!kept) return;
   row->worker_until = until;
-  row->progress = said.progress;
-  row->findings = said.findings.value_or(row->findings);
-  row->state = said.state;
-  row->ended_at = said.ended_at;
+  row->progress = update.progress;
+  row->findings = update.findings.value_or(row->findings);
+  row->state = update.state;
+  row->ended_at = update.ended_at;
 }
 
 }  // namespace restante::testing

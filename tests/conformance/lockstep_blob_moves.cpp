@@ -28,7 +28,7 @@ void LockstepProgram::move_blobs() {
     } else {
       changes.push_back({was, one_in(2) ? BlobKeys{was.twin, was.key} : BlobKeys{one_in(2) ? was.key : was.twin, {}}});
     }
-    if (one_in(8)) changes.back().was.twin = "s3:" + Uuid::make(now_).hex();  // as it is no longer
+    if (one_in(8)) changes.back().was.twin = "s3:" + Uuid::make(now_).hex();  // keys that the row no longer has
   }
   std::int64_t rows = 0;
   for (const auto& change : changes) rows += model_.place(change, now_);

@@ -47,22 +47,22 @@ void LockstepProgram::delegate() {
 
 void LockstepProgram::report() {
   const auto id = some_task();
-  DelegationReport said;
-  said.by = one_in(3) ? DelegationActor::caller : DelegationActor::callee;
-  if (one_in(10)) said.by = DelegationActor::platform;
+  DelegationReport sent_report;
+  sent_report.by = one_in(3) ? DelegationActor::caller : DelegationActor::callee;
+  if (one_in(10)) sent_report.by = DelegationActor::platform;
   constexpr DelegationStatus kSaid[] = {DelegationStatus::in_progress, DelegationStatus::completed,
                                         DelegationStatus::failed, DelegationStatus::stuck};
-  said.status = kSaid[said.by == DelegationActor::platform ? 3 : pick(3)];
-  said.text = one_in(4) ? "" : word();
-  said.terms = terms();
-  const auto who = party(id, said.by);
+  sent_report.status = kSaid[sent_report.by == DelegationActor::platform ? 3 : pick(3)];
+  sent_report.text = one_in(4) ? "" : word();
+  sent_report.terms = terms();
+  const auto who = party(id, sent_report.by);
   if (one_in(4)) {
     const auto source = some_outgoing_file();
-    said.attachments.push_back({owner(source), source, FileId::make(now_)});
-    said.files = "[]";
+    sent_report.attachments.push_back({owner(source), source, FileId::make(now_)});
+    sent_report.files = "[]";
   }
-  const auto result = store_->advance_delegation(who, id, said, now_).take();
-  EXPECT_EQ(show(result), model_.advance(who, id, said, now_));
+  const auto result = store_->advance_delegation(who, id, sent_report, now_).take();
+  EXPECT_EQ(show(result), model_.advance(who, id, sent_report, now_));
 }
 
 void LockstepProgram::beat_task() {
@@ -76,9 +76,9 @@ void LockstepProgram::pick_up() {
   std::vector<WorkspaceId> callees;
   for (const auto& id : workspaces_) {
     if (one_in(2)) continue;
-    const std::int64_t seq = pick(static_cast<int>(model_.logs[id].size()) + 2);
+    const std::int64_t seq = pick(static_cast<int>(model_.inboxes[id].size()) + 2);
     EXPECT_TRUE(store_->ack_inbox(id, seq).take());
-    model_.ack_log(id, seq);
+    model_.ack_inbox(id, seq);
     callees.push_back(id);
   }
   SweptDelegations picked;

@@ -29,13 +29,13 @@ void LockstepProgram::append() {
 
 void LockstepProgram::read() {
   const auto id = workspace();
-  const auto log = model_.logs.find(id);
-  const int size = log == model_.logs.end() ? 0 : static_cast<int>(log->second.size());
+  const auto inbox = model_.inboxes.find(id);
+  const int size = inbox == model_.inboxes.end() ? 0 : static_cast<int>(inbox->second.size());
   InboxQuery query;
   if (one_in(2)) {
     query.since_seq = pick(size + 2);
   } else if (size > 0 && one_in(2)) {
-    const auto& row = log->second[static_cast<std::size_t>(pick(size))];
+    const auto& row = inbox->second[static_cast<std::size_t>(pick(size))];
     if (!row.id.uuid().is_zero()) query.since_id = row.id;
   } else if (one_in(2)) {
     query.above_seq = pick(size + 2);

@@ -26,8 +26,8 @@ void LockstepProgram::create() {
   if (error.empty()) workspaces_.push_back(expected.id);
 }
 
-void LockstepProgram::enter() {
-  CheckedRegistration entry = entry_to(one_in(6) ? WorkspaceId::make(now_) : workspace());
+void LockstepProgram::register_agent() {
+  CheckedRegistration entry = registration_for(one_in(6) ? WorkspaceId::make(now_) : workspace());
   if (one_in(3)) entry.create_as = word();
   entry.delivery_mode = one_in(2) ? DeliveryMode::poll : DeliveryMode::push;
   entry.url = word();
@@ -39,7 +39,7 @@ void LockstepProgram::enter() {
     if (one_in(2)) entry.enrolment = some_token().first;
   }
   const bool fresh = !model_.workspaces.contains(entry.id);
-  const auto [error, given] = model_.enter(entry, now_);
+  const auto [error, given] = model_.register_agent(entry, now_);
   auto result = store_->register_agent(entry, now_).take();
   EXPECT_EQ(result ? show(Result<Workspace>(result->workspace)) : std::string(result.error().code()),
             error.empty() ? model_.find(entry.id) : error);

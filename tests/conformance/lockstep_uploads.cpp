@@ -68,7 +68,7 @@ void LockstepProgram::fail() {
 }
 
 void LockstepProgram::damage() {
-  // Seldom, or soon nothing would be sound any more.
+  // Rarely, otherwise soon every file would be damaged.
   if (!one_in(4)) return;
   const auto id = one_in(3) ? some_outgoing_file() : some_file();
   const auto at = owner(id);

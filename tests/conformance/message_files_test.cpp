@@ -1,4 +1,4 @@
-// Messages that name outgoing files: the files come first, all in one transaction, and share their bytes.
+// Messages that name outgoing files: the files come first, all in one transaction, and share the blobs.
 #include <gmock/gmock.h>
 
 #include "backends.h"
@@ -19,7 +19,7 @@ class MessageFiles : public StoreTest {
     return item.id;
   }
   OutgoingFile named(FileId source) const { return {owner, source, FileId::make(at(0))}; }
-  // A message as the caller hands it over: its body names the new addresses.
+  // A message as the caller passes it: its body names the new addresses.
   NewInboxRow naming(const std::vector<OutgoingFile>& files, const std::string& message_id = "") const {
     NewInboxRow activity = message("see files", message_id);
     activity.source_id = owner;
@@ -38,7 +38,7 @@ class MessageFiles : public StoreTest {
 };
 RESTANTE_EVERY_BACKEND(MessageFiles);
 
-TEST_P(MessageFiles, TheFilesComeBeforeTheMessageUnderTheirOwnIdsAndShareTheBytes) {
+TEST_P(MessageFiles, TheFilesComeBeforeTheMessageUnderNewIdsAndShareTheBlobs) {
   const auto large = file("large.pdf", 123);
   const auto small = small_file("small.txt", "content");
   stage_out(large);
@@ -76,7 +76,7 @@ TEST_P(MessageFiles, TheFilesComeBeforeTheMessageUnderTheirOwnIdsAndShareTheByte
     EXPECT_EQ(copy.source_id, owner);
     EXPECT_EQ(rows[i].source_id, owner) << "not a part of the chat with people";
   }
-  EXPECT_TRUE(store->find_upload(owner, large.id)) << "the sender keeps its own";
+  EXPECT_TRUE(store->find_upload(owner, large.id)) << "the sender keeps its file";
   EXPECT_THAT(inbox_of(owner), IsEmpty());
   EXPECT_TRUE(store->ack_upload(target, files[0].id, at(11)).take());
   EXPECT_EQ(inbox_of(target).back().source_id, owner) << "nor is its receipt";
@@ -107,7 +107,7 @@ TEST_P(MessageFiles, AFileThatIsNotTheOwnersLiveOutgoingOneRefusesTheWholeMessag
   EXPECT_TRUE(send({named(expired)}, "", until(at(500)), at(9)));
 }
 
-TEST_P(MessageFiles, TheTargetsQuotaCountsAndWhatDoesNotFitLeavesNothing) {
+TEST_P(MessageFiles, TheTargetsQuotaCountsAndARefusedMessageLeavesNothing) {
   const auto first = stage_out(file("first", 6));
   const auto second = stage_out(file("second", 6));
   auto terms = until(at(500));
@@ -121,8 +121,8 @@ TEST_P(MessageFiles, TheTargetsQuotaCountsAndWhatDoesNotFitLeavesNothing) {
 
 TEST_P(MessageFiles, NothingIsSentToAnUnknownOrRemovedWorkspace) {
   const auto source = stage_out(file("a"));
-  const auto nobody = WorkspaceId::make(at(0));
-  EXPECT_ERROR(store->append_to_inbox_with_files(nobody, message("m"), {named(source)}, until(at(99)), at(1)).take(),
+  const auto unknown = WorkspaceId::make(at(0));
+  EXPECT_ERROR(store->append_to_inbox_with_files(unknown, message("m"), {named(source)}, until(at(99)), at(1)).take(),
                errors::workspace_not_found);
   remove(target);
   EXPECT_ERROR(send({named(source)}), errors::workspace_removed);
@@ -132,7 +132,7 @@ TEST_P(MessageFiles, ARepeatedMessageIsTheSameRowAndItsFilesComeOnce) {
   const auto source = stage_out(file("a"));
   const auto first = send({named(source)}, "m-1").value();
   reopen();
-  // The caller does not know that it is a repeat and has made new ids again.
+  // The caller does not know that it is a repetition and has made new ids again.
   const auto again = send({named(source)}, "m-1").value();
   EXPECT_EQ(again.activity.id, first.activity.id);
   EXPECT_EQ(again.activity.seq, first.activity.seq);
@@ -144,10 +144,10 @@ TEST_P(MessageFiles, ARepeatedMessageIsTheSameRowAndItsFilesComeOnce) {
   const auto other = stage_out(file("b"));
   EXPECT_FALSE(send({named(other)}, "m-1")->activity.repeated) << "another file is another message";
   EXPECT_TRUE(send({named(source)}, "m-1", until(at(500)), at(200))->activity.repeated)
-      << "also when the file itself has expired since";
+      << "also when the file has expired since";
 }
 
-TEST_P(MessageFiles, OneFileMayBeNamedTwiceAndSentOnAndOn) {
+TEST_P(MessageFiles, OneFileMayBeNamedTwiceAndSentAgain) {
   const auto source = stage_out(small_file("a", "content"));
   const std::vector<OutgoingFile> twice{named(source), named(source)};
   ASSERT_TRUE(send(twice));
@@ -177,7 +177,7 @@ TEST_P(MessageFiles, UnderAClaimARepeatedRequestIsTheFirstOne) {
   EXPECT_EQ(inbox_of(target).size(), 2u);
 }
 
-TEST_P(MessageFiles, AnAttachmentGoneLeavesTheClaimFree) {
+TEST_P(MessageFiles, AMissingAttachmentLeavesTheClaimFree) {
   const Claim claim{sha256("scope"), sha256("request"), at(100)};
   const Render<SentMessage> render = [](const SentMessage&) { return "answer"; };
   const auto item = file("a");

@@ -1,5 +1,5 @@
-// A server on a schema from before some migration, as one is that was told not to migrate: what has no tables yet is
-// answered as Store says, and everything else works.
+// A server on an older schema, started without migrating: verbs without tables answer as Store promises, and everything
+// else works.
 #include <gmock/gmock.h>
 
 #include "backends.h"
@@ -60,7 +60,7 @@ TEST_P(OlderSchema, WithoutTheTablesOfUploadsEverythingElseWorksAndNothingIsStag
   EXPECT_TRUE(store->list_dropped_blobs(10, at(0), "").empty());
   EXPECT_TRUE(store->forget_dropped_blobs({"key"}).take());
   const std::vector<std::string> keys{"key"};
-  EXPECT_EQ(store->known_blobs(keys), keys) << "nobody can tell what is an orphan";
+  EXPECT_EQ(store->known_blobs(keys), keys) << "no blob can be recognised as an orphan";
   const OutgoingFile outgoing{workspace, item.id, FileId::make(at(0))};
   EXPECT_ERROR(store->append_to_inbox_with_files(workspace, message("m"), {outgoing}, until(at(1)), at(0)).take(),
                errors::attachment_gone);
@@ -81,7 +81,7 @@ TEST_P(OlderSchema, WithoutTheTablesOfUploadsEverythingElseWorksAndNothingIsStag
   EXPECT_EQ(store->prune(at(10), at(10), at(10), 100).take().value(), 2);
 }
 
-TEST_P(OlderSchema, WithoutTheTablesOfDelegationsTheyAreOutOfReachAndEverythingElseWorks) {
+TEST_P(OlderSchema, WithoutTheTablesOfDelegationsTheyAreUnavailableAndEverythingElseWorks) {
   open_before("delegations");
   EXPECT_FALSE(store->delegations_ready());
   EXPECT_TRUE(store->uploads_ready());
@@ -101,7 +101,7 @@ TEST_P(OlderSchema, WithoutTheTablesOfDelegationsTheyAreOutOfReachAndEverythingE
   EXPECT_THROW((void)store->list_delegations({}), Unavailable);
   EXPECT_THROW((void)store->delegation_stats(), Unavailable);
   EXPECT_THROW((void)store->delegation_waits({}), Unavailable);
-  // What happens by itself finds nothing to do.
+  // Background verbs find nothing to do.
   EXPECT_TRUE(store->pick_up_delegations({callee}, at(1)).take()->empty());
   EXPECT_FALSE(store->sweep_delegations(at(1), at(1), 10, at(1)).take()->more);
   EXPECT_EQ(append(callee, message("m")).seq, 1);

@@ -1,4 +1,5 @@
-// Whose bytes lie in a directory, on every store: what is marked, taken over, refused, and never touched.
+// Which installation owns a directory of blobs, on every store: marking, taking over, refusing, and never touching
+// files of another installation.
 #include "store/owner.h"
 
 #include <fcntl.h>
@@ -56,7 +57,7 @@ class OwnerTest : public StoreTest {
   std::string write(const char* directory, const Clock& dated) {
     return put(*dir::open(folder / directory, dir::TemporaryNames::unnamed_if_possible, dated), "bytes");
   }
-  void know(const std::string& key) {
+  void add_row_for(const std::string& key) {
     NewUpload item = file("known");
     item.blob_key = key;
     stage(make_workspace().id, item, clock.now(), clock.now() + std::chrono::hours(24));
@@ -71,7 +72,7 @@ class OwnerTest : public StoreTest {
   std::unique_ptr<Store> other_store = other_backend->open();
 };
 
-TEST_P(OwnerTest, AnOfficeStaysWhoItIsAndKnowsTheSettingOfTheStartBefore) {
+TEST_P(OwnerTest, AnInstallationKeepsItsIdAndKnowsTheSettingOfTheLastStart) {
   EXPECT_EQ(store->find_installation(), std::nullopt);
   const auto id = InstallationId::make(at(1));
   EXPECT_EQ(store->ensure_installation(id, Place::dir).take().value(), (Installation{id, Place::dir, {}}));
@@ -81,7 +82,7 @@ TEST_P(OwnerTest, AnOfficeStaysWhoItIsAndKnowsTheSettingOfTheStartBefore) {
   EXPECT_EQ(store->find_installation(), (Installation{id, Place::s3, {}}));
 }
 
-TEST_P(OwnerTest, AMarkIsWrittenDownOnlyOverTheOneThatWasSeen) {
+TEST_P(OwnerTest, AMarkIsRecordedOnlyOverTheExpectedOne) {
   const auto id = InstallationId::make(at(1));
   store->ensure_installation(id, Place::dir).take().value();
   const OwnerMark first{id, MarkId::make(at(1))};
@@ -108,21 +109,21 @@ TEST_P(OwnerTest, AnEmptyPlaceIsMarkedAndOursFromThenOn) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path() / "a" / "tmp"));
 }
 
-TEST_P(OwnerTest, SomebodyElsesPlaceIsReadButNeverWrittenCollectedOrJudged) {
+TEST_P(OwnerTest, APlaceOfAnotherInstallationIsReadButNeverWrittenSweptOrChecked) {
   const auto first = start(*store);
   ASSERT_EQ(first->owner.refusal_reason(Place::dir), "");
   const std::string key = first->places.put()->finish().key;
   const auto second = start(*other_store);
-  EXPECT_THAT(second->owner.refusal_reason(Place::dir), HasSubstr("belongs to another post office"));
+  EXPECT_THAT(second->owner.refusal_reason(Place::dir), HasSubstr("belongs to another installation"));
   EXPECT_THROW(second->places.put(), Unavailable);
   EXPECT_THROW(second->places.check(), Unavailable);
   EXPECT_NE(second->places.open(key), nullptr);
-  EXPECT_THROW(second->places.open(new_blob_key(clock.now())), Unavailable) << "not there is not gone";
+  EXPECT_THROW(second->places.open(new_blob_key(clock.now())), Unavailable) << "missing there does not mean lost";
   Places::UnreachablePlaces unreachable_places;
   EXPECT_THAT(second->places.list("", Time::max(), &unreachable_places).keys, IsEmpty());
   EXPECT_THAT(second->places.drop_all(std::array{key}, &unreachable_places), IsEmpty());
   EXPECT_EQ(second->places.drop_unfinished(Time::max(), &unreachable_places), 0U);
-  EXPECT_THAT(unreachable_places[Place::dir], HasSubstr("belongs to another post office"));
+  EXPECT_THAT(unreachable_places[Place::dir], HasSubstr("belongs to another installation"));
   EXPECT_NE(first->places.open(key), nullptr);
 }
 
@@ -131,10 +132,10 @@ TEST_P(OwnerTest, AnotherDirectoryOfASecondServerIsNotTheOneTheFirstUses) {
   ASSERT_EQ(first->owner.refusal_reason(Place::dir), "");
   EXPECT_THAT(start(*store, "b")->owner.refusal_reason(Place::dir), HasSubstr("not the one that the other servers"));
   EXPECT_FALSE(std::filesystem::exists(mark_in("b")));
-  EXPECT_EQ(start(*store, "a")->owner.refusal_reason(Place::dir), "") << "the same one is";
+  EXPECT_EQ(start(*store, "a")->owner.refusal_reason(Place::dir), "") << "the same directory is accepted";
 }
 
-TEST_P(OwnerTest, OfTwoServersThatStartAtOnceWithDirectoriesOfTheirOwnOneRefuses) {
+TEST_P(OwnerTest, OfTwoServersThatStartAtOnceWithDifferentDirectoriesOneRefuses) {
   const auto first = start(*store, "a");
   const auto second = start(*store, "b");
   std::string one, two;
@@ -168,8 +169,8 @@ TEST_P(OwnerTest, AMarkThatVanishesStopsEverythingUntilItIsBack) {
 }
 
 TEST_P(OwnerTest, ADirectoryThatLostFilesIsNotTakenForAnEmptyOne) {
-  know(write("a", clock));
-  EXPECT_THAT(start(*store, "b", true)->owner.refusal_reason(Place::dir), HasSubstr("should lie there"));
+  add_row_for(write("a", clock));
+  EXPECT_THAT(start(*store, "b", true)->owner.refusal_reason(Place::dir), HasSubstr("should be there"));
   EXPECT_EQ(start(*store, "a", true)->owner.refusal_reason(Place::dir), "");
   EXPECT_THAT(start(*store, "b", true)->owner.refusal_reason(Place::dir), HasSubstr("has lost its mark"));
 }
@@ -179,44 +180,44 @@ TEST_P(OwnerTest, AServerAloneMayHaveAnotherEmptyDirectoryWhileNothingIsInTheOld
   EXPECT_EQ(start(*store, "b", true)->owner.refusal_reason(Place::dir), "");
 }
 
-TEST_P(OwnerTest, WhatAnOlderVersionLeftIsAdoptedWhenTheRowsKnowIt) {
-  know(write("a", long_ago));
-  write("a", clock);  // its row never came: the old server was stopped in between
+TEST_P(OwnerTest, FilesOfAnOlderVersionAreTakenOverWhenTheDatabaseKnowsThem) {
+  add_row_for(write("a", long_ago));
+  write("a", clock);  // it has no row: the old server was stopped in between
   EXPECT_EQ(start(*store)->owner.refusal_reason(Place::dir), "");
   EXPECT_TRUE(std::filesystem::exists(mark_in("a")));
 }
 
-TEST_P(OwnerTest, FilesThatTheRowsDoNotKnowAreSomebodyElses) {
+TEST_P(OwnerTest, FilesThatTheDatabaseDoesNotKnowBelongToAnotherInstallation) {
   write("a", long_ago);
   EXPECT_THAT(start(*store)->owner.refusal_reason(Place::dir), HasSubstr("does not know"));
   write("a", long_ago);
-  know(write("a", clock));
-  EXPECT_THAT(start(*store)->owner.refusal_reason(Place::dir), HasSubstr("does not know")) << "more than orphans are";
+  add_row_for(write("a", clock));
+  EXPECT_THAT(start(*store)->owner.refusal_reason(Place::dir), HasSubstr("does not know")) << "too many for orphans";
   write("b", clock);
   EXPECT_THAT(start(*store, "b")->owner.refusal_reason(Place::dir), HasSubstr("does not know"));
 }
 
-TEST_P(OwnerTest, AnOrphanAmongFilesThatTheRowsKnowIsNobodyElses) {
+TEST_P(OwnerTest, AnOrphanAmongKnownFilesIsAccepted) {
   write("a", long_ago);
-  know(write("a", clock));
+  add_row_for(write("a", clock));
   EXPECT_EQ(start(*store)->owner.refusal_reason(Place::dir), "");
 }
 
-TEST_P(OwnerTest, BesideADatabaseThatOneServerHasOpenNobodyElseKeepsAnything) {
+TEST_P(OwnerTest, AServerThatIsAloneTakesOverUnknownFiles) {
   write("a", long_ago);
   EXPECT_EQ(start(*store, "a", true)->owner.refusal_reason(Place::dir), "");
 }
 
-TEST_P(OwnerTest, AServerAloneComesBackToThePlaceItHadBefore) {
+TEST_P(OwnerTest, AServerThatIsAloneMayReturnToItsFormerDirectory) {
   for (const char* directory : {"a", "b", "a"}) {
     EXPECT_EQ(start(*store, directory, true)->owner.refusal_reason(Place::dir), "") << directory;
   }
-  know(write("a", clock));
+  add_row_for(write("a", clock));
   EXPECT_THAT(start(*store, "b", true)->owner.refusal_reason(Place::dir), HasSubstr("is not the one"));
   EXPECT_EQ(start(*store, "a", true)->owner.refusal_reason(Place::dir), "");
 }
 
-TEST_P(OwnerTest, WhatAnotherServerTriesOutWhileItStartsIsNobodysFile) {
+TEST_P(OwnerTest, ATrialBlobOfAnotherServerIsNotCountedAsAFile) {
   const std::string trial = trial_blob_key(clock.now());
   const auto server = start(*store);
   std::filesystem::create_directories(folder / "a" / trial.substr(30));
@@ -225,7 +226,7 @@ TEST_P(OwnerTest, WhatAnotherServerTriesOutWhileItStartsIsNobodysFile) {
   EXPECT_EQ(server->owner.refusal_reason(Place::dir), "");
 }
 
-TEST_P(OwnerTest, KilledBetweenTheMarkAndWritingItDownItIsWrittenDownByTheNext) {
+TEST_P(OwnerTest, AMarkThatAKilledServerDidNotRecordIsRecordedByTheNext) {
   const auto server = start(*store);
   const OwnerMark mark{store->find_installation()->id, MarkId::make(at(5))};
   server->files->put_mark(text_of(mark), Blobs::MarkMode::if_there_is_none);
@@ -233,59 +234,60 @@ TEST_P(OwnerTest, KilledBetweenTheMarkAndWritingItDownItIsWrittenDownByTheNext) 
   EXPECT_EQ(store->find_installation()->marks.at(Place::dir), mark);
 }
 
-TEST_P(OwnerTest, ADatabaseThatWasMovedTakesOverAndTheOldOneFindsItTaken) {
+TEST_P(OwnerTest, AMovedDatabaseTakesOverAndTheOldOneIsRefused) {
   const auto old = start(*store);
   ASSERT_EQ(old->owner.refusal_reason(Place::dir), "");
-  // A move takes the marks along and leaves the office behind.
-  const auto heir = start(*other_store);
+  // A move copies the marks, but not the installation.
+  const auto successor = start(*other_store);
   ASSERT_TRUE(other_store->record_mark(Place::dir, std::nullopt, store->find_installation()->marks.at(Place::dir))
                   .take()
                   .value());
-  EXPECT_EQ(heir->owner.refusal_reason(Place::dir), "");
+  EXPECT_EQ(successor->owner.refusal_reason(Place::dir), "");
   EXPECT_EQ(other_store->find_installation()->marks.at(Place::dir).installation, other_store->find_installation()->id);
-  EXPECT_THAT(old->owner.refusal_reason(Place::dir), HasSubstr("belongs to another post office"));
+  EXPECT_THAT(old->owner.refusal_reason(Place::dir), HasSubstr("belongs to another installation"));
 }
 
-TEST_P(OwnerTest, OfSeveralServersOnADatabaseThatWasMovedAllTakeOver) {
+TEST_P(OwnerTest, AllServersOnAMovedDatabaseTakeOver) {
   const auto old = start(*store);
   ASSERT_EQ(old->owner.refusal_reason(Place::dir), "");
   const auto inherited = store->find_installation()->marks.at(Place::dir);
-  std::vector<std::unique_ptr<Server>> heirs;
-  for (int i = 0; i < 4; ++i) heirs.push_back(start(*other_store));
+  std::vector<std::unique_ptr<Server>> successors;
+  for (int i = 0; i < 4; ++i) successors.push_back(start(*other_store));
   ASSERT_TRUE(other_store->record_mark(Place::dir, std::nullopt, inherited).take().value());
-  std::vector<std::string> objections(heirs.size());
+  std::vector<std::string> refusal_reasons(successors.size());
   {
     std::vector<std::jthread> starts;
-    for (std::size_t i = 0; i < heirs.size(); ++i)
-      starts.emplace_back([&, i] { objections[i] = heirs[i]->owner.refusal_reason(Place::dir); });
+    for (std::size_t i = 0; i < successors.size(); ++i)
+      starts.emplace_back([&, i] { refusal_reasons[i] = successors[i]->owner.refusal_reason(Place::dir); });
   }
-  EXPECT_THAT(objections, ::testing::Each(""));
-  for (const auto& heir : heirs) EXPECT_EQ(heir->owner.refusal_reason(Place::dir), "") << "and so it stays";
+  EXPECT_THAT(refusal_reasons, ::testing::Each(""));
+  for (const auto& successor : successors)
+    EXPECT_EQ(successor->owner.refusal_reason(Place::dir), "") << "this does not change";
 }
 
-TEST_P(OwnerTest, AnHeirKilledBetweenTheMarkAndWritingItDownIsFollowedByTheNext) {
+TEST_P(OwnerTest, ASuccessorKilledBeforeItRecordedTheMarkIsFollowedByTheNext) {
   ASSERT_EQ(start(*store)->owner.refusal_reason(Place::dir), "");
   const auto inherited = store->find_installation()->marks.at(Place::dir);
-  const auto heir = start(*other_store);
+  const auto successor = start(*other_store);
   ASSERT_TRUE(other_store->record_mark(Place::dir, std::nullopt, inherited).take().value());
   const OwnerMark taken{other_store->find_installation()->id, inherited.mark};
-  heir->files->put_mark(text_of(taken), Blobs::MarkMode::anyway);
+  successor->files->put_mark(text_of(taken), Blobs::MarkMode::anyway);
   EXPECT_EQ(start(*other_store)->owner.refusal_reason(Place::dir), "");
   EXPECT_EQ(other_store->find_installation()->marks.at(Place::dir), taken);
 }
 
-TEST_P(OwnerTest, AnHeirWhoseFilesLieElsewhereDoesNotTakeItsOwnEmptyDirectoryForThem) {
+TEST_P(OwnerTest, ASuccessorDoesNotTakeAnEmptyDirectoryForTheOneWithItsFiles) {
   ASSERT_EQ(start(*store, "b")->owner.refusal_reason(Place::dir), "");
   ASSERT_EQ(start(*other_store)->owner.refusal_reason(Place::dir), "");
   const auto own = store->find_installation()->marks.at(Place::dir);
   ASSERT_TRUE(
       store->record_mark(Place::dir, own, other_store->find_installation()->marks.at(Place::dir)).take().value());
-  know(write("a", clock));
+  add_row_for(write("a", clock));
   EXPECT_THAT(start(*store, "b")->owner.refusal_reason(Place::dir), HasSubstr("is empty although"));
   EXPECT_EQ(start(*store)->owner.refusal_reason(Place::dir), "");
 }
 
-TEST_P(OwnerTest, TheOperatorsWordMakesAPlaceOurs) {
+TEST_P(OwnerTest, TheOperatorMayAdoptAPlace) {
   const auto first = start(*store);
   ASSERT_EQ(first->owner.refusal_reason(Place::dir), "");
   const auto second = start(*other_store);
@@ -293,7 +295,7 @@ TEST_P(OwnerTest, TheOperatorsWordMakesAPlaceOurs) {
   EXPECT_EQ(first->owner.refusal_reason(Place::dir), "");
   second->owner.adopt(Place::dir, Owner::Force::yes);
   EXPECT_EQ(second->owner.refusal_reason(Place::dir), "");
-  EXPECT_THAT(first->owner.refusal_reason(Place::dir), HasSubstr("belongs to another post office"));
+  EXPECT_THAT(first->owner.refusal_reason(Place::dir), HasSubstr("belongs to another installation"));
   write("b", long_ago);
   const auto moved = start(*other_store, "b");
   EXPECT_NE(moved->owner.refusal_reason(Place::dir), "");
@@ -310,8 +312,9 @@ TEST_P(OwnerTest, AMarkThatCannotBeReadIsNotOurs) {
   std::filesystem::remove(mark_in("a"));
   std::filesystem::create_directory(mark_in("a"));
   const auto server = start(*store);
-  EXPECT_EQ(server->owner.refusal_reason(Place::dir), "") << "what cannot be asked keeps no server from starting";
-  EXPECT_THROW(server->owner.require(Place::dir), Unavailable) << "and is not ours";
+  EXPECT_EQ(server->owner.refusal_reason(Place::dir), "")
+      << "a mark that cannot be read does not stop a server from starting";
+  EXPECT_THROW(server->owner.require(Place::dir), Unavailable) << "but the place is not ours";
   EXPECT_NO_THROW(server->places.put());
 }
 
@@ -324,7 +327,7 @@ TEST_P(OwnerTest, BeforeItsTablesAreThereNothingIsOurs) {
   EXPECT_THROW(schema->reset_installation(), Unavailable);
 }
 
-TEST_P(OwnerTest, ServersThatAreSetDifferentlyAreTold) {
+TEST_P(OwnerTest, ServersWithDifferentSettingsAreReported) {
   const auto first = start(*store);
   EXPECT_EQ(first->owner.disagreement(), "");
   store->ensure_installation(InstallationId::make(at(2)), Place::s3).take().value();

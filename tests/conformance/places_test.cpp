@@ -1,4 +1,4 @@
-// Places over real directories, of which one stands for a bucket that may fail.
+// Places over real directories; one of them stands for a bucket that may fail.
 #include "store/places.h"
 
 #include <fcntl.h>
@@ -60,7 +60,7 @@ class PlacesTest : public ::testing::Test {
 
   std::filesystem::path folder;
   ManualClock clock{Time(std::chrono::seconds(1'800'000'000))};
-  const dir::Fd nowhere{::open("/dev/null", O_WRONLY | O_CLOEXEC)};  // closed after the log has ended
+  const dir::Fd nowhere{::open("/dev/null", O_WRONLY | O_CLOEXEC)};  // closed after the log is destroyed
   Log log{nowhere.get(), LogLevel::debug, clock};
   Metrics metrics{BuildInfo{"test", "test", "test"}};
   std::unique_ptr<Blobs> files;
@@ -81,11 +81,11 @@ TEST_F(PlacesTest, AKeyCarriesItsPlaceAndABareOneIsAFile) {
   EXPECT_EQ(object.key.substr(0, 3), "s3:");
   EXPECT_EQ(content(*places->open(file, 4).blob), "file");
   EXPECT_EQ(content(*places->open(object, 6).blob), "object");
-  EXPECT_FALSE(places->open(object.key.substr(3))) << "in the other place there is no such thing";
+  EXPECT_FALSE(places->open(object.key.substr(3))) << "the other place has no such blob";
   EXPECT_FALSE(places->open("ftp:" + file.key)) << "a foreign prefix opens nothing";
 }
 
-TEST_F(PlacesTest, AChangeOverWritesBothAndWhatHasBegunEndsAsItBegan) {
+TEST_F(PlacesTest, ABlobMoveWritesBothPlacesAndAWriterEndsAsItBegan) {
   const auto places = both({Place::dir, {}});
   const auto early = places->put();
   early->write("early");
@@ -99,7 +99,7 @@ TEST_F(PlacesTest, AChangeOverWritesBothAndWhatHasBegunEndsAsItBegan) {
   EXPECT_EQ(places->plan(), (PlacePlan{Place::s3, Place::dir}));
 }
 
-TEST_F(PlacesTest, NothingStaysWhereOneOfTwoFails) {
+TEST_F(PlacesTest, WhenOneOfTwoPlacesFailsNothingStaysInTheOther) {
   for (const PlacePlan plan : {PlacePlan{Place::s3, Place::dir}, PlacePlan{Place::dir, Place::s3}}) {
     const auto places = both(plan);
     s3_down = true;
@@ -119,7 +119,7 @@ TEST_F(PlacesTest, NothingStaysWhereOneOfTwoFails) {
   }
 }
 
-TEST_F(PlacesTest, TheTwinIsReadWhereTheFirstHasItNotOrNotWhole) {
+TEST_F(PlacesTest, TheSecondCopyIsReadWhenTheFirstIsMissingOrIncomplete) {
   const auto places = both({Place::s3, Place::dir});
   const BlobKeys keys = write(*places, "bytes");
   EXPECT_FALSE(places->open(keys, 5).by_twin);
@@ -135,10 +135,10 @@ TEST_F(PlacesTest, TheTwinIsReadWhereTheFirstHasItNotOrNotWhole) {
   EXPECT_EQ(content(*found.blob), "bytes");
   EXPECT_EQ(metrics.blob_fallbacks.Value(), 2);
   files->drop(keys.twin);
-  EXPECT_FALSE(places->open(keys, 5).blob) << "it is nowhere";
+  EXPECT_FALSE(places->open(keys, 5).blob) << "no place has it";
 }
 
-TEST_F(PlacesTest, WhatIsNotWholeAnywhereIsGivenAsItIs) {
+TEST_F(PlacesTest, ABlobThatIsIncompleteInBothPlacesIsReturnedAsItIs) {
   const auto places = both({Place::s3, Place::dir});
   const BlobKeys keys = write(*places, "bytes");
   const auto found = places->open(keys, 6);
@@ -147,13 +147,13 @@ TEST_F(PlacesTest, WhatIsNotWholeAnywhereIsGivenAsItIs) {
   EXPECT_FALSE(found.by_twin);
 }
 
-TEST_F(PlacesTest, APlaceThatCannotBeAskedHasNotLostAnything) {
+TEST_F(PlacesTest, ABlobOfAnUnreachablePlaceIsNotLost) {
   const auto places = both({Place::s3, Place::dir});
   const BlobKeys keys = write(*places, "bytes");
   s3_down = true;
   const auto found = places->open(keys, 5);
   EXPECT_EQ(content(*found.blob), "bytes");
-  EXPECT_FALSE(found.by_twin) << "nobody knows that the first has it not";
+  EXPECT_FALSE(found.by_twin) << "the first place could not be asked";
   EXPECT_EQ(metrics.blob_fallbacks.Value(), 1);
   files->drop(keys.twin);
   EXPECT_THROW((void)places->open(keys, 5), Unavailable);
@@ -161,7 +161,7 @@ TEST_F(PlacesTest, APlaceThatCannotBeAskedHasNotLostAnything) {
   EXPECT_THROW((void)places->open({keys.key, ""}, 5), Unavailable);
 }
 
-TEST_F(PlacesTest, BytesOfAPlaceThatThisServerHasNotAreOutOfReachAndNotLost) {
+TEST_F(PlacesTest, ABlobOfAPlaceThatThisServerHasNotIsUnavailableAndNotLost) {
   Places alone({{Place::dir, *files}}, {Place::s3, {}}, log, metrics);
   EXPECT_THROW((void)alone.open("s3:0"), Unavailable);
   EXPECT_THROW((void)alone.put(), Unavailable);
@@ -187,18 +187,19 @@ TEST_F(PlacesTest, DropsEachKeyInItsPlace) {
   EXPECT_THROW((void)places->drop_all(rest), Unavailable);
 }
 
-TEST_F(PlacesTest, APlaceOutOfReachIsPassedOverAndNamedAndMattersWhereItIsWrittenTo) {
+TEST_F(PlacesTest, AnUnreachablePlaceIsSkippedAndNamedAndFailsOnlyWhenItIsWrittenTo) {
   const auto places = both({Place::s3, Place::dir});
   const BlobKeys one = write(*places, "one");
   places->set_plan({Place::dir, {}});
   s3_down = true;
   Places::UnreachablePlaces unreachable_places;
   const std::vector<std::string> keys{one.key, one.twin};
-  EXPECT_EQ(places->drop_all(keys, &unreachable_places), std::vector<std::string>{one.twin}) << "what is gone, no more";
+  EXPECT_EQ(places->drop_all(keys, &unreachable_places), std::vector<std::string>{one.twin})
+      << "only the key that was dropped";
   EXPECT_EQ(unreachable_places, (Places::UnreachablePlaces{{Place::s3, "down"}}));
   EXPECT_EQ(count("others"), 1u);
   s3_down = false;
-  EXPECT_TRUE(places->drop_all(keys, &unreachable_places).size() == 1) << "it was asked once";
+  EXPECT_TRUE(places->drop_all(keys, &unreachable_places).size() == 1) << "the unreachable place was asked once";
   EXPECT_EQ(places->drop_all(keys), keys);
   EXPECT_EQ(count("others"), 0u);
 
@@ -212,23 +213,24 @@ TEST_F(PlacesTest, APlaceOutOfReachIsPassedOverAndNamedAndMattersWhereItIsWritte
   EXPECT_TRUE(named([&](auto& out) { return places->list("s3:", later, &out); }));
   EXPECT_TRUE(named([&](auto& out) { return places->drop_unfinished(later, &out); }));
   EXPECT_TRUE(named([&](auto& out) { return places->count_unfinished(later, &out); }));
-  EXPECT_THROW((void)places->list("s3:", later), Unavailable) << "nobody asked to have it passed over";
+  EXPECT_THROW((void)places->list("s3:", later), Unavailable) << "the caller does not skip unreachable places";
   places->require_written_places(unreachable_places);
   places->set_plan({Place::dir, Place::s3});
-  EXPECT_THROW(places->require_written_places(unreachable_places), Unavailable) << "it matters";
+  EXPECT_THROW(places->require_written_places(unreachable_places), Unavailable) << "new blobs are written there";
   places->require_written_places(unreachable_places);
   EXPECT_TRUE(unreachable_places.empty()) << "and is asked again";
 }
 
-TEST_F(PlacesTest, WhoLooksOftenIsToldWhatWasSeenAMomentAgo) {
+TEST_F(PlacesTest, TroubleIsAnsweredFromARecentCheck) {
   const auto places = both({Place::dir, {}});
   EXPECT_EQ(places->trouble(Place::s3), "");
   s3_down = true;
   const std::string then = places->trouble(Place::s3);
-  EXPECT_TRUE(then.empty() ? s3_checks == 1 : s3_checks == 2) << "asked again only once the look was too long ago";
-  EXPECT_THROW(places->check(Place::s3), Unavailable) << "who must know asks the place";
-  const auto others_eyes = both({Place::dir, {}});
-  EXPECT_EQ(others_eyes->trouble(Place::s3), "down");
+  EXPECT_TRUE(then.empty() ? s3_checks == 1 : s3_checks == 2)
+      << "checked again only when the last check was too long ago";
+  EXPECT_THROW(places->check(Place::s3), Unavailable) << "check() always asks the place";
+  const auto second_server = both({Place::dir, {}});
+  EXPECT_EQ(second_server->trouble(Place::s3), "down");
 }
 
 TEST_F(PlacesTest, ListsAllPlacesOneAfterTheOther) {
@@ -248,10 +250,10 @@ TEST_F(PlacesTest, ListsAllPlacesOneAfterTheOther) {
     from = page.next;
   } while (!from.empty() && ++pages < 10'000);
   EXPECT_EQ(listed, keys);
-  EXPECT_TRUE(places->list("", Time()).keys.empty()) << "nothing is so old";
+  EXPECT_TRUE(places->list("", Time()).keys.empty()) << "no blob is so old";
 }
 
-TEST_F(PlacesTest, WhatWasBegunAndNeverFinishedGoesInAllPlaces) {
+TEST_F(PlacesTest, UnfinishedBlobsAreDroppedInAllPlaces) {
   for (const char* place : {"files", "others"}) {
     std::ofstream(folder / place / "tmp" / std::string(32, 'a')) << "half";
   }
@@ -259,7 +261,7 @@ TEST_F(PlacesTest, WhatWasBegunAndNeverFinishedGoesInAllPlaces) {
   EXPECT_EQ(places->drop_unfinished(SystemClock().now() + std::chrono::hours(1)), 2u);
 }
 
-TEST_F(PlacesTest, IsHealthyWhenAllThatIsWrittenToIs) {
+TEST_F(PlacesTest, IsHealthyWhenEveryWrittenPlaceIs) {
   const auto places = both({Place::dir, {}});
   s3_down = true;
   EXPECT_NO_THROW(places->check());

@@ -1,5 +1,5 @@
-// The plain model of delegations. What rows of a log look like is taken from where it is decided; when there is one,
-// and what becomes of the ledger, is decided here once more.
+// The plain model of delegations. The form of inbox rows is taken from the code under test; when there is one, and what
+// becomes of the delegation, is decided here again.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -52,7 +52,7 @@ std::string show(const DelegationChange& change) {
   return answer(change.delegation, change.outcome, change.rows.size(), change.files.size());
 }
 
-// Among what is due at once the order is the store's own.
+// The order among those that are due together is the store's.
 std::string show(const SweptDelegations& swept) {
   std::vector<std::string> all;
   for (const auto& change : swept.changes) all.push_back(show(change));
@@ -60,9 +60,9 @@ std::string show(const SweptDelegations& swept) {
   return fmt::format("{}", fmt::join(all, "\n"));
 }
 
-void PlainModel::ack_log(WorkspaceId workspace, std::int64_t seq) {
-  auto& stands = acked_seqs[workspace];
-  stands = std::max(stands, std::min(seq, static_cast<std::int64_t>(logs[workspace].size())));
+void PlainModel::ack_inbox(WorkspaceId workspace, std::int64_t seq) {
+  auto& acked = acked_seqs[workspace];
+  acked = std::max(acked, std::min(seq, static_cast<std::int64_t>(inboxes[workspace].size())));
 }
 
 std::pair<std::string, std::int64_t> PlainModel::bring(WorkspaceId to, const std::vector<OutgoingFile>& files,
@@ -87,7 +87,7 @@ std::pair<std::string, std::int64_t> PlainModel::bring(WorkspaceId to, const std
 std::string PlainModel::put_into_inbox(DelegationRecord& record, Time now) {
   const Delegation& task = record.delegation;
   push(task.callee_id, task_message(task, record.task, record.task_files, ""), {}, now);
-  record.delegation.inbox_seq = logs[task.callee_id].back().seq;
+  record.delegation.inbox_seq = inboxes[task.callee_id].back().seq;
   return "";
 }
 
@@ -190,8 +190,9 @@ std::string PlainModel::end(DelegationRecord& record, const DelegationReport& re
   d.status = report.status;
   d.updated_at = std::max(d.updated_at, now);
   d.finished_at = now;
-  const bool word = report.by == DelegationActor::callee || (report.by == DelegationActor::caller && d.recorded);
-  if (word) d.last_heartbeat = std::max(now, d.last_heartbeat.value_or(now));
+  const bool is_sign_of_life =
+      report.by == DelegationActor::callee || (report.by == DelegationActor::caller && d.recorded);
+  if (is_sign_of_life) d.last_heartbeat = std::max(now, d.last_heartbeat.value_or(now));
   (good ? d.result_preview : d.error_detail) = prefix(report.text, 4096);
   if (!good) d.idempotency_key.clear();
   record.result = report.text;
@@ -209,14 +210,14 @@ std::string PlainModel::advance(WorkspaceId who, const std::string& id, const De
   if (report.by != DelegationActor::platform && who != (by_callee ? d.callee_id : d.caller_id)) {
     return "delegation_not_found";
   }
-  const bool word = by_callee || (report.by == DelegationActor::caller && d.recorded);
-  const auto note = [&] {
-    if (!word) return;
+  const bool is_sign_of_life = by_callee || (report.by == DelegationActor::caller && d.recorded);
+  const auto record_sign = [&] {
+    if (!is_sign_of_life) return;
     d.last_heartbeat = std::max(now, d.last_heartbeat.value_or(now));
     if (!report.text.empty()) d.progress = prefix(report.text, 1000), d.progress_at = now;
   };
   if (report.status == d.status) {
-    if (!is_final(d.status)) note();
+    if (!is_final(d.status)) record_sign();
     return answer(d, DelegationOutcome::repeated, 0, 0);
   }
   if (is_final(d.status)) {
@@ -229,11 +230,11 @@ std::string PlainModel::advance(WorkspaceId who, const std::string& id, const De
     }
     return end(record, report, now);
   }
-  // What is left is work that begins.
+  // The remaining case: work begins.
   push(d.caller_id, *transition_by_report(d, report, now).to_caller, {}, now);
   d.status = report.status;
   d.updated_at = std::max(d.updated_at, now);
-  note();
+  record_sign();
   record.history.push_back({now, report.status, report.by, false, ""});
   return answer(d, DelegationOutcome::changed, 1, 0);
 }
@@ -270,12 +271,12 @@ std::string PlainModel::deliver(const std::string& id, Time now) {
 }
 
 std::string PlainModel::pick_up(const std::vector<WorkspaceId>& callees, Time now) {
-  // In the order of the inbox, which is how they were given.
+  // In the order of the inbox, which is the order in which they were opened.
   std::vector<DelegationRecord*> passed;
   for (auto& [id, record] : delegations) {
     const Delegation& d = record.delegation;
-    const bool asked = std::ranges::find(callees, d.callee_id) != callees.end();
-    if (asked && d.status == Status::queued && d.inbox_seq && *d.inbox_seq <= acked_seqs[d.callee_id]) {
+    const bool named = std::ranges::find(callees, d.callee_id) != callees.end();
+    if (named && d.status == Status::queued && d.inbox_seq && *d.inbox_seq <= acked_seqs[d.callee_id]) {
       passed.push_back(&record);
     }
   }
@@ -288,7 +289,7 @@ std::string PlainModel::pick_up(const std::vector<WorkspaceId>& callees, Time no
 
 std::string PlainModel::sweep_delegations(Time silent_since, Time undelivered_since, Time now,
                                           const SweptDelegations& answered) {
-  // What the platform has to say of those that are due; nothing: it goes to the inbox.
+  // The report for those that are due; none: the task goes to the inbox.
   std::map<std::string, std::optional<DelegationReport>> due;
   for (auto& [id, record] : delegations) {
     const Delegation& d = record.delegation;

@@ -15,7 +15,7 @@ std::string show(std::optional<Id<Tag>> id) {
   return id ? id->text() : "-";
 }
 
-// The store's own row ids are compared by seq; the model learns receipts' ids only by reading.
+// The store's own row ids are compared by seq; the model learns the ids of receipts only by reading.
 bool matches(const InboxRow& row, const InboxQuery& query) {
   if (query.not_before && row.created_at < *query.not_before) return false;
   if (query.before && row.created_at >= *query.before) return false;
@@ -58,7 +58,7 @@ std::string PlainModel::create(const Workspace& workspace) {
   return "";
 }
 
-std::pair<std::string, bool> PlainModel::enter(const CheckedRegistration& entry, Time now) {
+std::pair<std::string, bool> PlainModel::register_agent(const CheckedRegistration& entry, Time now) {
   const bool there = workspaces.contains(entry.id);
   if (there || !entry.create_as) {
     if (auto error = living(entry.id); !error.empty()) return {error, false};
@@ -159,36 +159,36 @@ bool PlainModel::has_live_token(WorkspaceId workspace, Time now) const {
 }
 
 void PlainModel::push(WorkspaceId workspace, const NewInboxRow& activity, InboxRowId id, Time now) {
-  auto& log = logs[workspace];
-  log.push_back({activity, id, workspace, std::ssize(log) + 1, tick(workspace, now)});
+  auto& inbox = inboxes[workspace];
+  inbox.push_back({activity, id, workspace, std::ssize(inbox) + 1, tick(workspace, now)});
 }
 
 std::string PlainModel::append(WorkspaceId workspace, const NewInboxRow& activity, Time now, const Appended& answered) {
   if (auto error = living(workspace); !error.empty()) return error;
-  for (const auto& row : logs[workspace]) {
+  for (const auto& row : inboxes[workspace]) {
     if (!activity.message_id.empty() && row.message_id == activity.message_id && row.source_id == activity.source_id &&
         row.request_body == activity.request_body) {
       return fmt::format("{} {}", row.id.text(), row.seq);
     }
   }
   push(workspace, activity, answered.id, now);
-  return fmt::format("{} {}", answered.id.text(), logs[workspace].back().seq);
+  return fmt::format("{} {}", answered.id.text(), inboxes[workspace].back().seq);
 }
 
 std::string PlainModel::read(WorkspaceId workspace, const InboxQuery& query) const {
-  const auto found = logs.find(workspace);
-  std::vector<InboxRow> log = found == logs.end() ? std::vector<InboxRow>() : found->second;
+  const auto found = inboxes.find(workspace);
+  std::vector<InboxRow> inbox = found == inboxes.end() ? std::vector<InboxRow>() : found->second;
   std::int64_t after = query.since_seq.value_or(0);
   if (query.since_id) {
-    const auto row = std::ranges::find(log, *query.since_id, &InboxRow::id);
-    after = row == log.end() ? -1 : row->seq;
+    const auto row = std::ranges::find(inbox, *query.since_id, &InboxRow::id);
+    after = row == inbox.end() ? -1 : row->seq;
   }
-  if (after < 0 || after > std::ssize(log)) return "cursor_gone";
+  if (after < 0 || after > std::ssize(inbox)) return "cursor_gone";
   if (query.above_seq) after = *query.above_seq;
-  if (!query.since_id && !query.since_seq && !query.above_seq) std::ranges::reverse(log);
+  if (!query.since_id && !query.since_seq && !query.above_seq) std::ranges::reverse(inbox);
   std::vector<InboxRow> page;
   std::size_t bytes = 0;
-  for (const auto& row : log) {
+  for (const auto& row : inbox) {
     if (row.seq <= after || !matches(row, query)) continue;
     bytes += row.request_body.size() + row.response_body.size();
     if (std::ssize(page) >= query.limit || (!page.empty() && bytes > query.max_bytes)) break;

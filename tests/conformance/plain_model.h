@@ -1,5 +1,5 @@
-// PlainModel: what a Store should answer, on maps and vectors, written for clearness alone. Ids that a store makes
-// itself are taken over from its answers. show() makes values comparable, and a difference readable.
+// PlainModel computes what a Store should answer, on maps and vectors, written only to be clear. Ids that a store makes
+// itself are taken from its answers. show() makes values comparable, and a difference readable.
 #pragma once
 #include <map>
 #include <set>
@@ -37,10 +37,10 @@ std::string show(const Result<T>& result) {
 
 class PlainModel {
  public:
-  // Empty when it goes well, else the error's code.
+  // Empty on success, else the error's code.
   std::string create(const Workspace& workspace);
-  // The error, or nothing and whether the token is given.
-  std::pair<std::string, bool> enter(const CheckedRegistration& entry, Time now);
+  // The error, or nothing and whether a token is added.
+  std::pair<std::string, bool> register_agent(const CheckedRegistration& entry, Time now);
   std::string beat(WorkspaceId id, const Heartbeat& heartbeat, Time now);
   void poll(WorkspaceId id, Time now);
   std::string find(WorkspaceId id) const;
@@ -53,7 +53,7 @@ class PlainModel {
   std::string list(std::optional<WorkspaceId> workspace) const;
   bool has_live_token(WorkspaceId workspace, Time now) const;
 
-  // The row that is there already, or the seq the next one must get.
+  // The existing row, or the seq that the next one must get.
   std::string append(WorkspaceId workspace, const NewInboxRow& activity, Time now, const Appended& answered);
   std::string read(WorkspaceId workspace, const InboxQuery& query) const;
 
@@ -82,36 +82,36 @@ class PlainModel {
   std::vector<PlaceFigures> count_blobs() const;
 
   // Delegations, in plain_delegations.cpp.
-  void ack_log(WorkspaceId workspace, std::int64_t seq);
+  void ack_inbox(WorkspaceId workspace, std::int64_t seq);
   std::string open(const NewDelegation& wanted, Time now);
   std::string advance(WorkspaceId who, const std::string& id, const DelegationReport& report, Time now);
   std::string beat(WorkspaceId callee, const std::string& id, const std::optional<std::string>& progress, Time now);
   std::string deliver(const std::string& id, Time now);
   std::string pick_up(const std::vector<WorkspaceId>& callees, Time now);
-  // Who is due is decided here; among them the order is the store's own.
+  // Which ones are due is decided here; their order is the store's.
   std::string sweep_delegations(Time silent_since, Time undelivered_since, Time now, const SweptDelegations& answered);
   std::string find_delegation(const std::string& id) const;
   std::string list_delegations(const DelegationFilter& filter) const;
   std::string delegation_figures() const;
   DelegationWait wait_of(const Delegation& of) const;
 
-  // What a verb under this claim answers without doing anything; nothing when the claim is free.
+  // The answer of a verb under this claim that does nothing; none when the claim is free.
   std::optional<std::string> claimed(const Claim& claim, Time now) const;
   void claim(const Claim& taken, const std::string& answer) { claims[taken.scope] = {taken, answer}; }
 
   std::map<WorkspaceId, Workspace> workspaces;
   std::vector<std::pair<Token, Digest>> tokens;
-  std::map<WorkspaceId, std::vector<InboxRow>> logs;
-  std::vector<Upload> uploads;          // in the order in which they came
-  std::vector<UploadStatus> ended;      // what became of those that left
-  std::map<std::string, Time> dropped;  // keys of blobs that no upload needs any more, and since when
+  std::map<WorkspaceId, std::vector<InboxRow>> inboxes;
+  std::vector<Upload> uploads;          // in the order of arrival
+  std::vector<UploadStatus> ended;      // deleted uploads and their outcome
+  std::map<std::string, Time> dropped;  // keys of blobs that no upload names any more, and since when
   std::optional<BlobCheckRow> blob_check;
   std::map<Digest, std::pair<Claim, std::string>> claims;
   std::map<std::string, DelegationRecord> delegations;
   std::map<WorkspaceId, std::int64_t> acked_seqs;
 
  private:
-  // A message with files, and its body as it was before they were given new ids.
+  // A message with files, and its body before the files got new ids.
   struct Sent {
     WorkspaceId workspace;
     NewInboxRow activity;
@@ -119,19 +119,19 @@ class PlainModel {
     Appended where;
   };
   std::vector<Sent> sent_;
-  // Of every log: the time of the last change, which never goes back.
+  // For every inbox the time of the last change, which never goes back.
   std::map<WorkspaceId, Time> clocks_;
 
   Time tick(WorkspaceId workspace, Time now);
   std::string over_quota(WorkspaceId workspace, const UploadQuota& quota, std::int64_t files, std::int64_t bytes) const;
   Upload& put(WorkspaceId workspace, const NewUpload& item, const StagingTerms& terms, Time now, InboxRowId arrival);
   std::string receipt(const Upload& upload, UploadState outcome, Time now);
-  void leave(const Upload& upload, UploadState outcome, Time now);
+  void remove(const Upload& upload, UploadState outcome, Time now);
   void drop(const std::string& key, Time now);
   std::string living(WorkspaceId id) const;
   void push(WorkspaceId workspace, const NewInboxRow& activity, InboxRowId id, Time now);
   Upload* own(WorkspaceId workspace, FileId id);
-  // Files that come along: their errors, or what was staged.
+  // Stages the files of a message: their error, or what was staged.
   std::pair<std::string, std::int64_t> bring(WorkspaceId to, const std::vector<OutgoingFile>& files, StagingTerms terms,
                                              Time now);
   std::string end(DelegationRecord& record, const DelegationReport& report, Time now);

@@ -36,7 +36,7 @@ bool in_group(const Upload& upload, UploadGroup group, Time now) {
   return false;
 }
 
-// Equal ones stay in their order.
+// A stable sort.
 template <class Key>
 std::vector<Upload> sorted(const std::vector<Upload>& all, Key key) {
   std::multimap<std::decay_t<std::invoke_result_t<Key, const Upload&>>, Upload> by_key;
@@ -185,7 +185,7 @@ std::string PlainModel::send(WorkspaceId workspace, const NewInboxRow& activity,
     out += show(put(workspace, copies[i], terms, now, arrival)) + "\n";
   }
   push(workspace, activity, answered.activity.id, now);
-  const auto& row = logs[workspace].back();
+  const auto& row = inboxes[workspace].back();
   sent_.push_back({workspace, activity, body, {row.id, row.seq, false}});
   return fmt::format("{} {} \n{}", row.id.text(), row.seq, out);
 }
@@ -288,7 +288,7 @@ std::string PlainModel::fetch(WorkspaceId workspace, FileId id, Time now) {
   return "";
 }
 
-// Appends it and gives its number, as show(UploadChange) does.
+// Appends the receipt and returns its number, as show(UploadChange) does.
 std::string PlainModel::receipt(const Upload& upload, UploadState outcome, Time now) {
   NewInboxRow row;
   row.activity_type = "upload_receipt";
@@ -301,7 +301,7 @@ std::string PlainModel::receipt(const Upload& upload, UploadState outcome, Time 
                   upload.name, upload.size, quoted(upload.fetched_at), quoted(upload.acked_at),
                   outcome == UploadState::failed ? fmt::format(R"(,"reason":"{}")", upload.reason) : "");
   push(upload.workspace_id, row, InboxRowId(), now);
-  return fmt::format("{} {}", show(upload), logs[upload.workspace_id].back().seq);
+  return fmt::format("{} {}", show(upload), inboxes[upload.workspace_id].back().seq);
 }
 
 std::string PlainModel::ack(WorkspaceId workspace, FileId id, Time now) {
@@ -318,8 +318,8 @@ std::string PlainModel::fail(WorkspaceId workspace, FileId id, const std::string
   if (!upload || upload->direction == UploadDirection::out || upload->acked_at || now >= upload->expires_at) {
     return "upload_gone";
   }
-  const bool told = upload->failed_at && (reason.empty() || upload->reason == reason);
-  if (upload->damage || told) return show(*upload) + " 0";
+  const bool known_already = upload->failed_at && (reason.empty() || upload->reason == reason);
+  if (upload->damage || known_already) return show(*upload) + " 0";
   upload->failed_at = now;
   upload->reason = reason;
   return receipt(*upload, UploadState::failed, now);
@@ -360,7 +360,7 @@ std::string PlainModel::walk(std::optional<FileId> after, int limit) const {
   return show(page);
 }
 
-void PlainModel::leave(const Upload& upload, UploadState outcome, Time now) {
+void PlainModel::remove(const Upload& upload, UploadState outcome, Time now) {
   ended.push_back({upload, outcome, now});
   const BlobKeys keys = upload.keys();
   std::erase_if(uploads, [id = upload.id](const Upload& one) { return one.id == id; });
@@ -432,7 +432,7 @@ std::string PlainModel::recall(WorkspaceId workspace, FileId id, std::optional<T
   if (found->acked_at) return "upload_already_acked";
   if (now >= found->expires_at) return "upload_gone";
   const Upload upload = *found;
-  leave(upload, UploadState::recalled, now);
+  remove(upload, UploadState::recalled, now);
   tick(workspace, now);
   return upload.direction == UploadDirection::in ? receipt(upload, UploadState::recalled, now) : show(upload) + " 0";
 }
@@ -450,10 +450,10 @@ std::string PlainModel::sweep(std::chrono::seconds retention, int limit, Time no
   if (acked.size() > most) acked.resize(most);
   if (expired.size() > most - acked.size()) expired.resize(most - acked.size());
   expired = sorted(expired, [](const Upload& upload) { return upload.workspace_id; });
-  for (const auto& upload : acked) leave(upload, UploadState::acked, now);
+  for (const auto& upload : acked) remove(upload, UploadState::acked, now);
   std::string out = fmt::format("{} {}\n", acked.size(), acked.size() + expired.size() >= most);
   for (const auto& upload : expired) {
-    leave(upload, UploadState::expired, now);
+    remove(upload, UploadState::expired, now);
     tick(upload.workspace_id, now);
     out += upload.direction == UploadDirection::in ? receipt(upload, UploadState::expired, now) : show(upload) + " 0";
     out += "\n";

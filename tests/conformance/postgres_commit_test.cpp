@@ -1,5 +1,5 @@
-// What a lane does about a COMMIT whose answer it did not get, or whose answer is not what was asked for. PostgreSQL is
-// brought to it from within: a trigger runs when the transaction is committed.
+// What a lane does when the answer to a COMMIT is lost or is not the expected one. A trigger that runs at the COMMIT
+// causes it inside PostgreSQL.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -41,18 +41,18 @@ class PostgresCommit : public ::testing::Test {
     return made;
   }
   std::unique_ptr<WriteLane> start(const postgres::ConnectionOptions& to, WriteLane::Limits limits = {}) {
-    // Slow is not broken: what is tried again is tried again on a busy machine, too.
+    // Long limits: a busy machine is slow and must not fail a test.
     limits.patience = limits.settling = kCeiling;
     return std::make_unique<WriteLane>(to, Uuid::make(SystemClock().now()), limits, read_cache, nullptr);
   }
-  // Notices a COMMIT that hangs, and gives everything else its time.
+  // A short answer timeout, which notices a COMMIT that hangs; all other timeouts are long.
   postgres::ConnectionOptions hasty() const {
     auto made = endpoint();
     made.answer_timeout = 8s;
     made.statement_timeout = 5s;
     return made;
   }
-  // These statements run while a transaction that added a number is being committed.
+  // These statements run while a transaction that inserted a number is being committed.
   void at_commit(const std::string& statements) {
     outside.execute("CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN " + statements +
                     " RETURN NULL; END $$");
@@ -61,7 +61,7 @@ class PostgresCommit : public ::testing::Test {
         "EXECUTE FUNCTION at_commit()");
   }
   static Result<void> insert(Transaction& transaction) {
-    // A COMMIT that hangs is nothing that the server itself would end.
+    // The server itself must not end a COMMIT that hangs.
     transaction.run("SET LOCAL statement_timeout = 0");
     transaction.run("SET LOCAL lock_timeout = 0");
     transaction.run("INSERT INTO numbers (n) VALUES (1)");
@@ -75,8 +75,8 @@ class PostgresCommit : public ::testing::Test {
       std::this_thread::sleep_for(1ms);
     }
   }
-  // Somebody waits for a lock in this database.
-  bool is_waited() {
+  // A session waits for a lock in this database.
+  bool has_lock_wait() {
     return count(
                "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND pid <> "
                "pg_backend_pid()") > 0;
@@ -87,7 +87,7 @@ class PostgresCommit : public ::testing::Test {
   postgres::ReadCache read_cache;
 };
 
-TEST_F(PostgresCommit, AVerbThatOverlookedAFailureIsNotTakenForCommitted) {
+TEST_F(PostgresCommit, AVerbThatIgnoredAFailureIsNotAnsweredAsCommitted) {
   auto lane = start(endpoint());
   auto verb = lane->submit({}, 0, [](Transaction& transaction) -> Result<void> {
     transaction.changed();
@@ -95,10 +95,10 @@ TEST_F(PostgresCommit, AVerbThatOverlookedAFailureIsNotTakenForCommitted) {
     return {};
   });
   EXPECT_THAT(failure_of([&] { verb.take(); }), HasSubstr("rolled back instead of committing"));
-  EXPECT_TRUE(lane->submit({}, 0, insert).take()) << "the lane goes on";
+  EXPECT_TRUE(lane->submit({}, 0, insert).take()) << "the lane continues";
 }
 
-TEST_F(PostgresCommit, OneWhoseServerEndedTheSessionIsTriedAgainOnce) {
+TEST_F(PostgresCommit, ACommitWhoseSessionTheServerEndedIsTriedAgainOnce) {
   outside.query("CREATE SEQUENCE turns");
   at_commit("IF nextval('turns') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;");
   auto lane = start(endpoint());
@@ -107,7 +107,7 @@ TEST_F(PostgresCommit, OneWhoseServerEndedTheSessionIsTriedAgainOnce) {
   EXPECT_EQ(outside.query("SELECT last_value FROM turns").front().integer(0), 2);
 }
 
-TEST_F(PostgresCommit, AMarkThatIsTidiedUpInTheMiddleMeansThatItDidNotHappen) {
+TEST_F(PostgresCommit, AMarkThatIsDeletedDuringTheCommitMeansNotCommitted) {
   outside.query("CREATE SEQUENCE turns");
   outside.query("SELECT pg_advisory_lock(1)");
   at_commit(
@@ -115,9 +115,9 @@ TEST_F(PostgresCommit, AMarkThatIsTidiedUpInTheMiddleMeansThatItDidNotHappen) {
       "pg_terminate_backend(pg_backend_pid()); END IF;");
   auto lane = start(endpoint());
   auto verb = lane->submit({}, 0, insert);
-  wait_until([&] { return is_waited(); });
-  // It waits for the transaction that holds the mark, and has it before anybody who asks later.
-  std::thread tidier([&] { Connection(endpoint()).query("DELETE FROM commit_marks"); });
+  wait_until([&] { return has_lock_wait(); });
+  // The DELETE waits for the transaction that has locked the mark, and gets the lock before any later session.
+  std::thread deleter([&] { Connection(endpoint()).query("DELETE FROM commit_marks"); });
   wait_until([&] {
     return count(
                "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE "
@@ -125,21 +125,21 @@ TEST_F(PostgresCommit, AMarkThatIsTidiedUpInTheMiddleMeansThatItDidNotHappen) {
   });
   outside.query("SELECT pg_advisory_unlock(1)");
   EXPECT_TRUE(verb.take());
-  tidier.join();
+  deleter.join();
   EXPECT_EQ(count("numbers"), 1);
 }
 
-TEST_F(PostgresCommit, OneThatHangsIsEndedBeforeAnybodyIsAnswered) {
+TEST_F(PostgresCommit, AHangingCommitIsEndedBeforeTheCallerIsAnswered) {
   outside.query("SELECT pg_advisory_lock(1)");
   at_commit("PERFORM pg_advisory_xact_lock(1);");
   auto lane = start(hasty());
   EXPECT_THAT(failure_of([&] { lane->submit({}, 0, insert).take(); }), HasSubstr("no answer in time"));
-  EXPECT_FALSE(is_waited()) << "its session has been ended";
+  EXPECT_FALSE(has_lock_wait()) << "its session has been ended";
   outside.query("SELECT pg_advisory_unlock(1)");
-  EXPECT_EQ(count("numbers"), 0) << "what was answered with a failure did not happen";
+  EXPECT_EQ(count("numbers"), 0) << "a change that was answered with a failure is not there";
 }
 
-TEST_F(PostgresCommit, OneThatHangsAndCannotBeEndedIsWaitedFor) {
+TEST_F(PostgresCommit, AHangingCommitThatCannotBeEndedIsWaitedFor) {
   outside.query("CREATE SEQUENCE tries");
   outside.execute(
       "CREATE FUNCTION pg_terminate_backend(int) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM "
@@ -156,7 +156,7 @@ TEST_F(PostgresCommit, OneThatHangsAndCannotBeEndedIsWaitedFor) {
   EXPECT_EQ(count("numbers"), 1);
 }
 
-TEST_F(PostgresCommit, AVerbWhoseSessionEndsBeforeItIsUndoneFailsAloneAndTheLaneGoesOn) {
+TEST_F(PostgresCommit, AVerbWhoseSessionEndsBeforeItsRollbackFailsAloneAndTheLaneContinues) {
   auto lane = start(endpoint());
   auto verb = lane->submit({}, 0, [&](Transaction& transaction) -> Result<void> {
     const auto self = transaction.connection().query("SELECT pg_backend_pid()::bigint").front().integer(0);
@@ -167,7 +167,7 @@ TEST_F(PostgresCommit, AVerbWhoseSessionEndsBeforeItIsUndoneFailsAloneAndTheLane
   EXPECT_TRUE(lane->submit({}, 0, insert).take());
 }
 
-TEST_F(PostgresCommit, AGroupIsNeverLargerThanItsLimitAndARowThatIsRefusedFailsAlone) {
+TEST_F(PostgresCommit, AGroupIsNeverLargerThanItsLimitAndARefusedRowFailsAlone) {
   outside.query("ALTER TABLE numbers ADD CHECK (n < 1000)");
   WriteLane::Limits limits;
   limits.group_verbs = 2;
@@ -193,10 +193,10 @@ TEST_F(PostgresCommit, AGroupIsNeverLargerThanItsLimitAndARowThatIsRefusedFailsA
   EXPECT_TRUE(gate.take());
   EXPECT_TRUE(one.take());
   EXPECT_THROW(refused.take(), postgres::ConstraintFailed);
-  EXPECT_EQ(three.take().value(), 1) << "it came when the group before it was over";
+  EXPECT_EQ(three.take().value(), 1) << "it ran in the next group";
 }
 
-TEST_F(PostgresCommit, WhatComesWhileTheLaneGoesIsRefused) {
+TEST_F(PostgresCommit, AVerbSubmittedWhileTheLaneClosesIsRefused) {
   WriteLane::Limits limits;
   limits.queued_verbs = 1;
   auto lane = start(endpoint(), limits);
@@ -204,7 +204,7 @@ TEST_F(PostgresCommit, WhatComesWhileTheLaneGoesIsRefused) {
   auto verb = lane->submit({}, 0, [&, same = lane.get()](Transaction&) -> Result<void> {
     same->submit({}, 0, insert);
     begun.set_value();
-    // Until then it is refused because there is no room.
+    // Before that it is refused because the queue is full.
     wait_until(
         [&] { return failure_of([&] { same->submit({}, 0, insert).take(); }).find("closing") != std::string::npos; });
     return {};
@@ -212,7 +212,7 @@ TEST_F(PostgresCommit, WhatComesWhileTheLaneGoesIsRefused) {
   begun.get_future().wait();
   lane.reset();
   EXPECT_TRUE(verb.take());
-  EXPECT_EQ(count("numbers"), 1) << "what was accepted before is done";
+  EXPECT_EQ(count("numbers"), 1) << "an accepted verb is committed";
 }
 
 }  // namespace

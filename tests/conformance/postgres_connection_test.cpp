@@ -1,4 +1,4 @@
-// A session when it fails: what is said of it, and what is left.
+// A session that fails: the reported reason, and what still works.
 #include "store/postgres/connection.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ class PostgresSession : public ::testing::Test {
     patient.connect_timeout = patient.answer_timeout = patient.statement_timeout = std::chrono::minutes(2);
     return patient;
   }
-  // By another one; it is over when this returns.
+  // Ends the session from another one; it has ended when this returns.
   void end_session() {
     const auto backend = session.query("SELECT pg_backend_pid()::bigint").front().integer(0);
     Connection(endpoint()).query("SELECT pg_terminate_backend($1::bigint::int, 120000)", backend);
@@ -30,28 +30,28 @@ class PostgresSession : public ::testing::Test {
   Connection session{endpoint()};
 };
 
-TEST_F(PostgresSession, WhateverTheServerSaysIsToldInOneLine) {
+TEST_F(PostgresSession, AnErrorOfTheServerIsReportedInOneLine) {
   EXPECT_THAT([&] { session.execute("DO $$ BEGIN RAISE E'  two\\n\\t lines '; END $$"); },
               ThrowsMessage<Unavailable>(StrEq("PostgreSQL: two lines (P0001)")));
   EXPECT_THAT([&] { session.execute("DO $$ BEGIN RAISE USING MESSAGE = ' '; END $$"); },
               ThrowsMessage<Unavailable>(StrEq("PostgreSQL:  (P0001)")));
 }
 
-TEST_F(PostgresSession, EmptyBytesAreSomethingAndNotNothing) {
+TEST_F(PostgresSession, EmptyBytesAreNotNull) {
   for (const std::string_view bytes : {std::string_view(), std::string_view("")}) {
-    const auto told = session.query("SELECT $1 IS NULL, octet_length($1)::bigint", postgres::Bytes{bytes});
-    EXPECT_FALSE(told.front().boolean(0)) << "a view without a place is empty, too";
-    EXPECT_EQ(told.front().integer(1), 0);
+    const auto answer = session.query("SELECT $1 IS NULL, octet_length($1)::bigint", postgres::Bytes{bytes});
+    EXPECT_FALSE(answer.front().boolean(0)) << "a view without data is empty, too";
+    EXPECT_EQ(answer.front().integer(1), 0);
   }
 }
 
-TEST_F(PostgresSession, AUrlThatMakesNoSenseIsRefusedWithItsReason) {
+TEST_F(PostgresSession, AnInvalidUrlIsRefusedWithAReason) {
   auto broken = endpoint();
   broken.url = "postgres://127.0.0.1/none?no_such_option=1";
   EXPECT_THROW(Connection{broken}, postgres::Lost);
 }
 
-TEST_F(PostgresSession, WhatCannotBeTakenBackEndsTheSession) {
+TEST_F(PostgresSession, AFailedRollbackEndsTheSession) {
   session.query("BEGIN");
   end_session();
   session.rollback();
@@ -60,14 +60,14 @@ TEST_F(PostgresSession, WhatCannotBeTakenBackEndsTheSession) {
   EXPECT_NO_THROW(session.rollback()) << "again";
 }
 
-TEST_F(PostgresSession, OneThatCanOnlyReadIsOfNoUse) {
+TEST_F(PostgresSession, AReadOnlySessionCountsAsLost) {
   session.query("BEGIN READ ONLY");
   EXPECT_THROW(session.query("CREATE TABLE numbers (n bigint)"), postgres::Lost);
-  EXPECT_TRUE(session.lost()) << "another server may have become the one that writes";
+  EXPECT_TRUE(session.lost()) << "another server may have become the primary";
 }
 
-// Outside of a transaction the end of a statement is its COMMIT, which may fail when the answer has come already.
-TEST_F(PostgresSession, AFailureThatComesAfterTheAnswerIsNotOverlooked) {
+// Outside of a transaction a statement ends with its COMMIT, which may fail after the answer has arrived.
+TEST_F(PostgresSession, AFailureAfterTheAnswerIsReported) {
   session.execute("CREATE TABLE numbers (n bigint)");
   session.execute(
       "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'too late'; END $$; CREATE "
@@ -78,7 +78,7 @@ TEST_F(PostgresSession, AFailureThatComesAfterTheAnswerIsNotOverlooked) {
   EXPECT_TRUE(Connection(endpoint()).query("SELECT n FROM numbers").empty());
 }
 
-TEST_F(PostgresSession, WhatWasQueuedAndFailsIsTakenBackToo) {
+TEST_F(PostgresSession, AQueuedStatementThatFailsIsRolledBack) {
   session.query("BEGIN");
   session.send("SELECT nonsense");
   session.rollback();
@@ -86,7 +86,7 @@ TEST_F(PostgresSession, WhatWasQueuedAndFailsIsTakenBackToo) {
   EXPECT_EQ(session.query("SELECT 1::bigint").front().integer(0), 1);
 }
 
-TEST_F(PostgresSession, OneThatEndsWhileItListensIsLost) {
+TEST_F(PostgresSession, ASessionThatEndsWhileItListensIsLost) {
   session.query("LISTEN news");
   end_session();
   EXPECT_THROW(

@@ -1,4 +1,4 @@
-// Which of several servers a url leads to, and when the wait for one of them ends.
+// Which of several servers a url connects to, and when the wait for one of them ends.
 #include "store/postgres/connection.h"
 
 #include <arpa/inet.h>
@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-// Takes connections and says nothing, as a machine without power behind a patient network would.
+// Accepts connections and never answers, like a machine that lost its power.
 class SilentPort {
  public:
   SilentPort() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -56,7 +56,7 @@ class PostgresHosts : public ::testing::Test {
     made.connect_timeout = patience;
     return made;
   }
-  std::string asked(const std::string& url, std::chrono::milliseconds patience = std::chrono::minutes(2)) {
+  std::string connected_to(const std::string& url, std::chrono::milliseconds patience = std::chrono::minutes(2)) {
     return Connection(endpoint(url, patience)).query("SELECT current_database()::text").front().text(0);
   }
 
@@ -70,40 +70,43 @@ class PostgresHosts : public ::testing::Test {
   }
 };
 
-TEST_F(PostgresHosts, OfSeveralHostsTheFirstIsTakenThatAnswers) {
-  // Half of the time is the silent one's.
-  EXPECT_EQ(asked(fmt::format("postgres://{}@127.0.0.1:{},127.0.0.1:{}/{}", user(), silent.port(), port(), name()),
-                  std::chrono::seconds(12)),
-            name());
-  EXPECT_EQ(asked(fmt::format("postgres://{}@127.0.0.1:{},127.0.0.1:{}/{}", user(), port(), silent.port(), name())),
-            name());
+TEST_F(PostgresHosts, OfSeveralHostsTheFirstThatAnswersIsUsed) {
+  // The silent host gets half of the time.
+  EXPECT_EQ(
+      connected_to(fmt::format("postgres://{}@127.0.0.1:{},127.0.0.1:{}/{}", user(), silent.port(), port(), name()),
+                   std::chrono::seconds(12)),
+      name());
+  EXPECT_EQ(
+      connected_to(fmt::format("postgres://{}@127.0.0.1:{},127.0.0.1:{}/{}", user(), port(), silent.port(), name())),
+      name());
 }
 
 TEST_F(PostgresHosts, SeveralHostsMayShareAPortOrHaveAddresses) {
-  EXPECT_EQ(asked(fmt::format("postgres:///{}?user={}&host=127.0.0.1,localhost&port={}", name(), user(), port())),
-            name());
-  EXPECT_EQ(asked(fmt::format("postgres:///{}?user={}&host=one,two&hostaddr=127.0.0.1,127.0.0.1&port={}", name(),
-                              user(), port())),
+  EXPECT_EQ(
+      connected_to(fmt::format("postgres:///{}?user={}&host=127.0.0.1,localhost&port={}", name(), user(), port())),
+      name());
+  EXPECT_EQ(connected_to(fmt::format("postgres:///{}?user={}&host=one,two&hostaddr=127.0.0.1,127.0.0.1&port={}", name(),
+                                     user(), port())),
             name());
 }
 
-TEST_F(PostgresHosts, WhereNoneWillDoEachIsNamedWithItsReason) {
+TEST_F(PostgresHosts, WhenNoHostIsUsableEachIsNamedWithItsReason) {
   EXPECT_THAT(
-      [&] { asked("postgres://nobody:hunter2@127.0.0.1:1,localhost:1/none"); },
+      [&] { connected_to("postgres://nobody:hunter2@127.0.0.1:1,localhost:1/none"); },
       ThrowsMessage<postgres::Lost>(AllOf(HasSubstr("127.0.0.1: "), HasSubstr("localhost: "), HasSubstr("refused"))));
-  EXPECT_THAT([&] { asked("postgres:///none?host=/nowhere,/nowhere/else"); },
+  EXPECT_THAT([&] { connected_to("postgres:///none?host=/nowhere,/nowhere/else"); },
               ThrowsMessage<postgres::Lost>(HasSubstr("/nowhere/else: ")));
-  EXPECT_THROW(asked("postgres://a%zz"), postgres::Lost) << "what is no url, libpq says";
+  EXPECT_THROW(connected_to("postgres://a%zz"), postgres::Lost) << "libpq reports an invalid url";
 }
 
-TEST_F(PostgresHosts, NobodyWaitsLongerThanUntilTheEnd) {
+TEST_F(PostgresHosts, NoWaitIsLongerThanTheShutdownDeadline) {
   ShutdownDeadline shutdown_deadline;
   auto to_silence = endpoint(fmt::format("postgres://{}@127.0.0.1:{}/{}", user(), silent.port(), name()));
   to_silence.shutdown_deadline = &shutdown_deadline;
   shutdown_deadline.end_within(std::chrono::milliseconds(50));
   EXPECT_THROW(Connection{to_silence}, postgres::Stalled);
   shutdown_deadline.end_within(std::chrono::minutes(2));
-  EXPECT_THROW(Connection{to_silence}, postgres::Stalled) << "a later end does not count";
+  EXPECT_THROW(Connection{to_silence}, postgres::Stalled) << "a later deadline does not count";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What changes while a verb waits for its turn, by another server's hand or an operator's: whoever gets the turn looks
-// again. Another session holds every inbox meanwhile, so that the order of events is certain.
+// Changes by another server or an operator while a verb waits for its locks: the verb reads again when it gets them.
+// Another session locks every inbox head meanwhile, so that the order of events is fixed.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -56,9 +56,9 @@ class PostgresLocks : public ::testing::Test {
     report.terms = until(at(86'400));
     return report;
   }
-  void wait_until_somebody_waits() {
+  void wait_for_lock_wait() {
     const auto end = std::chrono::steady_clock::now() + kCeiling;
-    // By a session of its own: within a transaction the list does not change.
+    // In a separate session: within a transaction the list does not change.
     while (
         watcher
             .query("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND "
@@ -68,14 +68,14 @@ class PostgresLocks : public ::testing::Test {
       std::this_thread::sleep_for(1ms);
     }
   }
-  // What `start()` gives when all of this happened while it waited.
+  // The result of `start()` when these changes were made while it waited.
   template <class Start>
   auto while_waiting(Start start, const std::vector<std::string>& changes) {
     outside.query("BEGIN");
     outside.query("SELECT 1 FROM inbox_heads ORDER BY workspace_id FOR UPDATE");
     auto commit = start();
-    wait_until_somebody_waits();
-    // In the transaction that holds the inboxes: the one that waits sees all of it.
+    wait_for_lock_wait();
+    // In the transaction that holds the locks: the waiting one sees all of it.
     for (const auto& change : changes) outside.query(change);
     outside.query("COMMIT");
     return commit.take();
@@ -89,18 +89,18 @@ class PostgresLocks : public ::testing::Test {
   const WorkspaceId callee = make_workspace();
 };
 
-TEST_F(PostgresLocks, ATaskThatIsGoneWhenItsTurnComesIsNotFound) {
-  const std::vector<std::string> gone{"DELETE FROM delegation_steps", "DELETE FROM delegation_texts",
-                                      "DELETE FROM delegations"};
+TEST_F(PostgresLocks, ATaskThatWasDeletedBeforeTheLockIsNotFound) {
+  const std::vector<std::string> deletions{"DELETE FROM delegation_steps", "DELETE FROM delegation_texts",
+                                           "DELETE FROM delegations"};
   open_task("d1");
-  EXPECT_ERROR(while_waiting([&] { return store->advance_delegation(callee, "d1", done(), at(2)); }, gone),
+  EXPECT_ERROR(while_waiting([&] { return store->advance_delegation(callee, "d1", done(), at(2)); }, deletions),
                errors::delegation_not_found);
   open_task("d2", false);
-  EXPECT_ERROR(while_waiting([&] { return store->deliver_delegation("d2", at(2)); }, gone),
+  EXPECT_ERROR(while_waiting([&] { return store->deliver_delegation("d2", at(2)); }, deletions),
                errors::delegation_not_found);
 }
 
-TEST_F(PostgresLocks, ATaskThatIsNoLongerDueWhenItsTurnComesIsLeftAlone) {
+TEST_F(PostgresLocks, ATaskThatIsNoLongerDueUnderTheLockIsNotSwept) {
   for (const char* id : {"overdue", "silent", "unheard"}) open_task(id);
   open_task("undelivered", false);
   const std::vector<std::string> due{
@@ -111,7 +111,7 @@ TEST_F(PostgresLocks, ATaskThatIsNoLongerDueWhenItsTurnComesIsLeftAlone) {
       "UPDATE delegations SET last_heartbeat = NULL, updated_at = '2026-01-01' WHERE delegation_id = 'unheard'",
       "UPDATE delegations SET status = 'queued', inbox_seq = NULL WHERE delegation_id = 'undelivered'",
       "UPDATE workspaces SET last_poll_at = NULL, last_heartbeat_at = NULL"};
-  const std::vector<std::vector<std::string>> news{
+  const std::vector<std::vector<std::string>> changes_meanwhile{
       {"UPDATE delegations SET deadline = '2026-02-01', last_heartbeat = '2026-03-01', inbox_seq = 1"},
       {"UPDATE delegations SET status = 'completed', finished_at = now()"},
       {"UPDATE delegations SET deadline = '2026-02-01', last_heartbeat = NULL, status = 'queued', inbox_seq = 1"},
@@ -119,27 +119,27 @@ TEST_F(PostgresLocks, ATaskThatIsNoLongerDueWhenItsTurnComesIsLeftAlone) {
        "UPDATE workspaces SET last_poll_at = '2026-03-01'"},
       {"DELETE FROM delegation_steps", "DELETE FROM delegation_texts", "DELETE FROM delegations"}};
   const Time now = at(3'600);
-  for (const auto& changes : news) {
+  for (const auto& changes : changes_meanwhile) {
     for (const auto& statement : due) outside.query(statement);
     const auto swept = while_waiting([&] { return store->sweep_delegations(at(1'800), at(1'800), 100, now); }, changes);
     EXPECT_THAT(swept.value().changes, IsEmpty()) << changes.front();
   }
 }
 
-TEST_F(PostgresLocks, ATaskWhoseCalleeIsRemovedBeforeItsTurnComesIsNotDelivered) {
+TEST_F(PostgresLocks, ATaskWhoseReceivingAgentWasRemovedBeforeTheLockIsNotDelivered) {
   open_task("d1", false);
   const auto swept = while_waiting([&] { return store->sweep_delegations(at(0), at(1'800), 100, at(3'600)); },
                                    {"UPDATE workspaces SET status = 'removed' WHERE id = '" + callee.text() + "'"});
   EXPECT_THAT(swept.value().changes, IsEmpty());
 }
 
-TEST_F(PostgresLocks, ATaskThatNobodyChangedWhenItsTurnComesIsSwept) {
+TEST_F(PostgresLocks, ATaskThatDidNotChangeBeforeTheLockIsSwept) {
   open_task("d1");
   const auto swept = while_waiting([&] { return store->sweep_delegations(at(0), at(0), 100, at(30'000)); }, {});
   EXPECT_EQ(swept.value().changes.size(), 1u);
 }
 
-TEST_F(PostgresLocks, ATaskThatADatabaseDoesNotLetChangeIsAConflict) {
+TEST_F(PostgresLocks, ATaskThatTheDatabaseDoesNotUpdateIsAConflict) {
   open_task("d1");
   outside.execute(
       "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$; CREATE TRIGGER "
@@ -149,11 +149,11 @@ TEST_F(PostgresLocks, ATaskThatADatabaseDoesNotLetChangeIsAConflict) {
   EXPECT_TRUE(store->advance_delegation(callee, "d1", done(), at(2)).take());
 }
 
-TEST_F(PostgresLocks, AWorkspaceThatWasHeardOfWhenItsTurnComesIsNotSilent) {
+TEST_F(PostgresLocks, AWorkspaceThatPolledBeforeTheLockIsNotSilent) {
   outside.query("UPDATE workspaces SET status = 'online', last_poll_at = '2026-01-01'");
   const WorkspaceId late = make_workspace();
   const auto settle = [&] { return store->settle_statuses(at(60), at(120)); };
-  // One is heard of, and another falls silent whose inbox is not held.
+  // One workspace polls, and another becomes silent whose head is not locked.
   const auto changed = while_waiting(
       settle,
       {"UPDATE workspaces SET last_poll_at = '2026-02-01' WHERE id = '" + caller.text() + "'",
@@ -163,15 +163,15 @@ TEST_F(PostgresLocks, AWorkspaceThatWasHeardOfWhenItsTurnComesIsNotSilent) {
   EXPECT_THAT(while_waiting(settle, {"UPDATE workspaces SET last_poll_at = '2026-02-01'"}).value(), IsEmpty());
 }
 
-TEST_F(PostgresLocks, OfFilesOfTheSameBytesOnlyThoseThatAreThereAndNotYetDamagedAreMarked) {
+TEST_F(PostgresLocks, OfRowsOfOneBlobOnlyExistingAndUndamagedOnesAreMarked) {
   auto shared = file("a.txt");
   const FileId first = stage(callee, shared);
-  auto twin = [&] {
+  auto stage_copy = [&] {
     shared.id = FileId::make(at(0));
     return stage(caller, shared);
   };
-  const FileId second = twin();
-  const FileId third = twin();
+  const FileId second = stage_copy();
+  const FileId third = stage_copy();
   const auto changes =
       while_waiting([&] { return store->mark_damaged(callee, first, UploadDamage::changed, at(1)); },
                     {"DELETE FROM pending_uploads WHERE file_id = '" + second.text() + "'",
@@ -180,29 +180,30 @@ TEST_F(PostgresLocks, OfFilesOfTheSameBytesOnlyThoseThatAreThereAndNotYetDamaged
   EXPECT_EQ(changes.value().front().upload.id, first);
 }
 
-TEST_F(PostgresLocks, BytesThatLeftOrMovedWhenTheirTurnComesAreNotPlacedAnew) {
-  const auto gone = file("gone.txt"), moved = file("moved.txt"), stays = file("stays.txt");
-  for (const auto& item : {gone, moved, stays}) stage(callee, item);
+TEST_F(PostgresLocks, BlobsThatWereDeletedOrMovedBeforeTheLockKeepTheirKeys) {
+  const auto deletions = file("gone.txt"), moved = file("moved.txt"), stays = file("stays.txt");
+  for (const auto& item : {deletions, moved, stays}) stage(callee, item);
   std::vector<BlobChange> changes;
-  for (const auto& item : {gone, moved, stays}) changes.push_back({item.keys(), {"s3:" + item.blob_key, {}}});
+  for (const auto& item : {deletions, moved, stays}) changes.push_back({item.keys(), {"s3:" + item.blob_key, {}}});
   const auto placed =
       while_waiting([&] { return store->place_blobs(changes, at(2)); },
-                    {"DELETE FROM pending_uploads WHERE file_id = '" + gone.id.text() + "'",
+                    {"DELETE FROM pending_uploads WHERE file_id = '" + deletions.id.text() + "'",
                      "UPDATE pending_uploads SET blob_key = 'inline:1' WHERE file_id = '" + moved.id.text() + "'"});
   EXPECT_EQ(placed.value(), 1);
   EXPECT_EQ(store->find_upload(callee, moved.id)->blob_key, "inline:1");
   EXPECT_EQ(store->find_upload(callee, stays.id)->blob_key, "s3:" + stays.blob_key);
-  EXPECT_THAT(store->list_dropped_blobs(10, at(100), ""), ElementsAre(stays.blob_key)) << "of the others nothing left";
+  EXPECT_THAT(store->list_dropped_blobs(10, at(100), ""), ElementsAre(stays.blob_key))
+      << "the others have no blob to drop";
 }
 
-TEST_F(PostgresLocks, OfTwoServersThatBeginAChangeOverAtOnceTheSecondFindsTheFirstOnes) {
+TEST_F(PostgresLocks, OfTwoServersThatBeginABlobMoveAtOnceTheSecondFindsTheMoveOfTheFirst) {
   const auto begin_meanwhile = [&](Place from, Place to) {
     outside.query("BEGIN");
     outside.query(
         "INSERT INTO blob_moves (from_place, to_place, phase, rate, begun_at, phase_at) VALUES ('dir', 's3', 'both', "
         "5, '2026-01-01', '2026-01-01')");
     auto second = store->begin_blob_move(from, to, 7, at(1));
-    wait_until_somebody_waits();
+    wait_for_lock_wait();
     outside.query("COMMIT");
     return second.take();
   };
@@ -212,21 +213,21 @@ TEST_F(PostgresLocks, OfTwoServersThatBeginAChangeOverAtOnceTheSecondFindsTheFir
   EXPECT_EQ(store->find_blob_move(), (BlobMove{Place::dir, Place::s3, BlobPhase::both, 7, at(0), at(0)}));
   outside.query("DELETE FROM blob_moves");
   EXPECT_ERROR(begin_meanwhile(Place::dir, Place::inlined), errors::blob_move_under_way);
-  EXPECT_EQ(store->find_blob_move()->rate, 5) << "as the first one said";
+  EXPECT_EQ(store->find_blob_move()->rate, 5) << "as the first server set it";
 }
 
-TEST_F(PostgresLocks, TwoUnderOneClaimInOneGroupAreOne) {
+TEST_F(PostgresLocks, TwoVerbsUnderOneClaimInOneGroupHaveOneEffect) {
   const Claim claim{sha256("scope"), sha256("request"), at(99)};
-  const auto say = [&] {
+  const auto append_once = [&] {
     return store->append_to_inbox_once(
         callee, message("said", "id"), claim, [](const Appended&) { return std::string("answer"); }, at(1));
   };
   outside.query("BEGIN");
   outside.query("SELECT 1 FROM inbox_heads FOR UPDATE");
   auto before = store->append_to_inbox(callee, message("before"), at(1));
-  wait_until_somebody_waits();
-  auto one = say();
-  auto other = say();
+  wait_for_lock_wait();
+  auto one = append_once();
+  auto other = append_once();
   outside.query("COMMIT");
   EXPECT_EQ(before.take()->seq, 1);
   EXPECT_EQ(one.take()->made->seq, 2);
@@ -234,14 +235,14 @@ TEST_F(PostgresLocks, TwoUnderOneClaimInOneGroupAreOne) {
   EXPECT_EQ(store->find_head(callee)->last_seq, 2);
 }
 
-TEST_F(PostgresLocks, AnInboxThatIsGoneWhenItsTurnComesIsNotPruned) {
+TEST_F(PostgresLocks, AnInboxWhoseHeadWasDeletedBeforeTheLockIsNotPruned) {
   ASSERT_TRUE(store->append_to_inbox(callee, message("old"), at(0)).take());
   const auto prune = [&] { return store->prune(at(100), at(100), at(100), 10); };
   EXPECT_EQ(while_waiting(prune, {"DELETE FROM inbox_heads"}).value(), 0);
 }
 
-// Heads are made with their workspace and never deleted, by us.
-TEST_F(PostgresLocks, AnInboxThatSomebodyDeletedIsMissedAndNothingIsMadeUp) {
+// We make heads with their workspace and never delete them.
+TEST_F(PostgresLocks, WithoutItsHeadAnInboxTakesNothing) {
   const FileId id = stage(callee, file("a.txt"));
   open_task("d1");
   auto with_files = done();

@@ -35,20 +35,20 @@ class PostgresMigrations : public ::testing::Test {
 
 const Migration kOne{1, "one", 1, "CREATE TABLE a (x bigint);", "DROP TABLE a;"};
 
-TEST_F(PostgresMigrations, AStepThatFailsLeavesTheOneBeforeAndIsTriedAgain) {
+TEST_F(PostgresMigrations, AFailedStepLeavesTheStepBeforeItAndIsTriedAgain) {
   const Migration bad{2, "two", 2, "CREATE TABLE b (x bigint); CREATE TABLE a (x bigint);", "DROP TABLE b;"};
-  const Migration mended{2, "two", 2, "CREATE TABLE b (x bigint);", "DROP TABLE b;"};
+  const Migration repaired{2, "two", 2, "CREATE TABLE b (x bigint);", "DROP TABLE b;"};
   const Migration with_bad[] = {kOne, bad};
   EXPECT_ANY_THROW(Migrations(*connection, with_bad).up());
   EXPECT_TRUE(has("a"));
   EXPECT_FALSE(has("b")) << "the first half of the step is undone";
-  const Migration with_mended[] = {kOne, mended};
-  EXPECT_EQ(Migrations(*connection, with_mended).missing()->version, 2);
-  EXPECT_EQ(Migrations(*connection, with_mended).up(), 1);
+  const Migration with_repaired[] = {kOne, repaired};
+  EXPECT_EQ(Migrations(*connection, with_repaired).missing()->version, 2);
+  EXPECT_EQ(Migrations(*connection, with_repaired).up(), 1);
   EXPECT_TRUE(has("b"));
 }
 
-TEST_F(PostgresMigrations, AServerThatDiesInTheMiddleOfAStepLeavesTheOneBeforeAndNoLock) {
+TEST_F(PostgresMigrations, AServerThatDiesDuringAStepLeavesTheStepBeforeItAndNoLock) {
   const Migration slow[] = {
       kOne,
       {2, "two", 2, "CREATE TABLE b (x bigint); SELECT pg_terminate_backend(pg_backend_pid());", "DROP TABLE b;"}};
@@ -56,12 +56,12 @@ TEST_F(PostgresMigrations, AServerThatDiesInTheMiddleOfAStepLeavesTheOneBeforeAn
   connection = connect();
   EXPECT_TRUE(has("a"));
   EXPECT_FALSE(has("b"));
-  const Migration mended[] = {kOne, {2, "two", 2, "CREATE TABLE b (x bigint);", "DROP TABLE b;"}};
-  EXPECT_EQ(Migrations(*connection, mended).up(), 1);
+  const Migration repaired[] = {kOne, {2, "two", 2, "CREATE TABLE b (x bigint);", "DROP TABLE b;"}};
+  EXPECT_EQ(Migrations(*connection, repaired).up(), 1);
 }
 
-TEST_F(PostgresMigrations, SeveralThatStartAtOnceTakeTurnsAndEachStepIsDoneOnce) {
-  // A step that takes long enough for everybody to come.
+TEST_F(PostgresMigrations, ServersThatStartAtOnceMigrateOneAfterTheOtherAndEachStepOnce) {
+  // A step that takes long enough for all of them to start.
   const Migration slow[] = {{1, "one", 1, "CREATE TABLE a (x bigint); SELECT pg_sleep(0.3);", "DROP TABLE a;"},
                             {2, "two", 1, "CREATE TABLE b (x bigint); SELECT pg_sleep(0.1);", "DROP TABLE b;"}};
   std::atomic<int> applied = 0;
@@ -77,10 +77,10 @@ TEST_F(PostgresMigrations, SeveralThatStartAtOnceTakeTurnsAndEachStepIsDoneOnce)
   EXPECT_FALSE(Migrations(*connection, slow).missing());
 }
 
-TEST_F(PostgresMigrations, WhoWaitsTooLongForItsTurnIsRefused) {
+TEST_F(PostgresMigrations, AServerThatWaitsTooLongForTheLockIsRefused) {
   const Migration one[] = {kOne};
   const auto other = connect();
-  // As another server would hold it.
+  // The lock that another server would hold.
   const Migration holds[] = {{1, "holds", 1, "SELECT pg_advisory_lock(1); SELECT pg_advisory_unlock(1);", "SELECT 1;"}};
   connection->query("SELECT pg_advisory_lock(1)");
   std::thread busy([&] { Migrations(*other, holds).up(); });
@@ -97,7 +97,7 @@ TEST_F(PostgresMigrations, WhoWaitsTooLongForItsTurnIsRefused) {
   EXPECT_FALSE(has("a"));
 }
 
-TEST_F(PostgresMigrations, ALockThatCannotBeGivenBackGoesWithItsSession) {
+TEST_F(PostgresMigrations, ALockThatCannotBeReleasedEndsWithItsSession) {
   const Migration one[] = {kOne};
   connection->execute(
       "CREATE SCHEMA ours; CREATE FUNCTION ours.pg_advisory_unlock(bigint) RETURNS boolean LANGUAGE plpgsql AS $$ "
@@ -105,16 +105,16 @@ TEST_F(PostgresMigrations, ALockThatCannotBeGivenBackGoesWithItsSession) {
   connection->query("SELECT set_config('search_path', 'public, ours, pg_catalog', false)");
   EXPECT_EQ(Migrations(*connection, one).up(), 1);
   connection = connect();
-  EXPECT_TRUE(Migrations(*connection, one).down()) << "the next one gets its turn";
+  EXPECT_TRUE(Migrations(*connection, one).down()) << "the next one gets the lock";
 }
 
-TEST_F(PostgresMigrations, WhereThereIsNothingThereIsNothingToTakeBack) {
+TEST_F(PostgresMigrations, WithoutAppliedMigrationsThereIsNothingToTakeBack) {
   const Migration one[] = {kOne};
   EXPECT_FALSE(Migrations(*connection, one).down());
-  EXPECT_EQ(Migrations(*connection, {}).up(), 0) << "a binary that knows none";
+  EXPECT_EQ(Migrations(*connection, {}).up(), 0) << "a binary without migrations";
   EXPECT_EQ(Migrations(*connection, one).up(), 1);
   EXPECT_TRUE(Migrations(*connection, one).down());
-  EXPECT_FALSE(Migrations(*connection, one).down()) << "the list is there, and empty";
+  EXPECT_FALSE(Migrations(*connection, one).down()) << "the table exists and is empty";
   EXPECT_NO_THROW(Migrations(*connection, {}).require_ours());
 }
 

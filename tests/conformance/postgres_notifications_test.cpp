@@ -1,4 +1,4 @@
-// What one server tells another that looks on, when more happens than can be told.
+// Events between two servers when there are more than can be sent.
 #include "store/postgres/notification_reader.h"
 
 #include <gmock/gmock.h>
@@ -44,11 +44,11 @@ class RecordingSubscriber final : public Announcements::Subscriber {
   void disconnected() override {}
   void reconnected() override {}
 
-  std::size_t heard() {
+  std::size_t received() {
     const std::lock_guard lock(mutex_);
     return names_.size();
   }
-  bool has_heard(const std::string& name) {
+  bool has_received(const std::string& name) {
     const std::lock_guard lock(mutex_);
     return names_.contains(name);
   }
@@ -88,25 +88,25 @@ class PostgresNotifications : public ::testing::Test {
   const WorkspaceId workspace = WorkspaceId::make(SystemClock().now());
 };
 
-TEST_F(PostgresNotifications, WhatIsTooMuchToBeToldIsLostAndTheRestArrives) {
+TEST_F(PostgresNotifications, EventsBeyondTheQueueAreLostAndTheRestArrive) {
   auto sender = start(&here);
   const pid_t process = backend();
   there.subscribe(&subscriber);
-  auto listener = start(&there);
+  auto receiver = start(&there);
   const auto name = [](const char* what, int number) { return what + std::to_string(number); };
-  // What is told before anybody is known to look on, or while too much waits, is lost: told until one arrives, and so
-  // seldom that even until the ceiling it is not too much.
+  // Events that are sent before the sender knows of subscribers, or while its queue is full, are lost. So the event is
+  // repeated until it arrives, but so rarely that it does not fill the queue.
   const auto arrives = [&](const std::string& what) {
-    int looks = 0;
+    int polls = 0;
     return happens([&] {
-      if (looks++ % 50 == 0) here.send({workspace, what, "{}"});
-      return subscriber.has_heard(what);
+      if (polls++ % 50 == 0) here.send({workspace, what, "{}"});
+      return subscriber.has_received(what);
     });
   };
   ASSERT_TRUE(arrives("hello"));
   here.send({workspace, "alone", "{}"});
-  ASSERT_TRUE(happens([&] { return subscriber.has_heard("alone"); }));
-  const std::size_t before = subscriber.heard();
+  ASSERT_TRUE(happens([&] { return subscriber.has_received("alone"); }));
+  const std::size_t before = subscriber.received();
 
   ASSERT_EQ(kill(process, SIGSTOP), 0);
   constexpr int kMany = 20'000;
@@ -114,34 +114,34 @@ TEST_F(PostgresNotifications, WhatIsTooMuchToBeToldIsLostAndTheRestArrives) {
   here.send({workspace, "large", std::string(8'000, ' ')});
   ASSERT_EQ(kill(process, SIGCONT), 0);
 
-  ASSERT_TRUE(arrives("bye")) << "what comes later is told again";
-  EXPECT_GE(subscriber.heard(), before + 4'096);
-  EXPECT_LT(subscriber.heard(), kMany / 2u);
-  EXPECT_FALSE(subscriber.has_heard("large"));
+  ASSERT_TRUE(arrives("bye")) << "later events arrive again";
+  EXPECT_GE(subscriber.received(), before + 4'096);
+  EXPECT_LT(subscriber.received(), kMany / 2u);
+  EXPECT_FALSE(subscriber.has_received("large"));
   there.subscribe(nullptr);
 }
 
-TEST_F(PostgresNotifications, WhereNothingIsHeardItDoesNotBegin) {
+TEST_F(PostgresNotifications, WithoutNotificationsItDoesNotStart) {
   outside.execute("CREATE FUNCTION pg_notify(text, text) RETURNS void LANGUAGE sql AS ''");
   const auto name = outside.query("SELECT current_database()").front().text(0);
   outside.query("ALTER DATABASE " + name + " SET search_path = public, pg_catalog");
   auto hasty = endpoint();
-  hasty.connect_timeout = 20s;  // for a connection as well as for hearing
+  hasty.connect_timeout = 20s;  // for the connection and for the notification
   const auto begin = [&] { NotificationReader(hasty, Uuid::make(SystemClock().now()), read_cache, nullptr, nullptr); };
   EXPECT_THAT(begin, ::testing::ThrowsMessage<OpenRefused>(::testing::HasSubstr("pool_mode = session")));
 }
 
-TEST_F(PostgresNotifications, TheClockFollowsTheDatabasesAndDoesNotJumpForNothing) {
+TEST_F(PostgresNotifications, TheClockFollowsTheDatabasesAndDoesNotJumpNeedlessly) {
   DisciplinedClock clock;
   postgres::discipline(outside, clock);
   ASSERT_TRUE(clock.is_set());
-  // Right to a few milliseconds, which that answer need not have been.
+  // Now correct within a few milliseconds, which the answer above need not be.
   SteadyTime asked;
   do {
     asked = clock.steady();
     clock.set(SystemClock().now(), asked);
   } while (clock.steady() - asked > 10ms);
-  // An answer that takes its time: what it says may be off by half of that.
+  // A slow answer: its time may be off by half of its duration.
   outside.execute(
       "CREATE SCHEMA ours; CREATE FUNCTION ours.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql AS $$ BEGIN "
       "PERFORM pg_sleep(0.5); RETURN pg_catalog.clock_timestamp() - interval '0.45 seconds'; END $$");
@@ -159,10 +159,10 @@ TEST_F(PostgresNotifications, TheClockFollowsTheDatabasesAndDoesNotJumpForNothin
   EXPECT_LT(std::chrono::abs(ahead() - before), 100ms) << "as good as the time it had";
   clock.set(SystemClock().now() - 24h, clock.steady());
   postgres::discipline(outside, clock);
-  EXPECT_LT(std::chrono::abs(clock.now() - SystemClock().now()), 12h) << "the database's word counts";
+  EXPECT_LT(std::chrono::abs(clock.now() - SystemClock().now()), 12h) << "the database's time counts";
 }
 
-TEST_F(PostgresNotifications, WhatOthersSayWhileItBeginsIsNotTakenForItsOwnWords) {
+TEST_F(PostgresNotifications, NotificationsOfOthersDuringTheStartAreIgnored) {
   std::atomic<bool> over = false;
   std::thread noise([&] {
     Connection other(endpoint());

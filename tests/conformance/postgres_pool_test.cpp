@@ -1,4 +1,4 @@
-// A pool whose database gives fewer sessions than it would like, and values on the way there and back.
+// A pool whose database allows fewer sessions than the pool may open, and values in both directions.
 #include "store/postgres/session_pool.h"
 
 #include <gmock/gmock.h>
@@ -33,8 +33,8 @@ class PostgresPool : public ::testing::Test {
   Connection outside{endpoint(database)};
 };
 
-TEST_F(PostgresPool, WhenNoFurtherSessionIsToBeHadAQuestionWaitsForOneThatIs) {
-  Connection elsewhere(endpoint(other));
+TEST_F(PostgresPool, WhenNoFurtherSessionCanBeOpenedAReadWaitsForAnOpenOne) {
+  Connection admin(endpoint(other));
   const auto name = outside.query("SELECT current_database()").front().text(0);
   SessionPool hasty(endpoint(database), 2, 500ms, nullptr);
   SessionPool patient(endpoint(database), 2, 2min, nullptr);
@@ -42,7 +42,7 @@ TEST_F(PostgresPool, WhenNoFurtherSessionIsToBeHadAQuestionWaitsForOneThatIs) {
   std::int64_t answer = 0;
   hasty.use([&](Connection&) {
     patient.use([&](Connection& first) {
-      elsewhere.query("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
+      admin.query("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
       EXPECT_THAT([&] { hasty.use(ask); }, ThrowsMessage<Unavailable>(HasSubstr("not currently accepting")));
       waiting = std::thread([&] { answer = patient.use(ask); });
       return ask(first);
@@ -50,26 +50,26 @@ TEST_F(PostgresPool, WhenNoFurtherSessionIsToBeHadAQuestionWaitsForOneThatIs) {
     return 0;
   });
   waiting.join();
-  EXPECT_EQ(answer, 42) << "it got the one that was given back";
-  elsewhere.query("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true");
+  EXPECT_EQ(answer, 42) << "it got the session that was returned";
+  admin.query("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true");
 }
 
-TEST_F(PostgresPool, SessionsOfTheSameAgeAsOneThatWasLostAreNotTriedOneByOne) {
+TEST_F(PostgresPool, IdleSessionsAsOldAsALostOneAreNotTriedOneByOne) {
   SessionPool pool(endpoint(database), 3, 2min, nullptr);
   pool.use([&](Connection&) { return pool.use([&](Connection&) { return pool.use(ask); }); });
   outside.query(
       "SELECT pg_terminate_backend(pid, 120000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
       "pg_backend_pid()");
-  int asked = 0;
+  int calls = 0;
   const auto answer = pool.use([&](Connection& connection) {
-    ++asked;
+    ++calls;
     return ask(connection);
   });
   EXPECT_EQ(answer, 42);
-  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(calls, 2);
 }
 
-TEST_F(PostgresPool, WhereSessionsAreScarceOneIsLeftToWhoeverWritesAndOneStays) {
+TEST_F(PostgresPool, WhenSessionsAreScarceOneIsLeftToWritersAndOneStays) {
   SessionPool pool(endpoint(database), 3, 2min, nullptr);
   const auto sessions = [&] {
     return outside
@@ -83,11 +83,11 @@ TEST_F(PostgresPool, WhereSessionsAreScarceOneIsLeftToWhoeverWritesAndOneStays) 
     while (sessions() != count && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
     EXPECT_EQ(sessions(), count);
   };
-  pool.make_room();  // there is none
+  pool.make_room();  // the pool has no session
   pool.use([&](Connection&) {
     pool.use([&](Connection&) {
       return pool.use([&](Connection&) {
-        pool.make_room();  // all are lent out: the first that comes back goes
+        pool.make_room();  // all are lent out: the first one returned is closed
         return 0;
       });
     });
@@ -108,7 +108,7 @@ TEST_F(PostgresPool, ValuesOfEveryTypeComeBackAsTheyWere) {
   EXPECT_EQ(row.front().real(1), 0.5);
   EXPECT_EQ(row.front().view(2), std::string_view("\0\xff", 2));
   EXPECT_TRUE(row.front().boolean(3));
-  const std::string large(16 << 20, 'x');  // more than a socket takes at once
+  const std::string large(16 << 20, 'x');  // more than a socket buffer takes
   EXPECT_EQ(outside.query("SELECT length($1::text)::bigint", large).front().integer(0), std::ssize(large));
   EXPECT_EQ(outside.query("SELECT cardinality($1)::bigint", Array(Type::float8)).front().integer(0), 0);
   EXPECT_THROW((void)Array(Type::any).type(), std::logic_error);

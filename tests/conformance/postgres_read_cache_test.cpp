@@ -1,5 +1,4 @@
-// Servers that share a database and remember what it told them: what one of them changes, the others must not go on to
-// remember.
+// Servers that share a database and cache its answers: a change by one of them must invalidate the caches of all.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -56,7 +55,7 @@ TEST_F(PostgresServers, ATokenThatOneRevokesIsRevokedForAll) {
   const TokenId id = add_token();
   ASSERT_TRUE(other->find_token(hash));
   ASSERT_TRUE(one->revoke_token(id, at(1)).take().value());
-  EXPECT_EQ(one->find_token(hash)->revoked_at, at(1)) << "who did it knows at once";
+  EXPECT_EQ(one->find_token(hash)->revoked_at, at(1)) << "the server that did it sees it at once";
   EXPECT_TRUE(happens([&] { return other->find_token(hash)->revoked_at.has_value(); }));
 }
 
@@ -70,16 +69,17 @@ TEST_F(PostgresServers, AWorkspaceThatOneRemovesIsRemovedForAll) {
   EXPECT_TRUE(happens([&] { return other->find_token(hash)->revoked_at.has_value(); }));
 }
 
-TEST_F(PostgresServers, WhatOneAppendsIsFoundByAllWhoFoundNothing) {
+TEST_F(PostgresServers, ARowThatOneAppendsIsFoundByAllThatCachedAnEmptyPage) {
   const auto first = one->append_to_inbox(workspace, message("first"), at(0)).take().value();
   ASSERT_TRUE(other->read_inbox(workspace, behind(first.seq)).value().empty());
   ASSERT_TRUE(one->read_inbox(workspace, behind(first.seq)).value().empty());
   ASSERT_TRUE(one->append_to_inbox(workspace, message("second"), at(1)).take());
-  EXPECT_EQ(one->read_inbox(workspace, behind(first.seq)).value().size(), 1u) << "who did it knows at once";
+  EXPECT_EQ(one->read_inbox(workspace, behind(first.seq)).value().size(), 1u)
+      << "the server that did it sees it at once";
   EXPECT_TRUE(happens([&] { return !other->read_inbox(workspace, behind(first.seq)).value().empty(); }));
 }
 
-TEST_F(PostgresServers, ACursorThatOnePrunesIsGoneForAll) {
+TEST_F(PostgresServers, ACursorThatOnePrunesIsRefusedByAll) {
   const auto row = one->append_to_inbox(workspace, message("old"), at(0)).take().value();
   ASSERT_TRUE(other->read_inbox(workspace, behind(row.seq)).value().empty());
   ASSERT_TRUE(one->read_inbox(workspace, behind(row.seq)).value().empty());
@@ -88,14 +88,14 @@ TEST_F(PostgresServers, ACursorThatOnePrunesIsGoneForAll) {
   EXPECT_TRUE(happens([&] { return other->read_inbox(workspace, behind(row.seq)).has_error(); }));
 }
 
-TEST_F(PostgresServers, WhatWasNotHeardIsNotGoneOnRemembering) {
+TEST_F(PostgresServers, AfterMissedNotificationsTheCacheIsNotUsed) {
   const TokenId id = add_token();
   ASSERT_TRUE(other->find_token(hash));
   postgres::ConnectionOptions endpoint;
   endpoint.url = database.url();
   endpoint.connect_timeout = endpoint.statement_timeout = endpoint.answer_timeout = kCeiling;
   postgres::Connection operator_(endpoint);
-  // As if its announcement had been lost together with those who listen.
+  // As if its notification had been lost together with the listening sessions.
   operator_.query("UPDATE tokens SET revoked_at = now() WHERE id = $1", id);
   operator_.query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name "

@@ -17,7 +17,7 @@
 namespace restante::testing {
 namespace {
 
-// The private server: it ends when our end of its standard input is closed, however that comes about.
+// The private server ends when our end of its standard input is closed, whatever the reason.
 std::string start_private_server() {
   int input[2];
   int output[2];
@@ -39,7 +39,7 @@ std::string start_private_server() {
   return text;
 }
 
-// The one that a run of all tests has started for them; empty when there is none.
+// The server that a run of all tests has started for them; empty when there is none.
 std::string shared_server() {
   const char* file = std::getenv("RESTANTE_TEST_POSTGRES_FILE");
   std::string url;
@@ -74,8 +74,8 @@ void migrate(const std::string& url) {
   postgres::Migrations(connection).up();
 }
 
-// A database with all tables and nothing in them, made by whoever needs it first. Named after what is in it: another
-// build's may lie beside it.
+// A database with all tables and no rows, made by the first test that needs it. Its name contains the digest of the
+// migrations, because another build's template may exist beside it.
 const std::string& migrated_template() {
   static const std::string name = [] {
     std::string steps;
@@ -84,24 +84,25 @@ const std::string& migrated_template() {
     postgres::Connection connection(patient(server_url()));
     connection.query("SELECT pg_advisory_lock($1)", std::int64_t{1});
     if (connection.query("SELECT 1 FROM pg_database WHERE datname = $1", made).empty()) {
-      const std::string draft = "test_" + Uuid::make(SystemClock().now()).hex();
-      connection.query("CREATE DATABASE " + draft);
-      migrate(url_of(draft));
-      connection.query("ALTER DATABASE " + draft + " RENAME TO " + made);
+      const std::string temporary = "test_" + Uuid::make(SystemClock().now()).hex();
+      connection.query("CREATE DATABASE " + temporary);
+      migrate(url_of(temporary));
+      connection.query("ALTER DATABASE " + temporary + " RENAME TO " + made);
     }
     return made;
   }();
   return name;
 }
 
-// Files are copied, not logged page by page: nobody needs these after a crash. Before 15 there is no other way.
+// Copies files instead of logging every page: no test needs the database after a crash. Before 15 there is no other
+// way.
 const std::string& copying() {
-  static const std::string words = [] {
+  static const std::string clause = [] {
     postgres::Connection connection(patient(server_url()));
     const auto knows = connection.query("SELECT current_setting('server_version_num')::bigint >= 150000");
     return knows.front().boolean(0) ? " STRATEGY file_copy" : "";
   }();
-  return words;
+  return clause;
 }
 
 }  // namespace

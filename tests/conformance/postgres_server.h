@@ -1,6 +1,6 @@
-// PostgresServer: the PostgreSQL server of this test process. RESTANTE_TEST_POSTGRES names one that runs already, with
-// a role that may create databases, or RESTANTE_TEST_POSTGRES_FILE a file that does; otherwise a private one is started
-// at first use and ends with the process.
+// The PostgreSQL server of this test process. RESTANTE_TEST_POSTGRES names a running one, with a role that may create
+// databases, or RESTANTE_TEST_POSTGRES_FILE names a file that contains that url. Otherwise a private server is started
+// at the first use and ends with the process.
 #pragma once
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace restante::testing {
 
-// A fresh database that is dropped with this. `complete` has all tables.
+// A fresh database, dropped with this object. `complete` has all tables.
 class PostgresDatabase {
  public:
   enum class Schema { none, complete };
@@ -23,7 +23,7 @@ class PostgresDatabase {
   std::string url_;
 };
 
-// Slow is not broken: a busy machine is given its time.
+// Long timeouts: a busy machine is slow and must not fail a test.
 postgres::Options patient_options();
 
 }  // namespace restante::testing

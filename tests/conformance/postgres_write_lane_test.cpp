@@ -28,7 +28,7 @@ postgres::ConnectionOptions patient(const std::string& url) {
   return endpoint;
 }
 
-// Slow is not broken: what is tried again is tried again on a busy machine, too.
+// Long limits: a busy machine is slow and must not fail a test.
 WriteLane::Limits patient(WriteLane::Limits limits = {}) {
   limits.patience = limits.settling = kLong;
   return limits;
@@ -59,7 +59,7 @@ class WriteLaneTest : public ::testing::Test {
   }
   void start(WriteLane::Limits limits) { start(patient(limits), patient(database.url())); }
 
-  // Keeps the lane busy until the gate opens, so that what comes next waits together.
+  // Keeps the lane busy until the gate opens, so that the next verbs wait together.
   std::promise<void> close_gate() {
     std::promise<void> open;
     auto reached = std::make_shared<std::promise<void>>();
@@ -92,7 +92,7 @@ class WriteLaneTest : public ::testing::Test {
   std::unique_ptr<WriteLane> lane;
 };
 
-TEST_F(WriteLaneTest, WhatWaitsIsCommittedTogetherAndAnsweredAfterwards) {
+TEST_F(WriteLaneTest, WaitingVerbsAreCommittedTogetherAndAnsweredAfterwards) {
   auto gate = close_gate();
   std::vector<Commit<Result<std::int64_t>>> commits;
   for (int n = 1; n <= 10; ++n) commits.push_back(insert(n));
@@ -108,7 +108,7 @@ TEST_F(WriteLaneTest, WhatWaitsIsCommittedTogetherAndAnsweredAfterwards) {
   EXPECT_EQ(numbers().size(), 10u);
 }
 
-TEST_F(WriteLaneTest, AVerbThatBreaksARuleFailsAlone) {
+TEST_F(WriteLaneTest, AVerbThatViolatesAConstraintFailsAlone) {
   auto gate = close_gate();
   auto first = insert(1);
   auto twice = insert(1);
@@ -148,35 +148,35 @@ TEST_F(WriteLaneTest, AVerbThatThrowsOrRefusesAfterItWroteIsUndoneAlone) {
 
 TEST_F(WriteLaneTest, AKeyThatIsTakenForAMomentIsTriedAgain) {
   outside.query("INSERT INTO numbers (n) VALUES (7)");
-  int turns = 0;
+  int attempts = 0;
   auto commit = lane->submit({}, 0, [&](Transaction& transaction) -> Result<std::int64_t> {
-    if (++turns == 2) outside.query("DELETE FROM numbers");
+    if (++attempts == 2) outside.query("DELETE FROM numbers");
     return transaction.change("INSERT INTO numbers (n) VALUES (7)");
   });
   EXPECT_EQ(commit.take().value(), 1);
-  EXPECT_EQ(turns, 2);
+  EXPECT_EQ(attempts, 2);
 }
 
-TEST_F(WriteLaneTest, WhoeverIsUnluckyForGoodIsToldSoAndNothingElseSuffers) {
-  int turns = 0;
-  auto unlucky = lane->submit({}, 0, [&](Transaction& transaction) -> Result<void> {
-    ++turns;
+TEST_F(WriteLaneTest, AVerbThatAlwaysConflictsFailsAndNoOtherDoes) {
+  int attempts = 0;
+  auto conflicting = lane->submit({}, 0, [&](Transaction& transaction) -> Result<void> {
+    ++attempts;
     transaction.connection().query("DO $$ BEGIN RAISE serialization_failure; END $$");
     return {};
   });
-  auto lucky = insert(1);
-  EXPECT_THROW(unlucky.take(), postgres::Conflict);
-  EXPECT_GE(turns, 4);
-  EXPECT_TRUE(lucky.take());
+  auto other = insert(1);
+  EXPECT_THROW(conflicting.take(), postgres::Conflict);
+  EXPECT_GE(attempts, 4);
+  EXPECT_TRUE(other.take());
 }
 
-TEST_F(WriteLaneTest, AConflictOfAGroupIsEachOnesOwn) {
+TEST_F(WriteLaneTest, AConflictInAGroupFailsNoOtherVerb) {
   auto gate = close_gate();
-  int turns = 0;
+  int attempts = 0;
   auto first = insert(1);
   auto once = lane->submit({}, 0, [&](Transaction& transaction) -> Result<void> {
     transaction.run("INSERT INTO numbers (n) VALUES (2)");
-    if (++turns == 1) transaction.connection().query("DO $$ BEGIN RAISE deadlock_detected; END $$");
+    if (++attempts == 1) transaction.connection().query("DO $$ BEGIN RAISE deadlock_detected; END $$");
     return {};
   });
   gate.set_value();
@@ -185,7 +185,7 @@ TEST_F(WriteLaneTest, AConflictOfAGroupIsEachOnesOwn) {
   EXPECT_THAT(numbers(), ElementsAre(1, 2));
 }
 
-TEST_F(WriteLaneTest, WhatDoesNotFitIsRefusedAtOnce) {
+TEST_F(WriteLaneTest, AVerbThatDoesNotFitIsRefusedAtOnce) {
   WriteLane::Limits limits;
   limits.queued_verbs = 2;
   limits.queued_bytes = 100;
@@ -203,7 +203,7 @@ TEST_F(WriteLaneTest, WhatDoesNotFitIsRefusedAtOnce) {
   EXPECT_TRUE(three.take() && four.take());
 }
 
-TEST_F(WriteLaneTest, WhatWasAcceptedIsCommittedBeforeItGoes) {
+TEST_F(WriteLaneTest, AcceptedVerbsAreCommittedBeforeTheLaneEnds) {
   auto gate = close_gate();
   auto one = insert(1);
   auto two = insert(2);
@@ -214,18 +214,18 @@ TEST_F(WriteLaneTest, WhatWasAcceptedIsCommittedBeforeItGoes) {
   EXPECT_THAT(numbers(), ElementsAre(1, 2));
 }
 
-TEST_F(WriteLaneTest, AVerbThatWantsToBeAloneIs) {
+TEST_F(WriteLaneTest, AVerbThatAsksForItGetsItsOwnTransaction) {
   auto gate = close_gate();
   auto one = insert(1);
   auto alone =
       lane->submit({.alone = true}, 0, [this](Transaction&) -> Result<std::size_t> { return numbers().size(); });
   auto two = insert(2);
   gate.set_value();
-  EXPECT_EQ(alone.take().value(), 1u) << "what came before is committed, what came after has not begun";
+  EXPECT_EQ(alone.take().value(), 1u) << "verbs before it are committed, verbs after it have not begun";
   EXPECT_TRUE(one.take() && two.take());
 }
 
-TEST_F(WriteLaneTest, ASessionThatIsEndedIsMadeAgain) {
+TEST_F(WriteLaneTest, AnEndedSessionIsReplaced) {
   EXPECT_TRUE(insert(1).take());
   outside.query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
@@ -234,35 +234,35 @@ TEST_F(WriteLaneTest, ASessionThatIsEndedIsMadeAgain) {
   EXPECT_THAT(numbers(), ElementsAre(1, 2));
 }
 
-TEST_F(WriteLaneTest, ASessionThatIsEndedInTheMiddleOfAVerbCostsNothing) {
-  int turns = 0;
+TEST_F(WriteLaneTest, ASessionThatEndsDuringAVerbLosesNothing) {
+  int attempts = 0;
   auto commit = lane->submit({}, 0, [&](Transaction& transaction) -> Result<void> {
     transaction.run("INSERT INTO numbers (n) VALUES (1)");
-    if (++turns == 1) transaction.connection().query("SELECT pg_terminate_backend(pg_backend_pid())");
+    if (++attempts == 1) transaction.connection().query("SELECT pg_terminate_backend(pg_backend_pid())");
     return {};
   });
   EXPECT_TRUE(commit.take());
-  EXPECT_EQ(turns, 2);
+  EXPECT_EQ(attempts, 2);
   EXPECT_THAT(numbers(), ElementsAre(1));
 }
 
-TEST_F(WriteLaneTest, AMarkThatSomebodyTidiedUpIsMadeAgain) {
+TEST_F(WriteLaneTest, ADeletedMarkIsInsertedAgain) {
   EXPECT_TRUE(insert(1).take());
   outside.query("DELETE FROM commit_marks");
   EXPECT_TRUE(insert(2).take());
   EXPECT_EQ(outside.query("SELECT count(*) FROM commit_marks").front().integer(0), 1);
 }
 
-TEST_F(WriteLaneTest, ATableThatMustNotBeTouchedFailsThoseThatTouchItAndHealsByItself) {
-  outside.query("ALTER TABLE commit_marks RENAME TO elsewhere");
+TEST_F(WriteLaneTest, AMissingTableFailsVerbsUntilItIsBack) {
+  outside.query("ALTER TABLE commit_marks RENAME TO hidden_marks");
   EXPECT_THROW(insert(1).take(), Unavailable);
   start({});
-  EXPECT_THROW(insert(1).take(), Unavailable) << "also on a session that is new";
-  outside.query("ALTER TABLE elsewhere RENAME TO commit_marks");
+  EXPECT_THROW(insert(1).take(), Unavailable) << "also on a new session";
+  outside.query("ALTER TABLE hidden_marks RENAME TO commit_marks");
   EXPECT_TRUE(insert(1).take());
 }
 
-TEST_F(WriteLaneTest, AStatementThatTakesTooLongIsToldAndTheLaneGoesOn) {
+TEST_F(WriteLaneTest, AStatementThatTakesTooLongFailsAndTheLaneContinues) {
   auto endpoint = patient(database.url());
   endpoint.statement_timeout = std::chrono::seconds(5);
   start(patient(), endpoint);
@@ -274,7 +274,7 @@ TEST_F(WriteLaneTest, AStatementThatTakesTooLongIsToldAndTheLaneGoesOn) {
   EXPECT_TRUE(insert(1).take());
 }
 
-TEST_F(WriteLaneTest, AServerThatDoesNotAnswerIsGivenUpAndTheLaneGoesOn) {
+TEST_F(WriteLaneTest, AServerThatDoesNotAnswerIsGivenUpAndTheLaneContinues) {
   auto endpoint = patient(database.url());
   endpoint.answer_timeout = std::chrono::seconds(8);
   start(patient(), endpoint);
@@ -289,13 +289,13 @@ TEST_F(WriteLaneTest, AServerThatDoesNotAnswerIsGivenUpAndTheLaneGoesOn) {
   EXPECT_TRUE(insert(1).take());
 }
 
-TEST_F(WriteLaneTest, ADatabaseThatIsNotThereIsToldInOneLine) {
+TEST_F(WriteLaneTest, AMissingDatabaseIsReportedInOneLine) {
   WriteLane::Limits limits;
   limits.patience = std::chrono::milliseconds(100);
   start(limits, patient("postgres://nobody@127.0.0.1:1/nothing"));
-  const std::string said = failure_of([&] { insert(1).take(); });
-  EXPECT_THAT(said, HasSubstr("Connection refused"));
-  EXPECT_EQ(said.find_first_of("\n\t"), std::string::npos) << said;
+  const std::string failure = failure_of([&] { insert(1).take(); });
+  EXPECT_THAT(failure, HasSubstr("Connection refused"));
+  EXPECT_EQ(failure.find_first_of("\n\t"), std::string::npos) << failure;
 }
 
 // -- sessions
@@ -306,7 +306,7 @@ TEST_F(WriteLaneTest, AfterAFailureTheRestOfTheQueueHasNotRun) {
   outside.send("INSERT INTO numbers (n) VALUES (2)");
   EXPECT_THROW(outside.sync(), Unavailable);
   EXPECT_THAT(numbers(), IsEmpty()) << "a batch is one transaction";
-  EXPECT_THROW(outside.query("INSERT INTO no_such_table (n) VALUES (1)"), Unavailable) << "prepared anew";
+  EXPECT_THROW(outside.query("INSERT INTO no_such_table (n) VALUES (1)"), Unavailable) << "prepared again";
   EXPECT_THROW(outside.execute("SELECT 1; SELECT nonsense FROM nowhere"), Unavailable);
   EXPECT_FALSE(outside.in_transaction());
   outside.query("BEGIN");
@@ -315,7 +315,7 @@ TEST_F(WriteLaneTest, AfterAFailureTheRestOfTheQueueHasNotRun) {
   EXPECT_FALSE(outside.in_transaction());
 }
 
-TEST_F(WriteLaneTest, AColumnReadAsWhatItIsNotIsABug) {
+TEST_F(WriteLaneTest, AColumnReadAsAnotherTypeIsALogicError) {
   const auto row = outside.query("SELECT 1::int, NULL::bigint, 'infinity'::timestamptz, '-infinity'::timestamptz");
   EXPECT_THROW(row.front().integer(0), std::logic_error);
   EXPECT_THROW(row.front().integer(1), std::logic_error);
@@ -326,7 +326,7 @@ TEST_F(WriteLaneTest, AColumnReadAsWhatItIsNotIsABug) {
   EXPECT_EQ(back.front().time(1), Time::min());
 }
 
-TEST_F(WriteLaneTest, ASessionKeepsItsOwnWaysWhateverTheDatabasesDefaults) {
+TEST_F(WriteLaneTest, ASessionHasItsOwnSettingsWhateverTheDatabasesDefaults) {
   const auto name = outside.query("SELECT current_database()").front().text(0);
   outside.query("ALTER DATABASE " + name + " SET default_transaction_isolation = 'serializable'");
   outside.query("ALTER DATABASE " + name + " SET synchronous_commit = 'off'");
@@ -342,25 +342,25 @@ TEST_F(WriteLaneTest, ASessionKeepsItsOwnWaysWhateverTheDatabasesDefaults) {
 
 // -- the pool
 
-TEST_F(WriteLaneTest, AQuestionIsAskedAgainOnAnotherSessionWhenItsOwnWasLost) {
+TEST_F(WriteLaneTest, AReadIsRepeatedOnAnotherSessionWhenItsOwnWasLost) {
   postgres::SessionPool pool(patient(database.url()), 2, kLong, nullptr);
-  int asked = 0;
+  int calls = 0;
   const auto answer = pool.use([&](Connection& connection) {
-    if (++asked == 1) connection.query("SELECT pg_terminate_backend(pg_backend_pid())");
+    if (++calls == 1) connection.query("SELECT pg_terminate_backend(pg_backend_pid())");
     return connection.query("SELECT 42::bigint").front().integer(0);
   });
   EXPECT_EQ(answer, 42);
-  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(calls, 2);
 }
 
-TEST_F(WriteLaneTest, WhenEverySessionIsTakenAQuestionWaitsAndNotForEver) {
+TEST_F(WriteLaneTest, WhenEverySessionIsInUseAReadWaitsForALimitedTime) {
   postgres::SessionPool pool(patient(database.url()), 1, std::chrono::milliseconds(50), nullptr);
-  const std::string said = pool.use(
+  const std::string failure = pool.use(
       [&](Connection&) { return failure_of([&] { pool.use([](Connection& second) { return second.lost(); }); }); });
-  EXPECT_THAT(said, HasSubstr("too many questions"));
+  EXPECT_THAT(failure, HasSubstr("too many reads"));
 }
 
-TEST_F(WriteLaneTest, AServerThatIsGoneIsToldAtOnceAndNotAskedByEverybody) {
+TEST_F(WriteLaneTest, AnUnreachableServerIsReportedAtOnceAndNotTriedByEveryRead) {
   postgres::SessionPool pool(patient("postgres://nobody@127.0.0.1:1/nothing"), 2, kLong, nullptr);
   for (int i = 0; i < 3; ++i) {
     EXPECT_THAT(failure_of([&] { pool.use([](Connection& one) { return one.lost(); }); }),
@@ -368,17 +368,17 @@ TEST_F(WriteLaneTest, AServerThatIsGoneIsToldAtOnceAndNotAskedByEverybody) {
   }
 }
 
-TEST_F(WriteLaneTest, AQuestionThatIsNotAnsweredInTimeIsNotAskedTwice) {
+TEST_F(WriteLaneTest, AReadThatIsNotAnsweredInTimeIsNotRepeated) {
   auto endpoint = patient(database.url());
   endpoint.answer_timeout = std::chrono::seconds(5);
   postgres::SessionPool pool(endpoint, 2, kLong, nullptr);
-  int asked = 0;
+  int calls = 0;
   EXPECT_THROW(pool.use([&](Connection& connection) {
-    ++asked;
+    ++calls;
     return connection.query("SELECT pg_sleep(120)").size();
   }),
                postgres::Stalled);
-  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(calls, 1);
   outside.query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND datname = "
       "current_database() AND pid <> pg_backend_pid()");

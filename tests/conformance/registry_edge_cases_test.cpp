@@ -1,4 +1,4 @@
-// Workspaces and tokens that are not there, asked for all the same.
+// Verbs on workspaces and tokens that do not exist.
 #include <gmock/gmock.h>
 
 #include "backends.h"
@@ -11,33 +11,33 @@ using ::testing::IsEmpty;
 
 class RegistryEdgeCases : public StoreTest {
  protected:
-  const WorkspaceId nobody = WorkspaceId::make(at(0));
+  const WorkspaceId unknown = WorkspaceId::make(at(0));
 };
 
 RESTANTE_EVERY_BACKEND(RegistryEdgeCases);
 
-TEST_P(RegistryEdgeCases, NobodysLogIsEmptyAtAnyTime) {
+TEST_P(RegistryEdgeCases, TheInboxOfAnUnknownWorkspaceIsEmptyAtAnyTime) {
   InboxQuery past;
   past.before = at(10);
-  EXPECT_THAT(read(nobody, past), IsEmpty());
+  EXPECT_THAT(read(unknown, past), IsEmpty());
   InboxQuery recent;
   recent.not_before = at(10);
-  EXPECT_THAT(read(nobody, recent), IsEmpty());
+  EXPECT_THAT(read(unknown, recent), IsEmpty());
 }
 
-TEST_P(RegistryEdgeCases, ATokenThatWouldEndWithOneThatIsNotThereIsNotMade) {
+TEST_P(RegistryEdgeCases, ATokenOpenedByAnUnknownTokenIsNotAdded) {
   NewToken token{TokenKind::enrolment, {}, sha256("secret"), "prefix", "label", {}};
   token.opened_by = TokenId::make(at(0));
   EXPECT_ERROR(store->add_token(token, at(0)).take(), errors::invalid_token);
   NewWorkspace wanted;
   wanted.enrolment = token;
   EXPECT_ERROR(store->create_workspace(wanted, at(0)).take(), errors::invalid_token);
-  EXPECT_THAT(store->list_workspaces(), IsEmpty()) << "nor the workspace it was for";
+  EXPECT_THAT(store->list_workspaces(), IsEmpty()) << "nor is the workspace created";
   const auto workspace = make_workspace().id;
   EXPECT_FALSE(store->revoke_workspace_token(workspace, TokenId::make(at(0)), at(1)).take().value());
 }
 
-TEST_P(RegistryEdgeCases, NothingToNoteIsNoted) {
+TEST_P(RegistryEdgeCases, EmptyAndUnknownUsesAndPollsAreAccepted) {
   EXPECT_TRUE(store->record_polls({}).take());
   EXPECT_TRUE(store->record_token_uses({}).take());
   const auto workspace = make_workspace().id;
@@ -48,23 +48,23 @@ TEST_P(RegistryEdgeCases, NothingToNoteIsNoted) {
   EXPECT_EQ(store->find_token(id)->last_used_at, at(7));
 }
 
-TEST_P(RegistryEdgeCases, NothingIsStagedOnceEither) {
+TEST_P(RegistryEdgeCases, AnEmptyListUnderAClaimStagesNothing) {
   const Claim claim{sha256("scope"), sha256("request"), at(99)};
   const auto staged = store->stage_uploads_once(
-      nobody, {}, until(at(9)), claim, [](const auto&) { return std::string("answer"); }, at(0));
+      unknown, {}, until(at(9)), claim, [](const auto&) { return std::string("answer"); }, at(0));
   EXPECT_THAT(Commit(staged).take()->made.value(), IsEmpty());
   EXPECT_FALSE(store->find_answer(claim, at(1)).value()) << "nothing was claimed";
 }
 
-TEST_P(RegistryEdgeCases, WhoWasRemovedIsNotMadeAnewByEntering) {
+TEST_P(RegistryEdgeCases, ARemovedWorkspaceIsNotCreatedAgainByRegistering) {
   const auto workspace = make_workspace().id;
   remove(workspace);
-  CheckedRegistration entry = entry_to(workspace);
+  CheckedRegistration entry = registration_for(workspace);
   entry.create_as = "again";
   EXPECT_ERROR(store->register_agent(entry, at(1)).take(), errors::workspace_removed);
 }
 
-TEST_P(RegistryEdgeCases, AParentIsTakenLater) {
+TEST_P(RegistryEdgeCases, AParentCanBeSetLater) {
   const auto parent = make_workspace("parent").id;
   const auto child = make_workspace("child").id;
   WorkspacePatch patch;
@@ -75,11 +75,11 @@ TEST_P(RegistryEdgeCases, AParentIsTakenLater) {
   EXPECT_ERROR(store->patch_workspace(parent, patch, at(1)).take(), errors::bad_parent);
 }
 
-TEST_P(RegistryEdgeCases, ASecretOfNobodyIsNotKept) {
-  EXPECT_ERROR(store->set_inbound_secret(nobody, "sealed", at(0)).take(), errors::workspace_not_found);
-  EXPECT_ERROR(store->beat_workspace(nobody, {}, at(0)).take(), errors::workspace_not_found);
-  EXPECT_ERROR(store->find_delivery(nobody), errors::workspace_not_found);
-  EXPECT_ERROR(store->patch_workspace(nobody, {}, at(0)).take(), errors::workspace_not_found);
+TEST_P(RegistryEdgeCases, ASecretOfAnUnknownWorkspaceIsNotKept) {
+  EXPECT_ERROR(store->set_inbound_secret(unknown, "sealed", at(0)).take(), errors::workspace_not_found);
+  EXPECT_ERROR(store->beat_workspace(unknown, {}, at(0)).take(), errors::workspace_not_found);
+  EXPECT_ERROR(store->find_delivery(unknown), errors::workspace_not_found);
+  EXPECT_ERROR(store->patch_workspace(unknown, {}, at(0)).take(), errors::workspace_not_found);
 }
 
 }  // namespace

@@ -37,13 +37,13 @@ TEST_P(Registry, APatchChangesWhatItNamesAndNothingElse) {
   EXPECT_EQ(after.updated_at, at(5));
 }
 
-TEST_P(Registry, AParentMustLiveAndMustNotBeADescendant) {
+TEST_P(Registry, AParentMustExistAndMustNotBeADescendant) {
   const auto top = make_workspace();
   const auto middle = child_of(top.id);
   const auto bottom = child_of(middle.id);
-  const auto gone = make_workspace();
-  remove(gone.id);
-  for (const auto parent : {top.id, middle.id, bottom.id, gone.id, WorkspaceId::make(at(0))}) {
+  const auto removed = make_workspace();
+  remove(removed.id);
+  for (const auto parent : {top.id, middle.id, bottom.id, removed.id, WorkspaceId::make(at(0))}) {
     WorkspacePatch patch;
     patch.parent_id.emplace(parent);
     EXPECT_TRUE(store->patch_workspace(top.id, patch, at(1)).take().error().is(errors::bad_parent));
@@ -61,7 +61,7 @@ TEST_P(Registry, AncestorsAreNearestFirst) {
   EXPECT_TRUE(store->ancestors(top.id).empty());
 }
 
-TEST_P(Registry, ARemovedOneLosesItsTokensAndKeepsItsRows) {
+TEST_P(Registry, ARemovedWorkspaceLosesItsTokensAndKeepsItsRows) {
   const auto workspace = make_workspace();
   append(workspace.id, message("evidence"));
   const auto given = token_for(workspace.id);
@@ -73,7 +73,7 @@ TEST_P(Registry, ARemovedOneLosesItsTokensAndKeepsItsRows) {
   EXPECT_TRUE(store->remove_workspace(WorkspaceId::make(at(0)), at(2)).take().error().is(errors::workspace_not_found));
 }
 
-TEST_P(Registry, TheSilentOnesGoOfflineOnce) {
+TEST_P(Registry, SilentWorkspacesGoOfflineOnce) {
   const auto silent = make_workspace();
   const auto polling = make_workspace();
   const auto never_seen = make_workspace();
@@ -89,12 +89,13 @@ TEST_P(Registry, TheSilentOnesGoOfflineOnce) {
   EXPECT_TRUE(store->settle_statuses(at(50), at(141)).take().value().empty());
 }
 
-TEST_P(Registry, FiftyTokensAreEnoughAndRevokingOneMakesRoom) {
+TEST_P(Registry, FiftyTokensAreTheLimitAndRevokingOneMakesRoom) {
   const auto workspace = make_workspace().id;
   const auto first = store->add_token(token_for(workspace), at(0)).take().value();
   for (int i = 1; i < 50; ++i) ASSERT_TRUE(store->add_token(token_for(workspace), at(0)).take());
   EXPECT_TRUE(store->add_token(token_for(workspace), at(0)).take().error().is(errors::too_many_tokens));
-  EXPECT_FALSE(store->revoke_workspace_token(make_workspace().id, first.id, at(1)).take().value()) << "a stranger's";
+  EXPECT_FALSE(store->revoke_workspace_token(make_workspace().id, first.id, at(1)).take().value())
+      << "of another workspace";
   EXPECT_TRUE(store->revoke_workspace_token(workspace, first.id, at(1)).take().value());
   EXPECT_FALSE(store->revoke_workspace_token(workspace, first.id, at(2)).take().value());
   EXPECT_TRUE(store->add_token(token_for(workspace), at(3)).take());
@@ -103,7 +104,7 @@ TEST_P(Registry, FiftyTokensAreEnoughAndRevokingOneMakesRoom) {
 TEST_P(Registry, AnEnrolmentWithoutAWorkspaceMakesOneOnce) {
   const auto enrolment = store->add_token(token_for({}, TokenKind::enrolment), at(0)).take().value();
   const auto entry = [&] {
-    CheckedRegistration made = entry_to(WorkspaceId::make(at(0)));
+    CheckedRegistration made = registration_for(WorkspaceId::make(at(0)));
     made.create_as = "laptop";
     made.enrolment = enrolment.id;
     made.token = token_for({});
@@ -117,9 +118,9 @@ TEST_P(Registry, AnEnrolmentWithoutAWorkspaceMakesOneOnce) {
   EXPECT_EQ(store->list_workspaces().size(), 1u) << "the second workspace was undone with it";
 }
 
-TEST_P(Registry, AnEnrolmentThatWasToMakeAWorkspaceHasNoRightToOneThatIsThere) {
+TEST_P(Registry, AnEnrolmentForANewWorkspaceGivesNoRightToAnExistingOne) {
   const auto enrolment = store->add_token(token_for({}, TokenKind::enrolment), at(0)).take().value();
-  CheckedRegistration entry = entry_to(make_workspace().id);
+  CheckedRegistration entry = registration_for(make_workspace().id);
   entry.create_as = "laptop";
   entry.enrolment = enrolment.id;
   entry.token = token_for({});
@@ -127,29 +128,29 @@ TEST_P(Registry, AnEnrolmentThatWasToMakeAWorkspaceHasNoRightToOneThatIsThere) {
   EXPECT_TRUE(store->find_token(enrolment.id)->live(at(1))) << "and is not used up";
 }
 
-TEST_P(Registry, OfManyStrangersAtOnceOneIsTheFirst) {
+TEST_P(Registry, OfManyFirstRegistrationsAtOnceOneSucceeds) {
   const auto id = WorkspaceId::make(at(0));
   std::vector<Commit<Result<RegisteredWorkspace>>> commits;
   for (int i = 0; i < 20; ++i) {
-    CheckedRegistration entry = entry_to(id);
+    CheckedRegistration entry = registration_for(id);
     entry.create_as = "laptop";
     entry.first_only = true;
     entry.token = token_for({});
     commits.push_back(store->register_agent(entry, at(1)));
   }
-  int entered = 0;
+  int registered = 0;
   for (auto& commit : commits) {
     const auto result = commit.take();
-    if (result) ++entered;
+    if (result) ++registered;
     EXPECT_TRUE(result ? result->token.has_value() : result.error().is(errors::invalid_token));
   }
-  EXPECT_EQ(entered, 1);
+  EXPECT_EQ(registered, 1);
   EXPECT_EQ(store->list_tokens(id).size(), 1u);
 }
 
-TEST_P(Registry, WhoHasALiveTokenIsGivenNoOther) {
+TEST_P(Registry, AWorkspaceWithALiveTokenGetsNoOther) {
   const auto id = make_workspace().id;
-  CheckedRegistration entry = entry_to(id);
+  CheckedRegistration entry = registration_for(id);
   entry.token = token_for({});
   EXPECT_TRUE(store->register_agent(entry, at(1)).take()->token);
   entry.token = token_for({});
@@ -214,7 +215,7 @@ TEST_P(Registry, AWorkspaceIsCreatedWithItsEnrolmentOrNotAtAll) {
   again.id = made.id;
   again.enrolment = token_for({}, TokenKind::enrolment);
   EXPECT_TRUE(store->create_workspace(again, at(1)).take().error().is(errors::workspace_exists));
-  EXPECT_FALSE(store->find_token(again.enrolment->hash)) << "nothing of it is there";
+  EXPECT_FALSE(store->find_token(again.enrolment->hash)) << "nothing was added";
 }
 
 TEST_P(Registry, AClaimedWorkspaceHasOneEnrolment) {
@@ -254,7 +255,7 @@ TEST_P(Registry, AnAckOnlyMovesForwardAndNeverBeyondTheHead) {
   EXPECT_TRUE(store->ack_inbox(WorkspaceId::make(at(0)), 1).take().error().is(errors::workspace_not_found));
 }
 
-TEST_P(Registry, RetentionKeepsWhatWasNotConsumedUntilTheCeiling) {
+TEST_P(Registry, RetentionKeepsUnreadRowsUntilTheCeiling) {
   const auto workspace = make_workspace().id;
   append(workspace, message("consumed"), at(10));
   append(workspace, message("not consumed"), at(20));

@@ -1,4 +1,4 @@
-// One connection to SQLite: which failures are whose, and what is noticed of the files beside it.
+// One connection to SQLite: which failures are whose, and which changes of the files beside it are noticed.
 #include "store/sqlite/database.h"
 
 #include <fcntl.h>
@@ -41,14 +41,14 @@ class SqliteDatabase : public ::testing::Test {
   sqlite::Health health;
 };
 
-TEST_F(SqliteDatabase, EveryFailureOfSqliteIsOfOneKind) {
+TEST_F(SqliteDatabase, EveryFailureOfSqliteHasOneType) {
   const auto database = open();
   expect_kind<sqlite::ConstraintFailed>(*database, {SQLITE_CONSTRAINT, SQLITE_CONSTRAINT_UNIQUE});
   expect_kind<std::logic_error>(*database, {SQLITE_TOOBIG, SQLITE_MISMATCH, SQLITE_MISUSE, SQLITE_RANGE});
   expect_kind<std::bad_alloc>(*database, {SQLITE_NOMEM, SQLITE_IOERR_NOMEM});
   expect_kind<StorageFull>(*database, {SQLITE_FULL});
   expect_kind<Unavailable>(*database, {SQLITE_BUSY, SQLITE_LOCKED, SQLITE_SCHEMA, SQLITE_CANTOPEN});
-  EXPECT_TRUE(health.ok()) << "none of these is the end of it";
+  EXPECT_TRUE(health.ok()) << "none of these makes the database unusable";
   for (const int code : {SQLITE_IOERR, SQLITE_IOERR_FSYNC, SQLITE_IOERR_DIR_FSYNC, SQLITE_CORRUPT, SQLITE_NOTADB}) {
     sqlite::Health its_own;
     Database one(file, Database::Mode::read_only, its_own);
@@ -72,7 +72,7 @@ TEST_F(SqliteDatabase, EveryFailureOfSqliteIsOfOneKind) {
   }
 }
 
-TEST_F(SqliteDatabase, AQuotaThatIsUsedUpIsAFullDiskButAFailedSyncIsAFailedSync) {
+TEST_F(SqliteDatabase, AnExhaustedQuotaIsAFullDiskExceptInASync) {
   const auto database = open();
   database->execute("CREATE TABLE t (n)");
   {
@@ -81,29 +81,29 @@ TEST_F(SqliteDatabase, AQuotaThatIsUsedUpIsAFullDiskButAFailedSyncIsAFailedSync)
     EXPECT_GT(fault.hits(), 0);
   }
   EXPECT_TRUE(health.ok());
-  EXPECT_NO_THROW(database->execute("INSERT INTO t VALUES (1)")) << "over once there is room";
+  EXPECT_NO_THROW(database->execute("INSERT INTO t VALUES (1)")) << "works again once there is room";
   for (const int error : {ENOSPC, EDQUOT}) {
     sqlite::Health its_own;
     Database one(file, Database::Mode::read_write, its_own);
     const Fault fault(Call::sync, error);
     EXPECT_THROW(one.execute("INSERT INTO t VALUES (2)"), Unavailable) << error;
-    EXPECT_FALSE(its_own.ok()) << "what could not be synced may be lost, whatever the reason";
+    EXPECT_FALSE(its_own.ok()) << "pages that could not be synced may be lost, whatever the reason";
   }
 }
 
-TEST_F(SqliteDatabase, AFileThatIsNotThereIsNotMade) {
+TEST_F(SqliteDatabase, AMissingFileIsNotCreated) {
   EXPECT_THROW(Database((directory / "none.db").string(), Database::Mode::read_write, health), Unavailable);
   EXPECT_FALSE(std::filesystem::exists(directory / "none.db"));
 }
 
-TEST_F(SqliteDatabase, AValueThatIsTooLargeIsOurMistakeAndLeavesTheConnectionUsable) {
+TEST_F(SqliteDatabase, AValueThatIsTooLargeIsALogicErrorAndLeavesTheConnectionUsable) {
   const auto database = open();
-  const std::string_view huge("x", std::size_t{2'000'000'000});  // refused by its length: nobody looks at it
+  const std::string_view huge("x", std::size_t{2'000'000'000});  // refused by its length: it is not read
   EXPECT_THROW((void)database->query("SELECT ?", huge), std::logic_error);
   EXPECT_TRUE(database->query("SELECT ?", "small").step());
 }
 
-TEST_F(SqliteDatabase, AColumnThatDoesNotHoldWhatItShouldIsNotReadAsSomethingElse) {
+TEST_F(SqliteDatabase, AColumnOfTheWrongTypeIsNotReadAsAnotherType) {
   const auto database = open();
   for (const char* value : {"NULL", "x'00'", "'text'", "zeroblob(17)"}) {
     auto row = database->query(std::string("SELECT ") + value);
@@ -141,7 +141,7 @@ TEST_F(SqliteDatabase, AValueWhosePagesAreLostIsDamageAndNotEmpty) {
   {
     std::fstream damaged(file, std::ios::in | std::ios::out | std::ios::binary);
     damaged.seekp(std::streamoff{10} * 4096);
-    damaged << std::string(std::size_t{10} * 4096, '\0');  // in the middle: where the next page is cannot be read there
+    damaged << std::string(std::size_t{10} * 4096, '\0');  // in the middle: the number of the next page is lost
   }
   const auto database = open();
   std::string part(100, '\0');
@@ -149,29 +149,29 @@ TEST_F(SqliteDatabase, AValueWhosePagesAreLostIsDamageAndNotEmpty) {
   EXPECT_FALSE(health.ok());
 }
 
-TEST_F(SqliteDatabase, ALogThatWasDeletedOrReplacedIsNoticed) {
-  const std::string log = file + "-wal";
+TEST_F(SqliteDatabase, AWalThatWasDeletedOrReplacedIsNoticed) {
+  const std::string wal = file + "-wal";
   for (const bool replaced : {false, true}) {
     const auto database = open();
     database->execute("CREATE TABLE IF NOT EXISTS t (n); INSERT INTO t VALUES (1)");
     EXPECT_FALSE(database->has_moved());
-    std::filesystem::rename(log, log + ".old");
-    if (replaced) std::ofstream(log) << "another one";
+    std::filesystem::rename(wal, wal + ".old");
+    if (replaced) std::ofstream(wal) << "another one";
     EXPECT_TRUE(database->has_moved());
-    std::filesystem::remove(log);
-    std::filesystem::rename(log + ".old", log);
-    EXPECT_FALSE(database->has_moved()) << "and back in its place it is the same";
+    std::filesystem::remove(wal);
+    std::filesystem::rename(wal + ".old", wal);
+    EXPECT_FALSE(database->has_moved()) << "restored, it is the same file";
   }
 }
 
-TEST_F(SqliteDatabase, ALogThatCannotBeOpenedIsUnavailable) {
+TEST_F(SqliteDatabase, AWalThatCannotBeOpenedIsUnavailable) {
   open()->execute("CREATE TABLE t (n)");
   std::filesystem::create_directory(file + "-wal");
   EXPECT_THROW(Database(file, Database::Mode::read_write, health).execute("INSERT INTO t VALUES (1)"), Unavailable);
 }
 
-// With little memory SQLite writes pages to the log early, and over them when they change again before the commit.
-TEST_F(SqliteDatabase, PagesThatAreWrittenOverBeforeTheCommitHoldWhatCameLast) {
+// With little memory SQLite writes pages to the write-ahead log early, and again when they change before the commit.
+TEST_F(SqliteDatabase, PagesThatAreOverwrittenBeforeTheCommitHaveTheLastContent) {
   const auto database = open();
   database->execute(
       "PRAGMA cache_size = 10; PRAGMA cache_spill = 10; CREATE TABLE t (id INTEGER PRIMARY KEY, bytes BLOB)");
@@ -188,45 +188,45 @@ TEST_F(SqliteDatabase, PagesThatAreWrittenOverBeforeTheCommitHoldWhatCameLast) {
   EXPECT_EQ(sound.text(0), "ok");
 }
 
-TEST_F(SqliteDatabase, WithoutALogYetNothingHasMoved) {
+TEST_F(SqliteDatabase, WithoutAWalNothingHasMoved) {
   Database database(file, Database::Mode::read_write, health);
   EXPECT_FALSE(std::filesystem::exists(file + "-wal"));
   EXPECT_FALSE(database.has_moved());
 }
 
-TEST_F(SqliteDatabase, ACheckpointMovesTheLogAndOneOfAnotherProcessIsNoFailure) {
+TEST_F(SqliteDatabase, ACheckpointEmptiesTheWalAndOneOfAnotherProcessIsNoFailure) {
   const auto database = open();
   int pages = 0;
   database->watch_log(&pages);
   database->execute("CREATE TABLE t (bytes); INSERT INTO t VALUES (zeroblob(1000000))");
   EXPECT_GT(pages, 200);
-  int told[2];
+  int locked[2];
   int ended[2];
-  ASSERT_EQ(::pipe(told), 0);
+  ASSERT_EQ(::pipe(locked), 0);
   ASSERT_EQ(::pipe(ended), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    // The byte of the shared index by which SQLite tells who checkpoints.
+    // The byte of the shared index that SQLite locks for a checkpoint.
     struct flock lock{};
     lock.l_type = F_WRLCK;
     lock.l_start = 121;
     lock.l_len = 1;
     const bool held = ::fcntl(::open((file + "-shm").c_str(), O_RDWR), F_SETLK, &lock) == 0;
-    if (::write(told[1], held ? "y" : "n", 1) != 1) ::_exit(1);
+    if (::write(locked[1], held ? "y" : "n", 1) != 1) ::_exit(1);
     char byte = 0;
     ::_exit(::read(ended[0], &byte, 1) == 1 ? 0 : 1);
   }
   char held = 0;
-  ASSERT_EQ(::read(told[0], &held, 1), 1);
+  ASSERT_EQ(::read(locked[0], &held, 1), 1);
   EXPECT_EQ(held, 'y');
   EXPECT_NO_THROW(database->checkpoint(Database::Checkpoint::passive));
-  EXPECT_LT(std::filesystem::file_size(file), 100'000u) << "it was left to the other one";
+  EXPECT_LT(std::filesystem::file_size(file), 100'000u) << "the other process does the checkpoint";
   EXPECT_EQ(::write(ended[1], "x", 1), 1);
   ::waitpid(child, nullptr, 0);
-  for (const int fd : {told[0], told[1], ended[0], ended[1]}) ::close(fd);
+  for (const int fd : {locked[0], locked[1], ended[0], ended[1]}) ::close(fd);
   database->checkpoint(Database::Checkpoint::passive);
   EXPECT_GT(std::filesystem::file_size(file), 1'000'000u);
-  EXPECT_GT(std::filesystem::file_size(file + "-wal"), 1'000'000u) << "kept for the next ones to write over";
+  EXPECT_GT(std::filesystem::file_size(file + "-wal"), 1'000'000u) << "kept, to be overwritten";
   database->checkpoint(Database::Checkpoint::truncate);
   EXPECT_EQ(std::filesystem::file_size(file + "-wal"), 0u);
 }

@@ -52,7 +52,7 @@ TEST_F(SqliteMigrations, UpDownAndUpAgainGivesTheSameSchemaAtEveryStep) {
   EXPECT_EQ(migrations.up(at(2)), count);
   EXPECT_EQ(schema(), complete);
 
-  // And each step alone, up from every schema that was passed on the way down.
+  // And each step alone, up from every schema of the way down.
   for (int steps = 1; steps <= count; ++steps) {
     for (int i = 0; i < steps; ++i) ASSERT_TRUE(migrations.down());
     EXPECT_EQ(schema(), on_the_way_down[static_cast<std::size_t>(steps) - 1]);
@@ -69,17 +69,17 @@ TEST_F(SqliteMigrations, TheIndexesCarryTheNamesOfTheContract) {
   }
 }
 
-TEST_F(SqliteMigrations, AStepThatFailsLeavesTheOneBeforeAndIsTriedAgain) {
+TEST_F(SqliteMigrations, AFailedStepLeavesTheStepBeforeItAndIsTriedAgain) {
   const Migration good{1, "good", 1, "CREATE TABLE a (x INTEGER);", "DROP TABLE a;"};
   const Migration bad{2, "bad", 2, "CREATE TABLE b (x INTEGER); CREATE TABLE a (x INTEGER);", "DROP TABLE b;"};
-  const Migration mended{2, "bad", 2, "CREATE TABLE b (x INTEGER);", "DROP TABLE b;"};
+  const Migration repaired{2, "bad", 2, "CREATE TABLE b (x INTEGER);", "DROP TABLE b;"};
   const Migration with_bad[] = {good, bad};
   EXPECT_THROW(Migrations(*database, with_bad).up(at(0)), Unavailable);
   EXPECT_TRUE(has("a"));
   EXPECT_FALSE(has("b")) << "the first half of the step is undone";
-  const Migration with_mended[] = {good, mended};
-  EXPECT_EQ(Migrations(*database, with_mended).missing()->version, 2);
-  EXPECT_EQ(Migrations(*database, with_mended).up(at(0)), 1);
+  const Migration with_repaired[] = {good, repaired};
+  EXPECT_EQ(Migrations(*database, with_repaired).missing()->version, 2);
+  EXPECT_EQ(Migrations(*database, with_repaired).up(at(0)), 1);
   EXPECT_TRUE(has("b"));
 }
 
@@ -109,7 +109,7 @@ TEST_F(SqliteMigrations, ANewerBinarysMigrationIsShownAndNotTakenBack) {
   const Migration both[] = {old[0], {2, "two", 1, "CREATE TABLE b (x INTEGER);", "DROP TABLE b;"}};
   Migrations(*database, both).up(at(7));
   Migrations older(*database, old);
-  EXPECT_NO_THROW(older.require_ours()) << "its second migration says that the first binary may run";
+  EXPECT_NO_THROW(older.require_ours()) << "the second migration allows the first binary";
   const auto status = older.status();
   ASSERT_EQ(status.size(), 2u);
   EXPECT_EQ(status[1].name, "two");

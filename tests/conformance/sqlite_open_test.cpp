@@ -46,7 +46,7 @@ class SqliteOpen : public ::testing::Test {
   const std::filesystem::path file = directory / "restante.db";
 };
 
-TEST_F(SqliteOpen, ASecondServerOnTheSameDataIsRefusedAndToldWhoHoldsIt) {
+TEST_F(SqliteOpen, ASecondServerOnTheSameDataIsRefusedWithTheProcessThatHoldsTheLock) {
   auto first = open();
   EXPECT_THAT([&] { open(); }, ThrowsMessage<OpenRefused>(HasSubstr("in use by process " + std::to_string(getpid()))));
   EXPECT_THROW(sqlite::migrate_up(file, at(0)), OpenRefused);
@@ -74,7 +74,7 @@ TEST_F(SqliteOpen, TheLockOfAProcessThatWasKilledIsFree) {
   close(ready[1]);
 }
 
-TEST_F(SqliteOpen, NobodyElseMayReadTheFiles) {
+TEST_F(SqliteOpen, NoOtherUserMayReadTheFiles) {
   auto store = open();
   make_workspace(*store);
   for (const char* name : {"restante.db", "restante.db-wal", "restante.db-shm", "lock"}) {
@@ -92,7 +92,7 @@ TEST_F(SqliteOpen, AFileThatIsNoDatabaseIsRefusedAndLeftAsItIs) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), text);
 }
 
-TEST_F(SqliteOpen, SomebodyElsesDatabaseIsRefusedAndLeftAsItIs) {
+TEST_F(SqliteOpen, AForeignDatabaseIsRefusedAndLeftAsItIs) {
   std::ofstream(file, std::ios::app).flush();
   edit("CREATE TABLE bookmarks (url TEXT)");
   EXPECT_THAT([&] { open(); }, ThrowsMessage<OpenRefused>(HasSubstr("not Restante's")));
@@ -123,9 +123,9 @@ TEST_F(SqliteOpen, ALostDatabaseIsNeverTakenForANewOne) {
   EXPECT_FALSE(std::filesystem::exists(file));
   std::ofstream(file).flush();
   EXPECT_THAT([&] { open({.now = at(0), .may_create = false}); }, ThrowsMessage<OpenRefused>(HasSubstr("empty")));
-  EXPECT_NO_THROW(open().reset()) << "a first start that was cut short is begun again";
+  EXPECT_NO_THROW(open().reset()) << "a first start that was interrupted begins again";
   std::filesystem::remove(file);
-  std::ofstream(file.string() + "-wal") << "a log without its database";
+  std::ofstream(file.string() + "-wal") << "a write-ahead log without its database";
   EXPECT_THAT([&] { open(); }, ThrowsMessage<OpenRefused>(HasSubstr("its log is there")));
 }
 
@@ -133,23 +133,23 @@ TEST_F(SqliteOpen, ADirectoryThatIsNotThereIsRefused) {
   EXPECT_THROW(sqlite::open(directory / "nowhere" / "restante.db", {}), OpenRefused);
 }
 
-TEST_F(SqliteOpen, ADatabaseThatIsTooNewIsRefusedUnlessItSaysOtherwise) {
+TEST_F(SqliteOpen, ADatabaseThatIsTooNewIsRefusedUnlessItAllowsThisBinary) {
   open().reset();
   edit("INSERT INTO schema_migrations VALUES (900, 'future', 0, 3, x'')");
-  EXPECT_NO_THROW(open()) << "its migration says that binaries that know number 3 may run";
+  EXPECT_NO_THROW(open()) << "its migration allows binaries that know number 3";
   edit("INSERT INTO schema_migrations VALUES (901, 'far_future', 0, 901, x'')");
   EXPECT_THAT([&] { open(); }, ThrowsMessage<OpenRefused>(HasSubstr("too new for this binary")));
 }
 
-TEST_F(SqliteOpen, WithoutMigratingItOpensAndSaysWhatIsMissing) {
+TEST_F(SqliteOpen, WithoutMigratingItOpensAndReportsWhatIsMissing) {
   sqlite::migrate_up(file, at(0));
   down_to_before("uploads");
   auto store = open({.now = at(0), .migrate = false});
   EXPECT_THAT([&] { store->check(); }, ThrowsMessage<Unavailable>(HasSubstr("uploads")));
 }
 
-// Agents ask again after the one, and give a file up after the other.
-TEST_F(SqliteOpen, WithoutALaterColumnOfUploadsTheyAreOutOfReachAndNotGone) {
+// Agents try again after Unavailable, and give a file up after upload_gone.
+TEST_F(SqliteOpen, WithoutALaterColumnUploadsAreUnavailableAndNotGone) {
   sqlite::migrate_up(file, at(0));
   WorkspaceId workspace;
   const auto item = testing::file("a.txt");
@@ -167,7 +167,7 @@ TEST_F(SqliteOpen, WithoutALaterColumnOfUploadsTheyAreOutOfReachAndNotGone) {
     EXPECT_EQ(store->append_to_inbox(workspace, message("m"), at(0)).take()->seq, 2) << "the rest works";
   }
   auto store = open({.now = at(1)});
-  EXPECT_TRUE(store->ack_upload(workspace, item.id, at(1)).take()) << "and nothing was lost";
+  EXPECT_TRUE(store->ack_upload(workspace, item.id, at(1)).take()) << "nothing was lost";
 }
 
 TEST_F(SqliteOpen, OnceTheTablesAreMadeStagingWorks) {
@@ -182,7 +182,7 @@ TEST_F(SqliteOpen, OnceTheTablesAreMadeStagingWorks) {
   EXPECT_EQ(store->list_waiting(workspace, {}, 10, at(2)).size(), 1u);
 }
 
-TEST_F(SqliteOpen, SmallContentLeavesTheFileWithItsRow) {
+TEST_F(SqliteOpen, SmallContentIsDeletedWithItsRow) {
   auto store = open();
   const auto workspace = make_workspace(*store);
   const auto recalled = small_file("recalled", "one");
@@ -206,7 +206,7 @@ TEST_F(SqliteOpen, SmallContentLeavesTheFileWithItsRow) {
   EXPECT_EQ(contents(), 0);
 }
 
-TEST_F(SqliteOpen, TakingTheTablesBackAndMakingThemAgainStartsTheQuotaFromNothing) {
+TEST_F(SqliteOpen, AfterDownAndUpTheQuotaStartsFromZero) {
   auto terms = until(at(9));
   terms.quota.max_files = 1;
   WorkspaceId workspace;
@@ -222,7 +222,7 @@ TEST_F(SqliteOpen, TakingTheTablesBackAndMakingThemAgainStartsTheQuotaFromNothin
   EXPECT_TRUE(store->stage_uploads(workspace, {testing::file("b")}, terms, at(0)).take());
 }
 
-TEST_F(SqliteOpen, AfterAFailedSyncTheStoreSaysSoUntilItIsOpenedAgain) {
+TEST_F(SqliteOpen, AfterAFailedSyncTheStoreReportsItUntilItIsOpenedAgain) {
   auto store = open();
   const auto workspace = make_workspace(*store);
   ASSERT_TRUE(store->append_to_inbox(workspace, message("kept"), at(0)).take());
@@ -239,7 +239,7 @@ TEST_F(SqliteOpen, AfterAFailedSyncTheStoreSaysSoUntilItIsOpenedAgain) {
   EXPECT_TRUE(store->append_to_inbox(workspace, message("again"), at(0)).take());
 }
 
-TEST_F(SqliteOpen, AFullDiskIsToldAsSuchAndReadingGoesOn) {
+TEST_F(SqliteOpen, AFullDiskIsReportedAndReadingContinues) {
   auto store = open();
   const auto workspace = make_workspace(*store);
   {
@@ -251,7 +251,7 @@ TEST_F(SqliteOpen, AFullDiskIsToldAsSuchAndReadingGoesOn) {
   EXPECT_EQ(store->append_to_inbox(workspace, message("room"), at(0)).take()->seq, 1);
 }
 
-TEST_F(SqliteOpen, ALogDeletedWhileRunningIsNoticedBeforeAnythingMoreIsAcknowledged) {
+TEST_F(SqliteOpen, AWalDeletedWhileRunningIsNoticedBeforeAnotherWriteIsAcknowledged) {
   open().reset();
   auto store = open();
   std::filesystem::remove(file.string() + "-wal");

@@ -1,5 +1,5 @@
-// What a verb costs must not grow with what lies there: no statement of uploads walks through a table. SQLite counts
-// the steps of every full scan; a hook on each new connection collects them.
+// The cost of a verb must not grow with the number of rows: no statement of uploads scans a table. SQLite counts the
+// steps of every full scan; a hook on each new connection collects them.
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
@@ -18,7 +18,7 @@ namespace {
 std::mutex scans_mutex;
 std::set<std::string> scans;
 
-int note_scan(unsigned, void*, void* statement, void*) {
+int record_scan(unsigned, void*, void* statement, void*) {
   auto* finished = static_cast<sqlite3_stmt*>(statement);
   if (sqlite3_stmt_status(finished, SQLITE_STMTSTATUS_FULLSCAN_STEP, 1) == 0) return 0;
   const std::lock_guard lock(scans_mutex);
@@ -27,7 +27,7 @@ int note_scan(unsigned, void*, void* statement, void*) {
 }
 
 int watch(sqlite3* database, const char**, const void*) {
-  return sqlite3_trace_v2(database, SQLITE_TRACE_PROFILE, note_scan, nullptr);
+  return sqlite3_trace_v2(database, SQLITE_TRACE_PROFILE, record_scan, nullptr);
 }
 
 class SqlitePlans : public ::testing::Test {
@@ -57,7 +57,7 @@ TEST_F(SqlitePlans, TheHookSeesAScan) {
   EXPECT_EQ(scanned().size(), 1u);
 }
 
-TEST_F(SqlitePlans, NoVerbOfUploadsWalksThroughATable) {
+TEST_F(SqlitePlans, NoVerbOfUploadsScansATable) {
   const auto workspace = store->create_workspace({}, at(0)).take()->id;
   auto out = until(at(1000));
   out.direction = UploadDirection::out;
@@ -109,15 +109,15 @@ TEST_F(SqlitePlans, NoVerbOfUploadsWalksThroughATable) {
   EXPECT_TRUE(store->list_blobs(KeyRole::first, Place::inlined, "", 3).empty());
   store->count_blobs();
   for (const auto& sql : scanned()) {
-    // The heads are one row for each workspace, and adding up their figures is what they are for. The list of dropped
-    // blobs is read from its beginning as far as its limit.
+    // There is one head for each workspace, and a sum over all heads is intended. The list of dropped blobs is read
+    // from its beginning up to its limit.
     EXPECT_TRUE(sql.find("inbox_heads") != std::string::npos || sql.find("FROM dropped_blobs") != std::string::npos ||
-                sql.find("blob_moves") != std::string::npos)  // of which there is one row
+                sql.find("blob_moves") != std::string::npos)  // it has one row
         << sql;
   }
 }
 
-TEST_F(SqlitePlans, NoVerbOfChunksWalksThroughATable) {
+TEST_F(SqlitePlans, NoVerbOfChunksScansATable) {
   Chunks& chunks = store->chunks();
   std::vector<std::string> keys;
   for (int i = 0; i < 40; ++i) {

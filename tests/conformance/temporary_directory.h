@@ -1,4 +1,4 @@
-// A directory of its own for one test, removed with everything in it at the end.
+// A new directory for one test, removed with everything in it at the end.
 #pragma once
 #include <stdlib.h>
 

@@ -23,8 +23,8 @@ class DelegationTest : public StoreTest {
     return store->open_delegation(wanted, now).take();
   }
   OpenedDelegation open(const NewDelegation& wanted, Time now = at(1)) { return try_open(wanted, now).value(); }
-  static DelegationReport saying(Status status, const std::string& text = "said",
-                                 DelegationActor by = DelegationActor::callee) {
+  static DelegationReport make_report(Status status, const std::string& text = "said",
+                                      DelegationActor by = DelegationActor::callee) {
     DelegationReport report;
     report.status = status;
     report.text = text;
@@ -37,13 +37,13 @@ class DelegationTest : public StoreTest {
     return store->advance_delegation(who, id, std::move(report), now).take();
   }
   DelegationChange report(const std::string& id, Status status, const std::string& text = "said", Time now = at(10)) {
-    return try_report(id, saying(status, text), now).value();
+    return try_report(id, make_report(status, text), now).value();
   }
   DelegationChange beat(const std::string& id, Time now, std::optional<std::string> progress = {}) {
     return store->beat_delegation(callee, id, std::move(progress), now).take().value();
   }
   DelegationChange cancel(const std::string& id, Time now = at(10)) {
-    return try_report(id, saying(Status::failed, "cancelled by caller", DelegationActor::caller), now).value();
+    return try_report(id, make_report(Status::failed, "cancelled by caller", DelegationActor::caller), now).value();
   }
   SweptDelegations sweep(Time now, std::int64_t stuck_after = 600, int limit = 100) {
     const Time before = now - std::chrono::seconds(stuck_after);
@@ -52,22 +52,22 @@ class DelegationTest : public StoreTest {
   Delegation find(const std::string& id) { return store->find_delegation(id).value(); }
   DelegationRecord read_task(const std::string& id) { return store->read_delegation(id).value(); }
   Status status_of(const std::string& id) { return find(id).status; }
-  // In whichever status, made the way it comes about.
+  // Brings a new task to this status by the usual steps.
   void bring_to(const std::string& id, Status status) {
     open(task(id));
     if (status == Status::dispatched || status == Status::stuck) beat(id, at(2));
     if (status == Status::in_progress) report(id, Status::in_progress, "", at(2));
     if (status == Status::completed || status == Status::failed) report(id, status, "first", at(3));
     if (status == Status::stuck) {
-      EXPECT_EQ(try_report(id, saying(Status::stuck, "silent", DelegationActor::platform), at(3))->outcome,
+      EXPECT_EQ(try_report(id, make_report(Status::stuck, "silent", DelegationActor::platform), at(3))->outcome,
                 DelegationOutcome::changed);
     }
     EXPECT_EQ(status_of(id), status);
   }
   std::vector<InboxRow> results_of(const std::string& id) { return results_of(id, caller); }
-  std::vector<InboxRow> results_of(const std::string& id, WorkspaceId asker) {
+  std::vector<InboxRow> results_of(const std::string& id, WorkspaceId inbox_owner) {
     std::vector<InboxRow> found;
-    for (auto& row : inbox_of(asker)) {
+    for (auto& row : inbox_of(inbox_owner)) {
       if (row.method == "delegate_result" &&
           row.request_body.find("\"delegation_id\":\"" + id + "\"") != std::string::npos)
         found.push_back(row);

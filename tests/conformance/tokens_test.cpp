@@ -22,7 +22,7 @@ class Tokens : public StoreTest {
   }
   Token add(const NewToken& token, Time now = at(0)) { return store->add_token(token, now).take().value(); }
   Commit<Result<RegisteredWorkspace>> redeem(TokenId enrolment, const NewToken& token, Time now) {
-    CheckedRegistration entry = entry_to(*token.workspace_id);
+    CheckedRegistration entry = registration_for(*token.workspace_id);
     entry.enrolment = enrolment;
     entry.token = token;
     return store->register_agent(entry, now);
@@ -30,7 +30,7 @@ class Tokens : public StoreTest {
 };
 RESTANTE_EVERY_BACKEND(Tokens);
 
-TEST_P(Tokens, AnAddedOneIsFoundByItsHashAndByNoOther) {
+TEST_P(Tokens, ATokenIsFoundByItsHashAndByNoOther) {
   const auto workspace = make_workspace().id;
   const auto given = fresh(TokenKind::sender, workspace, at(100));
   const auto added = add(given, at(3));
@@ -76,7 +76,7 @@ TEST_P(Tokens, TheListIsNewestFirstAndOfOneWorkspaceOrOfNone) {
   EXPECT_EQ(of_none[0].id, admin.id);
 }
 
-TEST_P(Tokens, RevokingSaysWhetherItWasLiveAndKeepsTheFirstTime) {
+TEST_P(Tokens, RevokingReturnsWhetherItWasLiveAndKeepsTheFirstTime) {
   const auto given = fresh(TokenKind::workspace, make_workspace().id);
   const auto id = add(given).id;
   EXPECT_TRUE(store->revoke_token(id, at(5)).take().value());
@@ -111,7 +111,7 @@ TEST_P(Tokens, NoReadAfterTheAnswerToARevocationSeesTheTokenAliveHoweverManyAreR
   }
 }
 
-TEST_P(Tokens, RevokingAnExpiredOneSticksAlthoughItWasNotLive) {
+TEST_P(Tokens, AnExpiredTokenCanBeRevoked) {
   const auto given = fresh(TokenKind::workspace, make_workspace().id, at(10));
   const auto id = add(given).id;
   EXPECT_FALSE(store->revoke_token(id, at(10)).take().value());

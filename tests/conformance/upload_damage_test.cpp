@@ -1,4 +1,4 @@
-// Bytes that are no longer those that were staged: the mark, who is told, and what goes on as before.
+// Blobs whose content has changed or is missing: the mark, the receipts, and what works as before.
 #include <gmock/gmock.h>
 
 #include "backends.h"
@@ -36,7 +36,7 @@ class UploadDamages : public StoreTest {
 };
 RESTANTE_EVERY_BACKEND(UploadDamages);
 
-TEST_P(UploadDamages, AFileThatIsAwaitedFailsAndItsSenderIsToldWhy) {
+TEST_P(UploadDamages, AWaitingFileFailsAndItsSenderGetsAReceiptWithTheReason) {
   for (const auto how : {UploadDamage::changed, UploadDamage::missing}) {
     const auto workspace = make_workspace().id;
     const auto item = how == UploadDamage::changed ? file("a.pdf", 7) : small_file("a.pdf", "content");
@@ -46,13 +46,13 @@ TEST_P(UploadDamages, AFileThatIsAwaitedFailsAndItsSenderIsToldWhy) {
     EXPECT_EQ(marked[0].upload.damage, how);
     EXPECT_EQ(marked[0].upload.failed_at, at(5));
     EXPECT_EQ(marked[0].upload.reason, sentence_of(how));
-    const auto log = inbox_of(workspace);
-    ASSERT_EQ(log.size(), 2u);
+    const auto rows = inbox_of(workspace);
+    ASSERT_EQ(rows.size(), 2u);
     ASSERT_TRUE(marked[0].receipt);
-    EXPECT_EQ(marked[0].receipt->seq, log[1].seq);
-    EXPECT_EQ(log[1].activity_type, "upload_receipt");
-    EXPECT_EQ(log[1].method, "chat_upload_failed");
-    EXPECT_THAT(log[1].request_body, HasSubstr("\"reason\":\"" + std::string(sentence_of(how)) + "\""));
+    EXPECT_EQ(marked[0].receipt->seq, rows[1].seq);
+    EXPECT_EQ(rows[1].activity_type, "upload_receipt");
+    EXPECT_EQ(rows[1].method, "chat_upload_failed");
+    EXPECT_THAT(rows[1].request_body, HasSubstr("\"reason\":\"" + std::string(sentence_of(how)) + "\""));
     EXPECT_EQ(store->find_upload_status(workspace, item.id, at(6))->state, UploadState::failed);
   }
 }
@@ -74,11 +74,11 @@ TEST_P(UploadDamages, TheMarkIsDurableAndFoundByEveryRead) {
   EXPECT_FALSE(store->find_upload(workspace, sound.id)->damage);
   EXPECT_EQ(damaged(), (UploadTally{1, 7}));
   EXPECT_EQ(store->upload_stats(at(5)).workspaces.at(0).second.damaged, (UploadTally{1, 7}));
-  EXPECT_EQ(store->upload_stats(at(5)).total.failed, (UploadTally{1, 7})) << "it is in its state all the same";
+  EXPECT_EQ(store->upload_stats(at(5)).total.failed, (UploadTally{1, 7})) << "it also counts as failed";
   EXPECT_EQ(listed(), std::vector<FileId>{item.id});
 }
 
-TEST_P(UploadDamages, WhatIsKnownIsNoNewsAndTheFirstFindingStays) {
+TEST_P(UploadDamages, ASecondFindingChangesNothing) {
   const auto workspace = make_workspace().id;
   const auto item = file("a");
   stage(workspace, item);
@@ -90,7 +90,7 @@ TEST_P(UploadDamages, WhatIsKnownIsNoNewsAndTheFirstFindingStays) {
   EXPECT_EQ(receipts(workspace), std::vector<std::string>{"chat_upload_failed"});
 }
 
-TEST_P(UploadDamages, ItTakesThePlaceOfWhatTheAgentSaidAndNoLaterWordTakesIts) {
+TEST_P(UploadDamages, DamageReplacesTheAgentsReasonAndNoLaterReasonReplacesIt) {
   const auto workspace = make_workspace().id;
   const auto item = file("a");
   stage(workspace, item);
@@ -104,7 +104,7 @@ TEST_P(UploadDamages, ItTakesThePlaceOfWhatTheAgentSaidAndNoLaterWordTakesIts) {
   EXPECT_EQ(store->upload_stats(at(6)).total.failed.files, 1);
 }
 
-TEST_P(UploadDamages, AnAbsentFileAndThatOfAnotherWorkspaceAreGone) {
+TEST_P(UploadDamages, AnAbsentFileAndAFileOfAnotherWorkspaceAreGone) {
   const auto workspace = make_workspace().id;
   const auto other = make_workspace().id;
   const auto item = file("a");
@@ -116,7 +116,7 @@ TEST_P(UploadDamages, AnAbsentFileAndThatOfAnotherWorkspaceAreGone) {
   EXPECT_THAT(receipts(workspace), IsEmpty());
 }
 
-TEST_P(UploadDamages, WhoNoLongerWaitsIsToldNothing) {
+TEST_P(UploadDamages, AFileThatNoAgentWaitsForGetsNoReceipt) {
   const auto workspace = make_workspace().id;
   const auto acked = file("acked");
   const auto expired = file("expired");
@@ -138,7 +138,7 @@ TEST_P(UploadDamages, WhoNoLongerWaitsIsToldNothing) {
   EXPECT_EQ(damaged().files, 3);
 }
 
-TEST_P(UploadDamages, RowsThatShareTheBytesShareTheirFateAndOthersDoNot) {
+TEST_P(UploadDamages, AllRowsOfABlobAreMarkedAndNoOthers) {
   const auto from = make_workspace("from").id;
   const auto one = make_workspace("one").id;
   const auto two = make_workspace("two").id;
@@ -176,7 +176,7 @@ TEST_P(UploadDamages, ADamagedFileCannotBeSentOn) {
   EXPECT_THAT(inbox_of(target), IsEmpty());
 }
 
-TEST_P(UploadDamages, AckRecallAndSweepGoOnAsBeforeAndTheStoryKeepsIt) {
+TEST_P(UploadDamages, AckRecallAndSweepWorkAsBeforeAndTheFinishedUploadKeepsTheMark) {
   const auto workspace = make_workspace().id;
   const auto acked = file("acked");
   const auto recalled = small_file("recalled", "x");
@@ -185,7 +185,7 @@ TEST_P(UploadDamages, AckRecallAndSweepGoOnAsBeforeAndTheStoryKeepsIt) {
   stage(workspace, recalled);
   stage(workspace, expired, at(0), at(20));
   for (const auto id : {acked.id, recalled.id, expired.id}) damage(workspace, id);
-  // The agent may have had the right bytes before.
+  // The agent may have read the right content before.
   EXPECT_TRUE(store->ack_upload(workspace, acked.id, at(6)).take()->receipt);
   EXPECT_EQ(store->find_upload(workspace, acked.id)->state(at(6)), UploadState::acked);
   EXPECT_TRUE(store->recall_upload(workspace, recalled.id, {}, at(6)).take());
@@ -199,10 +199,10 @@ TEST_P(UploadDamages, AckRecallAndSweepGoOnAsBeforeAndTheStoryKeepsIt) {
   EXPECT_EQ(store->find_upload_status(workspace, expired.id, at(20))->upload.reason,
             sentence_of(UploadDamage::changed));
   EXPECT_EQ(damaged(), UploadTally());
-  EXPECT_EQ(store->list_dropped_blobs(10, at(0), "").size(), 2u) << "their bytes leave like any others";
+  EXPECT_EQ(store->list_dropped_blobs(10, at(0), "").size(), 2u) << "their blobs are dropped like any others";
 }
 
-TEST_P(UploadDamages, AWalkMeetsEveryRowOnceByItsId) {
+TEST_P(UploadDamages, AWalkReadsEveryRowOnceByItsId) {
   const auto workspace = make_workspace().id;
   const auto other = make_workspace().id;
   std::vector<FileId> ids;
@@ -214,15 +214,15 @@ TEST_P(UploadDamages, AWalkMeetsEveryRowOnceByItsId) {
   ASSERT_TRUE(store->ack_upload(workspace, ids[1], at(0)).take());
   damage(workspace, ids[2]);
   std::ranges::sort(ids);
-  std::vector<FileId> met;
+  std::vector<FileId> walked;
   std::optional<FileId> after;
   for (auto page = store->walk_uploads({}, 3); !page.empty(); page = store->walk_uploads(after, 3)) {
     EXPECT_LE(page.size(), 3u);
-    for (const auto& upload : page) met.push_back(upload.id);
-    after = met.back();
+    for (const auto& upload : page) walked.push_back(upload.id);
+    after = walked.back();
   }
-  EXPECT_EQ(met, ids);
-  // What the cursor names may have left meanwhile.
+  EXPECT_EQ(walked, ids);
+  // The upload that the cursor names may have been deleted.
   const auto row = store->walk_uploads({}, 1).at(0);
   ASSERT_EQ(store->find_upload(row.workspace_id, row.id)->id, ids[0]);
   (void)store->ack_upload(row.workspace_id, row.id, at(0)).take();

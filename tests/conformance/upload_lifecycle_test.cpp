@@ -1,4 +1,4 @@
-// What can become of a file besides an ack: a failure, a recall; the receipts of it, and its story afterwards.
+// What happens to a file besides an ack: failure and recall, their receipts, and its status afterwards.
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -24,7 +24,7 @@ class UploadLifecycle : public StoreTest {
 };
 RESTANTE_EVERY_BACKEND(UploadLifecycle);
 
-TEST_P(UploadLifecycle, AFailureIsKeptWithItsReasonAndTheSenderIsTold) {
+TEST_P(UploadLifecycle, AFailureIsKeptWithItsReasonAndTheSenderGetsAReceipt) {
   const auto workspace = make_workspace().id;
   const auto id = stage(workspace, file("a.txt", 7)).upload.id;
   ASSERT_TRUE(store->mark_fetched(workspace, id, at(1)).take());
@@ -49,7 +49,7 @@ TEST_P(UploadLifecycle, AFailureIsKeptWithItsReasonAndTheSenderIsTold) {
                                   "\"acked_at\":null,\"reason\":\"disk \\\"full\\\" ✗\"}");
 }
 
-TEST_P(UploadLifecycle, TheSameReasonAgainChangesNothingAnotherIsAnotherReceipt) {
+TEST_P(UploadLifecycle, TheSameReasonAgainChangesNothingAnotherAppendsAReceipt) {
   const auto workspace = make_workspace().id;
   const auto id = stage(workspace, file("a.txt")).upload.id;
   ASSERT_TRUE(store->fail_upload(workspace, id, "one", at(1)).take()->receipt);
@@ -61,13 +61,13 @@ TEST_P(UploadLifecycle, TheSameReasonAgainChangesNothingAnotherIsAnotherReceipt)
   EXPECT_EQ(other.upload.failed_at, at(3));
   EXPECT_EQ(store->find_upload(workspace, id)->reason, "two");
   const auto none = store->fail_upload(workspace, id, "", at(3)).take().value();
-  EXPECT_FALSE(none.receipt) << "no reason is no other one";
+  EXPECT_FALSE(none.receipt) << "an empty reason is not another reason";
   EXPECT_EQ(none.upload.reason, "two");
   EXPECT_TRUE(store->fail_upload(workspace, id, "one", at(4)).take()->receipt) << "the last one counts";
   EXPECT_EQ(inbox_of(workspace).size(), 4u);
 }
 
-TEST_P(UploadLifecycle, AnEmptyReasonIsAReason) {
+TEST_P(UploadLifecycle, AFailureMayHaveAnEmptyReason) {
   const auto workspace = make_workspace().id;
   const auto id = stage(workspace, file("a.txt")).upload.id;
   EXPECT_TRUE(store->fail_upload(workspace, id, "", at(1)).take()->receipt);
@@ -77,7 +77,7 @@ TEST_P(UploadLifecycle, AnEmptyReasonIsAReason) {
   EXPECT_TRUE(store->fail_upload(workspace, id, "and why", at(3)).take()->receipt);
 }
 
-TEST_P(UploadLifecycle, ALongReasonIsCutOnACharacterAndThenStillTheSame) {
+TEST_P(UploadLifecycle, ALongReasonIsCutOnACharacterAndCountsAsTheSame) {
   const auto workspace = make_workspace().id;
   const auto id = stage(workspace, file("a.txt")).upload.id;
   const std::string kept(kMaxReasonBytes - 1, 'x');
@@ -86,7 +86,7 @@ TEST_P(UploadLifecycle, ALongReasonIsCutOnACharacterAndThenStillTheSame) {
   EXPECT_FALSE(store->fail_upload(workspace, id, kept + "é and less", at(2)).take()->receipt);
 }
 
-TEST_P(UploadLifecycle, AFailedFileWaitsOnAndALaterAckWins) {
+TEST_P(UploadLifecycle, AFailedFileKeepsWaitingAndALaterAckWins) {
   const auto workspace = make_workspace().id;
   const auto id = stage(workspace, file("a.txt")).upload.id;
   ASSERT_TRUE(store->fail_upload(workspace, id, "later", at(1)).take());
@@ -98,9 +98,9 @@ TEST_P(UploadLifecycle, AFailedFileWaitsOnAndALaterAckWins) {
   EXPECT_EQ(inbox_of(workspace).back().request_body.find("reason"), std::string::npos);
 }
 
-TEST_P(UploadLifecycle, WhatIsAckedExpiredAbsentOrForeignCannotFail) {
+TEST_P(UploadLifecycle, AnAckedExpiredAbsentOrForeignFileCannotFail) {
   const auto workspace = make_workspace().id;
-  const auto stranger = make_workspace().id;
+  const auto other_workspace = make_workspace().id;
   const auto acked = stage(workspace, file("a.txt")).upload.id;
   ASSERT_TRUE(store->ack_upload(workspace, acked, at(1)).take());
   const auto expired = stage(workspace, file("b.txt"), at(0), at(5)).upload.id;
@@ -109,11 +109,11 @@ TEST_P(UploadLifecycle, WhatIsAckedExpiredAbsentOrForeignCannotFail) {
   EXPECT_ERROR(store->fail_upload(workspace, acked, "x", at(6)).take(), errors::upload_gone);
   EXPECT_ERROR(store->fail_upload(workspace, expired, "x", at(5)).take(), errors::upload_gone);
   EXPECT_ERROR(store->fail_upload(workspace, FileId::make(at(0)), "x", at(6)).take(), errors::upload_gone);
-  EXPECT_ERROR(store->fail_upload(stranger, other, "x", at(6)).take(), errors::upload_gone);
+  EXPECT_ERROR(store->fail_upload(other_workspace, other, "x", at(6)).take(), errors::upload_gone);
   EXPECT_EQ(inbox_of(workspace).size(), rows);
 }
 
-TEST_P(UploadLifecycle, ARecalledFileIsGoneForEverybodyAndItsBytesAreListedToBeDropped) {
+TEST_P(UploadLifecycle, ARecalledFileIsGoneAndItsBlobIsListedToBeDropped) {
   const auto workspace = make_workspace().id;
   const auto item = file("a.txt", 7);
   stage(workspace, item);
@@ -136,24 +136,24 @@ TEST_P(UploadLifecycle, ARecalledFileIsGoneForEverybodyAndItsBytesAreListedToBeD
                                   "\"acked_at\":null}");
 }
 
-TEST_P(UploadLifecycle, OnlyWhoStagedItOrWhoNeedsNoNameMayRecall) {
+TEST_P(UploadLifecycle, OnlyTheStagingTokenOrAnAdminMayRecall) {
   const auto workspace = make_workspace().id;
   const auto sender = TokenId::make(at(0));
   auto terms = until(at(99));
   terms.staged_by = sender;
   const auto own = file("own");
   const auto also_own = file("also_own");
-  const auto nobodys = file("nobodys");
+  const auto unowned = file("nobodys");
   ASSERT_TRUE(store->stage_uploads(workspace, {own, also_own}, terms, at(0)).take());
-  stage(workspace, nobodys);
+  stage(workspace, unowned);
   EXPECT_ERROR(store->recall_upload(workspace, own.id, TokenId::make(at(0)), at(1)).take(), errors::upload_gone);
-  EXPECT_ERROR(store->recall_upload(workspace, nobodys.id, sender, at(1)).take(), errors::upload_gone);
+  EXPECT_ERROR(store->recall_upload(workspace, unowned.id, sender, at(1)).take(), errors::upload_gone);
   EXPECT_TRUE(store->recall_upload(workspace, own.id, sender, at(1)).take());
   EXPECT_TRUE(store->recall_upload(workspace, also_own.id, {}, at(1)).take());
-  EXPECT_TRUE(store->recall_upload(workspace, nobodys.id, {}, at(1)).take());
+  EXPECT_TRUE(store->recall_upload(workspace, unowned.id, {}, at(1)).take());
 }
 
-TEST_P(UploadLifecycle, WhatTheAgentHasTakenCannotBeRecalled) {
+TEST_P(UploadLifecycle, AnAckedFileCannotBeRecalled) {
   const auto workspace = make_workspace().id;
   const auto sender = TokenId::make(at(0));
   auto terms = until(at(99));
@@ -163,12 +163,12 @@ TEST_P(UploadLifecycle, WhatTheAgentHasTakenCannotBeRecalled) {
   ASSERT_TRUE(store->ack_upload(workspace, item.id, at(1)).take());
   EXPECT_ERROR(store->recall_upload(workspace, item.id, sender, at(2)).take(), errors::upload_already_acked);
   EXPECT_ERROR(store->recall_upload(workspace, item.id, {}, at(2)).take(), errors::upload_already_acked);
-  // Another sender learns nothing.
+  // Another sender gets no information.
   EXPECT_ERROR(store->recall_upload(workspace, item.id, TokenId::make(at(0)), at(2)).take(), errors::upload_gone);
   EXPECT_TRUE(store->find_upload(workspace, item.id));
 }
 
-TEST_P(UploadLifecycle, WhatIsExpiredAbsentOrForeignCannotBeRecalled) {
+TEST_P(UploadLifecycle, AnExpiredAbsentOrForeignFileCannotBeRecalled) {
   const auto workspace = make_workspace().id;
   const auto id = stage(workspace, file("a.txt"), at(0), at(5)).upload.id;
   EXPECT_ERROR(store->recall_upload(workspace, id, {}, at(5)).take(), errors::upload_gone);
@@ -185,11 +185,11 @@ TEST_P(UploadLifecycle, ARecalledOutgoingFileLeavesNoReceipt) {
   ASSERT_TRUE(store->stage_uploads(workspace, {item}, terms, at(0)).take());
   EXPECT_FALSE(store->recall_upload(workspace, item.id, {}, at(1)).take()->receipt);
   EXPECT_THAT(inbox_of(workspace), IsEmpty());
-  EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), IsEmpty()) << "content in the row leaves with it";
+  EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), IsEmpty()) << "content in the row is deleted with it";
   EXPECT_EQ(state(workspace, item.id, at(1)), UploadState::recalled);
 }
 
-TEST_P(UploadLifecycle, TheStoryOfALivingFileFollowsItsState) {
+TEST_P(UploadLifecycle, TheStatusOfAStagedFileFollowsItsState) {
   const auto workspace = make_workspace().id;
   const auto item = file("a.txt", 9);
   stage(workspace, item, at(0), at(50));
@@ -209,7 +209,7 @@ TEST_P(UploadLifecycle, TheStoryOfALivingFileFollowsItsState) {
   EXPECT_ERROR(store->find_upload_status(workspace, FileId::make(at(0)), at(5)), errors::upload_gone);
 }
 
-TEST_P(UploadLifecycle, TheStoryOutlivesTheRow) {
+TEST_P(UploadLifecycle, TheStatusOutlivesTheRow) {
   const auto workspace = make_workspace().id;
   auto terms = until(at(50));
   terms.staged_by = TokenId::make(at(0));
@@ -250,7 +250,7 @@ TEST_P(UploadLifecycle, TheStoryOutlivesTheRow) {
   EXPECT_ERROR(store->find_upload_status(make_workspace().id, acked.id, at(70)), errors::upload_gone);
 }
 
-TEST_P(UploadLifecycle, StoriesAreKeptAsLongAsTheLog) {
+TEST_P(UploadLifecycle, FinishedUploadsAreKeptAsLongAsInboxRows) {
   const auto workspace = make_workspace().id;
   std::vector<FileId> ids;
   for (int i = 0; i < 5; ++i) ids.push_back(stage(workspace, file("f"), at(i)).upload.id);
@@ -258,9 +258,9 @@ TEST_P(UploadLifecycle, StoriesAreKeptAsLongAsTheLog) {
     ASSERT_TRUE(store->recall_upload(workspace, ids[static_cast<std::size_t>(i)], {}, at(100 + i)).take());
   }
   ASSERT_TRUE(store->ack_inbox(workspace, 10).take());
-  std::int64_t gone = 0;
-  while (const auto step = store->prune(at(103), at(0), at(200), 2).take().value()) gone += step;
-  EXPECT_EQ(gone, 3 + 3 + 5) << "three stories, their receipts, and the arrivals";
+  std::int64_t deleted = 0;
+  while (const auto step = store->prune(at(103), at(0), at(200), 2).take().value()) deleted += step;
+  EXPECT_EQ(deleted, 3 + 3 + 5) << "three finished uploads, their receipts, and the arrivals";
   EXPECT_ERROR(store->find_upload_status(workspace, ids[2], at(200)), errors::upload_gone);
   EXPECT_EQ(state(workspace, ids[3], at(200)), UploadState::recalled);
   EXPECT_EQ(state(workspace, ids[4], at(200)), UploadState::recalled);
@@ -273,7 +273,7 @@ TEST_P(UploadLifecycle, OfAnAckARecallAndASweepAtOnceExactlyOneHappens) {
   int sweeps = 0;
   for (int i = 0; i < 30; ++i) {
     const auto id = stage(workspace, file("f"), at(0), at(10)).upload.id;
-    // Each has its own idea of the time: for the sweep the file is due, for the others it lives.
+    // Each has its own clock: for the sweep the file is due, for the others it is not.
     bool acked = false;
     bool recalled = false;
     std::size_t swept = 0;

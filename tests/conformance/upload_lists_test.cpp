@@ -1,4 +1,4 @@
-// What lies with the platform, as its operator sees it.
+// The uploads on the server, as the operator sees them.
 #include <gmock/gmock.h>
 
 #include "backends.h"
@@ -27,7 +27,7 @@ class UploadLists : public StoreTest {
     terms.direction = UploadDirection::out;
     return store->stage_uploads(workspace, {file(name, 11)}, terms, at(0)).take()->at(0).upload.id;
   }
-  // One of each kind; sizes tell them apart in sums.
+  // One of each kind; the sizes identify them in sums.
   void stage_all(WorkspaceId workspace, const std::string& prefix) {
     const auto add = [&](const std::string& name, std::int64_t size, std::int64_t expires) {
       return stage(workspace, file(prefix + name, size), at(1), at(expires)).upload.id;
@@ -74,7 +74,7 @@ TEST_P(UploadLists, EveryGroupHasItsOwnAndOnlyThose) {
   EXPECT_THAT(list(UploadGroup::waiting, WorkspaceId::make(at(0))), IsEmpty());
 }
 
-TEST_P(UploadLists, AnEmptyPlatformListsNothing) {
+TEST_P(UploadLists, AnEmptyStoreListsNothing) {
   make_workspace();
   for (const auto group : {UploadGroup::waiting, UploadGroup::never_fetched, UploadGroup::fetched, UploadGroup::failed,
                            UploadGroup::acked, UploadGroup::expired, UploadGroup::outgoing}) {
@@ -102,7 +102,7 @@ TEST_P(UploadLists, PagesFollowEachOtherAlsoAmongFilesOfOneMoment) {
   }
 }
 
-TEST_P(UploadLists, ACursorThatHasLeftStartsFromTheFrontAndOneInAnotherStateStillStands) {
+TEST_P(UploadLists, ADeletedCursorStartsFromTheFrontAndOneInAnotherStateKeepsItsPosition) {
   const auto workspace = make_workspace().id;
   const auto first = stage(workspace, file("a"), at(0), at(50)).upload.id;
   stage(workspace, file("b"), at(0), at(51));
@@ -114,12 +114,12 @@ TEST_P(UploadLists, ACursorThatHasLeftStartsFromTheFrontAndOneInAnotherStateStil
   EXPECT_THAT(list(filter), ElementsAre("b"));
   filter.group = UploadGroup::acked;
   filter.after = store->list_uploads({}, at(1)).at(0).id;
-  EXPECT_THAT(list(filter), ElementsAre("a")) << "an unacked cursor has no place among the acked";
+  EXPECT_THAT(list(filter), ElementsAre("a")) << "an unacked cursor has no position among the acked";
   filter.limit = -1;
   EXPECT_THAT(list(filter), IsEmpty());
 }
 
-TEST_P(UploadLists, WhatExpiresSoonCanBeAskedFor) {
+TEST_P(UploadLists, FilesThatExpireSoonCanBeListed) {
   const auto workspace = make_workspace().id;
   stage_all(workspace, "");
   UploadFilter filter;
@@ -156,7 +156,7 @@ TEST_P(UploadLists, TheFiguresAddUpByStateInTotalAndByWorkspace) {
   EXPECT_EQ(before.total.never_fetched, (UploadTally{4, 16}));
 }
 
-TEST_P(UploadLists, TheFiguresFollowWhatLeaves) {
+TEST_P(UploadLists, TheFiguresFollowDeletedFiles) {
   const auto workspace = make_workspace().id;
   stage_all(workspace, "");
   const auto recalled = stage(workspace, file("recalled", 100)).upload.id;

@@ -1,5 +1,5 @@
-// The quota of a workspace: what lies there and was not acked. Exact, whoever stages at the same time and by whichever
-// verb.
+// The quota of a workspace: its files that were not acked. Exact, also when several threads stage by any verb at the
+// same time.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -52,7 +52,7 @@ TEST_P(UploadQuotas, ExactlySoManyFilesFitAndOneMoreDoesNot) {
   EXPECT_TRUE(try_stage(workspace, {file("c")}, terms(0, 3)));
 }
 
-TEST_P(UploadQuotas, NothingIsNoLimit) {
+TEST_P(UploadQuotas, ZeroIsNoLimit) {
   const auto workspace = make_workspace().id;
   EXPECT_TRUE(try_stage(workspace, {file("a", kMaxFileBytes)}, terms(0, 0)));
   EXPECT_TRUE(try_stage(workspace, {file("b", kMaxFileBytes)}, terms(0, 0)));
@@ -68,7 +68,7 @@ TEST_P(UploadQuotas, OutgoingFilesAndSmallContentCountToo) {
   EXPECT_ERROR(try_stage(workspace, {file("d", 1)}, terms(20, 0)), errors::quota_exceeded);
 }
 
-TEST_P(UploadQuotas, AnAckMakesRoomAtOnceAndARowThatLeaves) {
+TEST_P(UploadQuotas, AnAckAndADeletedRowMakeRoomAtOnce) {
   const auto workspace = make_workspace().id;
   const auto acked = file("acked");
   const auto recalled = file("recalled");
@@ -81,7 +81,7 @@ TEST_P(UploadQuotas, AnAckMakesRoomAtOnceAndARowThatLeaves) {
   ASSERT_TRUE(store->fail_upload(workspace, failed.id, "why", at(1)).take());
   EXPECT_ERROR(try_stage(workspace, {file("x")}, terms(0, 4)), errors::quota_exceeded);
   ASSERT_TRUE(store->ack_upload(workspace, acked.id, at(1)).take());
-  EXPECT_TRUE(try_stage(workspace, {file("1")}, terms(0, 4))) << "nobody waits for an acked file";
+  EXPECT_TRUE(try_stage(workspace, {file("1")}, terms(0, 4))) << "an acked file does not count";
   EXPECT_ERROR(try_stage(workspace, {file("x")}, terms(0, 4)), errors::quota_exceeded);
 
   ASSERT_TRUE(store->recall_upload(workspace, recalled.id, {}, at(2)).take());
@@ -109,7 +109,7 @@ TEST_P(UploadQuotas, AcksGiveBackExactlyTheBytesTheyFree) {
   EXPECT_TRUE(try_stage(workspace, {file("x", 100)}, terms(100, 0)));
 }
 
-TEST_P(UploadQuotas, WhatAnAckFreedIsNeitherTakenBackNorFreedAgain) {
+TEST_P(UploadQuotas, SpaceThatAnAckFreedIsNeitherTakenBackNorFreedAgain) {
   const auto workspace = make_workspace().id;
   const auto acked = file("acked");
   ASSERT_TRUE(try_stage(workspace, {acked, file("waiting")}, terms(0, 2)));
@@ -119,7 +119,7 @@ TEST_P(UploadQuotas, WhatAnAckFreedIsNeitherTakenBackNorFreedAgain) {
     EXPECT_ERROR(try_stage(workspace, {file("x")}, terms(0, 2)), errors::quota_exceeded);
   };
   expect_full();
-  // Nothing makes an acked file one that waits again, and a second ack is no second file.
+  // An acked file never waits again, and a second ack does not count a second file.
   ASSERT_TRUE(store->ack_upload(workspace, acked.id, at(2)).take());
   expect_full();
   ASSERT_TRUE(store->mark_fetched(workspace, acked.id, at(2)).take());
@@ -186,14 +186,14 @@ TEST_P(UploadQuotas, HoweverManyStageRecallAndAckAtOnceItIsNeverExceededAndNever
   sweeper.join();
   EXPECT_EQ(std::ssize(store->list_waiting(workspace, {}, 1000, at(0))), staged - done);
   EXPECT_LE(staged - done, kFiles);
-  // What is free can be used to the last file, and not beyond.
+  // The free space can be used up to the last file, and not beyond.
   for (int left = staged - done; left < kFiles; ++left) {
     EXPECT_TRUE(try_stage(workspace, {file("f", 3)}, terms(kFiles * 3, kFiles)));
   }
   EXPECT_ERROR(try_stage(workspace, {file("f", 3)}, terms(kFiles * 3, kFiles)), errors::quota_exceeded);
 }
 
-TEST_P(UploadQuotas, WhoDoesNotFitTakesNobodyElseDown) {
+TEST_P(UploadQuotas, ARefusedStagingFailsNoOther) {
   const auto full = make_workspace().id;
   const auto free = make_workspace().id;
   ASSERT_TRUE(try_stage(full, {file("a")}, terms(0, 1)));

@@ -1,4 +1,4 @@
-// The sweep, and the bytes that stay behind it until they are deleted where bytes live.
+// The sweep, and the list of blobs that remain to be dropped after it.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -52,7 +52,7 @@ TEST_P(UploadSweeps, NothingDueIsNothingDone) {
   EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), IsEmpty());
 }
 
-TEST_P(UploadSweeps, AckedRowsLeaveOnceTheRetentionIsOverWithoutAnotherReceipt) {
+TEST_P(UploadSweeps, AckedRowsAreDeletedAfterTheRetentionWithoutAnotherReceipt) {
   const auto workspace = make_workspace().id;
   const auto id = stage_acked(workspace, at(5));
   const auto key = store->find_upload(workspace, id)->blob_key;
@@ -63,7 +63,7 @@ TEST_P(UploadSweeps, AckedRowsLeaveOnceTheRetentionIsOverWithoutAnotherReceipt) 
   EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), ElementsAre(key));
 }
 
-TEST_P(UploadSweeps, ARetentionOfNothingIsAtOnceAndAnAckedFileIsNeverExpired) {
+TEST_P(UploadSweeps, ARetentionOfZeroDeletesAtOnceAndAnAckedFileNeverExpires) {
   const auto workspace = make_workspace().id;
   stage_acked(workspace, at(5));
   const auto kept = stage(workspace, file("kept"), at(0), at(8)).upload.id;
@@ -75,7 +75,7 @@ TEST_P(UploadSweeps, ARetentionOfNothingIsAtOnceAndAnAckedFileIsNeverExpired) {
   EXPECT_TRUE(store->find_upload(workspace, kept));
 }
 
-TEST_P(UploadSweeps, ExpiredRowsLeaveWithAReceipt) {
+TEST_P(UploadSweeps, ExpiredRowsAreDeletedWithAReceipt) {
   const auto workspace = make_workspace().id;
   const auto item = file("a.txt", 7);
   stage(workspace, item, at(0), at(10));
@@ -99,7 +99,7 @@ TEST_P(UploadSweeps, ExpiredRowsLeaveWithAReceipt) {
   EXPECT_THAT(sweep(at(11)).expired, IsEmpty());
 }
 
-TEST_P(UploadSweeps, AnExpiredOutgoingFileLeavesWithoutAReceipt) {
+TEST_P(UploadSweeps, AnExpiredOutgoingFileIsDeletedWithoutAReceipt) {
   const auto workspace = make_workspace().id;
   const auto item = file("out");
   stage_out(workspace, item, at(10));
@@ -110,7 +110,7 @@ TEST_P(UploadSweeps, AnExpiredOutgoingFileLeavesWithoutAReceipt) {
   EXPECT_EQ(store->find_upload_status(workspace, item.id, at(11))->state, UploadState::expired);
 }
 
-TEST_P(UploadSweeps, AStepTakesNoMoreThanItsLimitAndSaysThatThereIsMore) {
+TEST_P(UploadSweeps, AStepTakesNoMoreThanItsLimitAndReportsThatThereIsMore) {
   const auto first = make_workspace().id;
   const auto second = make_workspace().id;
   for (int i = 0; i < 5; ++i) stage_acked(first, at(1));
@@ -141,7 +141,7 @@ TEST_P(UploadSweeps, ARemovedWorkspacesFilesAreSweptToo) {
   EXPECT_EQ(inbox_of(workspace).size(), 2u);
 }
 
-TEST_P(UploadSweeps, BytesThatSeveralRowsShareAreDroppedWithTheLastOfThem) {
+TEST_P(UploadSweeps, ABlobOfSeveralRowsIsDroppedWithTheLastOfThem) {
   const auto owner = make_workspace().id;
   const auto target = make_workspace().id;
   const auto item = file("shared");
@@ -156,7 +156,7 @@ TEST_P(UploadSweeps, BytesThatSeveralRowsShareAreDroppedWithTheLastOfThem) {
   EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), ElementsAre(item.blob_key));
 }
 
-TEST_P(UploadSweeps, SharersThatLeaveInOneStepDropTheirBytesOnce) {
+TEST_P(UploadSweeps, RowsOfOneBlobThatAreDeletedInOneStepDropItOnce) {
   const auto owner = make_workspace().id;
   const auto item = file("shared");
   stage_out(owner, item, at(10));
@@ -165,14 +165,14 @@ TEST_P(UploadSweeps, SharersThatLeaveInOneStepDropTheirBytesOnce) {
   EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), ElementsAre(item.blob_key));
 }
 
-TEST_P(UploadSweeps, ContentInARowLeavesWithItAndNotWithItsCopies) {
+TEST_P(UploadSweeps, ContentInARowIsDeletedWithItAndNotWithItsCopies) {
   const auto owner = make_workspace().id;
   const auto target = make_workspace().id;
   const auto item = small_file("small", "content");
   stage_out(owner, item, at(10));
   const auto copy = send_copy(owner, item.id, target, at(20));
   EXPECT_EQ(sweep(at(10)).expired.at(0).upload.id, item.id);
-  // What comes next must not take its place.
+  // The next row must not get its content.
   const auto other = small_file("other", "else");
   stage(owner, other, at(0), at(1000));
   EXPECT_EQ(store->read_upload(target, copy)->content, "content");
@@ -200,7 +200,7 @@ TEST_P(UploadSweeps, DroppedBlobsAreListedUntilTheyAreForgotten) {
   std::set<std::string> all(first.begin(), first.end());
   all.insert(rest.begin(), rest.end());
   EXPECT_EQ(all, keys);
-  EXPECT_TRUE(store->forget_dropped_blobs(first).take()) << "what is forgotten already is fine";
+  EXPECT_TRUE(store->forget_dropped_blobs(first).take()) << "keys that are forgotten already are accepted";
   EXPECT_TRUE(store->forget_dropped_blobs({}).take());
   ASSERT_TRUE(store->forget_dropped_blobs(rest).take());
   EXPECT_THAT(store->list_dropped_blobs(3, at(0), ""), IsEmpty());
@@ -232,7 +232,7 @@ TEST_P(UploadSweeps, SweepingBesideStagingLosesNothingAndCountsEveryFileOnce) {
   std::vector<Commit<Result<std::vector<StagedUpload>>>> stagings;
   std::vector<Commit<Result<SweptUploads>>> sweeps;
   for (int i = 0; i < 200; ++i) {
-    // Every second one is due when it comes.
+    // Every second one is due when it is staged.
     stagings.push_back(store->stage_uploads(workspace, {file("f")}, until(at(i % 2 == 0 ? 0 : 1000)), at(0)));
     if (i % 10 == 0) sweeps.push_back(store->sweep_uploads(seconds(60), 7, at(0)));
   }

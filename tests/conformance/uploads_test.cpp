@@ -49,7 +49,7 @@ TEST_P(Uploads, StagingRecordsEveryItemAndOneInboxRowEachInOrder) {
   }
 }
 
-TEST_P(Uploads, TheInboxRowOfAFileIsWhatTheContractSays) {
+TEST_P(Uploads, TheInboxRowOfAFileIsAsInTheContract) {
   const auto workspace = make_workspace().id;
   const auto item = file("report.pdf", 12345);
   stage(workspace, item);
@@ -77,7 +77,7 @@ TEST_P(Uploads, SmallContentIsKeptInItsRowAndComesBackByteForByte) {
   const auto one = small_file("one.bin", std::string(1, '\0'));
   const auto staged = store->stage_uploads(workspace, {large, one}, until(at(99)), at(0)).take().value();
   EXPECT_TRUE(staged[0].upload.in_row());
-  EXPECT_EQ(staged[0].upload.content, "") << "an answer does not carry it back";
+  EXPECT_EQ(staged[0].upload.content, "") << "the answer does not contain it";
   reopen();
   EXPECT_EQ(store->find_upload(workspace, large.id)->content, "");
   EXPECT_EQ(store->read_upload(workspace, large.id)->content, bytes);
@@ -87,7 +87,7 @@ TEST_P(Uploads, SmallContentIsKeptInItsRowAndComesBackByteForByte) {
   EXPECT_EQ(store->read_upload(workspace, large.id)->content, bytes) << "until it is swept";
 }
 
-TEST_P(Uploads, WhatIsInBlobsIsReadWithoutContent) {
+TEST_P(Uploads, AFileInBlobsIsReadWithoutContent) {
   const auto workspace = make_workspace().id;
   const auto item = file("a.txt");
   stage(workspace, item);
@@ -97,7 +97,7 @@ TEST_P(Uploads, WhatIsInBlobsIsReadWithoutContent) {
   EXPECT_FALSE(upload.in_row());
 }
 
-TEST_P(Uploads, AnItemWithTwoPlacesForItsBytesOrNoneOrTheWrongSizeIsRefused) {
+TEST_P(Uploads, AnItemStoredTwiceOrNowhereOrWithTheWrongSizeIsRefused) {
   const auto workspace = make_workspace().id;
   auto nowhere = file("nowhere.txt");
   nowhere.blob_key.clear();
@@ -114,7 +114,7 @@ TEST_P(Uploads, AnItemWithTwoPlacesForItsBytesOrNoneOrTheWrongSizeIsRefused) {
   EXPECT_THAT(inbox_of(workspace), IsEmpty());
 }
 
-TEST_P(Uploads, WhoStagedAFileIsKept) {
+TEST_P(Uploads, TheTokenThatStagedAFileIsKept) {
   const auto workspace = make_workspace().id;
   const auto item = file("a.txt");
   auto terms = until(at(99));
@@ -124,7 +124,7 @@ TEST_P(Uploads, WhoStagedAFileIsKept) {
   EXPECT_FALSE(store->find_upload(workspace, stage(workspace, file("b.txt")).upload.id)->staged_by);
 }
 
-TEST_P(Uploads, AnOutgoingFileIsFoundButNeitherInTheInboxNorWaitingNorTheAgentsToAck) {
+TEST_P(Uploads, AnOutgoingFileIsFoundButNeitherInTheInboxNorWaitingNorAcked) {
   const auto workspace = make_workspace().id;
   const auto item = file("result.pdf");
   auto terms = until(at(99));
@@ -187,18 +187,17 @@ TEST_P(Uploads, AnEmptyListDoesNothing) {
 }
 
 TEST_P(Uploads, NothingIsStagedForAnUnknownOrRemovedWorkspace) {
-  const auto nobody = WorkspaceId::make(at(0));
+  const auto unknown = WorkspaceId::make(at(0));
   const auto removed = make_workspace().id;
   remove(removed);
   const auto item = file("a.txt");
-  EXPECT_ERROR(store->stage_uploads(nobody, {item}, until(at(1)), at(0)).take(), errors::workspace_not_found);
+  EXPECT_ERROR(store->stage_uploads(unknown, {item}, until(at(1)), at(0)).take(), errors::workspace_not_found);
   EXPECT_ERROR(store->stage_uploads(removed, {item}, until(at(1)), at(0)).take(), errors::workspace_removed);
-  EXPECT_ERROR(store->find_upload(nobody, item.id), errors::upload_gone);
+  EXPECT_ERROR(store->find_upload(unknown, item.id), errors::upload_gone);
   EXPECT_ERROR(store->find_upload(removed, item.id), errors::upload_gone);
 }
 
-// The edge refuses such items; should one slip through, the schema does, and the whole batch is as if it had never
-// come.
+// The API layer refuses such items. If one gets through, the schema refuses it, and the whole batch leaves nothing.
 TEST_P(Uploads, ABatchWithAnItemTheSchemaRefusesLeavesNothing) {
   const auto workspace = make_workspace().id;
   const auto taken = file("taken.txt");
@@ -218,12 +217,12 @@ TEST_P(Uploads, ABatchWithAnItemTheSchemaRefusesLeavesNothing) {
 
 TEST_P(Uploads, AFileOfAnotherWorkspaceIsGoneForEveryVerb) {
   const auto owner = make_workspace().id;
-  const auto stranger = make_workspace().id;
+  const auto other_workspace = make_workspace().id;
   const auto id = stage(owner, file("a.txt")).upload.id;
-  EXPECT_ERROR(store->find_upload(stranger, id), errors::upload_gone);
-  EXPECT_ERROR(store->mark_fetched(stranger, id, at(1)).take(), errors::upload_gone);
-  EXPECT_ERROR(store->ack_upload(stranger, id, at(1)).take(), errors::upload_gone);
-  EXPECT_THAT(waiting(stranger), IsEmpty());
+  EXPECT_ERROR(store->find_upload(other_workspace, id), errors::upload_gone);
+  EXPECT_ERROR(store->mark_fetched(other_workspace, id, at(1)).take(), errors::upload_gone);
+  EXPECT_ERROR(store->ack_upload(other_workspace, id, at(1)).take(), errors::upload_gone);
+  EXPECT_THAT(waiting(other_workspace), IsEmpty());
   const auto upload = store->find_upload(owner, id).value();
   EXPECT_FALSE(upload.fetched_at);
   EXPECT_FALSE(upload.acked_at);

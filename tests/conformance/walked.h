@@ -1,4 +1,4 @@
-// What PostgreSQL itself says that questions have cost. For tests/conformance only.
+// What PostgreSQL's statistics report about the cost of queries. For tests/conformance only.
 #pragma once
 #include <chrono>
 #include <string>
@@ -15,7 +15,7 @@ inline postgres::ConnectionOptions endpoint_of(const std::string& url) {
   return endpoint;
 }
 
-// A session tells what it did when it ends: afterwards the statistics are complete.
+// A session reports its statistics when it ends: only then are they complete.
 inline void wait_until_alone(postgres::Connection& connection) {
   const auto others = [&] {
     return connection

@@ -19,7 +19,7 @@ class Workspaces : public StoreTest {
 };
 RESTANTE_EVERY_BACKEND(Workspaces);
 
-TEST_P(Workspaces, ACreatedOneIsFoundAsItWasGivenAlsoAfterReopening) {
+TEST_P(Workspaces, ACreatedWorkspaceIsFoundUnchangedAlsoAfterReopening) {
   NewWorkspace given;
   given.name = "Anna's laptop — ünïcode ' ; -- % _";
   given.role = "researcher";
@@ -53,18 +53,18 @@ TEST_P(Workspaces, AnIdThatIsTakenIsRefusedAndTheFirstStays) {
   EXPECT_EQ(store->find_workspace(*given.id)->name, "first");
 }
 
-TEST_P(Workspaces, AnUnknownOneIsNotFoundByAnyVerb) {
-  const auto nobody = WorkspaceId::make(at(0));
-  EXPECT_ERROR(store->find_workspace(nobody), errors::workspace_not_found);
-  EXPECT_ERROR(store->find_delivery(nobody), errors::workspace_not_found);
-  EXPECT_ERROR(store->register_agent(entry_to(nobody), at(0)).take(), errors::workspace_not_found);
-  EXPECT_ERROR(store->beat_workspace(nobody, {}, at(0)).take(), errors::workspace_not_found);
+TEST_P(Workspaces, AnUnknownWorkspaceIsNotFoundByAnyVerb) {
+  const auto unknown = WorkspaceId::make(at(0));
+  EXPECT_ERROR(store->find_workspace(unknown), errors::workspace_not_found);
+  EXPECT_ERROR(store->find_delivery(unknown), errors::workspace_not_found);
+  EXPECT_ERROR(store->register_agent(registration_for(unknown), at(0)).take(), errors::workspace_not_found);
+  EXPECT_ERROR(store->beat_workspace(unknown, {}, at(0)).take(), errors::workspace_not_found);
 }
 
-TEST_P(Workspaces, OneIsReachedAsItSaidLast) {
+TEST_P(Workspaces, ADeliveryModeIsTheOneRegisteredLast) {
   const auto id = make_workspace().id;
   EXPECT_EQ(store->find_delivery(id).value(), DeliveryMode::poll);
-  CheckedRegistration entry = entry_to(id);
+  CheckedRegistration entry = registration_for(id);
   entry.delivery_mode = DeliveryMode::push;
   entry.url = "http://127.0.0.1:1/";
   ASSERT_TRUE(store->register_agent(entry, at(1)).take());
@@ -78,35 +78,35 @@ TEST_P(Workspaces, OneIsReachedAsItSaidLast) {
 TEST_P(Workspaces, TheListIsOldestFirstAndWithoutTheRemoved) {
   const auto second = make_workspace("second", at(2));
   const auto first = make_workspace("first", at(1));
-  const auto gone = make_workspace("gone", at(0));
-  remove(gone.id);
+  const auto removed = make_workspace("gone", at(0));
+  remove(removed.id);
   const auto all = store->list_workspaces();
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].id, first.id);
   EXPECT_EQ(all[1].id, second.id);
 }
 
-TEST_P(Workspaces, ARemovedOneIsFoundAsSuchAndTakesNothingMore) {
+TEST_P(Workspaces, ARemovedWorkspaceIsFoundAsRemovedAndTakesNothingMore) {
   const auto workspace = make_workspace();
   remove(workspace.id);
   EXPECT_EQ(store->find_workspace(workspace.id)->status, WorkspaceStatus::removed);
   EXPECT_ERROR(store->find_delivery(workspace.id), errors::workspace_removed);
-  EXPECT_ERROR(store->register_agent(entry_to(workspace.id), at(1)).take(), errors::workspace_removed);
+  EXPECT_ERROR(store->register_agent(registration_for(workspace.id), at(1)).take(), errors::workspace_removed);
   EXPECT_ERROR(store->beat_workspace(workspace.id, {}, at(1)).take(), errors::workspace_removed);
   poll(workspace.id, at(5));
   EXPECT_EQ(store->find_workspace(workspace.id)->status, WorkspaceStatus::removed);
   EXPECT_FALSE(store->find_workspace(workspace.id)->last_poll_at);
 }
 
-TEST_P(Workspaces, RegisteringTakesOverWhatTheAgentSaysAndCountsAsSeen) {
+TEST_P(Workspaces, RegisteringStoresTheAgentsDetailsAndCountsAsASignOfLife) {
   const auto workspace = make_workspace();
-  CheckedRegistration entry = entry_to(workspace.id);
+  CheckedRegistration entry = registration_for(workspace.id);
   entry.delivery_mode = DeliveryMode::push;
   entry.url = "https://x.example";
   entry.agent_card = R"({"name":"x"})";
   const auto answered = store->register_agent(entry, at(9)).take()->workspace;
   entry.agent_card.clear();
-  ASSERT_TRUE(store->register_agent(entry, at(9)).take()) << "who does not introduce itself keeps its card";
+  ASSERT_TRUE(store->register_agent(entry, at(9)).take()) << "a registration without a card keeps the last one";
   const auto found = store->find_workspace(workspace.id);
   for (const auto* seen : {&answered, &*found}) {
     EXPECT_EQ(seen->delivery_mode, DeliveryMode::push);
@@ -134,7 +134,7 @@ TEST_P(Workspaces, ABeatInBetweenBringsAWaitingOneOnline) {
   EXPECT_EQ(beat(make_workspace().id, 0.3), WorkspaceStatus::online);
 }
 
-TEST_P(Workspaces, AHeartbeatKeepsWhatItCarries) {
+TEST_P(Workspaces, TheFieldsOfAHeartbeatAreStored) {
   const auto id = make_workspace().id;
   ASSERT_TRUE(store->beat_workspace(id, {3, "reading", 0.25, 1234}, at(4)).take());
   ASSERT_TRUE(store->beat_workspace(id, {2, "writing", std::nullopt, 1239}, at(9)).take());
@@ -170,7 +170,7 @@ TEST_P(Workspaces, TheUsualGapOfPollsIsKeptUntilAnotherIsGiven) {
   EXPECT_EQ(store->list_workspaces().at(0).usual_poll_gap, std::chrono::microseconds(5'000'001));
 }
 
-TEST_P(Workspaces, AskingWithACursorAcksForwardAndOnlyWhatIsThere) {
+TEST_P(Workspaces, PollingWithACursorAcksForwardAndOnlyExistingRows) {
   const auto id = make_workspace().id;
   const auto other = make_workspace().id;
   NewInboxRow row;
@@ -179,8 +179,8 @@ TEST_P(Workspaces, AskingWithACursorAcksForwardAndOnlyWhatIsThere) {
   for (int i = 0; i < 5; ++i) rows.push_back(store->append_to_inbox(id, row, at(i)).take().value());
   const auto foreign = store->append_to_inbox(other, row, at(9)).take().value();
   const auto acked_after = [&](std::int64_t seq, std::optional<InboxRowId> by_row) {
-    const PollRecord note{id, at(10), std::nullopt, seq, by_row};
-    EXPECT_TRUE(store->record_polls({&note, 1}).take());
+    const PollRecord record{id, at(10), std::nullopt, seq, by_row};
+    EXPECT_TRUE(store->record_polls({&record, 1}).take());
     return store->find_head(id)->acked_seq;
   };
   EXPECT_EQ(acked_after(0, std::nullopt), 0);
@@ -203,7 +203,7 @@ TEST_P(Workspaces, APollDoesNotEndDegradation) {
 
 TEST_P(Workspaces, CheckPassesOnALivingStore) { EXPECT_NO_THROW(store->check()); }
 
-TEST_P(Workspaces, AStoreTellsWhatItRunsOnAndHowFarItsSchemaIs) {
+TEST_P(Workspaces, AStoreDescribesItsDatabaseAndTheNewestMigration) {
   const StoreFacts facts = store->describe();
   EXPECT_FALSE(facts.engine.empty());
   EXPECT_TRUE(facts.version[0] >= '0' && facts.version[0] <= '9') << facts.version;

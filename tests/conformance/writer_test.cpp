@@ -38,15 +38,15 @@ class GroupWriter : public ::testing::Test {
     writer = std::make_unique<sqlite::Writer>(std::move(database), std::move(checkpoints), *health, limits);
   }
 
-  // Keeps the writer busy until the gate opens, so that what comes next waits together.
+  // Keeps the writer busy until the gate opens, so that the next verbs wait together.
   std::promise<void> close_gate() {
     std::promise<void> open;
     std::promise<void> reached;
     auto at_gate = reached.get_future();
     writer->submit(0,
                    [opened = open.get_future().share(),
-                    told = std::make_shared<std::promise<void>>(std::move(reached))](Database&) -> Result<void> {
-                     told->set_value();
+                    signal = std::make_shared<std::promise<void>>(std::move(reached))](Database&) -> Result<void> {
+                     signal->set_value();
                      opened.wait();
                      return {};
                    });
@@ -70,7 +70,7 @@ class GroupWriter : public ::testing::Test {
     return all;
   }
 
-  // The whole log is in the database, and synced: by then its index counts as many frames moved as there are.
+  // The whole write-ahead log is in the database, and synced: then its index counts as many frames moved as there are.
   bool is_checkpointed() const {
     std::ifstream index(file + "-shm", std::ios::binary);
     const auto count_at = [&](std::streamoff offset) {
@@ -80,8 +80,8 @@ class GroupWriter : public ::testing::Test {
     };
     return count_at(16) == count_at(96);
   }
-  // What the log begins with is another each time it has started over.
-  std::string log_head() const {
+  // The header of the write-ahead log differs each time it has started over.
+  std::string wal_header() const {
     std::string head(32, '\0');
     std::ifstream(file + "-wal", std::ios::binary).read(head.data(), std::ssize(head));
     return head;
@@ -93,7 +93,7 @@ class GroupWriter : public ::testing::Test {
   std::unique_ptr<sqlite::Writer> writer;
 };
 
-TEST_F(GroupWriter, WhatWaitsIsCommittedTogetherAndAnsweredAfterwards) {
+TEST_F(GroupWriter, WaitingVerbsAreCommittedTogetherAndAnsweredAfterwards) {
   auto gate = close_gate();
   std::vector<Commit<Result<std::int64_t>>> commits;
   for (int n = 1; n <= 10; ++n) commits.push_back(insert(n));
@@ -117,7 +117,7 @@ TEST_F(GroupWriter, AnAnswerComesOnlyOnceTheRowIsVisibleToOthers) {
   EXPECT_THAT(seen.get_future().get(), ElementsAre(1));
 }
 
-TEST_F(GroupWriter, AVerbThatBreaksARuleFailsAlone) {
+TEST_F(GroupWriter, AVerbThatViolatesAConstraintFailsAlone) {
   auto gate = close_gate();
   auto first = insert(1);
   auto twice = insert(1);
@@ -232,11 +232,10 @@ TEST_F(GroupWriter, AFailedSyncFailsTheGroupAndEverythingAfterIt) {
     EXPECT_GT(fault.hits(), 0);
   }
   EXPECT_FALSE(health->ok());
-  EXPECT_THROW(insert(3).take(), Unavailable) << "also when the disk seems to be well again";
+  EXPECT_THROW(insert(3).take(), Unavailable) << "also when the disk seems to work again";
 }
 
-// A verb of 17 MiB makes a checkpoint due, whose syncs come after the answer, on another thread or before a later
-// group.
+// A verb of 17 MiB makes a checkpoint due. Its syncs come after the answer, on another thread or before a later group.
 TEST_F(GroupWriter, WhicheverSyncFailsNothingIsAcknowledgedAfterItIsKnown) {
   const auto succeeds = [](Commit<Result<void>> commit) {
     try {
@@ -248,9 +247,9 @@ TEST_F(GroupWriter, WhicheverSyncFailsNothingIsAcknowledgedAfterItIsKnown) {
   const auto nothing = [](Database&) -> Result<void> { return {}; };
   int failed_after_the_answer = 0;
   bool any_failed = true;
-  for (int spared = 0; any_failed; ++spared) {
+  for (int skipped = 0; any_failed; ++skipped) {
     start({});
-    const Fault fault(Call::sync, EIO, spared);
+    const Fault fault(Call::sync, EIO, skipped);
     const bool acknowledged = succeeds(writer->submit(0, [](Database& database) -> Result<void> {
       database.run("CREATE TABLE IF NOT EXISTS pages (bytes BLOB)");
       database.run("INSERT INTO pages (bytes) VALUES (zeroblob(17825792))");
@@ -261,7 +260,7 @@ TEST_F(GroupWriter, WhicheverSyncFailsNothingIsAcknowledgedAfterItIsKnown) {
     }
     any_failed = fault.hits() > 0;
     while (any_failed && health->ok()) std::this_thread::yield();
-    EXPECT_EQ(succeeds(writer->submit(0, nothing)), !any_failed) << spared;
+    EXPECT_EQ(succeeds(writer->submit(0, nothing)), !any_failed) << skipped;
     failed_after_the_answer += acknowledged && any_failed ? 1 : 0;
     writer.reset();
     std::filesystem::remove(file);
@@ -269,10 +268,10 @@ TEST_F(GroupWriter, WhicheverSyncFailsNothingIsAcknowledgedAfterItIsKnown) {
   EXPECT_GT(failed_after_the_answer, 0);
 }
 
-// The log is gathered into few large writes, and its pages are moved into the database while more are written.
-TEST_F(GroupWriter, TheLogStartsOverWhileItIsWrittenToAndNothingIsLost) {
+// The write-ahead log is written in few large writes, and its pages are moved into the database while more are written.
+TEST_F(GroupWriter, TheWalStartsOverWhileItIsWrittenAndNothingIsLost) {
   sqlite::Writer::Limits limits;
-  limits.truncate_pages = std::numeric_limits<int>::max();  // the writer alone does not make it start over
+  limits.truncate_pages = std::numeric_limits<int>::max();  // the writer itself does not make it start over
   start(limits);
   ASSERT_TRUE(writer
                   ->submit(0,
@@ -281,7 +280,7 @@ TEST_F(GroupWriter, TheLogStartsOverWhileItIsWrittenToAndNothingIsLost) {
                              return {};
                            })
                   .take());
-  const std::string first_log = log_head();
+  const std::string first_wal = wal_header();
   std::int64_t rows = 0;
   std::int64_t written = 0;
   const auto write = [&](std::int64_t size) {
@@ -296,9 +295,9 @@ TEST_F(GroupWriter, TheLogStartsOverWhileItIsWrittenToAndNothingIsLost) {
     written += size;
   };
   while (rows < 400) write(500'000);
-  // Its pages are moved as fast as the machine can; until they are, little is added.
+  // Its pages are moved as fast as the machine can; until then little is added.
   const auto ceiling = std::chrono::steady_clock::now() + std::chrono::minutes(2);
-  while (log_head() == first_log) {
+  while (wal_header() == first_wal) {
     ASSERT_LT(std::chrono::steady_clock::now(), ceiling) << "it never started over";
     write(1);
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -315,7 +314,7 @@ TEST_F(GroupWriter, TheLogStartsOverWhileItIsWrittenToAndNothingIsLost) {
   EXPECT_EQ(sound.text(0), "ok");
 }
 
-// One that outgrows the cache is written before its end, and must find its own pages again.
+// A transaction larger than the cache is written before its end, and must find its own pages again.
 TEST_F(GroupWriter, AVerbReadsBackWhatItWroteAlthoughItOutgrewTheCache) {
   auto written = writer->submit(0, [](Database& database) -> Result<std::int64_t> {
     database.run("CREATE TABLE pages (n INTEGER PRIMARY KEY, bytes BLOB)");
@@ -337,7 +336,7 @@ TEST_F(GroupWriter, AnIoErrorAtAWriteFailsTheGroupAndEverythingAfterIt) {
   EXPECT_THAT(numbers(), ElementsAre(1));
 }
 
-// A verb larger than the cache writes to the log while it runs, long before the commit.
+// A verb larger than the cache writes to the write-ahead log while it runs, long before the commit.
 TEST_F(GroupWriter, ADiskThatIsFullInTheMiddleOfAVerbFailsTheGroup) {
   ASSERT_TRUE(writer
                   ->submit(0,
@@ -356,7 +355,7 @@ TEST_F(GroupWriter, ADiskThatIsFullInTheMiddleOfAVerbFailsTheGroup) {
     const Fault fault(Call::write, ENOSPC);
     auto gate = close_gate();
     auto first = insert(1);
-    auto twice = insert(apart ? 1 : 2);  // breaks a rule, so that all are tried again one by one
+    auto twice = insert(apart ? 1 : 2);  // violates a constraint, so that all are tried again one by one
     auto large = fill();
     gate.set_value();
     EXPECT_THROW(first.take(), StorageFull);
@@ -377,7 +376,7 @@ TEST_F(GroupWriter, ADiskThatIsFullInTheMiddleOfAVerbFailsTheGroup) {
   EXPECT_FALSE(health->ok());
 }
 
-TEST_F(GroupWriter, AFailureThatEndsTheTransactionFailsEverybodyInIt) {
+TEST_F(GroupWriter, AFailureThatEndsTheTransactionFailsAllItsVerbs) {
   ASSERT_TRUE(insert(1).take());
   auto gate = close_gate();
   auto before = insert(2);
@@ -394,8 +393,8 @@ TEST_F(GroupWriter, AFailureThatEndsTheTransactionFailsEverybodyInIt) {
   EXPECT_TRUE(insert(4).take()) << "and the next group is sound";
 }
 
-TEST_F(GroupWriter, WhileItClosesNothingNewIsTakenAndWhatWasTakenIsCommitted) {
-  constexpr int kTooMany = 1'000'000;  // more than are committed before it is told to close
+TEST_F(GroupWriter, WhileItClosesNewVerbsAreRefusedAndAcceptedOnesCommitted) {
+  constexpr int kTooMany = 1'000'000;  // more than are committed before it closes
   sqlite::Writer& shutdown_deadline = *writer;
   std::promise<int> answered;
   std::atomic<int> count{0};
@@ -417,11 +416,11 @@ TEST_F(GroupWriter, WhileItClosesNothingNewIsTakenAndWhatWasTakenIsCommitted) {
   while (count < 3) std::this_thread::yield();
   writer.reset();
   auto refused = answered.get_future();
-  ASSERT_EQ(refused.wait_for(std::chrono::seconds(0)), std::future_status::ready) << "it took all it was given";
+  ASSERT_EQ(refused.wait_for(std::chrono::seconds(0)), std::future_status::ready) << "no verb was refused";
   EXPECT_EQ(numbers().size(), static_cast<std::size_t>(refused.get()));
 }
 
-TEST_F(GroupWriter, ALogThatNeverStartedOverIsCutOnceThereIsRoomForIt) {
+TEST_F(GroupWriter, AWalThatNeverStartedOverIsTruncatedOnceThereIsRoom) {
   sqlite::Writer::Limits limits;
   limits.truncate_pages = 50;
   start(limits);
@@ -433,7 +432,7 @@ TEST_F(GroupWriter, ALogThatNeverStartedOverIsCutOnceThereIsRoomForIt) {
     });
   };
   // After the answer and before the next group.
-  const auto log_size = [&] {
+  const auto wal_size = [&] {
     EXPECT_TRUE(writer->submit(0, [](Database&) -> Result<void> { return {}; }).take());
     return std::filesystem::file_size(file + "-wal");
   };
@@ -443,15 +442,15 @@ TEST_F(GroupWriter, ALogThatNeverStartedOverIsCutOnceThereIsRoomForIt) {
   first.on_done([&] { full.emplace(Call::write, ENOSPC); });
   gate.set_value();
   EXPECT_TRUE(first.take());
-  EXPECT_GT(log_size(), 300'000u) << "nobody's verb is to blame";
+  EXPECT_GT(wal_size(), 300'000u) << "no verb fails because of it";
   EXPECT_GT(full->hits(), 0);
   full.reset();
   EXPECT_TRUE(health->ok());
   EXPECT_TRUE(grow().take());
-  EXPECT_EQ(log_size(), 0u);
+  EXPECT_EQ(wal_size(), 0u);
 }
 
-// A reader has met a damaged page: the log is kept as it is, for whoever has to repair it.
+// A reader has found a damaged page: the write-ahead log is kept unchanged, for the repair.
 TEST_F(GroupWriter, ADatabaseThatHasFailedIsNotCheckpointed) {
   auto gate = close_gate();
   auto large = writer->submit(0, [](Database& database) -> Result<void> {

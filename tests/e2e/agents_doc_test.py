@@ -1,4 +1,4 @@
-"""docs/agents.md, followed by somebody who knows nothing else: its lines are pasted as they are printed there."""
+"""docs/agents.md works for a reader who knows nothing else: the tests run its commands and programs as they are printed there."""
 import json
 import os
 import re
@@ -18,14 +18,14 @@ PAGE = (Path(os.environ["RESTANTE_SOURCE"]) / "docs" / "agents.md").read_text()
 
 
 def block(language):
-    """The one block of that language which is a whole program."""
+    """The one code block of that language that is a whole program."""
     found = [text for text in re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.M | re.S) if len(text.splitlines()) > 10]
     assert len(found) == 1
     return found[0]
 
 
 class Shell:
-    """A terminal: somebody's home, and what their PATH has."""
+    """A terminal with its own home directory and PATH."""
 
     def __init__(self, home, path="", **environment):
         self.home = home
@@ -36,7 +36,7 @@ class Shell:
                               timeout=120, check=False)
 
     def start(self, line):
-        """The last command of the line in the foreground: (process, stdout, stderr)."""
+        """Runs the line with its last command in the foreground: (process, stdout, stderr)."""
         line = line.replace("./restante connect", "exec ./restante connect")
         process = subprocess.Popen(["sh", "-c", line], cwd=self.home, env=self.environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -44,7 +44,7 @@ class Shell:
 
 
 def end(process, *readers):
-    """Ctrl-C; the exit code."""
+    """Sends Ctrl-C and returns the exit code."""
     process.send_signal(signal.SIGINT)
     code = process.wait(60)
     for reader, pipe in zip(readers, (process.stdout, process.stderr)):
@@ -53,14 +53,14 @@ def end(process, *readers):
     return code
 
 
-def test_a_stranger_who_pastes_the_lines_of_the_page_has_an_agent_connected(start, tmp_path):
+def test_a_new_user_who_pastes_the_commands_of_the_page_gets_a_connected_agent(start, tmp_path):
     server = start()
-    programs, office, laptop = tmp_path / "bin", tmp_path / "office", tmp_path / "laptop"
-    for folder in (programs, office, laptop):
+    programs, operator_home, laptop = tmp_path / "bin", tmp_path / "operator", tmp_path / "laptop"
+    for folder in (programs, operator_home, laptop):
         folder.mkdir()
     (programs / "restante").symlink_to(binary())
-    operator = Shell(office, str(programs), RESTANTE_URL=url_of(server), RESTANTE_DATA=str(server.data))
-    stranger = Shell(laptop)
+    operator = Shell(operator_home, str(programs), RESTANTE_URL=url_of(server), RESTANTE_DATA=str(server.data))
+    new_user = Shell(laptop)
     create, = re.findall(r"^1\. (?:.*\n)??.*?`(restante workspace create '[^']+')`", PAGE, re.M)
     shown = operator.run(create)
     assert shown.returncode == 0, shown
@@ -70,28 +70,28 @@ def test_a_stranger_who_pastes_the_lines_of_the_page_has_an_agent_connected(star
     shape = re.escape(documented).replace(re.escape("https://post.example.org"), re.escape(url_of(server))).replace("TOKEN", "[A-Za-z0-9_-]{43}")
     assert re.fullmatch(shape.replace("linux\\-x86_64", r"linux\-\w+"), printed[0]), (printed[0], documented)
 
-    agent, lines, said = stranger.start(printed[0])
-    said.wait(lambda line: b"connected to " in line, "connected")
-    (office / "a.pdf").write_bytes(b"%PDF")
+    agent, lines, stderr = new_user.start(printed[0])
+    stderr.wait(lambda line: b"connected to " in line, "connected")
+    (operator_home / "a.pdf").write_bytes(b"%PDF")
     sent = operator.run("restante send --to 'Research laptop' 'Please read this' --file a.pdf")
     assert sent.returncode == 0, sent
     lines.wait(lambda line: b"Please read this" in line, "the message as a line")
     assert [path.read_bytes() for path in (laptop / ".molecule/chat-uploads").iterdir()] == [b"%PDF"]
     for command, wanted in (("./restante doctor", "\nEverything works.\n"), ("./restante status", "connected")):
         assert f"`{command}`" in PAGE
-        done = stranger.run(command)
+        done = new_user.run(command)
         assert done.returncode == 0 and wanted in done.stdout, done
-    assert end(agent, lines, said) == 0
-    assert stranger.run("./restante status").returncode == 1
+    assert end(agent, lines, stderr) == 0
+    assert new_user.run("./restante status").returncode == 1
 
     assert "`./restante connect` is enough" in PAGE
-    agent, lines, said = stranger.start("./restante connect")
-    said.wait(lambda line: b"connected to " in line, "connected again")
-    assert end(agent, lines, said) == 0
+    agent, lines, stderr = new_user.start("./restante connect")
+    stderr.wait(lambda line: b"connected to " in line, "connected again")
+    assert end(agent, lines, stderr) == 0
 
 
 class Poller:
-    """One of the two programs of the page, in a folder that outlives it. `path` comes before the PATH."""
+    """One of the two programs of the page, in a folder that remains when it ends. `path` comes before the PATH."""
 
     def __init__(self, language, folder, workspace, url=None, path=None):
         program = folder / ("poller.py" if language == "python" else "poller.sh")
@@ -102,7 +102,7 @@ class Poller:
                        "ME": workspace.id, "PYTHONUTF8": "1"}
         self.process = subprocess.Popen(command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, start_new_session=True)
-        self.lines, self.said = Lines(self.process.stdout), Lines(self.process.stderr)
+        self.lines, self.stderr = Lines(self.process.stdout), Lines(self.process.stderr)
 
     def wait_message(self, text, ceiling=None):
         return self.lines.wait(lambda line: line.startswith(b"message: " + text.encode()), f"message {text!r}", ceiling).decode()
@@ -116,7 +116,7 @@ class Poller:
     def __exit__(self, *_):
         os.killpg(self.process.pid, 9)
         self.process.wait(60)
-        for reader, pipe in ((self.lines, self.process.stdout), (self.said, self.process.stderr)):
+        for reader, pipe in ((self.lines, self.process.stdout), (self.stderr, self.process.stderr)):
             reader.join()
             pipe.close()
 
@@ -126,7 +126,7 @@ def landed(folder):
 
 
 def cursor(folder):
-    """How far it has read, as it is written down."""
+    """The cursor that the poller has written to its file."""
     state = folder / "poller.state"
     text = state.read_text() if state.exists() else "0"
     return json.loads(text)["cursor"] if text.startswith("{") else int(text)
@@ -137,7 +137,7 @@ ODD = ["two\nlines\n\nand a blank one", 'a "quoted" word and \'another\'', "C:\\
 
 
 def last_row(workspace):
-    """The cursor of an agent that has read everything."""
+    """The cursor after the last row of the inbox."""
     return [row["seq"] for row in workspace.activity() if row["activity_type"] == "a2a_receive"][-1]
 
 
@@ -146,7 +146,7 @@ LANGUAGES = pytest.mark.parametrize("language", [pytest.param("sh", marks=pytest
 
 
 @LANGUAGES
-def test_a_poller_tells_any_text_as_it_is_lands_files_and_goes_on_after_a_kill(start, tmp_path, language):
+def test_a_poller_prints_any_text_unchanged_lands_files_and_goes_on_after_a_kill(start, tmp_path, language):
     workspace = Workspace(start())
     content = os.urandom(200_000)
     with Poller(language, tmp_path, workspace) as poller:
@@ -155,10 +155,10 @@ def test_a_poller_tells_any_text_as_it_is_lands_files_and_goes_on_after_a_kill(s
         (_, item), (_, other) = workspace.upload(("a report.pdf", content), ("Größe.txt", b"hello"))
         send(workspace, "read these", item["uri"], other["uri"])
         poller.wait_message("read these")
-        told = poller.text()
+        printed = poller.text()
         for text in ODD:
-            assert told.count(f"message: {text}") == 1, (text, told)
-        wait_until(lambda: cursor(tmp_path) == last_row(workspace), "it is written down")
+            assert printed.count(f"message: {text}") == 1, (text, printed)
+        wait_until(lambda: cursor(tmp_path) == last_row(workspace), "the cursor is stored")
     assert landed(tmp_path) == {"a_report.pdf": content, other["name"]: b"hello"}
     assert pending(workspace) == []
     send(workspace, "while it was away")
@@ -166,7 +166,7 @@ def test_a_poller_tells_any_text_as_it_is_lands_files_and_goes_on_after_a_kill(s
         send(workspace, "and this")
         poller.wait_message("and this")
         assert re.findall("^message: (while it was away|and this|.*)", poller.text(), re.M)[0].startswith("while it was away")
-        assert poller.text().count("message: ") == 2, "what was told before the kill is not told again"
+        assert poller.text().count("message: ") == 2, "messages that were printed before the kill are not printed again"
 
 
 def test_the_python_poller_answers_with_the_paths_of_the_files(start, tmp_path):
@@ -175,8 +175,8 @@ def test_the_python_poller_answers_with_the_paths_of_the_files(start, tmp_path):
     with Poller("python", tmp_path, workspace) as poller:
         (_, item), = workspace.upload(("a report.pdf", b"%PDF"))
         send(workspace, "read this", item["uri"])
-        said = poller.wait_message("read this")
-        assert str(tmp_path) in said and "a_report.pdf" in said
+        line = poller.wait_message("read this")
+        assert str(tmp_path) in line and "a_report.pdf" in line
         answers = lambda: [m["content"] for m in server.get(workspace.path("chat-history"), token=server.admin_token).json()["messages"]]
         wait_until(lambda: "Got 'read this' and 1 file(s)." in answers(), "the answer")
 
@@ -197,14 +197,14 @@ def test_a_fetch_that_is_cut_is_tried_again_before_the_poller_reads_on(start, pr
         (_, item), = workspace.upload(("a.bin", content))
         send(workspace, "after it", item["uri"])
         poller.wait_message("after it")
-        wait_until(lambda: cursor(tmp_path) == last_row(workspace), "it is written down")
+        wait_until(lambda: cursor(tmp_path) == last_row(workspace), "the cursor is stored")
     assert cuts and landed(tmp_path) == {"a.bin": content}
     assert pending(workspace) == []
 
 
 @pytest.mark.skipif(not shutil.which("jq"), reason="jq is not installed")
 @pytest.mark.parametrize("call", ["/content", "/ack"])
-def test_a_curl_that_fails_once_loses_the_shell_poller_nothing(start, tmp_path, call):
+def test_the_shell_poller_loses_nothing_when_curl_fails_once(start, tmp_path, call):
     workspace = Workspace(start())
     programs, failed = tmp_path / "bin", tmp_path / "failed"
     programs.mkdir()
@@ -220,7 +220,7 @@ def test_a_curl_that_fails_once_loses_the_shell_poller_nothing(start, tmp_path, 
 
 
 @LANGUAGES
-def test_a_file_that_cannot_be_fetched_is_reported_and_holds_up_nobody_for_long(start, proxy, tmp_path, language):
+def test_a_file_that_cannot_be_fetched_is_reported_and_delays_other_messages_only_briefly(start, proxy, tmp_path, language):
     workspace = Workspace(start())
     always = lambda data: len(data) - 1 if b"Content-Disposition" in data else len(data)
     with Poller(language, tmp_path, workspace, url=proxy(workspace.server.port, tap=always).url) as poller:

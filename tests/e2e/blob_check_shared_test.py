@@ -1,5 +1,5 @@
-"""One check of all bytes for all servers on a database: begun at one, it is told at every other, also after the one that did it was
-killed or stopped."""
+"""One blob check for all servers on a database: it is started at one server, and every other server reports its state, also after the
+server that ran it was killed or stopped."""
 import contextlib
 import json
 import os
@@ -14,7 +14,7 @@ from support.server import Server, binary
 from support.server_group import ServerGroup
 from support.waiting import CEILING, wait_until
 
-QUIET = {"uploads.sweep_every": "24h", "uploads.check_every": "0s"}
+NO_BACKGROUND = {"uploads.sweep_every": "24h", "uploads.check_every": "0s"}
 TARGET = "/admin/blobs/check"
 
 
@@ -34,22 +34,22 @@ def start(server, fix=False):
     return server.request("POST", TARGET, token=server.admin_token, json_body={"fix": fix})
 
 
-class Followed:
-    """`restante blobs check` at that server, which tells on stderr what it does."""
+class CheckCommand:
+    """A running `restante blobs check` on that server, with the lines of its stderr."""
 
     def __init__(self, server, *arguments):
         environment = {**os.environ, "RESTANTE_URL": f"http://127.0.0.1:{server.port}", "RESTANTE_TOKEN": server.admin_token}
         self._process = subprocess.Popen([binary(), "blobs", "check", *arguments], env=environment, stdin=subprocess.DEVNULL,
                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.said = []
-        self._reader = threading.Thread(target=lambda: self.said.extend(iter(self._process.stderr.readline, "")))
+        self.stderr = []
+        self._reader = threading.Thread(target=lambda: self.stderr.extend(iter(self._process.stderr.readline, "")))
         self._reader.start()
 
     def end(self, code):
         with self._process:
             try:
                 out = self._process.stdout.read()
-                assert self._process.wait(4 * CEILING) == code, (out, self.said)
+                assert self._process.wait(4 * CEILING) == code, (out, self.stderr)
                 return out
             finally:
                 self._process.kill()
@@ -57,8 +57,8 @@ class Followed:
 
 
 @contextlib.contextmanager
-def unreadable_for_ever(path):
-    """Whoever opens it waits, so that a check is in the middle for as long as one wants."""
+def blocked_by_fifo(path):
+    """Replaces the file by a FIFO, whose open() blocks: a check stays in the middle for as long as the test needs."""
     data = path.read_bytes()
     path.unlink()
     os.mkfifo(path, 0o600)
@@ -68,7 +68,7 @@ def unreadable_for_ever(path):
 
 
 def with_files(server):
-    """Three of them; the paths of their bytes, in the order in which they are looked at."""
+    """Uploads three files; returns the paths of their blobs, in the order in which a check reads them."""
     workspace, paths = Workspace(server), []
     for n in range(3):
         workspace.upload((f"{n}.bin", os.urandom(100_000)))
@@ -76,54 +76,54 @@ def with_files(server):
     return paths
 
 
-def test_begun_at_one_it_is_followed_at_another_that_tells_when_the_first_is_killed(group):
-    doomed, other, third = (group.add(QUIET) for _ in range(3))
+def test_a_check_started_at_one_server_is_followed_at_another_which_reports_when_the_first_is_killed(group):
+    killed, other, third = (group.add(NO_BACKGROUND) for _ in range(3))
     paths = with_files(other)
-    with unreadable_for_ever(paths[1]):
-        assert start(doomed).status == 202
+    with blocked_by_fifo(paths[1]):
+        assert start(killed).status == 202
         wait_until(lambda: report(other)["files"] == 1, "the first file has been looked at", 4 * CEILING)
         assert report(third)["state"] == "running" and report(third)["all_files"] == 3
-        for server in (doomed, other, third):
+        for server in (killed, other, third):
             check_error(start(server), 409, code="blob_check_running")
-        followed = Followed(other, "--json")
-        wait_until(lambda: any("under way" in line for line in followed.said), "it follows the one that was begun")
-        doomed.kill()
-        shown = json.loads(followed.end(75))
+        command = CheckCommand(other, "--json")
+        wait_until(lambda: any("already running" in line for line in command.stderr), "it follows the check that was started")
+        killed.kill()
+        shown = json.loads(command.end(75))
     assert (shown["state"], shown["files"], shown["all_files"], shown["ended_at"]) == ("interrupted", 1, 3, None)
-    assert "the server that checked is gone, 1 of 3 files were looked at; start it again" in followed.said[-1], followed.said
+    assert "the server that ran the check has stopped, 1 of 3 files were checked; start the check again" in command.stderr[-1], command.stderr
     assert report(third)["state"] == "interrupted"
-    # Another one begins, anywhere.
-    assert "All is well." in Followed(third).end(0)
+    # Any server may start another check.
+    assert "All is well." in CheckCommand(third).end(0)
     assert report(other)["state"] == "done" and report(other)["files"] == 3
 
 
-def test_the_last_report_is_told_after_a_restart_and_a_stop_is_told_as_such(group):
-    one, two = group.add(QUIET), group.add(QUIET)
+def test_the_last_report_is_shown_after_a_restart_and_a_stop_is_shown_as_a_stop(group):
+    one, two = group.add(NO_BACKGROUND), group.add(NO_BACKGROUND)
     paths = with_files(one)
     data = paths[0].read_bytes()
     paths[0].unlink()
-    Followed(one).end(1)
+    CheckCommand(one).end(1)
     assert one.stop() == 0
-    restarted = group.add(QUIET)
+    restarted = group.add(NO_BACKGROUND)
     for server in (two, restarted):
-        told = report(server)
-        assert (told["state"], told["wrong"], [finding["name"] for finding in told["findings"]]) == ("done", 1, ["0.bin"])
+        state = report(server)
+        assert (state["state"], state["wrong"], [finding["name"] for finding in state["findings"]]) == ("done", 1, ["0.bin"])
     paths[0].write_bytes(data)
     assert start(restarted).status == 202
     assert restarted.stop() == 0
-    # Ended by itself, or by the stop; in any case nobody has to wait for a lease.
+    # The check ended by itself or by the stop. In both cases the next check need not wait for a lease.
     assert report(two)["state"] in ("done", "stopped")
     assert start(two).status == 202
 
 
 def test_alone_on_its_database_a_server_does_not_wait_for_the_one_that_was_killed(tmp_path):
-    with Server(QUIET, data=tmp_path) as doomed:
-        paths = with_files(doomed)
-        with unreadable_for_ever(paths[1]):
-            assert start(doomed, fix=True).status == 202
-            wait_until(lambda: report(doomed)["files"] == 1, "the first file has been looked at", 4 * CEILING)
-            doomed.kill()
-    with Server(QUIET, data=tmp_path) as server:
-        told = report(server)
-        assert (told["state"], told["fix"], told["files"]) == ("interrupted", True, 1)
-        assert "All is well." in Followed(server).end(0)
+    with Server(NO_BACKGROUND, data=tmp_path) as killed:
+        paths = with_files(killed)
+        with blocked_by_fifo(paths[1]):
+            assert start(killed, fix=True).status == 202
+            wait_until(lambda: report(killed)["files"] == 1, "the first file has been looked at", 4 * CEILING)
+            killed.kill()
+    with Server(NO_BACKGROUND, data=tmp_path) as server:
+        state = report(server)
+        assert (state["state"], state["fix"], state["files"]) == ("interrupted", True, 1)
+        assert "All is well." in CheckCommand(server).end(0)

@@ -1,5 +1,5 @@
-"""`restante blobs check`: everything that is kept is looked at, and what is wrong is told, mended where it can be; without --fix
-nothing is changed. Wherever rows and bytes are."""
+"""`restante blobs check` reads every stored file and reports faults. With --fix it repairs them where possible; without --fix it
+changes nothing. On every database and in every blob place."""
 import contextlib
 import json
 import os
@@ -19,7 +19,7 @@ from support.wire import request
 
 pytestmark = pytest.mark.bytes
 
-# Nothing is found by anybody else meanwhile.
+# No background check finds the faults first.
 ALONE = {"uploads.check_every": "0s", "uploads.sweep_every": "24h"}
 MIB = 1 << 20
 
@@ -45,14 +45,14 @@ def state(workspace, file_id):
 
 
 def upload_alone(workspace, name, data):
-    """(file_id, blob) of a file whose bytes are not in its row."""
+    """(file_id, blob) of a file whose content is not in its row."""
     known = set(workspace.server.blob_keys())
     (file_id, _), = workspace.upload((name, data))
     blob, = [blob for blob in workspace.server.blobs() if blob.key not in known]
     return file_id, blob
 
 
-def test_where_all_is_well_it_says_so(start):
+def test_without_faults_it_prints_that_all_is_well(start):
     server = start(ALONE)
     workspace = Workspace(server)
     workspace.upload(("small.txt", b"small"), ("large.bin", os.urandom(3 * MIB)))
@@ -62,7 +62,7 @@ def test_where_all_is_well_it_says_so(start):
     assert report["findings"] == [] and set(report["found"].values()) == {0}
 
 
-def test_every_fault_is_named_left_as_it_is_and_mended_when_asked_to(start):
+def test_every_fault_is_reported_and_repaired_only_with_fix(start):
     server = start(ALONE)
     workspace = Workspace(server, "Research laptop")
     lost, lost_blob = upload_alone(workspace, "lost.bin", os.urandom(100_000))
@@ -82,7 +82,7 @@ def test_every_fault_is_named_left_as_it_is_and_mended_when_asked_to(start):
     assert {finding["workspace_name"] for finding in report["findings"]} == {"Research laptop"}
     assert {finding["place"] for finding in report["findings"]} == {backend.BYTES, None}
     for file_id in expected:
-        assert state(workspace, file_id)["damage"] is None, "it only looks"
+        assert state(workspace, file_id)["damage"] is None, "it changes nothing"
     shown = restante(server, code=1)
     assert all(word in shown for word in ("lost.bin", "flipped.bin", "short.bin", "row.txt", "Research laptop", "--fix"))
     assert "sound.bin" not in shown
@@ -95,17 +95,17 @@ def test_every_fault_is_named_left_as_it_is_and_mended_when_asked_to(start):
     assert error["damage"] == "missing" and "sent again" in error["error"]
     check_error(server.get(workspace.content(flipped), token=workspace.token), 500, code="integrity_error")
     receipts = [row["request_body"] for row in workspace.activity() if row["method"] == "chat_upload_failed"]
-    assert sorted(receipt["file_id"] for receipt in receipts) == sorted(expected), "everybody is told, once"
+    assert sorted(receipt["file_id"] for receipt in receipts) == sorted(expected), "every sender gets one receipt"
     assert server.metric("restante_uploads_damaged_total", '{damage="missing"}') == 1
     assert server.get(workspace.content(sound), token=workspace.token).body == b"s" * 100_000
-    assert check(server, code=0)["found"]["missing"] == 1, "it stays known, and is nobody's fault any more"
+    assert check(server, code=0)["found"]["missing"] == 1, "it stays in the report and is no fault any more"
 
 
-def test_what_a_killed_server_left_is_found_and_dropped(start, tmp_path):
+def test_blobs_left_by_a_killed_server_are_found_and_dropped(start, tmp_path):
     server = start({"uploads.sweep_every": "24h"}, data=tmp_path)
     workspace = Workspace(server)
     kept, _ = upload_alone(workspace, "kept.bin", b"k" * MIB)
-    # One is whole and one is not when the server dies; the second is long enough for S3 to have some of it.
+    # When the server is killed, one file is complete and one is not. The second is large enough for S3 to have a part of it.
     fields, body = multipart(("whole.bin", b"w" * MIB), ("half.bin", b"h" * 12 * MIB))
     wire = server.connect()
     wire.send(request("POST", workspace.path("chat/uploads"),
@@ -119,13 +119,13 @@ def test_what_a_killed_server_left_is_found_and_dropped(start, tmp_path):
     workspace = workspace.on(start({**ALONE, "timeouts.request": "1s"}, data=tmp_path))
     server = workspace.server
     wait_until(lambda: server.metric("restante_sweep_duration_seconds_count"), "the sweep at start is over")
-    # A file without a name goes with its process; where that is long gone, the sweep has dropped what S3 had of it.
+    # A file without a name is deleted with its process. The sweep may already have dropped the parts in S3.
     left = 1 if server.unfinished() else 0
     report = wait_until(lambda: found(server, "unfinished", left), "they are old enough", 300)
     assert report["found"]["orphan"] == 1 and report["wrong"] == 1 + left
     orphan, = report["findings"]
     assert (orphan["fault"], orphan["place"]) == ("orphan", backend.BYTES) and "file_id" not in orphan
-    assert len(server.blobs()) == 2, "it only looks"
+    assert len(server.blobs()) == 2, "it changes nothing"
     report = check(server, "--fix", code=0)
     assert (report["mended"], report["wrong"]) == (1 + left, 0)
     assert len(server.blobs()) == 1 and server.unfinished() == []
@@ -134,7 +134,7 @@ def test_what_a_killed_server_left_is_found_and_dropped(start, tmp_path):
 
 
 def found(server, fault, count):
-    """The report of a check that has found an orphan and so many of these."""
+    """The report of a check that has found one orphan and `count` of this fault."""
     started = server.request("POST", "/admin/blobs/check", token=server.admin_token)
     assert started.status == 202, started
     report = wait_until(lambda: ended(server), "the check is done", 300)
@@ -146,7 +146,7 @@ def ended(server):
     return report if report["state"] != "running" else None
 
 
-def test_one_at_a_time_for_the_operator_alone_and_a_stop_does_not_wait_for_it(start):
+def test_only_one_check_runs_at_a_time_only_the_operator_may_start_it_and_a_stop_does_not_wait_for_it(start):
     server = start(ALONE)
     workspace = Workspace(server)
     assert server.get("/admin/blobs/check", token=server.admin_token).json()["state"] == "none"
@@ -155,9 +155,9 @@ def test_one_at_a_time_for_the_operator_alone_and_a_stop_does_not_wait_for_it(st
     for n in range(8):
         workspace.upload((f"{n}.bin", os.urandom(4 * MIB)))
     assert server.request("POST", "/admin/blobs/check", token=server.admin_token, json_body={}).status == 202
-    # A disk may be quicker than this test; whichever question meets one under way is refused.
+    # A check may end before the next request arrives; a request that arrives during a check is refused.
     again = lambda: server.request("POST", "/admin/blobs/check", token=server.admin_token)
-    refused = wait_until(lambda: (answer := again()).status != 202 and answer, "one is still under way")
+    refused = wait_until(lambda: (answer := again()).status != 202 and answer, "one is still running")
     check_error(refused, 409, code="blob_check_running")
     wait_until(lambda: server.get("/admin/blobs/check", token=server.admin_token).json()["bytes"] > 0, "it reads")
     assert server.stop() == 0
@@ -165,14 +165,14 @@ def test_one_at_a_time_for_the_operator_alone_and_a_stop_does_not_wait_for_it(st
 
 @contextlib.contextmanager
 def answering(*reports):
-    """A server whose check stands so, from question to question; (port, what it was told to start)."""
+    """A fake server that answers with these reports, one for each request: (port, the checks that it was asked to start)."""
     left, started = list(reports), []
 
     class Handler(BaseHTTPRequestHandler):
         def answer(self, status):
-            stands = left.pop(0) if len(left) > 1 else left[0]
+            report_fields = left.pop(0) if len(left) > 1 else left[0]
             report = {"fix": False, "files": 1, "all_files": 2, "bytes": 1, "found": {}, "mended": 0, "wrong": 0, "reason": None,
-                      "findings": [], **stands}
+                      "findings": [], **report_fields}
             body = json.dumps(report).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
@@ -200,22 +200,22 @@ def answering(*reports):
             thread.join()
 
 
-def test_one_that_is_under_way_is_shown_and_no_second_begun():
+def test_a_running_check_is_shown_and_no_second_one_is_started():
     running, done = {"state": "running"}, {"state": "done", "files": 2}
     with answering(running, running, done) as (port, started):
         shown = run(port, "any", code=0)
-        assert "All is well." in shown.stdout and "under way" in shown.stderr and started == []
-    mends = {**running, "fix": True}
-    with answering(mends, {**done, "fix": True}) as (port, started):
+        assert "All is well." in shown.stdout and "already running" in shown.stderr and started == []
+    fixing = {**running, "fix": True}
+    with answering(fixing, {**done, "fix": True}) as (port, started):
         run(port, "any", "--fix", code=0)
-        assert started == [], "it mends itself"
-    with answering(running, done, mends, {**done, "fix": True, "wrong": 1}) as (port, started):
+        assert started == [], "the running check already repairs"
+    with answering(running, done, fixing, {**done, "fix": True, "wrong": 1}) as (port, started):
         run(port, "any", "--fix", code=1)
-        assert started == [{"fix": True}], "after the one that only looks"
+        assert started == [{"fix": True}], "after the check that repairs nothing"
 
 
-def test_one_that_was_given_up_is_not_called_well():
+def test_a_check_that_did_not_finish_is_not_a_success():
     for state, code in (("failed", 69), ("stopped", 75), ("interrupted", 75)):
-        with answering({"state": "none"}, {"state": state, "reason": "nobody answers"}) as (port, started):
+        with answering({"state": "none"}, {"state": state, "reason": "no answer"}) as (port, started):
             shown = run(port, "any", code=code)
             assert "All is well" not in shown.stdout and "not all" in shown.stdout and started == [{"fix": False}]

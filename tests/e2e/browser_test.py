@@ -1,5 +1,5 @@
-"""What a page in somebody's browser may try: borrowed sessions, rebound names, frames. A bearer is never lent by a browser, so
-it passes whatever the page; the session's cookie is, so it does not."""
+"""Attacks by other pages in a user's browser: requests with the user's session, DNS rebinding, frames. A browser never adds a bearer
+token by itself, so a request with one is accepted from any page. It does add the session's cookie, so such requests are checked."""
 import json
 import re
 
@@ -71,13 +71,13 @@ def test_another_page_reads_nothing_with_our_session(server, cookie):
 
 
 @foreign
-def test_nobody_is_signed_in_by_another_page(server, page):
+def test_another_page_cannot_sign_a_user_in(server, page):
     answer = sign_in(server, server.admin_token, page)
     check_error(answer, 403, code="foreign_origin")
     assert not answer.all("Set-Cookie")
 
 
-def test_a_bearer_passes_whatever_its_host_or_origin(server, workspace):
+def test_a_bearer_token_is_accepted_with_any_host_or_origin(server, workspace):
     answer = server.request("POST", workspace.path("notify"), token=workspace.token, json_body={"message": "x"},
                             headers={"Origin": "https://app.example", "Sec-Fetch-Site": "cross-site", "Host": "other.example"})
     assert answer.status == 200, answer
@@ -118,7 +118,7 @@ def test_the_public_name_and_allowed_hosts_are_own_names(start):
 # -- sessions
 
 def test_signing_in_always_makes_a_new_session(server, cookie):
-    """One that was planted is not taken over, and the one before stays its own."""
+    """A session that an attacker set is not used, and the earlier session remains a separate one."""
     planted = "__Host-restante=" + "p" * 43
     answers = [sign_in(server, server.admin_token, cookie=planted), sign_in(server, server.admin_token, cookie=cookie)]
     given = [answer.header("Set-Cookie").split(";")[0] for answer in answers]
@@ -126,13 +126,13 @@ def test_signing_in_always_makes_a_new_session(server, cookie):
     check_error(ask(server, "GET", "/workspaces", planted, OWN), 401)
 
 
-def test_the_cookie_is_for_this_host_alone_and_out_of_reach_of_scripts(server):
+def test_the_cookie_is_for_this_host_only_and_not_readable_by_scripts(server):
     name, *attributes = re.split(r";\s*", sign_in(server, server.admin_token).header("Set-Cookie"))
     assert re.fullmatch(r"__Host-restante=[A-Za-z0-9_-]{43}", name)
     assert {"Path=/", "HttpOnly", "Secure", "SameSite=Strict"} <= set(attributes) and not [a for a in attributes if a.lower().startswith("domain")]
 
 
-def test_signing_out_ends_the_session_for_whoever_kept_the_cookie(server, cookie):
+def test_signing_out_ends_the_session_for_every_copy_of_the_cookie(server, cookie):
     assert ask(server, "GET", "/workspaces", cookie, OWN).status == 200
     assert ask(server, "DELETE", "/session", cookie, OWN).status == 200
     check_error(ask(server, "GET", "/workspaces", cookie, OWN), 401)

@@ -1,4 +1,4 @@
-"""What was said, for people who come back, and who a row came from."""
+"""The chat history of a workspace, and who sent a row."""
 from support.checks import check_error
 from support.workspace import Workspace
 from support.push import Callback, PushWorkspace, allowing
@@ -11,7 +11,7 @@ def history(workspace, query="", token=None):
     return page.json()
 
 
-def say(workspace, text, files=(), token=None):
+def send_message(workspace, text, files=(), token=None):
     parts = [{"kind": "text", "text": text}, *({"kind": "file", "file": {"uri": item["uri"], "name": item["name"]}} for item in files)]
     body = {"method": "message/send", "params": {"message": {"parts": parts}}}
     sent = workspace.server.request("POST", workspace.path("a2a"), token=token or workspace.server.admin_token, json_body=body)
@@ -20,9 +20,9 @@ def say(workspace, text, files=(), token=None):
 
 def test_a_conversation_with_files_is_read_back_in_order(server, workspace):
     (_, first), (_, second) = workspace.upload(("a.txt", b"a", "text/plain"), ("b.txt", b"bb"))
-    say(workspace, "two files", [first])
+    send_message(workspace, "two files", [first])
     workspace.notify("thank you")
-    say(workspace, "between agents", token=Workspace(server, "peer").token)
+    send_message(workspace, "between agents", token=Workspace(server, "peer").token)
     page = history(workspace)
     assert page["reached_end"] is True
     assert [(m["role"], m["content"], [a["name"] for a in m.get("attachments", [])]) for m in page["messages"]] == [
@@ -46,7 +46,7 @@ def test_pages_lead_back_to_the_first_message(server, workspace):
     assert read == [str(number) for number in range(25)]
 
 
-def test_a_time_that_is_none_is_refused(server, workspace):
+def test_an_invalid_time_is_refused(server, workspace):
     error = check_error(server.get(workspace.path("chat-history?before_ts=yesterday"), token=workspace.token), 400)
     assert "before_ts" in error["error"]
 
@@ -60,17 +60,17 @@ def test_the_answer_of_a_called_agent_is_part_of_the_chat(start):
     assert answered["id"] == asked["id"] + ":reply"
 
 
-def test_peer_info_tells_who_wrote_and_what_became_of_the_file(server, workspace):
+def test_peer_info_names_the_sender_and_the_state_of_the_file(server, workspace):
     (file_id, item), = workspace.upload(("a.txt", b"a", "text/plain"))
-    peer = Workspace(server, "courier")
-    say(workspace, "see this", [item, {"uri": "https://example.org/x", "name": "x"}])
-    say(workspace, "from afar", token=peer.token)
+    peer = Workspace(server, "peer agent")
+    send_message(workspace, "see this", [item, {"uri": "https://example.org/x", "name": "x"}])
+    send_message(workspace, "from afar", token=peer.token)
 
     def rows():
         return server.get(workspace.path("activity?since_seq=0&include=peer_info"), token=workspace.token).json()
 
     upload, message, afar = rows()
-    assert [row["peer_name"] for row in (upload, message, afar)] == [None, None, "courier"]
+    assert [row["peer_name"] for row in (upload, message, afar)] == [None, None, "peer agent"]
     assert upload["attachments"] == [{"kind": "file", "uri": item["uri"], "mime_type": "text/plain", "name": "a.txt", "size": 1, "state": "staged"}]
     assert [(a["name"], a["state"]) for a in message["attachments"]] == [("a.txt", "staged"), ("x", "unknown")]
     server.get(workspace.content(file_id), token=workspace.token)

@@ -1,4 +1,4 @@
-"""The command line as a script and as a person at a terminal meet it."""
+"""The command line, used by a script and by a person at a terminal."""
 import os
 import pty
 import re
@@ -27,7 +27,7 @@ def restante(*args, **extra):
 
 
 def refused(code, *args, **extra):
-    """Runs what must be refused; returns its one sentence."""
+    """Runs a command that must be refused; returns its one sentence."""
     done = restante(*args, **extra)
     assert done.returncode == code, done
     assert done.stdout == ""
@@ -42,7 +42,7 @@ def write(path, text, mode=0o600):
 
 
 def on_a_terminal(argv, typed="", until=None, **extra):
-    """What argv shows on a pseudo-terminal: until it ends, or until the given text has appeared."""
+    """The output of argv on a pseudo-terminal: until it ends, or until the given text has appeared."""
     child, terminal = pty.fork()
     if child == 0:
         os.execvpe(argv[0], argv, environment(**extra))
@@ -55,7 +55,7 @@ def on_a_terminal(argv, typed="", until=None, **extra):
                 continue
             try:
                 chunk = os.read(terminal, 4096)
-            except OSError:  # how Linux says that the other side has closed
+            except OSError:  # Linux reports in this way that the other side has closed
                 break
             if not chunk:
                 break
@@ -97,7 +97,7 @@ def test_serve_help_lists_its_flags():
         assert re.search(rf"^  {flag}\b", text, re.M)
 
 
-@pytest.mark.parametrize("args, says", [
+@pytest.mark.parametrize("args, expected", [
     ([], "name a command"),
     (["sevre"], "did you mean restante serve?"),
     (["serve", "--lisen", "x"], "did you mean --listen?"),
@@ -114,11 +114,11 @@ def test_serve_help_lists_its_flags():
     (["workspace", "list", "--url", "ftp://x"], "--url ftp://x"),
     (["a\nb\x1b[31m"], "unknown command"),
 ])
-def test_a_wrong_command_line_is_one_sentence_and_64(args, says):
-    assert says in refused(64, *args)
+def test_a_wrong_command_line_is_one_sentence_and_64(args, expected):
+    assert expected in refused(64, *args)
 
 
-@pytest.mark.parametrize("text, says", [
+@pytest.mark.parametrize("text, expected", [
     ("data = 'a'\ndata = 'b'\n", ["data", ":2"]),
     ("[timeouts]\nheadr = '1s'\n", ["timeouts.headr", ":2", "did you mean timeouts.header?"]),
     ("[timeouts]\nheader = 10\n", ["timeouts.header", ":2", "10s"]),
@@ -130,22 +130,22 @@ def test_a_wrong_command_line_is_one_sentence_and_64(args, says):
     ("this is not toml", [":1", "TOML"]),
 ])
 @pytest.mark.parametrize("command", ["serve", "config"])
-def test_a_bad_file_is_refused_with_78_before_anything_starts(tmp_path, command, text, says):
+def test_a_bad_file_is_refused_with_78_before_anything_starts(tmp_path, command, text, expected):
     file = write(tmp_path / "bad.toml", text)
     data = tmp_path / "data"
     sentence = refused(78, command, "--config", file, *([] if "data" in text else ["--data", str(data)]))
-    for part in says:
+    for part in expected:
         assert part in sentence
     assert "hunter2" not in sentence
     assert not data.exists()
 
 
-def test_secrets_that_everybody_can_read_are_refused_with_78(tmp_path):
+def test_secrets_that_all_users_can_read_are_refused_with_78(tmp_path):
     certificate = write(tmp_path / "cert.pem", "-----BEGIN CERTIFICATE-----\n", 0o644)
     key = write(tmp_path / "key.pem", "-----BEGIN PRIVATE KEY-----\n", 0o644)
     token = write(tmp_path / "metrics", "x" * 43, 0o644)
-    assert "everybody" in refused(78, "config", "--set", f"tls.certificate={certificate}", "--set", f"tls.key={key}")
-    assert "everybody" in refused(78, "serve", "--set", f"metrics.token_file={token}")
+    assert "all users" in refused(78, "config", "--set", f"tls.certificate={certificate}", "--set", f"tls.key={key}")
+    assert "all users" in refused(78, "serve", "--set", f"metrics.token_file={token}")
     os.chmod(key, 0o600)
     assert restante("config", "--set", f"tls.certificate={certificate}", "--set", f"tls.key={key}").returncode == 0
 
@@ -270,7 +270,7 @@ def test_zsh_can_parse_its_script(tmp_path):
     subprocess.run(["zsh", "-n", script], check=True, timeout=60)
 
 
-def test_the_zsh_script_describes_every_command_and_quotes_what_zsh_would_read():
+def test_the_zsh_script_describes_every_command_and_quotes_special_characters():
     text = restante("completion", "zsh").stdout
     assert text.startswith("#compdef restante\n")
     for command in COMMANDS:
@@ -278,5 +278,5 @@ def test_the_zsh_script_describes_every_command_and_quotes_what_zsh_would_read()
     for group, words in GROUPS.items():
         assert f"'1:command:({' '.join(words)})'" in text
     assert "'--config[" in text and ":file:_files'" in text
-    # Bash reads zsh's quoting the same way: an unbalanced quote in a help sentence would end here.
+    # Bash reads zsh's quotes in the same way: it would reject an unbalanced quote in a help sentence.
     subprocess.run(["bash", "-n"], input=text, text=True, check=True, timeout=60)

@@ -1,5 +1,5 @@
-"""The wall clock jumps under a running server, and only there, while the steady clock goes on: order, ids and tokens hold. And
-what no clock decides: time zones and the dates that clients send have no effect."""
+"""The wall clock of a running server jumps, while its steady clock goes on: order, ids and tokens stay right. Time zones and the dates
+that clients send have no effect."""
 import datetime
 
 import pytest
@@ -26,7 +26,7 @@ def now():
     return datetime.datetime.now(datetime.timezone.utc)
 
 
-def test_the_server_believes_the_clock_that_a_test_sets(start, clock):
+def test_the_server_uses_the_clock_that_a_test_sets(start, clock):
     server = start(environment=clock.environment)
     workspace = Workspace(server)
     clock.set(days=3)
@@ -34,14 +34,14 @@ def test_the_server_believes_the_clock_that_a_test_sets(start, clock):
     assert moment(times(workspace)[0]) - now() > datetime.timedelta(days=2)
 
 
-def test_a_clock_that_is_set_back_an_hour_turns_no_order_around(start, clock):
+def test_a_clock_that_is_set_back_an_hour_does_not_change_the_order(start, clock):
     server = start(environment=clock.environment)
     workspace = Workspace(server)
     workspace.notify("before")
     held, = workspace.park()
     clock.set(hours=-1)
     workspace.notify("after 0")
-    assert [row["response_body"]["result"] for row in held.read().json()] == ["after 0"], "a held poll is woken as ever"
+    assert [row["response_body"]["result"] for row in held.read().json()] == ["after 0"], "a held poll is woken as usual"
     held.close()
     for n in range(1, 5):
         workspace.notify(f"after {n}")
@@ -49,7 +49,7 @@ def test_a_clock_that_is_set_back_an_hour_turns_no_order_around(start, clock):
     assert [row["seq"] for row in rows] == list(range(1, 7))
     assert [row["created_at"] for row in rows] == sorted(row["created_at"] for row in rows), "time never goes back along seq"
     assert len({row["id"] for row in rows}) == 6
-    # By id as by number: the row that was written last is still the one after the one before it.
+    # By id as by number: the row that was written last comes after the row before it.
     page = server.get(workspace.path(f"activity?since_id={rows[4]['id']}"), token=workspace.token).json()
     assert [row["id"] for row in page] == [rows[5]["id"]]
     clock.set()
@@ -89,8 +89,8 @@ def test_tokens_stay_valid_when_the_clock_jumps(start, clock, hours):
         assert server.get(workspace.path("activity"), token=token).status == 200
 
 
-def test_a_day_forward_and_back_costs_no_file_that_is_waiting(start, clock):
-    """Longer than a file's time, shorter than the sweep takes to believe such a clock."""
+def test_a_clock_that_jumps_a_day_forward_and_back_loses_no_waiting_file(start, clock):
+    """A day is longer than the time until a file expires, and shorter than the time until the sweep trusts such a clock."""
     server = start(environment=clock.environment)
     workspace = Workspace(server)
     (file_id, _), = workspace.upload(("kept.txt", b"kept"))
@@ -106,7 +106,7 @@ def test_held_polls_end_by_the_steady_clock_whatever_the_wall_clock_does(start, 
     workspace = Workspace(server)
     with server.connect() as wire:
         wire.send(workspace.poll_bytes(wait=8))
-        # Where a machine is so slow that nobody saw it held, it has ended by the steady clock as well.
+        # On a very slow machine the test may not see the poll held; then it has already ended by the steady clock.
         wait_until(lambda: server.metric("restante_held_polls") == 1 or wire.has_input(), "it is held")
         clock.set(hours=8)
         answer = wire.read()

@@ -1,4 +1,4 @@
-"""The commands that manage a server, against a real one: what a person reads, what a script gets, how each one fails."""
+"""The commands that manage a server, with a real server: the output for a person, the JSON for a script, and how each command fails."""
 import json
 import os
 import pty
@@ -38,7 +38,7 @@ class Operator:
         self.where = ["--url", f"http://127.0.0.1:{server.port}", "--data", server.data]
 
     def __call__(self, *args):
-        """stdout of a command that must succeed without a word on stderr."""
+        """stdout of a command that must succeed and print nothing on stderr."""
         done = restante(*args, *self.where)
         assert (done.returncode, done.stderr) == (0, ""), done
         return done.stdout
@@ -78,7 +78,7 @@ def test_create_prints_the_line_to_paste_and_the_line_works(operator, server, tm
         agent.wait(Deadline().left())
 
 
-def test_json_is_the_servers_answer_as_it_came(operator, server):
+def test_json_is_the_unchanged_answer_of_the_server(operator, server):
     made = operator("workspace", "create", "Exact", "--json")
     assert made.endswith("}\n") and made.count("\n") == 1
     workspace_id = json.loads(made)["id"]
@@ -93,13 +93,13 @@ def test_a_workspace_is_found_by_its_name_if_no_other_has_it(operator):
     assert re.search(rf"^Id +{workspace_id}$", shown, re.M) and re.search(r"^Status +awaiting agent$", shown, re.M)
     child = operator.json("workspace", "create", "Child", "--parent", "Only one")
     assert child["parent_id"] == workspace_id
-    operator("workspace", "create", "Twin")
-    operator("workspace", "create", "Twin")
-    assert "several workspaces" in operator.refused(1, "workspace", "show", "Twin")
-    assert 'no workspace is called "Nobody"' in operator.refused(1, "workspace", "show", "Nobody")
+    operator("workspace", "create", "Duplicate")
+    operator("workspace", "create", "Duplicate")
+    assert "several workspaces" in operator.refused(1, "workspace", "show", "Duplicate")
+    assert 'no workspace is called "Unknown"' in operator.refused(1, "workspace", "show", "Unknown")
 
 
-def test_set_changes_and_clears_what_is_written_about_a_workspace(operator):
+def test_set_changes_and_clears_the_description_of_a_workspace(operator):
     parent = operator.json("workspace", "create", "Above")["id"]
     workspace_id = operator.json("workspace", "create", "Changing", "--role", "old", "--parent", parent)["id"]
     shown = operator("workspace", "set", workspace_id, "name=Changed = again", "role=", 'agent_card={"name":"x"}', "parent_id=")
@@ -111,7 +111,7 @@ def test_set_changes_and_clears_what_is_written_about_a_workspace(operator):
     assert "did you mean role?" in operator.refused(64, "workspace", "set", workspace_id, "rol=x")
 
 
-def test_a_removed_workspace_is_gone_and_its_tokens_with_it(operator, server):
+def test_a_removed_workspace_does_not_exist_and_its_tokens_are_revoked(operator, server):
     workspace = Workspace(server, "Leaving")
     assert operator("workspace", "remove", "Leaving") == 'Removed "Leaving"; its tokens are revoked.\n'
     assert workspace.id not in operator("workspace", "list")
@@ -145,7 +145,7 @@ def test_a_hostile_name_cannot_act_on_the_terminal(operator, server):
 # -- tokens
 
 
-def test_an_invitation_to_no_workspace_in_particular_is_listed_and_taken_back(operator, server):
+def test_an_invitation_without_a_workspace_is_listed_and_revoked(operator, server):
     token = operator.json("invite", "--label", "for Ada")["token"]
     assert re.search(rf"^{re.escape(token[:8])}… +enrolment +for Ada ", operator("token", "list"), re.M)
     assert "Revoked" in operator("token", "revoke", token[:8])
@@ -177,7 +177,7 @@ def test_revoking_by_id_ends_a_held_poll(operator, server):
     assert poll.read().status == 401
 
 
-def test_an_agent_manages_its_own_tokens_and_nobody_elses(operator, server):
+def test_an_agent_manages_only_its_own_tokens(operator, server):
     mine, theirs = Workspace(server, "Mine"), Workspace(server, "Theirs")
     url = f"http://127.0.0.1:{server.port}"
     done = restante("token", "list", "--workspace", mine.id, "--url", url, RESTANTE_TOKEN=mine.token)
@@ -206,7 +206,7 @@ def test_an_agent_without_a_workspace_gets_its_own(operator, server):
     assert server.get(f"/workspaces/{answer.json()['workspace_id']}/activity", token=answer.json()["auth_token"]).status == 200
 
 
-def test_an_invited_person_may_write_to_that_chat_alone(operator, server):
+def test_an_invited_person_may_write_only_to_that_chat(operator, server):
     workspace, other = Workspace(server, "Chat"), Workspace(server, "Private")
     shown = operator("invite", "--sender", "--workspace", workspace.id, "--label", "Ada")
     link = re.search(r"^  (\S+)$", shown, re.M)[1]
@@ -229,7 +229,7 @@ def test_rotating_the_operators_token_voids_the_old_one_at_once(start):
     workspace = Workspace(server)
     poll, = workspace.park(token=old)
     new = operator("token", "admin", "--rotate").strip()
-    workspace.notify("not for whoever has the old one")
+    workspace.notify("not for a client with the old token")
     assert poll.read().status == 401
     assert new == server.admin_token != old and re.fullmatch(SECRET, new)
     assert (server.data / "admin.token").stat().st_mode & 0o777 == 0o600
@@ -244,7 +244,7 @@ def test_rotating_the_operators_token_voids_the_old_one_at_once(start):
     server.expected_exit = None
 
 
-def test_a_token_given_from_outside_is_changed_outside(start):
+def test_a_token_from_the_environment_cannot_be_rotated_by_the_server(start):
     token = "q3vX0b-9ZsT7uLm2JkRcW8yHnEoPaGd4fI6x_1VwQtU"
     server = start(environment={"RESTANTE_ADMIN_TOKEN": token})
     done = restante("token", "admin", "--rotate", "--url", f"http://127.0.0.1:{server.port}", RESTANTE_TOKEN=token)
@@ -255,7 +255,7 @@ def test_a_token_given_from_outside_is_changed_outside(start):
 # -- how they fail
 
 
-def test_nobody_listening_is_69_and_says_what_to_try(tmp_path):
+def test_a_server_that_does_not_run_is_69_and_the_sentence_contains_what_to_try(tmp_path):
     (tmp_path / "admin.token").write_text("x" * 43)
     port = free_port()
     done = restante("workspace", "list", "--url", f"http://127.0.0.1:{port}", "--data", tmp_path)
@@ -264,7 +264,7 @@ def test_nobody_listening_is_69_and_says_what_to_try(tmp_path):
         assert hint in done.stderr
 
 
-def test_no_token_or_a_wrong_one_is_77_and_says_where_it_was_looked_for(server, tmp_path):
+def test_a_missing_or_wrong_token_is_77_and_the_sentence_names_where_it_was_looked_for(server, tmp_path):
     url = f"http://127.0.0.1:{server.port}"
     done = restante("workspace", "list", "--url", url, "--data", tmp_path / "none")
     assert done.returncode == 77 and "admin.token" in done.stderr and "--token-file" in done.stderr
@@ -276,14 +276,14 @@ def test_no_token_or_a_wrong_one_is_77_and_says_where_it_was_looked_for(server, 
     assert restante("workspace", "list", "--url", url, "--token-file", wrong).returncode == 77
 
 
-def test_the_operators_file_is_not_sent_to_another_machine_unasked(tmp_path):
+def test_the_token_of_the_data_directory_is_not_sent_to_another_machine(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data/admin.token").write_text("x" * 43)
     done = restante("workspace", "list", "--url", "http://192.0.2.1", cwd=tmp_path)
     assert done.returncode == 77 and "--token-file" in done.stderr
 
 
-def test_the_data_directory_beside_us_and_restante_data_are_found(server, tmp_path):
+def test_the_data_directory_in_the_current_folder_and_restante_data_are_found(server, tmp_path):
     (tmp_path / "data").symlink_to(server.data)
     url = f"http://127.0.0.1:{server.port}"
     assert restante("workspace", "list", "--url", url, cwd=tmp_path).returncode == 0
@@ -291,7 +291,7 @@ def test_the_data_directory_beside_us_and_restante_data_are_found(server, tmp_pa
 
 
 class Other(BaseHTTPRequestHandler):
-    """A web server that is no Restante."""
+    """A web server that is not Restante."""
 
     reply = (200, "text/html", b"<html>hello</html>")
 
@@ -307,21 +307,21 @@ class Other(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.parametrize("reply, code, says", [
+@pytest.mark.parametrize("reply, code, expected", [
     ((200, "text/html", b"<html>hello</html>"), 1, "not JSON"),
     ((404, "application/json", b'{"error":"there is nothing at this address","code":"not_found"}'), 1, "another version"),
     ((503, "application/json", b'{"error":"later","code":"platform_unavailable"}'), 75, "later"),
     ((302, "text/html", b""), 1, "redirect"),
     ((500, "text/plain", b"\x1b[31moops"), 75, "500"),
 ])
-def test_an_odd_server_is_a_sentence_and_an_exit_code(tmp_path, reply, code, says):
+def test_the_answer_of_another_web_server_gives_a_sentence_and_an_exit_code(tmp_path, reply, code, expected):
     (tmp_path / "admin.token").write_text("x" * 43)
     handler = type("Handler", (Other,), {"reply": reply})
     with HTTPServer(("127.0.0.1", 0), handler) as odd:
         threading.Thread(target=odd.handle_request, daemon=True).start()
         done = restante("workspace", "list", "--url", f"http://127.0.0.1:{odd.server_port}", "--data", tmp_path)
     assert (done.returncode, done.stdout) == (code, ""), done
-    assert says in done.stderr and "\x1b" not in done.stderr
+    assert expected in done.stderr and "\x1b" not in done.stderr
 
 
 # -- migrations
@@ -339,7 +339,7 @@ def test_migrate_makes_a_schema_that_the_server_then_finds_complete(tmp_path):
         assert server.get("/ready").status == 200
 
 
-def test_migrate_down_takes_back_one_and_up_brings_it_again(tmp_path):
+def test_migrate_down_reverts_one_migration_and_up_applies_it_again(tmp_path):
     data = ["--data", tmp_path / "data"]
     restante("migrate", "up", *data)
     rows = json.loads(restante("migrate", "status", *data, "--json").stdout)
@@ -353,7 +353,7 @@ def test_migrate_down_takes_back_one_and_up_brings_it_again(tmp_path):
     assert restante("migrate", "down", *data).stdout == "Nothing to take back: no migration is applied.\n"
 
 
-def test_migrate_refuses_beside_a_running_server_but_still_looks(server):
+def test_migrate_changes_nothing_while_a_server_runs_but_shows_the_status(server):
     for action in ["up", "down"]:
         done = restante("migrate", action, "--data", server.data)
         assert (done.returncode, done.stdout) == (69, "") and f"process {server.process.pid}" in done.stderr, done
@@ -361,14 +361,14 @@ def test_migrate_refuses_beside_a_running_server_but_still_looks(server):
     assert status.returncode == 0 and "applied" in status.stdout
 
 
-def test_migrate_does_not_take_a_lost_database_for_a_new_one(tmp_path):
+def test_migrate_does_not_replace_a_lost_database_by_a_new_one(tmp_path):
     (tmp_path / "admin.token").write_text("x" * 43)
     done = restante("migrate", "up", "--data", tmp_path)
     assert done.returncode == 69 and "missing" in done.stderr and not (tmp_path / "restante.db").exists()
 
 
 def on_a_terminal(argv, answer_to=None, typed="", **extra):
-    """What argv shows on a pseudo-terminal; `typed` is entered once `answer_to` has appeared."""
+    """The output of argv on a pseudo-terminal; `typed` is entered once `answer_to` has appeared."""
     child, terminal = pty.fork()
     if child == 0:
         os.execvpe(argv[0], argv, environment(**extra))
@@ -379,7 +379,7 @@ def on_a_terminal(argv, answer_to=None, typed="", **extra):
                 break
             try:
                 chunk = os.read(terminal, 4096)
-            except OSError:  # how Linux says that the other side has closed
+            except OSError:  # Linux reports in this way that the other side has closed
                 break
             shown += chunk
             if answer_to and answer_to.encode() in shown:

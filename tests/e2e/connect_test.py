@@ -1,5 +1,5 @@
-"""`restante connect` as a process, against the real server: files land, are acknowledged and handed over once; replies come
-back; kills, cuts and restarts on either side lose nothing."""
+"""`restante connect` as a process, with a real server: files land, are acked and handed over once; replies reach the sender; kills,
+cut connections and restarts on either side lose nothing."""
 import hashlib
 import json
 import os
@@ -46,7 +46,7 @@ def test_a_file_lands_is_acknowledged_handed_over_and_answered(workspace, connec
 def test_a_message_brings_the_files_it_names_as_paths_and_they_do_not_come_twice(workspace, connect):
     (_, first), (_, second) = workspace.upload(("a.txt", b"first" * 9000), ("b.txt", b"second" * 9000))
     send(workspace, "compare these", first["uri"], second["uri"])
-    # Not before: of a file whose message is longer on its way than a second, an agent hears by itself.
+    # Start the agent only now: it hands a file over alone if the file's message does not arrive within a second.
     agent = connect(url_of(workspace.server), token=workspace.token)
     wait_until(lambda: agent.deliveries(), "the hand-over")
     delivery = agent.deliveries()[0]
@@ -54,7 +54,7 @@ def test_a_message_brings_the_files_it_names_as_paths_and_they_do_not_come_twice
     assert [Path(file["path"]).read_bytes() for file in delivery["files"]] == [b"first" * 9000, b"second" * 9000]
     sent = [part["file"]["uri"] for part in delivery["body"]["params"]["message"]["parts"] if part["kind"] == "file"]
     assert sent == [f"workspace:{file['path']}" for file in delivery["files"]]
-    # A file that comes alone afterwards is handed over; by then the two would have been, had they not come with the message.
+    # A file without a message is handed over after them. Had the two files not come with the message, they would be here by then.
     workspace.upload(("c.txt", b"third"))
     wait_until(lambda: len(agent.deliveries()) == 2, "the file that came alone")
     assert [file["name"] for file in agent.deliveries()[1]["files"]] == ["c.txt"]
@@ -140,10 +140,10 @@ def test_a_cut_download_is_resumed_and_every_byte_is_right(workspace, connect, p
     assert agent.stop() == 0
 
 
-def test_connections_that_carry_nothing_any_more_are_given_up_and_nothing_is_missed(workspace, connect, proxy):
+def test_connections_that_transfer_nothing_any_more_are_closed_and_nothing_is_missed(workspace, connect, proxy):
     between = proxy(workspace.server.port)
     agent = connect(between.url, token=workspace.token)
-    # Of this workspace: the agent of the test before may still be counted.
+    # Only of this workspace: the metric may still count the agent of the previous test.
     wait_until(lambda: is_listening(workspace) and workspace.server.metric("restante_held_polls") == 1, "the held poll")
     between.freeze()
     workspace.upload(("a.txt", b"a"))
@@ -155,7 +155,7 @@ def test_connections_that_carry_nothing_any_more_are_given_up_and_nothing_is_mis
 
 
 @pytest.mark.bytes
-def test_a_restart_of_the_server_is_survived_and_said_once(start, connect):
+def test_an_agent_reconnects_after_a_restart_of_the_server_and_reports_it_once(start, connect):
     address = f"127.0.0.1:{free_port()}"
     first = start(listen=(address,))
     workspace = Workspace(first)
@@ -163,7 +163,7 @@ def test_a_restart_of_the_server_is_survived_and_said_once(start, connect):
     workspace.upload(("a.txt", b"before"))
     wait_until(lambda: len(workspace.messages()) == 1, "the first reply")
     first.stop()
-    agent.wait_said("trying again until it works")
+    agent.wait_printed("trying again until it works")
     second = start(data=first.data, listen=(address,))
     workspace = workspace.on(second)
     workspace.upload(("b.txt", b"after" * 9000))
@@ -178,30 +178,30 @@ def test_the_pasted_line_enrols_once_and_is_remembered(server, connect):
     enrolment = made["connection"]["enrolment_token"]
     workspace = Workspace(server, known=(made["id"], None))
     agent = connect(url_of(server), arguments=["--enrol", enrolment])
-    agent.wait_said(made["id"])
+    agent.wait_printed(made["id"])
     token_file = agent.state / "token"
     assert stat.S_IMODE(token_file.stat().st_mode) == 0o600
     workspace.token = token_file.read_text().strip()
     assert workspace.token != enrolment
     assert agent.stop() == 0
-    # Just `restante connect`, and the same line pasted again, both go on with the kept token.
+    # `restante connect` alone, and the same line pasted again, both use the kept token.
     for url, arguments in ((None, []), (url_of(server), ["--enrol", enrolment])):
         again = connect(url, keep=agent, arguments=arguments)
-        again.wait_said(made["id"])
+        again.wait_printed(made["id"])
         assert again.stop() == 0
     send(workspace, "are you there")
     last = connect(None, keep=agent)
     wait_until(lambda: workspace.messages() == ["got it"], "the reply")
     assert last.stop() == 0
-    # A stranger with the spent token gets nothing.
-    stranger = connect(url_of(server), arguments=["--enrol", enrolment])
-    assert stranger.wait_exit() == 77
-    said = stranger.stderr()[-1].decode()
-    assert "this enrolment token: it was used, has expired, or is another server's" in said and "revoked" not in said
-    assert "`Connect…`" in said and enrolment not in said
+    # Another client with the used token is refused.
+    second = connect(url_of(server), arguments=["--enrol", enrolment])
+    assert second.wait_exit() == 77
+    sentence = second.stderr()[-1].decode()
+    assert "this enrolment token: it was used, has expired, or is another server's" in sentence and "revoked" not in sentence
+    assert "`Connect…`" in sentence and enrolment not in sentence
 
 
-def test_a_token_that_is_not_valid_says_what_to_do_and_exits_77(server, workspace, connect):
+def test_an_invalid_token_exits_with_77_and_a_sentence_with_what_to_do(server, workspace, connect):
     agent = connect(url_of(server), token="A" * 43)
     assert agent.wait_exit() == 77
     assert b"restante connect --enrol" in agent.stderr()[-1] and b"revoked" in agent.stderr()[-1]
@@ -211,9 +211,9 @@ def test_a_token_that_is_not_valid_says_what_to_do_and_exits_77(server, workspac
     assert b"--enrol with the token that `New agent` on the page shows" in nothing.stderr()[-1]
 
 
-def test_a_second_agent_with_the_same_state_is_told_who_is_there(workspace, connect):
+def test_a_second_agent_with_the_same_state_is_refused_and_the_running_one_is_named(workspace, connect):
     agent = connect(url_of(workspace.server), token=workspace.token)
-    agent.wait_said("connected to")
+    agent.wait_printed("connected to")
     second = connect(url_of(workspace.server), token=workspace.token, keep=agent)
     assert second.wait_exit() == 75
     assert f"{os.uname().nodename}, process {agent.process.pid}, since 2".encode() in second.stderr()[-1]
@@ -238,7 +238,7 @@ def test_a_line_for_a_person_names_the_file_its_size_and_its_path(workspace, con
     assert agent.stop() == 0
 
 
-def test_what_was_handed_over_is_not_handed_over_again_after_a_restart(workspace, connect):
+def test_a_handed_over_delivery_is_not_handed_over_again_after_a_restart(workspace, connect):
     agent = connect(url_of(workspace.server), token=workspace.token)
     send(workspace, "one")
     workspace.upload(("a.txt", b"a"))
@@ -251,10 +251,10 @@ def test_what_was_handed_over_is_not_handed_over_again_after_a_restart(workspace
     assert again.stop() == 0
 
 
-def test_stopping_ends_a_command_under_way_and_its_message_comes_again(workspace, connect):
+def test_stopping_ends_a_running_command_and_its_message_comes_again(workspace, connect):
     first = connect(url_of(workspace.server), token=workspace.token, exec_command="cat > /dev/null; echo busy >&2; sleep 600")
     send(workspace, "long work")
-    first.wait_said("busy")
+    first.wait_printed("busy")
     assert first.stop() == 0
     again = connect(url_of(workspace.server), token=workspace.token, keep=first)
     wait_until(lambda: workspace.messages() == ["got it"], "the reply")
@@ -264,7 +264,7 @@ def test_stopping_ends_a_command_under_way_and_its_message_comes_again(workspace
 
 def test_a_linked_folder_is_not_written_through_and_the_message_still_comes(workspace, connect, tmp_path):
     agent = connect(url_of(workspace.server), token=workspace.token)
-    agent.wait_said("connected to")
+    agent.wait_printed("connected to")
     agent.dir.mkdir(exist_ok=True)
     (agent.dir / ".molecule").symlink_to(tmp_path)
     (_, item), = workspace.upload(("a.txt", b"a"))
@@ -274,15 +274,15 @@ def test_a_linked_folder_is_not_written_through_and_the_message_still_comes(work
     assert [(file["state"], file["uri"], "path" in file) for file in message["files"]] == [("failed", item["uri"], False)]
     assert "symbolic link" in message["files"][0]["reason"]
     assert list(tmp_path.iterdir()) == []
-    # Once the link is gone the file comes by itself.
+    # When the link is deleted, the file arrives without further action.
     (agent.dir / ".molecule").unlink()
     landed = lambda: [file for d in agent.deliveries() if d["type"] == "file" for file in d["files"] if file["state"] == "landed"]
-    # The pause between two attempts is about as long as it was in trouble before.
+    # The pause between two attempts grows to about the time that the trouble has lasted.
     assert Path(wait_until(landed, "the file", ceiling=240)[0]["path"]).read_bytes() == b"a"
     assert agent.stop() == 0
 
 
-def test_a_command_inherits_nothing_but_its_three_streams(workspace, connect):
+def test_a_command_gets_no_open_file_except_its_three_streams(workspace, connect):
     agent = connect(url_of(workspace.server), token=workspace.token, exec_command="ls -l /proc/$$/fd")
     send(workspace, "what is open")
     wait_until(workspace.messages, "the reply")
@@ -316,19 +316,19 @@ def test_a_command_outlives_a_kill_of_the_agent_and_runs_only_once(workspace, co
     wait_until(lambda: (tmp_path / "log").exists(), "the command runs")
     agent.kill()
     again = connect(url_of(workspace.server), token=workspace.token, keep=agent, exec_command=command)
-    again.wait_said("connected to")
+    again.wait_printed("connected to")
     go.touch()
     wait_until(lambda: workspace.messages() == ["answer"], "the answer of the command that outlived its agent")
     assert (tmp_path / "log").read_text() == "ran\n"
     assert again.stop() == 0
 
 
-def test_what_had_begun_when_everything_was_killed_comes_again_and_says_so(workspace, connect):
+def test_a_delivery_that_had_begun_when_everything_was_killed_comes_again_marked_as_such(workspace, connect):
     agent = connect(url_of(workspace.server), token=workspace.token, exec_command="cat > /dev/null; echo $PPID; echo $PPID >&2; sleep 600")
     send(workspace, "work")
-    keeper = int(agent.stderr.wait(lambda line: line.isdigit(), "the command runs"))
+    runner = int(agent.stderr.wait(lambda line: line.isdigit(), "the command runs"))
     agent.kill()
-    os.killpg(keeper, signal.SIGKILL)
+    os.killpg(runner, signal.SIGKILL)
     again = connect(url_of(workspace.server), token=workspace.token, keep=agent)
     wait_until(lambda: workspace.messages() == ["got it"], "the reply")
     delivery, = again.deliveries()
@@ -339,10 +339,10 @@ def test_what_had_begun_when_everything_was_killed_comes_again_and_says_so(works
     assert again.stop() == 0
 
 
-def test_a_failing_command_is_tried_again_and_then_its_sender_hears_of_it(workspace, connect, tmp_path):
+def test_a_failing_command_is_tried_again_and_then_its_sender_is_notified(workspace, connect, tmp_path):
     agent = connect(url_of(workspace.server), token=workspace.token, exec_command=f"cat >> '{tmp_path}/log'; exit 3")
     send(workspace, "poison")
-    wait_until(lambda: workspace.messages(), "the apology", ceiling=120)
+    wait_until(lambda: workspace.messages(), "the failure reply", ceiling=120)
     assert workspace.messages() == ["The agent could not handle this: the command ended with exit code 3."]
     assert len((tmp_path / "log").read_text().splitlines()) == 5
     assert agent.stop() == 0
@@ -352,60 +352,60 @@ def test_two_agents_that_answer_each_other_stop_after_eight_hops(server, connect
     first, second = Workspace(server, "first"), Workspace(server, "second")
     agents = [connect(url_of(server), token=one.token, reply="and you?", arguments=["--reply-to-agents"]) for one in (first, second)]
     for agent in agents:
-        agent.wait_said("connected to")
+        agent.wait_printed("connected to")
     body = {"method": "message/send", "params": {"message": {"parts": [{"kind": "text", "text": "hello"}]}}}
     assert server.request("POST", second.path("a2a"), token=first.token, json_body=body).status == 200
     wait_until(lambda: any(b"not answered any more" in line for agent in agents for line in agent.stderr()), "one of them stops", ceiling=240)
-    heard = [delivery for agent in agents for delivery in agent.deliveries()]
-    assert len(heard) == 9  # the first message and eight automatic answers
+    deliveries = [delivery for agent in agents for delivery in agent.deliveries()]
+    assert len(deliveries) == 9  # the first message and eight automatic answers
     assert first.messages() == [] and second.messages() == []
     for agent in agents:
         assert agent.stop() == 0
 
 
-def test_a_peer_that_counts_nothing_is_answered_eight_times_whatever_is_killed_meanwhile(server, workspace, connect):
+def test_a_peer_that_sends_no_hop_count_is_answered_eight_times_also_across_kills(server, workspace, connect):
     peer = Workspace(server, "peer")
     options = {"token": workspace.token, "reply": "and you?", "arguments": ["--reply-to-agents"]}
     agent = connect(url_of(server), **options)
-    said = lambda n: {"method": "message/send", "params": {"message": {"parts": [{"kind": "text", "text": f"hello {n}"}]}}}
+    message = lambda n: {"method": "message/send", "params": {"message": {"parts": [{"kind": "text", "text": f"hello {n}"}]}}}
     for n in range(8):
-        assert server.request("POST", workspace.path("a2a"), token=peer.token, json_body=said(n)).status == 200
+        assert server.request("POST", workspace.path("a2a"), token=peer.token, json_body=message(n)).status == 200
         wait_until(lambda: len(peer.activity()) == n + 1, f"answer {n}")
         if n % 3 == 2:
             agent.kill()
             agent = connect(url_of(server), keep=agent, **options)
-    assert server.request("POST", workspace.path("a2a"), token=peer.token, json_body=said(8)).status == 200
-    agent.wait_said("not answered any more")
+    assert server.request("POST", workspace.path("a2a"), token=peer.token, json_body=message(8)).status == 200
+    agent.wait_printed("not answered any more")
     send(workspace, "and I?")
-    wait_until(lambda: workspace.messages() == ["and you?"], "the person is answered all the same")
+    wait_until(lambda: workspace.messages() == ["and you?"], "the person is still answered")
     assert len(peer.activity()) == 8
     assert agent.stop() == 0
     assert list((agent.state / "runs").iterdir()) == []
 
 
 def has_ended(process):
-    """Also where nobody has looked yet at how it did."""
+    """Also true if the parent has not read the exit code yet."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
         return True
 
 
-def test_a_cancelled_task_ends_its_command_with_its_children_and_the_next_gets_its_turn(server, workspace, connect, tmp_path):
+def test_a_cancelled_task_ends_its_command_with_its_children_and_the_next_task_runs(server, workspace, connect, tmp_path):
     caller = Workspace(server, "caller")
     command = f"if grep -q endless; then sleep 600 & echo $! > '{tmp_path}/child'; echo busy >&2; wait; else echo done; fi"
     agent = connect(url_of(server), token=workspace.token, exec_command=command)
     task = {"target_id": workspace.id, "task": "endless", "delegation_id": "d1"}
     assert server.request("POST", caller.path("delegate"), token=caller.token, json_body=task).status == 202
-    agent.wait_said("busy")
+    agent.wait_printed("busy")
     assert server.request("POST", caller.path("delegations/d1/cancel"), token=caller.token).status == 200
-    agent.wait_said("the command of task d1 was ended")
+    agent.wait_printed("the command of task d1 was ended")
     child = int((tmp_path / "child").read_text())
     wait_until(lambda: has_ended(child), "the child of the command ends, too")
     send(workspace, "and now?")
     wait_until(lambda: workspace.messages() == ["done"], "the next message")
     results = [row for row in caller.activity() if row["method"] == "delegate_result"]
-    assert [row["status"] for row in results] == ["error"], "told once, when it was cancelled"
+    assert [row["status"] for row in results] == ["error"], "one result, when it was cancelled"
     assert agent.stop() == 0
     assert list((agent.state / "runs").iterdir()) == []
 
@@ -421,12 +421,12 @@ def cancel(caller, name):
 
 
 def results(caller):
-    """(task, status, late) of everything that the caller was told."""
+    """(task, status, late) of every result in the caller's inbox."""
     return [(row["request_body"]["delegation_id"], row["status"], row["request_body"].get("late", False))
             for row in caller.activity() if row["method"] == "delegate_result"]
 
 
-def test_tasks_that_were_cancelled_before_the_agent_came_are_not_begun(server, workspace, connect, tmp_path):
+def test_tasks_that_were_cancelled_before_the_agent_started_are_not_begun(server, workspace, connect, tmp_path):
     caller = Workspace(server, "caller")
     names = [f"early-{n}" for n in range(5)]
     for name in names:
@@ -437,7 +437,7 @@ def test_tasks_that_were_cancelled_before_the_agent_came_are_not_begun(server, w
     agent = connect(url_of(server), token=workspace.token, exec_command=f"cat >> '{tmp_path}/ran'; echo >> '{tmp_path}/ran'; echo done")
     wait_until(lambda: ("wanted", "ok", False) in results(caller), "the one that is wanted is done")
     for name in names:
-        agent.wait_said(f"task {name} is over and is not begun: cancelled by caller")
+        agent.wait_printed(f"task {name} is over and is not begun: cancelled by caller")
     ran = [json.loads(line)["text"] for line in (tmp_path / "ran").read_text().splitlines() if line]
     assert ran == ["task wanted"]
     assert sorted(results(caller)) == sorted([(name, "error", False) for name in names] + [("wanted", "ok", False)]), "and no late answer"
@@ -445,7 +445,7 @@ def test_tasks_that_were_cancelled_before_the_agent_came_are_not_begun(server, w
     assert list((agent.state / "runs").iterdir()) == []
 
 
-def test_a_task_that_is_overdue_when_the_agent_comes_is_not_begun(server, workspace, connect):
+def test_a_task_that_is_overdue_when_the_agent_starts_is_not_begun(server, workspace, connect):
     caller = Workspace(server, "caller")
     soon = (datetime.now(timezone.utc) + timedelta(seconds=5)).isoformat()
     delegate(caller, workspace, "short", deadline=soon)
@@ -454,7 +454,7 @@ def test_a_task_that_is_overdue_when_the_agent_comes_is_not_begun(server, worksp
     wait_until(lambda: clock() > datetime.fromisoformat(soon), "its deadline passes", every=0.1)
     agent = connect(url_of(server), token=workspace.token)
     wait_until(lambda: ("long", "ok", False) in results(caller), "the other is done")
-    agent.wait_said("task short is over and is not begun: ")
+    agent.wait_printed("task short is over and is not begun: ")
     assert [d["delegation_id"] for d in agent.deliveries()] == ["long"]
     assert agent.stop() == 0
 
@@ -462,48 +462,48 @@ def test_a_task_that_is_overdue_when_the_agent_comes_is_not_begun(server, worksp
 def test_a_running_command_ends_at_the_deadline_of_its_task(server, workspace, connect, tmp_path):
     caller = Workspace(server, "caller")
     agent = connect(url_of(server), token=workspace.token, exec_command="if grep -q brief; then echo busy >&2; exec sleep 600; else echo done; fi")
-    agent.wait_said("connected to")
+    agent.wait_printed("connected to")
     delegate(caller, workspace, "brief", deadline=(datetime.now(timezone.utc) + timedelta(seconds=10)).isoformat())
     delegate(caller, workspace, "next-one")
-    # The second only where a machine is so slow that the deadline comes before the command.
-    over = (b"the command of task brief was ended", b"task brief is over and is not begun")
-    agent.stderr.wait(lambda line: any(text in line for text in over), "the task is given up")
+    # The second text appears only on a machine so slow that the deadline comes before the command.
+    ended_lines = (b"the command of task brief was ended", b"task brief is over and is not begun")
+    agent.stderr.wait(lambda line: any(text in line for text in ended_lines), "the task has ended")
     wait_until(lambda: ("next-one", "ok", False) in results(caller), "the next is done")
     assert agent.stop() == 0
 
 
-def test_a_task_waits_for_a_server_that_cannot_be_asked_about_it(server, workspace, connect, proxy):
+def test_a_task_waits_while_the_server_cannot_answer_whether_it_is_still_wanted(server, workspace, connect, proxy):
     caller = Workspace(server, "caller")
     cut_off = threading.Event()
     cut_off.set()
-    # The request is kept and the connection cut: polls and heartbeats go on.
+    # The proxy drops only this request and cuts its connection: polls and heartbeats go on.
     between = proxy(server.port, gate=lambda data: not (cut_off.is_set() and b"/delegations/" in data and between.cut() is None))
     delegate(caller, workspace, "unasked")
     delegate(caller, workspace, "asked")
     agent = connect(between.url, token=workspace.token)
-    agent.wait_said("task unasked waits until the server tells")
+    agent.wait_printed("task unasked waits until the server answers")
     cancel(caller, "unasked")
-    assert agent.deliveries() == [], "not blindly"
+    assert agent.deliveries() == [], "not without an answer"
     cut_off.clear()
-    # After a pause that has grown meanwhile.
+    # The agent repeats it after a pause that has grown meanwhile.
     wait_until(lambda: ("asked", "ok", False) in results(caller), "the one that is wanted is done", ceiling=240)
     assert [(d["delegation_id"], d.get("again", False)) for d in agent.deliveries()] == [("asked", False)]
     assert sorted(results(caller)) == [("asked", "ok", False), ("unasked", "error", False)]
     assert agent.stop() == 0
 
 
-def test_json_lines_tell_of_a_task_that_was_over_before_it_was_handed_over(server, workspace, connect):
+def test_json_lines_report_a_task_that_ended_before_it_was_handed_over(server, workspace, connect):
     caller = Workspace(server, "caller")
-    for name in ("json-gone", "json-wanted"):
+    for name in ("json-cancelled", "json-wanted"):
         delegate(caller, workspace, name)
-    cancel(caller, "json-gone")
+    cancel(caller, "json-cancelled")
     agent = connect(url_of(server), token=workspace.token, mode="json")
     agent.stdout.wait(lambda line: b"task json-wanted" in line, "the task that is wanted")
     ended, wanted = [json.loads(line) for line in agent.stdout()]
-    assert (ended["type"], ended["delegation_id"], ended["status"], ended["reason"]) == ("ended", "json-gone", "failed", "cancelled by caller")
+    assert (ended["type"], ended["delegation_id"], ended["status"], ended["reason"]) == ("ended", "json-cancelled", "failed", "cancelled by caller")
     assert (wanted["type"], wanted["delegation_id"]) == ("message", "json-wanted")
     status = server.get(caller.path("delegations/json-wanted"), token=caller.token).json()["status"]
-    assert status in ("queued", "dispatched"), "nobody has said that it is worked on"
+    assert status in ("queued", "dispatched"), "the agent has not reported that it works on it"
     assert agent.stop() == 0
 
 
@@ -512,19 +512,19 @@ def test_another_agent_gets_no_automatic_answer_by_default(server, workspace, co
     agent = connect(url_of(server), token=workspace.token)
     body = {"method": "message/send", "params": {"message": {"parts": [{"kind": "text", "text": "hello"}]}}}
     assert server.request("POST", workspace.path("a2a"), token=other.token, json_body=body).status == 200
-    agent.wait_said("--reply-to-agents would")
+    agent.wait_printed("--reply-to-agents would")
     assert [delivery["source_id"] for delivery in agent.deliveries()] == [other.id]
     assert other.activity() == []
     assert agent.stop() == 0
 
 
-def test_a_disk_without_room_is_reported_told_and_the_text_still_comes(workspace, connect):
+def test_a_full_disk_is_reported_to_the_sender_and_the_text_still_arrives(workspace, connect):
     def small_files():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 
     agent = connect(url_of(workspace.server), token=workspace.token, preexec=small_files)
-    agent.wait_said("connected to")
+    agent.wait_printed("connected to")
     (file_id, item), = workspace.upload(("big.bin", os.urandom(300_000)))
     send(workspace, "see the file", item["uri"])
     message = wait_until(lambda: [d for d in agent.deliveries() if d["type"] == "message"], "the message")[0]
@@ -532,14 +532,14 @@ def test_a_disk_without_room_is_reported_told_and_the_text_still_comes(workspace
     assert message["files"][0]["reason"]
     state = workspace.server.get(workspace.path(f"pending-uploads/{file_id}"), token=workspace.server.admin_token).json()
     assert (state["state"], state["reason"]) == ("failed", message["files"][0]["reason"])
-    # A file that fits is not held up by it.
+    # A file that fits is not delayed by it.
     workspace.upload(("small.bin", b"x"))
     wait_until(lambda: any(file["name"] == "small.bin" for d in agent.deliveries() for file in d["files"]), "the small file")
     assert agent.stop() == 0
 
 
 @pytest.mark.bytes
-def test_a_recalled_file_is_told_and_a_message_that_names_it_says_so(workspace, connect, proxy):
+def test_a_recalled_file_is_reported_and_a_message_that_names_it_has_its_state(workspace, connect, proxy):
     hold, seen = threading.Event(), threading.Event()
 
     def no_content(data):
@@ -559,19 +559,19 @@ def test_a_recalled_file_is_told_and_a_message_that_names_it_says_so(workspace, 
     assert recalled.status == 200
     hold.set()
     between.cut()
-    news = wait_until(lambda: [d for d in agent.deliveries() if d["type"] == "file"], "the news")[0]
-    assert [file["state"] for file in news["files"]] == ["recalled"]
+    delivery = wait_until(lambda: [d for d in agent.deliveries() if d["type"] == "file"], "the delivery")[0]
+    assert [file["state"] for file in delivery["files"]] == ["recalled"]
     assert agent.stop() == 0
 
 
-def test_an_agent_without_a_past_goes_on_where_the_server_knows_it_to_be(workspace, connect):
+def test_an_agent_without_state_goes_on_from_the_servers_last_ack(workspace, connect):
     first = connect(url_of(workspace.server), token=workspace.token)
     send(workspace, "one")
     wait_until(lambda: len(workspace.messages()) == 1, "the reply")
     head = workspace.activity()[-1]["seq"]
     ack = lambda: workspace.server.request("POST", workspace.path("activity/ack"), token=workspace.server.admin_token,
                                            json_body={"acked_seq": 0}).json()["last_acked_seq"]
-    wait_until(lambda: ack() >= head - 1, "the server knows what was read")
+    wait_until(lambda: ack() >= head - 1, "the server has the ack")
     assert first.stop() == 0
     (_, item), = workspace.upload(("waits.txt", b"w"))
     fresh = connect(url_of(workspace.server), token=workspace.token)
@@ -580,7 +580,7 @@ def test_an_agent_without_a_past_goes_on_where_the_server_knows_it_to_be(workspa
     assert fresh.stop() == 0
 
 
-def test_the_operators_card_and_what_the_agent_works_on_stay_as_they_are(workspace, connect):
+def test_the_operators_card_and_the_current_task_are_not_changed_by_the_agent(workspace, connect):
     admin = workspace.server.admin_token
     card = {"name": "Reviewer", "skills": ["reads"]}
     path = f"/workspaces/{workspace.id}"
@@ -594,9 +594,9 @@ def test_the_operators_card_and_what_the_agent_works_on_stay_as_they_are(workspa
     assert agent.stop() == 0
 
 
-def test_a_token_revoked_while_connected_ends_it_with_what_to_do(workspace, connect):
+def test_a_token_revoked_while_connected_ends_the_agent_with_a_sentence_with_what_to_do(workspace, connect):
     agent = connect(url_of(workspace.server), token=workspace.token)
-    agent.wait_said("connected to")
+    agent.wait_printed("connected to")
     admin = workspace.server.admin_token
     for token in workspace.server.get(workspace.path("tokens"), token=admin).json():
         workspace.server.request("DELETE", workspace.path(f"tokens/{token['id']}"), token=admin)

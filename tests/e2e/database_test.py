@@ -1,5 +1,5 @@
-"""The database is lost, replaced, damaged or read-only: the server does not start on it, or stops taking anything; it never
-goes on with an empty one and never lets anybody in."""
+"""The database is lost, replaced, damaged or read-only: the server does not start, or refuses every write. It never goes on with an
+empty database and never accepts a request without a valid token."""
 import os
 import shutil
 import sqlite3
@@ -14,13 +14,13 @@ from support.checks import check_error
 from support.workspace import Workspace, multipart
 from support.server import Server, StartFailed, binary
 
-NOBODY = 65534
+NOBODY_UID = 65534
 PAGE = 4096
 
 
 @pytest.fixture
 def used(tmp_path):
-    """A data directory with a workspace and messages in it, all of it in the database file; (directory, workspace)."""
+    """(directory, workspace) of a data directory with a workspace and messages, all of them in the database file."""
     with Server(data=tmp_path) as server:
         workspace = Workspace(server)
         for n in range(50):
@@ -37,14 +37,14 @@ def damage(file, first_page):
         out.write(b"\xff" * (size - first_page * PAGE))
 
 
-def check_does_not_start(data, says, **options):
-    """Refused with a sentence that names the file and what is wrong; the directory is left as it was."""
+def check_does_not_start(data, expected, **options):
+    """The start fails with a sentence that names the file and the fault; the directory does not change."""
     before = {file.name: file.read_bytes() for file in data.iterdir() if file.is_file() and file.name != "lock"}
     with pytest.raises(StartFailed) as failed:
         Server(data=data, **options).discard()
     assert failed.value.code not in (0, None) and failed.value.code > 0, failed.value
     sentence = str(failed.value)
-    assert "restante.db" in sentence and says in sentence, sentence
+    assert "restante.db" in sentence and expected in sentence, sentence
     after = {file.name: file.read_bytes() for file in data.iterdir() if file.is_file() and file.name != "lock"}
     made = {name for name in after.keys() - before.keys() if after[name]}
     assert made <= {"restante.db-shm"} and before.items() <= after.items(), "nothing was made, changed or removed"
@@ -72,9 +72,9 @@ def test_a_log_without_its_database_is_kept(used):
     with Server(data=data) as server:
         workspace.on(server).notify("only in the log")
         server.kill()
-    (data / "restante.db").rename(data / "elsewhere")
+    (data / "restante.db").rename(data / "moved")
     check_does_not_start(data, "its log is there")
-    (data / "elsewhere").rename(data / "restante.db")
+    (data / "moved").rename(data / "restante.db")
     with Server(data=data) as server:
         assert workspace.on(server).messages()[-1] == "only in the log"
 
@@ -87,7 +87,7 @@ def test_a_file_that_is_no_database_is_refused(used, content):
     check_does_not_start(data, "")
 
 
-def test_somebody_elses_database_is_refused(used):
+def test_a_database_of_another_program_is_refused(used):
     data, _ = used
     (data / "restante.db").unlink()
     with closing(sqlite3.connect(data / "restante.db")) as other:
@@ -109,9 +109,9 @@ def test_a_database_cut_short_is_refused(used):
 
 
 def test_a_read_only_database_is_refused(used, monkeypatch):
-    """Nothing is read-only for root, so the server is somebody else then, with everything in a place that he can reach."""
+    """Nothing is read-only for root, so then the server runs as another user, with its data where that user can read it."""
     data, workspace = used
-    user = NOBODY if os.geteuid() == 0 else None
+    user = NOBODY_UID if os.geteuid() == 0 else None
     with tempfile.TemporaryDirectory(prefix="restante-test-") as folder:
         place = Path(folder) / "data"
         shutil.copytree(data, place)
@@ -137,8 +137,8 @@ def test_a_second_server_on_the_same_data_is_refused_and_the_first_goes_on(used)
 
 # -- while it runs
 
-def check_takes_nothing(server, workspace):
-    """Every write is 503 and says so, readiness knows, and nobody is let in or told that a token is wrong by mistake."""
+def check_accepts_nothing(server, workspace):
+    """Every write is answered 503, readiness fails, no request without a valid token succeeds, and no valid token is called wrong."""
     headers, body = multipart(("a.txt", b"content"))
     for answer in (server.request("POST", workspace.path("notify"), token=workspace.token, json_body={"message": "lost?"}),
                    server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "lost?"}),
@@ -150,7 +150,7 @@ def check_takes_nothing(server, workspace):
 
 
 @pytest.mark.parametrize("replacement", ["nothing", "an empty file", "an older copy", "a foreign database"])
-def test_a_database_that_is_taken_away_while_running_takes_no_more(used, replacement):
+def test_a_database_that_is_removed_while_the_server_runs_gets_no_more_writes(used, replacement):
     data, workspace = used
     database = data / "restante.db"
     shutil.copy(database, data / "copy")
@@ -171,7 +171,7 @@ def test_a_database_that_is_taken_away_while_running_takes_no_more(used, replace
             else:
                 new.touch()
             new.rename(database)
-        check_takes_nothing(server, workspace)
+        check_accepts_nothing(server, workspace)
         rows = server.get(workspace.path("activity?since_seq=0&limit=500"), token=workspace.token)
         assert rows.status == 503 or len(rows.json()) == 51, "all of it or nothing, never an empty inbox"
         check_error(server.get(workspace.path("activity"), token="x" * 43), 401, 503)
@@ -180,24 +180,24 @@ def test_a_database_that_is_taken_away_while_running_takes_no_more(used, replace
         server.expected_exit = None
 
 
-def test_a_log_that_is_taken_away_while_running_is_noticed_before_anything_more_is_acknowledged(used):
+def test_a_log_that_is_removed_while_the_server_runs_is_noticed_before_the_next_write_is_acknowledged(used):
     data, workspace = used
     with Server(data=data) as server:
         workspace = workspace.on(server)
         workspace.notify("the last one")
         (data / "restante.db-wal").unlink()
-        check_takes_nothing(server, workspace)
+        check_accepts_nothing(server, workspace)
         server.expected_exit = None
 
 
-def test_a_database_that_is_damaged_while_running_lets_nobody_in(used):
+def test_a_database_that_is_damaged_while_the_server_runs_accepts_no_token(used):
     data, workspace = used
     with Server(data=data) as server:
         workspace = workspace.on(server)
         damage(data / "restante.db", 1)
         for token in (workspace.token, "x" * 43):
             check_error(server.get(workspace.path("activity?since_seq=0"), token=token), 503, code="platform_unavailable")
-        check_takes_nothing(server, workspace)
+        check_accepts_nothing(server, workspace)
         server.expected_exit = None
 
 

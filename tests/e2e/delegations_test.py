@@ -1,5 +1,5 @@
-"""Delegations end to end, on real servers over SQLite and PostgreSQL: given, picked up, answered, cancelled, overdue,
-stuck, late, pushed to a callback, and through kill -9."""
+"""Delegations end to end, on real servers with SQLite and PostgreSQL: given, picked up, answered, cancelled, overdue,
+stuck, late, sent to a callback, and with kill -9."""
 import json
 import os
 import random
@@ -27,10 +27,10 @@ def postgres():
         yield running
 
 
-# Each in turn, unless the run is about one of them.
+# Both databases, unless RESTANTE_TEST_BACKEND chooses one.
 @pytest.fixture(params=[ROWS] if "RESTANTE_TEST_BACKEND" in os.environ else ["sqlite", "postgres"])
 def database(request):
-    """Settings that name the rows' place."""
+    """The settings of the database."""
     if request.param == ROWS:
         yield {}
         return
@@ -74,13 +74,13 @@ def soon(seconds):
 
 
 def outgoing(workspace, name, content):
-    """The uri of a file the agent has staged itself."""
+    """The uri of a file that the agent itself has staged."""
     headers, body = multipart((name, content))
     sent = workspace.server.request("POST", workspace.path("chat/uploads?direction=out"), token=workspace.token, headers=headers, body=body)
     return files_of(sent)[0][1]["uri"]
 
 
-# -- the way it goes
+# -- the normal way of a task
 
 
 def test_a_task_is_queued_picked_up_worked_on_and_its_result_is_in_the_callers_inbox(two):
@@ -88,7 +88,7 @@ def test_a_task_is_queued_picked_up_worked_on_and_its_result_is_in_the_callers_i
     given = delegate(caller, callee)
     did = given["delegation_id"]
     assert given == {"delegation_id": did, "status": "delegated", "target_id": callee.id}
-    # Before the callee reads its inbox: what it has read beyond counts as picked up, some seconds later.
+    # Before the receiving agent reads its inbox: a task counts as picked up some seconds after the agent has read past it.
     assert look(caller, did)["status"] == "queued", "never completed because it was queued"
     task, = [row for row in callee.activity() if row["activity_type"] == "a2a_receive"]
     message = task["request_body"]["params"]["message"]
@@ -131,7 +131,7 @@ def test_files_go_with_the_task_and_come_back_with_the_result(two):
     assert uri == upload["request_body"]["uri"] == f"platform-pending:{callee.id}/{upload['request_body']['file_id']}"
     assert server.get(callee.content(upload["request_body"]["file_id"]), token=callee.token).body == b"question" * 9000
     assert call(callee, did, "heartbeat").status == 200
-    why = "waiting for a file: the callee has not taken in.txt"
+    why = "waiting for a file: the receiving agent has not taken in.txt"
     assert look(caller, did)["why"].startswith(why)
     listed, = server.get(caller.path("delegations"), token=caller.token).json()
     everybodys, = server.get("/admin/delegations", token=server.admin_token).json()["delegations"]
@@ -150,7 +150,7 @@ def test_files_go_with_the_task_and_come_back_with_the_result(two):
 def test_a_cancelled_task_fails_at_once_and_a_late_answer_still_arrives(two):
     caller, callee = two
     did = delegate(caller, callee)["delegation_id"]
-    assert call(callee, did, "cancel").status == 404, "only its caller takes it back"
+    assert call(callee, did, "cancel").status == 404, "only its caller may cancel it"
     assert call(caller, did, "cancel").json() == {"delegation_id": did, "status": "failed"}
     assert call(caller, did, "cancel").status == 200, "once more is fine"
     assert call(callee, did, "heartbeat").json() == {"status": "failed", "cancel": True}
@@ -162,7 +162,7 @@ def test_a_cancelled_task_fails_at_once_and_a_late_answer_still_arrives(two):
     assert first["response_body"]["text"] == "cancelled by caller" and "late" not in first["request_body"]
     assert second["request_body"]["late"] is True and second["response_body"] == {"text": "ten after all", "delegation_id": did, "late": True}
     assert look(caller, did)["late_answer"] == "ten after all"
-    assert caller.server.metric("restante_delegation_late_answers_total") == 1, "the second one was told to nobody"
+    assert caller.server.metric("restante_delegation_late_answers_total") == 1, "the second one is not counted"
 
 
 def test_the_same_key_or_id_is_one_task_and_a_retry_is_a_new_one(two):
@@ -196,7 +196,7 @@ def test_a_retry_brings_its_files_again_as_long_as_they_are_kept_and_has_as_much
         return [(file["name"], server.get(workspace.content(file["file_id"]), token=workspace.token).body) for file in waiting]
 
     def take_and_fail(workspace, did):
-        """It takes the file, lets it go, and fails."""
+        """The receiving agent acks the file and reports the task as failed."""
         for file in server.get(workspace.path("pending-uploads"), token=workspace.token).json():
             assert server.request("POST", workspace.path(f"pending-uploads/{file['file_id']}/ack"), token=workspace.token).status == 200
         assert call(workspace, did, "update", {"status": "failed", "error": "no"}).status == 200
@@ -212,29 +212,29 @@ def test_a_retry_brings_its_files_again_as_long_as_they_are_kept_and_has_as_much
     first = delegate(caller, callee, attachments=[{"uri": uri, "name": "the plan"}], deadline=soon(3 * 86_400))["delegation_id"]
     assert call(callee, first, "update", {"status": "failed", "error": "no"}).status == 200
     second = again(first, target_id=other.id).json()["delegation_id"]
-    assert waits(other) == [("plan.txt", content)], "to another agent, from what lies with the first"
+    assert waits(other) == [("plan.txt", content)], "to another agent, from the first agent's copy"
     file, = look(other, second)["attachments"]
     assert file["name"] == "the plan" and file["uri"].startswith(f"platform-pending:{other.id}/")
     task = look(caller, second)
     length = datetime.fromisoformat(task["deadline"]) - datetime.fromisoformat(task["created_at"])
-    assert abs(length - timedelta(days=3)) < timedelta(minutes=10), "as long as there was"
+    assert abs(length - timedelta(days=3)) < timedelta(minutes=10), "the new deadline is as far away as the old one was"
 
     take_and_fail(other, second)
     take_and_fail(callee, again(second, target_id=callee.id).json()["delegation_id"])
     third = again(second).json()["delegation_id"]
-    assert waits(other) == [("plan.txt", content)], "from what the caller once sent"
+    assert waits(other) == [("plan.txt", content)], "from the caller's upload"
 
     take_and_fail(other, third)
     assert server.request("DELETE", caller.path(f"pending-uploads/{uri.split('/')[-1]}"), token=server.admin_token).status == 200
     before = len(other.activity())
-    gone = again(third, status=400)
-    check_error(gone, 400, code="attachment_gone")
-    assert "sent anew" in gone.json()["error"]
+    refused = again(third, status=400)
+    check_error(refused, 400, code="attachment_gone")
+    assert "sent again" in refused.json()["error"]
     assert len(other.activity()) == before, "nothing was given"
     again(third, attachments=[])
     assert waits(other) == []
-    again(third, attachments=[{"uri": outgoing(caller, "anew.txt", b"anew"), "name": "anew.txt"}])
-    assert waits(other) == [("anew.txt", b"anew")]
+    again(third, attachments=[{"uri": outgoing(caller, "again.txt", b"again"), "name": "again.txt"}])
+    assert waits(other) == [("again.txt", b"again")]
 
 
 def test_the_header_key_makes_one_task_of_many_requests_at_once(two):
@@ -280,7 +280,7 @@ def test_a_task_is_not_recorded_without_its_three_fields(two, field, value):
     assert caller.activity() == [] and callee.activity() == []
 
 
-def test_a_record_is_made_once_and_its_id_is_nobody_elses(two):
+def test_a_record_is_made_once_and_no_other_task_can_have_its_id(two):
     caller, callee = two
     body = {"target_id": callee.id, "task": "sent by hand", "delegation_id": "r1"}
     assert record(caller, body).json() == {"delegation_id": "r1", "status": "recorded", "target_id": callee.id}
@@ -291,7 +291,7 @@ def test_a_record_is_made_once_and_its_id_is_nobody_elses(two):
     assert [row["method"] for row in caller.activity()] == ["delegate"]
 
 
-def test_live_events_tell_of_every_step(two):
+def test_live_events_report_every_step(two):
     caller, callee = two
     with EventStream(caller.server, caller.path("events/stream"), token=caller.token) as stream:
         did = delegate(caller, callee)["delegation_id"]
@@ -312,7 +312,7 @@ def test_live_events_tell_of_every_step(two):
 # -- time
 
 
-def test_deadlines_and_silence_end_tasks_after_the_grace_and_the_caller_is_told_once(database, start):
+def test_deadlines_and_silence_end_tasks_after_the_grace_and_the_caller_gets_one_result(database, start):
     server = start({**QUICK, **database, "delegations.stuck_after": "1s"})
     caller, callee = Workspace(server, "caller"), Workspace(server, "callee")
     overdue = delegate(caller, callee, deadline=soon(5))["delegation_id"]
@@ -320,9 +320,9 @@ def test_deadlines_and_silence_end_tasks_after_the_grace_and_the_caller_is_told_
     waiting = delegate(caller, callee)["delegation_id"]
     assert call(callee, silent, "heartbeat").status == 200
     wait_until(lambda: look(caller, overdue)["status"] == "failed", "the deadline has passed")
-    wait_until(lambda: look(caller, silent)["status"] == "stuck", "nobody beats for it")
+    wait_until(lambda: look(caller, silent)["status"] == "stuck", "it gets no heartbeats")
     assert look(caller, overdue)["error_detail"] == "deadline exceeded"
-    assert look(caller, waiting)["status"] == "queued", "an offline callee is normal"
+    assert look(caller, waiting)["status"] == "queued", "an offline receiving agent is normal"
     assert "never connected" in look(caller, waiting)["why"]
     assert len(results(caller, overdue)) == len(results(caller, silent)) == 1
     listed = server.get("/admin/delegations?status=stuck", token=server.admin_token).json()
@@ -333,7 +333,7 @@ def test_deadlines_and_silence_end_tasks_after_the_grace_and_the_caller_is_told_
     server.wait_metric("restante_delegation_age_seconds_count", 2)
 
 
-def test_a_server_that_has_just_come_back_keeps_deadlines_and_calls_nobody_stuck(database, tmp_path):
+def test_a_server_that_has_just_started_keeps_deadlines_and_reports_no_task_as_stuck(database, tmp_path):
     settings = {**QUICK, **database, "delegations.stuck_after": "1h"}
     with Server(settings, data=tmp_path) as server:
         caller, callee = Workspace(server, "caller"), Workspace(server, "callee")
@@ -371,10 +371,10 @@ def test_a_callback_may_answer_at_once_or_later(database, start, body, status, t
         server = start({**QUICK, **database, **allowing(callback.port)})
         callee, caller = PushWorkspace(server, callback.url()), Workspace(server, "caller")
         did = delegate(caller, callee)["delegation_id"]
-        wait_until(lambda: look(caller, did)["status"] == status, "what the callback said has come through")
+        wait_until(lambda: look(caller, did)["status"] == status, "the callback's answer is stored")
         sent = json.loads(callback.requests[0].split(b"\r\n\r\n", 1)[1])
         assert sent["params"]["message"]["metadata"]["delegation_id"] == did
-        assert [row for row in callee.rows() if row["activity_type"] == "a2a_receive"] == [], "a poller would be handed it twice"
+        assert [row for row in callee.rows() if row["activity_type"] == "a2a_receive"] == [], "a polling agent would get it twice"
         if text:
             assert results(caller)[0]["response_body"]["text"] == text
             return
@@ -383,7 +383,7 @@ def test_a_callback_may_answer_at_once_or_later(database, start, body, status, t
         assert done.status == 200 and results(caller)[0]["response_body"]["text"] == "later"
 
 
-def test_the_caller_of_a_slow_callback_is_answered_before_it_and_sees_whom_the_task_waits_for(database, start):
+def test_the_caller_of_a_slow_callback_is_answered_at_once_and_sees_that_the_task_waits_for_it(database, start):
     gate = threading.Event()
 
     def slowly(connection, _):
@@ -394,23 +394,23 @@ def test_the_caller_of_a_slow_callback_is_answered_before_it_and_sees_whom_the_t
         server = start({**QUICK, **database, **allowing(callback.port)})
         callee, caller = PushWorkspace(server, callback.url()), Workspace(server, "caller")
         did = delegate(caller, callee)["delegation_id"]
-        wait_until(lambda: callback.requests, "the callback is asked")
+        wait_until(lambda: callback.requests, "the callback is called")
         seen = look(caller, did)
-        assert (seen["status"], seen["why"]) == ("queued", "the callee's callback is being asked")
+        assert (seen["status"], seen["why"]) == ("queued", "the receiving agent's callback is being called")
         gate.set()
         wait_until(lambda: look(caller, did)["status"] == "completed", "and answers")
         assert len(results(caller, did)) == 1 and len(callback.requests) == 1
 
 
-def test_a_task_whose_callback_was_being_asked_when_the_server_was_killed_is_in_the_inbox_afterwards(database, tmp_path):
+def test_a_task_whose_callback_was_being_called_when_the_server_was_killed_is_in_the_inbox_afterwards(database, tmp_path):
     over = threading.Event()
     with Callback(lambda connection, _: over.wait(120)) as callback:
-        # The sweep of servers that share a database waits until no other can still be asking.
+        # With a shared database the sweep waits until no other server can still be calling the callback.
         settings = {**QUICK, **database, **allowing(callback.port), "push.timeout": "100ms" if database else "30s"}
         server = Server({**settings, "push.timeout": "30s"}, data=tmp_path)
         callee, caller = PushWorkspace(server, callback.url()), Workspace(server, "caller")
         did = delegate(caller, callee)["delegation_id"]
-        wait_until(lambda: callback.requests, "the callback is asked")
+        wait_until(lambda: callback.requests, "the callback is called")
         server.kill()
         server.finish()
         over.set()
@@ -435,10 +435,10 @@ def test_a_task_whose_callback_is_down_waits_in_the_inbox(database, start):
         assert seen["status"] == "queued" and results(caller) == [], "never completed because it was queued"
 
 
-# -- what must not be
+# -- refused requests
 
 
-def test_what_no_task_can_be_is_refused_and_leaves_nothing(two):
+def test_an_invalid_task_is_refused_and_leaves_nothing(two):
     caller, callee = two
     server = caller.server
 
@@ -473,13 +473,13 @@ def test_what_no_task_can_be_is_refused_and_leaves_nothing(two):
     check_error(server.request("POST", caller.path("delegate"), token=caller.token, json_body={**good, "task": "x" * (1 << 20)}), 413)
 
 
-def test_a_foreign_task_is_as_good_as_absent(two):
+def test_a_task_of_other_workspaces_is_answered_like_an_unknown_one(two):
     caller, callee = two
-    stranger = Workspace(caller.server, "stranger")
+    outsider = Workspace(caller.server, "outsider")
     did = delegate(caller, callee)["delegation_id"]
     for name in (did, "absent", "not%20an%20id"):
-        answers = [stranger.server.get(stranger.path(f"delegations/{name}"), token=stranger.token),
-                   call(stranger, name, "heartbeat"), call(stranger, name, "cancel"), call(stranger, name, "update", {"status": "completed"})]
+        answers = [outsider.server.get(outsider.path(f"delegations/{name}"), token=outsider.token),
+                   call(outsider, name, "heartbeat"), call(outsider, name, "cancel"), call(outsider, name, "update", {"status": "completed"})]
         for answer in answers:
             check_error(answer, 404, code="delegation_not_found")
             assert answer.json() == {"error": "delegation not found", "code": "delegation_not_found"}
@@ -536,7 +536,7 @@ def test_a_circle_is_refused(two):
     check_error(back, 422, code="delegation_cycle")
 
 
-def test_no_word_of_a_task_is_logged(database, start):
+def test_the_text_of_a_task_is_never_logged(database, start):
     server = start({**QUICK, **database})
     caller, callee = Workspace(server, "caller"), Workspace(server, "callee")
     did = delegate(caller, callee, task=f"secret {MARKER}")["delegation_id"]
@@ -550,7 +550,7 @@ def test_no_word_of_a_task_is_logged(database, start):
 
 
 def delegate_nearly_due(caller, callee, **more):
-    """With the nearest deadline that has not passed, and is refused, before the server looks at it."""
+    """With the nearest deadline that is not already past, and so refused, when the server checks it."""
     for seconds in (0.5, 5, 30):
         answer = caller.server.request("POST", caller.path("delegate"), token=caller.token,
                                        json_body={"target_id": callee.id, "task": "count", "deadline": soon(seconds), **more})
@@ -561,7 +561,7 @@ def delegate_nearly_due(caller, callee, **more):
 
 @pytest.mark.parametrize("seed", [random.randrange(1 << 32) for _ in range(2)])
 def test_after_kills_around_the_end_every_task_has_one_end_and_one_row(database, tmp_path, seed):
-    """Callees, callers and the sweep end tasks while the server is killed; what was answered stands, and nothing twice."""
+    """Receiving agents, callers and the sweep end tasks while the server is killed; answered ends remain, and nothing ends twice."""
     rng, settings = random.Random(seed), {**QUICK, **database, "delegations.stuck_after": "200ms"}
     answered, made, wrong, known = {}, [], [], None
     for _ in range(4):
@@ -604,7 +604,7 @@ def test_after_kills_around_the_end_every_task_has_one_end_and_one_row(database,
     with Server({**settings, "delegations.stuck_after": "1h"}, data=tmp_path) as server:
         caller, callee = (one.on(server) for one in known)
         under_way = lambda: server.get("/admin/delegations?limit=1000", token=server.admin_token).json()["delegations"]
-        wait_until(lambda: not any(task["deadline"] < soon(60) for task in under_way()), "what is overdue has ended", ceiling=180)
+        wait_until(lambda: not any(task["deadline"] < soon(60) for task in under_way()), "overdue tasks have ended", ceiling=180)
         rows = caller.activity()
         for did in made:
             record = look(caller, did)
@@ -617,7 +617,7 @@ def test_after_kills_around_the_end_every_task_has_one_end_and_one_row(database,
             assert steps[0] == "queued" and steps[-1] == record["status"]
             assert sum(step in ("completed", "failed", "stuck") for step in steps) == (1 if final else 0)
             if did in answered:
-                assert record["status"] == answered[did], "what was answered stands"
-        # Last: what the callee has read counts as picked up, and nothing may change under the looks above.
+                assert record["status"] == answered[did], "an answered end remains"
+        # Last, because tasks that the receiving agent has read count as picked up, and the checks above must not see changes.
         tasks = [row["request_body"]["params"]["message"]["metadata"]["delegation_id"] for row in callee.activity() if row["method"] == "message/send"]
-        assert sorted(tasks) == sorted(made), "every task came once"
+        assert sorted(tasks) == sorted(made), "every task is there once"

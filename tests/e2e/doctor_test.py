@@ -1,4 +1,4 @@
-"""`restante doctor`, `restante status` and `restante connect --install-service`, as a person with a problem meets them."""
+"""`restante doctor`, `restante status` and `restante connect --install-service`, as a person with a problem uses them."""
 import json
 import os
 import pwd
@@ -21,7 +21,7 @@ def run(*arguments, cwd=None, **environment):
 
 
 def doctor(tmp_path, *arguments, token=None, **environment):
-    """(exit code, {step: finding}) of a doctor with a state directory of its own."""
+    """(exit code, {step: result}) of `restante doctor` with a new state directory."""
     words = ["doctor", "--json", "--state", str(tmp_path / "state"), *arguments]
     if "--dir" not in arguments:
         words += ["--dir", str(tmp_path / "dir")]
@@ -44,12 +44,12 @@ def test_a_healthy_server_passes_every_step_to_the_ack(workspace, tmp_path):
     assert list((tmp_path / "dir" / ".molecule" / "chat-uploads").iterdir()) == []
 
 
-def test_with_nothing_but_the_agents_own_token_a_file_goes_all_the_way_too(workspace, tmp_path):
+def test_with_only_the_agents_own_token_a_file_passes_every_step_too(workspace, tmp_path):
     code, found = doctor(tmp_path, "--url", url_of(workspace.server), token=workspace.token)
     assert code == 0 and all(finding["passed"] for finding in found.values()), found
     assert found["ack"]["found"] == "the server knows that it was taken"
     assert pending(workspace) == []
-    # It was a real one: taken, with its receipt.
+    # It was a real upload: acked, with its receipt.
     methods = [row["method"] for row in workspace.server.get(workspace.path("activity"), token=workspace.server.admin_token).json()]
     assert methods == ["chat_upload_acked", "message/send", "chat_upload_receive"]
 
@@ -61,9 +61,9 @@ def test_for_a_person_it_ends_with_one_clear_sentence(workspace, tmp_path):
     assert "untried" not in done.stdout
 
 
-def test_an_agent_hands_nothing_of_a_checkup_over(workspace, connect):
+def test_an_agent_hands_over_nothing_of_a_self_test(workspace, connect):
     agent = connect(url_of(workspace.server), token=workspace.token)
-    agent.wait_said("connected to")
+    agent.wait_printed("connected to")
     for _ in range(2):
         done = run("doctor", "--state", str(agent.state), "--dir", str(agent.dir), "--url", url_of(workspace.server), "--token-file",
                    str(agent.root / "given.token"))
@@ -95,19 +95,19 @@ def test_each_failing_step_is_named_with_a_remedy(workspace, tmp_path):
         del mute
 
 
-def test_beside_a_running_agent_it_works_and_the_agent_is_not_bothered(workspace, connect, tmp_path):
+def test_it_works_while_an_agent_runs_and_the_agent_is_not_disturbed(workspace, connect, tmp_path):
     agent = connect(url_of(workspace.server), token=workspace.token)
-    agent.wait_said("connected to")
+    agent.wait_printed("connected to")
     done = run("doctor", "--state", str(agent.state), "--dir", str(agent.dir), "--url", url_of(workspace.server), "--token-file",
                str(agent.root / "given.token"), "--sender-file", str(workspace.server.data / "admin.token"))
     assert done.returncode == 0, done
     send(workspace, "hello")
-    wait_until(lambda: agent.deliveries(), "a message after the checkup")
+    wait_until(lambda: agent.deliveries(), "a message after the self-test")
     assert [delivery["text"] for delivery in agent.deliveries()] == ["hello"]
     assert agent.stop() == 0
 
 
-def test_status_tells_by_its_exit_code_how_it_goes(start, connect, tmp_path):
+def test_the_exit_code_of_status_is_the_state_of_the_agent(start, connect, tmp_path):
     server = start()
     made = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "laptop"}).json()
     never = run("status", "--state", str(tmp_path / "none"))
@@ -142,8 +142,8 @@ def install(server, home, *arguments, path="/nowhere", **environment):
     return done, unit, made["id"]
 
 
-def test_the_unit_is_one_that_systemd_takes_and_its_line_runs_the_agent(server, tmp_path):
-    """A user's systemd cannot be had everywhere; its own check of units can, and what it would run is run."""
+def test_systemd_accepts_the_unit_and_its_command_runs_the_agent(server, tmp_path):
+    """A user's systemd does not run everywhere. systemd's check of units does, and the test runs the unit's command itself."""
     home, runtime = tmp_path / "my 50% home", tmp_path / "run"
     for folder in (home, runtime):
         folder.mkdir(mode=0o700)
@@ -171,7 +171,7 @@ def test_the_unit_is_one_that_systemd_takes_and_its_line_runs_the_agent(server, 
 
 
 def with_systemctl(tmp_path):
-    """A PATH with a systemctl that only notes what it is asked for."""
+    """A PATH with a systemctl that only records its arguments."""
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "systemctl").write_text(f"#!/bin/sh\necho \"$@\" >> '{tmp_path}/asked'\n")
@@ -179,7 +179,7 @@ def with_systemctl(tmp_path):
     return f"{programs}:/usr/bin:/bin"
 
 
-def test_where_systemd_runs_the_service_is_started_and_lingering_is_looked_at(server, tmp_path):
+def test_where_systemd_runs_the_service_is_started_and_lingering_is_checked(server, tmp_path):
     done, _, _ = install(server, tmp_path, path=with_systemctl(tmp_path))
     assert done.returncode == 0 and "Started it" in done.stdout, done
     assert (tmp_path / "asked").read_text().splitlines() == [
@@ -199,7 +199,7 @@ def test_a_service_is_written_with_these_flags_and_no_secret(server, tmp_path):
     assert (tmp_path / ".local/state/restante/connect/token").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_service_keeps_the_environment_that_made_it_work_for_its_owner_alone(server, tmp_path):
+def test_a_service_keeps_the_environment_that_it_needs_readable_only_for_its_owner(server, tmp_path):
     settings = {"https_proxy": "http://me:50%@proxy.example:3128", "NO_PROXY": "127.0.0.1", "SSL_CERT_FILE": "/my certs/ca.pem",
                 "SSL_CERT_DIR": ""}
     unit_folder = tmp_path / ".config/systemd/user"
@@ -217,7 +217,7 @@ def test_a_service_is_installed_again_with_other_flags_while_its_agent_runs(serv
     made = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "laptop"}).json()
     line = ["--enrol", made["connection"]["enrolment_token"]]
     agent = connect(url_of(server), arguments=line)
-    agent.wait_said("connected to")
+    agent.wait_printed("connected to")
     path = with_systemctl(tmp_path)
     again = lambda *arguments: run("connect", "--state", str(agent.state), *arguments, "--install-service", cwd=tmp_path, HOME=str(tmp_path),
                                    XDG_CONFIG_HOME="", PATH=path)
@@ -226,7 +226,7 @@ def test_a_service_is_installed_again_with_other_flags_while_its_agent_runs(serv
         done = again(*arguments)
         assert done.returncode == 0 and "An agent runs already" in done.stdout and "Started it" in done.stdout, done
         assert f'"--exec" "{arguments[1]}"' in unit.read_text() and "--enrol" not in unit.read_text()
-    # Another enrolment has to be exchanged, and for that the agent that runs must end.
+    # Another enrolment token has to be exchanged, and for that the running agent must end.
     other = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "other"}).json()
     done = again("--url", url_of(server), "--exec", "three", "--enrol", other["connection"]["enrolment_token"])
     assert done.returncode == 75 and "three" not in unit.read_text(), done

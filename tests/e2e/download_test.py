@@ -1,4 +1,4 @@
-"""The executable that the server hands out, and the line that a new workspace shows: fetched, verified, run, connected."""
+"""The agent's executable that the server offers, and the line that a new workspace shows: fetched, verified, run, connected."""
 import hashlib
 import os
 import re
@@ -20,7 +20,7 @@ def program(tmp_path_factory):
 
 
 def host(server):
-    """As a browser or curl would send it: without a public_url it is how the server knows its own address."""
+    """The Host header as a browser or curl sends it: without a public_url the server takes its own address from it."""
     return {"Host": f"127.0.0.1:{server.port}"}
 
 
@@ -43,12 +43,12 @@ def test_the_program_comes_without_a_token_and_matches_its_sha256(server, progra
         assert server.get(f"/download/{other}").status in (400, 404), other
 
 
-def test_it_needs_nothing_but_glibc(server, program):
+def test_it_needs_only_glibc(server, program):
     fetch(server, program)
     needed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
     foreign = [line for line in needed.splitlines() if not GLIBC.search(line.split()[0])]
     assert foreign == [], needed
-    # The same without running it: what it names itself, whatever this machine would find for it.
+    # The same without running it: the libraries that the file names, whether this machine has them or not.
     named = re.findall(r"NEEDED\)\s+.*\[(.*)\]", subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout)
     assert "libc.so.6" in named and all(GLIBC.match(name) for name in named), named
     wanted = {int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?=\0)", program.read_bytes())}
@@ -80,9 +80,9 @@ def test_the_line_of_a_new_workspace_can_be_pasted_on_a_machine_that_has_nothing
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     agent = subprocess.Popen(["sh", "-c", line.replace("./restante connect", "exec ./restante connect")], cwd=tmp_path, env=environment,
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    said, lines = Lines(agent.stderr), Lines(agent.stdout)
+    stderr, lines = Lines(agent.stderr), Lines(agent.stdout)
     try:
-        said.wait(lambda text: made["id"].encode() in text, "connected")
+        stderr.wait(lambda text: made["id"].encode() in text, "connected")
         workspace = Workspace(server, known=(made["id"], None))
         send(workspace, "good morning")
         lines.wait(lambda text: b"good morning" in text, "the message as a line")
@@ -94,7 +94,7 @@ def test_the_line_of_a_new_workspace_can_be_pasted_on_a_machine_that_has_nothing
     finally:
         agent.terminate()
         agent.wait(60)
-        for reader, pipe in ((said, agent.stderr), (lines, agent.stdout)):
+        for reader, pipe in ((stderr, agent.stderr), (lines, agent.stdout)):
             reader.join()
             pipe.close()
     assert agent.returncode == 0

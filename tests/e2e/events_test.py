@@ -1,4 +1,4 @@
-"""Live events: streams that replay the log, skip and double nothing, and end when they should."""
+"""Live events: streams that replay the inbox, skip and double nothing, and end when they should."""
 import threading
 
 import pytest
@@ -36,7 +36,7 @@ def names(events):
     return [event.name for event in events]
 
 
-def test_a_stream_begins_with_resync_and_tells_what_happens_next(server, workspace):
+def test_a_stream_begins_with_resync_and_then_has_every_new_event(server, workspace):
     workspace.notify("before")
     with follow(workspace) as stream:
         assert stream.opening.data == {"workspace_id": workspace.id, "seq": 1} and stream.opening.id == 1
@@ -50,7 +50,7 @@ def test_a_stream_begins_with_resync_and_tells_what_happens_next(server, workspa
            {key: row[key] for key in ("activity_type", "method", "created_at", "workspace_id", "summary")}
 
 
-def test_a_client_that_comes_again_is_told_what_it_missed(server, workspace):
+def test_a_client_that_reconnects_gets_the_events_that_it_missed(server, workspace):
     with follow(workspace) as stream:
         workspace.notify("seen")
         stream.until("ACTIVITY_LOGGED")
@@ -85,7 +85,7 @@ def test_no_cut_skips_or_doubles_a_row_while_others_write(server, workspace):
 
 
 @pytest.mark.parametrize("last_id", ["99", "-1", "junk", "18446744073709551616", "1.0", "<script>"])
-def test_an_id_that_leads_nowhere_begins_at_the_head_and_is_no_error(server, workspace, last_id):
+def test_an_unknown_id_begins_at_the_newest_row_and_is_no_error(server, workspace, last_id):
     workspace.notify("a")
     with EventStream(server, workspace.path("events/stream"), token=workspace.token, headers={"Last-Event-ID": last_id}) as stream:
         assert stream.next().data == {"workspace_id": workspace.id, "seq": 1}
@@ -93,7 +93,7 @@ def test_an_id_that_leads_nowhere_begins_at_the_head_and_is_no_error(server, wor
         assert stream.until("ACTIVITY_LOGGED")[-1].id == 2
 
 
-def test_a_files_life_is_told_in_order(server, workspace):
+def test_the_events_of_a_file_come_in_order(server, workspace):
     with follow(workspace) as stream:
         (file_id, item), = workspace.upload(("a.txt", b"hello", "text/plain"))
         staged, _ = stream.until("ACTIVITY_LOGGED")
@@ -106,12 +106,12 @@ def test_a_files_life_is_told_in_order(server, workspace):
         assert (event.data["file_id"], event.data["name"], event.data["size"]) == (file_id, "a.txt", 5), event
         assert event.data["workspace_id"] == workspace.id and event.id is None, event
     assert staged.data["uri"] == item["uri"] and acked.data["acked_at"] and logged.id == 2
-    # What was no row of the log is not told again.
+    # Events that are no rows of the inbox are not replayed.
     with follow(workspace, last_id=0) as again:
         assert names(again.until("UPLOAD_ACKED")) == ["UPLOAD_STAGED", "ACTIVITY_LOGGED", "UPLOAD_ACKED"]
 
 
-def test_a_sender_is_told_of_the_chat_and_of_nothing_else(server, workspace):
+def test_a_sender_gets_only_the_events_of_the_chat(server, workspace):
     sender, peer = invite(server, workspace), Workspace(server, "peer")
     with follow(workspace, token=sender) as stream:
         message = {"method": "message/send", "params": {"message": {"parts": [{"kind": "text", "text": "between agents"}]}}}
@@ -155,7 +155,7 @@ def test_one_stream_more_than_the_cap_ends_the_oldest(server, workspace):
     server.wait_metric("restante_held_polls", 0)
 
 
-def test_the_operator_hears_of_every_workspace(server, workspace):
+def test_the_operator_gets_the_events_of_every_workspace(server, workspace):
     other = Workspace(server, "other")
     with follow_all(server) as stream:
         workspace.notify("one")
@@ -167,15 +167,15 @@ def test_the_operator_hears_of_every_workspace(server, workspace):
     kept = [(event.name, event.data["workspace_id"]) for event in seen]
     assert kept == [("AGENT_MESSAGE", workspace.id), ("ACTIVITY_LOGGED", workspace.id), ("UPLOAD_STAGED", other.id),
                     ("ACTIVITY_LOGGED", other.id), ("UPLOAD_FETCHED", other.id), ("UPLOAD_ACKED", other.id)]
-    assert all(event.id is None for event in seen), "there is nothing to go on from"
+    assert all(event.id is None for event in seen), "this stream cannot be resumed"
 
 
-def test_only_the_operator_hears_everybody(server, workspace):
+def test_only_the_operator_gets_the_events_of_all_workspaces(server, workspace):
     for token in (workspace.token, invite(server, workspace), None):
         check_error(server.get("/events/stream", token=token), 401, code="admin_required")
 
 
-def test_the_pages_session_may_listen_and_a_foreign_page_may_not(server, workspace):
+def test_the_pages_session_may_open_a_stream_and_a_foreign_page_may_not(server, workspace):
     signed_in = server.request("POST", "/session", json_body={"token": server.admin_token}, headers={"Sec-Fetch-Site": "same-origin"})
     assert signed_in.status == 200, signed_in
     cookie = {"Cookie": signed_in.header("Set-Cookie").split(";")[0]}
@@ -185,7 +185,7 @@ def test_the_pages_session_may_listen_and_a_foreign_page_may_not(server, workspa
     check_error(server.get(path, headers={**cookie, "Sec-Fetch-Site": "cross-site"}), 403)
 
 
-def test_a_server_that_stops_ends_its_streams_and_a_replay_goes_on_on_the_next(start, tmp_path):
+def test_a_server_that_stops_ends_its_streams_and_the_next_server_replays_from_there(start, tmp_path):
     server = start({}, data=tmp_path)
     workspace = Workspace(server)
     stream, everything = follow(workspace), follow_all(server)
@@ -203,7 +203,7 @@ def test_a_server_that_stops_ends_its_streams_and_a_replay_goes_on_on_the_next(s
         assert [event.id for event in again.until("ACTIVITY_LOGGED")] == [None, 2]
 
 
-def test_a_comment_is_no_event_and_head_is_the_head_alone(server, workspace):
+def test_a_comment_is_no_event_and_a_head_request_gets_only_the_head(server, workspace):
     with server.connect() as wire:
         wire.send(request("HEAD", workspace.path("events/stream"), workspace.auth()))
         assert wire.read("HEAD").header("Content-Type") == "text/event-stream"

@@ -1,10 +1,10 @@
-"""Held polls cost nothing while nothing happens: no question to the database, whoever waits; `make bench` holds ten thousand."""
+"""Held polls do not read the database while nothing happens. `make bench` holds ten thousand of them."""
 from support.workspace import Workspace
 from support.waiting import wait_until
 from support.wire import request
 
 POLLS = 200
-FEW = POLLS // 10  # what the server's own background work may ask meanwhile; one question of each poll would be far above it
+FEW = POLLS // 10  # the server's background work may read this often meanwhile; one read for each poll would be far above it
 SETTINGS = {"limits.polls_per_token": 2 * POLLS, "timeouts.idle": "4s", "log.requests": "none"}
 
 
@@ -13,7 +13,7 @@ def reads(server):
 
 
 def let_time_pass(server):
-    """Until the server has closed a connection that said nothing for timeouts.idle: its own clock and ticks have moved on."""
+    """Waits until the server has closed a connection that was idle for timeouts.idle: so its clock and its timers have moved on."""
     with server.connect() as idle:
         idle.send(request("GET", "/health"))
         assert idle.read().status == 200
@@ -37,10 +37,10 @@ def test_reads_are_counted(server, workspace):
     assert reads(server) > before
 
 
-def test_polls_that_only_wait_ask_the_database_nothing(server, workspace):
+def test_held_polls_do_not_read_the_database(server, workspace):
     wires = workspace.park(POLLS)
     try:
-        # Once the server's own work at start is done, there is a time without questions; looking polls would leave none.
+        # When the server's work at the start is done, there is a time without reads; polls that read would leave none.
         wait_until(lambda: reads_while_idle(server) < FEW, "a time in which the database is not asked")
         assert server.metric("restante_held_polls") == POLLS and not any(wire.has_input() for wire in wires)
         workspace.notify("hello")
@@ -51,7 +51,7 @@ def test_polls_that_only_wait_ask_the_database_nothing(server, workspace):
         close(wires)
 
 
-def test_a_message_makes_only_those_look_who_wait_for_it(server, workspace):
+def test_a_message_causes_reads_only_by_the_polls_of_its_workspace(server, workspace):
     other = Workspace(server, "other")
     wires, concerned = workspace.park(POLLS), other.park()
     try:
@@ -65,8 +65,8 @@ def test_a_message_makes_only_those_look_who_wait_for_it(server, workspace):
         close(wires + concerned)
 
 
-def test_polls_beyond_the_cap_end_empty_and_starve_nobody(start):
-    """The oldest goes, however many come, and whoever sends or asks is served on two threads."""
+def test_polls_beyond_the_cap_end_empty_and_other_requests_are_served(start):
+    """However many polls arrive, the oldest one ends; other requests are served, with two threads."""
     server = start({"limits.polls_per_token": 4, "threads.pool": 2, "threads.io": 1})
     workspace = Workspace(server)
     wires = []

@@ -1,4 +1,4 @@
-"""What every client relies on: keep-alive, pipelining, HEAD, Expect, routing errors, and the headers of every response."""
+"""Basics of HTTP for every client: keep-alive, pipelining, HEAD, Expect, routing errors, and the headers of every response."""
 import pytest
 
 from support.checks import MARKER, check_common, check_compact, check_error, check_refused_and_closed
@@ -27,7 +27,7 @@ def test_a_connection_serves_many_requests(server):
     ("HTTP/1.1", {}, True), ("HTTP/1.1", {"Connection": "close"}, False), ("HTTP/1.1", {"Connection": "CLOSE"}, False),
     ("HTTP/1.1", {"Connection": "foo, close"}, False), ("HTTP/1.0", {}, False), ("HTTP/1.0", {"Connection": "close"}, False),
 ])
-def test_the_client_says_whether_the_connection_stays(server, version, fields, stays):
+def test_the_client_decides_whether_the_connection_stays_open(server, version, fields, stays):
     with server.connect() as wire:
         wire.send(request("GET", "/health", fields, version=version))
         assert wire.read().status == 200
@@ -67,7 +67,7 @@ def test_a_long_pipeline_with_bodies_is_answered_in_order(server, workspace):
     assert workspace.messages() == [f"message {i}" for i in range(64)]
 
 
-def test_a_request_behind_a_held_poll_waits_for_its_turn(server, workspace):
+def test_a_request_behind_a_held_poll_is_answered_after_it(server, workspace):
     with server.connect() as wire:
         wire.send(workspace.poll_bytes() + request("GET", "/health", {"Connection": "close"}))
         server.wait_metric("restante_held_polls", 1)
@@ -182,7 +182,7 @@ def test_a_preflight_of_another_origin_is_not_allowed(server):
     assert not [name for name, _ in response.headers if name.lower().startswith("access-control-allow")]
 
 
-def test_every_response_carries_an_id_of_its_own_and_the_security_headers(server, workspace):
+def test_every_response_has_a_new_id_and_the_security_headers(server, workspace):
     targets = ["/health", "/ready", "/metrics", "/uploads/limits", "/no-such-thing", workspace.path("activity")]
     responses = [server.get(target) for target in targets] + [server.request("DELETE", "/health")]
     for response in responses:
@@ -286,7 +286,7 @@ def test_a_held_poll_is_woken_by_a_row(server, workspace):
     server.wait_metric("restante_held_polls", 0)
 
 
-def test_a_held_poll_without_news_ends_empty(server, workspace):
+def test_a_held_poll_without_new_rows_ends_empty(server, workspace):
     with server.connect() as wire:
         wire.send(workspace.poll_bytes(wait=1, headers={"Connection": "close"}))
         response, = wire.read_until_closed()
@@ -294,17 +294,17 @@ def test_a_held_poll_without_news_ends_empty(server, workspace):
 
 
 @pytest.mark.parametrize("leave", ["close", "reset"])
-def test_a_client_that_leaves_a_held_poll_is_noticed(server, workspace, leave):
+def test_a_client_that_disconnects_from_a_held_poll_is_noticed(server, workspace, leave):
     before = server.sockets()
     for wire in workspace.park(5):
         getattr(wire, leave)()
     server.wait_metric("restante_held_polls", 0)
-    wait_until(lambda: server.sockets() <= before, "the sockets of those who left are closed")
+    wait_until(lambda: server.sockets() <= before, "the sockets of closed clients are closed")
     workspace.notify("still here")
     assert workspace.messages() == ["still here"]
 
 
-def test_a_message_that_arrives_as_its_poller_vanishes_is_not_lost(server, workspace):
+def test_a_message_that_arrives_as_its_poller_disconnects_is_not_lost(server, workspace):
     for i in range(20):
         with server.connect() as wire:
             wire.send(workspace.poll_bytes(since_seq=i))
@@ -316,7 +316,7 @@ def test_a_message_that_arrives_as_its_poller_vanishes_is_not_lost(server, works
     server.wait_metric("restante_held_polls", 0)
 
 
-def test_a_wait_beyond_the_limit_is_clamped_and_said(server, workspace):
+def test_a_wait_beyond_the_limit_is_clamped_and_reported(server, workspace):
     workspace.notify("there already")
     response = server.get(workspace.path("activity?since_seq=0&wait=9999"), token=workspace.token)
     assert (response.status, response.header("Restante-Wait")) == (200, "50")

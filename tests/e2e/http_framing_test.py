@@ -1,4 +1,4 @@
-"""How a request is delimited, and that nobody can make us disagree with a proxy about it.
+"""How a request is delimited. No client can make the server and a proxy in front of it disagree about that.
 
 Every refusal here is one JSON error and a closed connection; a second request hidden in the first is never answered.
 """
@@ -23,7 +23,7 @@ def raw(*lines, host=True, body=b""):
 
 @pytest.fixture
 def post(workspace):
-    """post(headers, body) is a POST that stores a message if it is taken, with a hidden request behind it."""
+    """post(headers, body) is a POST that stores a message if it is accepted, with a hidden request behind it."""
     def make(headers, body, version="HTTP/1.1"):
         fields = [("Authorization", f"Bearer {workspace.token}"), ("Content-Type", "application/json"), *headers]
         return request("POST", workspace.path("notify"), fields, version=version) + body
@@ -42,7 +42,7 @@ def refused(server, workspace):
     return check
 
 
-def test_the_request_that_the_bad_ones_vary_is_taken(server, workspace, post):
+def test_the_good_request_from_which_the_bad_ones_are_made_is_accepted(server, workspace, post):
     with server.connect() as wire:
         wire.send(post([("Content-Length", len(MESSAGE))], MESSAGE))
         assert wire.read().status == 200
@@ -286,7 +286,7 @@ def test_a_post_without_a_length_is_fine_where_no_body_is_needed(server, workspa
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE"])
 @pytest.mark.parametrize("coding", ["length", "chunked"])
-def test_a_body_where_none_belongs_is_never_a_request(server, method, coding):
+def test_an_unexpected_body_is_never_read_as_a_request(server, method, coding):
     if coding == "length":
         data = request(method, "/health", body=HIDDEN)
     else:
@@ -316,7 +316,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize("method, path, fields, status", [case(row[0], *row[1:]) for row in REFUSALS])
 @pytest.mark.parametrize("coding", ["length", "chunked"])
-def test_the_body_of_a_refused_request_is_never_a_request(server, workspace, method, path, fields, status, coding):
+def test_the_body_of_a_refused_request_is_never_read_as_a_request(server, workspace, method, path, fields, status, coding):
     if status in (415, 417):
         fields = {**fields, **workspace.auth()}
     if coding == "length":
@@ -327,7 +327,7 @@ def test_the_body_of_a_refused_request_is_never_a_request(server, workspace, met
         wire.send(data + request("GET", "/health", {"Connection": "close"}))
         responses = wire.read_until_closed()
     check_error(responses[0], status)
-    # Either the body was read past and the next request answered, or the connection was closed. Nothing in between.
+    # Either the server skipped the body and answered the next request, or it closed the connection. Nothing else.
     assert [r.status for r in responses[1:]] in ([], [200]), responses
     assert responses[1:] or responses[0].header("Connection", "").lower() == "close"
 
@@ -341,7 +341,7 @@ def test_bytes_beyond_the_length_are_the_next_request_and_never_part_of_the_body
     assert workspace.messages() == ["exactly this"]
 
 
-def test_a_bad_request_behind_good_ones_spoils_only_itself(server):
+def test_good_requests_before_a_bad_one_are_answered(server):
     with server.connect() as wire:
         wire.send(request("GET", "/health") * 3 + raw(b"GET /health HTTP/1.1", b"X : y") + request("GET", "/health") * 3)
         responses = wire.read_until_closed()
@@ -351,7 +351,7 @@ def test_a_bad_request_behind_good_ones_spoils_only_itself(server):
 @pytest.mark.parametrize("value", ["", ",", ",,,,", "garbage", "::ffff:1.2.3.4, <script>", "10.0.0.1", "1.2.3.4, " * 1000, '"', "[::1"],
                          ids=["empty", "comma", "commas", "garbage", "markup", "spoofed", "1000", "quote", "bracket"])
 @pytest.mark.parametrize("name", ["X-Forwarded-For", "Forwarded", "X-Real-IP"])
-def test_a_forwarded_header_from_a_stranger_is_ignored(server, name, value):
+def test_a_forwarded_header_from_an_untrusted_address_is_ignored(server, name, value):
     response = server.get("/health", headers={name: value})
     assert (response.status, response.body) == (200, b'{"status":"ok"}')
 

@@ -1,4 +1,4 @@
-"""How much a client may send: heads, bodies, connections, held polls. The defaults are promises, so they are tested as such."""
+"""How much a client may send: heads, bodies, connections, held polls. The defaults are promises, so the tests use them."""
 import pytest
 
 from support.checks import check_error, check_refused_and_closed
@@ -45,7 +45,7 @@ def test_a_head_beyond_the_limits_is_refused(server, data, statuses):
     pytest.param(head_with(size=15 * KIB), 200, id="header_of_15_KiB"),
     pytest.param(head_with(count=99), 200, id="100_headers"),
 ])
-def test_a_head_within_the_limits_is_taken(server, data, status):
+def test_a_head_within_the_limits_is_accepted(server, data, status):
     with server.connect() as wire:
         wire.send(data)
         assert wire.read().status == status
@@ -96,7 +96,7 @@ def test_one_byte_chunks_count_like_any_other(start):
     assert workspace.messages() == ["padded"]
 
 
-def test_a_json_body_of_exactly_the_limit_is_taken(server, workspace):
+def test_a_json_body_of_exactly_the_limit_is_accepted(server, workspace):
     body = b'{"message":"padded"}'.ljust(MIB)
     with server.connect() as wire:
         wire.send(notify_head(workspace, {"Content-Length": len(body)}) + body)
@@ -123,7 +123,7 @@ def test_a_client_sees_the_413_although_it_sends_on(server, workspace):
 # -- connections
 
 def ask(server):
-    """A kept-alive connection that has been served once, or None if the server would not have it."""
+    """A kept-alive connection that has been served once, or None if the server refused it."""
     try:
         wire = server.connect()
         wire.send(request("GET", "/health"))
@@ -137,12 +137,12 @@ def ask(server):
     return None
 
 
-def test_idle_connections_make_room_for_newcomers(start):
+def test_idle_connections_are_closed_for_new_ones(start):
     server = start({"limits.connections": 16, "limits.connections_per_address": 1000})
-    idle = [wait_until(lambda: ask(server), "a newcomer is served although the table is full of idle ones") for _ in range(40)]
+    idle = [wait_until(lambda: ask(server), "a new connection is served although the table is full of idle ones") for _ in range(40)]
     wait_until(lambda: sum(wire.has_input() for wire in idle) >= 40 - 16, "no more than 16 connections are open")
     for wire in idle:
-        assert not wire.buffer, "closed without a word"
+        assert not wire.buffer, "closed without an answer"
         wire.close()
     server.check_alive()
 

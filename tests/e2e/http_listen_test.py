@@ -1,4 +1,4 @@
-"""Where the server listens."""
+"""The addresses on which the server listens."""
 import socket
 
 import pytest
@@ -41,7 +41,7 @@ def test_ipv6_is_served(start):
     check_health(port, "::1")
 
 
-def test_a_taken_port_is_a_clear_refusal_to_start(start):
+def test_a_used_port_is_a_clear_refusal_to_start(start):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -53,7 +53,7 @@ def test_a_taken_port_is_a_clear_refusal_to_start(start):
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.1:99999", "127.0.0.1:x", "nonsense", ":", "[::1:80"])
-def test_an_address_that_is_none_is_a_clear_refusal_to_start(start, address):
+def test_an_invalid_address_is_a_clear_refusal_to_start(start, address):
     with pytest.raises(StartFailed) as failed:
         start(listen=(address,))
     assert failed.value.code > 0

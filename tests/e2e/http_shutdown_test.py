@@ -1,4 +1,4 @@
-"""Stopping: what is under way ends well, nothing new begins, and whoever does not end is ended."""
+"""Stopping: requests in progress are completed, new ones are refused, and a request that does not end is cut."""
 import signal
 
 import pytest
@@ -11,7 +11,7 @@ KIB = 1024
 
 
 def wait_refusing(server):
-    """Waits until no new connection is taken: the server has begun to stop."""
+    """Waits until no new connection is accepted: the server has begun to stop."""
     def refusing():
         try:
             Wire(server.port, server.host).close()
@@ -45,7 +45,7 @@ def test_held_polls_are_answered_empty(start):
 
 
 @pytest.mark.bytes
-def test_an_upload_under_way_finishes_and_is_kept(start, tmp_path):
+def test_an_upload_in_progress_finishes_and_is_kept(start, tmp_path):
     server = start({"timeouts.drain": "600s"}, data=tmp_path)
     workspace = Workspace(server)
     wire, rest = workspace.begin_upload(("kept.bin", b"k" * 300 * KIB))
@@ -62,7 +62,7 @@ def test_an_upload_under_way_finishes_and_is_kept(start, tmp_path):
 
 
 @pytest.mark.bytes
-def test_a_download_under_way_finishes(start):
+def test_a_download_in_progress_finishes(start):
     server = start({"timeouts.drain": "600s"})
     workspace = Workspace(server)
     content = bytes(range(256)) * 4 * 25 * KIB
@@ -92,7 +92,7 @@ def test_a_second_signal_ends_at_once(start):
 
 
 @pytest.mark.bytes
-def test_the_drain_has_an_end(start, tmp_path):
+def test_the_time_for_requests_in_progress_is_limited(start, tmp_path):
     server = start({"timeouts.drain": "500ms", "timeouts.body_grace": "600s"}, data=tmp_path)
     server.expected_exit = None
     workspace = Workspace(server)

@@ -1,7 +1,7 @@
-"""Clients that are slow, stuck or silent: each is cut off by its own timer, and nobody else waits for them.
+"""Clients that are slow, stuck or silent: each is cut off by its own timer, and no other client waits for them.
 
-The timers are set small, but not so small that a busy machine would look like a slow client; what is asserted is the outcome, never
-how long it took.
+The timers are small, but not so small that a busy machine would look like a slow client. Tests check the result, never how long it
+took.
 """
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def test_a_head_that_stops_is_408(server, sent):
         check_refused_and_closed(wire, 408)
 
 
-def test_a_head_that_trickles_is_408_however_steadily_it_comes(server):
+def test_a_head_that_trickles_is_408_even_if_it_never_stops(server):
     with server.connect() as wire:
         assert wire.trickle(BEGUN + b"X: " + b"y" * 4000), "the server waited for all of it"
         check_refused_and_closed(wire, 408)
@@ -44,12 +44,12 @@ def test_a_second_head_that_stops_is_408_too(server):
         check_refused_and_closed(wire, 408)
 
 
-def test_a_connection_that_never_asks_is_closed_without_a_word(server):
+def test_a_connection_without_a_request_is_closed_without_an_answer(server):
     with server.connect() as wire:
         assert wire.wait_closed() and not wire.buffer
 
 
-def test_a_connection_that_asks_no_more_is_closed_without_a_word(server):
+def test_a_connection_without_another_request_is_closed_without_an_answer(server):
     with server.connect() as wire:
         wire.send(request("GET", "/health"))
         assert wire.read().status == 200
@@ -111,12 +111,12 @@ def test_a_chunked_body_that_trickles_is_408_by_the_minimum_pace(server, workspa
 
 
 @pytest.mark.bytes
-def test_an_upload_that_stops_is_408_and_its_bytes_are_dropped(server, workspace):
+def test_an_upload_that_stops_is_408_and_its_content_is_dropped(server, workspace):
     wires = [workspace.begin_upload((f"{i}.bin", b"x" * 100 * KIB))[0] for i in range(5)]
     for wire in wires:
         check_refused_and_closed(wire, 408)
         wire.close()
-    wait_until(lambda: not server.unfinished(), "unfinished files are gone")
+    wait_until(lambda: not server.unfinished(), "unfinished files are deleted")
     assert workspace.activity() == []
 
 
@@ -161,7 +161,7 @@ def test_an_upload_cut_short_leaves_nothing(server, workspace, leave):
         refused = check_refused_and_closed(wire, 400).json()
         assert refused == {"error": "malformed multipart body", "code": "malformed_multipart"}
         wire.close()
-    wait_until(lambda: not server.unfinished(), "unfinished files are gone")
+    wait_until(lambda: not server.unfinished(), "unfinished files are deleted")
     assert workspace.activity() == []
 
 
@@ -174,13 +174,13 @@ def stuck_reader(server, workspace, file_id):
 
 
 def connections(server):
-    """Of clients alone: its stores may be at the other end of sockets, too."""
+    """Only those of clients: the server's stores may use sockets, too."""
     lines = server.get("/metrics").body.decode().splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.startswith("restante_connections{"))
 
 
 @pytest.mark.bytes
-def test_readers_that_take_nothing_are_cut_off(server, workspace):
+def test_readers_that_do_not_read_are_cut_off(server, workspace):
     (file_id, _), = workspace.upload(("big.bin", bytes(25 * MIB)))
     before, memory = connections(server), server.rss()
     wires = [stuck_reader(server, workspace, file_id) for _ in range(30)]
@@ -188,7 +188,7 @@ def test_readers_that_take_nothing_are_cut_off(server, workspace):
         server.check_alive()
         workspace.notify("neither a thread nor the database is held by a reader that does not read")
     if not sanitizer():
-        # From a file the kernel sends; of any other place each reader has a piece in memory.
+        # The kernel sends from a file; with any other place each reader has a piece in memory.
         pieces = 0 if BYTES == "dir" else len(wires) * MIB
         assert server.rss() - memory < 16 * MIB + pieces
     wait_until(lambda: connections(server) <= before, "the server gave up on readers that do not read")
@@ -199,7 +199,7 @@ def test_readers_that_take_nothing_are_cut_off(server, workspace):
     assert len(server.get(workspace.content(file_id), token=workspace.token).body) == 25 * MIB
 
 
-def test_a_pipeliner_that_never_reads_is_cut_off_and_not_buffered_for(server, workspace):
+def test_a_pipelining_client_that_never_reads_is_cut_off_and_its_answers_are_not_buffered(server, workspace):
     (file_id, _), = workspace.upload(("big.bin", bytes(5 * MIB)))
     before = server.sockets()
     wire = server.connect(receive_buffer=4096)
@@ -220,7 +220,7 @@ def test_a_reader_that_is_slow_but_steady_gets_everything(start):
     wire.close()
 
 
-def test_the_kernel_watches_over_clients_whose_cable_was_pulled(server, workspace):
+def test_the_kernels_keepalive_finds_clients_without_a_network(server, workspace):
     wire, = workspace.park()
     with wire:
         # The timer of the server's side of the connection in the kernel's table: 2 is keepalive.
@@ -245,7 +245,7 @@ CLIENT_HELLO = bytes.fromhex("16030100c8010000c40303") + bytes(range(193))
     CLIENT_HELLO, bytes(range(256)) * 16, b"\xff" * 70_000, b"\x00", b"SSH-2.0-OpenSSH_9.2\r\n", b"\x03\x00\x00\x13\x0e\xe0\x00\x00",
     b"EHLO example.com\r\n", b"*1\r\n$4\r\nPING\r\n",
 ], ids=["client_hello", "all_bytes", "ff", "nul", "ssh", "rdp", "smtp", "redis"])
-def test_what_is_not_http_is_refused_with_one_log_line_at_most(server, data):
+def test_data_that_is_not_http_is_refused_with_one_log_line_at_most(server, data):
     server.check_alive()
     before = len(server.stderr())
     with server.connect() as wire:
@@ -258,11 +258,11 @@ def test_what_is_not_http_is_refused_with_one_log_line_at_most(server, data):
     assert len(server.stderr()) - before <= 1 + 1, f"a flood of log lines: {server.stderr()[before:]}"
 
 
-def test_connections_without_a_byte_leave_no_trace_in_the_log(server):
+def test_connections_without_a_byte_are_not_logged(server):
     server.check_alive()
     before, sockets = len(server.stderr()), server.sockets()
     for _ in range(100):
         server.connect().close()
-    wait_until(lambda: server.sockets() <= sockets, "empty connections are gone")
+    wait_until(lambda: server.sockets() <= sockets, "empty connections are closed")
     server.check_alive()
     assert len(server.stderr()) - before <= 1, server.stderr()[before:]

@@ -1,4 +1,4 @@
-"""TLS at our own edge: the same server behind a handshake, with certificates that change while it runs."""
+"""TLS in the server itself: the same server behind a handshake, with certificates that change while it runs."""
 import signal
 import ssl
 import subprocess
@@ -43,7 +43,7 @@ def secure(start, tmp_path):
     return start_secure(start, tmp_path)
 
 
-def test_the_ready_line_says_https_and_requests_are_served(secure):
+def test_the_ready_line_has_https_and_requests_are_served(secure):
     assert secure.scheme == "https"
     with secure.connect() as wire:
         for _ in range(3):
@@ -57,7 +57,7 @@ def test_the_end_of_a_connection_is_announced(secure):
     with secure.connect() as wire:
         wire.send(request("GET", "/health", {"Connection": "close"}))
         assert wire.read().status == 200
-        # Without close_notify this would be a reset: a truncation nobody could tell from the end.
+        # Without close_notify this would be a reset: no client could distinguish a truncation from the end.
         assert wire.wait_closed() == "eof"
 
 
@@ -70,26 +70,26 @@ def test_a_file_goes_up_and_comes_down_unchanged(secure):
     assert whole.body == content and part.body == content[1_000_000:1_001_000]
 
 
-def test_a_held_poll_is_woken_and_a_client_that_leaves_is_noticed(secure):
+def test_a_held_poll_is_woken_and_a_client_that_disconnects_is_noticed(secure):
     workspace = Workspace(secure)
     wire, = workspace.park()
     workspace.notify("hello")
     assert len(wire.read().json()) == 1
     wire.close()
-    gone = workspace.park(3)
-    gone[0].close()
-    gone[1].reset()
-    gone[2].sock.setblocking(True)
-    gone[2].sock.settimeout(5)
+    leaving = workspace.park(3)
+    leaving[0].close()
+    leaving[1].reset()
+    leaving[2].sock.setblocking(True)
+    leaving[2].sock.settimeout(5)
     try:
-        gone[2].sock.unwrap()  # a polite good-bye: close_notify, then FIN
+        leaving[2].sock.unwrap()  # a proper end: close_notify, then FIN
     except OSError:
         pass
-    gone[2].close()
+    leaving[2].close()
     secure.wait_metric("restante_held_polls", 0)
 
 
-def test_a_stop_answers_held_polls_and_says_goodbye(secure):
+def test_a_stop_answers_held_polls_and_sends_close_notify(secure):
     wires = Workspace(secure).park(3)
     secure.signal(signal.SIGTERM)
     for wire in wires:
@@ -104,11 +104,11 @@ def test_sighup_brings_the_new_certificate_to_new_connections(secure, tmp_path):
     with secure.connect() as old:
         assert subject(secure, secure.tls) == "first"
         both = trusting(first + make_certificate(tmp_path, "second"))
-        assert subject(secure, both) == "first", "not before it is told"
+        assert subject(secure, both) == "first", "not before the signal"
         secure.signal(signal.SIGHUP)
         wait_until(lambda: subject(secure, both) == "second", "the new certificate is served")
         old.send(request("GET", "/health", {"Connection": "close"}))
-        assert [r.status for r in old.read_until_closed()] == [200], "an old connection lives on"
+        assert [r.status for r in old.read_until_closed()] == [200], "an old connection stays open"
     secure.tls = both
 
 
@@ -123,7 +123,7 @@ def test_a_broken_certificate_at_sighup_leaves_the_old_one_in_service(secure, tm
         make_certificate(tmp_path, "other")
         (tmp_path / "cert.pem").write_text(certificate)
     secure.signal(signal.SIGHUP)
-    # It says so in the log: an operator who sent the signal has to learn that nothing changed.
+    # The server logs it: the operator who sent the signal has to learn that nothing changed.
     assert secure.wait_log("tls_reload_failed")["reason"]
     assert subject(secure, secure.tls) == "first"
 
@@ -160,7 +160,7 @@ def test_a_handshake_that_never_ends_is_cut_off(start, tmp_path, data):
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
-def test_current_versions_of_tls_are_spoken(secure, version):
+def test_current_versions_of_tls_are_accepted(secure, version):
     secure.tls.minimum_version = secure.tls.maximum_version = version
     secure.check_alive()
 

@@ -9,8 +9,8 @@ from support.waiting import CEILING, wait_until
 from support.wire import BrokenResponse, request
 
 
-def said(text):
-    """A message whose id the server makes: a second one is a second row, unless the key prevents it."""
+def message(text):
+    """A message without an id: the same message again would be a second row, unless the key prevents it."""
     return {"method": "message/send", "params": {"message": {"parts": [{"kind": "text", "text": text}]}}}
 
 
@@ -31,17 +31,17 @@ def key_bytes(server, target, body, key):
 
 
 def test_every_route_that_creates_something_answers_a_repeated_request_as_before_even_after_kill_9(start, tmp_path):
-    first_life = start(data=tmp_path)
-    workspace = Workspace(first_life)
+    first_server = start(data=tmp_path)
+    workspace = Workspace(first_server)
     requests = {
-        workspace.path("a2a"): said("hello"),
+        workspace.path("a2a"): message("hello"),
         workspace.path("notify"): {"message": "hello"},
         workspace.path("activity"): {"activity_type": "agent_log", "summary": "hello"},
     }
-    answers = {target: post(first_life, target, body, "key-1") for target, body in requests.items()}
-    made = post(first_life, "/workspaces", {"name": "new", "role": "x"}, "key-1")
+    answers = {target: post(first_server, target, body, "key-1") for target, body in requests.items()}
+    made = post(first_server, "/workspaces", {"name": "new", "role": "x"}, "key-1")
     assert made.status == 201, made
-    first_life.kill()
+    first_server.kill()
     server = start(data=tmp_path)
     workspace = workspace.on(server)
     for target, body in requests.items():
@@ -66,12 +66,12 @@ def test_every_route_that_creates_something_answers_a_repeated_request_as_before
         assert not file.is_file() or token.encode() not in file.read_bytes(), f"the token is in {file.name}"
 
 
-def test_of_fifty_at_once_one_has_an_effect(server, workspace):
+def test_of_fifty_requests_at_once_only_one_has_an_effect(server, workspace):
     target, answers, together = workspace.path("a2a"), [], threading.Barrier(50)
 
     def send():
         together.wait(CEILING)
-        answers.append(post(server, target, said("once"), "at-once"))
+        answers.append(post(server, target, message("once"), "at-once"))
 
     threads = [threading.Thread(target=send) for _ in range(50)]
     for thread in threads:
@@ -79,7 +79,7 @@ def test_of_fifty_at_once_one_has_an_effect(server, workspace):
     for thread in threads:
         thread.join()
     assert len(answers) == 50
-    settled = post(server, target, said("once"), "at-once")
+    settled = post(server, target, message("once"), "at-once")
     assert settled.status == 200, settled
     for answer in answers:
         if answer.status == 409:
@@ -89,19 +89,19 @@ def test_of_fifty_at_once_one_has_an_effect(server, workspace):
     assert texts(workspace) == ["once"]
 
 
-def test_keys_of_other_principals_and_routes_are_others(server, workspace):
+def test_the_same_key_of_another_principal_or_route_is_another_key(server, workspace):
     other = Workspace(server)
     target = workspace.path("a2a")
     for token in (server.admin_token, workspace.token, other.token):
-        assert post(server, target, said("hello"), "shared", token).status == 200
-    assert post(server, target, said("hello"), "shared", workspace.new_token()).status == 200
+        assert post(server, target, message("hello"), "shared", token).status == 200
+    assert post(server, target, message("hello"), "shared", workspace.new_token()).status == 200
     assert post(server, workspace.path("notify"), {"message": "hello"}, "shared", workspace.token).status == 200
-    assert post(server, other.path("a2a"), said("hello"), "shared").status == 200
-    assert len(texts(workspace)) == 4, "an agent is the same principal whatever its token"
+    assert post(server, other.path("a2a"), message("hello"), "shared").status == 200
+    assert len(texts(workspace)) == 4, "an agent is the same principal with each of its tokens"
     assert len(texts(other)) == 1
 
 
-def test_what_is_no_key_is_refused(server, workspace):
+def test_an_invalid_key_is_refused(server, workspace):
     for key in ("", "x" * 256, "two words", "\u00e9"):
         headers = {"Idempotency-Key": key.encode()}
         sent = server.request("POST", workspace.path("notify"), token=workspace.token, json_body={"message": "x"}, headers=headers)
@@ -116,7 +116,7 @@ def test_what_is_no_key_is_refused(server, workspace):
 def test_each_of_many_requests_has_one_effect_whenever_the_server_is_killed(start, tmp_path):
     server = start(data=tmp_path)
     workspace, answered, number, asked = Workspace(server), {}, 0, 0
-    for life in range(4):
+    for round_number in range(4):
         enough, sender_error = threading.Event(), []
 
         def send(running=server, target=workspace.path("a2a"), admin=server.admin_token):
@@ -126,14 +126,14 @@ def test_each_of_many_requests_has_one_effect_whenever_the_server_is_killed(star
                     while True:
                         asked = max(asked, number + 1)
                         fields = {"Authorization": f"Bearer {admin}", "Content-Type": "application/json", "Idempotency-Key": f"n{number}"}
-                        wire.send(request("POST", target, fields, json.dumps(said(f"{number}")).encode()))
+                        wire.send(request("POST", target, fields, json.dumps(message(f"{number}")).encode()))
                         answer = wire.read("POST")
                         if answer is None:
                             return
                         assert answer.status == 200, answer
                         answered[number] = answer.body
                         number += 1
-                        if number >= 25 * (life + 1):
+                        if number >= 25 * (round_number + 1):
                             enough.set()
             except (OSError, BrokenResponse):
                 pass  # killed
@@ -152,7 +152,7 @@ def test_each_of_many_requests_has_one_effect_whenever_the_server_is_killed(star
         workspace = workspace.on(server)
     assert len(answered) >= 100
     for each in range(asked):
-        again = post(server, workspace.path("a2a"), said(f"{each}"), f"n{each}")
+        again = post(server, workspace.path("a2a"), message(f"{each}"), f"n{each}")
         assert again.status == 200, again
         assert answered.setdefault(each, again.body) == again.body
     assert sorted(texts(workspace), key=int) == [f"{each}" for each in range(asked)], "each once"
@@ -161,23 +161,23 @@ def test_each_of_many_requests_has_one_effect_whenever_the_server_is_killed(star
 # -- push
 
 
-def test_a_callback_is_asked_once_and_a_repeated_request_gets_its_answer(start, tmp_path):
+def test_a_callback_is_called_once_and_a_repeated_request_gets_its_answer(start, tmp_path):
     with Callback() as callback:
         server = start(allowing(callback.port), data=tmp_path)
         workspace = PushWorkspace(server, callback.url())
         target = f"/workspaces/{workspace.id}/a2a"
-        first = post(server, target, said("hello"), "k")
+        first = post(server, target, message("hello"), "k")
         assert (first.status, first.body) == (200, b'{"result":"hi"}')
         server.kill()
         server = start(allowing(callback.port), data=tmp_path)
-        again = post(server, target, said("hello"), "k")
+        again = post(server, target, message("hello"), "k")
         assert (again.status, again.body, again.header("Content-Type")) == (200, first.body, first.header("Content-Type"))
         assert len(callback.requests) == 1
-        check_error(post(server, target, said("other"), "k"), 422, code="idempotency_mismatch")
+        check_error(post(server, target, message("other"), "k"), 422, code="idempotency_mismatch")
         assert len(callback.requests) == 1
 
 
-def test_while_a_callback_is_asked_its_key_is_in_progress_also_when_the_client_leaves(start):
+def test_while_a_callback_is_called_its_key_is_in_progress_also_when_the_client_disconnects(start):
     answer_now = threading.Event()
 
     def script(connection, _):
@@ -189,13 +189,13 @@ def test_while_a_callback_is_asked_its_key_is_in_progress_also_when_the_client_l
         workspace = PushWorkspace(server, callback.url())
         target = f"/workspaces/{workspace.id}/a2a"
         wire = server.connect()
-        wire.send(key_bytes(server, target, said("hello"), "k"))
-        wait_until(lambda: len(callback.requests) == 1, "the callback is asked")
-        check_error(post(server, target, said("hello"), "k"), 409, code="idempotency_in_progress")
+        wire.send(key_bytes(server, target, message("hello"), "k"))
+        wait_until(lambda: len(callback.requests) == 1, "the callback is called")
+        check_error(post(server, target, message("hello"), "k"), 409, code="idempotency_in_progress")
         wire.close()
         answer_now.set()
         sent = []
-        wait_until(lambda: sent.append(post(server, target, said("hello"), "k")) or sent[-1].status != 409, "the key is free")
+        wait_until(lambda: sent.append(post(server, target, message("hello"), "k")) or sent[-1].status != 409, "the key is free")
         assert (sent[-1].status, sent[-1].body) == (200, b'{"result":"hi"}'), sent[-1]
-        assert len(callback.requests) == 1, "asked again"
+        assert len(callback.requests) == 1, "called again"
         assert len(workspace.rows()) == 1

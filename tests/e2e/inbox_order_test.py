@@ -1,5 +1,5 @@
-"""The inbox's promise under load: sixteen writers of every kind, one agent that asks every two milliseconds and one that
-holds a long poll. Nothing is lost, nothing comes twice, and order never goes back.
+"""The inbox's promise under load: sixteen writers of every kind, one agent that polls every two milliseconds and one with a
+long poll. Nothing is lost, nothing is doubled, and no row comes before an older one.
 
 RESTANTE_ORDER_SECONDS sets how long the writers write; without it each writes a fixed number of times.
 """
@@ -18,7 +18,7 @@ MOST_UPLOADS = 900  # of each of three, so that a long run stays below the quota
 
 
 def sixteen_writers(server, inbox):
-    """In four processes of four threads, so that one interpreter's lock does not put them in a row."""
+    """In four processes of four threads, so that they do not wait for one interpreter's lock."""
     callers = [Workspace(server, f"caller {n}") for n in range(3)]
     admin = server.admin_token
     doers = [{"do": "message", "name": f"caller{n}.{line}", "token": caller.token} for n, caller in enumerate(callers) for line in range(2)]
@@ -34,7 +34,7 @@ def sixteen_writers(server, inbox):
 
 
 def check_order(rows, head):
-    """What one reader saw, in the order it saw it: every number once, upwards, and time never back."""
+    """The rows that one reader saw, in this order: every number once, ascending, and no time before an earlier one."""
     assert [row["seq"] for row in rows] == list(range(1, head + 1))
     assert len({row["id"] for row in rows}) == head
     times = [row["created_at"] for row in rows]
@@ -49,7 +49,7 @@ def test_sixteen_writers_lose_and_repeat_nothing_for_readers_that_follow(server)
         reading = [stack.enter_context(Recorder(server.port, [reader])) for reader in readers]
         writing = [stack.enter_context(Recorder(server.port, doers)) for doers in sixteen_writers(server, inbox)]
         if SECONDS:
-            threading.Event().wait(SECONDS)  # the length of the test, not a wait for anything
+            threading.Event().wait(SECONDS)  # the length of the test, not a wait for an event
             written = [line for writer in writing for line in writer.stop()]
         else:
             written = [line for writer in writing for line in writer.wait_end(4 * CEILING)]
@@ -66,6 +66,6 @@ def test_sixteen_writers_lose_and_repeat_nothing_for_readers_that_follow(server)
         for line in written:
             if line["do"] == "message":
                 row = found[line["text"]]
-                assert (row["seq"], row["id"]) == (line["seq"], line["id"]), "what the sender was told is what the agent sees"
+                assert (row["seq"], row["id"]) == (line["seq"], line["id"]), "the agent sees the number and id that the sender got"
     polls = {line["by"]: line["n"] + 1 for rows in seen for line in rows}
     print(f"{head} rows from 16 writers, seen by {len(seen)} readers in {polls} polls")

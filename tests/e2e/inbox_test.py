@@ -1,5 +1,4 @@
-"""The inbox at its edges: odd limits, an agent that was away for long, and a workspace that is removed while others still have
-business with it."""
+"""Edge cases of the inbox: unusual limits, an agent that was offline for long, and a workspace that is removed while it is in use."""
 import os
 
 import pytest
@@ -43,14 +42,14 @@ def test_any_limit_is_a_page_of_one_to_five_hundred(busy, limit, rows):
     ("since_id=", 400), ("since_seq=521", 410), ("since_seq=9223372036854775807", 410), ("since_seq=99999999999999999999999", 410),
     ("since_seq=-1", 400), ("since_seq=x", 400), ("since_seq=1.5", 400), ("since_seq=1&since_id=00000000-0000-0000-0000-000000000000", 400),
     ("since_secs=0", 400), ("since_secs=-5", 400), ("since_secs=x", 400), ("before_ts=yesterday", 400), ("source=robots", 400), ("peer_id=x", 400)])
-def test_a_cursor_that_leads_nowhere_is_told_at_once_also_to_a_poll(busy, cursor, status):
+def test_an_invalid_or_unknown_cursor_is_refused_at_once_also_in_a_poll(busy, cursor, status):
     for wait in ("", "&wait=50"):
         error = check_error(page(busy, cursor + wait), status)
         if status == 410:
             assert cursor.split("=")[0] in error["error"], error
 
 
-def test_an_agent_that_was_away_gets_everything_in_order(server):
+def test_an_agent_that_was_offline_gets_everything_in_order(server):
     workspace = Workspace(server, "away")
     doers = [{"do": "message", "name": f"m{n}", "workspace": workspace.id, "token": server.admin_token, "most": PENDING // 8} for n in range(8)]
     with Recorder(server.port, doers[:4]) as first, Recorder(server.port, doers[4:]) as second:
@@ -87,7 +86,7 @@ def remove(workspace):
     assert workspace.server.request("DELETE", f"/workspaces/{workspace.id}", token=workspace.server.admin_token).json() == {"status": "removed"}
 
 
-def test_a_removed_workspace_is_410_for_those_who_may_ask_and_401_for_its_own_tokens(server, workspace):
+def test_a_removed_workspace_is_410_for_valid_tokens_and_401_for_its_own(server, workspace):
     workspace.notify("before")
     remove(workspace)
     for target in (f"/workspaces/{workspace.id}", workspace.path("activity")):
@@ -105,7 +104,7 @@ def test_an_upload_to_a_workspace_that_is_removed_meanwhile_leaves_nothing(serve
     wire.send(rest)
     check_error(wire.read("POST"), 404, 410)
     wire.close()
-    wait_until(lambda: not server.unfinished(), "its bytes are gone")
+    wait_until(lambda: not server.unfinished(), "its content is deleted")
 
 
 @pytest.mark.bytes
@@ -118,7 +117,7 @@ def test_the_files_and_rows_of_a_removed_workspace_stay_as_evidence(start, tmp_p
     again = start(data=tmp_path)
     for file_id, item in files:
         answer = again.get(workspace.content(file_id), token=again.admin_token)
-        # Kept, and out of everybody's reach but the operator's.
+        # They are kept, but only the operator can read them.
         assert answer.status in (200, 410) and (answer.status != 200 or len(answer.body) == item["size"])
         check_error(again.get(workspace.content(file_id), token=workspace.token), 401)
     assert sorted(len(blob.read()) for blob in again.blobs()) == sorted(item["size"] for _, item in files)

@@ -1,5 +1,5 @@
-"""Bytes in the database: what was answered is there, whatever becomes of PostgreSQL meanwhile; and nobody who sends slowly is in
-anybody's way."""
+"""File content in the database: an answered upload is there even after crashes of PostgreSQL, and a slow sender does not block
+others."""
 import hashlib
 import random
 import signal
@@ -14,12 +14,12 @@ from support.waiting import CEILING, wait_until
 
 MIB = 1 << 20
 INLINE = {"blobs": "inline"}
-# Nothing but a COMMIT that waits writes the log: whatever was acknowledged before its time is lost in a crash.
+# Only a COMMIT that waits writes PostgreSQL's log: an upload that was acknowledged too early would be lost in a crash.
 LAZY = DURABLE + "wal_writer_delay = 10s\n"
 
 
 class Senders:
-    """Several who upload without end. `answered` has what got a 2xx: {file id: digest}."""
+    """Several senders that upload without end. `answered` has the uploads with a 2xx answer: {file id: digest}."""
 
     def __init__(self, workspace, count=4):
         self.answered, self._stopping = {}, threading.Event()
@@ -67,7 +67,7 @@ def test_files_that_were_answered_survive_every_crash_of_the_database(how):
         holes = """SELECT count(*) FROM inline_blobs b WHERE finished AND (size_bytes, chunks) <> (SELECT coalesce(sum(octet_length(bytes)), 0), count(*)
                    FROM blob_chunks c WHERE c.blob_key = b.blob_key)"""
         assert postgres.sql(holes, database=database) == "0\n"
-        # What was under way at a crash is unfinished, or has no row; both belong to nobody.
+        # A blob whose upload was in progress at a crash is unfinished or has no row: it is an orphan in both cases.
         rowless = "SELECT count(*) FROM pending_uploads WHERE substr(blob_key, 8) NOT IN (SELECT blob_key FROM inline_blobs WHERE finished)"
         assert postgres.sql(rowless, database=database) == "0\n"
 
@@ -94,8 +94,8 @@ def test_a_slow_sender_holds_no_session_and_no_lock_between_two_chunks():
         begun = "SELECT count(*) FROM inline_blobs WHERE NOT finished AND chunks >= 3"
         wait_until(lambda: postgres.sql(begun, database=database) == "1\n", "three chunks of it are there", every=0.1)
         held = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}' AND state LIKE 'idle in transaction%'"
-        wait_until(lambda: postgres.sql(held) == "0\n", "nobody is in a transaction")
-        wait_until(lambda: can_lock(postgres, database), "nobody holds a lock; the server's own chores do for moments")
+        wait_until(lambda: postgres.sql(held) == "0\n", "no session is in a transaction")
+        wait_until(lambda: can_lock(postgres, database), "no session holds a lock; the server's background work does for moments")
         (quick, _), = workspace.upload(("quick.bin", content[:2 * MIB]))
         assert fetched(workspace, quick) == content[:2 * MIB]
         wire.send(rest)

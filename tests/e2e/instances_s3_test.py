@@ -1,5 +1,5 @@
-"""Three servers that share one database, one bucket and two secrets, each with a data directory of its own: one post office all the
-same, also when one of them is killed in the middle of its work."""
+"""Three servers that share one database, one bucket and two secrets, each with its own data directory: they are one installation,
+also when one of them is killed in the middle of its work."""
 import hashlib
 import os
 import random
@@ -17,13 +17,13 @@ from support.waiting import CEILING, Stalled, wait_until
 
 WORKERS, EACH = 6, 9
 MIB = 1 << 20
-SIZES = (3_000, 40_000, 300_000, 6 * MIB)  # kept in the row, put whole, and the largest by parts
-QUIET = {"uploads.sweep_every": "24h", "uploads.check_every": "0s"}
+SIZES = (3_000, 40_000, 300_000, 6 * MIB)  # stored in the row, by one PUT, and the largest as a multipart upload
+NO_BACKGROUND = {"uploads.sweep_every": "24h", "uploads.check_every": "0s"}
 BUSY = {"uploads.ack_retention": "0s", "uploads.sweep_every": "100ms", "uploads.check_every": "100ms", "uploads.check_rate": 1 << 30}
 
 
-class Fleet:
-    """Nothing is shared but what add() hands over."""
+class S3Group:
+    """The servers share only what add() passes to each of them."""
 
     def __init__(self, url, swift):
         self.bucket, self._url, self.servers = Bucket(swift), url, []
@@ -38,7 +38,7 @@ class Fleet:
 @pytest.fixture
 def s3_group(postgres, swift):
     with postgres.database() as url:
-        made = Fleet(url, swift)
+        made = S3Group(url, swift)
         yield made
         errors = []
         for server in made.servers:
@@ -51,21 +51,21 @@ def s3_group(postgres, swift):
 
 
 class Load:
-    """Files that come in at one server, are read at the next and acknowledged at the one after; whoever is not there is left out."""
+    """Files that are uploaded to one server, read from the next and acked at the one after. A server that does not run is skipped."""
 
     def __init__(self, servers, inbox):
         self.servers, self.inbox = servers, inbox
         self.sent, self.acked, self.lock = {}, set(), threading.Lock()
 
-    def ask(self, turn, method, rest, **options):
-        """Of the first that answers, beginning with that one; what it could not do is asked again."""
+    def ask(self, first, method, rest, **options):
+        """The answer of the first server that answers, beginning with number `first`. A request that failed is repeated."""
         def attempt():
-            nonlocal turn
-            turn += 1
+            nonlocal first
+            first += 1
             try:
-                answer = self.servers[turn % len(self.servers)].request(method, self.inbox.path(rest), **options)
+                answer = self.servers[first % len(self.servers)].request(method, self.inbox.path(rest), **options)
             except (AssertionError, OSError, Stalled):
-                return None  # killed, before or under it
+                return None  # the server was killed before or during the request
             return answer if answer.status not in (503, 409) else None
         return wait_until(attempt, f"{method} {rest} is answered", 4 * CEILING)
 
@@ -88,15 +88,15 @@ class Load:
 
 
 def check(inbox, load):
-    """Every file once, what was acknowledged acknowledged once, and the rest there with its bytes."""
+    """Every file is there once, every ack is there once, and all other files have their content."""
     rows = inbox.activity()
     assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
-    came = [row["request_body"] for row in rows if row["method"] == "chat_upload_receive"]
-    assert sorted(row["name"] for row in came) == sorted(name for name, _ in load.sent.values()), "none is lost, none doubled"
-    assert {row["file_id"] for row in came} == load.sent.keys()
+    received = [row["request_body"] for row in rows if row["method"] == "chat_upload_receive"]
+    assert sorted(row["name"] for row in received) == sorted(name for name, _ in load.sent.values()), "none is lost, none doubled"
+    assert {row["file_id"] for row in received} == load.sent.keys()
     receipts = [row["request_body"]["file_id"] for row in rows if row["method"] == "chat_upload_acked"]
     assert sorted(receipts) == sorted(load.acked)
-    assert not [row for row in rows if row["method"] == "chat_upload_failed"], "none was taken for damaged"
+    assert not [row for row in rows if row["method"] == "chat_upload_failed"], "no file was reported as damaged"
     for file_id, (_, digest) in load.sent.items():
         answer = inbox.server.get(inbox.content(file_id), token=inbox.token)
         assert answer.status == (404 if file_id in load.acked else 200)
@@ -104,28 +104,28 @@ def check(inbox, load):
 
 
 def test_load_through_three_servers_with_nothing_in_common_loses_doubles_and_leaves_nothing(s3_group):
-    one, two, doomed = (s3_group.add(QUIET) for _ in range(3))
+    one, two, killed = (s3_group.add(NO_BACKGROUND) for _ in range(3))
     inbox = Workspace(one, "inbox")
-    load = Load([one, two, doomed], inbox)
+    load = Load([one, two, killed], inbox)
     with ThreadPoolExecutor(WORKERS) as pool:
         working = [pool.submit(load.work, worker) for worker in range(WORKERS)]
-        wait_until(lambda: len(load.sent) >= WORKERS * EACH // 3, "a third is through", 8 * CEILING)
-        # While it writes: an upload by parts is under way there.
-        wait_until(lambda: s3_group.bucket.parts() or len(load.sent) >= WORKERS * EACH // 2, "somebody is in the middle", 8 * CEILING)
-        doomed.kill()
+        wait_until(lambda: len(load.sent) >= WORKERS * EACH // 3, "a third is done", 8 * CEILING)
+        # While it writes: a multipart upload is in progress.
+        wait_until(lambda: s3_group.bucket.parts() or len(load.sent) >= WORKERS * EACH // 2, "an upload is in progress", 8 * CEILING)
+        killed.kill()
         for done in working:
             done.result()
     assert len(load.sent) == WORKERS * EACH
     check(inbox, load)
-    # Three others take over, which sweep and check all the time, and with short deadlines: nothing is sent any more.
+    # Three new servers sweep and check all the time. Their deadlines may be short, because nothing is uploaded any more.
     one.stop()
     two.stop()
     others = [s3_group.add({**BUSY, "timeouts.request": "1s"}) for _ in range(3)]
     kept = sum(1 for file_id in load.sent.keys() - load.acked if large(inbox.on(others[0]), file_id))
-    wait_until(lambda: len(s3_group.bucket.objects()) == kept and not s3_group.bucket.parts(), "the bytes of files that wait, and no others",
+    wait_until(lambda: len(s3_group.bucket.objects()) == kept and not s3_group.bucket.parts(), "the blobs of waiting files, and no others",
                4 * CEILING)
-    wait_until(lambda: swept(others) >= len(load.acked), "the last row has left")
-    assert swept(others) == len(load.acked), "each left once"
+    wait_until(lambda: swept(others) >= len(load.acked), "the last acked row is deleted")
+    assert swept(others) == len(load.acked), "each was deleted once"
     for server in others:
         check(inbox.on(server), load)
     report = checked(others[1])
@@ -137,7 +137,7 @@ def swept(servers):
 
 
 def large(inbox, file_id):
-    """Whether its bytes are in the bucket, not in its row."""
+    """Whether its content is in the bucket, not in its row."""
     return inbox.server.get(inbox.path(f"pending-uploads/{file_id}"), token=inbox.token).json()["size"] > 16_384
 
 
@@ -152,8 +152,8 @@ def ended(server):
     return report if report["state"] != "running" else None
 
 
-def test_what_an_agent_learns_from_one_of_them_holds_at_all(s3_group):
-    servers = [s3_group.add({**QUIET, **allowing(9)}) for _ in range(3)]
+def test_secrets_from_one_server_are_valid_at_all(s3_group):
+    servers = [s3_group.add({**NO_BACKGROUND, **allowing(9)}) for _ in range(3)]
     agent = PushWorkspace(servers[0], "http://127.0.0.1:9/")
     for server in servers:
         beat = server.request("POST", "/registry/heartbeat", token=agent.token, json_body={"workspace_id": agent.id})
@@ -161,8 +161,8 @@ def test_what_an_agent_learns_from_one_of_them_holds_at_all(s3_group):
     assert not [server for server in servers if any(os.path.exists(server.data / name) for name in ("admin.token", "server.key"))]
 
 
-def test_a_bucket_that_goes_away_condemns_no_file(s3_group):
-    server = s3_group.add(QUIET)
+def test_no_file_is_marked_as_damaged_while_its_bucket_is_missing(s3_group):
+    server = s3_group.add(NO_BACKGROUND)
     inbox = Workspace(server)
     (file_id, _), = inbox.upload(("a.bin", b"x" * 100_000))
     key, = s3_group.bucket.objects()
@@ -173,7 +173,7 @@ def test_a_bucket_that_goes_away_condemns_no_file(s3_group):
     ready = server.get("/ready")
     assert ready.status == 503 and ready.json()["checks"]["blobs"] == "failed"
     report = checked(server, {"fix": True})
-    assert report["state"] == "failed" and report["reason"], "a bucket that cannot be listed is not checked to the end"
+    assert report["state"] == "failed" and report["reason"], "a check fails if the bucket cannot be listed"
     assert (report["found"]["unreadable"], report["mended"], report["wrong"]) == (1, 0, 1)
     s3_group.bucket.make()
     for name, data in kept.items():
@@ -181,7 +181,7 @@ def test_a_bucket_that_goes_away_condemns_no_file(s3_group):
     assert wait_until(lambda: content(inbox, file_id), "it is there again") == b"x" * 100_000
     assert inbox.server.get(inbox.path(f"pending-uploads/{file_id}"), token=inbox.token).json()["damage"] is None
     s3_group.bucket.remove(key)
-    assert server.get(inbox.content(file_id), token=inbox.token).json()["code"] == "content_missing", "an object that goes is another matter"
+    assert server.get(inbox.content(file_id), token=inbox.token).json()["code"] == "content_missing", "a single missing object is reported"
 
 
 def content(inbox, file_id):

@@ -1,5 +1,5 @@
-"""Three servers on one PostgreSQL database and one shared directory: one post office, whichever of them is asked, also when one
-is killed, hears nothing from the others, or has the wrong time."""
+"""Three servers on one PostgreSQL database and one shared directory are one installation: every server gives the same answers, also
+when one is killed, gets no notifications, or has the wrong time."""
 import datetime
 import hashlib
 import threading
@@ -57,7 +57,7 @@ def writers(server, inbox, name, most):
 
 
 def check_files(inbox, lines):
-    """What was acknowledged is gone, what was not is there with its bytes."""
+    """An acked file is deleted; a file that was not acked has its content."""
     acked = {line["file_id"] for line in lines if line["do"] == "ack_upload"}
     waiting = {item["file_id"] for item in inbox.server.get(inbox.path("pending-uploads?limit=500"), token=inbox.token).json()}
     for line in lines:
@@ -69,12 +69,12 @@ def check_files(inbox, lines):
         elif line["file_id"] in waiting:
             assert hashlib.sha256(fetched.body).hexdigest() == line["sha256"]
         else:
-            # Acknowledged as well, by one who was not told.
-            assert line["by"].startswith("doomed"), line
+            # It was acked too, but the answer was lost.
+            assert line["by"].startswith("killed"), line
 
 
 def test_load_through_three_servers_of_which_one_is_killed_loses_and_doubles_nothing(group):
-    one, two, doomed = group.add(), group.add(), group.add()
+    one, two, killed = group.add(), group.add(), group.add()
     inbox = Workspace(one, "inbox")
     followers = [(one, {"wait": 2}), (two, {"wait": 2}), (two, {"pause": 0.01})]
     with ExitStack() as stack:
@@ -82,33 +82,33 @@ def test_load_through_three_servers_of_which_one_is_killed_loses_and_doubles_not
                                                                "token": inbox.token, **how}]))
                    for n, (server, how) in enumerate(followers)]
         writing = [stack.enter_context(Recorder(server.port, writers(server, inbox, name, EACH))) for server, name in ((one, "one"), (two, "two"))]
-        dying = stack.enter_context(Recorder(doomed.port, writers(doomed, inbox, "doomed", None)))
+        dying = stack.enter_context(Recorder(killed.port, writers(killed, inbox, "killed", None)))
         dying.wait_lines(60, 4 * CEILING)
-        doomed.kill()
-        last_words = dying.wait_end(4 * CEILING)
-        lines = last_words + [line for writer in writing for line in writer.wait_end(4 * CEILING)]
-        told = {line["text"] for line in lines if "text" in line}
-        # What another one has committed is heard of a moment later.
-        wait_until(lambda: told <= {text_of(row) for row in inbox.activity()}, "nothing is lost")
+        killed.kill()
+        recorded = dying.wait_end(4 * CEILING)
+        lines = recorded + [line for writer in writing for line in writer.wait_end(4 * CEILING)]
+        acknowledged = {line["text"] for line in lines if "text" in line}
+        # The notification about another server's commit may arrive a moment later.
+        wait_until(lambda: acknowledged <= {text_of(row) for row in inbox.activity()}, "nothing is lost")
         head = inbox.head()
         seen = [reader.stop(head) for reader in reading]
     assert not [line for part in (lines, *seen) for line in part if line["do"] == "trouble"]
     for rows in seen:
-        assert [row["seq"] for row in rows] == list(range(1, head + 1)), "every number once and in its order"
+        assert [row["seq"] for row in rows] == list(range(1, head + 1)), "every number once and in order"
         times = [row["created_at"] for row in rows]
         assert times == sorted(times)
         assert rows_of(rows) == rows_of(seen[0])
     texts = [row["text"] for row in seen[0] if row["method"] != "chat_upload_acked"]
     assert len(texts) == len(set(texts)), "nothing twice"
-    assert told <= set(texts), "nothing lost"
-    unasked = set(texts) - told
-    assert {text.split(".")[0] for text in unasked} <= {"doomed"} and len(unasked) <= 4, f"one at most of each that was cut off: {unasked}"
+    assert acknowledged <= set(texts), "nothing lost"
+    unasked = set(texts) - acknowledged
+    assert {text.split(".")[0] for text in unasked} <= {"killed"} and len(unasked) <= 4, f"one at most of each that was cut off: {unasked}"
     by_text = {row["text"]: row for row in seen[0]}
     for line in lines:
         if line["do"] == "message":
             assert (by_text[line["text"]]["seq"], by_text[line["text"]]["id"]) == (line["seq"], line["id"])
     check_files(inbox, lines)
-    # Whoever takes its place knows everything.
+    # A server that replaces it has everything.
     assert [row["seq"] for row in inbox.on(group.add()).activity()] == list(range(1, head + 1))
 
 
@@ -143,8 +143,8 @@ def test_a_task_given_at_one_server_is_picked_up_at_another_and_answered_at_a_th
     assert [server.get(caller.path(f"delegations/{did}"), token=caller.token).json()["status"] for server in group.servers] == ["completed"] * 3
 
 
-def test_one_that_is_killed_while_it_commits_leaves_everything_or_nothing(group):
-    """A repetition under the same key, at another one, does what was not done and tells what was."""
+def test_a_server_that_is_killed_while_it_commits_leaves_everything_or_nothing(group):
+    """The request is repeated with the same key at another server, which does it if it was not done, and else answers as before."""
     one = group.add()
     inbox = Workspace(one, "inbox")
     keys = iter(range(10_000))
@@ -161,16 +161,16 @@ def test_one_that_is_killed_while_it_commits_leaves_everything_or_nothing(group)
             try:
                 send(server, key)
             except (OSError, AssertionError):
-                return  # cut off: nobody knows
+                return  # cut off: the result is unknown
 
     for _ in range(3):
-        doomed, stop = group.add(), threading.Event()
+        killed, stop = group.add(), threading.Event()
         with ThreadPoolExecutor(8) as pool:
             for _ in range(8):
-                pool.submit(write, doomed, stop)
+                pool.submit(write, killed, stop)
             aim = len(sent) + 60
-            wait_until(lambda: len(sent) >= aim, "it is at work", 4 * CEILING)
-            doomed.kill()
+            wait_until(lambda: len(sent) >= aim, "it works", 4 * CEILING)
+            killed.kill()
             stop.set()
     with ThreadPoolExecutor(8) as pool:
         assert {answer.status for answer in pool.map(lambda key: send(one, key), sorted(sent))} == {200}
@@ -179,48 +179,48 @@ def test_one_that_is_killed_while_it_commits_leaves_everything_or_nothing(group)
     assert [row["seq"] for row in inbox.activity()] == list(range(1, len(sent) + 1))
 
 
-# -- what one does, the others hear of
+# -- changes by one server reach the others
 
 
-def test_one_row_wakes_every_poll_on_every_server_and_costs_a_look_each(group):
+def test_one_row_wakes_every_poll_on_every_server_and_costs_one_read_each(group):
     servers = [group.add({"uploads.sweep_every": "1h", "uploads.check_every": "0s"}) for _ in range(3)]
     workspace = Workspace(servers[0])
     held = 8
     parked = [wire for server in servers for wire in workspace.on(server).park(held, token=workspace.new_token())]
     for server in servers:
-        server.wait_metric("restante_sweep_duration_seconds_count", 1)  # the one at the start, which asks a lot
+        server.wait_metric("restante_sweep_duration_seconds_count", 1)  # the sweep at the start, which reads a lot
     before = [server.metric("restante_store_reads_total") for server in servers]
     (file_id, _), = workspace.upload(("a.txt", b"bytes"))
     for wire in parked:
-        row, = wire.read().json()  # before its time was up: then it would be empty
+        row, = wire.read().json()  # before its time was up; at that time the answer would be empty
         assert row["request_body"]["file_id"] == file_id
         wire.close()
-    # A look at the log each, whether the token still counts, and what goes on beside it; none of them asks in between.
+    # Each poll reads the inbox and its token, and there is some background work; held polls do not read.
     for server, reads in zip(servers, before):
         assert server.metric("restante_store_reads_total") - reads <= 4 * held + 20
 
 
-def test_a_revoked_token_ends_on_every_server_with_all_it_holds_open(group):
+def test_a_revoked_token_ends_on_every_server_with_its_polls_and_streams(group):
     servers = [group.add() for _ in range(3)]
     workspace = Workspace(servers[0])
-    doomed = workspace.new_token()
-    polls = [workspace.on(server).park(token=doomed)[0] for server in servers]
+    revoked = workspace.new_token()
+    polls = [workspace.on(server).park(token=revoked)[0] for server in servers]
     with ExitStack() as stack:
-        streams = [stack.enter_context(EventStream(server, workspace.path("events/stream"), token=doomed)) for server in servers]
+        streams = [stack.enter_context(EventStream(server, workspace.path("events/stream"), token=revoked)) for server in servers]
         for stream in streams:
             stream.until("RESYNC")
         tokens = servers[0].get(workspace.path("tokens"), token=workspace.token).json()
-        mine, = [token["id"] for token in tokens if doomed.startswith(token["prefix"])]
+        mine, = [token["id"] for token in tokens if revoked.startswith(token["prefix"])]
         assert servers[0].request("DELETE", workspace.path(f"tokens/{mine}"), token=workspace.token).status == 200
         for server in servers:
-            wait_until(lambda: server.get(workspace.path("activity"), token=doomed).status == 401, "it is refused")
+            wait_until(lambda: server.get(workspace.path("activity"), token=revoked).status == 401, "it is refused")
         for wire in polls:
             assert wire.read().status == 401
         for stream in streams:
             stream.to_end()
 
 
-def test_an_operators_token_that_one_replaces_is_void_on_every_server_and_the_new_one_counts(group):
+def test_when_one_server_replaces_the_operators_token_every_server_accepts_only_the_new_one(group):
     servers = [group.add() for _ in range(3)]
     old = servers[0].admin_token
     workspace = Workspace(servers[0])
@@ -238,19 +238,19 @@ def test_an_operators_token_that_one_replaces_is_void_on_every_server_and_the_ne
         for stream in streams:
             stream.to_end()
     with ThreadPoolExecutor(3) as pool:
-        # Each with the token of the one before: whoever is last, all agree.
+        # Each request uses the token of the one before; in the end all servers have the same token.
         list(pool.map(lambda server: server.request("POST", "/admin/token/rotate", token=new), servers))
     last = servers[0].admin_token
     assert [server.get("/admin/uploads/stats", token=last).status for server in servers] == [200] * 3
 
 
-def test_servers_that_start_at_once_on_nothing_agree_on_their_secrets(group):
+def test_servers_that_start_at_once_on_an_empty_database_use_the_same_secrets(group):
     with ThreadPoolExecutor(3) as pool:
         servers = list(pool.map(lambda _: group.add(), range(3)))
     token = servers[0].admin_token
     assert [server.get("/admin/uploads/stats", token=token).status for server in servers] == [200] * 3
     for server in servers:
-        server.wait_log('"configuration"')  # said after both of these
+        server.wait_log('"configuration"')  # logged after both secrets are made
     assert sum("server_key_made" in line for server in servers for line in map(str, server.log())) == 1
     assert sum("admin_token_made" in line for server in servers for line in map(str, server.log())) == 1
     assert not list(group.data.glob("*.new"))
@@ -263,7 +263,7 @@ def swept(server, outcome):
     return server.metric("restante_pending_uploads_swept_total", f'{{outcome="{outcome}"}}')
 
 
-def test_sweeps_on_all_of_them_do_each_row_once(group):
+def test_sweeps_on_all_servers_delete_each_row_once(group):
     sweeping = {"uploads.ack_retention": "0s", "uploads.sweep_every": "20ms"}
     lasting, brief, third = group.add({**sweeping, "uploads.ttl": "1h"}), group.add({**sweeping, "uploads.ttl": "1s"}), group.add(sweeping)
     servers = [lasting, brief, third]
@@ -284,31 +284,31 @@ def test_sweeps_on_all_of_them_do_each_row_once(group):
             answer = third.request("POST", workspace.path(f"pending-uploads/{acked[-1][0]}/ack"), token=workspace.token)
             assert answer.status == 200
         total = lambda outcome: sum(swept(server, outcome) or 0 for server in servers)
-        wait_until(lambda: total("expired") >= 40 and total("acked") >= 20, "everything has left", ceiling=120)
+        wait_until(lambda: total("expired") >= 40 and total("acked") >= 20, "everything is deleted", ceiling=120)
         stop.set()
         for one in sweeps:
             one.result()
     assert (total("expired"), total("acked"), total("error")) == (40, 20, 0)
     receipts = [row["request_body"]["file_id"] for row in workspace.activity() if row["method"] == "chat_upload_expired"]
     assert sorted(receipts) == sorted(file_id for file_id, _ in expiring)
-    wait_until(lambda: not [path for path in (group.data / "blobs").rglob("*") if path.is_file() and path.name != MARK], "their bytes are gone")
+    wait_until(lambda: not [path for path in (group.data / "blobs").rglob("*") if path.is_file() and path.name != MARK], "their blobs are deleted")
 
 
-# -- one that does not hear the others
+# -- a server without notifications
 
 
-def listeners(postgres, url):
+def notification_sessions(postgres, url):
     return postgres.sql(f"SELECT pid FROM pg_stat_activity WHERE datname = '{database_of(url)}' AND application_name = 'restante listener'").split()
 
 
-def test_one_that_no_longer_hears_the_others_answers_its_polls_and_heals(postgres, group):
+def test_a_server_that_gets_no_notifications_answers_its_polls_and_heals(postgres, group):
     one, other = group.add(), group.add()
     workspace = Workspace(one)
     held, = workspace.on(other).park()
-    assert len(listeners(postgres, group.url)) == 2
-    postgres.sql(*(f"SELECT pg_terminate_backend({pid})" for pid in listeners(postgres, group.url)))
+    assert len(notification_sessions(postgres, group.url)) == 2
+    postgres.sql(*(f"SELECT pg_terminate_backend({pid})" for pid in notification_sessions(postgres, group.url)))
     answer = held.read()
-    assert (answer.status, answer.body) == (200, b"[]"), "not kept waiting for what would not be heard"
+    assert (answer.status, answer.body) == (200, b"[]"), "it does not wait for a notification that cannot arrive"
     other.wait_log("announcements_lost")
     workspace.notify("meanwhile")
     wait_until(lambda: workspace.on(other).messages() == ["meanwhile"], "it is delivered")
@@ -324,36 +324,36 @@ def role(postgres, url):
         yield made
 
 
-def test_while_nothing_is_heard_rows_are_delivered_and_revoked_tokens_are_refused_all_the_same(postgres, group, role):
-    """Its other sessions work; the one that listens cannot be made again."""
+def test_without_notifications_rows_are_still_delivered_and_revoked_tokens_refused(postgres, group, role):
+    """The server's other sessions work; the session that listens cannot be opened again."""
     unnotified = group.add(url=role.url)
     workspace = Workspace(unnotified)
-    doomed = workspace.new_token()
-    assert unnotified.get(workspace.path("activity"), token=doomed).status == 200
-    with ThreadPoolExecutor(8) as pool:  # it has the sessions it will need
+    revoked = workspace.new_token()
+    assert unnotified.get(workspace.path("activity"), token=revoked).status == 200
+    with ThreadPoolExecutor(8) as pool:  # the server opens the sessions that it will need
         list(pool.map(lambda _: unnotified.get(workspace.path("activity"), token=workspace.token), range(64)))
     role.limit(1)
-    for pid in listeners(postgres, group.url):
+    for pid in notification_sessions(postgres, group.url):
         postgres.sql(f"SELECT pg_terminate_backend({pid})")
     unnotified.wait_log("announcements_lost")
     one = group.add()
     with unnotified.connect() as wire:
         wire.send(workspace.poll_bytes(0))
-        # Every few seconds all are sent away, so this one may have been before anybody saw it held.
-        wait_until(lambda: unnotified.metric("restante_held_polls") == 1 or wire.has_input(), "it waits, or was sent away")
+        # All polls are answered every few seconds, so this one may have been answered before the test sees it held.
+        wait_until(lambda: unnotified.metric("restante_held_polls") == 1 or wire.has_input(), "it is held, or was answered")
         workspace.on(one).notify("unheard")
         answer = wire.read()
-        assert answer.status == 200, answer  # empty: it comes again, and then sees it
+        assert answer.status == 200, answer  # empty: the client polls again and then gets it
     assert workspace.messages() == ["unheard"]
     tokens = one.get(workspace.path("tokens"), token=workspace.token).json()
-    mine, = [token["id"] for token in tokens if doomed.startswith(token["prefix"])]
+    mine, = [token["id"] for token in tokens if revoked.startswith(token["prefix"])]
     assert one.request("DELETE", workspace.path(f"tokens/{mine}"), token=workspace.token).status == 200
-    assert unnotified.get(workspace.path("activity"), token=doomed).status == 401
+    assert unnotified.get(workspace.path("activity"), token=revoked).status == 401
     assert not any(line.get("event") == "announcements_healed" for line in unnotified.log())
     role.limit(-1)
     unnotified.wait_log("announcements_healed")
     held, = workspace.park()
-    workspace.on(one).notify("heard")
+    workspace.on(one).notify("notified")
     assert [row["method"] for row in held.read().json()] == ["notify"]
 
 
@@ -361,7 +361,7 @@ def test_while_nothing_is_heard_rows_are_delivered_and_revoked_tokens_are_refuse
 
 
 @pytest.mark.parametrize("off", [datetime.timedelta(days=3), datetime.timedelta(minutes=-5)], ids=["3 days ahead", "5 minutes behind"])
-def test_one_whose_clock_is_wrong_goes_by_the_databases(group, tmp_path, off):
+def test_a_server_with_a_wrong_clock_uses_the_databases_clock(group, tmp_path, off):
     clock = WallClock(tmp_path)
     clock.set(seconds=off.total_seconds())
     right, wrong = group.add(), group.add(environment=clock.environment)

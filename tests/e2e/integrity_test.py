@@ -1,5 +1,5 @@
-"""A disk that changes what was given to it, under a running server. The reader sees it by the digest and says so, or nobody
-does and the server finds it by itself; from then on nobody is given the bytes, and whoever sent the file is told."""
+"""A disk changes stored content while the server runs. The reader notices it by the digest and reports it, or the server's background
+check finds it. From then on the content is not served, and the sender gets a receipt."""
 import base64
 import hashlib
 import os
@@ -17,7 +17,7 @@ from support.waiting import wait_until
 pytestmark = pytest.mark.bytes
 NO_WALK = {"uploads.check_every": "0s"}
 WALK = {"uploads.check_every": "50ms", "uploads.check_rate": 1 << 30, "uploads.sweep_every": "50ms", **backend.SOON}
-TOLD = "it has to be sent again"
+SEND_AGAIN = "it has to be sent again"
 
 
 def content(workspace, file_id, token=None, **options):
@@ -47,14 +47,14 @@ def checked(server, outcome):
 
 
 def restante(server, *arguments):
-    """What the command prints for the operator."""
+    """The output of the command for the operator."""
     environment = {**os.environ, "RESTANTE_URL": f"http://127.0.0.1:{server.port}", "RESTANTE_TOKEN": server.admin_token}
     done = subprocess.run([binary(), *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done
     return done.stdout
 
 
-def test_a_flipped_bit_is_seen_by_its_reader_verified_by_the_server_and_told_to_the_sender(start, tmp_path):
+def test_a_flipped_bit_is_reported_by_its_reader_verified_by_the_server_and_reported_to_the_sender(start, tmp_path):
     server = start(NO_WALK, data=tmp_path)
     workspace = Workspace(server)
     data = os.urandom(3_000_000)
@@ -63,41 +63,41 @@ def test_a_flipped_bit_is_seen_by_its_reader_verified_by_the_server_and_told_to_
     flip(blob)
     got = content(workspace, file_id)
     digest = base64.b64encode(hashlib.sha256(got.body).digest()).decode()
-    assert got.status == 200 and got.header("Repr-Digest") != f"sha-256=:{digest}:", "the reader can tell"
+    assert got.status == 200 and got.header("Repr-Digest") != f"sha-256=:{digest}:", "the reader can notice it"
 
     assert step(workspace, file_id, "fail", json_body={"reason": "sha256 differs"}).json() == {"failed": True}
-    wait_until(lambda: content(workspace, file_id).status == 500, "the server has looked for itself")
+    wait_until(lambda: content(workspace, file_id).status == 500, "the server has verified it")
     for token in (workspace.token, server.admin_token):
         error = check_error(content(workspace, file_id, token), 500, code="integrity_error")
-        assert error["damage"] == "changed" and TOLD in error["error"]
+        assert error["damage"] == "changed" and SEND_AGAIN in error["error"]
     assert server.request("HEAD", workspace.content(file_id), token=workspace.token).status == 500
     check_error(content(workspace, file_id, headers={"Range": "bytes=0-9"}), 500, code="integrity_error")
     assert content(workspace, sound).body == b"sound"
 
-    told = state(workspace, file_id)
-    assert (told["state"], told["damage"], told["sha256"]) == ("failed", "changed", item["sha256"]) and TOLD in told["reason"]
+    status = state(workspace, file_id)
+    assert (status["state"], status["damage"], status["sha256"]) == ("failed", "changed", item["sha256"]) and SEND_AGAIN in status["reason"]
     assert [method for method, _ in receipts(workspace)] == ["chat_upload_failed"] * 2
-    assert receipts(workspace)[0][1] == "sha256 differs" and TOLD in receipts(workspace)[1][1]
-    wait_until(lambda: damaged(server), "it is counted, once it is written down")
+    assert receipts(workspace)[0][1] == "sha256 differs" and SEND_AGAIN in receipts(workspace)[1][1]
+    wait_until(lambda: damaged(server), "it is counted after it is stored")
     assert damaged(server) == 1 and checked(server, "damaged") == 1
     line = server.wait_log("upload_damaged")
     assert (line["level"], line["workspace_id"], line["file_id"], line["name"], line["size"], line["damage"]) == (
         "error", workspace.id, file_id, "a.bin", 3_000_000, "changed")
     listed = server.get("/admin/uploads?state=damaged", token=server.admin_token).json()
     assert [(row["file_id"], row["damage"], row["state"]) for row in listed["uploads"]] == [(file_id, "changed", "failed")]
-    assert server.blob_keys() == [blob.key], "the row keeps its bytes until its time"
+    assert server.blob_keys() == [blob.key], "the blob stays until its row expires"
 
     server.kill()
     workspace = workspace.on(start(NO_WALK, data=tmp_path))
     check_error(content(workspace, file_id), 500, code="integrity_error")
     workspace.server.wait_metric("restante_damaged_uploads", 1)
-    assert step(workspace, file_id, "ack").json() == {"acked": True}, "whoever had it before may still say so"
+    assert step(workspace, file_id, "ack").json() == {"acked": True}, "an agent that got it before may still ack it"
     assert state(workspace, file_id)["state"] == "acked"
     check_error(content(workspace, file_id), 404, code="upload_gone")
     check_error(content(workspace, file_id, workspace.server.admin_token), 500, code="integrity_error")
 
 
-def test_the_agent_on_the_laptop_reports_it_and_lands_nothing(start, tmp_path):
+def test_the_agent_reports_it_and_lands_nothing(start, tmp_path):
     server = start(NO_WALK)
     workspace = Workspace(server)
     (file_id, _), (sound, _) = workspace.upload(("a.bin", os.urandom(200_000)), ("b.txt", b"sound"))
@@ -108,25 +108,25 @@ def test_the_agent_on_the_laptop_reports_it_and_lands_nothing(start, tmp_path):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_")}
     agent = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        wait_until(lambda: state(workspace, file_id)["damage"] == "changed", "the agent has reported, the server has looked")
-        wait_until(lambda: state(workspace, sound)["state"] == "acked", "the other one is taken")
+        wait_until(lambda: state(workspace, file_id)["damage"] == "changed", "the agent has reported it, the server has verified it")
+        wait_until(lambda: state(workspace, sound)["state"] == "acked", "the other file is acked")
         assert [path.name.partition("-")[2] for path in folder.iterdir() if not path.name.startswith(".")] == ["b.txt"]
     finally:
         agent.terminate()
         agent.wait(60)
 
 
-def test_a_failure_that_is_the_agents_own_leaves_the_file_as_it_is(start):
+def test_a_failure_of_the_agent_itself_does_not_change_the_file(start):
     server = start(NO_WALK)
     workspace = Workspace(server)
     (file_id, _), = workspace.upload(("a.bin", b"x" * 100_000))
     assert step(workspace, file_id, "fail", json_body={"reason": "no room"}).status == 200
-    wait_until(lambda: checked(server, "sound") == 1, "the server has looked")
+    wait_until(lambda: checked(server, "sound") == 1, "the server has verified it")
     assert content(workspace, file_id).body == b"x" * 100_000
     assert (state(workspace, file_id)["reason"], state(workspace, file_id)["damage"]) == ("no room", None)
 
 
-def test_the_background_check_finds_what_nobody_has_asked_for(start):
+def test_the_background_check_finds_damage_that_no_reader_has_reported(start):
     server = start(WALK)
     workspace = Workspace(server)
     (sound, _), = workspace.upload(("sound.bin", os.urandom(50_000)))
@@ -145,18 +145,18 @@ def test_the_background_check_finds_what_nobody_has_asked_for(start):
         status, code = (410, "content_missing") if name == "lost" else (500, "integrity_error")
         assert check_error(content(workspace, file_id), status, code=code)["damage"] == expected[name]
     server.wait_metric("restante_damaged_uploads", 4)
-    wait_until(lambda: damaged(server, "changed") + damaged(server, "missing") >= 4, "they are counted, once they are written down")
+    wait_until(lambda: damaged(server, "changed") + damaged(server, "missing") >= 4, "they are counted after they are stored")
     assert (damaged(server, "changed"), damaged(server, "missing")) == (3, 1)
     assert content(workspace, sound).status == 200 and state(workspace, sound)["damage"] is None
     assert [method for method, _ in receipts(workspace)] == ["chat_upload_failed"] * 4
     total = server.get("/admin/uploads/stats", token=server.admin_token).json()["total"]
     assert total["damaged"]["files"] == 4 and total["waiting"]["files"] == 5
     shown = restante(server, "uploads", "--state", "damaged")
-    assert all(f"{name} " in shown for name in files) and "sound.bin" not in shown and shown.count(TOLD) == 4
+    assert all(f"{name} " in shown for name in files) and "sound.bin" not in shown and shown.count(SEND_AGAIN) == 4
     assert "DAMAGED" in restante(server, "uploads", "--stats")
 
 
-def test_a_file_that_has_vanished_is_told_as_what_it_is_by_its_first_reader(start):
+def test_the_first_read_of_a_missing_file_reports_it_as_missing(start):
     server = start({**NO_WALK, **backend.SOON, "uploads.sweep_every": "24h"})
     workspace = Workspace(server)
     (file_id, _), (short, _) = workspace.upload(("a.bin", b"x" * 100_000), ("b.bin", b"y" * 100_000))
@@ -164,13 +164,13 @@ def test_a_file_that_has_vanished_is_told_as_what_it_is_by_its_first_reader(star
         blob.remove() if blob.read()[:1] == b"x" else cut(blob, 50_000)
     error = check_error(content(workspace, file_id), 410, code="content_missing")
     assert error["damage"] == "missing" and "missing" in error["error"]
-    assert check_error(content(workspace, short), 500, code="integrity_error")["damage"] == "changed", "and never half of a body"
-    wait_until(lambda: damaged(server, "missing") == 1 and damaged(server, "changed") == 1, "both are written down")
+    assert check_error(content(workspace, short), 500, code="integrity_error")["damage"] == "changed", "and never with a part of the content"
+    wait_until(lambda: damaged(server, "missing") == 1 and damaged(server, "changed") == 1, "both are stored")
     assert state(workspace, file_id)["fetched_at"] is None
-    server.wait_metric("restante_sweep_duration_seconds_count", 1)  # the one at the start would drop it, too, and tell nobody here
+    server.wait_metric("restante_sweep_duration_seconds_count", 1)  # the sweep at the start would drop it too, and the test would not see it
     recalled = server.request("DELETE", workspace.path(f"pending-uploads/{file_id}"), token=server.admin_token)
     assert recalled.json() == {"recalled": True}
-    wait_until(lambda: sweep(server)["blobs_deleted"] == 1, "what is not there is dropped without complaint")
+    wait_until(lambda: sweep(server)["blobs_deleted"] == 1, "dropping a missing blob is no error")
     assert (state(workspace, file_id)["state"], state(workspace, file_id)["damage"]) == ("recalled", "missing")
 
 
@@ -183,23 +183,23 @@ def test_an_outgoing_file_that_is_damaged_cannot_be_sent_on(start):
     wait_until(lambda: damaged(server) == 1, "it is found")
     message = {"method": "message/send", "params": {"message": {"parts": [{"kind": "file", "file": {"uri": item["uri"], "name": "result.bin"}}]}}}
     sent = server.request("POST", target.path("a2a"), token=sender.token, json_body=message)
-    assert TOLD in check_error(sent, 400, code="attachment_gone")["error"]
+    assert SEND_AGAIN in check_error(sent, 400, code="attachment_gone")["error"]
     assert target.activity() == []
 
 
-def test_however_eager_the_check_is_what_is_sound_arrives_and_leaves_when_it_is_due(start):
+def test_sound_files_arrive_and_are_deleted_when_due_even_if_the_check_runs_all_the_time(start):
     server = start({**WALK, "uploads.ack_retention": "0s"})
     workspace = Workspace(server)
     workspace.upload(("stays.txt", b"in the row"))
-    for turn in range(5):
-        contents = [bytes([turn, number]) * 20_000 for number in range(20)]
+    for round_number in range(5):
+        contents = [bytes([round_number, number]) * 20_000 for number in range(20)]
         # A few at a time: with backend.SOON a request may not take long.
         staged = [one for at in range(0, 20, 5) for one in workspace.upload(*[("f", data) for data in contents[at:at + 5]])]
         for (file_id, _), data in zip(staged, contents):
             assert content(workspace, file_id).body == data
             assert step(workspace, file_id, "ack").status == 200
-    wait_until(lambda: not server.blobs(), "all have left")
-    wait_until(lambda: checked(server, "sound") > 0, "it was at work")
+    wait_until(lambda: not server.blobs(), "all are deleted")
+    wait_until(lambda: checked(server, "sound") > 0, "it has checked something")
     assert damaged(server, "changed") == damaged(server, "missing") == checked(server, "damaged") == 0
     loops = {loop["name"]: loop for loop in server.get("/admin/liveness", token=server.admin_token).json()["loops"]}
     assert loops["integrity"]["ok"] and loops["integrity"]["failures"] == 0, loops

@@ -1,4 +1,4 @@
-"""Bodies that are JSON, or nearly: what is no clean JSON is 400 whatever the route, and what is text is kept as it was sent."""
+"""JSON bodies: anything that is not valid JSON is answered 400 on every route, and text is stored exactly as it was sent."""
 import pytest
 
 from support.checks import check_error
@@ -18,7 +18,7 @@ def post(server, workspace, rest, body, content_type="application/json"):
 
 @pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
 def test_text_comes_back_as_it_was_sent(server, text):
-    """In every field that takes a text, through the database and back."""
+    """In every text field, through the database and back."""
     workspace = Workspace(server, "x" + text)
     assert server.get(f"/workspaces/{workspace.id}", token=workspace.token).json()["name"].strip() == ("x" + text).strip()
     message = {"messageId": "id " + text, "role": "user", "parts": [{"kind": "text", "text": text, text: text}], "metadata": {text: [text]}}
@@ -45,7 +45,7 @@ BAD = [b"", b'""', b"null", b"[]", b"5", b"{", b"{}x", b"{} {}", b"{'message':'x
 
 
 @pytest.mark.parametrize("body", BAD, ids=range(len(BAD)))
-def test_what_is_no_clean_json_is_400_and_leaves_nothing(server, workspace, body):
+def test_invalid_json_is_400_and_leaves_nothing(server, workspace, body):
     for rest in ("notify", "activity", "a2a"):
         check_error(post(server, workspace, rest, body), 400)
     assert workspace.activity() == []
@@ -65,7 +65,7 @@ def test_a_nul_is_refused_by_its_name(server, workspace, body):
     (b'{"message":"x",' + b",".join(b'"k%d":%d' % (n, n) for n in range(60_000)) + b"}", 400),
     (b'{"message":"x",' + b",".join(b'"%s":1' % (b"a" * (n % 500) + b"b" * (n // 500)) for n in range(1_800)) + b"}", 200),
 ], ids=["beyond_1_mib", "one_long_key", "many_items", "many_keys", "alike_keys"])
-def test_large_bodies_are_taken_or_refused_and_others_are_served_meanwhile(server, workspace, body, status):
+def test_large_bodies_are_accepted_or_refused_and_others_are_served_meanwhile(server, workspace, body, status):
     answer = post(server, workspace, "notify", body)
     assert answer.status == status, answer
     assert len(workspace.activity()) == (status == 200)
@@ -80,12 +80,12 @@ def test_json_under_another_name_is_415(server, workspace, kind):
 
 
 @pytest.mark.parametrize("kind", ["application/json", "APPLICATION/JSON", "application/json;charset=utf-8", 'application/json; charset="UTF-8"'])
-def test_json_under_its_own_name_is_taken(server, workspace, kind):
+def test_json_under_its_own_name_is_accepted(server, workspace, kind):
     assert post(server, workspace, "notify", b' {"message" : "x"}\n', kind).status == 200
     assert workspace.messages() == ["x"]
 
 
-def test_members_nobody_knows_are_ignored_and_inert(server, workspace):
+def test_unknown_members_are_ignored(server, workspace):
     body = b'{"message":"x","__proto__":{"admin":true},"constructor":{"prototype":{}},"toString":null,"":1,"message ":"y"}'
     assert post(server, workspace, "notify", body).status == 200
     assert workspace.activity()[0]["response_body"] == {"result": "x"}

@@ -1,4 +1,4 @@
-"""Tasks between two agents that both are a `restante mcp`: given, done, failed, given up; each result reaches its caller once."""
+"""Tasks between two agents that both run `restante mcp`: given, done, failed, not waited for; each result reaches its caller once."""
 import os
 import re
 import threading
@@ -46,7 +46,7 @@ def test_a_task_with_files_is_done_and_its_result_comes_back_once(workspace, cal
     result = caller.result(asking)
     assert (result["delegation_id"], result["status"], result["result"]) == (task["delegation_id"], "completed", "turned")
     assert Path(result["files"][0]["path"]).read_bytes() == answer
-    # Once: neither the result nor its file waits in the inbox as well.
+    # Once: neither the result nor its file is also in the inbox.
     send(workspace, "next")
     assert caller.call("wait_for_message", timeout_seconds=60)["message"]["text"] == "next"
     assert caller.pop()["message"] is None
@@ -54,7 +54,7 @@ def test_a_task_with_files_is_done_and_its_result_comes_back_once(workspace, cal
     assert (status["status"], status["result"], status["files"][0]["path"]) == ("completed", "turned", result["files"][0]["path"])
 
 
-def test_a_result_passes_the_messages_that_nobody_has_read_yet(workspace, caller, worker):
+def test_a_result_is_returned_before_unread_messages(workspace, caller, worker):
     send(workspace, "unread")
     wait_until(lambda: caller.call("inbox_peek")["waiting"] == 1, "the message is there")
     asking = caller.start_call("delegate_task", {"target": worker.workspace.id, "task": "quick", "timeout_seconds": 300})
@@ -64,7 +64,7 @@ def test_a_result_passes_the_messages_that_nobody_has_read_yet(workspace, caller
     assert caller.pop()["message"] is None
 
 
-def test_waiting_for_a_result_tells_its_progress_on_top_of_the_files(caller, worker, tmp_path):
+def test_waiting_for_a_result_reports_progress_also_after_the_files(caller, worker, tmp_path):
     (tmp_path / "a.bin").write_bytes(os.urandom(100_000))
     asking = caller.start_call("delegate_task", {"target": worker.name, "task": "slow", "timeout_seconds": 300,
                                                  "attachments": [str(tmp_path / "a.bin")]}, token="t")
@@ -87,18 +87,18 @@ def test_a_task_that_was_cancelled_before_the_model_took_it_is_not_handed_to_it(
     taken = worker.pop(id=seen["id"])["message"]
     assert (taken["id"], taken["text"]) == (seen["id"], "the wanted one")
     assert worker.pop()["message"] is None
-    worker.stderr.wait(lambda line: f"task cancelled-{callee.id} is over and is not begun: cancelled by caller".encode() in line, "it is said")
+    worker.stderr.wait(lambda line: f"task cancelled-{callee.id} is over and is not begun: cancelled by caller".encode() in line, "it is logged")
     worker.call("complete_task", delegation_id=taken["delegation_id"], result="done")
-    told = [(row["request_body"]["delegation_id"], row["status"]) for row in workspace.activity() if row["method"] == "delegate_result"]
-    assert told == [(f"cancelled-{callee.id}", "error"), (f"wanted-{callee.id}", "ok")]
+    results = [(row["request_body"]["delegation_id"], row["status"]) for row in workspace.activity() if row["method"] == "delegate_result"]
+    assert results == [(f"cancelled-{callee.id}", "error"), (f"wanted-{callee.id}", "ok")]
 
 
-class Lonely:
-    """A worker with tasks in its inbox, behind a line that carries nothing while `deaf` is set."""
+class CutOffWorker:
+    """A worker with tasks in its inbox, behind a proxy that passes nothing on while `cut_off` is set."""
 
     def __init__(self, workspace, mcp, proxy):
-        self.cut_off, self.asked, self.told = threading.Event(), set(), set()
-        self.caller, self.callee = workspace, Workspace(workspace.server, "lonely-" + os.urandom(4).hex())
+        self.cut_off, self.asked, self.answered = threading.Event(), set(), set()
+        self.caller, self.callee = workspace, Workspace(workspace.server, "cut-off-" + os.urandom(4).hex())
         self.line = proxy(workspace.server.port, gate=self.gate, tap=self.tap)
         self.session = mcp(self.line.url, token=self.callee.token)
         for task in self.tasks:
@@ -106,12 +106,12 @@ class Lonely:
             assert workspace.server.request("POST", workspace.path("delegate"), token=workspace.token, json_body=order).status == 202
         wait_until(lambda: self.session.call("inbox_peek")["waiting"] == len(self.tasks), "all are there")
         self.cut_off.set()
-        # An answer may be under way to a question from before, such as the agent's next look at its inbox.
+        # An answer to an earlier request, such as the agent's poll, may still be on its way.
         with self.line.lock:
             before = set(self.line.open)
         self.line.cut()
-        wait_until(lambda: not before & self.line.open, "what was asked before is over")
-        self.told.clear()
+        wait_until(lambda: not before & self.line.open, "all earlier requests have ended")
+        self.answered.clear()
 
     tasks = ("one", "two", "three")
 
@@ -122,7 +122,7 @@ class Lonely:
         return not self.cut_off.is_set()
 
     def tap(self, data):
-        self.told |= set(re.findall(rb'"delegation_id":"(\w+)-', data))
+        self.answered |= set(re.findall(rb'"delegation_id":"(\w+)-', data))
         return len(data)
 
     def pop(self):
@@ -130,40 +130,40 @@ class Lonely:
         return answer["structuredContent"]["message"], answer["content"][0]["text"]
 
 
-def test_while_the_server_does_not_answer_peek_asks_once_and_pop_says_so(workspace, mcp, proxy):
-    lonely = Lonely(workspace, mcp, proxy)
-    assert lonely.session.call("inbox_peek")["waiting"] == 3
-    assert lonely.asked <= {b"one"}, "no more once it was in vain"
+def test_while_the_server_does_not_answer_peek_asks_once_and_pop_reports_it(workspace, mcp, proxy):
+    worker = CutOffWorker(workspace, mcp, proxy)
+    assert worker.session.call("inbox_peek")["waiting"] == 3
+    assert worker.asked <= {b"one"}, "it asks no more after the first failure"
 
-    def told_of_the_server():
-        message, text = lonely.pop()
+    def reports_the_server():
+        message, text = worker.pop()
         assert message is None and "files" not in text
         return "The server is not reached at the moment" in text
 
-    wait_until(told_of_the_server, "the model hears what is the matter")
+    wait_until(reports_the_server, "the model reads that the server cannot be reached")
 
 
-def test_a_task_that_was_cancelled_after_its_taker_had_left_is_not_handed_to_the_next(workspace, mcp, proxy):
-    lonely = Lonely(workspace, mcp, proxy)
-    wait_until(lambda: lonely.pop() and b"one" in lonely.asked, "the server was asked in vain for one that wanted it")
-    assert lonely.told == set()
-    lonely.cut_off.clear()
-    wait_until(lambda: b"one" in lonely.told, "nobody is there any more when the server says that it is wanted")
-    path = workspace.path(f"delegations/one-{lonely.callee.id}/cancel")
+def test_a_task_that_was_cancelled_after_a_pop_had_given_up_is_not_handed_to_the_next_pop(workspace, mcp, proxy):
+    worker = CutOffWorker(workspace, mcp, proxy)
+    wait_until(lambda: worker.pop() and b"one" in worker.asked, "a pop has asked the server without an answer")
+    assert worker.answered == set()
+    worker.cut_off.clear()
+    wait_until(lambda: b"one" in worker.answered, "the server answers that the task is wanted after the pop has given up")
+    path = workspace.path(f"delegations/one-{worker.callee.id}/cancel")
     assert workspace.server.request("POST", path, token=workspace.token).status == 200
-    taken = wait_until(lambda: lonely.pop()[0], "the next one is taken")
+    taken = wait_until(lambda: worker.pop()[0], "the next one is taken")
     assert taken["text"] == "two" and not taken.get("again")
-    lonely.session.stderr.wait(lambda line: f"task one-{lonely.callee.id} is over and is not begun".encode() in line, "it is said")
+    worker.session.stderr.wait(lambda line: f"task one-{worker.callee.id} is over and is not begun".encode() in line, "it is logged")
 
 
-def test_a_task_that_cannot_be_done_says_why(caller, worker):
+def test_a_task_that_cannot_be_done_ends_with_the_reason(caller, worker):
     asking = caller.start_call("delegate_task", {"target": worker.name, "task": "the impossible", "timeout_seconds": 300})
     worker.call("complete_task", delegation_id=take_task(worker)["delegation_id"], error="no such thing")
     result = caller.result(asking)
     assert (result["status"], result["error"]) == ("failed", "no such thing")
 
 
-def test_the_result_of_a_task_that_nobody_waits_for_comes_as_a_message(caller, worker):
+def test_the_result_of_a_task_without_a_waiting_call_comes_as_a_message(caller, worker):
     given = caller.call("delegate_task_async", target=worker.name, task="later")
     assert given["status"] == "delegated"
     assert caller.call("check_task_status", delegation_id=given["delegation_id"])["status"] in ("queued", "dispatched")
@@ -181,7 +181,7 @@ def test_a_result_after_the_wait_was_given_up_comes_as_a_message(caller, worker,
     task = take_task(worker)
     if how == "cancelled":
         caller.notify("notifications/cancelled", {"requestId": asking})
-        assert caller.request("ping")["result"] == {}, "so it has been read"
+        assert caller.request("ping")["result"] == {}, "so the cancellation has been read"
     else:
         assert caller.result(asking)["status"] in ("queued", "dispatched", "in_progress")
     worker.call("complete_task", delegation_id=task["delegation_id"], result="at last")
@@ -194,14 +194,14 @@ def test_a_caller_that_is_killed_finds_the_result_in_its_inbox(caller, worker, m
     caller.start_call("delegate_task", {"target": worker.name, "task": "slow", "timeout_seconds": 300})
     task = take_task(worker)
     caller.kill()
-    worker.call("complete_task", delegation_id=task["delegation_id"], result="for whoever comes")
+    worker.call("complete_task", delegation_id=task["delegation_id"], result="for the caller")
     again = mcp(None, keep=caller)
     message = again.call("wait_for_message", timeout_seconds=60)["message"]
-    assert (message["type"], message["text"]) == ("result", "for whoever comes") and "again" not in message
+    assert (message["type"], message["text"]) == ("result", "for the caller") and "again" not in message
     assert again.close() == 0
 
 
-def test_what_cannot_be_is_told_in_a_sentence(workspace, caller, worker):
+def test_an_impossible_task_is_refused_with_a_sentence(workspace, caller, worker):
     Workspace(workspace.server, worker.name)
     assert "several peers" in caller.trouble("delegate_task", target=worker.name, task="x")
     assert "list_peers" in caller.trouble("delegate_task", target="nobody", task="x")

@@ -1,5 +1,5 @@
-"""`restante mcp` as a process, spoken to line by line: versions, bad input, calls side by side, cancellation, progress, and that a
-message is handed over once, whoever is killed when. tests/e2e/mcp has the official client and inspector."""
+"""`restante mcp` as a process, with raw lines: versions, bad input, parallel calls, cancellation, progress. A message is handed over
+once, whatever is killed at any time. tests/e2e/mcp has the official client and inspector."""
 import fcntl
 import hashlib
 import json
@@ -37,14 +37,14 @@ def wait_inbox(session, *expected):
 
 
 def unread(pipe):
-    """How many bytes wait in it."""
+    """How many bytes are in the pipe."""
     return int.from_bytes(fcntl.ioctl(pipe.fileno(), termios.FIONREAD, b"\0" * 4), sys.byteorder)
 
 
 # -- handshake and versions
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_each_version_is_spoken_with_what_it_knows(workspace, mcp, version):
+def test_each_version_gets_the_features_that_it_knows(workspace, mcp, version):
     one = mcp(url_of(workspace.server), token=workspace.token, version=version)
     tools = one.request("tools/list")["result"]["tools"]
     assert [tool["name"] for tool in tools] == TOOLS
@@ -77,7 +77,7 @@ def test_before_the_handshake_only_ping_is_answered(workspace, mcp):
 
 
 def test_the_handshake_needs_no_server(mcp, workspace):
-    """The client gets its tools at once; what is wrong is told by the tools."""
+    """The client gets its tools at once; the tools report what is wrong."""
     one = mcp("http://127.0.0.1:9", token=workspace.token)
     assert one.request("tools/list")["result"]["tools"]
     assert "not reached" in one.trouble("list_peers")
@@ -107,14 +107,14 @@ def test_a_bad_line_is_answered_and_the_session_goes_on(session):
     assert session.close() == 0
 
 
-def test_an_oversized_line_is_thrown_away_and_the_session_goes_on(session):
+def test_an_oversized_line_is_discarded_and_the_session_goes_on(session):
     session.write('{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"' + "x" * (5 << 20) + '"}}')
     answer = session.wait_message(lambda message: "error" in message, "the refusal")
     assert (answer["error"]["code"], answer["id"]) == (-32600, None)
     assert session.request("ping")["result"] == {}
 
 
-def test_responses_and_unknown_notifications_are_passed_over(session):
+def test_responses_and_unknown_notifications_are_ignored(session):
     before = len(session.stdout())
     session.write({"jsonrpc": "2.0", "id": 99, "result": {}})
     session.notify("notifications/roots/list_changed")
@@ -133,7 +133,7 @@ def test_a_batch_is_answered_as_one_in_the_version_that_has_them(workspace, mcp)
     assert one.close() == 0
 
 
-def test_wrong_arguments_are_told_to_the_model(session):
+def test_wrong_arguments_are_reported_to_the_model(session):
     for arguments, sentence in [({"timeout_seconds": "soon"}, "timeout_seconds must be a whole number from 0 to 3600"),
                                 ({"timeout_seconds": -1}, "whole number"), ({"timeout_seconds": 1.5}, "whole number"),
                                 ({"timout": 1}, "wait_for_message takes timeout_seconds and nothing else")]:
@@ -150,7 +150,7 @@ def test_a_message_with_a_file_is_taken_once(workspace, mcp):
     content = os.urandom(100_000)
     (_, item), = workspace.upload(("my report.pdf", content))
     send(workspace, "please read", item["uri"])
-    # Not before: of a file whose message is longer on its way than a second, an agent hears by itself.
+    # Start the agent only now: it hands a file over alone if the file's message does not arrive within a second.
     session = mcp(url_of(workspace.server), token=workspace.token)
     answer = session.answer(session.start_call("wait_for_message", {"timeout_seconds": 60}))["result"]
     message = answer["structuredContent"]["message"]
@@ -161,7 +161,7 @@ def test_a_message_with_a_file_is_taken_once(workspace, mcp):
     assert f"- my_report.pdf, {len(content)} bytes, sha256 {digest}, at {file['path']}" in answer["content"][0]["text"]
     assert session.pop() == {"message": None, "waiting": 0}
     assert session.call("list_files")["files"] == [file]
-    wait_until(lambda: pending(workspace) == [], "the file is acknowledged")
+    wait_until(lambda: pending(workspace) == [], "the file is acked")
     assert session.close() == 0
 
 
@@ -171,7 +171,7 @@ def test_peek_takes_nothing_and_pop_takes_the_oldest(workspace, session):
     wait_inbox(session, "one", "two", "three")
     first = session.call("inbox_peek", limit=1)
     assert [message["text"] for message in first["messages"]] == ["one"] and first["waiting"] == 3
-    assert "not the first" in session.trouble("inbox_pop", id=session.call("inbox_peek")["messages"][1]["id"])
+    assert "not the oldest" in session.trouble("inbox_pop", id=session.call("inbox_peek")["messages"][1]["id"])
     popped = session.pop(id=first["messages"][0]["id"])
     assert (popped["message"]["text"], popped["waiting"]) == ("one", 2)
     assert "already" in session.trouble("inbox_pop", id=popped["message"]["id"])
@@ -179,7 +179,7 @@ def test_peek_takes_nothing_and_pop_takes_the_oldest(workspace, session):
     assert session.pop()["message"] is None
 
 
-def test_a_wait_that_is_over_says_so_and_takes_nothing(workspace, session):
+def test_a_wait_whose_time_is_up_reports_it_and_takes_nothing(workspace, session):
     assert session.call("wait_for_message", timeout_seconds=0)["message"] is None
     send(workspace, "later")
     assert session.call("wait_for_message", timeout_seconds=60)["message"]["text"] == "later"
@@ -204,7 +204,7 @@ def test_several_waits_each_get_one_message(workspace, session):
 def test_a_cancelled_wait_takes_nothing_and_is_not_answered(workspace, session):
     waiting = session.start_call("wait_for_message", {"timeout_seconds": 600})
     session.notify("notifications/cancelled", {"requestId": waiting, "reason": "no longer needed"})
-    assert session.request("ping")["result"] == {}, "so it has been read"
+    assert session.request("ping")["result"] == {}, "so the cancellation has been read"
     send(workspace, "still here")
     wait_inbox(session, "still here")
     assert session.pop()["message"]["text"] == "still here"
@@ -212,10 +212,10 @@ def test_a_cancelled_wait_takes_nothing_and_is_not_answered(workspace, session):
     assert not session.answered(waiting)
 
 
-def test_a_long_wait_tells_its_progress(session):
+def test_a_long_wait_reports_its_progress(session):
     waiting = session.start_call("wait_for_message", {"timeout_seconds": 600}, token="w")
-    told = wait_until(lambda: session.progress("w"), "progress")
-    assert told[0]["total"] == 600 and 0 < told[0]["progress"] < 600 and told[0]["message"]
+    reported = wait_until(lambda: session.progress("w"), "progress")
+    assert reported[0]["total"] == 600 and 0 < reported[0]["progress"] < 600 and reported[0]["message"]
     session.notify("notifications/cancelled", {"requestId": waiting})
     assert session.close() == 0
 
@@ -239,8 +239,8 @@ def test_a_kill_between_peek_and_pop_neither_loses_nor_doubles(workspace, mcp):
     assert second.close() == 0
 
 
-def test_a_message_that_nobody_read_comes_again_without_a_word(workspace, mcp):
-    """Killed while a wait was open and messages were only looked at: nothing was begun."""
+def test_an_unread_message_comes_again_after_a_kill_without_a_remark(workspace, mcp):
+    """Killed while a wait was open and messages were only peeked at: no hand-over had begun."""
     first = mcp(url_of(workspace.server), token=workspace.token)
     send(workspace, "one")
     wait_inbox(first, "one")
@@ -251,7 +251,7 @@ def test_a_message_that_nobody_read_comes_again_without_a_word(workspace, mcp):
     assert second.close() == 0
 
 
-def test_kills_at_any_moment_lose_nothing_and_say_what_may_be_double(workspace, mcp):
+def test_kills_at_any_moment_lose_nothing_and_what_may_be_double_is_marked(workspace, mcp):
     total, seen, kept = 30, [], None
     for number in range(total):
         send(workspace, f"m{number}")
@@ -272,7 +272,7 @@ def test_kills_at_any_moment_lose_nothing_and_say_what_may_be_double(workspace, 
     while len({message["id"] for message in seen}) < total:
         seen.append(last.call("wait_for_message", timeout_seconds=60)["message"])
     firsts = [message for message in seen if "again" not in message]
-    assert len({message["id"] for message in firsts}) == len(firsts), "handed over twice without saying so"
+    assert len({message["id"] for message in firsts}) == len(firsts), "handed over twice without a mark"
     assert {message["text"] for message in seen} == {f"m{number}" for number in range(total)}
     assert last.pop()["message"] is None
     assert last.close() == 0
@@ -293,7 +293,7 @@ def test_the_end_of_stdin_and_sigterm_end_it_cleanly(workspace, mcp):
         assert line["jsonrpc"] == "2.0"
 
 
-def test_a_client_that_does_not_read_keeps_nobody_from_ending_it(workspace):
+def test_a_client_that_does_not_read_does_not_prevent_the_end(workspace):
     with subprocess.Popen([binary(), "mcp", "--url", url_of(workspace.server), "--state", "unread", "--dir", "."], cwd=workspace.server.data,
                           env={"PATH": os.environ["PATH"], "RESTANTE_TOKEN": workspace.token}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL) as one:
@@ -307,21 +307,21 @@ def test_a_client_that_does_not_read_keeps_nobody_from_ending_it(workspace):
 
         writer = threading.Thread(target=flood)
         writer.start()
-        # Its answers fill the pipe; then it waits for somebody to read them, in poll(2).
+        # Its answers fill the pipe; then it waits in poll(2) until they are read.
         wait_until(lambda: unread(one.stdout) >= 60_000, "a full pipe")
         one.terminate()
         assert one.wait(60) == 0
         writer.join(60)
 
 
-def test_a_second_one_with_the_same_state_is_named(workspace, mcp):
+def test_a_second_process_with_the_same_state_is_refused_and_names_the_first(workspace, mcp):
     first = mcp(url_of(workspace.server), token=workspace.token)
     second = mcp(url_of(workspace.server), token=workspace.token, keep=first, version=None)
     assert second.wait_exit() == 75
     assert first.close() == 0
 
 
-def test_a_revoked_token_is_told_by_the_tools(workspace, mcp):
+def test_the_tools_report_a_revoked_token(workspace, mcp):
     one = mcp(url_of(workspace.server), token="x" * 43)
     text = one.trouble("wait_for_message")
     assert "token" in text and "restante invite" in text
@@ -348,7 +348,7 @@ def test_a_message_with_files_reaches_the_person_and_not_the_agents_own_inbox(wo
     assert session.pop()["message"] is None and session.call("list_files")["files"] == []
 
 
-def test_the_conversation_tells_where_each_file_lies_also_after_a_restart(workspace, mcp):
+def test_the_conversation_has_the_path_of_each_file_also_after_a_restart(workspace, mcp):
     content = os.urandom(5_000)
     (_, item), = workspace.upload(("a.pdf", content))
     send(workspace, "read this", item["uri"])
@@ -366,7 +366,7 @@ def test_the_conversation_tells_where_each_file_lies_also_after_a_restart(worksp
     assert str(path) in text and file["sha256"] in text and "platform-pending:" not in text
 
 
-def test_the_folder_of_files_is_told_as_an_absolute_path(workspace, tmp_path, monkeypatch):
+def test_the_folder_of_files_is_reported_as_an_absolute_path(workspace, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "given.token").write_text(workspace.token)
     command = [binary(), "mcp", "--dir", "d1", "--state", "s1", "--url", url_of(workspace.server), "--token-file", "given.token"]
@@ -391,7 +391,7 @@ def test_a_file_that_cannot_be_sent_is_named_and_nothing_is_sent(workspace, sess
     assert workspace.messages() == []
 
 
-def test_a_large_transfer_tells_its_progress_and_can_be_cancelled(workspace, mcp, proxy, tmp_path):
+def test_a_large_transfer_reports_its_progress_and_can_be_cancelled(workspace, mcp, proxy, tmp_path):
     (tmp_path / "big.bin").write_bytes(os.urandom(8_000_000))
     seen, held = {"bytes": 0}, threading.Event()
 
@@ -405,17 +405,17 @@ def test_a_large_transfer_tells_its_progress_and_can_be_cancelled(workspace, mcp
     between = proxy(workspace.server.port, gate=hold_the_middle)
     one = mcp(between.url, token=workspace.token)
     sending = one.start_call("send_message_to_user", {"message": "big", "attachments": [str(tmp_path / "big.bin")]}, token=7)
-    told = wait_until(lambda: one.progress(7), "progress")
+    reported = wait_until(lambda: one.progress(7), "progress")
     assert held.wait(60)
-    assert all(0 < step["progress"] <= step["total"] == 8_000_000 for step in told)
-    assert [step["progress"] for step in told] == sorted({step["progress"] for step in told})
+    assert all(0 < step["progress"] <= step["total"] == 8_000_000 for step in reported)
+    assert [step["progress"] for step in reported] == sorted({step["progress"] for step in reported})
     one.notify("notifications/cancelled", {"requestId": sending})
     assert one.request("ping")["result"] == {}
     assert one.close() == 0
     assert not one.answered(sending) and workspace.messages() == []
 
 
-def test_peers_are_the_agents_it_may_talk_to(workspace, session):
+def test_peers_are_the_agents_to_which_it_may_send(workspace, session):
     other = Workspace(workspace.server, "reviewer")
     peers = session.call("list_peers")["peers"]
     assert {"id": other.id, "name": "reviewer"}.items() <= next(peer for peer in peers if peer["id"] == other.id).items()

@@ -1,6 +1,6 @@
-"""Sixteen files of 25 MiB at once, there and back, wherever bytes are kept: the server's memory stays far below what passes through.
+"""Sixteen files of 25 MiB at once, uploaded and downloaded, with every blob place: the server's memory stays far below their size.
 
-Nobody comes to an end before all have come so far: what a server held of a file that is under way it holds sixteen times.
+No transfer ends before all have come so far: memory that a server uses for one transfer it uses sixteen times.
 """
 import hashlib
 import http.client
@@ -20,21 +20,21 @@ from support.wire import request as request_bytes
 
 MIB = 1 << 20
 CLIENTS, SIZE = 16, 25 * MIB
-LAST = 1000  # bytes that each sender keeps to itself until all have sent the rest
+LAST = 1000  # bytes that each sender holds back until all have sent the rest
 PIECE = 64 << 10
 LONG = 10 * CEILING
-# Of 400 MiB that are under way, while they are sent and while they are fetched. By design, a sanitizer's eighth included:
+# Limits of memory while 400 MiB are uploaded and while they are downloaded. By design, including the eighth that a sanitizer adds:
 #   dir     buffers of connections                                                        seen 11 and  1
-#   inline  16 chunks of 1 MiB that are gathered, 16 on their way, and SQLite's caches     seen 56 and 19
+#   inline  16 chunks of 1 MiB being filled, 16 being written, and SQLite's caches         seen 56 and 19
 #   s3      16 parts of 5 MiB = 80, and 90 with the eighth; 16 windows of 4 MiB = 64, 72   seen 95 and 71
-# Half as much again of what was seen at most; twice what is meant is too much.
+# The limits are one and a half times the largest seen values: twice the design would fail.
 MOST = {"dir": (24 * MIB, 16 * MIB), "inline": (88 * MIB, 40 * MIB), "s3": (144 * MIB, 108 * MIB)}
-# Freed memory is to be given back at once, by a sanitizer and by the C library, and a thread to have no more than its one stack.
+# The sanitizer and the C library must return freed memory at once, and each thread must have only its one stack.
 FRUGAL = {"ASAN_OPTIONS": ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "quarantine_size_mb=1",
                                                  "thread_local_quarantine_size_kb=64", "allocator_release_to_os_interval_ms=0",
                                                  "detect_stack_use_after_return=0"])),
           "MALLOC_MMAP_THRESHOLD_": str(256 << 10), "MALLOC_TRIM_THRESHOLD_": str(256 << 10)}
-# Whoever waits for the others is not slow.
+# A transfer that waits for the others must not count as slow.
 PATIENT = {"s3.patience": "10m", "timeouts.body_grace": "1h", "timeouts.min_rate": "1", "timeouts.write_stall": "1h",
            "timeouts.request": "2h", "uploads.check_every": "0s", "log.requests": "none"}
 CONTENT = hashlib.sha256(b"large").digest() * (SIZE // 32)
@@ -42,7 +42,7 @@ DIGEST = hashlib.sha256(CONTENT).hexdigest()
 
 
 class Peak:
-    """How far resident memory rose above what it was."""
+    """How far resident memory rose since the start of the measurement."""
 
     def __init__(self, server):
         self._folder = Path(f"/proc/{server.process.pid}")
@@ -60,7 +60,7 @@ class Peak:
 
 
 class Connections:
-    """What the kernel holds of a server's connections."""
+    """The kernel's buffers of a server's connections."""
 
     def __init__(self, server):
         rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
@@ -74,20 +74,20 @@ class Connections:
 
     @staticmethod
     def _queues(row):
-        """Sent and not yet received, received and not yet read."""
+        """(sent but not yet received, received but not yet read)"""
         return [int(queue, 16) for queue in row[4].split(":")]
 
     def unread(self):
-        """Bytes on their way to the server."""
+        """Bytes that the server has not read yet."""
         return sum(received for _, received in self._here) + sum(sent for sent, _ in self._there)
 
     def stuck(self):
-        """Connections whose other side does not take what the server has for it."""
+        """Connections whose client does not read what the server has sent."""
         return sum(1 for sent, _ in self._here if sent > 0)
 
 
 class Uploads:
-    """All come to their last bytes before one of them sends these."""
+    """All uploads reach their last bytes before one of them sends these."""
 
     def __init__(self, server, agent, count):
         self._server, self._agent, self._count = server, agent, count
@@ -110,15 +110,15 @@ class Uploads:
         sending = [clients.submit(self._send, n) for n in range(self._count)]
         try:
             assert all(self._sent.acquire(timeout=LONG) for _ in sending)
-            wait_until(lambda: Connections(self._server).unread() == 0, "the server has taken all that was sent", LONG)
-            assert not any(one.done() for one in sending), "all are under way"
+            wait_until(lambda: Connections(self._server).unread() == 0, "the server has read all that was sent", LONG)
+            assert not any(one.done() for one in sending), "all are in progress"
         finally:
             self._go.set()
         return [one.result() for one in sending]
 
 
 class Download:
-    """One that has begun, and is read on whenever it pleases."""
+    """A download that has begun; the test decides when it reads on."""
 
     def __init__(self, server, agent, file_id):
         self._wire = server.connect(receive_buffer=PIECE, ceiling=LONG)
@@ -138,7 +138,7 @@ class Download:
 
 @contextmanager
 def keeping(rows, bytes_in, request):
-    """(settings, options) of a server that keeps both there."""
+    """(settings, options) of a server with this database and this blob place."""
     if bytes_in == "s3":
         swift = request.getfixturevalue("swift")
         settings, environment = s3_settings(swift, Bucket(swift).name)
@@ -152,14 +152,14 @@ def keeping(rows, bytes_in, request):
         yield settings, {**options, "arguments": ("--database", url)}
 
 
-@pytest.mark.skipif(sanitizer() == "thread", reason="its shadow memory says nothing about the server's")
+@pytest.mark.skipif(sanitizer() == "thread", reason="its shadow memory hides the server's own")
 @pytest.mark.parametrize("rows, bytes_in", [("sqlite", "dir"), ("sqlite", "inline"), ("postgres", "inline"), ("sqlite", "s3")])
 def test_memory_stays_flat_while_large_files_come_and_go(rows, bytes_in, start, request):
     with keeping(rows, bytes_in, request) as (settings, options), ThreadPoolExecutor(CLIENTS) as clients:
         server = start({**settings, **PATIENT}, **options)
         most_sent, most_fetched = MOST[bytes_in]
         agent = Workspace(server)
-        for file_id in Uploads(server, agent, 2).run(clients):  # everything was used once
+        for file_id in Uploads(server, agent, 2).run(clients):  # warm-up: all code has run once
             assert Download(server, agent, file_id).end() == DIGEST
 
         peak = Peak(server)
@@ -168,7 +168,7 @@ def test_memory_stays_flat_while_large_files_come_and_go(rows, bytes_in, start, 
 
         peak = Peak(server)
         begun = list(clients.map(lambda file_id: Download(server, agent, file_id), ids))
-        wait_until(lambda: Connections(server).stuck() == CLIENTS, "nobody reads on, and the server waits for all of them", LONG)
+        wait_until(lambda: Connections(server).stuck() == CLIENTS, "no client reads on, and the server waits for all of them", LONG)
         slow = begun.pop()
         assert set(clients.map(Download.end, begun)) == {DIGEST}
         assert slow.end() == DIGEST

@@ -1,4 +1,4 @@
-"""POST /workspaces/:id/a2a on a real server: what is too large, what is logged, and what a query may say."""
+"""POST /workspaces/:id/a2a on a real server: size limits, log lines, and queries."""
 import json
 
 import pytest
@@ -40,11 +40,11 @@ def test_a_nul_is_refused_and_nothing_is_queued(workspace):
 
 def test_a_message_is_logged_once_and_only_when_it_is_there(start):
     server = start()
-    workspace, gone = Workspace(server), Workspace(server)
-    assert server.request("DELETE", f"/workspaces/{gone.id}", token=server.admin_token).status == 200
+    workspace, removed = Workspace(server), Workspace(server)
+    assert server.request("DELETE", f"/workspaces/{removed.id}", token=server.admin_token).status == 200
     for body, status in ((message("a", "m1"), 200), (message("a", "m1"), 200), (message("b", "m1"), 200)):
         assert send(workspace, json.dumps(body).encode()).status == status
-    assert send(gone, json.dumps(message("a")).encode()).status == 410
+    assert send(removed, json.dumps(message("a")).encode()).status == 410
     server.stop()
     queued = [line for line in server.log() if line["event"] == "message_queued"]
     assert [line["workspace_id"] for line in queued] == [workspace.id] * 2, "one line for each of the two rows"
@@ -55,7 +55,7 @@ def test_a_query_with_a_broken_escape_is_refused(server, workspace, query):
     check_error(server.get(workspace.path(f"activity?{query}"), token=workspace.token), 400, code="bad_parameter")
 
 
-def test_a_number_beyond_all_bounds_is_a_big_number(server, workspace):
+def test_a_number_larger_than_64_bits_counts_as_a_large_number(server, workspace):
     for number in range(3):
         workspace.notify(f"{number}")
     nines = "9" * 20

@@ -1,4 +1,4 @@
-"""The schema: pinned to the letter, the same after going down and up again, with everything the contract names."""
+"""The schema: it equals the golden file, is the same after migrating down and up again, and has everything that the contract names."""
 import os
 import re
 import sqlite3
@@ -14,7 +14,7 @@ from support.postgres import Postgres, clients
 from support.server import Server, StartFailed, binary
 from support.waiting import wait_until
 
-# What docs and contract promise of the tables, as the catalogue spells it.
+# The promises of documents and contract about the tables, in the catalogue's spelling.
 PROMISED_INDEXES = {
     "idx_pending_uploads_workspace_unacked": "(workspace_id, created_at) WHERE (acked_at IS NULL)",
     "idx_pending_uploads_expires": "(expires_at) WHERE (acked_at IS NULL)",
@@ -119,20 +119,20 @@ def schema(request, tmp_path):
     return OnPostgres(request.getfixturevalue("postgres"), request.getfixturevalue("url"))
 
 
-def test_the_schema_of_postgresql_is_the_one_that_was_agreed_on(postgres, url):
+def test_the_schema_of_postgresql_is_that_of_the_golden_file(postgres, url):
     schema = OnPostgres(postgres, url)
     schema.migrate("up")
     check_golden("schema/postgres.txt", schema.catalogue())
 
 
-def test_the_schema_of_sqlite_is_the_one_that_was_agreed_on(tmp_path):
+def test_the_schema_of_sqlite_is_that_of_the_golden_file(tmp_path):
     schema = OnSqlite(tmp_path / "restante.db")
     schema.migrate("up")
     check_golden("schema/sqlite.txt", schema.catalogue())
 
 
 def test_down_and_up_again_step_by_step_gives_the_same_schema(schema):
-    """From the top to the bottom, and at each step up again: what a step takes back is all that it had made."""
+    """From the newest migration to the first, and at each step up again: a down migration removes exactly what its up migration made."""
     schema.migrate("up")
     complete, on_the_way_down = schema.catalogue(), []
     while "Took back" in schema.migrate("down"):
@@ -150,10 +150,10 @@ def test_down_and_up_again_step_by_step_gives_the_same_schema(schema):
 
 @pytest.mark.parametrize("row", ["INSERT INTO inline_blobs (blob_key, touched_at) VALUES ('k', {now})", "INSERT INTO dropped_blobs (blob_key) VALUES ('s3:k')"],
                          ids=["inline", "dropped"])
-def test_a_step_down_is_refused_while_bytes_are_where_an_older_binary_would_not_find_them(schema, row):
+def test_a_migration_down_is_refused_while_files_are_where_an_older_binary_would_not_find_them(schema, row):
     schema.migrate("up")
     schema.change(row.format(now="now()" if isinstance(schema, OnPostgres) else "0"))
-    # What came later may be taken back; this step may not.
+    # Later migrations may be reverted; this one may not.
     while (done := schema.run("down")).returncode == 0:
         assert "Took back" in done.stdout
     before = schema.catalogue()
@@ -161,7 +161,7 @@ def test_a_step_down_is_refused_while_bytes_are_where_an_older_binary_would_not_
     for _ in range(2):
         done = schema.run("down")
         assert done.returncode == 69 and "bring them back first (restante blobs migrate --to dir)" in done.stderr, done
-        assert schema.catalogue() == before, "nothing of it was done"
+        assert schema.catalogue() == before, "it changed nothing"
     for table in ("inline_blobs", "dropped_blobs"):
         schema.change(f"DELETE FROM {table}")
     assert "Took back 0011" in schema.migrate("down")
@@ -169,7 +169,7 @@ def test_a_step_down_is_refused_while_bytes_are_where_an_older_binary_would_not_
 
 
 @pytest.mark.parametrize("allowed", [True, False], ids=["allowed", "forbidden"])
-def test_an_older_binary_runs_on_a_newer_schema_only_if_that_says_so(schema, allowed):
+def test_an_older_binary_runs_on_a_newer_schema_only_if_the_schema_allows_it(schema, allowed):
     schema.migrate("up")
     schema.change("INSERT INTO schema_migrations (version, name, applied_at, oldest_binary, digest) SELECT version + 1, 'future', applied_at, "
                   f"version + {0 if allowed else 1}, digest FROM schema_migrations ORDER BY version DESC LIMIT 1")
@@ -183,7 +183,7 @@ def test_an_older_binary_runs_on_a_newer_schema_only_if_that_says_so(schema, all
     assert "too new for this binary" in str(failed.value)
 
 
-def test_a_migration_that_is_killed_in_the_middle_leaves_the_step_before_and_goes_on_when_asked_again(postgres, url):
+def test_a_migration_that_is_killed_in_the_middle_changes_nothing_and_goes_on_when_run_again(postgres, url):
     schema = OnPostgres(postgres, url)
     schema.migrate("up")
     complete = schema.catalogue()
@@ -199,7 +199,7 @@ def test_a_migration_that_is_killed_in_the_middle_leaves_the_step_before_and_goe
         first = subprocess.Popen([binary(), "migrate", "up", "--database", url], stdout=subprocess.DEVNULL, env=environment())
         waiting = f"SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE NOT l.granted AND d.datname = '{name}'"
         wait_until(lambda: postgres.sql(waiting) != "0\n", "the migration waits for the table")
-        # Another server comes, and waits for its turn.
+        # Another server starts and waits for the migration lock.
         second = subprocess.Popen([binary(), "migrate", "up", "--database", url], stdout=subprocess.PIPE, text=True, env=environment())
         first.kill()
         first.wait()
@@ -235,20 +235,20 @@ def test_a_column_of_the_contract_has_its_type_and_default(complete, column):
 
 
 def test_no_table_has_a_foreign_key(complete):
-    assert "FOREIGN KEY" not in complete, "evidence outlives what it is about"
+    assert "FOREIGN KEY" not in complete, "rows may outlive the rows that they refer to"
 
 
-def test_every_table_has_a_comment_that_says_why(complete):
+def test_every_table_has_a_comment_with_its_reason(complete):
     for table in re.findall(r"^table (\w+)", complete, re.MULTILINE):
         assert re.search(rf"^comment on {table}(\.\w+)?: \S", complete, re.MULTILINE), table
 
 
 def test_both_databases_have_the_same_indexes(complete, tmp_path):
-    """But for keys, which each names in its own way, and for what only one of them needs."""
+    """Except for keys, which each database names in its own way, and for indexes that only one of them needs."""
     schema = OnSqlite(tmp_path / "restante.db")
     schema.migrate("up")
     with closing(sqlite3.connect(tmp_path / "restante.db")) as file:
         ours = {name for name, in file.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")}
     theirs = {name for name in re.findall(r"^index CREATE .*INDEX (\w+) ON", complete, re.MULTILINE) if name.startswith("idx_")}
-    # SQLite keeps that table in the index's order; PostgreSQL keeps long texts apart from their row by itself.
+    # SQLite stores that table in the index's order; PostgreSQL stores long texts outside of their row by itself.
     assert theirs - ours == {"idx_finished_uploads_ended"} and ours - theirs == {"idx_delegation_texts_files"}

@@ -1,4 +1,4 @@
-"""Moving house: everything from SQLite to PostgreSQL and back, whatever happens on the way."""
+"""Database moves: everything goes from SQLite to PostgreSQL and back, also with kills, faults and wrong arguments."""
 import json
 import os
 import pty
@@ -35,8 +35,8 @@ def url(postgres):
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A house that is filled once; tests get copies of it."""
-    return FilledData(tmp_path_factory.mktemp("house") / "data")
+    """A data directory that is filled once; tests get copies of it."""
+    return FilledData(tmp_path_factory.mktemp("filled") / "data")
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def move(*arguments, code=0):
 
 
 def refused(*arguments, code=69):
-    """The one sentence at the end."""
+    """The one sentence at the end of the output."""
     return move(*arguments, code=code).stderr.splitlines()[-1]
 
 
@@ -101,8 +101,8 @@ def test_a_server_on_postgresql_goes_on_where_the_one_on_sqlite_stopped(filled_c
         assert table["rows"] > 0, f"{table['name']} was empty: support/filled_data.py fills every table, so that its move is tested"
     assert moved["files"]["files"] > 0 and moved["files"]["missing"] == moved["files"]["changed"] == moved["files"]["copied"] == 0
     after = dump(filled_copy.database)
-    assert before.pop("post_offices") and not after.pop("post_offices"), "it is not the owner of the files any more"
-    assert after == before, "and else the source is only read"
+    assert before.pop("post_offices") and not after.pop("post_offices"), "the source does not own the files any more"
+    assert after == before, "nothing else in the source has changed"
     with serving(filled_copy, url) as server:
         filled_copy.check(server)
 
@@ -115,7 +115,7 @@ def test_the_report_for_people_names_each_table_with_its_rows_and_digest(filled_
             assert any(line.split()[:2] == [table, str(count)] and line.endswith("the same") for line in done.stdout.splitlines()), done.stdout
     for word in ("Reading", "Writing", "Comparing"):
         assert f"\n{word} " in "\n" + done.stderr
-    assert "\r" not in done.stderr, "no bar where nobody watches"
+    assert "\r" not in done.stderr, "no progress bar without a terminal"
 
 
 def test_on_a_terminal_a_bar_shows_how_far_it_is(filled_copy, url):
@@ -128,15 +128,15 @@ def test_on_a_terminal_a_bar_shows_how_far_it_is(filled_copy, url):
         while chunk := os.read(mine, 4096):
             shown += chunk
     except OSError:
-        pass  # how Linux says that the other side has closed
+        pass  # Linux reports in this way that the other side has closed
     os.close(mine)
     assert process.wait(CEILING) == 0
     bars = re.findall(r"\r\x1b\[K(?:\[[=> ]+\] )?100 %  (\d+) rows of (\d+) rows", shown.decode())
     assert len(bars) >= 3 and all(done == total for done, total in bars), shown
 
 
-def test_bytes_token_and_key_are_copied_where_the_new_server_has_another_directory(filled_copy, url, tmp_path):
-    new = tmp_path / "new house"
+def test_files_token_and_key_are_copied_if_the_new_server_has_another_directory(filled_copy, url, tmp_path):
+    new = tmp_path / "new data"
     first = report("--from", filled_copy.url, "--to", url, "--data-to", new)
     assert first["files"]["copied"] == first["files"]["files"] > 0
     shutil.rmtree(filled_copy.data)
@@ -154,9 +154,9 @@ def test_there_and_back_again(filled_copy, url, tmp_path):
         filled_copy.check(server)
 
 
-def test_bytes_in_rows_move_with_the_rows_and_objects_stay_where_they_are(filled_copy, url, tmp_path):
+def test_content_in_the_database_moves_with_it_and_objects_stay_where_they_are(filled_copy, url, tmp_path):
     with closing(sqlite3.connect(filled_copy.database)) as rows:
-        # As a change-over leaves them in the middle: a twin in the directory, and one that is an object already.
+        # As in the middle of a blob move: one copy is in the directory, the other is already an object.
         file_key, = rows.execute("SELECT blob_key FROM pending_uploads WHERE filename = 'large.bin'").fetchone()
         rows.execute("UPDATE pending_uploads SET twin_key = blob_key, blob_key = 's3:' || blob_key WHERE filename = 'large.bin'")
         rows.commit()
@@ -165,7 +165,7 @@ def test_bytes_in_rows_move_with_the_rows_and_objects_stay_where_they_are(filled
     assert moved["outcome"] == "moved" and moved["files"]["objects"] == 1
     chunks, = [table for table in moved["tables"] if table["name"] == "blob_chunks"]
     assert chunks["rows"] == 4 and chunks["digest"] == chunks["target_digest"]
-    assert [path.name for path in (target / "blobs").rglob(file_key)] == [file_key], "a twin that is a file is copied like any other"
+    assert [path.name for path in (target / "blobs").rglob(file_key)] == [file_key], "a second copy that is a file is copied like any other file"
     back = tmp_path / "back" / "restante.db"
     assert report("--from", url, "--to", f"sqlite://{back}", "--data", target)["files"]["objects"] == 1
     shown = move("--from", filled_copy.url, "--to", url, "--verify", "--data", filled_copy.data).stdout
@@ -176,14 +176,14 @@ def test_bytes_in_rows_move_with_the_rows_and_objects_stay_where_they_are(filled
             assert server.get(agent.content(file_id), token=agent.token).body == content
 
 
-def test_lost_and_changed_bytes_are_told_and_stop_nothing(filled_copy, url, tmp_path):
+def test_lost_and_changed_files_are_reported_and_do_not_stop_the_move(filled_copy, url, tmp_path):
     with closing(sqlite3.connect(filled_copy.database)) as rows:
         keys = [key for key, in rows.execute("SELECT blob_key FROM pending_uploads WHERE blob_key IS NOT NULL LIMIT 2")]
     lost, changed = (filled_copy.data / "blobs" / key[30:] / key for key in keys)
     lost.unlink()
     changed.write_bytes(b"?" * changed.stat().st_size)
     done = move("--from", filled_copy.url, "--to", url, "--data-to", tmp_path / "new", "--json")
-    assert "1 files are missing and of 1 no longer" in done.stderr
+    assert "the content of 1 files is missing, and the content of 1 files is not what was sent" in done.stderr
     files = json.loads(done.stdout)["files"]
     assert (files["missing"], files["changed"]) == (1, 1)
 
@@ -192,7 +192,7 @@ def test_lost_and_changed_bytes_are_told_and_stop_nothing(filled_copy, url, tmp_
 
 @contextmanager
 def stalled(postgres, url, table):
-    """Nobody can write to that table meanwhile, but everybody can read it."""
+    """No session can write to that table meanwhile, but all can read it."""
     holder = subprocess.Popen([clients() / "psql", "-qAtX", url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     holder.stdin.write(f"BEGIN; LOCK TABLE {table} IN SHARE MODE; SELECT 'held';\n")
     holder.stdin.flush()
@@ -212,7 +212,7 @@ def kill(process):
     process.stderr.close()
 
 
-def test_killed_again_and_again_it_goes_on_where_it_was(postgres, filled_copy, url):
+def test_a_move_that_is_killed_again_and_again_goes_on_where_it_was(postgres, filled_copy, url):
     subprocess.run([binary(), "migrate", "up", "--database", url], check=True, stdout=subprocess.DEVNULL, env=environment())
     for table in ("activity_logs", "inbox_heads", "message_keys", "pending_uploads", "upload_contents", "workspaces"):
         with stalled(postgres, url, table):
@@ -220,7 +220,7 @@ def test_killed_again_and_again_it_goes_on_where_it_was(postgres, filled_copy, u
             wait_until(lambda: rows_waiting(postgres, url) or process.poll() is not None, "the move has come to the table", CEILING)
             assert process.poll() is None, process.stderr.read()
             kill(process)
-        # What it had sent may still be written, after it is dead: the next one must wait for that.
+        # PostgreSQL may still write what the killed move had sent: the next move must wait for that.
         with pytest.raises(StartFailed) as failed:
             Server(filled_copy.settings, data=filled_copy.data, arguments=("--database", url)).discard()
         assert "has not finished" in str(failed.value)
@@ -238,27 +238,27 @@ def rows_waiting(postgres, url):
 
 @contextmanager
 def halting(postgres, url, rows):
-    """Whoever has written so many rows of the log writes no more; gives whether somebody has come to that."""
-    asleep = f"SELECT pid FROM pg_stat_activity WHERE datname = '{name_of(url)}' AND wait_event = 'PgSleep'"
+    """A writer of inbox rows stops after so many rows; yields a function that returns whether one has stopped."""
+    stopped = f"SELECT pid FROM pg_stat_activity WHERE datname = '{name_of(url)}' AND wait_event = 'PgSleep'"
     postgres.sql(f"CREATE FUNCTION halt() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF (SELECT count(*) FROM activity_logs) >= {rows} "
                  "THEN PERFORM pg_sleep(3600); END IF; RETURN NULL; END $$",
                  "CREATE TRIGGER halt BEFORE INSERT ON activity_logs FOR EACH STATEMENT EXECUTE FUNCTION halt()", database=name_of(url))
-    yield lambda: postgres.sql(asleep) != ""
-    postgres.sql(f"SELECT pg_terminate_backend(pid) FROM ({asleep}) halted", "DROP FUNCTION halt CASCADE", database=name_of(url))
+    yield lambda: postgres.sql(stopped) != ""
+    postgres.sql(f"SELECT pg_terminate_backend(pid) FROM ({stopped}) halted", "DROP FUNCTION halt CASCADE", database=name_of(url))
 
 
-def test_killed_before_its_last_step_it_goes_on_and_the_files_have_one_owner(postgres, filled_copy, url):
+def test_a_move_that_is_killed_before_its_last_step_goes_on_and_the_files_have_one_owner(postgres, filled_copy, url):
     subprocess.run([binary(), "migrate", "up", "--database", url], check=True, stdout=subprocess.DEVNULL, env=environment())
     with ExitStack() as held:
         with stalled(postgres, url, "workspaces"):
             process = start_move("--from", filled_copy.url, "--to", url)
-            wait_until(lambda: rows_waiting(postgres, url) or process.poll() is not None, "the move is under way", CEILING)
+            wait_until(lambda: rows_waiting(postgres, url) or process.poll() is not None, "the move is running", CEILING)
             held.enter_context(stalled(postgres, url, "moving_house"))
         ending = lambda: waiting_for(postgres, url, "moving_house") or process.poll() is not None
-        wait_until(ending, "only the mark of the move is left to be taken away", CEILING)
+        wait_until(ending, "only the move marker is left to be removed", CEILING)
         assert process.poll() is None, process.stderr.read()
         kill(process)
-    assert not dump(filled_copy.database)["post_offices"], "the old database has left its office"
+    assert not dump(filled_copy.database)["post_offices"], "the old database has no installation id any more"
     assert report("--from", filled_copy.url, "--to", url, "--dry-run")["target"] == "moving"
     moved = report("--from", filled_copy.url, "--to", url)
     assert moved["outcome"] == "moved" and moved["resumed_at"] == moved["rows"]
@@ -266,14 +266,14 @@ def test_killed_before_its_last_step_it_goes_on_and_the_files_have_one_owner(pos
         filled_copy.check(server)
         with pytest.raises(StartFailed) as failed:
             Server(filled_copy.settings, data=filled_copy.data).discard()
-        assert "belongs to another post office" in str(failed.value)
+        assert "belongs to another installation" in str(failed.value)
 
 
 def waiting_for(postgres, url, table):
     return int(postgres.sql(f"SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = to_regclass('{table}')", database=name_of(url)))
 
 
-def test_killed_in_the_middle_of_a_table_no_row_is_lost_or_doubled(postgres, filled_copy, url):
+def test_a_kill_in_the_middle_of_a_table_loses_and_doubles_no_row(postgres, filled_copy, url):
     filled_copy.grow(20_000)
     subprocess.run([binary(), "migrate", "up", "--database", url], check=True, stdout=subprocess.DEVNULL, env=environment())
     for rows in (5_000, 10_000, 15_000):
@@ -288,11 +288,11 @@ def test_killed_in_the_middle_of_a_table_no_row_is_lost_or_doubled(postgres, fil
     assert log["rows"] == log["target_rows"] == rows_of(postgres, url, "activity_logs") > 20_000 and moved["resumed_at"] > 0
 
 
-def test_a_source_that_was_used_meanwhile_is_not_mixed_with_what_was_moved_before(postgres, filled_copy, url):
+def test_a_source_that_was_used_meanwhile_is_not_mixed_with_rows_that_were_moved_before(postgres, filled_copy, url):
     subprocess.run([binary(), "migrate", "up", "--database", url], check=True, stdout=subprocess.DEVNULL, env=environment())
     with stalled(postgres, url, "workspaces"):
         process = start_move("--from", filled_copy.url, "--to", url)
-        wait_until(lambda: rows_waiting(postgres, url) or process.poll() is not None, "the move is under way", CEILING)
+        wait_until(lambda: rows_waiting(postgres, url) or process.poll() is not None, "the move is running", CEILING)
         kill(process)
     filled_copy.grow(1)
     for arguments in ((), ("--dry-run",)):
@@ -301,7 +301,7 @@ def test_a_source_that_was_used_meanwhile_is_not_mixed_with_what_was_moved_befor
 
 # -- refused
 
-def test_a_dry_run_tells_what_would_move_and_changes_nothing(postgres, filled_copy, url, tmp_path):
+def test_a_dry_run_reports_what_would_move_and_changes_nothing(postgres, filled_copy, url, tmp_path):
     before = dump(filled_copy.database)
     plan = report("--from", filled_copy.url, "--to", url, "--dry-run", "--data-to", tmp_path / "new")
     assert plan["outcome"] == "would_move" and plan["target"] == "empty" and plan["rows"] > 50 and plan["files"]["files"] > 0
@@ -314,7 +314,7 @@ def test_a_dry_run_tells_what_would_move_and_changes_nothing(postgres, filled_co
     assert [(t["name"], t["rows"]) for t in moved["tables"]] == [(t["name"], t["rows"]) for t in plan["tables"]]
 
 
-def test_a_target_that_is_not_empty_is_refused_and_left_alone(postgres, filled_copy, url):
+def test_a_target_that_is_not_empty_is_refused_and_not_changed(postgres, filled_copy, url):
     report("--from", filled_copy.url, "--to", url)
     count = rows_of(postgres, url, "activity_logs")
     assert "not empty" in refused("--from", filled_copy.url, "--to", url)
@@ -343,22 +343,22 @@ def test_a_source_on_postgresql_in_use_is_refused(filled_copy, url, tmp_path):
     assert not (tmp_path / "back").exists()
 
 
-@pytest.mark.parametrize("name, ways", [("", ((), ("--dry-run",), ("--verify",))), ("?application_name=post-office", (("--dry-run",),))],
+@pytest.mark.parametrize("name, ways", [("", ((), ("--dry-run",), ("--verify",))), ("?application_name=other-name", (("--dry-run",),))],
                          ids=["by its name", "under another name"])
-def test_a_target_in_use_is_refused_and_a_dry_run_says_so(filled_copy, url, tmp_path, name, ways):
+def test_a_target_in_use_is_refused_also_by_a_dry_run(filled_copy, url, tmp_path, name, ways):
     (tmp_path / "other").mkdir()
     with Server(filled_copy.settings, data=tmp_path / "other", arguments=("--database", url + name)) as server:
         for arguments in ways:
             assert "--to: a restante server, or another move, has this database open; stop it first" in refused(
                 "--from", filled_copy.url, "--to", url, *arguments)
-        assert server.get("/ready").status == 200, "nobody has taken anything away from it"
-    assert report("--from", filled_copy.url, "--to", url, "--dry-run")["target"] == "empty", "a server that was merely started has left nothing"
+        assert server.get("/ready").status == 200, "the server still works"
+    assert report("--from", filled_copy.url, "--to", url, "--dry-run")["target"] == "empty", "a server that was only started has written nothing"
     assert report("--from", filled_copy.url, "--to", url)["outcome"] == "moved"
     with serving(filled_copy, url) as server:
         filled_copy.check(server)
 
 
-def test_a_target_on_sqlite_in_use_is_refused_and_a_dry_run_says_so(filled_copy, tmp_path):
+def test_a_target_on_sqlite_in_use_is_refused_also_by_a_dry_run(filled_copy, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     with Server(filled_copy.settings, data=other):
@@ -372,47 +372,47 @@ def test_no_server_starts_on_a_database_that_is_being_moved_away(postgres, fille
         subprocess.run([binary(), "migrate", "up", "--database", new], check=True, stdout=subprocess.DEVNULL, env=environment())
         with stalled(postgres, new, "workspaces"):
             process = start_move("--from", url, "--to", new, "--data", filled_copy.data)
-            wait_until(lambda: rows_waiting(postgres, new) or process.poll() is not None, "the move is under way", CEILING)
+            wait_until(lambda: rows_waiting(postgres, new) or process.poll() is not None, "the move is running", CEILING)
             with pytest.raises(StartFailed) as failed:
                 serving(filled_copy, url).__enter__()
             assert "a restante move has this database for itself" in str(failed.value)
-        _, said = process.communicate(timeout=CEILING)
-        assert process.returncode == 0, said
+        _, output = process.communicate(timeout=CEILING)
+        assert process.returncode == 0, output
     with serving(filled_copy, url) as server:
         filled_copy.check(server)
 
 
-@pytest.mark.parametrize("change, says", [
+@pytest.mark.parametrize("change, expected", [
     ("DELETE FROM schema_migrations WHERE version = (SELECT max(version) FROM schema_migrations)", "older than this binary"),
     ("INSERT INTO schema_migrations SELECT max(version) + 1, 'future', 0, 1, digest FROM schema_migrations", "newer than this binary"),
 ], ids=["older", "newer"])
-def test_a_source_of_another_schema_is_refused_with_what_to_do(filled_copy, url, change, says):
+def test_a_source_of_another_schema_is_refused_with_what_to_do(filled_copy, url, change, expected):
     with closing(sqlite3.connect(filled_copy.database)) as rows:
         rows.execute(change)
         rows.commit()
-    assert says in refused("--from", filled_copy.url, "--to", url)
+    assert expected in refused("--from", filled_copy.url, "--to", url)
 
 
-@pytest.mark.parametrize("source, target, code, says", [
+@pytest.mark.parametrize("source, target, code, expected", [
     ("{folder}/data/restante.db", "{url}", 64, "--from must be sqlite://PATH"),
-    ("{house}", "mysql://u:hunter2@h/d", 64, "--to must be sqlite://PATH"),
-    ("{house}", "{house}", 64, "the same database"),
-    ("{house}", "sqlite://{folder}/./data/../data/restante.db", 64, "the same database"),
-    ("{house}", "sqlite://{folder}/data/other.db", 64, "lie in the same directory, {folder}/data: a data directory is for one database"),
-    ("{house}", "sqlite://{folder}/data/server.key/new/restante.db", 69, "--to: {folder}/data/server.key is not a directory"),
+    ("{source}", "mysql://u:hunter2@h/d", 64, "--to must be sqlite://PATH"),
+    ("{source}", "{source}", 64, "the same database"),
+    ("{source}", "sqlite://{folder}/./data/../data/restante.db", 64, "the same database"),
+    ("{source}", "sqlite://{folder}/data/other.db", 64, "are in the same directory, {folder}/data: a data directory is for one database"),
+    ("{source}", "sqlite://{folder}/data/server.key/new/restante.db", 69, "--to: {folder}/data/server.key is not a directory"),
     ("sqlite://{folder}/data", "{url}", 64, "did you mean sqlite://{folder}/data/restante.db?"),
     ("sqlite://{folder}/none.db", "{url}", 69, "there is no database {folder}/none.db"),
-    ("{house}", "postgres://nobody:hunter2@127.0.0.1:1/none", 69, "--to: the database cannot be opened"),
-    ("{house}", "{url}_none", 69, "does not exist"),
+    ("{source}", "postgres://nobody:hunter2@127.0.0.1:1/none", 69, "--to: the database cannot be opened"),
+    ("{source}", "{url}_none", 69, "does not exist"),
 ], ids=["a path", "another kind", "twice the same", "the same by another name", "the same directory",
         "under a file", "a directory", "no file", "no server", "no database"])
-def test_a_wrong_url_gets_a_sentence_that_helps(filled_copy, url, source, target, code, says):
-    words = {"folder": filled_copy.data.parent, "house": filled_copy.url, "url": url}
-    sentence = refused("--from", source.format(**words), "--to", target.format(**words), code=code)
-    assert says.format(**words) in sentence and "hunter2" not in sentence
+def test_a_wrong_url_gets_a_sentence_that_helps(filled_copy, url, source, target, code, expected):
+    values = {"folder": filled_copy.data.parent, "source": filled_copy.url, "url": url}
+    sentence = refused("--from", source.format(**values), "--to", target.format(**values), code=code)
+    assert expected.format(**values) in sentence and "hunter2" not in sentence
 
 
-def test_a_data_directory_that_cannot_be_meant_is_refused(filled_copy, url, tmp_path):
+def test_a_wrong_data_directory_is_refused(filled_copy, url, tmp_path):
     lonely = tmp_path / "lonely"
     lonely.mkdir()
     shutil.copy(filled_copy.database, lonely)
@@ -423,13 +423,13 @@ def test_a_data_directory_that_cannot_be_meant_is_refused(filled_copy, url, tmp_
     assert Path(lonely, "admin.token").read_text().strip() == "x" * 43
 
 
-def test_bytes_that_can_have_no_directory_are_told_of_by_the_dry_run_too(postgres, filled_copy, url, tmp_path):
+def test_a_directory_for_files_that_cannot_be_made_is_reported_by_the_dry_run_too(postgres, filled_copy, url, tmp_path):
     (tmp_path / "file").touch()
     for dry in ((), ("--dry-run",)):
         for folder in (tmp_path / "file", tmp_path / "file" / "deep" / "down"):
             assert f"--data-to: {tmp_path}/file is not a directory" in refused("--from", filled_copy.url, "--to", url, "--data-to", folder, *dry)
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "blobs").touch()
-    said = refused("--from", filled_copy.url, "--to", url, "--data-to", tmp_path / "new")
-    assert f"cannot use {tmp_path}/new/blobs" in said and "Not a directory" in said
+    sentence = refused("--from", filled_copy.url, "--to", url, "--data-to", tmp_path / "new")
+    assert f"cannot use {tmp_path}/new/blobs" in sentence and "Not a directory" in sentence
     assert postgres.sql("SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace", database=name_of(url)) == "0\n"

@@ -1,4 +1,4 @@
-"""What an operator sees: log lines that stay one JSON object whatever was sent, and metrics that stay small."""
+"""The server's log and metrics: every log line is one JSON object whatever a client sends, and hostile requests add no series."""
 import re
 import secrets
 import subprocess
@@ -44,7 +44,7 @@ def test_the_request_id_of_a_response_is_in_its_log_line(server, workspace):
         assert response.status in line.values(), f"the status is not in {line}"
 
 
-def test_the_request_id_of_a_client_is_taken_over_only_if_it_is_harmless(server):
+def test_the_request_id_of_a_client_is_used_only_if_it_is_harmless(server):
     given = "abcDEF-0123_4.5"
     response = server.get("/health", headers={"X-Request-Id": given})
     assert response.header("X-Request-Id") == given
@@ -61,11 +61,11 @@ def test_a_request_has_one_line(server):
     ids = [server.get("/health").header("X-Request-Id") for _ in range(20)]
     for request_id in ids:
         server.wait_log(request_id, start=before)
-    said = b"\n".join(server.stderr()).decode()
-    assert [said.count(request_id) for request_id in ids] == [1] * 20
+    log = b"\n".join(server.stderr()).decode()
+    assert [log.count(request_id) for request_id in ids] == [1] * 20
 
 
-def test_the_traceparent_of_a_client_is_taken_into_the_log(server):
+def test_the_traceparent_of_a_client_is_logged(server):
     response = server.get("/uploads/limits", headers={"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"})
     assert any(TRACE in text for text in strings(line_of(server, response)))
 
@@ -74,7 +74,7 @@ def test_the_traceparent_of_a_client_is_taken_into_the_log(server):
     "", "00", "x" * 5000, f"00-{'0' * 32}-00f067aa0ba902b7-01", f"00-{TRACE}-00f067aa0ba902b7-01\"}}", f"ff-{TRACE}-00f067aa0ba902b7-01",
     f"00-{TRACE.upper()}-00f067aa0ba902b7-01", "00-é-漢-01"],
     ids=["empty", "short", "long", "all_zero", "tail", "version_ff", "upper_case", "not_ascii"])
-def test_a_traceparent_that_is_none_is_ignored(server, value):
+def test_an_invalid_traceparent_is_ignored(server, value):
     response = server.get("/health", headers={"traceparent": value.encode()})
     assert response.status == 200
     line = line_of(server, response)
@@ -93,7 +93,7 @@ def test_a_hostile_target_stays_within_its_log_line(server, target):
     response = server.get(target, headers={"User-Agent": b'"}\\ \xff\xfe {"level":"forged"}', "Referer": '"\\'})
     assert response.status in (400, 404), response
     line_of(server, response)
-    # log() parses every line strictly, so that none can have been split off or joined.
+    # log() parses every line strictly, so no line can have been split or joined.
     assert not [line for line in server.log() if line.get("level") == "forged"]
 
 
@@ -116,12 +116,12 @@ def test_which_requests_are_logged_is_configuration(start, setting, logged):
     server = start({"log.requests": setting})
     responses = [server.get("/health"), server.get("/no-such-thing")]
     server.stop()
-    said = b"\n".join(server.stderr()).decode()
-    assert [r.status for r in responses if r.header("X-Request-Id") in said] == logged
+    log = b"\n".join(server.stderr()).decode()
+    assert [r.status for r in responses if r.header("X-Request-Id") in log] == logged
     server.log()
 
 
-def test_secrets_are_masked_in_what_is_said_at_start(start):
+def test_secrets_are_masked_in_the_log_of_the_start(start):
     secret = secrets.token_urlsafe(32)
     server = start(environment={"RESTANTE_ADMIN_TOKEN": secret})
     assert server.request("POST", "/workspaces", token=secret, json_body={"name": "x"}).status == 201
@@ -131,13 +131,13 @@ def test_secrets_are_masked_in_what_is_said_at_start(start):
 
 # -- health and metrics
 
-def test_health_and_ready_say_so_in_a_few_bytes(server):
+def test_the_answers_of_health_and_ready_are_short(server):
     assert server.get("/health").body == b'{"status":"ok"}'
     ready = server.get("/ready")
     assert ready.status == 200 and len(ready.body) < 2000
 
 
-def test_promtool_finds_nothing_to_complain_about(server, workspace):
+def test_promtool_finds_no_fault_in_the_metrics(server, workspace):
     workspace.upload(("a.txt", b"x"))
     workspace.notify("x")
     server.get("/no-such-thing")

@@ -1,5 +1,5 @@
-"""docs/openapi.yaml is true: its operations are the server's routes, its schemas fit the answers, its callers are the
-ones let in, and nothing of the wrong type is ever our fault."""
+"""docs/openapi.yaml is right: its operations are the server's routes, its schemas fit the answers, only its callers are
+allowed, and a body of the wrong type never causes a 5xx."""
 import copy
 import json
 import os
@@ -12,11 +12,11 @@ import pytest
 from support.checks import check_error
 from support.schema import Spec
 from support.wire import request
-from support.world import EVERYBODY, World, check_answer, exchange
+from support.world import PRINCIPALS, World, check_answer, exchange
 
 ROOT = Path(os.environ.get("RESTANTE_SOURCE", Path(__file__).parents[2]))
 TEXT = (ROOT / "docs/openapi.yaml").read_text()
-# Everything is tried with tokens that are none, and again and again. A sweep that is asked for is refused while another is under way.
+# The tests use invalid tokens and repeat requests very often. A requested sweep is refused while another one runs.
 SETTINGS = {"limits.invalid_tokens_per_minute": 1_000_000, "delegations.max_per_pair": 0, "delegations.max_per_callee": 0,
             "uploads.sweep_every": "24h"}
 SPEC = Spec(TEXT)
@@ -48,7 +48,7 @@ def test_the_document_lists_exactly_the_routes_of_the_server():
 
 
 @every_operation
-def test_an_operation_says_what_it_is_who_may_call_it_and_what_it_takes(operation):
+def test_an_operation_documents_its_purpose_its_callers_and_its_body(operation):
     assert operation.item["summary"].endswith(".") and operation.id, operation
     assert operation.callers and set(operation.callers) <= KNOWN_CALLERS, operation
     named = {p["name"] for p in operation.parameters if p["in"] == "path"}
@@ -68,7 +68,7 @@ def test_every_schema_and_response_is_used():
             assert f'"#/components/{kind}/{name}"' in TEXT, f"{kind}/{name} is used nowhere"
 
 
-def test_the_server_hands_out_the_document_it_was_built_with(server):
+def test_the_server_serves_the_document_that_it_was_built_with(server):
     answer = server.get("/openapi.yaml", headers={"Host": "elsewhere.example"})
     assert (answer.status, answer.header("Content-Type")) == (200, "application/yaml")
     assert answer.body.decode() == TEXT
@@ -88,7 +88,7 @@ def test_a_documented_operation_is_there_and_other_methods_are_refused(server, o
         assert allowed - {"HEAD", "OPTIONS"} == documented, refused
 
 
-# -- who may
+# -- who may call an operation
 
 
 def refusal_code(operation, who):
@@ -98,36 +98,36 @@ def refusal_code(operation, who):
 
 
 @every_operation
-def test_whoever_is_listed_is_let_in_and_somebody_succeeds(server, operation):
-    listed = [who for who in EVERYBODY if who in operation.callers or "anyone" in operation.callers]
+def test_every_listed_caller_is_allowed_and_at_least_one_succeeds(server, operation):
+    listed = [who for who in PRINCIPALS if who in operation.callers or "anyone" in operation.callers]
     succeeded = []
     for who in listed:
         answer = World(server).call(operation, who)
         refused = answer.status == 401 or answer.status == 403 and who != "peer"
         assert not refused, f"{operation} as {who}: {answer}"
         succeeded += [who] if answer.status < 300 else []
-    assert succeeded, f"nobody could {operation}"
+    assert succeeded, f"no caller could {operation}"
     assert "admin" in succeeded or "admin" not in listed, f"the admin could not {operation}"
 
 
 @every_guarded
-def test_whoever_is_not_listed_is_refused_alike_whether_the_workspace_exists_or_not(server, operation):
+def test_a_caller_that_is_not_listed_gets_the_same_refusal_whether_the_workspace_exists_or_not(server, operation):
     world = World(server)
-    for who in EVERYBODY:
+    for who in PRINCIPALS:
         if who in operation.callers:
             continue
         answer = world.call(operation, who)
         if "peer" in operation.callers and answer.status == 403:
-            continue  # the bearer is the caller here; who may talk to whom has answered
+            continue  # any token is allowed here: the answer is whether its workspace may send to the other
         check_error(answer, 401, code=refusal_code(operation, who))
         assert answer.header("WWW-Authenticate") == "Bearer", answer
         if "{id}" in operation.path:
             absent = world.call(operation, who, subject_id=str(uuid.uuid4()))
-            assert (absent.status, absent.body) == (answer.status, answer.body), f"{operation} tells {who} what exists"
+            assert (absent.status, absent.body) == (answer.status, answer.body), f"{operation} reveals to {who} what exists"
 
 
 @every_guarded
-def test_a_token_is_taken_from_one_authorization_header_and_from_nowhere_else(server, operation):
+def test_a_token_is_read_only_from_one_authorization_header(server, operation):
     world = World(server)
     admin = server.admin_token
     for header in ["Basic YWRtaW46YWRtaW4=", "Bearer", "Bearer ", admin, f"Bearer {admin}, Bearer {admin}", f"Bearer {admin} x"]:
@@ -150,14 +150,14 @@ def test_two_authorization_headers_are_one_too_many(server, operation):
     check_error(answer, 400)
 
 
-# -- wrong types (the document says which)
+# -- wrong types (the document has the right ones)
 
 VALUES = ["null", "true", "0", "-1", "1.5", "1e400", "123456789012345678901234567890", '""', '"x"', '"' + "x" * 70000 + '"', "[]",
           "{}", "[1]", '[{"a":null}]', '{"a":1}', '"\\u0000"', '"\\ud800"', '"12345678-1234-1234-1234-123456789abc"']
 
 
 def places(schema, value, path=()):
-    """Every member the schema names, as a path into the value; through objects and the first item of arrays."""
+    """Every member that the schema names, as a path into the value; through objects and the first item of arrays."""
     schema = SPEC.flatten(schema)
     for name, inner in schema.get("properties", {}).items():
         yield (*path, name), inner
@@ -168,7 +168,7 @@ def places(schema, value, path=()):
 
 
 def replaced(value, path, raw):
-    """The value as JSON text with what lies at the path replaced by raw text."""
+    """The value as JSON text, with the part at the path replaced by raw text."""
     value = copy.deepcopy(value)
     at = value
     for step in path[:-1]:
@@ -184,7 +184,7 @@ def fits(schema, text):
 
 
 @every_json
-def test_a_member_of_the_wrong_type_is_400_and_nothing_is_ever_our_fault(server, operation):
+def test_a_member_of_the_wrong_type_is_400_and_never_5xx(server, operation):
     world = World(server)
     usual = json.loads(world.body(operation)[1])
     who = "admin"
@@ -210,7 +210,7 @@ def test_a_missing_member_is_400_and_an_unknown_one_is_ignored(server, operation
 
 
 @every_json
-def test_what_is_no_json_object_is_400_and_another_content_type_415(server, operation):
+def test_a_body_that_is_no_json_object_is_400_and_another_content_type_415(server, operation):
     world = World(server)
     for body in [b"null", b"[]", b'""', b"5", b"{", b"{'a':1}", b'{"a":1,"a":2}', b'{"a":NaN}', b"\xef\xbb\xbf{}", b'{"a":"\xff"}', b"{} x", b"[" * 1000]:
         check_error(world.call(operation, "admin", body=body), 400)

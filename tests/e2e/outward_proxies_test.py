@@ -1,4 +1,4 @@
-"""An agent in a network that lets nobody out but through an HTTP proxy, which the environment names."""
+"""An agent in a network in which connections to the outside must go through an HTTP proxy, which the environment names."""
 import json
 import os
 import ssl
@@ -12,7 +12,7 @@ from support.forward_proxy import ForwardProxy
 from support.server import binary
 from support.waiting import wait_until
 
-HOST = "post.example.invalid"  # no name service knows it: whoever gets there went through the proxy
+HOST = "post.example.invalid"  # no name service knows it: a request that reaches the server went through the proxy
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def forward():
 
 
 def secure(start, folder):
-    """A server with a certificate for HOST; (server, where the certificate is)."""
+    """(server, path of its certificate): a server with a certificate for HOST."""
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
                     "/CN=post", "-addext", f"subjectAltName=DNS:{HOST},IP:127.0.0.1", "-keyout", folder / "key.pem", "-out",
                     folder / "cert.pem"], check=True, capture_output=True)
@@ -39,15 +39,15 @@ def secure(start, folder):
 
 
 def deliver(workspace, agent):
-    """A file and a message that names it arrive, are acknowledged and answered."""
-    agent.wait_said("connected to")
+    """A file and a message that names it arrive, are acked and answered."""
+    agent.wait_printed("connected to")
     content = os.urandom(200_000)
     (_, item), = workspace.upload(("a.bin", content))
     send(workspace, "through the wall", item["uri"])
     wait_until(lambda: any(delivery["text"] == "through the wall" for delivery in agent.deliveries()), "the message")
     wait_until(lambda: "got it" in workspace.messages(), "the reply")
     assert [path.read_bytes() for path in agent.landed()] == [content]
-    wait_until(lambda: pending(workspace) == [], "the file is acknowledged")
+    wait_until(lambda: pending(workspace) == [], "the file is acked")
     assert agent.stop() == 0
 
 
@@ -83,31 +83,31 @@ def test_https_is_tunnelled_and_the_proxy_reads_nothing(start, tmp_path, connect
     assert code == 0 and found["proxy"]["passed"] and found["ack"]["passed"], found
 
 
-def test_a_proxy_that_wants_a_password_is_named_with_what_to_do(server, workspace, connect, forward, tmp_path):
+def test_a_proxy_that_requires_a_password_is_reported_with_what_to_do(server, workspace, connect, forward, tmp_path):
     proxy = forward(server.port, password="me:secret")
-    for given, word in (("", "wants a user name and a password"), ("me:wrong@", "does not take this user name and password")):
+    for given, reason in (("", "wants a user name and a password"), ("me:wrong@", "does not take this user name and password")):
         environment = {"all_proxy": f"http://{given}{proxy.address}"}
         for scheme in ("http", "https"):
             agent = connect(f"{scheme}://{HOST}", token=workspace.token, environment=environment)
-            said = agent.wait_said("trying again until it works").decode()
-            assert word in said and "http://name:password@" in said and "wrong" not in said
+            line = agent.wait_printed("trying again until it works").decode()
+            assert reason in line and "http://name:password@" in line and "wrong" not in line
             assert agent.stop() == 0
             code, found = doctor(tmp_path, f"{scheme}://{HOST}", workspace.token, **environment)
-            assert (code, list(found)[-1]) == (69, "server") and word in found["server"]["found"], found
+            assert (code, list(found)[-1]) == (69, "server") and reason in found["server"]["found"], found
     assert proxy.asked == []
 
 
-def test_whoever_no_proxy_names_and_loopback_are_asked_directly(server, workspace, connect, forward, tmp_path):
+def test_hosts_in_no_proxy_and_loopback_are_called_directly(server, workspace, connect, forward, tmp_path):
     proxy = forward(server.port)
     environment = {"http_proxy": f"http://{proxy.address}", "no_proxy": "localhost,.example.invalid"}
     code, found = doctor(tmp_path, f"http://{HOST}", workspace.token, **environment)
-    assert (code, list(found)[-1]) == (69, "name"), found  # there is no such name
+    assert (code, list(found)[-1]) == (69, "name"), found  # there is no such host name
     agent = connect(url_of(server), token=workspace.token, environment={"http_proxy": f"http://{proxy.address}"})
     deliver(workspace, agent)
     assert proxy.asked == []
 
 
-def test_a_proxy_that_is_not_one_we_speak_to_is_said_and_not_gone_around(workspace, tmp_path):
+def test_an_unsupported_proxy_is_reported_and_not_bypassed(workspace, tmp_path):
     code, found = doctor(tmp_path, f"http://{HOST}", workspace.token, all_proxy="socks5://127.0.0.1:1080")
     assert (code, list(found)[-1]) == (69, "proxy"), found
     assert "http://" in found["proxy"]["found"] and found["proxy"]["remedy"]

@@ -1,4 +1,5 @@
-"""Whose a directory or a bucket is: nobody collects or condemns what may be somebody else's, whatever is pointed where."""
+"""Ownership of a directory or a bucket: whatever the settings are, no server deletes blobs, or reports them as damaged, in a place
+that may belong to another installation."""
 import json
 import os
 import secrets
@@ -16,7 +17,7 @@ from support.server import Server, StartFailed, binary
 from support.waiting import wait_until
 
 BYTES, LATER = os.urandom(50_000), os.urandom(50_000)
-# Whatever is nobody's is collected at once, and whatever is missing is found.
+# Orphans are deleted at once, and missing blobs are found at once.
 EAGER = {"uploads.sweep_every": "100ms", "uploads.check_every": "100ms", "uploads.check_rate": 1 << 30, "timeouts.request": "1s"}
 
 
@@ -32,7 +33,7 @@ def not_ready(server):
 
 
 def sweeps_end(server, count=3):
-    """So many more sweeps, well or not, have ended."""
+    """Waits until so many more sweeps have ended, with or without success."""
     seen = lambda: (server.metric("restante_sweep_duration_seconds_count") or 0) + (server.metric("restante_pending_uploads_swept_total", '{outcome="error"}') or 0)
     before = seen()
     wait_until(lambda: seen() >= before + count, "a few sweeps", 120)
@@ -54,37 +55,37 @@ def files_in(data):
 
 
 def forget_marks(data):
-    """As a version before marks leaves it."""
+    """Makes the data directory like one of a version before marks."""
     (data / "blobs" / MARK).unlink()
     with closing(sqlite3.connect(data / "restante.db")) as database, database:
         for table in ("post_offices", "place_marks"):
             database.execute(f"DELETE FROM {table}")
 
 
-def test_a_directory_of_another_post_office_is_refused_and_loses_nothing(tmp_path):
+def test_a_directory_of_another_installation_is_refused_and_loses_nothing(tmp_path):
     first, second = folders(tmp_path, "first", "second")
     with Server(EAGER, data=first) as server:
         workspace = Workspace(server)
         (file_id, _), = workspace.upload(("a.bin", BYTES))
         assert json.loads((first / "blobs" / MARK).read_text())["restante_post_office"]
         (second / "blobs").symlink_to(first / "blobs")
-        assert "belongs to another post office" in refused(EAGER, data=second)
+        assert "belongs to another installation" in refused(EAGER, data=second)
         assert "restante blobs adopt --force" in refused(EAGER, data=second)
         assert server.get(workspace.content(file_id), token=workspace.token).body == BYTES
         assert server.get("/ready").status == 200
     done = adopt("--data", second)
-    assert done.returncode == 69 and "belongs to another post office" in done.stderr, done
+    assert done.returncode == 69 and "belongs to another installation" in done.stderr, done
     assert adopt("--data", second, "--force").returncode == 0
     with Server(data=second) as server:
         assert server.get("/ready").status == 200
-    assert "belongs to another post office" in refused(data=first)
+    assert "belongs to another installation" in refused(data=first)
 
 
-def test_a_directory_that_is_emptied_condemns_nothing_and_heals(tmp_path):
+def test_an_emptied_directory_marks_no_file_as_damaged_and_heals(tmp_path):
     with Server(EAGER, data=tmp_path) as server:
         workspace = Workspace(server)
         (file_id, _), = workspace.upload(("a.bin", BYTES))
-        # The mark is the first to leave and the last to come: without it nothing is condemned.
+        # The mark is removed first and restored last: without it no file is marked as damaged.
         names = sorted((path for path in (tmp_path / "blobs").iterdir() if path.name != "tmp"), key=lambda path: path.name != MARK)
         aside = tmp_path / "aside"
         aside.mkdir()
@@ -92,13 +93,13 @@ def test_a_directory_that_is_emptied_condemns_nothing_and_heals(tmp_path):
             path.rename(aside / path.name)
         wait_until(lambda: not_ready(server), "it is noticed", 120)
         assert check_error(server.get(workspace.content(file_id), token=workspace.token), 503)
-        told = [store for store in server.get("/admin/health", token=server.admin_token).json()["stores"] if store["name"] == "blobs"]
-        assert "has lost its mark" in told[0]["error"], told
+        stores = [store for store in server.get("/admin/health", token=server.admin_token).json()["stores"] if store["name"] == "blobs"]
+        assert "has lost its mark" in stores[0]["error"], stores
         server.wait_metric("restante_place_not_ours", 1, '{place="dir"}')
         sweeps_end(server)
         for path in reversed(names):
             (aside / path.name).rename(path)
-        wait_until(lambda: server.get("/ready").status == 200, "it is right again", 120)
+        wait_until(lambda: server.get("/ready").status == 200, "it is ready again", 120)
         assert server.get(workspace.content(file_id), token=workspace.token).body == BYTES
         assert not server.metric("restante_uploads_damaged_total", '{damage="missing"}')
         assert not server.metric("restante_orphan_blobs_collected_total")
@@ -118,7 +119,7 @@ def test_a_server_does_not_start_on_a_directory_that_is_not_mounted(tmp_path):
         assert server.get(workspace.on(server).content(file_id), token=workspace.token).body == BYTES
 
 
-def test_what_an_older_version_left_is_adopted_and_what_nobody_knows_is_not(tmp_path):
+def test_files_of_an_older_version_are_adopted_and_unknown_files_are_not(tmp_path):
     with Server(data=tmp_path) as server:
         workspace = Workspace(server)
         (file_id, _), = workspace.upload(("a.bin", BYTES))
@@ -131,15 +132,15 @@ def test_what_an_older_version_left_is_adopted_and_what_nobody_knows_is_not(tmp_
     old = ["0000000000017" + "0" * 19, "0000000000027" + "0" * 19]
     (tmp_path / "blobs" / "00").mkdir(exist_ok=True)
     for name in old:
-        (tmp_path / "blobs" / "00" / name).write_bytes(b"somebody's")
-    assert "does not know" in refused(EAGER, data=tmp_path), "there are more of them than of ours"
+        (tmp_path / "blobs" / "00" / name).write_bytes(b"unknown")
+    assert "does not know" in refused(EAGER, data=tmp_path), "there are more unknown files than own ones"
     assert set(old) <= set(files_in(tmp_path))
     assert adopt("--data", tmp_path).returncode == 0
     with Server(EAGER, data=tmp_path) as server:
         assert server.get(workspace.on(server).content(file_id), token=workspace.token).body == BYTES
 
 
-def test_two_post_offices_on_one_bucket_and_prefix(swift, tmp_path):
+def test_two_installations_on_one_bucket_and_prefix(swift, tmp_path):
     bucket = Bucket(swift)
     settings, environment = s3_settings(swift, bucket.name)
     settings |= {**EAGER, "s3.prefix": "post/"}
@@ -147,11 +148,11 @@ def test_two_post_offices_on_one_bucket_and_prefix(swift, tmp_path):
         workspace = Workspace(first)
         (file_id, _), = workspace.upload(("a.bin", BYTES))
         assert bucket.marks() == ["post/" + MARK] and len(bucket.objects()) == 1
-        assert "belongs to another post office" in refused(settings, environment=environment)
-        # One that only has it set up reads there and leaves everything.
+        assert "belongs to another installation" in refused(settings, environment=environment)
+        # A server that has the bucket only as a second place reads from it and deletes nothing.
         with Server({**settings, "blobs": "dir"}, environment=environment, data=tmp_path) as second:
             answer = second.request("POST", "/admin/blobs/migration", token=second.admin_token, json_body={"to": "s3"})
-            assert "belongs to another post office" in check_error(answer, 409, code="blob_place_unusable")["error"]
+            assert "belongs to another installation" in check_error(answer, 409, code="blob_place_unusable")["error"]
             sweeps_end(second)
             done = second.request("POST", "/admin/blobs/check", token=second.admin_token, json_body={"fix": True})
             assert done.status in (200, 202), done
@@ -162,7 +163,7 @@ def test_two_post_offices_on_one_bucket_and_prefix(swift, tmp_path):
                 assert third.get("/ready").status == 200, "another prefix is another place"
         assert len(bucket.objects()) == 1
         assert first.get(workspace.content(file_id), token=workspace.token).body == BYTES
-        # Emptied behind its back: nothing is condemned.
+        # The bucket is emptied by another program: no file is marked as damaged.
         kept = {name: bucket.read(name) for name in bucket.marks() + bucket.objects() if name.startswith("post/")}
         for name in kept:
             bucket.remove(name)
@@ -171,7 +172,7 @@ def test_two_post_offices_on_one_bucket_and_prefix(swift, tmp_path):
         sweeps_end(first)
         for name, data in reversed(kept.items()):
             bucket.write(name, data)
-        wait_until(lambda: first.get("/ready").status == 200, "it is right again", 120)
+        wait_until(lambda: first.get("/ready").status == 200, "it is ready again", 120)
         assert first.get(workspace.content(file_id), token=workspace.token).body == BYTES
 
 
@@ -182,11 +183,11 @@ def test_servers_on_one_database_must_have_one_directory(postgres, tmp_path):
         with Server(EAGER, data=one, **options) as first:
             workspace = Workspace(first)
             (file_id, _), = workspace.upload(("a.bin", BYTES))
-            said = refused(EAGER, data=two, **options)
-            assert "not the one that the other servers" in said
+            sentence = refused(EAGER, data=two, **options)
+            assert "not the one that the other servers" in sentence
             with Server(EAGER, data=one, **options) as second:
                 assert second.get(workspace.content(file_id), token=workspace.token).body == BYTES
-            # Set otherwise, it is told.
+            # Another setting of `blobs` is logged by both servers.
             with Server({**EAGER, "blobs": "inline"}, data=three, **options) as third:
                 third.wait_log("blobs_set_otherwise")
                 first.wait_log("blobs_set_otherwise")
@@ -204,7 +205,7 @@ def move(source, target):
 
 
 def holds(server, workspace, contents):
-    """After a few sweeps, in which nothing of it was nobody's."""
+    """All contents are there after a few sweeps, and the sweeps found no orphan."""
     sweeps_end(server)
     for file_id, content in contents.items():
         answer = server.get(workspace.on(server).content(file_id), token=workspace.token)
@@ -224,20 +225,20 @@ def test_of_the_two_databases_of_a_move_the_first_that_is_started_has_the_files(
     with Server(EAGER, **on(first)) as server:
         (after, _), = workspace.on(server).upload(("after.bin", LATER))
         server.stop()
-    assert "belongs to another post office" in refused(EAGER, **on(second))
+    assert "belongs to another installation" in refused(EAGER, **on(second))
     with Server(EAGER, **on(first)) as server:
         holds(server, workspace, {before: BYTES, after: LATER})
         server.stop()
-    # Unless the operator says otherwise.
+    # Unless the operator adopts the directory.
     done = adopt("--force", "--data", data, "--database", file_in(tmp_path / second))
     assert done.returncode == 0, done
     with Server(**on(second)) as server:
         assert server.get(workspace.on(server).content(before), token=workspace.token).body == BYTES
         server.stop()
-    assert "belongs to another post office" in refused(EAGER, **on(first))
+    assert "belongs to another installation" in refused(EAGER, **on(first))
 
 
-def test_a_bucket_stays_the_old_servers_when_that_is_started_again_after_a_move(swift, tmp_path):
+def test_a_bucket_still_belongs_to_the_old_server_if_that_is_started_first_after_a_move(swift, tmp_path):
     old, beside = folders(tmp_path, "old", "beside")
     bucket = Bucket(swift)
     settings, environment = s3_settings(swift, bucket.name)
@@ -249,27 +250,27 @@ def test_a_bucket_stays_the_old_servers_when_that_is_started_again_after_a_move(
     move(file_in(old), file_in(tmp_path / "new"))
     with Server(settings, data=old, environment=environment) as server:
         (after, _), = workspace.on(server).upload(("after.bin", LATER))
-        said = refused(settings, data=beside, environment=environment, arguments=("--database", file_in(tmp_path / "new")))
-        assert "belongs to another post office" in said
+        sentence = refused(settings, data=beside, environment=environment, arguments=("--database", file_in(tmp_path / "new")))
+        assert "belongs to another installation" in sentence
         holds(server, workspace, {before: BYTES, after: LATER})
         assert server.get("/ready").status == 200 and len(bucket.objects()) == 2
 
 
-def test_a_copy_of_a_database_gets_an_id_of_its_own(tmp_path):
+def test_a_copy_of_a_database_gets_a_new_id(tmp_path):
     original, copy = *folders(tmp_path, "original"), tmp_path / "copy"
     with Server(data=original) as server:
         Workspace(server).upload(("a.bin", BYTES))
         server.stop()
     shutil.copytree(original, copy)
     assert adopt("--new-id", "--data", copy).returncode == 0
-    assert "belongs to another post office" in refused(data=copy), "the mark is the original's"
+    assert "belongs to another installation" in refused(data=copy), "the mark is the original's"
     assert adopt("--force", "--data", copy).returncode == 0
     for data in (original, copy):
         with Server(data=data) as server:
             assert server.get("/ready").status == 200
 
 
-def test_killed_between_the_mark_and_the_first_file_it_starts_again(tmp_path):
+def test_a_server_that_was_killed_between_the_mark_and_the_first_file_starts_again(tmp_path):
     for _ in range(3):
         server = Server(data=tmp_path)
         server.kill()

@@ -1,4 +1,4 @@
-"""Behind pgbouncer: with pool_mode = session everything works; otherwise servers and moves are refused and say what they need."""
+"""Behind pgbouncer: with pool_mode = session everything works; otherwise servers and moves refuse to start and name what they need."""
 import subprocess
 
 import pytest
@@ -52,7 +52,7 @@ def test_in_session_mode_everything_works_and_heals(postgres, group):
         other.stop()
 
 
-def test_where_sessions_are_shared_the_start_is_refused_with_what_is_needed(postgres, group):
+def test_with_shared_sessions_the_start_is_refused_with_what_is_needed(postgres, group):
     with Pgbouncer(postgres, "transaction") as bouncer, pytest.raises(StartFailed) as failed:
         group.add(url=bouncer.through(group.url))
     assert "pool_mode = session" in str(failed.value)
@@ -84,7 +84,7 @@ def starts(data, url, workspace, file_id):
         server.stop()
 
 
-def test_a_move_goes_there_and_back_in_session_mode_and_holds_nothing_afterwards(postgres, url, moving, tmp_path):
+def test_a_move_works_in_both_directions_in_session_mode_and_holds_no_lock_afterwards(postgres, url, moving, tmp_path):
     data, *file = moving
     with Pgbouncer(postgres, "session") as bouncer:
         done = move(data, f"sqlite://{data}/restante.db", bouncer.through(url))
@@ -97,7 +97,7 @@ def test_a_move_goes_there_and_back_in_session_mode_and_holds_nothing_afterwards
 
 
 @pytest.mark.parametrize("mode", ["transaction", "statement"])
-def test_where_sessions_are_shared_a_move_is_refused_and_leaves_nothing_in_them(postgres, url, moving, tmp_path, mode):
+def test_with_shared_sessions_a_move_is_refused_and_leaves_nothing_in_them(postgres, url, moving, tmp_path, mode):
     data, *file = moving
     old = f"sqlite://{data}/restante.db"
     with Pgbouncer(postgres, mode) as bouncer:

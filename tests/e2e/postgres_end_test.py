@@ -1,4 +1,4 @@
-"""A server that is told to end does so in time, whatever has become of PostgreSQL: everybody who waits for it gives up then."""
+"""A server that gets SIGTERM ends in time, whatever the state of PostgreSQL is: every thread that waits for PostgreSQL gives up."""
 import signal
 import threading
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from support.postgres_proxy import AFTER, PostgresProxy
 from support.server_group import ServerGroup, database_of
 from support.waiting import wait_until
 
-# Far more than anybody waits for the end of a server (support/server.py): nothing of this may decide how long it takes.
+# Far longer than a test waits for the end of a server (support/server.py): none of these timeouts may decide how long the end takes.
 PATIENT = {"timeouts.drain": "500ms", "postgres.connect_timeout": "30m", "postgres.statement_timeout": "30m"}
 
 
@@ -51,7 +51,7 @@ def killed(postgres, _):
 
 
 class Writers:
-    """Threads that write until they are told to stop, whatever they are answered. Use as a context."""
+    """Threads that write until the context ends, whatever the answers are."""
 
     def __init__(self, workspace, count):
         self._workspace, self._stopping, self.written = workspace, threading.Event(), 0
@@ -64,7 +64,7 @@ class Writers:
                 answer = server.request("POST", self._workspace.path("notify"), token=self._workspace.token, json_body={"message": "x"})
                 self.written += answer.status == 200
             except (OSError, AssertionError):
-                self._stopping.wait(0.01)  # the server has ended, or cut us off on its way
+                self._stopping.wait(0.01)  # the server has ended, or closed the connection while ending
 
     def __enter__(self):
         for thread in self._threads:
@@ -79,7 +79,7 @@ class Writers:
 
 @pytest.mark.parametrize("writers", [0, 20], ids=["idle", "under load"])
 @pytest.mark.parametrize("lost", [dropped, stalled, killed], ids=lambda lost: lost.__name__)
-def test_a_server_whose_database_is_lost_ends_when_it_is_told_to(postgres, group, lost, writers):
+def test_a_server_whose_database_is_lost_ends_on_sigterm(postgres, group, lost, writers):
     server = group.add(PATIENT)
     workspace = Workspace(server)
     workspace.notify("before")
@@ -100,7 +100,7 @@ def proxy(postgres):
 
 @contextmanager
 def unsure(group, proxy, settings):
-    """(server, connection): it wants to know how a COMMIT ended, and nobody answers."""
+    """(server, connection): the server asks how a COMMIT ended and gets no answer."""
     server = group.add(settings, url=proxy.through(group.url))
     workspace = Workspace(server)
     fault = proxy.arm(AFTER, b"unsure")
@@ -121,14 +121,14 @@ def refuses(server):
     return False
 
 
-def test_a_server_that_asks_how_a_commit_ended_ends_all_the_same(group, proxy):
+def test_a_server_that_asks_how_a_commit_ended_still_ends(group, proxy):
     with unsure(group, proxy, PATIENT) as (server, wire):
         assert server.stop() == 0
         answer = wire.read()
-        assert answer is None or answer.status == 503, "nobody is told that it was done, or not"
+        assert answer is None or answer.status == 503, "no answer claims that it was done, or not"
 
 
-def test_told_twice_it_waits_for_no_request(group, proxy):
+def test_after_a_second_signal_it_waits_for_no_request(group, proxy):
     with unsure(group, proxy, {**PATIENT, "timeouts.drain": "30m"}) as (server, _):
         server.signal(signal.SIGTERM)
         wait_until(lambda: refuses(server), "it has begun to end")

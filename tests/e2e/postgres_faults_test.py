@@ -1,5 +1,5 @@
-"""PostgreSQL fails in every way it knows: nothing acknowledged is lost, nothing is done twice, the answer tells the truth, and
-everything heals without a restart. A COMMIT whose answer was lost is asked about before anybody is answered."""
+"""PostgreSQL fails in every possible way: nothing acknowledged is lost, nothing is done twice, the answer is true, and the server
+recovers without a restart. If the answer of a COMMIT was lost, the server asks for its outcome before it answers any client."""
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +15,8 @@ from support.server_group import ServerGroup, database_of, ordinary_role
 from support.waiting import wait_until
 
 QUICK_TO_GIVE_UP = {"postgres.connect_timeout": "6s", "postgres.statement_timeout": "6s"}
-UNANSWERED = {"postgres.statement_timeout": "6s"}  # so long does everybody wait for an answer that does not come
-LARGE = b"0123456789abcdef" * 20_000  # beyond what goes into a row
+UNANSWERED = {"postgres.statement_timeout": "6s"}  # how long the server waits for an answer that does not arrive
+LARGE = b"0123456789abcdef" * 20_000  # too large to be stored in the row
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +45,12 @@ def proxy(postgres):
     made.close()
 
 
-def say(workspace, text, key=None):
+def send_message(workspace, text, key=None):
     headers = {"Idempotency-Key": key} if key else {}
     return workspace.server.request("POST", workspace.path("notify"), token=workspace.token, json_body={"message": text}, headers=headers)
 
 
-def send(workspace, name, content, key=None):
+def upload_file(workspace, name, content, key=None):
     headers, body = multipart((name, content))
     if key:
         headers["Idempotency-Key"] = key
@@ -74,8 +74,8 @@ def wait_ready(server):
     wait_until(lambda: server.get("/ready").status == 200, "the server is ready again")
 
 
-def check_log(workspace, expected):
-    """These messages, each once, in this order, and no number is left out."""
+def check_inbox(workspace, expected):
+    """The inbox has these messages, each once, in this order, and no number is missing."""
     assert workspace.messages() == expected
     seqs = [row["seq"] for row in workspace.activity()]
     assert seqs == list(range(1, len(seqs) + 1))
@@ -87,26 +87,26 @@ def check_log(workspace, expected):
 @pytest.mark.parametrize("how", [BEFORE, HALF_OPEN, BLACK_HOLE, AFTER, SILENT])
 def test_a_message_whose_commit_was_cut_is_there_once_and_acknowledged(group, proxy, how):
     workspace = Workspace(group.add(UNANSWERED, url=proxy.through(group.url)))
-    assert say(workspace, "first").status == 200
+    assert send_message(workspace, "first").status == 200
     fault = proxy.arm(how, b"the second")
-    answer = say(workspace, "the second")
+    answer = send_message(workspace, "the second")
     assert fault.struck.is_set()
-    # Until an open transaction whose client is gone has been ended, everybody's patience may be over: then nothing was done.
+    # The server's time may be up before PostgreSQL ends an open transaction without a client; in that case nothing was done.
     assert answer.status == 200 or (how in (HALF_OPEN, BLACK_HOLE) and answer.status == 503), answer
-    assert say(workspace, "third").status == 200
-    check_log(workspace, ["first", *["the second"] * (answer.status == 200), "third"])
+    assert send_message(workspace, "third").status == 200
+    check_inbox(workspace, ["first", *["the second"] * (answer.status == 200), "third"])
 
 
 @pytest.mark.parametrize("how", [BEFORE, HALF_OPEN, BLACK_HOLE, AFTER, SILENT])
 @pytest.mark.parametrize("content", [b"small", LARGE], ids=["row", "blob"])
-def test_a_file_whose_commit_was_cut_is_there_once_with_its_bytes(group, proxy, how, content):
+def test_a_file_whose_commit_was_cut_is_there_once_with_its_content(group, proxy, how, content):
     server = group.add(UNANSWERED, url=proxy.through(group.url))
     workspace = Workspace(server)
     fault = proxy.arm(how, b"cut.bin")
-    answer = send(workspace, "cut.bin", content)
+    answer = upload_file(workspace, "cut.bin", content)
     assert fault.struck.is_set()
     if how in (HALF_OPEN, BLACK_HOLE) and answer.status == 503:
-        answer = send(workspace, "cut.bin", content)  # nothing was done: see above
+        answer = upload_file(workspace, "cut.bin", content)  # nothing was done: see above
     (file_id, _), = files_of(answer)
     waiting = server.get(workspace.path("pending-uploads"), token=workspace.token).json()
     assert [item["file_id"] for item in waiting] == [file_id]
@@ -118,19 +118,19 @@ def test_a_file_whose_commit_was_cut_is_there_once_with_its_bytes(group, proxy, 
 
 @pytest.mark.parametrize("how", [BEFORE, AFTER])
 def test_a_whole_group_whose_commit_was_cut_is_there_once(group, proxy, how):
-    """Every writer is told the truth, whoever shared the transaction."""
+    """Every writer of the shared transaction gets a true answer."""
     workspace = Workspace(group.add({"postgres.lanes": "1"}, url=proxy.through(group.url)))
     texts = [f"text {n:02}" for n in range(40)]
     faults = [proxy.arm(how, texts[n].encode()) for n in (5, 20, 35)]
     with ThreadPoolExecutor(20) as pool:
-        answers = list(pool.map(lambda text: say(workspace, text).status, texts))
+        answers = list(pool.map(lambda text: send_message(workspace, text).status, texts))
     assert answers == [200] * 40
     assert all(fault.struck.is_set() for fault in faults[:1])
     assert sorted(workspace.messages()) == texts
-    check_log(workspace, workspace.messages())
+    check_inbox(workspace, workspace.messages())
 
 
-def test_nobody_is_answered_before_the_outcome_is_known(group, proxy):
+def test_no_request_is_answered_before_the_outcome_is_known(group, proxy):
     server = group.add({"postgres.statement_timeout": "20s"}, url=proxy.through(group.url))
     workspace = Workspace(server)
     fault = proxy.arm(AFTER, b"unsure")
@@ -146,55 +146,55 @@ def test_nobody_is_answered_before_the_outcome_is_known(group, proxy):
         proxy.accept()
         assert wire.read().status == 200
     wait_ready(server)
-    check_log(workspace, ["unsure"])
+    check_inbox(workspace, ["unsure"])
 
 
-def test_a_commit_that_was_swallowed_on_its_way_is_settled_before_anybody_is_answered_and_comes_too_late(postgres, group, proxy):
-    """No end of the connection is seen on either side. The open transaction is ended, so that its COMMIT can do nothing any more."""
+def test_the_outcome_of_a_swallowed_commit_is_decided_before_the_answer_and_the_commit_then_comes_too_late(postgres, group, proxy):
+    """Neither side sees the connection end. The server ends the open transaction, so that its COMMIT can do nothing any more."""
     name = database_of(group.url)
     server = group.add(QUICK_TO_GIVE_UP, url=proxy.through(group.url))
     workspace = Workspace(server)
-    assert say(workspace, "first").status == 200
+    assert send_message(workspace, "first").status == 200
     fault = proxy.arm(BLACK_HOLE, b"swallowed")
     unfinished = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}' AND state = 'idle in transaction'"
     with server.connect() as wire:
         wire.send(workspace.notify_bytes("swallowed", headers={"Idempotency-Key": "swallowed"}))
         assert fault.struck.wait(30)
         answer = wire.read()
-    assert postgres.sql(unfinished) == "0\n", "answered while the transaction could still be committed"
+    assert postgres.sql(unfinished) == "0\n", "the answer came while the transaction could still be committed"
     fault.release()
     assert answer.status in (200, 503), answer
     assert workspace.messages() == ["first", *["swallowed"] * (answer.status == 200)]
-    wait_until(lambda: say(workspace, "swallowed", key="swallowed").status == 200, "it is taken")
-    check_log(workspace, ["first", "swallowed"])
+    wait_until(lambda: send_message(workspace, "swallowed", key="swallowed").status == 200, "it is accepted")
+    check_inbox(workspace, ["first", "swallowed"])
 
 
 @pytest.mark.parametrize("how, done", [(BEFORE, 0), (AFTER, 1)], ids=[BEFORE, AFTER])
-def test_when_nobody_can_say_how_it_ended_the_answer_is_503_and_a_repetition_does_it_once(group, proxy, how, done):
+def test_if_the_outcome_of_a_commit_stays_unknown_the_answer_is_503_and_a_repetition_does_it_once(group, proxy, how, done):
     server = group.add(QUICK_TO_GIVE_UP, url=proxy.through(group.url))
     workspace = Workspace(server)
     for fault in (proxy.arm(how, b"unsure"), proxy.arm(how, b"unsure.bin")):
         fault.then = proxy.refuse
-    check_unavailable(say(workspace, "unsure", key="message"))
+    check_unavailable(send_message(workspace, "unsure", key="message"))
     proxy.accept()
     wait_ready(server)
     assert workspace.messages() == ["unsure"] * done
-    check_unavailable(send(workspace, "unsure.bin", LARGE, key="file"))
+    check_unavailable(upload_file(workspace, "unsure.bin", LARGE, key="file"))
     proxy.accept()
     wait_ready(server)
     pending = lambda: server.get(workspace.path("pending-uploads"), token=workspace.token).json()
     assert len(pending()) == done
-    wait_until(lambda: say(workspace, "unsure", key="message").status == 200, "the message is taken")
-    wait_until(lambda: send(workspace, "unsure.bin", LARGE, key="file").status == 200, "the file is taken")
+    wait_until(lambda: send_message(workspace, "unsure", key="message").status == 200, "the message is accepted")
+    wait_until(lambda: upload_file(workspace, "unsure.bin", LARGE, key="file").status == 200, "the file is accepted")
     assert len(pending()) == 1
-    check_log(workspace, ["unsure"])
-    # The bytes are kept while nobody knows whether their row is there.
-    (file_id, _), = files_of(send(workspace, "unsure.bin", LARGE, key="file"))
+    check_inbox(workspace, ["unsure"])
+    # The blob is kept while it is unknown whether its row is there.
+    (file_id, _), = files_of(upload_file(workspace, "unsure.bin", LARGE, key="file"))
     assert server.get(workspace.content(file_id), token=workspace.token).body == LARGE
 
 
 def test_a_commit_that_arrives_late_is_waited_for(group, proxy):
-    """The way is held up for longer than anybody waits; what was on it arrives all the same."""
+    """The connection stalls for longer than the server waits; the COMMIT in it still arrives."""
     server = group.add({**QUICK_TO_GIVE_UP, "postgres.statement_timeout": "4s"}, url=proxy.through(group.url))
     workspace = Workspace(server)
     for n in range(3):
@@ -203,24 +203,24 @@ def test_a_commit_that_arrives_late_is_waited_for(group, proxy):
             wire.send(workspace.notify_bytes(f"late-{n}", headers={"Idempotency-Key": f"late-{n}"}))
             assert fault.struck.wait(60)
             tried = proxy.connections
-            wait_until(lambda: proxy.connections > tried, "the server gives up and asks anew")
+            wait_until(lambda: proxy.connections > tried, "the server gives up and opens a new connection")
             proxy.go_on()
             assert wire.read().status in (200, 503)
     wait_ready(server)
     for n in range(3):
-        wait_until(lambda: say(workspace, f"late-{n}", key=f"late-{n}").status == 200, "it is taken")
-    assert sorted(workspace.messages()) == [f"late-{n}" for n in range(3)], "a repetition may stand behind what came between"
-    check_log(workspace, workspace.messages())
+        wait_until(lambda: send_message(workspace, f"late-{n}", key=f"late-{n}").status == 200, "it is accepted")
+    assert sorted(workspace.messages()) == [f"late-{n}" for n in range(3)], "a repeated message may come after later ones"
+    check_inbox(workspace, workspace.messages())
 
 
-# -- the database goes away under load
+# -- the database fails under load
 
 
 class Writers:
-    """Threads that say one thing after the other, each under a key, again and again until it is taken. Use as a context."""
+    """Threads that send one message after the other, each with a key, and repeat it until it is accepted. Use as a context manager."""
 
     def __init__(self, workspaces, count):
-        self.workspaces, self.count, self.taken, self.statuses = workspaces, count, [], set()
+        self.workspaces, self.count, self.accepted, self.statuses = workspaces, count, [], set()
         self.stopping, self.lock = threading.Event(), threading.Lock()
 
     def _write(self, number):
@@ -228,19 +228,19 @@ class Writers:
         while not self.stopping.is_set():
             text = f"{number}.{n}"
             while True:
-                answer = say(self.workspaces[number % len(self.workspaces)], text, key=text)
+                answer = send_message(self.workspaces[number % len(self.workspaces)], text, key=text)
                 with self.lock:
                     self.statuses.add(answer.status)
                 if answer.status == 200:
                     break
             with self.lock:
-                self.taken.append(text)
+                self.accepted.append(text)
             n += 1
 
     def progress(self, more=20):
-        """Waits until so many more were taken."""
-        aim = len(self.taken) + more
-        wait_until(lambda: len(self.taken) >= aim, "messages are taken", ceiling=120)
+        """Waits until so many more were accepted."""
+        aim = len(self.accepted) + more
+        wait_until(lambda: len(self.accepted) >= aim, "messages are accepted", ceiling=120)
 
     def __enter__(self):
         self.pool = ThreadPoolExecutor(self.count)
@@ -255,12 +255,12 @@ class Writers:
 
 
 def check_written(workspace, writers):
-    said = workspace.messages()
-    assert sorted(said) == sorted(writers.taken), "lost or doubled"
+    messages = workspace.messages()
+    assert sorted(messages) == sorted(writers.accepted), "lost or doubled"
     for number in range(writers.count):
-        mine = [text for text in said if text.startswith(f"{number}.")]
-        assert mine == [f"{number}.{n}" for n in range(len(mine))], "one that came after another stands after it"
-    check_log(workspace, said)
+        mine = [text for text in messages if text.startswith(f"{number}.")]
+        assert mine == [f"{number}.{n}" for n in range(len(mine))], "the messages of one writer are in order"
+    check_inbox(workspace, messages)
     assert writers.statuses <= {200, 503}, writers.statuses
 
 
@@ -285,7 +285,7 @@ def test_connections_that_are_cut_under_load_lose_and_double_nothing(group, prox
     check_written(workspace, writers)
 
 
-# -- it is there, and of no use
+# -- the database is reachable but does not work
 
 
 def test_a_database_that_stalls_is_given_up_in_time_and_found_again(postgres, group):
@@ -294,13 +294,13 @@ def test_a_database_that_stalls_is_given_up_in_time_and_found_again(postgres, gr
     workspace.notify("before")
     held, = workspace.park()
     with postgres.stalled():
-        check_unavailable(say(workspace, "meanwhile", key="meanwhile"))
+        check_unavailable(send_message(workspace, "meanwhile", key="meanwhile"))
         check_not_ready(server)
         answer = held.read()
         assert (answer.status, answer.body) == (200, b"[]"), "a held poll is answered empty"
     wait_ready(server)
-    wait_until(lambda: say(workspace, "meanwhile", key="meanwhile").status == 200, "the server writes again")
-    check_log(workspace, ["before", "meanwhile"])
+    wait_until(lambda: send_message(workspace, "meanwhile", key="meanwhile").status == 200, "the server writes again")
+    check_inbox(workspace, ["before", "meanwhile"])
 
 
 @pytest.fixture
@@ -310,55 +310,55 @@ def role(postgres, url):
 
 
 @pytest.fixture
-def role_house(role):
-    """Its servers come as that role, and have ended before the role is taken away: that waits for everybody's locks."""
+def role_group(role):
+    """Servers that connect as that role. They end before the role is dropped, because DROP waits for all locks."""
     made = ServerGroup(role.url)
     yield made
     made.finish()
 
 
-def test_a_database_that_is_out_of_connections_is_missed_and_found_again(role_house, role):
-    server = role_house.add()
+def test_a_database_that_is_out_of_connections_is_missed_and_found_again(role_group, role):
+    server = role_group.add()
     workspace = Workspace(server)
     workspace.notify("before")
     role.limit(0)
     role.end_sessions()
-    check_unavailable(say(workspace, "meanwhile"))
+    check_unavailable(send_message(workspace, "meanwhile"))
     check_not_ready(server)
     assert "too many connections" in server.wait_log("not_ready")["reason"]
     role.limit(-1)
     wait_ready(server)
-    wait_until(lambda: say(workspace, "after", key="after").status == 200, "the server writes again")
-    check_log(workspace, ["before", "after"])
+    wait_until(lambda: send_message(workspace, "after", key="after").status == 200, "the server writes again")
+    check_inbox(workspace, ["before", "after"])
 
 
-def test_a_server_that_gets_fewer_connections_than_it_would_like_works_with_those(role_house, role):
-    """One to listen, one to write, one for chores: of those that read there is one, and everybody takes turns."""
-    server = role_house.add({"postgres.lanes": "1", "postgres.readers": "8"})
+def test_a_server_that_gets_fewer_connections_than_configured_works_with_those(role_group, role):
+    """One session to listen, one to write, one for background work. One is left for reads, and all readers share it."""
+    server = role_group.add({"postgres.lanes": "1", "postgres.readers": "8"})
     workspace = Workspace(server)
     workspace.notify("before")
     swept = lambda: server.request("POST", "/admin/sweep", token=server.admin_token).status == 200
-    wait_until(swept, "the chores have their session")
+    wait_until(swept, "the background work has its session")
     role.limit(4)
     role.end_sessions()
-    with ThreadPoolExecutor(8) as pool:  # those who read come first, and take what there is
+    with ThreadPoolExecutor(8) as pool:  # the readers come first and take the free sessions
         list(pool.map(lambda _: server.get(workspace.path("activity"), token=workspace.token), range(40)))
-    wait_until(lambda: say(workspace, "after", key="after").status == 200, "the server writes again")
-    wait_until(swept, "the chores have their session")
-    wait_until(lambda: server.get("/ready").status == 200, "somebody listens")
+    wait_until(lambda: send_message(workspace, "after", key="after").status == 200, "the server writes again")
+    wait_until(swept, "the background work has its session")
+    wait_until(lambda: server.get("/ready").status == 200, "the server gets notifications again")
     with ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(lambda _: server.get(workspace.path("activity"), token=workspace.token).status, range(100)))
     assert answers == [200] * 100
 
 
-def test_a_server_that_gets_no_connection_does_not_start_and_says_why(role):
+def test_a_server_that_gets_no_connection_does_not_start_and_reports_why(role):
     role.limit(0)
     with pytest.raises(StartFailed) as failed:
         Server(arguments=("--database", role.url))
     assert "too many connections" in str(failed.value) and "?" not in str(failed.value)
 
 
-def test_a_database_that_can_only_be_read_is_read_and_told(postgres, group):
+def test_a_database_that_can_only_be_read_is_read_and_reported(postgres, group):
     server = group.add()
     workspace = Workspace(server)
     workspace.notify("before")
@@ -366,23 +366,23 @@ def test_a_database_that_can_only_be_read_is_read_and_told(postgres, group):
     postgres.sql("ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()")
     try:
         wait_until(lambda: postgres.sql("SHOW default_transaction_read_only", database=name) == "on\n", "it has taken effect")
-        check_unavailable(say(workspace, "meanwhile"))
+        check_unavailable(send_message(workspace, "meanwhile"))
         check_not_ready(server)
         assert "can only be read" in server.wait_log("not_ready")["reason"]
         assert workspace.messages() == ["before"]
     finally:
         postgres.sql("ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()")
     wait_ready(server)
-    wait_until(lambda: say(workspace, "after", key="after").status == 200, "the server writes again")
-    check_log(workspace, ["before", "after"])
+    wait_until(lambda: send_message(workspace, "after", key="after").status == 200, "the server writes again")
+    check_inbox(workspace, ["before", "after"])
 
 
-# -- another one takes over
+# -- failover
 
 
 @pytest.fixture
 def pair():
-    """A primary that acknowledges nothing before its standby has it, and the standby."""
+    """(primary, standby): the primary acknowledges nothing before its standby has it."""
     with Postgres(DURABLE) as primary, Postgres(DURABLE, standby_of=primary) as standby:
         primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
         wait_until(lambda: primary.sql("SELECT sync_state FROM pg_stat_replication") == "sync\n", "the standby follows")

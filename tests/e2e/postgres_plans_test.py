@@ -1,5 +1,5 @@
-"""Plans on a million rows: the hot questions have an index each. PostgreSQL itself says what it does (auto_explain), while the real
-server asks them, so that no copy of a statement can drift from what is run."""
+"""Plans with a million rows: each frequent statement uses an index. PostgreSQL logs the plans (auto_explain) while the real server
+runs the statements, so the test needs no copy of a statement."""
 import json
 import re
 
@@ -12,10 +12,10 @@ from support.waiting import wait_until
 
 ROWS, WORKSPACES = 1_000_000, 100
 EACH = ROWS // WORKSPACES
-DUE = 400  # of each kind: few among many, so that walking through the others would show
+DUE = 400  # of each kind: few among many, so that a scan of the others would be noticed
 LARGE = ("pending_uploads", "activity_logs")
-# A walk along an index is none the better for being one.
-MOST_LOOKED_AT = 5_000
+# A full scan of an index is as bad as one of the table.
+MOST_ROWS_READ = 5_000
 FILL = [
     f"INSERT INTO workspaces (id, name, delivery_mode) SELECT md5('w' || n)::uuid, 'w' || n, 'poll' FROM generate_series(1, {WORKSPACES}) n",
     f"""INSERT INTO inbox_heads (workspace_id, last_seq, last_created_at, staged_files, staged_bytes, acked_files, acked_bytes) SELECT
@@ -23,7 +23,7 @@ FILL = [
     f"""INSERT INTO activity_logs (id, workspace_id, seq, activity_type, summary, created_at) SELECT
         ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, md5('w' || n % {WORKSPACES} + 1)::uuid, n / {WORKSPACES} + 1, 'a2a_receive', 'x',
         now() FROM generate_series(0, {ROWS - 1}) n""",
-    # Half are acked. The first few of both halves are due, and the rest is not.
+    # Half of the rows are acked. The first few of both halves are due, the rest is not.
     f"""INSERT INTO pending_uploads (file_id, workspace_id, blob_key, size_bytes, filename, sha256, created_at, acked_at, expires_at) SELECT
         ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, md5('w' || n / 2 % {WORKSPACES} + 1)::uuid, lpad(to_hex(n), 32, '0'), 1, 'f',
         sha256('x'), now() - interval '1 hour' + n * interval '1 ms', CASE WHEN n % 2 = 0 THEN now() - CASE WHEN n < {2 * DUE} THEN interval '2 days'
@@ -36,11 +36,11 @@ EXPLAINING = ["session_preload_libraries = 'auto_explain'", "auto_explain.log_mi
 
 @pytest.fixture(scope="module")
 def plans(tmp_path_factory):
-    """Every plan the server's questions had, as {statement: [plan, …]}, in the course of a short visit."""
+    """Every plan of the server's statements during the requests of visit(), as {statement: [plan, …]}."""
     with Postgres() as postgres, postgres.database() as url:
         where = {"arguments": ("--database", url), "data": tmp_path_factory.mktemp("data")}
         with Server(**where):
-            pass  # the tables are made, and the folder is known to be its
+            pass  # the start makes the tables and the mark of the directory
         name = url.rpartition("/")[2]
         fill(postgres, name)
         postgres.sql(*(f"ALTER DATABASE {name} SET {setting}" for setting in EXPLAINING))
@@ -50,7 +50,7 @@ def plans(tmp_path_factory):
 
 
 def fill(postgres, name):
-    """The indexes come last: so it takes a fraction of the time."""
+    """Fills the tables. The indexes are made last, which takes a fraction of the time."""
     of_large = f"FROM pg_indexes WHERE tablename IN {LARGE} AND starts_with(indexname, 'idx_')"
     drops, makes = (postgres.sql(f"SELECT {what} {of_large}", database=name).splitlines() for what in ("'DROP INDEX ' || indexname", "indexdef"))
     assert drops
@@ -80,8 +80,8 @@ def visit(server, workspace):
 def read_plans(log):
     plans = {}
     for found in re.finditer(r"^[^\t\n].*  plan:\n((?:\t.*\n)+)", log, re.MULTILINE):
-        said = json.loads("".join(line[1:] for line in found[1].splitlines(True)))
-        plans.setdefault(said["Query Text"], []).append(said["Plan"])
+        entry = json.loads("".join(line[1:] for line in found[1].splitlines(True)))
+        plans.setdefault(entry["Query Text"], []).append(entry["Plan"])
     return plans
 
 
@@ -91,10 +91,10 @@ def nodes(plan):
         yield from nodes(inner)
 
 
-def asked(plans, *pieces):
-    """The plans of those statements that have all the pieces in them."""
+def plans_with(plans, *pieces):
+    """The plans of the statements that contain all the pieces."""
     found = [plan for text, all_plans in plans.items() if all(piece in text for piece in pieces) for plan in all_plans]
-    assert found, f"nobody asked {pieces}: the statement has changed, look for it in {sorted(plans)}"
+    assert found, f"no statement contains {pieces}: it has changed, look for it in {sorted(plans)}"
     return found
 
 
@@ -104,13 +104,13 @@ def asked(plans, *pieces):
     (("FROM pending_uploads", "acked_at IS NULL AND expires_at <=", "ORDER BY expires_at, position LIMIT"), "idx_pending_uploads_expires"),
     (("FROM activity_logs", "seq >", "ORDER BY"), "idx_activity_logs_workspace_seq"),
 ], ids=["list unacked", "sweep acked", "sweep expired", "inbox page"])
-def test_a_hot_question_has_its_index(plans, pieces, index):
-    for plan in asked(plans, *pieces):
+def test_a_frequent_statement_uses_its_index(plans, pieces, index):
+    for plan in plans_with(plans, *pieces):
         used = {node["Index Name"] for node in nodes(plan) if "Index Name" in node}
         assert index in used, json.dumps(plan, indent=1)
 
 
-def test_no_statement_of_the_visit_walks_through_a_large_table(plans):
+def test_no_statement_of_the_visit_scans_a_large_table(plans):
     seen = set()
     for text, all_plans in plans.items():
         if text.lstrip().startswith(("ALTER", "SELECT count(*)")):
@@ -120,6 +120,6 @@ def test_no_statement_of_the_visit_walks_through_a_large_table(plans):
                 if node.get("Relation Name") not in LARGE:
                     continue
                 seen.add(node["Relation Name"])
-                looked_at = (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
-                assert node["Node Type"] != "Seq Scan" and looked_at <= MOST_LOOKED_AT, f"{text}\n{json.dumps(plan, indent=1)}"
+                rows_read = (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
+                assert node["Node Type"] != "Seq Scan" and rows_read <= MOST_ROWS_READ, f"{text}\n{json.dumps(plan, indent=1)}"
     assert seen == set(LARGE)

@@ -1,4 +1,4 @@
-"""Rows in PostgreSQL: the same post office, several servers of it at once, and what happens when the database goes away."""
+"""PostgreSQL as the database: the same behaviour as with SQLite, several servers at once, and a database that is stopped."""
 import os
 import signal
 import subprocess
@@ -66,7 +66,7 @@ def test_everything_is_still_there_after_a_restart_of_the_server(group):
     assert again.server.get(again.content(file_id), token=again.token).body == b"bytes"
 
 
-def test_what_one_server_takes_wakes_a_poll_that_another_holds(group):
+def test_a_message_at_one_server_wakes_a_poll_that_another_holds(group):
     one, other = group.add(), group.add()
     workspace = Workspace(one)
     wire, = workspace.on(other).park()
@@ -76,13 +76,13 @@ def test_what_one_server_takes_wakes_a_poll_that_another_holds(group):
     assert other.get(workspace.content(file_id), token=workspace.token).body == b"bytes"
 
 
-def test_a_token_revoked_on_one_server_ends_what_it_holds_open_on_another(group):
+def test_a_token_revoked_on_one_server_ends_its_polls_on_another(group):
     one, other = group.add(), group.add()
     workspace = Workspace(one)
-    doomed = workspace.new_token()
-    wire, = workspace.on(other).park(token=doomed)
+    revoked = workspace.new_token()
+    wire, = workspace.on(other).park(token=revoked)
     tokens = one.get(workspace.path("tokens"), token=workspace.token).json()
-    mine, = [token["id"] for token in tokens if doomed.startswith(token["prefix"])]
+    mine, = [token["id"] for token in tokens if revoked.startswith(token["prefix"])]
     assert one.request("DELETE", workspace.path(f"tokens/{mine}"), token=workspace.token).status == 200
     assert wire.read().status == 401
 
@@ -90,16 +90,16 @@ def test_a_token_revoked_on_one_server_ends_what_it_holds_open_on_another(group)
 def test_a_token_revoked_on_one_server_is_refused_by_another_that_knew_it(group):
     one, other = group.add(), group.add()
     workspace = Workspace(one)
-    doomed = workspace.new_token()
-    assert other.get(workspace.path("activity"), token=doomed).status == 200
+    revoked = workspace.new_token()
+    assert other.get(workspace.path("activity"), token=revoked).status == 200
     tokens = one.get(workspace.path("tokens"), token=workspace.token).json()
-    mine, = [token["id"] for token in tokens if doomed.startswith(token["prefix"])]
+    mine, = [token["id"] for token in tokens if revoked.startswith(token["prefix"])]
     assert one.request("DELETE", workspace.path(f"tokens/{mine}"), token=workspace.token).status == 200
-    assert one.get(workspace.path("activity"), token=doomed).status == 401
-    wait_until(lambda: other.get(workspace.path("activity"), token=doomed).status == 401, "the other server has heard of it")
+    assert one.get(workspace.path("activity"), token=revoked).status == 401
+    wait_until(lambda: other.get(workspace.path("activity"), token=revoked).status == 401, "the other server knows of it")
 
 
-def test_a_stream_on_one_server_tells_what_happens_on_another(group):
+def test_a_stream_on_one_server_has_the_events_of_another(group):
     one, other = group.add(), group.add()
     workspace = Workspace(one)
     with EventStream(other, workspace.path("events/stream"), token=workspace.token) as stream:
@@ -108,11 +108,11 @@ def test_a_stream_on_one_server_tells_what_happens_on_another(group):
         stream.until("AGENT_MESSAGE")
         (file_id, _), = workspace.upload(("a.txt", b"bytes"))
         stream.until("UPLOAD_STAGED")
-        # What is no row is told to others once they are known to look on: fetched again and again until it is.
-        told = threading.Event()
+        # Events without a row are sent to another server only once it has announced its interest: fetch until the event arrives.
+        received = threading.Event()
 
         def fetch():
-            while not told.wait(0.1):
+            while not received.wait(0.1):
                 one.get(workspace.content(file_id), token=workspace.token)
 
         fetching = threading.Thread(target=fetch)
@@ -120,7 +120,7 @@ def test_a_stream_on_one_server_tells_what_happens_on_another(group):
         try:
             stream.until("UPLOAD_FETCHED")
         finally:
-            told.set()
+            received.set()
             fetching.join()
 
 
@@ -128,9 +128,9 @@ def test_two_servers_that_start_at_once_migrate_once(postgres, url):
     with tempfile.TemporaryDirectory() as folder:
         running = [subprocess.Popen([binary(), "migrate", "up", "--data", folder, "--database", url], stdout=subprocess.PIPE, text=True)
                    for _ in range(4)]
-        said = [process.communicate(timeout=120)[0] for process in running]
+        outputs = [process.communicate(timeout=120)[0] for process in running]
     assert [process.returncode for process in running] == [0] * 4
-    assert sum(text.startswith("Applied") for text in said) == 1, said
+    assert sum(text.startswith("Applied") for text in outputs) == 1, outputs
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT, signal.SIGKILL], ids=["fast", "immediate", "kill"])
@@ -141,7 +141,7 @@ def test_a_database_that_is_restarted_is_missed_and_found_again(postgres, group,
     wire, = workspace.park()
     postgres.stop(how)
     try:
-        # Held polls are answered, new requests are told to come again.
+        # Held polls are answered; new requests get a 503 with Retry-After.
         assert wire.read().status in (200, 503)
         refused = server.request("POST", workspace.path("notify"), token=workspace.token, json_body={"message": "meanwhile"})
         assert refused.status == 503 and refused.json()["code"] == "platform_unavailable" and refused.header("Retry-After")
@@ -150,12 +150,12 @@ def test_a_database_that_is_restarted_is_missed_and_found_again(postgres, group,
     finally:
         postgres.start()
     wait_until(lambda: server.get("/ready").status == 200, "the server is ready again")
-    # A 503 does not say that nothing was done: a repetition has its key.
+    # A 503 does not mean that nothing was done, so the repetition has the same key.
     again = lambda: server.request("POST", workspace.path("notify"), token=workspace.token, json_body={"message": "after"},
                                    headers={"Idempotency-Key": "after"})
     wait_until(lambda: again().status == 200, "the server writes again")
-    said = workspace.messages()
-    assert said[0] == "before" and said.count("meanwhile") == 0 and said.count("after") == 1
+    messages = workspace.messages()
+    assert messages[0] == "before" and messages.count("meanwhile") == 0 and messages.count("after") == 1
 
 
 def test_a_database_that_is_not_there_refuses_the_start(postgres):
@@ -165,7 +165,7 @@ def test_a_database_that_is_not_there_refuses_the_start(postgres):
     assert "cannot be opened" in str(failed.value) and "hunter2" not in str(failed.value)
 
 
-def test_a_foreign_database_is_left_alone(postgres, url):
+def test_a_foreign_database_is_not_changed(postgres, url):
     postgres.sql("CREATE TABLE customers (id int)", database=url.rpartition("/")[2])
     refused = restante("migrate", "up", "--database", url)
     assert refused.returncode != 0 and "not Restante's" in refused.stderr

@@ -1,5 +1,5 @@
-"""Who is there and who listens: presence over the wire, what a poll leaves behind, tokens that are none, sessions that end
-with their token, and the loops behind it all."""
+"""Presence of agents in the API, what the server records of polls, invalid tokens, sessions that end with their token, and the
+server's background loops."""
 import re
 import secrets
 
@@ -33,19 +33,19 @@ def test_an_agent_listens_as_long_as_it_holds_a_poll_and_is_online_at_once(serve
     assert (now["listening"], now["silence"], now["silent_for_seconds"], now["status"]) == (True, None, None, "online")
     assert now["last_poll_at"]
     wire.close()
-    wait_until(lambda: not seen(workspace)["listening"], "the poll that was cut has ended")
+    wait_until(lambda: not seen(workspace)["listening"], "the cut poll has ended")
     assert seen(workspace)["usual_poll_gap_seconds"] is not None
     wait_until(lambda: workspace.id in [line.get("workspace_id") for line in server.log() if line["event"] == "workspace_online"], "it is logged")
 
 
-def test_an_agent_that_beats_and_no_longer_polls_is_told_and_shown_as_silent(start):
+def test_an_agent_that_sends_heartbeats_but_does_not_poll_is_reported_and_shown_as_silent(start):
     server = start({"presence.silence": "1s"})
     workspace = Workspace(server)
     with EventStream(server, "/events/stream", token=server.admin_token, presence=True) as stream:
-        stream.until("RESYNC")  # it looks on before the silence begins, which is told once
+        stream.until("RESYNC")  # the stream is open before the silence begins, because that event is sent only once
         assert workspace.activity() == []
-        told = stream.until("WORKSPACE_SILENT")[-1].data
-        assert told["workspace_id"] == workspace.id and told["silent_for_seconds"] >= 1, told
+        event = stream.until("WORKSPACE_SILENT")[-1].data
+        assert event["workspace_id"] == workspace.id and event["silent_for_seconds"] >= 1, event
     beat = server.request("POST", "/registry/heartbeat", token=workspace.token, json_body={"workspace_id": workspace.id})
     assert beat.status == 200
     now = seen(workspace)
@@ -58,12 +58,12 @@ def test_an_agent_that_beats_and_no_longer_polls_is_told_and_shown_as_silent(sta
     wire.close()
 
 
-def test_a_person_who_reads_does_not_make_the_agent_listen(server, workspace):
+def test_a_read_by_a_person_does_not_count_as_a_poll_of_the_agent(server, workspace):
     assert server.get(workspace.path("activity?since_seq=0"), token=server.admin_token).status == 200
     assert seen(workspace)["silence"] == "never polled"
 
 
-def test_what_polls_told_is_known_to_the_next_server(tmp_path):
+def test_recorded_polls_are_there_after_a_restart(tmp_path):
     with Server(data=tmp_path) as server:
         workspace = Workspace(server)
         for text in ("one", "two", "three"):
@@ -75,7 +75,7 @@ def test_what_polls_told_is_known_to_the_next_server(tmp_path):
         after = seen(workspace)
         assert after["last_poll_at"] >= before["last_poll_at"]
         assert after["usual_poll_gap_seconds"] is not None and after["silence"] is None
-        # 0 moves nothing: the answer is what the cursors had acked.
+        # An ack of 0 changes nothing: the answer is the number that the cursors had acked.
         acked = server.request("POST", workspace.path("activity/ack"), token=workspace.token, json_body={"acked_seq": 0})
         assert acked.json() == {"last_acked_seq": 3}
         used, = [token["last_used_at"] for token in server.get(workspace.path("tokens"), token=workspace.token).json()
@@ -83,7 +83,7 @@ def test_what_polls_told_is_known_to_the_next_server(tmp_path):
         assert used
 
 
-# -- tokens that are none
+# -- invalid tokens
 
 
 def test_guessing_is_slowed_down_and_valid_tokens_are_not(start):
@@ -135,7 +135,7 @@ def cookie_of(answer):
     return re.match(r"[^;]+", answer.header("Set-Cookie"))[0]
 
 
-def test_a_session_and_what_it_holds_open_end_with_the_token_that_opened_it(server, workspace):
+def test_a_session_and_its_held_polls_end_with_the_token_that_opened_it(server, workspace):
     made = server.request("POST", "/admin/invites", token=server.admin_token,
                           json_body={"kind": "sender", "workspace_id": workspace.id}).json()
     cookie = cookie_of(sign_in(server, made["token"]))
@@ -146,7 +146,7 @@ def test_a_session_and_what_it_holds_open_end_with_the_token_that_opened_it(serv
     check_error(server.get("/session", headers={"Cookie": cookie, "Sec-Fetch-Site": "same-origin"}), 401)
 
 
-def test_a_new_admin_token_and_signing_out_end_what_sessions_hold_open(start):
+def test_a_new_admin_token_and_signing_out_end_the_held_polls_of_sessions(start):
     server = start()
     workspace = Workspace(server)
     stays, goes = (cookie_of(sign_in(server, server.admin_token)) for _ in range(2))
@@ -162,7 +162,7 @@ def test_a_new_admin_token_and_signing_out_end_what_sessions_hold_open(start):
 # -- loops
 
 
-def test_the_loops_tell_that_they_run(server):
+def test_the_loops_report_that_they_run(server):
     loops = {loop["name"]: loop for loop in server.get("/admin/liveness", token=server.admin_token).json()["loops"]}
     assert {"presence", "retention"} <= set(loops)
     assert all(loop["ok"] and loop["failures"] == 0 and loop["period_seconds"] > 0 for loop in loops.values()), loops
@@ -174,12 +174,12 @@ def test_the_loops_tell_that_they_run(server):
     wait_until(ticked, "retention has run")
 
 
-def test_a_sweep_tells_when_it_ran_and_how_often_it_is_due_not_when_somebody_looked(start):
+def test_the_sweep_loop_reports_the_last_sweep_and_its_interval_not_the_last_check_for_one(start):
     server = start({"uploads.sweep_every": "7m", "delegations.sweep_every": "9m"})
     look = lambda: {loop["name"]: loop for loop in server.get("/admin/health", token=server.admin_token).json()["loops"]}
     ran = wait_until(lambda: (lambda seen: seen["sweep"]["last_tick_at"] and seen["delegations"]["last_tick_at"] and seen)(look()), "both ran")
     assert (ran["sweep"]["period_seconds"], ran["delegations"]["period_seconds"]) == (420, 540)
-    # The checks look every second, as the sweeps do: by the second one from now the sweeps have looked and found nothing due.
+    # The loop of the checks runs every second, like that of the sweeps: after two more checks the sweep loop has found nothing due.
     for _ in range(2):
         before = look()["integrity"]["last_tick_at"]
         wait_until(lambda: look()["integrity"]["last_tick_at"] != before, "another second")

@@ -1,4 +1,4 @@
-"""Behind a real proxy: what works directly works through Debian's nginx, and the client's address arrives."""
+"""Behind a real proxy: everything also works through Debian's nginx, and the server gets the client's address."""
 import hashlib
 import os
 import ssl
@@ -35,7 +35,7 @@ def test_a_held_poll_is_woken_through_the_proxy(proxy, agent):
         assert [row["response_body"]["result"] for row in rows] == ["through the wall"]
 
 
-def test_a_poll_whose_client_leaves_the_proxy_is_given_up(server, proxy, agent):
+def test_a_poll_whose_client_disconnects_from_the_proxy_ends(server, proxy, agent):
     wire, = agent.park()
     wire.close()
     server.wait_metric("restante_held_polls", 0)
@@ -43,7 +43,7 @@ def test_a_poll_whose_client_leaves_the_proxy_is_given_up(server, proxy, agent):
     assert agent.messages() == ["still here"]
 
 
-def test_an_upload_passes_as_it_is_and_comes_out_the_same(proxy, agent):
+def test_an_upload_through_the_proxy_arrives_unchanged(proxy, agent):
     content = os.urandom(3 << 20)
     (file_id, item), = agent.upload(("big.bin", content))
     assert item["sha256"] == hashlib.sha256(content).hexdigest()
@@ -88,14 +88,14 @@ def test_errors_keep_their_body_status_and_retry_hint(proxy, agent):
     check_error(proxy.get(agent.path("activity?since_id=00000000-0000-0000-0000-000000000000"), token=agent.token), 410, code="cursor_gone")
 
 
-def test_a_trusted_proxy_tells_who_asked_and_the_log_says_so(server, proxy, agent):
+def test_the_clients_address_from_a_trusted_proxy_is_logged(server, proxy, agent):
     started = len(server.stderr())
     proxy.get("/uploads/limits", headers={"X-Forwarded-For": "198.51.100.7"})
-    # nginx appends what it saw itself; 127.0.0.1 is trusted, so the one before it is who asked.
+    # nginx appends the address that it saw; 127.0.0.1 is trusted, so the address before it is the client's.
     assert server.wait_log("/uploads/limits", started)["peer"] == "198.51.100.7"
 
 
-def test_an_address_that_a_client_makes_up_before_a_real_one_is_not_believed(server, proxy):
+def test_an_invented_address_before_the_real_one_is_not_used(server, proxy):
     started = len(server.stderr())
     proxy.get("/uploads/limits", headers={"X-Forwarded-For": "203.0.113.1, 198.51.100.8"})
     assert server.wait_log("/uploads/limits", started)["peer"] == "198.51.100.8"
@@ -114,23 +114,23 @@ def test_without_trusted_proxies_the_header_is_ignored(start, tmp_path):
         nginx.stop()
 
 
-def test_live_events_come_through_one_by_one(proxy, agent):
+def test_live_events_arrive_one_by_one_through_the_proxy(proxy, agent):
     with EventStream(proxy, agent.path("events/stream"), token=agent.token) as stream:
         assert stream.next().name == "RESYNC"
-        for word in ["first", "second"]:
-            agent.notify(word)
+        for text in ["first", "second"]:
+            agent.notify(text)
             message, _ = stream.until("ACTIVITY_LOGGED")
-            assert (message.name, message.data["message"]) == ("AGENT_MESSAGE", word)
+            assert (message.name, message.data["message"]) == ("AGENT_MESSAGE", text)
 
 
-def test_a_stream_whose_client_leaves_the_proxy_is_given_up(server, proxy, agent):
+def test_a_stream_whose_client_disconnects_from_the_proxy_ends(server, proxy, agent):
     with EventStream(proxy, agent.path("events/stream"), token=agent.token) as stream:
         assert stream.next().name == "RESYNC"
         server.wait_metric("restante_held_polls", 1)
     server.wait_metric("restante_held_polls", 0)
 
 
-def test_tls_at_the_proxy_makes_sign_in_possible_from_elsewhere(start, tmp_path):
+def test_tls_at_the_proxy_makes_sign_in_possible_from_another_machine(start, tmp_path):
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
                     "/CN=post", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate], check=True, capture_output=True)
@@ -143,7 +143,7 @@ def test_tls_at_the_proxy_makes_sign_in_possible_from_elsewhere(start, tmp_path)
         cookie = signed_in.header("Set-Cookie").split(";")[0]
         listed = nginx.get("/workspaces", headers={"Host": "post.example.org", "Cookie": cookie, "Sec-Fetch-Site": "same-origin"})
         assert (listed.status, listed.json()) == (200, [])
-        # The same without TLS at the proxy: the secret would travel in the open.
+        # The same without TLS at the proxy: the secret would be sent unencrypted.
         plain = Nginx(server, tmp_path)
         try:
             check_error(plain.request("POST", "/session", json_body={"token": server.admin_token}, headers=fields), 403, code="sign_in_needs_tls")

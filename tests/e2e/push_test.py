@@ -1,4 +1,4 @@
-"""Push workspaces: messages go to a callback that presents itself as well as it can, and to the inbox when it cannot."""
+"""Push workspaces: a message goes to the callback, and into the inbox if the callback fails in any way."""
 import json
 import re
 import ssl
@@ -21,7 +21,7 @@ def head_and_body(request):
 # -- delivered
 
 
-def test_a_message_is_passed_to_the_callback_and_its_answer_back(start):
+def test_a_message_goes_to_the_callback_and_its_answer_to_the_sender(start):
     with Callback() as callback:
         server = start(allowing(callback.port))
         workspace = PushWorkspace(server, callback.url("/a2a?x=1"))
@@ -40,11 +40,11 @@ def test_a_message_is_passed_to_the_callback_and_its_answer_back(start):
         assert (row["activity_type"], row["method"], row["status"]) == ("a2a_send", "message/send", "ok")
         assert (row["source_id"], row["target_id"]) == (caller.id, workspace.id)
         assert isinstance(row["duration_ms"], int) and row["response_body"] == {"result": "hi"}
-        assert workspace.rows("a2a_receive") == [], "a poller would be handed what the callback has"
+        assert workspace.rows("a2a_receive") == [], "a polling agent would get what the callback has"
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 409, 413, 422])
-def test_a_no_of_the_agent_is_passed_through(start, status):
+def test_a_4xx_of_the_agent_is_passed_to_the_sender(start, status):
     def script(connection, _):
         connection.sendall(b"HTTP/1.1 %d No\r\nContent-Type: text/plain\r\nX-Evil: 1\r\nSet-Cookie: a=b\r\nContent-Length: 2\r\n\r\nno" % status)
 
@@ -55,7 +55,7 @@ def test_a_no_of_the_agent_is_passed_through(start, status):
         assert sent.header("X-Evil") is None and sent.header("Set-Cookie") is None, "only the type is relayed"
         row, = workspace.rows()
         assert (row["activity_type"], row["status"]) == ("a2a_send", "error") and str(status) in row["error_detail"]
-        for _ in range(6):  # an agent that says no is alive
+        for _ in range(6):  # an agent that answers with an error is alive
             assert workspace.send().status == status
 
 
@@ -77,7 +77,7 @@ def endless(head, piece):
 FAILURES = {
     "closes at once": (lambda connection, _: None, "bad_reply"),
     "closes in the middle": (answers(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), "bad_reply"),
-    "speaks no HTTP": (answers(b"\x00\x01garbage\r\n\r\n"), "bad_reply"),
+    "sends no HTTP": (answers(b"\x00\x01garbage\r\n\r\n"), "bad_reply"),
     "is broken": (answers(b"HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\noops"), "failed"),
     "is unavailable": (answers(b"HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n"), "failed"),
     "is busy": (answers(b"HTTP/1.1 429 Later\r\nContent-Length: 0\r\n\r\n"), "busy"),
@@ -113,7 +113,7 @@ def drip(callback):
 
 
 @pytest.mark.parametrize("kind", ["never answers", "drips"])
-def test_a_callback_that_is_too_slow_costs_its_timeout_and_no_more(start, kind):
+def test_a_callback_that_is_too_slow_delays_the_sender_only_until_its_timeout(start, kind):
     slow = []
     script = drip(lambda: slow[0]) if kind == "drips" else lambda connection, _: slow[0].over.wait(CEILING)
     with Callback(script) as callback:
@@ -134,7 +134,7 @@ def test_a_callback_that_is_down_leaves_the_message_in_the_inbox(start):
     assert len(workspace.rows()) == 1
 
 
-def test_a_callback_without_a_trusted_certificate_is_not_talked_to(start, tmp_path):
+def test_a_callback_without_a_trusted_certificate_gets_no_request(start, tmp_path):
     key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1",
                     "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate], check=True, capture_output=True)
@@ -144,16 +144,16 @@ def test_a_callback_without_a_trusted_certificate_is_not_talked_to(start, tmp_pa
         distrusting = start(allowing(callback.port))
         workspace = PushWorkspace(distrusting, callback.url(scheme="https"))
         workspace.check_fell_back(workspace.send(), outcome="unreachable")
-        assert callback.requests == [], "the secret was shown to a stranger"
+        assert callback.requests == [], "the secret was sent to an untrusted server"
         trusting = start(allowing(callback.port), environment={"SSL_CERT_FILE": str(certificate)})
         workspace = PushWorkspace(trusting, callback.url(scheme="https"))
         assert workspace.send().body == b'{"result":"hi"}'
 
 
-# -- spared
+# -- paused callbacks
 
 
-def test_a_dead_callback_is_spared_and_asked_again_later(start):
+def test_calls_to_a_dead_callback_are_paused_and_tried_again_later(start):
     broken = threading.Event()
     broken.set()
 
@@ -168,17 +168,17 @@ def test_a_dead_callback_is_spared_and_asked_again_later(start):
         assert len(callback.requests) == 5
         more = []
 
-        def is_spared():
-            """Where a stall outlasted the pause, it was the probe instead: that fails, and the next pause is longer."""
+        def is_paused():
+            """If the machine stalled for longer than the pause, this call was the probe: it fails, and the next pause is longer."""
             asked = len(callback.requests)
             more.append(workspace.check_fell_back(workspace.send("more"), "more"))
-            spared = "spared" in more[-1]["error_detail"]
-            assert len(callback.requests) == asked + (not spared), "a spared callback is not asked"
-            return spared
+            paused = "spared" in more[-1]["error_detail"]
+            assert len(callback.requests) == asked + (not paused), "a paused callback is not called"
+            return paused
 
-        wait_until(is_spared, "it is spared")
+        wait_until(is_paused, "calls are paused")
         asked = len(callback.requests)
-        assert other.send().body == b'{"result":"hi"}', "one dead callback concerns nobody else"
+        assert other.send().body == b'{"result":"hi"}', "one dead callback does not affect others"
         broken.clear()
         sent = []
         wait_until(lambda: sent.append(workspace.send("back?")) or sent[-1].body == b'{"result":"hi"}', "the probe")
@@ -186,10 +186,10 @@ def test_a_dead_callback_is_spared_and_asked_again_later(start):
         assert workspace.send().body == b'{"result":"hi"}'
         lost = len(sent) - 1
         texts = [row["summary"] for row in workspace.rows("a2a_receive")]
-        assert texts == ["0", "1", "2", "3", "4"] + ["more"] * len(more) + ["back?"] * lost, "every message is somewhere"
+        assert texts == ["0", "1", "2", "3", "4"] + ["more"] * len(more) + ["back?"] * lost, "no message is missing"
 
 
-def test_a_callback_that_hangs_delays_nobody_else(start):
+def test_a_callback_that_hangs_delays_no_other_workspace(start):
     with Callback(lambda connection, _: hanging[0].over.wait(CEILING)) as callback, Callback() as healthy:
         hanging = [callback]
         server = start(allowing(callback.port, healthy.port, **{"push.timeout": "5m", "threads.pool": "2", "threads.io": "1",
@@ -201,7 +201,7 @@ def test_a_callback_that_hangs_delays_nobody_else(start):
             body = json.dumps({"method": "message/send", "params": {"message": {"parts": [{"text": f"{number}"}]}}}).encode()
             wires[-1].send(b"POST /workspaces/%s/a2a HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"
                            b"Content-Length: %d\r\n\r\n%s" % (stuck.id.encode(), server.admin_token.encode(), len(body), body))
-        wait_until(lambda: len(callback.requests) == 20, "all calls under way")
+        wait_until(lambda: len(callback.requests) == 20, "all calls are in progress")
         assert other.send().body == b'{"result":"hi"}'
         assert not any(wire.has_input() for wire in wires)
         callback.close()
@@ -255,17 +255,17 @@ def test_a_network_that_is_no_longer_allowed_is_not_called(start, tmp_path):
 # -- the secret
 
 
-def test_the_inbound_secret_is_told_to_the_agent_and_rotates(start):
+def test_the_agent_gets_the_inbound_secret_and_can_rotate_it(start):
     with Callback() as callback:
         server = start(allowing(callback.port))
-        workspace, stranger = PushWorkspace(server, callback.url()), PushWorkspace(server, callback.url())
-        assert re.fullmatch(r"[A-Za-z0-9_-]{43}", workspace.secret) and workspace.secret != stranger.secret
+        workspace, other = PushWorkspace(server, callback.url()), PushWorkspace(server, callback.url())
+        assert re.fullmatch(r"[A-Za-z0-9_-]{43}", workspace.secret) and workspace.secret != other.secret
         assert workspace.register(callback.url()).json()["platform_inbound_secret"] == workspace.secret
         beat = server.request("POST", "/registry/heartbeat", token=workspace.token, json_body={"workspace_id": workspace.id})
         assert beat.json() == {"status": "ok", "platform_inbound_secret": workspace.secret}
         path = f"/workspaces/{workspace.id}/inbound-secret"
         check_error(server.request("POST", path), 401)
-        check_error(server.request("POST", path, token=stranger.token), 401)
+        check_error(server.request("POST", path, token=other.token), 401)
         rotated = server.request("POST", path, token=workspace.token)
         assert rotated.status == 200 and rotated.json()["platform_inbound_secret"] != workspace.secret, rotated
         workspace.send()
@@ -273,7 +273,7 @@ def test_the_inbound_secret_is_told_to_the_agent_and_rotates(start):
         assert server.request("POST", path, token=server.admin_token).status == 200
 
 
-def test_the_secret_survives_a_restart_and_is_to_be_found_nowhere(start, tmp_path):
+def test_the_secret_survives_a_restart_and_is_in_no_file(start, tmp_path):
     with Callback() as callback:
         first = start(allowing(callback.port, **{"log.level": "debug", "log.requests": "all"}), data=tmp_path)
         workspace = PushWorkspace(first, callback.url())

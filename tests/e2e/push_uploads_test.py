@@ -1,4 +1,4 @@
-"""Uploads to push workspaces: the body goes straight through to the callback, and its answer back; nothing is held here."""
+"""Uploads to push workspaces: the server streams the body to the callback and returns its answer; it stores nothing."""
 import hashlib
 import os
 import re
@@ -23,7 +23,7 @@ DONE = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 12
 
 
 class Upload:
-    """What a callback saw of one upload."""
+    """One upload as the callback received it."""
 
     def __init__(self, head, body):
         lines = head.decode().split("\r\n")
@@ -32,7 +32,7 @@ class Upload:
         self.body, self.whole = bytearray(body), False
 
     def read(self, connection, most=None):
-        """Reads on to the end of the body, or until `most` bytes are there. `whole` says whether it came to its end."""
+        """Reads on to the end of the body, or until `most` bytes are there. `whole` is whether the end was reached."""
         while not self.is_whole() and (most is None or len(self.body) < most):
             piece = connection.recv(1 << 16)
             if not piece:
@@ -63,7 +63,7 @@ class Upload:
 
 
 class Ingest(Callback):
-    """A callback whose script gets the Upload when its head is there, and reads the body as it likes."""
+    """A callback whose script gets the Upload after its head has arrived, and reads the body itself."""
 
     def __init__(self, script=None, tls=None):
         super().__init__(script or take_all, tls)
@@ -78,7 +78,7 @@ class Ingest(Callback):
         return Upload(*data.split(b"\r\n\r\n", 1))
 
     def upload(self):
-        """The one that came, once it did."""
+        """Waits for the one upload and returns it."""
         wait_until(lambda: self.requests, "an upload at the callback")
         upload, = self.requests
         return upload
@@ -97,7 +97,7 @@ def answers(reply):
 
 
 class Agent(PushWorkspace):
-    """A push workspace that people send files to."""
+    """A push workspace that gets files from people."""
 
     def path(self, rest="chat/uploads"):
         return f"/workspaces/{self.id}/{rest}"
@@ -107,13 +107,13 @@ class Agent(PushWorkspace):
         return self.server.request("POST", self.path(), token=self.server.admin_token, headers={**fields, **(headers or {})}, body=body)
 
     def head(self, length, **more):
-        """The head of an upload whose body is yet to come; length None: chunked."""
+        """The head of an upload without its body; length None: chunked."""
         framing = {"Transfer-Encoding": "chunked"} if length is None else {"Content-Length": length}
         fields = {"Authorization": f"Bearer {self.server.admin_token}", **multipart()[0], **framing, **more}
         return request("POST", self.path(), fields)
 
     def row(self, status):
-        """The one row of an upload that was passed on."""
+        """The one row of an upload that was sent to the callback."""
         row, = wait_until(lambda: self.rows("a2a_send"), "the row of the upload")
         assert (row["method"], row["status"], row["target_id"]) == ("chat_upload_push", status, self.id), row
         assert isinstance(row["duration_ms"], int), row
@@ -148,12 +148,12 @@ def test_an_upload_of_25_mib_goes_through_byte_for_byte(start):
         assert upload.fields["host"] == f"127.0.0.1:{callback.port}"
         assert upload.fields["idempotency-key"] == "k-1"
         assert hashlib.sha256(upload.body).digest() == hashlib.sha256(body).digest()
-        assert server.admin_token not in str(upload.fields), "the sender's own token stays here"
+        assert server.admin_token not in str(upload.fields), "the sender's token is not sent to the callback"
         if not sanitizer():
-            assert server.rss() - before < 8 << 20, "the body was held"
+            assert server.rss() - before < 8 << 20, "the body was kept in memory"
         row = agent.row("ok")
         assert row["request_body"] == {"size": len(body)} and row["response_body"] == {"files": []}
-        assert agent.rows("a2a_receive") == [], "a poller would be handed what the callback has"
+        assert agent.rows("a2a_receive") == [], "a polling agent would get what the callback has"
         agent.nothing_staged()
         assert server.unfinished_files() == []
         assert agent.pushes("delivered") == 1
@@ -162,7 +162,7 @@ def test_an_upload_of_25_mib_goes_through_byte_for_byte(start):
         assert (line["workspace_id"], line["size"], line["status"]) == (agent.id, len(body), 200)
 
 
-def test_a_chunked_upload_stays_chunked_and_is_told_to_continue(start):
+def test_a_chunked_upload_stays_chunked_and_gets_100_continue(start):
     _, body = multipart(("a.bin", os.urandom(300_000)))
     with Ingest() as callback:
         server = start(allowing(callback.port))
@@ -173,7 +173,7 @@ def test_a_chunked_upload_stays_chunked_and_is_told_to_continue(start):
             wire.send(chunked(body[:1], body[1:70_000], body[70_000:]))
             assert wire.read().body == b'{"files":[]}'
             wire.send(request("GET", "/health", {"Connection": "close"}))
-            assert wire.read().status == 200, "the connection goes on"
+            assert wire.read().status == 200, "the connection stays open"
         upload = callback.upload()
         assert upload.fields["transfer-encoding"] == "chunked" and "content-length" not in upload.fields
         assert "expect" not in upload.fields
@@ -181,7 +181,7 @@ def test_a_chunked_upload_stays_chunked_and_is_told_to_continue(start):
         assert agent.row("ok")["request_body"] == {"size": len(body)}
 
 
-def test_many_uploads_at_once_keep_to_themselves(start):
+def test_many_uploads_at_once_are_not_mixed(start):
     with Ingest() as callback:
         server = start(allowing(callback.port))
         agent = Agent(server, callback.url())
@@ -217,7 +217,7 @@ def test_a_callback_with_a_trusted_certificate_gets_it_over_tls(start, certifica
     with Ingest(tls=tls_of(certificate)) as callback:
         distrusting = start(allowing(callback.port))
         error = check_error(Agent(distrusting, callback.url(scheme="https")).upload(), 502, code="callback_unreachable")
-        assert error["reason"] == "unreachable" and callback.requests == [], "the secret was shown to a stranger"
+        assert error["reason"] == "unreachable" and callback.requests == [], "the secret was sent to an untrusted server"
         trusting = start(allowing(callback.port), environment={"SSL_CERT_FILE": str(certificate[0])})
         content = os.urandom(3 << 20)
         assert Agent(trusting, callback.url(scheme="https")).upload(("f", content)).status == 200
@@ -245,10 +245,10 @@ def test_a_sender_over_tls_is_served_the_same_way(start, certificate):
         early.set()
         with server.connect() as wire:
             wire.send(agent.head(1_000_000) + b"first")
-            assert wire.read().body == b"no", "although the sender sends no more"
+            assert wire.read().body == b"no", "although the sender has not sent everything"
 
 
-def test_a_stop_waits_for_an_upload_under_way(start):
+def test_a_stop_waits_for_an_upload_in_progress(start):
     with Ingest() as callback:
         server = start(allowing(callback.port))
         agent = Agent(server, callback.url())
@@ -258,7 +258,7 @@ def test_a_stop_waits_for_an_upload_under_way(start):
             upload = callback.upload()
             wait_until(lambda: len(upload.body) >= 50_000, "half of it at the callback")
             server.signal(signal.SIGTERM)
-            wait_until(lambda: not can_connect(server), "the server to take no more connections")
+            wait_until(lambda: not can_connect(server), "the server accepts no more connections")
             wire.send(body[50_000:])
             assert wire.read().status == 200
         assert server.wait_exit() == 0
@@ -272,16 +272,16 @@ def can_connect(server):
         return False
 
 
-# -- what the callback says
+# -- the callback's answers
 
 
 @pytest.mark.parametrize("status", [201, 400, 401, 413, 422, 429, 500, 503])
-def test_what_the_callback_answers_is_passed_on(start, status):
-    reply = b"HTTP/1.1 %d Said\r\nContent-Type: text/plain\r\nX-Evil: 1\r\nSet-Cookie: a=b\r\nContent-Length: 4\r\n\r\nsaid" % status
+def test_the_callbacks_answer_goes_to_the_sender(start, status):
+    reply = b"HTTP/1.1 %d Text\r\nContent-Type: text/plain\r\nX-Evil: 1\r\nSet-Cookie: a=b\r\nContent-Length: 4\r\n\r\ntext" % status
     with Ingest(answers(reply)) as callback:
         agent = Agent(start(allowing(callback.port)), callback.url())
         sent = agent.upload()
-        assert (sent.status, sent.header("Content-Type"), sent.body) == (status, "text/plain", b"said")
+        assert (sent.status, sent.header("Content-Type"), sent.body) == (status, "text/plain", b"text")
         assert sent.header("X-Evil") is None and sent.header("Set-Cookie") is None, "only the type is relayed"
         row = agent.row("ok" if status < 300 else "error")
         assert status < 300 or str(status) in row["error_detail"]
@@ -289,7 +289,7 @@ def test_what_the_callback_answers_is_passed_on(start, status):
 
 
 @pytest.mark.parametrize("framing", ["sized", "chunked"])
-def test_an_answer_before_the_end_of_the_body_is_passed_on_at_once(start, framing):
+def test_an_answer_before_the_end_of_the_body_goes_to_the_sender_at_once(start, framing):
     def script(connection, upload):
         upload.read(connection, most=5)
         connection.sendall(b"HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno")
@@ -305,7 +305,7 @@ def test_an_answer_before_the_end_of_the_body_is_passed_on_at_once(start, framin
         assert agent.row("error")["request_body"] == {"size": 5}
 
 
-def test_a_sender_in_full_swing_sees_the_early_answer(start):
+def test_a_sender_that_is_still_sending_gets_the_early_answer(start):
     def script(connection, upload):
         upload.read(connection, most=100_000)
         connection.sendall(b"HTTP/1.1 413 Much\r\nContent-Length: 8\r\n\r\ntoo much")
@@ -321,29 +321,29 @@ def test_a_sender_in_full_swing_sees_the_early_answer(start):
 
 BROKEN = {
     "redirects": (b"HTTP/1.1 307 There\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", "redirected"),
-    "closes without a word": (b"", "bad_reply"),
+    "closes without an answer": (b"", "bad_reply"),
     "breaks off": (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", "bad_reply"),
     "switches protocols": (b"HTTP/1.1 101 Switching\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n", "bad_reply"),
-    "has a status beyond all": (b"HTTP/1.1 799 What\r\nContent-Length: 0\r\n\r\n", "bad_reply"),
+    "has an invalid status": (b"HTTP/1.1 799 What\r\nContent-Length: 0\r\n\r\n", "bad_reply"),
     "sends two megabytes": (b"HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\n\r\n" + b"x" * 2_000_000, "too_large"),
     "sends a megabyte of headers": (b"HTTP/1.1 200 OK\r\n" + b"X-H: " + b"y" * 1_000_000 + b"\r\n\r\n", "bad_reply"),
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_502_tells_that_the_callback(start, name):
+def test_the_answer_is_502_when_the_callback(start, name):
     reply, reason = BROKEN[name]
     with Callback() as trap, Ingest(lambda *got: answers(reply % trap.url().encode() if b"%s" in reply else reply)(*got)) as callback:
         agent = Agent(start(allowing(callback.port, trap.port)), callback.url())
         error = check_error(agent.upload(), 502, code="callback_failed")
-        assert error["reason"] == reason and "retry_after" not in error, "it may have it: only a person can tell"
+        assert error["reason"] == reason and "retry_after" not in error, "the callback may have the file: only a person can find out"
         assert reason in agent.row("error")["error_detail"] or "307" in agent.row("error")["error_detail"]
         assert trap.requests == [], "a redirect was followed"
         assert agent.pushes(reason) == 1
         agent.nothing_staged()
 
 
-def test_a_callback_that_dies_in_the_middle_is_told_to_a_sender_that_waits(start):
+def test_a_waiting_sender_is_answered_when_the_callback_dies_in_the_middle(start):
     with Ingest(lambda connection, upload: upload.read(connection, most=5)) as callback:
         server = start(allowing(callback.port))
         agent = Agent(server, callback.url())
@@ -354,10 +354,10 @@ def test_a_callback_that_dies_in_the_middle_is_told_to_a_sender_that_waits(start
         assert agent.row("error")["request_body"] == {"size": 5}
 
 
-# -- slow ones
+# -- slow callbacks and senders
 
 
-def test_a_callback_that_does_not_read_stops_the_sender_and_is_given_up(start):
+def test_a_callback_that_does_not_read_stops_the_sender_and_is_cut_off(start):
     with Ingest(lambda *_: stuck[0].over.wait(CEILING)) as callback, Callback() as healthy:
         stuck = [callback]
         server = start(allowing(callback.port, healthy.port, **{"timeouts.write_stall": "1s", "threads.pool": "1", "threads.io": "1"}))
@@ -367,22 +367,22 @@ def test_a_callback_that_does_not_read_stops_the_sender_and_is_given_up(start):
             callback.upload()
             sender = threading.Thread(target=wire.send, args=(bytes(100 << 20),))
             sender.start()
-            assert other.send().status == 200, "nobody else is held up"
+            assert other.send().status == 200, "no other request is delayed"
             sender.join()
             error = check_error(wire.read(), 502, code="callback_failed")
         assert error["reason"] == "timed_out"
-        assert agent.row("error")["request_body"]["size"] < 30 << 20, "more was taken than sockets hold"
+        assert agent.row("error")["request_body"]["size"] < 30 << 20, "more was read than sockets buffer"
         callback.close()
 
 
-def test_a_callback_that_never_answers_costs_its_timeout(start):
+def test_a_callback_that_never_answers_is_cut_off_at_its_timeout(start):
     def script(connection, upload):
         upload.read(connection)
         slow[0].over.wait(CEILING)
 
     with Ingest(script) as callback:
         slow = [callback]
-        # Long enough to connect on a slow machine: a callback that is not reached in this time is answered otherwise.
+        # Long enough to connect on a slow machine: an unreachable callback would give another answer.
         agent = Agent(start(allowing(callback.port, **{"push.timeout": "3s"})), callback.url())
         assert check_error(agent.upload(), 502, code="callback_failed")["reason"] == "timed_out"
         callback.close()
@@ -405,7 +405,7 @@ def test_a_sender_that_stops_is_answered_408_and_the_callback_sees_the_cut(start
 
 @pytest.mark.parametrize("how", ["close", "reset", "finish_sending"])
 @pytest.mark.parametrize("framing", ["sized", "chunked"])
-def test_a_sender_that_leaves_in_the_middle_cuts_the_callback_off(start, framing, how):
+def test_when_a_sender_disconnects_in_the_middle_the_callback_is_cut_off(start, framing, how):
     ended = threading.Event()
 
     def script(connection, upload):
@@ -429,7 +429,7 @@ def test_a_sender_that_leaves_in_the_middle_cuts_the_callback_off(start, framing
         assert (agent.pushes("cut"), agent.pushes("delivered")) == (1, 0)
         agent.nothing_staged()
         wire.close()
-        for _ in range(6):  # a sender that leaves says nothing about the callback
+        for _ in range(6):  # a sender that disconnects is no fault of the callback
             with server.connect() as again:
                 again.send(agent.head(1_000_000) + b"first")
         wait_until(lambda: agent.pushes("cut") == 7, "all cut")
@@ -444,7 +444,7 @@ def test_a_body_beyond_the_limit_is_refused_or_cut(start):
             wire.send(agent.head(100_001, Expect="100-continue"))
             announced, = wire.read_until_closed()
         assert check_error(announced, 413)["max"] == 100_000 and announced.informational == []
-        assert callback.requests == [], "nobody is asked for what is refused anyway"
+        assert callback.requests == [], "a refused request does not reach the callback"
         with server.connect() as wire:
             wire.send(agent.head(None) + chunked(*[b"x" * 1000] * 101))
             assert check_error(wire.read(), 413)["max"] == 100_000
@@ -467,7 +467,7 @@ def test_an_address_that_is_no_longer_allowed_is_not_called(start, tmp_path):
         agent.nothing_staged()
 
 
-def test_what_is_no_form_is_not_passed_on(start):
+def test_a_body_that_is_no_form_does_not_reach_the_callback(start):
     with Ingest() as callback:
         server = start(allowing(callback.port))
         agent = Agent(server, callback.url())
@@ -478,7 +478,7 @@ def test_what_is_no_form_is_not_passed_on(start):
         assert callback.requests == []
 
 
-def test_a_callback_that_is_down_is_502_and_then_spared_for_messages_too(start):
+def test_a_callback_that_is_down_is_502_and_then_paused_for_messages_too(start):
     with Ingest() as callback:
         server = start(allowing(callback.port))
         agent = Agent(server, callback.url())
@@ -488,10 +488,10 @@ def test_a_callback_that_is_down_is_502_and_then_spared_for_messages_too(start):
             answer, = wire.read_until_closed()
         error = check_error(answer, 502, code="callback_unreachable")
         assert error["reason"] == "unreachable" and error["retry_after"] > 0 and answer.informational == []
-    # Where a stall outlasted the pause, a call is the probe instead: that fails, and the next pause is longer.
-    wait_until(lambda: check_error(agent.upload(), 502)["reason"] == "spared", "it is spared")
+    # If the machine stalled for longer than the pause, a call is the probe: it fails, and the next pause is longer.
+    wait_until(lambda: check_error(agent.upload(), 502)["reason"] == "spared", "calls are paused")
     wait_until(lambda: "spared" in agent.check_fell_back(agent.send("hello"))["error_detail"], "for messages, too")
-    assert agent.rows("a2a_send") == [], "nothing has happened to the workspace"
+    assert agent.rows("a2a_send") == [], "the workspace got no rows"
     agent.nothing_staged()
 
 
@@ -499,7 +499,7 @@ def test_a_callback_that_is_down_is_502_and_then_spared_for_messages_too(start):
 
 
 def rewrite(server, workspace_id, **columns):
-    """Makes a row look as only older rows do: no request leads there any more."""
+    """Changes a row to a state that only older versions could write."""
     database = sqlite3.connect(server.data / "restante.db", timeout=CEILING)
     with database:
         settings = ", ".join(f"{name} = ?" for name in columns)
@@ -509,7 +509,7 @@ def rewrite(server, workspace_id, **columns):
 
 
 @pytest.mark.parametrize("mode", [None, ""])
-def test_a_mode_that_was_never_said_is_push(start, mode):
+def test_an_unset_mode_is_push(start, mode):
     with Ingest() as callback:
         server = start(allowing(callback.port))
         agent = Agent(server, callback.url())
@@ -521,7 +521,7 @@ def test_a_mode_that_was_never_said_is_push(start, mode):
 
 
 @pytest.mark.parametrize("mode, status, code", [("push", 503, "callback_missing"), (None, 422, "no_callback"), ("", 422, "no_callback")])
-def test_without_a_url_it_depends_on_whether_the_mode_was_said(start, mode, status, code):
+def test_without_a_url_the_answer_depends_on_whether_the_mode_was_set(start, mode, status, code):
     with Ingest() as callback:
         server = start(allowing(callback.port))
         agent = Agent(server, callback.url())
@@ -552,7 +552,7 @@ def test_a_secret_that_cannot_be_read_is_503_until_the_agent_has_a_new_one(start
 
 
 @pytest.mark.bytes
-def test_with_stage_when_down_the_files_of_a_dead_callback_wait_like_mail(start):
+def test_with_stage_when_down_the_files_for_a_dead_callback_are_staged(start):
     with Ingest() as callback:
         server = start(allowing(callback.port, **{"push.stage_when_down": "true"}))
         agent = Agent(server, callback.url())
@@ -568,20 +568,20 @@ def test_with_stage_when_down_the_files_of_a_dead_callback_wait_like_mail(start)
         files_of(agent.upload((f"{number}.txt", b"x")))
     assert agent.pushes("staged") == 6
     names = [row["request_body"]["name"] for row in agent.rows("chat_upload_receive")]
-    assert names == ["late.bin", "0.txt", "1.txt", "2.txt", "3.txt", "4.txt"], "also while it is being spared"
+    assert names == ["late.bin", "0.txt", "1.txt", "2.txt", "3.txt", "4.txt"], "also while its calls are paused"
 
 
-def test_with_stage_when_down_what_the_callback_has_seen_is_not_staged(start):
+def test_with_stage_when_down_a_file_that_the_callback_has_seen_is_not_staged(start):
     with Ingest(lambda connection, upload: upload.read(connection, most=5)) as callback:
         agent = Agent(start(allowing(callback.port, **{"push.stage_when_down": "true"})), callback.url())
         check_error(agent.upload(("a", b"x" * 1000)), 502, code="callback_failed")
         agent.nothing_staged()
 
 
-# -- what is told of it
+# -- logs, metrics and files
 
 
-def test_neither_content_nor_secret_is_told_anywhere(start, tmp_path):
+def test_neither_content_nor_secret_is_in_a_log_a_metric_or_a_file(start, tmp_path):
     marker = b"zq7content" + os.urandom(8).hex().encode()
     with Ingest() as callback:
         server = start(allowing(callback.port, **{"log.level": "debug", "log.requests": "all"}), data=tmp_path)
@@ -589,9 +589,9 @@ def test_neither_content_nor_secret_is_told_anywhere(start, tmp_path):
         assert agent.upload(("zq7name.txt", marker)).status == 200
         metrics = server.get("/metrics").body
         server.stop()
-        told = b"\n".join(server.stderr()) + metrics
+        output = b"\n".join(server.stderr()) + metrics
         for file in tmp_path.rglob("*"):
             if file.is_file():
-                told += file.read_bytes()
+                output += file.read_bytes()
         for secret in (marker, b"zq7name", agent.secret.encode()):
-            assert not re.search(re.escape(secret), told), secret
+            assert not re.search(re.escape(secret), output), secret

@@ -1,4 +1,4 @@
-"""Bad luck and bad company: closed outputs, stray signals, mutated requests. The service goes on, and its memory comes back."""
+"""Closed outputs, unexpected signals, mutated requests and abuse: the server goes on, and its memory is freed again."""
 import os
 import random
 import signal
@@ -16,7 +16,7 @@ MIB = 1024 * 1024
 
 # -- outputs and signals
 
-def test_the_service_goes_on_when_nobody_reads_stdout(start):
+def test_the_service_goes_on_when_stdout_is_closed(start):
     server = start({"log.requests": "all"}, stdout_closes=True)
     for number in (signal.SIGHUP, signal.SIGPIPE):
         server.signal(number)
@@ -46,7 +46,7 @@ def test_the_service_goes_on_when_its_log_cannot_be_written(start, stderr):
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGPIPE], ids=["SIGHUP", "SIGPIPE"])
-def test_the_service_goes_on_after_a_stray_signal(start, number):
+def test_the_service_goes_on_after_an_unexpected_signal(start, number):
     server = start()
     workspace = Workspace(server)
     wire, = workspace.park()
@@ -61,7 +61,7 @@ def test_the_service_goes_on_after_a_stray_signal(start, number):
 # -- mutated requests
 
 def samples(workspace):
-    """Requests that are right, to be spoiled."""
+    """Correct requests, to be mutated."""
     fields, body = multipart(("a.txt", b"some content"), ("b.txt", b"more"))
     admin = {"Authorization": f"Bearer {workspace.server.admin_token}"}
     return [
@@ -112,10 +112,10 @@ def test_mutated_requests_get_well_formed_answers_or_none(server, workspace, see
             assert response.status not in (500, 502), f"seed {seed}, round {round_number}: {data!r}: {response}"
 
 
-# -- neighbours and memory
+# -- other clients and memory
 
 def abuse(server, workspace, rounds):
-    """Everything at once, several times: big heads, endless bodies, cut uploads, held polls that vanish, stuck readers."""
+    """Everything at once, several times: big heads, endless bodies, cut uploads, held polls that disconnect, stuck readers."""
     (file_id, _), = workspace.upload(("big.bin", bytes(8 * MIB)))
     for _ in range(rounds):
         wires = [server.connect(receive_buffer=4096) for _ in range(8)]
@@ -138,15 +138,15 @@ def abuse(server, workspace, rounds):
         server.wait_metric("restante_held_polls", 0)
 
 
-def test_an_upload_beside_abuse_is_not_disturbed(server, workspace):
-    neighbour, stop, failures, done = Workspace(server, "neighbour"), threading.Event(), [], []
+def test_uploads_of_others_are_not_disturbed_by_abuse(server, workspace):
+    other, stop, failures, done = Workspace(server, "other"), threading.Event(), [], []
 
     def upload():
         while not stop.is_set():
             try:
                 content = os.urandom(256 * 1024)
-                (file_id, _), = neighbour.upload(("mine.bin", content))
-                assert server.get(neighbour.content(file_id), token=neighbour.token).body == content
+                (file_id, _), = other.upload(("mine.bin", content))
+                assert server.get(other.content(file_id), token=other.token).body == content
                 done.append(file_id)
             except Exception as error:  # noqa: BLE001: reported by the test below
                 failures.append(error)
@@ -156,17 +156,17 @@ def test_an_upload_beside_abuse_is_not_disturbed(server, workspace):
     thread.start()
     try:
         abuse(server, workspace, 2)
-        wait_until(lambda: done or failures, "the neighbour has uploaded something")
+        wait_until(lambda: done or failures, "the other workspace has uploaded something")
     finally:
         stop.set()
         thread.join()
     assert not failures
-    assert [row["request_body"]["file_id"] for row in neighbour.activity()] == done
+    assert [row["request_body"]["file_id"] for row in other.activity()] == done
 
 
 def test_memory_comes_back_after_abuse(start):
     if sanitizer():
-        pytest.skip("a sanitizer keeps freed memory in quarantine, so resident memory says nothing")
+        pytest.skip("a sanitizer keeps freed memory in quarantine, so resident memory is no measure")
     server = start()
     workspace = Workspace(server)
     sockets = server.sockets()

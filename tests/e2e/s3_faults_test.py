@@ -1,5 +1,5 @@
-"""S3 fails in every way it knows: nobody is told that a file was taken before its object is there, nobody is given half a file
-for a whole one, nothing is left behind, the operator is told why in words, and everything heals without a restart."""
+"""S3 fails in every possible way: no upload is acknowledged before its object is there, no download of a part looks complete, nothing
+is left behind, the operator gets the reason as a sentence, and the server recovers without a restart."""
 import hashlib
 import re
 import uuid
@@ -10,18 +10,18 @@ import pytest
 from support.backend import Bucket
 from support.checks import check_error
 from support.workspace import Workspace, files_of, multipart
-from support.s3_proxy import S3Proxy, access_denied, elsewhere, expired, failed_with_200, skewed, slow_down, taken_but_not_kept
+from support.s3_proxy import S3Proxy, access_denied, expired, failed_with_200, other_region, skewed, slow_down, accepted_but_not_stored
 from support.server import Server
 from support.swift import Swift
 from support.waiting import wait_until
 from support.wire import BrokenResponse
 
-SMALL = bytes(range(256)) * 800  # put whole
-LARGE = hashlib.sha256(b"parts").digest() * 200_000  # by parts
+SMALL = bytes(range(256)) * 800  # one PUT
+LARGE = hashlib.sha256(b"parts").digest() * 200_000  # a multipart upload
 SECRET = Swift.secret_key
-# By name, as tests are called.
+# By name, for the names of the tests.
 FILES = {"whole": SMALL, "parts": LARGE}
-# A slow machine is no fault; what is meant to be given up is answered at once.
+# Long timeouts: a slow machine is no fault. The faults that must be given up are answered at once.
 PATIENT = {"s3.patience": "60s", "s3.attempts": "4"}
 
 
@@ -38,8 +38,8 @@ def front(swift):
 
 
 def settings_for(swift, bucket, endpoint, **more):
-    """Every post office has a prefix of its own."""
-    return {"blobs": "s3", "s3.endpoint": endpoint, "s3.bucket": bucket.name, "s3.region": swift.region, "s3.prefix": f"post-{uuid.uuid4().hex}/",
+    """Every installation has its own prefix."""
+    return {"blobs": "s3", "s3.endpoint": endpoint, "s3.bucket": bucket.name, "s3.region": swift.region, "s3.prefix": f"installation-{uuid.uuid4().hex}/",
             **PATIENT, **{key.replace("__", "."): value for key, value in more.items()}}
 
 
@@ -49,7 +49,7 @@ def keys_of(swift, secret=SECRET):
 
 @pytest.fixture(scope="module")
 def through(swift, bucket, front):
-    """A server that reaches S3 by way of the proxy."""
+    """A server that reaches S3 through the proxy."""
     with Server(settings_for(swift, bucket, front.endpoint), environment=keys_of(swift)) as running:
         yield running
 
@@ -62,7 +62,7 @@ def healed(front):
 
 @pytest.fixture
 def agent(through, front):
-    """Whatever went wrong in a test, afterwards both ways work again, on the same server."""
+    """After each test uploads and downloads work again, on the same server."""
     agent = Workspace(through)
     yield agent
     front.heal()
@@ -90,7 +90,7 @@ def check_works(agent):
 
 
 def check_refused(agent, response):
-    """Told so, with when to come back; nobody else hears of a file."""
+    """The client gets an error with Retry-After, and the agent gets no file."""
     check_error(response, 503, code="platform_unavailable")
     assert int(response.header("Retry-After")) >= 1
     assert agent.activity() == [] and agent.server.get(agent.path("pending-uploads"), token=agent.token).json() == []
@@ -103,14 +103,14 @@ def blobs_state(server):
 
 @pytest.fixture
 def nothing_left(bucket):
-    """What failed leaves neither an object nor a part."""
+    """A failed upload leaves neither an object nor a part."""
     before = set(bucket.objects())
     yield
     wait_until(lambda: bucket.parts() == [], "no parts are left")
     wait_until(lambda: set(bucket.objects()) <= before, "no object is left")
 
 
-# -- what passes
+# -- faults that the server retries
 
 
 @pytest.mark.parametrize("size, operation", [("whole", "put"), ("whole", "head"), ("parts", "begin"), ("parts", "put_part"), ("parts", "complete")])
@@ -133,7 +133,7 @@ def test_an_upload_that_is_cut_is_sent_again(agent, front, size, operation):
 
 
 @pytest.mark.parametrize("size, operation", [("whole", "put"), ("parts", "put_part"), ("parts", "complete")])
-def test_an_answer_that_is_lost_is_found_out_about(agent, front, size, operation):
+def test_the_outcome_of_a_request_whose_answer_is_lost_is_found_out(agent, front, size, operation):
     content = FILES[size]
     fault = front.lose_answer(operation, times=1)
     file_id = stage(agent, content)
@@ -160,7 +160,7 @@ def test_a_download_that_is_cut_goes_on_where_it_was(agent, front, size):
     assert part.status == 206 and part.body == content[100_000:150_000]
 
 
-# -- what does not
+# -- faults that last
 
 
 @pytest.mark.parametrize("size, operation", [("whole", "put"), ("parts", "begin"), ("parts", "put_part"), ("parts", "complete")])
@@ -187,12 +187,12 @@ def test_a_completion_that_always_fails_behind_a_200_is_503(agent, front, nothin
 
 
 def test_an_object_that_is_not_there_after_its_put_is_not_staged(agent, front, nothing_left):
-    front.fail("put", taken_but_not_kept)
+    front.fail("put", accepted_but_not_stored)
     check_refused(agent, send(agent, SMALL))
     front.heal()
 
 
-def test_an_object_that_is_another_than_was_sent_is_put_again_and_then_refused(agent, front, nothing_left):
+def test_an_object_that_differs_from_the_upload_is_put_again_and_then_refused(agent, front, nothing_left):
     def etag(head):
         return re.search(rb"(?i)etag: [^\r]*", head)[0]
     fault = front.alter("put", etag, b'ETag: "0123456789abcdef0123456789abcdef"')
@@ -201,26 +201,26 @@ def test_an_object_that_is_another_than_was_sent_is_put_again_and_then_refused(a
     front.heal()
 
 
-def test_a_download_that_is_always_cut_is_never_taken_for_whole(agent, front):
+def test_a_download_that_is_always_cut_never_looks_complete(agent, front):
     file_id = stage(agent, LARGE)
     front.cut_answer("get", after=0)
     try:
         answer = fetch(agent, file_id)
     except BrokenResponse:
-        return  # it ended before its length: the agent comes again
+        return  # it ended before its length: the agent fetches it again
     assert answer.status == 503, answer
 
 
 REASONS = {
     "denied": (access_denied, "the access key may not PUT in bucket"),
     "clock": (skewed, "this machine's clock is wrong"),
-    "region": (elsewhere, "is in region eu-north-7, not in us-east-1"),
+    "region": (other_region, "is in region eu-north-7, not in us-east-1"),
     "expired": (expired, "the S3 credentials have expired"),
 }
 
 
 @pytest.mark.parametrize("reason", REASONS)
-def test_a_refusal_is_explained_to_the_operator_and_to_nobody_else(agent, through, front, reason):
+def test_a_refusal_is_explained_only_to_the_operator(agent, through, front, reason):
     answer, sentence = REASONS[reason]
     seen = len(through.stderr())
     front.fail("put", answer)
@@ -250,7 +250,7 @@ def test_a_bucket_that_refuses_everything_makes_the_server_not_ready(agent, thro
     assert fetch(agent, file_id).body == SMALL
 
 
-def test_what_is_secret_is_in_no_log_line_and_no_url(agent, through, swift, front):
+def test_secrets_are_in_no_log_line_and_no_url(agent, through, swift, front):
     front.fail("put", access_denied, times=1)
     send(agent, SMALL)
     front.heal()
@@ -266,10 +266,10 @@ def test_what_is_secret_is_in_no_log_line_and_no_url(agent, through, swift, fron
         assert SECRET not in request.head.decode("latin-1").replace("restante-test", "")
 
 
-# -- servers of their own
+# -- tests with their own server
 
 
-def test_a_stalled_s3_holds_up_nobody_who_does_not_need_it(swift, bucket, front, start):
+def test_a_stalled_s3_delays_no_request_that_does_not_need_it(swift, bucket, front, start):
     more = {"s3__patience": "10m", "s3__threads": "2", "threads__pool": "2"}
     server = start(settings_for(swift, bucket, front.endpoint, **more), environment=keys_of(swift))
     agent, other = Workspace(server), Workspace(server, "other")
@@ -287,7 +287,7 @@ def test_a_stalled_s3_holds_up_nobody_who_does_not_need_it(swift, bucket, front,
             assert fetch(other, acked).body == b"in a row"
             ack = server.request("POST", other.path(f"pending-uploads/{acked}/ack"), token=other.token)
             assert ack.json() == {"acked": True}
-            assert not any(upload.done() for upload in uploads), "all that went on while uploads were waiting"
+            assert not any(upload.done() for upload in uploads), "all of it happened while uploads were waiting"
         finally:
             front.heal()
         for upload in uploads:
@@ -300,7 +300,7 @@ def test_a_stalled_s3_is_given_up_and_uploads_are_503(swift, bucket, front, star
     front.stall("*")
     check_refused(agent, send(agent, SMALL))
     front.heal()
-    # On a slow machine one more may find S3 too slow.
+    # On a slow machine S3 may be too slow for one more request.
     wait_until(lambda: send(agent, SMALL).status == 200, "uploads work again")
 
 
@@ -317,8 +317,8 @@ def test_a_stop_does_not_wait_for_a_stalled_s3(swift, bucket, front, start):
     front.heal()
 
 
-def test_what_a_killed_server_left_is_collected_by_the_next(swift, bucket, front, start, tmp_path):
-    # Under a prefix of its own: what other servers keep in this bucket would be nobody's to this one.
+def test_blobs_left_by_a_killed_server_are_collected_by_the_next(swift, bucket, front, start, tmp_path):
+    # Under a separate prefix: objects of other servers in this bucket would be orphans for this one.
     settings = settings_for(swift, bucket, front.endpoint, s3__prefix="killed/")
     server = start(settings, data=tmp_path, environment=keys_of(swift))
     agent = Workspace(server)
@@ -334,7 +334,7 @@ def test_what_a_killed_server_left_is_collected_by_the_next(swift, bucket, front
     assert bucket.parts() != []
     eager = {**settings, "timeouts.request": "1s", "uploads.sweep_every": "100ms"}
     again = start(eager, data=tmp_path, environment=keys_of(swift))
-    wait_until(lambda: bucket.parts() == [], "the parts are gone", 120)
+    wait_until(lambda: bucket.parts() == [], "the parts are deleted", 120)
     assert fetch(agent.on(again), kept).body == LARGE
 
 
@@ -347,7 +347,7 @@ def test_a_wrong_secret_is_refused_by_the_real_server(swift, bucket, start):
     agent.notify("messages need no S3")
 
 
-def test_a_bucket_that_is_mistyped_condemns_no_file(swift, bucket, start, tmp_path):
+def test_a_mistyped_bucket_marks_no_file_as_damaged(swift, bucket, start, tmp_path):
     right = settings_for(swift, bucket, swift.endpoint)
     server = start(right, data=tmp_path, environment=keys_of(swift))
     agent = Workspace(server)
@@ -363,31 +363,31 @@ def test_a_bucket_that_is_mistyped_condemns_no_file(swift, bucket, start, tmp_pa
     assert not again.metric("restante_uploads_damaged_total", '{damage="missing"}')
 
 
-def test_keys_that_are_rotated_in_their_file_are_taken_up(swift, bucket, front, start, tmp_path):
+def test_keys_that_are_rotated_in_their_file_are_used(swift, bucket, front, start, tmp_path):
     keys = tmp_path / "credentials"
 
     def write(access_key):
-        keys.write_text(f"[post]\naws_access_key_id = {access_key}\naws_secret_access_key = {SECRET}\n")
+        keys.write_text(f"[test]\naws_access_key_id = {access_key}\naws_secret_access_key = {SECRET}\n")
         keys.chmod(0o600)
 
-    write("test:gone")
-    more = {"s3__credentials_file": str(keys), "s3__profile": "post"}
+    write("test:old")
+    more = {"s3__credentials_file": str(keys), "s3__profile": "test"}
     server = start(settings_for(swift, bucket, front.endpoint, **more), environment={"HOME": str(tmp_path)})
     agent = Workspace(server)
-    # As S3 answers whoever comes with keys that have had their time.
-    front.fail("*", lambda request: expired(request) if "test:gone" in request.headers["authorization"] else access_denied(request))
+    # The answer of S3 to expired keys.
+    front.fail("*", lambda request: expired(request) if "test:old" in request.headers["authorization"] else access_denied(request))
     check_refused(agent, send(agent, SMALL))
     write(swift.access_key)
-    front.heal()  # the real server does not know the old ones either
+    front.heal()  # the real S3 server does not know the old keys either
     assert fetch(agent, stage(agent, SMALL)).body == SMALL
 
 
-def test_a_bucket_that_is_only_set_up_for_later_may_be_out_of_reach(swift, bucket, start):
+def test_a_bucket_that_is_set_up_but_not_used_may_be_unreachable(swift, bucket, start):
     later = {**settings_for(swift, bucket, "http://127.0.0.1:1", s3__attempts="1"), "blobs": "dir", "uploads.sweep_every": "50ms"}
     server = start(later, environment=keys_of(swift))
     agent = Workspace(server)
     assert fetch(agent, stage(agent, SMALL)).body == SMALL
-    wait_until(lambda: (server.metric("restante_sweep_duration_seconds_count") or 0) >= 3, "sweeps come to their end")
+    wait_until(lambda: (server.metric("restante_sweep_duration_seconds_count") or 0) >= 3, "sweeps end")
     assert server.metric("restante_pending_uploads_swept_total", '{outcome="error"}') == 0
     assert server.get("/ready").status == 200
     state = blobs_state(server)

@@ -1,5 +1,5 @@
-"""S3 by https: the certificate is believed if the authority in s3.ca_file issued it (or, without that, one of the system's) to the
-very name in s3.endpoint, and otherwise nothing is sent, the operator is told what to set, and everything heals once it is right."""
+"""S3 by https: a certificate is trusted if the authority in s3.ca_file issued it (or, without that, one of the system's) to the
+name in s3.endpoint. Otherwise nothing is sent, the operator reads what to set, and the server recovers once it is right."""
 import hashlib
 import re
 import uuid
@@ -14,10 +14,10 @@ from support.server import StartFailed
 from support.tls_front import TlsFront
 from support.waiting import wait_until
 
-SMALL = bytes(range(256)) * 800  # put whole
-LARGE = hashlib.sha256(b"parts").digest() * 200_000  # by parts
+SMALL = bytes(range(256)) * 800  # one PUT
+LARGE = hashlib.sha256(b"parts").digest() * 200_000  # a multipart upload
 HERE = "DNS:localhost,IP:127.0.0.1"
-# A slow machine is no fault. Sweeps come often, and what is acked goes with the next one that may.
+# A slow machine is no fault. Sweeps run often, so that acked files are deleted soon.
 SETTINGS_HERE = {"blobs": "s3", "s3.patience": "60s", "s3.attempts": "4", "uploads.sweep_every": "100ms", "uploads.ack_retention": "0s"}
 
 
@@ -32,9 +32,9 @@ def certificate(authority):
 
 
 @pytest.fixture(scope="module")
-def stranger(tmp_path_factory):
-    """An authority of the same name that issued nothing."""
-    return Authority(tmp_path_factory.mktemp("stranger"))
+def other_authority(tmp_path_factory):
+    """Another authority with the same name, which has issued nothing."""
+    return Authority(tmp_path_factory.mktemp("other_authority"))
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def bucket(swift):
 
 @pytest.fixture
 def front_of():
-    """front_of(endpoint, certificate, …): a TlsFront that goes with the test."""
+    """front_of(endpoint, certificate, …): a TlsFront that is closed at the end of the test."""
     made = []
 
     def maker(*arguments, **options):
@@ -58,7 +58,7 @@ def front_of():
 
 @pytest.fixture
 def start_s3_server(swift, bucket, start):
-    """office(front, …): a server whose bytes are behind that front, under a prefix of their own."""
+    """start_s3_server(front, …): a server that stores its files in S3 through that front, under its own prefix."""
     def maker(front, *, data=None, environment=None, prefix=None, **settings):
         own = {"s3.endpoint": front.endpoint, "s3.bucket": bucket.name, "s3.region": swift.region, "s3.prefix": prefix or f"{uuid.uuid4().hex}/"}
         keys = {"RESTANTE_S3_ACCESS_KEY": swift.access_key, "RESTANTE_S3_SECRET_KEY": swift.secret_key}
@@ -82,7 +82,7 @@ def fetch(agent, file_id, **options):
 
 
 def check_whole(agent, content):
-    """There and back; the file's id."""
+    """Uploads and downloads a file; returns its id."""
     file_id = stage(agent, content)
     answer = fetch(agent, file_id)
     assert answer.status == 200 and answer.body == content
@@ -90,13 +90,13 @@ def check_whole(agent, content):
 
 
 def trouble(server):
-    """What the operator is told of the bytes."""
+    """The error of the blob store in the operator's report."""
     state, = [store for store in server.get("/admin/health", token=server.admin_token).json()["stores"] if store["name"] == "blobs"]
     return state["error"]
 
 
 def check_refused(server, front, *sentences):
-    """Nobody is told that a file was taken, nothing was sent, and the operator reads what to set; messages go on."""
+    """Uploads are refused, nothing was sent to S3, the operator reads what to set, and messages still work."""
     agent = Workspace(server)
     refused = send(agent, SMALL)
     check_error(refused, 503, code="platform_unavailable")
@@ -104,16 +104,16 @@ def check_refused(server, front, *sentences):
     assert agent.server.get(agent.path("pending-uploads"), token=agent.token).json() == []
     ready = server.get("/ready")
     assert ready.status == 503 and ready.json()["checks"]["blobs"] == "failed", ready
-    for told in (trouble(server), server.wait_log("s3_failed")["reason"]):
+    for text in (trouble(server), server.wait_log("s3_failed")["reason"]):
         for sentence in (f"no secure connection to {front.endpoint.removeprefix('https://')}", "s3.endpoint ", front.endpoint, *sentences):
-            assert sentence in told, (sentence, told)
+            assert sentence in text, (sentence, text)
     assert not front.passed and front.connections >= 1
     agent.notify("messages need no S3")
     return agent
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-def test_files_come_and_go_by_https(swift, bucket, certificate, authority, front_of, start_s3_server, tmp_path, name):
+def test_files_are_stored_read_and_deleted_by_https(swift, bucket, certificate, authority, front_of, start_s3_server, tmp_path, name):
     front = front_of(swift.endpoint, certificate, name=name)
     prefix = f"{uuid.uuid4().hex}/"
     server = start_s3_server(front, data=tmp_path, prefix=prefix, s3__ca_file=authority.file)
@@ -130,23 +130,23 @@ def test_files_come_and_go_by_https(swift, bucket, certificate, authority, front
     for file_id in staged:
         assert server.request("POST", agent.path(f"pending-uploads/{file_id}/ack"), token=agent.token).json() == {"acked": True}
     server.stop()
-    # Objects stay for as long as a request may last. The files were sent to a server whose requests may take their time.
+    # Objects stay for as long as a request may last. This server has a short limit; the first one had a long limit.
     start_s3_server(front, data=tmp_path, prefix=prefix, s3__ca_file=authority.file, timeouts__request="1s")
     left = lambda: [object_name for object_name in bucket.objects() if object_name.startswith(prefix)]
-    wait_until(lambda: not left(), "what was acked is swept", 120)
-    # Host is what is signed, and Swift verifies it: with the port, which is not the usual one.
+    wait_until(lambda: not left(), "acked files are swept", 120)
+    # The signature contains Host, and Swift verifies it: with the port, which is not the usual one.
     hosts = set(re.findall(rb"\r\nHost: ([^\r]*)\r\n", bytes(front.passed)))
     assert hosts == {front.endpoint.removeprefix("https://").encode()}
     assert f"PUT /{bucket.name}/{prefix}".encode() in front.passed
 
 
-def test_without_a_ca_file_the_systems_authorities_are_believed(swift, certificate, authority, front_of, start_s3_server):
+def test_without_a_ca_file_the_systems_authorities_are_trusted(swift, certificate, authority, front_of, start_s3_server):
     front = front_of(swift.endpoint, certificate)
     server = start_s3_server(front, environment={"SSL_CERT_FILE": str(authority.file)})
     check_whole(Workspace(server), LARGE)
 
 
-def test_an_authority_the_system_does_not_know_is_refused_and_s3_ca_file_is_what_to_set(swift, certificate, authority, front_of, start_s3_server, tmp_path):
+def test_an_authority_that_the_system_does_not_know_is_refused_and_the_sentence_names_s3_ca_file(swift, certificate, authority, front_of, start_s3_server, tmp_path):
     front = front_of(swift.endpoint, certificate)
     server = start_s3_server(front, data=tmp_path)
     agent = check_refused(server, front, "issued by none of the system's authorities: set s3.ca_file")
@@ -154,10 +154,10 @@ def test_an_authority_the_system_does_not_know_is_refused_and_s3_ca_file_is_what
     check_whole(agent.on(start_s3_server(front, data=tmp_path, s3__ca_file=authority.file)), SMALL)
 
 
-def test_another_authority_of_the_same_name_is_refused(swift, certificate, stranger, front_of, start_s3_server):
+def test_another_authority_of_the_same_name_is_refused(swift, certificate, other_authority, front_of, start_s3_server):
     front = front_of(swift.endpoint, certificate)
-    server = start_s3_server(front, s3__ca_file=stranger.file)
-    check_refused(server, front, f"issued by none in s3.ca_file {stranger.file}: put its own there")
+    server = start_s3_server(front, s3__ca_file=other_authority.file)
+    check_refused(server, front, f"issued by none in s3.ca_file {other_authority.file}: put its own there")
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
@@ -170,7 +170,7 @@ def test_a_certificate_for_another_host_is_refused_until_there_is_the_right_one(
     check_whole(agent, SMALL)
 
 
-def test_a_server_that_does_not_know_tls_is_refused_and_said_to_be_one(swift, authority, front_of, start_s3_server):
+def test_a_server_that_does_not_know_tls_is_refused_and_reported_as_such(swift, authority, front_of, start_s3_server):
     front = front_of(swift.endpoint, None)
     server = start_s3_server(front, s3__ca_file=authority.file)
     check_refused(server, front, "the server does not speak TLS on this port")
@@ -186,7 +186,7 @@ def test_a_ca_file_without_an_authority_is_named(swift, certificate, front_of, s
     assert str(file) in str(refused.value) and not front.passed
 
 
-# -- what is cut is tried again
+# -- cut connections are tried again
 
 
 @pytest.fixture(scope="module")

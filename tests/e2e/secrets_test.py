@@ -1,5 +1,5 @@
-"""No secret is anywhere it does not belong: every operation is tried by everybody, well and badly, with the log wide open;
-then everything the server said and every file it keeps is searched for every secret that was ever made or shown."""
+"""No secret is where it does not belong. Every operation is tried by every principal, rightly and wrongly, with the most verbose log.
+Then all answers, log lines and files of the server are searched for every secret that was ever made or shown."""
 import base64
 import json
 import os
@@ -11,7 +11,7 @@ from support.workspace import Workspace
 from support.ports import free_port
 from support.schema import Spec
 from support.wire import request
-from support.world import EVERYBODY, World, exchange
+from support.world import PRINCIPALS, World, exchange
 
 ROOT = Path(os.environ.get("RESTANTE_SOURCE", Path(__file__).parents[2]))
 OPERATIONS = Spec((ROOT / "docs/openapi.yaml").read_text()).operations()
@@ -28,7 +28,7 @@ def values_of(value):
 
 
 class Search:
-    """Collects secrets and answers; `forms` are the ways in which a secret could be lying around."""
+    """Collects secrets and answers. `forms` are the encodings in which a secret could be stored."""
 
     def __init__(self, server):
         self.server, self.secrets, self.answers = server, {}, []
@@ -37,8 +37,8 @@ class Search:
     def add(self, what, secret):
         self.secrets.setdefault(secret, what)
 
-    def hear(self, operation, answer):
-        """Keeps the answer, and whatever in it looks like a secret."""
+    def keep(self, operation, answer):
+        """Keeps the answer, and every part of it that looks like a secret."""
         self.answers.append((operation, answer))
         if answer.status < 300 and (answer.header("Content-Type") or "").startswith("application/json"):
             for text in values_of(json.loads(answer.body or b"null")):
@@ -57,12 +57,12 @@ class Search:
             yield raw.hex().encode()
 
     def found_in(self, content, but=()):
-        """Which secrets the bytes hold, in whatever form."""
+        """The secrets that the bytes contain, in any form."""
         return [what for secret, what in self.secrets.items() if secret not in but and any(form in content for form in self.forms(secret))]
 
 
 class Watched(World):
-    """A world whose own preparations are searched too."""
+    """A World whose own preparing requests are searched too."""
 
     def __init__(self, server, search):
         self.search = search
@@ -79,23 +79,23 @@ class Watched(World):
 
 
 def try_everything(server, search):
-    """Every operation by everybody, and with secrets where none belongs."""
+    """Every operation by every principal, and with secrets where none belongs."""
     for operation in OPERATIONS:
         world = Watched(server, search)
-        for who in EVERYBODY:
+        for who in PRINCIPALS:
             if token := world.token(who):
                 search.secrets[token] = who
-            search.hear(operation, world.call(operation, who))
-        world = Watched(server, search)  # the last one may have removed what it was about
+            search.keep(operation, world.call(operation, who))
+        world = Watched(server, search)  # the last operation may have removed what it was about
         leak = secrets.token_urlsafe(32)
         search.add("in a query", leak)
-        search.hear(operation, world.call(operation, "none", query=f"?token={leak}"))
-        search.hear(operation, world.call(operation, "admin", headers={"Cookie": f"__Host-restante={leak}", "X-Workspace-ID": leak}))
+        search.keep(operation, world.call(operation, "none", query=f"?token={leak}"))
+        search.keep(operation, world.call(operation, "admin", headers={"Cookie": f"__Host-restante={leak}", "X-Workspace-ID": leak}))
         for header in (f"Basic {leak}", f"Bearer {leak} x", f"bearer {leak}"):
-            search.hear(operation, world.call(operation, "none", headers={"Authorization": header}))
+            search.keep(operation, world.call(operation, "none", headers={"Authorization": header}))
         if operation.json_body is not None:
             for body in (b'{"token":"%s"', b'{"token":"%s","token":1}', b'["%s"]', b'{"id":"%s","message":7,"name":null,"activity_type":"%s"}'):
-                search.hear(operation, world.call(operation, "admin", body=body.replace(b"%s", leak.encode())))
+                search.keep(operation, world.call(operation, "admin", body=body.replace(b"%s", leak.encode())))
         search.add("admin", server.admin_token)  # one operation replaces it
 
 
@@ -105,29 +105,29 @@ def sign_in(server, search):
     head = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/json"}
     answer = exchange(server, operations["signIn"], request("POST", "/session", head, json.dumps({"token": server.admin_token}).encode()))
     assert answer.status < 300 and answer.all("Set-Cookie"), answer
-    search.hear(operations["signIn"], answer)
+    search.keep(operations["signIn"], answer)
     cookie = {"Cookie": answer.all("Set-Cookie")[0].split(";")[0], "Sec-Fetch-Site": "same-origin"}
     assert server.get("/workspaces", headers=cookie).status == 200
-    search.hear(operations["signIn"], server.request("POST", "/workspaces", headers={**cookie, "Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"},
+    search.keep(operations["signIn"], server.request("POST", "/workspaces", headers={**cookie, "Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"},
                                                      json_body={"name": "x"}))
     assert server.request("DELETE", "/session", headers=cookie).status < 300
 
 
 def push_and_fail(server, search, port):
-    """A push workspace whose callback is down: its inbound secret is made, used, told again and replaced."""
+    """A push workspace whose callback is down: its inbound secret is made, used, returned again and replaced."""
     workspace = Workspace(server, "push")
     search.add("workspace", workspace.token)
     body = {"id": workspace.id, "agent_card": {}, "delivery_mode": "push", "url": f"http://127.0.0.1:{port}"}
     operations = {operation.id: operation for operation in OPERATIONS}
     registered = server.request("POST", "/registry/register", token=workspace.token, json_body=body)
     assert TOKEN.fullmatch(registered.json()["platform_inbound_secret"]), registered
-    search.hear(operations["register"], registered)
+    search.keep(operations["register"], registered)
     message = {"method": "message/send", "params": {"message": {"parts": [{"kind": "text", "text": "hello"}]}}}
     sent = server.request("POST", workspace.path("a2a"), token=server.admin_token, json_body=message)
     assert sent.json()["delivery_mode"] == "push-fallback", sent
-    search.hear(operations["sendMessage"], sent)
-    search.hear(operations["heartbeat"], server.request("POST", "/registry/heartbeat", token=workspace.token, json_body={"workspace_id": workspace.id}))
-    search.hear(operations["register"], server.request("POST", workspace.path("inbound-secret"), token=workspace.token))
+    search.keep(operations["sendMessage"], sent)
+    search.keep(operations["heartbeat"], server.request("POST", "/registry/heartbeat", token=workspace.token, json_body={"workspace_id": workspace.id}))
+    search.keep(operations["register"], server.request("POST", workspace.path("inbound-secret"), token=workspace.token))
 
 
 def check_files(search, data):
@@ -138,7 +138,7 @@ def check_files(search, data):
         try:
             content = file.read_bytes()
         except FileNotFoundError:
-            continue  # dropped meanwhile: the server may still move and sweep bytes
+            continue  # deleted meanwhile: the server may still move and sweep blobs
         assert search.found_in(content, but=(admin,) if file.name == "admin.token" else ()) == [], f"{file.name} holds a secret"
         assert b"Bearer " not in content, file.name
 
@@ -163,9 +163,9 @@ def test_no_secret_is_in_a_log_an_error_a_metric_or_a_file(start, tmp_path):
 
     check_files(search, tmp_path)
     assert server.stop() == 0
-    check_files(search, tmp_path)  # the log of the database is now in the database
-    said = b"\n".join(server.stdout() + server.stderr())
-    assert said.count(b"\n") > len(search.answers), "the log was wide open"
-    assert search.found_in(said) == [], "a secret is in the log"
-    assert b"Bearer " not in said
+    check_files(search, tmp_path)  # after the stop, the database's log is merged into the database
+    log = b"\n".join(server.stdout() + server.stderr())
+    assert log.count(b"\n") > len(search.answers), "the log was verbose"
+    assert search.found_in(log) == [], "a secret is in the log"
+    assert b"Bearer " not in log
     assert not list(tmp_path.rglob("core*"))

@@ -1,5 +1,5 @@
-"""`restante send`, `uploads` and `sweep` against a real server: what a person reads, what a script gets, and what happens when the
-connection breaks in the middle."""
+"""`restante send`, `uploads` and `sweep` with a real server: the output for a person, the JSON for a script, and connections that
+break in the middle."""
 import json
 import os
 import pty
@@ -18,7 +18,7 @@ from support.ports import free_port
 from support.push import Callback, PushWorkspace, allowing
 from support.waiting import Deadline, wait_until
 
-# A sweep that is asked for is refused while another is under way.
+# A requested sweep is refused while another one runs.
 SETTINGS = {"uploads.per_file_bytes": 3000000, "uploads.max_files": 3, "uploads.sweep_every": "24h"}
 
 
@@ -41,7 +41,7 @@ def take(agent, file_id, ack=True):
 
 
 def acknowledge(agent, file_id):
-    """Without a fetch, of which whoever watches may hear in between, or not."""
+    """Without a fetch, because a watcher may see the fetched state in between, or not."""
     acked = agent.server.request("POST", agent.path(f"pending-uploads/{file_id}/ack"), token=agent.token)
     assert acked.json() == {"acked": True}, acked
 
@@ -66,21 +66,21 @@ def test_text_and_files_reach_the_inbox_and_the_message_names_them(server, perso
 
 
 @pytest.mark.bytes
-def test_wait_tells_every_step_and_says_delivered_only_after_the_ack(agent, person):
+def test_wait_prints_every_step_and_delivered_only_after_the_ack(agent, person):
     sending = person.start("send", "--to", agent.id, "--file", person.file("a.txt", b"hello" * 9000), "--wait")
     wait_until(lambda: waiting(agent), "the file waits")
     file_id = waiting(agent)[0]["file_id"]
-    said = iter(sending.stdout.readline, "")
-    assert "waiting for the agent to take it" in next(said)
-    assert re.fullmatch(r"a\.txt +waiting\n", next(said))
+    printed = iter(sending.stdout.readline, "")
+    assert "waiting for the agent to take it" in next(printed)
+    assert re.fullmatch(r"a\.txt +waiting\n", next(printed))
     take(agent, file_id, ack=False)
-    assert re.fullmatch(r"a\.txt +fetched, not yet acknowledged\n", next(said))
+    assert re.fullmatch(r"a\.txt +fetched, not yet acknowledged\n", next(printed))
     take(agent, file_id)
-    assert re.fullmatch(r"a\.txt +delivered\n", next(said))
+    assert re.fullmatch(r"a\.txt +delivered\n", next(printed))
     assert sending.wait(Deadline().left()) == 0
 
 
-def test_wait_fails_with_the_agents_own_reason(agent, person):
+def test_wait_fails_with_the_agents_reason(agent, person):
     sending = person.start("send", "--to", agent.id, "--file", person.file("a.txt", b"hello"), "--wait")
     wait_until(lambda: waiting(agent), "the file waits")
     file_id = waiting(agent)[0]["file_id"]
@@ -91,7 +91,7 @@ def test_wait_fails_with_the_agents_own_reason(agent, person):
     assert sending.returncode == 1
 
 
-def test_wait_gives_up_in_time_and_says_that_the_file_stays(agent, person):
+def test_wait_gives_up_in_time_and_prints_that_the_file_stays(agent, person):
     done = person.run("send", "--to", agent.id, "--file", person.file("a.txt", b"hello"), "--wait", "--timeout", 1)
     assert done.returncode == 75
     assert "stays there" in done.stderr
@@ -101,17 +101,17 @@ def test_wait_gives_up_in_time_and_says_that_the_file_stays(agent, person):
 def test_wait_follows_every_file_to_its_own_end(agent, person):
     files = [person.file(name, b"hello") for name in ("a.txt", "b.txt", "c.txt")]
     sending = person.start("send", "--to", agent.id, "--wait", "--timeout", 2**63 - 1, *[word for file in files for word in ("--file", file)])
-    said = iter(sending.stdout.readline, "")
-    assert "3 files (15 B) sent; waiting for the agent to take them." in next(said)
-    assert [next(said).split() for _ in files] == [[name, "waiting"] for name in ("a.txt", "b.txt", "c.txt")]
+    printed = iter(sending.stdout.readline, "")
+    assert "3 files (15 B) sent; waiting for the agent to take them." in next(printed)
+    assert [next(printed).split() for _ in files] == [[name, "waiting"] for name in ("a.txt", "b.txt", "c.txt")]
     first, second, third = [item["file_id"] for item in waiting(agent)]
     acknowledge(agent, second)
-    assert next(said).split() == ["b.txt", "delivered"]
+    assert next(printed).split() == ["b.txt", "delivered"]
     recalled = agent.server.request("DELETE", agent.path(f"pending-uploads/{first}"), token=agent.server.admin_token)
     assert recalled.json() == {"recalled": True}
-    assert next(said).split() == ["a.txt", "recalled"]
+    assert next(printed).split() == ["a.txt", "recalled"]
     acknowledge(agent, third)
-    assert next(said).split() == ["c.txt", "delivered"]
+    assert next(printed).split() == ["c.txt", "delivered"]
     assert sending.wait(Deadline().left()) == 1, "not everything was delivered"
 
 
@@ -119,7 +119,7 @@ def test_wait_follows_every_file_to_its_own_end(agent, person):
 def test_wait_ends_when_a_file_expires(start, tmp_path):
     server = start({"uploads.ttl": "4s", "uploads.ack_retention": "1s"})
     person = Person(server, tmp_path)
-    done = person.run("send", "--to", Workspace(server, "asleep").id, "--file", person.file("a.txt", b"hello" * 9000), "--wait")
+    done = person.run("send", "--to", Workspace(server, "offline").id, "--file", person.file("a.txt", b"hello" * 9000), "--wait")
     assert done.returncode == 1 and "expired before the agent took it" in done.stdout, done
 
 
@@ -129,8 +129,8 @@ def test_a_message_alone_is_kept_too(agent, person):
     assert [row["method"] for row in agent.activity()] == ["message/send"]
 
 
-def test_what_an_agent_takes_at_once_need_not_be_waited_for(start, tmp_path):
-    """A push workspace: the callback names the files as it likes, and may answer a message with nothing."""
+def test_a_file_that_the_callback_accepts_at_once_is_not_waited_for(start, tmp_path):
+    """A push workspace: the callback may give the files any names and answer a message with an empty body."""
     def answer(connection, request):
         body = b'{"files":[{"uri":"workspace:/inbox/a.txt","name":"a.txt"}]}' if b"/ingest " in request[:200] else b""
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
@@ -141,11 +141,11 @@ def test_what_an_agent_takes_at_once_need_not_be_waited_for(start, tmp_path):
         person = Person(server, tmp_path)
         done = person.run("send", "--to", agent.id, "hi", "--file", person.file("a.txt", b"hello"), "--wait", "--json")
     assert done.returncode == 0, done
-    told = json.loads(done.stdout)
-    assert (told["files"], told["message"]) == ([{"uri": "workspace:/inbox/a.txt", "name": "a.txt"}], None)
+    output = json.loads(done.stdout)
+    assert (output["files"], output["message"]) == ([{"uri": "workspace:/inbox/a.txt", "name": "a.txt"}], None)
 
 
-def test_wait_survives_a_restart_of_the_server_and_says_so_once(start, tmp_path):
+def test_wait_survives_a_restart_of_the_server_and_reports_it_once(start, tmp_path):
     address = f"127.0.0.1:{free_port()}"
     first = start(listen=(address,))
     agent, person = Workspace(first, "laptop"), Person(first, tmp_path)
@@ -161,7 +161,7 @@ def test_wait_survives_a_restart_of_the_server_and_says_so_once(start, tmp_path)
     assert out.splitlines()[-1].split() == ["a.txt", "delivered"]
 
 
-def test_a_server_that_stays_away_ends_the_wait_in_time_and_json_names_what_was_sent(start, tmp_path):
+def test_a_server_that_stays_down_ends_the_wait_in_time_and_json_names_the_sent_files(start, tmp_path):
     server = start()
     agent, person = Workspace(server, "laptop"), Person(server, tmp_path)
     sending = person.start("send", "--to", agent.id, "hi", "--file", person.file("a.txt", b"hello"), "--wait", "--json", "--timeout", 5)
@@ -170,11 +170,11 @@ def test_a_server_that_stays_away_ends_the_wait_in_time_and_json_names_what_was_
     server.stop()
     out, err = sending.communicate(timeout=120)
     assert sending.returncode == 75 and "stays there" in err, (out, err)
-    told = json.loads(out)
-    assert told["message"]["status"] == "queued" and [item["uri"] for item in told["files"]] == [f"platform-pending:{agent.id}/{file_id}"]
+    output = json.loads(out)
+    assert output["message"]["status"] == "queued" and [item["uri"] for item in output["files"]] == [f"platform-pending:{agent.id}/{file_id}"]
 
 
-def test_a_wait_that_is_refused_ends_at_once_and_json_still_names_what_was_sent(server, agent, tmp_path):
+def test_a_wait_that_is_refused_ends_at_once_and_json_still_names_the_sent_files(server, agent, tmp_path):
     invited = server.request("POST", "/admin/invites", token=server.admin_token, json_body={"kind": "sender", "workspace_id": agent.id}).json()
     ada = Person(server, tmp_path, invited["token"])
     sending = ada.start("send", "--file", ada.file("a.txt", b"hello"), "--wait", "--json")
@@ -187,20 +187,20 @@ def test_a_wait_that_is_refused_ends_at_once_and_json_still_names_what_was_sent(
 
 
 def test_json_names_the_files_of_a_message_that_was_refused(tmp_path):
-    uri = f"platform-pending:{SOMEBODY}/0196f0c0-0000-7000-8000-00000000000b"
+    uri = f"platform-pending:{AGENT_ID}/0196f0c0-0000-7000-8000-00000000000b"
     with OtherServer({"/uploads/limits": [{}], "/chat/uploads": [{"files": [{"uri": uri}]}], "/a2a": [400, 400, {}], "/pending-uploads/": [400]}) as other:
         person = Person(None, tmp_path, token="t", port=other.port)
-        done = person.run("send", "--to", SOMEBODY, "hi", "--file", person.file("a.txt", b"hello"), "--json")
-        words = person.run("send", "--to", SOMEBODY, "hi", "--json")
-        unseen = person.run("send", "--to", SOMEBODY, "hi", "--file", person.file("a.txt", b"hello"), "--wait", "--json")
-    assert done.returncode == 1 and json.loads(done.stdout) == {"workspace_id": SOMEBODY, "files": [{"uri": uri}], "message": None}, done
-    assert (words.returncode, words.stdout) == (1, ""), words
-    assert unseen.returncode == 1 and json.loads(unseen.stdout) == {"workspace_id": SOMEBODY, "files": [{"uri": uri}], "message": {}}, unseen
+        done = person.run("send", "--to", AGENT_ID, "hi", "--file", person.file("a.txt", b"hello"), "--json")
+        without_files = person.run("send", "--to", AGENT_ID, "hi", "--json")
+        unseen = person.run("send", "--to", AGENT_ID, "hi", "--file", person.file("a.txt", b"hello"), "--wait", "--json")
+    assert done.returncode == 1 and json.loads(done.stdout) == {"workspace_id": AGENT_ID, "files": [{"uri": uri}], "message": None}, done
+    assert (without_files.returncode, without_files.stdout) == (1, ""), without_files
+    assert unseen.returncode == 1 and json.loads(unseen.stdout) == {"workspace_id": AGENT_ID, "files": [{"uri": uri}], "message": {}}, unseen
 
 
 class OtherServer(Callback):
-    """Not a Restante of ours: answers by what the request line has in it, the last answer of a list again and again; a number
-    is a status instead."""
+    """A fake server: chooses the answer by a text in the request line, and repeats the last answer of a list; a number is a status
+    instead of a body."""
 
     def __init__(self, answers):
         self.answers = {what: list(bodies) for what, bodies in answers.items()}
@@ -221,27 +221,27 @@ class OtherServer(Callback):
     def answer(self, connection, request):
         line = request.split(b"\r\n")[0].decode()
         bodies = next(bodies for what, bodies in self.answers.items() if what in line)
-        said = bodies.pop(0) if len(bodies) > 1 else bodies[0]
-        status = said if isinstance(said, int) else 200
-        body = json.dumps(said).encode()
-        connection.sendall(b"HTTP/1.1 %d Said\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+        chosen = bodies.pop(0) if len(bodies) > 1 else bodies[0]
+        status = chosen if isinstance(chosen, int) else 200
+        body = json.dumps(chosen).encode()
+        connection.sendall(b"HTTP/1.1 %d Text\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
                            % (status, len(body), body))
 
 
-SOMEBODY = "0196f0c0-0000-7000-8000-00000000000a"
+AGENT_ID = "0196f0c0-0000-7000-8000-00000000000a"
 
 
 @pytest.mark.parametrize("answered", [{}, {"files": 7}, {"files": []}], ids=["nothing", "no list", "fewer"])
-def test_an_upload_whose_answer_names_other_files_is_not_called_sent(tmp_path, answered):
+def test_an_upload_whose_answer_names_other_files_is_not_reported_as_sent(tmp_path, answered):
     with OtherServer({"/uploads/limits": [{}], "/chat/uploads": [answered]}) as other:
         person = Person(None, tmp_path, token="t", port=other.port)
-        done = person.run("send", "--to", SOMEBODY, "hi", "--file", person.file("a.txt", b"hello"))
+        done = person.run("send", "--to", AGENT_ID, "hi", "--file", person.file("a.txt", b"hello"))
     assert done.returncode == 1 and "names other files than were sent" in done.stderr, done
     assert not any(b"/a2a" in request[:100] for request in other.requests), "the message is not sent without its files"
 
 
-def test_an_answer_that_does_not_come_does_not_end_the_wait(tmp_path):
-    uri = f"platform-pending:{SOMEBODY}/0196f0c0-0000-7000-8000-00000000000b"
+def test_a_missing_answer_does_not_end_the_wait(tmp_path):
+    uri = f"platform-pending:{AGENT_ID}/0196f0c0-0000-7000-8000-00000000000b"
     states = [{"state": state, "name": "a.txt"} for state in ("staged", "staged", "staged", "fetched", "acked")]
     answers = {"/uploads/limits": [{}], "/chat/uploads": [{"files": [{"uri": uri}]}, {"files": [{"uri": "platform-pending:"}]}],
                "/a2a": [{}], "/pending-uploads/": [503, *states]}
@@ -249,7 +249,7 @@ def test_an_answer_that_does_not_come_does_not_end_the_wait(tmp_path):
         person = Person(None, tmp_path, token="t", port=other.port)
         files = ["--file", person.file("a.txt", b"hello"), "--file", person.file("b.txt", b"hello")]
         for away in (True, False):
-            done = person.run("send", "--to", SOMEBODY, *files, "--wait")
+            done = person.run("send", "--to", AGENT_ID, *files, "--wait")
             assert done.returncode == 0 and "delivered" in done.stdout, done
             assert ("waiting goes on" in done.stderr) == away, done
             other.answers["/chat/uploads"] = [{"files": [{"uri": uri}]}]
@@ -257,29 +257,29 @@ def test_an_answer_that_does_not_come_does_not_end_the_wait(tmp_path):
 
 
 def test_waiting_with_the_agents_own_token_reads_nothing_of_its_inbox(server, agent, tmp_path):
-    """What waits for an agent is not picked up because somebody sends in its name and waits."""
+    """Files that wait for an agent are not picked up by a person who sends with the agent's token and waits."""
     agent.notify("before")
     own = Person(server, tmp_path, token=agent.token)
     done = own.run("send", "hi", "--file", own.file("a.txt", b"hello"), "--wait", "--timeout", 1)
     assert done.returncode == 75 and "stays there" in done.stderr, done
-    # Somebody who reads afterwards: once that has been seen to, so would the other have been.
+    # Another workspace polls afterwards: when that poll is recorded, a poll of the first one would be recorded, too.
     other = Workspace(server, "other")
     other.notify("read me")
     last = other.activity()[-1]["seq"]
     assert server.get(other.path(f"activity?since_seq={last}"), token=other.token).status == 200
     seen = lambda workspace: server.get(f"/workspaces/{workspace.id}", token=server.admin_token).json()
-    wait_until(lambda: seen(other)["last_poll_at"], "who reads is seen")
+    wait_until(lambda: seen(other)["last_poll_at"], "the poll is recorded")
     assert (seen(agent)["status"], seen(agent)["last_poll_at"]) == ("awaiting_agent", None)
 
 
-def test_json_is_one_object_with_what_became_of_each_file(agent, person):
+def test_json_is_one_object_with_the_state_of_each_file(agent, person):
     sending = person.start("send", "--to", agent.id, "hi", "--file", person.file("a.txt", b"hello"), "--wait", "--json")
     wait_until(lambda: waiting(agent), "the file waits")
     take(agent, waiting(agent)[0]["file_id"])
     out, err = sending.communicate(timeout=60)
-    told = json.loads(out)
-    assert (told["workspace_id"], told["message"]["status"], err) == (agent.id, "queued", "")
-    assert [(f["name"], f["state"], f["size"]) for f in told["files"]] == [("a.txt", "acked", 5)]
+    output = json.loads(out)
+    assert (output["workspace_id"], output["message"]["status"], err) == (agent.id, "queued", "")
+    assert [(f["name"], f["state"], f["size"]) for f in output["files"]] == [("a.txt", "acked", 5)]
 
 
 def test_a_sender_needs_no_name_and_can_wait_too(server, agent, tmp_path):
@@ -293,7 +293,7 @@ def test_a_sender_needs_no_name_and_can_wait_too(server, agent, tmp_path):
     assert "delivered" in out
 
 
-def test_more_files_than_one_request_takes_go_in_several(agent, person):
+def test_more_files_than_one_request_may_have_are_sent_in_several(agent, person):
     files = [person.file(f"{i}.txt", b"x" * (i + 1)) for i in range(7)]
     done = person.run("send", "--to", agent.id, *[word for file in files for word in ("--file", file)])
     assert done.returncode == 0, done
@@ -306,13 +306,13 @@ def test_more_files_than_one_request_takes_go_in_several(agent, person):
     ("big.bin", 3000001, "big.bin: has 3000001 bytes (2.9 MiB), and this server takes at most 3000000 (2.9 MiB) a file; nothing was sent"),
     ("empty.txt", 0, "empty.txt: is empty"),
 ])
-def test_what_cannot_be_sent_is_named_before_anything_is(agent, person, name, size, sentence):
+def test_a_file_that_cannot_be_sent_is_named_before_anything_is_sent(agent, person, name, size, sentence):
     done = person.run("send", "--to", agent.id, "hi", "--file", person.file("fine.txt", b"fine"), "--file", person.file(name, bytes(size)))
     assert done.returncode == 1 and sentence in done.stderr, done
     assert agent.activity() == []
 
 
-def test_without_anything_to_send_it_says_what_to_give(person, agent):
+def test_without_anything_to_send_it_prints_what_is_missing(person, agent):
     done = person.run("send", "--to", agent.id)
     assert done.returncode == 64 and "--file" in done.stderr
     done = person.run("send", "hello")
@@ -320,7 +320,7 @@ def test_without_anything_to_send_it_says_what_to_give(person, agent):
 
 
 class CuttingProxy:
-    """Passes bytes to the server; the first connection that has carried `allow` bytes is cut, once."""
+    """Passes bytes to the server and cuts the first connection that has passed `allow` bytes, once."""
 
     def __init__(self, port, allow):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -372,7 +372,7 @@ def test_a_connection_cut_in_the_middle_is_tried_again_and_kept_once(server, age
 
 
 class Terminal:
-    """A command on a terminal of that many columns; 0: as many as nobody knows."""
+    """A command on a terminal with so many columns; 0: an unknown number."""
 
     def __init__(self, command, columns=0):
         self._parent, child = pty.openpty()
@@ -381,7 +381,7 @@ class Terminal:
         os.close(child)
 
     def to_end(self):
-        """Everything it drew, once it has ended well."""
+        """All its output, after it has ended with success."""
         seen = b""
         while True:
             try:
@@ -418,7 +418,7 @@ def test_on_a_terminal_states_have_colours(agent, person):
     assert b"\x1b[32mdelivered\x1b[0m" in listed, listed
 
 
-def test_uploads_shows_what_waits_and_sweep_what_was_due(agent, person):
+def test_uploads_shows_waiting_files_and_sweep_deletes_due_ones(agent, person):
     assert person.run("uploads", "--workspace", agent.id).stdout == "No file is in this state.\n"
     person.run("send", "--to", agent.id, "--file", person.file("a.txt", b"hello"))
     (item,) = waiting(agent)
@@ -426,7 +426,7 @@ def test_uploads_shows_what_waits_and_sweep_what_was_due(agent, person):
     assert re.search(rf"^laptop +a\.txt +5 B +\S.* ago|just now +waiting +in \d+ h +{item['file_id']}$", shown, re.M), shown
     take(agent, item["file_id"], ack=False)
     state = lambda: agent.server.get(agent.path(f"pending-uploads/{item['file_id']}"), token=agent.token).json()
-    wait_until(lambda: state()["fetched_at"], "that it was fetched is written down")
+    wait_until(lambda: state()["fetched_at"], "the fetch is stored")
     assert "fetched, not yet acknowledged" in person.run("uploads", "--state", "fetched", "--workspace", agent.id).stdout
     assert person.run("uploads", "--state", "never_fetched", "--workspace", agent.id).stdout == "No file is in this state.\n"
     take(agent, item["file_id"])
@@ -445,7 +445,7 @@ def test_uploads_shows_what_waits_and_sweep_what_was_due(agent, person):
     assert "--state is one of waiting, never_fetched" in person.run("uploads", "--state", "xyzzy").stderr
 
 
-def test_a_script_is_told_when_one_answer_does_not_hold_all(tmp_path):
+def test_a_script_is_warned_when_one_answer_does_not_contain_all_files(tmp_path):
     with OtherServer({"/admin/uploads?limit=1000&state=all": [{"count": 1000, "uploads": []}, {"count": 999, "uploads": []}],
                       "/admin/uploads/stats": [{"count": 1000}]}) as other:
         person = Person(None, tmp_path, token="t", port=other.port)

@@ -1,5 +1,5 @@
-"""What the operator's views are made of: the server's own figures of the last day, and its report on itself. Both are the
-operator's alone, and no secret is in them."""
+"""The data of the operator's views: the server's figures of the last day, and its health report. Only the operator may read them,
+and no secret is in them."""
 import secrets
 import shutil
 
@@ -27,7 +27,7 @@ def series(server, since=None):
 
 
 def total(server, column):
-    """Everything since the start, the row that still runs included."""
+    """The sum since the start, including the unfinished row."""
     answer = series(server)
     return sum(value or 0 for value in answer["columns"][column]) + (answer["running"][column] or 0)
 
@@ -49,7 +49,7 @@ def store(server, name):
 # -- the figures
 
 
-def test_what_happens_to_files_is_in_the_rows(start):
+def test_the_events_of_files_are_in_the_rows(start):
     server = start(OFTEN)
     workspace = Workspace(server)
     (first, _), (second, _) = workspace.upload(("a.txt", b"1234"), ("b.txt", b"12345"))
@@ -78,18 +78,18 @@ def test_columns_are_equally_long_times_ascend_and_since_gives_the_rest(start):
     assert series(server, answer["now"] + 3_600_000)["time"] == []
 
 
-def test_refusals_are_counted_by_class_and_what_waits_is_measured(start):
+def test_refusals_are_counted_by_class_and_waiting_files_are_measured(start):
     server = start(OFTEN)
     workspace = Workspace(server)
     workspace.upload(("a.txt", b"x" * 1000))
     assert server.get("/nowhere").status == 404
     wait_until(lambda: total(server, "errors_4xx") >= 1, "the refusal is counted")
     assert total(server, "errors_5xx") == 0
-    wait_until(lambda: 1000 in known(server, "waiting_bytes"), "what waits is measured")
+    wait_until(lambda: 1000 in known(server, "waiting_bytes"), "waiting files are measured")
     assert 1 in known(server, "waiting_files")
 
 
-def test_a_restart_begins_anew(start, tmp_path):
+def test_a_restart_begins_with_empty_figures(start, tmp_path):
     first = start(OFTEN, data=tmp_path)
     Workspace(first).upload(("a.txt", b"1"))
     wait_until(lambda: total(first, "staged") == 1, "it is counted")
@@ -98,13 +98,13 @@ def test_a_restart_begins_anew(start, tmp_path):
     assert total(again, "staged") == 0
 
 
-def test_of_two_servers_on_one_database_each_counts_for_itself(postgres):
+def test_each_of_two_servers_on_one_database_has_its_own_counts(postgres):
     with postgres.database() as url:
         group = ServerGroup(url)
         try:
             one, other = group.add(OFTEN), group.add(OFTEN)
             Workspace(one).upload(("a.txt", b"12"))
-            wait_until(lambda: 2 in known(other, "waiting_bytes"), "what waits is common")
+            wait_until(lambda: 2 in known(other, "waiting_bytes"), "waiting files are the same for both")
             assert total(one, "staged") == 1 and total(other, "staged") == 0
             assert health(one)["shared"] is True
         finally:
@@ -112,7 +112,7 @@ def test_of_two_servers_on_one_database_each_counts_for_itself(postgres):
 
 
 @pytest.mark.parametrize("path", ["/admin/series", "/admin/health"])
-def test_only_the_operator_may_look(start, path):
+def test_only_the_operator_may_read_them(start, path):
     server = start()
     check_error(server.get(path), 401, code="admin_required")
     check_error(server.get(path, token=Workspace(server).token), 401, code="admin_required")
@@ -134,14 +134,14 @@ def test_the_report_names_stores_versions_loops_and_settings(start):
     assert report["version"] and report["started_at"] <= report["now"] and report["shared"] is False
 
 
-def test_a_store_that_failed_is_told_with_its_reason(start):
+def test_a_failed_store_is_reported_with_its_reason(start):
     server = start()
-    shutil.move(server.data / "blobs", server.data / "elsewhere")
-    told = store(server, "blobs")
-    assert told["ok"] is False and told["error"]
+    shutil.move(server.data / "blobs", server.data / "moved")
+    blobs = store(server, "blobs")
+    assert blobs["ok"] is False and blobs["error"]
     assert store(server, "database")["ok"] is True
     assert server.get("/ready").status == 503
-    shutil.move(server.data / "elsewhere", server.data / "blobs")
+    shutil.move(server.data / "moved", server.data / "blobs")
 
 
 def test_no_secret_is_in_the_report_whatever_fails(start):
@@ -156,7 +156,7 @@ def test_no_secret_is_in_the_report_whatever_fails(start):
         assert well.status == 200 and well.json()["stores"][0]["kind"] == "PostgreSQL"
         assert "PostgreSQL" in well.json()["stores"][0]["detail"] and well.json()["stores"][0]["place"]
         postgres.stop()
-        wait_until(lambda: not ask().json()["stores"][0]["ok"], "its database is gone")
+        wait_until(lambda: not ask().json()["stores"][0]["ok"], "its database is not reachable")
         ill = ask()
         assert ill.json()["stores"][0]["error"] and ill.json()["stores"][0]["kind"] == "PostgreSQL"
         for answer in (well, ill):

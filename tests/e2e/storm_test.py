@@ -1,5 +1,5 @@
-"""Files and messages from a server to an agent, through a proxy that cuts, stalls and resets, while both sides are killed at
-random: nothing is lost, nothing is handed over twice, every byte is right. RESTANTE_STORM says how many (1000)."""
+"""Files and messages go from a server to an agent through a proxy that cuts, stalls and resets, while both sides are killed at
+random: nothing is lost, nothing is handed over twice, every byte is right. RESTANTE_STORM sets how many (1000)."""
 import hashlib
 import json
 import os
@@ -19,11 +19,12 @@ SEED = int(os.environ.get("RESTANTE_SEED", "0")) or random.randrange(1, 1 << 30)
 
 
 class StormyProxy:
-    """TCP to a port that may be dead. Each connection gets a fate: calm, cut after some bytes, reset, or stalled and then cut."""
+    """A TCP proxy to a port that may be closed. Each connection has a random behaviour: calm, cut after some bytes, reset, or stalled and
+    then cut."""
 
     def __init__(self, port, dice):
         self.port, self.dice, self.calm = port, dice, threading.Event()
-        self.fates = {"calm": 0, "cut": 0, "reset": 0, "stall": 0}
+        self.behaviours = {"calm": 0, "cut": 0, "reset": 0, "stall": 0}
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -34,17 +35,17 @@ class StormyProxy:
                 client, _ = self.listener.accept()
             except OSError:
                 return
-            fate = "calm" if self.calm.is_set() else self.dice.choices(list(self.fates), [3, 3, 2, 1])[0]
-            self.fates[fate] += 1
-            threading.Thread(target=self._serve, args=(client, fate, self.dice.randrange(200, 150_000)), daemon=True).start()
+            behaviour = "calm" if self.calm.is_set() else self.dice.choices(list(self.behaviours), [3, 3, 2, 1])[0]
+            self.behaviours[behaviour] += 1
+            threading.Thread(target=self._serve, args=(client, behaviour, self.dice.randrange(200, 150_000)), daemon=True).start()
 
-    def _serve(self, client, fate, allowance):
+    def _serve(self, client, behaviour, allowance):
         try:
             server = socket.create_connection(("127.0.0.1", self.port), timeout=5)
         except OSError:
             return client.close()
         server.settimeout(None)
-        left = [allowance if fate != "calm" else 1 << 60]
+        left = [allowance if behaviour != "calm" else 1 << 60]
         ending = threading.Event()
 
         def pump(source, target):
@@ -59,9 +60,9 @@ class StormyProxy:
                         break
             except OSError:
                 pass
-            if fate == "stall" and left[0] <= 0:
-                self.calm.wait(2)  # half open for a while: nothing comes, nothing ends
-            if fate == "reset":
+            if behaviour == "stall" and left[0] <= 0:
+                self.calm.wait(2)  # open for a while without any data
+            if behaviour == "reset":
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             ending.set()
             for one in (source, target):
@@ -98,7 +99,7 @@ class Site:
 
 
 def persistently(action, what):
-    """Until it works: the server may be down. Every action has a key, so that doing it twice is doing it once."""
+    """Repeats the action until it works: the server may be down. Every action has a key, so that a repetition has no second effect."""
     deadline, pause = Deadline(300), threading.Event()
     while True:
         try:
@@ -145,11 +146,11 @@ def test_nothing_is_lost_doubled_or_damaged_in_a_storm(start, connect):
     kills, pause = {"agent": 0, "server": 0}, threading.Event()
 
     def wait_connected(agent):
-        """Every attempt to connect may be cut, too."""
+        """A long ceiling, because every attempt to connect may be cut, too."""
         agent.stderr.wait(lambda line: b"connected to" in line, "the agent is connected", ceiling=300)
 
-    def kill_somebody(agent):
-        # Mostly while it works, sometimes while it starts; on a slow machine too.
+    def kill_one_side(agent):
+        # Mostly while it works, sometimes while it starts, also on a slow machine.
         if dice.random() < 0.8:
             wait_connected(agent)
         pause.wait(dice.uniform(0.1, 1.5))
@@ -163,10 +164,10 @@ def test_nothing_is_lost_doubled_or_damaged_in_a_storm(start, connect):
 
     least = 2 if COUNT < 200 else 5
     while sender.is_alive() or min(kills.values()) < least:
-        agent = kill_somebody(agent)
+        agent = kill_one_side(agent)
     sender.join()
     proxy.calm.set()
-    # A sender that has died would otherwise make the storm a short one, and nobody would know.
+    # If a sender had died, the storm would be shorter without this check.
     count = len(sent["messages"])
     assert count == len(sent["files"]) == COUNT, f"seed {SEED}: {count} of {COUNT} sent"
 
@@ -180,8 +181,8 @@ def test_nothing_is_lost_doubled_or_damaged_in_a_storm(start, connect):
     try:
         wait_until(lambda: not missing(), "everything arrives", ceiling=900, every=0.5)
     except Stalled:
-        said = b"\n".join(agent.stderr()[-10:]).decode()
-        raise AssertionError(f"seed {SEED}, {kills}, {proxy.fates}: {sorted(missing())} did not arrive; the agent says:\n{said}") from None
+        printed = b"\n".join(agent.stderr()[-10:]).decode()
+        raise AssertionError(f"seed {SEED}, {kills}, {proxy.behaviours}: {sorted(missing())} did not arrive; the agent printed:\n{printed}") from None
     deliveries = agent.deliveries()
     ids = [d["id"] for d in deliveries]
     assert len(ids) == len(set(ids)), f"seed {SEED}: handed over twice: {[i for i in ids if ids.count(i) > 1]}"
@@ -190,7 +191,7 @@ def test_nothing_is_lost_doubled_or_damaged_in_a_storm(start, connect):
         for file in delivery["files"]:
             if file["state"] == "landed":
                 assert hashlib.sha256(Path(file["path"]).read_bytes()).hexdigest() == sent["files"][file["name"]], f"seed {SEED}: {file}"
-    # Once alone at most, and once with the message that names it.
+    # At most once alone, and once with the message that names it.
     for kind in ("file", "message"):
         landed = [file["name"] for d in deliveries if d["type"] == kind for file in d["files"] if file["state"] == "landed"]
         assert len(landed) == len(set(landed)), f"seed {SEED}: handed over twice as {kind}"
@@ -198,9 +199,9 @@ def test_nothing_is_lost_doubled_or_damaged_in_a_storm(start, connect):
     wait_until(lambda: replies() >= len(deliveries), "every reply", ceiling=300, every=0.5)
     assert replies() == len(deliveries), f"seed {SEED}: a reply was sent twice"
     wait_until(lambda: site.server.get(workspace.path("pending-uploads"), token=admin).json() == [], "every ack", ceiling=300, every=0.5)
-    wait_connected(agent)  # it may have been started a moment ago
+    wait_connected(agent)  # it may just have been started
     assert agent.stop() == 0
     assert list((agent.state / "runs").iterdir()) == [], f"seed {SEED}: left over"
     assert [path.name for path in agent.landed() if path.name.startswith(".part-")] == [], f"seed {SEED}: left over"
     proxy.close()
-    print(f"seed {SEED}: {len(sent['files'])} files, {len(sent['messages'])} messages, {kills}, {proxy.fates}")
+    print(f"seed {SEED}: {len(sent['files'])} files, {len(sent['messages'])} messages, {kills}, {proxy.behaviours}")

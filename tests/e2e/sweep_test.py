@@ -1,4 +1,4 @@
-"""The sweep: what is due leaves by itself or when asked, each row once, and nobody who is reading notices."""
+"""The sweep deletes due rows by timer or on request, each row once, and does not disturb readers."""
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -29,12 +29,12 @@ def ack(workspace, file_id):
     return workspace.server.request("POST", workspace.path(f"pending-uploads/{file_id}/ack"), token=workspace.token)
 
 
-def test_what_is_due_leaves_by_itself_with_its_receipt(start):
+def test_due_files_are_deleted_by_timer_with_a_receipt(start):
     server = start(QUICK)
     workspace = Workspace(server)
     workspace.upload(("late.bin", b"x" * 100_000), ("late.txt", b"x"))
     wait_until(lambda: swept(server, "expired") == 2, "both have expired")
-    wait_until(lambda: not server.blobs(), "and their bytes are gone")
+    wait_until(lambda: not server.blobs(), "and their blobs are deleted")
     rows = [row for row in workspace.activity() if row["activity_type"] == "upload_receipt"]
     assert [row["method"] for row in rows] == ["chat_upload_expired"] * 2
     assert server.get(workspace.path("pending-uploads"), token=workspace.token).json() == []
@@ -43,7 +43,7 @@ def test_what_is_due_leaves_by_itself_with_its_receipt(start):
     assert swept(server, "error") == 0
 
 
-def test_the_figures_of_what_waits_can_be_read(start):
+def test_the_figures_of_waiting_files_can_be_read(start):
     server = start({"uploads.sweep_every": "50ms"})
     workspace = Workspace(server)
     workspace.upload(("a", b"1234"), ("b", b"12345"))
@@ -56,7 +56,7 @@ def test_the_figures_of_what_waits_can_be_read(start):
     assert [(row["name"], row["workspace_id"], row["workspace_name"]) for row in listed["uploads"]] == [("a", workspace.id, "test"), ("b", workspace.id, "test")]
 
 
-def test_one_sweeps_at_start(start, tmp_path):
+def test_a_server_sweeps_at_its_start(start, tmp_path):
     server = start({"uploads.ack_retention": "0s", "uploads.sweep_every": "24h"}, data=tmp_path)
     workspace = Workspace(server)
     (file_id, _), = workspace.upload(("a.bin", b"x" * 100_000))
@@ -66,10 +66,10 @@ def test_one_sweeps_at_start(start, tmp_path):
     again = start({"uploads.ack_retention": "0s", "uploads.sweep_every": "24h"}, data=tmp_path)
     wait_until(lambda: swept(again, "acked") == 1, "swept at start")
     if backend.BYTES == "dir":
-        wait_until(lambda: not again.blobs(), "and its bytes are gone")
+        wait_until(lambda: not again.blobs(), "and its blob is deleted")
 
 
-def test_sweeps_that_are_asked_for_at_once_add_up(start):
+def test_the_results_of_sweeps_requested_at_once_add_up(start):
     server = start({"uploads.ack_retention": "0s", "uploads.sweep_every": "24h"})
     workspace = Workspace(server)
     wait_until(lambda: server.metric("restante_sweep_duration_seconds_count"), "the sweep at start is over")
@@ -84,7 +84,7 @@ def test_sweeps_that_are_asked_for_at_once_add_up(start):
     assert swept(server, "acked") == 50
 
 
-def test_a_fetch_that_meets_the_sweep_has_the_whole_body_or_none(start):
+def test_a_fetch_during_the_sweep_gets_the_whole_body_or_none(start):
     server = start({"uploads.ack_retention": "0s", "uploads.sweep_every": "24h"})
     workspace = Workspace(server)
     wait_until(lambda: server.metric("restante_sweep_duration_seconds_count"), "the sweep at start is over")
@@ -94,7 +94,7 @@ def test_a_fetch_that_meets_the_sweep_has_the_whole_body_or_none(start):
     wire.send(request("GET", workspace.content(file_id), workspace.auth()))
     wait_until(wire.has_input, "the download has begun")
     assert ack(workspace, file_id).status == 200
-    # A reader keeps its file open; what has no descriptor is not dropped while somebody may be reading.
+    # A reader keeps its file open; a blob without a file descriptor is not dropped while a request may be reading it.
     assert sweep(server).json()["blobs_deleted"] == (1 if backend.BYTES == "dir" else 0)
     assert len(server.blobs()) == (0 if backend.BYTES == "dir" else 1)
     assert wire.read().body == data
@@ -126,7 +126,7 @@ def test_fetches_all_through_a_sweep_are_whole_or_404(start):
     for thread in threads:
         thread.join()
     assert seen == {200, 404}
-    wait_until(lambda: swept(server, "expired") == 4, "all have left")
+    wait_until(lambda: swept(server, "expired") == 4, "all are deleted")
 
 
 def test_a_retention_above_the_ttl_refuses_to_start_and_a_negative_one_is_at_once(start):
@@ -137,7 +137,7 @@ def test_a_retention_above_the_ttl_refuses_to_start_and_a_negative_one_is_at_onc
     workspace = Workspace(server)
     (file_id, _), = workspace.upload(("a", b"x"))
     assert ack(workspace, file_id).status == 200
-    wait_until(lambda: sweep(server).json().get("acked", 0) + swept(server, "acked") > 0, "it left at once")
+    wait_until(lambda: sweep(server).json().get("acked", 0) + swept(server, "acked") > 0, "it was deleted at once")
 
 
 def test_only_the_operator_sweeps(server, workspace):

@@ -1,4 +1,4 @@
-"""`restante delegate`, `tasks` and `task` against a real server: what a person reads and what a script gets."""
+"""`restante delegate`, `tasks` and `task` with a real server: the output for a person and the JSON for a script."""
 import json
 import re
 import signal
@@ -29,7 +29,7 @@ def operator(server, tmp_path):
 
 
 def received(workspace):
-    """The newest task that waits for it."""
+    """The newest unfinished task that the workspace has received."""
     answer = workspace.server.get(workspace.path("delegations?direction=received&status=in_flight"), token=workspace.token)
     return answer.json()[0] if answer.json() else None
 
@@ -52,7 +52,7 @@ def test_a_task_is_given_listed_with_why_it_waits_and_shown_with_its_result(oper
     listed = operator.run("tasks").stdout
     line = next(line for line in listed.splitlines() if "review-1" in line)
     assert "Planner" in line and "Reviewer" in line and "Review the patch.…" in line and re.search(r"in [12] h", line)
-    assert "queued: " in line, "it says why it waits"
+    assert "queued: " in line, "it shows why the task waits"
     report(reviewer, received(reviewer), status="completed", result="Looks good.\nShip it.")
     assert "No task is in this state." in operator.run("tasks").stdout
     assert "review-1" in operator.run("tasks", "--status", "completed").stdout
@@ -62,7 +62,7 @@ def test_a_task_is_given_listed_with_why_it_waits_and_shown_with_its_result(oper
     assert re.search(r"^completed +1$", operator.run("tasks", "--stats").stdout, re.M)
 
 
-def test_watching_shows_each_change_until_it_is_ended(operator, planner, reviewer):
+def test_watching_shows_each_change_until_it_is_interrupted(operator, planner, reviewer):
     watching = operator.start("tasks", "--watch")
     shown = Lines(watching.stdout.buffer)
     try:
@@ -70,7 +70,7 @@ def test_watching_shows_each_change_until_it_is_ended(operator, planner, reviewe
         give(operator, planner, reviewer, "Watch me.", "--id", "watched")
         shown.wait(lambda line: b"watched" in line and b"queued" in line, "the task appears")
         report(reviewer, received(reviewer), status="completed", result="done")
-        shown.wait(lambda line: b"No task is in this state." in line, "and leaves", start=1)
+        shown.wait(lambda line: b"No task is in this state." in line, "and disappears", start=1)
         watching.send_signal(signal.SIGINT)
         assert watching.wait(60) != 0
     finally:
@@ -95,14 +95,14 @@ def test_waiting_prints_the_result_and_files_go_both_ways(operator, planner, rev
 
 
 def test_two_agents_finish_a_task_by_connect_alone(operator, planner, reviewer, connect, tmp_path):
-    """The callee's command gets the task and its file; the server hears that it works; the caller's agent gets the whole result."""
+    """The receiving agent's command gets the task and its file; the task is in progress; the caller's agent gets the whole result."""
     gate, url = tmp_path / "go", url_of(planner.server)
     command = (f"python3 -c \"import json,sys,os,time; task=json.load(sys.stdin)\nwhile not os.path.exists('{gate}'): time.sleep(0.05)\n"
                "print('read', open(task['files'][0]['path']).read()*2000)\"")
     connect(url, token=reviewer.token, exec_command=command)
     asker = connect(url, token=planner.token, mode="json")
     task = give(operator, planner, reviewer, "Read it aloud.", "--file", operator.file("poem.txt", b"roses "))
-    wait_until(lambda: received(reviewer)["status"] == "in_progress", "its agent says that it works on it")
+    wait_until(lambda: received(reviewer)["status"] == "in_progress", "its agent has reported that it works on it")
     assert received(reviewer)["last_heartbeat"] is not None
     gate.touch()
     line = asker.stdout.wait(lambda line: b'"result"' in line, "the result arrives")
@@ -111,7 +111,7 @@ def test_two_agents_finish_a_task_by_connect_alone(operator, planner, reviewer, 
     assert result["text"] == "read " + "roses " * 1999 + "roses", "all of it, not a preview"
 
 
-# Counts what it read, and leaves a file for whoever asked; beside it what cannot go.
+# Records that it ran, writes a result file, and a symbolic link, which cannot be attached.
 ANSWER_WITH_FILE = """
 import json, os, sys, time
 task, out = json.load(sys.stdin), os.environ["RESTANTE_RESULT_DIR"]
@@ -131,7 +131,7 @@ def test_two_connected_agents_finish_a_task_with_a_file_each_way(operator, plann
     worker = connect(url, token=reviewer.token, exec_command=f"python3 {script}")
     asker = connect(url, token=planner.token, mode="json")
     task = give(operator, planner, reviewer, "Read it aloud.", "--file", operator.file("poem.txt", b"roses "))
-    wait_until(lambda: received(reviewer)["status"] == "in_progress", "its agent says that it works on it")
+    wait_until(lambda: received(reviewer)["status"] == "in_progress", "its agent has reported that it works on it")
     worker.kill()
     gate.touch()
     connect(url, token=reviewer.token, keep=worker, exec_command=f"python3 {script}")
@@ -142,13 +142,13 @@ def test_two_connected_agents_finish_a_task_with_a_file_each_way(operator, plann
     assert (file["name"], file["state"]) == ("poem_back.txt", "landed")
     with open(file["path"]) as landed:
         assert landed.read() == " sesor" * 30000
-    assert log.read_text() == "ran\n", "a kill of the agent is no reason to do it twice"
+    assert log.read_text() == "ran\n", "after a kill of the agent the command does not run twice"
     rows = [row for row in planner.activity() if row["method"] in ("delegate_result", "chat_upload_receive")]
     assert [row["method"] for row in rows] == ["chat_upload_receive", "delegate_result"], "one file, one result"
     wait_until(lambda: not list((worker.state / "runs").iterdir()), "nothing of the run is left")
 
 
-def test_a_command_that_only_leaves_a_file_answers_a_person_and_one_that_says_nothing_ends_its_task(operator, planner, reviewer, connect):
+def test_a_command_that_only_writes_a_file_answers_a_person_and_one_without_output_ends_its_task(operator, planner, reviewer, connect):
     url = url_of(planner.server)
     connect(url, token=reviewer.token, exec_command="printf chart > \"$RESTANTE_RESULT_DIR/chart.csv\"")
     connect(url, token=planner.token, exec_command="true")
@@ -159,10 +159,10 @@ def test_a_command_that_only_leaves_a_file_answers_a_person_and_one_that_says_no
     part, = noted()[0]["response_body"]["parts"]
     assert part["file"]["name"] == "chart.csv"
     done = operator.run("delegate", "be quiet", "--from", reviewer.id, "--to", planner.id, "--wait")
-    assert (done.returncode, "said nothing" in done.stdout) == (0, True), done
+    assert (done.returncode, "wrote no output" in done.stdout) == (0, True), done
 
 
-def test_a_failure_is_told_with_its_reason_and_exit_code_1(operator, planner, reviewer):
+def test_a_failure_is_shown_with_its_reason_and_exit_code_1(operator, planner, reviewer):
     waiting = operator.start("delegate", "impossible", "--from", planner.id, "--to", reviewer.id, "--wait")
     wait_until(lambda: received(reviewer), "the task arrives")
     report(reviewer, received(reviewer), status="failed", error="no such thing")
@@ -170,25 +170,25 @@ def test_a_failure_is_told_with_its_reason_and_exit_code_1(operator, planner, re
     assert waiting.returncode == 1 and "failed: no such thing" in stdout
 
 
-def test_giving_up_waiting_is_75_and_the_task_goes_on(operator, planner, reviewer):
+def test_a_wait_whose_time_is_up_is_75_and_the_task_goes_on(operator, planner, reviewer):
     done = operator.run("delegate", "slow", "--from", planner.id, "--to", reviewer.id, "--wait", "--timeout", "1")
     assert done.returncode == 75 and "the task goes on" in done.stderr
     assert received(reviewer)["status"] == "queued"
 
 
 def test_waiting_with_an_agents_own_token_reads_nothing_of_its_inbox(server, tmp_path, operator, planner, reviewer):
-    """What waits for an agent is not picked up because somebody waits for a result in its name."""
+    """Tasks that wait for an agent are not picked up by a person who waits for a result with the agent's token."""
     assert operator.run("delegate", "please plan", "--from", reviewer.id, "--to", planner.id, "--id", "plan-1").returncode == 0
     agent = Person(server, tmp_path, token=planner.token)
     done = agent.run("delegate", "review", "--to", reviewer.id, "--wait", "--timeout", "1")
     assert done.returncode == 75, done
-    # Somebody who reads afterwards: once that has been seen to, so would the other have been.
+    # Another workspace polls afterwards: when that poll is recorded, a poll of the first one would be recorded, too.
     other = Workspace(server, "Other")
     later = give(operator, planner, other, "read me")
     last = other.activity()[-1]["seq"]
     assert server.get(other.path(f"activity?since_seq={last}"), token=other.token).status == 200
     status = lambda task: server.get(f"/admin/delegations/{task}", token=server.admin_token).json()["status"]
-    wait_until(lambda: status(later) == "dispatched", "what was read counts as picked up")
+    wait_until(lambda: status(later) == "dispatched", "a read task counts as picked up")
     assert status("plan-1") == "queued"
     seen = server.get(f"/workspaces/{planner.id}", token=server.admin_token).json()
     assert (seen["status"], seen["last_poll_at"]) == ("awaiting_agent", None)
@@ -207,13 +207,13 @@ def test_waiting_and_watching_go_on_through_a_restart_of_the_server(start, tmp_p
         waited.wait(lambda line: b"queued" in line, "it is waited for")
         first.stop()
         for lines in warned:
-            lines.wait(lambda line: b"the server is asked again until it answers" in line, "it is said that nobody answers")
+            lines.wait(lambda line: b"the server is asked again until it answers" in line, "it prints that the server does not answer")
         again = start(data=first.data, listen=(address,))
         reviewer = reviewer.on(again)
-        report(reviewer, received(reviewer), status="completed", result="patience pays")
-        waited.wait(lambda line: b"patience pays" in line, "the result")
+        report(reviewer, received(reviewer), status="completed", result="it was worth it")
+        waited.wait(lambda line: b"it was worth it" in line, "the result")
         assert commands[1].wait(60) == 0
-        watched.wait(lambda line: b"No task is in this state." in line, "and leaves", start=1)
+        watched.wait(lambda line: b"No task is in this state." in line, "and disappears", start=1)
         assert commands[0].poll() is None
     finally:
         for command in commands:
@@ -246,18 +246,18 @@ def test_a_task_is_given_again_with_its_files_and_its_time(start, tmp_path):
     take()
     for row in server.get(f"/admin/uploads?state=outgoing&workspace={planner.id}", token=server.admin_token).json()["uploads"]:
         assert server.request("DELETE", planner.path(f"pending-uploads/{row['file_id']}"), token=server.admin_token).status == 200
-    gone = operator.run("task", "retry", first)
-    assert (gone.returncode, received(reviewer)) == (1, None), gone
-    assert "no longer kept here" in gone.stderr and "--file FILE" in gone.stderr and "--no-files" in gone.stderr
+    refused = operator.run("task", "retry", first)
+    assert (refused.returncode, received(reviewer)) == (1, None), refused
+    assert "no longer kept here" in refused.stderr and "--file FILE" in refused.stderr and "--no-files" in refused.stderr
     assert operator.run("task", "retry", first, "--no-files").returncode == 0
     assert waiting() == []
     report(reviewer, received(reviewer), status="failed", error="later")
-    assert operator.run("task", "retry", first, "--file", operator.file("anew.txt", b"anew"), "--within", "30m").returncode == 0
-    assert [file["name"] for file in waiting()] == ["anew.txt"]
+    assert operator.run("task", "retry", first, "--file", operator.file("again.txt", b"again"), "--within", "30m").returncode == 0
+    assert [file["name"] for file in waiting()] == ["again.txt"]
     assert re.search(r"^Due +in (30|29|28|2\d) min$", operator.run("task", "show", received(reviewer)["delegation_id"]).stdout, re.M)
 
 
-def test_a_result_of_files_alone_is_shown_and_nothing_an_agent_wrote_acts_on_the_terminal(operator, planner, reviewer):
+def test_a_result_with_only_files_is_shown_and_no_text_of_an_agent_controls_the_terminal(operator, planner, reviewer):
     task = give(operator, planner, reviewer, "draw \x1b[2J it")
     headers, body = multipart(("chart.csv", b"1,2"))
     staged = reviewer.server.request("POST", reviewer.path("chat/uploads?direction=out"), token=reviewer.token, body=body, headers=headers)
@@ -267,7 +267,7 @@ def test_a_result_of_files_alone_is_shown_and_nothing_an_agent_wrote_acts_on_the
     assert "\x1b" not in shown and "draw  [2J it" in shown
 
 
-def test_cancelled_and_given_again(operator, planner, reviewer):
+def test_a_task_is_cancelled_and_given_again(operator, planner, reviewer):
     first = give(operator, planner, reviewer, "once more")
     assert operator.run("task", "cancel", first).returncode == 0
     assert "failed: cancelled by caller" in operator.run("task", "show", first).stdout
@@ -276,7 +276,7 @@ def test_cancelled_and_given_again(operator, planner, reviewer):
     task = received(reviewer)
     assert task["retry_of"] == first and task["summary"] == "once more"
     second = operator.run("task", "cancel", first)
-    assert second.returncode == 0, "the same again changes nothing"
+    assert second.returncode == 0, "a second cancel changes nothing"
 
 
 def test_the_same_id_twice_is_one_task(operator, planner, reviewer):
@@ -293,20 +293,20 @@ def test_with_its_own_token_a_workspace_needs_no_from_and_sees_its_own(server, t
     assert "from me" in agent.run("task", "show", task).stdout
     assert json.loads(agent.run("tasks", "--json").stdout)[0]["delegation_id"] == task
     strange = agent.run("task", "show", f"../delegations/{task}?x=1 y")
-    assert strange.returncode == 1 and "from me" not in strange.stdout, "an id is an id, whatever it looks like"
+    assert strange.returncode == 1 and "from me" not in strange.stdout, "an id with special characters is still only an id"
     refused = agent.run("tasks", "--stats")
     assert refused.returncode == 64 and "operator" in refused.stderr
 
 
-@pytest.mark.parametrize("args, code, says", [
+@pytest.mark.parametrize("args, code, expected", [
     (["delegate", "x", "--to", "Reviewer"], 64, "--from WORKSPACE"),
-    (["delegate", "x", "--from", "Planner", "--to", "Nobody"], 1, "no workspace is called"),
+    (["delegate", "x", "--from", "Planner", "--to", "Unknown"], 1, "no workspace is called"),
     (["delegate", "x", "--from", "Planner", "--to", "Reviewer", "--within", "soon"], 64, "such as 30m, 6h or 3d"),
     (["tasks", "--status", "stcuk"], 64, "did you mean --status stuck?"),
     (["task", "show", "nothing-like-it"], 1, "delegation not found"),
     (["task", "cancel", "nothing-like-it"], 1, "delegation not found"),
 ])
-def test_what_is_wrong_is_said_with_what_to_do(server, operator, args, code, says):
+def test_a_wrong_command_gets_a_sentence_with_what_to_do(server, operator, args, code, expected):
     workspaces = {"Planner": Workspace(server, "Planner").id, "Reviewer": Workspace(server, "Reviewer").id}
     done = operator.run(*[workspaces.get(arg, arg) for arg in args])
-    assert done.returncode == code and says in done.stderr, done
+    assert done.returncode == code and expected in done.stderr, done

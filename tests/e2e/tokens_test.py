@@ -1,5 +1,5 @@
-"""Tokens while things are under way: revoked in the middle of a poll, an upload or a download; another workspace's things
-stay out of reach; what is open to everybody tells nothing."""
+"""Tokens that are revoked in the middle of a poll, an upload or a download; no access to another workspace's files and rows; public
+answers without private data."""
 import re
 import threading
 import uuid
@@ -27,7 +27,7 @@ def revoke(workspace, token_id):
 
 
 def sender(workspace):
-    """(id, secret) of a person who may write to that workspace."""
+    """(id, secret) of a sender's token for that workspace."""
     made = workspace.server.request("POST", "/admin/invites", token=workspace.server.admin_token,
                                     json_body={"kind": "sender", "workspace_id": workspace.id, "label": "Ada"})
     assert made.status == 201, made
@@ -46,7 +46,7 @@ def test_every_poll_of_a_revoked_token_ends_with_401_and_no_other_does(server, w
         check_error(wire.read(), 401, code="invalid_token")
         wire.close()
     assert not any(wire.has_input() for wire in others)
-    workspace.notify("for those who may")
+    workspace.notify("for valid tokens")
     for wire in others:
         assert wire.read().status == 200
         wire.close()
@@ -80,7 +80,7 @@ def test_an_upload_whose_token_is_revoked_meanwhile_is_all_there_or_not_at_all(s
             "Authorization": f"Bearer {secret}", **headers, "Content-Length": len(body), "Expect": "100-continue"}))
         assert wire.read_informational().status == 100
         wire.send(body[:MIB // 2])
-        wait_until(server.unfinished_files, "the upload is under way")
+        wait_until(server.unfinished_files, "the upload is in progress")
         revoke(workspace, token_id)
         wire.send(body[MIB // 2:])
         answer = wire.read("POST")
@@ -94,7 +94,7 @@ def test_an_upload_whose_token_is_revoked_meanwhile_is_all_there_or_not_at_all(s
     check_error(server.request("POST", workspace.path("chat/uploads"), token=secret, headers=headers, body=body), 401)
 
 
-def test_of_uploads_beside_a_revocation_exactly_the_answered_ones_are_there(server, workspace):
+def test_of_uploads_during_a_revocation_exactly_the_acknowledged_ones_are_there(server, workspace):
     token_id, secret = sender(workspace)
     headers, body = multipart(("a.txt", b"content"))
     accepted, refused, begun = [], [], threading.Event()
@@ -115,9 +115,9 @@ def test_of_uploads_beside_a_revocation_exactly_the_answered_ones_are_there(serv
         thread.join()
     for answer in refused:
         check_error(answer, 401, code="invalid_token")
-    told = sorted(file_id for answer in accepted for file_id, _ in files_of(answer))
-    assert told == sorted(row["request_body"]["file_id"] for row in workspace.activity())
-    # The log shows in which order: nothing of that sender after its end was told.
+    acknowledged = sorted(file_id for answer in accepted for file_id, _ in files_of(answer))
+    assert acknowledged == sorted(row["request_body"]["file_id"] for row in workspace.activity())
+    # The inbox has them in order: nothing of that sender after the answer to its revocation.
     assert server.wait_log("token_revoked")["token_id"]
 
 
@@ -134,7 +134,7 @@ def test_a_download_whose_token_is_revoked_is_cut(server, workspace):
     check_error(server.get(workspace.content(file_id), token=secret), 401)
 
 
-# -- another workspace's things
+# -- another workspace's files and rows
 
 def test_a_file_of_another_workspace_is_not_there_and_stays_untouched(server, workspace):
     other = Workspace(server, "other")
@@ -153,7 +153,7 @@ def test_a_file_of_another_workspace_is_not_there_and_stays_untouched(server, wo
     wait_until(lambda: state() != before, "its own agent's fetch does show")
 
 
-def test_a_cursor_of_another_workspace_is_as_good_as_none(server, workspace):
+def test_a_cursor_of_another_workspace_is_answered_like_an_unknown_one(server, workspace):
     other = Workspace(server, "other")
     for place in (workspace, other):
         place.notify("x")
@@ -165,21 +165,21 @@ def test_a_cursor_of_another_workspace_is_as_good_as_none(server, workspace):
     assert answers[0].body == answers[1].body == answers[2].body
 
 
-# -- what everybody may see
+# -- public answers
 
 @pytest.mark.parametrize("target", ["/health", "/ready", "/metrics", "/uploads/limits", "/no-such-thing"])
-def test_what_is_open_to_everybody_names_nobody(server, target):
+def test_public_answers_contain_no_names(server, target):
     workspace = Workspace(server, "Ophelia's very own agent")
     (file_id, _), = workspace.upload(("ophelia.txt", b"content"))
     workspace.park()[0].close()
-    server.wait_metric("restante_held_polls", 0)  # the next one who parks counts from here
+    server.wait_metric("restante_held_polls", 0)  # the next test that parks a poll counts from here
     text = server.get(target).body.decode()
     for secret in (workspace.id, file_id, workspace.token, workspace.token[:8], server.admin_token[:8], "phelia", str(server.data)):
         assert secret not in text, secret
     assert not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", text)
 
 
-def test_metrics_elsewhere_than_on_loopback_need_a_token(start):
+def test_metrics_on_other_addresses_than_loopback_need_a_token(start):
     server = start(listen=("0.0.0.0:0",))
     server.host = "127.0.0.1"
     check_error(server.get("/metrics"), 401)

@@ -1,4 +1,4 @@
-"""A file on its way to an agent: in by any client, whole or not at all, out to the agent, acked, through crashes and full disks."""
+"""Uploads from any client to an agent: complete or not at all, fetched, acked, also with crashes and full disks."""
 import hashlib
 import os
 import re
@@ -43,18 +43,18 @@ def state(workspace, file_id):
     return answer.json()
 
 
-def expect_no_bytes(server):
-    """A sweep is enough where a reader keeps its file open; elsewhere they stay for as long as a request may last."""
+def expect_no_blobs(server):
+    """With `dir` one sweep is enough, because a reader keeps its file open; in other places blobs stay for as long as a request may last."""
     if backend.BYTES != "dir":
-        wait_until(lambda: sweep(server) and not server.blobs(), "the bytes are gone")
+        wait_until(lambda: sweep(server) and not server.blobs(), "the blobs are deleted")
     assert server.blob_keys() == [] and server.unfinished() == []
 
 
-# -- what real clients send
+# -- requests of real clients
 
 
 def replay(workspace, name):
-    """The answer to a captured request, its line and its token replaced."""
+    """The answer to a captured request, with its request line and its token replaced."""
     head, body = (GOLDEN / f"{name}.http").read_bytes().split(b"\r\n\r\n", 1)
     lines = [line for line in head.split(b"\r\n")[1:] if not re.match(rb"(?i)(host|connection):", line)]
     lines += [b"Host: 127.0.0.1", b"Authorization: Bearer " + workspace.server.admin_token.encode()]
@@ -76,13 +76,13 @@ def replay(workspace, name):
     ("aiohttp", [("a_b_5Cc_3B_C3_A9_E6_BC_A2.txt", b"hello", "text/plain"), ("two.bin", CHUNK, "application/octet-stream")]),
     ("uppy-xhr", [("c___.txt", b"hello", "text/plain")]),
 ])
-def test_what_a_real_client_sends_arrives_as_it_was(workspace, client, files):
+def test_files_from_a_real_client_arrive_unchanged(workspace, client, files):
     staged = files_of(replay(workspace, client))
     assert [(item["name"], item["mimeType"]) for _, item in staged] == [(name, kind) for name, _, kind in files]
     assert [content(workspace, file_id).body for file_id, _ in staged] == [data for _, data, _ in files]
 
 
-def test_a_browser_that_sends_an_empty_file_is_told_which(workspace):
+def test_the_error_for_an_empty_file_from_a_browser_names_the_file(workspace):
     error = check_error(replay(workspace, "chromium"), 400, code="empty_file")
     assert error["filename"] == "empty.bin" and workspace.activity() == []
 
@@ -91,10 +91,10 @@ def test_a_browser_form_without_a_choice_has_no_files(workspace):
     check_error(replay(workspace, "chromium-nothing-chosen"), 400, code="no_files")
 
 
-# -- the whole way
+# -- all steps of a file
 
 
-def test_a_file_goes_from_the_page_to_the_agent_and_its_life_line_stays(start):
+def test_a_file_goes_from_the_page_to_the_agent_and_its_states_are_kept(start):
     workspace = Workspace(start({"uploads.ack_retention": "0s", **backend.SOON}))
     server = workspace.server
     wait_until(lambda: server.metric("restante_sweep_duration_seconds_count"), "the sweep at start is over")
@@ -106,13 +106,13 @@ def test_a_file_goes_from_the_page_to_the_agent_and_its_life_line_stays(start):
                                    "size": 36_000, "uri": item["uri"], "sha256": item["sha256"]}
     fetched = content(workspace, file_id)
     assert fetched.body == b"%PDF" * 9000 and hashlib.sha256(fetched.body).hexdigest() == item["sha256"]
-    wait_until(lambda: state(workspace, file_id)["state"] == "fetched", "the fetch is written down")
+    wait_until(lambda: state(workspace, file_id)["state"] == "fetched", "the fetch is stored")
     assert step(workspace, file_id, "ack").json() == {"acked": True}
     check_error(content(workspace, file_id), 404, code="upload_gone")
-    assert server.get(workspace.content(file_id), token=server.admin_token).status == 200, "people still see it"
+    assert server.get(workspace.content(file_id), token=server.admin_token).status == 200, "people can still read it"
     assert sweep(server)["acked"] == 1
     check_error(server.get(workspace.content(file_id), token=server.admin_token), 404, code="upload_gone")
-    expect_no_bytes(server)
+    expect_no_blobs(server)
     after = state(workspace, file_id)
     assert (after["state"], after["name"]) == ("acked", "report.pdf") and after["fetched_at"] and after["acked_at"] and after["ended_at"]
     assert [row["method"] for row in workspace.activity()] == ["chat_upload_receive", "chat_upload_acked"]
@@ -124,38 +124,38 @@ def test_a_file_goes_from_the_page_to_the_agent_and_its_life_line_stays(start):
 def test_a_kill_after_every_step_takes_nothing_back(start, tmp_path):
     settings = {"uploads.ack_retention": "0s", "uploads.sweep_every": "24h"}
 
-    def reborn(workspace=None):
+    def restarted(workspace=None):
         if workspace:
             workspace.server.kill()
         server = start(settings, data=tmp_path)
         return workspace.on(server) if workspace else Workspace(server)
 
-    workspace = reborn()
+    workspace = restarted()
     sent = {"small.txt": b"s", "big.bin": os.urandom(3 * MIB)}
     staged = upload(workspace, *sent.items())
-    workspace = reborn(workspace)
+    workspace = restarted(workspace)
     ids = {item["name"]: file_id for file_id, item in files_of(staged)}
     assert [row["request_body"]["file_id"] for row in workspace.activity()] == list(ids.values())
-    workspace = reborn(workspace)
+    workspace = restarted(workspace)
     for name, file_id in ids.items():
         assert content(workspace, file_id).body == sent[name]
-    workspace = reborn(workspace)
+    workspace = restarted(workspace)
     assert {content(workspace, file_id).status for file_id in ids.values()} == {200}, "readable until acked"
     for file_id in ids.values():
         assert step(workspace, file_id, "ack").status == 200
-        workspace = reborn(workspace)
+        workspace = restarted(workspace)
         check_error(content(workspace, file_id), 404, code="upload_gone")
         assert state(workspace, file_id)["state"] == "acked"
     first = {file_id: state(workspace, file_id)["acked_at"] for file_id in ids.values()}
     assert [step(workspace, file_id, "ack").status for file_id in ids.values()] == [200, 200]
-    # The sweep at start may have come first; either way each row leaves once.
+    # The sweep at the start may have come first; in both cases each row is deleted once.
     sweep(workspace.server)
     settings.update(backend.SOON)
-    workspace = reborn(workspace)
-    expect_no_bytes(workspace.server)
+    workspace = restarted(workspace)
+    expect_no_blobs(workspace.server)
     for file_id in ids.values():
-        life = state(workspace, file_id)
-        assert (life["state"], life["acked_at"]) == ("acked", first[file_id])
+        status = state(workspace, file_id)
+        assert (status["state"], status["acked_at"]) == ("acked", first[file_id])
     receipts = [row["request_body"]["file_id"] for row in workspace.activity() if row["method"] == "chat_upload_acked"]
     assert sorted(receipts) == sorted(ids.values())
 
@@ -163,13 +163,13 @@ def test_a_kill_after_every_step_takes_nothing_back(start, tmp_path):
 def test_a_repeat_after_a_kill_in_the_middle_is_the_same_upload(start, tmp_path):
     workspace = Workspace(start(data=tmp_path))
     answers = {}
-    for turn in range(3):
+    for round_number in range(3):
         stop = threading.Event()
         doing = []
 
-        def keep_uploading(place=workspace, turn=turn, doing=doing, stop=stop):
+        def keep_uploading(place=workspace, round_number=round_number, doing=doing, stop=stop):
             for number in range(10_000):
-                key = f"{turn}-{number}"
+                key = f"{round_number}-{number}"
                 doing.append(key)
                 if stop.is_set():
                     return
@@ -179,25 +179,25 @@ def test_a_repeat_after_a_kill_in_the_middle_is_the_same_upload(start, tmp_path)
             try:
                 keep_uploading()
             except (AssertionError, OSError):
-                pass  # the server was killed under it
+                pass  # the server was killed during the request
 
         thread = threading.Thread(target=run)
         thread.start()
-        wait_until(lambda doing=doing: len(doing) > 5 + 3 * turn, "some uploads are through")
+        wait_until(lambda doing=doing: len(doing) > 5 + 3 * round_number, "some uploads are done")
         workspace.server.kill()
         stop.set()
         thread.join()
         workspace = workspace.on(start(data=tmp_path))
         for key in doing:
             again = upload(workspace, (f"{key}.bin", key.encode() * 5000), headers={"Idempotency-Key": key})
-            assert again.status == 200 and answers.setdefault(key, again.body) == again.body, "an answer that was given stands"
+            assert again.status == 200 and answers.setdefault(key, again.body) == again.body, "the answer is the same as before"
     rows = [row["request_body"] for row in workspace.activity()]
     assert sorted(row["name"] for row in rows) == sorted(f"{key}.bin" for key in answers), "each exactly once"
     for row in rows[:5] + rows[-5:]:
         assert content(workspace, row["file_id"]).body == row["name"][:-4].encode() * 5000
 
 
-def test_bytes_of_a_request_that_died_with_the_server_are_collected(start, tmp_path):
+def test_blobs_of_a_request_that_ended_with_a_killed_server_are_collected(start, tmp_path):
     settings = {"timeouts.request": "400ms", "timeouts.body_grace": "300ms"}
     server = start(data=tmp_path)
     workspace = Workspace(server)
@@ -211,7 +211,7 @@ def test_bytes_of_a_request_that_died_with_the_server_are_collected(start, tmp_p
     wire.close()
     workspace = workspace.on(start(settings, data=tmp_path))
     assert workspace.activity() == [] and len(workspace.server.blob_keys()) == 1
-    # Not by the figure of a sweep: where the second file has left something, that is counted, too, and leaves sooner.
+    # The count of a sweep is no proof: it includes parts of the second file, which are deleted sooner.
     wait_until(lambda: sweep(workspace.server) and not workspace.server.blob_keys(), "the orphan is collected")
     assert workspace.server.metric("restante_orphan_blobs_collected_total") == 1
 
@@ -223,7 +223,7 @@ def test_bytes_of_a_request_that_died_with_the_server_are_collected(start, tmp_p
     (("third.bin", b"x" * (MOST + 1)), 413, "file_too_large"),
     (("third.bin", b""), 400, "empty_file"),
 ])
-def test_a_third_file_that_cannot_be_taken_leaves_none_of_the_three(server, workspace, bad, status, code):
+def test_if_the_third_file_is_refused_none_of_the_three_is_kept(server, workspace, bad, status, code):
     before = server.blob_keys()
     error = check_error(upload(workspace, ("one", b"1"), ("two", b"2" * MIB), bad), status, code=code)
     assert error["filename"] == "third.bin"
@@ -250,10 +250,10 @@ def test_many_large_uploads_at_once_are_all_whole(server, workspace):
     assert len(workspace.activity()) == 8
 
 
-# -- room
+# -- quota and disk space
 
 
-def test_of_two_that_come_at_once_only_one_fits_the_quota(start):
+def test_of_two_uploads_at_once_only_one_fits_the_quota(start):
     server = start({"uploads.quota_bytes": 1_500_000})
     workspace = Workspace(server)
     halves = [workspace.begin_upload((f"{n}.bin", b"x" * 1_000_000)) for n in range(2)]
@@ -266,7 +266,7 @@ def test_of_two_that_come_at_once_only_one_fits_the_quota(start):
     refused = check_error(next(answer for answer in answers if answer.status == 507), 507, code="quota_exceeded")
     assert refused["max_bytes"] == 1_500_000
     assert len(workspace.activity()) == 1
-    wait_until(lambda: len(server.blob_keys()) == 1, "the bytes of the refused one are gone")
+    wait_until(lambda: len(server.blob_keys()) == 1, "the blob of the refused one is deleted")
 
 
 def test_the_number_of_files_is_limited_too(start):
@@ -275,20 +275,20 @@ def test_the_number_of_files_is_limited_too(start):
     check_error(upload(workspace, ("3", b"3"), ("4", b"4")), 507, code="quota_exceeded")
     assert upload(workspace, ("3", b"3")).status == 200
     assert [row["request_body"]["name"] for row in workspace.activity()] == ["1", "2", "3"]
-    assert upload(Workspace(workspace.server), ("1", b"1")).status == 200, "everybody has a quota of their own"
+    assert upload(Workspace(workspace.server), ("1", b"1")).status == 200, "each workspace has its own quota"
 
 
-def test_an_ack_makes_room_at_once_although_the_bytes_stay_a_while(start):
+def test_an_ack_frees_quota_at_once_although_the_blob_stays_for_a_while(start):
     workspace = Workspace(start({"uploads.quota_files": 2, "uploads.quota_bytes": 250_000}))
-    for turn in range(5):
+    for round_number in range(5):
         (first, _), (second, _) = files_of(upload(workspace, ("1", b"x" * 100_000), ("2", b"y" * 100_000)))
         error = check_error(upload(workspace, ("3", b"3")), 507, code="quota_exceeded")
         assert (error["staged_files"], error["staged_bytes"]) == (2, 200_000)
         assert step(workspace, first, "ack").status == step(workspace, second, "ack").status == 200
-        assert len(workspace.server.blob_keys()) == 2 * (turn + 1)
+        assert len(workspace.server.blob_keys()) == 2 * (round_number + 1)
 
 
-def test_a_full_disk_is_507_nothing_is_staged_and_what_is_there_is_still_delivered(tmp_path):
+def test_a_full_disk_is_507_nothing_is_staged_and_staged_files_are_still_delivered(tmp_path):
     with SmallDisk(tmp_path, "24m", {"storage.reserve": 0}) as server:
         workspace = Workspace(server)
         (file_id, _), = files_of(upload(workspace, ("kept.bin", b"k" * 8 * MIB)))
@@ -297,7 +297,7 @@ def test_a_full_disk_is_507_nothing_is_staged_and_what_is_there_is_still_deliver
         assert len(workspace.activity()) == 1
         assert content(workspace, file_id).body == b"k" * 8 * MIB
         if backend.BYTES == "inline":
-            return  # without any room rows cannot be dropped or acked either: that is what the reserve is for
+            return  # without any free space rows cannot be deleted or acked either: the reserve is for that
         assert len(server.blob_keys()) == 1 and server.unfinished() == []
         assert step(workspace, file_id, "ack").status == 200
         (small, _), = files_of(upload(workspace, ("small.txt", b"s")))
@@ -305,7 +305,7 @@ def test_a_full_disk_is_507_nothing_is_staged_and_what_is_there_is_still_deliver
 
 
 def test_below_the_reserve_uploads_are_refused_first_and_acks_still_have_room(tmp_path):
-    # Some megabytes are the database's and its log's, which nobody can foretell.
+    # The database and its log need some megabytes; the exact number is unknown.
     with SmallDisk(tmp_path, "24m", {"storage.reserve": 12 * MIB}) as server:
         workspace = Workspace(server)
         (file_id, _), = files_of(upload(workspace, ("kept.bin", b"k" * 5 * MIB)))
@@ -315,7 +315,7 @@ def test_below_the_reserve_uploads_are_refused_first_and_acks_still_have_room(tm
         assert content(workspace, file_id).status == 200 and step(workspace, file_id, "ack").status == 200
 
 
-# -- switched off, or not there yet
+# -- staging switched off, or tables missing
 
 
 def test_with_staging_switched_off_a_poll_workspace_is_answered_as_before(start, tmp_path):
@@ -327,10 +327,10 @@ def test_with_staging_switched_off_a_poll_workspace_is_answered_as_before(start,
     error = check_error(upload(workspace, ("a", b"x")), 422, code="no_callback")
     assert error["error"].startswith("workspace has no callback URL")
     assert workspace.server.get("/ready").status == 200
-    assert content(workspace, file_id).body == b"before", "what was staged before is still delivered"
+    assert content(workspace, file_id).body == b"before", "files that were staged before are still delivered"
 
 
-def test_without_its_tables_the_server_starts_and_says_what_is_missing(start, tmp_path):
+def test_without_its_tables_the_server_starts_and_reports_what_is_missing(start, tmp_path):
     server = start(data=tmp_path)
     workspace = Workspace(server)
     server.stop()
@@ -346,15 +346,15 @@ def test_without_its_tables_the_server_starts_and_says_what_is_missing(start, tm
     assert sweep(server)["acked"] == 0
 
 
-@pytest.mark.skipif(backend.BYTES != "dir", reason="it is a directory that is moved away")
-def test_a_place_of_bytes_that_was_moved_away_is_not_ready(start, tmp_path):
+@pytest.mark.skipif(backend.BYTES != "dir", reason="the test moves the directory away")
+def test_a_server_whose_blob_directory_was_moved_away_is_not_ready(start, tmp_path):
     server = start(data=tmp_path)
-    (tmp_path / "blobs").rename(tmp_path / "elsewhere")
+    (tmp_path / "blobs").rename(tmp_path / "moved")
     ready = server.get("/ready")
     assert ready.status == 503 and ready.json()["checks"]["blobs"] == "failed", ready
 
 
-# -- the agent's own files
+# -- files from an agent
 
 
 def test_an_agent_sends_another_one_a_file_with_its_message(server):
@@ -371,19 +371,19 @@ def test_an_agent_sends_another_one_a_file_with_its_message(server):
     assert uri == arrival["request_body"]["uri"] and uri.startswith(f"platform-pending:{two.id}/")
     assert content(two, arrival["request_body"]["file_id"]).body == data
     assert len(server.blob_keys()) >= 1 and content(one, file_id).body == data
-    gone = server.request("POST", two.path("a2a"), token=one.token, json_body={"method": "message/send", "params": {"message": {
+    refused = server.request("POST", two.path("a2a"), token=one.token, json_body={"method": "message/send", "params": {"message": {
         "parts": [{"kind": "file", "file": {"uri": f"platform-pending:{one.id}/{uuid.uuid4()}"}}]}}})
-    check_error(gone, 400, code="attachment_gone")
+    check_error(refused, 400, code="attachment_gone")
     shown = server.request("POST", one.path("notify"), token=one.token, json_body={"message": "look", "attachments": [{"uri": item["uri"], "name": "r"}]})
     assert shown.status == 200, shown
-    assert server.get(one.content(file_id), token=server.admin_token).body == data, "people read it at its owner"
+    assert server.get(one.content(file_id), token=server.admin_token).body == data, "people read it in its owner's workspace"
 
 
-# -- small things that clients rely on
+# -- details that clients depend on
 
 
 def test_an_agent_that_has_just_registered_uploads_to_itself(server):
-    """As clients of the earlier platform do, with the token that registering gave them."""
+    """As clients of the earlier server do, with the token that they got at registration."""
     made = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "alone"}).json()
     registered = server.request("POST", "/registry/register", token=made["connection"]["enrolment_token"],
                                 json_body={"id": made["id"], "agent_card": {"name": "alone"}, "delivery_mode": "poll"})
@@ -404,7 +404,7 @@ def test_an_agent_that_has_just_registered_uploads_to_itself(server):
     check_error(upload(agent, ("c.txt", b"c"), token=other.token), 401, code="invalid_token")
 
 
-def test_a_failure_without_a_reason_leaves_the_one_that_was_given(server, workspace):
+def test_a_failure_without_a_reason_keeps_the_earlier_reason(server, workspace):
     (file_id, _), = workspace.upload(("a.txt", b"a"))
     for body, reason in (({}, None), ({"reason": "disk full"}, "disk full"), (None, "disk full"), ({"reason": "no rights"}, "no rights")):
         assert step(workspace, file_id, "fail", json_body=body).json() == {"failed": True}
@@ -421,7 +421,7 @@ def test_curl_acks_and_fails_with_neither_body_nor_type(server, workspace):
     assert state(workspace, second)["state"] == "failed"
 
 
-def test_acks_that_come_at_once_are_one(workspace):
+def test_several_acks_at_once_count_as_one(workspace):
     (file_id, _), = workspace.upload(("1", b"1"))
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: step(workspace, file_id, "ack"), range(8)))

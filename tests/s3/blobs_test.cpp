@@ -1,4 +1,4 @@
-// Bytes as objects: what every place promises, and what only this one can do.
+// Blobs as objects: runs the suite for all places, and tests that only S3 needs.
 #include "store/s3/blobs.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Blobs under a prefix of their own; change the options before the first open().
+// Blobs under a separate prefix; change the options before the first open().
 class S3Place final : public BlobsPlace {
  public:
   explicit S3Place(const std::string& endpoint = s3_server().endpoint) {
@@ -44,8 +44,8 @@ class S3Place final : public BlobsPlace {
 
  private:
   const SystemClock clock_;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nowhere_{std::fopen("/dev/null", "w"), std::fclose};
-  Log log_{fileno(nowhere_.get()), LogLevel::error, clock_};
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> dev_null_{std::fopen("/dev/null", "w"), std::fclose};
+  Log log_{fileno(dev_null_.get()), LogLevel::error, clock_};
 };
 
 RESTANTE_PLACES(S3, std::vector<BlobsKind>{{"PathStyle", [] { return std::make_unique<S3Place>(); }}});
@@ -66,7 +66,7 @@ std::string reason_of(const std::function<void()>& call) {
   return "nothing was thrown";
 }
 
-TEST(S3Blobs, ABucketThatIsNotThereIsNoMissingBlob) {
+TEST(S3Blobs, AMissingBucketIsNotAMissingBlob) {
   S3Place place;
   const auto key = put(*place.open(), "kept");
   place.options.service.bucket = "no-such-bucket";
@@ -76,7 +76,7 @@ TEST(S3Blobs, ABucketThatIsNotThereIsNoMissingBlob) {
   EXPECT_THAT(reason_of([&] { wrong->list("", Time::max()); }), HasSubstr("there is no bucket no-such-bucket"));
 }
 
-TEST(S3Blobs, AWrongSecretIsRefusedAndInNoSentence) {
+TEST(S3Blobs, AWrongSecretIsRefusedAndIsInNoSentence) {
   S3Place place;
   place.options.credentials.secret_key = "hunter2horse";
   const auto blobs = place.open_s3();
@@ -85,7 +85,7 @@ TEST(S3Blobs, AWrongSecretIsRefusedAndInNoSentence) {
   EXPECT_THAT(blobs->trouble(), Not(HasSubstr("hunter2")));
 }
 
-TEST(S3Blobs, AnObjectThatIsReplacedOrGoneInTheMiddleIsUnavailable) {
+TEST(S3Blobs, AnObjectThatIsReplacedOrDeletedDuringAReadIsUnavailable) {
   S3Place place;
   S3Client other;
   const auto blobs = place.open();
@@ -101,21 +101,21 @@ TEST(S3Blobs, AnObjectThatIsReplacedOrGoneInTheMiddleIsUnavailable) {
   EXPECT_THAT(reason_of([&] { blob->read(0, piece); }), HasSubstr("vanished while it was read"));
 }
 
-TEST(S3Blobs, WhatIsNotOursUnderThePrefixIsNeitherListedNorTouched) {
+TEST(S3Blobs, ForeignObjectsUnderThePrefixAreNeitherListedNorChanged) {
   S3Place place;
   S3Client other;
   const auto blobs = place.open();
-  const std::string strange = place.options.prefix + "notes.txt";
-  ASSERT_TRUE(other.bucket().put(strange, s3::payload_of("mine")).has_value());
-  const auto upload = other.bucket().begin(strange).value();
+  const std::string foreign = place.options.prefix + "notes.txt";
+  ASSERT_TRUE(other.bucket().put(foreign, s3::payload_of("mine")).has_value());
+  const auto upload = other.bucket().begin(foreign).value();
   const auto key = put(*blobs, "ours");
   EXPECT_EQ(keys_of(*blobs), std::set<std::string>{key});
   EXPECT_EQ(blobs->drop_unfinished(Time::max()), 0u);
-  EXPECT_EQ(other.bucket().list_uploads(strange, {}).value().uploads.size(), 1u);
-  EXPECT_TRUE(other.bucket().abort(strange, upload).has_value());
+  EXPECT_EQ(other.bucket().list_uploads(foreign, {}).value().uploads.size(), 1u);
+  EXPECT_TRUE(other.bucket().abort(foreign, upload).has_value());
 }
 
-TEST(S3Blobs, KeysThatAreRotatedInTheirFileAreTakenUp) {
+TEST(S3Blobs, KeysThatAreRotatedInTheirFileAreUsed) {
   FaultProxy proxy;
   S3Place place(proxy.url());
   const auto file = std::filesystem::temp_directory_path() / fresh_key("keys").substr(5);
@@ -136,11 +136,11 @@ TEST(S3Blobs, KeysThatAreRotatedInTheirFileAreTakenUp) {
   const auto reader = place.open();
   EXPECT_THAT(reason_of([&] { reader->open(key); }), HasSubstr("the access key may not HEAD"));
   write(s3_server().secret_key);
-  EXPECT_EQ(content(*reader->open(key)), "taken up") << "of a HEAD no code tells";
+  EXPECT_EQ(content(*reader->open(key)), "taken up") << "the answer to HEAD has no error code";
   std::filesystem::remove(file);
 }
 
-TEST(S3Blobs, RequestsAreSignedByThisMachinesClockWhateverTheOneOfKeysSays) {
+TEST(S3Blobs, RequestsAreSignedWithThisMachinesClockAndNotWithTheClockOfKeys) {
   S3Place place;
   ManualClock wrong{parse_time("2020-01-01T00:00:00Z").value()};
   const auto blobs = place.open_s3(wrong);
@@ -149,7 +149,7 @@ TEST(S3Blobs, RequestsAreSignedByThisMachinesClockWhateverTheOneOfKeysSays) {
   EXPECT_EQ(content(*blobs->open(key)), "kept");
 }
 
-TEST(S3Blobs, AServerWithoutBatchesIsAskedOneByOneAndThatIsNoTrouble) {
+TEST(S3Blobs, AServerWithoutBatchesGetsSingleDeletionsAndThatIsNoTrouble) {
   FaultProxy proxy;
   S3Place place(proxy.url());
   const auto blobs = place.open_s3();
@@ -169,12 +169,12 @@ TEST(S3Blobs, AServerWithoutBatchesIsAskedOneByOneAndThatIsNoTrouble) {
   EXPECT_THAT(blobs->trouble(), IsEmpty());
   drop_three();
   EXPECT_THAT(keys_of(*blobs), IsEmpty());
-  EXPECT_EQ(proxy.count("POST "), 2) << "what was refused once, while single ones went, is not tried again";
+  EXPECT_EQ(proxy.count("POST "), 2) << "after a refused batch and successful single deletions no batch is tried again";
   EXPECT_EQ(proxy.count("DELETE "), 1 + 3 + 3);
   EXPECT_TRUE(proxy.faults_are_used_up());
 }
 
-TEST(S3Blobs, AnotherWebServerIsNotTakenForABucket) {
+TEST(S3Blobs, AnotherWebServerIsNotMistakenForABucket) {
   FaultProxy proxy;
   S3Place place(proxy.url());
   const auto blobs = place.open();
@@ -192,7 +192,7 @@ TEST(S3Blobs, AnotherWebServerIsNotTakenForABucket) {
   EXPECT_EQ(content(*blobs->open(key)), "kept");
 }
 
-TEST(S3Blobs, TroubleIsToldUntilTheSameSucceedsAndEverythingIsCounted) {
+TEST(S3Blobs, TroubleIsReportedUntilTheSameOperationSucceedsAndEverythingIsCounted) {
   FaultProxy proxy;
   S3Place place(proxy.url());
   const auto blobs = place.open_s3();
@@ -200,7 +200,7 @@ TEST(S3Blobs, TroubleIsToldUntilTheSameSucceedsAndEverythingIsCounted) {
   EXPECT_THAT(reason_of([&] { put(*blobs, "x"); }), HasSubstr("may not PUT"));
   EXPECT_THAT(blobs->trouble(), HasSubstr("may not PUT"));
   blobs->check();
-  EXPECT_THAT(blobs->trouble(), HasSubstr("may not PUT")) << "what a list tells says nothing of it";
+  EXPECT_THAT(blobs->trouble(), HasSubstr("may not PUT")) << "a successful list does not mean that put works";
   proxy.add(answer("PUT ", "503 Slow Down", "SlowDown"));
   const auto key = put(*blobs, "hello");
   EXPECT_EQ(content(*blobs->open(key)), "hello");
@@ -214,7 +214,7 @@ TEST(S3Blobs, TroubleIsToldUntilTheSameSucceedsAndEverythingIsCounted) {
   EXPECT_EQ(place.metrics.s3_bytes("received").Value(), 5);
 }
 
-TEST(S3Blobs, ACancelEndsWhatIsUnderWayAndAllThatFollows) {
+TEST(S3Blobs, CancelEndsTheRunningCallAndAllLaterOnes) {
   FaultProxy proxy;
   S3Place place(proxy.url());
   const auto blobs = place.open_s3();
@@ -238,7 +238,7 @@ TEST(S3Blobs, AMarkIsKeptBesideTheBlobsAndTheFirstOneStays) {
   EXPECT_EQ(place.open_s3()->mark(), "second");
 }
 
-TEST(S3Blobs, AMarkThatSomebodyPutMeanwhileIsNoFailure) {
+TEST(S3Blobs, AMarkThatAnotherServerPutMeanwhileIsNoFailure) {
   FaultProxy proxy;
   S3Place place(proxy.url());
   const auto blobs = place.open_s3();
@@ -247,7 +247,7 @@ TEST(S3Blobs, AMarkThatSomebodyPutMeanwhileIsNoFailure) {
   EXPECT_EQ(blobs->trouble(), "");
 }
 
-TEST(S3Blobs, AServerThatDoesNotKnowTheConditionTakesTheMarkWithoutIt) {
+TEST(S3Blobs, AServerWithoutIfNoneMatchGetsTheMarkWithoutIt) {
   FaultProxy proxy;
   S3Place place(proxy.url());
   const auto blobs = place.open_s3();
@@ -256,7 +256,7 @@ TEST(S3Blobs, AServerThatDoesNotKnowTheConditionTakesTheMarkWithoutIt) {
   EXPECT_EQ(blobs->mark(), "ours");
 }
 
-TEST(S3Blobs, AMarkThatCannotBeAskedForIsNotNone) {
+TEST(S3Blobs, AMarkThatCannotBeReadIsNotAMissingMark) {
   FaultProxy proxy;
   S3Place place(proxy.url());
   const auto blobs = place.open_s3();

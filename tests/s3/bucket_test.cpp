@@ -20,7 +20,7 @@ std::string failure_of(const client::Outcome<void>& outcome) {
   return outcome.has_error() ? outcome.error().sentence : "no failure";
 }
 
-TEST(S3Bucket, WhatWasPutIsFoundAndReadWholeAndInPart) {
+TEST(S3Bucket, AnObjectIsFoundAndReadWholeAndInPart) {
   S3Client client;
   const auto key = fresh_key();
   const auto bytes = some_bytes(300'000);
@@ -41,7 +41,7 @@ TEST(S3Bucket, AnEmptyObjectIsAnObject) {
   EXPECT_EQ(content_of(client.bucket(), key), "");
 }
 
-TEST(S3Bucket, WhatIsNotThereIsMissingAndNoFailureOtherwise) {
+TEST(S3Bucket, AnObjectThatDoesNotExistIsMissingAndCanBeDropped) {
   S3Client client;
   const auto key = fresh_key();
   EXPECT_FALSE(client.bucket().head(key).value());
@@ -73,7 +73,7 @@ TEST(S3Bucket, OddKeysAreSignedAsTheServerReadsThem) {
   EXPECT_TRUE(client.bucket().list(prefix, "").value().objects.empty());
 }
 
-TEST(S3Bucket, AListGoesOnPageByPage) {
+TEST(S3Bucket, AListContinuesPageByPage) {
   S3Client client;
   const auto prefix = fresh_key("many") + "/";
   std::vector<std::string> keys;
@@ -94,7 +94,7 @@ TEST(S3Bucket, AListGoesOnPageByPage) {
   EXPECT_TRUE(client.bucket().list(prefix, "").value().objects.empty());
 }
 
-TEST(S3Bucket, AWrongSecretIsRefusedAndTheSentenceSaysSoWithoutIt) {
+TEST(S3Bucket, AWrongSecretIsRefusedAndTheSentenceDoesNotContainIt) {
   S3Client client;
   client.credentials.access_key = s3_server().access_key;
   client.credentials.secret_key = "not-the-secret";
@@ -106,7 +106,7 @@ TEST(S3Bucket, AWrongSecretIsRefusedAndTheSentenceSaysSoWithoutIt) {
   EXPECT_TRUE(client.bucket().check().has_error());
 }
 
-TEST(S3Bucket, AnUnknownAccessKeyIsSaid) {
+TEST(S3Bucket, AnUnknownAccessKeyIsRefused) {
   S3Client client;
   client.credentials.access_key = "test:nobody";
   client.credentials.secret_key = "testing";
@@ -134,7 +134,7 @@ TEST(S3Bucket, AClockThatIsWrongIsExplainedWithHowMuch) {
   }
 }
 
-TEST(S3Bucket, ABucketThatDoesNotExistIsSaid) {
+TEST(S3Bucket, ABucketThatDoesNotExistIsNamedInTheSentence) {
   S3Client client;
   client.options.bucket = "no-such-bucket";
   const auto check = client.bucket().check();
@@ -144,7 +144,7 @@ TEST(S3Bucket, ABucketThatDoesNotExistIsSaid) {
   EXPECT_TRUE(right.bucket().check().has_value()) << failure_of(right.bucket().check());
 }
 
-TEST(S3Bucket, APayloadThatIsNotWhatItsDigestSaysIsNotKept) {
+TEST(S3Bucket, APayloadThatDoesNotMatchItsDigestIsNotStored) {
   S3Client client;
   client.options.attempts = 2;
   const auto key = fresh_key();
@@ -166,11 +166,11 @@ TEST(S3Bucket, AnUploadByPartsIsVisibleOnceItIsComplete) {
   const auto completed = bucket.complete(key, upload, parts, first.size() + 7);
   ASSERT_TRUE(completed.has_value()) << failure_of(completed);
   EXPECT_TRUE(content_of(bucket, key) == first + "the end");
-  EXPECT_TRUE(bucket.abort(key, upload).has_value()) << "of what is complete, it is nothing";
+  EXPECT_TRUE(bucket.abort(key, upload).has_value()) << "aborting a complete upload changes nothing";
   EXPECT_TRUE(bucket.head(key).value());
 }
 
-TEST(S3Bucket, AnOpenUploadIsListedUntilItIsAborted) {
+TEST(S3Bucket, AnUnfinishedUploadIsListedUntilItIsAborted) {
   S3Client client;
   auto& bucket = client.bucket();
   const auto key = fresh_key("open");
@@ -198,7 +198,7 @@ TEST(S3Bucket, SeveralThreadsShareOneService) {
   }
 }
 
-// Passes requests in absolute form on as a proxy does, so that a host that no name server knows can be asked for.
+// Forwards requests in absolute form as a proxy does, so that a test can use a host name that no name server knows.
 void act_as_proxy(client::TestConnection& peer) {
   const auto real = client::parse_url(s3_server().endpoint).value();
   auto request = peer.read_request();

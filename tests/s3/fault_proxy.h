@@ -1,6 +1,6 @@
-// FaultProxy: stands between an S3 client and the real server and passes requests on, one connection after the other.
-// Faults wait in a queue for the first request they are meant for, and happen once each. Requests are remembered by
-// their first lines.
+// FaultProxy: a proxy between an S3 client and the real server, for one connection after the other. It forwards
+// requests. A fault is applied to the first request that matches it, and then removed. The first line of each request
+// is kept for count().
 #pragma once
 #include <arpa/inet.h>
 
@@ -20,8 +20,8 @@ namespace restante::testing {
 class FaultProxy {
  public:
   struct Fault {
-    std::string request;  // what its first line begins with
-    // Answers in the server's place, or alters what the server answers; false ends the connection.
+    std::string request;  // applies to a request whose first line begins with this
+    // Answers instead of the server, or changes the server's answer; false ends the connection.
     std::function<bool(client::TestConnection&, const std::string& request, FaultProxy&)> act;
   };
 
@@ -33,12 +33,12 @@ class FaultProxy {
     const std::lock_guard lock(mutex_);
     faults_.push_back(std::move(fault));
   }
-  // The next request that begins so is cut after that many bytes of it have come.
+  // Cuts the connection of the next request that begins with `beginning`, after `after` bytes of the request.
   void cut(std::string beginning, std::size_t after) {
     const std::lock_guard lock(mutex_);
     cuts_.push_back({std::move(beginning), after});
   }
-  // How many requests began so.
+  // How many requests began with `beginning`.
   long count(const std::string& beginning) const {
     const std::lock_guard lock(mutex_);
     return std::count_if(lines_.begin(), lines_.end(), [&](const auto& line) { return line.starts_with(beginning); });
@@ -83,7 +83,7 @@ class FaultProxy {
     }
   }
 
-  // Looks at what comes without taking it, unless it is to be cut.
+  // Peeks at the request. Reads from it only if it must be cut.
   bool is_cut(client::TestConnection& peer) {
     char head[256] = {};
     if (recv(peer.descriptor(), head, sizeof head - 1, MSG_PEEK) <= 0) return false;
@@ -108,7 +108,7 @@ class FaultProxy {
   bool pass(client::TestConnection& peer, const std::string& request) const {
     const auto answer = forward(request);
     peer.send(answer);
-    // The server was told to close, and says so in its answer.
+    // The request had "Connection: close", so the answer has it too.
     return false;
   }
 

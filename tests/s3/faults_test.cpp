@@ -1,4 +1,4 @@
-// What goes wrong between us and an S3 server: everything passes through a proxy that makes it so.
+// Failures between the client and an S3 server, produced by a proxy.
 #include <gmock/gmock.h>
 
 #include "fault_proxy.h"
@@ -24,7 +24,7 @@ FaultProxy::Fault answer(std::string request, std::string status, std::string bo
           }};
 }
 
-// The server does what it is asked, and nobody hears of it.
+// The server executes the request, but its answer is lost.
 FaultProxy::Fault lose_answer(std::string request) {
   return {std::move(request), [](TestConnection& peer, const std::string& asked, FaultProxy& proxy) {
             proxy.forward(asked);
@@ -58,7 +58,7 @@ class S3Faults : public ::testing::Test {
   const std::string key = fresh_key("fault");
 };
 
-TEST_F(S3Faults, SlowDownIsWaitedFor) {
+TEST_F(S3Faults, ARequestIsRepeatedAfterSlowDown) {
   proxy.add(answer("PUT " + path(), "503 Slow Down", kSlowDown));
   proxy.add(answer("PUT " + path(), "503 Slow Down", "", "Retry-After: 1\r\n"));
   proxy.add(answer("PUT " + path(), "500 Internal Server Error", kInternal));
@@ -67,7 +67,7 @@ TEST_F(S3Faults, SlowDownIsWaitedFor) {
   EXPECT_EQ(proxy.count("PUT " + path()), 4);
 }
 
-TEST_F(S3Faults, AServerThatStaysBusyIsGivenUp) {
+TEST_F(S3Faults, ARequestToAServerThatStaysBusyFails) {
   for (int i = 0; i < client.options.attempts; ++i) proxy.add(answer("PUT " + path(), "503 Slow Down", kSlowDown));
   const auto put = bucket().put(key, payload_of("hello"));
   ASSERT_TRUE(put.has_error());
@@ -91,20 +91,20 @@ TEST_F(S3Faults, ARedirectToAnotherRegionIsExplainedAndNotFollowed) {
   EXPECT_THAT(put.error().sentence, HasSubstr("region eu-central-1"));
 }
 
-TEST_F(S3Faults, ACutInTheMiddleOfAPutIsSentAgainFromTheBeginning) {
+TEST_F(S3Faults, APutThatIsCutInTheMiddleIsSentAgainFromTheBeginning) {
   const auto bytes = some_bytes(3 << 20);
   proxy.cut("PUT " + path(), 1 << 20);
   ASSERT_TRUE(bucket().put(key, payload_of(bytes)).has_value());
   EXPECT_TRUE(content_of(bucket(), key) == bytes);
 }
 
-TEST_F(S3Faults, ALostAnswerToAPutIsNoTrouble) {
+TEST_F(S3Faults, APutWhoseAnswerIsLostSucceeds) {
   proxy.add(lose_answer("PUT " + path()));
   ASSERT_TRUE(bucket().put(key, payload_of("hello")).has_value());
   EXPECT_EQ(content_of(bucket(), key), "hello");
 }
 
-TEST_F(S3Faults, ACutInTheMiddleOfAGetGoesOnWhereItWas) {
+TEST_F(S3Faults, AGetThatIsCutInTheMiddleContinuesWhereItStopped) {
   const auto bytes = some_bytes(3 << 20);
   ASSERT_TRUE(bucket().put(key, payload_of(bytes)).has_value());
   proxy.add(cut_answer("GET " + path(), 1 << 20));
@@ -118,7 +118,7 @@ TEST_F(S3Faults, ACutInTheMiddleOfAGetGoesOnWhereItWas) {
   EXPECT_EQ(proxy.count("GET " + path()), 4);
 }
 
-TEST_F(S3Faults, AReaderThatHasEnoughEndsTheRead) {
+TEST_F(S3Faults, ASinkThatWantsNoMoreEndsTheRead) {
   const auto bytes = some_bytes(1 << 20);
   ASSERT_TRUE(bucket().put(key, payload_of(bytes)).has_value());
   std::size_t seen = 0;
@@ -146,7 +146,7 @@ TEST_F(S3Faults, AnObjectThatChangesInTheMiddleIsNotMixed) {
   EXPECT_EQ(read.find('b'), std::string::npos);
 }
 
-TEST_F(S3Faults, OtherBytesThanAskedForAreNotTaken) {
+TEST_F(S3Faults, BytesThatWereNotRequestedAreNotAccepted) {
   ASSERT_TRUE(bucket().put(key, payload_of("0123456789")).has_value());
   proxy.add(answer("GET " + path(), "206 Partial Content", "012", "Content-Range: bytes 0-2/10\r\n"));
   proxy.add(answer("GET " + path(), "200 OK", "0123456789"));
@@ -196,8 +196,8 @@ class S3ObjectWriterFaults : public S3Faults {
     if (!writer_) writer_.emplace(bucket(), "", key);
     return *writer_;
   }
-  // As the end of a request that failed.
-  void forget_draft() { writer_.reset(); }
+  // As at the end of a request that failed.
+  void destroy_writer() { writer_.reset(); }
   const std::string bytes = some_bytes(2 * s3::kPartBytes + 12'345);
 
  private:
@@ -211,18 +211,18 @@ TEST_F(S3ObjectWriterFaults, SmallContentIsPutWholeAndLargeContentInParts) {
   EXPECT_EQ(proxy.count("POST "), 0);
 
   for (const auto size : {s3::kPartBytes, s3::kPartBytes + 1, bytes.size()}) {
-    const auto other = fresh_key("draft");
-    s3::ObjectWriter large(bucket(), "draft/", other.substr(6));
+    const auto other = fresh_key("large");
+    s3::ObjectWriter large(bucket(), "large/", other.substr(6));
     const auto content = bytes.substr(0, size);
     for (std::size_t at = 0; at < content.size(); at += 300'000)
       large.write(std::string_view(content).substr(at, 300'000));
     EXPECT_EQ(large.finish(), other.substr(6));
     EXPECT_TRUE(content_of(bucket(), other) == content);
   }
-  EXPECT_EQ(proxy.count("POST "), 4) << "begun and completed twice, not for what fits into one part";
+  EXPECT_EQ(proxy.count("POST "), 4) << "two objects are begun and completed; one fits into a single part";
 }
 
-TEST_F(S3ObjectWriterFaults, AnErrorWithin200IsNoCompletion) {
+TEST_F(S3ObjectWriterFaults, AnErrorWithStatus200IsNotACompletion) {
   proxy.add(answer("POST " + path() + "?uploadId", "200 OK", kInternal));
   writer().write(bytes);
   writer().finish();
@@ -230,14 +230,14 @@ TEST_F(S3ObjectWriterFaults, AnErrorWithin200IsNoCompletion) {
   EXPECT_EQ(proxy.count("POST " + path() + "?uploadId"), 2);
 }
 
-TEST_F(S3ObjectWriterFaults, AnErrorWithin200ThatStaysEndsTheUploadAndLeavesNothing) {
+TEST_F(S3ObjectWriterFaults, ALastingErrorWithStatus200EndsTheUploadAndLeavesNothing) {
   for (int i = 0; i < client.options.attempts; ++i)
     proxy.add(
         answer("POST " + path() + "?uploadId", "200 OK", "<?xml version=\"1.0\"?>\n\n   " + std::string(kInternal)));
   writer().write(bytes);
   EXPECT_THROW(writer().finish(), Unavailable);
   EXPECT_EQ(open_uploads(), 1u);
-  forget_draft();
+  destroy_writer();
   EXPECT_EQ(open_uploads(), 0u);
   EXPECT_FALSE(bucket().head(key).value());
 }
@@ -249,7 +249,7 @@ TEST_F(S3ObjectWriterFaults, ACompletionWhoseAnswerWasLostIsFound) {
   EXPECT_TRUE(content_of(bucket(), key) == bytes);
 }
 
-TEST_F(S3ObjectWriterFaults, AnAnswerOfACompletionThatIsCutIsNotBelieved) {
+TEST_F(S3ObjectWriterFaults, ACompletionWhoseAnswerIsCutIsSentAgain) {
   proxy.add({"POST " + path() + "?uploadId", [](TestConnection& peer, const std::string&, FaultProxy&) {
                peer.answer("200 OK", "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n   ");
                return true;
@@ -260,7 +260,7 @@ TEST_F(S3ObjectWriterFaults, AnAnswerOfACompletionThatIsCutIsNotBelieved) {
   EXPECT_EQ(proxy.count("POST " + path() + "?uploadId"), 2);
 }
 
-TEST_F(S3ObjectWriterFaults, APartIsSentAgainAndTheUploadOfOneThatFailsIsAborted) {
+TEST_F(S3ObjectWriterFaults, APartIsSentAgainAndWhenOneFailsTheUploadIsAborted) {
   proxy.cut("PUT " + path() + "?partNumber=1", 1 << 20);
   proxy.add(answer("PUT " + path() + "?partNumber=2", "403 Forbidden", "<Error><Code>AccessDenied</Code></Error>"));
   EXPECT_THROW(
@@ -269,24 +269,24 @@ TEST_F(S3ObjectWriterFaults, APartIsSentAgainAndTheUploadOfOneThatFailsIsAborted
         writer().finish();
       },
       Unavailable);
-  EXPECT_EQ(proxy.count("PUT " + path() + "?partNumber=1"), 1) << "of those that arrived whole";
+  EXPECT_EQ(proxy.count("PUT " + path() + "?partNumber=1"), 1) << "counts only requests that arrived whole";
   EXPECT_EQ(open_uploads(), 1u);
-  forget_draft();
+  destroy_writer();
   EXPECT_EQ(open_uploads(), 0u);
   EXPECT_FALSE(bucket().head(key).value());
 }
 
-TEST_F(S3ObjectWriterFaults, WhatIsNotFinishedLeavesNothing) {
+TEST_F(S3ObjectWriterFaults, AnUnfinishedWriterLeavesNothing) {
   writer().write(bytes);
   EXPECT_EQ(open_uploads(), 1u);
-  forget_draft();
+  destroy_writer();
   EXPECT_EQ(open_uploads(), 0u);
   s3::ObjectWriter small(bucket(), "", key);
   small.write("hello");
   EXPECT_FALSE(bucket().head(key).value());
 }
 
-TEST_F(S3ObjectWriterFaults, AQuotaThatIsUsedUpIsAFullStorage) {
+TEST_F(S3ObjectWriterFaults, AnExceededQuotaIsStorageFull) {
   proxy.add(answer("PUT " + path(), "403 Forbidden", "<Error><Code>QuotaExceeded</Code></Error>"));
   writer().write("hello");
   EXPECT_THROW(writer().finish(), StorageFull);

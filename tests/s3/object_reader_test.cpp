@@ -1,4 +1,4 @@
-// Reading an object by windows, through a proxy that counts the requests.
+// Reads an object by windows, through a proxy that counts the requests.
 #include "store/s3/object_reader.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class S3Reader : public ::testing::Test {
   const std::string bytes = some_bytes(3'000'000);
 };
 
-TEST_F(S3Reader, WhoeverGoesStraightOnGetsEverythingInFewRequests) {
+TEST_F(S3Reader, ASequentialReadNeedsFewRequests) {
   auto object = reader();
   EXPECT_EQ(object.size(), bytes.size());
   std::string all;
@@ -33,7 +33,7 @@ TEST_F(S3Reader, WhoeverGoesStraightOnGetsEverythingInFewRequests) {
   EXPECT_EQ(gets(), 5) << "windows of 100, 200, 400, 800 and the last 1500 thousand bytes";
 }
 
-TEST_F(S3Reader, ASmallRangeCostsASmallAnswer) {
+TEST_F(S3Reader, ASmallReadFetchesASmallRange) {
   auto object = reader();
   char some[10];
   EXPECT_EQ(object.read(1'234'567, some).value(), 10u);
@@ -46,7 +46,7 @@ TEST_F(S3Reader, ASmallRangeCostsASmallAnswer) {
   EXPECT_EQ(gets(), 3);
 }
 
-TEST_F(S3Reader, AnObjectThatWasReplacedIsNotReadOn) {
+TEST_F(S3Reader, AReadOfAReplacedObjectFails) {
   auto object = reader();
   std::vector<char> piece(1000);
   EXPECT_EQ(object.read(0, piece).value(), 1000u);
@@ -56,7 +56,7 @@ TEST_F(S3Reader, AnObjectThatWasReplacedIsNotReadOn) {
   EXPECT_EQ(read.error().status, 412);
 }
 
-TEST_F(S3Reader, AnObjectThatIsGoneIsMissing) {
+TEST_F(S3Reader, AnObjectThatWasDeletedIsMissing) {
   auto object = reader();
   EXPECT_TRUE(client.bucket().drop(std::array{key}).has_value());
   std::vector<char> piece(1000);

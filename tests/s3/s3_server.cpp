@@ -13,7 +13,7 @@
 namespace restante::testing {
 namespace {
 
-// It ends when our end of its standard input is closed, however that comes about.
+// The server ends when this process closes its standard input or dies.
 std::string start_private_server() {
   int input[2];
   int output[2];
@@ -35,7 +35,7 @@ std::string start_private_server() {
 
 void make_bucket(const S3Server& server) {
   S3Client client(server.endpoint);
-  client.options.attempts = 60;  // its parts find each other some time after they answer
+  client.options.attempts = 60;  // Swift answers before its services have found each other
   client.credentials.access_key = server.access_key;
   client.credentials.secret_key = server.secret_key;
   s3::S3Request call;

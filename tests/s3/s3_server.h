@@ -1,5 +1,5 @@
 // S3Server: the real S3 server of this test process, a private OpenStack Swift that is started at first use and ends
-// with the process. It has one bucket; tests keep out of each other's way by the keys they use.
+// with the process. It has one bucket; tests use different keys, so that they do not disturb each other.
 #pragma once
 #include <atomic>
 #include <string>
@@ -17,12 +17,12 @@ struct S3Server {
 };
 
 constexpr const char* kBucket = "restante-test";
-// Under which the server also knows its buckets by name of host.
+// The server also accepts its buckets as host names under this domain.
 constexpr const char* kStorageDomain = "s3.test";
 
 const S3Server& s3_server();
 
-// Everything that one client of it needs; change the options before the first use of bucket().
+// A client of the server. Change the options before the first use of service() or bucket().
 class S3Client {
  public:
   explicit S3Client(const std::string& endpoint = s3_server().endpoint);
@@ -40,11 +40,11 @@ class S3Client {
   std::optional<s3::Bucket> bucket_;
 };
 
-// Never the same twice.
+// A different key on every call.
 std::string fresh_key(const std::string& prefix = "k");
-// Bytes of which no two pieces are alike.
+// Bytes without repetition, so that mixed up pieces are noticed.
 std::string some_bytes(std::size_t size);
-// All of an object, or a test failure.
+// The whole object; adds a test failure when it cannot be read.
 std::string content_of(s3::Bucket& bucket, const std::string& key);
 
 }  // namespace restante::testing

@@ -1,1 +1,1 @@
-"""What the end-to-end tests share. README.md in this folder shows how a test is written with it."""
+"""Helpers that the end-to-end tests share. README.md in this folder shows how to write a test with them."""

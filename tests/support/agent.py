@@ -1,4 +1,4 @@
-"""Connect: a real `restante connect` of a test's own; Proxy: what may go wrong between it and the server."""
+"""Connect: a real `restante connect` for one test. Proxy: a TCP proxy between it and the server that makes connections fail."""
 import json
 import os
 import select
@@ -13,7 +13,7 @@ from support.server import SANITIZER_REPORTS, Lines, binary
 
 
 class Connect:
-    """A `restante connect` of the test's own, with directories that outlive it, so that it can be started again."""
+    """A `restante connect` for one test. Its directories remain when it ends, so that it can be started again."""
 
     def __init__(self, url, *, token=None, reply="got it", keep=None, arguments=(), mode="exec", exec_command=None,
                  preexec=None, program=None, environment=None):
@@ -36,11 +36,11 @@ class Connect:
                                         stderr=subprocess.PIPE, preexec_fn=preexec, restore_signals=preexec is None)
         self.stdout, self.stderr = Lines(self.process.stdout), Lines(self.process.stderr)
 
-    def wait_said(self, text, start=0):
-        return self.stderr.wait(lambda line: text.encode() in line, f"the agent says {text!r}", start=start)
+    def wait_printed(self, text, start=0):
+        return self.stderr.wait(lambda line: text.encode() in line, f"the agent prints {text!r}", start=start)
 
     def deliveries(self):
-        """What the --exec command was given so far, in order; the last one once all of it is written."""
+        """The deliveries that the --exec command has got so far, in order. The last one is included once it is written completely."""
         text = self.log.read_text() if self.log.exists() else ""
         return [json.loads(line) for line in text.split("\n")[:-1]]
 
@@ -74,8 +74,8 @@ class Connect:
 
 
 class Proxy:
-    """TCP between the agent and the server. `gate(bytes)` sees what the agent sends and may keep it; `tap(bytes)` sees what the
-    server answers and may return fewer bytes, after which the connection is cut."""
+    """Passes TCP between the agent and the server. `gate(bytes)` gets what the agent sends and may hold it back; `tap(bytes)` gets what
+    the server answers. If tap returns fewer bytes, the proxy cuts the connection after them."""
 
     def __init__(self, port, gate=None, tap=None):
         self.target, self.gate, self.tap = port, gate or (lambda data: True), tap or (lambda data: len(data))
@@ -93,7 +93,7 @@ class Proxy:
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def cut(self):
-        """Ends every connection there is."""
+        """Ends every open connection."""
         with self.lock:
             for one in self.open:
                 try:
@@ -102,7 +102,7 @@ class Proxy:
                     pass
 
     def freeze(self):
-        """What is open now stays open and carries nothing any more, as after a router that has forgotten it."""
+        """Open connections stay open but transfer nothing any more, as behind a router that has forgotten them."""
         with self.lock:
             self.frozen |= self.open
 
@@ -112,7 +112,7 @@ class Proxy:
         try:
             self._pass_on(client)
         except OSError:
-            pass  # the server is not there
+            pass  # the server does not run
         finally:
             with self.lock:
                 self.open.discard(client)

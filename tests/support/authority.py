@@ -1,8 +1,8 @@
-"""Authority: a certificate authority of the test's own, which issues certificates to whatever names a test likes:
+"""Authority: a certificate authority for one test. It issues certificates for any names:
 
     authority = Authority(folder)
     certificate = authority.issue("DNS:localhost,IP:127.0.0.1")     # a file with the certificate and its key
-    authority.file                                                  # what whoever is to believe it must be given
+    authority.file                                                  # for the client that has to trust it
 """
 import subprocess
 
@@ -17,7 +17,7 @@ class Authority:
         self._openssl("req", "-x509", *NEW_KEY, "-days", "2", "-subj", f"/CN={name}", "-keyout", self._key, "-out", self.file)
 
     def issue(self, names):
-        """To `names`, as openssl spells a subjectAltName."""
+        """A certificate for `names`, which have openssl's form of a subjectAltName."""
         self._issued += 1
         request, key, alone, whole = (self._folder / f"{self._issued}.{end}" for end in ("csr", "key", "crt", "pem"))
         extensions = self._folder / f"{self._issued}.ext"

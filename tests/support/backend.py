@@ -1,11 +1,10 @@
-"""Backend: where a server under test keeps its rows and its bytes, chosen by RESTANTE_TEST_BACKEND for a whole run:
+"""Backend: the database and the blob place of a server under test. RESTANTE_TEST_BACKEND chooses them for a whole run:
 
-    sqlite+dir (unless said otherwise)   sqlite+inline   postgres+dir   postgres+inline   postgres+s3
+    sqlite+dir (the default)   sqlite+inline   postgres+dir   postgres+inline   postgres+s3
 
-Every data directory has a Home of its own: a database, and in S3 a bucket; a server that is started again on the same data
-finds it again. PostgreSQL and S3 are started when they are first needed, and end with the process. A test looks at the bytes
-through `server.blobs()`, which gives what is there in whatever place: each can be read, flipped, cut and removed behind the
-server's back.
+Every data directory has its own Home: a database and, for S3, a bucket. A server that is started again on the same data gets
+the same Home. PostgreSQL and S3 are started when they are first needed, and end with the process. `server.blobs()` lists the
+blobs in any place; a test can read, change, cut and remove each of them without the server.
 """
 import atexit
 import http.client
@@ -25,9 +24,9 @@ from support.swift import Swift
 from support.waiting import wait_until
 
 CHUNK = 1 << 20
-MARK = "restante-owner"  # what says whose a directory or a bucket is; no blob
+MARK = "restante-owner"  # names the installation that owns a directory or a bucket; it is not a blob
 ROWS, _, BYTES = os.environ.get("RESTANTE_TEST_BACKEND", "sqlite+dir").partition("+")
-# What has no descriptor stays until nobody can be reading it any more: as long as the longest request.
+# A blob without a file descriptor is deleted only when no request can still read it: after the longest request.
 SOON = {} if BYTES == "dir" else {"timeouts.request": "3s"}
 
 _started = {}
@@ -35,7 +34,7 @@ _homes = {}
 
 
 def _shared(kind):
-    """The one of this process."""
+    """The instance that this process shares."""
     if kind not in _started:
         _started[kind] = kind()
         atexit.register(_started[kind].__exit__)
@@ -43,7 +42,7 @@ def _shared(kind):
 
 
 def home_of(data):
-    """The Home of a data directory, made when it is first asked for."""
+    """The Home of a data directory. The first call for a directory makes it."""
     key = os.path.realpath(data)
     if key not in _homes:
         _homes[key] = Home(Path(key))
@@ -51,7 +50,7 @@ def home_of(data):
 
 
 def forget(data):
-    """With the directory goes what belongs to it."""
+    """Removes the Home together with its directory."""
     home = _homes.pop(os.path.realpath(data), None)
     if home:
         home.remove()
@@ -72,7 +71,7 @@ class SqliteRows:
                 database.close()
 
     def _file(self, folder):
-        """As it is, or of a file system that only the server sees a copy: SQLite does not open a way that leads through /proc."""
+        """The database file. Of a file system that only the server sees it is a copy: SQLite opens no path through /proc."""
         if self.data.parts[1] != "proc":
             return self.data / "restante.db"
         for file in self.data.glob("restante.db*"):
@@ -131,7 +130,7 @@ class FileBlob:
         return self._path.read_bytes()
 
     def write(self, data):
-        """In place; its age stays as it was."""
+        """Writes in place and keeps the file's age."""
         before = self._path.stat()
         with open(self._path, "r+b") as file:
             file.write(data)
@@ -200,7 +199,7 @@ class InlineBytes:
 
 
 class Bucket:
-    """A bucket of Swift through its own API, beside S3's: what is found here is what is there."""
+    """A bucket of Swift. It uses Swift's own API instead of S3's, so that it shows what Swift has really stored."""
 
     def __init__(self, swift):
         self._address = urllib.parse.urlsplit(swift.endpoint).netloc
@@ -224,11 +223,11 @@ class Bucket:
 
     def make(self):
         self._do("PUT", f"/{self.name}")
-        # Where the parts of what is uploaded by parts lie.
+        # Multipart uploads store their parts there.
         self._do("PUT", f"/{self.name}+segments")
 
     def remove_all(self):
-        """Once it is empty but for what says whose it is."""
+        """Removes the bucket. It must be empty except for the owner's mark."""
         for mark in self.marks():
             self.remove(mark)
         self._do("DELETE", f"/{self.name}")
@@ -264,7 +263,7 @@ class Bucket:
         return [name for name in self._names(self.name) if name.endswith(MARK)]
 
     def parts(self):
-        """Of uploads by parts that were neither completed nor aborted: a completed one has an object, which holds its parts."""
+        """Parts of multipart uploads that were neither completed nor aborted. A completed upload has an object that contains its parts."""
         objects = set(self.objects())
         return [name for name in self._names(f"{self.name}+segments") if re.sub(r"/[^/]+(/[0-9]+)?$", "", name) not in objects]
 
@@ -305,11 +304,11 @@ class S3Bytes:
         return self.bucket.parts()
 
     def remove(self):
-        pass  # with all of Swift, a moment later
+        pass  # removed with all of Swift, a moment later
 
 
 def s3_settings(swift, bucket):
-    """(settings, environment) of a server whose bytes are in this bucket."""
+    """(settings, environment) of a server that stores its files in this bucket."""
     settings = {"blobs": "s3", "s3.endpoint": swift.endpoint, "s3.bucket": bucket, "s3.region": swift.region}
     return settings, {"AWS_ACCESS_KEY_ID": swift.access_key, "AWS_SECRET_ACCESS_KEY": swift.secret_key}
 
@@ -326,7 +325,7 @@ class Home:
 
 
 def flip(blob):
-    """One bit in the middle; the size stays as it was."""
+    """Flips one bit in the middle; the size does not change."""
     data = bytearray(blob.read())
     data[len(data) // 2] ^= 1
     blob.write(bytes(data))

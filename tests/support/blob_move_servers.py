@@ -1,5 +1,6 @@
-"""ChangeOver: one database, the places that bytes move between, and the servers on them, any of which may be killed. Load: files that
-come, are read and acknowledged meanwhile; in the end each is there, once, with its bytes. `change_over_on()` makes one for a test.
+"""BlobMoveServers: one database, the places between which blobs move, and the servers on them; a test may kill any server. Load: files
+that are uploaded, read and acked during the move; in the end each is there exactly once, with its content. `blob_move_servers()` makes
+the servers for a test.
 
 RESTANTE_SEED repeats a run.
 """
@@ -22,7 +23,7 @@ from support.waiting import CEILING, Stalled, wait_until
 SEED = int(os.environ.get("RESTANTE_SEED", "0")) or random.randrange(1, 1 << 32)
 IN_ROW = 16_384
 LONG = 10 * CEILING
-# What leaves is swept all the time; what has no descriptor leaves once the longest request is over.
+# Sweeps run all the time. A blob without a file descriptor is deleted after the time of the longest request.
 SETTINGS = {"log.requests": "none", "uploads.ack_retention": "0s", "uploads.sweep_every": "200ms", "uploads.check_every": "1s",
             "timeouts.request": "20s", "timeouts.drain": "2s"}
 
@@ -36,7 +37,7 @@ class BlobMoveServers:
         self.server, self.servers = None, []
 
     def start(self, settings=None, *, data=None):
-        """Another one, which is asked from now on. data: on a machine of its own."""
+        """Starts one more server; it gets all requests from now on. data: its own data directory, as on another machine."""
         wanted = {**self.settings, **(settings or {})}
         server = Server(wanted, data=data or self.data, arguments=("--database", self.database), environment=self._s3[1])
         server.expected_exit = None
@@ -61,7 +62,7 @@ class BlobMoveServers:
         return [path for path in (self.data / "blobs").rglob("*") if path.is_file() and path.parent.name != "tmp" and path.name != MARK]
 
     def count(self, place):
-        """What lies there, whoever it belongs to."""
+        """How many blobs the place has, including those of other installations."""
         if place == "dir":
             return len(self.files())
         if place == "inline":
@@ -102,7 +103,7 @@ class BlobMoveServers:
                               capture_output=True, text=True, timeout=LONG)
 
     def wait_empty(self, old, new, kept):
-        """Nothing is sent any more: what was left behind by all those kills goes as soon as it may."""
+        """Nothing is uploaded any more. Blobs that the kills have left behind are deleted as soon as they may be."""
         self.server.stop()
         self.start({"timeouts.request": "1s"})
         wait_until(lambda: self.count(old) == 0 and self.count(new) == kept, "the old place is empty, the new one has no orphans", LONG)
@@ -112,7 +113,7 @@ class BlobMoveServers:
 
 @contextmanager
 def blob_move_servers(rows, request, *, with_s3=False, settings=None):
-    """`request`: pytest's, whose fixtures are asked for what is needed."""
+    """`request` is pytest's: it gives the fixtures that are needed."""
     bucket, s3 = None, ({}, {})
     if with_s3:
         swift = request.getfixturevalue("swift")
@@ -136,25 +137,25 @@ def blob_move_servers(rows, request, *, with_s3=False, settings=None):
 
 
 class Load:
-    """Each is tried as often as it takes until somebody answers."""
+    """Repeats each request until a server answers it."""
 
-    def __init__(self, over, inbox):
-        self.over, self.inbox = over, inbox
+    def __init__(self, move, inbox):
+        self.move, self.inbox = move, inbox
         self.sent, self.acked, self.lock = {}, set(), threading.Lock()
 
     def ask(self, method, rest, **options):
         def attempt():
             try:
-                answer = self.over.server.request(method, self.inbox.path(rest), **options)
+                answer = self.move.server.request(method, self.inbox.path(rest), **options)
             except (AssertionError, OSError, Stalled):
-                return None  # killed, before or under it
+                return None  # the server was killed before or during the request
             # 408: on a busy machine a request may take longer than the small timeouts.request of these tests.
             return answer if answer.status not in (503, 409, 408) else None
         return wait_until(attempt, f"{method} {rest} is answered", LONG)
 
     def send(self, name, data):
         fields, body = multipart((name, data))
-        admin = self.over.server.admin_token
+        admin = self.move.server.admin_token
         answer = self.ask("POST", "chat/uploads", token=admin, headers={**fields, "Idempotency-Key": name}, body=body)
         (file_id, _), = files_of(answer)
         with self.lock:
@@ -179,18 +180,18 @@ class Load:
                 self.ack(file_id)
 
     def kept(self):
-        """Of those that wait, the ones whose bytes are not in their row."""
+        """The files that wait for their agent and whose content is not in their row."""
         return sum(1 for file_id, (_, _, size) in self.sent.items() if file_id not in self.acked and size > IN_ROW)
 
     def check(self):
-        inbox = self.inbox.on(self.over.server)
+        inbox = self.inbox.on(self.move.server)
         rows = inbox.activity()
         assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
-        came = [row["request_body"] for row in rows if row["method"] == "chat_upload_receive"]
-        assert sorted(row["name"] for row in came) == sorted(name for name, _, _ in self.sent.values()), "none is lost, none doubled"
+        received = [row["request_body"] for row in rows if row["method"] == "chat_upload_receive"]
+        assert sorted(row["name"] for row in received) == sorted(name for name, _, _ in self.sent.values()), "none is lost, none doubled"
         receipts = [row["request_body"]["file_id"] for row in rows if row["method"] == "chat_upload_acked"]
         assert sorted(receipts) == sorted(self.acked)
-        assert not [row for row in rows if row["method"] == "chat_upload_failed"], "none was taken for damaged"
+        assert not [row for row in rows if row["method"] == "chat_upload_failed"], "no file was reported as damaged"
         for file_id, (_, digest, _) in self.sent.items():
             answer = inbox.server.get(inbox.content(file_id), token=inbox.token)
             assert answer.status == (404 if file_id in self.acked else 200), answer

@@ -1,10 +1,9 @@
-"""Catalogues: the schema of a database as lines of text, in an order that depends on names alone, so that two schemas are the
-same exactly when their texts are. PostgreSQL spells some things differently from one major to the next; what is read here is
-what 14 to 18 agree on."""
+"""Catalogues: the schema of a database as lines of text. The order depends on names alone, so two schemas are equal exactly when
+their texts are. PostgreSQL's major versions describe some things differently; these queries read only what is the same in 14 to 18."""
 import sqlite3
 from contextlib import closing
 
-# Each gives one column of text. Comments are part of the schema: they say why.
+# Each gives one column of text. Comments are part of the schema: they contain the reasons.
 POSTGRES = [
     """SELECT format('table %s%s', relname, ' with ' || array_to_string(reloptions, ', ')) FROM pg_class
        WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'm')""",

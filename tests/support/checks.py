@@ -1,13 +1,13 @@
-"""Checks that many tests share: what an error looks like, what every response carries."""
+"""Checks that many tests share: the form of an error, and the headers of every response."""
 import json
 import re
 
-# Put into hostile input; no answer may contain it.
+# Tests put it into hostile input; no answer may contain it.
 MARKER = "zq7marker"
 
 
 def check_common(response):
-    """What every response carries, errors of framing included."""
+    """Checks the headers that every response has, framing errors included."""
     assert re.fullmatch(r"[\x21-\x7e]{8,128}", response.header("X-Request-Id", "")), f"no X-Request-Id: {response}"
     assert response.header("X-Content-Type-Options") == "nosniff", response
 
@@ -21,7 +21,7 @@ def check_compact(response):
 
 
 def check_error(response, *statuses, code=None):
-    """A JSON error with one of the statuses: a sentence, a code, and nothing of what was sent."""
+    """A JSON error with one of the statuses: a sentence, a code, and no part of the request."""
     assert response is not None, "closed without an answer"
     assert response.status in statuses, f"expected {statuses}: {response}"
     check_common(response)

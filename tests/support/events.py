@@ -1,4 +1,4 @@
-"""EventStream: a client of live events that is as strict as a browser and a little stricter."""
+"""EventStream: a client of live events that is a little stricter than a browser."""
 import json
 
 from support.waiting import Deadline
@@ -15,8 +15,8 @@ class Event:
 
 
 class EventStream:
-    """One connection. `last_id` is what a browser would send as Last-Event-ID when it comes again. Of the agent's presence
-    (WORKSPACE_…) it tells only when asked to, because that comes at any time."""
+    """One connection. `last_id` is what a browser would send as Last-Event-ID when it reconnects. Presence events (WORKSPACE_…) may
+    arrive at any time, so they are left out unless `presence` is set."""
 
     def __init__(self, place, target, *, token=None, headers=(), last_id=None, presence=False):
         fields = dict(headers)
@@ -40,7 +40,7 @@ class EventStream:
         self.wire.close()
 
     def next(self):
-        """The next event; None when the stream has ended as it should. Comments are passed over."""
+        """The next event; None when the stream has ended properly. Skips comments."""
         while True:
             while b"\n\n" not in self._text:
                 if not self._more():
@@ -54,7 +54,7 @@ class EventStream:
                 return Event(fields["event"], json.loads(fields["data"]), int(fields["id"]) if "id" in fields else None)
 
     def until(self, *names):
-        """The events up to the first of one of these names, that one included."""
+        """The events up to and including the first one with one of these names."""
         seen = []
         while not seen or seen[-1].name not in names:
             event = self.next()

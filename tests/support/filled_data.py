@@ -1,5 +1,5 @@
-"""House: a server's whole life in one data directory, for tests that carry it elsewhere. Filled once on SQLite with everything
-that leaves a row, then looked at through the API before and after: what people and agents see must be the same to the byte."""
+"""FilledData: a data directory on SQLite with a row in every table, for tests that move it to another database. A test reads
+everything through the API before and after the move; the answers must be the same byte for byte."""
 import hashlib
 import sqlite3
 from contextlib import closing
@@ -9,7 +9,7 @@ from support.push import Callback, PushWorkspace, allowing
 from support.server import Server
 from support.waiting import wait_until
 
-# What changes with time, or by being looked at, and where.
+# Fields that change with time or when they are read, by the path that has them.
 VOLATILE = {
     "workspaces": {"usual_poll_gap_seconds", "listening", "last_poll_at", "silence", "silent_for_seconds", "status", "updated_at"},
     "tokens": {"last_used_at"},
@@ -19,7 +19,7 @@ VOLATILE = {
 KEY = {"Idempotency-Key": "once-and-for-all"}
 
 
-def said(text, message_id):
+def user_message(text, message_id):
     return {"method": "message/send", "params": {"message": {"messageId": message_id, "parts": [{"kind": "text", "text": text}]}}}
 
 
@@ -44,7 +44,7 @@ class FilledData:
                 self._upload_inline(server)
             with Server(self.settings, data=data) as server:
                 self.before = self.look(server)
-        self._add_what_lasts_moments()
+        self._add_short_lived_rows()
 
     @property
     def database(self):
@@ -59,12 +59,12 @@ class FilledData:
             agent = Workspace(server, "Research läptop")
             (self.expired, _), (other, _) = agent.upload(("late.bin", b"x" * 100_000), ("late.txt", b"x"))
             for file_id in (self.expired, other):
-                wait_until(lambda: self._story(server, agent, file_id)["state"] == "expired", "it has expired")
+                wait_until(lambda: self._upload_status(server, agent, file_id)["state"] == "expired", "it has expired")
             wait_until(lambda: server.metric("restante_pending_uploads_swept_total", '{outcome="expired"}') == 2, "and was swept")
             self.agent = (agent.id, agent.token)
 
     @staticmethod
-    def _story(server, agent, file_id):
+    def _upload_status(server, agent, file_id):
         return server.get(agent.path(f"pending-uploads/{file_id}"), token=server.admin_token).json()
 
     def _fill(self, server, callback):
@@ -78,7 +78,7 @@ class FilledData:
         self._make_tokens(server, agent)
         for n in range(30):
             agent.notify(f"message {n} ❦ \u2028 \"quoted\" \\ back")
-        self.sent = server.request("POST", agent.path("a2a"), token=server.admin_token, json_body=said("remember me", "m-1")).json()
+        self.sent = server.request("POST", agent.path("a2a"), token=server.admin_token, json_body=user_message("remember me", "m-1")).json()
         self.claimed = server.request("POST", agent.path("notify"), token=agent.token, json_body={"message": "claimed"}, headers=KEY).json()
         self._upload(server, agent)
         acked = server.request("POST", agent.path("activity/ack"), token=agent.token, json_body={"acked_seq": 7})
@@ -106,30 +106,30 @@ class FilledData:
         for file_id in self.acked:
             assert post(f"{file_id}/ack").json() == {"acked": True}
         assert post(f"{ids['failed.txt']}/fail", json_body={"reason": "no room ❦" * 30}).status == 200
-        gone = server.request("DELETE", agent.path(f"pending-uploads/{ids['recalled.bin']}"), token=server.admin_token)
-        assert gone.status == 200, gone
+        recalled = server.request("DELETE", agent.path(f"pending-uploads/{ids['recalled.bin']}"), token=server.admin_token)
+        assert recalled.status == 200, recalled
 
     def _upload_inline(self, server):
-        """Into rows: three chunks and a bit."""
+        """Content in the database: three full chunks and a part of a fourth."""
         content = bytes(range(255)) * 12_500
         (file_id, _), = Workspace(server, known=self.agent).upload(("in rows.bin", content))
         self.contents[file_id] = content
         self.files.append(file_id)
 
     def _delegate(self, server, agent, callee):
-        """One task that is under way and one that has ended."""
+        """One task that is running and one that has ended."""
         self.callee = callee
         token = server.request("POST", f"/admin/workspaces/{callee}/tokens", token=server.admin_token, json_body={}).json()["auth_token"]
         for name, update in (("task-1", {"status": "in_progress"}), ("task-2", {"status": "completed", "result": "done"})):
             made = server.request("POST", agent.path("delegate"), token=agent.token,
                                   json_body={"target_id": callee, "task": f"do {name}", "delegation_id": name, "idempotency_key": f"key of {name}"})
             assert made.status == 202, made
-            told = server.request("POST", f"/workspaces/{callee}/delegations/{name}/update", token=token, json_body=update)
-            assert told.status == 200, told
+            reported = server.request("POST", f"/workspaces/{callee}/delegations/{name}/update", token=token, json_body=update)
+            assert reported.status == 200, reported
 
-    def _add_what_lasts_moments(self):
-        """Keys of bytes that are about to be deleted, there only between two steps of a sweep; a change-over and
-        a check that have ended."""
+    def _add_short_lived_rows(self):
+        """Rows that normally exist for moments: keys of blobs that are about to be deleted, which exist only between two steps of a sweep;
+        a blob move and a blob check that have ended."""
         with closing(sqlite3.connect(self.database)) as rows:
             rows.execute("INSERT INTO dropped_blobs (blob_key) VALUES (?)", ("0" * 32,))
             rows.execute("INSERT INTO blob_checks (state, mend, begun_at, worker, worker_until, progress, findings, ended_at) "
@@ -139,7 +139,7 @@ class FilledData:
             rows.commit()
 
     def grow(self, rows):
-        """So many more rows in the agent's log, for moves that take a while."""
+        """Appends so many rows to the agent's inbox, for moves that take a while."""
         with closing(sqlite3.connect(self.database)) as file:
             workspace = bytes.fromhex(self.agent[0].replace("-", ""))
             last, created = file.execute("SELECT last_seq, last_created_at FROM inbox_heads WHERE workspace_id = ?", (workspace,)).fetchone()
@@ -152,7 +152,7 @@ class FilledData:
     # -- afterwards
 
     def look(self, server):
-        """Everything that can be seen, as {path: JSON}, without what looking changes."""
+        """Everything that the API shows, as {path: JSON}, without the fields that a read changes."""
         agent = Workspace(server, known=self.agent)
         seen = {"log": agent.activity(), "workspaces": server.get("/workspaces", token=server.admin_token).json(),
                 "history": server.get(agent.path("chat-history?limit=500"), token=self.sender).json()}
@@ -167,7 +167,7 @@ class FilledData:
         return {what: steady(answer, VOLATILE.get(what, ())) for what, answer in seen.items()}
 
     def check(self, server):
-        """The same to everybody's eyes, and everything goes on from there."""
+        """The API shows the same as before, and everything works on."""
         after = self.look(server)
         assert after.keys() == self.before.keys()
         for what, seen in self.before.items():
@@ -187,8 +187,8 @@ class FilledData:
         rows = agent.activity()
         assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
         assert server.get(agent.path(f"activity?since_id={rows[-1]['id']}"), token=agent.token).json() == []
-        # What was taken once is not taken again.
-        again = server.request("POST", agent.path("a2a"), token=server.admin_token, json_body=said("remember me", "m-1")).json()
+        # Requests that were accepted once have no second effect.
+        again = server.request("POST", agent.path("a2a"), token=server.admin_token, json_body=user_message("remember me", "m-1")).json()
         assert (again["activity_id"], again["seq"]) == (self.sent["activity_id"], self.sent["seq"])
         repeated = server.request("POST", agent.path("notify"), token=agent.token, json_body={"message": "claimed"}, headers=KEY)
         assert repeated.json() == self.claimed

@@ -1,6 +1,6 @@
-"""ForwardProxy: the HTTP proxy of a company's network: passes on requests in absolute form and tunnels what CONNECT asks for. Every
-name leads to the one server it is made for, so that a test needs no name service. With `password` (name:password) it refuses
-whoever does not know it."""
+"""ForwardProxy: an HTTP proxy as in a company's network. It forwards requests in absolute form and opens tunnels for CONNECT. Every
+host name leads to its one server, so that a test needs no name service. With `password` (name:password) it refuses clients that do
+not send it."""
 import base64
 import select
 import socket
@@ -12,8 +12,8 @@ class ForwardProxy:
         self.target, self.wanted = port, None
         if password:
             self.wanted = b"Basic " + base64.b64encode(password.encode())
-        self.asked = []  # (method, target) of every request that was let through
-        self.tunnelled = bytearray()  # what went up through tunnels
+        self.asked = []  # (method, target) of every request that was forwarded
+        self.tunnelled = bytearray()  # what clients sent through tunnels
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -32,7 +32,7 @@ class ForwardProxy:
                 while self._pass_one(client, reader, server):
                     pass
         except OSError:
-            pass  # one of the two has left
+            pass  # the client or the server has closed
 
     def _pass_one(self, client, reader, server):
         """One request and its answer; False when there is no next one."""
@@ -56,7 +56,7 @@ class ForwardProxy:
         path = b"/" + target.split(b"/", 3)[3]
         fields.pop(b"proxy-authorization", None)
         body = reader.read(int(fields.get(b"content-length", (None, b"0"))[1]))
-        # One answer a connection: this end needs no parser then, and the client must cope.
+        # One answer for each connection: so this proxy needs no parser. The client has to handle it.
         fields[b"connection"] = (b"Connection", b"close")
         head = b"".join(name + b": " + value + b"\r\n" for name, value in fields.values())
         server.sendall(method + b" " + path + b" " + version + b"\r\n" + head + b"\r\n" + body)

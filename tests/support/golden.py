@@ -1,5 +1,5 @@
-"""Golden files: what must not change unnoticed, kept as text in tests/golden. A difference is shown line by line; with
-RESTANTE_WRITE_GOLDEN=1 in the environment the file is written instead, for a change that is meant."""
+"""Golden files: texts in tests/golden that must not change by accident. A difference is shown line by line. For an intended change
+set RESTANTE_WRITE_GOLDEN=1 in the environment: it writes the file instead."""
 import difflib
 import os
 from pathlib import Path
@@ -15,4 +15,4 @@ def check_golden(name, text):
         return
     kept = path.read_text(encoding="utf-8") if path.exists() else ""
     difference = "".join(difflib.unified_diff(kept.splitlines(True), text.splitlines(True), f"tests/golden/{name}", "now", n=2))
-    assert not difference, f"not as it was; if that is meant, run this test with RESTANTE_WRITE_GOLDEN=1 and commit the file\n{difference}"
+    assert not difference, f"it has changed; if that is intended, run this test with RESTANTE_WRITE_GOLDEN=1 and commit the file\n{difference}"

@@ -1,4 +1,4 @@
-"""Mcp: a real `restante mcp` and a client that speaks raw JSON-RPC to it, line by line."""
+"""Mcp: a real `restante mcp` and a client that sends it raw JSON-RPC, line by line."""
 import json
 import os
 import signal
@@ -14,7 +14,7 @@ NEWEST = "2025-11-25"
 
 
 class Mcp:
-    """Directories outlive the process, so that it can be started again with keep=. With a version the handshake is done."""
+    """The directories remain when the process ends, so that it can be started again with keep=. With a version it does the handshake."""
 
     def __init__(self, url, *, token=None, keep=None, version=NEWEST, arguments=(), program=None):
         self.root = keep.root if keep else Path(tempfile.mkdtemp(prefix="restante-mcp-")).resolve()
@@ -53,7 +53,7 @@ class Mcp:
         return json.loads(self.stdout.wait(lambda line: wanted(json.loads(line)), what))
 
     def start_request(self, method, params=None, id=None):
-        """Sends it; the id."""
+        """Sends the request and returns its id."""
         if id is None:
             with self._lock:
                 self._next += 1
@@ -95,14 +95,14 @@ class Mcp:
         return self.result(self.start_call(tool, arguments))
 
     def pop(self, **arguments):
-        """What inbox_pop gives, asked again while what waits is not ready yet."""
+        """The result of inbox_pop. Repeats the call while the waiting delivery is not ready yet."""
         def taken():
-            told = self.call("inbox_pop", **arguments)
-            return told if told["message"] or told["waiting"] == 0 else None
-        return wait_until(taken, "what waits can be taken")
+            popped = self.call("inbox_pop", **arguments)
+            return popped if popped["message"] or popped["waiting"] == 0 else None
+        return wait_until(taken, "the waiting delivery can be taken")
 
     def trouble(self, tool, **arguments):
-        """The sentence of a call that must fail as a tool."""
+        """The error sentence of a tool call that must fail."""
         answer = self.answer(self.start_call(tool, arguments))
         assert answer["result"]["isError"], answer
         return answer["result"]["content"][0]["text"]
@@ -130,7 +130,7 @@ class Mcp:
 
     def wait_exit(self):
         code = self.process.wait(60)
-        self.stdout.join()  # what it wrote last may still be on its way
+        self.stdout.join()  # its last output may not have been read yet
         self.stderr.join()
         text = b"\n".join(self.stderr()).decode("utf-8", "replace")
         assert not any(report in text for report in SANITIZER_REPORTS), text
@@ -145,4 +145,4 @@ class Mcp:
         try:
             self.process.stdin.close()
         except OSError:
-            pass  # it did not read what was left
+            pass  # it did not read the rest of its input

@@ -1,6 +1,6 @@
-"""Nginx: Debian's nginx in front of a server, on a port of its own, with its files in a folder of the test.
+"""Nginx: Debian's nginx in front of a server, on its own port, with its files in a folder of the test.
 
-The location block is the one docs/operations.md recommends; what is around it only keeps the process to itself.
+The location block is the one that docs/operations.md recommends; the rest only keeps nginx's files in the folder.
 """
 import os
 import re
@@ -40,12 +40,12 @@ http {{
 
 
 def recommended_location():
-    """The location block that docs/operations.md tells people to use."""
+    """The location block that docs/operations.md recommends."""
     return re.search(r"```nginx\n(.*?)```", (ROOT / "docs/operations.md").read_text(), re.DOTALL)[1]
 
 
 class Nginx:
-    """Speaks for the server behind it: connect, request, get and admin_token work as on Server, through the proxy."""
+    """connect, request, get and admin_token work as on Server, but through nginx."""
 
     request, get = Server.request, Server.get
 
@@ -60,7 +60,7 @@ class Nginx:
             user="user root;" if os.geteuid() == 0 else "",
             certificate=f"ssl_certificate {certificate}; ssl_certificate_key {key};" if certificate else ""))
         executable = shutil.which("nginx") or "/usr/sbin/nginx"
-        # nginx takes a socket that is already bound, as it does when it replaces itself: no port is picked twice.
+        # nginx takes over a socket that is already bound, as it does when it replaces itself, so no other process can take the port.
         environment = {**os.environ, "NGINX": f"{listener.fileno()};"}
         self.process = subprocess.Popen([executable, "-c", config, "-p", folder, "-e", folder / "error.log"], env=environment,
                                         pass_fds=[listener.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -81,7 +81,7 @@ class Nginx:
         return Wire(self.port, self.host, **{"tls": self.tls, **options})
 
     def stop(self):
-        """Ends master and workers, and shows what it complained about if it had died before."""
+        """Ends master and workers. If nginx had already died, shows its error output."""
         died = self.process.poll()
         if died is None:
             self.process.send_signal(signal.SIGTERM)

@@ -1,7 +1,7 @@
-"""A running `restante dev` and a real Chromium that walks through its page.
+"""A running `restante dev` and a real Chromium that uses its page.
 
 A walk is one of e2e/page/walks_*.mjs; it fails on any console error, any breach of the Content-Security-Policy and any
-request to another origin. RESTANTE_SCREENSHOTS names a folder to leave pictures in.
+request to another origin. RESTANTE_SCREENSHOTS names a folder for screenshots.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ def dev(folder, more_environment=(), **settings):
         watchdog.cancel()
         complaint = (folder / "stderr").read_text(errors="replace")[-4000:]
         assert ready and found, f"no ready line and address in {printed!r}; the log ends:\n{complaint}"
-        # Somebody must read on, or a talkative server would block on a full pipe.
+        # A thread reads on; otherwise a server that prints much would block on a full pipe.
         threading.Thread(target=server.stdout.read, daemon=True).start()
         LOGS[found.group(0)] = folder / "stderr"
         yield found.group(0)
@@ -66,7 +66,7 @@ def dev(folder, more_environment=(), **settings):
 
 
 def walk(name, address, **environment):
-    """Takes the walk of that name; what it printed. RESTANTE_SLOWDOWN=10 makes the page's own work ten times slower."""
+    """Runs the walk of that name and returns its output. RESTANTE_SLOWDOWN=10 makes the page's own work ten times slower."""
     assert (SOURCE / "web" / "node_modules" / "playwright-core").is_dir(), "run `npm ci` in web/ first"
     given = {"CHROMIUM": program("chromium", "CHROMIUM"), "RESTANTE_SOURCE": str(SOURCE), "RESTANTE_BINARY": BINARY,
              "RESTANTE_WALK_SECONDS": str(WALK_SECONDS)}
@@ -75,15 +75,15 @@ def walk(name, address, **environment):
         result = subprocess.run(command, env={**os.environ, **given, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 text=True, timeout=WALK_SECONDS + 60)
     except subprocess.TimeoutExpired as late:
-        raise AssertionError(f"{name} was not over after {late.timeout} s; it had said: {late.output}\n{inbox_of(address)}") from None
+        raise AssertionError(f"{name} was not over after {late.timeout} s; its output: {late.output}\n{server_log_of(address)}") from None
     if result.returncode != 0:
-        told = [line for line in result.stdout.splitlines() if line.startswith("walk failed")]
-        raise AssertionError("\n".join([*told[-1:], inbox_of(address), result.stdout]))
+        failures = [line for line in result.stdout.splitlines() if line.startswith("walk failed")]
+        raise AssertionError("\n".join([*failures[-1:], server_log_of(address), result.stdout]))
     return result.stdout
 
 
-def inbox_of(address):
-    """The end of the server's log; who asked for what stands there line by line, so the rest of it is told first."""
+def server_log_of(address):
+    """The end of the server's log. Most lines are requests, so warnings and errors come first."""
     lines = LOGS[address].read_text(errors="replace").splitlines()
     unusual = [line for line in lines if not re.search(r'"level":"(debug|info)"|level=(debug|info)', line)]
     return "the server's log ends:\n" + "\n".join([*unusual[-10:], "…", *lines[-5:]])

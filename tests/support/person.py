@@ -1,4 +1,4 @@
-"""Person: somebody at a terminal with a token and a few files."""
+"""Person: a person who uses the command line, with a token and a few files."""
 import os
 import subprocess
 
@@ -11,7 +11,7 @@ def environment(**extra):
 
 
 class Person:
-    """Somebody at a terminal with a token and a few files."""
+    """A person who uses the command line, with a token and a few files."""
 
     def __init__(self, server, folder, token=None, port=None):
         self.folder = folder

@@ -1,4 +1,4 @@
-"""Pgbouncer: a real one in front of a private PostgreSQL, as an ordinary user where it must. Use as a context manager."""
+"""Pgbouncer: a real one in front of a private PostgreSQL. It does not run as root. Use as a context manager."""
 import shutil
 import signal
 import socket
@@ -58,7 +58,7 @@ class Pgbouncer:
         self.process.wait()
 
     def through(self, url):
-        """The same database by way of this."""
+        """The url of the same database through pgbouncer."""
         parts = urlsplit(url)
         return urlunsplit(parts._replace(netloc=f"{parts.username}@127.0.0.1:{self.port}"))
 

@@ -1,7 +1,7 @@
-"""free_port: for a program that must be told its port before it listens, or that comes back to it after a restart.
+"""free_port: for a program that needs to know its port before it listens, or that uses it again after a restart.
 
-The ports that the kernel hands out by itself (to a client, or to who binds port 0) are left alone: one of those could be
-given to somebody else before the program has it, or be a client's own, which then talks to itself.
+It avoids the ports that the kernel assigns by itself (to a client, or to a program that binds port 0). The kernel could give
+such a port to another process before the program binds it, or to the client of the program, which would then connect to itself.
 """
 import errno
 import fcntl
@@ -15,7 +15,7 @@ CLAIMS = []  # open files whose locks end with this process
 
 
 def free_port(host="127.0.0.1"):
-    """A port nobody else gets from here while this process lives."""
+    """A port that this function gives to no other process while this one runs."""
     lowest_handed_out = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     ports = list(range(LOWEST, lowest_handed_out))
     random.shuffle(ports)
@@ -37,10 +37,10 @@ def is_free(host, port):
 
 
 def claim(port):
-    # The same folder for all of them, whatever TMPDIR says: some tests keep their files in memory.
+    # All processes use the same folder, whatever TMPDIR is: some tests keep their files in memory.
     folder = Path("/tmp", f"restante-ports-{os.geteuid()}")
     folder.mkdir(exist_ok=True)
-    file = open(folder / str(port), "w", encoding="utf-8")  # noqa: SIM115: its lock is what is wanted
+    file = open(folder / str(port), "w", encoding="utf-8")  # noqa: SIM115: it stays open for its lock
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

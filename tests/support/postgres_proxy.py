@@ -1,4 +1,4 @@
-"""PostgresProxy: stands between a server and PostgreSQL and understands as much of the protocol as it takes to know a COMMIT.
+"""PostgresProxy: a proxy between a server and PostgreSQL. It knows enough of the protocol to recognise a COMMIT.
 
     proxy = PostgresProxy(postgres.port)
     server = start(arguments=("--database", proxy.through(url)))
@@ -7,12 +7,11 @@
     assert fault.struck.is_set()
 
 BEFORE    the COMMIT never arrives; both sides see their connection end
-HALF_OPEN the same, but PostgreSQL is not told: the transaction stays open there
-BLACK_HOLE the same, but nobody is told: both connections stay open and nothing comes through. Until fault.release(), which lets
-          through what was held back
+HALF_OPEN the same, but PostgreSQL's connection is not closed: the transaction stays open there
+BLACK_HOLE the same, but both connections stay open and nothing passes. fault.release() then passes on what was held back
 AFTER     the COMMIT is done; its answer never arrives, and the connection ends
 SILENT    the same, but the connection stays open
-LATE      the way is stalled with the COMMIT on it, which arrives after go_on()
+LATE      the connection is stalled with the COMMIT in it, which arrives after go_on()
 """
 import socket
 import struct
@@ -20,18 +19,18 @@ import threading
 from urllib.parse import urlsplit, urlunsplit
 
 BEFORE, HALF_OPEN, BLACK_HOLE, AFTER, SILENT, LATE = "before", "half-open", "black-hole", "after", "silent", "late"
-# Packets without a type, before a session has begun: encryption is asked for, or something is to be cancelled.
+# Packets without a type, before a session begins: a request for encryption, or to cancel a statement.
 SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
 
 
 class Fault:
     def __init__(self, how, needle):
         self.how, self.needle, self.struck = how, needle, threading.Event()
-        self.then = lambda: None  # called at the moment it strikes, before anybody notices
+        self.then = lambda: None  # called when the fault happens, before either side can notice it
         self.released, self.arrived = threading.Event(), threading.Event()
 
     def release(self):
-        """What was held back is on its way to PostgreSQL, as far as there is still a way."""
+        """Sends what was held back to PostgreSQL, if its connection is still open."""
         self.released.set()
         assert self.arrived.wait(60)
 
@@ -39,7 +38,7 @@ class Fault:
 class PostgresProxy:
     def __init__(self, target):
         self.target, self.faults, self.sessions, self.lock = target, [], set(), threading.Lock()
-        self.connections = 0  # that were asked for, refused ones too
+        self.connections = 0  # how many were opened, refused ones included
         self.flowing, self.refusing = threading.Event(), False
         self.flowing.set()
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -47,7 +46,7 @@ class PostgresProxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def through(self, url):
-        """The same database by way of this."""
+        """The url of the same database through this proxy."""
         parts = urlsplit(url)
         return urlunsplit(parts._replace(netloc=f"{parts.username}@127.0.0.1:{self.port}"))
 
@@ -60,14 +59,14 @@ class PostgresProxy:
         return fault
 
     def stall(self):
-        """Connections are taken and stay open; nothing comes through any more."""
+        """Connections are accepted and stay open; nothing passes any more."""
         self.flowing.clear()
 
     def go_on(self):
         self.flowing.set()
 
     def refuse(self):
-        """Connections end, and new ones as soon as they are made."""
+        """Closes all connections, and every new one at once."""
         self.refusing = True
         self.cut()
 
@@ -106,14 +105,14 @@ class PostgresProxy:
             session = Session(self, client, server)
             with self.lock:
                 self.sessions.add(session)
-            # refuse() may have come since the look above, and cut() before this one was known.
+            # refuse() may have been called since the check above, and cut() before this connection was in the list.
             if self.refusing:
                 session.end()
                 continue
             session.start()
 
     def take(self, sent):
-        """The fault that strikes a transaction in which these bytes were sent, once."""
+        """The fault for a transaction in which these bytes were sent. Each fault is returned once."""
         with self.lock:
             for fault in self.faults:
                 if fault.needle in sent:
@@ -123,12 +122,12 @@ class PostgresProxy:
 
 
 class Session:
-    """One connection: a thread for each way."""
+    """One connection: a thread for each direction."""
 
     def __init__(self, proxy, client, server):
         self.proxy, self.client, self.server = proxy, client, server
         self.begun, self.commits, self.sent = False, set(), bytearray()
-        self.fault = None  # that strikes when PostgreSQL has answered
+        self.fault = None  # happens when PostgreSQL has answered
         self.half_open, self.over = False, threading.Event()
         for one in (client, server):
             one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -167,14 +166,14 @@ class Session:
             try:
                 self.server.sendall(held)
             except OSError:
-                pass  # PostgreSQL has had enough
+                pass  # PostgreSQL has closed
             fault.arrived.set()
             self.over.wait()
         elif fault.how == SILENT:
-            self.over.wait()  # until somebody has had enough of waiting
+            self.over.wait()  # until one side closes
         elif fault.how == HALF_OPEN:
             self._shut(self.client)
-            self.over.wait()  # until PostgreSQL has had enough
+            self.over.wait()  # until PostgreSQL closes
         else:
             self.end()
 

@@ -1,4 +1,4 @@
-"""Push workspaces and the callbacks of their agents, for tests of what the server sends there."""
+"""Push workspaces and the callbacks of their agents, for tests of what the server sends to callbacks."""
 import re
 import socket
 import threading
@@ -10,10 +10,10 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 15\r
 
 
 class Callback:
-    """A server of the agent's own: every connection gets the script's treatment, on a thread of its own.
+    """The agent's own HTTP server. The script handles every connection, each on its own thread.
 
-    script(connection, request bytes) sends what it likes; the connection closes when it returns. `requests` is what came.
-    Its port stays unused once it is closed: who calls it then is refused.
+    script(connection, request bytes) sends any answer; the connection closes when it returns. `requests` has the received requests.
+    After close() the port stays unused: calls are then refused.
     """
 
     def __init__(self, script=None, tls=None):
@@ -50,10 +50,10 @@ class Callback:
                     self._changed.notify_all()
                 self.script(connection, request)
         except OSError:
-            pass  # the server left, as some tests want it to
+            pass  # the server has closed, as some tests want it to
 
     def receive(self, connection):
-        """What of a request is read before the script gets it."""
+        """The part of a request that is read before the script gets it."""
         return read_request(connection)
 
     def close(self):
@@ -119,7 +119,7 @@ class PushWorkspace:
         return got.json()
 
     def check_fell_back(self, sent, text="hello", outcome=None):
-        """The answer says where the message is, and there it is."""
+        """The answer contains the message's position in the inbox, and the message is there."""
         assert sent.status == 200, sent
         answer = sent.json()
         assert (answer["delivery_mode"], answer["method"], answer["status"]) == ("push-fallback", "message/send", "queued")

@@ -1,11 +1,11 @@
-"""Recorder: a process beside the test that drives a server and writes down what it was told.
+"""Recorder: a second process that sends requests to a server and records every request that succeeded.
 
     python3 -m support.recorder '{"port": …, "doers": [{"do": "message", "name": "a", …}, …]}'
 
-Each doer is a thread with one keep-alive connection that does its thing again and again. Every request that was answered
-2xx is one JSON line on stdout, {"do", "by", "n", …facts}: what stands there was acknowledged, whatever became of the server
-since. A doer ends after `most` times, when its connection breaks, or when a number comes on stdin; one that follows an inbox
-first reads up to that number. What it cannot account for is a line of "trouble". class Recorder is the test's end of it.
+Each doer is a thread with one keep-alive connection that repeats one kind of request. Every request that was answered with
+2xx is one JSON line on stdout, {"do", "by", "n", …facts}: the server has acknowledged it, even if it was killed afterwards.
+A doer ends after `most` times, when its connection breaks, or when a number comes on stdin; one that follows an inbox first
+reads up to that number. An unexpected error is a line of "trouble". class Recorder is the test's side of it.
 """
 import hashlib
 import json
@@ -44,7 +44,7 @@ class Stop:
 
 
 class Doer:
-    """One of them. Its name and the number of the thing make every text unique."""
+    """One doer. Its name and the number of the request make every text unique."""
 
     def __init__(self, port, stop, emit, *, do, name, token, workspace=None, most=None, **extra):
         self.wire, self.stop, self.emit = Wire(port), stop, emit
@@ -65,7 +65,7 @@ class Doer:
     def text(self):
         return f"{self.name}-{self.n}"
 
-    def told(self, do, **facts):
+    def record(self, do, **facts):
         self.emit({"do": do, "by": self.name, "n": self.n, **facts})
 
     def ask(self, method, target, *, token=None, json_body=None, headers=None, body=None):
@@ -83,64 +83,64 @@ class Doer:
     def post(self, rest, json_body=None, **options):
         return self.ask("POST", f"/workspaces/{self.workspace}/{rest}", json_body=json_body, **options)
 
-    # -- things that are done
+    # -- the kinds of requests
 
     def message(self):
         sent = self.post("a2a", {"method": "message/send", "params": {"message": {
             "messageId": self.text, "parts": [{"kind": "text", "text": self.text}]}}}).json()
-        self.told("message", text=self.text, seq=sent["seq"], id=sent["activity_id"])
+        self.record("message", text=self.text, seq=sent["seq"], id=sent["activity_id"])
 
     def notify(self):
         self.post("notify", {"message": self.text})
-        self.told("notify", text=self.text)
+        self.record("notify", text=self.text)
 
     def activity(self):
         self.post("activity", {"activity_type": "agent_log", "summary": self.text})
-        self.told("activity", text=self.text)
+        self.record("activity", text=self.text)
 
     def upload(self):
-        """One file; every second one is acknowledged by the agent when `agent` is its token."""
+        """Uploads one file. If `agent` is the agent's token, every second file is acked."""
         content = self.text.encode() * (1 + self.n % 97)
         headers, body = multipart((self.text, content))
         (file_id, _), = files_of(self.post("chat/uploads", headers=headers, body=body))
-        self.told("upload", text=self.text, file_id=file_id, sha256=hashlib.sha256(content).hexdigest())
+        self.record("upload", text=self.text, file_id=file_id, sha256=hashlib.sha256(content).hexdigest())
         if self.extra.get("agent") and self.n % 2:
             self.post(f"pending-uploads/{file_id}/ack", token=self.extra["agent"])
-            self.told("ack_upload", file_id=file_id)
+            self.record("ack_upload", file_id=file_id)
 
     def ack(self):
         rows = self.ask("GET", f"/workspaces/{self.workspace}/activity?limit=1").json()
         if rows:
-            stands = self.post("activity/ack", {"acked_seq": rows[0]["seq"]}).json()["last_acked_seq"]
-            self.told("ack", seq=stands)
+            acked_seq = self.post("activity/ack", {"acked_seq": rows[0]["seq"]}).json()["last_acked_seq"]
+            self.record("ack", seq=acked_seq)
 
     def create(self):
         made = self.ask("POST", "/workspaces", json_body={"name": self.text}).json()
-        self.told("create", id=made["id"], text=self.text, enrolment=made["connection"]["enrolment_token"])
+        self.record("create", id=made["id"], text=self.text, enrolment=made["connection"]["enrolment_token"])
 
     def tokens(self):
-        """Makes one, and takes back the one before."""
+        """Makes a token and revokes the one before it."""
         made = self.post("tokens", {"label": self.text}).json()
-        self.told("token", id=made["token_id"], secret=made["auth_token"])
+        self.record("token", id=made["token_id"], secret=made["auth_token"])
         before, self.extra["before"] = self.extra.get("before"), made["token_id"]
         if before:
             self.ask("DELETE", f"/workspaces/{self.workspace}/tokens/{before}")
-            self.told("revoke", id=before)
+            self.record("revoke", id=before)
 
     def follow(self):
-        """Reads on from the last row seen, by number and by id in turn; with `wait` as a long poll, else every `pause`."""
+        """Reads on from the last row seen, alternately by number and by id; with `wait` as a long poll, else every `pause`."""
         at, last = self.extra.get("at", 0), self.extra.get("last")
         cursor = f"since_id={last}" if last and self.n % 2 else f"since_seq={at}"
         wait = f"&wait={self.extra['wait']}" if "wait" in self.extra else ""
         rows = self.ask("GET", f"/workspaces/{self.workspace}/activity?limit=500&{cursor}{wait}").json()
         for row in rows:
             text = row["response_body"]["result"] if row["method"] == "notify" else row["summary"]
-            self.told("row", seq=row["seq"], id=row["id"], text=text.removeprefix("chat_upload_receive: "), created_at=row["created_at"],
+            self.record("row", seq=row["seq"], id=row["id"], text=text.removeprefix("chat_upload_receive: "), created_at=row["created_at"],
                       method=row["method"])
         if rows:
             self.extra["at"], self.extra["last"] = rows[-1]["seq"], rows[-1]["id"]
         if "pause" in self.extra:
-            time.sleep(self.extra["pause"])  # how often it asks: this is the traffic, nothing waits for it
+            time.sleep(self.extra["pause"])  # how often it polls: this makes the load, the test does not wait for it
 
 
 def drive(port, doers):
@@ -158,7 +158,7 @@ def drive(port, doers):
             doer = Doer(port, stop, emit, **plan)
             doer.run()
         except (OSError, BrokenResponse):
-            pass  # the server is gone; what was not answered was not acknowledged
+            pass  # the server was killed; a request without an answer was not acknowledged
         except Exception as trouble:  # pylint: disable=broad-except
             emit({"do": "trouble", "by": plan["name"], "n": doer.n if doer else -1, "what": f"{type(trouble).__name__}: {trouble}"})
         finally:
@@ -173,7 +173,7 @@ def drive(port, doers):
 
 
 class Recorder:
-    """The process. lines() is what it has recorded so far; use as a context manager."""
+    """The process. lines() returns what it has recorded so far. Use as a context manager."""
 
     def __init__(self, port, doers):
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -182,11 +182,11 @@ class Recorder:
         self._lines = Lines(self.process.stdout)
 
     def wait_lines(self, count, ceiling=None):
-        """Waits until that much has been recorded, or nothing more comes."""
+        """Waits until so many lines are recorded, or until every doer has ended."""
         self._lines.wait_count(count, ceiling)
 
     def wait_end(self, ceiling=None):
-        """Waits until every doer has ended; what was recorded."""
+        """Waits until every doer has ended; returns what was recorded."""
         deadline = Deadline(ceiling)
         try:
             self.process.wait(deadline.left())
@@ -199,7 +199,7 @@ class Recorder:
         return [json.loads(line) for line in self._lines()]
 
     def stop(self, seq=0):
-        """Every doer ends after what it is doing, followers when they have seen `seq`; what was recorded."""
+        """Every doer ends after its current request, followers when they have read `seq`; returns what was recorded."""
         try:
             self.process.stdin.write(b"%d\n" % seq)
             self.process.stdin.flush()

@@ -1,21 +1,21 @@
-"""Root: a root file system in which the handed-out executable is run. One is made here of nothing but glibc's own files, as
-the smallest machine it promises to run on; others (a debootstrap of Debian 12, say) are named from outside."""
+"""Root: a root file system in which the agent's executable runs. make_bare() makes one with glibc's own files only: the smallest
+machine that the executable promises to run on. Others (for example a debootstrap of Debian 12) are named by the environment."""
 import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
-# What glibc itself consists of; everything else must be inside the executable.
+# The libraries of glibc itself; everything else must be inside the executable.
 GLIBC = re.compile(r"(linux-vdso|libc|libm|libdl|libpthread|librt|libresolv|ld-linux[a-z0-9-]*)\.so")
 
-# /proc is for sanitizers, which cannot do without; what is released can.
+# Sanitizers need /proc; the released executable does not.
 WITH_PROC = 'mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"'
 
 
 class Root:
-    """`way`: how a program is run with this root as its world: chroot, with the rights of root or those of a user namespace, or, where
-    neither is to be had, by the root's own loader with the root's own libraries alone."""
+    """`way`: how a program is run in this root: by chroot, as root or in a user namespace; where neither is possible, by the root's own
+    loader with only the root's own libraries."""
 
     def __init__(self, path):
         self.path = Path(path)
@@ -25,7 +25,7 @@ class Root:
         self.way = None
 
     def take(self, program):
-        """Brings the program in and finds the way that works here."""
+        """Copies the program into the root and finds the way that works on this machine."""
         shutil.copy(program, self.work / "restante")
         mine = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
         mounted = ["unshare", *mine, "--mount", "sh", "-c", WITH_PROC, str(self.path)]
@@ -40,7 +40,7 @@ class Root:
         raise AssertionError(f"it does not run in {self.path}: {tried}")
 
     def inside(self, path):
-        """How a path of ours is called in there."""
+        """The name that a path of ours has inside the root."""
         return "/" + str(path.relative_to(self.path)) if self.way else str(path)
 
     def command(self, *words):

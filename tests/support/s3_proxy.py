@@ -1,15 +1,15 @@
-"""S3Proxy: stands between a server and a real S3 and passes requests on, each on a connection of its own, until a fault is set:
+"""S3Proxy: a proxy between a server and a real S3 server. It forwards each request on its own connection, until a fault is set:
 
     proxy = S3Proxy(swift.endpoint)
     proxy.fail("put", slow_down, times=2)     # the next two; without `times` all of them until proxy.heal()
     proxy.cut_request("put_part", after=1000)
-    fault = proxy.stall("put")                # nothing comes back until proxy.heal(), which ends what was held
+    fault = proxy.stall("put")                # no answer until proxy.heal(), which closes the held connections
     …
     assert fault.struck == 2
 
-Requests go by what they ask for: put head get list begin put_part complete abort list_uploads drop drop_many, or "*" for all.
-An answer that a fault gives is a function of the request that returns (status line, headers, body). Every head that went
-through is kept, so that a test can look for what should not be in it.
+A fault is set for one operation: put head get list begin put_part complete abort list_uploads drop drop_many, or "*" for all.
+The answer of a fault is a function of the request that returns (status line, headers, body). The proxy keeps every request
+head, so that a test can check what is in it.
 """
 import socket
 import struct
@@ -39,10 +39,10 @@ class Request:
 class Fault:
     def __init__(self, operation, act, times):
         self.operation, self.act, self.left, self.struck = operation, act, times, 0
-        self.begun = threading.Semaphore(0)  # once for each time it strikes
+        self.begun = threading.Semaphore(0)  # released once for each time it happens
 
 
-# -- what S3 says when it fails
+# -- error answers of S3
 
 
 def error(status, code, message="no", more="", headers=()):
@@ -53,14 +53,14 @@ def error(status, code, message="no", more="", headers=()):
 slow_down = error("503 Slow Down", "SlowDown", "Please reduce your request rate.")
 access_denied = error("403 Forbidden", "AccessDenied", "Access Denied")
 expired = error("400 Bad Request", "ExpiredToken", "The provided token has expired.")
-elsewhere = error("301 Moved Permanently", "PermanentRedirect", more="<Endpoint>bucket.s3.eu-north-7.example.org</Endpoint>",
+other_region = error("301 Moved Permanently", "PermanentRedirect", more="<Endpoint>bucket.s3.eu-north-7.example.org</Endpoint>",
                   headers=[("x-amz-bucket-region", "eu-north-7")])
 skewed = error("403 Forbidden", "RequestTimeTooSkewed", "The difference is too large.", "<ServerTime>2001-02-03T04:05:06Z</ServerTime>")
-# With a status that says that all is well.
+# An error with the status of success.
 failed_with_200 = error("200 OK", "InternalError", "We encountered an internal error. Please try again.")
 
 
-def taken_but_not_kept(_):
+def accepted_but_not_stored(_):
     return "200 OK", [("ETag", '"0123456789abcdef0123456789abcdef"')], b""
 
 
@@ -69,7 +69,7 @@ class S3Proxy:
         parts = urlsplit(endpoint)
         self._target = (parts.hostname, parts.port)
         self._lock, self._faults, self._healed, self._open = threading.Lock(), [], threading.Event(), set()
-        self.requests = []  # every one, in the order of their coming
+        self.requests = []  # every request, in order of arrival
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.endpoint = "http://127.0.0.1:%d" % self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -77,7 +77,7 @@ class S3Proxy:
     # -- faults
 
     def fail(self, operation, answer, times=None):
-        """`answer` instead of the real one; what was asked for is not done."""
+        """Answers with `answer`; the request does not reach S3."""
         def act(connection, reader, request):
             reader.read(request.length)
             status, headers, body = answer(request)
@@ -86,14 +86,14 @@ class S3Proxy:
         return self._add(Fault(operation, act, times))
 
     def cut_request(self, operation, after, times=None):
-        """It is cut once so many bytes of the body have come; S3 never hears of it."""
+        """Cuts the connection after so many bytes of the request's body; the request does not reach S3."""
         def act(connection, reader, request):
             reader.read(min(after, request.length))
             reset(connection)
         return self._add(Fault(operation, act, times))
 
     def cut_answer(self, operation, after, times=None):
-        """It is done; of the answer's body only so many bytes arrive."""
+        """S3 executes the request; only so many bytes of the answer's body arrive."""
         def act(connection, reader, request):
             answer = self._forward(request, reader.read(request.length))
             head, _, body = answer.partition(b"\r\n\r\n")
@@ -102,14 +102,14 @@ class S3Proxy:
         return self._add(Fault(operation, act, times))
 
     def lose_answer(self, operation, times=None):
-        """It is done, and nobody hears of it."""
+        """S3 executes the request; its answer does not arrive."""
         def act(connection, reader, request):
             self._forward(request, reader.read(request.length))
             reset(connection)
         return self._add(Fault(operation, act, times))
 
     def alter(self, operation, old, new, times=None):
-        """It is done; these bytes of the answer's head are replaced."""
+        """S3 executes the request; these bytes of the answer's head are replaced."""
         def act(connection, reader, request):
             head, _, body = self._forward(request, reader.read(request.length)).partition(b"\r\n\r\n")
             assert old(head) in head, head
@@ -117,14 +117,14 @@ class S3Proxy:
         return self._add(Fault(operation, act, times))
 
     def stall(self, operation, times=None):
-        """It is taken, and nothing comes back."""
+        """Reads the request and never answers it."""
         def act(connection, reader, request):
             reader.read(request.length)
             self._healed.wait()
         return self._add(Fault(operation, act, times))
 
     def heal(self):
-        """From now on everything goes through; what was held back ends."""
+        """Forwards everything from now on; held connections are closed."""
         with self._lock:
             self._faults.clear()
             healed, self._healed = self._healed, threading.Event()
@@ -158,7 +158,7 @@ class S3Proxy:
             with connection, connection.makefile("rb") as reader:
                 head = read_head(reader)
                 if not head:
-                    return  # it left before it had asked
+                    return  # the client closed before its request
                 request = Request(head)
                 fault = self._strike(request)
                 if fault:
@@ -166,7 +166,7 @@ class S3Proxy:
                 else:
                     connection.sendall(self._forward(request, reader.read(request.length)))
         except OSError:
-            pass  # one of the two has left
+            pass  # the client or S3 has closed
 
     def _strike(self, request):
         with self._lock:
@@ -187,7 +187,7 @@ class S3Proxy:
 
 
 def read_head(reader):
-    """Without its empty line; nothing of a head that was cut."""
+    """A head without its empty line; empty if the head was cut."""
     head = b""
     for line in iter(reader.readline, b""):
         if line == b"\r\n":
@@ -197,7 +197,7 @@ def read_head(reader):
 
 
 def reset(connection, gently=False):
-    """Ends it in the middle: with what was sent still arriving, or at once."""
+    """Ends the connection: gently, so that sent data still arrives, or at once."""
     if gently:
         connection.shutdown(socket.SHUT_RDWR)
     else:

@@ -1,7 +1,7 @@
-"""docs/openapi.yaml as the tests read it: its operations, and a validator for the part of JSON Schema it uses.
+"""Reads docs/openapi.yaml for tests: its operations, and a validator for the part of JSON Schema that it uses.
 
-An answer is checked closed: a member the document does not name is a fault, unless the schema says additionalProperties.
-A keyword this file does not know raises: a rule that is silently not checked is worse than none.
+With closed=True a member that the document does not name is a fault, unless the schema has additionalProperties. A keyword that
+this file does not know raises: a rule that is not checked is worse than no rule.
 """
 import math
 import re
@@ -30,12 +30,12 @@ class UniqueKeys(yaml.SafeLoader):
 
     def construct_mapping(self, node, deep=False):
         keys = [self.construct_object(key, deep) for key, _ in node.value]
-        assert len(keys) == len(set(keys)), f"a key stands twice, near line {node.start_mark.line + 1}: {keys}"
+        assert len(keys) == len(set(keys)), f"a key is there twice, near line {node.start_mark.line + 1}: {keys}"
         return super().construct_mapping(node, deep)
 
 
 class Operation:
-    """One method of one path, with everything the document says about it."""
+    """One method of one path, with its part of the document."""
 
     def __init__(self, spec, path, method, item):
         self.spec, self.path, self.method, self.item = spec, path, method.upper(), item[method]
@@ -82,7 +82,7 @@ class Spec:
         return node
 
     def faults(self, value, schema, *, closed=False, where="$"):
-        """What is wrong with the value, as sentences; empty when nothing is."""
+        """The faults of the value, as sentences; empty when there is none."""
         return list(self._faults(value, schema, closed, where))
 
     def _faults(self, value, schema, closed, where):

@@ -1,7 +1,7 @@
-"""Server: the real binary in a process of its own, on a free port, with a data directory that goes away with it.
+"""Server: the real binary in a separate process, on a free port, with a data directory that is deleted at the end.
 
-Everything it says is collected: stdout must be the one ready line, stderr is JSON lines. The end of every server is
-checked: exit code 0 after SIGTERM, no sanitizer report, no second line on stdout.
+All its output is collected: stdout must be the one ready line, stderr is JSON lines. The end of every server is checked:
+exit code 0 after SIGTERM, no sanitizer report, no second line on stdout.
 """
 import json
 import mmap
@@ -24,7 +24,7 @@ START_CEILING = 90  # a sanitized binary on a busy machine, its first migration 
 
 
 class StartFailed(AssertionError):
-    """The process ended, or said something else, before it was ready. `code` is its exit code."""
+    """The process ended, or printed something else, before it was ready. `code` is its exit code."""
 
     def __init__(self, message, code):
         super().__init__(message)
@@ -47,7 +47,7 @@ def sanitizer():
 
 
 class Lines:
-    """The lines of one pipe, read by a thread of its own until the other side closes it."""
+    """The lines of one pipe. A thread reads them until the other side closes it."""
 
     def __init__(self, pipe, *, one=False):
         self._pipe, self._lines, self._changed = pipe, [], threading.Condition()
@@ -82,7 +82,7 @@ class Lines:
                         return self._lines[at]
                 at = len(self._lines)
                 if not self._open or not self._changed.wait(deadline.left()) and deadline.left() == 0:
-                    raise Stalled(f"never said: {what}; last lines {self._lines[-5:]}")
+                    raise Stalled(f"never printed: {what}; last lines {self._lines[-5:]}")
 
     def wait_count(self, count, ceiling=None):
         """Waits until there are that many, or the other side has closed."""
@@ -99,7 +99,7 @@ class Lines:
 class Server:
     """Started by the constructor, which returns once the server is ready. Use as a context manager.
 
-    Its rows and bytes are where support.backend says, unless the test names a --database itself.
+    support.backend chooses its database and its blob place, unless the test passes --database itself.
     settings: {"timeouts.header": "300ms"} becomes --set timeouts.header=300ms. data: keep a directory across two servers.
     stderr: a file or descriptor to use instead of collecting lines. tls: the ssl.SSLContext that connect() uses.
     stdout_closes: close our end of stdout after the ready line. user: the uid to run as, when we may choose.
@@ -120,7 +120,7 @@ class Server:
         env = {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_")}
         env.update({**(self.home.environment if self.home else {}), **(environment or {})})
         self._environment, self.exit_code = env, None
-        self.expected_exit = (0,)  # a test that provokes another end says so here; None = any
+        self.expected_exit = (0,)  # a test that causes another exit code sets it here; None = any
         self._killed = False
         self.process = subprocess.Popen([*command, *arguments], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE if stderr is None else stderr, cwd=self.data, user=user)
@@ -138,7 +138,7 @@ class Server:
         except Stalled:
             code = self.process.poll() if self.process.poll() is not None else self._wait_exit()
             if self.stderr:
-                self.stderr.join()  # the reason may still be on its way
+                self.stderr.join()  # the reason may not have been read yet
             tail = b"\n".join(self.stderr()[-30:]).decode("utf-8", "replace") if self.stderr else ""
             raise StartFailed(f"exit code {code} before the ready line:\n{tail}", code) from None
         match = READY.match(line)
@@ -146,19 +146,19 @@ class Server:
             raise StartFailed(f"not the ready line: {line!r}", None)
         self.ready_line, self.scheme, self.host, self.port = line, match[1], match[2].strip("[]"), int(match[3])
 
-    # -- talking to it
+    # -- requests
 
     @property
     def admin_token(self):
-        """Given from outside, or as the server made it."""
+        """The token that the test set, or the one that the server made."""
         return self._environment.get("RESTANTE_ADMIN_TOKEN") or (self.data / "admin.token").read_text().strip()
 
     def connect(self, **options):
-        """A connection. tls=None makes it a plain one whatever the server speaks."""
+        """A connection. tls=None makes it a plain one, even if the server uses TLS."""
         return Wire(self.port, self.host, **{"tls": self.tls, **options})
 
     def request(self, method, target, *, token=None, json_body=None, body=None, headers=None, **options):
-        """One request on a connection of its own; the response. json_body is sent as JSON."""
+        """Sends one request on a new connection and returns the response. json_body is sent as JSON."""
         fields = dict(headers or {})
         fields.setdefault("Connection", "close")
         if token:
@@ -176,7 +176,7 @@ class Server:
         return self.request("GET", target, **options)
 
     def metric(self, name, labels=""):
-        """The value of a series of /metrics, exactly as labelled; None if it is not there."""
+        """The value of the series of /metrics with exactly these labels; None if it is not there."""
         series = re.escape(name + labels)
         found = re.search(rf"^{series} (\S+)$", self.get("/metrics").body.decode(), re.MULTILINE)
         return float(found[1]) if found else None
@@ -189,7 +189,7 @@ class Server:
         response = self.get("/health", **options)
         assert (response.status, response.body) == (200, b'{"status":"ok"}'), response
 
-    # -- what it says
+    # -- its log
 
     def log(self):
         """Every line of stderr so far, parsed. A line that is not one JSON object fails the test."""
@@ -202,14 +202,14 @@ class Server:
         """The first log line from number `start` on that has `text` in it, parsed."""
         return parse_log_line(self.stderr.wait(lambda line: text.encode() in line, f"a log line with {text}", start=start))
 
-    # -- what the kernel says about it
+    # -- what the kernel shows of it
 
     def rss(self):
         """Resident bytes."""
         return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     def descriptors(self):
-        """What its open descriptors point to."""
+        """The targets of its open descriptors."""
         folder, targets = f"/proc/{self.process.pid}/fd", []
         for name in os.listdir(folder):
             try:
@@ -222,20 +222,20 @@ class Server:
         return sum(target.startswith("socket:") for target in self.descriptors())
 
     def unfinished_files(self):
-        """Open files without a name below the data directory: uploads under way."""
+        """Open files without a name below the data directory: uploads in progress."""
         return [target for target in self.descriptors() if target.startswith(str(self.data.resolve())) and target.endswith("(deleted)")]
 
-    # -- what it keeps
+    # -- its blobs
 
     def blobs(self):
-        """The bytes that lie there, wherever that is, each once."""
+        """The stored blobs, each once, in whichever place they are."""
         return self.home.bytes.blobs(self)
 
     def blob_keys(self):
         return sorted(blob.key for blob in self.blobs())
 
     def unfinished(self):
-        """Bytes of uploads under way."""
+        """The incomplete blobs of uploads in progress."""
         return self.home.bytes.unfinished(self)
 
     # -- ending it
@@ -244,18 +244,18 @@ class Server:
         self.process.send_signal(number)
 
     def wait_exit(self, ceiling=60):
-        """Waits for the process to end by itself; its exit code."""
+        """Waits until the process ends by itself; returns its exit code."""
         return self._wait_exit(ceiling)
 
     def stop(self):
-        """SIGTERM and wait; the exit code."""
+        """Sends SIGTERM, waits and returns the exit code."""
         if self.exit_code is None:
             self.signal(signal.SIGTERM)
             self._wait_exit()
         return self.exit_code
 
     def kill(self):
-        """SIGKILL, as a power cut would."""
+        """SIGKILL: the process ends at once, as in a power failure."""
         self._killed = True
         if self.process.poll() is None:
             self.process.kill()
@@ -275,7 +275,7 @@ class Server:
         return self.exit_code
 
     def finish(self):
-        """Stops it if it runs, and checks how it ended."""
+        """Stops the server if it runs, and checks how it ended."""
         try:
             code = self.stop()
             self.check_reports()
@@ -286,13 +286,13 @@ class Server:
             self._clean()
 
     def check_reports(self):
-        """No sanitizer has complained."""
+        """Fails if a sanitizer has reported something."""
         text = b"\n".join(self.stderr() if self.stderr else []).decode("utf-8", "replace")
         for report in SANITIZER_REPORTS:
             assert report not in text, text[max(0, text.find(report) - 200):][:6000]
 
     def discard(self):
-        """Ends it without any check: for a server that a test has already reported as broken."""
+        """Ends the server without any check, for a server that a test has already reported as broken."""
         self.kill()
         self._clean()
 

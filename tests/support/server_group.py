@@ -1,4 +1,4 @@
-"""Several: servers on one PostgreSQL database and one shared directory, and a role that is not a superuser."""
+"""ServerGroup: several servers on one PostgreSQL database and one shared directory. Role: one that is not a superuser."""
 import os
 import shutil
 import tempfile
@@ -16,13 +16,13 @@ class ServerGroup:
         self.url, self.data, self.servers = url, Path(tempfile.mkdtemp(prefix="restante-test-")), []
 
     def add(self, settings=None, *, url=None, **options):
-        """Another one; `url` for a way of its own to the database."""
+        """Starts one more server. `url`: another way to the same database."""
         server = Server({**SETTINGS, **(settings or {})}, data=self.data, arguments=("--database", url or self.url), **options)
         self.servers.append(server)
         return server
 
     def finish(self):
-        with ExitStack() as stack:  # all of them, whatever one of them complains about
+        with ExitStack() as stack:  # finishes all of them, even if one fails its check
             stack.callback(shutil.rmtree, self.data, ignore_errors=True)
             for server in self.servers:
                 stack.callback(server.finish)
@@ -40,11 +40,11 @@ class Role:
         self.url = f"postgres://{name}@{url.partition('@')[2]}"
 
     def limit(self, connections):
-        """From now on at most so many; none of those that there are ends by it. -1: any number."""
+        """At most so many connections from now on; open ones stay open. -1: any number."""
         self.postgres.sql(f"ALTER ROLE {self.name} CONNECTION LIMIT {connections}")
 
     def end_sessions(self):
-        """Those that there are now; they have ended when this returns."""
+        """Ends the open sessions; they have ended when this returns."""
         self.postgres.sql(f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE usename = '{self.name}'")
 
 
@@ -59,14 +59,14 @@ def ordinary_role(postgres, url):
     role.end_sessions()
     postgres.sql(f"ALTER DATABASE {database} OWNER TO {postgres.user}")
 
-    def dispossess():
+    def drop_owned():
         try:
             postgres.sql(f"REASSIGN OWNED BY {name} TO {postgres.user}", f"DROP OWNED BY {name}", database=database)
             return True
-        except RuntimeError as error:  # with a server that is still there and comes as somebody else
+        except RuntimeError as error:  # a server still runs and connects with another role
             if "deadlock detected" not in str(error):
                 raise
             return False
 
-    wait_until(dispossess, "nothing is the role's any more")
+    wait_until(drop_owned, "the role owns nothing any more")
     postgres.sql(f"DROP ROLE {name}")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""One PostgreSQL server for all tests of a run, kept in a folder that they know: FOLDER/url says where it is.
+"""One PostgreSQL server for all tests of a run. FOLDER/url contains its url.
 
     shared_postgres.py start FOLDER      by the first test of a run
     shared_postgres.py stop FOLDER       by the last one, also when others have failed
 
-Whoever runs the tests (the parent of this) is a user; the server ends when there is none left, so also when a run is killed
-before it could stop anything. Several runs at a time share one server.
+The process that runs the tests (the parent of this one) is a user. The server ends when no user is left, so it also ends when
+a run is killed before it can stop anything. Several runs at a time share one server.
 """
 import fcntl
 import os
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from support.postgres import QUICK, START_CEILING, Postgres  # noqa: E402: runs as a program
 from support.waiting import wait_until  # noqa: E402
 
-# How often its users are counted: a server that nobody needs any more may live so long.
+# How often the keeper counts the users: an unused server runs on for up to this long.
 COUNT_EVERY = 0.2
 
 
@@ -43,7 +43,7 @@ class Shared:
 
     @staticmethod
     def lives(file):
-        """Whether the process does that holds its lock: that ends with it, however it ended."""
+        """Whether the process that holds the file's lock is alive. The lock ends with the process, in whatever way it ended."""
         try:
             with open(file, "rb") as held:
                 fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -58,7 +58,7 @@ class Shared:
             (self.users / str(user)).touch()
             if not self.lives(self.keeper):
                 self.url.unlink(missing_ok=True)
-                # A lock belongs to the open file, which the keeper inherits and never closes.
+                # A lock belongs to the open file. The keeper process gets the open file from this one and never closes it.
                 with open(self.folder / "log", "wb") as log, open(self.keeper, "wb") as held:
                     fcntl.flock(held, fcntl.LOCK_EX)
                     subprocess.Popen([sys.executable, __file__, "keep", self.folder], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -82,14 +82,14 @@ class Shared:
                 time.sleep(COUNT_EVERY)
                 with self.lock():
                     if not self.has_users():
-                        # Nobody comes any more: whoever starts next starts another one.
+                        # No user can come to this server any more: the next run starts another one.
                         self.url.unlink(missing_ok=True)
                         self.keeper.rename(self.ending)  # and its lock with it
                         return
 
 
 def is_alive(process):
-    """Running, and not only waiting for its parent to look at how it ended."""
+    """True if the process runs; False if it has ended, also if its parent has not read its exit code yet."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""A server whose data lies on a disk of a few mebibytes, in a mount namespace of its own so that nothing is left behind."""
+"""A server whose data is on a disk of a few mebibytes. The disk is in a separate mount namespace, so that nothing is left behind."""
 import os
 import subprocess
 from pathlib import Path
@@ -10,20 +10,20 @@ from support.server import Server, binary
 
 
 def unshare():
-    """The command that gives a process mounts of its own; as root without a user namespace, which containers may refuse."""
+    """The command that gives a process its own mounts. As root it uses no user namespace, because containers may refuse that."""
     for command in (["unshare", "-m"], ["unshare", "-rm"]):
         probe = subprocess.run([*command, "sh", "-c", "mount -t tmpfs -o size=1m tmpfs /mnt"], capture_output=True, check=False)
         if probe.returncode == 0:
             return command
-    pytest.skip("no small disk to be had: neither mount nor user namespaces are allowed here")
+    pytest.skip("cannot make a small disk: neither mount nor user namespaces are allowed here")
 
 
 class SmallDisk(Server):
-    """As Server, its rows and bytes on the disk. `size` is of the whole disk, database included."""
+    """A Server with database and files on the small disk. `size` is the size of the whole disk."""
 
     def __init__(self, folder, size, settings=None):
         if backend.ROWS != "sqlite":
-            pytest.skip("what fills up is a disk of the server's own")
+            pytest.skip("only a server that stores database and files on its own disk can fill that disk")
         wrapper = folder / "on-a-small-disk"
         data = folder / "data"
         data.mkdir()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Swift: a private OpenStack Swift with its S3 API on free loopback ports, one replica, data that goes away with it. It
-verifies signatures: a wrong secret is refused, and so is a payload whose digest is another. Use as a context manager:
+"""Swift: a private OpenStack Swift with its S3 API on free loopback ports, with one replica. Its data is deleted when it ends.
+It verifies signatures: it refuses a wrong secret and a payload with a wrong digest. Use as a context manager:
 
     with Swift() as swift: …        swift.endpoint, swift.access_key, swift.secret_key, swift.region
 
-As a program it prints these four on one line and serves until its standard input is closed, so that whoever started it
-cannot leave it behind.
+As a program it prints these four on one line and serves until its standard input is closed, so it always ends with the
+process that started it.
 """
 import ctypes
 import os
@@ -34,7 +34,7 @@ swift_hash_path_prefix = prefix
 name = p0
 default = yes
 """
-# Logs go to a port where nobody listens: there is no syslog here.
+# Logs go to an unused port: there is no syslog here.
 COMMON = """
 [DEFAULT]
 bind_ip = 127.0.0.1
@@ -47,8 +47,8 @@ workers = 0
 log_udp_host = 127.0.0.1
 log_udp_port = 9
 """
-# A machine that is busy is not broken: its parts wait for one another, and none is given up for a while. What one of them
-# could not tell another in time would be told by daemons that do not run here: a listing would stay wrong for good.
+# Long timeouts, because the machine may be busy. If one part of Swift cannot send an update to another in time, only daemons that do
+# not run here would send it later: a listing would stay wrong forever.
 PATIENT = """conn_timeout = 60
 node_timeout = 120
 """
@@ -101,7 +101,7 @@ use = egg:swift#dlo
 
 
 def end_with_parent():
-    """In the child: a test that is killed leaves nothing behind."""
+    """Runs in the child: the child ends when the test is killed."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -165,7 +165,7 @@ class Swift:
 
 
 def main():
-    # Ends by the end of its input alone: whoever is interrupted together with it closes that, too.
+    # Only the end of its input ends it. An interrupt also reaches the parent process, which then closes that input.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     with Swift() as swift:

@@ -1,14 +1,14 @@
-"""TlsFront: ends TLS in front of a server that speaks plainly, and passes on what comes, byte by byte, until a fault is set:
+"""TlsFront: terminates TLS in front of a server without TLS and forwards every byte, until a fault is set:
 
     front = TlsFront(swift.endpoint, certificate)     # front.endpoint: https://127.0.0.1:PORT
-    cut = front.cut_handshake(times=1)                # once the other side has said hello
-    cut = front.cut("up", after=100_000)              # once so many bytes more have gone up; "down": have come back
-    front.drop_open()                                 # what is kept open is of no use any more
+    cut = front.cut_handshake(times=1)                # after the client's hello
+    cut = front.cut("up", after=100_000)              # after so many more bytes to the server; "down": to the client
+    front.drop_open()                                 # ends the connections that clients keep open
     …
     assert cut.struck == 1
 
-`passed` is what went up of what it could read: nothing, where nobody believed its certificate. Without a certificate it is a server that
-does not know TLS. Every connection has a thread of its own.
+`passed` has the decrypted bytes that went to the server: none if no client trusted its certificate. Without a certificate it is a
+server that does not know TLS. Every connection has its own thread.
 """
 import contextlib
 import select
@@ -28,7 +28,7 @@ class Cut:
         self._until = after
 
     def strikes(self, count):
-        """Whether these bytes are too many."""
+        """Whether the cut happens within these bytes."""
         self._until -= count
         if self.left == 0 or self._until > 0:
             return False
@@ -49,7 +49,7 @@ class TlsFront:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def show(self, certificate):
-        """This one from now on, to whoever connects."""
+        """New connections get this certificate from now on."""
         self._context.load_cert_chain(certificate)
 
     def cut_handshake(self, times):
@@ -59,7 +59,7 @@ class TlsFront:
         return self._add(Cut(where, after, times))
 
     def drop_open(self):
-        """Whoever goes on must shake hands anew."""
+        """Ends the open connections: clients need a new handshake."""
         with self._lock:
             for client in self._open:
                 with contextlib.suppress(OSError):  # it has just been closed
@@ -106,11 +106,11 @@ class TlsFront:
                         with self._lock:
                             self._open.discard(client)
         except OSError:
-            pass  # one of the two has left, or does not believe the certificate
+            pass  # one side has closed, or does not trust the certificate
 
     def _pass_on(self, client, real):
         while True:
-            # What was decrypted with the last piece makes no socket readable.
+            # Bytes that were decrypted with the last piece do not make the socket readable.
             ready = [client] if client.pending() else select.select([client, real], [], [])[0]
             for side in ready:
                 data = side.recv(PIECE)
@@ -118,7 +118,7 @@ class TlsFront:
                     return
                 is_up = side is client
                 if self._strikes("up" if is_up else "down", len(data)):
-                    # Half of the piece, and then not even a farewell of TLS's own.
+                    # Half of the piece, and then no close_notify of TLS.
                     (real if is_up else client).sendall(data[:len(data) // 2])
                     reset(client)
                     return

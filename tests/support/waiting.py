@@ -1,4 +1,4 @@
-"""Waiting: for an event up to a ceiling that only a broken server reaches. Nothing here asserts how long a thing took."""
+"""Waits for an event, up to a ceiling that only a broken server reaches. Nothing here asserts how long something took."""
 import os
 import threading
 import time
@@ -8,7 +8,7 @@ CEILING = float(os.environ.get("RESTANTE_TEST_CEILING", "45"))
 
 
 class Stalled(AssertionError):
-    """What was waited for did not happen."""
+    """The awaited event did not happen."""
 
 
 class Deadline:
@@ -22,8 +22,8 @@ class Deadline:
 
 
 def wait_until(condition, what, ceiling=None, every=0.01):
-    """Returns the first true value of condition(). For what the kernel or /metrics shows but nobody announces. every: seconds from
-    look to look, where one is so dear that it would hold up what it waits for."""
+    """Returns the first true value of condition(). For states that the kernel or /metrics shows but that cause no event. every: seconds
+    between two checks, for a check so expensive that it would slow down what it waits for."""
     deadline, pause = Deadline(ceiling), threading.Event()
     while True:
         value = condition()

@@ -1,6 +1,6 @@
-// A wall clock that a test can set under a running server: preloaded, it adds the microseconds that stand in the file
-// named by WALL_CLOCK_FILE to every answer about the time of day. The steady clock is left alone. It asks the kernel
-// itself and looks nothing up, so it also works beneath the sanitizers, where libfaketime does not.
+// A wall clock that a test can set while a server runs. Preloaded, it adds the microseconds in the file named by WALL_CLOCK_FILE
+// to the time of day. It does not change the steady clock. It calls the kernel directly and looks up no symbol, so it also works
+// with the sanitizers, where libfaketime does not.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-"""WallClock: the time of day as a server sees it, set by the test while it runs. The steady clock goes on as ever.
+"""WallClock: the time of day that a server sees. The test sets it while the server runs. The steady clock does not change.
 
     clock = WallClock(tmp_path)
     server = start(environment=clock.environment)
@@ -22,7 +22,7 @@ class WallClock:
         self.environment = {"LD_PRELOAD": str(library), "WALL_CLOCK_FILE": str(self._file)}
 
     def set(self, **offset):
-        """So far from the true time: hours=-1, days=2; nothing for the true time."""
+        """Sets the difference from the true time: hours=-1, days=2; without arguments the true time."""
         microseconds = datetime.timedelta(**offset) // datetime.timedelta(microseconds=1)
         with open(self._file, "r+b", buffering=0) as out:  # written in place: the server has it mapped
             out.write(struct.pack("=q", microseconds))

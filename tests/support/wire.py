@@ -1,7 +1,7 @@
 """Raw HTTP/1.1 over a socket: bytes out, strictly parsed responses in, and how the connection ended.
 
-Sending reads at the same time, so that a server that answers early and closes never costs us its answer. A response
-that is not well formed, lacks a length or breaks off raises BrokenResponse: no test has to ask for that.
+send() also reads, so that the answer of a server that answers early and closes is not lost. A response that is not well
+formed, has no length or is cut raises BrokenResponse; no test has to check for that.
 """
 import json
 import re
@@ -32,7 +32,7 @@ class Response:
         return [value for key, value in self.headers if key.lower() == name.lower()]
 
     def header(self, name, default=None):
-        """The value of a header that may come once at most."""
+        """The value of a header that may be there once at most."""
         values = self.all(name)
         if len(values) > 1:
             raise BrokenResponse(f"{name} came {len(values)} times")
@@ -105,7 +105,7 @@ class Wire:
     # -- sending
 
     def send(self, data):
-        """Sends all of it, reading what comes meanwhile. False if the server closed before it took everything."""
+        """Sends all of it and reads what arrives meanwhile. False if the server closed before it had read everything."""
         view, deadline = memoryview(data), Deadline(self.ceiling)
         while view:
             readable, writable = self._poll(deadline, want_write=True)
@@ -126,11 +126,11 @@ class Wire:
         return True
 
     def send_pieces(self, data, size=1):
-        """The same bytes, `size` at a time, each in a packet of its own as far as the kernel plays along."""
+        """Sends the bytes `size` at a time, each in a separate packet if the kernel does so."""
         return all([self.send(data[at:at + size]) for at in range(0, len(data), size)])
 
     def trickle(self, data, pause=0.02):
-        """A slow client: one byte per `pause`, until all is sent or the server says something. True if it did."""
+        """A slow client: one byte per `pause`, until all is sent or the server answers or closes. True if it did."""
         for at in range(len(data)):
             if self.buffer or self.ended or not self.send(data[at:at + 1]):
                 return True
@@ -139,7 +139,7 @@ class Wire:
         return bool(self.buffer or self.ended)
 
     def finish_sending(self):
-        """Half-close: we have said all, and still listen."""
+        """Half-close: nothing more is sent, answers are still read."""
         try:
             self.sock.shutdown(socket.SHUT_WR)
         except OSError:
@@ -149,7 +149,7 @@ class Wire:
         self.sock.close()
 
     def reset(self):
-        """Vanish: RST instead of FIN."""
+        """Closes with RST instead of FIN."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.sock.close()
 
@@ -185,14 +185,14 @@ class Wire:
             responses.append(response)
 
     def wait_closed(self):
-        """Waits for the end of the connection; whatever still comes before it stays in `buffer`."""
+        """Waits for the end of the connection; bytes that arrive before it stay in `buffer`."""
         deadline = Deadline(self.ceiling)
         while not self.ended:
             self._fill(deadline)
         return self.ended
 
     def has_input(self):
-        """Whether something (bytes or the end) is there right now."""
+        """Whether bytes or the end of the connection can be read now."""
         if not self.buffer and not self.ended and self._poll(Deadline(0))[0]:
             self._receive()
         return bool(self.buffer or self.ended)
@@ -222,7 +222,7 @@ class Wire:
             self.ended = "eof"
 
     def _receive_rest(self):
-        """After a send that failed: an answer that came between the last look and the reset is still to be read."""
+        """After a failed send: reads an answer that arrived between the last read and the reset."""
         ended, received = self.ended, -1
         while not self.ended and received != len(self.buffer):
             received = len(self.buffer)

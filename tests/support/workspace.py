@@ -1,4 +1,4 @@
-"""Workspace: one agent's side of the API, for tests that need something to happen."""
+"""Workspace: the API calls of one workspace, for tests that need messages, uploads and polls."""
 import json
 import re
 
@@ -23,15 +23,15 @@ def files_of(response):
 
 
 def sweep(server):
-    """What a sweep has done that was asked for. It is refused while the server sweeps by itself, as it does when it starts."""
+    """Runs a sweep and returns its result. The server refuses it while its own sweep runs, as after the start."""
     ask = lambda: server.request("POST", "/admin/sweep", token=server.admin_token)
-    answer = wait_until(lambda: (one := ask()).status != 409 and one, "no other sweep is under way")
+    answer = wait_until(lambda: (one := ask()).status != 409 and one, "no other sweep is running")
     assert answer.status == 200, answer
     return answer.json()
 
 
 class Workspace:
-    """A workspace in poll mode with a live token."""
+    """A workspace in poll mode with a valid token."""
 
     def __init__(self, server, name="test", *, known=None):
         self.server = server
@@ -44,7 +44,7 @@ class Workspace:
         self.token = self.new_token()
 
     def new_token(self):
-        """Another live token of this workspace."""
+        """Another valid token of this workspace."""
         made = self.server.request("POST", f"/admin/workspaces/{self.id}/tokens", token=self.server.admin_token, json_body={})
         assert made.status == 201 and made.json()["workspace_id"] == self.id, made
         return made.json()["auth_token"]
@@ -59,7 +59,7 @@ class Workspace:
     def auth(self, token=None):
         return {"Authorization": f"Bearer {token or self.token}"}
 
-    # -- things that happen
+    # -- messages and files
 
     def notify(self, message):
         sent = self.server.request("POST", self.path("notify"), token=self.token, json_body={"message": message})
@@ -82,7 +82,7 @@ class Workspace:
             rows += page.json()
 
     def head(self):
-        """The cursor after which there is nothing yet."""
+        """The seq of the newest row."""
         rows = self.activity()
         return rows[-1]["seq"] if rows else 0
 
@@ -108,21 +108,21 @@ class Workspace:
         fields = {"Authorization": f"Bearer {self.server.admin_token}", **fields, "Content-Length": len(body), **dict(headers)}
         return request("POST", self.path("chat/uploads"), fields), body
 
-    # -- requests under way
+    # -- requests in progress
 
     def park(self, count=1, *, token=None, **options):
         """`count` connections whose polls wait for the next row. They are held when this returns."""
         since_seq = self.head()
         held = self.server.metric("restante_held_polls") or 0
         wires = []
-        for _ in range(count):  # each asks at once: one that says nothing is closed after a while
+        for _ in range(count):  # each polls at once: the server closes a connection without a request after a while
             wires.append(self.server.connect(**options))
             wires[-1].send(self.poll_bytes(since_seq, token=token))
         self.server.wait_metric("restante_held_polls", held + count)
         return wires
 
     def begin_upload(self, *files, **options):
-        """(connection, rest of the body) of an upload the server has begun to take: it said 100 Continue."""
+        """(connection, rest of the body) of an upload that the server has begun to read: it answered 100 Continue."""
         head, body = self.upload_bytes(*files, headers={"Expect": "100-continue"})
         wire = self.server.connect(**options)
         wire.send(head)

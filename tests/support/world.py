@@ -1,7 +1,7 @@
-"""World: a workspace, its neighbour and everybody who might ask, for tests that try every operation as everybody.
+"""World: two workspaces and every kind of principal, for tests that try every operation as every principal.
 
-A request is made from docs/openapi.yaml: path parameters and bodies are filled in with what the world holds, so that it
-would succeed if the caller is allowed to make it. Every answer is checked against the document as it comes in.
+Requests are made from docs/openapi.yaml: path parameters and bodies get values that exist, so that a request succeeds if the
+principal is allowed to make it. Every answer is checked against the document.
 """
 import json
 import os
@@ -12,7 +12,7 @@ from support.workspace import Workspace, multipart
 from support.waiting import Deadline, wait_until
 from support.wire import request
 
-# A request's JSON body by operationId: what a well-meaning client sends. Every operation that takes JSON stands here.
+# A valid JSON body by operationId. Every operation that takes JSON must be here.
 BODIES = {
     "signIn": lambda w: {"token": w.server.admin_token},
     "createWorkspace": lambda w: {"name": "made", "role": "tests", "parent_id": w.subject.id},
@@ -41,27 +41,27 @@ BODIES |= {
 
 
 def migration(world):
-    """The change-over under way or the last one; empty if there was none."""
+    """The current or the last blob move; empty if there was none."""
     return world.ask("GET", "/admin/blobs")["migration"] or {}
 
 
 def next_place(world):
-    """Where bytes can be told to go now, whatever they were told before."""
-    told = world.ask("GET", "/admin/blobs")
-    if told["migration"] and told["migration"]["phase"] != "finished":
-        return told["migration"]["to"]
-    return "inline" if told["writes_to"] == "dir" else "dir"
+    """A place to which a blob move can be started or continued now."""
+    status = world.ask("GET", "/admin/blobs")
+    if status["migration"] and status["migration"]["phase"] != "finished":
+        return status["migration"]["to"]
+    return "inline" if status["writes_to"] == "dir" else "dir"
 
 
 def nothing_left(world):
-    """A change-over that can be finished, begun here if there is none."""
+    """Whether the blob move can be finished. Starts one if there is none."""
     if not migration(world):
         world.ask("POST", "/admin/blobs/migration", {"to": next_place(world)})
     return migration(world)["left_files"] == 0
 
 
-# By operationId, what must be true before the operation can succeed: a sweep, a change-over and a check go on by themselves,
-# for as long as the disk takes.
+# By operationId, what must be true before the operation can succeed: a sweep, a blob move and a blob check run in the
+# background, for as long as the disk takes.
 READY = {
     "sweep": lambda w: w.server.metric("restante_sweep_duration_seconds_count"),  # the one at start is over
     "beginBlobMove": lambda w: migration(w).get("phase") != "finishing",
@@ -70,7 +70,7 @@ READY = {
 }
 READY_SECONDS = 300  # bounds a hang
 
-EVERYBODY = ["none", "wrong", "revoked", "peer", "sender", "other_sender", "enrolment", "other_enrolment", "agent", "admin"]
+PRINCIPALS = ["none", "wrong", "revoked", "peer", "sender", "other_sender", "enrolment", "other_enrolment", "agent", "admin"]
 
 
 class World:
@@ -80,9 +80,9 @@ class World:
         self._known = {"none": None, "wrong": secrets.token_urlsafe(32), "agent": self.subject.token, "peer": self.other.token}
 
     def token(self, who):
-        """The secret of that principal; None for nobody."""
+        """The token of that principal; None for a request without a token."""
         if who == "admin":
-            return self.server.admin_token  # read anew: an operation replaces it
+            return self.server.admin_token  # read again each time: an operation replaces it
         if who not in self._known:
             place = self.other if who.startswith("other_") else self.subject
             self._known[who] = self._revoked() if who == "revoked" else self.invite(who.removeprefix("other_"), place)
@@ -102,7 +102,7 @@ class World:
         return secret
 
     def ask(self, method, target, body=None, status=200):
-        """The JSON that the admin is answered, who must succeed."""
+        """The JSON answer to a request of the admin, which must succeed."""
         answer = self.server.request(method, target, token=self.server.admin_token, json_body=body)
         assert answer.status == status, f"{method} {target}: {answer}"
         return answer.json()
@@ -125,12 +125,12 @@ class World:
         return path
 
     def delegation(self, given):
-        """The id of a task the subject has given, or got."""
+        """The id of a task that the subject has given (or got)."""
         caller, callee = (self.subject, self.other) if given else (self.other, self.subject)
         return self.ask("POST", caller.path("delegate"), {"target_id": callee.id, "task": "count to ten"}, 202)["delegation_id"]
 
     def body(self, operation):
-        """(headers, bytes) of a body that would do, as soon as the operation can succeed."""
+        """(headers, bytes) of a valid body. Waits until the operation can succeed."""
         if operation.id in READY:
             wait_until(lambda: READY[operation.id](self), f"{operation} can succeed", READY_SECONDS)
         if operation.json_body is not None or operation.id in BODIES:
@@ -149,7 +149,7 @@ class World:
         return fields
 
     def call(self, operation, who, *, subject_id=None, body=None, headers=(), query="", wire=None):
-        """Makes the request as that principal; the answer, checked against the document. body: bytes instead of the usual."""
+        """Makes the request as that principal and returns the answer, checked against the document. body: bytes to send instead of the usual."""
         kind, usual = self.body(operation)
         fields = {**self.headers(operation, who), **kind, **dict(headers)}
         if self.token(who):
@@ -159,7 +159,7 @@ class World:
 
 
 def exchange(server, operation, raw, wire=None):
-    """Sends the bytes of a request of that operation; the answer, checked. Of a stream only the head is waited for."""
+    """Sends the bytes of a request of that operation and returns the checked answer. Of a stream only the head is read."""
     own = wire or server.connect()
     try:
         own.send(raw)
@@ -174,7 +174,7 @@ def exchange(server, operation, raw, wire=None):
 
 
 def read_stream_head(wire):
-    """The head of a stream that goes on, or the whole of any other answer."""
+    """The head of a stream that stays open, or any other answer as a whole."""
     deadline = Deadline()
     while not wire.buffer and not wire.ended:
         wire._fill(deadline)
@@ -185,7 +185,7 @@ def read_stream_head(wire):
 
 
 def check_answer(operation, answer):
-    """Its status, media type and every field are documented."""
+    """Fails unless the status, the media type and every field are documented."""
     documented = operation.response(answer.status)
     assert documented is not None, f"{operation} answers {answer.status}, which docs/openapi.yaml does not know: {answer}"
     content = documented.get("content", {})

@@ -1,6 +1,6 @@
-// The official MCP client against a real `restante mcp`: one walk through every tool. Takes a JSON object as its argument
-// ({command, args, attachment, peer}), prints one JSON object with what every step gave. Fails on anything unexpected; the
-// client itself holds every structured result against the tool's output schema.
+// The official MCP client with a real `restante mcp`: it calls every tool. Its argument is a JSON object ({command, args,
+// attachment, peer}). It prints one JSON object with the result of every step and fails on anything unexpected; the client
+// itself checks every structured result with the tool's output schema.
 import assert from "node:assert/strict";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
@@ -30,9 +30,9 @@ for (const tool of tools) {
 }
 const seen = { tools: tools.map((tool) => tool.name), server: client.getServerVersion(), capabilities: client.getServerCapabilities() };
 
-// What the test has sent before: a message with a file, and one without.
+// The test has already sent a message with a file, and one without.
 for (seen.peek = { waiting: 0 }; seen.peek.waiting < 2; ) seen.peek = await call("inbox_peek");
-// What waits may not be ready yet.
+// The waiting delivery may not be ready yet.
 do seen.pop = await call("inbox_pop");
 while (!seen.pop.message);
 seen.wait = await call("wait_for_message", { timeout_seconds: 120 });
@@ -45,7 +45,7 @@ seen.sent = await call("send_message_to_user", { message: "from the client", att
   { onprogress: (step) => seen.progress.push(step) });
 seen.history = await call("chat_history", { limit: 10 });
 
-// A wait that is given up takes nothing and leaves the session as it was.
+// A cancelled wait takes nothing and does not change the session.
 const giveUp = new AbortController();
 const waiting = call("wait_for_message", { timeout_seconds: 600 }, { signal: giveUp.signal });
 seen.meanwhile = (await call("get_workspace_info")).id;

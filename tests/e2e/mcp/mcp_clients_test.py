@@ -1,4 +1,4 @@
-"""`restante mcp` with the official MCP client and with the inspector: each lists and calls every tool, against a real server and
+"""`restante mcp` with the official MCP client and with the inspector: each lists and calls every tool, with a real server and
 a real peer that answers tasks. make test installs both (package-lock.json) beside this file."""
 import hashlib
 import json
@@ -35,12 +35,12 @@ def peer(server, connect):
     """Another agent, which answers every task with its text."""
     workspace = Workspace(server, "counter")
     agent = connect(url_of(server), token=workspace.token, exec_command="cat > /dev/null; printf 'one two three'")
-    agent.wait_said("connected to")
+    agent.wait_printed("connected to")
     return workspace
 
 
 def program(mcp, workspace):
-    """The command of a `restante mcp` that others start: one is started here and ended, so that its state is there."""
+    """The command of a `restante mcp` that the client starts. One is started here first and ended, so that its state exists."""
     one = mcp(url_of(workspace.server), token=workspace.token)
     assert one.call("get_workspace_info")["id"] == workspace.id
     assert one.close() == 0
@@ -99,7 +99,7 @@ def test_the_official_client_lists_and_calls_every_tool(node, workspace, peer, m
 
 
 def inspect(node, one, *arguments):
-    """What the inspector prints, as JSON."""
+    """The output of the inspector, as JSON."""
     inspector = HERE / "node_modules/@modelcontextprotocol/inspector/cli/build/cli.js"
     config = one.root / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"restante": {"command": one.command[0], "args": one.command[1:]}}}))
@@ -110,7 +110,7 @@ def inspect(node, one, *arguments):
 
 
 def call(node, one, tool, **arguments):
-    given = [word for name, value in arguments.items() for word in ("--tool-arg", f"{name}={value}")]
+    given = [argument for name, value in arguments.items() for argument in ("--tool-arg", f"{name}={value}")]
     result = inspect(node, one, "--method", "tools/call", "--tool-name", tool, *given)
     assert not result.get("isError"), result
     return result["structuredContent"]

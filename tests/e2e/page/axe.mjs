@@ -1,4 +1,4 @@
-// Looks at the page as axe does: names, roles, contrast, order.
+// Checks the page with axe: names, roles, contrast, order.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -6,15 +6,15 @@ import path from 'node:path';
 import { source } from './support.mjs';
 
 const axe = readFileSync(path.join(source, 'web', 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
-// Found in every view; that they passed shows that axe did look.
+// These rules apply to every view; that they passed shows that axe did run.
 const kEverywhere = ['color-contrast', 'button-name', 'region'];
 
 const spell = ({ id, help, nodes }) =>
   `${id}: ${help}\n  ${nodes.map((node) => `${node.html} (${node.failureSummary})`).join('\n  ')}`;
 
-// As it stands, in the colours it has now.
+// In the colour scheme that the page has now.
 export async function inspect(page, what) {
-  // By the debugger's way: the page's own policy takes no script from outside.
+  // Through the debugger, because the page's policy allows no foreign script.
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe);
   const { violations, passes } = await page.evaluate(() => globalThis.axe.run());
   assert.deepEqual(violations.map(spell), [], what);

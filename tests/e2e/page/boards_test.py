@@ -1,7 +1,7 @@
 """The operator's views: what waits, the tasks, the charts and the state of the server itself.
 
-Each test has a server of its own temper: one that keeps files for long, one whose clock moves on, one that soon
-loses patience with a task, one whose disk has gone.
+The servers differ in their settings: one keeps files for long, one has a clock that the test sets, one soon calls a task
+stuck, one has lost its blob directory.
 """
 
 import shutil
@@ -18,27 +18,27 @@ def address(tmp_path):
         yield found
 
 
-def test_what_waits_is_seen_by_workspace_age_and_state_and_moves_by_itself(address):
+def test_waiting_files_are_shown_by_workspace_age_and_state_and_kept_up_to_date(address):
     walk("uploads_board", address)
 
 
-def test_news_that_comes_faster_than_it_can_be_looked_at_is_shown(address):
-    walk("news_without_end", address)
+def test_events_that_come_faster_than_the_server_can_be_asked_are_shown(address):
+    walk("endless_events", address)
 
 
-def test_what_expires_soon_is_a_heap_of_its_own(address):
+def test_files_that_expire_soon_are_a_separate_group(address):
     walk("expiring", address)
 
 
-def test_tasks_stand_in_columns_and_tell_their_story(address):
-    walk("delegations_board", address)
+def test_tasks_are_shown_in_columns_and_with_their_details(address):
+    walk("tasks_board", address)
 
 
-def test_the_files_of_a_task_and_of_its_result_are_there_to_be_read(address):
+def test_the_files_of_a_task_and_of_its_result_can_be_downloaded(address):
     walk("task_files", address)
 
 
-def test_a_stuck_task_stands_out(tmp_path):
+def test_a_stuck_task_is_highlighted(tmp_path):
     with dev(tmp_path, delegations_stuck_after="1s", delegations_sweep_every="100ms") as address:
         walk("stuck_task", address)
 
@@ -57,7 +57,7 @@ def test_the_state_of_the_server_is_shown_without_its_secrets(tmp_path):
 
 def test_a_store_that_has_failed_is_named_with_the_reason(tmp_path):
     with dev(tmp_path) as address:
-        shutil.move(tmp_path / "data" / "blobs", tmp_path / "elsewhere")
+        shutil.move(tmp_path / "data" / "blobs", tmp_path / "moved")
         walk("broken_store", address)
 
 
@@ -65,5 +65,5 @@ def test_five_hundred_files_and_hostile_names_are_a_list(address):
     walk("full_board", address)
 
 
-def test_no_view_is_wider_than_a_telephone(address):
+def test_no_view_is_wider_than_a_phone(address):
     walk("narrow_boards", address)

@@ -1,4 +1,4 @@
-"""Files in a real Chromium: on their way, cancelled, tried again, and every way they can end.
+"""Files in a real Chromium: sent, cancelled, tried again, and every way they can end.
 
 Each test is one walk of walks_files.mjs; see support/page.py.
 """
@@ -27,24 +27,24 @@ def test_one_of_several_files_is_cancelled_while_it_is_sent(address):
     walk("cancel", address)
 
 
-def test_what_could_not_be_sent_says_so_and_is_sent_once_when_tried_again(address):
+def test_a_failed_upload_is_shown_as_failed_and_is_sent_once_when_tried_again(address):
     walk("retry", address)
 
 
-def test_what_an_agent_sent_is_no_link_once_its_bytes_are_gone(address):
+def test_a_file_of_an_agent_is_no_link_once_the_server_has_deleted_it(address):
     walk("withdrawn", address)
 
 
-def test_a_message_that_is_given_up_takes_its_files_back(tmp_path):
+def test_discarding_a_message_recalls_its_files(tmp_path):
     with dev(tmp_path, limits_json_body="4096") as address:
         walk("discarded", address)
 
 
-def test_recalled_and_failed_files_say_when_and_why_and_only_an_ack_delivers(address):
+def test_recalled_and_failed_files_show_when_and_why_and_only_an_ack_delivers(address):
     walk("endings", address)
 
 
-def test_an_expired_file_keeps_its_story(tmp_path):
+def test_an_expired_file_still_shows_its_progress(tmp_path):
     clock = WallClock(tmp_path)
     with dev(tmp_path / "dev", clock.environment, uploads_ttl="5m", uploads_ack_retention="1m") as address:
         walk("expired", address, WALL_CLOCK_FILE=clock.environment["WALL_CLOCK_FILE"])

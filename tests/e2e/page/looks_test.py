@@ -1,6 +1,6 @@
-"""How the page looks, to axe and to people, and how much of it there is.
+"""How the page looks, to axe and to people, and how large it is.
 
-The pictures of every view, on a desk and on a phone, by day and by night, are left in RESTANTE_SCREENSHOTS.
+Pictures of every view, on desktop and phone, in light and dark, are saved in RESTANTE_SCREENSHOTS.
 """
 
 import gzip
@@ -12,7 +12,7 @@ from support.page import SOURCE, dev, walk
 PAGE_BYTES = 200_000
 
 
-def test_every_view_is_accessible_and_fits_in_light_and_dark_on_a_desk_and_a_phone(tmp_path):
+def test_every_view_is_accessible_and_fits_in_light_and_dark_on_desktop_and_phone(tmp_path):
     pictures = pathlib.Path(os.environ.get("RESTANTE_SCREENSHOTS") or tmp_path / "pictures")
     with dev(tmp_path / "dev") as address:
         walk("looks", address, RESTANTE_SCREENSHOTS=str(pictures))
@@ -35,8 +35,8 @@ def test_the_whole_page_is_small():
     assert sum(sizes.values()) < PAGE_BYTES, sizes
 
 
-def test_the_page_asks_nobody_else_for_anything():
-    """Nothing is inline, nothing comes from elsewhere: what the policy would stop is not there in the first place."""
+def test_the_page_loads_nothing_from_another_server():
+    """Nothing is inline, nothing comes from another server: the page contains nothing that its policy would block."""
     html = (SOURCE / "web" / "dist" / "index.html").read_text()
     assert "<script>" not in html and "style=" not in html and " on" not in html.split("<body>")[1].split("<noscript>")[0]
     assert "http://" not in html and "https://" not in html and "data:" not in html

@@ -1,6 +1,6 @@
 // Walks through the page as a person would: `node page.mjs <walk> <sign-in address>`. Exits 0 when the walk went well
-// and the browser had nothing to complain about; otherwise prints what went wrong. The walks themselves lie beside this
-// file, in walks_*.mjs.
+// and the browser had nothing to complain about; otherwise prints what went wrong. The walks themselves are in
+// walks_*.mjs beside this file.
 
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
@@ -31,8 +31,8 @@ async function shownBy(page) {
   return lines.length > 40 ? [...lines.slice(0, 15), '…', ...lines.slice(-25)] : lines;
 }
 
-// The reason stands at the beginning and at the end: whoever sees only a part of it sees one of them.
-async function tell(error) {
+// The reason is printed at the beginning and at the end: if the output is cut, one of them is left.
+async function report(error) {
   const reason = String(error.message ?? error).split('\n').slice(0, 30);
   console.error(`walk failed: ${walkName}, ${stepOf(error)}\n${indented(reason)}`);
   for (const { page, complaints, asked } of watched) {
@@ -43,16 +43,16 @@ async function tell(error) {
   console.error(`walk failed: ${walkName}, ${stepOf(error)}: ${reason[0]}`);
 }
 
-// Of what a failed walk did not come to wait for.
+// Promises that a failed walk did not wait for.
 process.on('unhandledRejection', (error) => {
   console.error(`left behind: ${String(error?.message ?? error).split('\n')[0]}`);
   process.exitCode = 1;
 });
 
-// One that hangs tells where, before whoever started it loses patience.
+// A walk that hangs reports where, before the test that started it gives up.
 const kSeconds = Number(process.env.RESTANTE_WALK_SECONDS ?? 900);
 const late = setTimeout(async () => {
-  await tell(new Error(`it was not over after ${kSeconds} s`));
+  await report(new Error(`it was not over after ${kSeconds} s`));
   process.exit(1);
 }, kSeconds * 1000);
 
@@ -70,7 +70,7 @@ try {
   await walk({ context, ...guard });
   assert.deepEqual(guard.complaints, []);
 } catch (error) {
-  await tell(error);
+  await report(error);
   process.exitCode = 1;
 } finally {
   clearTimeout(late);

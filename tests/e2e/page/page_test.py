@@ -22,15 +22,15 @@ def test_two_chosen_files_are_delivered_answered_and_still_there_after_a_reload(
     walk("delivery", address)
 
 
-def test_a_life_line_moves_as_the_agent_does_without_being_polled(address):
-    walk("lifeline", address)
+def test_the_progress_of_a_file_is_shown_without_polling(address):
+    walk("progress", address)
 
 
-def test_a_stream_that_is_cut_goes_on_where_it_was(address):
+def test_a_stream_that_is_cut_continues_at_its_last_event(address):
     walk("cut", address)
 
 
-def test_a_tab_that_slept_knows_everything_when_it_wakes(address):
+def test_a_hidden_tab_is_up_to_date_when_it_is_shown_again(address):
     walk("asleep", address)
 
 
@@ -46,5 +46,5 @@ def test_a_file_over_the_limit_is_refused_before_it_is_sent(address):
     walk("limits", address)
 
 
-def test_signing_out_ends_the_session_and_a_wrong_token_is_told_so(address):
+def test_signing_out_ends_the_session_and_a_wrong_token_is_refused_with_a_reason(address):
     walk("leaving", address)

@@ -1,4 +1,4 @@
-"""Who may see what in a real Chromium: a shared link, an agent that connects, strangers.
+"""Permissions in a real Chromium: a shared link, an agent that connects, foreign origins.
 
 Each test is one walk of walks_people.mjs; see support/page.py.
 """
@@ -15,26 +15,26 @@ def address(tmp_path_factory):
         yield found
 
 
-def test_a_shared_link_opens_one_chat_and_nothing_else_until_it_is_taken_back(address):
+def test_a_shared_link_opens_one_chat_and_nothing_else_until_it_is_revoked(address):
     walk("share", address)
 
 
-def test_the_line_of_a_new_agent_connects_it_and_the_page_tells_at_once(address):
-    walk("newcomer", address)
+def test_the_line_of_a_new_agent_connects_it_and_the_page_shows_it_at_once(address):
+    walk("new_agent", address)
 
 
-def test_an_agent_that_went_is_told_silent_and_offline_and_can_be_connected_anew(tmp_path):
+def test_an_agent_that_stopped_is_shown_as_silent_and_offline_and_can_be_connected_again(tmp_path):
     clock = WallClock(tmp_path)
     with dev(tmp_path / "dev", clock.environment, presence_silence="1s") as address:
         walk("absent", address, WALL_CLOCK_FILE=clock.environment["WALL_CLOCK_FILE"])
 
 
-def test_the_list_tells_what_waits_and_who_is_not_there(address):
+def test_the_list_shows_what_waits_and_which_agents_are_not_connected(address):
     walk("waiting", address)
 
 
 def test_foreign_origins_and_hosts_are_refused(address):
-    walk("strangers", address)
+    walk("foreign_origins", address)
 
 
 def test_everything_can_be_done_without_a_mouse(address):

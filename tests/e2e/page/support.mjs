@@ -1,5 +1,5 @@
-// What the walks share: where the server is, what a person does again and again, and a page that notes whatever the
-// browser objects to.
+// What the walks share: the server's address, frequent actions of a person, and a page that records every complaint of the
+// browser.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -15,22 +15,22 @@ export const token = new URLSearchParams(new URL(address).hash.slice(1)).get('to
 export const screenshots = process.env.RESTANTE_SCREENSHOTS;
 // Bounds a hang. Everything below waits for something to appear, never for time to pass.
 export const kPatienceMs = 120_000;
-// How many times slower the page's own work is made; for finding what depends on time.
+// How many times slower the page's own work is made, to find tests that depend on time.
 const kSlowdown = Number(process.env.RESTANTE_SLOWDOWN ?? 1);
 const kRemembered = 25;
 
 export const digest = (buffer) => createHash('sha256').update(buffer).digest('hex');
 export const log = (page) => page.getByRole('log');
 export const cardOf = (page, name) => log(page).locator('[data-file]', { has: page.getByText(name, { exact: true }) });
-// Of the chat that is open; the cards of a board and the dialogs over it have headings too, of other levels.
+// The heading of the open chat or view; cards and dialogs have headings of other levels.
 export const titled = (page, name) => page.getByRole('heading', { name, exact: true, level: 1 });
-// What a person wrote; an agent may repeat it.
+// A message of a person; an agent may repeat its text.
 export const written = (page, text) => log(page).locator('article.person', { hasText: text });
 
-// Every page that is walked on, with what was noted of it.
+// Every page of this walk, with what was recorded about it.
 export const watched = [];
 
-// What was asked for last, and what became of it: told when a walk fails.
+// The last requests and their outcomes; printed when a walk fails.
 function remember(page) {
   const asked = new Map();
   const note = (request, outcome) => {
@@ -50,7 +50,7 @@ async function slowDown(context, page) {
   await session.send('Emulation.setCPUThrottlingRate', { rate: kSlowdown });
 }
 
-// Notes everything the browser objects to. `expected` holds addresses (or patterns) whose failed loading is part of the walk:
+// Records every complaint of the browser. `expected` holds addresses (or patterns) whose failed loading is part of the walk:
 // Chromium reports every answer from 400 up as a console error.
 export async function guarded(context) {
   const complaints = [];
@@ -81,7 +81,7 @@ export async function guarded(context) {
   return { page, complaints, expected };
 }
 
-// Until what is asserted in it holds: the page draws in its own time.
+// Repeats `check` until its assertions hold: the page draws asynchronously.
 export async function eventually(check) {
   const end = Date.now() + kPatienceMs;
   for (;;) {
@@ -94,14 +94,14 @@ export async function eventually(check) {
   }
 }
 
-// Somebody else's browser, as far as ours is concerned.
-export async function stranger(context) {
+// Another person's browser: it shares no cookies with ours.
+export async function otherBrowser(context) {
   const theirs = await context.browser().newContext({ viewport: { width: 1200, height: 820 } });
   theirs.setDefaultTimeout(kPatienceMs);
   return { theirs, guest: await guarded(theirs) };
 }
 
-// The server's time of day, so many seconds from the true one.
+// Sets the server's clock this many seconds ahead of the true time.
 export function setClock(seconds) {
   const microseconds = Buffer.alloc(8);
   microseconds.writeBigInt64LE(BigInt(seconds) * 1_000_000n);
@@ -118,7 +118,7 @@ export async function ask(method, where, body, headers = { Authorization: `Beare
   return answer.headers.get('Content-Type') === 'application/json' ? answer.json() : answer.text();
 }
 
-// A workspace without anybody in it, and what its agent would do.
+// A workspace without an agent program, and the calls that its agent would make.
 export async function makeAgent(name) {
   const { id } = await ask('POST', '/workspaces', { name });
   const { auth_token: bearer } = await ask('POST', `/admin/workspaces/${id}/tokens`, {});
@@ -133,7 +133,7 @@ export async function makeAgent(name) {
   return { id, name, upload, call: (method, what, body) => ask(method, `/workspaces/${id}/${what}`, body, headers) };
 }
 
-// Its own address, with the operator signed in.
+// Opens the agent's chat by its address, with the operator signed in.
 export async function openChat(page, agent) {
   await enter(page);
   await page.goto(`${origin}/#/chat/${agent.id}`);
@@ -155,10 +155,10 @@ export async function drop(page, files) {
   await page.getByRole('main').dispatchEvent('drop', { dataTransfer });
 }
 
-// Who put a brake on must take it off.
+// The session that limited a page's upload rate must also remove the limit.
 const kBrakes = new WeakMap();
 
-// Bytes a second that go out from this page; 0 takes the brake off, also from what is on its way.
+// Limits this page's uploads to so many bytes a second; 0 removes the limit, also for running uploads.
 export async function brake(page, context, uploadThroughput) {
   const session = kBrakes.get(page) ?? (await context.newCDPSession(page));
   kBrakes.set(page, session);
@@ -182,26 +182,26 @@ export async function send(page, text, files) {
 export async function seeDelivered(page, name) {
   const card = cardOf(page, name);
   await card.and(page.locator('[data-stage="acked"]')).waitFor();
-  const stops = card.getByRole('list', { name: `Life line of ${name}` }).getByRole('listitem');
+  const steps = card.getByRole('list', { name: `Progress of ${name}` }).getByRole('listitem');
   await eventually(async () => {
-    const said = await card.innerText();
-    assert.match(said, /Delivered/);
-    const words = (await stops.allInnerTexts()).map((text) => text.split(/\s+/)[0]);
+    const shown = await card.innerText();
+    assert.match(shown, /Delivered/);
+    const words = (await steps.allInnerTexts()).map((text) => text.split(/\s+/)[0]);
     assert.deepEqual(words, ['Staged', 'Fetched', 'Acked']);
-    assert.equal(await stops.locator('time').count(), 3, `a stop without a time in: ${said}`);
+    assert.equal(await steps.locator('time').count(), 3, `a step without a time in: ${shown}`);
   });
 }
 
-// An agent waits only so long for the message of a file: of one that came late it speaks twice.
+// An agent waits for the message of a file for a limited time only: when it comes late, the agent replies twice.
 export async function seeReply(page, file) {
   const reply = log(page).locator('article.agent', { hasText: digest(file.buffer) }).last();
   await reply.waitFor();
-  const said = await reply.innerText();
-  assert.ok(said.includes(file.name), `the reply does not name ${file.name}: ${said}`);
-  assert.ok(said.includes(String(file.buffer.length)), `the reply does not give the size of ${file.name}: ${said}`);
+  const text = await reply.innerText();
+  assert.ok(text.includes(file.name), `the reply does not name ${file.name}: ${text}`);
+  assert.ok(text.includes(String(file.buffer.length)), `the reply does not give the size of ${file.name}: ${text}`);
 }
 
-// On a desk and on a phone, by day and by night; `inspect` is called with the picture's name for each.
+// Takes pictures for desktop and phone, in light and dark; `inspect` is called with the variant's name for each.
 export async function picture(page, name, inspect = async () => {}) {
   if (screenshots) mkdirSync(screenshots, { recursive: true });
   for (const [width, height, device] of [[1200, 820, 'desktop'], [375, 760, 'phone']]) {

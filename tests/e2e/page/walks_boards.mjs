@@ -1,5 +1,4 @@
-// The walks of an operator who looks after the post office: what waits, which tasks are where, how it went today, and
-// whether all is well.
+// The walks of an operator: waiting files, tasks by state, the charts of the last day, and the health of the server.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -26,13 +25,13 @@ const fetchFile = (agent, file) => agent.call('GET', `pending-uploads/${file}/co
 const give = async (caller, callee, task, more = {}) =>
   (await caller.call('POST', 'delegate', { target_id: callee.id, task, ...more })).delegation_id;
 const report = (callee, id, body) => callee.call('POST', `delegations/${id}/update`, body);
-// A file from an agent, for naming it in what it sends.
-const enclose = async (agent, name, text) => (await agent.upload(name, text)).files;
+// Uploads an agent's outgoing file, to be named in the agent's task or result.
+const attach = async (agent, name, text) => (await agent.upload(name, text)).files;
 const statusOf = async (caller, id) => (await caller.call('GET', `delegations/${id}`)).status;
 
 const until = (what, condition) => eventually(async () => assert.ok(await condition(), `still not: ${what}`));
 
-// It has read everything that lies in its inbox.
+// The agent reads and acks everything in its inbox.
 async function readAll(agent) {
   const rows = await agent.call('GET', 'activity?since_seq=0&limit=500');
   await agent.call('POST', 'activity/ack', { acked_seq: rows.at(-1).seq });
@@ -46,7 +45,7 @@ async function go(page, view, title) {
 const column = (page, title) => page.getByRole('region', { name: new RegExp(`^${title}`) });
 const figure = (page, word) => page.locator('.figures > div', { hasText: word }).locator('dd');
 
-// Words of a chart that lie outside of it, and figures that are wider than their tile.
+// Texts of a chart that are outside of it, and figures that are wider than their tile.
 const cutOff = () => {
   const inside = (part, whole) => {
     const [a, b] = [part.getBoundingClientRect(), whole.getBoundingClientRect()];
@@ -71,8 +70,8 @@ async function furnish() {
   const ledgers = await stage(books, [['invoices-october.xlsx', 240_000], ['receipts.pdf', 96_000]]);
   await fetchFile(books, ledgers['invoices-october.xlsx']);
   await books.call('POST', `pending-uploads/${ledgers['invoices-october.xlsx']}/fail`, { reason: 'the disk of the laptop is full' });
-  const letters = await stage(translator, [['letter-de.docx', 44_000], ['contract-fr.pdf', 310_000]]);
-  for (const file of Object.values(letters)) {
+  const translated = await stage(translator, [['letter-de.docx', 44_000], ['contract-fr.pdf', 310_000]]);
+  for (const file of Object.values(translated)) {
     await fetchFile(translator, file);
     await translator.call('POST', `pending-uploads/${file}/ack`);
   }
@@ -102,7 +101,7 @@ export default {
     await box.getByText('4 never fetched').waitFor();
     await page.locator('.boxes li', { hasText: 'Research desk' }).getByText('1 fetched, not acked').waitFor();
     await page.locator('.files li', { hasText: 'invoices-october.xlsx' }).getByText('the disk of the laptop is full').waitFor();
-    assert.equal(await page.getByText('letter-de.docx').count(), 0, 'what was acked waits no more');
+    assert.equal(await page.getByText('letter-de.docx').count(), 0, 'an acked file no longer waits');
     await box.getByText(/of 4 GB/).waitFor();
 
     await page.getByRole('link', { name: /^Fetched, never acked/ }).click();
@@ -115,9 +114,9 @@ export default {
     await page.getByRole('combobox', { name: 'Workspace' }).selectOption({ label: 'Bookkeeper' });
     await eventually(async () => assert.deepEqual(await names.allInnerTexts(), ['receipts.pdf']));
     await page.getByRole('combobox', { name: 'Workspace' }).selectOption('');
-    await page.getByRole('link', { name: /^All that waits/ }).click();
+    await page.getByRole('link', { name: /^All waiting/ }).click();
 
-    // Live: what the agent does is seen without asking for it.
+    // Live: the page shows what the agent does without a reload.
     const { 'receipts.pdf': receipts } = await stage(books, [['late-receipt.pdf', 9_000]]);
     await row('late-receipt.pdf').waitFor();
     await fetchFile(books, receipts);
@@ -132,29 +131,29 @@ export default {
     assert.ok(page.url().endsWith(`#/chat/${night.id}`));
   },
 
-  // News that comes faster than it can be looked at is shown all the same.
-  async news_without_end({ page, context }) {
-    const agent = await makeAgent('Busy counter');
+  // Events that come faster than the server can be asked are shown all the same.
+  async endless_events({ page, context }) {
+    const agent = await makeAgent('Busy agent');
     await enter(page);
     await go(page, 'uploads', 'Uploads');
-    await page.getByText('All that waits').waitFor();
+    await page.getByText('All waiting').waitFor();
     const network = await context.newCDPSession(page);
     await network.send('Network.enable');
     const far = { offline: false, latency: 1_500, downloadThroughput: -1, uploadThroughput: -1 };
     await network.send('Network.emulateNetworkConditions', far);
     let going = true;
     const flow = (async () => {
-      for (let n = 0; going; n += 1) await stage(agent, [[`letter-${n}.txt`, 10]]);
+      for (let n = 0; going; n += 1) await stage(agent, [[`page-${n}.txt`, 10]]);
     })();
     try {
-      await page.locator('.files li', { hasText: 'letter-0.txt' }).waitFor();
+      await page.locator('.files li', { hasText: 'page-0.txt' }).waitFor();
     } finally {
       going = false;
       await flow;
     }
   },
 
-  // Files wait for a day here; the clock on the wall moves on by all but an hour of it.
+  // Files wait for a day here; the page's clock is set to one hour before they expire.
   async expiring({ page }) {
     const agent = await makeAgent('Late riser');
     await stage(agent, [['almanac.pdf', 9_000], ['tides.csv', 4_000]]);
@@ -170,10 +169,10 @@ export default {
     await page.getByRole('link', { name: /^Expiring soon/ }).filter({ hasText: '2' }).waitFor();
   },
 
-  async delegations_board({ page }) {
+  async tasks_board({ page }) {
     const { research, translator, night, going, failed } = await furnish();
     await enter(page);
-    await go(page, 'delegations', 'Delegations');
+    await go(page, 'delegations', 'Tasks');
     await column(page, 'Queued').getByText('Look through the scans').waitFor();
     await column(page, 'Picked up').getByText('Which of the invoices').waitFor();
     await column(page, 'Completed').getByText('A discount for paying early').waitFor();
@@ -182,7 +181,7 @@ export default {
     await eventually(async () => assert.match(await card.innerText(), /Research desk\s*→\s*Translator/));
     await card.getByText('second letter of three').waitFor();
     await picture(page, 'delegations');
-    await accessible(page, 'delegations');
+    await accessible(page, 'tasks');
 
     await page.getByRole('combobox', { name: 'From' }).selectOption({ label: 'Bookkeeper' });
     await page.getByText('Look through the scans').waitFor({ state: 'detached' });
@@ -191,27 +190,27 @@ export default {
     await page.getByRole('combobox', { name: 'To' }).selectOption({ label: 'Translator' });
     await column(page, 'Queued').getByText('Compare the watch list').waitFor({ state: 'detached' });
     await page.getByRole('combobox', { name: 'To' }).selectOption('');
-    // Shown by an answer without a filter; a filtered one that is still on its way counts no more, and takes no card away.
+    // This card comes with an unfiltered answer; after it, a filtered answer that is still on its way is ignored and removes no card.
     await give(research, night, 'Count the pages of the log.');
     await column(page, 'Queued').getByText('Count the pages of the log.').waitFor();
 
-    // The story, by keyboard; then what the agent says arrives by itself.
+    // The details, by keyboard; then the agent's report appears without a reload.
     await card.getByRole('link').focus();
     await page.keyboard.press('Enter');
-    const story = page.getByRole('dialog', { name: /^Translate the three letters/ });
-    await story.getByText('Why it waits:').waitFor();
-    for (const word of ['Agent seen', 'Task heartbeat', 'Progress', 'Deadline']) await story.getByText(word, { exact: true }).waitFor();
-    await picture(page, 'delegation-story');
-    await accessible(page, 'the story of a task');
+    const details = page.getByRole('dialog', { name: /^Translate the three letters/ });
+    await details.getByText('Why it waits:').waitFor();
+    for (const word of ['Agent seen', 'Task heartbeat', 'Progress', 'Deadline']) await details.getByText(word, { exact: true }).waitFor();
+    await picture(page, 'task-details');
+    await accessible(page, 'the details of a task');
     await translator.call('POST', `delegations/${going}/heartbeat`, { progress: 'last letter' });
-    await story.getByText('last letter').first().waitFor();
+    await details.getByText('last letter').first().waitFor();
 
-    await story.getByRole('button', { name: 'Cancel task…' }).click();
-    await story.getByRole('button', { name: 'Yes, cancel it' }).click();
-    await story.getByRole('button', { name: 'Give it again' }).waitFor();
+    await details.getByRole('button', { name: 'Cancel task…' }).click();
+    await details.getByRole('button', { name: 'Yes, cancel it' }).click();
+    await details.getByRole('button', { name: 'Give it again' }).waitFor();
     assert.equal(await statusOf(research, going), 'failed');
     await page.keyboard.press('Escape');
-    await story.waitFor({ state: 'detached' });
+    await details.waitFor({ state: 'detached' });
     await column(page, 'Failed').getByText('Translate the three letters').waitFor();
 
     await page.goto(`${origin}/#/delegations/${failed}`);
@@ -226,24 +225,24 @@ export default {
 
   async task_files({ page, expected }) {
     const [caller, callee] = [await makeAgent('Author'), await makeAgent('Illustrator')];
-    const attachments = await enclose(caller, 'chapter.txt', 'once upon a time');
+    const attachments = await attach(caller, 'chapter.txt', 'once upon a time');
     const id = await give(caller, callee, 'Draw the first page.', { attachments });
-    await report(callee, id, { status: 'completed', attachments: await enclose(callee, 'page.svg', '<svg/>') });
+    await report(callee, id, { status: 'completed', attachments: await attach(callee, 'page.svg', '<svg/>') });
     await enter(page);
     await page.goto(`${origin}/#/delegations/${id}`);
-    const story = page.getByRole('dialog', { name: /^Draw the first page/ });
+    const details = page.getByRole('dialog', { name: /^Draw the first page/ });
     for (const [name, content] of [['chapter.txt', 'once upon a time'], ['page.svg', '<svg/>']]) {
       const coming = page.waitForEvent('download');
-      await story.getByRole('link', { name }).click();
+      await details.getByRole('link', { name }).click();
       const download = await coming;
       assert.equal(download.suggestedFilename(), name);
       assert.equal((await readFile(await download.path())).toString(), content);
     }
-    await story.getByRole('region', { name: 'The result' }).getByRole('link', { name: 'page.svg' }).waitFor();
+    await details.getByRole('region', { name: 'The result' }).getByRole('link', { name: 'page.svg' }).waitFor();
     await accessible(page, 'a task with files');
 
-    // What has left is told, and a task whose file has left is not given without it.
-    const lost = await give(caller, callee, 'Draw the second page.', { attachments: await enclose(caller, 'gone.txt', 'gone') });
+    // A deleted file is shown as such, and a task whose file was deleted is not given again without it.
+    const lost = await give(caller, callee, 'Draw the second page.', { attachments: await attach(caller, 'gone.txt', 'gone') });
     const [file] = (await caller.call('GET', `delegations/${lost}`)).attachments;
     const [original] = (await ask('GET', `/admin/uploads?state=outgoing&workspace=${caller.id}&limit=1000`)).uploads.filter((row) => row.name === 'gone.txt');
     await report(callee, lost, { status: 'failed', error: 'no pencil' });
@@ -257,23 +256,23 @@ export default {
     await failed.getByText(`restante task retry ${lost} --file FILE`).waitFor();
   },
 
-  // A server that loses patience within seconds.
+  // Against a server that calls a task stuck after one second.
   async stuck_task({ page }) {
-    const [caller, callee] = [await makeAgent('Office'), await makeAgent('Sleeper')];
+    const [caller, callee] = [await makeAgent('Manager'), await makeAgent('Sleeper')];
     const id = await give(caller, callee, 'Count the stamps in the drawer.');
     await report(callee, id, { status: 'in_progress' });
     await enter(page);
-    await go(page, 'delegations', 'Delegations');
+    await go(page, 'delegations', 'Tasks');
     await page.getByRole('alert').getByText('One task is stuck').waitFor();
     await column(page, 'Stuck').getByText('Count the stamps').waitFor();
     await picture(page, 'delegations-stuck');
     await accessible(page, 'a stuck task');
     await column(page, 'Stuck').getByRole('link', { name: 'Count the stamps' }).click();
     await page.getByRole('dialog').getByText('Why it ended:').waitFor();
-    await page.getByRole('dialog').getByRole('listitem').filter({ hasText: 'Stuck by the platform' }).waitFor();
+    await page.getByRole('dialog').getByRole('listitem').filter({ hasText: 'Stuck by the server' }).waitFor();
   },
 
-  // A server that takes a figure every few milliseconds and keeps files for five minutes, its clock in the walk's hands.
+  // Against a server that samples every 500 ms and keeps files for five minutes; the walk sets its clock.
   async dashboard({ page, expected }) {
     const agent = await makeAgent('Short memory');
     await enter(page);
@@ -290,7 +289,7 @@ export default {
     await until('what expired is counted', async () => /expired\s+[1-9]/.test(await chart('Files').innerText()));
     await until('a refusal is counted', async () => /4xx\)\s+[1-9]/.test(await chart('Errors').innerText()));
     await until('a delivery was timed', async () => /half within\s+[\d.]+ (ms|s)/.test(await chart('Delivery time').innerText()));
-    for (const title of ['Waiting bytes', 'Held polls', 'Sweeps', 'Tasks under way', 'Tasks ended']) await chart(title).waitFor();
+    for (const title of ['Waiting bytes', 'Held polls', 'Sweeps', 'Open tasks', 'Tasks ended']) await chart(title).waitFor();
     await chart('Files').getByRole('img', { name: /^Files\. staged \d/ }).waitFor();
 
     await chart('Files').getByText('As a table').click();
@@ -338,18 +337,18 @@ export default {
     await settings.getByText('data', { exact: true }).waitFor();
   },
 
-  // The place of the bytes is gone: the page says which store it is, and why.
+  // The blob directory is missing: the page shows which store has failed, and why.
   async broken_store({ page }) {
     await enter(page);
     await go(page, 'health', 'Health');
     await page.getByText(/needs? a look$/).waitFor();
-    const store = page.locator('.stores li', { hasText: 'Bytes of files' });
+    const store = page.locator('.stores li', { hasText: 'File content' });
     await store.getByText('failed', { exact: true }).waitFor();
     assert.notEqual((await store.locator('.why').innerText()).trim(), '');
     await picture(page, 'health-broken');
   },
 
-  // 500 waiting files and hostile names: a list, not a trap.
+  // 500 waiting files and hostile names are shown as a plain list.
   async full_board({ page }) {
     const hostile = '<img src=x onerror=alert(1)>';
     const agent = await makeAgent(hostile);
@@ -367,16 +366,16 @@ export default {
     await page.locator('.boxes').getByRole('link', { name: hostile }).waitFor();
     assert.equal(await page.locator('main img, main [onclick]').count(), 0);
     const width = await page.evaluate(() => document.querySelector('main').scrollWidth - document.querySelector('main').clientWidth);
-    assert.equal(width, 0, 'nothing hangs over the side');
+    assert.equal(width, 0, 'nothing is wider than the screen');
   },
 
-  // Nothing hangs over the side of a small telephone.
+  // No view is wider than the screen of a small phone.
   async narrow_boards({ page }) {
     await furnish();
     await page.setViewportSize({ width: 375, height: 740 });
     await page.goto(address);
     await page.getByRole('form', { name: /^Write to/ }).waitFor();
-    for (const [view, title] of [['uploads', 'Uploads'], ['delegations', 'Delegations'], ['dashboard', 'Dashboard'], ['health', 'Health']]) {
+    for (const [view, title] of [['uploads', 'Uploads'], ['delegations', 'Tasks'], ['dashboard', 'Dashboard'], ['health', 'Health']]) {
       await go(page, view, title);
       await page.locator('main .sheet').first().waitFor();
       await eventually(async () => {

@@ -34,17 +34,17 @@ export default {
     await picture(page, 'chat');
 
     await page.reload();
-    const letter = written(page, text);
-    await letter.waitFor();
+    const sentMessage = written(page, text);
+    await sentMessage.waitFor();
     for (const { name } of files) await seeDelivered(page, name);
     for (const file of files) await seeReply(page, file);
-    assert.equal(await letter.count(), 1, 'the message is there once');
-    assert.equal(await letter.locator('[data-file]').count(), files.length, 'with its files');
+    assert.equal(await sentMessage.count(), 1, 'the message is there once');
+    assert.equal(await sentMessage.locator('[data-file]').count(), files.length, 'with its files');
     assert.ok(!page.url().includes('token'));
   },
 
-  // An agent that does one thing at a time, so that every step of a file's life can be seen.
-  async lifeline({ page }) {
+  // An agent that does one thing at a time, so that every step of a file's progress can be seen.
+  async progress({ page }) {
     const agent = await makeAgent('Slow agent');
     const asked = [];
     page.on('request', (request) => asked.push(request.url()));
@@ -54,7 +54,7 @@ export default {
     await send(page, 'One file.', [{ name: 'slow.txt', mimeType: 'text/plain', buffer: Buffer.from('take your time') }]);
     const card = cardOf(page, 'slow.txt');
     await card.and(page.locator('[data-stage="staged"]')).waitFor();
-    // "Kept until" comes from the one look at a new file; whatever moves after that, the stream has moved.
+    // "Kept until" comes from the one status request for a new file; every later change comes from the stream.
     await card.getByText('Kept until').waitFor();
     const looks = asked.length;
 
@@ -69,11 +69,11 @@ export default {
 
     const later = asked.slice(looks).map((url) => new URL(url));
     assert.deepEqual(later.filter((url) => url.pathname.includes('pending-uploads')).map(String), [], 'files were polled');
-    assert.deepEqual(asked.filter((url) => /[?&]wait=[1-9]/.test(url)), [], 'the log was polled');
+    assert.deepEqual(asked.filter((url) => /[?&]wait=[1-9]/.test(url)), [], 'the inbox was polled');
     assert.equal(asked.filter((url) => url.endsWith(`${agent.id}/events/stream`)).length, 1);
   },
 
-  // The server ends the oldest of too many streams: so the page's, with eight more of the same session.
+  // The server closes the oldest of too many streams: eight more of the same session close the page's stream.
   async cut({ page, context }) {
     const agent = await makeAgent('Cut off');
     const streams = [];
@@ -103,15 +103,15 @@ export default {
     await agent.call('POST', 'notify', { message: 'While you were away.' });
     hangUp.abort();
     await log(page).getByText('While you were away.').waitFor();
-    assert.equal(await log(page).getByText('Before the cut.').count(), 1, 'told once');
+    assert.equal(await log(page).getByText('Before the cut.').count(), 1, 'shown once');
     const from = () => begun.map((resync) => resync.replayed_from);
-    await eventually(() => assert.deepEqual(from(), [undefined, 1], 'the browser goes on where it was'));
+    await eventually(() => assert.deepEqual(from(), [undefined, 1], 'the browser continues at its last event'));
     await agent.call('POST', 'notify', { message: 'And live again.' });
     await log(page).getByText('And live again.').waitFor();
     assert.equal(streams.length, 2);
   },
 
-  // A tab that nobody looks at gives its streams back, and knows everything when it is looked at again.
+  // A hidden tab closes its streams, and is up to date when it is shown again.
   async asleep({ page }) {
     const agent = await makeAgent('Night owl');
     const streams = new Set();
@@ -140,11 +140,11 @@ export default {
     await agent.call('GET', `pending-uploads/${file}/content`);
     await agent.call('POST', `pending-uploads/${file}/ack`);
     await agent.call('POST', 'notify', { message: 'Good morning.' });
-    await eventually(() => assert.equal(streams.size, 0, 'nothing is held open for a tab that is not seen'));
+    await eventually(() => assert.equal(streams.size, 0, 'a hidden tab has no open stream'));
     await turn(false);
     await log(page).getByText('Good morning.').waitFor();
     await seeDelivered(page, 'overnight.txt');
-    assert.equal(await log(page).getByText('Good night.').count(), 1, 'told once');
+    assert.equal(await log(page).getByText('Good night.').count(), 1, 'shown once');
   },
 
   async hostile({ page }) {
@@ -164,15 +164,15 @@ export default {
     await page.getByRole('list', { name: 'Files to send' }).getByText(name, { exact: true }).waitFor();
     await send(page, text, []);
 
-    const letter = written(page, '{{7*7}}');
-    await letter.getByText(text, { exact: true }).waitFor();
-    await letter.locator('[data-stage="acked"]').waitFor();
+    const sentMessage = written(page, '{{7*7}}');
+    await sentMessage.getByText(text, { exact: true }).waitFor();
+    await sentMessage.locator('[data-stage="acked"]').waitFor();
     await log(page).locator('article.agent', { hasText: digest(Buffer.from(svg)) }).last().waitFor();
     assert.equal(await page.locator('main img, main script, main a[href^="javascript:"]').count(), 0, 'text became markup');
     assert.equal(await page.evaluate(() => globalThis.pwned), undefined);
   },
 
-  // What an agent writes is Markdown, and nothing in it is more than that.
+  // An agent's text is shown as Markdown, and nothing in it runs.
   async markdown({ page }) {
     const agent = await makeAgent('<img src=x onerror=globalThis.pwned=6>');
     await openChat(page, agent);
@@ -184,18 +184,18 @@ export default {
       '```\n<b>code</b>\n```',
     ];
     await agent.call('POST', 'notify', { message: message.join('\n\n') });
-    const letter = log(page).locator('article.agent');
-    await letter.getByRole('heading', { name: 'A heading' }).waitFor();
-    assert.equal(await letter.getByRole('strong').innerText(), 'heading');
-    const links = letter.getByRole('link');
-    assert.equal(await links.count(), 1, 'one of them leads somewhere');
+    const reply = log(page).locator('article.agent');
+    await reply.getByRole('heading', { name: 'A heading' }).waitFor();
+    assert.equal(await reply.getByRole('strong').innerText(), 'heading');
+    const links = reply.getByRole('link');
+    assert.equal(await links.count(), 1, 'only one of them is a link');
     assert.equal(await links.getAttribute('href'), 'https://example.org/a');
     assert.match(await links.getAttribute('rel'), /noopener/);
     assert.equal(await links.getAttribute('target'), '_blank');
-    assert.deepEqual(await letter.getByRole('listitem').allInnerTexts(), ['one', 'two']);
-    assert.equal((await letter.locator('pre').innerText()).trim(), '<b>code</b>');
-    await letter.getByText(message[2], { exact: true }).waitFor();
-    await letter.getByText('[here](javascript:globalThis.pwned=7)').waitFor();
+    assert.deepEqual(await reply.getByRole('listitem').allInnerTexts(), ['one', 'two']);
+    assert.equal((await reply.locator('pre').innerText()).trim(), '<b>code</b>');
+    await reply.getByText(message[2], { exact: true }).waitFor();
+    await reply.getByText('[here](javascript:globalThis.pwned=7)').waitFor();
     assert.equal(await page.locator('img, main script, main svg[onload]').count(), 0, 'text became markup');
     assert.equal(await page.evaluate(() => globalThis.pwned), undefined);
   },
@@ -211,13 +211,13 @@ export default {
       { name: 'heavy.bin', mimeType: 'application/octet-stream', buffer: Buffer.alloc(cap + 1) },
       { name: 'nothing.txt', mimeType: 'text/plain', buffer: Buffer.alloc(0) },
     ]);
-    const said = await page.getByRole('alert').innerText();
-    assert.match(said, /“heavy\.bin” is 26,214,401 bytes; the limit for one file is 26,214,400 bytes\./);
-    assert.match(said, /“nothing\.txt” is empty/);
+    const shown = await page.getByRole('alert').innerText();
+    assert.match(shown, /“heavy\.bin” is 26,214,401 bytes; the limit for one file is 26,214,400 bytes\./);
+    assert.match(shown, /“nothing\.txt” is empty/);
     assert.equal(await page.getByRole('list', { name: 'Files to send' }).count(), 0);
     assert.ok(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled(), 'there is nothing to send');
 
-    // A text that no message can carry stays where it was written, and so do its files.
+    // A text that is too long for a message stays in the composer, and so do its files.
     const text = 'x'.repeat(1_048_576);
     await send(page, text, [{ name: 'beside.txt', mimeType: 'text/plain', buffer: Buffer.from('beside it') }]);
     await page.getByRole('alert').getByText(/^This text is 1\.0 MB; one message carries at most 960 KB/).waitFor();
@@ -230,13 +230,13 @@ export default {
     await enter(page);
     const cookies = await context.cookies();
     expected.add(`${origin}/session`);
-    // What is asked for at that moment may be refused already.
+    // Requests that are made at that moment may already be refused.
     expected.add(/\/(workspaces|events\/stream|admin\/uploads\/stats)/);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Token').waitFor();
     await picture(page, 'sign-in');
 
-    // The old cookie, presented again, must be worth nothing: sign-out happens on the server.
+    // The old cookie must no longer work: sign-out ends the session on the server.
     const Cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
     assert.equal((await fetch(`${origin}/session`, { headers: { Cookie } })).status, 401);
     await page.reload();

@@ -1,4 +1,4 @@
-// The walks of files: on their way, cancelled, tried again, recalled, failed, expired, looked at.
+// The walks of files: being sent, cancelled, tried again, recalled, failed, expired, previewed.
 
 import assert from 'node:assert/strict';
 import { ask, brake, cardOf, drop, enter, eventually, log, makeAgent, openChat, origin, seeDelivered, send, setClock, transferOf, written } from './support.mjs';
@@ -7,26 +7,26 @@ const staged = (page, name) => cardOf(page, name).and(page.locator('[data-stage=
 const stage = (page, name, word) => cardOf(page, name).and(page.locator(`[data-stage="${word}"]`)).waitFor();
 const fileOf = async (agent, name) => (await agent.call('GET', 'pending-uploads')).find((file) => file.name === name).file_id;
 
-// Every sentence on the page that says "delivered", in whatever way, must come after the ack.
+// The word "delivered" must not be in the conversation before the ack.
 async function neverDelivered(page) {
-  assert.doesNotMatch(await log(page).innerText(), /delivered/i, 'the word comes after the ack alone');
+  assert.doesNotMatch(await log(page).innerText(), /delivered/i, 'the word is shown only after the ack');
 }
 
-// `word` with its time, and with the day where the server's is not the page's: around midnight.
-async function lastStop(page, name, word, why) {
-  const stops = cardOf(page, name).getByRole('list', { name: `Life line of ${name}` }).getByRole('listitem');
+// `word` with its time, and with the day when the server's day is not the page's: around midnight.
+async function lastStep(page, name, word, why) {
+  const steps = cardOf(page, name).getByRole('list', { name: `Progress of ${name}` }).getByRole('listitem');
   const timed = new RegExp(`^${word}\\s+(.+, )?\\d+:\\d`);
-  await eventually(async () => assert.match(await stops.last().innerText(), timed, why));
+  await eventually(async () => assert.match(await steps.last().innerText(), timed, why));
 }
 
 export default {
   async drop({ page, context }) {
     const files = [
       { name: 'drawings.zip', type: 'application/zip', size: 3_000_000 },
-      { name: 'letter.txt', type: 'text/plain', text: 'Dear agent,\n' },
+      { name: 'note.txt', type: 'text/plain', text: 'Dear agent,\n' },
     ];
     await enter(page);
-    // Minutes, so that it is on its way for as long as it is looked at.
+    // Slow enough to take minutes, so that the upload still runs while it is checked.
     await brake(page, context, 20_000);
     await drop(page, files);
     const chosen = page.getByRole('list', { name: 'Files to send' }).getByRole('listitem');
@@ -34,7 +34,7 @@ export default {
     await send(page, 'Dropped on you.', []);
     const progress = page.getByRole('progressbar', { name: 'Sending drawings.zip' });
     await progress.waitFor();
-    // It moves, and says how fast.
+    // It makes progress, and shows the rate.
     await page.getByText(/[\d.]+ [KM]B sent, [\d.]+ [KM]?B\/s/).waitFor();
     const first = await progress.getAttribute('value');
     await page.waitForFunction(
@@ -52,7 +52,7 @@ export default {
   async paste({ page }) {
     const agent = await makeAgent('Pasted to');
     await openChat(page, agent);
-    const clipboardData = await transferOf(page, [{ name: 'clip.txt', type: 'text/plain', text: 'from elsewhere' }]);
+    const clipboardData = await transferOf(page, [{ name: 'clip.txt', type: 'text/plain', text: 'from another program' }]);
     const field = page.getByRole('textbox', { name: /^Message to/ });
     await field.evaluate((element, data) => {
       element.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true }));
@@ -75,16 +75,16 @@ export default {
     await page.getByRole('button', { name: 'Cancel too-much.bin' }).click();
     await brake(page, context, 0);
     await staged(page, 'enough.txt');
-    assert.equal(await log(page).getByText('too-much.bin').count(), 0, 'what was cancelled is gone');
+    assert.equal(await log(page).getByText('too-much.bin').count(), 0, 'the cancelled file is not in the chat');
     assert.deepEqual((await agent.call('GET', 'pending-uploads')).map((file) => file.name), ['enough.txt']);
   },
 
   async retry({ page, context, expected }) {
     const agent = await makeAgent('Reached at last');
     await openChat(page, agent);
-    // The log has been read: a chat that could not be opened follows nothing.
+    // Wait until the inbox has been read: a chat that could not be opened follows nothing.
     await page.getByRole('heading', { name: 'Nothing sent yet' }).waitFor();
-    // Whatever it asks for while there is no network, or was asking for when it went.
+    // All requests that fail because the network is down.
     expected.add(/\/(workspaces|events\/stream|admin\/uploads\/stats|uploads\/limits)/);
     await context.setOffline(true);
     await drop(page, [{ name: 'stubborn.txt', type: 'text/plain', text: 'again' }]);
@@ -97,7 +97,7 @@ export default {
     assert.equal((await agent.call('GET', 'pending-uploads')).length, 1, 'once');
   },
 
-  // What the agent sent, and what is left of it on the page when the bytes are gone.
+  // A file of the agent, and what the page shows after the server has deleted it.
   async withdrawn({ page, expected }) {
     const agent = await makeAgent('Forgetful');
     await openChat(page, agent);
@@ -109,20 +109,20 @@ export default {
     await ask('DELETE', `/workspaces/${agent.id}/pending-uploads/${id}`);
     expected.add(/\/content$/);
     await page.getByRole('button', { name: 'Preview answer.txt' }).click();
-    await cardOf(page, 'answer.txt').getByText('The bytes are no longer kept here.', { exact: true }).waitFor();
+    await cardOf(page, 'answer.txt').getByText('This file is no longer stored on the server.', { exact: true }).waitFor();
     assert.equal(await cardOf(page, 'answer.txt').getByRole('link').count(), 0, 'there is nothing to download');
   },
 
-  // Against a server that takes no message of this length.
+  // Against a server that refuses a message of this length.
   async discarded({ page, expected }) {
-    const agent = await makeAgent('Never told');
+    const agent = await makeAgent('Never informed');
     await openChat(page, agent);
     expected.add(/\/a2a$/);
-    await send(page, 'x'.repeat(8_000), [{ name: 'enclosed.txt', mimeType: 'text/plain', buffer: Buffer.from('enclosed') }]);
+    await send(page, 'x'.repeat(8_000), [{ name: 'attached.txt', mimeType: 'text/plain', buffer: Buffer.from('attached') }]);
     await log(page).getByRole('button', { name: 'Try again' }).waitFor();
-    assert.equal((await agent.call('GET', 'pending-uploads')).length, 1, 'its file went first');
+    assert.equal((await agent.call('GET', 'pending-uploads')).length, 1, 'its file was sent first');
     await log(page).getByRole('button', { name: 'Discard' }).click();
-    await stage(page, 'enclosed.txt', 'recalled');
+    await stage(page, 'attached.txt', 'recalled');
     assert.deepEqual(await agent.call('GET', 'pending-uploads'), []);
   },
 
@@ -134,7 +134,7 @@ export default {
     await staged(page, 'back.txt');
     await staged(page, 'broken.txt');
     await cardOf(page, 'back.txt').getByText('Waiting', { exact: true }).waitFor();
-    await page.getByText('Choosy has never been here yet. What you send waits until it comes.').waitFor();
+    await page.getByText('Choosy has never connected. What you send waits until it does.').waitFor();
     await neverDelivered(page);
 
     const broken = await fileOf(agent, 'broken.txt');
@@ -144,19 +144,19 @@ export default {
     await recall.click();
     await page.getByRole('button', { name: 'Yes, recall back.txt' }).click();
     await stage(page, 'back.txt', 'recalled');
-    await lastStop(page, 'back.txt', 'Recalled');
+    await lastStep(page, 'back.txt', 'Recalled');
     assert.equal(await cardOf(page, 'back.txt').getByRole('link').count(), 0, 'there is nothing to download');
 
     await agent.call('GET', `pending-uploads/${broken}/content`);
     await stage(page, 'broken.txt', 'fetched');
-    assert.equal(await page.getByRole('button', { name: 'Recall broken.txt' }).count(), 0, 'it was taken');
+    assert.equal(await page.getByRole('button', { name: 'Recall broken.txt' }).count(), 0, 'the agent has fetched it');
     await agent.call('POST', `pending-uploads/${broken}/fail`, { reason: 'no room <b>on</b> the disk' });
     await stage(page, 'broken.txt', 'failed');
     await cardOf(page, 'broken.txt').getByText('no room <b>on</b> the disk').waitFor();
-    await lastStop(page, 'broken.txt', 'Failed');
+    await lastStep(page, 'broken.txt', 'Failed');
     await neverDelivered(page);
 
-    // Both endings are still told when the page is opened anew, and a failure is not the end.
+    // Both endings are still shown after a reload, and a failure is not final.
     await page.reload();
     await stage(page, 'back.txt', 'recalled');
     await cardOf(page, 'broken.txt').getByText('no room <b>on</b> the disk').waitFor();
@@ -164,7 +164,7 @@ export default {
     await seeDelivered(page, 'broken.txt');
   },
 
-  // Against a server on which files wait for five minutes, and whose clock is in the walk's hands.
+  // Against a server on which files expire after five minutes; the walk sets its clock.
   async expired({ page }) {
     const agent = await makeAgent('Too late');
     await openChat(page, agent);
@@ -172,14 +172,14 @@ export default {
     await send(page, 'Hurry.', []);
     await staged(page, 'stale.txt');
     setClock(400);
-    // It is refused while the server sweeps by itself.
+    // The call is refused while the server's own sweep runs.
     await eventually(() => ask('POST', '/admin/sweep', {}));
     await stage(page, 'stale.txt', 'expired');
-    await lastStop(page, 'stale.txt', 'Expired');
+    await lastStep(page, 'stale.txt', 'Expired');
     await neverDelivered(page);
     await page.reload();
     await stage(page, 'stale.txt', 'expired');
-    await lastStop(page, 'stale.txt', 'Expired', 'the story stays when the bytes are gone');
+    await lastStep(page, 'stale.txt', 'Expired', 'the progress stays after the file was deleted');
     assert.equal(await cardOf(page, 'stale.txt').getByRole('link').count(), 0);
   },
 
@@ -220,7 +220,7 @@ export default {
     await staged(page, 'program.exe');
     await look();
 
-    // Opened as an address it is saved, not shown.
+    // Opened by its address the file is downloaded, not shown.
     for (const name of ['page.html', 'drawing.svg']) {
       const href = await cardOf(page, name).getByRole('link', { name }).getAttribute('href');
       const tab = await context.newPage();

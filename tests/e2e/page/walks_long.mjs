@@ -1,5 +1,5 @@
-// A conversation of ten thousand messages and five hundred files that wait. Nothing here is timed: what makes a page slow is
-// counted instead, the nodes it keeps and the nodes it touches.
+// A conversation of ten thousand messages and five hundred files that wait. Nothing here is timed. The walk counts what makes
+// a page slow instead: the nodes that it has and the nodes that it changes.
 
 import assert from 'node:assert/strict';
 import { ask, eventually, log, makeAgent, openChat, origin, token } from './support.mjs';
@@ -8,9 +8,9 @@ const kMessages = Number(process.env.RESTANTE_MESSAGES ?? 10_000);
 const kFiles = 500;
 const kFilesAtOnce = 50;
 const kAtOnce = 24;
-// A few dozen letters with their life lines, however many there are.
+// A few dozen messages with the progress of their files, however long the conversation is.
 const kMostNodes = 5_000;
-// One letter is some twenty nodes; a whole piece of the conversation would be many hundreds.
+// One message has about twenty nodes; a whole chunk of the conversation would have many hundreds.
 const kMostTouched = 60;
 
 async function fill(agent) {
@@ -24,7 +24,7 @@ async function fill(agent) {
       }
     }
   };
-  await agent.call('POST', 'notify', { message: 'The very first letter' });
+  await agent.call('POST', 'notify', { message: 'The very first message' });
   await Promise.all(Array.from({ length: kAtOnce }, speak));
   for (let n = 0; n < kFiles; n += kFilesAtOnce) {
     const form = new FormData();
@@ -33,10 +33,10 @@ async function fill(agent) {
     const answer = await fetch(`${origin}/workspaces/${agent.id}/chat/uploads`, { method: 'POST', headers, body: form });
     assert.ok(answer.ok, await answer.text());
   }
-  await agent.call('POST', 'notify', { message: 'The very last letter' });
+  await agent.call('POST', 'notify', { message: 'The very last message' });
 }
 
-// Until ten frames have passed in which the log stayed as it was.
+// Waits until the conversation has not changed for ten frames.
 const settled = (page) =>
   page.evaluate(
     () =>
@@ -54,7 +54,7 @@ const settled = (page) =>
       }),
   );
 
-// Runs `action` and tells how many nodes inside the log came, went or changed.
+// Runs `action` and returns how many nodes of the conversation were added, removed or changed.
 async function touched(page, action) {
   await settled(page);
   await page.evaluate(() => {
@@ -84,30 +84,30 @@ export default {
       if (request.url().includes(`${agent.id}/pending-uploads`)) looks.push(new URL(request.url()));
     });
     await openChat(page, agent);
-    await log(page).getByText('The very last letter').waitFor();
-    // Each file has been asked after; what moves from here on is what the walk does.
+    await log(page).getByText('The very last message').waitFor();
+    // The state of each file has been read; every later change comes from the walk.
     await page.waitForFunction(() => {
       const cards = [...document.querySelectorAll('[data-file]')];
       return cards.length > 0 && cards.every((card) => card.textContent.includes('Kept until'));
     });
-    // And no older page is on its way.
-    await page.getByRole('button', { name: 'Earlier letters', exact: true }).waitFor();
+    // And no request for older messages is running.
+    await page.getByRole('button', { name: 'Earlier messages', exact: true }).waitFor();
     const nodes = () => page.evaluate(() => document.querySelectorAll('*').length);
     let most = await nodes();
 
-    // Typing leaves the letters alone, and a new letter touches itself.
+    // Typing changes no message, and a new message changes only its own nodes.
     const field = page.getByRole('textbox', { name: /^Message to/ });
     assert.equal(await touched(page, () => field.pressSequentially('How have you been, old friend?')), 0);
     const one = await touched(page, async () => {
       await agent.call('POST', 'notify', { message: 'One more' });
       await log(page).getByText('One more').waitFor();
     });
-    assert.ok(one > 0 && one <= kMostTouched, `a new letter touched ${one} nodes`);
+    assert.ok(one > 0 && one <= kMostTouched, `a new message changed ${one} nodes`);
 
-    // Up to the first letter: the older ones are fetched on the way, and what lies behind is let go.
-    const scroller = page.getByRole('region', { name: 'Letters' });
-    const first = log(page).getByText('The very first letter');
-    const older = page.getByRole('button', { name: /Earlier letters|Fetching…/ });
+    // Up to the first message: older messages are fetched on the way, and those far behind are no longer drawn.
+    const scroller = page.getByRole('region', { name: 'Messages' });
+    const first = log(page).getByText('The very first message');
+    const older = page.getByRole('button', { name: /Earlier messages|Fetching…/ });
     await scroller.hover();
     while ((await older.count()) > 0 || !(await first.isVisible())) {
       await page.mouse.wheel(0, -20_000);
@@ -115,28 +115,28 @@ export default {
       most = Math.max(most, await nodes());
     }
     const middle = log(page).getByText(`Question ${kMessages / 2} of many`, { exact: true });
-    await eventually(async () => assert.equal(await middle.count(), 0, 'what lies far from the reader is not drawn'));
-    const unread = page.getByRole('button', { name: 'New letters' });
-    assert.equal(await unread.count(), 0, 'old letters are no news');
+    await eventually(async () => assert.equal(await middle.count(), 0, 'messages far from the visible part are not drawn'));
+    const unread = page.getByRole('button', { name: 'New messages' });
+    assert.equal(await unread.count(), 0, 'old messages are not announced as new');
     await agent.call('POST', 'notify', { message: 'While you read' });
     await unread.waitFor();
-    assert.ok(await first.isVisible(), 'the reader is left where they are');
+    assert.ok(await first.isVisible(), 'the view does not move');
 
-    // Every letter has its place, in order, without being drawn.
+    // Every message has its place, in order, without being drawn.
     const height = await scroller.evaluate((element) => element.scrollHeight);
-    assert.ok(height > kMessages * 30, `${kMessages} letters in ${height} pixels`);
+    assert.ok(height > kMessages * 30, `${kMessages} messages in ${height} pixels`);
     await scroller.focus();
     await page.keyboard.press('End');
     await log(page).getByText('While you read').waitFor();
-    // The end itself is reached: the last letter is drawn wherever the reader is, and scrolling there takes many frames.
+    // Wait until the view is at the end: the last message is always drawn, and scrolling there takes many frames.
     await unread.waitFor({ state: 'detached' });
     most = Math.max(most, await nodes());
     assert.ok(most <= kMostNodes, `${most} nodes`);
     assert.equal(await touched(page, () => field.pressSequentially(' Well, I hope.')), 0);
 
-    // The files that wait were asked for in pages, not one by one.
+    // The states of the waiting files were read as lists, not one by one.
     assert.ok(looks.filter((url) => url.pathname.endsWith('/pending-uploads')).length >= 1);
     assert.ok(looks.length <= 20, `${looks.length} requests for ${kFiles} files`);
-    console.log(`${kMessages} letters, ${kFiles} files: at most ${most} nodes, ${one} for a new letter, ${looks.length} looks`);
+    console.log(`${kMessages} messages, ${kFiles} files: at most ${most} nodes, ${one} for a new message, ${looks.length} status requests`);
   },
 };

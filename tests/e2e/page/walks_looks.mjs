@@ -1,8 +1,8 @@
-// Every view, on a desk and on a phone, by day and by night: looked at by axe, and left as a picture.
+// Every view, on desktop and phone, in light and dark: checked by axe, and saved as a picture.
 
 import assert from 'node:assert/strict';
 import { inspect } from './axe.mjs';
-import { ask, drop, enter, eventually, log, makeAgent, openChat, origin, picture, send, stranger, titled, token } from './support.mjs';
+import { ask, drop, enter, eventually, log, makeAgent, openChat, origin, picture, send, otherBrowser, titled, token } from './support.mjs';
 
 const kReport = `# Review of the parser
 
@@ -21,7 +21,7 @@ return 0;
 
 > Ship it.`;
 
-// Whatever sticks out at the side, unless it lies in something that scrolls.
+// Elements that are wider than the screen, unless they are inside of an element that scrolls.
 const stickingOut = () => {
   const clipped = (element) => element && (getComputedStyle(element).overflowX !== 'visible' || clipped(element.parentElement));
   const outside = (element) => element.getBoundingClientRect().right > innerWidth + 1;
@@ -41,7 +41,7 @@ async function everyEnding(page) {
   await openChat(page, agent);
   await drop(page, ['taken.txt', 'unreadable.bin', 'unwanted.md'].map((name) => ({ name, type: 'text/plain', text: `${name}\n` })));
   await send(page, 'Three for the night shift.', []);
-  // In the log, their message too: a parcel that is being sent has no id.
+  // All three are in the inbox, and their message too: a file that is still being sent has no id.
   await page.locator('[data-file][data-stage="staged"]').nth(2).waitFor();
   const files = new Map((await agent.call('GET', 'pending-uploads')).map((file) => [file.name, file.file_id]));
   await agent.call('GET', `pending-uploads/${files.get('taken.txt')}/content`);
@@ -97,7 +97,7 @@ export default {
     await look(page, 'new-agent-line');
 
     const { link } = await ask('POST', '/admin/invites', { kind: 'sender', workspace_id: agent.id });
-    const { theirs, guest } = await stranger(context);
+    const { theirs, guest } = await otherBrowser(context);
     await guest.page.goto(link);
     await guest.page.locator('[data-stage="acked"]').waitFor();
     await look(guest.page, 'sender');
@@ -105,7 +105,7 @@ export default {
     await theirs.close();
   },
 
-  // A person without a mouse: everything is reached by Tab and done by Enter, Space and Escape.
+  // Without a mouse: everything is reached with Tab and done with Enter, Space and Escape.
   async keyboard({ page, expected }) {
     expected.add(`${origin}/session`);
     const focused = () =>
@@ -120,7 +120,7 @@ export default {
       }
       assert.fail(`Tab never reaches ${name}`);
     };
-    // Asked for long before it comes, since the browser must be told not to open one of its own.
+    // Registered before the click, so that the browser does not open its own file dialog.
     const chooser = page.waitForEvent('filechooser', { timeout: 0 });
     chooser.catch(() => {});
     await page.goto(origin);

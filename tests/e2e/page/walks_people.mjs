@@ -1,4 +1,4 @@
-// The walks of who may see what: a shared link, an agent that connects, strangers.
+// The walks about permissions: a shared link, an agent that connects, foreign origins.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -6,9 +6,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
-import { ask, cardOf, enter, eventually, log, makeAgent, openChat, origin, picture, send, setClock, stranger, titled, token } from './support.mjs';
+import { ask, cardOf, enter, eventually, log, makeAgent, openChat, origin, picture, send, setClock, otherBrowser, titled, token } from './support.mjs';
 
-// The status of an answer to a request whose headers are all ours, Host and Origin too.
+// The status of an answer to a request with exactly these headers, Host and Origin included.
 const statusOf = (method, where, headers, body) =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(origin);
@@ -22,7 +22,7 @@ const statusOf = (method, where, headers, body) =>
 
 const cookieOf = async (context) => (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
 
-// The very words the page shows are run, with the program under test in front of them; returns how to end it.
+// Runs the command line that the page shows, with the binary under test; returns a function that ends it.
 function paste(line) {
   const [program, ...words] = line.split(' ');
   assert.equal(program, 'restante');
@@ -48,8 +48,8 @@ export default {
     await makeAgent('Nobody else’s business');
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await openChat(page, agent);
-    await send(page, 'The office here.', [{ name: 'from-office.txt', mimeType: 'text/plain', buffer: Buffer.from('hi') }]);
-    await page.getByRole('button', { name: 'Recall from-office.txt' }).waitFor();
+    await send(page, 'The operator here.', [{ name: 'from-operator.txt', mimeType: 'text/plain', buffer: Buffer.from('hi') }]);
+    await page.getByRole('button', { name: 'Recall from-operator.txt' }).waitFor();
     const shareButton = page.getByRole('button', { name: 'Share', exact: true });
     await shareButton.click();
     const dialog = page.getByRole('dialog', { name: 'Share this chat' });
@@ -65,25 +65,25 @@ export default {
     const focused = () => page.evaluate(() => document.activeElement?.textContent.trim());
     await eventually(async () => assert.equal(await focused(), 'Share', 'the focus is given back'));
 
-    const { theirs, guest } = await stranger(context);
+    const { theirs, guest } = await otherBrowser(context);
     await guest.page.goto(link);
     await titled(guest.page, 'Shared agent').waitFor();
     assert.ok(!guest.page.url().includes('token'), `the address still holds the token: ${guest.page.url()}`);
     await send(guest.page, 'Marta here.', [{ name: 'from-marta.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') }]);
     await cardOf(guest.page, 'from-marta.txt').and(guest.page.locator('[data-stage="staged"]')).waitFor();
     await log(page).getByText('Marta here.').waitFor();
-    // Everybody takes back their own, the operator anybody's.
+    // A sender may recall only their own files, the operator all of them.
     await guest.page.getByRole('button', { name: 'Recall from-marta.txt' }).waitFor();
-    await cardOf(guest.page, 'from-office.txt').getByText('Kept until').waitFor();
-    assert.equal(await guest.page.getByRole('button', { name: 'Recall from-office.txt' }).count(), 0);
+    await cardOf(guest.page, 'from-operator.txt').getByText('Kept until').waitFor();
+    assert.equal(await guest.page.getByRole('button', { name: 'Recall from-operator.txt' }).count(), 0);
     await page.getByRole('button', { name: 'Recall from-marta.txt' }).waitFor();
     await picture(guest.page, 'sender');
     for (const hash of ['#/', '#/uploads', '#/dashboard', '#/health', '#/delegations']) {
       await guest.page.goto(`${origin}/${hash}`);
-      // Loaded anew, so that everything that is seen was drawn for this address.
+      // Loaded again, so that everything on the page was drawn for this address.
       await guest.page.reload();
       await titled(guest.page, 'Shared agent').waitFor();
-      assert.equal(await guest.page.getByRole('navigation').count(), 0, 'there is nowhere else to go');
+      assert.equal(await guest.page.getByRole('navigation').count(), 0, 'there is no navigation');
       assert.equal(await guest.page.getByRole('button', { name: 'Share' }).count(), 0);
       assert.ok(!(await guest.page.locator('body').innerText()).includes('business'));
     }
@@ -92,7 +92,7 @@ export default {
       assert.equal(await statusOf('GET', where, { Host: new URL(origin).host, Cookie }), 401, where);
     }
 
-    // Taken back, it is over at once.
+    // A revoked link ends the session at once.
     guest.expected.add(/.*/);
     await shareButton.click();
     await dialog.getByRole('button', { name: 'Take back the link Marta' }).click();
@@ -102,7 +102,7 @@ export default {
     await theirs.close();
   },
 
-  async newcomer({ page }) {
+  async new_agent({ page }) {
     await enter(page);
     await page.getByRole('link', { name: 'Restante, all workspaces' }).click();
     await page.getByRole('button', { name: 'New agent' }).click();
@@ -130,21 +130,21 @@ export default {
     }
   },
 
-  // Against a server that soon calls an agent silent, and whose clock is in the walk's hands.
+  // Against a server that soon reports an agent as silent; the walk sets its clock.
   async absent({ page }) {
     const agent = await makeAgent('Night watch');
     await openChat(page, agent);
-    // It comes while the page is open: it counts as online for 90 s from then on, however long the page took to load.
+    // The agent polls while the page is open: it counts as online for 90 s from then on, however long the page took to load.
     await agent.call('GET', 'activity?since_seq=0');
     const main = page.getByRole('main');
     await main.getByText('Online · not listening').waitFor();
     await main.getByText(/^silent for \d/).waitFor();
-    assert.equal(await main.getByText('is not here right now').count(), 0);
+    assert.equal(await main.getByText('is not connected right now').count(), 0);
     setClock(300);
     await page.reload();
     await main.getByText('Offline').waitFor();
     await main.getByText(/^silent for \d/).waitFor();
-    await main.getByText('Night watch is not here right now. What you send waits').waitFor();
+    await main.getByText('Night watch is not connected right now. What you send waits').waitFor();
 
     await page.goto(`${origin}/#/`);
     const card = main.getByRole('listitem').filter({ hasText: 'Night watch' });
@@ -166,7 +166,7 @@ export default {
     }
   },
 
-  // What waits, and who is not there to fetch it.
+  // Waiting files and messages of an agent that is not connected.
   async waiting({ page }) {
     const agent = await makeAgent('Absent');
     await enter(page);
@@ -183,7 +183,7 @@ export default {
     await fetch(`${origin}/workspaces/${agent.id}/chat/uploads`, { method: 'POST', headers, body: form });
     await card.getByText('1 file · 2 KB').waitFor();
     await card.getByText('1 message').waitFor();
-    // It comes, reads its mail up to there and goes: the page tells without being asked.
+    // The agent polls, reads its inbox up to there and stops: the page shows it without a reload.
     const rows = await agent.call('GET', 'activity?since_seq=0');
     await agent.call('GET', `activity?since_seq=${rows.at(-1).seq}`);
     await card.getByText('Online').waitFor();
@@ -191,12 +191,12 @@ export default {
     await card.getByText('1 file · 2 KB').waitFor();
   },
 
-  async strangers({ page, context }) {
+  async foreign_origins({ page, context }) {
     const agent = await makeAgent('Guarded');
     await openChat(page, agent);
     const Cookie = await cookieOf(context);
     const own = { Host: new URL(origin).host, Cookie };
-    const body = JSON.stringify({ name: 'made by a stranger' });
+    const body = JSON.stringify({ name: 'made by another origin' });
     const json = { ...own, 'Content-Type': 'application/json', 'Content-Length': body.length };
     assert.equal(await statusOf('GET', '/session', own), 200);
     assert.equal(await statusOf('GET', '/session', { ...own, Host: 'evil.example' }), 421);
@@ -218,23 +218,23 @@ export default {
           const tries = [
             read('/session'),
             read(`/workspaces/${id}/activity`),
-            read('/workspaces', { method: 'POST', mode: 'no-cors', body: '{"name":"made by a stranger"}' }),
+            read('/workspaces', { method: 'POST', mode: 'no-cors', body: '{"name":"made by another origin"}' }),
           ];
           const frame = document.createElement('iframe');
           frame.src = where;
           document.body.append(frame);
           await new Promise((resolve) => frame.addEventListener('load', resolve));
-          const told = (await Promise.allSettled(tries)).map((one) => (one.status === 'fulfilled' ? one.value : ''));
-          return [...told, frame.contentDocument ? 'same' : ''];
+          const results = (await Promise.allSettled(tries)).map((one) => (one.status === 'fulfilled' ? one.value : ''));
+          return [...results, frame.contentDocument ? 'same' : ''];
         },
         [origin, agent.id],
       );
-      assert.deepEqual(outcome, ['', '', '', ''], 'a stranger’s page reads nothing');
+      assert.deepEqual(outcome, ['', '', '', ''], 'a page of another origin reads nothing');
       await evil.close();
     } finally {
       server.close();
     }
     const names = (await ask('GET', '/workspaces')).map(({ name }) => name);
-    assert.ok(!names.includes('made by a stranger'));
+    assert.ok(!names.includes('made by another origin'));
   },
 };
