@@ -5,7 +5,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 CTEST := tools/run_tests
-# Twice as many as there are cores: half of the time a test waits for a timeout, a process or the disk.
+# Two tests for each core: half of the time a test waits for a timeout, a process or the disk.
 TEST_JOBS ?= $(shell expr $(JOBS) \* 2)
 PAGE := web/dist/index.html
 NEWER_POSTGRES := tests/newer_postgres/node_modules/.package-lock.json
@@ -17,16 +17,16 @@ define build_preset
 endef
 
 .PHONY: help
-help: ## What there is
+help: ## List the targets
 	@echo "Restante: make TARGET"
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
 
 .PHONY: run
-run: build ## Build and start the platform with a demo agent; prints the address to open (PORT=8080)
+run: build ## Build and start the server with a demo agent; prints the address to open (PORT=8080)
 	@exec build/restante dev --port $${PORT:-8080} --data ./data
 
 .PHONY: build
-build: setup page ## The optimised binary, left at build/restante
+build: setup page ## Build the optimised binary, build/restante
 	$(call build_preset,release,--target restante)
 	@ln -sf release/restante build/restante
 
@@ -43,7 +43,7 @@ test-unit: setup-test page ## Only the tests that start no server: seconds, for 
 # Only what test-tsan runs is built for it.
 TSAN_TESTS := base_test net_test desk_test store_test store_inline_test store_postgres_test store_s3_test conformance_test s3_test
 .PHONY: test-tsan
-test-tsan: setup-test page ## What is concurrent (net, stores, desk and the server itself) under ThreadSanitizer
+test-tsan: setup-test page ## The concurrent parts (net, stores, desk and the server itself) under ThreadSanitizer
 	$(call build_preset,tsan,--target restante $(TSAN_TESTS))
 	@TSAN_OPTIONS="halt_on_error=1 suppressions=$(CURDIR)/tests/tsan.supp" \
 	  $(CTEST) --test-dir build/tsan -j $(TEST_JOBS) -R '^(net|desk|base|store_|conformance|e2e\.(http|inbox))'
@@ -64,12 +64,12 @@ test-long: build setup-test ## What make test runs as a sample, at full length: 
 	  /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/e2e/{inbox_order,kill,inbox,storm}_test.py
 
 .PHONY: test-flakes
-test-flakes: setup-test page mcp-clients ## Every walk of the page ten times, every other end-to-end test three times, beside two compilers: hours
+test-flakes: setup-test page mcp-clients ## Every walk of the page ten times, every other end-to-end test three times, while two compilers run: hours
 	$(call build_preset,dev)
 	@tools/find_flaky_tests build/dev $(PATTERN)
 
 .PHONY: test-roots
-test-roots: build setup-test ## The executable that is handed out, in a bare Debian 12 and a bare Debian 13 (needs root and a mirror)
+test-roots: build setup-test ## The agent's executable in a minimal Debian 12 and a minimal Debian 13 (needs root and a mirror)
 	@tools/make_roots build/roots bookworm trixie
 	@RESTANTE_BINARY=$(CURDIR)/build/restante RESTANTE_SOURCE=$(CURDIR) PYTHONPATH=$(CURDIR)/tests \
 	  RESTANTE_ROOTS=$(CURDIR)/build/roots/bookworm:$(CURDIR)/build/roots/trixie \
@@ -81,7 +81,7 @@ coverage: setup-test page mcp-clients ## Line and branch coverage of all tests, 
 	@tools/coverage
 
 .PHONY: bench
-bench: setup-bench page ## Speed as ratios, in one run, against nginx and the design to beat, on the same cores
+bench: setup-bench page ## Speed relative to nginx and to the design to beat, in one run on the same cores
 	$(call build_preset,bench)
 	@bench/run
 
@@ -95,7 +95,7 @@ fmt: setup-lint ## Format the C++ sources
 	@git ls-files -co --exclude-standard '*.h' '*.cpp' | xargs clang-format-19 -i
 
 .PHONY: lint
-lint: setup-lint page ## clang-format, clang-tidy, shellcheck and the layer table, all at zero
+lint: setup-lint page ## clang-format, clang-tidy, shellcheck and the layer table, all without findings
 	@tools/lint
 
 .PHONY: page
@@ -121,7 +121,7 @@ $(MCP_CLIENTS): tests/e2e/mcp/package-lock.json
 	@touch $@
 
 .PHONY: setup setup-test setup-bench setup-lint
-setup: ## Install what a fresh Debian 12 lacks for building and running
+setup: ## Install the packages that a fresh Debian 12 lacks for building and running
 	@tools/setup build
 setup-test:
 	@tools/setup test

@@ -1,13 +1,13 @@
 """Fixtures of the end-to-end tests.
 
-server     one process per test file, with the file's SETTINGS (a dict, optional); alive and well after every test
-start      start(settings, …) gives a server of the test's own; all are stopped and checked at the end
+server     one process per test file, with the file's SETTINGS (a dict, optional); checked after every test
+start      start(settings, …) starts a server for one test; all are stopped and checked at the end
 workspace  a fresh workspace on `server`
-connect    connect(url, token=…) starts a `restante connect` of the test's own
-mcp        mcp(url, token=…) starts a `restante mcp` of the test's own, the handshake done
-proxy      proxy(port, gate=…, tap=…) stands between an agent and the server
-postgres   a PostgreSQL of the test file's own
-swift      an S3 server of the test file's own
+connect    connect(url, token=…) starts a `restante connect` for one test
+mcp        mcp(url, token=…) starts a `restante mcp` for one test and does the handshake
+proxy      proxy(port, gate=…, tap=…) starts a proxy between an agent and the server
+postgres   a PostgreSQL server for the test file
+swift      an S3 server for the test file
 """
 import resource
 import shutil
@@ -27,7 +27,7 @@ from support.swift import Swift  # noqa: E402
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "bytes: about the bytes of files; repeated wherever these can be kept (support/backend.py)")
+    config.addinivalue_line("markers", "bytes: about the content of files; repeated with every blob place (support/backend.py)")
     # A thousand connections need more than the usual soft limit of 1024 descriptors, here and in the server we start.
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 16384 if hard == resource.RLIM_INFINITY else min(16384, hard)
@@ -47,14 +47,14 @@ class Slot:
         return self._server
 
     def check(self):
-        """Alive and well, or away with it: the next test gets another one."""
+        """Fails if the server is not healthy. It is then discarded, and the next test gets a new one."""
         try:
             self._server.check_alive()
             self._server.check_reports()
         except BaseException:
             broken, self._server = self._server, None
             broken.discard()
-            broken.check_reports()  # a sanitizer's report says more than a closed connection
+            broken.check_reports()  # a sanitizer's report explains more than a closed connection
             raise
 
     def finish(self):
@@ -139,7 +139,7 @@ def mcp():
 
 @pytest.fixture
 def proxy():
-    """proxy(port, gate=…, tap=…) stands between an agent and the server."""
+    """proxy(port, gate=…, tap=…) starts a proxy between an agent and the server."""
     made = []
 
     def maker(*arguments, **options):

@@ -1,4 +1,4 @@
-"""The documents say what the code does: errors, settings and routes are compared with their one list in the source."""
+"""The documents agree with the code: errors, links and make targets are compared with their list in the source."""
 import os
 import pathlib
 import re
@@ -11,7 +11,7 @@ STATUS = {"bad_request": 400, "unauthenticated": 401, "forbidden": 403, "not_fou
 
 
 def errors_in_source():
-    """{code: status} of everything a client can be answered with."""
+    """{code: status} of every error that a client can get."""
     found = {}
     kinds = (SOURCE / "src/model/errors.h").read_text()
     for code, kind in re.findall(r'ErrorKind \w+\{\s*"(\w+)",.*?ErrorClass::(\w+)\}', kinds, re.DOTALL):
@@ -29,7 +29,7 @@ def errors_in_source():
 
 def errors_in_docs():
     rows = re.findall(r"^\| `(\w+)` \| (\d{3}) \| .+ \|$", (SOURCE / "docs/errors.md").read_text(), re.MULTILINE)
-    assert len(rows) == len(dict(rows)), "a code stands twice in docs/errors.md"
+    assert len(rows) == len(dict(rows)), "a code is twice in docs/errors.md"
     return {code: int(status) for code, status in rows}
 
 
@@ -46,7 +46,7 @@ def test_the_readme_opens_with_the_two_commands_and_a_picture_that_is_there():
     assert pictures and all((SOURCE / picture).is_file() for picture in pictures)
 
 
-def test_links_between_the_documents_lead_somewhere():
+def test_links_between_the_documents_lead_to_files_that_exist():
     for page in [*SOURCE.glob("*.md"), *(SOURCE / "docs").rglob("*.md")]:
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.name} links to {link}"

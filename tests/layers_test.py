@@ -1,4 +1,4 @@
-"""The layer table of ARCHITECTURE.md holds in src/, and the script that says so is able to say otherwise."""
+"""src/ follows the layer table of ARCHITECTURE.md, and the script that checks it finds violations."""
 import os
 import subprocess
 from pathlib import Path
@@ -31,7 +31,7 @@ TABLE = """# A title
 
 CLEAN = {
     "base/json.h": "#include <boost/json.hpp>\n#include <fmt/format.h>\n#include <openssl/evp.h>\n",
-    "base/json.cpp": '#include "base/json.h"\n// co_await is for net, says boost::asio\nconst char* s = "co_await #include \\"net/x.h\\"";\n',
+    "base/json.cpp": '#include "base/json.h"\n// co_await is for net, like boost::asio\nconst char* s = "co_await #include \\"net/x.h\\"";\n',
     "model/errors.h": '#include "base/json.h"\n#include <string>\n',
     "store/store.h": '#include "model/errors.h"\n',
     "store/sqlite/inbox.cpp": '#include "store/store.h"\n#include <sqlite3.h>\n#include "store/sqlite/rows.h"\n',
@@ -81,7 +81,7 @@ VIOLATIONS = {
     "server includes Asio": ("server/wiring.cpp", "#include <boost/asio.hpp>"),
     "test framework outside a test": ("desk/inbox.cpp", "#include <gtest/gtest.h>"),
     "command line outside cli": ("desk/inbox.cpp", "#include <CLI/CLI.hpp>"),
-    "a folder nobody knows": ("misc/helper.h", "int x;"),
+    "a folder that is not in the table": ("misc/helper.h", "int x;"),
     "a way around by dots": ("desk/inbox.cpp", '#include "../net/connection.h"'),
 }
 
@@ -123,7 +123,7 @@ def test_a_violation_is_found_and_its_line_is_named(tree, name, line):
     assert out.startswith(f"src/{name}:{number}: ") and out.count("\n") == 1, out
 
 
-def test_a_table_that_changes_changes_the_verdict(tree):
+def test_a_changed_table_changes_the_result(tree):
     write(tree, "http/request.h", '#include "model/errors.h"\n')
     assert check(tree)[0] == 1
     (tree / "ARCHITECTURE.md").write_text(TABLE.replace("| `http` | base | model, store", "| `http` | base, model | store"))
@@ -133,7 +133,7 @@ def test_a_table_that_changes_changes_the_verdict(tree):
 @pytest.mark.parametrize("table", ["", "| layer | may include |\n|---|---|\n", TABLE.replace("`net`", "`nit`"),
                                    TABLE.replace("| `desk` | store, model, base | http", "| `desk` | store, http | http")],
                          ids=["none", "two_columns", "row_missing", "contradiction"])
-def test_a_table_that_is_none_is_an_error(tree, table):
+def test_a_missing_or_wrong_table_is_an_error(tree, table):
     (tree / "ARCHITECTURE.md").write_text(table)
     code, out, error = check(tree)
     assert (code, out) == (2, "") and error

@@ -1,4 +1,4 @@
-"""The validator behind the checks of docs/openapi.yaml finds what it is there to find."""
+"""The validator of support/schema.py finds every kind of fault."""
 import pytest
 
 from support.schema import Spec
@@ -41,7 +41,7 @@ ID = "01999a3c-7a10-7c52-b2a5-3f0c6d1f9b42"
     (1, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
     (1, {"oneOf": [{"type": "integer"}, {"type": "number"}]}),
 ])
-def test_what_does_not_fit_is_found(value, schema):
+def test_a_value_that_does_not_fit_its_schema_is_found(value, schema):
     assert SPEC.faults(value, schema, closed=True)
 
 
@@ -54,7 +54,7 @@ def test_what_does_not_fit_is_found(value, schema):
     ({"anything": [1]}, {"type": "object", "properties": {}, "additionalProperties": True}),
     ({"anything": [1]}, {}),
 ])
-def test_what_fits_is_left_alone(value, schema):
+def test_a_value_that_fits_its_schema_has_no_faults(value, schema):
     assert SPEC.faults(value, schema, closed=True) == []
 
 
@@ -67,6 +67,6 @@ def test_a_keyword_it_does_not_know_is_not_skipped():
         SPEC.faults({}, {"type": "object", "minProperties": 1})
 
 
-def test_a_key_that_stands_twice_is_not_overwritten():
+def test_a_key_that_is_there_twice_is_an_error():
     with pytest.raises(AssertionError):
         Spec("a: 1\nb: 2\na: 3\n")

@@ -1,5 +1,5 @@
-"""The statements of the stores, pinned to the letter: whoever changes one sees it here, and looks at its plan, at the other backend
-and at servers of two versions that work on one database."""
+"""The SQL statements of the stores are compared with golden files. A change shows up here as a reminder to check the statement's plan,
+the other backend, and servers of two versions on one database."""
 import re
 from pathlib import Path
 
@@ -11,13 +11,13 @@ SOURCE = Path(__file__).resolve().parent.parent / "src/store"
 COMMENT = re.compile(r"//[^\n]*")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 NEXT = re.compile(r'\s*"')
-# A statement, or a piece that others are put together from.
+# A statement, or a part of one.
 SQL = re.compile(r"\s*,?\s*(SELECT|INSERT|UPDATE|DELETE|WITH|PRAGMA|BEGIN|COMMIT|ROLLBACK|LISTEN|NOTIFY|LOCK|DECLARE|FETCH|CREATE|DROP|ALTER|ANALYZE|FROM|"
                  r"WHERE|AND|OR|ORDER BY|LIMIT|RETURNING|ON CONFLICT|SET|JOIN|UNION|VALUES)\b")
 
 
 def literals(text):
-    """Every string of a C++ source, those that stand side by side as one."""
+    """Every string literal of a C++ source. Adjacent literals are joined."""
     lines = [line if '"' in line.split("//")[0] and line.split("//")[0].count('"') % 2 else COMMENT.sub("", line) for line in text.splitlines(True)]
     text, at = "".join(line for line in lines if not line.startswith("#include")), 0
     while found := LITERAL.search(text, at):
@@ -42,13 +42,13 @@ def test_strings_are_read_as_the_compiler_reads_them():
     source = '''#include "x.h"
     run("SELECT a "  // "not this"
         "FROM \\"b\\"");  // nor "DELETE"
-    say("hello"); const auto both = kSelect + "WHERE x = '//'";
+    print("hello"); const auto both = kSelect + "WHERE x = '//'";
     '''
     assert list(literals(source)) == ['SELECT a FROM "b"', "hello", "WHERE x = '//'"]
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])
-def test_the_statements_are_the_ones_that_were_agreed_on(backend):
+def test_the_statements_are_those_of_the_golden_file(backend):
     text = statements(backend)
     assert text.count("\n") > 50
     check_golden(f"statements/{backend}.txt", text)

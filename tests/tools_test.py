@@ -1,4 +1,4 @@
-"""tools/lint, tools/fuzz, tools/coverage and tools/run_tests find what they are there to find, and say how to see it again."""
+"""tools/lint, tools/fuzz, tools/coverage and tools/run_tests find faults, and print how to reproduce them."""
 import os
 import shutil
 import subprocess
@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(os.environ.get("RESTANTE_SOURCE") or Path(__file__).resolve().parents[1])
-HOST = "registry.npm" + "js.org"  # in two pieces: this file is looked at as well
+HOST = "registry.npm" + "js.org"  # in two pieces, because lint checks this file too
 HOME = "/ho" + "me/someone/project"
 
 
 class Tree:
-    """A repository of its own with a copy of one tool."""
+    """A separate repository with a copy of one tool."""
 
     def __init__(self, root, tool):
         self.root, self.tool = root, f"tools/{tool}"
@@ -26,7 +26,7 @@ class Tree:
         path.write_text(text)
 
     def run(self, *arguments):
-        """(exit code, everything it said)"""
+        """(exit code, all output)"""
         done = subprocess.run([self.root / self.tool, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         return done.returncode, done.stdout
 
@@ -56,22 +56,22 @@ def run_tests_tree(tmp_path):
 ], ids=["lock file", "registry", "home"])
 def test_lint_names_the_line_with_a_host_or_a_path_of_one_machine(lint, text):
     lint.write("docs/notes.md", f"one\n{text}\n")
-    code, said = lint.run("paths")
-    assert code == 1 and "docs/notes.md:2: " in said and said.endswith("1 findings\n"), said
+    code, output = lint.run("paths")
+    assert code == 1 and "docs/notes.md:2: " in output and output.endswith("1 findings\n"), output
 
 
 def test_lint_names_its_own_folder(lint):
     lint.write("notes.txt", f"see {lint.root}/src\n")
-    code, said = lint.run("paths")
-    assert code == 1 and "notes.txt:1: " in said, said
+    code, output = lint.run("paths")
+    assert code == 1 and "notes.txt:1: " in output, output
 
 
-def test_lint_takes_ordinary_paths_and_addresses(lint):
+def test_lint_accepts_ordinary_paths_and_addresses(lint):
     lint.write("notes.txt", "/usr/bin/python3 /etc/ssl/certs https://example.org/home/x $HOME/x /workspaces/1/notify\n")
     assert lint.run("paths", "python")[0] == 0
 
 
-def test_lint_leaves_alone_what_git_ignores(lint):
+def test_lint_does_not_check_files_that_git_ignores(lint):
     lint.write(".gitignore", "/data/\n")
     lint.write("data/notes.txt", f"{HOME}/src\n")
     assert lint.run("paths")[0] == 0
@@ -82,29 +82,29 @@ def test_lint_leaves_alone_what_git_ignores(lint):
 ], ids=["syntax", "warning", "by its first line"])
 def test_lint_finds_python_that_does_not_compile(lint, name, text):
     lint.write(name, text)
-    code, said = lint.run("python")
-    assert code == 1 and f"  {name}:" in said, said
+    code, output = lint.run("python")
+    assert code == 1 and f"  {name}:" in output, output
 
 
 def test_lint_refuses_a_step_it_does_not_know(lint):
-    code, said = lint.run("polish")
-    assert code == 2 and "no such step: polish" in said, said
+    code, output = lint.run("polish")
+    assert code == 2 and "no such step: polish" in output, output
 
 
 def build_target(tree, name, body):
-    """A libFuzzer executable where make fuzz would leave it."""
+    """Builds a libFuzzer executable where make fuzz would put it."""
     folder = tree.root / "build/fuzz/fuzz"
     folder.mkdir(parents=True, exist_ok=True)
     source = f'extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, unsigned long size) {{ {body} }}\n'
     subprocess.run(["clang++-19", "-fsanitize=fuzzer", "-x", "c++", "-", "-o", folder / f"{name}_fuzz"], input=source.encode(), check=True)
 
 
-def test_fuzz_keeps_what_crashes_and_prints_the_command_that_shows_it_again(fuzz):
+def test_fuzz_keeps_an_input_that_crashes_and_prints_the_command_that_reproduces_it(fuzz):
     build_target(fuzz, "fragile", "if (size == 3 && data[0] == 'c') __builtin_trap(); return 0;")
     fuzz.write("fuzz/corpus/fragile/seed", "cat")
-    code, said = fuzz.run("30")
-    assert code == 1 and "1 of 1 targets failed" in said, said
-    again = next(line.split(":", 1)[1].split() for line in said.splitlines() if line.startswith("  again:"))
+    code, output = fuzz.run("30")
+    assert code == 1 and "1 of 1 targets failed" in output, output
+    again = next(line.split(":", 1)[1].split() for line in output.splitlines() if line.startswith("  again:"))
     assert again[1].startswith("build/fuzz/crashes/fragile/crash-"), again
     assert subprocess.run(again, cwd=fuzz.root, stderr=subprocess.DEVNULL).returncode != 0
     assert (fuzz.root / again[1]).read_bytes() == b"cat"
@@ -117,11 +117,11 @@ def test_fuzz_tries_an_old_crash_before_anything_else(fuzz):
     assert fuzz.run("30")[0] == 1
 
 
-def test_fuzz_reports_a_sound_target_and_leaves_the_tree_alone(fuzz):
+def test_fuzz_reports_a_sound_target_and_does_not_change_the_tree(fuzz):
     build_target(fuzz, "sound", "int n = 0; for (unsigned long i = 0; i < size; ++i) n += data[i] == 'x'; return n < 0;")
     fuzz.write("fuzz/corpus/sound/seed", "xyz")
-    code, said = fuzz.run("1", "sound")
-    assert code == 0 and "0 of 1 targets failed" in said and "edges" in said, said
+    code, output = fuzz.run("1", "sound")
+    assert code == 0 and "0 of 1 targets failed" in output and "edges" in output, output
     assert [path.name for path in (fuzz.root / "fuzz").rglob("*") if path.is_file()] == ["seed"]
 
 
@@ -151,7 +151,7 @@ GAPS = ["src/http/ranges.cpp | if (n > 0 && n < 9) return 1; | never false: n < 
 
 
 def run_half(tree):
-    """What make coverage would leave of a program that asks for some of half()."""
+    """Makes the files that make coverage would make for a program that executes a part of half()."""
     main = "#include \"ranges.cpp\"\nint main() { return half(1, Side::left) + half(0, Side::left) + half(0, Side::right) == 7 ? 0 : 1; }\n"
     tree.write("src/http/ranges.cpp", HALF_TESTED)
     tree.write("build/coverage/build.ninja", "")
@@ -164,33 +164,33 @@ def run_half(tree):
 
 def test_coverage_names_every_line_and_outcome_that_was_not_reached(coverage):
     run_half(coverage)
-    code, said = coverage.run("--check")
-    assert code == 1 and "3 NOT REACHED and not listed" in said, said
+    code, output = coverage.run("--check")
+    assert code == 1 and "3 NOT REACHED and not listed" in output, output
     for gap in GAPS:
         path, text, what = gap.split(" | ")
-        assert f": {text}\n    {what}\n" in said and path in said, (gap, said)
+        assert f": {text}\n    {what}\n" in output and path in output, (gap, output)
 
 
-def test_coverage_takes_what_is_listed_with_its_reason_and_prints_it(coverage):
+def test_coverage_accepts_gaps_that_are_listed_with_a_reason_and_prints_them(coverage):
     run_half(coverage)
-    coverage.write("tools/coverage_unreachable", "# why\n\n" + "".join(f"{gap} | nobody asks for it\n" for gap in GAPS))
-    code, said = coverage.run("--check")
-    assert code == 0 and "NOT REACHED" not in said and said.count("; nobody asks for it\n") == 3, said
+    coverage.write("tools/coverage_unreachable", "# why\n\n" + "".join(f"{gap} | it is not called\n" for gap in GAPS))
+    code, output = coverage.run("--check")
+    assert code == 0 and "NOT REACHED" not in output and output.count("; it is not called\n") == 3, output
 
 
-def test_coverage_says_so_when_what_is_listed_is_reached_after_all(coverage):
+def test_coverage_reports_a_listed_line_that_is_reached(coverage):
     run_half(coverage)
     stale = "src/http/ranges.cpp | return 4; | not reached"
-    coverage.write("tools/coverage_unreachable", "".join(f"{gap} | nobody asks for it\n" for gap in [*GAPS, stale]))
-    code, said = coverage.run("--check")
-    assert code == 1 and said.endswith(f"1 LISTED, but reached or gone\n{stale}\n"), said
+    coverage.write("tools/coverage_unreachable", "".join(f"{gap} | it is not called\n" for gap in [*GAPS, stale]))
+    code, output = coverage.run("--check")
+    assert code == 1 and output.endswith(f"1 LISTED, but reached or no longer in the source\n{stale}\n"), output
 
 
-def test_coverage_takes_no_line_without_a_reason(coverage):
+def test_coverage_accepts_no_listed_line_without_a_reason(coverage):
     run_half(coverage)
-    coverage.write("tools/coverage_unreachable", f"{GAPS[0]} | nobody\n{GAPS[1]} | \n")
-    code, said = coverage.run("--check")
-    assert code == 2 and "tools/coverage_unreachable:2: " in said, said
+    coverage.write("tools/coverage_unreachable", f"{GAPS[0]} | unused\n{GAPS[1]} | \n")
+    code, output = coverage.run("--check")
+    assert code == 2 and "tools/coverage_unreachable:2: " in output, output
 
 
 def test_coverage_without_a_run_is_not_a_success(coverage):
@@ -202,49 +202,49 @@ def test_coverage_without_a_run_is_not_a_success(coverage):
 SUITE = """
 import pytest
 
-def test_that_says_much_afterwards():
-    stamps = 2
+def test_that_prints_much():
+    found = 2
     print("\\n".join(f"line {n} of the log" for n in range(500)))
-    assert stamps == 3, "the letter is underpaid"
+    assert found == 3, "one file is missing"
 """
 
 
 def project_of(tree, *commands):
-    """A project of CTest's with a test for each name and shell command."""
+    """Makes a CTest project with a test for each name and shell command."""
     tree.write("build/CTestTestfile.cmake", "".join(f'add_test({name} "/bin/sh" "-c" [=[{command}]=])\n' for name, command in commands))
     return tree
 
 
 def run_tests(tree, *arguments):
-    """(exit code, what CTest said, what came after it)"""
-    code, said = tree.run("--test-dir", str(tree.root / "build"), *arguments)
-    head, _, end = said.partition("The following tests FAILED:")
+    """(exit code, CTest's output, the output after it)"""
+    code, output = tree.run("--test-dir", str(tree.root / "build"), *arguments)
+    head, _, end = output.partition("The following tests FAILED:")
     return code, head, end
 
 
 def test_run_tests_ends_with_what_each_failed_test_printed_and_why(run_tests_tree):
-    run_tests_tree.write("letters_test.py", SUITE)
-    pytest_run = f"cd {run_tests_tree.root} && exec /usr/bin/python3 -m pytest -q -p no:cacheprovider letters_test.py"
-    project_of(run_tests_tree, ("letters", pytest_run), ("quiet", "exit 3"), ("good", "echo all is well"), ("cut", "kill -SEGV $$"))
+    run_tests_tree.write("files_test.py", SUITE)
+    pytest_run = f"cd {run_tests_tree.root} && exec /usr/bin/python3 -m pytest -q -p no:cacheprovider files_test.py"
+    project_of(run_tests_tree, ("files", pytest_run), ("quiet", "exit 3"), ("good", "echo all is well"), ("cut", "kill -SEGV $$"))
     code, head, end = run_tests(run_tests_tree)
-    assert code == 8 and "line 0 of the log" in head, "CTest tells all of it where it fails"
-    assert "===== letters (Failed)" in end and "AssertionError: the letter is underpaid" in end
+    assert code == 8 and "line 0 of the log" in head, "CTest prints all of it where the test fails"
+    assert "===== files (Failed)" in end and "AssertionError: one file is missing" in end
     assert "line 0 of the log" not in end and "line 499 of the log" in end, "its end"
     assert "good" not in end and "all is well" not in end
     last = end.split("===== 3 failed:")[1].strip().splitlines()
-    assert [line.split()[:2] for line in last] == [["letters", "(Failed):"], ["quiet", "(Failed):"], ["cut", "(SEGFAULT):"]]
-    assert "the letter is underpaid" in last[0]
-    kept = (run_tests_tree.root / "build/Testing/failed/letters").read_text()
+    assert [line.split()[:2] for line in last] == [["files", "(Failed):"], ["quiet", "(Failed):"], ["cut", "(SEGFAULT):"]]
+    assert "one file is missing" in last[0]
+    kept = (run_tests_tree.root / "build/Testing/failed/files").read_text()
     assert "line 0 of the log" in kept and "line 499 of the log" in kept
 
 
 def test_run_tests_keeps_the_end_of_a_test_that_printed_more_than_ctest_would_keep(run_tests_tree):
-    project_of(run_tests_tree, ("loud", "yes talk | head -c 2000000; echo the last word; exit 1"))
+    project_of(run_tests_tree, ("loud", "yes talk | head -c 2000000; echo the last line; exit 1"))
     code, _, end = run_tests(run_tests_tree)
-    assert code == 8 and "the last word" in end
+    assert code == 8 and "the last line" in end
 
 
-def test_run_tests_tells_no_more_of_many_than_can_be_read(run_tests_tree):
+def test_run_tests_prints_less_of_each_test_when_many_fail(run_tests_tree):
     project_of(run_tests_tree, *((f"bad{n}", "seq 1000; exit 1") for n in range(50)))
     _, _, end = run_tests(run_tests_tree)
     assert end.count("=====") == 51 and len(end.splitlines()) < 900
@@ -262,11 +262,11 @@ def test_run_tests_runs_a_failed_test_once_more_alone_and_ends_with_a_loud_list_
     assert code == 0 and "once more, alone: shaky" in end and "1 FLAKY" in end, end
     assert "shaky: E   assert 1 == 2" in end.split("1 FLAKY")[1]
     assert "shaky" in (run_tests_tree.root / "build/Testing/flaky").read_text()
-    code, said, end = run_tests(run_tests_tree)
-    assert code == 0 and "FLAKY" not in said + end and not (run_tests_tree.root / "build/Testing/flaky").exists()
+    code, output, end = run_tests(run_tests_tree)
+    assert code == 0 and "FLAKY" not in output + end and not (run_tests_tree.root / "build/Testing/flaky").exists()
 
 
-def test_run_tests_takes_a_test_with_a_long_parameter_for_what_it_is(run_tests_tree):
+def test_run_tests_recognises_a_test_with_a_long_parameter(run_tests_tree):
     long_one, command = fails_once(run_tests_tree, "shaky")
     project_of(run_tests_tree, ("before", "exit 0"), (f"[=[All/Suite.Name/{long_one}  # GetParam() = <{'00-11 ' * 100}>]=]", command))
     code, _, end = run_tests(run_tests_tree)
@@ -274,7 +274,7 @@ def test_run_tests_takes_a_test_with_a_long_parameter_for_what_it_is(run_tests_t
     assert "Start 2" in end and "Start 1" not in end, "alone"
 
 
-def test_run_tests_runs_what_a_test_needs_again_too(run_tests_tree):
+def test_run_tests_also_repeats_the_fixtures_of_a_test(run_tests_tree):
     needs = "set_tests_properties(start PROPERTIES FIXTURES_SETUP server)\nset_tests_properties(shaky PROPERTIES FIXTURES_REQUIRED server)\n"
     project_of(run_tests_tree, ("start", "exit 0"), fails_once(run_tests_tree, "shaky"))
     path = run_tests_tree.root / "build/CTestTestfile.cmake"
@@ -310,7 +310,7 @@ def test_run_tests_gives_no_second_chance_where_luck_would_hide_a_real_fault(run
 
 
 @pytest.mark.parametrize("name", ["e2e.http_slow_clients", "net.BorderTest.IsClosedInTime", "e2e.recorder"])
-def test_run_tests_takes_no_ordinary_name_for_one_of_those(run_tests_tree, name):
+def test_run_tests_gives_other_names_a_second_chance(run_tests_tree, name):
     project_of(run_tests_tree, fails_once(run_tests_tree, name, "FAILED a_test.py::test_a_closed_border_is_closed - x"))
     assert run_tests(run_tests_tree)[0] == 0
 
@@ -321,10 +321,10 @@ def test_run_tests_retries_nothing_where_many_fail(run_tests_tree):
     assert code == 8 and "once more" not in end
 
 
-def test_run_tests_passes_what_it_is_told_on_and_what_comes_of_it_back(run_tests_tree):
+def test_run_tests_passes_its_arguments_to_ctest_and_returns_its_exit_code(run_tests_tree):
     project_of(run_tests_tree, ("good", "exit 0"), ("bad", "exit 1"))
-    code, said, end = run_tests(run_tests_tree, "-R", "good")
-    assert code == 0 and "1/1" in said and end == ""
-    code, said, _ = run_tests(run_tests_tree, "-R", "nobody")
-    assert code != 0 and "No tests were found" in said
-    assert run_tests_tree.run("--parallel")[0] == 2, "it must be told where"
+    code, output, end = run_tests(run_tests_tree, "-R", "good")
+    assert code == 0 and "1/1" in output and end == ""
+    code, output, _ = run_tests(run_tests_tree, "-R", "unknown")
+    assert code != 0 and "No tests were found" in output
+    assert run_tests_tree.run("--parallel")[0] == 2, "the folder is missing"

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the migrations of a folder into a C++ file, so that the binary carries its own schema.
+"""Writes the migrations of a folder into a C++ file, so that the binary contains its own schema.
 
     embed_migrations.py OUT.cpp DIR
 
 DIR holds NNNN_name.up.sql and NNNN_name.down.sql, numbered from 0001 without a gap. A line `-- oldest-binary: N` in an
-up file says that a binary whose newest migration is N may still run on the migrated schema. The first schema, up to
-FIRST_SCHEMA, needs none: only binaries that know it may. DIR's name is the backend's. OUT.cpp is left untouched when nothing has changed.
+up file means that a binary whose newest migration is N may still run on the migrated schema. The migrations up to
+FIRST_SCHEMA need none: only binaries that know them may run on them. DIR's name is the backend's. OUT.cpp is not written when nothing has
+changed.
 """
 import pathlib
 import re
@@ -15,7 +16,7 @@ NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.(up|down)\.sql")
 OLDEST = re.compile(r"^-- oldest-binary: (\d+)$", re.MULTILINE)
 FIRST_SCHEMA = 5
 DELIMITER = "sql"
-# Compilers need not take longer literals than this; adjacent ones are joined.
+# Compilers need not accept longer literals than this; adjacent literals are joined.
 PIECE = 16_000
 
 
@@ -44,10 +45,10 @@ def read(folder):
             sys.exit(f"{version:04d}_{entry['name']}: both an up and a down file are needed")
         oldest = OLDEST.search(entry["up"])
         if not oldest and version > FIRST_SCHEMA:
-            sys.exit(f"{version:04d}_{entry['name']}: a line -- oldest-binary: N must say which binaries may still run on it")
+            sys.exit(f"{version:04d}_{entry['name']}: a line -- oldest-binary: N must name the oldest binary that may still run on it")
         entry["oldest"] = int(oldest[1]) if oldest else version
         if entry["oldest"] > version:
-            sys.exit(f"{version:04d}_{entry['name']}: oldest-binary lies in the future")
+            sys.exit(f"{version:04d}_{entry['name']}: oldest-binary is larger than this migration's own number")
     return found
 
 

@@ -2,7 +2,7 @@
 """Writes the C++ file that puts the agent's executable into the server: one .incbin, its name and its sha256.
 
 Usage: tools/embed_program.py OUT.cpp PROGRAM NAME
-The bytes themselves are read by the assembler, so the generated file stays small.
+The assembler reads the executable itself, so the generated file stays small.
 """
 import hashlib
 import pathlib
