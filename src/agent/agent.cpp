@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "agent/members.h"
-#include "agent/self_test.h"
+#include "agent/self_test_steps.h"
 #include "base/crypto.h"
 #include "base/text.h"
 #include "model/upload_names.h"

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/self_test.h"
+#include "agent/self_test_steps.h"
 #include "base/json_writer.h"
 #include "cli/exit_codes.h"
 #include "cli/failed.h"

@@ -1,4 +1,4 @@
-#include "agent/self_test.h"
+#include "agent/self_test_steps.h"
 
 #include <sys/statvfs.h>
 #include <unistd.h>
