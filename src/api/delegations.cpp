@@ -119,20 +119,11 @@ http::Response open(const Context& context, const IdempotentRequest& idempotent,
                     http::Response (*to_answer)(const Result<OpenedDelegation>&),
                     const std::function<void(const OpenedDelegation&)>& seen = {}) {
   return idempotent.perform<OpenedDelegation>(
-      [&] {
-        auto commit = context.delegations.open(wanted);
+      [&](OptionalClaim<OpenedDelegation> claim) {
+        auto commit = context.delegations.open(wanted, std::move(claim));
         if (seen) {
           commit.then([seen](const Result<OpenedDelegation>& opened) {
             if (opened) seen(*opened);
-          });
-        }
-        return commit;
-      },
-      [&](const Claim& claim, Render<OpenedDelegation> render) {
-        auto commit = context.delegations.open_once(wanted, claim, std::move(render));
-        if (seen) {
-          commit.then([seen](const Result<Claimed<OpenedDelegation>>& opened) {
-            if (opened && opened->made) seen(*opened->made);
           });
         }
         return commit;

@@ -43,10 +43,15 @@ class IdempotentRequest {
   // (422).
   std::optional<http::Response> look_up(const Digest& what);
 
-  // The answer for the result of a verb: plain() without a key, else claiming(claim, render), which stores the answer
-  // of to_answer(Result<T>). The key is released once the commit is settled, whether a client still waits or not.
-  template <class T, class Plain, class Claiming, class ToAnswer>
-  http::Response perform(Plain plain, Claiming claiming, ToAnswer to_answer) const;
+  // The answer for the result of `verb`, which gets the claim of this request, if it has a key. `to_answer` makes the
+  // answer, and the one that is kept; `to_kept` the kept one, where that must leave out a secret. The key is released
+  // once the commit is settled, whether a client still waits or not.
+  template <class T, class Verb, class ToAnswer>
+  http::Response perform(Verb verb, ToAnswer to_answer) const {
+    return perform<T>(std::move(verb), to_answer, [to_answer](const T& made) { return to_answer(Result<T>(made)); });
+  }
+  template <class T, class Verb, class ToAnswer, class ToKept>
+  http::Response perform(Verb verb, ToAnswer to_answer, ToKept to_kept) const;
 
  private:
   const Context* context_;
@@ -55,17 +60,15 @@ class IdempotentRequest {
   std::shared_ptr<desk::IdempotencyLocks::IdempotencyLock> lock_;
 };
 
-template <class T, class Plain, class Claiming, class ToAnswer>
-http::Response IdempotentRequest::perform(Plain plain, Claiming claiming, ToAnswer to_answer) const {
-  if (!claim_) return http::after(plain(), to_answer);
-  Render<T> render = [to_answer](const T& made) { return keep(to_answer(Result<T>(made))); };
-  Commit<Result<Claimed<T>>> commit = claiming(*claim_, std::move(render));
+template <class T, class Verb, class ToAnswer, class ToKept>
+http::Response IdempotentRequest::perform(Verb verb, ToAnswer to_answer, ToKept to_kept) const {
+  if (!claim_) return http::after(verb(OptionalClaim<T>()), to_answer);
+  Commit<Result<T>> commit = verb(ClaimedAnswer<T>{*claim_, [to_kept](const T& made) { return keep(to_kept(made)); }});
   // Before the edge is called back: a client that has the answer may use the key again.
   commit.on_done([lock = lock_] { lock->release(); });
-  return http::after(std::move(commit), [to_answer](Result<Claimed<T>> claimed) -> http::Response {
-    if (!claimed) return to_answer(Result<T>(claimed.error()));
-    if (!claimed->made) return replay(claimed->replay);
-    return to_answer(Result<T>(std::move(*claimed->made)));
+  return http::after(std::move(commit), [to_answer](Result<T> made) -> http::Response {
+    const std::string* earlier = made ? nullptr : earlier_answer(made.error());
+    return earlier ? replay(*earlier) : to_answer(std::move(made));
   });
 }
 

@@ -270,12 +270,11 @@ TEST_F(IdempotencyTest, AKeyIsInUseUntilItsCommitIsSettledAndFreeWhenThatFails) 
     IdempotentRequest another(api.context, "/any");
     return another.begin(request, Json::object()).has_value();
   };
-  CommitPromise<Result<Claimed<Appended>>> promise;
+  CommitPromise<Result<Appended>> promise;
   {
     IdempotentRequest idempotent(api.context, "/any");
     ASSERT_FALSE(idempotent.begin(request, Json::object()));
-    idempotent.perform<Appended>([] { return Commit<Result<Appended>>(); },
-                                 [&](const Claim&, const Render<Appended>&) { return promise.commit(); },
+    idempotent.perform<Appended>([&](const OptionalClaim<Appended>&) { return promise.commit(); },
                                  [](const Result<Appended>&) { return http::json(200, "{}"); });
   }
   EXPECT_TRUE(refused()) << "no client waits for the answer any more, but it is still being written";
@@ -327,10 +326,9 @@ TEST_F(IdempotencyTest, TheAnswerOfAnotherServerMeanwhileIsTheAnswer) {
   request.caller = Principal{Principal::Role::admin, {}, {}, false};
   IdempotentRequest idempotent(api.context, "/any");
   ASSERT_FALSE(idempotent.begin(request, Json::object()));
-  const Claimed<Appended> theirs{std::nullopt, keep(http::json(201, R"({"by":"another"})"))};
+  const Error theirs = answered_before(keep(http::json(201, R"({"by":"another"})")));
   const Answer answer = TestApi::settle(idempotent.perform<Appended>(
-      [] { return Commit<Result<Appended>>(); },
-      [&](const Claim&, const Render<Appended>&) { return Commit<Result<Claimed<Appended>>>::ready(theirs); },
+      [&](const OptionalClaim<Appended>&) { return Commit<Result<Appended>>::ready(theirs); },
       [](const Result<Appended>&) { return http::json(200, R"({"by":"us"})"); }));
   EXPECT_EQ(answer.status, 201);
   EXPECT_EQ(answer.body, R"({"by":"another"})");

@@ -151,14 +151,11 @@ http::Response append_own_row(const Context& context, http::Request& request) {
   auto row = parse_inbox_row(*body);
   if (!row) return answer(row.error());
   row->traceparent = request.traceparent();
-  return idempotent.perform<Appended>([&] { return context.inbox.append_own_row(*id, *row); },
-                                      [&](const Claim& claim, Render<Appended> render) {
-                                        return context.inbox.append_own_row_once(*id, *row, claim, std::move(render));
-                                      },
-                                      [](const Result<Appended>& logged) {
-                                        return logged ? http::json(200, R"({"status":"logged"})")
-                                                      : answer(logged.error());
-                                      });
+  return idempotent.perform<Appended>(
+      [&](OptionalClaim<Appended> claim) { return context.inbox.append_own_row(*id, *row, std::move(claim)); },
+      [](const Result<Appended>& logged) {
+        return logged ? http::json(200, R"({"status":"logged"})") : answer(logged.error());
+      });
 }
 
 http::Response ack_inbox(const Context& context, http::Request& request) {

@@ -86,11 +86,9 @@ http::Response send_message(const Context& context, http::Request& request) {
 
 http::Response post(const Context& context, const IdempotentRequest& idempotent, WorkspaceId workspace,
                     const NewInboxRow& row, std::function<http::Response(const Result<Appended>&)> to_answer) {
-  return idempotent.perform<Appended>([&] { return context.messages.post(workspace, row); },
-                                      [&](const Claim& claim, Render<Appended> render) {
-                                        return context.messages.post_once(workspace, row, claim, std::move(render));
-                                      },
-                                      std::move(to_answer));
+  return idempotent.perform<Appended>(
+      [&](OptionalClaim<Appended> claim) { return context.messages.post(workspace, row, std::move(claim)); },
+      std::move(to_answer));
 }
 
 http::Response queued_answer(std::string_view delivery_mode, const Result<Appended>& appended) {

@@ -44,14 +44,11 @@ http::Response send_with_files(const Context& context, const IdempotentRequest& 
   if (target.delivery_mode == DeliveryMode::push) {
     return push_with_files(context, idempotent, target, std::move(row), std::move(files));
   }
-  return idempotent.perform<SentMessage>([&] { return context.outgoing.send(target.id, row, files); },
-                                         [&](const Claim& claim, Render<SentMessage> render) {
-                                           return context.outgoing.send_once(target.id, row, files, claim,
-                                                                             std::move(render));
-                                         },
-                                         [](const Result<SentMessage>& sent) {
-                                           return sent ? queued_answer("poll", sent->activity) : answer(sent.error());
-                                         });
+  return idempotent.perform<SentMessage>(
+      [&](OptionalClaim<SentMessage> claim) { return context.outgoing.send(target.id, row, files, std::move(claim)); },
+      [](const Result<SentMessage>& sent) {
+        return sent ? queued_answer("poll", sent->activity) : answer(sent.error());
+      });
 }
 
 }  // namespace restante::api

@@ -58,10 +58,8 @@ class UploadBodySink final : public http::BodySink, private http::MultipartSink 
       staging->give_up();
       return answer(staged.error());
     };
-    http::Response response = once_.perform<Staged>(
-        [&] { return staging_->commit(); },
-        [&](const Claim& claim, Render<Staged> render) { return staging_->commit_once(claim, std::move(render)); },
-        settle);
+    http::Response response =
+        once_.perform<Staged>([&](OptionalClaim<Staged> claim) { return staging_->commit(std::move(claim)); }, settle);
     if (staging_->on_disk()) {
       std::get<std::shared_ptr<http::Later>>(response.content)->may_block = http::MayBlock::on_bytes;
     }

@@ -193,15 +193,11 @@ http::Response create_workspace(const Context& context, http::Request& request) 
     };
   };
   return idempotent.perform<Workspace>(
-      [&] { return context.workspaces.create(*wanted); },
-      [&](const Claim& claim, const Render<Workspace>&) {
-        return context.workspaces.create_once(
-            *wanted, claim,
-            [without = shown(Secret::shown_before)](const Workspace& made) { return keep(without(made)); });
-      },
+      [&](OptionalClaim<Workspace> claim) { return context.workspaces.create(*wanted, std::move(claim)); },
       [with = shown(Secret::shown_now)](const Result<Workspace>& created) {
         return created ? with(*created) : answer(created.error());
-      });
+      },
+      shown(Secret::shown_before));
 }
 
 http::Response list_workspaces(const Context& context, http::Request& request) {

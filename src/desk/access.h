@@ -3,7 +3,7 @@
 #pragma once
 #include <vector>
 
-#include "store/store.h"
+#include "store/workspaces.h"
 
 namespace restante::desk {
 
@@ -11,7 +11,7 @@ enum class Roots { talk, isolated };
 
 class Access {
  public:
-  Access(Store& store, Roots roots) : store_(store), roots_(roots) {}
+  Access(WorkspaceStore& store, Roots roots) : store_(store), roots_(roots) {}
 
   // may_not_talk, also if the other workspace does not exist: the caller learns nothing about workspaces it may not
   // talk to. workspace_removed if it could talk to the other one.
@@ -20,7 +20,7 @@ class Access {
   std::vector<Workspace> peers(WorkspaceId id);
 
  private:
-  Store& store_;
+  WorkspaceStore& store_;
   const Roots roots_;
 };
 

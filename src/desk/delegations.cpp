@@ -81,19 +81,10 @@ Result<NewDelegation> Delegations::prepare(TaskRequest request) const {
   return wanted;
 }
 
-Commit<Result<OpenedDelegation>> Delegations::open(const NewDelegation& wanted) {
-  auto commit = store_.open_delegation(wanted, clock_.now());
+Commit<Result<OpenedDelegation>> Delegations::open(const NewDelegation& wanted, OptionalClaim<OpenedDelegation> claim) {
+  auto commit = store_.open_delegation(wanted, clock_.now(), std::move(claim));
   commit.then([this](const Result<OpenedDelegation>& opened) {
     if (opened) events_.opened(*opened);
-  });
-  return commit;
-}
-
-Commit<Result<Claimed<OpenedDelegation>>> Delegations::open_once(const NewDelegation& wanted, const Claim& claim,
-                                                                 Render<OpenedDelegation> render) {
-  auto commit = store_.open_delegation_once(wanted, claim, std::move(render), clock_.now());
-  commit.then([this](const Result<Claimed<OpenedDelegation>>& opened) {
-    if (opened && opened->made) events_.opened(*opened->made);
   });
   return commit;
 }

@@ -65,9 +65,7 @@ class Delegations {
   // bad_field for an invalid member, attachment_gone for a file that the caller may not use.
   Result<NewDelegation> prepare(TaskRequest request) const;
   // These have the outcomes of the store's verbs.
-  Commit<Result<OpenedDelegation>> open(const NewDelegation& wanted);
-  Commit<Result<Claimed<OpenedDelegation>>> open_once(const NewDelegation& wanted, const Claim& claim,
-                                                      Render<OpenedDelegation> render);
+  Commit<Result<OpenedDelegation>> open(const NewDelegation& wanted, OptionalClaim<OpenedDelegation> claim = {});
   // Appends the task to the inbox, because the call to its callback failed.
   Commit<Result<DelegationChange>> deliver(const std::string& id);
 

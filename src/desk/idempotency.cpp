@@ -25,7 +25,7 @@ void IdempotencyLocks::IdempotencyLock::release() {
   running->scopes.erase(scope_);
 }
 
-IdempotencyLocks::IdempotencyLocks(Store& store, const Clock& clock)
+IdempotencyLocks::IdempotencyLocks(ClaimStore& store, const Clock& clock)
     : store_(store), clock_(clock), running_(std::make_shared<RunningScopes>()) {}
 
 Result<std::shared_ptr<IdempotencyLocks::IdempotencyLock>> IdempotencyLocks::enter(const Digest& scope) {

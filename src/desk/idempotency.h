@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "model/idempotency.h"
-#include "store/store.h"
+#include "store/claims.h"
 
 namespace restante::desk {
 
@@ -34,7 +34,7 @@ class IdempotencyLocks {
     std::shared_ptr<RunningScopes> running_;
   };
 
-  IdempotencyLocks(Store& store, const Clock& clock);
+  IdempotencyLocks(ClaimStore& store, const Clock& clock);
 
   // idempotency_in_progress while another request holds the scope.
   Result<std::shared_ptr<IdempotencyLock>> enter(const Digest& scope);
@@ -42,7 +42,7 @@ class IdempotencyLocks {
   Result<std::optional<std::string>> find(const Claim& claim) { return store_.find_answer(claim, clock_.now()); }
 
  private:
-  Store& store_;
+  ClaimStore& store_;
   const Clock& clock_;
   std::shared_ptr<RunningScopes> running_;  // locks may outlive this object
 };

@@ -75,8 +75,8 @@ TEST(IdempotencyLocks, AnAnswerIsFoundUntilItExpires) {
   EXPECT_EQ(desk.idempotency_locks.find(claim).value(), std::nullopt);
   NewInboxRow row;
   row.activity_type = "agent_log";
-  ASSERT_TRUE(
-      desk.store->append_to_inbox_once(workspace, row, claim, [](const Appended&) { return "kept"; }, kStart).take());
+  const ClaimedAnswer<Appended> once{claim, [](const Appended&) { return "kept"; }};
+  ASSERT_TRUE(desk.store->append_to_inbox(workspace, row, kStart, once).take());
   EXPECT_EQ(desk.idempotency_locks.find(claim).value(), "kept");
   Claim other = claim;
   other.request = sha256("another request");

@@ -8,13 +8,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/seal.h"
-#include "store/store.h"
+#include "store/workspaces.h"
 
 namespace restante::desk {
 
 class InboundSecrets {
  public:
-  InboundSecrets(Store& store, const Seal& seal, const Clock& clock, Log& log)
+  InboundSecrets(WorkspaceStore& store, const Seal& seal, const Clock& clock, Log& log)
       : store_(store), seal_(seal), clock_(clock), log_(log) {}
 
   // The workspace's secret: 43 characters. A new one is made if there is none, or if the key that sealed it is lost;
@@ -26,7 +26,7 @@ class InboundSecrets {
   std::string find(WorkspaceId workspace);
 
  private:
-  Store& store_;
+  WorkspaceStore& store_;
   const Seal& seal_;
   const Clock& clock_;
   Log& log_;

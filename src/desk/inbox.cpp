@@ -31,19 +31,11 @@ bool may_be_appended(std::string_view activity_type) {
   return std::find(std::begin(kKinds), std::end(kKinds), activity_type) != std::end(kKinds);
 }
 
-Commit<Result<Appended>> Inbox::append_own_row(WorkspaceId workspace, const NewInboxRow& activity) {
-  auto commit = store_.append_to_inbox(workspace, activity, clock_.now());
+Commit<Result<Appended>> Inbox::append_own_row(WorkspaceId workspace, const NewInboxRow& activity,
+                                               OptionalClaim<Appended> claim) {
+  auto commit = store_.append_to_inbox(workspace, activity, clock_.now(), std::move(claim));
   commit.then([&event_bus = event_bus_, workspace](const Result<Appended>& at) {
     if (at && !at->repeated) event_bus.appended(workspace, *at);
-  });
-  return commit;
-}
-
-Commit<Result<Claimed<Appended>>> Inbox::append_own_row_once(WorkspaceId workspace, const NewInboxRow& activity,
-                                                             const Claim& claim, Render<Appended> render) {
-  auto commit = store_.append_to_inbox_once(workspace, activity, claim, std::move(render), clock_.now());
-  commit.then([&event_bus = event_bus_, workspace](const Result<Claimed<Appended>>& claimed) {
-    if (claimed && claimed->made && !claimed->made->repeated) event_bus.appended(workspace, *claimed->made);
   });
   return commit;
 }

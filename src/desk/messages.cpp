@@ -155,19 +155,10 @@ void Messages::announce(WorkspaceId workspace, const NewInboxRow& row, const App
   publish_and_log(event_bus_, log_, workspace, row, at);
 }
 
-Commit<Result<Appended>> Messages::post(WorkspaceId workspace, const NewInboxRow& row) {
-  auto commit = store_.append_to_inbox(workspace, row, clock_.now());
+Commit<Result<Appended>> Messages::post(WorkspaceId workspace, const NewInboxRow& row, OptionalClaim<Appended> claim) {
+  auto commit = store_.append_to_inbox(workspace, row, clock_.now(), std::move(claim));
   commit.then([&event_bus = event_bus_, &log = log_, workspace, row](const Result<Appended>& at) {
     if (at) publish_and_log(event_bus, log, workspace, row, *at);
-  });
-  return commit;
-}
-
-Commit<Result<Claimed<Appended>>> Messages::post_once(WorkspaceId workspace, const NewInboxRow& row, const Claim& claim,
-                                                      Render<Appended> render) {
-  auto commit = store_.append_to_inbox_once(workspace, row, claim, std::move(render), clock_.now());
-  commit.then([&event_bus = event_bus_, &log = log_, workspace, row](const Result<Claimed<Appended>>& claimed) {
-    if (claimed && claimed->made) publish_and_log(event_bus, log, workspace, row, *claimed->made);
   });
   return commit;
 }

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "desk/event_bus.h"
 #include "model/principal.h"
-#include "store/store.h"
+#include "store/inbox.h"
 
 namespace restante::desk {
 
@@ -31,18 +31,15 @@ NewInboxRow notify_row(WorkspaceId workspace, const std::string& text, const Jso
 // message that was in the inbox already is not published again.
 class Messages {
  public:
-  Messages(Store& store, EventBus& event_bus, const Clock& clock, Log& log)
+  Messages(InboxStore& store, EventBus& event_bus, const Clock& clock, Log& log)
       : store_(store), event_bus_(event_bus), clock_(clock), log_(log) {}
 
-  Commit<Result<Appended>> post(WorkspaceId workspace, const NewInboxRow& row);
-  // The same under a claim.
-  Commit<Result<Claimed<Appended>>> post_once(WorkspaceId workspace, const NewInboxRow& row, const Claim& claim,
-                                              Render<Appended> render);
+  Commit<Result<Appended>> post(WorkspaceId workspace, const NewInboxRow& row, OptionalClaim<Appended> claim = {});
   // Publishes and logs a row that was appended together with something else. Call it once the row is durable.
   void announce(WorkspaceId workspace, const NewInboxRow& row, const Appended& at);
 
  private:
-  Store& store_;
+  InboxStore& store_;
   EventBus& event_bus_;
   const Clock& clock_;
   Log& log_;

@@ -251,12 +251,13 @@ TEST(Messages, UnderAClaimArePublishedOnce) {
   const Claim claim{sha256("key"), sha256("request"), kStart + std::chrono::hours(24)};
   const auto events = logged.events_of([&](Messages& messages) {
     const auto post = [&] {
-      return messages.post_once(to, notify_row(to, "hi", {}), claim, [](const Appended&) { return "kept"; }).take();
+      const ClaimedAnswer<Appended> once{claim, [](const Appended&) { return "kept"; }};
+      return messages.post(to, notify_row(to, "hi", {}), once).take();
     };
-    EXPECT_TRUE(post()->made);
+    EXPECT_TRUE(post());
     const auto again = post();
-    EXPECT_FALSE(again->made);
-    EXPECT_EQ(again->replay, "kept");
+    ASSERT_FALSE(again);
+    EXPECT_EQ(*earlier_answer(again.error()), "kept");
   });
   EXPECT_EQ(events, Events{"message_to_people"});
   EXPECT_EQ(desk.event_bus.last(), 1u);

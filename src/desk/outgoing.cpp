@@ -48,30 +48,15 @@ StagingTerms Outgoing::terms(Time now) const {
   return {now + rules.ttl, rules.quota, UploadDirection::in, {}};
 }
 
-Commit<Result<SentMessage>> Outgoing::send(WorkspaceId target, const NewInboxRow& row,
-                                           std::vector<OutgoingFile> files) {
+Commit<Result<SentMessage>> Outgoing::send(WorkspaceId target, const NewInboxRow& row, std::vector<OutgoingFile> files,
+                                           OptionalClaim<SentMessage> claim) {
   const Time now = clock_.now();
-  auto commit = store_.append_to_inbox_with_files(target, row, std::move(files), terms(now), now);
+  auto commit = store_.append_to_inbox_with_files(target, row, std::move(files), terms(now), now, std::move(claim));
   commit.then([&events = uploads_.events(), &messages = messages_, target, row](const Result<SentMessage>& sent) {
     if (!sent) return;
     for (const StagedUpload& file : sent->files) events.staged(file);
     messages.announce(target, row, sent->activity);
   });
-  return commit;
-}
-
-Commit<Result<Claimed<SentMessage>>> Outgoing::send_once(WorkspaceId target, const NewInboxRow& row,
-                                                         std::vector<OutgoingFile> files, const Claim& claim,
-                                                         Render<SentMessage> render) {
-  const Time now = clock_.now();
-  auto commit =
-      store_.append_to_inbox_with_files_once(target, row, std::move(files), terms(now), claim, std::move(render), now);
-  commit.then(
-      [&events = uploads_.events(), &messages = messages_, target, row](const Result<Claimed<SentMessage>>& sent) {
-        if (!sent || !sent->made) return;
-        for (const StagedUpload& file : sent->made->files) events.staged(file);
-        messages.announce(target, row, sent->made->activity);
-      });
   return commit;
 }
 

@@ -27,10 +27,8 @@ class Outgoing {
       : store_(store), uploads_(uploads), messages_(messages), clock_(clock) {}
 
   // Appends the row and stages the files it names for the target. attachment_gone, quota_exceeded.
-  Commit<Result<SentMessage>> send(WorkspaceId target, const NewInboxRow& row, std::vector<OutgoingFile> files);
-  Commit<Result<Claimed<SentMessage>>> send_once(WorkspaceId target, const NewInboxRow& row,
-                                                 std::vector<OutgoingFile> files, const Claim& claim,
-                                                 Render<SentMessage> render);
+  Commit<Result<SentMessage>> send(WorkspaceId target, const NewInboxRow& row, std::vector<OutgoingFile> files,
+                                   OptionalClaim<SentMessage> claim = {});
   // For the file parts that an agent shows its people: files on this server must be the agent's own and still readable.
   // attachment_gone.
   Result<void> check_shown(WorkspaceId workspace, const Json::Array& parts);

@@ -101,7 +101,7 @@ class Presence::Poll {
   const WorkspaceId id_;
 };
 
-Presence::Presence(Store& store, EventBus& event_bus, const Clock& clock, Log& log, Metrics& metrics,
+Presence::Presence(WorkspaceStore& store, EventBus& event_bus, const Clock& clock, Log& log, Metrics& metrics,
                    seconds shortest_silence)
     : store_(store),
       event_bus_(event_bus),

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "desk/event_bus.h"
-#include "store/store.h"
+#include "store/workspaces.h"
 
 namespace restante::desk {
 
@@ -28,7 +28,7 @@ struct PollStatus {
 class Presence {
  public:
   // A silence shorter than `shortest_silence` is a slow network or a busy agent.
-  Presence(Store& store, EventBus& event_bus, const Clock& clock, Log& log, Metrics& metrics,
+  Presence(WorkspaceStore& store, EventBus& event_bus, const Clock& clock, Log& log, Metrics& metrics,
            std::chrono::seconds shortest_silence = std::chrono::seconds(60));
 
   // Reads the store's state, the first time. Call it before a commit that calls seen().
@@ -63,7 +63,7 @@ class Presence {
   void load();
   void publish_status(WorkspaceId id, std::string_view event, const PollStatus& poll_status);
 
-  Store& store_;
+  WorkspaceStore& store_;
   EventBus& event_bus_;
   const Clock& clock_;
   Log& log_;

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "desk/token_uses.h"
 #include "model/principal.h"
-#include "store/store.h"
+#include "store/tokens.h"
 
 namespace restante::desk {
 
@@ -24,7 +24,7 @@ struct Session {
 
 class Principals {
  public:
-  Principals(Store& store, Bell& bell, const Clock& clock, Digest admin)
+  Principals(TokenStore& store, Bell& bell, const Clock& clock, Digest admin)
       : store_(store), bell_(bell), clock_(clock), uses_(store, clock), admin_(admin) {}
 
   // For a bearer token. A session's secret is not accepted.
@@ -52,7 +52,7 @@ class Principals {
   // The generation of the admin token with this digest; none unless it is the present one.
   std::optional<std::uint64_t> admin_generation(const Digest& hash) const;
 
-  Store& store_;
+  TokenStore& store_;
   Bell& bell_;
   const Clock& clock_;
   TokenUses uses_;

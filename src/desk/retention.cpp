@@ -8,7 +8,7 @@ constexpr auto kLongestTick = std::chrono::seconds(1);  // a stop of the server 
 
 }  // namespace
 
-Retention::Retention(Store& store, const Clock& clock, Log& log, Metrics& metrics, RetentionRules rules)
+Retention::Retention(InboxStore& store, const Clock& clock, Log& log, Metrics& metrics, RetentionRules rules)
     : store_(store),
       clock_(clock),
       log_(log),

@@ -9,7 +9,7 @@
 #include "base/jump_guard.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "store/store.h"
+#include "store/inbox.h"
 
 namespace restante::desk {
 
@@ -21,13 +21,13 @@ struct RetentionRules {
 
 class Retention {
  public:
-  Retention(Store& store, const Clock& clock, Log& log, Metrics& metrics, RetentionRules rules);
+  Retention(InboxStore& store, const Clock& clock, Log& log, Metrics& metrics, RetentionRules rules);
 
   // Deletes what is due. Throws Unavailable; the pass continues with the next tick.
   void tick();
 
  private:
-  Store& store_;
+  InboxStore& store_;
   const Clock& clock_;
   Log& log_;
   Metrics& metrics_;

@@ -9,7 +9,7 @@ constexpr auto kMeasureEvery = std::chrono::seconds(60);
 
 }  // namespace
 
-StuckSweep::StuckSweep(Store& store, Delegations& delegations, const Clock& clock, Log& log, Metrics& metrics,
+StuckSweep::StuckSweep(DelegationStore& store, Delegations& delegations, const Clock& clock, Log& log, Metrics& metrics,
                        StuckSweepRules rules)
     : store_(store),
       delegations_(delegations),

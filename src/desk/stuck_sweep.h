@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "desk/delegations.h"
-#include "store/store.h"
+#include "store/delegations.h"
 
 namespace restante::desk {
 
@@ -36,7 +36,7 @@ struct StuckSweepReport {
 
 class StuckSweep {
  public:
-  StuckSweep(Store& store, Delegations& delegations, const Clock& clock, Log& log, Metrics& metrics,
+  StuckSweep(DelegationStore& store, Delegations& delegations, const Clock& clock, Log& log, Metrics& metrics,
              StuckSweepRules rules);
 
   // Called about every second: sweeps when that is due, and updates the metrics from time to time.
@@ -57,7 +57,7 @@ class StuckSweep {
   void count(const DelegationChange& change, StuckSweepReport& report);
   void measure();
 
-  Store& store_;
+  DelegationStore& store_;
   Delegations& delegations_;
   const Clock& clock_;
   Log& log_;

@@ -12,7 +12,7 @@ constexpr std::size_t kMaxAttachments = 64;
 
 // From where a file of an old task can be sent again, with the new id `id`. None for a file that the receiving agent
 // had before the task, which the task only mentions.
-std::optional<OutgoingFile> source_of(Store& store, const Delegation& old, FileId file, FileId id, WorkspaceId to,
+std::optional<OutgoingFile> source_of(UploadStore& store, const Delegation& old, FileId file, FileId id, WorkspaceId to,
                                       Time now) {
   const OutgoingFile from_callee{old.callee_id, file, id, old.caller_id};
   const auto upload_status = store.find_upload_status(old.callee_id, file, now);
@@ -47,7 +47,7 @@ Result<TaskFiles> name_task_files(WorkspaceId from, WorkspaceId to, Json::Array 
   return task_files;
 }
 
-TaskFiles reuse_task_files(Store& store, const DelegationRecord& old, WorkspaceId to, Time now) {
+TaskFiles reuse_task_files(UploadStore& store, const DelegationRecord& old, WorkspaceId to, Time now) {
   TaskFiles task_files;
   auto files = parse_json(old.task_files);
   if (files.has_error() || !files->if_array()) return task_files;

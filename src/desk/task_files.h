@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "store/store.h"
+#include "store/uploads.h"
 
 namespace restante::desk {
 
@@ -20,6 +20,6 @@ Result<TaskFiles> name_task_files(WorkspaceId from, WorkspaceId to, Json::Array 
 
 // The files of a task that was given before. A file whose blob was deleted is still in the list: the store refuses it,
 // after it has checked whether the request is a repeated one.
-TaskFiles reuse_task_files(Store& store, const DelegationRecord& old, WorkspaceId to, Time now);
+TaskFiles reuse_task_files(UploadStore& store, const DelegationRecord& old, WorkspaceId to, Time now);
 
 }  // namespace restante::desk

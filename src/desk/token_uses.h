@@ -7,20 +7,20 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "store/store.h"
+#include "store/tokens.h"
 
 namespace restante::desk {
 
 class TokenUses {
  public:
-  TokenUses(Store& store, const Clock& clock) : store_(store), clock_(clock) {}
+  TokenUses(TokenStore& store, const Clock& clock) : store_(store), clock_(clock) {}
 
   void record(TokenId id);
   // Throws Unavailable; uses that could not be written are lost.
   void flush();
 
  private:
-  Store& store_;
+  TokenStore& store_;
   const Clock& clock_;
   std::mutex mutex_;  // requests come on all pool threads
   std::unordered_map<TokenId, SteadyTime> recorded_;

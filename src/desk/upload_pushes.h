@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "desk/event_bus.h"
-#include "store/store.h"
+#include "store/inbox.h"
 
 namespace restante::desk {
 
@@ -27,7 +27,7 @@ struct UploadPush {
 
 class UploadPushes {
  public:
-  UploadPushes(Store& store, EventBus& event_bus, const Clock& clock, Log& log, Metrics& metrics)
+  UploadPushes(InboxStore& store, EventBus& event_bus, const Clock& clock, Log& log, Metrics& metrics)
       : store_(store), event_bus_(event_bus), clock_(clock), log_(log), metrics_(metrics) {}
 
   // The row has type a2a_send, so that a polling agent does not take it for a new message: the callback had it.
@@ -36,7 +36,7 @@ class UploadPushes {
   void record_undelivered(WorkspaceId target, std::string_view outcome);
 
  private:
-  Store& store_;
+  InboxStore& store_;
   EventBus& event_bus_;
   const Clock& clock_;
   Log& log_;

@@ -122,30 +122,15 @@ StagingTerms Staging::terms(Time now) const {
 
 // After a commit was started, its rows may exist even if it fails. So the blobs are kept; if no row names them, the
 // sweep deletes them as orphans.
-Commit<Result<std::vector<StagedUpload>>> Staging::commit() {
+Commit<Result<std::vector<StagedUpload>>> Staging::commit(OptionalClaim<std::vector<StagedUpload>> claim) {
   using Answer = Result<std::vector<StagedUpload>>;
   if (done_.empty()) return Commit<Answer>::ready(errors::no_files);
   const Time now = uploads_.clock_.now();
   committed_ = true;
-  auto commit = uploads_.store_.stage_uploads(workspace_, std::move(done_), terms(now), now);
+  auto commit = uploads_.store_.stage_uploads(workspace_, std::move(done_), terms(now), now, std::move(claim));
   commit.then([&events = uploads_.events_](const Answer& staged) {
     if (!staged) return;
     for (const StagedUpload& item : *staged) events.staged(item);
-  });
-  return commit;
-}
-
-Commit<Result<Claimed<std::vector<StagedUpload>>>> Staging::commit_once(const Claim& claim,
-                                                                        Render<std::vector<StagedUpload>> render) {
-  using Answer = Result<Claimed<std::vector<StagedUpload>>>;
-  if (done_.empty()) return Commit<Answer>::ready(errors::no_files);
-  const Time now = uploads_.clock_.now();
-  committed_ = true;
-  auto commit =
-      uploads_.store_.stage_uploads_once(workspace_, std::move(done_), terms(now), claim, std::move(render), now);
-  commit.then([&events = uploads_.events_](const Answer& staged) {
-    if (!staged || !staged->made) return;
-    for (const StagedUpload& item : *staged->made) events.staged(item);
   });
   return commit;
 }

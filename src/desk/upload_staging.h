@@ -35,10 +35,8 @@ class Staging {
   // Whether a file is stored outside of memory, so that give_up() has to use a disk.
   bool on_disk() const;
 
-  // Call one of these, once. no_files when there is none; quota_exceeded, workspace_removed.
-  Commit<Result<std::vector<StagedUpload>>> commit();
-  Commit<Result<Claimed<std::vector<StagedUpload>>>> commit_once(const Claim& claim,
-                                                                 Render<std::vector<StagedUpload>> render);
+  // Call it once. no_files when there is none; quota_exceeded, workspace_removed.
+  Commit<Result<std::vector<StagedUpload>>> commit(OptionalClaim<std::vector<StagedUpload>> claim = {});
   // For a commit that was refused, or answered with earlier uploads: deletes the blobs, which no row names.
   void give_up();
 

@@ -31,19 +31,10 @@ Enrolment Workspaces::enrol(NewWorkspace& wanted) const {
   return {std::move(fresh.secret), expires};
 }
 
-Commit<Result<Workspace>> Workspaces::create(const NewWorkspace& wanted) {
-  auto commit = store_.create_workspace(wanted, clock_.now());
+Commit<Result<Workspace>> Workspaces::create(const NewWorkspace& wanted, OptionalClaim<Workspace> claim) {
+  auto commit = store_.create_workspace(wanted, clock_.now(), std::move(claim));
   commit.then([&log = log_](const Result<Workspace>& created) {
     if (created) log_created(log, *created);
-  });
-  return commit;
-}
-
-Commit<Result<Claimed<Workspace>>> Workspaces::create_once(const NewWorkspace& wanted, const Claim& claim,
-                                                           Render<Workspace> render) {
-  auto commit = store_.create_workspace_once(wanted, claim, std::move(render), clock_.now());
-  commit.then([&log = log_](const Result<Claimed<Workspace>>& claimed) {
-    if (claimed && claimed->made) log_created(log, *claimed->made);
   });
   return commit;
 }

@@ -40,9 +40,7 @@ class Workspaces {
 
   // Adds an enrolment to a workspace that is about to be created. Both are created together.
   Enrolment enrol(NewWorkspace& wanted) const;
-  Commit<Result<Workspace>> create(const NewWorkspace& wanted);
-  Commit<Result<Claimed<Workspace>>> create_once(const NewWorkspace& wanted, const Claim& claim,
-                                                 Render<Workspace> render);
+  Commit<Result<Workspace>> create(const NewWorkspace& wanted, OptionalClaim<Workspace> claim = {});
   // The caller has the workspace's token, an enrolment token (which is used up), or the admin token. Where registration
   // is open, an anonymous caller may register an id without live tokens. Returns a new auth_token for an enrolment, or
   // when the workspace has no live one. An id that does not exist is created for admin, for an enrolment that is not

@@ -6,25 +6,33 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/error.h"
 
 namespace restante {
 
-// Claim: "this request has one effect".
+// "This request has one effect."
 struct Claim {
   Digest scope{};    // who makes the request, on which route, under which key
   Digest request{};  // what it asks for
   Time expires_at;
 };
 
-// What a verb with a claim returns: the effect made now, or the kept answer of the first time.
+// The claim of a write, and how to build the answer that is kept with it.
 template <class T>
-struct Claimed {
-  std::optional<T> made;
-  std::string replay;
+struct ClaimedAnswer {
+  Claim claim;
+  // Runs in the transaction, so it must be pure; the answer must not contain a secret.
+  std::function<std::string(const T&)> render;
 };
 
-// Builds the answer to keep. Runs in the transaction, so it must be pure; the answer must not contain a secret.
+// The last, optional part of a write. Without it the write just happens. With it, the write and its answer are
+// committed together; if the claim was used before, nothing is written and the error is answered_before().
 template <class T>
-using Render = std::function<std::string(const T&)>;
+using OptionalClaim = std::optional<ClaimedAnswer<T>>;
+
+// Not an error of the client: its request was made before, and this is the answer of the first time.
+Error answered_before(std::string answer);
+// The answer, if the error is answered_before().
+const std::string* earlier_answer(const Error& error);
 
 }  // namespace restante

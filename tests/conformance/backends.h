@@ -68,6 +68,13 @@ NewUpload small_file(const std::string& name, const std::string& content);
   INSTANTIATE_TEST_SUITE_P(Backends, suite, ::testing::ValuesIn(::restante::testing::all_backends()), \
                            [](const auto& test) { return test.param.name; })
 
+// The answer kept by the first write under the same claim; "none" when this one had an effect or another error.
+template <class T>
+std::string earlier_answer_of(const Result<T>& result) {
+  const std::string* earlier = result ? nullptr : earlier_answer(result.error());
+  return earlier ? *earlier : "none";
+}
+
 // An Error of this kind, and no value.
 #define EXPECT_ERROR(expression, kind)                                 \
   do {                                                                 \

@@ -392,12 +392,9 @@ TEST_P(Delegations, TheInboxOfARemovedCallerStillGetsTheResult) {
 
 TEST_P(Delegations, UnderAClaimTheSameRequestIsOneTask) {
   const Claim claim{sha256("scope"), sha256("request"), at(100)};
-  const auto render = [](const OpenedDelegation& opened) { return opened.delegation.id; };
-  const auto first = store->open_delegation_once(task("d1"), claim, render, at(1)).take().value();
-  ASSERT_TRUE(first.made);
-  const auto again = store->open_delegation_once(task("d2"), claim, render, at(2)).take().value();
-  EXPECT_FALSE(again.made);
-  EXPECT_EQ(again.replay, "d1");
+  const ClaimedAnswer<OpenedDelegation> once{claim, [](const auto& opened) { return opened.delegation.id; }};
+  ASSERT_TRUE(store->open_delegation(task("d1"), at(1), once).take());
+  EXPECT_EQ(earlier_answer_of(store->open_delegation(task("d2"), at(2), once).take()), "d1");
   EXPECT_ERROR(store->find_delegation("d2"), errors::delegation_not_found);
 }
 

@@ -59,6 +59,13 @@ class LockstepProgram {
   StagingTerms terms();
   // Few scopes and requests, so that they collide.
   Claim claim();
+  // As the model's claimed() shows it.
+  template <class T>
+  static std::string show_claimed(const Result<T>& result) {
+    if (result) return "made";
+    const std::string* earlier = earlier_answer(result.error());
+    return earlier ? "replay " + *earlier : std::string(result.error().code());
+  }
   void stage();
   static std::string show_files(const std::vector<StagedUpload>& files);
   void stage_once(WorkspaceId id, const std::vector<NewUpload>& items, const StagingTerms& given);

@@ -78,16 +78,15 @@ void LockstepProgram::send() {
 void LockstepProgram::send_once(WorkspaceId id, const NewInboxRow& given, const std::vector<OutgoingFile>& files,
                                 const StagingTerms& conditions) {
   const auto under = claim();
-  const auto result =
-      store_->append_to_inbox_with_files_once(id, given, files, conditions, under, show_sent, now_).take();
+  const ClaimedAnswer<SentMessage> once{under, show_sent};
+  const auto result = store_->append_to_inbox_with_files(id, given, files, conditions, now_, once).take();
   if (const auto claimed = model_.claimed(under, now_)) {
-    EXPECT_EQ(result ? "replay " + result->replay : std::string(result.error().code()), *claimed);
+    EXPECT_EQ(show_claimed(result), *claimed);
     return;
   }
-  const bool made = result && result->made;
-  const auto expected = model_.send(id, given, files, conditions, now_, made ? *result->made : SentMessage());
-  EXPECT_EQ(made ? show_sent(*result->made) : std::string(result.error().code()), expected);
-  if (made) model_.claim(under, expected);
+  const auto expected = model_.send(id, given, files, conditions, now_, result ? *result : SentMessage());
+  EXPECT_EQ(result ? show_sent(*result) : std::string(result.error().code()), expected);
+  if (result) model_.claim(under, expected);
 }
 
 }  // namespace restante::testing

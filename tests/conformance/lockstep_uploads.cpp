@@ -36,15 +36,15 @@ std::string LockstepProgram::show_files(const std::vector<StagedUpload>& files) 
 
 void LockstepProgram::stage_once(WorkspaceId id, const std::vector<NewUpload>& items, const StagingTerms& given) {
   const auto under = claim();
-  const auto result = store_->stage_uploads_once(id, items, given, under, show_files, now_).take();
+  const ClaimedAnswer<std::vector<StagedUpload>> once{under, show_files};
+  const auto result = store_->stage_uploads(id, items, given, now_, once).take();
   if (const auto claimed = model_.claimed(under, now_); claimed && !items.empty()) {
-    EXPECT_EQ(result ? "replay " + result->replay : std::string(result.error().code()), *claimed);
+    EXPECT_EQ(show_claimed(result), *claimed);
     return;
   }
-  const bool made = result && result->made;
-  const auto expected = model_.stage(id, items, given, now_, made ? *result->made : std::vector<StagedUpload>());
-  EXPECT_EQ(made ? show_files(*result->made) : std::string(result.error().code()), expected);
-  if (made && !items.empty()) model_.claim(under, expected);
+  const auto expected = model_.stage(id, items, given, now_, result ? *result : std::vector<StagedUpload>());
+  EXPECT_EQ(result ? show_files(*result) : std::string(result.error().code()), expected);
+  if (result && !items.empty()) model_.claim(under, expected);
 }
 
 void LockstepProgram::fetch() {

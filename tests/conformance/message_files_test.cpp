@@ -160,35 +160,31 @@ TEST_P(MessageFiles, OneFileMayBeNamedTwiceAndSentAgain) {
 TEST_P(MessageFiles, UnderAClaimARepeatedRequestIsTheFirstOne) {
   const auto source = stage_out(file("a"));
   const Claim claim{sha256("scope"), sha256("request"), at(100)};
-  const Render<SentMessage> render = [](const SentMessage& sent) {
+  const auto render = [](const SentMessage& sent) {
     return sent.activity.id.text() + " " + std::to_string(sent.files.size());
   };
   const auto send_once = [&](const Claim& under) {
     const std::vector<OutgoingFile> files{named(source)};
-    return store->append_to_inbox_with_files_once(target, naming(files), files, until(at(500)), under, render, at(10))
-        .take();
+    const ClaimedAnswer<SentMessage> once{under, render};
+    return store->append_to_inbox_with_files(target, naming(files), files, until(at(500)), at(10), once).take();
   };
   const auto made = send_once(claim).value();
-  ASSERT_TRUE(made.made);
-  const auto again = send_once(claim).value();
-  EXPECT_FALSE(again.made);
-  EXPECT_EQ(again.replay, made.made->activity.id.text() + " 1");
+  EXPECT_EQ(earlier_answer_of(send_once(claim)), made.activity.id.text() + " 1");
   EXPECT_ERROR(send_once({claim.scope, sha256("other"), at(100)}), errors::idempotency_mismatch);
   EXPECT_EQ(inbox_of(target).size(), 2u);
 }
 
 TEST_P(MessageFiles, AMissingAttachmentLeavesTheClaimFree) {
   const Claim claim{sha256("scope"), sha256("request"), at(100)};
-  const Render<SentMessage> render = [](const SentMessage&) { return "answer"; };
+  const ClaimedAnswer<SentMessage> once{claim, [](const SentMessage&) { return "answer"; }};
   const auto item = file("a");
   const std::vector<OutgoingFile> files{named(item.id)};
   const auto send_once = [&] {
-    return store->append_to_inbox_with_files_once(target, naming(files), files, until(at(500)), claim, render, at(10))
-        .take();
+    return store->append_to_inbox_with_files(target, naming(files), files, until(at(500)), at(10), once).take();
   };
   EXPECT_ERROR(send_once(), errors::attachment_gone);
   stage_out(item);
-  EXPECT_TRUE(send_once()->made);
+  EXPECT_TRUE(send_once());
 }
 
 TEST_P(MessageFiles, ManyMessagesWithOneFileAtOnceAllGetIt) {

@@ -38,10 +38,8 @@ TEST_P(OlderSchema, WithoutTheTablesOfUploadsEverythingElseWorksAndNothingIsStag
   const auto item = file("a.txt");
   const Claim claim{sha256("scope"), sha256("request"), at(99)};
   EXPECT_ERROR(store->stage_uploads(workspace, {item}, until(at(1)), at(0)).take(), errors::no_callback);
-  EXPECT_ERROR(store->stage_uploads_once(
-                        workspace, {item}, until(at(1)), claim, [](auto&) { return ""; }, at(0))
-                   .take(),
-               errors::no_callback);
+  const ClaimedAnswer<std::vector<StagedUpload>> staged_once{claim, [](auto&) { return ""; }};
+  EXPECT_ERROR(store->stage_uploads(workspace, {item}, until(at(1)), at(0), staged_once).take(), errors::no_callback);
   EXPECT_TRUE(store->stage_uploads(workspace, {}, until(at(1)), at(0)).take()->empty());
   EXPECT_ERROR(store->find_upload(workspace, item.id), errors::upload_gone);
   EXPECT_ERROR(store->read_upload(workspace, item.id), errors::upload_gone);
@@ -64,18 +62,15 @@ TEST_P(OlderSchema, WithoutTheTablesOfUploadsEverythingElseWorksAndNothingIsStag
   const OutgoingFile outgoing{workspace, item.id, FileId::make(at(0))};
   EXPECT_ERROR(store->append_to_inbox_with_files(workspace, message("m"), {outgoing}, until(at(1)), at(0)).take(),
                errors::attachment_gone);
-  EXPECT_ERROR(store
-                   ->append_to_inbox_with_files_once(
-                       workspace, message("m"), {outgoing}, until(at(1)), claim, [](auto&) { return ""; }, at(0))
-                   .take(),
-               errors::attachment_gone);
+  const ClaimedAnswer<SentMessage> sent_once{claim, [](auto&) { return ""; }};
+  EXPECT_ERROR(
+      store->append_to_inbox_with_files(workspace, message("m"), {outgoing}, until(at(1)), at(0), sent_once).take(),
+      errors::attachment_gone);
   EXPECT_EQ(store->append_to_inbox_with_files(workspace, message("m"), {}, until(at(1)), at(0)).take()->activity.seq,
             1);
-  const auto once = store
-                        ->append_to_inbox_with_files_once(
-                            workspace, message("m", "id"), {}, until(at(1)), claim, [](auto&) { return ""; }, at(0))
-                        .take();
-  EXPECT_EQ(once->made->activity.seq, 2);
+  const auto sent =
+      store->append_to_inbox_with_files(workspace, message("m", "id"), {}, until(at(1)), at(0), sent_once).take();
+  EXPECT_EQ(sent->activity.seq, 2);
   EXPECT_TRUE(store->append_to_inbox(workspace, message("m", "id"), at(0)).take()->repeated);
   ASSERT_TRUE(store->ack_inbox(workspace, 2).take());
   EXPECT_EQ(store->prune(at(10), at(10), at(10), 100).take().value(), 2);
@@ -89,10 +84,8 @@ TEST_P(OlderSchema, WithoutTheTablesOfDelegationsTheyAreUnavailableAndEverything
   const auto callee = make_workspace().id;
   const Claim claim{sha256("scope"), sha256("request"), at(99)};
   EXPECT_THROW((void)store->open_delegation(task(caller, callee), at(1)).take(), Unavailable);
-  EXPECT_THROW((void)store->open_delegation_once(
-                              task(caller, callee), claim, [](auto&) { return ""; }, at(1))
-                   .take(),
-               Unavailable);
+  const ClaimedAnswer<OpenedDelegation> once{claim, [](auto&) { return ""; }};
+  EXPECT_THROW((void)store->open_delegation(task(caller, callee), at(1), once).take(), Unavailable);
   EXPECT_THROW((void)store->advance_delegation(callee, "task", {}, at(1)).take(), Unavailable);
   EXPECT_THROW((void)store->beat_delegation(callee, "task", {}, at(1)).take(), Unavailable);
   EXPECT_THROW((void)store->deliver_delegation("task", at(1)).take(), Unavailable);

@@ -219,8 +219,8 @@ TEST_F(PostgresLocks, OfTwoServersThatBeginABlobMoveAtOnceTheSecondFindsTheMoveO
 TEST_F(PostgresLocks, TwoVerbsUnderOneClaimInOneGroupHaveOneEffect) {
   const Claim claim{sha256("scope"), sha256("request"), at(99)};
   const auto append_once = [&] {
-    return store->append_to_inbox_once(
-        callee, message("said", "id"), claim, [](const Appended&) { return std::string("answer"); }, at(1));
+    const ClaimedAnswer<Appended> once{claim, [](const Appended&) { return "answer"; }};
+    return store->append_to_inbox(callee, message("said", "id"), at(1), once);
   };
   outside.query("BEGIN");
   outside.query("SELECT 1 FROM inbox_heads FOR UPDATE");
@@ -230,8 +230,8 @@ TEST_F(PostgresLocks, TwoVerbsUnderOneClaimInOneGroupHaveOneEffect) {
   auto other = append_once();
   outside.query("COMMIT");
   EXPECT_EQ(before.take()->seq, 1);
-  EXPECT_EQ(one.take()->made->seq, 2);
-  EXPECT_EQ(other.take()->replay, "answer");
+  EXPECT_EQ(one.take()->seq, 2);
+  EXPECT_EQ(earlier_answer_of(other.take()), "answer");
   EXPECT_EQ(store->find_head(callee)->last_seq, 2);
 }
 

@@ -50,9 +50,8 @@ TEST_P(RegistryEdgeCases, EmptyAndUnknownUsesAndPollsAreAccepted) {
 
 TEST_P(RegistryEdgeCases, AnEmptyListUnderAClaimStagesNothing) {
   const Claim claim{sha256("scope"), sha256("request"), at(99)};
-  const auto staged = store->stage_uploads_once(
-      unknown, {}, until(at(9)), claim, [](const auto&) { return std::string("answer"); }, at(0));
-  EXPECT_THAT(Commit(staged).take()->made.value(), IsEmpty());
+  const ClaimedAnswer<std::vector<StagedUpload>> once{claim, [](const auto&) { return "answer"; }};
+  EXPECT_THAT(store->stage_uploads(unknown, {}, until(at(9)), at(0), once).take().value(), IsEmpty());
   EXPECT_FALSE(store->find_answer(claim, at(1)).value()) << "nothing was claimed";
 }
 

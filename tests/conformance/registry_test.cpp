@@ -176,24 +176,22 @@ TEST_P(Registry, AClaimHasOneEffectAndGivesTheFirstAnswerAgain) {
   const auto workspace = make_workspace().id;
   const auto render = [](const Appended& appended) { return "seq " + std::to_string(appended.seq); };
   const auto send = [&](const Claim& with, Time now) {
-    return store->append_to_inbox_once(workspace, message("hello"), with, render, now).take();
+    return store->append_to_inbox(workspace, message("hello"), now, ClaimedAnswer<Appended>{with, render}).take();
   };
-  ASSERT_TRUE(send(claim("key", "request"), at(0))->made);
+  ASSERT_TRUE(send(claim("key", "request"), at(0)));
   reopen();
-  const auto again = send(claim("key", "request"), at(1)).value();
-  EXPECT_FALSE(again.made);
-  EXPECT_EQ(again.replay, "seq 1");
+  EXPECT_EQ(earlier_answer_of(send(claim("key", "request"), at(1))), "seq 1");
   EXPECT_TRUE(send(claim("key", "another request"), at(1)).error().is(errors::idempotency_mismatch));
-  EXPECT_TRUE(send(claim("another key", "request"), at(1))->made);
-  EXPECT_TRUE(send(claim("key", "another request", at(9000)), at(1000))->made) << "the first claim has expired";
+  EXPECT_TRUE(send(claim("another key", "request"), at(1)));
+  EXPECT_TRUE(send(claim("key", "another request", at(9000)), at(1000))) << "the first claim has expired";
   EXPECT_EQ(inbox_of(workspace).size(), 3u);
 }
 
 TEST_P(Registry, TheAnswerOfAClaimIsFoundWithoutTryingAgain) {
   const auto workspace = make_workspace().id;
   EXPECT_EQ(store->find_answer(claim("key", "request"), at(0)).value(), std::nullopt);
-  const auto render = [](const Appended&) { return std::string("kept"); };
-  ASSERT_TRUE(store->append_to_inbox_once(workspace, message("hello"), claim("key", "request"), render, at(0)).take());
+  const ClaimedAnswer<Appended> once{claim("key", "request"), [](const Appended&) { return "kept"; }};
+  ASSERT_TRUE(store->append_to_inbox(workspace, message("hello"), at(0), once).take());
   reopen();
   EXPECT_EQ(store->find_answer(claim("key", "request"), at(1)).value(), "kept");
   EXPECT_TRUE(store->find_answer(claim("key", "another request"), at(1)).error().is(errors::idempotency_mismatch));
@@ -222,13 +220,11 @@ TEST_P(Registry, AClaimedWorkspaceHasOneEnrolment) {
   NewWorkspace wanted;
   wanted.name = "laptop";
   wanted.enrolment = token_for({}, TokenKind::enrolment);
-  const auto render = [](const Workspace& made) { return made.id.text(); };
-  const auto first = store->create_workspace_once(wanted, claim("k", "r"), render, at(0)).take().value();
-  ASSERT_TRUE(first.made);
+  const ClaimedAnswer<Workspace> once{claim("k", "r"), [](const Workspace& made) { return made.id.text(); }};
+  const auto first = store->create_workspace(wanted, at(0), once).take().value();
   NewWorkspace repeated = wanted;
   repeated.enrolment = token_for({}, TokenKind::enrolment);
-  const auto again = store->create_workspace_once(repeated, claim("k", "r"), render, at(1)).take().value();
-  EXPECT_EQ(again.replay, first.made->id.text());
+  EXPECT_EQ(earlier_answer_of(store->create_workspace(repeated, at(1), once).take()), first.id.text());
   EXPECT_TRUE(store->find_token(wanted.enrolment->hash));
   EXPECT_FALSE(store->find_token(repeated.enrolment->hash));
   EXPECT_EQ(store->list_workspaces().size(), 1u);
@@ -238,11 +234,10 @@ TEST_P(Registry, AClaimWhoseEffectFailsIsNotKept) {
   NewWorkspace wanted;
   wanted.name = "a";
   wanted.parent_id = WorkspaceId::make(at(0));
-  const auto render = [](const Workspace& made) { return made.id.text(); };
-  EXPECT_TRUE(
-      store->create_workspace_once(wanted, claim("k", "r"), render, at(0)).take().error().is(errors::bad_parent));
+  const ClaimedAnswer<Workspace> once{claim("k", "r"), [](const Workspace& made) { return made.id.text(); }};
+  EXPECT_TRUE(store->create_workspace(wanted, at(0), once).take().error().is(errors::bad_parent));
   wanted.parent_id.reset();
-  EXPECT_TRUE(store->create_workspace_once(wanted, claim("k", "r"), render, at(1)).take()->made);
+  EXPECT_TRUE(store->create_workspace(wanted, at(1), once).take());
 }
 
 TEST_P(Registry, AnAckOnlyMovesForwardAndNeverBeyondTheHead) {

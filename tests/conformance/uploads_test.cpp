@@ -145,38 +145,35 @@ TEST_P(Uploads, AnOutgoingFileIsFoundButNeitherInTheInboxNorWaitingNorAcked) {
 TEST_P(Uploads, UnderAClaimARepeatedStagingIsTheFirstOne) {
   const auto workspace = make_workspace().id;
   const Claim claim{sha256("scope"), sha256("request"), at(100)};
-  const Render<std::vector<StagedUpload>> render = [](const auto& staged) { return staged.at(0).upload.id.text(); };
+  const auto render = [](const auto& staged) { return staged.at(0).upload.id.text(); };
   const auto stage_once = [&](const NewUpload& item, const Claim& under, Time now) {
-    return store->stage_uploads_once(workspace, {item}, until(at(999)), under, render, now).take();
+    const ClaimedAnswer<std::vector<StagedUpload>> once{under, render};
+    return store->stage_uploads(workspace, {item}, until(at(999)), now, once).take();
   };
   const auto first = file("a.txt");
   const auto made = stage_once(first, claim, at(1)).value();
-  ASSERT_TRUE(made.made);
-  EXPECT_EQ(made.made->at(0).upload.id, first.id);
-  EXPECT_EQ(made.made->at(0).activity.seq, 1);
+  EXPECT_EQ(made.at(0).upload.id, first.id);
+  EXPECT_EQ(made.at(0).activity.seq, 1);
   reopen();
   const auto second = file("a.txt");
-  const auto again = stage_once(second, claim, at(2)).value();
-  EXPECT_FALSE(again.made);
-  EXPECT_EQ(again.replay, first.id.text());
+  EXPECT_EQ(earlier_answer_of(stage_once(second, claim, at(2))), first.id.text());
   EXPECT_ERROR(store->find_upload(workspace, second.id), errors::upload_gone);
   EXPECT_ERROR(stage_once(second, {claim.scope, sha256("other"), at(100)}, at(3)), errors::idempotency_mismatch);
   EXPECT_THAT(waiting(workspace), ElementsAre("a.txt"));
-  ASSERT_TRUE(stage_once(second, {claim.scope, sha256("other"), at(200)}, at(100))->made) << "a claim ends";
+  ASSERT_TRUE(stage_once(second, {claim.scope, sha256("other"), at(200)}, at(100))) << "a claim ends";
 }
 
 TEST_P(Uploads, ARefusedStagingLeavesItsClaimFree) {
   const auto workspace = make_workspace().id;
   const Claim claim{sha256("scope"), sha256("request"), at(100)};
-  const Render<std::vector<StagedUpload>> render = [](const auto&) { return "answer"; };
+  const ClaimedAnswer<std::vector<StagedUpload>> once{claim, [](const auto&) { return "answer"; }};
   auto tight = until(at(99));
   tight.quota.max_files = 1;
   stage(workspace, file("a.txt"));
   const auto item = file("b.txt");
-  EXPECT_ERROR(store->stage_uploads_once(workspace, {item}, tight, claim, render, at(0)).take(),
-               errors::quota_exceeded);
+  EXPECT_ERROR(store->stage_uploads(workspace, {item}, tight, at(0), once).take(), errors::quota_exceeded);
   tight.quota.max_files = 2;
-  EXPECT_TRUE(store->stage_uploads_once(workspace, {item}, tight, claim, render, at(0)).take()->made);
+  EXPECT_TRUE(store->stage_uploads(workspace, {item}, tight, at(0), once).take());
 }
 
 TEST_P(Uploads, AnEmptyListDoesNothing) {

@@ -167,25 +167,15 @@ std::optional<Delegation> SharedStore::look_up_delegation(const std::string& id)
   return std::move(*found);
 }
 
-Commit<Result<OpenedDelegation>> SharedStore::open_delegation(const NewDelegation& wanted, Time now) {
-  require_delegations();
-  return lane_of(wanted.callee_id)
-      .submit(hints_of(wanted), wanted.task.size() * 2 + 1024,
-              [wanted, now](Transaction& transaction) { return open(transaction, wanted, now); });
-}
-
-Commit<Result<Claimed<OpenedDelegation>>> SharedStore::open_delegation_once(const NewDelegation& wanted,
-                                                                            const Claim& claim,
-                                                                            Render<OpenedDelegation> render, Time now) {
+Commit<Result<OpenedDelegation>> SharedStore::open_delegation(const NewDelegation& wanted, Time now,
+                                                              OptionalClaim<OpenedDelegation> claim) {
   require_delegations();
   WriteHints hints = hints_of(wanted);
-  hints.claim = claim.scope;
+  hints.claim = scope_of(claim);
   return lane_of(wanted.callee_id)
       .submit(std::move(hints), wanted.task.size() * 2 + 1024,
-              [wanted, claim, render = std::move(render), now](Transaction& transaction) {
-                return once<OpenedDelegation>(transaction, claim, now, render,
-                                              [&] { return open(transaction, wanted, now); });
-              });
+              under_claim(std::move(claim), now,
+                          [wanted, now](Transaction& transaction) { return open(transaction, wanted, now); }));
 }
 
 Commit<Result<DelegationChange>> SharedStore::advance_delegation(WorkspaceId who, const std::string& id,

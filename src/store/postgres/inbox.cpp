@@ -79,29 +79,17 @@ WriteHints hints_of(WorkspaceId workspace, const Message& message) {
 
 }  // namespace
 
-Commit<Result<Appended>> SharedStore::append_to_inbox(WorkspaceId workspace, const NewInboxRow& activity, Time now) {
+Commit<Result<Appended>> SharedStore::append_to_inbox(WorkspaceId workspace, const NewInboxRow& activity, Time now,
+                                                      OptionalClaim<Appended> claim) {
   Message message(activity, workspace, {}, now);
   const std::size_t bytes = message.bytes();
   WriteHints hints = hints_of(workspace, message);
-  return lane_of(workspace).submit(std::move(hints), bytes,
-                                   [message = std::move(message), workspace, now](Transaction& transaction) {
-                                     return append(transaction, workspace, message, now);
-                                   });
-}
-
-Commit<Result<Claimed<Appended>>> SharedStore::append_to_inbox_once(WorkspaceId workspace, const NewInboxRow& activity,
-                                                                    const Claim& claim, Render<Appended> render,
-                                                                    Time now) {
-  Message message(activity, workspace, {}, now);
-  const std::size_t bytes = message.bytes();
-  WriteHints hints = hints_of(workspace, message);
-  hints.claim = claim.scope;
+  hints.claim = scope_of(claim);
   return lane_of(workspace).submit(
       std::move(hints), bytes,
-      [message = std::move(message), workspace, claim, render = std::move(render), now](Transaction& transaction) {
-        return once<Appended>(transaction, claim, now, render,
-                              [&] { return append(transaction, workspace, message, now); });
-      });
+      under_claim(std::move(claim), now, [message = std::move(message), workspace, now](Transaction& transaction) {
+        return append(transaction, workspace, message, now);
+      }));
 }
 
 Commit<Result<std::int64_t>> SharedStore::ack_inbox(WorkspaceId workspace, std::int64_t seq) {

@@ -99,29 +99,18 @@ Result<std::vector<StagedUpload>> stage_copies(Transaction& transaction, Workspa
 
 Commit<Result<SentMessage>> SharedStore::append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& activity,
                                                                     std::vector<OutgoingFile> files,
-                                                                    const StagingTerms& terms, Time now) {
+                                                                    const StagingTerms& terms, Time now,
+                                                                    OptionalClaim<SentMessage> claim) {
   if (!uploads_ready_ && !files.empty()) return Commit<Result<SentMessage>>::ready(errors::attachment_gone);
   MessageWithFiles outgoing(workspace, activity, std::move(files), terms, now);
   WriteHints hints = outgoing.hints();
+  hints.claim = scope_of(claim);
   const std::size_t bytes = outgoing.bytes();
   return lane_of(workspace).submit(
       std::move(hints), bytes,
-      [outgoing = std::move(outgoing), now](Transaction& transaction) { return send(transaction, outgoing, now); });
-}
-
-Commit<Result<Claimed<SentMessage>>> SharedStore::append_to_inbox_with_files_once(
-    WorkspaceId workspace, const NewInboxRow& activity, std::vector<OutgoingFile> files, const StagingTerms& terms,
-    const Claim& claim, Render<SentMessage> render, Time now) {
-  if (!uploads_ready_ && !files.empty()) return Commit<Result<Claimed<SentMessage>>>::ready(errors::attachment_gone);
-  MessageWithFiles outgoing(workspace, activity, std::move(files), terms, now);
-  WriteHints hints = outgoing.hints();
-  hints.claim = claim.scope;
-  const std::size_t bytes = outgoing.bytes();
-  return lane_of(workspace).submit(
-      std::move(hints), bytes,
-      [outgoing = std::move(outgoing), claim, render = std::move(render), now](Transaction& transaction) {
-        return once<SentMessage>(transaction, claim, now, render, [&] { return send(transaction, outgoing, now); });
-      });
+      under_claim(std::move(claim), now, [outgoing = std::move(outgoing), now](Transaction& transaction) {
+        return send(transaction, outgoing, now);
+      }));
 }
 
 }  // namespace restante::postgres

@@ -24,9 +24,8 @@ class SharedStore final : public Store {
 
   Result<std::optional<std::string>> find_answer(const Claim& claim, Time now) override;
 
-  Commit<Result<Workspace>> create_workspace(const NewWorkspace& workspace, Time now) override;
-  Commit<Result<Claimed<Workspace>>> create_workspace_once(const NewWorkspace& workspace, const Claim& claim,
-                                                           Render<Workspace> render, Time now) override;
+  Commit<Result<Workspace>> create_workspace(const NewWorkspace& workspace, Time now,
+                                             OptionalClaim<Workspace> claim) override;
   Result<Workspace> find_workspace(WorkspaceId id) override;
   Result<DeliveryMode> find_delivery(WorkspaceId id) override;
   std::vector<Workspace> list_workspaces() override;
@@ -49,18 +48,11 @@ class SharedStore final : public Store {
   Commit<Result<void>> record_token_uses(std::span<const std::pair<TokenId, Time>> uses) override;
   bool has_live_token(WorkspaceId workspace, Time now) override;
 
-  Commit<Result<Appended>> append_to_inbox(WorkspaceId workspace, const NewInboxRow& activity, Time now) override;
-  Commit<Result<Claimed<Appended>>> append_to_inbox_once(WorkspaceId workspace, const NewInboxRow& activity,
-                                                         const Claim& claim, Render<Appended> render,
-                                                         Time now) override;
+  Commit<Result<Appended>> append_to_inbox(WorkspaceId workspace, const NewInboxRow& activity, Time now,
+                                           OptionalClaim<Appended> claim) override;
   Commit<Result<SentMessage>> append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& activity,
                                                          std::vector<OutgoingFile> files, const StagingTerms& terms,
-                                                         Time now) override;
-  Commit<Result<Claimed<SentMessage>>> append_to_inbox_with_files_once(WorkspaceId workspace,
-                                                                       const NewInboxRow& activity,
-                                                                       std::vector<OutgoingFile> files,
-                                                                       const StagingTerms& terms, const Claim& claim,
-                                                                       Render<SentMessage> render, Time now) override;
+                                                         Time now, OptionalClaim<SentMessage> claim) override;
   Commit<Result<std::int64_t>> ack_inbox(WorkspaceId workspace, std::int64_t seq) override;
   Result<InboxHead> find_head(WorkspaceId workspace) override;
   Commit<Result<std::int64_t>> prune(Time before, Time ceiling, Time now, int limit) override;
@@ -68,12 +60,8 @@ class SharedStore final : public Store {
 
   bool uploads_ready() const override { return uploads_ready_; }
   Commit<Result<std::vector<StagedUpload>>> stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
-                                                          const StagingTerms& terms, Time now) override;
-  Commit<Result<Claimed<std::vector<StagedUpload>>>> stage_uploads_once(WorkspaceId workspace,
-                                                                        std::vector<NewUpload> items,
-                                                                        const StagingTerms& terms, const Claim& claim,
-                                                                        Render<std::vector<StagedUpload>> render,
-                                                                        Time now) override;
+                                                          const StagingTerms& terms, Time now,
+                                                          OptionalClaim<std::vector<StagedUpload>> claim) override;
   Result<Upload> find_upload(WorkspaceId workspace, FileId id) override;
   Result<Upload> read_upload(WorkspaceId workspace, FileId id) override;
   Result<UploadStatus> find_upload_status(WorkspaceId workspace, FileId id, Time now) override;
@@ -110,9 +98,8 @@ class SharedStore final : public Store {
   Chunks& chunks() override { return chunks_; }
 
   bool delegations_ready() const override { return delegations_ready_; }
-  Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now) override;
-  Commit<Result<Claimed<OpenedDelegation>>> open_delegation_once(const NewDelegation& wanted, const Claim& claim,
-                                                                 Render<OpenedDelegation> render, Time now) override;
+  Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now,
+                                                   OptionalClaim<OpenedDelegation> claim) override;
   Commit<Result<DelegationChange>> advance_delegation(WorkspaceId who, const std::string& id, DelegationReport report,
                                                       Time now) override;
   Commit<Result<DelegationChange>> beat_delegation(WorkspaceId callee, const std::string& id,

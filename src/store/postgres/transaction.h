@@ -160,17 +160,17 @@ class Transaction {
   Bulk claim_rows_;
 };
 
-// Runs `effect` unless the claim was used before, and stores the answer that `render` makes from its result.
-template <class T, class Effect>
-Result<Claimed<T>> once(Transaction& transaction, const Claim& claim, Time now, const Render<T>& render,
-                        Effect effect) {
-  auto known = transaction.find_claim(claim, now);
-  if (!known) return known.error();
-  if (*known) return Claimed<T>{std::nullopt, std::move(**known)};
-  Result<T> made = effect();
-  if (!made) return made.error();
-  transaction.keep_claim(claim, render(*made));
-  return Claimed<T>{std::move(*made), {}};
+// For under_claim().
+inline Result<std::optional<std::string>> find_claim(Transaction& transaction, const Claim& claim, Time now) {
+  return transaction.find_claim(claim, now);
+}
+inline void keep_claim(Transaction& transaction, const Claim& claim, const std::string& answer) {
+  transaction.keep_claim(claim, answer);
+}
+template <class T>
+std::optional<Digest> scope_of(const OptionalClaim<T>& claim) {
+  if (!claim) return std::nullopt;
+  return claim->claim.scope;
 }
 
 }  // namespace restante::postgres

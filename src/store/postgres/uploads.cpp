@@ -147,28 +147,17 @@ WriteHints hints_of(WorkspaceId workspace, FileId id) { return {.heads = {worksp
 }  // namespace
 
 Commit<Result<Staged>> SharedStore::stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
-                                                  const StagingTerms& terms, Time now) {
+                                                  const StagingTerms& terms, Time now, OptionalClaim<Staged> claim) {
   if (items.empty()) return Commit<Result<Staged>>::ready(Staged());
   if (!uploads_ready_) return Commit<Result<Staged>>::ready(errors::no_callback);
   Batch batch(workspace, std::move(items), terms, now);
   const std::size_t bytes = batch.bytes;
+  WriteHints hints{.heads = {workspace}, .claim = scope_of(claim)};
   return lane_of(workspace).submit(
-      {.heads = {workspace}}, bytes,
-      [batch = std::move(batch), now](Transaction& transaction) { return stage(transaction, batch, now); });
-}
-
-Commit<Result<Claimed<Staged>>> SharedStore::stage_uploads_once(WorkspaceId workspace, std::vector<NewUpload> items,
-                                                                const StagingTerms& terms, const Claim& claim,
-                                                                Render<Staged> render, Time now) {
-  if (items.empty()) return Commit<Result<Claimed<Staged>>>::ready(Claimed<Staged>{Staged(), {}});
-  if (!uploads_ready_) return Commit<Result<Claimed<Staged>>>::ready(errors::no_callback);
-  Batch batch(workspace, std::move(items), terms, now);
-  const std::size_t bytes = batch.bytes;
-  return lane_of(workspace).submit(
-      {.heads = {workspace}, .claim = claim.scope}, bytes,
-      [batch = std::move(batch), claim, render = std::move(render), now](Transaction& transaction) {
-        return once<Staged>(transaction, claim, now, render, [&] { return stage(transaction, batch, now); });
-      });
+      std::move(hints), bytes,
+      under_claim(std::move(claim), now, [batch = std::move(batch), now](Transaction& transaction) {
+        return stage(transaction, batch, now);
+      }));
 }
 
 Commit<Result<void>> SharedStore::mark_fetched(WorkspaceId workspace, FileId id, Time now) {

@@ -157,24 +157,16 @@ Result<void> record(Transaction& transaction, std::span<const PollRecord> polls)
 
 }  // namespace
 
-Commit<Result<Workspace>> SharedStore::create_workspace(const NewWorkspace& workspace, Time now) {
-  const Workspace made = made_of(workspace, now);
-  return lane_of(made.id).submit(hints_of(made), sizeof made,
-                                 [made, enrolment = workspace.enrolment](Transaction& transaction) {
-                                   return create(transaction, made, enrolment);
-                                 });
-}
-
-Commit<Result<Claimed<Workspace>>> SharedStore::create_workspace_once(const NewWorkspace& workspace, const Claim& claim,
-                                                                      Render<Workspace> render, Time now) {
+Commit<Result<Workspace>> SharedStore::create_workspace(const NewWorkspace& workspace, Time now,
+                                                        OptionalClaim<Workspace> claim) {
   const Workspace made = made_of(workspace, now);
   WriteHints hints = hints_of(made);
-  hints.claim = claim.scope;
+  hints.claim = scope_of(claim);
   return lane_of(made.id).submit(
       std::move(hints), sizeof made,
-      [made, enrolment = workspace.enrolment, claim, render = std::move(render), now](Transaction& transaction) {
-        return once<Workspace>(transaction, claim, now, render, [&] { return create(transaction, made, enrolment); });
-      });
+      under_claim(std::move(claim), now, [made, enrolment = workspace.enrolment](Transaction& transaction) {
+        return create(transaction, made, enrolment);
+      }));
 }
 
 Result<Workspace> SharedStore::find_workspace(WorkspaceId id) {

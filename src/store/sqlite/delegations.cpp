@@ -162,27 +162,15 @@ void EmbeddedStore::require_delegations() const {
   if (!delegations_ready_) throw Unavailable("the tables of delegations are not there yet: migrate the database");
 }
 
-Commit<Result<OpenedDelegation>> EmbeddedStore::open_delegation(const NewDelegation& wanted, Time now) {
+Commit<Result<OpenedDelegation>> EmbeddedStore::open_delegation(const NewDelegation& wanted, Time now,
+                                                                OptionalClaim<OpenedDelegation> claim) {
   require_delegations();
   if (!uploads_ready_ && !wanted.attachments.empty()) {
     return Commit<Result<OpenedDelegation>>::ready(errors::attachment_gone);
   }
-  return writer_.submit(wanted.task.size() * 2 + 1024,
-                        [wanted, now](Database& database) { return open(database, wanted, now); });
-}
-
-Commit<Result<Claimed<OpenedDelegation>>> EmbeddedStore::open_delegation_once(const NewDelegation& wanted,
-                                                                              const Claim& claim,
-                                                                              Render<OpenedDelegation> render,
-                                                                              Time now) {
-  require_delegations();
-  if (!uploads_ready_ && !wanted.attachments.empty()) {
-    return Commit<Result<Claimed<OpenedDelegation>>>::ready(errors::attachment_gone);
-  }
   return writer_.submit(
-      wanted.task.size() * 2 + 1024, [wanted, claim, render = std::move(render), now](Database& database) {
-        return once<OpenedDelegation>(database, claim, now, render, [&] { return open(database, wanted, now); });
-      });
+      wanted.task.size() * 2 + 1024,
+      under_claim(std::move(claim), now, [wanted, now](Database& database) { return open(database, wanted, now); }));
 }
 
 Commit<Result<DelegationChange>> EmbeddedStore::advance_delegation(WorkspaceId who, const std::string& id,

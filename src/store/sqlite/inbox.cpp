@@ -158,23 +158,14 @@ Appended append_message(Database& database, WorkspaceId workspace, Head& head, c
   return appended;
 }
 
-Commit<Result<Appended>> EmbeddedStore::append_to_inbox(WorkspaceId workspace, const NewInboxRow& row, Time now) {
-  Message message(row, workspace, {}, now);
-  const std::size_t bytes = message.bytes();
-  return writer_.submit(bytes, [message = std::move(message), workspace, now](Database& database) {
-    return append(database, workspace, message, now);
-  });
-}
-
-Commit<Result<Claimed<Appended>>> EmbeddedStore::append_to_inbox_once(WorkspaceId workspace, const NewInboxRow& row,
-                                                                      const Claim& claim, Render<Appended> render,
-                                                                      Time now) {
+Commit<Result<Appended>> EmbeddedStore::append_to_inbox(WorkspaceId workspace, const NewInboxRow& row, Time now,
+                                                        OptionalClaim<Appended> claim) {
   Message message(row, workspace, {}, now);
   const std::size_t bytes = message.bytes();
   return writer_.submit(
-      bytes, [message = std::move(message), workspace, claim, render = std::move(render), now](Database& database) {
-        return once<Appended>(database, claim, now, render, [&] { return append(database, workspace, message, now); });
-      });
+      bytes, under_claim(std::move(claim), now, [message = std::move(message), workspace, now](Database& database) {
+        return append(database, workspace, message, now);
+      }));
 }
 
 Commit<Result<std::int64_t>> EmbeddedStore::ack_inbox(WorkspaceId workspace, std::int64_t seq) {

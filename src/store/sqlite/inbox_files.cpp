@@ -84,24 +84,15 @@ Result<std::vector<StagedUpload>> stage_copies(Database& database, WorkspaceId w
 
 Commit<Result<SentMessage>> EmbeddedStore::append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& row,
                                                                       std::vector<OutgoingFile> files,
-                                                                      const StagingTerms& terms, Time now) {
+                                                                      const StagingTerms& terms, Time now,
+                                                                      OptionalClaim<SentMessage> claim) {
   if (!uploads_ready_ && !files.empty()) return Commit<Result<SentMessage>>::ready(errors::attachment_gone);
   MessageWithFiles outgoing = message_with_files(workspace, row, std::move(files), terms, now);
   const std::size_t bytes = bytes_of(outgoing);
-  return writer_.submit(
-      bytes, [outgoing = std::move(outgoing), now](Database& database) { return send(database, outgoing, now); });
-}
-
-Commit<Result<Claimed<SentMessage>>> EmbeddedStore::append_to_inbox_with_files_once(
-    WorkspaceId workspace, const NewInboxRow& row, std::vector<OutgoingFile> files, const StagingTerms& terms,
-    const Claim& claim, Render<SentMessage> render, Time now) {
-  if (!uploads_ready_ && !files.empty()) return Commit<Result<Claimed<SentMessage>>>::ready(errors::attachment_gone);
-  MessageWithFiles outgoing = message_with_files(workspace, row, std::move(files), terms, now);
-  const std::size_t bytes = bytes_of(outgoing);
-  return writer_.submit(
-      bytes, [outgoing = std::move(outgoing), claim, render = std::move(render), now](Database& database) {
-        return once<SentMessage>(database, claim, now, render, [&] { return send(database, outgoing, now); });
-      });
+  return writer_.submit(bytes,
+                        under_claim(std::move(claim), now, [outgoing = std::move(outgoing), now](Database& database) {
+                          return send(database, outgoing, now);
+                        }));
 }
 
 }  // namespace restante::sqlite

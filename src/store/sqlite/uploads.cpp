@@ -165,25 +165,14 @@ Result<void> fetch(Database& database, WorkspaceId workspace, FileId id, Time no
 }  // namespace
 
 Commit<Result<Staged>> EmbeddedStore::stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
-                                                    const StagingTerms& terms, Time now) {
+                                                    const StagingTerms& terms, Time now, OptionalClaim<Staged> claim) {
   if (items.empty()) return Commit<Result<Staged>>::ready(Staged());
   if (!uploads_ready_) return Commit<Result<Staged>>::ready(errors::no_callback);
   Batch batch(workspace, std::move(items), terms, now);
   const std::size_t bytes = batch.bytes;
-  return writer_.submit(bytes,
-                        [batch = std::move(batch), now](Database& database) { return stage(database, batch, now); });
-}
-
-Commit<Result<Claimed<Staged>>> EmbeddedStore::stage_uploads_once(WorkspaceId workspace, std::vector<NewUpload> items,
-                                                                  const StagingTerms& terms, const Claim& claim,
-                                                                  Render<Staged> render, Time now) {
-  if (items.empty()) return Commit<Result<Claimed<Staged>>>::ready(Claimed<Staged>{Staged(), {}});
-  if (!uploads_ready_) return Commit<Result<Claimed<Staged>>>::ready(errors::no_callback);
-  Batch batch(workspace, std::move(items), terms, now);
-  const std::size_t bytes = batch.bytes;
-  return writer_.submit(bytes, [batch = std::move(batch), claim, render = std::move(render), now](Database& database) {
-    return once<Staged>(database, claim, now, render, [&] { return stage(database, batch, now); });
-  });
+  return writer_.submit(bytes, under_claim(std::move(claim), now, [batch = std::move(batch), now](Database& database) {
+                          return stage(database, batch, now);
+                        }));
 }
 
 Commit<Result<void>> EmbeddedStore::mark_fetched(WorkspaceId workspace, FileId id, Time now) {

@@ -123,20 +123,12 @@ Result<RegisteredWorkspace> apply_registration(Database& database, const Checked
 
 }  // namespace
 
-Commit<Result<Workspace>> EmbeddedStore::create_workspace(const NewWorkspace& workspace, Time now) {
-  return writer_.submit(sizeof(Workspace), [made = made_of(workspace, now), enrolment = workspace.enrolment](
-                                               Database& database) { return create(database, made, enrolment); });
-}
-
-Commit<Result<Claimed<Workspace>>> EmbeddedStore::create_workspace_once(const NewWorkspace& workspace,
-                                                                        const Claim& claim, Render<Workspace> render,
-                                                                        Time now) {
+Commit<Result<Workspace>> EmbeddedStore::create_workspace(const NewWorkspace& workspace, Time now,
+                                                          OptionalClaim<Workspace> claim) {
   return writer_.submit(sizeof(Workspace),
-                        [made = made_of(workspace, now), enrolment = workspace.enrolment, claim,
-                         render = std::move(render), now](Database& database) -> Result<Claimed<Workspace>> {
-                          return once<Workspace>(database, claim, now, render,
-                                                 [&] { return create(database, made, enrolment); });
-                        });
+                        under_claim(std::move(claim), now,
+                                    [made = made_of(workspace, now), enrolment = workspace.enrolment](
+                                        Database& database) { return create(database, made, enrolment); }));
 }
 
 Result<Workspace> EmbeddedStore::find_workspace(WorkspaceId id) { return find(*readers_.take(), id); }

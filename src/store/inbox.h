@@ -1,0 +1,56 @@
+// InboxStore: the rows of each workspace, in one order.
+// One of the parts of Store; store/store.h says what holds for all of them.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "base/commit.h"
+#include "base/error.h"
+#include "model/idempotency.h"
+#include "model/inbox_row.h"
+#include "model/upload.h"
+#include "store/uploads.h"
+
+namespace restante {
+
+struct InboxHead {
+  std::int64_t last_seq = 0;
+  std::int64_t acked_seq = 0;
+  Time last_created_at;
+};
+
+// A message and the files that came with it. For a repeated message `files` is empty: they were staged the first time.
+struct SentMessage {
+  Appended activity;
+  std::vector<StagedUpload> files;
+};
+
+class InboxStore {
+ public:
+  virtual ~InboxStore() = default;
+
+  // Appends one row to the workspace's inbox. Within a workspace seq grows in commit order, and created_at never
+  // decreases with growing seq. workspace_not_found, workspace_removed.
+  virtual Commit<Result<Appended>> append_to_inbox(WorkspaceId workspace, const NewInboxRow& row, Time now,
+                                                   OptionalClaim<Appended> claim = {}) = 0;
+  // The same with files. Each must be an outgoing file of its owner that is not expired and not damaged
+  // (attachment_gone). It is staged for `workspace` under its new id and shares the blob; its own inbox row comes
+  // before the message. The body already names the new ids; to detect a repeated message, the source ids are put back
+  // in their place. The direction of `terms` is ignored. quota_exceeded.
+  virtual Commit<Result<SentMessage>> append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& row,
+                                                                 std::vector<OutgoingFile> files,
+                                                                 const StagingTerms& terms, Time now,
+                                                                 OptionalClaim<SentMessage> claim = {}) = 0;
+  // Sets how far the agent has read: only forward, never beyond the head. Returns the value now. workspace_not_found.
+  virtual Commit<Result<std::int64_t>> ack_inbox(WorkspaceId workspace, std::int64_t seq) = 0;
+  virtual Result<InboxHead> find_head(WorkspaceId workspace) = 0;
+  // One bounded step of retention. Deletes inbox rows older than `before` with their message keys, one workspace after
+  // the other, but keeps a2a_receive rows that were not acked and are younger than `ceiling`. Deletes expired claims,
+  // the status of uploads that ended before `before`, and delegations that ended before it. Returns the number of
+  // deleted rows; fewer than `limit` means that nothing is left to do.
+  virtual Commit<Result<std::int64_t>> prune(Time before, Time ceiling, Time now, int limit) = 0;
+  // cursor_gone when the cursor names no row of this workspace or is above the head (since_seq = 0 always works).
+  virtual Result<std::vector<InboxRow>> read_inbox(WorkspaceId workspace, const InboxQuery& query) = 0;
+};
+
+}  // namespace restante
