@@ -120,13 +120,27 @@ def test_a_violation_is_found_and_its_line_is_named(tree, name, line):
     code, out, _ = check(tree)
     number = 1 if name == "misc/helper.h" else before.count("\n") + 1
     assert code == 1
-    assert out.startswith(f"src/{name}:{number}: ") and out.count("\n") == 1, out
+    direct = [line for line in out.splitlines() if " reaches " not in line]
+    assert len(direct) == 1 and direct[0].startswith(f"src/{name}:{number}: "), out
+
+
+def test_what_a_file_reaches_through_allowed_files_is_compared_with_never(tree):
+    write(tree, "desk/inbox.h", '#include "store/store.h"\n')
+    assert check(tree) == (0, "", "")
+    (tree / "ARCHITECTURE.md").write_text(TABLE.replace("| net, Asio, any backend |", "| net, Asio, store, any backend |"))
+    assert check(tree) == (1, 'src/api/routes.cpp:1: api reaches store through desk/inbox.h: "store/store.h"\n', "")
+
+
+def test_a_driver_that_is_reached_through_a_header_is_found_at_whoever_includes_it(tree):
+    write(tree, "store/store.h", "#include <sqlite3.h>\n")
+    _, out, _ = check(tree)
+    assert "src/desk/inbox.cpp:1: desk reaches <sqlite3.h> through store/store.h\n" in out
 
 
 def test_a_changed_table_changes_the_result(tree):
-    write(tree, "http/request.h", '#include "model/errors.h"\n')
+    write(tree, "desk/inbox.cpp", '#include "http/request.h"\n')
     assert check(tree)[0] == 1
-    (tree / "ARCHITECTURE.md").write_text(TABLE.replace("| `http` | base | model, store", "| `http` | base, model | store"))
+    (tree / "ARCHITECTURE.md").write_text(TABLE.replace("| `desk` | store, model, base | http, net", "| `desk` | store, http, model, base | net"))
     assert check(tree)[0] == 0
 
 

@@ -57,6 +57,19 @@ DelegationStep delegation_step_of(const Row& row) {
           row.text(4)};
 }
 
+// The delegation `id`, its parent, and so on, as far as find() returns a row.
+template <class Find>
+std::vector<Delegation> chain_above(std::string id, Find find) {
+  std::vector<Delegation> chain;
+  while (!id.empty()) {
+    auto above = find(id);
+    if (!above) break;
+    id = above->parent_id;
+    chain.push_back(std::move(*above));
+  }
+  return chain;
+}
+
 // The query for a filter. Its parameters are the limit, then the workspace and the peer if the filter has them.
 // `placeholder` begins a parameter in the backend's SQL: '?' or '$'.
 std::string select_delegations(const DelegationFilter& filter, char placeholder);

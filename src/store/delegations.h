@@ -9,8 +9,8 @@
 #include "base/commit.h"
 #include "base/error.h"
 #include "model/delegation.h"
+#include "model/delegation_rules.h"
 #include "model/idempotency.h"
-#include "store/delegation_lifecycle.h"
 #include "store/uploads.h"
 
 namespace restante {

@@ -3,8 +3,8 @@
 #pragma once
 #include <map>
 
+#include "model/upload_rules.h"
 #include "model/upload_stats.h"
-#include "store/upload_lifecycle.h"
 
 namespace restante {
 

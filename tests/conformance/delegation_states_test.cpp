@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "model/delegation.h"
-#include "store/delegation_lifecycle.h"
+#include "model/delegation_rules.h"
 
 namespace restante::testing {
 namespace {

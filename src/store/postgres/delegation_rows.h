@@ -4,7 +4,7 @@
 #pragma once
 #include <span>
 
-#include "store/delegation_lifecycle.h"
+#include "model/delegation_rules.h"
 #include "store/postgres/transaction.h"
 
 namespace restante::postgres {

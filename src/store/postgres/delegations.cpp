@@ -7,13 +7,11 @@
 namespace restante::postgres {
 namespace {
 
-Error not_found(std::string_view field) { return {errors::delegation_not_found, {{"field", std::string(field)}}}; }
-
 // A delegation with the same id or idempotency key, if the caller repeats its request. A key that is no longer reserved
 // is taken away from the older delegation.
 Result<std::optional<Delegation>> find_hit(Transaction& transaction, const NewDelegation& wanted, Time now) {
   if (auto same = find_delegation_row(transaction.connection(), wanted.id)) {
-    if (same->caller_id != wanted.caller_id) return errors::delegation_id_taken;
+    if (const auto ours = check_same_id(wanted, *same); !ours) return ours.error();
     return std::optional<Delegation>(std::move(*same));
   }
   if (wanted.idempotency_key.empty()) return std::optional<Delegation>();
@@ -23,34 +21,6 @@ Result<std::optional<Delegation>> find_hit(Transaction& transaction, const NewDe
   if (holds_key(holders.front(), now)) return std::optional<Delegation>(std::move(holders.front()));
   transaction.run("UPDATE delegations SET idempotency_key = NULL WHERE delegation_id = $1", holders.front().id);
   return std::optional<Delegation>();
-}
-
-Result<std::int64_t> retry_count(Connection& connection, const NewDelegation& wanted) {
-  if (wanted.retry_of.empty()) return 0;
-  const auto old = find_delegation_row(connection, wanted.retry_of);
-  if (!old || old->caller_id != wanted.caller_id) return not_found("retry_of");
-  if (old->in_flight()) return Error(errors::delegation_in_flight, {{"status", std::string(name_of(old->status))}});
-  return old->retry_count + 1;
-}
-
-// The depth of the new delegation in its chain.
-Result<std::int64_t> depth_of(Connection& connection, const NewDelegation& wanted) {
-  std::vector<Delegation> chain;
-  std::string id = wanted.parent_id;
-  while (!id.empty()) {
-    auto above = find_delegation_row(connection, id);
-    if (chain.empty()) {
-      if (!above || above->callee_id != wanted.caller_id) return not_found("parent_delegation_id");
-      if (!above->in_flight()) {
-        return Error(errors::delegation_ended, {{"status", std::string(name_of(above->status))}});
-      }
-    }
-    if (!above) break;
-    id = above->parent_id;
-    chain.push_back(std::move(*above));
-  }
-  if (const auto fine = check_chain(wanted, chain); !fine) return fine.error();
-  return chain.empty() ? 1 : chain.front().depth + 1;
 }
 
 DelegationLoad load_of(Connection& connection, const NewDelegation& wanted) {
@@ -84,14 +54,16 @@ Result<void> send_task(Transaction& transaction, const NewDelegation& wanted, Op
 }
 
 Result<OpenedDelegation> open(Transaction& transaction, const NewDelegation& wanted, Time now) {
-  if (wanted.caller_id == wanted.callee_id) return errors::bad_field;
+  if (const auto two = check_parties(wanted); !two) return two.error();
   auto hit = find_hit(transaction, wanted, now);
   if (!hit) return hit.error();
   if (*hit) return OpenedDelegation{std::move(**hit), true, {}, {}};
   if (const auto ahead = check_deadline(wanted, now); !ahead) return ahead.error();
-  const auto retries = retry_count(transaction.connection(), wanted);
+  const auto find = [&](const std::string& id) { return find_delegation_row(transaction.connection(), id); };
+  const auto retried = wanted.retry_of.empty() ? errors::delegation_not_found : find(wanted.retry_of);
+  const auto retries = retry_number(wanted, retried ? &*retried : nullptr);
   if (!retries) return retries.error();
-  const auto depth = depth_of(transaction.connection(), wanted);
+  const auto depth = depth_in_chain(wanted, chain_above(wanted.parent_id, find));
   if (!depth) return depth.error();
   const auto room = check_load(wanted.limits, load_of(transaction.connection(), wanted));
   if (!room) return room.error();
@@ -115,22 +87,10 @@ WriteHints hints_of(const NewDelegation& wanted) {
   return hints;
 }
 
-bool may_report(const Delegation& task, WorkspaceId who, const DelegationReport& report) {
-  switch (report.by) {
-    case DelegationActor::callee:
-      return task.callee_id == who;
-    case DelegationActor::caller:
-      return task.caller_id == who;
-    case DelegationActor::platform:
-      return true;
-  }
-  return false;
-}
-
 Result<DelegationChange> deliver(Transaction& transaction, const Delegation& was, Time now) {
   DelegationChange change;
   change.delegation = was;
-  if (was.status != DelegationStatus::queued || was.inbox_seq || was.recorded) return change;
+  if (!waits_for_callback(was)) return change;
   const auto head = transaction.find_living_head(was.callee_id);
   if (!head) return head.error();
   const auto texts =

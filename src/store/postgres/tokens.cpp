@@ -1,8 +1,8 @@
 #include "store/postgres/tokens.h"
 
 #include "model/errors.h"
+#include "model/workspace_rules.h"
 #include "store/postgres/shared_store.h"
-#include "store/registry_lifecycle.h"
 #include "store/row_columns.h"
 
 namespace restante::postgres {

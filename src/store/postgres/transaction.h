@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "model/idempotency.h"
-#include "store/message.h"
+#include "model/message.h"
+#include "model/upload_rules.h"
 #include "store/postgres/bulk.h"
 #include "store/postgres/change_set.h"
 #include "store/postgres/connection.h"
 #include "store/store.h"
-#include "store/upload_lifecycle.h"
 
 namespace restante::postgres {
 

@@ -2,9 +2,9 @@
 #include <map>
 
 #include "model/errors.h"
+#include "model/workspace_rules.h"
 #include "store/postgres/shared_store.h"
 #include "store/postgres/tokens.h"
-#include "store/registry_lifecycle.h"
 #include "store/row_columns.h"
 
 namespace restante::postgres {

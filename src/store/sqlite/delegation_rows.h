@@ -1,7 +1,7 @@
 // Functions on the rows of delegations, for all verbs that change one. Those that change rows run on the writer's
 // thread inside its transaction.
 #pragma once
-#include "store/delegation_lifecycle.h"
+#include "model/delegation_rules.h"
 #include "store/delegation_rows.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/inbox.h"

@@ -8,13 +8,11 @@
 namespace restante::sqlite {
 namespace {
 
-Error not_found(std::string_view field) { return {errors::delegation_not_found, {{"field", std::string(field)}}}; }
-
 // The delegation with the same id, or with an idempotency key that is still held. A key that is no longer held is
 // removed from its old delegation.
 Result<std::optional<Delegation>> find_hit(Database& database, const NewDelegation& wanted, Time now) {
   if (auto same = find_delegation_row(database, wanted.id)) {
-    if (same->caller_id != wanted.caller_id) return errors::delegation_id_taken;
+    if (const auto ours = check_same_id(wanted, *same); !ours) return ours.error();
     return std::optional<Delegation>(std::move(*same));
   }
   if (wanted.idempotency_key.empty()) return std::optional<Delegation>();
@@ -24,34 +22,6 @@ Result<std::optional<Delegation>> find_hit(Database& database, const NewDelegati
   if (holds_key(holders.front(), now)) return std::optional<Delegation>(std::move(holders.front()));
   database.run("UPDATE delegations SET idempotency_key = NULL WHERE delegation_id = ?", holders.front().id);
   return std::optional<Delegation>();
-}
-
-Result<std::int64_t> retry_count(Database& database, const NewDelegation& wanted) {
-  if (wanted.retry_of.empty()) return 0;
-  const auto old = find_delegation_row(database, wanted.retry_of);
-  if (!old || old->caller_id != wanted.caller_id) return not_found("retry_of");
-  if (old->in_flight()) return Error(errors::delegation_in_flight, {{"status", std::string(name_of(old->status))}});
-  return old->retry_count + 1;
-}
-
-// The depth of the new delegation: 1 without a parent.
-Result<std::int64_t> depth_of(Database& database, const NewDelegation& wanted) {
-  std::vector<Delegation> chain;
-  std::string id = wanted.parent_id;
-  while (!id.empty()) {
-    auto above = find_delegation_row(database, id);
-    if (chain.empty()) {
-      if (!above || above->callee_id != wanted.caller_id) return not_found("parent_delegation_id");
-      if (!above->in_flight()) {
-        return Error(errors::delegation_ended, {{"status", std::string(name_of(above->status))}});
-      }
-    }
-    if (!above) break;
-    id = above->parent_id;
-    chain.push_back(std::move(*above));
-  }
-  if (const auto fine = check_chain(wanted, chain); !fine) return fine.error();
-  return chain.empty() ? 1 : chain.front().depth + 1;
 }
 
 DelegationLoad load_of(Database& database, const NewDelegation& wanted) {
@@ -88,14 +58,16 @@ Result<void> send_task(Database& database, const NewDelegation& wanted, OpenedDe
 }
 
 Result<OpenedDelegation> open(Database& database, const NewDelegation& wanted, Time now) {
-  if (wanted.caller_id == wanted.callee_id) return errors::bad_field;
+  if (const auto two = check_parties(wanted); !two) return two.error();
   auto hit = find_hit(database, wanted, now);
   if (!hit) return hit.error();
   if (*hit) return OpenedDelegation{std::move(**hit), true, {}, {}};
   if (const auto ahead = check_deadline(wanted, now); !ahead) return ahead.error();
-  const auto retries = retry_count(database, wanted);
+  const auto find = [&](const std::string& id) { return find_delegation_row(database, id); };
+  const auto retried = wanted.retry_of.empty() ? errors::delegation_not_found : find(wanted.retry_of);
+  const auto retries = retry_number(wanted, retried ? &*retried : nullptr);
   if (!retries) return retries.error();
-  const auto depth = depth_of(database, wanted);
+  const auto depth = depth_in_chain(wanted, chain_above(wanted.parent_id, find));
   if (!depth) return depth.error();
   if (const auto room = check_load(wanted.limits, load_of(database, wanted)); !room) return room.error();
   OpenedDelegation opened;
@@ -110,18 +82,6 @@ Result<OpenedDelegation> open(Database& database, const NewDelegation& wanted, T
   return opened;
 }
 
-bool may_report(const Delegation& task, WorkspaceId who, const DelegationReport& report) {
-  switch (report.by) {
-    case DelegationActor::callee:
-      return task.callee_id == who;
-    case DelegationActor::caller:
-      return task.caller_id == who;
-    case DelegationActor::platform:
-      return true;
-  }
-  return false;
-}
-
 Result<DelegationChange> advance(Database& database, WorkspaceId who, const std::string& id,
                                  const DelegationReport& report, Time now) {
   const auto was = find_delegation_row(database, id);
@@ -132,7 +92,7 @@ Result<DelegationChange> advance(Database& database, WorkspaceId who, const std:
 Result<DelegationChange> deliver(Database& database, const Delegation& was, Time now) {
   DelegationChange change;
   change.delegation = was;
-  if (was.status != DelegationStatus::queued || was.inbox_seq || was.recorded) return change;
+  if (!waits_for_callback(was)) return change;
   auto head = take_living_head(database, was.callee_id, now);
   if (!head) return head.error();
   std::string task;

@@ -3,7 +3,7 @@
 #pragma once
 #include <optional>
 
-#include "store/message.h"
+#include "model/message.h"
 #include "store/sqlite/database.h"
 #include "store/store.h"
 

@@ -1,7 +1,7 @@
 #include "store/sqlite/tokens.h"
 
 #include "model/errors.h"
-#include "store/registry_lifecycle.h"
+#include "model/workspace_rules.h"
 #include "store/row_columns.h"
 #include "store/sqlite/embedded_store.h"
 

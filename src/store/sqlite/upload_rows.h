@@ -1,10 +1,10 @@
 // Functions on the rows of uploads, for all verbs that change one. A verb that changes a row also changes the counts in
 // the inbox head, by an UploadTallies of the row before and after. Those that change rows run on the writer's thread.
 #pragma once
+#include "model/upload_rules.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/inbox.h"
 #include "store/store.h"
-#include "store/upload_lifecycle.h"
 
 namespace restante::sqlite {
 

@@ -1,41 +1,11 @@
-#include "store/upload_lifecycle.h"
+#include "model/upload_rules.h"
 
 #include <utility>
 
-#include "base/json_writer.h"
-#include "base/text.h"
 #include "model/errors.h"
+#include "model/inbox_messages.h"
 
 namespace restante {
-namespace {
-
-NewInboxRow arrival_of(WorkspaceId workspace, const NewUpload& item) {
-  JsonWriter body;
-  body.begin_object();
-  body.member("file_id", item.id.text());
-  body.member("name", item.name);
-  body.member("filename", item.name);
-  body.member("mimeType", item.mimetype);
-  body.member("size", item.size);
-  body.member("uri", pending_uri(workspace, item.id));
-  body.member("sha256", to_hex(item.sha256));
-  body.end_object();
-  NewInboxRow row;
-  row.activity_type = "a2a_receive";
-  row.method = "chat_upload_receive";
-  row.summary = "chat_upload_receive: " + item.name;
-  row.source_id = item.source_id;
-  row.target_id = workspace;
-  row.request_body = body.take();
-  return row;
-}
-
-void write_time(JsonWriter& body, std::string_view name, std::optional<Time> time) {
-  body.key(name);
-  time ? body.string(format_time(*time)) : body.null();
-}
-
-}  // namespace
 
 void UploadTallies::count(const Upload& upload, int by) {
   const auto move = [&](UploadTally& tally) {
@@ -92,27 +62,6 @@ Result<void> require_source(const OutgoingFile& file, const Upload* source, Time
   if (!sent && !outgoing) return gone;
   if (source->damage) return std::move(gone).with_sentence(std::string(sentence_of(*source->damage)));
   return {};
-}
-
-// Never a2a_receive: the agent does not get its own receipts as messages.
-NewInboxRow receipt_of(const Upload& upload, UploadState outcome) {
-  JsonWriter body;
-  body.begin_object();
-  body.member("file_id", upload.id.text());
-  body.member("name", upload.name);
-  body.member("size", upload.size);
-  write_time(body, "fetched_at", upload.fetched_at);
-  write_time(body, "acked_at", upload.acked_at);
-  if (outcome == UploadState::failed) body.member("reason", upload.reason);
-  body.end_object();
-  NewInboxRow row;
-  row.activity_type = "upload_receipt";
-  row.method = "chat_upload_" + std::string(name_of(outcome));
-  row.summary = row.method + ": " + upload.name;
-  row.source_id = upload.source_id;
-  row.target_id = upload.workspace_id;
-  row.request_body = body.take();
-  return row;
 }
 
 }  // namespace restante

@@ -1,126 +1,17 @@
-#include "store/delegation_lifecycle.h"
+#include "model/delegation_rules.h"
 
 #include <algorithm>
 
-#include "base/json.h"
-#include "base/json_writer.h"
 #include "base/text.h"
 #include "model/errors.h"
+#include "model/inbox_messages.h"
 
 namespace restante {
 namespace {
 
 using Status = DelegationStatus;
 
-constexpr std::size_t kSummaryBytes = 200;
-
-// Writes the members of a JSON list as file parts of a message.
-void write_file_parts(JsonWriter& out, const std::string& files) {
-  if (files.empty()) return;
-  const auto list = parse_json(files);
-  if (!list || !list->if_array()) return;
-  for (const Json& file : *list->if_array()) {
-    out.begin_object();
-    out.member("kind", "file");
-    out.key("file");
-    out.raw(file.dump());
-    out.end_object();
-  }
-}
-
-void write_message(JsonWriter& out, std::string_view message_id, std::string_view role, const std::string& text,
-                   const std::string& files) {
-  out.member("kind", "message");
-  out.member("messageId", message_id);
-  out.member("role", role);
-  out.key("parts");
-  out.begin_array();
-  if (!text.empty() || files.empty()) {
-    out.begin_object();
-    out.member("kind", "text");
-    out.member("text", text);
-    out.end_object();
-  }
-  write_file_parts(out, files);
-  out.end_array();
-}
-
-void write_true(JsonWriter& out, std::string_view name) {
-  out.key(name);
-  out.boolean(true);
-}
-
-// The fields that readers of the inbox and live events use; never the text of the task or the result.
-void write_facts(JsonWriter& out, const Delegation& of, Status status) {
-  out.member("delegation_id", of.id);
-  out.member("status", name_of(status));
-  out.member("caller_id", of.caller_id.text());
-  out.member("target_id", of.callee_id.text());
-}
-
-NewInboxRow note_of(const Delegation& of, std::string_view method, const std::string& summary) {
-  JsonWriter body;
-  body.begin_object();
-  write_facts(body, of, of.status);
-  body.member("deadline", format_time(of.deadline));
-  if (!of.retry_of.empty()) body.member("retry_of", of.retry_of);
-  if (!of.parent_id.empty()) body.member("parent_delegation_id", of.parent_id);
-  body.end_object();
-  NewInboxRow row;
-  row.activity_type = "delegation";
-  row.method = method;
-  row.summary = cut_utf8(summary, kSummaryBytes);
-  row.source_id = of.caller_id;
-  row.target_id = of.callee_id;
-  row.request_body = body.take();
-  return row;
-}
-
-NewInboxRow status_note(const Delegation& of) {
-  return note_of(of, "delegation_status", std::string(name_of(of.status)) + ": " + of.task_preview);
-}
-
-// The row that gives the caller the result, or a late answer.
-NewInboxRow result_row(const Delegation& of, const DelegationReport& report, bool late) {
-  const bool good = report.status == Status::completed;
-  JsonWriter body;
-  body.begin_object();
-  body.member("jsonrpc", "2.0");
-  body.member("method", "delegate_result");
-  write_facts(body, of, report.status);
-  if (late) write_true(body, "late");
-  body.key("params");
-  body.begin_object();
-  body.key("message");
-  body.begin_object();
-  write_message(body, "delegation-" + of.id + (late ? "-late" : "-result"), "agent", report.text, report.files);
-  body.key("metadata");
-  body.begin_object();
-  body.member("delegation_id", of.id);
-  body.member("status", name_of(report.status));
-  if (late) write_true(body, "late");
-  body.end_object();
-  body.end_object();
-  body.end_object();
-  body.end_object();
-  JsonWriter response;
-  response.begin_object();
-  response.member("text", report.text);
-  response.member("delegation_id", of.id);
-  if (late) write_true(response, "late");
-  response.end_object();
-  NewInboxRow row;
-  row.activity_type = "a2a_receive";
-  row.method = "delegate_result";
-  row.summary = cut_utf8(std::string(name_of(report.status)) + ": " + report.text, kSummaryBytes);
-  row.source_id = of.callee_id;
-  row.target_id = of.caller_id;
-  row.request_body = body.take();
-  row.response_body = response.take();
-  row.status = good ? "ok" : "error";
-  if (!good) row.error_detail = cut_utf8(report.text, kMaxErrorBytes);
-  return row;
-}
+Error not_found(std::string_view field) { return {errors::delegation_not_found, {{"field", std::string(field)}}}; }
 
 DelegationTransition after_the_end(const Delegation& was, const DelegationReport& report, Time now) {
   DelegationTransition transition{DelegationOutcome::refused, was};
@@ -178,40 +69,6 @@ Delegation new_delegation(const NewDelegation& wanted, std::int64_t retry_count,
 DelegationStep first_step(const Delegation& made) {
   return {made.created_at, made.status, DelegationActor::caller, false, made.recorded ? "recorded" : ""};
 }
-
-NewInboxRow task_message(const Delegation& made, const std::string& task, const std::string& files,
-                         std::string traceparent) {
-  const std::string message_id = "delegation-" + made.id;
-  JsonWriter body;
-  body.begin_object();
-  body.member("jsonrpc", "2.0");
-  body.member("id", message_id);
-  body.member("method", "message/send");
-  body.key("params");
-  body.begin_object();
-  body.key("message");
-  body.begin_object();
-  write_message(body, message_id, "user", task, files);
-  body.key("metadata");
-  body.begin_object();
-  body.member("delegation_id", made.id);
-  body.member("deadline", format_time(made.deadline));
-  body.member("depth", made.depth);
-  if (!made.retry_of.empty()) body.member("retry_of", made.retry_of);
-  if (!made.parent_id.empty()) body.member("parent_delegation_id", made.parent_id);
-  for (int open = 0; open < 4; ++open) body.end_object();
-  NewInboxRow row;
-  row.activity_type = "a2a_receive";
-  row.method = "message/send";
-  row.summary = cut_utf8(made.task_preview, kSummaryBytes);
-  row.source_id = made.caller_id;
-  row.target_id = made.callee_id;
-  row.request_body = body.take();
-  row.traceparent = std::move(traceparent);
-  return row;
-}
-
-NewInboxRow sent_note(const Delegation& made) { return note_of(made, "delegate", made.task_preview); }
 
 DelegationTransition transition_by_report(const Delegation& was, const DelegationReport& report, Time now) {
   DelegationTransition transition{DelegationOutcome::repeated, was};
@@ -274,6 +131,32 @@ DelegationReport stuck_report(Time silent_since) {
   return report;
 }
 
+bool may_report(const Delegation& task, WorkspaceId who, const DelegationReport& report) {
+  switch (report.by) {
+    case DelegationActor::callee:
+      return task.callee_id == who;
+    case DelegationActor::caller:
+      return task.caller_id == who;
+    case DelegationActor::platform:
+      return true;
+  }
+  return false;
+}
+
+bool waits_for_callback(const Delegation& task) {
+  return task.status == Status::queued && !task.inbox_seq && !task.recorded;
+}
+
+Result<void> check_parties(const NewDelegation& wanted) {
+  if (wanted.caller_id == wanted.callee_id) return errors::bad_field;
+  return {};
+}
+
+Result<void> check_same_id(const NewDelegation& wanted, const Delegation& same) {
+  if (same.caller_id != wanted.caller_id) return errors::delegation_id_taken;
+  return {};
+}
+
 bool holds_key(const Delegation& delegation, Time now) {
   return delegation.in_flight() || (delegation.status == Status::completed && delegation.finished_at &&
                                     now < *delegation.finished_at + kKeyHeldAfterCompletion);
@@ -284,7 +167,22 @@ Result<void> check_deadline(const NewDelegation& wanted, Time now) {
   return Error(errors::bad_field, {{"field", std::string("deadline")}}).with_sentence("deadline must be in the future");
 }
 
-Result<void> check_chain(const NewDelegation& wanted, const std::vector<Delegation>& chain) {
+Result<std::int64_t> retry_number(const NewDelegation& wanted, const Delegation* retried) {
+  if (wanted.retry_of.empty()) return 0;
+  if (!retried || retried->caller_id != wanted.caller_id) return not_found("retry_of");
+  if (retried->in_flight()) {
+    return Error(errors::delegation_in_flight, {{"status", std::string(name_of(retried->status))}});
+  }
+  return retried->retry_count + 1;
+}
+
+Result<std::int64_t> depth_in_chain(const NewDelegation& wanted, const std::vector<Delegation>& chain) {
+  if (wanted.parent_id.empty()) return 1;
+  if (chain.empty() || chain.front().callee_id != wanted.caller_id) return not_found("parent_delegation_id");
+  const Delegation& parent = chain.front();
+  if (!parent.in_flight()) {
+    return Error(errors::delegation_ended, {{"status", std::string(name_of(parent.status))}});
+  }
   const auto depth = std::ssize(chain) + 1;
   if (wanted.limits.depth > 0 && depth > wanted.limits.depth) {
     return Error(errors::delegation_too_deep, {{"max", wanted.limits.depth}});
@@ -294,7 +192,7 @@ Result<void> check_chain(const NewDelegation& wanted, const std::vector<Delegati
       return Error(errors::delegation_cycle, {{"delegation_id", above.id}});
     }
   }
-  return {};
+  return parent.depth + 1;
 }
 
 Result<void> check_load(const DelegationLimits& limits, const DelegationLoad& load) {

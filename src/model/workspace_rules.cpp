@@ -1,4 +1,4 @@
-#include "store/registry_lifecycle.h"
+#include "model/workspace_rules.h"
 
 namespace restante {
 

@@ -48,7 +48,4 @@ bool already_failed_with(const Upload& failed, std::string_view reason);
 // attachment_gone.
 Result<void> require_source(const OutgoingFile& file, const Upload* source, Time now);
 
-// chat_upload_<outcome>.
-NewInboxRow receipt_of(const Upload& upload, UploadState outcome);
-
 }  // namespace restante

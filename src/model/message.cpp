@@ -1,4 +1,4 @@
-#include "store/message.h"
+#include "model/message.h"
 
 namespace restante {
 namespace {

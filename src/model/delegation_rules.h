@@ -33,12 +33,6 @@ struct DelegationTransition {
 // The row of a new delegation, and its first step.
 Delegation new_delegation(const NewDelegation& wanted, std::int64_t retry_count, std::int64_t depth, Time now);
 DelegationStep first_step(const Delegation& made);
-// The task as the receiving agent gets it: an A2A message with the delegation's id in its metadata.
-NewInboxRow task_message(const Delegation& made, const std::string& task, const std::string& files,
-                         std::string traceparent);
-// The note about a new delegation in the caller's inbox.
-NewInboxRow sent_note(const Delegation& made);
-
 DelegationTransition transition_by_report(const Delegation& was, const DelegationReport& report, Time now);
 // queued becomes dispatched. Else only the heartbeat and the progress change. A delegation that has ended does not
 // change.
@@ -50,12 +44,25 @@ DelegationTransition transition_by_ack(const Delegation& was, Time now);
 DelegationReport overdue_report();
 DelegationReport stuck_report(Time silent_since);
 
+// Whether the report may come from the workspace `who`.
+bool may_report(const Delegation& task, WorkspaceId who, const DelegationReport& report);
+// Whether the task waits for its callback: it is in no inbox, and the caller did not send it itself.
+bool waits_for_callback(const Delegation& task);
+
+// The rules of a new delegation, in the order in which they are asked.
+// bad_field: caller and receiving agent are the same.
+Result<void> check_parties(const NewDelegation& wanted);
+// delegation_id_taken: `same` has the same id. Else the request is a repetition.
+Result<void> check_same_id(const NewDelegation& wanted, const Delegation& same);
 // Whether the row still holds its idempotency key.
 bool holds_key(const Delegation& delegation, Time now);
 // bad_field. Not called for a repeated request: its deadline may have passed since the first one.
 Result<void> check_deadline(const NewDelegation& wanted, Time now);
-// delegation_too_deep, delegation_cycle: `chain` is the parent, its parent, and so on.
-Result<void> check_chain(const NewDelegation& wanted, const std::vector<Delegation>& chain);
+// `retried` is the row of `wanted.retry_of`, null when there is none. delegation_not_found, delegation_in_flight.
+Result<std::int64_t> retry_number(const NewDelegation& wanted, const Delegation* retried);
+// The depth of the new delegation: 1 without a parent. `chain` is the parent, its parent, and so on, as far as the rows
+// exist. delegation_not_found, delegation_ended, delegation_too_deep, delegation_cycle.
+Result<std::int64_t> depth_in_chain(const NewDelegation& wanted, const std::vector<Delegation>& chain);
 // How many delegations are running already. too_many_delegations.
 struct DelegationLoad {
   std::int64_t of_caller = 0;
