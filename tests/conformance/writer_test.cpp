@@ -165,7 +165,7 @@ TEST_F(GroupWriter, AVerbThatAnswersAnErrorLeavesNothingThoughItWrote) {
 }
 
 TEST_F(GroupWriter, AFullQueueAnswersAtOnceAndTakesWritesAgainLater) {
-  start({.queued_verbs = 2, .queued_bytes = 1000, .group_verbs = 512});
+  start({{.queued_verbs = 2, .queued_bytes = 1000, .group_verbs = 512}});
   auto gate = close_gate();
   auto first = insert(1);
   auto second = insert(2);
@@ -179,7 +179,7 @@ TEST_F(GroupWriter, AFullQueueAnswersAtOnceAndTakesWritesAgainLater) {
 }
 
 TEST_F(GroupWriter, TheQueueIsBoundedByMemoryTooButOneVerbAlwaysFits) {
-  start({.queued_verbs = 100, .queued_bytes = 1000, .group_verbs = 512});
+  start({{.queued_verbs = 100, .queued_bytes = 1000, .group_verbs = 512}});
   const auto nothing = [](Database&) -> Result<void> { return {}; };
   auto gate = close_gate();
   auto huge = writer->submit(5000, nothing);

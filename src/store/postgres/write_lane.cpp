@@ -14,60 +14,19 @@ constexpr int kMostConflicts = 4;
 }  // namespace
 
 WriteLane::WriteLane(ConnectionOptions endpoint, Uuid instance, Limits limits, ReadCache& read_cache, Metrics* metrics)
-    : endpoint_(std::move(endpoint)), limits_(limits), read_cache_(read_cache), metrics_(metrics) {
+    : endpoint_(std::move(endpoint)), limits_(limits), read_cache_(read_cache), metrics_(metrics), queue_(limits) {
   mark_.instance = instance;
   mark_.writer = WorkspaceId::make(SystemClock().now());
   thread_ = std::thread([this] { work(); });
 }
 
 WriteLane::~WriteLane() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_one();
+  queue_.close();
   thread_.join();
 }
 
-void WriteLane::enqueue(std::unique_ptr<Job> job) {
-  const char* refusal = nullptr;
-  bool was_empty = false;
-  {
-    const std::lock_guard lock(mutex_);
-    // One job alone always fits, whatever its size.
-    if (stopping_) {
-      refusal = "the store is closing";
-    } else if (queue_.size() >= limits_.queued_verbs ||
-               (!queue_.empty() && queued_bytes_ + job->bytes > limits_.queued_bytes)) {
-      refusal = "too many writes are waiting";
-    } else {
-      was_empty = queue_.empty();
-      queued_bytes_ += job->bytes;
-      queue_.push_back(std::move(job));
-    }
-  }
-  // NOLINTNEXTLINE(bugprone-use-after-move): moved only where there is no refusal.
-  if (refusal) return job->fail(std::make_exception_ptr(Unavailable(refusal)));
-  if (was_empty) changed_.notify_one();
-}
-
 void WriteLane::work() {
-  for (auto group = next_group(); !group.empty(); group = next_group()) perform(group);
-}
-
-std::vector<std::unique_ptr<WriteLane::Job>> WriteLane::next_group() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
-  std::vector<std::unique_ptr<Job>> group;
-  while (!queue_.empty() && group.size() < limits_.group_verbs) {
-    const bool alone = queue_.front()->hints.alone;
-    if (alone && !group.empty()) break;
-    queued_bytes_ -= queue_.front()->bytes;
-    group.push_back(std::move(queue_.front()));
-    queue_.pop_front();
-    if (alone) break;
-  }
-  return group;
+  for (auto group = queue_.next_group(); !group.empty(); group = queue_.next_group()) perform(group);
 }
 
 void WriteLane::perform(Group group) {
@@ -112,7 +71,7 @@ bool WriteLane::try_once(Group group, SteadyTime until) {
     if (attempt(group) == AttemptResult::verb_failed && group.size() > 1) {
       perform_singly(group);
     } else {
-      answer(group);
+      Queue::answer(group);
     }
     return true;
   } catch (const Lost& lost) {
@@ -120,7 +79,7 @@ bool WriteLane::try_once(Group group, SteadyTime until) {
     connection_.reset();
     if (committing_ && was_committed()) {
       read_cache_.forget_everything();
-      answer(group);
+      Queue::answer(group);
       return true;
     }
     // After a stalled server the callers have waited long enough.
@@ -145,7 +104,7 @@ WriteLane::AttemptResult WriteLane::attempt(Group group) {
     const auto before = transaction.changes();
     bool verb_failed = false;
     try {
-      verb_failed = job->run(transaction) == Outcome::refused && transaction.changes() != before;
+      verb_failed = job->run(transaction) == Queue::Outcome::refused && transaction.changes() != before;
     } catch (...) {
       // If the transaction is broken, the failure may come from a statement that another verb queued.
       if (connection.lost() || connection.is_broken()) throw;
@@ -167,10 +126,6 @@ WriteLane::AttemptResult WriteLane::attempt(Group group) {
   read_cache_.forget(transaction.change_set());
   if (metrics_) metrics_->store_commits.Increment();
   return AttemptResult::committed;
-}
-
-void WriteLane::answer(Group group) {
-  for (auto& job : group) job->failure ? job->fail(job->failure) : job->fulfil();
 }
 
 void WriteLane::fail(Group group, std::exception_ptr failure) {

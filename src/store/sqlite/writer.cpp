@@ -9,62 +9,25 @@ Writer::Writer(std::unique_ptr<Database> database, std::unique_ptr<Database> che
       health_(health),
       limits_(limits),
       metrics_(metrics),
-      committed_(std::move(committed)) {
+      committed_(std::move(committed)),
+      queue_(limits) {
   database_->watch_log(&log_pages_);
   thread_ = std::thread([this] { work(); });
 }
 
 Writer::~Writer() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_one();
+  queue_.close();
   thread_.join();
 }
 
-void Writer::enqueue(std::unique_ptr<Job> job) {
-  const char* refusal = nullptr;
-  bool was_empty = false;
-  {
-    const std::lock_guard lock(mutex_);
-    // One job alone always fits, whatever its size.
-    if (stopping_) {
-      refusal = "the store is closing";
-    } else if (queue_.size() >= limits_.queued_verbs ||
-               (!queue_.empty() && queued_bytes_ + job->bytes > limits_.queued_bytes)) {
-      refusal = "too many writes are waiting";
-    } else {
-      was_empty = queue_.empty();
-      queued_bytes_ += job->bytes;
-      queue_.push_back(std::move(job));
-    }
-  }
-  // NOLINTNEXTLINE(bugprone-use-after-move): moved only where there is no refusal.
-  if (refusal) return job->fail(std::make_exception_ptr(Unavailable(refusal)));
-  if (was_empty) changed_.notify_one();
-}
-
 void Writer::work() {
-  for (Jobs group = next_group(); !group.empty(); group = next_group()) {
+  for (auto group = queue_.next_group(); !group.empty(); group = queue_.next_group()) {
     perform(group);
     checkpoint_if_due();
   }
 }
 
-Writer::Jobs Writer::next_group() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
-  Jobs group;
-  while (!queue_.empty() && group.size() < limits_.group_verbs) {
-    queued_bytes_ -= queue_.front()->bytes;
-    group.push_back(std::move(queue_.front()));
-    queue_.pop_front();
-  }
-  return group;
-}
-
-void Writer::perform(std::span<std::unique_ptr<Job>> group) {
+void Writer::perform(Group group) {
   try {
     health_.require();
     if (!run_together(group)) run_apart(group);
@@ -72,7 +35,7 @@ void Writer::perform(std::span<std::unique_ptr<Job>> group) {
     database_->rollback();
     for (auto& job : group) job->failure = std::current_exception();
   }
-  for (auto& job : group) job->failure ? job->fail(job->failure) : job->fulfil();
+  Queue::answer(group);
 }
 
 void Writer::begin() {
@@ -92,13 +55,13 @@ void Writer::commit() {
 
 // The common case: without savepoints, which would cost half of the writer's time. False when one verb failed after a
 // change and the transaction was rolled back.
-bool Writer::run_together(std::span<std::unique_ptr<Job>> group) {
+bool Writer::run_together(Group group) {
   begin();
   for (auto& job : group) {
     const auto before = database_->total_changes();
     bool must_undo = false;
     try {
-      must_undo = job->run(*database_) == Outcome::refused && database_->total_changes() != before;
+      must_undo = job->run(*database_) == Queue::Outcome::refused && database_->total_changes() != before;
     } catch (const StorageFull&) {
       throw;
     } catch (...) {
@@ -114,7 +77,7 @@ bool Writer::run_together(std::span<std::unique_ptr<Job>> group) {
   return true;
 }
 
-void Writer::run_apart(std::span<std::unique_ptr<Job>> group) {
+void Writer::run_apart(Group group) {
   begin();
   for (auto& job : group) run_in_savepoint(*job);
   commit();
@@ -123,7 +86,7 @@ void Writer::run_apart(std::span<std::unique_ptr<Job>> group) {
 void Writer::run_in_savepoint(Job& job) {
   database_->run("SAVEPOINT verb");
   try {
-    if (job.run(*database_) == Outcome::refused) database_->run("ROLLBACK TO verb");
+    if (job.run(*database_) == Queue::Outcome::refused) database_->run("ROLLBACK TO verb");
   } catch (const StorageFull&) {
     throw;
   } catch (...) {
