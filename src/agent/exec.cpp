@@ -58,12 +58,12 @@ CommandResult not_started(std::string trouble) {
   return result;
 }
 
-Descriptor high(int fd) { return Descriptor(fcntl(fd, F_DUPFD_CLOEXEC, kAliveFd + 1)); }
+Fd high(int fd) { return Fd(fcntl(fd, F_DUPFD_CLOEXEC, kAliveFd + 1)); }
 
 std::string error_text(int error) { return std::generic_category().message(error); }
 
 std::string read_start(const std::string& path, bool& cut) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const Fd file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   std::string text(kMaxOutput + 1, '\0');
   std::size_t have = 0;
   while (file && have < text.size()) {
@@ -101,7 +101,7 @@ class CommandRunner {
 
   CommandResult finish() {
     if (mkdir(job_.folder.c_str(), 0700) != 0 && errno != EEXIST) return not_started(error_text(errno));
-    lock_ = Descriptor(open((base_ + ".lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    lock_ = Fd(open((base_ + ".lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!lock_) return not_started(error_text(errno));
     if (!take_lock()) return end_early();
     if (auto recorded = recorded_end(base_)) return *recorded;
@@ -132,16 +132,16 @@ class CommandRunner {
     discard_folder(base_ + ".files");
     if (mkdir((base_ + ".files").c_str(), 0700) != 0) return errno;
     unlink((base_ + ".out").c_str());
-    const Descriptor out(open((base_ + ".out").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    const Fd out(open((base_ + ".out").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!out) return errno;
     if (ftruncate(lock_.get(), 0) != 0)
       return errno;  // the id of a run before a crash may belong to another process now
     if (!write_input()) return errno;
-    const Descriptor in(open((base_ + ".in").c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    const Fd in(open((base_ + ".in").c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
     int ends[2];
     if (!in || pipe(ends) != 0) return errno;
-    alive_ = Descriptor(ends[0]);
-    const Descriptor alive_end(ends[1]);
+    alive_ = Fd(ends[0]);
+    const Fd alive_end(ends[1]);
     for (const int end : ends) fcntl(end, F_SETFD, FD_CLOEXEC);
     const int error = spawn(in.get(), out.get(), alive_end.get());
     if (error != 0) return error;
@@ -151,13 +151,13 @@ class CommandRunner {
 
   bool write_input() const {
     unlink((base_ + ".in").c_str());
-    const Descriptor in(open((base_ + ".in").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    const Fd in(open((base_ + ".in").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     return in && write_all(in.get(), job_.input).has_value();
   }
 
   int spawn(int in, int out, int alive) {
     // Move the descriptors to high numbers first: one of them may have a number that another is to get.
-    const Descriptor lock_high = high(lock_.get()), alive_high = high(alive), in_high = high(in), out_high = high(out);
+    const Fd lock_high = high(lock_.get()), alive_high = high(alive), in_high = high(in), out_high = high(out);
     if (!lock_high || !alive_high || !in_high || !out_high) return errno;
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -261,7 +261,7 @@ class CommandRunner {
   const Stop& stop_;
   const Stop& give_up_;
   std::string base_;
-  Descriptor lock_, alive_;
+  Fd lock_, alive_;
   pid_t child_ = 0;  // 0: an earlier agent process started it
   pid_t group_ = 0;
 };
@@ -287,7 +287,7 @@ std::string describe_code(int code) {
 bool has_run(const std::string& folder, const std::string& id) {
   const auto base = base_of(folder, id);
   if (recorded_end(base)) return true;
-  const Descriptor lock(open((base + ".lock").c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  const Fd lock(open((base + ".lock").c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   return lock && flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
@@ -325,7 +325,7 @@ void forget_other_runs(const std::string& folder, const std::vector<std::string>
     if (!kept.contains(base)) others.insert(std::move(base));
   }
   for (const auto& base : others) {
-    const Descriptor lock(open((base + ".lock").c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+    const Fd lock(open((base + ".lock").c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
     if (lock && flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
     discard_folder(base + ".files");
     forget_files(base);

@@ -216,7 +216,7 @@ TEST_F(Exec, ACommandWithoutARecordedProcessIdDoesNotBlockForEver) {
   std::filesystem::create_directory(runs());
   auto name = std::filesystem::path(result_folder(runs(), task.id)).replace_extension(".lock");
   // As the runner does on a disk that had no room for its process id.
-  const Descriptor runner(open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  const Fd runner(open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   ASSERT_EQ(flock(runner.get(), LOCK_EX), 0);
   const auto handover = hand_over_to("echo never", runs(), stop_);
   auto skipping = std::async(std::launch::async, [&] { return handover->skip_ended(task); });

@@ -20,25 +20,21 @@ DiskError disk_error(std::string_view what) {
   return {std::string(what) + ": " + std::generic_category().message(error), error};
 }
 
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) close(fd_);
-}
-
-DiskResult<Descriptor> open_folder(int parent, const std::string& name) {
+DiskResult<Fd> open_folder(int parent, const std::string& name) {
   const bool made = mkdirat(parent, name.c_str(), 0700) == 0;
   if (!made && errno != EEXIST) return disk_error("cannot make the folder " + name);
   if (made) sync_folder(parent);
-  Descriptor folder(openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  Fd folder(openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (folder) return folder;
   if (errno == ELOOP || errno == ENOTDIR)
     return DiskError{name + " is a symbolic link or no folder; nothing is written through it", ELOOP};
   return disk_error("cannot open the folder " + name);
 }
 
-DiskResult<Descriptor> open_root(const std::string& path) {
+DiskResult<Fd> open_root(const std::string& path) {
   std::error_code ignored;
   std::filesystem::create_directories(path, ignored);
-  Descriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Fd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return disk_error("cannot open the folder " + path);
   return folder;
 }
@@ -83,7 +79,7 @@ DiskResult<bool> rename_without_replacing(int folder, const std::string& from, c
 DiskResult<void> replace_file(int folder, const std::string& name, std::string_view contents) {
   const auto temporary = "." + name + ".new";
   unlinkat(folder, temporary.c_str(), 0);
-  const Descriptor file(openat(folder, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const Fd file(openat(folder, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) return disk_error("cannot write " + name);
   if (auto written = write_all(file.get(), contents); written.has_error()) return written;
   if (auto synced = sync_file(file.get()); synced.has_error()) return synced;
@@ -94,7 +90,7 @@ DiskResult<void> replace_file(int folder, const std::string& name, std::string_v
 
 DiskResult<std::optional<std::string>> read_file(int folder, const std::string& name, std::size_t max) {
   using Read = DiskResult<std::optional<std::string>>;
-  const Descriptor file(openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const Fd file(openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file && errno == ENOENT) return Read(std::nullopt);
   if (!file) return disk_error("cannot read " + name);
   struct stat there{};

@@ -8,6 +8,8 @@
 
 #include <boost/system/result.hpp>
 
+#include "base/fd.h"
+
 namespace restante::agent {
 
 // A failed disk operation: a sentence for a person, and errno.
@@ -27,28 +29,11 @@ using DiskResult = boost::system::result<T, DiskError>;
 // "<what>: <the system's reason>", from errno.
 DiskError disk_error(std::string_view what);
 
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor();
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
-
 // Opens the folder `name` in `parent`, created 0700 when missing. A symbolic link in its place is refused.
-DiskResult<Descriptor> open_folder(int parent, const std::string& name);
+DiskResult<Fd> open_folder(int parent, const std::string& name);
 // Opens a folder by its path, created with its parents when missing. Links on the way are allowed: they are the owner's
 // choice.
-DiskResult<Descriptor> open_root(const std::string& path);
+DiskResult<Fd> open_root(const std::string& path);
 
 DiskResult<void> write_all(int fd, std::string_view bytes);
 // Writes through the device's cache where the system supports that.

@@ -58,7 +58,7 @@ DiskResult<void> Partial::restart() {
   return {};
 }
 
-DiskResult<Descriptor> LandingFolder::open() const {
+DiskResult<Fd> LandingFolder::open() const {
   // Opened again each time: a folder may have been moved or removed since the last file.
   auto root = open_root(dir_);
   if (root.has_error()) return root.error();
@@ -75,7 +75,7 @@ std::string LandingFolder::path_of(const std::string& name) const {
 }
 
 bool LandingFolder::holds(int folder, const std::string& name, const AnnouncedFile& announced) {
-  const Descriptor file(openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const Fd file(openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat there{};
   if (!file || fstat(file.get(), &there) != 0 || !S_ISREG(there.st_mode)) return false;
   if (static_cast<std::uint64_t>(there.st_size) != announced.size) return false;
@@ -105,8 +105,8 @@ DiskResult<Partial> LandingFolder::begin(const AnnouncedFile& announced) const {
   partial.folder_ = std::move(*folder);
   partial.temporary_ = temporary_name(announced);
   const auto open_part = [&](int more) {
-    return Descriptor(openat(partial.folder_.get(), partial.temporary_.c_str(),
-                             O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | more, 0600));
+    return Fd(openat(partial.folder_.get(), partial.temporary_.c_str(),
+                     O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | more, 0600));
   };
   partial.file_ = open_part(0);
   if (!partial.file_ || !is_ours(partial.file_.get())) {

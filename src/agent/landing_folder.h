@@ -34,8 +34,8 @@ class Partial {
 
  private:
   friend class LandingFolder;
-  Descriptor folder_;
-  Descriptor file_;
+  Fd folder_;
+  Fd file_;
   std::string temporary_;
   std::uint64_t size_ = 0;
   Sha256 hash_;
@@ -60,7 +60,7 @@ class LandingFolder {
   DiskResult<std::optional<std::string>> finish(Partial partial, const AnnouncedFile& announced) const;
 
  private:
-  DiskResult<Descriptor> open() const;
+  DiskResult<Fd> open() const;
   // True when `name` is a regular file with exactly the announced content.
   static bool holds(int folder, const std::string& name, const AnnouncedFile& announced);
   std::string path_of(const std::string& name) const;

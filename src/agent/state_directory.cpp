@@ -92,8 +92,7 @@ DiskResult<StateDirectory> StateDirectory::open(const std::string& path) {
   StateDirectory directory;
   directory.path_ = path;
   directory.folder_ = std::move(*folder);
-  directory.lock_ =
-      Descriptor(openat(directory.folder_.get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  directory.lock_ = Fd(openat(directory.folder_.get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!directory.lock_) return disk_error("cannot open the lock in " + path);
   if (flock(directory.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return disk_error("cannot lock " + path);
@@ -124,9 +123,9 @@ DiskResult<void> StateDirectory::save(const State& state) {
     return replaced;
   // From here on the old journal does not count, even when the new one cannot be created.
   generation_ = generation;
-  journal_ = Descriptor();
+  journal_ = Fd();
   if (auto replaced = replace_file(folder_.get(), "journal", mark); replaced.has_error()) return replaced;
-  journal_ = Descriptor(openat(folder_.get(), "journal", O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC));
+  journal_ = Fd(openat(folder_.get(), "journal", O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC));
   if (!journal_) return disk_error("cannot open the journal in " + path_);
   journal_bytes_ = mark.size();
   return {};
@@ -137,7 +136,7 @@ DiskResult<void> StateDirectory::append(std::string_view line) {
   const auto text = std::string(line) + "\n";
   if (auto written = write_all(journal_.get(), text); written.has_error()) {
     // Nothing may follow half a line: the next write is a new snapshot.
-    journal_ = Descriptor();
+    journal_ = Fd();
     return written;
   }
   journal_bytes_ += text.size();
@@ -160,17 +159,16 @@ DiskResult<void> StateDirectory::keep_token(const std::string& token) const {
 }
 
 void StateDirectory::write_health(std::string_view json) const {
-  const Descriptor file(
-      openat(folder_.get(), ".health.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const Fd file(openat(folder_.get(), ".health.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file || write_all(file.get(), json).has_error()) return;
   (void)renameat(folder_.get(), ".health.new", folder_.get(), "health.json");
 }
 
 DiskResult<StateView> inspect_state(const std::string& path) {
-  const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return disk_error("cannot open the folder " + path);
   StateView state_view;
-  if (const Descriptor lock(openat(folder.get(), "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC)); lock)
+  if (const Fd lock(openat(folder.get(), "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC)); lock)
     state_view.in_use = flock(lock.get(), LOCK_SH | LOCK_NB) != 0;
   const auto text = [&](const char* name) {
     const auto read = read_file(folder.get(), name, kMaxState);

@@ -37,9 +37,9 @@ class StateDirectory {
   void write_health(std::string_view json) const;
 
  private:
-  Descriptor folder_;
-  Descriptor lock_;
-  Descriptor journal_;
+  Fd folder_;
+  Fd lock_;
+  Fd journal_;
   std::uint64_t journal_bytes_ = 0;
   std::int64_t generation_ = 0;  // of the snapshot; a journal of another generation is ignored
   std::string path_;

@@ -101,21 +101,16 @@ Form::Form(std::vector<FormFile> files) : files_(std::move(files)) {
   length_ += heads_.back().size();
 }
 
-Form::~Form() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 void Form::rewind() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
+  file_.close();
   at_ = 0;
   head_offset_ = 0;
   left_ = 0;
 }
 
 void Form::open(const FormFile& file) {
-  fd_ = ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd_ < 0) refuse(file.path, std::strerror(errno));
+  file_ = Fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file_) refuse(file.path, std::strerror(errno));
   left_ = file.size;
 }
 
@@ -124,20 +119,17 @@ std::size_t Form::read_file(std::span<char> into) {
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), left_));
   ssize_t got = 0;
   do {
-    got = ::read(fd_, into.data(), wanted);
+    got = ::read(file_.get(), into.data(), wanted);
   } while (got < 0 && errno == EINTR);
   if (got < 0) refuse(file.path, std::strerror(errno));
   if (got == 0) refuse(file.path, "became shorter while it was being sent; nothing was sent");
   left_ -= static_cast<std::uint64_t>(got);
-  if (left_ == 0) {
-    ::close(fd_);
-    fd_ = -1;
-  }
+  if (left_ == 0) file_.close();
   return static_cast<std::size_t>(got);
 }
 
 std::size_t Form::read(std::span<char> into) {
-  if (fd_ >= 0) return read_file(into);
+  if (file_) return read_file(into);
   if (at_ == heads_.size()) return 0;
   const std::string_view rest = std::string_view(heads_[at_]).substr(head_offset_);
   const std::size_t taken = std::min(rest.size(), into.size());

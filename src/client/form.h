@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fd.h"
+
 namespace restante::client {
 
 // what() is "<path>: <why>".
@@ -33,7 +35,6 @@ std::string media_type_of(std::string_view name);
 class Form {
  public:
   explicit Form(std::vector<FormFile> files);
-  ~Form();
   Form(const Form&) = delete;
   Form& operator=(const Form&) = delete;
 
@@ -54,7 +55,7 @@ class Form {
   std::size_t at_ = 0;           // which head or file is next
   std::size_t head_offset_ = 0;  // in heads_[at_]
   std::uint64_t left_ = 0;       // of the open file
-  int fd_ = -1;
+  Fd file_;
 };
 
 }  // namespace restante::client

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "model/delegation.h"
 #include "store/uploads.h"
 
 namespace restante::desk {

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 
+#include "base/fd.h"
 #include "net/socket.h"
 
 namespace restante::net {
@@ -11,15 +12,12 @@ namespace restante::net {
 class ArrivedDataReader {
  public:
   explicit ArrivedDataReader(Socket& socket);
-  ~ArrivedDataReader();
-  ArrivedDataReader(const ArrivedDataReader&) = delete;
-  ArrivedDataReader& operator=(const ArrivedDataReader&) = delete;
 
   // Returns 0 when no data is there now, at the end, and after a failure; the connection's own read shows which.
   std::size_t read_now(char* data, std::size_t size);
 
  private:
-  int fd_ = -1;
+  Fd socket_;
 };
 
 }  // namespace restante::net

@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
 #include <system_error>
+
+#include "base/fd.h"
 
 namespace restante {
 
@@ -15,19 +18,15 @@ __attribute__((weak)) EmbeddedProgram embedded_program() { return {}; }
 api::Program open_agent_program() {
   const EmbeddedProgram embedded = embedded_program();
   if (embedded.name.empty()) return {};
-  const int fd = memfd_create("restante-agent", MFD_CLOEXEC);
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
-  const std::shared_ptr<const int> owner(new int(fd), [](const int* kept) {
-    ::close(*kept);
-    delete kept;
-  });
+  const auto file = std::make_shared<const Fd>(memfd_create("restante-agent", MFD_CLOEXEC));
+  if (!*file) throw std::system_error(errno, std::generic_category(), "memfd_create");
   for (std::string_view left = embedded.bytes; !left.empty();) {
-    const ssize_t written = ::write(fd, left.data(), left.size());
+    const ssize_t written = ::write(file->get(), left.data(), left.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) throw std::system_error(errno, std::generic_category(), "the agent's executable");
     left.remove_prefix(static_cast<std::size_t>(written));
   }
-  return {embedded.name, embedded.sha256, embedded.bytes.size(), owner, fd};
+  return {embedded.name, embedded.sha256, embedded.bytes.size(), file, file->get()};
 }
 
 }  // namespace restante

@@ -12,28 +12,12 @@
 #include <cstring>
 #include <tuple>
 
+#include "base/fd.h"
 #include "server/config_s3.h"
 #include "server/config_settings.h"
 #include "server/config_values.h"
 
 namespace restante {
-namespace {
-
-class Descriptor final {
- public:
-  explicit Descriptor(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-}  // namespace
 
 std::string from(const Config& config, const std::string& key) {
   const auto origin = config.origins.find(key);
@@ -42,7 +26,7 @@ std::string from(const Config& config, const std::string& key) {
 
 // Uses one descriptor, so that the file cannot be replaced between check and read.
 std::string check_file(const Config& config, const std::string& key, const std::string& path, Privacy privacy) {
-  const Descriptor file(path);
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status{};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) {
     throw ConfigError(fmt::format("{} names {}, which cannot be read ({}): correct the path or its permissions",

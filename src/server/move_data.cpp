@@ -9,6 +9,7 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "base/fd.h"
 #include "model/place.h"
 #include "server/secret_file.h"
 #include "store/blob_key.h"
@@ -22,20 +23,6 @@ namespace fs = std::filesystem;
 constexpr const char* kSecrets[] = {"admin.token", "server.key"};
 constexpr std::size_t kPiece = 1 << 20;
 
-class Descriptor final {
- public:
-  Descriptor(const fs::path& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
 [[noreturn]] void refuse(const fs::path& path, const char* what) {
   throw OpenRefused(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno)));
 }
@@ -45,7 +32,7 @@ fs::path place_of(const fs::path& data, const std::string& key) { return data / 
 // Passes each piece to `take`, and returns the digest of the whole file. Nothing when there is no such file.
 template <class Take>
 std::optional<Digest> read_pieces(const fs::path& path, Take take) {
-  const Descriptor in(path, O_RDONLY);
+  const Fd in(::open(path.c_str(), O_RDONLY | O_CLOEXEC, 0600));
   if (in.get() < 0 && errno == ENOENT) return std::nullopt;
   if (in.get() < 0) refuse(path, "read");
   Sha256 digest;
@@ -76,7 +63,7 @@ void write_all(const fs::path& path, int fd, std::string_view bytes) {
 
 // The digest of the copied content. The file gets its final name only once it is complete.
 std::optional<Digest> copy(const fs::path& from, const fs::path& temporary, const fs::path& to) {
-  const Descriptor out(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
+  const Fd out(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (out.get() < 0) refuse(temporary, "create");
   const auto digest = read_pieces(from, [&](std::string_view bytes) { write_all(temporary, out.get(), bytes); });
   if (!digest) {
@@ -97,7 +84,7 @@ void copy_secrets(const DataMove& move) {
 }
 
 void sync_all(const fs::path& directory) {
-  const Descriptor opened(directory, O_RDONLY | O_DIRECTORY);
+  const Fd opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0600));
   if (opened.get() < 0 || ::syncfs(opened.get()) != 0) refuse(directory, "sync");
 }
 

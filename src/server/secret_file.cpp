@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/uuid.h"
 
 namespace restante {
@@ -22,26 +23,12 @@ std::runtime_error failure(const std::filesystem::path& file, std::string_view w
   return std::runtime_error(fmt::format("cannot {} {}: {}", what, file.string(), std::strerror(errno)));
 }
 
-class Descriptor final {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
 // A temporary file beside the final one; deleted with this object unless it was renamed.
 class TemporaryFile final {
  public:
   TemporaryFile(const std::filesystem::path& file, std::string_view bytes)
       : name_(fmt::format("{}.{}.new", file.string(), Uuid::make(SystemClock().now()).hex())) {
-    const Descriptor out(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    const Fd out(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (out.get() < 0) throw failure(file, "create");
     const bool written = ::write(out.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
     if (written && ::fsync(out.get()) == 0) return;
@@ -60,7 +47,7 @@ class TemporaryFile final {
 };
 
 void sync_folder_of(const std::filesystem::path& file) {
-  const Descriptor folder(::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Fd folder(::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() >= 0) ::fsync(folder.get());
 }
 
@@ -84,7 +71,7 @@ bool create_secret_file(const std::filesystem::path& file, std::string_view byte
 
 std::string read_secret_file(const std::filesystem::path& file, std::string_view remedy) {
   // One descriptor for check and read, so that the file cannot be replaced in between.
-  const Descriptor in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info{};
   if (in.get() < 0 || ::fstat(in.get(), &info) != 0) throw failure(file, "read");
   if ((info.st_mode & 077) != 0) {

@@ -15,10 +15,6 @@
 
 namespace restante::dir {
 
-Fd::~Fd() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 BlobDirectory::BlobDirectory(const std::filesystem::path& directory) : path_(directory) {
   if (mkdir(path_.c_str(), 0700) != 0 && errno != EEXIST) fail("make the directory of blobs");
   directory_ = Fd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

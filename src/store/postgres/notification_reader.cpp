@@ -45,7 +45,7 @@ NotificationReader::NotificationReader(ConnectionOptions endpoint, Uuid instance
       read_cache_(read_cache),
       announcements_(announcements),
       clock_(clock),
-      wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   // Before any thread needs the time or waits for notifications.
   connect();
   require_notifications();
@@ -58,9 +58,8 @@ NotificationReader::NotificationReader(ConnectionOptions endpoint, Uuid instance
 NotificationReader::~NotificationReader() {
   if (announcements_) announcements_->set_sender(nullptr);
   stopping_ = true;
-  eventfd_write(wake_fd_, 1);
+  eventfd_write(wake_.get(), 1);
   thread_.join();
-  close(wake_fd_);
 }
 
 void NotificationReader::enqueue(const TransientEvent& event) {
@@ -73,7 +72,7 @@ void NotificationReader::enqueue(const TransientEvent& event) {
     fits = waiting_.size() < kMostWaiting;
     if (fits) waiting_.push_back(std::move(text));
   }
-  if (fits) eventfd_write(wake_fd_, 1);
+  if (fits) eventfd_write(wake_.get(), 1);
 }
 
 void NotificationReader::connect() {
@@ -101,7 +100,7 @@ void NotificationReader::require_notifications() {
   Connection(endpoint_).query("SELECT pg_notify('restante', $1)", text);
   const auto until = std::chrono::steady_clock::now() + endpoint_.connect_timeout;
   while (std::chrono::steady_clock::now() < until) {
-    for (const auto& [channel, received] : connection_->notifications(Milliseconds(100), wake_fd_)) {
+    for (const auto& [channel, received] : connection_->notifications(Milliseconds(100), wake_.get())) {
       if (received == text) return;
     }
   }
@@ -141,9 +140,9 @@ void NotificationReader::reconnect() {
 
 void NotificationReader::read_notifications() {
   while (!stopping_) {
-    const auto received = connection_->notifications(kTick, wake_fd_);
+    const auto received = connection_->notifications(kTick, wake_.get());
     eventfd_t ignored = 0;
-    eventfd_read(wake_fd_, &ignored);
+    eventfd_read(wake_.get(), &ignored);
     apply_notifications(received);
     if (announcements_) {
       announce_interest();
@@ -173,7 +172,7 @@ void NotificationReader::confirm_connection() {
   } else {
     connection_->query("SELECT 1");
   }
-  apply_notifications(connection_->notifications(Milliseconds(0), wake_fd_));
+  apply_notifications(connection_->notifications(Milliseconds(0), wake_.get()));
   read_cache_.trust(asked + kTrust);
   if (asked >= next_time_) next_time_ = asked + kTimeInterval;
   next_trust_ = asked + kTick;

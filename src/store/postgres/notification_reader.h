@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/disciplined_clock.h"
+#include "base/fd.h"
 #include "store/announcements.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/read_cache.h"
@@ -53,7 +54,7 @@ class NotificationReader {
   std::chrono::steady_clock::time_point next_interest_{};
   std::atomic<std::chrono::steady_clock::time_point> interest_until_{};
 
-  int wake_fd_ = -1;
+  const Fd wake_;
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;
   std::deque<std::string> waiting_;  // under mutex_

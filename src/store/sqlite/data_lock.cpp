@@ -27,22 +27,19 @@ std::string holder(int fd) {
 DataLock::DataLock(const std::filesystem::path& directory) {
   // The file is never removed: a process that has a removed file open would hold a lock that no other process sees.
   const auto file = directory / "lock";
-  fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd_ < 0) {
+  file_ = Fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file_) {
     throw OpenRefused(
         fmt::format("the data directory {} cannot be used: {}", directory.string(), std::strerror(errno)));
   }
-  if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-    const std::string who = holder(fd_);
-    ::close(fd_);
+  if (flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    const std::string who = holder(file_.get());
     throw OpenRefused(fmt::format("the data directory {} is in use by {}; stop it first, or use another directory",
                                   directory.string(), who));
   }
   const std::string pid = fmt::format("{}\n", getpid());
   // The pid is only for the sentence above, so a full disk is no reason to refuse.
-  if (ftruncate(fd_, 0) != 0 || pwrite(fd_, pid.data(), pid.size(), 0) < 0) return;
+  if (ftruncate(file_.get(), 0) != 0 || pwrite(file_.get(), pid.data(), pid.size(), 0) < 0) return;
 }
-
-DataLock::~DataLock() { ::close(fd_); }
 
 }  // namespace restante::sqlite

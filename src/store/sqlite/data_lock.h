@@ -3,6 +3,7 @@
 #pragma once
 #include <filesystem>
 
+#include "base/fd.h"
 #include "store/sqlite/refused.h"
 
 namespace restante::sqlite {
@@ -10,12 +11,9 @@ namespace restante::sqlite {
 class DataLock {
  public:
   explicit DataLock(const std::filesystem::path& directory);
-  ~DataLock();
-  DataLock(const DataLock&) = delete;
-  DataLock& operator=(const DataLock&) = delete;
 
  private:
-  int fd_;
+  Fd file_;
 };
 
 }  // namespace restante::sqlite

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/fd.h"
 #include "store/move_database.h"
 #include "store/sqlite/migrations.h"
 
@@ -17,17 +18,14 @@ namespace fs = std::filesystem;
 
 // The directory entry of a new file must be durable before data is written to the file.
 void sync_directory(const fs::path& directory) {
-  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool synced = fd >= 0 && fsync(fd) == 0;
-  const int why = errno;
-  if (fd >= 0) ::close(fd);
-  if (!synced) throw OpenRefused(fmt::format("{} cannot be synced: {}", directory.string(), std::strerror(why)));
+  const Fd opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened && fsync(opened.get()) == 0) return;
+  throw OpenRefused(fmt::format("{} cannot be synced: {}", directory.string(), std::strerror(errno)));
 }
 
 void make_file(const fs::path& file) {
-  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) throw OpenRefused(fmt::format("{} cannot be created: {}", file.string(), std::strerror(errno)));
-  ::close(fd);
+  const Fd made(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!made) throw OpenRefused(fmt::format("{} cannot be created: {}", file.string(), std::strerror(errno)));
   sync_directory(directory_of(file));
 }
 

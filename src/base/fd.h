@@ -1,0 +1,39 @@
+// Fd: a file descriptor that closes itself. Move-only; -1 stands for none. Closing leaves errno as it was, so that a
+// failure can still be described after the descriptor is gone.
+#pragma once
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace restante {
+
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  ~Fd() { close(); }
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    if (this != &other) {
+      close();
+      fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+  }
+
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+  void close() {
+    if (fd_ < 0) return;
+    const int error = errno;
+    ::close(std::exchange(fd_, -1));
+    errno = error;
+  }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace restante
