@@ -144,7 +144,7 @@ http::Response list_all_uploads(const Context& context, http::Request& request) 
 http::Response upload_figures(const Context& context, http::Request& request) {
   const auto only = workspace_of(request);
   if (!only) return answer(only.error());
-  const PlatformUploadStats stats = context.uploads.stats();
+  const AllUploadStats stats = context.uploads.stats();
   const Time now = context.clock.now();
   UploadStats total = *only ? UploadStats() : stats.total;
   Names names;

@@ -32,11 +32,11 @@ void write_optional(JsonWriter& out, std::string_view name, const std::optional<
 
 std::string_view name_of(desk::BlobMoveProgress::Copier copier) {
   switch (copier) {
-    case desk::BlobMoveProgress::Copier::here:
+    case desk::BlobMoveProgress::Copier::this_server:
       return "this_server";
-    case desk::BlobMoveProgress::Copier::elsewhere:
+    case desk::BlobMoveProgress::Copier::other_server:
       return "another_server";
-    case desk::BlobMoveProgress::Copier::nobody:
+    case desk::BlobMoveProgress::Copier::none:
       break;
   }
   return {};

@@ -74,7 +74,8 @@ TEST_F(BlobMovesApi, AMoveInProgressIsReportedWithItsProgress) {
   api.desk.clock.advance(std::chrono::seconds(3));
   api.desk.blob_moves.tick();
   EXPECT_THAT(api.get("/admin/blobs", api.admin).body, HasSubstr(R"("copied_by":"this_server","held_up":null})"));
-  ASSERT_TRUE(api.desk.store->hold_blob_move(WorkerId::make(api.desk.clock.now()), Time::max(), Time::max()).take());
+  ASSERT_TRUE(
+      api.desk.store->take_blob_move_lease(WorkerId::make(api.desk.clock.now()), Time::max(), Time::max()).take());
   api.desk.clock.advance(std::chrono::seconds(30));
   api.desk.blob_moves.tick();
   EXPECT_THAT(api.get("/admin/blobs", api.admin).body, HasSubstr(R"("copied_by":"another_server","held_up":null})"));

@@ -46,9 +46,7 @@ http::Response send_with_files(const Context& context, const IdempotentRequest& 
   }
   return idempotent.perform<SentMessage>(
       [&](OptionalClaim<SentMessage> claim) { return context.outgoing.send(target.id, row, files, std::move(claim)); },
-      [](const Result<SentMessage>& sent) {
-        return sent ? queued_answer("poll", sent->activity) : answer(sent.error());
-      });
+      [](const Result<SentMessage>& sent) { return sent ? queued_answer("poll", sent->row) : answer(sent.error()); });
 }
 
 }  // namespace restante::api

@@ -34,7 +34,7 @@ int adopt(const AdoptOptions& options, const Config& config, Store& store, const
           Metrics& metrics) {
   OpenPlaces places(config, store, clock, log, metrics);
   Owner owner(store, places.by_place(), clock, log, metrics, owner_rules(config));
-  owner.enter();
+  owner.ensure_installation();
   const Place place = options.place.empty() ? written_place(store, config) : parse_place(options.place).value();
   if (place == Place::inlined) return print("Nothing to do: the files are in the database.\n");
   const std::string called = place_of_blobs(config, place);

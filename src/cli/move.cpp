@@ -156,7 +156,7 @@ MoveReport start_report(const DataMove& data) {
 int dry_run(const MoveOptions& options, const DataMove& data) {
   MoveProgress progress;
   const auto from = open_end("--from", options.from, MoveUse::source);
-  const auto to = open_end("--to", options.to, MoveUse::look);
+  const auto to = open_end("--to", options.to, MoveUse::read_only);
   const auto bytes = list_bytes(*from);
   require_data(data, bytes);
   const MovePlan plan = plan_move(*from, *to, progress);
@@ -188,7 +188,7 @@ int finish(const MoveOptions& options, MoveReport& report, Moved moved, MoveRepo
 int verify(const MoveOptions& options, const DataMove& data) {
   MoveProgress progress;
   const auto from = open_end("--from", options.from, MoveUse::source);
-  const auto to = open_end("--to", options.to, MoveUse::look);
+  const auto to = open_end("--to", options.to, MoveUse::read_only);
   Moved moved = compare_databases(*from, *to, progress);
   progress.end();
   MoveReport report = start_report(data);

@@ -124,7 +124,7 @@ bool BlobCheck::reads_as(OpenBlob& blob, const Upload& upload) {
     count_bytes(bytes.size());
     if (bytes.empty()) break;
   }
-  return !stopping_ && reading.was(upload.sha256);
+  return !stopping_ && reading.matches(upload.sha256);
 }
 
 bool BlobCheck::is_still(const Upload& upload) {
@@ -158,7 +158,7 @@ BlobRemedy BlobCheck::restore(const Upload& upload, const std::string& wrong, co
   if (!made) return BlobRemedy::none;
   const bool first = wrong == upload.blob_key;
   const BlobKeys is{first ? *made : upload.blob_key, first ? upload.twin_key : *made};
-  const auto rows = store_.place_blobs({{upload.keys(), is}}, clock_.now()).take();
+  const auto rows = store_.change_blob_keys({{upload.keys(), is}}, clock_.now()).take();
   if (rows && *rows > 0) {
     why.clear();
     return BlobRemedy::restored;

@@ -21,7 +21,7 @@ bool read_all(OpenBlob& from, const MovingBlob& blob, const std::atomic<bool>& s
     if (bytes.empty() || reading.is_too_long()) break;
     take(bytes);
   }
-  return !stopping && reading.was(blob.sha256);
+  return !stopping && reading.matches(blob.sha256);
 }
 
 bool reads_as(OpenBlob& blob, std::string_view bytes) {

@@ -41,24 +41,24 @@ bool BlobMoves::holds_lease() {
   if (!held) {
     const Time wall = clock_.now();
     const Time until = wall + std::chrono::duration_cast<std::chrono::microseconds>(rules_.lease);
-    held = store_.hold_blob_move(self_, until, wall).take().value();
+    held = store_.take_blob_move_lease(self_, until, wall).take().value();
   }
   leased_until_ = held ? std::optional(now + rules_.lease) : std::nullopt;
   if (!held) forget_pass();
   const std::lock_guard lock(mutex_);
-  copier_ = held ? Copier::here : Copier::elsewhere;
+  copier_ = held ? Copier::this_server : Copier::other_server;
   return held;
 }
 
 void BlobMoves::give_up_lease() {
   {
     const std::lock_guard lock(mutex_);
-    copier_ = Copier::nobody;
+    copier_ = Copier::none;
   }
   page_.clear();  // other servers change these rows; after_ stays right
   if (!std::exchange(leased_until_, std::nullopt) || rules_.alone) return;
   const Time now = clock_.now();
-  (void)store_.hold_blob_move(self_, now, now).take();
+  (void)store_.take_blob_move_lease(self_, now, now).take();
 }
 
 // Another server may be able to do what this one cannot; every server tries to get the lease every few seconds. If

@@ -36,7 +36,7 @@ BlobMoves::Twins BlobMoves::give_up_twins(const BlobMove& move) {
     }
     if (next != Twins::more || std::chrono::steady_clock::now() >= slice_ends_) break;
   }
-  if (!changes.empty()) (void)store_.place_blobs(std::move(changes), clock_.now()).take();
+  if (!changes.empty()) (void)store_.change_blob_keys(std::move(changes), clock_.now()).take();
   return stopping_ ? Twins::wait : next;
 }
 

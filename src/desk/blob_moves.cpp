@@ -214,7 +214,7 @@ bool BlobMoves::work_on_page(const BlobMove& move) {
     swaps.push_back({keys, {keys.twin, keys.key}});
   }
   if (!swaps.empty()) {
-    (void)store_.place_blobs(std::move(swaps), clock_.now()).take();
+    (void)store_.change_blob_keys(std::move(swaps), clock_.now()).take();
     succeeded();
     return true;
   }
@@ -304,7 +304,7 @@ BlobMoves::Copied BlobMoves::copy(const BlobMove& move, const MovingBlob& blob) 
 
 void BlobMoves::put_in_place(const BlobMove& move, const MovingBlob& blob, const std::string& key) {
   const BlobKeys is{key, move.phase == BlobPhase::both ? blob.keys.key : std::string()};
-  const auto rows = store_.place_blobs({{blob.keys, is}}, clock_.now()).take().value();
+  const auto rows = store_.change_blob_keys({{blob.keys, is}}, clock_.now()).take().value();
   if (rows == 0) {  // they were deleted, or another server was faster
     try {
       places_.drop_unreferenced(key);

@@ -39,7 +39,7 @@ struct BlobMoveRules {
 };
 
 struct BlobMoveProgress {
-  enum class Copier { nobody, here, elsewhere };
+  enum class Copier { none, this_server, other_server };
   std::optional<BlobMove> move;  // in progress, else the last one
   std::vector<PlaceFigures> places;
   std::int64_t left_files = 0;  // not damaged, and only in the old place
@@ -48,7 +48,7 @@ struct BlobMoveProgress {
   std::int64_t copied_bytes = 0;
   std::int64_t failures = 0;
   std::string last_failure{};
-  Copier copier = Copier::nobody;                  // as far as this server knows: it knows only if it has tried
+  Copier copier = Copier::none;                    // as far as this server knows: it knows only if it has tried
   std::string held_up{};                           // why this server cannot copy
   std::optional<std::int64_t> bytes_per_second{};  // none if this server copies nothing
   std::optional<std::int64_t> seconds_left{};
@@ -135,7 +135,7 @@ class BlobMoves {
   std::vector<PlaceFigures> figures_;
   std::optional<SteadyTime> counted_at_;
   SteadyTime::duration counting_takes_{};
-  BlobMoveProgress::Copier copier_ = BlobMoveProgress::Copier::nobody;
+  BlobMoveProgress::Copier copier_ = BlobMoveProgress::Copier::none;
   std::string held_up_;
 
   // Used only by tick().

@@ -92,26 +92,26 @@ TEST_F(BlobMovesLeaseTest, AServerWithoutTheNewPlaceNeverTakesTheLease) {
   desk.clock.advance(seconds(1));
   tick(unset, 3);
   const auto shown = unset.progress();
-  EXPECT_EQ(shown.copier, Copier::nobody);
+  EXPECT_EQ(shown.copier, Copier::none);
   EXPECT_NE(shown.held_up.find("not set up for files in \"s3\""), std::string::npos) << shown.held_up;
   EXPECT_EQ(shown.failures, 0) << "nothing was tried";
   moves.tick();
   EXPECT_EQ(moves.progress().copied_files, 4) << "at once: no server had the lease";
-  EXPECT_EQ(moves.progress().copier, Copier::here);
+  EXPECT_EQ(moves.progress().copier, Copier::this_server);
   EXPECT_EQ(moves.progress().held_up, "");
   other.tick();
-  EXPECT_EQ(other.progress().copier, Copier::elsewhere);
+  EXPECT_EQ(other.progress().copier, Copier::other_server);
 }
 
 TEST_F(BlobMovesLeaseTest, AServerWhosePlaceIsTakenAwayReleasesTheLeaseAndTakesItAgainLater) {
   Owner owner{*desk.store, {{Place::s3, *bucket}}, desk.clock, desk.log, desk.metrics, {}};
-  owner.enter();
+  owner.ensure_installation();
   ASSERT_EQ(owner.refusal_reason(Place::s3), "");
   Places owned{{{Place::dir, *desk.blobs}, {Place::s3, *bucket}}, {Place::dir, {}}, desk.log, desk.metrics, &owner};
   BlobMoves barred{*desk.store, owned, uploads.integrity(), desk.clock, desk.log, desk.metrics, unhurried()};
   ASSERT_TRUE(barred.begin(Place::s3, 0));
   barred.tick();
-  ASSERT_EQ(barred.progress().copier, Copier::here);
+  ASSERT_EQ(barred.progress().copier, Copier::this_server);
   const auto some = stage_some(4);
   const auto mark = bucket->mark();
   bucket->put_mark(text_of({InstallationId::make(desk.clock.now()), MarkId::make(desk.clock.now())}),
@@ -119,10 +119,10 @@ TEST_F(BlobMovesLeaseTest, AServerWhosePlaceIsTakenAwayReleasesTheLeaseAndTakesI
   ASSERT_NE(owner.refusal_reason(Place::s3), "");
   desk.clock.advance(seconds(1));
   other.tick();
-  ASSERT_EQ(other.progress().copier, Copier::elsewhere);
+  ASSERT_EQ(other.progress().copier, Copier::other_server);
   desk.clock.advance(seconds(3));
   barred.tick();
-  EXPECT_EQ(barred.progress().copier, Copier::nobody);
+  EXPECT_EQ(barred.progress().copier, Copier::none);
   EXPECT_NE(barred.progress().held_up.find("another installation"), std::string::npos) << barred.progress().held_up;
   other.tick();
   EXPECT_EQ(other.progress().copied_files, 4) << "well before the lease would have been over";
@@ -130,7 +130,7 @@ TEST_F(BlobMovesLeaseTest, AServerWhosePlaceIsTakenAwayReleasesTheLeaseAndTakesI
   ASSERT_EQ(owner.refusal_reason(Place::s3), "");
   desk.clock.advance(seconds(31));
   barred.tick();
-  EXPECT_EQ(barred.progress().copier, Copier::here);
+  EXPECT_EQ(barred.progress().copier, Copier::this_server);
   EXPECT_EQ(barred.progress().held_up, "");
   for (const Upload& one : some) expect_readable(one);
 }
@@ -172,23 +172,23 @@ TEST_F(BlobMovesLeaseTest, WithoutAnotherServerTheOneThatFailedTriesAgain) {
   ASSERT_TRUE(moves.begin(Place::s3, 0));
   far_down = true;
   const auto tick_for = [&](int most) {
-    for (int second = 0; second < most && moves.progress().copier != Copier::nobody; ++second) {
+    for (int second = 0; second < most && moves.progress().copier != Copier::none; ++second) {
       moves.tick();
       desk.clock.advance(seconds(1));
     }
   };
   moves.tick();
   tick_for(60);
-  ASSERT_EQ(moves.progress().copier, Copier::nobody) << "it has released the lease";
+  ASSERT_EQ(moves.progress().copier, Copier::none) << "it has released the lease";
   const auto failures = moves.progress().failures;
   moves.tick();
   EXPECT_EQ(moves.progress().failures, failures);
   desk.clock.advance(2 * unhurried().lease);
   moves.tick();
-  EXPECT_EQ(moves.progress().copier, Copier::here);
+  EXPECT_EQ(moves.progress().copier, Copier::this_server);
   EXPECT_GT(moves.progress().failures, failures);
   tick_for(60);
-  ASSERT_EQ(moves.progress().copier, Copier::nobody);
+  ASSERT_EQ(moves.progress().copier, Copier::none);
   far_down = false;
   desk.clock.advance(seconds(3));
   moves.tick();
@@ -212,7 +212,7 @@ TEST_F(BlobMovesLeaseTest, AServerThatIsAloneContinuesTryingAndNeverReleasesTheL
     const auto failures = alone.progress().failures;
     tick(alone, 2);
     EXPECT_GT(alone.progress().failures, failures);
-    EXPECT_EQ(alone.progress().copier, Copier::here);
+    EXPECT_EQ(alone.progress().copier, Copier::this_server);
   }
   far_down = false;
   tick(alone, 2);

@@ -351,7 +351,7 @@ TEST_F(BlobMovesTest, FilesOfAnEarlierSettingCanBeMovedToo) {
 TEST_F(BlobMovesTest, AServerThatIsAloneWaitsForNoLease) {
   stage_some(1);
   ASSERT_TRUE(moves.begin(Place::s3, 0));
-  ASSERT_TRUE(desk.store->hold_blob_move(WorkerId::make(kStart), kStart + hours(1), kStart).take().value());
+  ASSERT_TRUE(desk.store->take_blob_move_lease(WorkerId::make(kStart), kStart + hours(1), kStart).take().value());
   tick(moves);
   EXPECT_EQ(moves.progress().copied_files, 0);
   BlobMoveRules rules = unhurried();

@@ -26,7 +26,7 @@ class BlobReading {
   }
   bool is_too_long() const { return at_ > size_; }
   // Call it once, at the end: whether the blob had the expected size and this digest.
-  bool was(const Digest& digest) { return at_ == size_ && hash_.finish() == digest; }
+  bool matches(const Digest& digest) { return at_ == size_ && hash_.finish() == digest; }
 
  private:
   std::int64_t size_;

@@ -40,12 +40,12 @@ TEST(BlobReading, EveryByteIsReadOnceWhateverTheSizeOfThePieces) {
     BlobReading reading(10);
     EXPECT_EQ(read_all(reading, blob), "ten bytes.");
     EXPECT_FALSE(reading.is_too_long());
-    EXPECT_TRUE(reading.was(sha256("ten bytes.")));
+    EXPECT_TRUE(reading.matches(sha256("ten bytes.")));
   }
   TextBlob nothing("", 1);
   BlobReading empty(0);
   EXPECT_EQ(read_all(empty, nothing), "");
-  EXPECT_TRUE(empty.was(sha256("")));
+  EXPECT_TRUE(empty.matches(sha256("")));
 }
 
 TEST(BlobReading, ChangedOrMissingBytesAreNotAccepted) {
@@ -53,7 +53,7 @@ TEST(BlobReading, ChangedOrMissingBytesAreNotAccepted) {
     TextBlob blob(text, 3);
     BlobReading reading(10);
     EXPECT_EQ(read_all(reading, blob), text);
-    EXPECT_FALSE(reading.was(sha256("ten bytes."))) << text;
+    EXPECT_FALSE(reading.matches(sha256("ten bytes."))) << text;
   }
 }
 
@@ -63,7 +63,7 @@ TEST(BlobReading, ATooLongBlobIsReadOneByteTooFar) {
   EXPECT_EQ(read_all(reading, blob), "ten bytes. ");
   EXPECT_TRUE(reading.is_too_long());
   EXPECT_EQ(blob.asked_until, 11u);
-  EXPECT_FALSE(reading.was(sha256("ten bytes. ")));
+  EXPECT_FALSE(reading.matches(sha256("ten bytes. ")));
 }
 
 }  // namespace

@@ -305,7 +305,7 @@ TEST_F(DelegationsTest, WhyATaskWaitsIsAnsweredAsASentence) {
   EXPECT_EQ(why(id), "picked up and silent for 5 min; its last report: thinking");
   ASSERT_TRUE(desk.delegations.cancel(caller, id).take());
   EXPECT_EQ(why(id), "");
-  ASSERT_TRUE(desk.store->settle_statuses(desk.clock.now(), desk.clock.now()).take());
+  ASSERT_TRUE(desk.store->set_unseen_agents_offline(desk.clock.now(), desk.clock.now()).take());
   EXPECT_EQ(why(second).substr(0, 37), "the receiving agent is offline since ");
 }
 

@@ -31,9 +31,9 @@ bool may_be_appended(std::string_view activity_type) {
   return std::find(std::begin(kKinds), std::end(kKinds), activity_type) != std::end(kKinds);
 }
 
-Commit<Result<Appended>> Inbox::append_own_row(WorkspaceId workspace, const NewInboxRow& activity,
+Commit<Result<Appended>> Inbox::append_own_row(WorkspaceId workspace, const NewInboxRow& row,
                                                OptionalClaim<Appended> claim) {
-  auto commit = store_.append_to_inbox(workspace, activity, clock_.now(), std::move(claim));
+  auto commit = store_.append_to_inbox(workspace, row, clock_.now(), std::move(claim));
   commit.then([&event_bus = event_bus_, workspace](const Result<Appended>& at) {
     if (at && !at->repeated) event_bus.appended(workspace, *at);
   });

@@ -33,7 +33,7 @@ class Inbox {
   // For the rows of one page.
   PeerInfo peer_info() { return {store_, clock_.now()}; }
   // A row that the agent writes itself; may_be_appended() tests its type.
-  Commit<Result<Appended>> append_own_row(WorkspaceId workspace, const NewInboxRow& activity,
+  Commit<Result<Appended>> append_own_row(WorkspaceId workspace, const NewInboxRow& row,
                                           OptionalClaim<Appended> claim = {});
   // All rows up to `seq` were handled and may be pruned by age. Moves only forward; returns the acked seq.
   Commit<Result<std::int64_t>> ack(WorkspaceId workspace, std::int64_t seq) { return store_.ack_inbox(workspace, seq); }

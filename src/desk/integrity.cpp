@@ -56,7 +56,7 @@ Integrity::Reading::CheckResult Integrity::Reading::read_on(std::int64_t& allowa
 }
 
 std::optional<Integrity::Reading::CheckResult> Integrity::Reading::conclude() {
-  if (reading.was(upload.sha256)) return CheckResult::sound;
+  if (reading.matches(upload.sha256)) return CheckResult::sound;
   if (std::exchange(second, true)) return CheckResult::changed;
   blob->forget();
   reading = BlobReading(upload.size);
@@ -233,7 +233,7 @@ bool Integrity::came_back(const Upload& upload) {
 // From now on the row names only the second copy. The sweep deletes the first one, and a blob move makes a new one.
 void Integrity::keep_second_copy(const Upload& upload) {
   log_.error("blob_copy_damaged", {{"blob", upload.blob_key}, {"kept", upload.twin_key}});
-  (void)store_.place_blobs({{upload.keys(), {upload.twin_key, {}}}}, clock_.now()).take();
+  (void)store_.change_blob_keys({{upload.keys(), {upload.twin_key, {}}}}, clock_.now()).take();
 }
 
 void Integrity::record_result(const Upload& upload, std::optional<UploadDamage> damage) {

@@ -16,7 +16,7 @@ class IntegrityPlacesTest : public BlobMovesTest {
     ASSERT_EQ(blob->read(0, bytes), bytes.size());
     writer->write(bytes);
     const BlobKeys is{writer->finish().key, {}};
-    ASSERT_EQ(desk.store->place_blobs({{upload.keys(), is}}, desk.clock.now()).take().value(), 1);
+    ASSERT_EQ(desk.store->change_blob_keys({{upload.keys(), is}}, desk.clock.now()).take().value(), 1);
     bucket->drop(parse_key(upload.blob_key)->bare);
   }
   Upload stage_in(PlacePlan plan) {

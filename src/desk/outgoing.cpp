@@ -55,7 +55,7 @@ Commit<Result<SentMessage>> Outgoing::send(WorkspaceId target, const NewInboxRow
   commit.then([&events = uploads_.events(), &messages = messages_, target, row](const Result<SentMessage>& sent) {
     if (!sent) return;
     for (const StagedUpload& file : sent->files) events.staged(file);
-    messages.announce(target, row, sent->activity);
+    messages.announce(target, row, sent->row);
   });
   return commit;
 }

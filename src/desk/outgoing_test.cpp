@@ -57,7 +57,7 @@ TEST_F(OutgoingTest, AFileIsSentWithTheMessageUnderAnIdOfTheTarget) {
     ASSERT_EQ(sent->files.size(), 1u);
     const FileId copy = sent->files[0].upload.id;
     EXPECT_NE(copy, file);
-    EXPECT_LT(sent->files[0].activity.seq, sent->activity.seq) << "the file comes before the message that names it";
+    EXPECT_LT(sent->files[0].row.seq, sent->row.seq) << "the file comes before the message that names it";
     const auto rows = desk.inbox_of(target);
     ASSERT_GE(rows.size(), 2u);
     EXPECT_EQ(rows[rows.size() - 2].method, "chat_upload_receive");
@@ -171,7 +171,7 @@ TEST_F(OutgoingTest, UnderAClaimFilesAreSentOnceAndARefusalUsesNoClaim) {
     Envelope envelope = message({uri});
     auto files = address_files(agent, target, envelope, desk.clock.now());
     const ClaimedAnswer<SentMessage> claimed{claim,
-                                             [](const SentMessage& sent) { return std::to_string(sent.activity.seq); }};
+                                             [](const SentMessage& sent) { return std::to_string(sent.row.seq); }};
     return desk.outgoing.send(target, message_row(agent, target, envelope, ""), std::move(*files), claimed).take();
   };
   const double staged = desk.metrics.uploads_staged.Value();
@@ -184,7 +184,7 @@ TEST_F(OutgoingTest, UnderAClaimFilesAreSentOnceAndARefusalUsesNoClaim) {
   EXPECT_EQ(desk.bell.rung(2).size(), 2u) << "for the file and for the message";
   const auto again = once(pending_uri(source, file));
   ASSERT_FALSE(again.has_value());
-  EXPECT_EQ(*earlier_answer(again.error()), std::to_string(first->activity.seq));
+  EXPECT_EQ(*earlier_answer(again.error()), std::to_string(first->row.seq));
   EXPECT_TRUE(desk.bell.rung(0).empty()) << "nothing happened";
   EXPECT_EQ(desk.metrics.uploads_staged.Value(), staged + 1);
   EXPECT_EQ(desk.inbox_of(target).size(), 2u);
@@ -195,7 +195,7 @@ TEST_F(OutgoingTest, ARepeatedMessageSendsItsFilesOnce) {
   const auto first = send(message({pending_uri(source, file)}));
   const auto again = send(message({pending_uri(source, file)}));
   ASSERT_TRUE(first.has_value() && again.has_value());
-  EXPECT_EQ(first->activity.id, again->activity.id);
+  EXPECT_EQ(first->row.id, again->row.id);
   EXPECT_TRUE(again->files.empty());
   EXPECT_EQ(desk.inbox_of(target).size(), 2u);
 }

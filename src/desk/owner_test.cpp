@@ -19,7 +19,7 @@ using std::chrono::hours;
 class OwnerTest : public ::testing::Test {
  protected:
   OwnerTest() {
-    owner.enter();
+    owner.ensure_installation();
     EXPECT_EQ(owner.refusal_reason(Place::dir), "");
   }
   FileId stage() {

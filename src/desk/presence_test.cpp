@@ -39,7 +39,7 @@ struct PresenceTest : ::testing::Test {
   // What the server's loop does.
   void tick() {
     desk.presence.flush();
-    desk.workspaces.settle_statuses();
+    desk.workspaces.set_unseen_agents_offline();
     desk.presence.report_silences();
   }
 

@@ -126,15 +126,15 @@ void Sweep::collect_orphans(SweepReport& report) {
     walk_from_ = std::move(page.next);
     if (!page.keys.empty()) pause_for_writers(start);
     if (!walk_from_.empty()) continue;
-    std::erase_if(suspects_, [this](const auto& suspect) {
-      return suspect.second.walk != walk_ && !unreachable_places_.contains(parse_key(suspect.first)->place);
+    std::erase_if(orphan_candidates_, [this](const auto& candidate) {
+      return candidate.second.walk != walk_ && !unreachable_places_.contains(parse_key(candidate.first)->place);
     });
     ++walk_;
     return;
   }
 }
 
-// A file's time is from the wall clock, which may have been set since. So a blob must also have been a suspect for as
+// A file's time is from the wall clock, which may have been set since. So a blob must also have been a candidate for as
 // long by the steady clock.
 void Sweep::collect(const std::vector<std::string>& keys, SweepReport& report) {
   const auto known = store_.known_blobs(keys);
@@ -144,14 +144,14 @@ void Sweep::collect(const std::vector<std::string>& keys, SweepReport& report) {
     if (stopping_) return;
     if (next_known != known.end() && *next_known == key) {
       ++next_known;
-      suspects_.erase(key);
+      orphan_candidates_.erase(key);
       continue;
     }
-    const auto suspect = suspects_.try_emplace(key, Suspect{now, walk_}).first;
-    suspect->second.walk = walk_;
-    if (now - suspect->second.since < rules_.orphan_grace) continue;
+    const auto candidate = orphan_candidates_.try_emplace(key, OrphanCandidate{now, walk_}).first;
+    candidate->second.walk = walk_;
+    if (now - candidate->second.since < rules_.orphan_grace) continue;
     if (places_.drop_all({&key, 1}, &unreachable_places_).empty()) continue;
-    suspects_.erase(suspect);
+    orphan_candidates_.erase(candidate);
     ++report.orphans;
     metrics_.orphans_collected.Increment();
     log_.info("orphan_collected", {{"blob", key}});

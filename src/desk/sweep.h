@@ -86,11 +86,11 @@ class Sweep {
   std::set<Place> logged_places_;                 // places that earlier sweeps could not reach, too
   std::string walk_from_;                         // where the search for orphans continues
   std::uint64_t walk_ = 0;
-  struct Suspect {
+  struct OrphanCandidate {
     SteadyTime since;
     std::uint64_t walk;  // the last one that met it; a blob that a complete walk did not meet is deleted
   };
-  std::map<std::string, Suspect> suspects_;  // blobs without a row
+  std::map<std::string, OrphanCandidate> orphan_candidates_;  // blobs without a row
 };
 
 }  // namespace restante::desk

@@ -39,7 +39,7 @@ void UploadEvents::staged(const StagedUpload& staged) {
   if (upload.direction == UploadDirection::out) return;
   metrics_.uploads_staged.Increment();
   metrics_.uploads_staged_bytes.Increment(static_cast<double>(upload.size));
-  event_bus_.appended(upload.workspace_id, staged.activity);
+  event_bus_.appended(upload.workspace_id, staged.row);
 }
 
 void UploadEvents::fetched(const Upload& upload) {

@@ -82,7 +82,7 @@ class Uploads {
   Result<UploadStatus> find(const Principal& caller, WorkspaceId workspace, FileId id);
   std::vector<Upload> waiting(const Principal& caller, WorkspaceId workspace, std::optional<FileId> after, int limit);
   std::vector<Upload> list(const UploadFilter& filter) { return store_.list_uploads(filter, clock_.now()); }
-  PlatformUploadStats stats() { return store_.upload_stats(clock_.now()); }
+  AllUploadStats stats() { return store_.upload_stats(clock_.now()); }
 
  private:
   friend class Staging;

@@ -104,7 +104,7 @@ Result<Registered> Workspaces::register_agent(const Principal& caller, const Reg
 Commit<Result<void>> Workspaces::beat(WorkspaceId id, const Heartbeat& heartbeat) {
   presence_.prepare();
   const Time now = clock_.now();
-  auto commit = store_.beat_workspace(id, heartbeat, now);
+  auto commit = store_.record_heartbeat(id, heartbeat, now);
   commit.then([this, id, now](const Result<void>& beaten) {
     if (!beaten) return;
     presence_.seen(id);
@@ -156,9 +156,9 @@ Result<std::vector<TokenId>> Workspaces::remove(WorkspaceId id) {
   return tokens;
 }
 
-void Workspaces::settle_statuses() {
+void Workspaces::set_unseen_agents_offline() {
   const Time now = clock_.now();
-  const auto changes = store_.settle_statuses(now - kOfflineAfter, now).take();
+  const auto changes = store_.set_unseen_agents_offline(now - kOfflineAfter, now).take();
   if (!changes) return;
   for (const StatusChange& change : *changes) {
     presence_.went_offline(change.id);

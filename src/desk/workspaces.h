@@ -58,7 +58,7 @@ class Workspaces {
   // Returns the tokens that were revoked with it.
   Result<std::vector<TokenId>> remove(WorkspaceId id);
   // Sets agents without a sign of life for 90 s to offline in the store, so that it is known since when.
-  void settle_statuses();
+  void set_unseen_agents_offline();
 
  private:
   bool may_register(const Principal& caller, WorkspaceId id);

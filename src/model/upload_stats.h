@@ -40,7 +40,7 @@ struct UploadStats {
   std::optional<Time> oldest;  // when the oldest of the waiting files was staged
 };
 
-struct PlatformUploadStats {
+struct AllUploadStats {
   UploadStats total;
   std::vector<std::pair<WorkspaceId, UploadStats>> workspaces;  // those that have files, by id
 };

@@ -245,7 +245,7 @@ class Platform::Parts {
     api::add_routes(router, context);
     edge.every(kPresencePeriod, "presence", [this] {
       write_signs_of_life();
-      workspaces.settle_statuses();
+      workspaces.set_unseen_agents_offline();
       presence.report_silences();
     });
     edge.every(kRetentionPeriod, "retention", [this] { retention.tick(); });
@@ -253,7 +253,7 @@ class Platform::Parts {
     edge.every(std::min(config.delegations.sweep_every, kSweepPeriod), "delegations", [this] { stuck_sweep.tick(); });
     edge.every(kCheckPeriod, "blob_check", [this] { blob_check.tick(); });
     edge.every(kCheckPeriod, "blob_check_beat", [this] { blob_check.beat(); });
-    edge.every(kOwnerPeriod, "owner", [this] { look_at_places(); });
+    edge.every(kOwnerPeriod, "owner", [this] { recheck_places(); });
     edge.every(kMovePeriod, "blob_moves", [this] { blob_moves.tick(); });
     edge.every(check_period(config), "integrity", [this] { uploads.integrity().tick(); });
     series.tick();
@@ -303,7 +303,7 @@ class Platform::Parts {
   // Before the first upload: a server that would write into a place of another installation does not start.
   void check_places() {
     try {
-      owner.enter();
+      owner.ensure_installation();
     } catch (const Unavailable& e) {
       log.warn("place_not_asked", {{"reason", e.what()}});
     }
@@ -314,10 +314,10 @@ class Platform::Parts {
     }
   }
 
-  void look_at_places() {
+  void recheck_places() {
     const PlacePlan plan = places.plan();
-    owner.look_at(plan.write);
-    if (plan.also) owner.look_at(*plan.also);
+    owner.recheck(plan.write);
+    if (plan.also) owner.recheck(*plan.also);
   }
 
   // Another server on the same data directory may replace it.

@@ -40,13 +40,13 @@ class BlobAdminStore {
   // Changes the phase from `was.phase`. False when the blob move is in another phase by now, or is another blob move.
   virtual Commit<Result<bool>> advance_blob_move(const BlobMove& was, BlobPhase phase, Time now) = 0;
   // Takes or extends the lease of the server that copies. False when another worker has it, or no move was ever begun.
-  virtual Commit<Result<bool>> hold_blob_move(WorkerId worker, Time until, Time now) = 0;
+  virtual Commit<Result<bool>> take_blob_move_lease(WorkerId worker, Time until, Time now) = 0;
   // Blobs that rows need and whose key of this role is in `place`, ordered by that key, after `after`. By first key,
   // damaged blobs are left out.
   virtual std::vector<MovingBlob> list_blobs(KeyRole role, Place place, const std::string& after, int limit) = 0;
   // Every row with the old keys of a change gets its new keys. Old keys that no row names any more are listed as
   // dropped. Returns the number of changed rows; rows that were deleted or changed meanwhile are skipped.
-  virtual Commit<Result<std::int64_t>> place_blobs(std::vector<BlobChange> changes, Time now) = 0;
+  virtual Commit<Result<std::int64_t>> change_blob_keys(std::vector<BlobChange> changes, Time now) = 0;
   // Figures of every place, in the order of kPlaces. Counts rows: for the operator, not for every second.
   virtual std::vector<PlaceFigures> count_blobs() = 0;
 

@@ -21,7 +21,7 @@ struct InboxHead {
 
 // A message and the files that came with it. For a repeated message `files` is empty: they were staged the first time.
 struct SentMessage {
-  Appended activity;
+  Appended row;
   std::vector<StagedUpload> files;
 };
 

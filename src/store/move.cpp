@@ -180,7 +180,7 @@ std::string name_of(const Inventory& inventory) {
 TargetState state_of(MoveDatabase& database) {
   if (database.marker()) return TargetState::moving;
   auto tables = database.tables();
-  std::erase_if(tables, [](const MoveTable& table) { return table.name == kFilledByAStart; });
+  std::erase_if(tables, [](const MoveTable& table) { return table.name == kTableFilledAtStart; });
   return count_all(database, tables) == 0 ? TargetState::empty : TargetState::not_empty;
 }
 

@@ -37,9 +37,9 @@ struct MoveBytes {
 using MoveValue = std::variant<std::monostate, std::int64_t, double, std::string, MoveBytes>;
 using MoveRow = std::vector<MoveValue>;
 
-// How the database is opened. No row of a source is changed or deleted while it is copied. `look` only reads, and does
-// not create a missing database.
-enum class MoveUse { source, target, look };
+// How the database is opened. No row of a source is changed or deleted while it is copied. `read_only`
+// does not create a missing database.
+enum class MoveUse { source, target, read_only };
 
 // This table exists while a move into the database has not finished; its only row is the name of the move.
 inline constexpr const char* kMoveMarker = "moving_house";
@@ -49,7 +49,7 @@ inline constexpr const char* kHalfMoved =
 
 // The table that a server fills when it starts. A target with rows in this table only counts as empty; begin() deletes
 // them.
-inline constexpr const char* kFilledByAStart = "place_marks";
+inline constexpr const char* kTableFilledAtStart = "place_marks";
 
 class MoveDatabase {
  public:

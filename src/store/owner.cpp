@@ -51,7 +51,7 @@ Owner::Owner(Store& store, ByPlace places, const Clock& clock, Log& log, Metrics
   }
 }
 
-void Owner::enter() {
+void Owner::ensure_installation() {
   const Installation was =
       store_.ensure_installation(InstallationId::make(clock_.now()), rules_.setting).take().value();
   if (was.setting == rules_.setting || rules_.alone) return;
@@ -89,7 +89,7 @@ void Owner::require_not_foreign(Place place) {
   if (recent.kind == Ownership::Kind::not_ours) throw Unavailable(recent.reason);
 }
 
-void Owner::look_at(Place place) {
+void Owner::recheck(Place place) {
   (void)ownership_of(place, steady_clock::now());
   const std::string sentence = disagreement();
   if (!sentence.empty() && !logged_disagreement_.exchange(true))
@@ -153,7 +153,7 @@ void Owner::report_change(Place place, const Ownership& before, const Ownership&
 Owner::Ownership Owner::check(Place place) {
   auto installation = store_.find_installation();
   if (!installation) {
-    enter();  // the start could not write it
+    ensure_installation();  // the start could not write it
     installation = store_.find_installation();
   }
   if (!installation) throw Unavailable("no server has started on the database yet");
@@ -294,8 +294,8 @@ void Owner::adopt(Place place, Force force) {
 }
 
 std::string Owner::sentence(Place place, const char* what) const {
-  const auto called = rules_.called.find(place);
-  std::string text = called == rules_.called.end() ? std::string(name_of(place)) : called->second;
+  const auto name = rules_.place_names.find(place);
+  std::string text = name == rules_.place_names.end() ? std::string(name_of(place)) : name->second;
   text += ' ';
   text += what;
   constexpr std::string_view kOwn = "{own}";

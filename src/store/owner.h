@@ -2,7 +2,8 @@
 // database stores the mark that it expects there. Only while both agree may blobs be deleted or counted as missing. A
 // place without a mark gets one when it is empty and no row needs a blob of it, or when the database knows its blobs;
 // else it belongs to another installation or is the wrong directory or bucket. While the check cannot be made, the
-// place counts as not ours. Thread-safe and blocking; the result of a check is kept for a few seconds. Owns no place.
+// place counts as not ours. Thread-safe and blocking; the result of a check is kept for a few seconds. Does not own the
+// Blobs objects.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -25,7 +26,7 @@ struct OwnerRules {
   bool alone = false;          // no other server can use this database
   // The row of a younger blob may not be written yet.
   std::chrono::milliseconds grace{std::chrono::hours(1)};
-  std::map<Place, std::string> called{};  // names of the places in messages for people
+  std::map<Place, std::string> place_names{};  // in messages for people
 };
 
 class Owner {
@@ -34,7 +35,7 @@ class Owner {
   Owner(Store& store, ByPlace places, const Clock& clock, Log& log, Metrics& metrics, OwnerRules rules);
 
   // Called when the server starts: makes sure that the database has an installation id. Throws Unavailable.
-  void enter();
+  void ensure_installation();
   // Why a server that writes to this place must not start; empty when it may, also while the place cannot be checked.
   std::string refusal_reason(Place place);
   // Throw Unavailable unless the place is ours: by a check of the last seconds, or by a new check.
@@ -46,7 +47,7 @@ class Owner {
   // failed: whatever could not be reached reports that itself.
   void require_not_foreign(Place place);
   // Called every few seconds for the places that are written to. Checks, and logs and counts a change.
-  void look_at(Place place);
+  void recheck(Place place);
   // How the setting of other servers differs from this one's; empty when they agree.
   std::string disagreement();
   // Makes this installation the owner of the place with all its blobs, on the operator's command. A place with the mark

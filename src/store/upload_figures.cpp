@@ -34,7 +34,7 @@ UploadStats stats_of(const UploadTallies& kept) {
   return stats;
 }
 
-void set_expired_apart(UploadStats& stats, const Overdue& overdue) {
+void count_as_expired(UploadStats& stats, const Overdue& overdue) {
   add(stats.expired, overdue.tally);
   if (overdue.direction == UploadDirection::out) {
     subtract(stats.outgoing, overdue.tally);
@@ -45,8 +45,8 @@ void set_expired_apart(UploadStats& stats, const Overdue& overdue) {
   }
 }
 
-PlatformUploadStats sum_of(StatsByWorkspace all) {
-  PlatformUploadStats stats;
+AllUploadStats sum_of(StatsByWorkspace all) {
+  AllUploadStats stats;
   for (auto& [workspace, one] : all) {
     sum_up(stats.total, one);
     stats.workspaces.emplace_back(workspace, one);

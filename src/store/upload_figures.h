@@ -20,8 +20,8 @@ struct Overdue {
   UploadTally tally;
 };
 // Moves overdue uploads to `expired`. The stored counts still have them under their old state.
-void set_expired_apart(UploadStats& stats, const Overdue& overdue);
+void count_as_expired(UploadStats& stats, const Overdue& overdue);
 
-PlatformUploadStats sum_of(StatsByWorkspace all);
+AllUploadStats sum_of(StatsByWorkspace all);
 
 }  // namespace restante

@@ -20,7 +20,7 @@ namespace restante {
 
 struct StagedUpload {
   Upload upload;
-  Appended activity;  // its inbox row; an outgoing upload has none: seq is 0
+  Appended row;  // its inbox row; an outgoing upload has none: seq is 0
 };
 
 // An upload after the call, and the receipt that was appended to the inbox; no receipt when nothing changed.
@@ -66,7 +66,7 @@ class UploadStore {
   // Every row in any state, ordered by id, to go through all of them. `after` may have been deleted meanwhile.
   virtual std::vector<Upload> walk_uploads(std::optional<FileId> after, int limit) = 0;
   // Exact figures of one moment. Reads the stored counts; only overdue and damaged rows are counted one by one.
-  virtual PlatformUploadStats upload_stats(Time now) = 0;
+  virtual AllUploadStats upload_stats(Time now) = 0;
   // fetched_at moves to `now` unless the row is acked or outgoing.
   virtual Commit<Result<void>> mark_fetched(WorkspaceId workspace, FileId id, Time now) = 0;
   // The first ack sets acked_at and appends the receipt; a repeated one changes nothing. upload_gone past expires_at,

@@ -33,14 +33,14 @@ class WorkspaceStore {
   virtual Commit<Result<RegisteredWorkspace>> register_agent(const CheckedRegistration& registration, Time now) = 0;
   // error_rate >= 0.5 makes the workspace degraded, < 0.1 online. In between a degraded one stays degraded, any other
   // becomes online.
-  virtual Commit<Result<void>> beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) = 0;
+  virtual Commit<Result<void>> record_heartbeat(WorkspaceId id, const Heartbeat& heartbeat, Time now) = 0;
   // bad_parent when the parent is absent, removed, the workspace itself or one of its descendants.
   virtual Commit<Result<Workspace>> patch_workspace(WorkspaceId id, const WorkspacePatch& patch, Time now) = 0;
   // Revokes all its tokens and returns them, so that the caller can end their held requests and streams. Rows of other
   // tables stay.
   virtual Commit<Result<std::vector<TokenId>>> remove_workspace(WorkspaceId id, Time now) = 0;
-  // Online and degraded ones without a sign of life since `silent_since` become offline.
-  virtual Commit<Result<std::vector<StatusChange>>> settle_statuses(Time silent_since, Time now) = 0;
+  // Online and degraded ones without a sign of life since `unseen_since` become offline.
+  virtual Commit<Result<std::vector<StatusChange>>> set_unseen_agents_offline(Time unseen_since, Time now) = 0;
   // Its parents, nearest first, at most 32.
   virtual std::vector<WorkspaceId> ancestors(WorkspaceId id) = 0;
   // Encrypted by the caller; empty when there is none.

@@ -55,14 +55,14 @@ TEST(BlobMovePlans, PostgresFindsEverythingByAnIndex) {
     ASSERT_EQ(left.size(), 20u);
     for (const auto& blob : left) {
       const BlobKeys is{"s3:" + blob.keys.key, blob.keys.key};
-      EXPECT_EQ(store->place_blobs({{blob.keys, is}}, at(1)).take().value(), 1);
+      EXPECT_EQ(store->change_blob_keys({{blob.keys, is}}, at(1)).take().value(), 1);
     }
     EXPECT_EQ(store->list_blobs(KeyRole::first, Place::dir, left.back().keys.key, 20).size(), 20u);
     EXPECT_TRUE(store->list_blobs(KeyRole::first, Place::inlined, "", 20).empty());
     const auto twins = store->list_blobs(KeyRole::twin, Place::dir, "", 20);
     std::vector<BlobChange> changes;
     for (const auto& blob : twins) changes.push_back({blob.keys, {blob.keys.key, {}}});
-    EXPECT_EQ(store->place_blobs(changes, at(2)).take().value(), 20);
+    EXPECT_EQ(store->change_blob_keys(changes, at(2)).take().value(), 20);
     EXPECT_EQ(store->list_dropped_blobs(30, at(3), "").size(), 20u);
     std::vector<std::string> keys;
     for (const auto& blob : twins) keys.push_back(blob.keys.twin);

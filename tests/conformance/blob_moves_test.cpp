@@ -38,7 +38,7 @@ class BlobMoves : public StoreTest {
     EXPECT_TRUE(store->recall_upload(workspace, item.id, {}, now).take());
   }
   std::int64_t place(const BlobKeys& was, const BlobKeys& is, Time now = at(5)) {
-    return store->place_blobs({{was, is}}, now).take().value();
+    return store->change_blob_keys({{was, is}}, now).take().value();
   }
 
   WorkspaceId workspace = make_workspace().id;
@@ -107,7 +107,7 @@ TEST_P(BlobMoves, AllRowsOfABlobChangeTogetherAndOnlyIfTheirKeysAreAsExpected) {
   EXPECT_EQ(place(both, {both.key, {}}, at(7)), 2);
   EXPECT_THAT(dropped(), ElementsAre(was.key));
   EXPECT_EQ(keys_now(source), (BlobKeys{both.key, {}}));
-  EXPECT_EQ(store->place_blobs({}, at(7)).take().value(), 0);
+  EXPECT_EQ(store->change_blob_keys({}, at(7)).take().value(), 0);
 }
 
 TEST_P(BlobMoves, StateAndReceiptsSurviveAChangeOfPlace) {
@@ -194,14 +194,14 @@ TEST_P(BlobMoves, AnUpdateOfAnEarlierMoveDoesNotChangeALaterOneOfTheSamePlaces) 
 TEST_P(BlobMoves, OneWorkerAtATimeHoldsTheLease) {
   const WorkerId one = WorkerId::make(at(0));
   const WorkerId two = WorkerId::make(at(1));
-  EXPECT_FALSE(store->hold_blob_move(one, at(10), at(1)).take().value()) << "there is no move";
+  EXPECT_FALSE(store->take_blob_move_lease(one, at(10), at(1)).take().value()) << "there is no move";
   ASSERT_TRUE(store->begin_blob_move(Place::dir, Place::s3, 0, at(1)).take());
-  EXPECT_TRUE(store->hold_blob_move(one, at(10), at(1)).take().value());
-  EXPECT_FALSE(store->hold_blob_move(two, at(12), at(9)).take().value());
-  EXPECT_TRUE(store->hold_blob_move(one, at(20), at(9)).take().value());
-  EXPECT_FALSE(store->hold_blob_move(two, at(25), at(19)).take().value());
-  EXPECT_TRUE(store->hold_blob_move(two, at(30), at(20)).take().value());
-  EXPECT_FALSE(store->hold_blob_move(one, at(31), at(21)).take().value());
+  EXPECT_TRUE(store->take_blob_move_lease(one, at(10), at(1)).take().value());
+  EXPECT_FALSE(store->take_blob_move_lease(two, at(12), at(9)).take().value());
+  EXPECT_TRUE(store->take_blob_move_lease(one, at(20), at(9)).take().value());
+  EXPECT_FALSE(store->take_blob_move_lease(two, at(25), at(19)).take().value());
+  EXPECT_TRUE(store->take_blob_move_lease(two, at(30), at(20)).take().value());
+  EXPECT_FALSE(store->take_blob_move_lease(one, at(31), at(21)).take().value());
 }
 
 TEST_P(BlobMoves, OnASchemaWithoutPlacesNothingMoves) {
@@ -210,9 +210,9 @@ TEST_P(BlobMoves, OnASchemaWithoutPlacesNothingMoves) {
   EXPECT_FALSE(store->find_blob_move());
   EXPECT_FALSE(store->begin_blob_move(Place::dir, Place::s3, 0, at(1)).take());
   EXPECT_FALSE(store->advance_blob_move({}, BlobPhase::finished, at(1)).take().value());
-  EXPECT_FALSE(store->hold_blob_move(WorkerId::make(at(0)), at(2), at(1)).take().value());
+  EXPECT_FALSE(store->take_blob_move_lease(WorkerId::make(at(0)), at(2), at(1)).take().value());
   EXPECT_THAT(store->list_blobs(KeyRole::first, Place::dir, "", 10), IsEmpty());
-  EXPECT_EQ(store->place_blobs({{{"a", ""}, {"b", ""}}}, at(1)).take().value(), 0);
+  EXPECT_EQ(store->change_blob_keys({{{"a", ""}, {"b", ""}}}, at(1)).take().value(), 0);
   EXPECT_EQ(store->count_blobs().at(0).files, 0);
 }
 

@@ -79,7 +79,7 @@ class DatabaseMoves : public ::testing::Test {
     ASSERT_TRUE(store->chunks().finish({"whole", 10, ""}, at(22)).take());
     ASSERT_TRUE(store->chunks().append({"half", 0, "x"}, at(22)).take());
     ASSERT_TRUE(store->begin_blob_move(Place::dir, Place::inlined, 7, at(23)).take());
-    ASSERT_TRUE(store->hold_blob_move(WorkerId::make(at(23)), at(33), at(23)).take().value());
+    ASSERT_TRUE(store->take_blob_move_lease(WorkerId::make(at(23)), at(33), at(23)).take().value());
   }
 
   void on_sqlite(const std::string& script) {
@@ -107,7 +107,7 @@ class DatabaseMoves : public ::testing::Test {
     Metrics metrics{{"test", "test", "test"}};
     const auto files = dir::open(directory / "blobs", dir::TemporaryNames::unnamed_if_possible, clock);
     Owner owner(*store, {{Place::dir, *files}}, clock, log, metrics, OwnerRules());
-    owner.enter();
+    owner.ensure_installation();
     return owner.refusal_reason(Place::dir);
   }
 
@@ -220,7 +220,7 @@ TEST_F(DatabaseMoves, AfterAMoveBothHaveTheMarksAndNeitherHasTheInstallation) {
   ASSERT_TRUE(old_store()->ensure_installation(mark.installation, Place::dir).take());
   ASSERT_TRUE(old_store()->record_mark(Place::dir, std::nullopt, mark).take().value());
   move_there();
-  EXPECT_TRUE(compare_databases(*old_database(), *new_database(MoveUse::look), no_progress).same());
+  EXPECT_TRUE(compare_databases(*old_database(), *new_database(MoveUse::read_only), no_progress).same());
   EXPECT_EQ(old_store()->find_installation(), std::nullopt);
   EXPECT_EQ(old_store()->ensure_installation(here, Place::dir).take().value(),
             (Installation{here, Place::dir, {{Place::dir, mark}}}));
@@ -314,7 +314,7 @@ TEST_F(DatabaseMoves, NoServerAndNoOtherMoveOpensAHalfMovedDatabase) {
               ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
   EXPECT_THAT([&] { sqlite::migrate_down(old_file()); }, ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
   EXPECT_THAT([&] { old_database(MoveUse::source); }, ThrowsMessage<OpenRefused>(HasSubstr("has not finished")));
-  EXPECT_EQ(state_of(*new_database(MoveUse::look)), TargetState::moving);
+  EXPECT_EQ(state_of(*new_database(MoveUse::read_only)), TargetState::moving);
 }
 
 TEST_F(DatabaseMoves, ARowThatTheTargetRejectsIsReportedWithTheNameOfItsTable) {
@@ -356,10 +356,10 @@ TEST_F(DatabaseMoves, ASecondMoveIntoOneDatabaseIsRefused) {
 }
 
 TEST_F(DatabaseMoves, ADatabaseThatIsOnlyLookedAtIsNotCreated) {
-  const auto nothing = sqlite::open_move_database(directory / "none" / "restante.db", MoveUse::look, at(0));
+  const auto nothing = sqlite::open_move_database(directory / "none" / "restante.db", MoveUse::read_only, at(0));
   EXPECT_EQ(state_of(*nothing), TargetState::empty);
   EXPECT_FALSE(std::filesystem::exists(directory / "none"));
-  EXPECT_TRUE(new_database(MoveUse::look)->tables().empty());
+  EXPECT_TRUE(new_database(MoveUse::read_only)->tables().empty());
   EXPECT_EQ(connect()->query("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").front().integer(0), 0);
 }
 

@@ -64,7 +64,7 @@ TEST_P(DelegationSweeps, ATaskWithoutHeartbeatIsJudgedByItsAgentsLastSignOfLife)
   pick_up("d1", at(100));
   poll(callee, at(600));
   EXPECT_THAT(swept(at(1'200)), IsEmpty());
-  ASSERT_TRUE(store->beat_workspace(callee, {}, at(900)).take());
+  ASSERT_TRUE(store->record_heartbeat(callee, {}, at(900)).take());
   EXPECT_THAT(swept(at(1'500)), IsEmpty());
   EXPECT_EQ(swept(at(1'501)).size(), 1u);
   EXPECT_EQ(status_of("d1"), Status::stuck);

@@ -43,7 +43,7 @@ class Durability : public ::testing::TestWithParam<BackendKind> {
   static FileId stage(Store& store, WorkspaceId workspace, const AckPipe& ack_pipe, const NewUpload& item,
                       Time expires_at, Time now) {
     const auto staged = store.stage_uploads(workspace, {item}, until(expires_at), now).take().value().at(0);
-    ack_pipe.report(item.id.uuid(), staged.activity.seq, Act::staged);
+    ack_pipe.report(item.id.uuid(), staged.row.seq, Act::staged);
     return item.id;
   }
 

@@ -32,7 +32,7 @@ void LockstepProgram::move_blobs() {
   }
   std::int64_t rows = 0;
   for (const auto& change : changes) rows += model_.place(change, now_);
-  EXPECT_EQ(store_->place_blobs(changes, now_).take().value(), rows);
+  EXPECT_EQ(store_->change_blob_keys(changes, now_).take().value(), rows);
 }
 
 std::set<std::string> LockstepProgram::listed(const std::vector<MovingBlob>& blobs) {

@@ -53,8 +53,8 @@ void LockstepProgram::read() {
 }
 
 std::string LockstepProgram::show_sent(const SentMessage& sent) {
-  return sent.activity.id.text() + " " + std::to_string(sent.activity.seq) +
-         (sent.activity.repeated ? " repeated\n" : " \n") + show_files(sent.files);
+  return sent.row.id.text() + " " + std::to_string(sent.row.seq) + (sent.row.repeated ? " repeated\n" : " \n") +
+         show_files(sent.files);
 }
 
 void LockstepProgram::send() {

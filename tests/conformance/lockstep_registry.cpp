@@ -55,7 +55,7 @@ void LockstepProgram::beat() {
   const auto id = workspace();
   Heartbeat heartbeat{pick(5), word(), std::nullopt, pick(1000)};
   if (!one_in(4)) heartbeat.error_rate = pick(10) / 10.0;
-  const auto result = store_->beat_workspace(id, heartbeat, now_).take();
+  const auto result = store_->record_heartbeat(id, heartbeat, now_).take();
   EXPECT_EQ(result ? "" : std::string(result.error().code()), model_.beat(id, heartbeat, now_));
 }
 

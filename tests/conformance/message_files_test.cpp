@@ -50,16 +50,16 @@ TEST_P(MessageFiles, TheFilesComeBeforeTheMessageUnderNewIdsAndShareTheBlobs) {
   reopen();
   const auto rows = inbox_of(target);
   ASSERT_EQ(rows.size(), 3u);
-  EXPECT_EQ(sent.activity.seq, 3);
-  EXPECT_EQ(rows[2].id, sent.activity.id);
+  EXPECT_EQ(sent.row.seq, 3);
+  EXPECT_EQ(rows[2].id, sent.row.id);
   EXPECT_EQ(rows[2].request_body, naming(files).request_body);
-  EXPECT_FALSE(sent.activity.repeated);
+  EXPECT_FALSE(sent.row.repeated);
   ASSERT_EQ(sent.files.size(), 2u);
   for (std::size_t i = 0; i < 2; ++i) {
     const auto& source = i == 0 ? large : small;
     const auto copy = store->read_upload(target, files[i].id).value();
     EXPECT_EQ(sent.files[i].upload.id, files[i].id);
-    EXPECT_EQ(sent.files[i].activity.id, rows[i].id);
+    EXPECT_EQ(sent.files[i].row.id, rows[i].id);
     EXPECT_EQ(rows[i].method, "chat_upload_receive");
     EXPECT_NE(rows[i].request_body.find("\"uri\":\"" + pending_uri(target, files[i].id) + "\""), std::string::npos);
     EXPECT_EQ(copy.name, source.name);
@@ -84,7 +84,7 @@ TEST_P(MessageFiles, TheFilesComeBeforeTheMessageUnderNewIdsAndShareTheBlobs) {
 
 TEST_P(MessageFiles, AMessageWithoutFilesIsJustAMessage) {
   const auto sent = send({}).value();
-  EXPECT_EQ(sent.activity.seq, 1);
+  EXPECT_EQ(sent.row.seq, 1);
   EXPECT_THAT(sent.files, IsEmpty());
   EXPECT_EQ(inbox_of(target).size(), 1u);
 }
@@ -134,16 +134,16 @@ TEST_P(MessageFiles, ARepeatedMessageIsTheSameRowAndItsFilesComeOnce) {
   reopen();
   // The caller does not know that it is a repetition and has made new ids again.
   const auto again = send({named(source)}, "m-1").value();
-  EXPECT_EQ(again.activity.id, first.activity.id);
-  EXPECT_EQ(again.activity.seq, first.activity.seq);
-  EXPECT_TRUE(again.activity.repeated);
+  EXPECT_EQ(again.row.id, first.row.id);
+  EXPECT_EQ(again.row.seq, first.row.seq);
+  EXPECT_TRUE(again.row.repeated);
   EXPECT_THAT(again.files, IsEmpty());
   EXPECT_EQ(inbox_of(target).size(), 2u);
   EXPECT_EQ(store->list_waiting(target, {}, 10, at(10)).size(), 1u);
 
   const auto other = stage_out(file("b"));
-  EXPECT_FALSE(send({named(other)}, "m-1")->activity.repeated) << "another file is another message";
-  EXPECT_TRUE(send({named(source)}, "m-1", until(at(500)), at(200))->activity.repeated)
+  EXPECT_FALSE(send({named(other)}, "m-1")->row.repeated) << "another file is another message";
+  EXPECT_TRUE(send({named(source)}, "m-1", until(at(500)), at(200))->row.repeated)
       << "also when the file has expired since";
 }
 
@@ -161,7 +161,7 @@ TEST_P(MessageFiles, UnderAClaimARepeatedRequestIsTheFirstOne) {
   const auto source = stage_out(file("a"));
   const Claim claim{sha256("scope"), sha256("request"), at(100)};
   const auto render = [](const SentMessage& sent) {
-    return sent.activity.id.text() + " " + std::to_string(sent.files.size());
+    return sent.row.id.text() + " " + std::to_string(sent.files.size());
   };
   const auto send_once = [&](const Claim& under) {
     const std::vector<OutgoingFile> files{named(source)};
@@ -169,7 +169,7 @@ TEST_P(MessageFiles, UnderAClaimARepeatedRequestIsTheFirstOne) {
     return store->append_to_inbox_with_files(target, naming(files), files, until(at(500)), at(10), once).take();
   };
   const auto made = send_once(claim).value();
-  EXPECT_EQ(earlier_answer_of(send_once(claim)), made.activity.id.text() + " 1");
+  EXPECT_EQ(earlier_answer_of(send_once(claim)), made.row.id.text() + " 1");
   EXPECT_ERROR(send_once({claim.scope, sha256("other"), at(100)}), errors::idempotency_mismatch);
   EXPECT_EQ(inbox_of(target).size(), 2u);
 }

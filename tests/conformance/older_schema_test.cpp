@@ -66,11 +66,10 @@ TEST_P(OlderSchema, WithoutTheTablesOfUploadsEverythingElseWorksAndNothingIsStag
   EXPECT_ERROR(
       store->append_to_inbox_with_files(workspace, message("m"), {outgoing}, until(at(1)), at(0), sent_once).take(),
       errors::attachment_gone);
-  EXPECT_EQ(store->append_to_inbox_with_files(workspace, message("m"), {}, until(at(1)), at(0)).take()->activity.seq,
-            1);
+  EXPECT_EQ(store->append_to_inbox_with_files(workspace, message("m"), {}, until(at(1)), at(0)).take()->row.seq, 1);
   const auto sent =
       store->append_to_inbox_with_files(workspace, message("m", "id"), {}, until(at(1)), at(0), sent_once).take();
-  EXPECT_EQ(sent->activity.seq, 2);
+  EXPECT_EQ(sent->row.seq, 2);
   EXPECT_TRUE(store->append_to_inbox(workspace, message("m", "id"), at(0)).take()->repeated);
   ASSERT_TRUE(store->ack_inbox(workspace, 2).take());
   EXPECT_EQ(store->prune(at(10), at(10), at(10), 100).take().value(), 2);

@@ -32,7 +32,7 @@ struct Server {
       : files(dir::open(directory, dir::TemporaryNames::unnamed_if_possible, clock)),
         owner(store, {{Place::dir, *files}}, clock, log, metrics, rules(alone)),
         places({{Place::dir, *files}}, {Place::dir, {}}, log, metrics, &owner) {
-    owner.enter();
+    owner.ensure_installation();
   }
   static OwnerRules rules(bool alone) {
     OwnerRules rules;

@@ -17,7 +17,7 @@ std::string show(const Upload& upload);
 std::string show(const UploadStatus& upload_status);
 std::string show(const UploadChange& change);
 std::string show(const UploadStats& stats);
-std::string show(const PlatformUploadStats& stats);
+std::string show(const AllUploadStats& stats);
 std::string show(const SweptUploads& swept);
 std::string show(const Delegation& delegation);
 std::string show(const DelegationRecord& record);

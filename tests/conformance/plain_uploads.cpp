@@ -80,7 +80,7 @@ std::string show(const UploadStats& s) {
   return out + show(s.oldest);
 }
 
-std::string show(const PlatformUploadStats& stats) {
+std::string show(const AllUploadStats& stats) {
   std::string out = show(stats.total) + "\n";
   for (const auto& [workspace, one] : stats.workspaces) out += workspace.text() + " " + show(one) + "\n";
   return out;
@@ -147,8 +147,7 @@ std::string PlainModel::stage(WorkspaceId workspace, const std::vector<NewUpload
   if (auto error = over_quota(workspace, terms.quota, std::ssize(items), bytes); !error.empty()) return error;
   std::string out;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    out +=
-        show(put(workspace, items[i], terms, now, i < answered.size() ? answered[i].activity.id : InboxRowId())) + "\n";
+    out += show(put(workspace, items[i], terms, now, i < answered.size() ? answered[i].row.id : InboxRowId())) + "\n";
   }
   return out;
 }
@@ -181,10 +180,10 @@ std::string PlainModel::send(WorkspaceId workspace, const NewInboxRow& activity,
   if (auto error = over_quota(workspace, terms.quota, std::ssize(files), bytes); !error.empty()) return error;
   std::string out;
   for (std::size_t i = 0; i < copies.size(); ++i) {
-    const auto arrival = i < answered.files.size() ? answered.files[i].activity.id : InboxRowId();
+    const auto arrival = i < answered.files.size() ? answered.files[i].row.id : InboxRowId();
     out += show(put(workspace, copies[i], terms, now, arrival)) + "\n";
   }
-  push(workspace, activity, answered.activity.id, now);
+  push(workspace, activity, answered.row.id, now);
   const auto& row = inboxes[workspace].back();
   sent_.push_back({workspace, activity, body, {row.id, row.seq, false}});
   return fmt::format("{} {} \n{}", row.id.text(), row.seq, out);
@@ -258,7 +257,7 @@ std::string PlainModel::list_uploads(const UploadFilter& filter, Time now) const
 }
 
 std::string PlainModel::stats(Time now) const {
-  PlatformUploadStats stats;
+  AllUploadStats stats;
   std::map<WorkspaceId, UploadStats> all;
   for (const auto& upload : uploads) {
     for (UploadStats* one : {&stats.total, &all[upload.workspace_id]}) {

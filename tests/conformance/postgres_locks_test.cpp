@@ -152,7 +152,7 @@ TEST_F(PostgresLocks, ATaskThatTheDatabaseDoesNotUpdateIsAConflict) {
 TEST_F(PostgresLocks, AWorkspaceThatPolledBeforeTheLockIsNotSilent) {
   outside.query("UPDATE workspaces SET status = 'online', last_poll_at = '2026-01-01'");
   const WorkspaceId late = make_workspace();
-  const auto settle = [&] { return store->settle_statuses(at(60), at(120)); };
+  const auto settle = [&] { return store->set_unseen_agents_offline(at(60), at(120)); };
   // One workspace polls, and another becomes silent whose head is not locked.
   const auto changed = while_waiting(
       settle,
@@ -186,7 +186,7 @@ TEST_F(PostgresLocks, BlobsThatWereDeletedOrMovedBeforeTheLockKeepTheirKeys) {
   std::vector<BlobChange> changes;
   for (const auto& item : {deletions, moved, stays}) changes.push_back({item.keys(), {"s3:" + item.blob_key, {}}});
   const auto placed =
-      while_waiting([&] { return store->place_blobs(changes, at(2)); },
+      while_waiting([&] { return store->change_blob_keys(changes, at(2)); },
                     {"DELETE FROM pending_uploads WHERE file_id = '" + deletions.id.text() + "'",
                      "UPDATE pending_uploads SET blob_key = 'inline:1' WHERE file_id = '" + moved.id.text() + "'"});
   EXPECT_EQ(placed.value(), 1);

@@ -77,16 +77,16 @@ TEST_P(Registry, SilentWorkspacesGoOfflineOnce) {
   const auto silent = make_workspace();
   const auto polling = make_workspace();
   const auto never_seen = make_workspace();
-  for (const auto& id : {silent.id, polling.id}) ASSERT_TRUE(store->beat_workspace(id, {}, at(0)).take());
+  for (const auto& id : {silent.id, polling.id}) ASSERT_TRUE(store->record_heartbeat(id, {}, at(0)).take());
   const PollRecord poll{polling.id, at(100)};
   ASSERT_TRUE(store->record_polls({&poll, 1}).take());
-  const auto changes = store->settle_statuses(at(50), at(140)).take().value();
+  const auto changes = store->set_unseen_agents_offline(at(50), at(140)).take().value();
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_EQ(changes[0].id, silent.id);
   EXPECT_EQ(store->find_workspace(silent.id)->status, WorkspaceStatus::offline);
   EXPECT_EQ(store->find_workspace(polling.id)->status, WorkspaceStatus::online);
   EXPECT_EQ(store->find_workspace(never_seen.id)->status, WorkspaceStatus::awaiting_agent);
-  EXPECT_TRUE(store->settle_statuses(at(50), at(141)).take().value().empty());
+  EXPECT_TRUE(store->set_unseen_agents_offline(at(50), at(141)).take().value().empty());
 }
 
 TEST_P(Registry, FiftyTokensAreTheLimitAndRevokingOneMakesRoom) {

@@ -101,9 +101,9 @@ TEST_F(SqlitePlans, NoVerbOfUploadsScansATable) {
   }
   store->upload_stats(at(130));
   ASSERT_TRUE(store->begin_blob_move(Place::dir, Place::s3, 0, at(130)).take());
-  ASSERT_TRUE(store->hold_blob_move(WorkerId::make(at(0)), at(140), at(130)).take());
+  ASSERT_TRUE(store->take_blob_move_lease(WorkerId::make(at(0)), at(140), at(130)).take());
   for (const auto& blob : store->list_blobs(KeyRole::first, Place::dir, "", 3)) {
-    ASSERT_TRUE(store->place_blobs({{blob.keys, {"s3:" + blob.keys.key, blob.keys.key}}}, at(130)).take());
+    ASSERT_TRUE(store->change_blob_keys({{blob.keys, {"s3:" + blob.keys.key, blob.keys.key}}}, at(130)).take());
   }
   EXPECT_FALSE(store->list_blobs(KeyRole::twin, Place::dir, "", 3).empty());
   EXPECT_TRUE(store->list_blobs(KeyRole::first, Place::inlined, "", 3).empty());

@@ -43,8 +43,8 @@ TEST_P(Uploads, StagingRecordsEveryItemAndOneInboxRowEachInOrder) {
       EXPECT_EQ(upload->expires_at, at(99));
       EXPECT_EQ(upload->state(at(5)), UploadState::staged);
     }
-    EXPECT_EQ(rows[i + 1].id, staged[i].activity.id);
-    EXPECT_EQ(rows[i + 1].seq, staged[i].activity.seq);
+    EXPECT_EQ(rows[i + 1].id, staged[i].row.id);
+    EXPECT_EQ(rows[i + 1].seq, staged[i].row.seq);
     EXPECT_EQ(rows[i + 1].seq, static_cast<std::int64_t>(i) + 2);
   }
 }
@@ -130,7 +130,7 @@ TEST_P(Uploads, AnOutgoingFileIsFoundButNeitherInTheInboxNorWaitingNorAcked) {
   auto terms = until(at(99));
   terms.direction = UploadDirection::out;
   const auto staged = store->stage_uploads(workspace, {item}, terms, at(5)).take()->at(0);
-  EXPECT_EQ(staged.activity.seq, 0);
+  EXPECT_EQ(staged.row.seq, 0);
   EXPECT_EQ(staged.upload.direction, UploadDirection::out);
   EXPECT_EQ(store->find_upload(workspace, item.id)->direction, UploadDirection::out);
   EXPECT_EQ(store->find_upload(workspace, item.id)->created_at, at(5));
@@ -153,7 +153,7 @@ TEST_P(Uploads, UnderAClaimARepeatedStagingIsTheFirstOne) {
   const auto first = file("a.txt");
   const auto made = stage_once(first, claim, at(1)).value();
   EXPECT_EQ(made.at(0).upload.id, first.id);
-  EXPECT_EQ(made.at(0).activity.seq, 1);
+  EXPECT_EQ(made.at(0).row.seq, 1);
   reopen();
   const auto second = file("a.txt");
   EXPECT_EQ(earlier_answer_of(stage_once(second, claim, at(2))), first.id.text());

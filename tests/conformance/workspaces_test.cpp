@@ -9,7 +9,7 @@ class Workspaces : public StoreTest {
   WorkspaceStatus beat(WorkspaceId id, std::optional<double> error_rate, Time now = at(1)) {
     Heartbeat heartbeat;
     heartbeat.error_rate = error_rate;
-    EXPECT_TRUE(store->beat_workspace(id, heartbeat, now).take());
+    EXPECT_TRUE(store->record_heartbeat(id, heartbeat, now).take());
     return store->find_workspace(id)->status;
   }
   void poll(WorkspaceId id, Time now) {
@@ -58,7 +58,7 @@ TEST_P(Workspaces, AnUnknownWorkspaceIsNotFoundByAnyVerb) {
   EXPECT_ERROR(store->find_workspace(unknown), errors::workspace_not_found);
   EXPECT_ERROR(store->find_delivery(unknown), errors::workspace_not_found);
   EXPECT_ERROR(store->register_agent(registration_for(unknown), at(0)).take(), errors::workspace_not_found);
-  EXPECT_ERROR(store->beat_workspace(unknown, {}, at(0)).take(), errors::workspace_not_found);
+  EXPECT_ERROR(store->record_heartbeat(unknown, {}, at(0)).take(), errors::workspace_not_found);
 }
 
 TEST_P(Workspaces, ADeliveryModeIsTheOneRegisteredLast) {
@@ -92,7 +92,7 @@ TEST_P(Workspaces, ARemovedWorkspaceIsFoundAsRemovedAndTakesNothingMore) {
   EXPECT_EQ(store->find_workspace(workspace.id)->status, WorkspaceStatus::removed);
   EXPECT_ERROR(store->find_delivery(workspace.id), errors::workspace_removed);
   EXPECT_ERROR(store->register_agent(registration_for(workspace.id), at(1)).take(), errors::workspace_removed);
-  EXPECT_ERROR(store->beat_workspace(workspace.id, {}, at(1)).take(), errors::workspace_removed);
+  EXPECT_ERROR(store->record_heartbeat(workspace.id, {}, at(1)).take(), errors::workspace_removed);
   poll(workspace.id, at(5));
   EXPECT_EQ(store->find_workspace(workspace.id)->status, WorkspaceStatus::removed);
   EXPECT_FALSE(store->find_workspace(workspace.id)->last_poll_at);
@@ -136,8 +136,8 @@ TEST_P(Workspaces, ABeatInBetweenBringsAWaitingOneOnline) {
 
 TEST_P(Workspaces, TheFieldsOfAHeartbeatAreStored) {
   const auto id = make_workspace().id;
-  ASSERT_TRUE(store->beat_workspace(id, {3, "reading", 0.25, 1234}, at(4)).take());
-  ASSERT_TRUE(store->beat_workspace(id, {2, "writing", std::nullopt, 1239}, at(9)).take());
+  ASSERT_TRUE(store->record_heartbeat(id, {3, "reading", 0.25, 1234}, at(4)).take());
+  ASSERT_TRUE(store->record_heartbeat(id, {2, "writing", std::nullopt, 1239}, at(9)).take());
   const auto found = store->find_workspace(id).value();
   EXPECT_EQ(found.active_tasks, 2);
   EXPECT_EQ(found.current_task, "writing");

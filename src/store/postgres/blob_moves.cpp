@@ -147,7 +147,7 @@ Commit<Result<bool>> SharedStore::advance_blob_move(const BlobMove& was, BlobPha
   });
 }
 
-Commit<Result<bool>> SharedStore::hold_blob_move(WorkerId worker, Time until, Time now) {
+Commit<Result<bool>> SharedStore::take_blob_move_lease(WorkerId worker, Time until, Time now) {
   if (!places_ready_) return Commit<Result<bool>>::ready(false);
   return maintenance_lane_.submit({.alone = true}, sizeof now,
                                   [worker, until, now](Transaction& transaction) -> Result<bool> {
@@ -174,7 +174,7 @@ std::vector<MovingBlob> SharedStore::list_blobs(KeyRole role, Place place, const
   });
 }
 
-Commit<Result<std::int64_t>> SharedStore::place_blobs(std::vector<BlobChange> changes, Time now) {
+Commit<Result<std::int64_t>> SharedStore::change_blob_keys(std::vector<BlobChange> changes, Time now) {
   if (!places_ready_ || changes.empty()) return Commit<Result<std::int64_t>>::ready(0);
   const std::size_t bytes = changes.size() * 256;
   return maintenance_lane_.submit(

@@ -74,7 +74,7 @@ Result<SentMessage> send(Transaction& transaction, const MessageWithFiles& outgo
   if (!files) return files.error();
   SentMessage sent;
   sent.files = std::move(*files);
-  sent.activity = transaction.append_message(outgoing.workspace, at, outgoing.message);
+  sent.row = transaction.append_message(outgoing.workspace, at, outgoing.message);
   return sent;
 }
 

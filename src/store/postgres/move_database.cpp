@@ -16,7 +16,7 @@ namespace {
 
 // Sessions of a killed process or a stopped server last a moment longer.
 constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(15);
-constexpr std::chrono::milliseconds kLookPatience = std::chrono::seconds(5);
+constexpr std::chrono::milliseconds kReadOnlyPatience = std::chrono::seconds(5);
 constexpr auto kAskAgain = std::chrono::milliseconds(50);
 // For one statement: it builds nothing, but the table may be large and the machine busy.
 constexpr auto kStatement = std::chrono::minutes(10);
@@ -143,7 +143,7 @@ class PostgresMoveDatabase final : public MoveDatabase {
     in_transaction([&] {
       connection_.query(fmt::format("CREATE TABLE {} (move text NOT NULL)", kMoveMarker));
       connection_.query(fmt::format("INSERT INTO {} VALUES ($1)", kMoveMarker), name);
-      connection_.query(fmt::format("DELETE FROM {}", kFilledByAStart));
+      connection_.query(fmt::format("DELETE FROM {}", kTableFilledAtStart));
     });
   }
   void put(const MoveTable& table, std::span<const MoveRow> rows) override {
@@ -211,9 +211,9 @@ class PostgresMoveDatabase final : public MoveDatabase {
 
   // A killed move may still be committing: its session holds the lock until it has finished.
   void require_alone() {
-    // MoveUse::look does not take the lock, and does not wait until it could.
-    bool held = use_ == MoveUse::look;
-    const auto until = std::chrono::steady_clock::now() + (held ? kLookPatience : kPatience);
+    // MoveUse::read_only does not take the lock, and does not wait until it could.
+    bool held = use_ == MoveUse::read_only;
+    const auto until = std::chrono::steady_clock::now() + (held ? kReadOnlyPatience : kPatience);
     for (;;) {
       held = held || connection_.query("SELECT pg_try_advisory_lock($1)", kMoveLock).front().boolean(0);
       if (held && count_others() == 0) return;

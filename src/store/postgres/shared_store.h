@@ -30,10 +30,10 @@ class SharedStore final : public Store {
   Result<DeliveryMode> find_delivery(WorkspaceId id) override;
   std::vector<Workspace> list_workspaces() override;
   Commit<Result<RegisteredWorkspace>> register_agent(const CheckedRegistration& entry, Time now) override;
-  Commit<Result<void>> beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) override;
+  Commit<Result<void>> record_heartbeat(WorkspaceId id, const Heartbeat& heartbeat, Time now) override;
   Commit<Result<Workspace>> patch_workspace(WorkspaceId id, const WorkspacePatch& patch, Time now) override;
   Commit<Result<std::vector<TokenId>>> remove_workspace(WorkspaceId id, Time now) override;
-  Commit<Result<std::vector<StatusChange>>> settle_statuses(Time silent_since, Time now) override;
+  Commit<Result<std::vector<StatusChange>>> set_unseen_agents_offline(Time unseen_since, Time now) override;
   std::vector<WorkspaceId> ancestors(WorkspaceId id) override;
   std::string find_inbound_secret(WorkspaceId id) override;
   Commit<Result<void>> set_inbound_secret(WorkspaceId id, std::string sealed, Time now) override;
@@ -69,7 +69,7 @@ class SharedStore final : public Store {
   std::vector<Upload> list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) override;
   std::vector<Upload> list_uploads(const UploadFilter& filter, Time now) override;
   std::vector<Upload> walk_uploads(std::optional<FileId> after, int limit) override;
-  PlatformUploadStats upload_stats(Time now) override;
+  AllUploadStats upload_stats(Time now) override;
   Commit<Result<void>> mark_fetched(WorkspaceId workspace, FileId id, Time now) override;
   Commit<Result<UploadChange>> ack_upload(WorkspaceId workspace, FileId id, Time now) override;
   Commit<Result<UploadChange>> fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) override;
@@ -84,9 +84,9 @@ class SharedStore final : public Store {
   std::optional<BlobMove> find_blob_move() override;
   Commit<Result<BegunBlobMove>> begin_blob_move(Place from, Place to, std::int64_t rate, Time now) override;
   Commit<Result<bool>> advance_blob_move(const BlobMove& was, BlobPhase phase, Time now) override;
-  Commit<Result<bool>> hold_blob_move(WorkerId worker, Time until, Time now) override;
+  Commit<Result<bool>> take_blob_move_lease(WorkerId worker, Time until, Time now) override;
   std::vector<MovingBlob> list_blobs(KeyRole role, Place place, const std::string& after, int limit) override;
-  Commit<Result<std::int64_t>> place_blobs(std::vector<BlobChange> changes, Time now) override;
+  Commit<Result<std::int64_t>> change_blob_keys(std::vector<BlobChange> changes, Time now) override;
   std::vector<PlaceFigures> count_blobs() override;
   std::optional<Installation> find_installation() override;
   Commit<Result<Installation>> ensure_installation(InstallationId fresh, Place setting) override;

@@ -51,7 +51,7 @@ Result<Staged> stage(Transaction& transaction, const Batch& batch, Time now) {
     transaction.insert(one.upload, row.content);
     transaction.tallies(batch.workspace).add(one.upload);
     if (one.upload.direction == UploadDirection::in) {
-      one.activity = transaction.append(batch.workspace, at, row.activity_id, row.arrival);
+      one.row = transaction.append(batch.workspace, at, row.activity_id, row.arrival);
     }
     staged.push_back(std::move(one));
   }

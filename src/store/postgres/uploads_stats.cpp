@@ -94,7 +94,7 @@ std::vector<Upload> SharedStore::list_uploads(const UploadFilter& filter, Time n
   });
 }
 
-PlatformUploadStats SharedStore::upload_stats(Time now) {
+AllUploadStats SharedStore::upload_stats(Time now) {
   if (!uploads_ready_) return {};
   return pool_.use([&](Connection& connection) {
     // One snapshot for all statements, in one round trip.
@@ -119,8 +119,8 @@ PlatformUploadStats SharedStore::upload_stats(Time now) {
     const auto answers = connection.sync();
     auto all = kept_figures(answers[1]);
     for (const Row row : answers[2]) {
-      set_expired_apart(all[row.id<WorkspaceId>(0)], {parse_upload_direction(row.view(1)).value_or(UploadDirection::in),
-                                                      row.boolean(2), row.boolean(3), tally_of(row, 4)});
+      count_as_expired(all[row.id<WorkspaceId>(0)], {parse_upload_direction(row.view(1)).value_or(UploadDirection::in),
+                                                     row.boolean(2), row.boolean(3), tally_of(row, 4)});
     }
     for (const Row row : answers[3]) all[row.id<WorkspaceId>(0)].damaged = tally_of(row, 1);
     for (const Row row : answers[4]) all[row.id<WorkspaceId>(0)].oldest = row.time(1);

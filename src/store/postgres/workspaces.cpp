@@ -199,7 +199,7 @@ Commit<Result<RegisteredWorkspace>> SharedStore::register_agent(const CheckedReg
       [entry, now](Transaction& transaction) { return apply_registration(transaction, entry, now); });
 }
 
-Commit<Result<void>> SharedStore::beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) {
+Commit<Result<void>> SharedStore::record_heartbeat(WorkspaceId id, const Heartbeat& heartbeat, Time now) {
   return lane_of(id).submit(
       {.heads = {id}}, heartbeat.current_task.size(), [id, heartbeat, now](Transaction& transaction) -> Result<void> {
         const auto head = transaction.find_living_head(id);
@@ -254,17 +254,17 @@ Commit<Result<std::vector<TokenId>>> SharedStore::remove_workspace(WorkspaceId i
       });
 }
 
-Commit<Result<std::vector<StatusChange>>> SharedStore::settle_statuses(Time silent_since, Time now) {
+Commit<Result<std::vector<StatusChange>>> SharedStore::set_unseen_agents_offline(Time unseen_since, Time now) {
   return maintenance_lane_.submit(
-      {.alone = true}, sizeof now, [silent_since, now](Transaction& transaction) -> Result<std::vector<StatusChange>> {
-        static const std::string silent =
+      {.alone = true}, sizeof now, [unseen_since, now](Transaction& transaction) -> Result<std::vector<StatusChange>> {
+        static const std::string unseen =
             "status IN ('online', 'degraded') AND greatest(last_heartbeat_at, last_poll_at, 'epoch') < $1";
-        static const std::string find_silent = "SELECT id FROM workspaces WHERE " + silent;
-        static const std::string find_again = "SELECT id, status FROM workspaces WHERE " + silent + " ORDER BY id";
+        static const std::string find_unseen = "SELECT id FROM workspaces WHERE " + unseen;
+        static const std::string find_again = "SELECT id, status FROM workspaces WHERE " + unseen + " ORDER BY id";
         static const std::string settle =
-            "UPDATE workspaces SET status = 'offline', updated_at = $2 WHERE id = ANY($3) AND " + silent;
+            "UPDATE workspaces SET status = 'offline', updated_at = $2 WHERE id = ANY($3) AND " + unseen;
         std::vector<WorkspaceId> candidates;
-        for (const Row row : transaction.connection().query(find_silent, silent_since)) {
+        for (const Row row : transaction.connection().query(find_unseen, unseen_since)) {
           candidates.push_back(row.id<WorkspaceId>(0));
         }
         std::vector<StatusChange> changes;
@@ -272,14 +272,14 @@ Commit<Result<std::vector<StatusChange>>> SharedStore::settle_statuses(Time sile
         // An agent may have polled or sent a heartbeat while this waited for its head.
         transaction.lock(candidates);
         Array ids(Type::uuid);
-        for (const Row row : transaction.connection().query(find_again, silent_since)) {
+        for (const Row row : transaction.connection().query(find_again, unseen_since)) {
           const auto id = row.id<WorkspaceId>(0);
           if (std::ranges::find(candidates, id) == candidates.end()) continue;
           changes.push_back({id, status_of(row.view(1)), WorkspaceStatus::offline});
           ids.add(id);
           transaction.change_set().changed.insert(id);
         }
-        if (!changes.empty()) transaction.run(settle, silent_since, now, ids);
+        if (!changes.empty()) transaction.run(settle, unseen_since, now, ids);
         return changes;
       });
 }

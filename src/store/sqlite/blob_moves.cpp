@@ -93,7 +93,7 @@ Commit<Result<bool>> EmbeddedStore::advance_blob_move(const BlobMove& was, BlobP
                         [was, phase, now](Database& database) { return advance(database, was, phase, now); });
 }
 
-Commit<Result<bool>> EmbeddedStore::hold_blob_move(WorkerId worker, Time until, Time now) {
+Commit<Result<bool>> EmbeddedStore::take_blob_move_lease(WorkerId worker, Time until, Time now) {
   if (!places_ready_) return Commit<Result<bool>>::ready(false);
   return writer_.submit(sizeof now, [worker, until, now](Database& database) -> Result<bool> {
     const std::int64_t before = database.total_changes();
@@ -121,7 +121,7 @@ std::vector<MovingBlob> EmbeddedStore::list_blobs(KeyRole role, Place place, con
   return page;
 }
 
-Commit<Result<std::int64_t>> EmbeddedStore::place_blobs(std::vector<BlobChange> changes, Time now) {
+Commit<Result<std::int64_t>> EmbeddedStore::change_blob_keys(std::vector<BlobChange> changes, Time now) {
   if (!places_ready_ || changes.empty()) return Commit<Result<std::int64_t>>::ready(0);
   const std::size_t bytes = changes.size() * 256;
   return writer_.submit(bytes, [changes = std::move(changes), now](Database& database) -> Result<std::int64_t> {

@@ -59,7 +59,7 @@ Result<SentMessage> send(Database& database, const MessageWithFiles& outgoing, T
   if (!files) return files.error();
   SentMessage sent;
   sent.files = std::move(*files);
-  sent.activity = append_message(database, outgoing.workspace, *head, outgoing.message);
+  sent.row = append_message(database, outgoing.workspace, *head, outgoing.message);
   put_head(database, outgoing.workspace, *head, change);
   return sent;
 }

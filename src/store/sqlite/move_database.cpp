@@ -123,7 +123,7 @@ class SqliteMoveDatabase final : public MoveDatabase {
   SqliteMoveDatabase(const fs::path& file, MoveUse use, Time now) : file_(file), now_(now) {
     const bool there = fs::exists(file) && fs::file_size(file) > 0;
     if (!there && use == MoveUse::source) throw OpenRefused(fmt::format("there is no database {}", file.string()));
-    if (!there && use == MoveUse::look) return;
+    if (!there && use == MoveUse::read_only) return;
     if (use == MoveUse::target) fs::create_directories(directory_of(file));
     lock_ = std::make_unique<DataLock>(directory_of(file));
     Options options;
@@ -173,7 +173,7 @@ class SqliteMoveDatabase final : public MoveDatabase {
     in_transaction([&] {
       database_->execute(fmt::format("CREATE TABLE {} (move TEXT NOT NULL) STRICT", kMoveMarker));
       database_->run(fmt::format("INSERT INTO {} VALUES (?)", kMoveMarker), name);
-      database_->execute(fmt::format("DELETE FROM {}", kFilledByAStart));
+      database_->execute(fmt::format("DELETE FROM {}", kTableFilledAtStart));
     });
   }
   void put(const MoveTable& table, std::span<const MoveRow> rows) override {

@@ -122,7 +122,7 @@ StagedUpload stage_row(Database& database, Head& head, const NewUploadRow& row, 
   staged.upload.created_at = head.created_at;
   insert(database, staged.upload, content_row);
   if (staged.upload.direction == UploadDirection::in) {
-    staged.activity = append_row(database, staged.upload.workspace_id, head, row.activity_id, row.arrival);
+    staged.row = append_row(database, staged.upload.workspace_id, head, row.activity_id, row.arrival);
   }
   change.add(staged.upload);
   return staged;

@@ -85,15 +85,15 @@ StatsByWorkspace kept_figures(Database& database) {
   return all;
 }
 
-void set_expired_apart(Database& database, StatsByWorkspace& all, Time now) {
+void count_as_expired(Database& database, StatsByWorkspace& all, Time now) {
   Statement row = database.query(
       "SELECT workspace_id, direction, failed_at IS NOT NULL, fetched_at IS NOT NULL, count(*), sum(size_bytes) FROM "
       "pending_uploads WHERE acked_at IS NULL AND expires_at <= ? GROUP BY 1, 2, 3, 4",
       now);
   while (row.step()) {
     const auto direction = row.view(1) == "out" ? UploadDirection::out : UploadDirection::in;
-    restante::set_expired_apart(all[row.id<WorkspaceId>(0)],
-                                {direction, row.integer(2) != 0, row.integer(3) != 0, tally_of(row, 4)});
+    restante::count_as_expired(all[row.id<WorkspaceId>(0)],
+                               {direction, row.integer(2) != 0, row.integer(3) != 0, tally_of(row, 4)});
   }
 }
 
@@ -133,12 +133,12 @@ std::vector<Upload> EmbeddedStore::list_uploads(const UploadFilter& filter, Time
   return page;
 }
 
-PlatformUploadStats EmbeddedStore::upload_stats(Time now) {
+AllUploadStats EmbeddedStore::upload_stats(Time now) {
   if (!uploads_ready_) return {};
   auto reader = readers_.take();
   const Snapshot snapshot(*reader);
   auto all = kept_figures(*reader);
-  set_expired_apart(*reader, all, now);
+  count_as_expired(*reader, all, now);
   count_damaged(*reader, all);
   for (auto& [workspace, one] : all) {
     if (one.never_fetched.files + one.fetched.files + one.failed.files > 0) {

@@ -155,7 +155,7 @@ Commit<Result<RegisteredWorkspace>> EmbeddedStore::register_agent(const CheckedR
       [registration, now](Database& database) { return apply_registration(database, registration, now); });
 }
 
-Commit<Result<void>> EmbeddedStore::beat_workspace(WorkspaceId id, const Heartbeat& heartbeat, Time now) {
+Commit<Result<void>> EmbeddedStore::record_heartbeat(WorkspaceId id, const Heartbeat& heartbeat, Time now) {
   return writer_.submit(heartbeat.current_task.size(), [id, heartbeat, now](Database& database) -> Result<void> {
     const auto workspace = find_living(database, id);
     if (!workspace) return workspace.error();
@@ -211,14 +211,14 @@ Commit<Result<std::vector<TokenId>>> EmbeddedStore::remove_workspace(WorkspaceId
   });
 }
 
-Commit<Result<std::vector<StatusChange>>> EmbeddedStore::settle_statuses(Time silent_since, Time now) {
-  return writer_.submit(sizeof now, [silent_since, now](Database& database) -> Result<std::vector<StatusChange>> {
+Commit<Result<std::vector<StatusChange>>> EmbeddedStore::set_unseen_agents_offline(Time unseen_since, Time now) {
+  return writer_.submit(sizeof now, [unseen_since, now](Database& database) -> Result<std::vector<StatusChange>> {
     std::vector<StatusChange> changes;
     {
       Statement row = database.query(
           "SELECT id, status FROM workspaces WHERE status IN ('online', 'degraded') "
           "AND max(coalesce(last_heartbeat_at, 0), coalesce(last_poll_at, 0)) < ?",
-          silent_since);
+          unseen_since);
       while (row.step()) {
         changes.push_back({row.id<WorkspaceId>(0), status_of(row.view(1)), WorkspaceStatus::offline});
       }
