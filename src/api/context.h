@@ -114,8 +114,8 @@ struct Context {
   std::vector<std::string> allowed_hosts;  // in addition to loopback and the host of public_url
   bool open_registration = false;          // agents without a token may register an id that has none
   bool open_metrics = false;               // a loopback bind: every client that can connect may read them
-  Digest metrics_token{};                  // in addition to the admin's; all zero = none
-  // Makes, stores and returns a new admin token; from then on only that one is valid. Throws Unavailable.
+  Digest metrics_token{};                  // in addition to the operator's; all zero = none
+  // Makes, stores and returns a new operator's token; from then on only that one is valid. Throws Unavailable.
   std::function<Result<std::string>()> rotate_admin_token{};
   // The state of the background loops.
   std::function<std::vector<LoopTick>()> loops{};

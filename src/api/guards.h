@@ -28,7 +28,7 @@ std::optional<http::Response> token(const Context&, http::Request&);
 std::optional<http::Response> registrant(const Context&, http::Request&);
 // The page, under a Host it may be served from.
 std::optional<http::Response> page(const Context&, http::Request&);
-// Prometheus: open on loopback, else the admin's or the metrics token.
+// Prometheus: open on loopback, else the operator's or the metrics token.
 std::optional<http::Response> metrics(const Context&, http::Request&);
 
 inline constexpr std::string_view kSessionCookie = "__Host-restante";

@@ -2,7 +2,7 @@
 // an IdempotentRequest, asks it whether there is anything left to do, and calls its verb through it.
 //
 // Keys belong to the principal, not to its token: an agent that has registered again, or an operator who has rotated
-// the admin token, can repeat an unfinished request under the same key. So the scope is the workspace for agents,
+// the operator's token, can repeat an unfinished request under the same key. So the scope is the workspace for agents,
 // "admin" for the operator, and the token for people, each of whom has a separate one; with the route, its :id and the
 // key.
 // An error of this server had no effect and is not kept. A callback's answer is kept, also an error.

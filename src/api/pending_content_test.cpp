@@ -1,4 +1,4 @@
-// File content without a descriptor: the same answers, read in another way.
+// Content of uploads that is not a file on disk: the same answers, read in another way.
 #include <gtest/gtest.h>
 
 #include "api/test_api.h"

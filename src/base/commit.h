@@ -1,7 +1,7 @@
-// Commit<T> is an answer that is true once its group of writes is durable. The store's writer thread fulfils it through
-// a CommitPromise. A test or a command takes it and blocks; the edge subscribes and takes it when called back, so that
-// no thread sleeps. Copies share one answer. Thread-safe. take() rethrows what the writer failed with, usually
-// Unavailable.
+// Commit<T> is a future: the result of a write, available once its group of writes is durable. The store's writer
+// thread fulfils it through a CommitPromise. A test or a command takes it and blocks; the edge subscribes and takes it
+// when called back, so that no thread sleeps. Copies share one answer. Thread-safe. take() rethrows what the writer
+// failed with, usually Unavailable.
 #pragma once
 #include <condition_variable>
 #include <exception>

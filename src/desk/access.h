@@ -1,5 +1,6 @@
 // Access decides which workspaces may talk to each other. A workspace may talk to itself, its ancestors, its
-// descendants and its siblings. Two roots may talk if the operator's setting allows it. Thread-safe.
+// descendants and its siblings. Two roots (workspaces without a parent) may talk if the setting access.roots allows it.
+// Thread-safe.
 #pragma once
 #include <vector>
 

@@ -1,9 +1,9 @@
-// Presence knows which agents are online and which of them still poll. Every poll is a sign of life, but too cheap to
-// write each one: polls are kept in memory and written together every few seconds; a crash loses only some seconds of
-// them. An agent with an open poll is listening. An agent without one for longer than its usual gap between two polls
-// is silent, even if its heartbeats continue. Presence publishes an event when an agent comes online, becomes silent
-// and goes offline, once each. A silence is measured by the steady clock; time in which this server did not run is not
-// counted. Thread-safe. Throws Unavailable where it uses the store.
+// Presence knows which agents are online and which of them still poll. Every poll is a sign of life, but there are too
+// many to write each one to the database: polls are kept in memory and written together every few seconds; a crash
+// loses only some seconds of them. An agent with an open poll is listening. An agent without one for longer than its
+// usual gap between two polls is silent, even if its heartbeats continue. Presence publishes an event when an agent
+// comes online, becomes silent and goes offline, once each. A silence is measured by the steady clock; time in which
+// this server did not run is not counted. Thread-safe. Throws Unavailable where it uses the store.
 #pragma once
 #include <memory>
 #include <mutex>

@@ -33,7 +33,8 @@ class Principals {
   Result<Principal> by_session(std::string_view secret);
   // Called again for held requests and streams: false once the token is revoked or expired.
   bool still_live(const Principal& principal);
-  // Signs a person in with an admin or sender token; not_allowed for agents' tokens. The session ends with its token.
+  // Signs a person in with the operator's or a sender's token; not_allowed for agents' tokens. The session ends with
+  // its token.
   Result<Session> open_session(std::string_view secret);
   void close_session(const Principal& principal);
   // Replaces the operator's token. Sessions that were opened with the old one end, and so do all requests and streams
@@ -49,7 +50,7 @@ class Principals {
 
  private:
   bool set_admin(const Digest& admin);
-  // The generation of the admin token with this digest; none unless it is the present one.
+  // The generation of the operator's token with this digest; none unless it is the present one.
   std::optional<std::uint64_t> admin_generation(const Digest& hash) const;
 
   TokenStore& store_;

@@ -1,7 +1,7 @@
 // Retention deletes old inbox rows in bounded steps, so that other writes can run between them. A pass begins when the
 // server starts and every hour. It is spread over as many ticks as needed; no tick works longer than a second. Nothing
-// is pruned when the wall clock has just jumped. The store decides which rows may be deleted: before the ceiling, never
-// a row that the agent has not consumed. One thread at a time.
+// is pruned when the wall clock has just jumped. The store decides which rows may be deleted: rows that the agent has
+// not acked are kept until the ceiling. One thread at a time.
 #pragma once
 #include <chrono>
 

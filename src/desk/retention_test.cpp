@@ -33,7 +33,7 @@ TEST_F(RetentionTest, TheFirstTickAfterTheStartPrunesInBoundedSteps) {
   EXPECT_EQ(desk.metrics.activity_pruned.Value(), 25);
 }
 
-TEST_F(RetentionTest, UnconsumedRowsAreKeptUntilTheCeiling) {
+TEST_F(RetentionTest, UnackedRowsAreKeptUntilTheCeiling) {
   append("a2a_receive");
   desk.clock.advance(Days(364));
   make().tick();

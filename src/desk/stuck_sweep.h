@@ -1,9 +1,8 @@
 // StuckSweep ends or delivers delegations whose time is over. Past its deadline a task fails. A task that was picked up
 // becomes stuck when its agent is silent for too long. A task goes to the inbox if a server died while it called the
-// callback. A server that has just started, or has just reached its database again, calls no agent silent: agents get
-// as long to return as they may be silent. Deadlines apply nevertheless. Nothing is decided when the wall clock has
-// just jumped. The sweep also calls Delegations::pick_up(). One thread at a time; stop() and last_run() from any
-// thread.
+// callback. After a start, or after the database was unreachable, no task becomes stuck for stuck_after: agents get
+// that time to reconnect. Deadlines apply nevertheless. Nothing is decided when the wall clock has just jumped. The
+// sweep also calls Delegations::pick_up(). One thread at a time; stop() and last_run() from any thread.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -31,7 +30,7 @@ struct StuckSweepReport {
   std::int64_t failed = 0;
   std::int64_t stuck = 0;
   std::int64_t delivered = 0;
-  bool waiting = false;  // no agent is called silent yet
+  bool waiting = false;  // no task becomes stuck yet
 };
 
 class StuckSweep {

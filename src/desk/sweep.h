@@ -1,9 +1,9 @@
 // Sweep deletes files that are due, and blobs after their rows. First it deletes acked rows after their retention and
-// unacked rows past their time, then the blobs of deleted rows. Last it deletes orphans, blobs that never had a row (a
-// crash, a failed commit), once they have been found for longer than any request can take. It works in bounded steps,
-// so that other writes can run between them. Nothing is deleted by age when the wall clock has just jumped. An
-// unreachable place keeps its blobs until it answers again; the other places are swept nevertheless. Thread-safe: one
-// sweep at a time, the next one waits.
+// unacked rows past their time, then the blobs of deleted rows. Last it deletes orphans (after a crash or a failed
+// commit): blobs that have had no row for longer than any upload can take (orphan_grace). It works in bounded steps, so
+// that other writes can run between them. Nothing is deleted by age when the wall clock has just jumped. An unreachable
+// place keeps its blobs until it answers again; the other places are swept nevertheless. Thread-safe: one sweep at a
+// time, the next one waits.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -27,7 +27,8 @@ struct SweepRules {
   std::chrono::seconds ack_retention{3'600};
   std::chrono::milliseconds every{std::chrono::minutes(5)};
   std::chrono::milliseconds orphan_grace{std::chrono::hours(1)};  // longer than an upload may take
-  // A blob that is read without a file descriptor is deleted only when no request that reads it can be running.
+  // A blob in the database or in S3 is deleted only this long after its row: every request that was reading it has then
+  // ended. (A file in a directory can be deleted while it is read.)
   std::chrono::milliseconds longest_request{std::chrono::minutes(30)};
   std::chrono::milliseconds patience{std::chrono::seconds(10)};  // how long to wait for another sweep
   int step = 12;  // rows, or files, in one write: an upload may wait for it, about a millisecond

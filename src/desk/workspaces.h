@@ -41,10 +41,10 @@ class Workspaces {
   // Adds an enrolment to a workspace that is about to be created. Both are created together.
   Enrolment enrol(NewWorkspace& wanted) const;
   Commit<Result<Workspace>> create(const NewWorkspace& wanted, OptionalClaim<Workspace> claim = {});
-  // The caller has the workspace's token, an enrolment token (which is used up), or the admin token. Where registration
-  // is open, an anonymous caller may register an id without live tokens. Returns a new auth_token for an enrolment, or
-  // when the workspace has no live one. An id that does not exist is created for admin, for an enrolment that is not
-  // bound to another workspace, and for an anonymous caller.
+  // The caller has the workspace's token, an enrolment token (which is used up), or the operator's token. Where
+  // registration is open, an anonymous caller may register an id without live tokens. Returns a new auth_token for an
+  // enrolment, or when the workspace has no live one. An id that does not exist is created for admin, for an enrolment
+  // that is not bound to another workspace, and for an anonymous caller.
   Result<Registered> register_agent(const Principal& caller, const Registration& registration);
   Commit<Result<void>> beat(WorkspaceId id, const Heartbeat& heartbeat);
   // Found and not removed, with the status as of now: offline after 90 s without a sign of life; online at once after a

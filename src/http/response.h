@@ -1,5 +1,5 @@
 // Response: an answer as a value. A handler returns it, net/ performs it. Strings and files are sent as they are. Later
-// is an answer that is true once a commit is durable. HeldPoll is "not yet". Events is a stream that stays open.
+// is an answer that is sent once a commit is durable. HeldPoll is "not yet". Events is a stream that stays open.
 // Forward calls another server first. A value belongs to its holder. The functions inside run on a pool thread, never
 // two of one response at the same time.
 #pragma once

@@ -1,6 +1,6 @@
-// BlobCheck is the last check of all stored blobs, or the one that is running, as every server sees it. One server at a
+// BlobCheckRow is the last check of all stored blobs, or the running one, as every server sees it. One server at a
 // time runs it, as long as it renews its lease; a server that died leaves the row as it last wrote it. Progress and
-// findings are texts of the desk, which the store does not read. Values only.
+// findings are JSON that desk/blob_check_report writes and reads; the store only keeps them. Values only.
 #pragma once
 #include <optional>
 #include <string>

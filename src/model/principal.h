@@ -11,9 +11,9 @@ struct Principal {
   enum class Role { admin, workspace, sender, enrolment, anonymous };
   Role role = Role::workspace;
   std::optional<WorkspaceId> workspace_id;  // none: admin, or an enrolment that creates its workspace
-  std::optional<TokenId> token_id;          // none: the admin token, which is in a file
+  std::optional<TokenId> token_id;          // none: the operator's token, which is in a file
   bool by_session = false;                  // signed in with the page's cookie: Host and Origin are checked
-  std::uint64_t admin_generation = 0;       // of the admin token: how often it had been replaced
+  std::uint64_t admin_generation = 0;       // of the operator's token: how often it had been replaced
   std::optional<TokenId> opened_by{};       // of a session: the token it was opened with
 
   // The token that identifies this person, with or without a session.

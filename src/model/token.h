@@ -22,7 +22,7 @@ struct Token {
   std::optional<Time> last_used_at;
   std::optional<Time> expires_at;
   std::optional<Time> revoked_at;
-  std::optional<TokenId> opened_by;  // of a session: the token it was opened with; none: the admin's
+  std::optional<TokenId> opened_by;  // of a session: the token it was opened with; none: the operator's
 
   bool live(Time now) const { return !revoked_at && (!expires_at || now < *expires_at); }
 };

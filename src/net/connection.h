@@ -102,7 +102,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<Sent> stream_events(http::Request& request, std::shared_ptr<http::Events> events);
   asio::awaitable<bool> send_text(std::string_view head, std::string_view body);
   asio::awaitable<bool> send_file(const http::FileSlice& file);
-  // pieces.cpp: the same for content without a descriptor.
+  // pieces.cpp: the same for content that is not a file on disk.
   asio::awaitable<bool> send_pieces(const http::Request& request, const http::FileSlice& slice);
   // How many bytes were read; 0 when the answer cannot continue, which is logged.
   asio::awaitable<std::size_t> next_piece(const http::Request& request, const http::FileSlice& slice,

@@ -1,5 +1,5 @@
-// The part of Connection that sends content without a descriptor. Alternately the threads for file content read a piece
-// and the connection sends it, so that a slow reader occupies memory for one piece and no thread.
+// The part of Connection that sends content that is not a file on disk. Alternately the threads for file content read a
+// piece and the connection sends it, so that a slow reader occupies memory for one piece and no thread.
 #include <algorithm>
 #include <memory>
 

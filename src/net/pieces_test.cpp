@@ -1,4 +1,4 @@
-// Answers whose content has no descriptor: read piece by piece on the threads for file content, and sent.
+// Answers whose content is not a file on disk: read piece by piece on the threads for file content, and sent.
 #include <gtest/gtest.h>
 
 #include <openssl/pem.h>

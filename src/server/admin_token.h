@@ -1,6 +1,6 @@
-// The admin token: given from outside, or made at first start and stored in <data>/admin.token, readable by its owner
-// only. Servers that share their data directory share it; AdminTokenFile shows them when another server has replaced
-// it.
+// The operator's token: given from outside, or made at first start and stored in <data>/admin.token, readable by its
+// owner only. Servers that share their data directory share it; AdminTokenFile shows them when another server has
+// replaced it.
 #pragma once
 #include <sys/stat.h>
 

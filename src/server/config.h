@@ -27,7 +27,7 @@ struct Config {
 
   struct Metrics {
     std::chrono::milliseconds sample_every{60'000};  // of the page's charts; 1 440 are kept: short = less than a day
-    std::string token_file;  // token for /metrics beyond loopback, in addition to the admin's; must be private
+    std::string token_file;  // token for /metrics beyond loopback, in addition to the operator's; must be private
   };
 
   enum class AckedContent { people, everyone };
@@ -79,7 +79,7 @@ struct Config {
 
   struct InboxRetention {
     std::chrono::seconds retention{90 * 86'400};  // inbox rows are deleted after it; short = the history is short
-    std::chrono::seconds ceiling{365 * 86'400};   // also rows that no agent consumed; not below retention
+    std::chrono::seconds ceiling{365 * 86'400};   // also rows that no agent has acked; not below retention
   };
 
   struct Delegations {

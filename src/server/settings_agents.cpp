@@ -24,10 +24,10 @@ std::vector<Setting> agent_settings() {
                "silent. Short = agents that are busy with a task are reported as silent."),
 
       duration("activity.retention", RESTANTE_FIELD(activity.retention), 1s, 876'000h,
-               "How long inbox rows are kept, in whole seconds. Rows that an agent has not consumed stay until "
+               "How long inbox rows are kept, in whole seconds. Rows that an agent has not acked stay until "
                "activity.ceiling."),
       duration("activity.ceiling", RESTANTE_FIELD(activity.ceiling), 1s, 876'000h,
-               "When messages are deleted that no agent has consumed. Not below activity.retention."),
+               "When messages are deleted that no agent has acked. Not below activity.retention."),
 
       duration("delegations.deadline", RESTANTE_FIELD(delegations.deadline), 1s, 8'760h,
                "How long a task may take whose caller names no deadline, in whole seconds. Shorter than a laptop stays "

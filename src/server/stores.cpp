@@ -13,7 +13,7 @@ std::unique_ptr<Store> open_embedded(const Config& config, const Clock& clock, M
   options.now = clock.now();
   options.migrate = config.migrate;
   options.metrics = &metrics;
-  // An admin token without a database: the database was lost, it is not a first start.
+  // An operator's token without a database: the database was lost, it is not a first start.
   options.may_create = !std::filesystem::exists(std::filesystem::path(config.data) / "admin.token");
   return sqlite::open(database_file(config), options);
 }

@@ -21,8 +21,9 @@ class BlobAdminStore {
 
   // --- dropped blobs: their last row was deleted. Rows may share a blob. It is listed here when no row names it in
   // either key, in the same transaction.
-  // Ordered by key, after `after`. Keys of `dir` at once, since a reader keeps its file open; keys of other places when
-  // they were dropped before `remote_before`.
+  // Ordered by key, after `after`. Blobs in `dir` are listed at once: a request that has one open can read it to its
+  // end. Blobs in other places are listed only if they were dropped before `remote_before`: until then a request may
+  // still read them.
   virtual std::vector<std::string> list_dropped_blobs(int limit, Time remote_before, const std::string& after) = 0;
   // Called once they are deleted from Places.
   virtual Commit<Result<void>> forget_dropped_blobs(std::vector<std::string> keys) = 0;

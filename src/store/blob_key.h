@@ -16,7 +16,7 @@ Time time_of_blob_key(std::string_view key);
 // everywhere else, also in the sweep, it is a key like any other.
 std::string trial_blob_key(Time now);
 bool is_trial_blob_key(std::string_view key);
-// A text between the keys that were made before `time`, which sort before it, and all others.
+// A lower bound for keys made at `time` or later: older keys sort before it, all others after it.
 std::string first_blob_key(Time time);
 
 }  // namespace restante

@@ -48,6 +48,7 @@ struct BlobPage {
 class Blobs {
  public:
   virtual ~Blobs() = default;
+  // Throws Unavailable unless the place works now, as far as a trial blob (dir, inline) or a list (s3) shows.
   virtual void check() = 0;
   virtual std::unique_ptr<BlobWriter> put() = 0;
   // Null when there is no such blob.

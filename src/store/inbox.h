@@ -41,7 +41,7 @@ class InboxStore {
                                                                  std::vector<OutgoingFile> files,
                                                                  const StagingTerms& terms, Time now,
                                                                  OptionalClaim<SentMessage> claim = {}) = 0;
-  // Sets how far the agent has read: only forward, never beyond the head. Returns the value now. workspace_not_found.
+  // Sets the acked seq: only forward, never beyond the head. Returns the value now. workspace_not_found.
   virtual Commit<Result<std::int64_t>> ack_inbox(WorkspaceId workspace, std::int64_t seq) = 0;
   virtual Result<InboxHead> find_head(WorkspaceId workspace) = 0;
   // One bounded step of retention. Deletes inbox rows older than `before` with their message keys, one workspace after

@@ -138,8 +138,8 @@ void copy_rows(MoveDatabase& from, MoveDatabase& to, const MoveTable& table, std
   if (!piece.empty()) put();
 }
 
-void require_target(const std::optional<std::string>& marker, const std::string& name) {
-  if (!marker || *marker == name) return;
+void require_target(const std::optional<std::string>& marker, const std::string& id) {
+  if (!marker || *marker == id) return;
   throw OpenRefused(
       "the target holds the beginning of another move, or the source has changed since that move began: drop and "
       "create the target, then start the move again");
@@ -167,7 +167,7 @@ std::int64_t rows_of(const Inventory& inventory) {
   return rows;
 }
 
-std::string name_of(const Inventory& inventory) {
+std::string move_id_of(const Inventory& inventory) {
   std::string all;
   for (const TableInventory& table : inventory) {
     put_sized(all, 't', table.name);
@@ -197,7 +197,7 @@ MovePlan plan_move(MoveDatabase& from, MoveDatabase& to, MoveWatcher& watcher) {
   plan.there = plan.target == TargetState::empty ? 0 : count_all(to, to.tables());
   const bool begun = plan.target == TargetState::moving;
   plan.from = inventory_of(from, begun ? common_tables(from, to) : from.tables(), MoveStep::reading, watcher);
-  if (begun) require_target(to.marker(), name_of(plan.from));
+  if (begun) require_target(to.marker(), move_id_of(plan.from));
   return plan;
 }
 
@@ -216,9 +216,9 @@ Moved move_database(MoveDatabase& from, MoveDatabase& to, MoveWatcher& watcher) 
   const auto tables = common_tables(from, to);
   Moved moved;
   moved.from = inventory_of(from, tables, MoveStep::reading, watcher);
-  const std::string name = name_of(moved.from);
-  require_target(marker, name);
-  if (!marker) to.begin(name);
+  const std::string id = move_id_of(moved.from);
+  require_target(marker, id);
+  if (!marker) to.begin(id);
   moved.resumed_at = count_all(to, tables);
   watcher.begin(MoveStep::writing, rows_of(moved.from), moved.resumed_at);
   for (const MoveTable& table : tables) copy_rows(from, to, table, to.count(table), watcher);

@@ -1,8 +1,9 @@
 // The database move: copies every row of one MoveDatabase to another and proves that both hold the same rows. It has
-// three steps: read the source once, which gives the move its name; write the rows in pieces of one transaction each;
-// compare both by count and digest. Then neither database owns the places of the blobs: the first one on which a server
-// starts takes them over (MoveDatabase::release_ownership). A move that was killed continues where it stopped. Throws
-// OpenRefused with a sentence for the operator when one of the two databases cannot be used.
+// three steps: read the source once and compute the id of the move, a digest of all its rows; write the rows in pieces
+// of one transaction each; compare both by count and digest. Then neither database owns the places of the blobs: the
+// first one on which a server starts takes them over (MoveDatabase::release_ownership). A move that was killed
+// continues where it stopped. Throws OpenRefused with a sentence for the operator when one of the two databases cannot
+// be used.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -36,8 +37,8 @@ struct TableInventory {
 using Inventory = std::vector<TableInventory>;
 
 std::int64_t rows_of(const Inventory& inventory);
-// The name of a move of exactly these rows.
-std::string name_of(const Inventory& inventory);
+// The id of a move: a digest of all these rows.
+std::string move_id_of(const Inventory& inventory);
 
 enum class MoveStep { reading, writing, comparing };
 

@@ -41,7 +41,7 @@ using MoveRow = std::vector<MoveValue>;
 // does not create a missing database.
 enum class MoveUse { source, target, read_only };
 
-// This table exists while a move into the database has not finished; its only row is the name of the move.
+// This table exists while a move into the database has not finished; its only row is the id of the move.
 inline constexpr const char* kMoveMarker = "moving_house";
 inline constexpr const char* kHalfMoved =
     "a move into this database has not finished: run the same restante move again, which continues where it stopped, "
@@ -63,7 +63,7 @@ class MoveDatabase {
   // All rows, in an order that is the same each time. `visit` must not use this database.
   virtual void each_row(const MoveTable& table, const std::function<void(MoveRow&&)>& visit) = 0;
 
-  // The name of the unfinished move into this database, if there is one.
+  // The id of the unfinished move into this database, if there is one.
   virtual std::optional<std::string> marker() = 0;
   // Migrates the schema to the version of this binary.
   virtual void prepare() = 0;

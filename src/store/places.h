@@ -1,9 +1,10 @@
 // Places: all places for blobs that this server has, behind one interface. A key has its place as a prefix; Places adds
 // and removes it. A new blob is written to the place of the plan; during a blob move to two places: it is stored in
-// both or in none. The plan can be changed at any time; a writer keeps the plan it was made with. Owns no place.
-// Thread-safe. Throws like the places, and Unavailable for a key of a place that this server does not have: the blob is
-// not lost. An unreachable place does not stop the sweep of the others: it is skipped and named. A place that another
-// installation owns is skipped too: nothing is written or deleted there, and no blob counts as missing (store/owner.h).
+// both or in none. The plan can be changed at any time; a writer keeps the plan it was made with. Does not own the
+// Blobs objects. Thread-safe. Throws like the places, and Unavailable for a key of a place that this server does not
+// have: the blob is not lost. An unreachable place does not stop the sweep of the others: it is skipped and named. A
+// place that another installation owns is skipped too: nothing is written or deleted there, and no blob counts as
+// missing (store/owner.h).
 #pragma once
 #include <chrono>
 #include <functional>

@@ -1,13 +1,13 @@
 // Store: the interface to the database, composed of one part for each noun. These headers are the contract; backends
 // add no promises. Whoever needs one part asks for that part only.
 //
-// One method is one transaction. No transaction handle is part of the interface: a rule that spans two tables (an
-// upload row and its inbox row) is a single method here, so it cannot be half done. Time is an argument, so that tests
-// control the clock. Thread-safe. Reads block. Writes return a Commit<T>, which has its value once its group of writes
-// is durable: tests take() it, src/net awaits it. Throws Unavailable (reads at once, writes through the Commit) when
-// the backend cannot be reached.
+// One method, called a verb in this project, is one transaction. No transaction handle is part of the interface: a rule
+// that spans two tables (an upload row and its inbox row) is a single method here, so it cannot be half done. Time is
+// an argument, so that tests control the clock. Thread-safe. Reads block. Writes return a Commit<T>, which has its
+// value once its group of writes is durable: tests take() it, src/net awaits it. Throws Unavailable (reads at once,
+// writes through the Commit) when the backend cannot be reached.
 //
-// Five writes take a claim as their last part (model/idempotency.h): it is committed with the write.
+// Five writes take a claim as their last argument (model/idempotency.h): it is committed with the write.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// TokenStore: tokens of workspaces, senders and sessions.
+// TokenStore: tokens of workspaces, senders and sessions. A token is live until it is revoked or expires.
 // One of the parts of Store; store/store.h says what holds for all of them.
 #pragma once
 #include <optional>

@@ -23,7 +23,7 @@ from support.waiting import CEILING, Stalled, wait_until
 SEED = int(os.environ.get("RESTANTE_SEED", "0")) or random.randrange(1, 1 << 32)
 IN_ROW = 16_384
 LONG = 10 * CEILING
-# Sweeps run all the time. A blob without a file descriptor is deleted after the time of the longest request.
+# Sweeps run all the time. A blob in the database or in S3 is deleted timeouts.request after its row.
 SETTINGS = {"log.requests": "none", "uploads.ack_retention": "0s", "uploads.sweep_every": "200ms", "uploads.check_every": "1s",
             "timeouts.request": "20s", "timeouts.drain": "2s"}
 

@@ -1,4 +1,4 @@
-// Reads rows of uploads from an answer of PostgreSQL. Pure.
+// Reads rows of uploads from an answer of PostgreSQL, and finds out which tables exist (a query each).
 #pragma once
 #include "model/upload.h"
 #include "store/postgres/connection.h"
