@@ -207,7 +207,7 @@ export default {
 
     await details.getByRole('button', { name: 'Cancel task…' }).click();
     await details.getByRole('button', { name: 'Yes, cancel it' }).click();
-    await details.getByRole('button', { name: 'Give it again' }).waitFor();
+    await details.getByRole('button', { name: 'Retry' }).waitFor();
     assert.equal(await statusOf(research, going), 'failed');
     await page.keyboard.press('Escape');
     await details.waitFor({ state: 'detached' });
@@ -215,9 +215,9 @@ export default {
 
     await page.goto(`${origin}/#/delegations/${failed}`);
     const old = page.getByRole('dialog', { name: /^Pay the invoice/ });
-    await old.getByRole('button', { name: 'Give it again' }).click();
+    await old.getByRole('button', { name: 'Retry' }).click();
     const again = page.getByRole('dialog', { name: /^Pay the invoice/ });
-    await again.getByRole('link', { name: 'an earlier try' }).waitFor();
+    await again.getByRole('link', { name: 'an earlier task' }).waitFor();
     assert.notEqual(new URL(page.url()).hash, `#/delegations/${failed}`);
     await page.keyboard.press('Escape');
     await column(page, 'Queued').getByText('Pay the invoice').waitFor();
@@ -241,7 +241,7 @@ export default {
     await details.getByRole('region', { name: 'The result' }).getByRole('link', { name: 'page.svg' }).waitFor();
     await accessible(page, 'a task with files');
 
-    // A deleted file is shown as such, and a task whose file was deleted is not given again without it.
+    // A deleted file is shown as such, and a task whose file was deleted is not retried without it.
     const lost = await give(caller, callee, 'Draw the second page.', { attachments: await attach(caller, 'gone.txt', 'gone') });
     const [file] = (await caller.call('GET', `delegations/${lost}`)).attachments;
     const [original] = (await ask('GET', `/admin/uploads?state=outgoing&workspace=${caller.id}&limit=1000`)).uploads.filter((row) => row.name === 'gone.txt');
@@ -252,7 +252,7 @@ export default {
     const failed = page.getByRole('dialog', { name: /^Draw the second page/ });
     await failed.getByText('no longer kept here').waitFor();
     expected.add(`${origin}/workspaces/${caller.id}/delegate`);
-    await failed.getByRole('button', { name: 'Give it again' }).click();
+    await failed.getByRole('button', { name: 'Retry' }).click();
     await failed.getByText(`restante task retry ${lost} --file FILE`).waitFor();
   },
 
@@ -288,7 +288,7 @@ export default {
     await until('the ack is counted', async () => Number(await figure(page, 'files acked').innerText()) >= 1);
     await until('what expired is counted', async () => /expired\s+[1-9]/.test(await chart('Files').innerText()));
     await until('a refusal is counted', async () => /4xx\)\s+[1-9]/.test(await chart('Errors').innerText()));
-    await until('a delivery was timed', async () => /half within\s+[\d.]+ (ms|s)/.test(await chart('Delivery time').innerText()));
+    await until('a delivery was timed', async () => /50 %\s+[\d.]+ (ms|s)/.test(await chart('Delivery time').innerText()));
     for (const title of ['Waiting bytes', 'Held polls', 'Sweeps', 'Open tasks', 'Tasks ended']) await chart(title).waitFor();
     await chart('Files').getByRole('img', { name: /^Files\. staged \d/ }).waitFor();
 

@@ -38,7 +38,7 @@ function paste(line) {
 }
 
 async function lineOf(dialog) {
-  if (await dialog.getByRole('radiogroup').count()) await dialog.getByLabel('It has restante').check();
+  if (await dialog.getByRole('radiogroup').count()) await dialog.getByLabel('restante is installed there').check();
   return dialog.getByRole('group', { name: 'Line to paste' }).innerText();
 }
 
@@ -95,8 +95,8 @@ export default {
     // A revoked link ends the session at once.
     guest.expected.add(/.*/);
     await shareButton.click();
-    await dialog.getByRole('button', { name: 'Take back the link Marta' }).click();
-    await dialog.getByRole('button', { name: 'Take back' }).waitFor({ state: 'hidden' });
+    await dialog.getByRole('button', { name: 'Revoke the link Marta' }).click();
+    await dialog.getByRole('button', { name: 'Revoke' }).waitFor({ state: 'hidden' });
     await guest.page.getByText('Your session has ended.').waitFor();
     assert.deepEqual(guest.complaints, []);
     await theirs.close();

@@ -23,7 +23,7 @@ export function presenceOf(workspace: Workspace): Presence {
 // It was seen a moment ago and holds no poll: it is busy, or was stopped.
 const isNotListening = ({ delivery_mode: mode, listening }: Workspace): boolean => mode === 'poll' && listening === false;
 
-// A heartbeat and a poll are both signs of fileProgress; RFC 3339 in UTC sorts as text.
+// A heartbeat and a poll are both signs of life; RFC 3339 in UTC sorts as text.
 export function lastSeen(workspace: Workspace): string | null {
   const signs = [workspace.last_heartbeat_at, workspace.last_poll_at].filter((sign) => typeof sign === 'string');
   return signs.sort().at(-1) ?? null;

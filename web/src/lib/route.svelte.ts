@@ -1,7 +1,7 @@
 // The current view, kept in the address's fragment so that the server has one path only:
 // `#/<view>` one of the views, with `/<rest>` if the view takes one, `#/` the first of them, `#/chat/<id>` one
-// conversation. `#token=…&workspace=…` is an invitation; it is removed from the address (and so from the history) before
-// anything else happens.
+// conversation. `#token=…&workspace=…` is a link that signs in; it is removed from the address (and so from the history)
+// before anything else happens.
 
 export type Route = { view: 'chat'; workspace: string } | { view: 'board'; name: string; rest: string };
 
@@ -11,12 +11,12 @@ class RouteState {
 
 export const route = new RouteState();
 
-// The invitation's token, once; null when the address holds none.
-export function takeInvitation(): string | null {
-  const invitation = new URLSearchParams(location.hash.slice(1));
-  const token = invitation.get('token');
+// The token in the address, once; null when there is none.
+export function takeToken(): string | null {
+  const link = new URLSearchParams(location.hash.slice(1));
+  const token = link.get('token');
   if (token === null) return null;
-  const workspace = invitation.get('workspace');
+  const workspace = link.get('workspace');
   history.replaceState(null, '', location.pathname + location.search + (workspace ? chatLink(workspace) : ''));
   route.current = parse(location.hash);
   return token;
@@ -28,9 +28,9 @@ export function go(link: string): void {
   location.hash = link;
 }
 
-export function followAddress(onInvitation: () => void): () => void {
+export function followAddress(onToken: () => void): () => void {
   const changed = () => {
-    if (new URLSearchParams(location.hash.slice(1)).has('token')) onInvitation();
+    if (new URLSearchParams(location.hash.slice(1)).has('token')) onToken();
     else route.current = parse(location.hash);
   };
   window.addEventListener('hashchange', changed);

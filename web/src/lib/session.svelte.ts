@@ -1,6 +1,6 @@
 import { currentSession, signIn, signOut } from './api';
 import { ApiError, sentenceOf } from './errors';
-import { takeInvitation } from './route.svelte';
+import { takeToken } from './route.svelte';
 import type { Session } from './wire';
 
 // Who is signed in. The token itself is never kept: it is exchanged once for the server's HttpOnly cookie.
@@ -9,9 +9,9 @@ class SessionState {
   current = $state.raw<Session | null>(null);
   error = $state('');
 
-  // Uses the invitation in the address if there is one, else asks the server whether the cookie is still valid.
+  // Uses the token in the address if there is one, else asks the server whether the cookie is still valid.
   async start(): Promise<void> {
-    const token = takeInvitation();
+    const token = takeToken();
     if (token) return this.enter(token);
     try {
       this.#welcome(await currentSession());

@@ -28,7 +28,8 @@ export function plainly(sentence: string, now: Date): string {
 // The agent's last progress text, unless `why` contains it already.
 export const extraProgress = (task: TaskRow): string => (task.progress && !task.why?.includes(task.progress) ? task.progress : '');
 
-// The three times of a task, the most important last: the agent's last sign of fileProgress, the task's heartbeat, its progress.
+// The three times of a task, the most important last: the agent's last sign of life, the task's last heartbeat, its
+// last progress.
 export function clocksOf(task: TaskRow): { word: string; at: string | null; none: string }[] {
   return [
     { word: 'Agent seen', at: task.agent_seen_at ?? null, none: 'never' },
