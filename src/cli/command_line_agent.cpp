@@ -29,7 +29,7 @@ void add_agent_flags(CLI::App& app, AgentOptions& to) {
 }
 
 void add_enrol_flag(CLI::App& app, AgentOptions& to) {
-  app.add_option("--enrol", to.enrol, "Enrolment token shown with a new workspace; good once.")->type_name("TOKEN");
+  app.add_option("--enrol", to.enrol, "Enrolment token shown with a new workspace; works once.")->type_name("TOKEN");
 }
 
 void add_file_wait_flag(CLI::App& app, int& to) {
@@ -99,7 +99,7 @@ void add_send(CLI::App& app, CommandLine& to) {
     add_environment(to.send.remote);
   });
   send.add_option("text", to.send.text, "The text. May be left out when there are files.")->type_name("TEXT");
-  send.add_option("--to", to.send.to, "The workspace: id or name. With a sender's token: its own.")->type_name("ID");
+  send.add_option("--to", to.send.to, "The workspace: id or name. Not needed with a sender's token.")->type_name("ID");
   send.add_option("--file", to.send.files, "A file to send along. May be repeated.")
       ->type_name("FILE")
       ->take_all()

@@ -70,7 +70,9 @@ CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, Token
     leaf.add_option("--workspace", to.token.workspace, kWorkspaceHelp)->type_name("ID")->required();
   if (action == TokenAction::list || action == TokenAction::revoke)
     leaf.add_option("--workspace", to.token.workspace,
-                    std::string(kWorkspaceHelp) + " Without it: invitations whose agents make their own.")
+                    std::string(kWorkspaceHelp) +
+                        " Without it: enrolment tokens that are bound to no workspace; an agent that uses one gets a "
+                        "new workspace.")
         ->type_name("ID");
   return leaf;
 }
@@ -132,15 +134,19 @@ void add_delegate(CLI::App& app, CommandLine& to) {
   });
   delegate.add_option("task", options.task, "What is to be done, in words.")->type_name("TEXT")->required();
   delegate.add_option("--to", options.to, "Who is to do it: a workspace's id or name.")->type_name("ID")->required();
-  delegate.add_option("--from", options.from, "Whose task it is: id or name. With a workspace's token: its own.")
+  delegate
+      .add_option("--from", options.from,
+                  "The workspace that gives the task: id or name. Not needed with a workspace's token.")
       ->type_name("ID");
   delegate.add_option("--file", options.files, "A file that belongs to it. May be repeated.")
       ->type_name("FILE")
       ->take_all()
       ->allow_extra_args(false);
-  delegate.add_option("--within", options.within, "How long there is for it: 30m, 6h (the default), 3d.")
+  delegate.add_option("--within", options.within, "Time until the deadline: 30m, 6h (the default), 3d.")
       ->type_name("TIME");
-  delegate.add_option("--id", options.id, "An id of your own for it: the same again is the same task.")
+  delegate
+      .add_option("--id", options.id,
+                  "The id to give the task. The same command with the same id again makes no second task.")
       ->type_name("ID");
   delegate.add_flag("--wait", options.wait, "Wait for the result and print it.");
   delegate.add_option("--timeout", options.timeout, "With --wait: give up after so many seconds (exit code 75).")
@@ -159,7 +165,7 @@ void add_tasks(CLI::App& app, CommandLine& to) {
   tasks.add_option("--status", to.tasks.status, "in_flight (the default), stuck, failed or completed.")
       ->type_name("STATUS");
   tasks.add_flag("--stats", to.tasks.stats, "Counts by status instead of a list.");
-  tasks.add_flag("--watch", to.tasks.watch, "Go on showing them until interrupted.");
+  tasks.add_flag("--watch", to.tasks.watch, "Update the list until you press Ctrl-C.");
   add_remote_flags(tasks, to.tasks.remote);
 }
 
@@ -171,7 +177,9 @@ CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, TaskO
     add_environment(to.task.remote);
   });
   leaf.add_option("task", to.task.id, "The task's id.")->type_name("ID")->required();
-  leaf.add_option("--workspace", to.task.workspace, "Who gave it: id or name. Without it, it is looked for.")
+  leaf.add_option("--workspace", to.task.workspace,
+                  "The workspace that gave the task: id or name. Default: the token's own; not needed with the "
+                  "operator's token.")
       ->type_name("ID");
   return leaf;
 }
@@ -184,7 +192,7 @@ void add_retry(CLI::App& group, CommandLine& to) {
           ->take_all()
           ->allow_extra_args(false);
   again.add_flag("--no-files", to.task.no_files, "Without the files that came with it.")->excludes(files);
-  again.add_option("--within", to.task.within, "How long there is for it: 30m, 6h, 3d. Without it: as long as before.")
+  again.add_option("--within", to.task.within, "Time until the deadline: 30m, 6h, 3d. Without it: as long as before.")
       ->type_name("TIME");
 }
 
@@ -225,8 +233,9 @@ void add_adopt(CLI::App& group, CommandLine& to) {
   leaf.add_option("--place", options.place, "Which one: dir or s3. Default: the one that new files go to.")
       ->type_name("PLACE")
       ->check(CLI::IsMember({"dir", "s3"}));
-  leaf.add_flag("--force", options.force,
-                "Also a place that another installation has marked, which must not run any more.");
+  leaf.add_flag(
+      "--force", options.force,
+      "Also take over a place with the mark of another installation. That installation must never be started again.");
   leaf.add_flag("--new-id", options.new_id, "This database is a copy of another one: make it a separate installation.");
   leaf.add_option("--data", (*given)["data"], "The data directory. Default: ./data.")->type_name("DIR");
   leaf.add_option("--database", (*given)["database"],
@@ -266,11 +275,12 @@ void add_blobs(CLI::App& app, CommandLine& to) {
       ->check(CLI::IsMember({"dir", "inline", "s3"}));
   migrate
       .add_option("--rate", options.rate,
-                  "Copy at most so much a second: 10MB, 512KiB. Default: unchanged; at first no limit.")
+                  "Copy at most so much a second: 10MB, 512KiB. Default: no limit, or the limit that was set before.")
       ->type_name("AMOUNT");
   migrate.add_flag("--wait", options.wait, "Show the progress until everything is in the new place.");
   auto& finish = add_action(group, "blobs finish", to, BlobsAction::finish);
-  finish.add_flag("--wait", options.wait, "Wait until the old copies have been given up.");
+  finish.add_flag("--wait", options.wait,
+                  "Wait until the blob move has ended; the sweep deletes the last old copies later.");
   auto& check = add_action(group, "blobs check", to, BlobsAction::check);
   check.add_flag("--fix", options.fix, "Repair what can be repaired, and notify the senders of the rest.");
   add_remote_flags_within(group, options.remote);
@@ -327,7 +337,8 @@ void add_move(CLI::App& app, CommandLine& to) {
           "Copy files, the operator's token and the server's key there, too. Without it they stay where they are.")
       ->type_name("DIR");
   move.add_flag("--dry-run", options.dry_run, "Only show what would move and whether the target can be used.");
-  move.add_flag("--verify", options.verify, "Only compare the two, row for row, by counts and digests.");
+  move.add_flag("--verify", options.verify,
+                "Only compare the two databases: the number of rows and a digest of each table.");
   move.add_flag("--json", options.json, "One JSON object, for scripts.");
 }
 

@@ -6,7 +6,7 @@ namespace restante::cli {
 namespace {
 
 constexpr auto kPages = std::to_array<Page>({
-    {"", "Restante: messages and files for AI agents that cannot be called.", R"(Start here:
+    {"", "Restante: messages and files for AI agents that accept no incoming connections.", R"(Start here:
   restante dev                        a server, a workspace and an agent to look at
   restante serve                      the server on 127.0.0.1:8080, its data in ./data
   restante workspace create NAME      an account for an agent, and the line to paste on its machine
@@ -74,7 +74,8 @@ Examples:
   restante doctor --url https://staging.example.org --token-file agent.token --sender-file person.token
   restante doctor --json | jq -r 'select(.passed == false) | .step'
 )"},
-    {"agent", "Restante, the agent: messages and files for AI agents that cannot be called.", R"(Start here:
+    {"agent", "Restante, the agent: messages and files for AI agents that accept no incoming connections.",
+     R"(Start here:
   restante connect --url … --enrol …  the line that a new workspace shows
   restante connect                    from then on
   restante mcp                        the same for an MCP client, such as Claude Code

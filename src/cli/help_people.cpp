@@ -38,8 +38,8 @@ The line contains an enrolment token: it works once, within 24 hours, so no last
 )",
      Connects::to_server},
     {"workspace remove", "Remove a workspace and revoke its tokens.",
-     R"(Its messages, files and tasks are not deleted: they are evidence and expire by their own retention. The id answers 410
-from now on. On a terminal you are asked first; a script is not.
+     R"(Its messages, files and tasks are not deleted now: they are deleted later, after their usual retention. The id
+answers 410 from now on. On a terminal you are asked first; a script is not.
 
 Examples:
   restante workspace remove 'Research laptop'
@@ -63,12 +63,12 @@ With a workspace's own token only name, role and agent_card can be changed; the 
 )",
      Connects::to_server},
     {"token list", "List the tokens of a workspace: for what, when made, when last used.",
-     R"(The server keeps no secrets, only their fingerprints: of each token the first 8 characters are shown.
+     R"(The server keeps no secrets, only their hashes: of each token the first 8 characters are shown.
 
 Examples:
   restante token list --workspace 'Research laptop'
   restante token list --workspace 'Research laptop' --json
-  restante token list                              invitations (restante invite) that no agent has used yet
+  restante token list                              enrolment tokens (restante invite) that no agent has used yet
 )",
      Connects::to_server},
     {"token create", "Make another token for a workspace's agent and print it, once.",
@@ -98,8 +98,8 @@ Examples:
 )",
      Connects::to_server},
     {"invite", "Make a line for an agent to paste, or a link for a person.",
-     R"(Without --sender: an enrolment token for an agent, good once and for 24 hours. With --sender: a link with which a person
-can write and send files to one workspace and sees that chat alone; it stays good until it is revoked.
+     R"(Without --sender: an enrolment token for an agent; it works once, within 24 hours. With --sender: a link with which a
+person can write and send files to one workspace and sees that chat alone; it works until it is revoked.
 
 Examples:
   restante invite --workspace 'Research laptop'        the agent again, on another machine
@@ -154,7 +154,7 @@ Examples:
   restante tasks --json | jq -r '.delegations[] | .delegation_id + " " + .status'
 )",
      Connects::to_server},
-    {"task", "Show, cancel or repeat one task.",
+    {"task", "Show, cancel or retry one task.",
      R"(Examples:
   restante task show release-42
   restante task cancel release-42
@@ -162,8 +162,8 @@ Examples:
 )",
      Connects::to_server},
     {"task show", "Show one task: its state, its three clocks, its result and its history.",
-     R"(Three clocks, because a living process is not a living task: when its agent was last seen, when it last reported that it
-works on this task, and when it last reported progress.
+     R"(Three clocks, because a running agent does not always work on this task: when its agent was last seen, when it last
+reported that it works on this task, and when it last reported progress.
 
 Examples:
   restante task show release-42
@@ -177,7 +177,7 @@ Examples:
   restante task cancel release-42
 )",
      Connects::to_server},
-    {"task retry", "Give a task that has ended once more, to the same agent.",
+    {"task retry", "Retry a task that has ended, with the same agent.",
      R"(A new task with its own id, which refers to the old one. Its files go along again as long as they are kept, and it has as
 much time as before; --file, --no-files and --within change that.
 

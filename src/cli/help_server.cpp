@@ -8,8 +8,8 @@ namespace {
 constexpr auto kPages = std::to_array<Page>({
     {"serve", "Run the server until SIGTERM or SIGINT.",
      R"(Once it accepts connections it prints one line on stdout, "restante ready on http://…"; logs go to stderr, one JSON
-object a line. SIGTERM or SIGINT stops it after the running requests (timeouts.drain at most), a second one at once;
-SIGHUP reads the TLS files again. The operator's token is made at first start in <data>/admin.token.
+object a line. SIGTERM or SIGINT stops it after the running requests (timeouts.drain at most), a second one within
+1 s; SIGHUP reads the TLS files again. The operator's token is made at first start in <data>/admin.token.
 
 Examples:
   restante serve
@@ -25,7 +25,8 @@ Settings:
 Environment:
   RESTANTE_CONFIG       the file, when --config is not given
   RESTANTE_ADMIN_TOKEN  the operator's token, 43 characters of base64url
-  RESTANTE_SERVER_KEY   a secret like it that seals push agents' secrets, for servers that share no data directory
+  RESTANTE_SERVER_KEY   the server's key, a secret of the same form, which encrypts the inbound secrets of push agents;
+                        for servers that share no data directory
   RESTANTE_<KEY>        any setting: RESTANTE_LOG_LEVEL=warn, RESTANTE_LISTEN=127.0.0.1:80,[::1]:80
 )"},
     {"dev", "Run a server with a demo workspace and an agent that answers.",
@@ -138,7 +139,7 @@ Examples:
   restante migrate up
   restante migrate up --data /var/lib/restante
 )"},
-    {"migrate down", "Take back the newest migration.",
+    {"migrate down", "Undo the newest migration.",
      R"(Data that only the tables of that migration have is lost: make a copy of the data directory first. On a terminal you are
 asked; a script is not.
 
@@ -154,9 +155,10 @@ Examples:
 )"},
     {"move", "Move everything from one database to another, SQLite to PostgreSQL for example.",
      R"(With ids, numbers, cursors, tokens and files: agents continue as before. Stop the server first; a source or target that
-is in use is refused. The source is only read. Each table is counted and digested on both sides, and the exit code is 0
-only when all of it is the same. After a kill at any moment, the same command continues where it was; until it has
-ended, no server starts on the target. A target that is not empty is refused, unless the same move has begun to fill it.
+is in use is refused. Nothing in the source is changed or deleted, except its installation id at the end. Each table is
+counted and digested on both sides, and the exit code is 0 only when all of it is the same. After a kill at any moment,
+the same command continues where it was; until it has ended, no server starts on the target. A target that is not empty
+is refused, unless the same move has begun to fill it.
 
 Files up to 16 KiB are in the database and move with it, and so are all with blobs = "inline". With "dir" they are in
 DIR/blobs: they stay if the new server uses the same data directory, and --data-to copies them, the operator's token and

@@ -63,11 +63,11 @@ int down(Schema& schema) {
   const auto all = schema.status();
   const auto newest =
       std::find_if(all.rbegin(), all.rend(), [](const auto& one) { return one.applied_at.has_value(); });
-  if (newest == all.rend()) return print("Nothing to take back: no migration is applied.\n");
-  if (!confirmed(fmt::format("Take back {}? Data that only its tables have is lost.", label(*newest))))
+  if (newest == all.rend()) return print("Nothing to undo: no migration is applied.\n");
+  if (!confirmed(fmt::format("Undo {}? Data that only its tables have is lost.", label(*newest))))
     return print("Nothing was changed.\n");
   schema.down();
-  return print(fmt::format("Took back {}.\n", label(*newest)));
+  return print(fmt::format("Undid {}.\n", label(*newest)));
 }
 
 int status(Schema& schema, const MigrateOptions& options) {

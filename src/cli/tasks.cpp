@@ -283,7 +283,7 @@ int task(const TaskOptions& options) {
                                     : retry(remote, options, base);
   if (options.remote.json) return print(answer + '\n');
   if (cancel) return print("Cancelled. The agent learns of it with its next heartbeat.\n");
-  return print(fmt::format("Given again, as {}.\n", text_of(parse_answer(answer), "delegation_id")));
+  return print(fmt::format("Retried as {}.\n", text_of(parse_answer(answer), "delegation_id")));
 }
 
 }  // namespace restante::cli

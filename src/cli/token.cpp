@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kPrefixSize = 8;
 
-// Without a workspace: the invitations whose agents create their own.
+// Without a workspace: the enrolment tokens that are bound to none.
 std::string tokens_path(Remote& remote, const TokenOptions& options) {
   if (options.workspace.empty()) return "/admin/invites";
   return fmt::format("/workspaces/{}/tokens", remote.find_workspace(options.workspace).text());

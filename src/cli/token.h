@@ -10,7 +10,7 @@ namespace restante::cli {
 struct TokenOptions {
   enum class Action { list, create, revoke, admin } action = Action::list;
   RemoteOptions remote;
-  std::string workspace;  // id or name; empty: invitations without a workspace
+  std::string workspace;  // id or name; empty: enrolment tokens that are bound to no workspace
   std::string label;      // of create
   std::string token_id;   // of revoke: the id or the prefix that list shows
   bool rotate = false;    // of admin

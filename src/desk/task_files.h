@@ -1,5 +1,5 @@
 // TaskFiles are the files that go with a task or with its result, under the names that the other side will use. A task
-// that is given again reuses its files wherever their blobs still are. These functions only read; the store stages the
+// that is retried reuses its files wherever their blobs still are. These functions only read; the store stages the
 // files in the same transaction as the task.
 #pragma once
 #include <string>

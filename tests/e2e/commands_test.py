@@ -186,7 +186,7 @@ def test_an_agent_manages_only_its_own_tokens(operator, server):
     assert (done.returncode, done.stdout) == (77, "") and "RESTANTE_TOKEN" in done.stderr and mine.token not in done.stderr
 
 
-# -- invitations
+# -- enrolment tokens and links
 
 
 def test_an_invited_agent_connects_with_the_line(operator, server):
@@ -344,13 +344,13 @@ def test_migrate_down_reverts_one_migration_and_up_applies_it_again(tmp_path):
     restante("migrate", "up", *data)
     rows = json.loads(restante("migrate", "status", *data, "--json").stdout)
     newest = f"{rows[-1]['version']:04} {rows[-1]['name']}"
-    assert restante("migrate", "down", *data).stdout == f"Took back {newest}.\n"
+    assert restante("migrate", "down", *data).stdout == f"Undid {newest}.\n"
     shown = restante("migrate", "status", *data).stdout
     assert len(re.findall(r"waiting: restante migrate up", shown)) == 1 and shown.splitlines()[-1].endswith("migrate up")
     assert restante("migrate", "up", *data).stdout == "Applied 1 migration.\n"
     for _ in rows:
         assert restante("migrate", "down", *data).returncode == 0
-    assert restante("migrate", "down", *data).stdout == "Nothing to take back: no migration is applied.\n"
+    assert restante("migrate", "down", *data).stdout == "Nothing to undo: no migration is applied.\n"
 
 
 def test_migrate_changes_nothing_while_a_server_runs_but_shows_the_status(server):

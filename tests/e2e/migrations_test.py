@@ -135,7 +135,7 @@ def test_down_and_up_again_step_by_step_gives_the_same_schema(schema):
     """From the newest migration to the first, and at each step up again: a down migration removes exactly what its up migration made."""
     schema.migrate("up")
     complete, on_the_way_down = schema.catalogue(), []
-    while "Took back" in schema.migrate("down"):
+    while "Undid" in schema.migrate("down"):
         on_the_way_down.append(schema.catalogue())
     assert len(on_the_way_down) >= 9 and len(set(on_the_way_down)) == len(on_the_way_down)
     assert "schema_migrations" in on_the_way_down[-1] and "workspaces" not in on_the_way_down[-1]
@@ -155,7 +155,7 @@ def test_a_migration_down_is_refused_while_files_are_where_an_older_binary_would
     schema.change(row.format(now="now()" if isinstance(schema, OnPostgres) else "0"))
     # Later migrations may be reverted; this one may not.
     while (done := schema.run("down")).returncode == 0:
-        assert "Took back" in done.stdout
+        assert "Undid" in done.stdout
     before = schema.catalogue()
     assert "inline_blobs" in before
     for _ in range(2):
@@ -164,7 +164,7 @@ def test_a_migration_down_is_refused_while_files_are_where_an_older_binary_would
         assert schema.catalogue() == before, "it changed nothing"
     for table in ("inline_blobs", "dropped_blobs"):
         schema.change(f"DELETE FROM {table}")
-    assert "Took back 0011" in schema.migrate("down")
+    assert "Undid 0011" in schema.migrate("down")
     assert "inline_blobs" not in schema.catalogue()
 
 

@@ -272,7 +272,7 @@ def test_a_task_is_cancelled_and_given_again(operator, planner, reviewer):
     assert operator.run("task", "cancel", first).returncode == 0
     assert "failed: cancelled by caller" in operator.run("task", "show", first).stdout
     again = operator.run("task", "retry", first)
-    assert again.returncode == 0 and again.stdout.startswith("Given again, as "), again
+    assert again.returncode == 0 and again.stdout.startswith("Retried as "), again
     task = received(reviewer)
     assert task["retry_of"] == first and task["summary"] == "once more"
     second = operator.run("task", "cancel", first)

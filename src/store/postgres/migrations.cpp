@@ -144,7 +144,7 @@ bool Migrations::down() {
   const std::int64_t newest = row.front().integer(0);
   if (newest == 0) return false;
   if (newest > std::ssize(known_)) {
-    throw OpenRefused(fmt::format("migration {} came from a newer binary; only that one can take it back", newest));
+    throw OpenRefused(fmt::format("migration {} came from a newer binary; only that one can undo it", newest));
   }
   connection_.query("BEGIN");
   connection_.execute(std::string(known_[static_cast<std::size_t>(newest - 1)].down));

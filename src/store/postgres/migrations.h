@@ -1,4 +1,4 @@
-// Migrations applies and takes back numbered changes of the schema. Each step and its row in schema_migrations are one
+// Migrations applies and undoes numbered changes of the schema. Each step and its row in schema_migrations are one
 // transaction, so an interruption leaves the state before or after the step. Servers that start at the same time
 // migrate one after the other, by an advisory lock. The SQL is in the binary. Belongs to the thread of its Connection.
 // Throws OpenRefused for a database that is not ours or too new for this binary.

@@ -35,7 +35,7 @@ struct Options {
 // postgres://… or postgresql://….
 std::unique_ptr<Store> open(const std::string& url, const Options& options);
 
-// For `restante migrate`. up() returns how many were applied, down() takes back one.
+// For `restante migrate`. up() returns how many were applied, down() undoes one.
 int migrate_up(const std::string& url);
 bool migrate_down(const std::string& url);
 std::vector<MigrationStatus> migration_status(const std::string& url);

@@ -128,7 +128,7 @@ bool Migrations::down() {
   const std::int64_t newest = single_integer(database_, "SELECT max(version) FROM schema_migrations");
   if (newest == 0) return false;
   if (newest > std::ssize(known_)) {
-    throw OpenRefused(fmt::format("migration {} came from a newer binary; only that one can take it back", newest));
+    throw OpenRefused(fmt::format("migration {} came from a newer binary; only that one can undo it", newest));
   }
   const auto& migration = known_[static_cast<std::size_t>(newest - 1)];
   try {
@@ -138,7 +138,7 @@ bool Migrations::down() {
     });
   } catch (const ConstraintFailed& refused) {
     // A down step that would lose data violates a constraint on purpose.
-    throw OpenRefused(fmt::format("migration {} cannot be taken back: {}", newest, refused.what()));
+    throw OpenRefused(fmt::format("migration {} cannot be undone: {}", newest, refused.what()));
   }
   return true;
 }
