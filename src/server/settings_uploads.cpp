@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 
 Setting ack_retention_setting() {
-  // Negative means at once, as in the first design; configurations with -1 exist.
+  // Negative means at once, as in the earlier server; configurations with -1 exist.
   auto setting =
       duration("uploads.ack_retention", RESTANTE_FIELD(uploads.ack_retention), -87'600h, 8'760h,
                "How long an acknowledged file can still be seen by people on the page. 0 removes it at the next "
