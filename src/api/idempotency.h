@@ -67,7 +67,7 @@ http::Response IdempotentRequest::perform(Verb verb, ToAnswer to_answer, ToKept 
   // Before the edge is called back: a client that has the answer may use the key again.
   commit.on_done([lock = lock_] { lock->release(); });
   return http::after(std::move(commit), [to_answer](Result<T> made) -> http::Response {
-    const std::string* earlier = made ? nullptr : earlier_answer(made.error());
+    const auto earlier = made ? std::nullopt : earlier_answer(made.error());
     return earlier ? replay(*earlier) : to_answer(std::move(made));
   });
 }

@@ -3,11 +3,10 @@
 #include "base/text.h"
 #include "desk/canonical.h"
 #include "model/errors.h"
+#include "model/inbox_messages.h"
 
 namespace restante::desk {
 namespace {
-
-constexpr std::size_t kSummaryBytes = 200;
 
 Error bad_field(std::string_view field, std::string sentence) {
   return Error(errors::bad_field, {{"field", std::string(field)}}).with_sentence(std::move(sentence));

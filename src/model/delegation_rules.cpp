@@ -168,7 +168,6 @@ Result<void> check_deadline(const NewDelegation& wanted, Time now) {
 }
 
 Result<std::int64_t> retry_number(const NewDelegation& wanted, const Delegation* retried) {
-  if (wanted.retry_of.empty()) return 0;
   if (!retried || retried->caller_id != wanted.caller_id) return not_found("retry_of");
   if (retried->in_flight()) {
     return Error(errors::delegation_in_flight, {{"status", std::string(name_of(retried->status))}});
@@ -176,13 +175,13 @@ Result<std::int64_t> retry_number(const NewDelegation& wanted, const Delegation*
   return retried->retry_count + 1;
 }
 
+Result<void> check_parent(const NewDelegation& wanted, const Delegation* parent) {
+  if (!parent || parent->callee_id != wanted.caller_id) return not_found("parent_delegation_id");
+  if (parent->in_flight()) return {};
+  return Error(errors::delegation_ended, {{"status", std::string(name_of(parent->status))}});
+}
+
 Result<std::int64_t> depth_in_chain(const NewDelegation& wanted, const std::vector<Delegation>& chain) {
-  if (wanted.parent_id.empty()) return 1;
-  if (chain.empty() || chain.front().callee_id != wanted.caller_id) return not_found("parent_delegation_id");
-  const Delegation& parent = chain.front();
-  if (!parent.in_flight()) {
-    return Error(errors::delegation_ended, {{"status", std::string(name_of(parent.status))}});
-  }
   const auto depth = std::ssize(chain) + 1;
   if (wanted.limits.depth > 0 && depth > wanted.limits.depth) {
     return Error(errors::delegation_too_deep, {{"max", wanted.limits.depth}});
@@ -192,7 +191,7 @@ Result<std::int64_t> depth_in_chain(const NewDelegation& wanted, const std::vect
       return Error(errors::delegation_cycle, {{"delegation_id", above.id}});
     }
   }
-  return parent.depth + 1;
+  return chain.empty() ? 1 : chain.front().depth + 1;
 }
 
 Result<void> check_load(const DelegationLimits& limits, const DelegationLoad& load) {

@@ -1,9 +1,12 @@
-// The rules of delegations that all backends share: what a report changes, and which rows are appended to which inbox.
+// The rules of delegations that all backends share: what a report changes, and which rows (model/inbox_messages.h) are
+// appended to which inbox.
 // A backend reads the row, calls a function here, and writes the returned transition, all in one transaction. Values
 // only.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "model/delegation.h"
@@ -58,10 +61,13 @@ Result<void> check_same_id(const NewDelegation& wanted, const Delegation& same);
 bool holds_key(const Delegation& delegation, Time now);
 // bad_field. Not called for a repeated request: its deadline may have passed since the first one.
 Result<void> check_deadline(const NewDelegation& wanted, Time now);
-// `retried` is the row of `wanted.retry_of`, null when there is none. delegation_not_found, delegation_in_flight.
+// How often the task was given before. `retried` is the row of `wanted.retry_of`, null when there is none.
+// delegation_not_found, delegation_in_flight.
 Result<std::int64_t> retry_number(const NewDelegation& wanted, const Delegation* retried);
-// The depth of the new delegation: 1 without a parent. `chain` is the parent, its parent, and so on, as far as the rows
-// exist. delegation_not_found, delegation_ended, delegation_too_deep, delegation_cycle.
+// `parent` is the row of `wanted.parent_id`, null when there is none. delegation_not_found, delegation_ended.
+Result<void> check_parent(const NewDelegation& wanted, const Delegation* parent);
+// The depth of the new delegation: 1 for an empty chain. `chain` is the parent, its parent, and so on, as far as the
+// rows exist. delegation_too_deep, delegation_cycle.
 Result<std::int64_t> depth_in_chain(const NewDelegation& wanted, const std::vector<Delegation>& chain);
 // How many delegations are running already. too_many_delegations.
 struct DelegationLoad {

@@ -1,5 +1,8 @@
 #include "model/idempotency.h"
 
+#include <utility>
+#include <variant>
+
 namespace restante {
 namespace {
 
@@ -9,8 +12,9 @@ constexpr ErrorKind kAnsweredBefore{"answered_before", "this request was made be
 
 Error answered_before(std::string answer) { return {kAnsweredBefore, {{"answer", std::move(answer)}}}; }
 
-const std::string* earlier_answer(const Error& error) {
-  return error.is(kAnsweredBefore) ? std::get_if<std::string>(&error.facts().front().value) : nullptr;
+std::optional<std::string> earlier_answer(const Error& error) {
+  if (!error.is(kAnsweredBefore)) return std::nullopt;
+  return std::get<std::string>(error.facts().front().value);
 }
 
 }  // namespace restante

@@ -25,14 +25,16 @@ struct ClaimedAnswer {
   std::function<std::string(const T&)> render;
 };
 
-// The last, optional part of a write. Without it the write just happens. With it, the write and its answer are
-// committed together; if the claim was used before, nothing is written and the error is answered_before().
+// The last, optional argument of a write. Without it the write just happens. With it, the write and its answer are
+// committed together. If the claim was used before, nothing is written and the error is answered_before(), or
+// idempotency_mismatch when that was another request.
 template <class T>
 using OptionalClaim = std::optional<ClaimedAnswer<T>>;
 
-// Not an error of the client: its request was made before, and this is the answer of the first time.
+// Not an error of the client, so not in model/errors.h: the same request was made before, and this is the answer of the
+// first time. It never reaches a client as an error.
 Error answered_before(std::string answer);
 // The answer, if the error is answered_before().
-const std::string* earlier_answer(const Error& error);
+std::optional<std::string> earlier_answer(const Error& error);
 
 }  // namespace restante

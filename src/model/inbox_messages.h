@@ -1,6 +1,7 @@
 // The inbox rows that the server itself appends: what they say about an upload or a delegation, as agents and pages
 // read it. This is the only place that knows their JSON. Pure functions.
 #pragma once
+#include <cstddef>
 #include <string>
 
 #include "model/delegation.h"
@@ -10,7 +11,7 @@
 namespace restante {
 
 // The length of a row's summary; longer texts are cut.
-constexpr std::size_t kSummaryBytes = 200;
+inline constexpr std::size_t kSummaryBytes = 200;
 
 // A file has arrived for the agent.
 NewInboxRow arrival_of(WorkspaceId workspace, const NewUpload& item);

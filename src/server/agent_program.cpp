@@ -18,8 +18,9 @@ __attribute__((weak)) EmbeddedProgram embedded_program() { return {}; }
 api::Program open_agent_program() {
   const EmbeddedProgram embedded = embedded_program();
   if (embedded.name.empty()) return {};
-  const auto file = std::make_shared<const Fd>(memfd_create("restante-agent", MFD_CLOEXEC));
-  if (!*file) throw std::system_error(errno, std::generic_category(), "memfd_create");
+  Fd made(memfd_create("restante-agent", MFD_CLOEXEC));
+  if (!made) throw std::system_error(errno, std::generic_category(), "memfd_create");
+  const auto file = std::make_shared<const Fd>(std::move(made));
   for (std::string_view left = embedded.bytes; !left.empty();) {
     const ssize_t written = ::write(file->get(), left.data(), left.size());
     if (written < 0 && errno == EINTR) continue;

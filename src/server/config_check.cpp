@@ -28,7 +28,7 @@ std::string from(const Config& config, const std::string& key) {
 std::string check_file(const Config& config, const std::string& key, const std::string& path, Privacy privacy) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status{};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) {
+  if (!file || ::fstat(file.get(), &status) != 0) {
     throw ConfigError(fmt::format("{} names {}, which cannot be read ({}): correct the path or its permissions",
                                   from(config, key), in_quotes(path), std::strerror(errno)));
   }

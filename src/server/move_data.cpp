@@ -32,9 +32,9 @@ fs::path place_of(const fs::path& data, const std::string& key) { return data / 
 // Passes each piece to `take`, and returns the digest of the whole file. Nothing when there is no such file.
 template <class Take>
 std::optional<Digest> read_pieces(const fs::path& path, Take take) {
-  const Fd in(::open(path.c_str(), O_RDONLY | O_CLOEXEC, 0600));
-  if (in.get() < 0 && errno == ENOENT) return std::nullopt;
-  if (in.get() < 0) refuse(path, "read");
+  const Fd in(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!in && errno == ENOENT) return std::nullopt;
+  if (!in) refuse(path, "read");
   Sha256 digest;
   std::string piece(kPiece, '\0');
   for (;;) {
@@ -64,7 +64,7 @@ void write_all(const fs::path& path, int fd, std::string_view bytes) {
 // The digest of the copied content. The file gets its final name only once it is complete.
 std::optional<Digest> copy(const fs::path& from, const fs::path& temporary, const fs::path& to) {
   const Fd out(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (out.get() < 0) refuse(temporary, "create");
+  if (!out) refuse(temporary, "create");
   const auto digest = read_pieces(from, [&](std::string_view bytes) { write_all(temporary, out.get(), bytes); });
   if (!digest) {
     fs::remove(temporary);
@@ -84,8 +84,8 @@ void copy_secrets(const DataMove& move) {
 }
 
 void sync_all(const fs::path& directory) {
-  const Fd opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0600));
-  if (opened.get() < 0 || ::syncfs(opened.get()) != 0) refuse(directory, "sync");
+  const Fd opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened || ::syncfs(opened.get()) != 0) refuse(directory, "sync");
 }
 
 // Every key in the rows, once.

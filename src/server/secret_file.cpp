@@ -29,7 +29,7 @@ class TemporaryFile final {
   TemporaryFile(const std::filesystem::path& file, std::string_view bytes)
       : name_(fmt::format("{}.{}.new", file.string(), Uuid::make(SystemClock().now()).hex())) {
     const Fd out(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (out.get() < 0) throw failure(file, "create");
+    if (!out) throw failure(file, "create");
     const bool written = ::write(out.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
     if (written && ::fsync(out.get()) == 0) return;
     const int why = errno;
@@ -48,7 +48,7 @@ class TemporaryFile final {
 
 void sync_folder_of(const std::filesystem::path& file) {
   const Fd folder(::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() >= 0) ::fsync(folder.get());
+  if (folder) ::fsync(folder.get());
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ std::string read_secret_file(const std::filesystem::path& file, std::string_view
   // One descriptor for check and read, so that the file cannot be replaced in between.
   const Fd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info{};
-  if (in.get() < 0 || ::fstat(in.get(), &info) != 0) throw failure(file, "read");
+  if (!in || ::fstat(in.get(), &info) != 0) throw failure(file, "read");
   if ((info.st_mode & 077) != 0) {
     throw std::runtime_error(fmt::format("{} is readable by others; run chmod 600 on it, {}", file.string(), remedy));
   }

@@ -6,12 +6,14 @@
 // whose hints have a member `alone` that is true gets a group for itself.
 #pragma once
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 

@@ -1,6 +1,10 @@
 // Rows of delegations as both backends select them; see row_columns.h. Pure functions, except that a status which this
 // binary does not know throws Unavailable.
 #pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "base/error.h"
 #include "model/delegation.h"
 
@@ -57,14 +61,14 @@ DelegationStep delegation_step_of(const Row& row) {
           row.text(4)};
 }
 
-// The delegation `id`, its parent, and so on, as far as find() returns a row.
+// The delegation, its parent, and so on, as far as find() returns a row. An ancestor has a smaller depth; an id that
+// was used again is none.
 template <class Find>
-std::vector<Delegation> chain_above(std::string id, Find find) {
-  std::vector<Delegation> chain;
-  while (!id.empty()) {
-    auto above = find(id);
-    if (!above) break;
-    id = above->parent_id;
+std::vector<Delegation> chain_from(Delegation first, Find find) {
+  std::vector<Delegation> chain{std::move(first)};
+  while (!chain.back().parent_id.empty()) {
+    auto above = find(chain.back().parent_id);
+    if (!above || above->depth >= chain.back().depth) break;
     chain.push_back(std::move(*above));
   }
   return chain;

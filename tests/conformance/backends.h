@@ -71,8 +71,8 @@ NewUpload small_file(const std::string& name, const std::string& content);
 // The answer kept by the first write under the same claim; "none" when this one had an effect or another error.
 template <class T>
 std::string earlier_answer_of(const Result<T>& result) {
-  const std::string* earlier = result ? nullptr : earlier_answer(result.error());
-  return earlier ? *earlier : "none";
+  const auto earlier = result ? std::nullopt : earlier_answer(result.error());
+  return earlier.value_or("none");
 }
 
 // An Error of this kind, and no value.

@@ -63,7 +63,7 @@ class LockstepProgram {
   template <class T>
   static std::string show_claimed(const Result<T>& result) {
     if (result) return "made";
-    const std::string* earlier = earlier_answer(result.error());
+    const auto earlier = earlier_answer(result.error());
     return earlier ? "replay " + *earlier : std::string(result.error().code());
   }
   void stage();

@@ -60,7 +60,7 @@ class PlacesTest : public ::testing::Test {
 
   std::filesystem::path folder;
   ManualClock clock{Time(std::chrono::seconds(1'800'000'000))};
-  const dir::Fd nowhere{::open("/dev/null", O_WRONLY | O_CLOEXEC)};  // closed after the log is destroyed
+  const Fd nowhere{::open("/dev/null", O_WRONLY | O_CLOEXEC)};  // closed after the log is destroyed
   Log log{nowhere.get(), LogLevel::debug, clock};
   Metrics metrics{BuildInfo{"test", "test", "test"}};
   std::unique_ptr<Blobs> files;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "model/inbox_messages.h"
 #include "plain_model.h"
 
 namespace restante::testing {

@@ -1,6 +1,7 @@
 #include "store/postgres/delegation_rows.h"
 
 #include "model/errors.h"
+#include "model/inbox_messages.h"
 #include "store/delegation_rows.h"
 #include "store/postgres/inbox_files.h"
 

@@ -1,4 +1,5 @@
 #include "model/errors.h"
+#include "model/inbox_messages.h"
 #include "store/delegation_rows.h"
 #include "store/postgres/delegation_rows.h"
 #include "store/postgres/inbox_files.h"
@@ -21,6 +22,20 @@ Result<std::optional<Delegation>> find_hit(Transaction& transaction, const NewDe
   if (holds_key(holders.front(), now)) return std::optional<Delegation>(std::move(holders.front()));
   transaction.run("UPDATE delegations SET idempotency_key = NULL WHERE delegation_id = $1", holders.front().id);
   return std::optional<Delegation>();
+}
+
+Result<std::int64_t> retries_of(Connection& connection, const NewDelegation& wanted) {
+  if (wanted.retry_of.empty()) return 0;
+  const auto retried = find_delegation_row(connection, wanted.retry_of);
+  return retry_number(wanted, retried ? &*retried : nullptr);
+}
+
+Result<std::int64_t> depth_of(Connection& connection, const NewDelegation& wanted) {
+  if (wanted.parent_id.empty()) return depth_in_chain(wanted, {});
+  const auto find = [&](const std::string& id) { return find_delegation_row(connection, id); };
+  auto parent = find(wanted.parent_id);
+  if (const auto fine = check_parent(wanted, parent ? &*parent : nullptr); !fine) return fine.error();
+  return depth_in_chain(wanted, chain_from(std::move(*parent), find));
 }
 
 DelegationLoad load_of(Connection& connection, const NewDelegation& wanted) {
@@ -59,11 +74,9 @@ Result<OpenedDelegation> open(Transaction& transaction, const NewDelegation& wan
   if (!hit) return hit.error();
   if (*hit) return OpenedDelegation{std::move(**hit), true, {}, {}};
   if (const auto ahead = check_deadline(wanted, now); !ahead) return ahead.error();
-  const auto find = [&](const std::string& id) { return find_delegation_row(transaction.connection(), id); };
-  const auto retried = wanted.retry_of.empty() ? errors::delegation_not_found : find(wanted.retry_of);
-  const auto retries = retry_number(wanted, retried ? &*retried : nullptr);
+  const auto retries = retries_of(transaction.connection(), wanted);
   if (!retries) return retries.error();
-  const auto depth = depth_in_chain(wanted, chain_above(wanted.parent_id, find));
+  const auto depth = depth_of(transaction.connection(), wanted);
   if (!depth) return depth.error();
   const auto room = check_load(wanted.limits, load_of(transaction.connection(), wanted));
   if (!room) return room.error();

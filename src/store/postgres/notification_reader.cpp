@@ -1,7 +1,6 @@
 #include "store/postgres/notification_reader.h"
 
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "store/migration.h"
 #include "store/postgres/change_set.h"

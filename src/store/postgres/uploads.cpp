@@ -1,5 +1,6 @@
 #include "base/text.h"
 #include "model/errors.h"
+#include "model/inbox_messages.h"
 #include "store/postgres/shared_store.h"
 
 namespace restante::postgres {

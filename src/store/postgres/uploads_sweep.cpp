@@ -1,5 +1,6 @@
 #include <map>
 
+#include "model/inbox_messages.h"
 #include "store/postgres/shared_store.h"
 #include "store/postgres/upload_rows.h"
 

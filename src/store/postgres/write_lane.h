@@ -1,9 +1,8 @@
 // WriteLane is a thread with its own session that writes. It groups the waiting verbs into one transaction and answers
 // all of them after its COMMIT; no caller blocks (store/commit_queue.h). When a verb throws, or returns an error after
 // it has changed something, only that verb is undone. When the connection is lost, the lane reconnects and tries the
-// group again.
-// When it was lost during the COMMIT, the lane first finds out whether the COMMIT took effect, then answers. The
-// destructor commits the accepted verbs, as long as the endpoint's ShutdownDeadline allows.
+// group again. When it was lost during the COMMIT, the lane first finds out whether the COMMIT took effect, then
+// answers. The destructor commits the accepted verbs, as long as the endpoint's ShutdownDeadline allows.
 #pragma once
 #include <chrono>
 #include <exception>

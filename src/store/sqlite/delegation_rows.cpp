@@ -1,6 +1,7 @@
 #include "store/sqlite/delegation_rows.h"
 
 #include "model/errors.h"
+#include "model/inbox_messages.h"
 #include "store/delegation_rows.h"
 #include "store/sqlite/inbox_files.h"
 

@@ -1,4 +1,5 @@
 #include "model/errors.h"
+#include "model/inbox_messages.h"
 #include "store/delegation_rows.h"
 #include "store/sqlite/claims.h"
 #include "store/sqlite/delegation_rows.h"
@@ -22,6 +23,20 @@ Result<std::optional<Delegation>> find_hit(Database& database, const NewDelegati
   if (holds_key(holders.front(), now)) return std::optional<Delegation>(std::move(holders.front()));
   database.run("UPDATE delegations SET idempotency_key = NULL WHERE delegation_id = ?", holders.front().id);
   return std::optional<Delegation>();
+}
+
+Result<std::int64_t> retries_of(Database& database, const NewDelegation& wanted) {
+  if (wanted.retry_of.empty()) return 0;
+  const auto retried = find_delegation_row(database, wanted.retry_of);
+  return retry_number(wanted, retried ? &*retried : nullptr);
+}
+
+Result<std::int64_t> depth_of(Database& database, const NewDelegation& wanted) {
+  if (wanted.parent_id.empty()) return depth_in_chain(wanted, {});
+  const auto find = [&](const std::string& id) { return find_delegation_row(database, id); };
+  auto parent = find(wanted.parent_id);
+  if (const auto fine = check_parent(wanted, parent ? &*parent : nullptr); !fine) return fine.error();
+  return depth_in_chain(wanted, chain_from(std::move(*parent), find));
 }
 
 DelegationLoad load_of(Database& database, const NewDelegation& wanted) {
@@ -63,11 +78,9 @@ Result<OpenedDelegation> open(Database& database, const NewDelegation& wanted, T
   if (!hit) return hit.error();
   if (*hit) return OpenedDelegation{std::move(**hit), true, {}, {}};
   if (const auto ahead = check_deadline(wanted, now); !ahead) return ahead.error();
-  const auto find = [&](const std::string& id) { return find_delegation_row(database, id); };
-  const auto retried = wanted.retry_of.empty() ? errors::delegation_not_found : find(wanted.retry_of);
-  const auto retries = retry_number(wanted, retried ? &*retried : nullptr);
+  const auto retries = retries_of(database, wanted);
   if (!retries) return retries.error();
-  const auto depth = depth_in_chain(wanted, chain_above(wanted.parent_id, find));
+  const auto depth = depth_of(database, wanted);
   if (!depth) return depth.error();
   if (const auto room = check_load(wanted.limits, load_of(database, wanted)); !room) return room.error();
   OpenedDelegation opened;

@@ -1,6 +1,7 @@
 #include "store/sqlite/upload_rows.h"
 
 #include "model/errors.h"
+#include "model/inbox_messages.h"
 
 namespace restante::sqlite {
 namespace {
