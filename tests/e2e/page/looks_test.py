@@ -16,7 +16,7 @@ def test_every_view_is_accessible_and_fits_in_light_and_dark_on_desktop_and_phon
     pictures = pathlib.Path(os.environ.get("RESTANTE_SCREENSHOTS") or tmp_path / "pictures")
     with dev(tmp_path / "dev") as address:
         walk("looks", address, RESTANTE_SCREENSHOTS=str(pictures))
-    boards = ("workspaces", "uploads", "delegations", "dashboard", "health")
+    boards = ("workspaces", "uploads", "tasks", "dashboard", "health")
     for view in ("sign-in", "chat-delivered", "chat-endings", "share", *boards, "new-agent-line", "sender"):
         for how in ("desktop-light", "desktop-dark", "phone-light", "phone-dark"):
             assert (pictures / f"{view}-{how}.png").read_bytes().startswith(b"\x89PNG"), f"{view}-{how}"

@@ -341,7 +341,7 @@ export default {
   async broken_store({ page }) {
     await enter(page);
     await go(page, 'health', 'Health');
-    await page.getByText(/needs? a look$/).waitFor();
+    await page.getByText(/(has|have) a problem$/).waitFor();
     const store = page.locator('.stores li', { hasText: 'File content' });
     await store.getByText('failed', { exact: true }).waitFor();
     assert.notEqual((await store.locator('.why').innerText()).trim(), '');
