@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
+#include <future>
 #include <thread>
 
 #include "postgres_server.h"
@@ -99,6 +101,32 @@ TEST_F(PostgresPool, WhenSessionsAreScarceOneIsLeftToWritersAndOneStays) {
   pool.make_room();
   EXPECT_EQ(pool.use(ask), 42);
   becomes(1);
+}
+
+TEST_F(PostgresPool, ASessionThatIsBeingOpenedIsNotTheOneThatStays) {
+  Connection admin(endpoint(other));
+  const auto name = outside.query("SELECT current_database()").front().text(0);
+  std::promise<void> refused;
+  std::promise<void> returned;
+  std::function<void()> make_room;
+  auto options = endpoint(database);
+  options.on_no_session = [&] {
+    refused.set_value();
+    returned.get_future().wait();
+    make_room();
+  };
+  SessionPool pool(options, 2, 2min, nullptr);
+  make_room = [&] { pool.make_room(); };
+  std::future<std::int64_t> second;
+  pool.use([&](Connection&) {
+    admin.query("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
+    second = std::async(std::launch::async, [&] { return pool.use(ask); });
+    refused.get_future().wait();
+    return 0;
+  });
+  returned.set_value();
+  EXPECT_EQ(second.get(), 42) << "by the session that was there";
+  admin.query("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true");
 }
 
 TEST_F(PostgresPool, ValuesOfEveryTypeComeBackAsTheyWere) {

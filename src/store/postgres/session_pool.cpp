@@ -43,6 +43,7 @@ std::unique_ptr<Connection> SessionPool::take() {
 
 std::unique_ptr<Connection> SessionPool::connect(std::unique_lock<std::mutex>& lock) {
   ++open_;
+  ++connecting_;
   lock.unlock();
   std::unique_ptr<Connection> made;
   std::string why;
@@ -52,6 +53,7 @@ std::unique_ptr<Connection> SessionPool::connect(std::unique_lock<std::mutex>& l
     why = e.what();
   }
   lock.lock();
+  --connecting_;
   if (made) return made;
   --open_;
   why_ = why;
@@ -64,7 +66,7 @@ void SessionPool::give_back(std::unique_ptr<Connection> connection) {
   if (!connection->lost()) connection->rollback();
   {
     const std::lock_guard lock(mutex_);
-    if (connection->lost() || open_ > most_now()) {
+    if (connection->lost() || open_ - connecting_ > most_now()) {
       --open_;
     } else {
       idle_.push_back(std::move(connection));
@@ -78,8 +80,10 @@ std::size_t SessionPool::most_now() const { return std::chrono::steady_clock::no
 void SessionPool::make_room() {
   std::unique_ptr<Connection> closed;
   const std::lock_guard lock(mutex_);
-  if (open_ < 2) return;
-  fewer_ = open_ - 1;
+  // A session that is being opened may fail: it is not the one that is left.
+  const std::size_t usable = open_ - connecting_;
+  if (usable < 2) return;
+  fewer_ = usable - 1;
   fewer_until_ = std::chrono::steady_clock::now() + kFewer;
   if (idle_.empty()) return;  // then give_back() closes the next one
   closed = std::move(idle_.back());

@@ -63,6 +63,7 @@ class SessionPool {
   std::condition_variable returned_;
   std::vector<std::unique_ptr<Connection>> idle_;       // under mutex_
   std::size_t open_ = 0;                                // under mutex_: lent out, idle, and connecting
+  std::size_t connecting_ = 0;                          // under mutex_
   std::chrono::steady_clock::time_point down_until_{};  // under mutex_
   std::size_t fewer_ = 0;                               // under mutex_: the limit until fewer_until_
   std::chrono::steady_clock::time_point fewer_until_{};
