@@ -12,7 +12,7 @@ from support.backend import cut, flip
 from support.checks import check_error
 from support.workspace import Workspace, files_of, multipart, sweep
 from support.server import binary
-from support.waiting import wait_until
+from support.waiting import CEILING, wait_until
 
 pytestmark = pytest.mark.bytes
 NO_WALK = {"uploads.check_every": "0s"}
@@ -141,7 +141,7 @@ def test_the_background_check_finds_damage_that_no_reader_has_reported(start):
     server.home.rows.query(f"UPDATE upload_contents SET content = {server.home.rows.literal(b'kept in the rov')}")
     expected = {"flipped": "changed", "cut": "changed", "lost": "missing", "row": "changed"}
     for name, file_id in files.items():
-        wait_until(lambda: state(workspace, file_id)["damage"] == expected[name], f"{name} is found")
+        wait_until(lambda: state(workspace, file_id)["damage"] == expected[name], f"{name} is found", 4 * CEILING)
         status, code = (410, "content_missing") if name == "lost" else (500, "integrity_error")
         assert check_error(content(workspace, file_id), status, code=code)["damage"] == expected[name]
     server.wait_metric("restante_damaged_uploads", 4)
