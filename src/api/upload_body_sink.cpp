@@ -41,7 +41,7 @@ Error error_of(http::MultipartStatus status) {
 class UploadBodySink final : public http::BodySink, private http::MultipartSink {
  public:
   UploadBodySink(std::unique_ptr<desk::Staging> staging, IdempotentRequest idempotent, std::string_view boundary)
-      : staging_(std::move(staging)), once_(std::move(idempotent)), parser_(boundary, *this) {}
+      : staging_(std::move(staging)), idempotent_(std::move(idempotent)), parser_(boundary, *this) {}
 
   std::optional<http::Response> take(std::string_view bytes) override {
     const auto status = parser_.feed(bytes);
@@ -52,14 +52,14 @@ class UploadBodySink final : public http::BodySink, private http::MultipartSink 
   http::Response finish() override {
     // A request that take() refused never gets here: the only possible fault is a missing end.
     if (parser_.finish() != http::MultipartStatus::ok) return answer(errors::malformed_multipart);
-    if (auto known = once_.look_up(staging_->digest())) return std::move(*known);
+    if (auto known = idempotent_.look_up(staging_->digest())) return std::move(*known);
     const auto settle = [staging = staging_](const Result<Staged>& staged) {
       if (staged) return staged_answer(*staged);
       staging->give_up();
       return answer(staged.error());
     };
-    http::Response response =
-        once_.perform<Staged>([&](OptionalClaim<Staged> claim) { return staging_->commit(std::move(claim)); }, settle);
+    http::Response response = idempotent_.perform<Staged>(
+        [&](OptionalClaim<Staged> claim) { return staging_->commit(std::move(claim)); }, settle);
     if (staging_->on_disk()) {
       std::get<std::shared_ptr<http::Later>>(response.content)->may_block = http::MayBlock::on_bytes;
     }
@@ -82,7 +82,7 @@ class UploadBodySink final : public http::BodySink, private http::MultipartSink 
   }
 
   const std::shared_ptr<desk::Staging> staging_;  // its commit may outlive this object
-  IdempotentRequest once_;
+  IdempotentRequest idempotent_;
   http::MultipartParser parser_;
   std::optional<Error> error_;
   bool taking_ = false;

@@ -41,7 +41,8 @@ using MoveRow = std::vector<MoveValue>;
 // does not create a missing database.
 enum class MoveUse { source, target, read_only };
 
-// This table exists while a move into the database has not finished; its only row is the id of the move.
+// This table exists while a move into the database has not finished; its only row is the id of the move. Its name
+// stays: a server of 0.1.0 looks for it and must not start on such a database.
 inline constexpr const char* kMoveMarker = "moving_house";
 inline constexpr const char* kHalfMoved =
     "a move into this database has not finished: run the same restante move again, which continues where it stopped, "
