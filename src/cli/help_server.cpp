@@ -89,11 +89,12 @@ Examples:
 )",
      Connects::to_server},
     {"blobs adopt", "Make this installation the owner of a directory or a bucket, with everything stored there.",
-     R"(A directory or bucket has a mark (restante-owner) that contains which installation owns it. A server does not start on a
-place that another installation owns, or that is not the expected one. Use this command while the server is stopped when
-you know that the place is right: after files were lost, or restored without their mark, or when this database has
-replaced another one (--force), which must not be started again. From then on content that belongs to no file is deleted
-there, and what is missing counts as lost.
+     R"(A directory or bucket has a mark (restante-owner) that contains which installation owns it. A server writes it when it
+starts on an empty place for the first time, and does not start on a place that has another mark, or has none and is not
+empty, or has none and was used before. Use this command while the server is stopped when you know that the place is
+right: after files were lost, or restored without their mark, or when this database has replaced another one (--force),
+which must not be started again. From then on content that belongs to no file is deleted there, and what is missing
+counts as lost. Do not use it when a disk is not mounted, or when data, s3.bucket or s3.prefix is wrong: correct that.
 
 A copy of a database, for example for staging, has the id of the original: give it its own id (--new-id), and its own
 directory or prefix, before you start a server on it.
@@ -155,15 +156,16 @@ Examples:
 )"},
     {"move", "Move everything from one database to another, SQLite to PostgreSQL for example.",
      R"(With ids, numbers, cursors, tokens and files: agents continue as before. Stop the server first; a source or target that
-is in use is refused. Nothing in the source is changed or deleted, except its installation id at the end. Each table is
-counted and digested on both sides, and the exit code is 0 only when all of it is the same. After a kill at any moment,
-the same command continues where it was; until it has ended, no server starts on the target. A target that is not empty
-is refused, unless the same move has begun to fill it.
+is in use is refused. Nothing in the source is changed or deleted, except that its installation id moves to the target
+at the end: from then on the directory and the bucket with the files belong to the target, and a server on the source is
+refused there. Each table is counted and digested on both sides, and the exit code is 0 only when all of it is the same.
+After a kill at any moment, the same command continues where it was; until it has ended, no server starts on the target.
+A target that is not empty is refused, unless the same move has begun to fill it.
 
 Files up to 16 KiB are in the database and move with it, and so are all with blobs = "inline". With "dir" they are in
-DIR/blobs: they stay if the new server uses the same data directory, and --data-to copies them, the operator's token and
-the server's key to another one. Objects in S3 stay in their bucket. A blob move that is in progress continues
-afterwards.
+DIR/blobs: they stay if the new server uses the same data directory, and --data-to copies them, their mark, the
+operator's token and the server's key to another one. Objects in S3 stay in their bucket. A blob move that is in progress
+continues afterwards.
 
 Examples:
   restante move --from sqlite://data/restante.db --to postgres://restante@db/restante --dry-run

@@ -234,9 +234,10 @@ std::string sentence(const MoveReport& report) {
       break;
     case MoveReport::Outcome::moved:
       return fmt::format(
-          "Moved {}. The old database still holds all of them: keep it until the new server has proved itself. "
-          "Start a server on one of the two only: of two that share a directory or a bucket, the first takes it over, "
-          "and the other is refused.\n",
+          "Moved {}. The old database still holds all of them: keep it until the new server has proved itself, but "
+          "start no server on it. The directory and the bucket with the files belong to the new database now; a server "
+          "on the old one does not start there. To go back, stop the new server and run with the settings of the old "
+          "one: restante blobs adopt --force\n",
           rows);
     case MoveReport::Outcome::same:
       return fmt::format("Both hold the same {}.\n", rows);

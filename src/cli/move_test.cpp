@@ -26,7 +26,8 @@ TEST(MoveReport, ListsEachTableItsRowsAndWhetherTheTargetIsTheSame) {
   EXPECT_THAT(
       format_move(moved(), Colours::off),
       AllOf(HasSubstr("tokens      12    e3b98a4da31a127d  the same\n"), HasSubstr("Moved 15 rows of 2 tables."),
-            HasSubstr("Start a server on one of the two only"), HasSubstr("2 files (2.0 KiB) stay in data")));
+            HasSubstr("belong to the new database now"), HasSubstr("To go back"),
+            HasSubstr("restante blobs adopt --force\n"), HasSubstr("2 files (2.0 KiB) stay in data")));
 }
 
 TEST(MoveReport, ShowsWhatDiffers) {

@@ -58,15 +58,10 @@ class OwnerTest : public ::testing::Test {
     std::filesystem::rename(desk.folder.path() / "aside", mark());
     EXPECT_EQ(owner.refusal_reason(Place::dir), "");
   }
-  static OwnerRules rules() {
-    OwnerRules rules;
-    rules.alone = true;
-    return rules;
-  }
 
   TestDesk desk;
   const WorkspaceId workspace = desk.make_workspace();
-  Owner owner{*desk.store, {{Place::dir, *desk.blobs}}, desk.clock, desk.log, desk.metrics, rules()};
+  Owner owner{*desk.store, {{Place::dir, *desk.blobs}}, desk.clock, desk.log, desk.metrics, {}};
   Places places{{{Place::dir, *desk.blobs}}, {Place::dir, {}}, desk.log, desk.metrics, &owner};
   Uploads uploads{*desk.store, places, desk.event_bus, desk.clock, desk.log, desk.metrics, {}};
   Sweep sweep{*desk.store, places, uploads.events(), desk.clock, desk.log, desk.metrics, {}};

@@ -20,7 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSecrets[] = {"admin.token", "server.key"};
+// The secrets of the server, and the mark of its directory.
+constexpr const char* kOwnFiles[] = {"admin.token", "server.key", "blobs/restante-owner"};
 constexpr std::size_t kPiece = 1 << 20;
 
 [[noreturn]] void refuse(const fs::path& path, const char* what) {
@@ -76,8 +77,8 @@ std::optional<Digest> copy(const fs::path& from, const fs::path& temporary, cons
   return digest;
 }
 
-void copy_secrets(const DataMove& move) {
-  for (const char* name : kSecrets) {
+void copy_own_files(const DataMove& move) {
+  for (const char* name : kOwnFiles) {
     if (!fs::exists(move.from / name) || fs::exists(*move.to / name)) continue;
     write_secret_file(*move.to / name, read_secret_file(move.from / name, "and try again"));
   }
@@ -146,7 +147,7 @@ void require_data(const DataMove& move, const std::vector<ReferencedBlob>& all) 
                     (move.from / "blobs").string(), all.size()));
   }
   if (stays(move)) return;
-  for (const char* name : kSecrets) {
+  for (const char* name : kOwnFiles) {
     const fs::path ours = move.from / name;
     const fs::path theirs = *move.to / name;
     if (!fs::exists(ours) || !fs::exists(theirs)) continue;
@@ -179,7 +180,7 @@ CopiedData copy_data(const DataMove& move, const std::vector<ReferencedBlob>& al
   const fs::path temporary_files = *move.to / "blobs" / "tmp";
   fs::create_directories(temporary_files);
   fs::permissions(*move.to, fs::perms::owner_all);
-  copy_secrets(move);
+  copy_own_files(move);
   CopiedData data;
   for (const ReferencedBlob& kept : all) {
     const fs::path to = place_of(*move.to, kept.key);

@@ -1,8 +1,8 @@
-// The part of a database move that is not in the database: blobs that are files, the operator's token and the server's
-// key, all in the data directory. Blobs in the database move with it, and objects stay in their bucket. If the new
-// server uses the same directory the files stay, and are only counted; otherwise they are copied, and every copy is
-// read again and compared. After a kill at any moment the same copy continues where it was. Throws OpenRefused with a
-// sentence.
+// The part of a database move that is not in the database: blobs that are files, the mark of their owner, the
+// operator's token and the server's key, all in the data directory. Blobs in the database move with it, and objects
+// stay in their bucket. If the new server uses the same directory the files stay, and are only counted; otherwise they
+// are copied, and every copy is read again and compared. After a kill at any moment the same copy continues where it
+// was. Throws OpenRefused with a sentence.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -41,8 +41,8 @@ std::vector<ReferencedBlob> list_bytes(MoveDatabase& from);
 // The number of blobs that are objects.
 std::uint64_t count_objects(MoveDatabase& from);
 
-// Refuses a directory that must be a mistake: one without the blobs that rows refer to, or a target with the secrets of
-// another server.
+// Refuses a directory that must be a mistake: one without the blobs that rows refer to, or a target with the secrets or
+// the mark of another server.
 void require_data(const DataMove& move, const std::vector<ReferencedBlob>& all);
 // Without copying: counts what is there and what is missing.
 CopiedData inspect_data(const DataMove& move, const std::vector<ReferencedBlob>& all);

@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include "store/blobs.h"
+
 namespace restante {
 namespace {
 
@@ -52,8 +54,9 @@ class MoveData : public ::testing::Test {
   std::vector<ReferencedBlob> all;
 };
 
-TEST_F(MoveData, FilesAndSecretsAreCopiedUnderTheSameNames) {
+TEST_F(MoveData, FilesSecretsAndTheMarkAreCopiedUnderTheSameNames) {
   const auto a = keep('a', "first"), b = keep('b', std::string(3 << 20, 'x'));
+  write(move.from / "blobs" / kMarkName, "mark");
   write(move.from / "admin.token", "secret");
   write(move.from / "server.key", "key");
   const auto copied_data = carry();
@@ -63,6 +66,7 @@ TEST_F(MoveData, FilesAndSecretsAreCopiedUnderTheSameNames) {
   EXPECT_EQ(read(place(*move.to, b)).size(), b.size);
   EXPECT_EQ(read(*move.to / "admin.token"), "secret");
   EXPECT_EQ(read(*move.to / "server.key"), "key");
+  EXPECT_EQ(read(*move.to / "blobs" / kMarkName), "mark");
   EXPECT_TRUE(fs::is_empty(*move.to / "blobs" / "tmp"));
 }
 
@@ -111,6 +115,11 @@ TEST_F(MoveData, DirectoriesThatMustBeAMistakeAreRefused) {
   write(*move.to / "admin.token", "theirs");
   EXPECT_THAT([&] { require_data(move, {}); }, ThrowsMessage<OpenRefused>(HasSubstr("belongs to another server")));
   write(*move.to / "admin.token", "ours");
+  EXPECT_NO_THROW(require_data(move, {}));
+  write(move.from / "blobs" / kMarkName, "ours");
+  write(*move.to / "blobs" / kMarkName, "theirs");
+  EXPECT_THAT([&] { require_data(move, {}); }, ThrowsMessage<OpenRefused>(HasSubstr("belongs to another server")));
+  write(*move.to / "blobs" / kMarkName, "ours");
   EXPECT_NO_THROW(require_data(move, {}));
   keep('a', "first");
   fs::remove_all(move.from / "blobs");

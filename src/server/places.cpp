@@ -62,7 +62,6 @@ OwnerRules owner_rules(const Config& config) {
   OwnerRules rules;
   rules.setting = plan_of(config).write;
   rules.alone = !is_shared(config);
-  rules.grace = 2 * config.net.timeouts.request;
   for (const Place place : kPlaces) rules.place_names[place] = place_of_blobs(config, place);
   return rules;
 }

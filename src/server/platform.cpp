@@ -88,7 +88,7 @@ desk::SweepRules sweep_rules(const Config& config) {
   desk::SweepRules rules;
   rules.ack_retention = config.uploads.ack_retention;
   rules.every = config.uploads.sweep_every;
-  rules.orphan_grace = owner_rules(config).grace;
+  rules.orphan_grace = 2 * config.net.timeouts.request;
   rules.longest_request = config.net.timeouts.request;
   return rules;
 }

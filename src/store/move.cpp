@@ -82,10 +82,16 @@ MoveTable merge(const MoveTable& one, const MoveTable& other) {
   return merged;
 }
 
+std::vector<MoveTable> compared_tables(MoveDatabase& database) {
+  auto tables = database.tables();
+  std::erase_if(tables, [](const MoveTable& table) { return table.name == kInstallationTable; });
+  return tables;
+}
+
 std::vector<MoveTable> common_tables(MoveDatabase& from, MoveDatabase& to) {
   std::vector<MoveTable> common;
-  const auto ours = from.tables();
-  const auto theirs = to.tables();
+  const auto ours = compared_tables(from);
+  const auto theirs = compared_tables(to);
   for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
     if (i >= ours.size()) refuse_difference(theirs[i].name);
     if (i >= theirs.size()) refuse_difference(ours[i].name);
@@ -145,6 +151,17 @@ void require_target(const std::optional<std::string>& marker, const std::string&
       "create the target, then start the move again");
 }
 
+// In this order: before a server can start on the target, the source must have lost the id. Else servers could start on
+// both and use the same places.
+void finish_move(MoveDatabase& from, MoveDatabase& to) {
+  const MoveTable table{std::string(kInstallationTable), {}};
+  // The target has the id already if the move was killed here. A server that started on the source since then has given
+  // the source another id.
+  if (to.count(table) == 0) from.each_row(table, [&](MoveRow&& row) { to.put(table, std::span(&row, 1)); });
+  from.release_ownership();
+  to.finish();
+}
+
 }  // namespace
 
 void RowsDigest::add(const MoveRow& row) {
@@ -180,7 +197,9 @@ std::string move_id_of(const Inventory& inventory) {
 TargetState state_of(MoveDatabase& database) {
   if (database.marker()) return TargetState::moving;
   auto tables = database.tables();
-  std::erase_if(tables, [](const MoveTable& table) { return table.name == kTableFilledAtStart; });
+  std::erase_if(tables, [](const MoveTable& table) {
+    return std::ranges::find(kTablesFilledAtStart, table.name) != std::end(kTablesFilledAtStart);
+  });
   return count_all(database, tables) == 0 ? TargetState::empty : TargetState::not_empty;
 }
 
@@ -194,9 +213,9 @@ void require_empty_target(MoveDatabase& to) {
 MovePlan plan_move(MoveDatabase& from, MoveDatabase& to, MoveWatcher& watcher) {
   MovePlan plan;
   plan.target = state_of(to);
-  plan.there = plan.target == TargetState::empty ? 0 : count_all(to, to.tables());
+  plan.there = plan.target == TargetState::empty ? 0 : count_all(to, compared_tables(to));
   const bool begun = plan.target == TargetState::moving;
-  plan.from = inventory_of(from, begun ? common_tables(from, to) : from.tables(), MoveStep::reading, watcher);
+  plan.from = inventory_of(from, begun ? common_tables(from, to) : compared_tables(from), MoveStep::reading, watcher);
   if (begun) require_target(to.marker(), move_id_of(plan.from));
   return plan;
 }
@@ -223,11 +242,7 @@ Moved move_database(MoveDatabase& from, MoveDatabase& to, MoveWatcher& watcher) 
   watcher.begin(MoveStep::writing, rows_of(moved.from), moved.resumed_at);
   for (const MoveTable& table : tables) copy_rows(from, to, table, to.count(table), watcher);
   moved.to = inventory_of(to, tables, MoveStep::comparing, watcher);
-  if (!moved.same()) return moved;
-  // In this order: before a server can start on the target, the source must have released its ownership. Else a server
-  // started on the source would still be the owner, and the target's server would delete its new files.
-  from.release_ownership();
-  to.finish();
+  if (moved.same()) finish_move(from, to);
   return moved;
 }
 

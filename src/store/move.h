@@ -1,9 +1,8 @@
 // The database move: copies every row of one MoveDatabase to another and proves that both hold the same rows. It has
 // three steps: read the source once and compute the id of the move, a digest of all its rows; write the rows in pieces
-// of one transaction each; compare both by count and digest. Then neither database owns the places of the blobs: the
-// first one on which a server starts takes them over (MoveDatabase::release_ownership). A move that was killed
-// continues where it stopped. Throws OpenRefused with a sentence for the operator when one of the two databases cannot
-// be used.
+// of one transaction each; compare both by count and digest. Then the target gets the installation's id and the source
+// loses it, so that only the target owns the places of the blobs. A move that was killed continues where it stopped.
+// Throws OpenRefused with a sentence for the operator when one of the two databases cannot be used.
 #pragma once
 #include <cstdint>
 #include <string>

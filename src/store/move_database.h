@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -48,9 +49,13 @@ inline constexpr const char* kHalfMoved =
     "a move into this database has not finished: run the same restante move again, which continues where it stopped, "
     "or delete the database";
 
-// The table that a server fills when it starts. A target with rows in this table only counts as empty; begin() deletes
+// The table with the installation's id. The database that has the id owns the places of the blobs. It is moved last,
+// and is not compared: the source loses it.
+inline constexpr std::string_view kInstallationTable = "post_offices";
+
+// The tables that a server fills when it starts. A target with rows in these only counts as empty; begin() deletes
 // them.
-inline constexpr const char* kTableFilledAtStart = "place_marks";
+inline constexpr std::string_view kTablesFilledAtStart[] = {"place_marks", kInstallationTable};
 
 class MoveDatabase {
  public:
@@ -71,9 +76,8 @@ class MoveDatabase {
   virtual void begin(const std::string& marker) = 0;
   // Inserts all rows or none; durable on return. Tables are filled in the order of tables().
   virtual void put(const MoveTable& table, std::span<const MoveRow> rows) = 0;
-  // For a source whose rows are all in the target: deletes its installation id, so that this database no longer owns
-  // the places with its marks. The first of the two databases on which a server starts takes the places over; the other
-  // one is then refused. Durable on return; may be called again.
+  // For a source whose rows and installation id are in the target: deletes the id here. A server that starts on this
+  // database gets another id and is refused by the places of the blobs. Durable on return; may be called again.
   virtual void release_ownership() = 0;
   // Sets sequences to the highest used number and deletes the marker. Durable on return.
   virtual void finish() = 0;

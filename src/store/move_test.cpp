@@ -14,6 +14,9 @@ using ::testing::ThrowsMessage;
 
 const MoveTable kTable{"notes", {{"at", ColumnKind::time}, {"id", ColumnKind::bytes}, {"text", ColumnKind::text}}};
 
+const std::string kInstallation(kInstallationTable);
+const std::vector<MoveRow> kId{MoveRow{MoveBytes{"the id"}}};
+
 MoveRow note(std::int64_t at, const std::string& id, const std::string& text) { return {at, MoveBytes{id}, text}; }
 
 Digest digest_of(const std::vector<MoveRow>& rows, const MoveTable& table = kTable) {
@@ -61,6 +64,7 @@ class MemoryDatabase final : public MoveDatabase {
   void begin(const std::string& name) override {
     fail_or_go_on();
     mark = name;
+    for (const auto table : kTablesFilledAtStart) rows[std::string(table)].clear();
   }
   void put(const MoveTable& table, std::span<const MoveRow> more) override {
     fail_or_go_on();
@@ -70,7 +74,7 @@ class MemoryDatabase final : public MoveDatabase {
   }
   void release_ownership() override {
     fail_or_go_on();
-    owns_places = false;
+    rows[kInstallation].clear();
   }
   void finish() override {
     fail_or_go_on();
@@ -81,7 +85,6 @@ class MemoryDatabase final : public MoveDatabase {
   std::optional<std::string> mark;
   bool prepared = false;
   bool spoil = false;
-  bool owns_places = true;
   int steps_left = 1'000'000;
 
  private:
@@ -99,10 +102,22 @@ class NoProgress final : public MoveWatcher {
 
 class Move : public ::testing::Test {
  protected:
-  Move() : from({kTable, {"words", {{"text", ColumnKind::text}}}}), to(from) {
+  Move() : from(tables()), to(from) {
     from.prepared = true;
+    from.rows[kInstallation] = kId;
     for (int i = 0; i < 1700; ++i) from.rows["notes"].push_back(note(i, std::to_string(i), "text"));
     for (int i = 0; i < 3; ++i) from.rows["words"].push_back({std::string(3 << 20, 'x')});
+  }
+
+  static std::vector<MoveTable> tables() {
+    return {kTable, {kInstallation, {{"office", ColumnKind::bytes}}}, {"words", {{"text", ColumnKind::text}}}};
+  }
+  // All rows are in the target, and of the two only the target has the id.
+  void expect_moved(MemoryDatabase& target) {
+    EXPECT_TRUE(from.rows[kInstallation].empty());
+    EXPECT_EQ(target.rows[kInstallation], kId);
+    for (const char* table : {"notes", "words"}) EXPECT_EQ(target.rows[table], from.rows[table]);
+    EXPECT_FALSE(target.mark);
   }
 
   MemoryDatabase from, to;
@@ -113,26 +128,51 @@ TEST_F(Move, CopiesEverythingAndDeletesTheMarker) {
   const Moved moved = move_database(from, to, no_progress);
   EXPECT_TRUE(moved.same());
   EXPECT_EQ(rows_of(moved.to), 1703);
-  EXPECT_EQ(to.rows, from.rows);
-  EXPECT_FALSE(to.mark);
-  EXPECT_FALSE(from.owns_places) << "the database on which a server starts first takes the places over";
-  EXPECT_TRUE(to.owns_places);
+  EXPECT_EQ(moved.from.size(), 2u) << "the installation's id is not compared";
+  expect_moved(to);
 }
 
-TEST_F(Move, TheTargetIsFinishedOnlyOnceTheSourceHasReleasedItsOwnership) {
+TEST_F(Move, TheTargetIsFinishedOnlyOnceTheSourceHasLostTheInstallationsId) {
   from.steps_left = 0;
   EXPECT_THROW(move_database(from, to, no_progress), std::runtime_error);
+  EXPECT_EQ(from.rows[kInstallation], kId);
   EXPECT_TRUE(to.mark) << "no server starts on it";
   from.steps_left = 1'000'000;
   to.steps_left = 0;
   EXPECT_THROW(move_database(from, to, no_progress), std::runtime_error);
-  EXPECT_FALSE(from.owns_places);
+  EXPECT_TRUE(from.rows[kInstallation].empty());
+  EXPECT_EQ(to.rows[kInstallation], kId);
   EXPECT_TRUE(to.mark);
   to.steps_left = 1'000'000;
   const Moved moved = move_database(from, to, no_progress);
-  EXPECT_TRUE(moved.same()) << "the released ownership is not compared";
+  EXPECT_TRUE(moved.same()) << "that the source has lost it is not compared";
   EXPECT_EQ(moved.resumed_at, 1703);
-  EXPECT_FALSE(to.mark);
+  expect_moved(to);
+}
+
+TEST_F(Move, AnIdThatTheSourceGotAfterItLostItsOwnIsNotMoved) {
+  to.steps_left = 8;  // the beginning, four pieces of notes, two of words, the id
+  EXPECT_THROW(move_database(from, to, no_progress), std::runtime_error);
+  ASSERT_TRUE(from.rows[kInstallation].empty());
+  ASSERT_EQ(to.rows[kInstallation], kId);
+  to.steps_left = 1'000'000;
+  from.rows[kInstallation] = {MoveRow{MoveBytes{"of a server that was started since"}}};
+  EXPECT_TRUE(move_database(from, to, no_progress).same());
+  expect_moved(to);
+}
+
+TEST_F(Move, ASourceOnWhichNoServerHasStartedHasNoIdToMove) {
+  from.rows[kInstallation].clear();
+  EXPECT_TRUE(move_database(from, to, no_progress).same());
+  EXPECT_TRUE(to.rows[kInstallation].empty());
+}
+
+TEST_F(Move, ATargetOnWhichAServerHasOnlyStartedCountsAsEmpty) {
+  to.prepared = true;
+  to.rows[kInstallation] = {MoveRow{MoveBytes{"its own"}}};
+  EXPECT_EQ(state_of(to), TargetState::empty);
+  EXPECT_TRUE(move_database(from, to, no_progress).same());
+  expect_moved(to);
 }
 
 TEST_F(Move, PlanningAndComparingChangeNothing) {
@@ -140,13 +180,15 @@ TEST_F(Move, PlanningAndComparingChangeNothing) {
   EXPECT_NO_THROW(plan_move(from, to, no_progress));
   to.prepared = true;
   EXPECT_FALSE(compare_databases(from, to, no_progress).same());
-  EXPECT_TRUE(from.owns_places);
+  EXPECT_EQ(plan_move(from, to, no_progress).from.size(), 2u) << "the installation's id is not listed";
+  EXPECT_EQ(from.rows[kInstallation], kId);
 }
 
 TEST_F(Move, WhereverItIsInterruptedItContinuesWithoutLosingOrDoublingARow) {
   int interruptions = 0;
   for (int steps = 0;; ++steps) {
-    MemoryDatabase target({kTable, {"words", {{"text", ColumnKind::text}}}});
+    MemoryDatabase target(tables());
+    from.rows[kInstallation] = kId;
     target.steps_left = steps;
     try {
       move_database(from, target, no_progress);
@@ -156,10 +198,10 @@ TEST_F(Move, WhereverItIsInterruptedItContinuesWithoutLosingOrDoublingARow) {
     }
     target.steps_left = 1'000'000;
     ASSERT_TRUE(move_database(from, target, no_progress).same()) << steps;
-    ASSERT_EQ(target.rows, from.rows) << steps;
-    ASSERT_FALSE(target.mark);
+    expect_moved(target);
+    ASSERT_FALSE(HasFailure()) << steps;
   }
-  EXPECT_GE(interruptions, 8) << "the beginning, four pieces of notes, two of words, the end";
+  EXPECT_GE(interruptions, 9) << "the beginning, four pieces of notes, two of words, the installation's id, the end";
 }
 
 TEST_F(Move, ADifferenceIsFoundAndTheMarkerStays) {
@@ -167,7 +209,8 @@ TEST_F(Move, ADifferenceIsFoundAndTheMarkerStays) {
   const Moved moved = move_database(from, to, no_progress);
   EXPECT_FALSE(moved.same());
   EXPECT_TRUE(to.mark);
-  EXPECT_TRUE(from.owns_places) << "its server can run as before";
+  EXPECT_EQ(from.rows[kInstallation], kId) << "its server can run as before";
+  EXPECT_TRUE(to.rows[kInstallation].empty());
 }
 
 TEST_F(Move, ATargetThatIsNotEmptyIsRefused) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "store/blob_key.h"
@@ -13,8 +14,6 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr auto kCheckLasts = std::chrono::seconds(5);
-// Enough to find blobs of another installation among ours; the first page of a listing, which has the oldest.
-constexpr std::size_t kSample = 500;
 
 bool is_outside(Place place) { return place != Place::inlined; }
 
@@ -23,23 +22,25 @@ std::optional<OwnerMark> expected_in(const Installation& installation, Place pla
   return found == installation.marks.end() ? std::nullopt : std::optional(found->second);
 }
 
+// Why a place is refused. Each sentence says when the place must not be adopted, and ends with the command for the
+// other case.
 constexpr const char* kForeign =
     "belongs to another installation: nothing is written or deleted there. Give this installation a separate place "
-    "({own}); if this database has replaced the other one, which must not run any more: restante blobs adopt --force";
+    "({own}). Only if this database has replaced the other one, and no server runs on that one any more, {adopt} "
+    "--force";
 constexpr const char* kAnother =
-    "has a mark of this installation but is not the one that its other servers use: set the same on all servers "
-    "({own}), or, if this place is the right one from now on: restante blobs adopt";
+    "has a mark of this installation but is not the one that it uses. Set the right one ({own}), the same on all "
+    "servers. Only if this is the right one from now on, and no server uses the other one, {adopt}";
 constexpr const char* kUnmarked =
-    "has lost its mark (restante-owner): it was emptied, is not mounted, or is not the one that the other servers of "
-    "this installation use. Correct that ({own}); if it is to be used as it is: restante blobs adopt";
-constexpr const char* kEmpty =
-    "is empty although files of this installation should be there: it is not mounted, or is not the one that its "
-    "other servers use. Correct that ({own}); if the files are lost: restante blobs adopt";
+    "has no mark (restante-owner) although this installation has used its place before: it was emptied, is not "
+    "mounted, or is not the one that was used. Correct that ({own}). Only if it is the right one, and the files that "
+    "are missing there are lost, {adopt}";
 constexpr const char* kUnknownFiles =
-    "holds files that this database does not know, and has no mark (restante-owner): the files may belong to another "
-    "installation. Give this installation a separate place ({own}); if the files belong to no other installation: "
-    "restante blobs adopt";
-constexpr const char* kUnreadable = "has a mark (restante-owner) that this version cannot read";
+    "has files but no mark (restante-owner): they may belong to another installation. Give this installation a "
+    "separate place ({own}). Only if no other installation uses these files, {adopt}";
+constexpr const char* kUnreadable =
+    "has a mark (restante-owner) that this version cannot read. Use the version that wrote it, or give this "
+    "installation a separate place ({own}). Only if no other installation uses this one, {adopt} --force";
 
 }  // namespace
 
@@ -77,11 +78,14 @@ void Owner::require_now(Place place) {
   if (now.kind != Ownership::Kind::ours) throw Unavailable(now.reason);
 }
 
-void Owner::require_not_known_foreign(Place place) const {
-  const std::lock_guard lock(mutex_);
-  const auto last = results_.find(place);
-  if (last == results_.end() || last->second.ownership.kind != Ownership::Kind::not_ours) return;
-  throw Unavailable(last->second.ownership.reason);
+void Owner::require_writable(Place place) {
+  Ownership last{.may_write = false};
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = results_.find(place); found != results_.end()) last = found->second.ownership;
+  }
+  if (last.kind == Ownership::Kind::unknown && !last.may_write) last = ownership_of(place, steady_clock::now());
+  if (!last.may_write) throw Unavailable(last.reason);
 }
 
 void Owner::require_not_foreign(Place place) {
@@ -120,11 +124,7 @@ Owner::Ownership Owner::ownership_of(Place place, steady_clock::time_point since
   const std::lock_guard check_lock(checking_.at(place));
   if (auto known = recent()) return *known;
   CheckResult now{steady_clock::now(), {}};
-  try {
-    now.ownership = check(place);
-  } catch (const Unavailable& e) {
-    now.ownership = {Ownership::Kind::unknown, sentence(place, "could not be checked for its owner: ") + e.what()};
-  }
+  now.ownership = check(place);
   Ownership before{Ownership::Kind::ours};
   {
     const std::lock_guard lock(mutex_);
@@ -151,79 +151,47 @@ void Owner::report_change(Place place, const Ownership& before, const Ownership&
 }
 
 Owner::Ownership Owner::check(Place place) {
-  auto installation = store_.find_installation();
-  if (!installation) {
-    ensure_installation();  // the start could not write it
-    installation = store_.find_installation();
+  bool has_mark = true;
+  try {
+    auto installation = store_.find_installation();
+    if (!installation) {
+      ensure_installation();  // the start could not write it
+      installation = store_.find_installation();
+    }
+    if (!installation) throw Unavailable("no server has started on the database yet");
+    has_mark = expected_in(*installation, place).has_value();
+    const auto text = places_.at(place).get().mark();
+    return text ? check_marked(place, *installation, *text) : check_unmarked(place, *installation);
+  } catch (const Unavailable& e) {
+    return {Ownership::Kind::unknown, sentence(place, "could not be checked for its owner: ") + e.what(), has_mark};
   }
-  if (!installation) throw Unavailable("no server has started on the database yet");
-  const auto text = places_.at(place).get().mark();
-  if (!text) return check_unmarked(place, *installation);
-  const auto found = parse_owner_mark(*text);
-  if (!found) return {Ownership::Kind::not_ours, sentence(place, kUnreadable)};
-  return check_marked(place, *installation, *found);
 }
 
-Owner::Ownership Owner::check_marked(Place place, const Installation& installation, const OwnerMark& found) {
+Owner::Ownership Owner::check_marked(Place place, const Installation& installation, const std::string& text) {
+  const auto found = parse_owner_mark(text);
+  if (!found) return refusal(place, kUnreadable);
+  if (found->installation != installation.id) return refusal(place, kForeign);
   const auto expected = expected_in(installation, place);
-  // True after a database move: the expected mark is still that of the installation before the move.
-  const bool from_move = expected && expected->installation != installation.id;
-  if (expected == found) {
-    // This is the first of the two databases of a move on which a server starts: it becomes the owner, and the other
-    // one finds a foreign mark. Only the installation in the mark changes, so that several servers which start on a
-    // moved database all write the same mark.
-    return from_move ? put_mark(place, installation, {installation.id, found.mark}, Blobs::MarkMode::anyway)
-                     : Ownership{Ownership::Kind::ours};
-  }
-  if (found.installation != installation.id) return {Ownership::Kind::not_ours, sentence(place, kForeign)};
-  // Another server of this installation has just taken over the mark, or was killed before it recorded that.
-  if (from_move && found.mark == expected->mark) return record_mark_of(place, installation, found);
-  // Either a server was killed between writing the mark and recording it; or a server marked this place before the move
-  // filled its database, and the blobs of the moved rows are in another place.
-  if (from_move && is_needed(place) && content_of(place) == Content::nothing)
-    return {Ownership::Kind::not_ours, sentence(place, kEmpty)};
-  if (!expected || from_move) return record_mark_of(place, installation, found);
-  // A single server has no other place to confuse this one with: a prefix was changed and changed back, or the database
-  // is an older copy.
-  if (rules_.alone && (!is_needed(place) || content_of(place) == Content::ours))
-    return record_mark_of(place, installation, found);
-  return {Ownership::Kind::not_ours, sentence(place, kAnother)};
+  if (expected == found) return {Ownership::Kind::ours};
+  // None is expected if a server was killed between writing this mark and recording it.
+  return expected ? refusal(place, kAnother) : record_mark_of(place, installation, *found);
 }
 
 Owner::Ownership Owner::check_unmarked(Place place, const Installation& installation) {
-  const auto expected = expected_in(installation, place);
-  const bool marked_by_us = expected && expected->installation == installation.id;
-  // Another server may have marked another directory or bucket; a single server has no other.
-  if (marked_by_us && !rules_.alone) return {Ownership::Kind::not_ours, sentence(place, kUnmarked)};
-  switch (content_of(place)) {
-    case Content::unknown: {
-      // Another server may have marked it meanwhile, and filled it.
-      const auto text = places_.at(place).get().mark();
-      const auto found = text ? parse_owner_mark(*text) : std::nullopt;
-      return found ? check_marked(place, installation, *found)
-                   : Ownership{Ownership::Kind::not_ours, sentence(place, kUnknownFiles)};
-    }
-    case Content::nothing:
-      if (is_needed(place)) return {Ownership::Kind::not_ours, sentence(place, marked_by_us ? kUnmarked : kEmpty)};
-      break;
-    case Content::ours:
-      break;
-  }
-  return put_mark(place, installation, fresh_mark(installation), Blobs::MarkMode::if_there_is_none);
+  const bool was_used = expected_in(installation, place) || is_needed(place);
+  if (!was_used && is_empty(place)) return put_mark(place, installation, Blobs::MarkMode::if_there_is_none);
+  // Another server of this installation may have marked the place meanwhile, and filled it.
+  if (const auto text = places_.at(place).get().mark()) return check_marked(place, installation, *text);
+  return refusal(place, was_used ? kUnmarked : kUnknownFiles);
 }
 
-OwnerMark Owner::fresh_mark(const Installation& installation) const {
-  return {installation.id, MarkId::make(clock_.now())};
-}
-
-Owner::Ownership Owner::put_mark(Place place, const Installation& installation, const OwnerMark& mark,
-                                 Blobs::MarkMode how) {
+Owner::Ownership Owner::put_mark(Place place, const Installation& installation, Blobs::MarkMode how) {
   Blobs& blobs = places_.at(place);
-  blobs.put_mark(text_of(mark), how);
+  blobs.put_mark(text_of({installation.id, MarkId::make(clock_.now())}), how);
   const auto text = blobs.mark();
   const auto found = text ? parse_owner_mark(*text) : std::nullopt;
   if (!found) throw Unavailable("the mark that was just written cannot be found");
-  if (found->installation != installation.id) return {Ownership::Kind::not_ours, sentence(place, kForeign)};
+  if (found->installation != installation.id) return refusal(place, kForeign);
   log_.info("place_marked", {{"place", name_of(place)}, {"office", installation.id.text()}});
   return record_mark_of(place, installation, *found);
 }
@@ -233,35 +201,17 @@ Owner::Ownership Owner::record_mark_of(Place place, const Installation& installa
   if (store_.record_mark(place, expected_in(installation, place), found).take().value()) return {Ownership::Kind::ours};
   const auto now = store_.find_installation();
   if (now && expected_in(*now, place) == found) return {Ownership::Kind::ours};
-  return {Ownership::Kind::not_ours, sentence(place, kAnother)};
+  return refusal(place, kAnother);
 }
 
-// A blob that a row names is ours. A blob that no row names is an orphan, of which there are few, or belongs to another
-// installation; unless it is so young that its row may not be written yet, or is the trial blob of another server that
-// starts. Only one server uses the directory beside a SQLite database, so no other installation has blobs there.
-Owner::Content Owner::content_of(Place place) {
-  const Time old = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.grace);
-  std::vector<std::string> sample;
+// Another server that starts may be writing its trial blob.
+bool Owner::is_empty(Place place) {
   BlobPage page;
   do {
     page = places_.at(place).get().list(page.next, Time::max());
-    for (const std::string& bare : page.keys) {
-      if (!is_trial_blob_key(bare)) sample.push_back(key_in(place, bare));
-    }
-  } while (!page.next.empty() && sample.size() < kSample);
-  if (sample.empty()) return Content::nothing;
-  const auto known = store_.known_blobs(sample);
-  if (known.empty()) return place == Place::dir && rules_.alone ? Content::nothing : Content::unknown;
-  auto next_known = known.begin();
-  std::size_t old_unknown = 0;
-  for (const std::string& key : sample) {
-    if (next_known != known.end() && *next_known == key) {
-      ++next_known;
-    } else if (time_of_blob_key(parse_key(key)->bare) < old) {
-      ++old_unknown;
-    }
-  }
-  return old_unknown > known.size() ? Content::unknown : Content::ours;
+    if (!std::ranges::all_of(page.keys, is_trial_blob_key)) return false;
+  } while (!page.next.empty());
+  return true;
 }
 
 // A directory that is no longer used, or a bucket that is set up for later, need not be ours.
@@ -286,24 +236,23 @@ void Owner::adopt(Place place, Force force) {
   if (!installation) throw Unavailable("no server has started on the database yet");
   const auto text = places_.at(place).get().mark();
   const auto found = text ? parse_owner_mark(*text) : std::nullopt;
-  const bool foreign =
-      text && (!found || found->installation != installation->id) && expected_in(*installation, place) != found;
+  const bool foreign = text && (!found || found->installation != installation->id);
   if (foreign && force == Force::no) throw OpenRefused(sentence(place, found ? kForeign : kUnreadable));
-  const Ownership now = put_mark(place, *installation, fresh_mark(*installation), Blobs::MarkMode::anyway);
+  const Ownership now = put_mark(place, *installation, Blobs::MarkMode::anyway);
   if (now.kind != Ownership::Kind::ours) throw OpenRefused(now.reason);
+}
+
+Owner::Ownership Owner::refusal(Place place, const char* why) const {
+  return {Ownership::Kind::not_ours, sentence(place, why), false};
 }
 
 std::string Owner::sentence(Place place, const char* what) const {
   const auto name = rules_.place_names.find(place);
-  std::string text = name == rules_.place_names.end() ? std::string(name_of(place)) : name->second;
-  text += ' ';
-  text += what;
-  constexpr std::string_view kOwn = "{own}";
-  if (const auto at = text.find(kOwn); at != std::string::npos)
-    text.replace(at, kOwn.size(), place == Place::s3 ? "s3.bucket and s3.prefix" : "data");
-  // Sentences that name the command end with it.
-  if (text.find("restante blobs adopt") != std::string::npos) text += fmt::format(" --place {}", name_of(place));
-  return text;
+  const std::string own = place == Place::s3 ? "s3.bucket and s3.prefix" : "data";
+  const std::string adopt =
+      fmt::format("run this with the settings of this server: restante blobs adopt --place {}", name_of(place));
+  return fmt::format("{} {}", name == rules_.place_names.end() ? std::string(name_of(place)) : name->second,
+                     fmt::format(fmt::runtime(what), fmt::arg("own", own), fmt::arg("adopt", adopt)));
 }
 
 }  // namespace restante

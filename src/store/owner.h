@@ -1,9 +1,8 @@
 // Owner: checks whether a place outside of the database belongs to this installation. A place has a mark, and the
-// database stores the mark that it expects there. Only while both agree may blobs be deleted or counted as missing. A
-// place without a mark gets one when it is empty and no row needs a blob of it, or when the database knows its blobs;
-// else it belongs to another installation or is the wrong directory or bucket. While the check cannot be made, the
-// place counts as not ours. Thread-safe and blocking; the result of a check is kept for a few seconds. Does not own the
-// Blobs objects.
+// database stores the mark that it expects there. Only while both agree may blobs be deleted or counted as missing. An
+// empty place gets a mark at the first start. Every other place without the expected mark is refused, with a sentence
+// that names the command by which the operator may adopt it. While the check cannot be made, the place counts as not
+// ours. Thread-safe and blocking; the result of a check is kept for a few seconds. Does not own the Blobs objects.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -22,10 +21,8 @@
 namespace restante {
 
 struct OwnerRules {
-  Place setting = Place::dir;  // the setting `blobs`
-  bool alone = false;          // no other server can use this database
-  // The row of a younger blob may not be written yet.
-  std::chrono::milliseconds grace{std::chrono::hours(1)};
+  Place setting = Place::dir;                  // the setting `blobs`
+  bool alone = false;                          // no other server can use this database
   std::map<Place, std::string> place_names{};  // in messages for people
 };
 
@@ -41,8 +38,9 @@ class Owner {
   // Throw Unavailable unless the place is ours: by a check of the last seconds, or by a new check.
   void require(Place place);
   void require_now(Place place);
-  // Throws Unavailable if the last check, however old, found that the place is not ours. Makes no check.
-  void require_not_known_foreign(Place place) const;
+  // Throws Unavailable if the last check, however old, found that the place is not ours. Makes no check, unless the
+  // place may have no mark yet: a file without a mark beside it would make the place a foreign one.
+  void require_writable(Place place);
   // Throws Unavailable if a check of the last seconds found that the place is not ours. Does not throw when the check
   // failed: whatever could not be reached reports that itself.
   void require_not_foreign(Place place);
@@ -60,22 +58,22 @@ class Owner {
     enum class Kind { ours, not_ours, unknown };
     Kind kind = Kind::unknown;
     std::string reason{};
+    bool may_write = true;
   };
   struct CheckResult {
     std::chrono::steady_clock::time_point began;
     Ownership ownership;
   };
-  enum class Content { nothing, ours, unknown };
 
   // The result of a check that began at `since` or later.
   Ownership ownership_of(Place place, std::chrono::steady_clock::time_point since);
   Ownership check(Place place);
-  Ownership check_marked(Place place, const Installation& installation, const OwnerMark& found);
+  Ownership check_marked(Place place, const Installation& installation, const std::string& text);
   Ownership check_unmarked(Place place, const Installation& installation);
-  OwnerMark fresh_mark(const Installation& installation) const;
-  Ownership put_mark(Place place, const Installation& installation, const OwnerMark& mark, Blobs::MarkMode how);
+  Ownership put_mark(Place place, const Installation& installation, Blobs::MarkMode how);
   Ownership record_mark_of(Place place, const Installation& installation, const OwnerMark& found);
-  Content content_of(Place place);
+  Ownership refusal(Place place, const char* why) const;
+  bool is_empty(Place place);
   bool is_needed(Place place);
   bool is_used(Place place);
   void report_change(Place place, const Ownership& before, const Ownership& now);
@@ -88,7 +86,7 @@ class Owner {
   Metrics& metrics_;
   const OwnerRules rules_;
   std::map<Place, std::mutex> checking_;  // one check at a time: a thread that waited for one may use its result
-  mutable std::mutex mutex_;              // of results_
+  std::mutex mutex_;                      // of results_
   std::map<Place, CheckResult> results_;
   std::atomic<bool> logged_disagreement_{false};
 };

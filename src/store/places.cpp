@@ -78,7 +78,7 @@ void Places::require_not_foreign(Place place) {
 }
 
 Blobs& Places::writable(Place place) const {
-  if (owner_) owner_->require_not_known_foreign(place);
+  if (owner_) owner_->require_writable(place);
   return at(place);
 }
 

@@ -1,5 +1,5 @@
-// Which installation owns a directory of blobs, on every store: marking, taking over, refusing, and never touching
-// files of another installation.
+// Which installation owns a directory of blobs, on every store: marking, refusing until the operator adopts it, and
+// never touching files of another installation.
 #include "store/owner.h"
 
 #include <fcntl.h>
@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include "backends.h"
 #include "blobs_suite.h"
@@ -16,46 +17,67 @@
 #include "store/dir/blobs.h"
 #include "store/migration.h"
 #include "store/places.h"
+#include "store/test_blobs.h"
 #include "temporary_directory.h"
 
 namespace restante::testing {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr auto kGrace = std::chrono::hours(1);
-
 // A server's view of one directory.
 struct Server {
-  Server(Store& store, const std::filesystem::path& directory, bool alone, const Clock& clock, Log& log)
+  Server(Store& store, const std::filesystem::path& directory, const Clock& clock, Log& log)
       : files(dir::open(directory, dir::TemporaryNames::unnamed_if_possible, clock)),
-        owner(store, {{Place::dir, *files}}, clock, log, metrics, rules(alone)),
+        hooked(*files),
+        owner(store, {{Place::dir, hooked}}, clock, log, metrics, OwnerRules()),
         places({{Place::dir, *files}}, {Place::dir, {}}, log, metrics, &owner) {
     owner.ensure_installation();
-  }
-  static OwnerRules rules(bool alone) {
-    OwnerRules rules;
-    rules.alone = alone;
-    rules.grace = kGrace;
-    return rules;
   }
 
   Metrics metrics{{"test", "test", "test"}};
   const std::unique_ptr<Blobs> files;
+  HookedBlobs hooked;  // what the owner sees
   Owner owner;
   Places places;
 };
 
 class OwnerTest : public StoreTest {
  protected:
-  std::unique_ptr<Server> start(Store& on, const char* directory = "a", bool alone = false) {
-    return std::make_unique<Server>(on, folder / directory, alone, clock, log);
+  std::unique_ptr<Server> start(Store& on, const char* directory = "a") {
+    return std::make_unique<Server>(on, folder / directory, clock, log);
+  }
+  // A server on this directory is refused with this sentence, nothing there is changed, and the command that the
+  // sentence names makes the place ours.
+  void expect_refused_until_adopted(Store& on, const char* directory, const char* sentence,
+                                    Owner::Force force = Owner::Force::no) {
+    const bool marked = std::filesystem::exists(mark_in(directory));
+    const auto server = start(on, directory);
+    const std::string reason = server->owner.refusal_reason(Place::dir);
+    EXPECT_THAT(reason, HasSubstr(sentence));
+    EXPECT_THAT(reason, HasSubstr("Only if ")) << "it says when not to adopt";
+    const std::string command = "restante blobs adopt --place dir";
+    EXPECT_THAT(reason, EndsWith(force == Owner::Force::yes ? command + " --force" : command));
+    EXPECT_THROW(server->places.put(), Unavailable);
+    EXPECT_EQ(std::filesystem::exists(mark_in(directory)), marked);
+    if (force == Owner::Force::yes) {
+      EXPECT_THROW(server->owner.adopt(Place::dir, Owner::Force::no), OpenRefused);
+    }
+    server->owner.adopt(Place::dir, force);
+    EXPECT_EQ(server->owner.refusal_reason(Place::dir), "");
+    EXPECT_EQ(start(on, directory)->owner.refusal_reason(Place::dir), "") << "also after the next start";
   }
   std::filesystem::path mark_in(const char* directory) const { return folder / directory / kMarkName; }
-  // A blob as an older version wrote it: without a mark.
-  std::string write(const char* directory, const Clock& dated) {
-    return put(*dir::open(folder / directory, dir::TemporaryNames::unnamed_if_possible, dated), "bytes");
+  // A blob in a directory without a mark.
+  std::string write(const char* directory) {
+    return put(*dir::open(folder / directory, dir::TemporaryNames::unnamed_if_possible, clock), "bytes");
+  }
+  static void put_file(Places& places) {
+    const auto writer = places.put();
+    writer->write("bytes");
+    (void)writer->finish();
   }
   void add_row_for(const std::string& key) {
     NewUpload item = file("known");
@@ -65,7 +87,6 @@ class OwnerTest : public StoreTest {
 
   TemporaryDirectory folder;
   ManualClock clock{at(1'000'000)};
-  ManualClock long_ago{at(1)};
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   Log log{nowhere, LogLevel::error, clock};
   std::unique_ptr<Backend> other_backend = GetParam().make();
@@ -130,7 +151,7 @@ TEST_P(OwnerTest, APlaceOfAnotherInstallationIsReadButNeverWrittenSweptOrChecked
 TEST_P(OwnerTest, AnotherDirectoryOfASecondServerIsNotTheOneTheFirstUses) {
   const auto first = start(*store, "a");
   ASSERT_EQ(first->owner.refusal_reason(Place::dir), "");
-  EXPECT_THAT(start(*store, "b")->owner.refusal_reason(Place::dir), HasSubstr("not the one that the other servers"));
+  EXPECT_THAT(start(*store, "b")->owner.refusal_reason(Place::dir), HasSubstr("is not the one that was used"));
   EXPECT_FALSE(std::filesystem::exists(mark_in("b")));
   EXPECT_EQ(start(*store, "a")->owner.refusal_reason(Place::dir), "") << "the same directory is accepted";
 }
@@ -159,7 +180,7 @@ TEST_P(OwnerTest, AMarkThatVanishesStopsEverythingUntilItIsBack) {
   const auto server = start(*store);
   ASSERT_EQ(server->owner.refusal_reason(Place::dir), "");
   std::filesystem::rename(mark_in("a"), folder / "aside");
-  EXPECT_THAT(server->owner.refusal_reason(Place::dir), HasSubstr("has lost its mark"));
+  EXPECT_THAT(server->owner.refusal_reason(Place::dir), HasSubstr("has no mark"));
   EXPECT_THROW(server->places.put(), Unavailable);
   EXPECT_THROW(server->places.open(new_blob_key(clock.now())), Unavailable);
   std::filesystem::rename(folder / "aside", mark_in("a"));
@@ -168,53 +189,48 @@ TEST_P(OwnerTest, AMarkThatVanishesStopsEverythingUntilItIsBack) {
   EXPECT_EQ(server->places.open(new_blob_key(clock.now())), nullptr);
 }
 
-TEST_P(OwnerTest, ADirectoryThatLostFilesIsNotTakenForAnEmptyOne) {
-  add_row_for(write("a", clock));
-  EXPECT_THAT(start(*store, "b", true)->owner.refusal_reason(Place::dir), HasSubstr("should be there"));
-  EXPECT_EQ(start(*store, "a", true)->owner.refusal_reason(Place::dir), "");
-  EXPECT_THAT(start(*store, "b", true)->owner.refusal_reason(Place::dir), HasSubstr("has lost its mark"));
+TEST_P(OwnerTest, AnEmptyDirectoryIsRefusedWhileRowsNameFilesThatShouldBeThere) {
+  add_row_for(write("a"));
+  expect_refused_until_adopted(*store, "b", "it was emptied, is not mounted, or is not the one that was used");
 }
 
-TEST_P(OwnerTest, AServerAloneMayHaveAnotherEmptyDirectoryWhileNothingIsInTheOld) {
-  ASSERT_EQ(start(*store, "a", true)->owner.refusal_reason(Place::dir), "");
-  EXPECT_EQ(start(*store, "b", true)->owner.refusal_reason(Place::dir), "");
+TEST_P(OwnerTest, AnEmptyDirectoryInsteadOfTheMarkedOneIsRefused) {
+  ASSERT_EQ(start(*store, "a")->owner.refusal_reason(Place::dir), "");
+  expect_refused_until_adopted(*store, "b",
+                               "has no mark (restante-owner) although this installation has used its place");
 }
 
-TEST_P(OwnerTest, FilesOfAnOlderVersionAreTakenOverWhenTheDatabaseKnowsThem) {
-  add_row_for(write("a", long_ago));
-  write("a", clock);  // it has no row: the old server was stopped in between
-  EXPECT_EQ(start(*store)->owner.refusal_reason(Place::dir), "");
-  EXPECT_TRUE(std::filesystem::exists(mark_in("a")));
+TEST_P(OwnerTest, FilesWithoutAMarkAreRefusedAlsoWhenRowsNameThem) {
+  add_row_for(write("a"));
+  expect_refused_until_adopted(*store, "a", "has no mark (restante-owner) although");
 }
 
-TEST_P(OwnerTest, FilesThatTheDatabaseDoesNotKnowBelongToAnotherInstallation) {
-  write("a", long_ago);
-  EXPECT_THAT(start(*store)->owner.refusal_reason(Place::dir), HasSubstr("does not know"));
-  write("a", long_ago);
-  add_row_for(write("a", clock));
-  EXPECT_THAT(start(*store)->owner.refusal_reason(Place::dir), HasSubstr("does not know")) << "too many for orphans";
-  write("b", clock);
-  EXPECT_THAT(start(*store, "b")->owner.refusal_reason(Place::dir), HasSubstr("does not know"));
+TEST_P(OwnerTest, FilesWithoutAMarkThatNoRowNamesAreRefused) {
+  const std::string key = write("a");
+  expect_refused_until_adopted(*store, "a", "has files but no mark (restante-owner)");
+  EXPECT_NE(start(*store)->places.open(key), nullptr);
 }
 
-TEST_P(OwnerTest, AnOrphanAmongKnownFilesIsAccepted) {
-  write("a", long_ago);
-  add_row_for(write("a", clock));
-  EXPECT_EQ(start(*store)->owner.refusal_reason(Place::dir), "");
+TEST_P(OwnerTest, APlaceThatThisInstallationUsedBeforeAnotherOneIsRefused) {
+  ASSERT_EQ(start(*store, "a")->owner.refusal_reason(Place::dir), "");
+  start(*store, "b")->owner.adopt(Place::dir, Owner::Force::no);
+  expect_refused_until_adopted(*store, "a", "has a mark of this installation but is not the one that it uses");
+  EXPECT_THAT(start(*store, "b")->owner.refusal_reason(Place::dir), HasSubstr("is not the one that it uses"));
 }
 
-TEST_P(OwnerTest, AServerThatIsAloneTakesOverUnknownFiles) {
-  write("a", long_ago);
-  EXPECT_EQ(start(*store, "a", true)->owner.refusal_reason(Place::dir), "");
-}
-
-TEST_P(OwnerTest, AServerThatIsAloneMayReturnToItsFormerDirectory) {
-  for (const char* directory : {"a", "b", "a"}) {
-    EXPECT_EQ(start(*store, directory, true)->owner.refusal_reason(Place::dir), "") << directory;
-  }
-  add_row_for(write("a", clock));
-  EXPECT_THAT(start(*store, "b", true)->owner.refusal_reason(Place::dir), HasSubstr("is not the one"));
-  EXPECT_EQ(start(*store, "a", true)->owner.refusal_reason(Place::dir), "");
+// Both start at once on an empty directory. The second looks for a mark before the first has written it, and finds the
+// first one's files.
+TEST_P(OwnerTest, FilesOfAServerThatMarkedThePlaceMeanwhileAreOurs) {
+  const auto first = start(*store);
+  const auto second = start(*store);
+  bool is_filled = false;
+  second->hooked.listing = [&] {
+    if (std::exchange(is_filled, true)) return;
+    EXPECT_EQ(first->owner.refusal_reason(Place::dir), "");
+    put_file(first->places);
+  };
+  EXPECT_EQ(second->owner.refusal_reason(Place::dir), "");
+  EXPECT_TRUE(is_filled);
 }
 
 TEST_P(OwnerTest, ATrialBlobOfAnotherServerIsNotCountedAsAFile) {
@@ -234,81 +250,29 @@ TEST_P(OwnerTest, AMarkThatAKilledServerDidNotRecordIsRecordedByTheNext) {
   EXPECT_EQ(store->find_installation()->marks.at(Place::dir), mark);
 }
 
-TEST_P(OwnerTest, AMovedDatabaseTakesOverAndTheOldOneIsRefused) {
+// What a move by an older version has left: the recorded marks of the installation before it.
+TEST_P(OwnerTest, ARecordedMarkOfAnotherInstallationDoesNotMakeThePlaceOurs) {
   const auto old = start(*store);
   ASSERT_EQ(old->owner.refusal_reason(Place::dir), "");
-  // A move copies the marks, but not the installation.
-  const auto successor = start(*other_store);
-  ASSERT_TRUE(other_store->record_mark(Place::dir, std::nullopt, store->find_installation()->marks.at(Place::dir))
-                  .take()
-                  .value());
-  EXPECT_EQ(successor->owner.refusal_reason(Place::dir), "");
-  EXPECT_EQ(other_store->find_installation()->marks.at(Place::dir).installation, other_store->find_installation()->id);
+  const auto recorded = store->find_installation()->marks.at(Place::dir);
+  ASSERT_TRUE(other_store->record_mark(Place::dir, std::nullopt, recorded).take().value());
+  expect_refused_until_adopted(*other_store, "a", "belongs to another installation", Owner::Force::yes);
   EXPECT_THAT(old->owner.refusal_reason(Place::dir), HasSubstr("belongs to another installation"));
-}
-
-TEST_P(OwnerTest, AllServersOnAMovedDatabaseTakeOver) {
-  const auto old = start(*store);
-  ASSERT_EQ(old->owner.refusal_reason(Place::dir), "");
-  const auto inherited = store->find_installation()->marks.at(Place::dir);
-  std::vector<std::unique_ptr<Server>> successors;
-  for (int i = 0; i < 4; ++i) successors.push_back(start(*other_store));
-  ASSERT_TRUE(other_store->record_mark(Place::dir, std::nullopt, inherited).take().value());
-  std::vector<std::string> refusal_reasons(successors.size());
-  {
-    std::vector<std::jthread> starts;
-    for (std::size_t i = 0; i < successors.size(); ++i)
-      starts.emplace_back([&, i] { refusal_reasons[i] = successors[i]->owner.refusal_reason(Place::dir); });
-  }
-  EXPECT_THAT(refusal_reasons, ::testing::Each(""));
-  for (const auto& successor : successors)
-    EXPECT_EQ(successor->owner.refusal_reason(Place::dir), "") << "this does not change";
-}
-
-TEST_P(OwnerTest, ASuccessorKilledBeforeItRecordedTheMarkIsFollowedByTheNext) {
-  ASSERT_EQ(start(*store)->owner.refusal_reason(Place::dir), "");
-  const auto inherited = store->find_installation()->marks.at(Place::dir);
-  const auto successor = start(*other_store);
-  ASSERT_TRUE(other_store->record_mark(Place::dir, std::nullopt, inherited).take().value());
-  const OwnerMark taken{other_store->find_installation()->id, inherited.mark};
-  successor->files->put_mark(text_of(taken), Blobs::MarkMode::anyway);
-  EXPECT_EQ(start(*other_store)->owner.refusal_reason(Place::dir), "");
-  EXPECT_EQ(other_store->find_installation()->marks.at(Place::dir), taken);
-}
-
-TEST_P(OwnerTest, ASuccessorDoesNotTakeAnEmptyDirectoryForTheOneWithItsFiles) {
-  ASSERT_EQ(start(*store, "b")->owner.refusal_reason(Place::dir), "");
-  ASSERT_EQ(start(*other_store)->owner.refusal_reason(Place::dir), "");
-  const auto own = store->find_installation()->marks.at(Place::dir);
-  ASSERT_TRUE(
-      store->record_mark(Place::dir, own, other_store->find_installation()->marks.at(Place::dir)).take().value());
-  add_row_for(write("a", clock));
-  EXPECT_THAT(start(*store, "b")->owner.refusal_reason(Place::dir), HasSubstr("is empty although"));
-  EXPECT_EQ(start(*store)->owner.refusal_reason(Place::dir), "");
 }
 
 TEST_P(OwnerTest, TheOperatorMayAdoptAPlace) {
   const auto first = start(*store);
   ASSERT_EQ(first->owner.refusal_reason(Place::dir), "");
-  const auto second = start(*other_store);
-  EXPECT_THROW(second->owner.adopt(Place::dir, Owner::Force::no), OpenRefused);
-  EXPECT_EQ(first->owner.refusal_reason(Place::dir), "");
-  second->owner.adopt(Place::dir, Owner::Force::yes);
-  EXPECT_EQ(second->owner.refusal_reason(Place::dir), "");
+  expect_refused_until_adopted(*other_store, "a", "belongs to another installation", Owner::Force::yes);
   EXPECT_THAT(first->owner.refusal_reason(Place::dir), HasSubstr("belongs to another installation"));
-  write("b", long_ago);
-  const auto moved = start(*other_store, "b");
-  EXPECT_NE(moved->owner.refusal_reason(Place::dir), "");
-  moved->owner.adopt(Place::dir, Owner::Force::no);
-  EXPECT_EQ(moved->owner.refusal_reason(Place::dir), "");
-  EXPECT_THROW(moved->owner.adopt(Place::inlined, Owner::Force::no), OpenRefused);
-  EXPECT_THROW(moved->owner.adopt(Place::s3, Owner::Force::no), OpenRefused);
+  EXPECT_THROW(first->owner.adopt(Place::inlined, Owner::Force::no), OpenRefused);
+  EXPECT_THROW(first->owner.adopt(Place::s3, Owner::Force::no), OpenRefused);
 }
 
 TEST_P(OwnerTest, AMarkThatCannotBeReadIsNotOurs) {
   start(*store);
   std::ofstream(mark_in("a")) << "nothing of the kind";
-  EXPECT_THAT(start(*store)->owner.refusal_reason(Place::dir), HasSubstr("cannot read"));
+  expect_refused_until_adopted(*store, "a", "cannot read", Owner::Force::yes);
   std::filesystem::remove(mark_in("a"));
   std::filesystem::create_directory(mark_in("a"));
   const auto server = start(*store);
@@ -316,6 +280,24 @@ TEST_P(OwnerTest, AMarkThatCannotBeReadIsNotOurs) {
       << "a mark that cannot be read does not stop a server from starting";
   EXPECT_THROW(server->owner.require(Place::dir), Unavailable) << "but the place is not ours";
   EXPECT_NO_THROW(server->places.put());
+}
+
+TEST_P(OwnerTest, AnEmptyPlaceThatCouldNotBeMarkedGetsNoFileBeforeItsMark) {
+  std::filesystem::create_directories(mark_in("a"));  // cannot be read as a mark
+  const auto server = start(*store);
+  EXPECT_EQ(server->owner.refusal_reason(Place::dir), "") << "the server starts";
+  EXPECT_THROW(server->places.put(), Unavailable);
+  std::filesystem::remove(mark_in("a"));
+  put_file(server->places);
+  EXPECT_TRUE(std::filesystem::is_regular_file(mark_in("a")));
+  EXPECT_EQ(server->owner.refusal_reason(Place::dir), "");
+}
+
+TEST_P(OwnerTest, APlaceThatWasNotCheckedYetIsCheckedBeforeItGetsAFile) {
+  const auto server = start(*store);
+  put_file(server->places);
+  EXPECT_TRUE(std::filesystem::exists(mark_in("a")));
+  EXPECT_THROW(put_file(start(*other_store)->places), Unavailable);
 }
 
 TEST_P(OwnerTest, BeforeItsTablesAreThereNothingIsOurs) {

@@ -101,7 +101,7 @@ def test_a_server_on_postgresql_goes_on_where_the_one_on_sqlite_stopped(filled_c
         assert table["rows"] > 0, f"{table['name']} was empty: support/filled_data.py fills every table, so that its move is tested"
     assert moved["files"]["files"] > 0 and moved["files"]["missing"] == moved["files"]["changed"] == moved["files"]["copied"] == 0
     after = dump(filled_copy.database)
-    assert before.pop("post_offices") and not after.pop("post_offices"), "the source does not own the files any more"
+    assert before.pop("post_offices") and not after.pop("post_offices"), "the id has moved: the source does not own the files any more"
     assert after == before, "nothing else in the source has changed"
     with serving(filled_copy, url) as server:
         filled_copy.check(server)
@@ -116,6 +116,7 @@ def test_the_report_for_people_names_each_table_with_its_rows_and_digest(filled_
     for word in ("Reading", "Writing", "Comparing"):
         assert f"\n{word} " in "\n" + done.stderr
     assert "\r" not in done.stderr, "no progress bar without a terminal"
+    assert "belong to the new database now" in done.stdout and "To go back" in done.stdout
 
 
 def test_on_a_terminal_a_bar_shows_how_far_it_is(filled_copy, url):
@@ -170,7 +171,7 @@ def test_content_in_the_database_moves_with_it_and_objects_stay_where_they_are(f
     assert report("--from", url, "--to", f"sqlite://{back}", "--data", target)["files"]["objects"] == 1
     shown = move("--from", filled_copy.url, "--to", url, "--verify", "--data", filled_copy.data).stdout
     assert "Objects in S3: 1; they stay in their bucket" in shown
-    with serving(filled_copy, url, data=target) as server:
+    with serving(filled_copy, f"sqlite://{back}", data=target) as server:
         agent = Workspace(server, known=filled_copy.agent)
         for file_id, content in filled_copy.contents.items():
             assert server.get(agent.content(file_id), token=agent.token).body == content
@@ -378,8 +379,8 @@ def test_no_server_starts_on_a_database_that_is_being_moved_away(postgres, fille
             assert "a restante move has this database for itself" in str(failed.value)
         _, output = process.communicate(timeout=CEILING)
         assert process.returncode == 0, output
-    with serving(filled_copy, url) as server:
-        filled_copy.check(server)
+        with serving(filled_copy, new) as server:
+            filled_copy.check(server)
 
 
 @pytest.mark.parametrize("change, expected", [

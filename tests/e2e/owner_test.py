@@ -1,7 +1,8 @@
 """Ownership of a directory or a bucket: whatever the settings are, no server deletes blobs, or reports them as damaged, in a place
-that may belong to another installation."""
+that may belong to another installation. Every refusal to start names the command that makes the place this installation's."""
 import json
 import os
+import re
 import secrets
 import shutil
 import sqlite3
@@ -44,6 +45,19 @@ def adopt(*arguments, environment=None):
                           env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL)
 
 
+def adopt_as_told(sentence, *settings, environment=None):
+    """Runs the command that a refusal names, with the settings of the server."""
+    assert "Only if " in sentence, "it says when the command must not be used"
+    command, = set(re.findall(r"restante blobs adopt((?: --place \w+)(?: --force)?)", sentence))
+    done = adopt(*command.split(), *settings, environment=environment)
+    assert done.returncode == 0 and "belongs to this installation now" in done.stdout, done
+    return command.split()
+
+
+def set_options(settings):
+    return [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+
+
 def folders(parent, *names):
     for name in names:
         (parent / name).mkdir()
@@ -55,7 +69,7 @@ def files_in(data):
 
 
 def forget_marks(data):
-    """Makes the data directory like one of a version before marks."""
+    """Makes the data directory like one that was restored from a backup without marks."""
     (data / "blobs" / MARK).unlink()
     with closing(sqlite3.connect(data / "restante.db")) as database, database:
         for table in ("post_offices", "place_marks"):
@@ -69,13 +83,13 @@ def test_a_directory_of_another_installation_is_refused_and_loses_nothing(tmp_pa
         (file_id, _), = workspace.upload(("a.bin", BYTES))
         assert json.loads((first / "blobs" / MARK).read_text())["restante_post_office"]
         (second / "blobs").symlink_to(first / "blobs")
-        assert "belongs to another installation" in refused(EAGER, data=second)
-        assert "restante blobs adopt --force" in refused(EAGER, data=second)
+        sentence = refused(EAGER, data=second)
+        assert "belongs to another installation" in sentence
         assert server.get(workspace.content(file_id), token=workspace.token).body == BYTES
         assert server.get("/ready").status == 200
     done = adopt("--data", second)
     assert done.returncode == 69 and "belongs to another installation" in done.stderr, done
-    assert adopt("--data", second, "--force").returncode == 0
+    assert adopt_as_told(sentence, "--data", second) == ["--place", "dir", "--force"]
     with Server(data=second) as server:
         assert server.get("/ready").status == 200
     assert "belongs to another installation" in refused(data=first)
@@ -94,7 +108,7 @@ def test_an_emptied_directory_marks_no_file_as_damaged_and_heals(tmp_path):
         wait_until(lambda: not_ready(server), "it is noticed", 120)
         assert check_error(server.get(workspace.content(file_id), token=workspace.token), 503)
         stores = [store for store in server.get("/admin/health", token=server.admin_token).json()["stores"] if store["name"] == "blobs"]
-        assert "has lost its mark" in stores[0]["error"], stores
+        assert "has no mark (restante-owner)" in stores[0]["error"], stores
         server.wait_metric("restante_place_not_ours", 1, '{place="dir"}')
         sweeps_end(server)
         for path in reversed(names):
@@ -112,32 +126,63 @@ def test_a_server_does_not_start_on_a_directory_that_is_not_mounted(tmp_path):
         (file_id, _), = workspace.upload(("a.bin", BYTES))
         server.stop()
     (tmp_path / "blobs").rename(tmp_path / "aside")
-    assert "has lost its mark" in refused(data=tmp_path)
+    sentence = refused(data=tmp_path)
+    assert "it was emptied, is not mounted, or is not the one that was used" in sentence
     shutil.rmtree(tmp_path / "blobs")
     (tmp_path / "aside").rename(tmp_path / "blobs")
     with Server(data=tmp_path) as server:
         assert server.get(workspace.on(server).content(file_id), token=workspace.token).body == BYTES
+        server.stop()
+    # The disk is lost: the operator uses the empty directory.
+    shutil.rmtree(tmp_path / "blobs")
+    assert adopt_as_told(refused(data=tmp_path), "--data", tmp_path) == ["--place", "dir"]
+    with Server(EAGER, data=tmp_path) as server:
+        check_error(server.get(workspace.on(server).content(file_id), token=workspace.token), 410)
+        server.wait_metric("restante_uploads_damaged_total", 1, '{damage="missing"}')
+        (file_id, _), = workspace.on(server).upload(("again.bin", LATER))
+        assert server.get(workspace.on(server).content(file_id), token=workspace.token).body == LATER
 
 
-def test_files_of_an_older_version_are_adopted_and_unknown_files_are_not(tmp_path):
+def test_files_without_a_mark_are_refused_although_the_database_knows_them(tmp_path):
     with Server(data=tmp_path) as server:
         workspace = Workspace(server)
         (file_id, _), = workspace.upload(("a.bin", BYTES))
         server.stop()
     forget_marks(tmp_path)
-    with Server(data=tmp_path) as server:
-        assert server.get(workspace.on(server).content(file_id), token=workspace.token).body == BYTES
-        server.stop()
-    forget_marks(tmp_path)
-    old = ["0000000000017" + "0" * 19, "0000000000027" + "0" * 19]
-    (tmp_path / "blobs" / "00").mkdir(exist_ok=True)
-    for name in old:
-        (tmp_path / "blobs" / "00" / name).write_bytes(b"unknown")
-    assert "does not know" in refused(EAGER, data=tmp_path), "there are more unknown files than own ones"
-    assert set(old) <= set(files_in(tmp_path))
-    assert adopt("--data", tmp_path).returncode == 0
+    sentence = refused(EAGER, data=tmp_path)
+    assert "has no mark (restante-owner) although this installation has used its place before" in sentence
+    assert len(files_in(tmp_path)) == 1 and not (tmp_path / "blobs" / MARK).exists()
+    assert adopt_as_told(sentence, "--data", tmp_path) == ["--place", "dir"]
     with Server(EAGER, data=tmp_path) as server:
-        assert server.get(workspace.on(server).content(file_id), token=workspace.token).body == BYTES
+        holds(server, workspace, {file_id: BYTES})
+
+
+def test_files_without_a_mark_that_the_database_does_not_know_are_refused(tmp_path):
+    old = "0000000000017" + "0" * 19
+    (tmp_path / "blobs" / "00").mkdir(parents=True)
+    (tmp_path / "blobs" / "00" / old).write_bytes(b"unknown")
+    sentence = refused(EAGER, data=tmp_path)
+    assert "has files but no mark (restante-owner): they may belong to another installation" in sentence
+    assert files_in(tmp_path) == {old} and not (tmp_path / "blobs" / MARK).exists()
+    assert adopt_as_told(sentence, "--data", tmp_path) == ["--place", "dir"]
+    with Server(EAGER, data=tmp_path) as server:
+        assert server.get("/ready").status == 200
+        wait_until(lambda: not files_in(tmp_path), "no row names it, so it is deleted", 120)
+
+
+def test_a_mark_that_cannot_be_read_is_refused(tmp_path):
+    with Server(data=tmp_path) as server:
+        workspace = Workspace(server)
+        (file_id, _), = workspace.upload(("a.bin", BYTES))
+        server.stop()
+    (tmp_path / "blobs" / MARK).write_text("of a later version\n")
+    sentence = refused(EAGER, data=tmp_path)
+    assert "has a mark (restante-owner) that this version cannot read" in sentence
+    assert adopt("--data", tmp_path).returncode == 69
+    assert (tmp_path / "blobs" / MARK).read_text() == "of a later version\n"
+    assert adopt_as_told(sentence, "--data", tmp_path) == ["--place", "dir", "--force"]
+    with Server(EAGER, data=tmp_path) as server:
+        holds(server, workspace, {file_id: BYTES})
 
 
 def test_two_installations_on_one_bucket_and_prefix(swift, tmp_path):
@@ -176,6 +221,23 @@ def test_two_installations_on_one_bucket_and_prefix(swift, tmp_path):
         assert first.get(workspace.content(file_id), token=workspace.token).body == BYTES
 
 
+def test_a_bucket_of_another_installation_can_be_adopted(swift, tmp_path):
+    bucket = Bucket(swift)
+    settings, environment = s3_settings(swift, bucket.name)
+    first, second = folders(tmp_path, "first", "second")
+    with Server(settings, data=first, environment=environment) as server:
+        server.stop()
+    sentence = refused(settings, data=second, environment=environment)
+    assert "belongs to another installation" in sentence and "s3.bucket and s3.prefix" in sentence
+    told = adopt_as_told(sentence, "--data", second, *set_options(settings), environment=environment)
+    assert told == ["--place", "s3", "--force"]
+    with Server(settings, data=second, environment=environment) as server:
+        workspace = Workspace(server)
+        (file_id, _), = workspace.upload(("a.bin", BYTES))
+        assert server.get(workspace.content(file_id), token=workspace.token).body == BYTES
+    assert "belongs to another installation" in refused(settings, data=first, environment=environment)
+
+
 def test_servers_on_one_database_must_have_one_directory(postgres, tmp_path):
     one, two, three = folders(tmp_path, "one", "two", "three")
     with postgres.database() as url:
@@ -184,7 +246,7 @@ def test_servers_on_one_database_must_have_one_directory(postgres, tmp_path):
             workspace = Workspace(first)
             (file_id, _), = workspace.upload(("a.bin", BYTES))
             sentence = refused(EAGER, data=two, **options)
-            assert "not the one that the other servers" in sentence
+            assert "is not the one that was used" in sentence
             with Server(EAGER, data=one, **options) as second:
                 assert second.get(workspace.content(file_id), token=workspace.token).body == BYTES
             # Another setting of `blobs` is logged by both servers.
@@ -193,15 +255,29 @@ def test_servers_on_one_database_must_have_one_directory(postgres, tmp_path):
                 first.wait_log("blobs_set_otherwise")
             assert first.get(workspace.content(file_id), token=workspace.token).body == BYTES
             assert not first.metric("restante_uploads_damaged_total", '{damage="missing"}')
+            first.stop()
+        # The operator decides for another directory, and then against it.
+        on = lambda data: ("--data", data, "--database", url)
+        assert adopt_as_told(sentence, *on(two), environment=options["environment"]) == ["--place", "dir"]
+        with Server({"uploads.check_every": "0s"}, data=two, **options) as server:
+            assert server.get("/ready").status == 200
+            sentence = refused(EAGER, data=one, **options)
+            assert "has a mark of this installation but is not the one that it uses" in sentence
+            server.stop()
+        assert adopt_as_told(sentence, *on(one), environment=options["environment"]) == ["--place", "dir"]
+        with Server(EAGER, data=one, **options) as server:
+            holds(server, workspace, {file_id: BYTES})
 
 
 def file_in(folder):
     return f"sqlite://{folder}/restante.db"
 
 
-def move(source, target):
-    done = subprocess.run([binary(), "move", "--from", source, "--to", target], capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL)
+def move(source, target, *arguments):
+    done = subprocess.run([binary(), "move", "--from", source, "--to", target, *map(str, arguments)], capture_output=True, text=True, timeout=240,
+                          stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done
+    return done.stdout
 
 
 def holds(server, workspace, contents):
@@ -213,32 +289,53 @@ def holds(server, workspace, contents):
     assert not server.metric("restante_orphan_blobs_collected_total")
 
 
-@pytest.mark.parametrize("first, second", [("old", "new"), ("new", "old")], ids=["the old one first", "the new one first"])
-def test_of_the_two_databases_of_a_move_the_first_that_is_started_has_the_files(tmp_path, first, second):
+def test_after_a_move_only_the_new_database_has_the_files(tmp_path):
     data, = folders(tmp_path, "old")
     on = lambda name: {"data": data, "arguments": ("--database", file_in(tmp_path / name))}
     with Server(EAGER, **on("old")) as server:
         workspace = Workspace(server)
         (before, _), = workspace.upload(("before.bin", BYTES))
         server.stop()
+    mark = (data / "blobs" / MARK).read_text()
     move(file_in(tmp_path / "old"), file_in(tmp_path / "new"))
-    with Server(EAGER, **on(first)) as server:
+    assert "belongs to another installation" in refused(EAGER, **on("old")), "also before a server has started on the new one"
+    with Server(EAGER, **on("new")) as server:
         (after, _), = workspace.on(server).upload(("after.bin", LATER))
         server.stop()
-    assert "belongs to another installation" in refused(EAGER, **on(second))
-    with Server(EAGER, **on(first)) as server:
+    assert (data / "blobs" / MARK).read_text() == mark, "it is still the same installation"
+    sentence = refused(EAGER, **on("old"))
+    assert "belongs to another installation" in sentence
+    with Server(EAGER, **on("new")) as server:
         holds(server, workspace, {before: BYTES, after: LATER})
         server.stop()
-    # Unless the operator adopts the directory.
-    done = adopt("--force", "--data", data, "--database", file_in(tmp_path / second))
-    assert done.returncode == 0, done
-    with Server(**on(second)) as server:
+    # Unless the operator goes back.
+    told = adopt_as_told(sentence, "--data", data, "--database", file_in(tmp_path / "old"))
+    assert told == ["--place", "dir", "--force"]
+    with Server(**on("old")) as server:
         assert server.get(workspace.on(server).content(before), token=workspace.token).body == BYTES
         server.stop()
-    assert "belongs to another installation" in refused(EAGER, **on(first))
+    assert "belongs to another installation" in refused(EAGER, **on("new"))
 
 
-def test_a_bucket_still_belongs_to_the_old_server_if_that_is_started_first_after_a_move(swift, tmp_path):
+def test_files_that_a_move_has_copied_belong_to_the_new_database(tmp_path):
+    old, = folders(tmp_path, "old")
+    with Server(EAGER, data=old) as server:
+        workspace = Workspace(server)
+        (before, _), = workspace.upload(("before.bin", BYTES))
+        server.stop()
+    printed = move(file_in(old), file_in(tmp_path / "new"), "--data-to", tmp_path / "new")
+    with Server(EAGER, data=tmp_path / "new") as server:
+        holds(server, workspace, {before: BYTES})
+        assert "belongs to another installation" in refused(EAGER, data=old)
+    # The last lines of the move have the command to go back.
+    command, = re.findall(r"To go back, .*: restante blobs adopt(.*)$", printed, re.MULTILINE)
+    assert adopt(*command.split(), "--data", old).returncode == 0
+    for data in (old, tmp_path / "new"):
+        with Server(EAGER, data=data) as server:
+            holds(server, workspace, {before: BYTES})
+
+
+def test_after_a_move_only_the_new_database_has_the_bucket(swift, tmp_path):
     old, beside = folders(tmp_path, "old", "beside")
     bucket = Bucket(swift)
     settings, environment = s3_settings(swift, bucket.name)
@@ -248,10 +345,9 @@ def test_a_bucket_still_belongs_to_the_old_server_if_that_is_started_first_after
         (before, _), = workspace.upload(("before.bin", BYTES))
         server.stop()
     move(file_in(old), file_in(tmp_path / "new"))
-    with Server(settings, data=old, environment=environment) as server:
+    with Server(settings, data=beside, environment=environment, arguments=("--database", file_in(tmp_path / "new"))) as server:
         (after, _), = workspace.on(server).upload(("after.bin", LATER))
-        sentence = refused(settings, data=beside, environment=environment, arguments=("--database", file_in(tmp_path / "new")))
-        assert "belongs to another installation" in sentence
+        assert "belongs to another installation" in refused(settings, data=old, environment=environment)
         holds(server, workspace, {before: BYTES, after: LATER})
         assert server.get("/ready").status == 200 and len(bucket.objects()) == 2
 
@@ -263,8 +359,9 @@ def test_a_copy_of_a_database_gets_a_new_id(tmp_path):
         server.stop()
     shutil.copytree(original, copy)
     assert adopt("--new-id", "--data", copy).returncode == 0
-    assert "belongs to another installation" in refused(data=copy), "the mark is the original's"
-    assert adopt("--force", "--data", copy).returncode == 0
+    sentence = refused(data=copy)
+    assert "belongs to another installation" in sentence, "the mark is the original's"
+    assert adopt_as_told(sentence, "--data", copy) == ["--place", "dir", "--force"]
     for data in (original, copy):
         with Server(data=data) as server:
             assert server.get("/ready").status == 200

@@ -111,9 +111,8 @@ class PostgresMoveDatabase final : public MoveDatabase {
     return all;
   }
   std::vector<std::string> excluded_tables() override {
-    // commit_marks is useless when its servers have ended; delegation_counts fills itself as the rows arrive. The new
-    // database is another installation, see release_ownership().
-    return {"schema_migrations", kMoveMarker, "commit_marks", "delegation_counts", "post_offices"};
+    // commit_marks is useless when its servers have ended; delegation_counts fills itself as the rows arrive.
+    return {"schema_migrations", kMoveMarker, "commit_marks", "delegation_counts"};
   }
   std::int64_t count(const MoveTable& table) override {
     return connection_.query(fmt::format("SELECT count(*) FROM {}", table.name)).front().integer(0);
@@ -143,7 +142,7 @@ class PostgresMoveDatabase final : public MoveDatabase {
     in_transaction([&] {
       connection_.query(fmt::format("CREATE TABLE {} (move text NOT NULL)", kMoveMarker));
       connection_.query(fmt::format("INSERT INTO {} VALUES ($1)", kMoveMarker), name);
-      connection_.query(fmt::format("DELETE FROM {}", kTableFilledAtStart));
+      for (const auto table : kTablesFilledAtStart) connection_.query(fmt::format("DELETE FROM {}", table));
     });
   }
   void put(const MoveTable& table, std::span<const MoveRow> rows) override {
@@ -205,8 +204,7 @@ class PostgresMoveDatabase final : public MoveDatabase {
   void require_writable() {
     if (!connection_.query("SELECT current_setting('transaction_read_only') = 'on'").front().boolean(0)) return;
     throw OpenRefused(
-        "the database can only be read, and a move must record in it that it does not own the files any more: name the "
-        "primary");
+        "the database can only be read, and a move must delete the installation's id in it: name the primary");
   }
 
   // A killed move may still be committing: its session holds the lock until it has finished.

@@ -139,9 +139,8 @@ class SqliteMoveDatabase final : public MoveDatabase {
     return all;
   }
   std::vector<std::string> excluded_tables() override {
-    // Triggers fill delegation_counts as the rows are inserted. The target becomes another installation, see
-    // release_ownership().
-    return {"schema_migrations", kMoveMarker, "delegation_counts", "post_offices"};
+    // Triggers fill delegation_counts as the rows are inserted.
+    return {"schema_migrations", kMoveMarker, "delegation_counts"};
   }
   std::int64_t count(const MoveTable& table) override {
     Statement row = database_->query(fmt::format("SELECT count(*) FROM {}", table.name));
@@ -173,7 +172,7 @@ class SqliteMoveDatabase final : public MoveDatabase {
     in_transaction([&] {
       database_->execute(fmt::format("CREATE TABLE {} (move TEXT NOT NULL) STRICT", kMoveMarker));
       database_->run(fmt::format("INSERT INTO {} VALUES (?)", kMoveMarker), name);
-      database_->execute(fmt::format("DELETE FROM {}", kTableFilledAtStart));
+      for (const auto table : kTablesFilledAtStart) database_->execute(fmt::format("DELETE FROM {}", table));
     });
   }
   void put(const MoveTable& table, std::span<const MoveRow> rows) override {
