@@ -126,8 +126,8 @@ Examples:
 )",
      Connects::to_server},
     {"migrate", "Bring the database's schema up or down, or show where it is.",
-     R"(serve does this by itself at start, unless the setting migrate is false. Up and down refuse while a server works on the
-data.
+     R"(serve does this by itself at start. If the setting migrate is false, it refuses to start on an older schema instead,
+except on one that ends before the tables of uploads. Up and down refuse while a server works on the data.
 
 Examples:
   restante migrate status --data /var/lib/restante

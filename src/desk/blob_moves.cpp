@@ -119,7 +119,7 @@ Result<void> BlobMoves::finish() {
 
 void BlobMoves::apply_stored_move() {
   const std::lock_guard applying_lock(applying_);
-  const auto found = store_.find_blob_move();
+  const auto found = store_.uploads_ready() ? store_.find_blob_move() : std::nullopt;
   const PlacePlan plan = plan_for(found, rules_.setting);
   if (places_.plan() != plan) {
     log_.info("blobs_go_to", {{"place", name_of(plan.write)}, {"also", plan.also ? name_of(*plan.also) : ""}});

@@ -22,7 +22,6 @@ StuckSweep::StuckSweep(DelegationStore& store, Delegations& delegations, const C
       back_since_(clock.steady()) {}
 
 void StuckSweep::tick() {
-  if (!store_.delegations_ready()) return;
   const SteadyTime now = clock_.steady();
   // Acks from before a crash are only in the store.
   if (!caught_up_) delegations_.mark_all_acked();

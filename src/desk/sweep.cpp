@@ -47,6 +47,7 @@ Result<SweepReport> Sweep::run_once() {
   const SteadyTime start = std::chrono::steady_clock::now();
   swept_at_ = clock_.steady();
   SweepReport report;
+  if (!store_.uploads_ready()) return report;  // nothing was ever staged, and which places are ours is not known
   unreachable_places_.clear();
   try {
     report.clock_jumped = !guard_.believable();

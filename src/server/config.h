@@ -109,7 +109,7 @@ struct Config {
   std::vector<std::string> trusted_proxies;  // addresses or CIDR; too wide = a client can forge its own address
   std::vector<std::string> allowed_hosts;    // more Host names for the page; too wide = DNS rebinding
   std::string access_roots = "talk";         // "isolated" keeps workspaces without a common ancestor apart
-  bool migrate = true;                       // false with an old schema: starts, but /ready names what is missing
+  bool migrate = true;                       // false: an older schema is refused, except one from before uploads
   std::string admin_token;                   // from RESTANTE_ADMIN_TOKEN only; empty = made at first start
   std::string server_key;                    // from RESTANTE_SERVER_KEY only; empty = made at first start
   Log log;

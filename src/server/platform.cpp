@@ -250,7 +250,9 @@ class Platform::Parts {
     });
     edge.every(kRetentionPeriod, "retention", [this] { retention.tick(); });
     edge.every(std::min(config.uploads.sweep_every, kSweepPeriod), "sweep", [this] { sweep.tick(); });
-    edge.every(std::min(config.delegations.sweep_every, kSweepPeriod), "delegations", [this] { stuck_sweep.tick(); });
+    edge.every(std::min(config.delegations.sweep_every, kSweepPeriod), "delegations", [this] {
+      if (store->uploads_ready()) stuck_sweep.tick();  // the tables of tasks are newer than those of uploads
+    });
     edge.every(kCheckPeriod, "blob_check", [this] { blob_check.tick(); });
     edge.every(kCheckPeriod, "blob_check_beat", [this] { blob_check.beat(); });
     edge.every(kOwnerPeriod, "owner", [this] { recheck_places(); });
@@ -364,12 +366,9 @@ class Platform::Parts {
                                    }
                                  }};
     };
-    const auto tables = [this] {
-      if (!store->uploads_ready()) throw Unavailable("the tables of uploads are not there yet: migrate the database");
-    };
     std::vector<api::ReadinessCheck> checks{logged("database", [this] { store->check(); }),
                                             logged("blobs", [this] { places.check(); })};
-    if (uploads.rules().staging) checks.push_back(logged("uploads", tables));
+    if (uploads.rules().staging) checks.push_back(logged("uploads", [this] { store->require_uploads(); }));
     return checks;
   }
 

@@ -163,8 +163,8 @@ std::vector<Setting> general_settings() {
            "DNS rebinding.",
            parse_host),
       flag("migrate", RESTANTE_FIELD(migrate),
-           "Brings the schema up to date at start. When false and the schema is old, the server starts and /ready "
-           "names what is missing."),
+           "Brings the schema up to date at start. When false, an older schema is refused, except one from before "
+           "uploads: then /ready names what is missing. See restante migrate."),
       admin_token_setting(),
       server_key_setting(),
   };

@@ -30,7 +30,7 @@ class BlobAdminStore {
   // Those of `keys` that a row needs or that are listed as dropped, in the same order. The rest are orphans, if they
   // are old enough.
   virtual std::vector<std::string> known_blobs(std::span<const std::string> keys) = 0;
-  // Blobs in the database itself. Throws Unavailable when its tables do not exist yet.
+  // Blobs in the database itself.
   virtual Chunks& chunks() = 0;
 
   // --- blob moves
@@ -51,7 +51,7 @@ class BlobAdminStore {
   // Figures of every place, in the order of kPlaces. Counts rows: for the operator, not for every second.
   virtual std::vector<PlaceFigures> count_blobs() = 0;
 
-  // --- blob checks. While their table does not exist there is none, and none can begin (Unavailable).
+  // --- blob checks
   // The running one, or the last one, as its server last wrote it. Its lease shows whether that server still runs it.
   virtual std::optional<BlobCheckRow> find_blob_check() = 0;
   // By the rule of begin_blob_check() in model/blob_check.h. blob_check_running.

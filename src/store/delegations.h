@@ -40,8 +40,6 @@ class DelegationStore {
  public:
   virtual ~DelegationStore() = default;
 
-  // False when their tables do not exist yet (migrate = false). Then everything here throws Unavailable.
-  virtual bool delegations_ready() const = 0;
   // Adds the row, stages the files and appends the task to the inbox of the receiving agent (unless it is recorded or
   // its callback is called first), and appends a note to the caller's inbox. An id of the same caller, or an
   // idempotency key that it still holds, is a hit and changes nothing. A file that was sent before may be sent again as

@@ -1,5 +1,5 @@
-// InstallationStore: who owns the places outside of the database. Everything here throws Unavailable while the tables
-// do not exist. One of the parts of Store; store/store.h says what holds for all of them.
+// InstallationStore: who owns the places outside of the database.
+// One of the parts of Store; store/store.h says what holds for all of them.
 #pragma once
 #include <optional>
 

@@ -1,5 +1,5 @@
 // Schema migrations as values, and OpenRefused, the error for data that cannot be used. Its what() is a sentence for
-// the operator. Shared by both backends.
+// the operator. Also the rule which schema a server may start on. Shared by both backends.
 #pragma once
 #include <optional>
 #include <stdexcept>
@@ -40,6 +40,19 @@ inline MigrationStatus newest_applied(const std::vector<MigrationStatus>& all) {
     if (one.applied_at && one.version > newest.version) newest = one;
   }
   return newest;
+}
+
+inline std::string not_applied(const MigrationStatus& missing) {
+  return "migration " + std::to_string(missing.version) + " (" + missing.name + ") has not been applied";
+}
+
+// A server may start on a schema that ends before the tables of uploads, and on a complete one. Throws OpenRefused for
+// one in between.
+inline void require_usable_schema(bool has_uploads, const std::optional<MigrationStatus>& missing) {
+  if (!has_uploads || !missing) return;
+  throw OpenRefused(not_applied(*missing) +
+                    ", and migrate = false is set: run `restante migrate up` with the same --config, --data or "
+                    "--database");
 }
 
 }  // namespace restante

@@ -7,10 +7,13 @@
 // value once its group of writes is durable: tests take() it, src/net awaits it. Throws Unavailable (reads at once,
 // writes through the Commit) when the backend cannot be reached.
 //
+// A server may run on a schema that ends before the tables of uploads: see UploadStore::uploads_ready().
+//
 // Five writes take a claim as their last argument (model/idempotency.h): it is committed with the write.
 #pragma once
 #include <string>
 
+#include "base/error.h"
 #include "store/blob_admin.h"
 #include "store/claims.h"
 #include "store/delegations.h"
@@ -42,6 +45,10 @@ class Store : public WorkspaceStore,
   // Runs a query that succeeds only when the backend works. Throws Unavailable.
   virtual void check() = 0;
   virtual StoreFacts describe() = 0;
+  // Throws Unavailable when !uploads_ready().
+  void require_uploads() const {
+    if (!uploads_ready()) throw Unavailable("the tables of uploads are not there yet: run `restante migrate up`");
+  }
 };
 
 }  // namespace restante

@@ -39,9 +39,10 @@ class UploadStore {
  public:
   virtual ~UploadStore() = default;
 
-  // False when the tables of uploads do not exist yet (migrate = false). Then everything else works, and these methods
+  // False when the tables of uploads do not exist yet (migrate = false). Then these methods and those of dropped blobs
   // answer as if no file had ever been staged: staging is no_callback, a file is upload_gone or attachment_gone, lists
-  // are empty.
+  // are empty. The tables of delegations, blob moves, blob checks, chunks and installations are newer: their methods
+  // throw Unavailable. Everything else works.
   virtual bool uploads_ready() const = 0;
   // Adds every item in order, with one inbox row for each incoming one, or nothing at all. The content is already in
   // Places or in the item: a row promises that its content can be read. Does nothing for an empty list. quota_exceeded,

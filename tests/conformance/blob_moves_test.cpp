@@ -204,17 +204,5 @@ TEST_P(BlobMoves, OneWorkerAtATimeHoldsTheLease) {
   EXPECT_FALSE(store->take_blob_move_lease(one, at(31), at(21)).take().value());
 }
 
-TEST_P(BlobMoves, OnASchemaWithoutPlacesNothingMoves) {
-  store.reset();
-  store = backend->open_before("places");
-  EXPECT_FALSE(store->find_blob_move());
-  EXPECT_FALSE(store->begin_blob_move(Place::dir, Place::s3, 0, at(1)).take());
-  EXPECT_FALSE(store->advance_blob_move({}, BlobPhase::finished, at(1)).take().value());
-  EXPECT_FALSE(store->take_blob_move_lease(WorkerId::make(at(0)), at(2), at(1)).take().value());
-  EXPECT_THAT(store->list_blobs(KeyRole::first, Place::dir, "", 10), IsEmpty());
-  EXPECT_EQ(store->change_blob_keys({{{"a", ""}, {"b", ""}}}, at(1)).take().value(), 0);
-  EXPECT_EQ(store->count_blobs().at(0).files, 0);
-}
-
 }  // namespace
 }  // namespace restante::testing

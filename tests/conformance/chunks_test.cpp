@@ -291,7 +291,7 @@ TEST_P(ChunksTest, BetweenTwoChunksNothingIsLocked) {
 
 TEST_P(ChunksTest, WithoutTheTablesChunksAreUnavailable) {
   store.reset();
-  store = backend->open_before("places");
+  store = backend->open_before("uploads");
   EXPECT_THROW(append(key_at(0), 0, "x"), Unavailable);
   EXPECT_THROW(finish(key_at(0), 0, "x"), Unavailable);
   EXPECT_THROW(chunks().find(key_at(0)), Unavailable);

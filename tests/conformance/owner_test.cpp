@@ -300,15 +300,6 @@ TEST_P(OwnerTest, APlaceThatWasNotCheckedYetIsCheckedBeforeItGetsAFile) {
   EXPECT_THROW(put_file(start(*other_store)->places), Unavailable);
 }
 
-TEST_P(OwnerTest, BeforeItsTablesAreThereNothingIsOurs) {
-  const auto older = GetParam().make();
-  const auto schema = older->open_before("owners");
-  EXPECT_THROW(schema->find_installation(), Unavailable);
-  EXPECT_THROW(schema->ensure_installation(InstallationId(), Place::dir), Unavailable);
-  EXPECT_THROW(schema->record_mark(Place::dir, std::nullopt, {}), Unavailable);
-  EXPECT_THROW(schema->reset_installation(), Unavailable);
-}
-
 TEST_P(OwnerTest, ServersWithDifferentSettingsAreReported) {
   const auto first = start(*store);
   EXPECT_EQ(first->owner.disagreement(), "");

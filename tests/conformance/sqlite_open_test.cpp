@@ -148,28 +148,6 @@ TEST_F(SqliteOpen, WithoutMigratingItOpensAndReportsWhatIsMissing) {
   EXPECT_THAT([&] { store->check(); }, ThrowsMessage<Unavailable>(HasSubstr("uploads")));
 }
 
-// Agents try again after Unavailable, and give a file up after upload_gone.
-TEST_F(SqliteOpen, WithoutALaterColumnUploadsAreUnavailableAndNotGone) {
-  sqlite::migrate_up(file, at(0));
-  WorkspaceId workspace;
-  const auto item = testing::file("a.txt");
-  {
-    auto store = open({.now = at(0)});
-    workspace = make_workspace(*store);
-    ASSERT_TRUE(store->stage_uploads(workspace, {item}, until(at(9)), at(0)).take());
-  }
-  down_to_before("upload_damage");
-  {
-    auto store = open({.now = at(0), .migrate = false});
-    EXPECT_THAT([&] { store->check(); }, ThrowsMessage<Unavailable>(HasSubstr("upload_damage")));
-    EXPECT_THROW((void)store->find_upload(workspace, item.id), Unavailable);
-    EXPECT_THROW((void)store->ack_upload(workspace, item.id, at(1)).take(), Unavailable);
-    EXPECT_EQ(store->append_to_inbox(workspace, message("m"), at(0)).take()->seq, 2) << "the rest works";
-  }
-  auto store = open({.now = at(1)});
-  EXPECT_TRUE(store->ack_upload(workspace, item.id, at(1)).take()) << "nothing was lost";
-}
-
 TEST_F(SqliteOpen, OnceTheTablesAreMadeStagingWorks) {
   sqlite::migrate_up(file, at(0));
   down_to_before("uploads");

@@ -10,9 +10,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from support.workspace import Workspace
+from support.checks import check_error
+from support.workspace import Workspace, multipart, sweep
 from support.ports import free_port
-from support.server import Server, binary
+from support.server import Server, StartFailed, binary
 from support.waiting import Deadline
 
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -351,6 +352,33 @@ def test_migrate_down_reverts_one_migration_and_up_applies_it_again(tmp_path):
     for _ in rows:
         assert restante("migrate", "down", *data).returncode == 0
     assert restante("migrate", "down", *data).stdout == "Nothing to undo: no migration is applied.\n"
+
+
+def test_without_migrating_a_server_starts_on_a_schema_from_before_uploads_and_on_a_complete_one(tmp_path):
+    data = ["--data", tmp_path / "data"]
+    restante("migrate", "up", *data)
+    rows = json.loads(restante("migrate", "status", *data, "--json").stdout)
+    while rows[-1]["name"] != "uploads":
+        missing = rows.pop()
+        assert restante("migrate", "down", *data).returncode == 0
+        with pytest.raises(StartFailed) as failed:
+            Server({"migrate": "false"}, data=tmp_path / "data").discard()
+        assert f"migration {missing['version']} ({missing['name']})" in str(failed.value) and "restante migrate up" in str(failed.value)
+    assert restante("migrate", "down", *data).returncode == 0
+    with Server({"migrate": "false"}, data=tmp_path / "data") as server:
+        ready = server.get("/ready")
+        assert ready.status == 503 and ready.json()["checks"]["uploads"] == "failed", ready
+        workspace = Workspace(server)
+        workspace.notify("the rest works")
+        headers, body = multipart(("a", b"x"))
+        error = check_error(server.request("POST", workspace.path("chat/uploads"), token=server.admin_token, headers=headers, body=body), 422)
+        assert error["error"].startswith("workspace has no callback URL")
+        for path in ["/admin/delegations", "/admin/blobs"]:
+            assert server.get(path, token=server.admin_token).status == 503
+        assert sweep(server)["acked"] == 0
+    restante("migrate", "up", *data)
+    with Server({"migrate": "false"}, data=tmp_path / "data") as server:
+        assert server.get("/ready").status == 200
 
 
 def test_migrate_changes_nothing_while_a_server_runs_but_shows_the_status(server):

@@ -57,18 +57,18 @@ bool write_update(Transaction& transaction, const BlobCheckUpdate& update) {
 }  // namespace
 
 std::optional<BlobCheckRow> SharedStore::find_blob_check() {
-  if (!checks_ready_) return std::nullopt;
+  require_uploads();
   return pool_.use([](Connection& connection) { return check_of(connection.query(kSelectCheck)); });
 }
 
 Commit<Result<BlobCheckRow>> SharedStore::begin_blob_check(const NewBlobCheck& wanted, Time now) {
-  if (!checks_ready_) throw Unavailable("the table of checks is not there yet: migrate the database");
+  require_uploads();
   return maintenance_lane_.submit({.alone = true}, sizeof wanted + wanted.progress.size() + wanted.findings.size(),
                                   [wanted, now](Transaction& transaction) { return begin(transaction, wanted, now); });
 }
 
 Commit<Result<bool>> SharedStore::update_blob_check(BlobCheckUpdate update) {
-  if (!checks_ready_) return Commit<Result<bool>>::ready(false);
+  require_uploads();
   const std::size_t bytes = sizeof update + update.progress.size() + (update.findings ? update.findings->size() : 0);
   return maintenance_lane_.submit({.alone = true}, bytes,
                                   [update = std::move(update)](Transaction& transaction) -> Result<bool> {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "model/errors.h"
 #include "store/postgres/shared_store.h"
 
 namespace restante::postgres {
@@ -129,26 +128,26 @@ std::string count_sql(const std::string& key) {
 }  // namespace
 
 std::optional<BlobMove> SharedStore::find_blob_move() {
-  if (!places_ready_) return std::nullopt;
+  require_uploads();
   return pool_.use([](Connection& connection) { return move_of(connection.query(kSelectMove)); });
 }
 
 Commit<Result<BegunBlobMove>> SharedStore::begin_blob_move(Place from, Place to, std::int64_t rate, Time now) {
-  if (!places_ready_) return Commit<Result<BegunBlobMove>>::ready(errors::no_callback);
+  require_uploads();
   return maintenance_lane_.submit({.alone = true}, sizeof now, [from, to, rate, now](Transaction& transaction) {
     return begin(transaction, from, to, rate, now);
   });
 }
 
 Commit<Result<bool>> SharedStore::advance_blob_move(const BlobMove& was, BlobPhase phase, Time now) {
-  if (!places_ready_) return Commit<Result<bool>>::ready(false);
+  require_uploads();
   return maintenance_lane_.submit({.alone = true}, sizeof was, [was, phase, now](Transaction& transaction) {
     return advance(transaction, was, phase, now);
   });
 }
 
 Commit<Result<bool>> SharedStore::take_blob_move_lease(WorkerId worker, Time until, Time now) {
-  if (!places_ready_) return Commit<Result<bool>>::ready(false);
+  require_uploads();
   return maintenance_lane_.submit({.alone = true}, sizeof now,
                                   [worker, until, now](Transaction& transaction) -> Result<bool> {
                                     return transaction.change(
@@ -161,7 +160,7 @@ Commit<Result<bool>> SharedStore::take_blob_move_lease(WorkerId worker, Time unt
 std::vector<MovingBlob> SharedStore::list_blobs(KeyRole role, Place place, const std::string& after, int limit) {
   static const std::string by_first = list_sql("blob_key", " AND damage IS NULL");
   static const std::string by_twin = list_sql("twin_key", "");
-  if (!places_ready_) return {};
+  require_uploads();
   const KeyRange keys = keys_of(place);
   return pool_.use([&](Connection& connection) {
     std::vector<MovingBlob> page;
@@ -175,7 +174,8 @@ std::vector<MovingBlob> SharedStore::list_blobs(KeyRole role, Place place, const
 }
 
 Commit<Result<std::int64_t>> SharedStore::change_blob_keys(std::vector<BlobChange> changes, Time now) {
-  if (!places_ready_ || changes.empty()) return Commit<Result<std::int64_t>>::ready(0);
+  require_uploads();
+  if (changes.empty()) return Commit<Result<std::int64_t>>::ready(0);
   const std::size_t bytes = changes.size() * 256;
   return maintenance_lane_.submit(
       {.alone = true}, bytes,
@@ -185,22 +185,21 @@ Commit<Result<std::int64_t>> SharedStore::change_blob_keys(std::vector<BlobChang
 std::vector<PlaceFigures> SharedStore::count_blobs() {
   static const std::string by_first = count_sql("blob_key");
   static const std::string by_twin = count_sql("twin_key");
+  require_uploads();
   return pool_.use([&](Connection& connection) {
     std::vector<PlaceFigures> all;
     for (const Place place : kPlaces) {
       PlaceFigures figures;
       figures.place = place;
       const KeyRange keys = keys_of(place);
-      if (places_ready_) {
-        const auto first = connection.query(by_first, keys.from, keys.until);
-        figures.files = first.front().integer(0);
-        figures.bytes = first.front().integer(1);
-        figures.damaged_files = first.front().integer(2);
-        figures.damaged_bytes = first.front().integer(3);
-        const auto twin = connection.query(by_twin, keys.from, keys.until);
-        figures.twin_files = twin.front().integer(0);
-        figures.twin_bytes = twin.front().integer(1);
-      }
+      const auto first = connection.query(by_first, keys.from, keys.until);
+      figures.files = first.front().integer(0);
+      figures.bytes = first.front().integer(1);
+      figures.damaged_files = first.front().integer(2);
+      figures.damaged_bytes = first.front().integer(3);
+      const auto twin = connection.query(by_twin, keys.from, keys.until);
+      figures.twin_files = twin.front().integer(0);
+      figures.twin_bytes = twin.front().integer(1);
       all.push_back(figures);
     }
     return all;

@@ -59,13 +59,6 @@ Result<void> stage_result_files(Transaction& transaction, const Delegation& of, 
 
 }  // namespace
 
-bool has_delegation_tables(Connection& connection) {
-  const auto found = connection.query(
-      "SELECT count(to_regclass(name)) FROM unnest(ARRAY['delegations', 'delegation_texts', 'delegation_steps', "
-      "'delegation_counts']) AS wanted (name)");
-  return found.front().integer(0) == 4;
-}
-
 Result<Delegation> find_delegation_row(Connection& connection, const std::string& id) {
   static const std::string sql = kSelectDelegations + "WHERE delegation_id = $1";
   const auto found = connection.query(sql, id);

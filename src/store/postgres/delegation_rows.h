@@ -15,8 +15,6 @@ inline const std::string kSilentCondition =
     "(SELECT 1 FROM workspaces w WHERE w.id = callee_id AND "
     "(w.last_heartbeat_at >= $1 OR w.last_poll_at >= $1)) ORDER BY updated_at LIMIT $2";
 
-bool has_delegation_tables(Connection& connection);
-
 // delegation_not_found.
 Result<Delegation> find_delegation_row(Connection& connection, const std::string& id);
 std::vector<Delegation> delegations_of(const Rows& rows);

@@ -129,12 +129,8 @@ std::vector<Delegation> acked_tasks(Transaction& transaction, const std::vector<
 
 }  // namespace
 
-void SharedStore::require_delegations() const {
-  if (!delegations_ready_) throw Unavailable("the tables of delegations are not there yet: migrate the database");
-}
-
 std::optional<Delegation> SharedStore::look_up_delegation(const std::string& id) {
-  require_delegations();
+  require_uploads();
   auto found = pool_.use([&](Connection& connection) { return find_delegation_row(connection, id); });
   if (!found) return std::nullopt;
   return std::move(*found);
@@ -142,7 +138,7 @@ std::optional<Delegation> SharedStore::look_up_delegation(const std::string& id)
 
 Commit<Result<OpenedDelegation>> SharedStore::open_delegation(const NewDelegation& wanted, Time now,
                                                               OptionalClaim<OpenedDelegation> claim) {
-  require_delegations();
+  require_uploads();
   WriteHints hints = hints_of(wanted);
   hints.claim = scope_of(claim);
   return lane_of(wanted.callee_id)
@@ -174,7 +170,7 @@ Commit<Result<DelegationChange>> SharedStore::advance_delegation(WorkspaceId who
 
 Commit<Result<DelegationChange>> SharedStore::beat_delegation(WorkspaceId callee, const std::string& id,
                                                               std::optional<std::string> progress, Time now) {
-  require_delegations();
+  require_uploads();
   return lane_of(callee).submit(
       {.heads = {callee}}, id.size(),
       [callee, id, progress = std::move(progress), now](Transaction& transaction) -> Result<DelegationChange> {
@@ -199,7 +195,8 @@ Commit<Result<DelegationChange>> SharedStore::deliver_delegation(const std::stri
 Commit<Result<std::vector<DelegationChange>>> SharedStore::pick_up_delegations(std::vector<WorkspaceId> callees,
                                                                                Time now) {
   using Changes = std::vector<DelegationChange>;
-  if (!delegations_ready_ || callees.empty()) return Commit<Result<Changes>>::ready(Changes());
+  require_uploads();
+  if (callees.empty()) return Commit<Result<Changes>>::ready(Changes());
   WriteHints hints{.heads = callees, .alone = true};
   const std::size_t bytes = callees.size() * sizeof callees.front();
   return maintenance_lane_.submit(
@@ -297,8 +294,8 @@ Result<SweptDelegations> sweep(Transaction& transaction, Time silent_since, Time
 
 Commit<Result<SweptDelegations>> SharedStore::sweep_delegations(Time silent_since, Time undelivered_since, int limit,
                                                                 Time now) {
+  require_uploads();
   limit = std::max(limit, 0);
-  if (!delegations_ready_) return Commit<Result<SweptDelegations>>::ready(SweptDelegations());
   return maintenance_lane_.submit({.alone = true}, sizeof now, [=](Transaction& transaction) {
     return sweep(transaction, silent_since, undelivered_since, limit, now);
   });

@@ -61,12 +61,12 @@ std::map<std::string, std::string> missing_files(Connection& connection, std::sp
 }  // namespace
 
 Result<Delegation> SharedStore::find_delegation(const std::string& id) {
-  require_delegations();
+  require_uploads();
   return pool_.use([&](Connection& connection) { return find_delegation_row(connection, id); });
 }
 
 Result<DelegationRecord> SharedStore::read_delegation(const std::string& id) {
-  require_delegations();
+  require_uploads();
   return pool_.use([&](Connection& connection) -> Result<DelegationRecord> {
     auto found = find_delegation_row(connection, id);
     if (!found) return found.error();
@@ -93,7 +93,7 @@ Result<DelegationRecord> SharedStore::read_delegation(const std::string& id) {
 }
 
 std::vector<Delegation> SharedStore::list_delegations(const DelegationFilter& filter) {
-  require_delegations();
+  require_uploads();
   const int limit = std::max(filter.limit, 0);
   return pool_.use([&](Connection& connection) {
     if (!filter.workspace) return delegations_of(connection.query(select_delegations(filter, '$'), limit));
@@ -111,7 +111,7 @@ std::vector<Delegation> SharedStore::list_delegations(const DelegationFilter& fi
 }
 
 DelegationStats SharedStore::delegation_stats() {
-  require_delegations();
+  require_uploads();
   return pool_.use([&](Connection& connection) {
     DelegationStats stats;
     const auto rows = connection.query("SELECT status, sum(number)::bigint FROM delegation_counts GROUP BY status");
@@ -121,7 +121,7 @@ DelegationStats SharedStore::delegation_stats() {
 }
 
 std::vector<DelegationWait> SharedStore::delegation_waits(std::span<const Delegation> of) {
-  require_delegations();
+  require_uploads();
   return pool_.use([&](Connection& connection) {
     const auto queues = queues_of(connection, of);
     const auto missing = missing_files(connection, of);

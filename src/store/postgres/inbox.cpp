@@ -37,7 +37,7 @@ std::int64_t prune_inbox(Transaction& transaction, WorkspaceId workspace, Time b
 }
 
 Result<std::int64_t> prune_all(Transaction& transaction, Time before, Time ceiling, Time now, std::int64_t limit,
-                               bool with_uploads, bool with_delegations) {
+                               bool with_uploads) {
   transaction.run("DELETE FROM idempotency_keys WHERE expires_at <= $1", now);
   // Marks of servers that no longer run. A server that was only suspended makes a new one.
   transaction.run("DELETE FROM commit_marks WHERE marked_at < now() - interval '7 days'");
@@ -50,7 +50,7 @@ Result<std::int64_t> prune_all(Transaction& transaction, Time before, Time ceili
       before);
   for (const Row row : rows) old.push_back(row.id<WorkspaceId>(0));
   PrunableDelegations prunable;
-  if (with_delegations) prunable = find_prunable_delegations(transaction.connection(), before, limit);
+  if (with_uploads) prunable = find_prunable_delegations(transaction.connection(), before, limit);
   if (!prunable.ids.empty()) {
     std::vector<WorkspaceId> heads = old;
     heads.insert(heads.end(), prunable.callees.begin(), prunable.callees.end());
@@ -116,12 +116,11 @@ Result<InboxHead> SharedStore::find_head(WorkspaceId workspace) {
 }
 
 Commit<Result<std::int64_t>> SharedStore::prune(Time before, Time ceiling, Time now, int limit) {
-  return maintenance_lane_.submit({.alone = true}, sizeof now,
-                                  [before, ceiling, now, limit, with_uploads = uploads_ready_,
-                                   with_delegations = delegations_ready_](Transaction& transaction) {
-                                    return prune_all(transaction, before, ceiling, now, limit, with_uploads,
-                                                     with_delegations);
-                                  });
+  return maintenance_lane_.submit(
+      {.alone = true}, sizeof now,
+      [before, ceiling, now, limit, with_uploads = uploads_ready_](Transaction& transaction) {
+        return prune_all(transaction, before, ceiling, now, limit, with_uploads);
+      });
 }
 
 Result<std::vector<InboxRow>> SharedStore::read_inbox(WorkspaceId workspace, const InboxQuery& query) {

@@ -39,31 +39,27 @@ bool record(Transaction& transaction, Place place, const std::optional<OwnerMark
 
 }  // namespace
 
-void SharedStore::require_owners() const {
-  if (!owners_ready_) throw Unavailable("the tables of owners are not there yet: migrate the database");
-}
-
 std::optional<Installation> SharedStore::find_installation() {
-  require_owners();
+  require_uploads();
   return pool_.use([](Connection& connection) { return find(connection); });
 }
 
 Commit<Result<Installation>> SharedStore::ensure_installation(InstallationId fresh, Place setting) {
-  require_owners();
+  require_uploads();
   return maintenance_lane_.submit({.alone = true}, sizeof fresh, [fresh, setting](Transaction& transaction) {
     return ensure(transaction, fresh, setting);
   });
 }
 
 Commit<Result<bool>> SharedStore::record_mark(Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) {
-  require_owners();
+  require_uploads();
   return maintenance_lane_.submit(
       {.alone = true}, sizeof is,
       [place, was, is](Transaction& transaction) -> Result<bool> { return record(transaction, place, was, is); });
 }
 
 Commit<Result<void>> SharedStore::reset_installation() {
-  require_owners();
+  require_uploads();
   return maintenance_lane_.submit({.alone = true}, 1, [](Transaction& transaction) -> Result<void> {
     transaction.run("DELETE FROM post_offices");
     transaction.run("DELETE FROM place_marks");

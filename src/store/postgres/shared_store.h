@@ -97,7 +97,6 @@ class SharedStore final : public Store {
   Commit<Result<bool>> update_blob_check(BlobCheckUpdate update) override;
   Chunks& chunks() override { return chunks_; }
 
-  bool delegations_ready() const override { return delegations_ready_; }
   Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now,
                                                    OptionalClaim<OpenedDelegation> claim) override;
   Commit<Result<DelegationChange>> advance_delegation(WorkspaceId who, const std::string& id, DelegationReport report,
@@ -116,9 +115,6 @@ class SharedStore final : public Store {
   std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) override;
 
  private:
-  // Throws Unavailable when their tables do not exist yet.
-  void require_delegations() const;
-  void require_owners() const;
   // Reads caller and receiving agent, which never change: their heads must be locked to write the delegation.
   std::optional<Delegation> look_up_delegation(const std::string& id);
 
@@ -130,10 +126,6 @@ class SharedStore final : public Store {
   const Uuid instance_;
   // Read once: tables are only created while no server runs.
   const bool uploads_ready_;
-  const bool places_ready_;
-  const bool owners_ready_;
-  const bool checks_ready_;
-  const bool delegations_ready_;  // then the tables of uploads exist, too: they are older
   ReadCache read_cache_;
   // For lanes and the notification reader: when sessions are scarce, the pool closes one for them.
   ConnectionOptions prefer_writers(ConnectionOptions endpoint);

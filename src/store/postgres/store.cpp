@@ -1,8 +1,5 @@
 #include "store/postgres/store.h"
 
-#include <fmt/format.h>
-
-#include "store/postgres/delegation_rows.h"
 #include "store/postgres/migrations.h"
 #include "store/postgres/opening.h"
 #include "store/postgres/shared_store.h"
@@ -43,35 +40,9 @@ bool prepare(const ConnectionOptions& endpoint, const Options& options) {
     } else {
       migrations.require_ours();
     }
-    return has_upload_tables(connection);
-  });
-}
-
-bool find_place_tables(const ConnectionOptions& endpoint) {
-  return refusing([&] {
-    Connection connection(endpoint);
-    return has_place_tables(connection);
-  });
-}
-
-bool find_owner_tables(const ConnectionOptions& endpoint) {
-  return refusing([&] {
-    Connection connection(endpoint);
-    return has_owner_tables(connection);
-  });
-}
-
-bool find_check_table(const ConnectionOptions& endpoint) {
-  return refusing([&] {
-    Connection connection(endpoint);
-    return has_check_table(connection);
-  });
-}
-
-bool find_delegation_tables(const ConnectionOptions& endpoint) {
-  return refusing([&] {
-    Connection connection(endpoint);
-    return has_delegation_tables(connection);
+    const bool found = has_upload_tables(connection);
+    require_usable_schema(found, migrations.missing());
+    return found;
   });
 }
 
@@ -80,10 +51,6 @@ bool find_delegation_tables(const ConnectionOptions& endpoint) {
 SharedStore::SharedStore(const ConnectionOptions& endpoint, const Options& options)
     : instance_(Uuid::make(SystemClock().now())),
       uploads_ready_(prepare(endpoint, options)),
-      places_ready_(find_place_tables(endpoint)),
-      owners_ready_(find_owner_tables(endpoint)),
-      checks_ready_(find_check_table(endpoint)),
-      delegations_ready_(find_delegation_tables(endpoint)),
       pool_(endpoint, options.readers, kPoolPatience, options.metrics),
       notification_reader_(prefer_writers(endpoint), instance_, read_cache_, options.announcements, options.clock),
       maintenance_lane_(prefer_writers(endpoint), instance_, limits_of(options), read_cache_, options.metrics),
@@ -105,9 +72,7 @@ ConnectionOptions SharedStore::prefer_writers(ConnectionOptions endpoint) {
 
 void SharedStore::check() {
   pool_.use([](Connection& connection) {
-    if (const auto missing = Migrations(connection).missing()) {
-      throw Unavailable(fmt::format("migration {} ({}) has not been applied", missing->version, missing->name));
-    }
+    if (const auto missing = Migrations(connection).missing()) throw Unavailable(not_applied(*missing));
     if (connection.query("SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on'")
             .front()
             .boolean(0)) {

@@ -1,6 +1,6 @@
 // Opens Store on a PostgreSQL database that any number of servers share. open() connects, migrates and starts the write
 // lanes; the Store ends its sessions when it is destroyed. Throws OpenRefused with a sentence for the operator when the
-// database cannot be reached, is foreign or too new.
+// database cannot be reached, is foreign, too new or, without migrating, too old.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -17,8 +17,8 @@
 namespace restante::postgres {
 
 struct Options {
-  // Off: the schema is not changed. The store opens; check() and the verbs that miss a table throw Unavailable, except
-  // those of uploads, which answer as Store promises for uploads_ready() == false.
+  // Off: the schema is not changed. If it ends before the tables of uploads, the store opens, check() throws
+  // Unavailable, and the verbs answer as UploadStore::uploads_ready() describes.
   bool migrate = true;
   std::size_t lanes = 2;        // sessions that write; a workspace has one lane
   std::size_t chunk_lanes = 2;  // sessions that write chunks; opened at the first chunk

@@ -9,18 +9,6 @@ bool has_upload_tables(Connection& connection) {
   return found.front().integer(0) == 4;
 }
 
-bool has_place_tables(Connection& connection) {
-  return connection.query("SELECT count(to_regclass('blob_moves'))").front().integer(0) == 1;
-}
-
-bool has_owner_tables(Connection& connection) {
-  return connection.query("SELECT count(to_regclass('place_marks'))").front().integer(0) == 1;
-}
-
-bool has_check_table(Connection& connection) {
-  return connection.query("SELECT count(to_regclass('blob_checks'))").front().integer(0) == 1;
-}
-
 Upload upload_of(const Row& row) {
   Upload upload;
   int at = 0;

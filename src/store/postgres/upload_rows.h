@@ -1,4 +1,4 @@
-// Reads rows of uploads from an answer of PostgreSQL, and finds out which tables exist (a query each).
+// Reads rows of uploads from an answer of PostgreSQL.
 #pragma once
 #include "model/upload.h"
 #include "store/postgres/connection.h"
@@ -6,11 +6,6 @@
 namespace restante::postgres {
 
 bool has_upload_tables(Connection& connection);
-// The tables for blobs in more than one place.
-bool has_place_tables(Connection& connection);
-bool has_owner_tables(Connection& connection);
-// The table of blob checks.
-bool has_check_table(Connection& connection);
 
 // "SELECT …", to be read with upload_of(), and the same with " FROM pending_uploads ".
 inline const std::string kUploadColumns =

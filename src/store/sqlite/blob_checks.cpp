@@ -48,19 +48,19 @@ bool apply(Database& database, const BlobCheckUpdate& update) {
 }  // namespace
 
 std::optional<BlobCheckRow> EmbeddedStore::find_blob_check() {
-  if (!checks_ready_) return std::nullopt;
+  require_uploads();
   auto reader = readers_.take();
   return find_check(*reader);
 }
 
 Commit<Result<BlobCheckRow>> EmbeddedStore::begin_blob_check(const NewBlobCheck& wanted, Time now) {
-  if (!checks_ready_) throw Unavailable("the table of checks is not there yet: migrate the database");
+  require_uploads();
   return writer_.submit(sizeof wanted + wanted.progress.size() + wanted.findings.size(),
                         [wanted, now](Database& database) { return begin(database, wanted, now); });
 }
 
 Commit<Result<bool>> EmbeddedStore::update_blob_check(BlobCheckUpdate update) {
-  if (!checks_ready_) return Commit<Result<bool>>::ready(false);
+  require_uploads();
   const std::size_t bytes = sizeof update + update.progress.size() + (update.findings ? update.findings->size() : 0);
   return writer_.submit(
       bytes, [update = std::move(update)](Database& database) -> Result<bool> { return apply(database, update); });

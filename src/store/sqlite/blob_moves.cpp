@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "model/errors.h"
 #include "store/sqlite/embedded_store.h"
 #include "store/sqlite/upload_rows.h"
 
@@ -76,25 +75,25 @@ std::string count_sql(const std::string& key) {
 }  // namespace
 
 std::optional<BlobMove> EmbeddedStore::find_blob_move() {
-  if (!places_ready_) return std::nullopt;
+  require_uploads();
   auto reader = readers_.take();
   return find_move(*reader);
 }
 
 Commit<Result<BegunBlobMove>> EmbeddedStore::begin_blob_move(Place from, Place to, std::int64_t rate, Time now) {
-  if (!places_ready_) return Commit<Result<BegunBlobMove>>::ready(errors::no_callback);
+  require_uploads();
   return writer_.submit(sizeof now,
                         [from, to, rate, now](Database& database) { return begin(database, from, to, rate, now); });
 }
 
 Commit<Result<bool>> EmbeddedStore::advance_blob_move(const BlobMove& was, BlobPhase phase, Time now) {
-  if (!places_ready_) return Commit<Result<bool>>::ready(false);
+  require_uploads();
   return writer_.submit(sizeof was,
                         [was, phase, now](Database& database) { return advance(database, was, phase, now); });
 }
 
 Commit<Result<bool>> EmbeddedStore::take_blob_move_lease(WorkerId worker, Time until, Time now) {
-  if (!places_ready_) return Commit<Result<bool>>::ready(false);
+  require_uploads();
   return writer_.submit(sizeof now, [worker, until, now](Database& database) -> Result<bool> {
     const std::int64_t before = database.total_changes();
     database.run(
@@ -108,8 +107,8 @@ Commit<Result<bool>> EmbeddedStore::take_blob_move_lease(WorkerId worker, Time u
 std::vector<MovingBlob> EmbeddedStore::list_blobs(KeyRole role, Place place, const std::string& after, int limit) {
   static const std::string by_first = list_sql("blob_key", " AND damage IS NULL");
   static const std::string by_twin = list_sql("twin_key", "");
+  require_uploads();
   std::vector<MovingBlob> page;
-  if (!places_ready_) return page;
   const KeyRange keys = keys_of(place);
   auto reader = readers_.take();
   Statement row =
@@ -122,7 +121,8 @@ std::vector<MovingBlob> EmbeddedStore::list_blobs(KeyRole role, Place place, con
 }
 
 Commit<Result<std::int64_t>> EmbeddedStore::change_blob_keys(std::vector<BlobChange> changes, Time now) {
-  if (!places_ready_ || changes.empty()) return Commit<Result<std::int64_t>>::ready(0);
+  require_uploads();
+  if (changes.empty()) return Commit<Result<std::int64_t>>::ready(0);
   const std::size_t bytes = changes.size() * 256;
   return writer_.submit(bytes, [changes = std::move(changes), now](Database& database) -> Result<std::int64_t> {
     std::int64_t rows = 0;
@@ -134,24 +134,23 @@ Commit<Result<std::int64_t>> EmbeddedStore::change_blob_keys(std::vector<BlobCha
 std::vector<PlaceFigures> EmbeddedStore::count_blobs() {
   static const std::string by_first = count_sql("blob_key");
   static const std::string by_twin = count_sql("twin_key");
+  require_uploads();
   std::vector<PlaceFigures> all;
   auto reader = readers_.take();
   for (const Place place : kPlaces) {
     PlaceFigures figures;
     figures.place = place;
     const KeyRange keys = keys_of(place);
-    if (places_ready_) {
-      Statement first = reader->query(by_first, keys.from, keys.until);
-      first.step();
-      figures.files = first.integer(0);
-      figures.bytes = first.integer(1);
-      figures.damaged_files = first.integer(2);
-      figures.damaged_bytes = first.integer(3);
-      Statement twin = reader->query(by_twin, keys.from, keys.until);
-      twin.step();
-      figures.twin_files = twin.integer(0);
-      figures.twin_bytes = twin.integer(1);
-    }
+    Statement first = reader->query(by_first, keys.from, keys.until);
+    first.step();
+    figures.files = first.integer(0);
+    figures.bytes = first.integer(1);
+    figures.damaged_files = first.integer(2);
+    figures.damaged_bytes = first.integer(3);
+    Statement twin = reader->query(by_twin, keys.from, keys.until);
+    twin.step();
+    figures.twin_files = twin.integer(0);
+    figures.twin_bytes = twin.integer(1);
     all.push_back(figures);
   }
   return all;

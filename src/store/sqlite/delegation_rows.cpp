@@ -56,13 +56,6 @@ Result<void> notify_caller(Database& database, const DelegationTransition& trans
 
 }  // namespace
 
-bool has_delegation_tables(Database& database) {
-  Statement row = database.query(
-      "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('delegations', 'delegation_texts', "
-      "'delegation_steps', 'delegation_counts')");
-  return row.step() && row.integer(0) == 4;
-}
-
 Result<Delegation> find_delegation_row(Database& database, const std::string& id) {
   static const std::string sql = kSelectDelegations + "WHERE delegation_id = ?";
   Statement row = database.query(sql, id);

@@ -17,8 +17,6 @@ inline const std::string kSelectSilent =
     "workspaces w WHERE w.id = callee_id), 0)) AS seen FROM delegations WHERE status IN ('dispatched', "
     "'in_progress') AND last_heartbeat IS NULL AND updated_at < ?1) WHERE seen < ?1 LIMIT ?2";
 
-bool has_delegation_tables(Database& database);
-
 // delegation_not_found.
 Result<Delegation> find_delegation_row(Database& database, const std::string& id);
 // All rows of a statement that begins with kSelectDelegations.

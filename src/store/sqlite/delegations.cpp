@@ -131,16 +131,9 @@ std::vector<Delegation> acked_tasks(Database& database, WorkspaceId callee) {
 
 }  // namespace
 
-void EmbeddedStore::require_delegations() const {
-  if (!delegations_ready_) throw Unavailable("the tables of delegations are not there yet: migrate the database");
-}
-
 Commit<Result<OpenedDelegation>> EmbeddedStore::open_delegation(const NewDelegation& wanted, Time now,
                                                                 OptionalClaim<OpenedDelegation> claim) {
-  require_delegations();
-  if (!uploads_ready_ && !wanted.attachments.empty()) {
-    return Commit<Result<OpenedDelegation>>::ready(errors::attachment_gone);
-  }
+  require_uploads();
   return writer_.submit(
       wanted.task.size() * 2 + 1024,
       under_claim(std::move(claim), now, [wanted, now](Database& database) { return open(database, wanted, now); }));
@@ -148,10 +141,7 @@ Commit<Result<OpenedDelegation>> EmbeddedStore::open_delegation(const NewDelegat
 
 Commit<Result<DelegationChange>> EmbeddedStore::advance_delegation(WorkspaceId who, const std::string& id,
                                                                    DelegationReport report, Time now) {
-  require_delegations();
-  if (!uploads_ready_ && !report.attachments.empty()) {
-    return Commit<Result<DelegationChange>>::ready(errors::attachment_gone);
-  }
+  require_uploads();
   const std::size_t bytes = report.text.size() * 3 + 1024;
   return writer_.submit(bytes, [who, id, report = std::move(report), now](Database& database) {
     return advance(database, who, id, report, now);
@@ -160,7 +150,7 @@ Commit<Result<DelegationChange>> EmbeddedStore::advance_delegation(WorkspaceId w
 
 Commit<Result<DelegationChange>> EmbeddedStore::beat_delegation(WorkspaceId callee, const std::string& id,
                                                                 std::optional<std::string> progress, Time now) {
-  require_delegations();
+  require_uploads();
   return writer_.submit(
       id.size(), [callee, id, progress = std::move(progress), now](Database& database) -> Result<DelegationChange> {
         const auto was = find_delegation_row(database, id);
@@ -170,7 +160,7 @@ Commit<Result<DelegationChange>> EmbeddedStore::beat_delegation(WorkspaceId call
 }
 
 Commit<Result<DelegationChange>> EmbeddedStore::deliver_delegation(const std::string& id, Time now) {
-  require_delegations();
+  require_uploads();
   return writer_.submit(id.size(), [id, now](Database& database) -> Result<DelegationChange> {
     const auto was = find_delegation_row(database, id);
     if (!was) return was.error();
@@ -181,7 +171,8 @@ Commit<Result<DelegationChange>> EmbeddedStore::deliver_delegation(const std::st
 Commit<Result<std::vector<DelegationChange>>> EmbeddedStore::pick_up_delegations(std::vector<WorkspaceId> callees,
                                                                                  Time now) {
   using Changes = std::vector<DelegationChange>;
-  if (!delegations_ready_ || callees.empty()) return Commit<Result<Changes>>::ready(Changes());
+  require_uploads();
+  if (callees.empty()) return Commit<Result<Changes>>::ready(Changes());
   const std::size_t bytes = callees.size() * sizeof callees.front();
   return writer_.submit(bytes, [callees = std::move(callees), now](Database& database) -> Result<Changes> {
     Changes changes;
@@ -240,8 +231,8 @@ void sweep_undelivered(Database& database, Time since, int limit, Time now, Swep
 
 Commit<Result<SweptDelegations>> EmbeddedStore::sweep_delegations(Time silent_since, Time undelivered_since, int limit,
                                                                   Time now) {
+  require_uploads();
   limit = std::max(limit, 0);
-  if (!delegations_ready_) return Commit<Result<SweptDelegations>>::ready(SweptDelegations());
   return writer_.submit(sizeof now, [=](Database& database) -> Result<SweptDelegations> {
     SweptDelegations swept;
     sweep_overdue(database, limit, now, swept);

@@ -39,12 +39,12 @@ std::string missing_file(Database& database, const Delegation& task) {
 }  // namespace
 
 Result<Delegation> EmbeddedStore::find_delegation(const std::string& id) {
-  require_delegations();
+  require_uploads();
   return find_delegation_row(*readers_.take(), id);
 }
 
 Result<DelegationRecord> EmbeddedStore::read_delegation(const std::string& id) {
-  require_delegations();
+  require_uploads();
   auto reader = readers_.take();
   auto found = find_delegation_row(*reader, id);
   if (!found) return found.error();
@@ -69,7 +69,7 @@ Result<DelegationRecord> EmbeddedStore::read_delegation(const std::string& id) {
 }
 
 std::vector<Delegation> EmbeddedStore::list_delegations(const DelegationFilter& filter) {
-  require_delegations();
+  require_uploads();
   auto reader = readers_.take();
   const int limit = std::max(filter.limit, 0);
   if (!filter.workspace) return delegations_of(reader->query(select_delegations(filter, '?'), limit));
@@ -85,7 +85,7 @@ std::vector<Delegation> EmbeddedStore::list_delegations(const DelegationFilter& 
 }
 
 DelegationStats EmbeddedStore::delegation_stats() {
-  require_delegations();
+  require_uploads();
   auto reader = readers_.take();
   DelegationStats stats;
   Statement row = reader->query("SELECT status, sum(number) FROM delegation_counts GROUP BY status");
@@ -94,7 +94,7 @@ DelegationStats EmbeddedStore::delegation_stats() {
 }
 
 std::vector<DelegationWait> EmbeddedStore::delegation_waits(std::span<const Delegation> of) {
-  require_delegations();
+  require_uploads();
   auto reader = readers_.take();
   std::map<WorkspaceId, CalleeQueue> queues;
   std::vector<DelegationWait> waits;
@@ -104,7 +104,7 @@ std::vector<DelegationWait> EmbeddedStore::delegation_waits(std::span<const Dele
     const auto [queue, fresh] = queues.try_emplace(task.callee_id);
     if (fresh) queue->second = queue_of(*reader, task.callee_id);
     wait.ahead = queue->second.ahead_of(task);
-    if (uploads_ready_) wait.missing_file = missing_file(*reader, task);
+    wait.missing_file = missing_file(*reader, task);
   }
   return waits;
 }

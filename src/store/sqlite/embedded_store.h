@@ -95,7 +95,6 @@ class EmbeddedStore final : public Store {
   Commit<Result<bool>> update_blob_check(BlobCheckUpdate update) override;
   Chunks& chunks() override { return chunks_; }
 
-  bool delegations_ready() const override { return delegations_ready_; }
   Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now,
                                                    OptionalClaim<OpenedDelegation> claim) override;
   Commit<Result<DelegationChange>> advance_delegation(WorkspaceId who, const std::string& id, DelegationReport report,
@@ -114,10 +113,6 @@ class EmbeddedStore final : public Store {
   std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) override;
 
  private:
-  // Throw Unavailable while the tables do not exist yet.
-  void require_delegations() const;
-  void require_owners() const;
-
   // Destroyed from the bottom: the writer commits what it accepted before the connections close and the lock is
   // released.
   DataLock lock_;
@@ -125,10 +120,6 @@ class EmbeddedStore final : public Store {
   std::unique_ptr<Database> opened_;
   // Tables are created only while no server runs, so one check is enough.
   const bool uploads_ready_;
-  const bool places_ready_;
-  const bool owners_ready_;
-  const bool checks_ready_;
-  const bool delegations_ready_;
   Readers readers_;
   TokenCache token_cache_;
   bool tokens_changed_ = false;  // used by the writer's thread only

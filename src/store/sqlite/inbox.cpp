@@ -213,8 +213,7 @@ std::int64_t prune_rows(Database& database, WorkspaceId workspace, std::int64_t 
 Commit<Result<std::int64_t>> EmbeddedStore::prune(Time before, Time ceiling, Time now, int limit) {
   return writer_.submit(
       sizeof now,
-      [before, ceiling, now, limit, with_uploads = uploads_ready_,
-       with_delegations = delegations_ready_](Database& database) -> Result<std::int64_t> {
+      [before, ceiling, now, limit, with_uploads = uploads_ready_](Database& database) -> Result<std::int64_t> {
         database.run("DELETE FROM idempotency_keys WHERE expires_at <= ?", now);
         std::vector<std::pair<WorkspaceId, std::int64_t>> heads;
         {
@@ -227,7 +226,7 @@ Commit<Result<std::int64_t>> EmbeddedStore::prune(Time before, Time ceiling, Tim
           rows += prune_rows(database, workspace, seq_at(database, workspace, before, head), ceiling, limit - rows);
         }
         if (with_uploads && rows < limit) rows += prune_finished_uploads(database, before, limit - rows);
-        if (with_delegations && rows < limit) rows += prune_delegations(database, before, limit - rows);
+        if (with_uploads && rows < limit) rows += prune_delegations(database, before, limit - rows);
         return rows;
       });
 }

@@ -39,30 +39,26 @@ bool record(Database& database, Place place, const std::optional<OwnerMark>& was
 
 }  // namespace
 
-void EmbeddedStore::require_owners() const {
-  if (!owners_ready_) throw Unavailable("the tables of owners are not there yet: migrate the database");
-}
-
 std::optional<Installation> EmbeddedStore::find_installation() {
-  require_owners();
+  require_uploads();
   auto reader = readers_.take();
   return find(*reader);
 }
 
 Commit<Result<Installation>> EmbeddedStore::ensure_installation(InstallationId fresh, Place setting) {
-  require_owners();
+  require_uploads();
   return writer_.submit(sizeof fresh,
                         [fresh, setting](Database& database) { return ensure(database, fresh, setting); });
 }
 
 Commit<Result<bool>> EmbeddedStore::record_mark(Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) {
-  require_owners();
+  require_uploads();
   return writer_.submit(
       sizeof is, [place, was, is](Database& database) -> Result<bool> { return record(database, place, was, is); });
 }
 
 Commit<Result<void>> EmbeddedStore::reset_installation() {
-  require_owners();
+  require_uploads();
   return writer_.submit(1, [](Database& database) -> Result<void> {
     database.run("DELETE FROM post_offices");
     database.run("DELETE FROM place_marks");

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "store/sqlite/delegation_rows.h"
 #include "store/sqlite/embedded_store.h"
 #include "store/sqlite/migrations.h"
 #include "store/sqlite/opening.h"
@@ -18,16 +17,20 @@ std::unique_ptr<Database> watched(std::unique_ptr<Database> database, bool* toke
   return database;
 }
 
+bool find_uploads(const fs::path& file, Database& database) {
+  return refusing(file, [&] {
+    const bool found = has_upload_tables(database);
+    require_usable_schema(found, Migrations(database).missing());
+    return found;
+  });
+}
+
 }  // namespace
 
 EmbeddedStore::EmbeddedStore(const fs::path& file, const Options& options)
     : lock_(directory_of(file)),
       opened_(open_checked(file, options, health_)),
-      uploads_ready_(has_upload_tables(*opened_)),
-      places_ready_(has_place_tables(*opened_)),
-      owners_ready_(has_owner_tables(*opened_)),
-      checks_ready_(has_check_table(*opened_)),
-      delegations_ready_(has_delegation_tables(*opened_)),
+      uploads_ready_(find_uploads(file, *opened_)),
       readers_(file.string(), options.readers, health_, options.metrics),
       writer_(watched(std::move(opened_), &tokens_changed_),
               std::make_unique<Database>(file.string(), Database::Mode::read_write, health_), health_, Writer::Limits{},
@@ -39,9 +42,7 @@ void EmbeddedStore::check() {
   health_.require();
   auto reader = readers_.take();
   if (reader->has_moved()) throw Unavailable("the database file was moved, replaced or deleted");
-  if (const auto missing = Migrations(*reader).missing()) {
-    throw Unavailable(fmt::format("migration {} ({}) has not been applied", missing->version, missing->name));
-  }
+  if (const auto missing = Migrations(*reader).missing()) throw Unavailable(not_applied(*missing));
 }
 
 StoreFacts EmbeddedStore::describe() {

@@ -1,6 +1,7 @@
 // The embedded store: one SQLite file in a data directory, for one process at a time. open() takes the directory's
 // lock, checks the file, migrates it and starts the writer; the Store releases all of it when it is destroyed. Throws
-// OpenRefused with a sentence for the operator when the data is in use, damaged, not Restante's, missing or too new.
+// OpenRefused with a sentence for the operator when the data is in use, damaged, not Restante's, missing, too new or,
+// without migrating, too old.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -16,8 +17,8 @@ namespace restante::sqlite {
 
 struct Options {
   Time now;  // the date of migrations that are applied
-  // Off: the schema stays as it is. The store opens; check() and the verbs that need a missing table throw Unavailable,
-  // except those of uploads, which answer as Store describes for uploads_ready() == false.
+  // Off: the schema stays as it is. If it ends before the tables of uploads, the store opens, check() throws
+  // Unavailable, and the verbs answer as UploadStore::uploads_ready() describes.
   bool migrate = true;
   // Off: a missing file is refused. Turn it off when the data directory was used before, so that a lost database is
   // never replaced by an empty one.

@@ -31,19 +31,6 @@ bool has_upload_tables(Database& database) {
   return row.step() && row.integer(0) == 4;
 }
 
-bool has_place_tables(Database& database) {
-  Statement row = database.query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'blob_moves'");
-  return row.step();
-}
-
-bool has_owner_tables(Database& database) {
-  return database.query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'place_marks'").step();
-}
-
-bool has_check_table(Database& database) {
-  return database.query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'blob_checks'").step();
-}
-
 UploadRow upload_row_of(const Statement& row) {
   UploadRow found;
   Upload& upload = found.upload;

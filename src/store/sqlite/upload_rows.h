@@ -9,11 +9,6 @@
 namespace restante::sqlite {
 
 bool has_upload_tables(Database& database);
-// The tables of blob moves.
-bool has_place_tables(Database& database);
-bool has_owner_tables(Database& database);
-// The table of blob checks.
-bool has_check_table(Database& database);
 
 struct UploadRow {
   Upload upload;
