@@ -5,6 +5,7 @@
 #include "api/answers.h"
 #include "base/text.h"
 #include "http/addresses.h"
+#include "http/url.h"
 #include "model/errors.h"
 
 namespace restante::api {
@@ -13,13 +14,6 @@ namespace {
 std::string_view without_port(std::string_view host) {
   if (!host.empty() && host.front() == '[') return host.substr(0, host.find(']') + 1);
   return host.substr(0, host.find(':'));
-}
-
-std::string_view host_of_url(std::string_view url) {
-  const auto scheme = url.find("://");
-  if (scheme == std::string_view::npos) return {};
-  url.remove_prefix(scheme + 3);
-  return without_port(url.substr(0, url.find('/')));
 }
 
 std::optional<std::string_view> session_cookie(const http::Request& request) {
@@ -93,7 +87,8 @@ Error invalid_token(const Context& context, const http::Request& request) {
 bool host_allowed(const Context& context, std::string_view host) {
   std::string_view name = without_port(host);
   if (equal_ignoring_case(name, "localhost")) return true;
-  if (!context.public_url.empty() && equal_ignoring_case(name, host_of_url(context.public_url))) return true;
+  const std::string ours = http::host_in_brackets(http::split_url(context.public_url).host);
+  if (!ours.empty() && equal_ignoring_case(name, ours)) return true;
   for (const std::string& allowed : context.allowed_hosts) {
     if (equal_ignoring_case(name, allowed)) return true;
   }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "http/url.h"
 
 namespace restante::http {
 namespace {
@@ -90,33 +91,10 @@ boost::system::result<void, Fault> check_name(const std::string& host) {
   return {};
 }
 
-boost::system::result<void, Fault> read_port(std::string_view text, CallbackUrl& url) {
-  if (text.empty()) return {};
-  text.remove_prefix(1);
-  const auto number = parse_unsigned(text);
-  if (!number || *number == 0 || *number > 65'535 || text.front() == '0') return Fault::bad_port;
-  url.port = static_cast<std::uint16_t>(*number);
+boost::system::result<void, Fault> check_host(const UrlParts& parts, const CallbackUrl& url) {
+  if (!parts.bracketed) return url.literal ? boost::system::result<void, Fault>() : check_name(url.host);
+  if (!is_v6(url.host) || (!parts.port.empty() && parts.port.front() != ':')) return Fault::bad_host;
   return {};
-}
-
-boost::system::result<void, Fault> read_authority(std::string_view text, CallbackUrl& url) {
-  if (text.find('@') != std::string_view::npos) return Fault::credentials;
-  if (text.starts_with('[')) {
-    const auto close = text.find(']');
-    if (close == std::string_view::npos) return Fault::bad_host;
-    url.host = lower_case(text.substr(1, close - 1));
-    url.literal = true;
-    const auto rest = text.substr(close + 1);
-    if (!is_v6(url.host) || (!rest.empty() && rest.front() != ':')) return Fault::bad_host;
-    return read_port(rest, url);
-  }
-  const auto colon = text.find(':');
-  url.host = lower_case(text.substr(0, colon));
-  url.literal = is_v4(url.host);
-  if (!url.literal) {
-    if (const auto name = check_name(url.host); !name) return name.error();
-  }
-  return read_port(colon == std::string_view::npos ? std::string_view() : text.substr(colon), url);
 }
 
 // The characters of RFC 3986 and those that servers accept in practice; quotes and brackets only help an injection.
@@ -158,10 +136,7 @@ std::string_view sentence_of(CallbackFault fault) {
   return "the url cannot be used";
 }
 
-std::string CallbackUrl::authority() const {
-  const std::string name = host.find(':') == std::string::npos ? host : "[" + host + "]";
-  return port == (secure ? 443 : 80) ? name : fmt::format("{}:{}", name, port);
-}
+std::string CallbackUrl::authority() const { return authority_of(secure, host, port); }
 
 std::string CallbackUrl::target() const { return (path.empty() ? "/" : path) + query; }
 
@@ -171,21 +146,21 @@ boost::system::result<CallbackUrl, CallbackFault> parse_callback_url(std::string
   if (text.size() > kMaxUrl) return Fault::too_long;
   const auto plain = [](char c) { return c > ' ' && c < '\x7f' && c != '\\'; };
   if (!std::ranges::all_of(text, plain)) return Fault::bad_character;
-  const auto scheme_end = text.find("://");
-  const std::string scheme = lower_case(text.substr(0, scheme_end));
-  if (scheme_end == std::string_view::npos || (scheme != "http" && scheme != "https")) return Fault::bad_scheme;
-  if (text.find('#') != std::string_view::npos) return Fault::fragment;
+  const UrlParts parts = split_url(text);
+  if (!parts.is_http()) return Fault::bad_scheme;
+  if (!parts.fragment.empty()) return Fault::fragment;
+  if (parts.user_info) return Fault::credentials;
   CallbackUrl url;
-  url.secure = scheme == "https";
-  url.port = url.secure ? 443 : 80;
-  text.remove_prefix(scheme_end + 3);
-  const auto authority_end = std::min(text.find_first_of("/?"), text.size());
-  if (const auto read = read_authority(text.substr(0, authority_end), url); !read) return read.error();
-  const std::string_view target = text.substr(authority_end);
-  if (const auto checked = check_target(target); !checked) return checked.error();
-  const auto query_at = std::min(target.find('?'), target.size());
-  url.path = target.substr(0, query_at);
-  url.query = target.substr(query_at);
+  url.secure = parts.tls();
+  url.host = parts.host;
+  url.literal = parts.bracketed || is_v4(url.host);
+  url.path = parts.path;
+  url.query = parts.query;
+  if (const auto host = check_host(parts, url); !host) return host.error();
+  const auto port = parts.port_number();
+  if (!port || parts.port.starts_with(":0")) return Fault::bad_port;
+  url.port = *port;
+  if (const auto target = check_target(url.path + url.query); !target) return target.error();
   return url;
 }
 

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "base/fd.h"
+#include "http/url.h"
 #include "server/config_s3.h"
 #include "server/config_settings.h"
 #include "server/config_values.h"
@@ -116,12 +117,6 @@ bool trusts_every_address(const Config& config) {
   return std::ranges::any_of(config.trusted_proxies, [](const std::string& net) { return net.ends_with("/0"); });
 }
 
-std::string host_of(const std::string& url) {
-  auto host = url.substr(url.find("://") + 3);
-  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
-  return host.substr(0, host.find(':'));
-}
-
 }  // namespace
 
 void check_config(const Config& config) {
@@ -140,7 +135,8 @@ bool loopback_only(const Config& config) {
 std::vector<std::string> warnings(const Config& config) {
   std::vector<std::string> found;
   const bool tls = !config.net.tls_certificate.empty();
-  const bool plain_url = config.public_url.starts_with("http://") && !is_loopback(host_of(config.public_url));
+  const bool plain_url =
+      config.public_url.starts_with("http://") && !is_loopback(http::split_url(config.public_url).host);
   if (!loopback_only(config)) {
     const auto open = std::ranges::find_if_not(config.net.listen, is_loopback, &net::Endpoint::host);
     if (!tls && config.trusted_proxies.empty()) {
@@ -162,7 +158,7 @@ std::vector<std::string> warnings(const Config& config) {
   if (plain_url) {
     found.push_back(fmt::format("public_url {} is plain http: tokens travel readable; use https", config.public_url));
   }
-  if (config.open_registration && !config.public_url.empty() && !is_loopback(host_of(config.public_url))) {
+  if (config.open_registration && !config.public_url.empty() && !is_loopback(http::split_url(config.public_url).host)) {
     found.emplace_back(
         "open_registration is on and public_url is not loopback: if a proxy forwards to this server, "
         "every client can create workspaces");

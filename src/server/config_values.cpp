@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "http/addresses.h"
+#include "http/url.h"
 
 namespace restante {
 namespace {
@@ -207,8 +208,7 @@ bool is_loopback(const std::string& host) {
 }
 
 std::string print_endpoint(const net::Endpoint& endpoint) {
-  const bool six = endpoint.host.find(':') != std::string::npos;
-  return fmt::format("{}{}{}:{}", six ? "[" : "", endpoint.host, six ? "]" : "", endpoint.port);
+  return fmt::format("{}:{}", http::host_in_brackets(endpoint.host), endpoint.port);
 }
 
 std::string print_duration(milliseconds value) {
