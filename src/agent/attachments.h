@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/json_writer.h"
+#include "model/file_part.h"
 
 namespace restante::agent {
 
@@ -13,16 +14,7 @@ inline void write_attachments(JsonWriter& out, const std::vector<Json>& files) {
   if (files.empty()) return;
   out.key("attachments");
   out.begin_array();
-  for (const Json& file : files) {
-    out.begin_object();
-    for (const char* key : {"uri", "name", "mimeType", "size"}) {
-      const Json* value = file.find(key);
-      if (!value || value->is_null()) continue;
-      out.key(key);
-      out.raw(value->dump());
-    }
-    out.end_object();
-  }
+  for (const Json& file : files) write_file_part(out, file);
   out.end_array();
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "agent/members.h"
-#include "base/json_writer.h"
+#include "model/upload.h"
 
 namespace restante::agent {
 namespace {
@@ -69,7 +69,7 @@ DeliveredFile rewrite(Json& file, const State& state) {
     DeliveredFile other;
     other.name = text_of(file, "name");
     other.uri = uri;
-    const bool ours = uri.starts_with("platform-pending:");
+    const bool ours = uri.starts_with(kPendingScheme);
     other.state = ours ? "unknown" : "external";
     if (ours) file.set("state", Json::string(other.state));
     return other;
@@ -79,6 +79,14 @@ DeliveredFile rewrite(Json& file, const State& state) {
   if (known.state != "landed") file.set("state", Json::string(known.state));
   return known;
 }
+
+const Json* metadata_of(const Json& body) {
+  const auto* params = body.find("params");
+  const auto* message = params ? params->find("message") : nullptr;
+  return message ? message->find("metadata") : nullptr;
+}
+
+}  // namespace
 
 void write_file(JsonWriter& out, const DeliveredFile& file) {
   out.begin_object();
@@ -91,14 +99,6 @@ void write_file(JsonWriter& out, const DeliveredFile& file) {
   if (!file.reason.empty()) out.member("reason", file.reason);
   out.end_object();
 }
-
-const Json* metadata_of(const Json& body) {
-  const auto* params = body.find("params");
-  const auto* message = params ? params->find("message") : nullptr;
-  return message ? message->find("metadata") : nullptr;
-}
-
-}  // namespace
 
 std::vector<std::string> file_uris(const Json& body) {
   std::vector<std::string> uris;

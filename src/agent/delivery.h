@@ -9,6 +9,7 @@
 #include "agent/api_client.h"
 #include "agent/state.h"
 #include "base/json.h"
+#include "base/json_writer.h"
 
 namespace restante::agent {
 
@@ -43,6 +44,8 @@ struct Delivery {
   // One JSON object on one line.
   std::string json() const;
 };
+
+void write_file(JsonWriter& out, const DeliveredFile& file);
 
 Delivery deliver_file(const FileRecord& file);
 Delivery deliver_message(ReceivedRow row, const State& state);

@@ -6,6 +6,7 @@
 #include "agent/members.h"
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "model/upload.h"
 
 namespace restante::agent {
 namespace {
@@ -16,7 +17,6 @@ constexpr std::size_t kMaxFiles = 10'000;  // some MB of state; messages that na
 constexpr std::size_t kMaxRecent = 2'000;  // four pages at the server's largest
 constexpr JsonLimits kLimits{.depth = 8, .nodes = 2'000'000};
 constexpr std::int64_t kVersion = 2;
-constexpr std::string_view kScheme = "platform-pending:";
 
 std::optional<Where> parse_where(std::string_view text) {
   for (const auto where : {Where::waiting, Where::landed, Where::gone, Where::refused}) {
@@ -201,7 +201,7 @@ std::string_view name_of(Reply::To to) {
 }
 
 std::optional<FileId> pending_file(std::string_view uri) {
-  if (!equal_ignoring_case(uri.substr(0, kScheme.size()), kScheme)) return {};
+  if (!equal_ignoring_case(uri.substr(0, kPendingScheme.size()), kPendingScheme)) return {};
   const auto slash = uri.rfind('/');
   return slash == std::string_view::npos ? std::nullopt : FileId::parse(std::string(uri.substr(slash + 1)));
 }

@@ -14,11 +14,11 @@
 #include "cli/failed.h"
 #include "cli/remote_wait.h"
 #include "cli/terminal.h"
+#include "model/file_part.h"
+#include "model/upload.h"
 
 namespace restante::cli {
 namespace {
-
-constexpr std::string_view kPendingScheme = "platform-pending:";
 
 Colours colours(int fd) { return colourful(fd) ? Colours::on : Colours::off; }
 
@@ -213,14 +213,7 @@ std::string message_body(const std::string& text, const std::vector<Json>& files
     out.begin_object();
     out.member("kind", "file");
     out.key("file");
-    out.begin_object();
-    for (const char* key : {"uri", "name", "mimeType", "size"}) {
-      const Json* value = file.find(key);
-      if (!value || value->is_null()) continue;
-      out.key(key);
-      out.raw(value->dump());
-    }
-    out.end_object();
+    write_file_part(out, file);
     out.end_object();
   }
   out.end_array();

@@ -13,12 +13,6 @@ std::string text_in(const Json* object, std::string_view name) {
   return member && member->if_string() ? *member->if_string() : std::string();
 }
 
-FilePart file_in(const Json& object) {
-  const Json* size = object.find("size");
-  return {text_in(&object, "uri"), text_in(&object, "name"), text_in(&object, "mimeType"),
-          size ? size->integer() : std::nullopt};
-}
-
 void add(MessageContent& content, std::string_view text) {
   if (text.empty()) return;
   if (!content.text.empty()) content.text += "\n\n";
@@ -44,7 +38,8 @@ MessageContent content_of_parts(const Json* parts) {
   for (const Json& part : *parts->if_array()) {
     add(content, text_in(&part, "text"));
     const Json* file = part.find("file");
-    if (file && !text_in(file, "uri").empty()) content.files.push_back(file_in(*file));
+    FilePart read = file ? read_file_part(*file) : FilePart();
+    if (!read.uri.empty()) content.files.push_back(std::move(read));
   }
   return content;
 }
@@ -78,21 +73,14 @@ std::optional<FilePart> upload_in(const InboxRow& row) {
   if (!request) return std::nullopt;
   const auto id = FileId::parse(text_in(&*request, "file_id"));
   if (!id) return std::nullopt;
-  FilePart file = file_in(*request);
+  FilePart file = read_file_part(*request);
   file.uri = pending_uri(row.workspace_id, *id);
   return file;
 }
 
 void write_files(JsonWriter& out, const std::vector<FilePart>& files) {
   out.begin_array();
-  for (const FilePart& file : files) {
-    out.begin_object();
-    out.member("uri", file.uri);
-    out.member("name", file.name);
-    if (!file.mime_type.empty()) out.member("mimeType", file.mime_type);
-    if (file.size) out.member("size", *file.size);
-    out.end_object();
-  }
+  for (const FilePart& file : files) write_file_part(out, file);
   out.end_array();
 }
 

@@ -8,16 +8,10 @@
 
 #include "base/json.h"
 #include "base/json_writer.h"
+#include "model/file_part.h"
 #include "model/inbox_row.h"
 
 namespace restante::desk {
-
-struct FilePart {
-  std::string uri;
-  std::string name;
-  std::string mime_type;
-  std::optional<std::int64_t> size;
-};
 
 struct MessageContent {
   std::string text;  // of several text parts, with an empty line between them

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "agent/members.h"
+#include "model/file_part.h"
+#include "model/upload.h"
 
 namespace restante::mcp {
 namespace {
@@ -72,28 +74,16 @@ std::string describe(const Delivery& delivery) {
 }
 
 DeliveredFile file_of(const Json& attachment, const std::vector<agent::FileRecord>& known) {
-  const auto uri = agent::text_of(attachment, "uri");
-  const auto id = agent::pending_file(uri);
+  const FilePart part = read_file_part(attachment);
+  const auto id = agent::pending_file(part.uri);
   const auto record = std::ranges::find_if(known, [&](const agent::FileRecord& one) { return one.announced.id == id; });
   if (id && record != known.end()) return agent::deliver_file(*record).files.front();
   DeliveredFile file;
-  file.name = agent::text_of(attachment, "name");
-  if (attachment.find("size")) file.size = agent::number_of(attachment, "size");
-  file.uri = uri;
-  file.state = uri.starts_with("platform-pending:") ? "unknown" : "external";
+  file.name = part.name;
+  file.size = part.size;
+  file.uri = part.uri;
+  file.state = part.uri.starts_with(kPendingScheme) ? "unknown" : "external";
   return file;
-}
-
-void write_file(JsonWriter& out, const DeliveredFile& file) {
-  out.begin_object();
-  out.member("name", file.name);
-  if (file.size) out.member("size", *file.size);
-  if (!file.sha256.empty()) out.member("sha256", file.sha256);
-  if (!file.path.empty()) out.member("path", file.path);
-  out.member("uri", file.uri);
-  out.member("state", file.state);
-  if (!file.reason.empty()) out.member("reason", file.reason);
-  out.end_object();
 }
 
 void write_delivery(JsonWriter& out, const Delivery& delivery) {

@@ -16,7 +16,6 @@ std::string describe(const agent::Delivery& delivery);
 
 // A file that the server describes as {uri, name, size}, with what this agent knows of it, if anything.
 agent::DeliveredFile file_of(const Json& attachment, const std::vector<agent::FileRecord>& known);
-void write_file(JsonWriter& out, const agent::DeliveredFile& file);
 void write_delivery(JsonWriter& out, const agent::Delivery& delivery);
 
 }  // namespace restante::mcp

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "model/file_part.h"
 #include "model/upload.h"
 
 namespace restante {
@@ -50,9 +51,7 @@ std::vector<FileId> staged_files(const std::string& files, WorkspaceId callee) {
   const auto list = parse_json(files);
   if (!list || !list->if_array()) return ids;
   for (const Json& file : *list->if_array()) {
-    const Json* uri = file.find("uri");
-    if (!uri || !uri->if_string()) continue;
-    if (const auto id = file_of(*uri->if_string(), callee)) ids.push_back(*id);
+    if (const auto id = file_of(read_file_part(file).uri, callee)) ids.push_back(*id);
   }
   return ids;
 }

@@ -1,0 +1,26 @@
+// FilePart: a file as messages, tasks and results name it in JSON: {uri, name, mimeType?, size?}. Reads what any
+// program wrote: a member that is missing or of another type reads as empty. Pure.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/json.h"
+#include "base/json_writer.h"
+
+namespace restante {
+
+struct FilePart {
+  std::string uri;
+  std::string name;
+  std::string mime_type;
+  std::optional<std::int64_t> size;
+};
+
+FilePart read_file_part(const Json& object);
+// Without members that are empty, except uri and name.
+void write_file_part(JsonWriter& out, const FilePart& file);
+// The members of a file part, as the server returned them when it staged the file; without those that are null.
+void write_file_part(JsonWriter& out, const Json& staged);
+
+}  // namespace restante
