@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/service.h"
 #include "cli/status.h"

@@ -8,7 +8,6 @@
 #include <fstream>
 
 #include "base/text.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 
 namespace restante::cli {

@@ -11,7 +11,6 @@
 
 #include "base/text.h"
 #include "cli/blobs_check.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"

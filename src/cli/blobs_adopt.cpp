@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/terminal.h"
 #include "server/places.h"

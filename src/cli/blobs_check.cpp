@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "cli/command_line_agent.h"
-#include "cli/command_line_manage.h"
 #include "cli/command_parser.h"
 #include "cli/completion.h"
 #include "cli/help.h"

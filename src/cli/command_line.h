@@ -73,5 +73,7 @@ struct CommandLine {
 
 // Throws UsageError. Opens nothing, and reads the environment of the process only into the result.
 CommandLine parse_command_line(int argc, const char* const* argv);
+// The same for restante-agent.
+CommandLine parse_agent_command_line(int argc, const char* const* argv);
 
 }  // namespace restante::cli

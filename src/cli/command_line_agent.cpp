@@ -1,4 +1,4 @@
-#include "cli/command_line_agent.h"
+#include "cli/command_line.h"
 
 #include <cstdlib>
 

@@ -1,6 +1,4 @@
-#include "cli/command_line_manage.h"
-
-#include "cli/command_line_agent.h"
+#include "cli/command_line.h"
 #include "cli/command_parser.h"
 
 namespace restante::cli {

@@ -9,6 +9,9 @@
 
 namespace restante::cli {
 
+struct CommandLine;
+struct RemoteOptions;
+
 // The command line is wrong: one sentence that contains what to write instead.
 class UsageError final : public std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -21,6 +24,17 @@ void prepare(CLI::App& app, const std::string& page);
 CLI::App& add_command(CLI::App& app, const std::string& called);
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app);
+
+// The commands for an agent's machine: connect, mcp, status, doctor, send. restante-agent, the executable that a server
+// offers for download, has only these; restante has them too. The command that was given sets itself in `to`, which
+// must outlive the parsing.
+void add_agent_commands(CLI::App& app, CommandLine& to);
+// The same for the commands that manage a server: workspace, token, invite, migrate and others.
+void add_manage_commands(CLI::App& app, CommandLine& to);
+
+// The flags of every command that sends requests to a server, and the values that the environment adds.
+void add_remote_flags(CLI::App& app, RemoteOptions& to);
+void add_environment(RemoteOptions& to);
 
 // Parses the arguments. Returns the text to print when help or the version was requested. Throws UsageError.
 std::optional<std::string> parse_words(CLI::App& app, int argc, const char* const* argv);

@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "agent/exec.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/service.h"
 #include "cli/terminal.h"

@@ -6,7 +6,6 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/remote_wait.h"
 #include "cli/send.h"

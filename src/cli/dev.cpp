@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/exit_codes.h"
+#include "cli/failed.h"
 #include "cli/terminal.h"
 #include "server/run.h"
 

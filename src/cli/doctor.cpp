@@ -8,7 +8,6 @@
 
 #include "agent/self_test_steps.h"
 #include "base/json_writer.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/terminal.h"
 #include "client/probe.h"

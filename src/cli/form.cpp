@@ -1,6 +1,5 @@
 #include "cli/form.h"
 
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 
 namespace restante::cli {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "cli/help_pages.h"
-
 namespace restante::cli {
 namespace {
 

@@ -1,4 +1,4 @@
-#include "cli/help_pages.h"
+#include "cli/help.h"
 
 #include <array>
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/table.h"
 #include "cli/terminal.h"

@@ -1,7 +1,6 @@
 // Tests what the managing commands send and show, without a server.
 #include <gmock/gmock.h>
 
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/invite.h"
 #include "cli/migrate.h"

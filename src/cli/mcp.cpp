@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "cli/exit_codes.h"
+#include "cli/failed.h"
 #include "cli/terminal.h"
 #include "mcp/session.h"
 #include "server/version.h"

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/terminal.h"
 #include "store/postgres/store.h"

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/uuid.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/terminal.h"
 #include "server/config_values.h"

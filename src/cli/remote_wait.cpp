@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/exit_codes.h"
+#include "cli/failed.h"
 #include "cli/terminal.h"
 
 namespace restante::cli {

@@ -10,7 +10,6 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "base/uuid.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/remote_wait.h"
 #include "cli/terminal.h"

@@ -12,7 +12,6 @@
 #include <fstream>
 #include <thread>
 
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/sweep.h"
 #include "cli/uploads.h"

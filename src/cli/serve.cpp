@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/exit_codes.h"
+#include "cli/failed.h"
 #include "cli/terminal.h"
 #include "server/config_s3.h"
 #include "server/run.h"

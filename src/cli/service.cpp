@@ -13,7 +13,6 @@
 
 #include "base/crypto.h"
 #include "base/text.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/terminal.h"
 

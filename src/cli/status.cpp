@@ -7,7 +7,6 @@
 #include "agent/members.h"
 #include "base/json_writer.h"
 #include "cli/agent_setup.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/terminal.h"
 

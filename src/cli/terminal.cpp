@@ -8,7 +8,7 @@
 #include <iostream>
 
 #include "base/utf8.h"
-#include "cli/exit_codes.h"
+#include "cli/failed.h"
 
 namespace restante::cli {
 namespace {

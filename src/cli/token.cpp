@@ -6,7 +6,6 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/terminal.h"
 #include "server/config_values.h"

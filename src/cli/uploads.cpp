@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/send.h"
 #include "cli/terminal.h"

@@ -9,7 +9,6 @@
 #include <fmt/ranges.h>
 
 #include "base/json_writer.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/invite.h"
 #include "cli/terminal.h"

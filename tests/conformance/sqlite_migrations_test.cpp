@@ -12,9 +12,7 @@ namespace restante::testing {
 namespace {
 
 using sqlite::Database;
-using sqlite::Migration;
 using sqlite::Migrations;
-using sqlite::OpenRefused;
 
 class SqliteMigrations : public ::testing::Test {
  protected:

@@ -18,7 +18,6 @@
 namespace restante::testing {
 namespace {
 
-using sqlite::OpenRefused;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 

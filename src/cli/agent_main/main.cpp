@@ -2,11 +2,10 @@
 // for download under the name restante, and its messages use that name.
 #include <exception>
 
-#include "cli/command_line_agent.h"
+#include "cli/command_line.h"
 #include "cli/command_parser.h"
 #include "cli/connect.h"
 #include "cli/doctor.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/mcp.h"
 #include "cli/send.h"

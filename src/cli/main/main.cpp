@@ -9,7 +9,6 @@
 #include "cli/config.h"
 #include "cli/connect.h"
 #include "cli/dev.h"
-#include "cli/exit_codes.h"
 #include "cli/failed.h"
 #include "cli/serve.h"
 #include "cli/terminal.h"

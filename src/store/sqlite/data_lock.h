@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "base/fd.h"
-#include "store/sqlite/refused.h"
+#include "store/migration.h"
 
 namespace restante::sqlite {
 

@@ -7,13 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "store/migration.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/migration_status.h"
-#include "store/sqlite/refused.h"
 
 namespace restante::sqlite {
-
-using restante::Migration;
 
 // Everything in migrations/sqlite, in order; generated at build time.
 std::span<const Migration> known_migrations();

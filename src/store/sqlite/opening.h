@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "base/error.h"
+#include "store/migration.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/refused.h"
 #include "store/sqlite/store.h"
 
 namespace restante::sqlite {

@@ -9,8 +9,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "store/sqlite/migration_status.h"
-#include "store/sqlite/refused.h"
+#include "store/migration.h"
 #include "store/store.h"
 
 namespace restante::sqlite {

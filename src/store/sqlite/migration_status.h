@@ -1,9 +1,0 @@
-// MigrationStatus in this backend's namespace.
-#pragma once
-#include "store/migration.h"
-
-namespace restante::sqlite {
-
-using restante::MigrationStatus;
-
-}  // namespace restante::sqlite
