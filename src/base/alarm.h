@@ -2,10 +2,10 @@
 // action has either run completely or will never run. The action must not throw.
 #pragma once
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <thread>
+
+#include "base/mutex.h"
 
 namespace restante {
 
@@ -13,12 +13,14 @@ class Alarm {
  public:
   Alarm(std::chrono::milliseconds after, std::function<void()> action)
       : thread_([this, after, action = std::move(action)] {
-          std::unique_lock lock(mutex_);
-          if (!off_.wait_for(lock, after, [this] { return is_off_; })) action();
+          const auto due = std::chrono::steady_clock::now() + after;
+          MutexLock lock(mutex_);
+          while (!is_off_ && off_.wait_until(lock, due) == std::cv_status::no_timeout) continue;
+          if (!is_off_) action();
         }) {}
   ~Alarm() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       is_off_ = true;
     }
     off_.notify_all();
@@ -28,9 +30,9 @@ class Alarm {
   Alarm& operator=(const Alarm&) = delete;
 
  private:
-  std::mutex mutex_;
-  std::condition_variable off_;
-  bool is_off_ = false;
+  Mutex mutex_;
+  ConditionVariable off_;
+  bool is_off_ RESTANTE_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // last: it uses the others
 };
 

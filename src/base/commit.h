@@ -3,14 +3,14 @@
 // when called back, so that no thread sleeps. Copies share one answer. Thread-safe. take() rethrows what the writer
 // failed with, usually Unavailable.
 #pragma once
-#include <condition_variable>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace restante {
 
@@ -18,17 +18,12 @@ template <class T>
 class Commit {
  public:
   // An answer that needed no write.
-  static Commit ready(T value) {
-    Commit commit;
-    commit.state_->value.emplace(std::move(value));
-    commit.state_->done = true;
-    return commit;
-  }
+  static Commit ready(T value) { return Commit(std::make_shared<State>(std::move(value))); }
 
   // Blocks until the group is durable. The value is moved out: taken once.
   T take() {
-    std::unique_lock lock(state_->mutex);
-    state_->changed.wait(lock, [&] { return state_->done; });
+    MutexLock lock(state_->mutex);
+    while (!state_->done) state_->changed.wait(lock);
     if (state_->failure) std::rethrow_exception(state_->failure);
     return std::move(*state_->value);
   }
@@ -37,21 +32,23 @@ class Commit {
   // runs at once on this thread, or later on the writer's thread, where it must be brief. For the code that makes the
   // commit, before it passes the commit on.
   void then(std::function<void(const T&)> observer) {
+    const T* value = nullptr;
     {
-      const std::lock_guard lock(state_->mutex);
+      const MutexLock lock(state_->mutex);
       if (!state_->settled()) {
         state_->observers.push_back(std::move(observer));
         return;
       }
+      value = state_->if_value();
     }
-    if (state_->value) observer(*state_->value);
+    if (value) observer(*value);
   }
 
   // Calls back once take() no longer blocks: at once on this thread, or later on the writer's thread, where it must be
   // brief.
   void on_done(std::function<void()> callback) {
     {
-      const std::lock_guard lock(state_->mutex);
+      const MutexLock lock(state_->mutex);
       if (!state_->done) {
         state_->callbacks.push_back(std::move(callback));
         return;
@@ -64,47 +61,54 @@ class Commit {
   template <class>
   friend class CommitPromise;
   struct State {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool done = false;
-    std::optional<T> value;
-    std::exception_ptr failure;
-    std::vector<std::function<void(const T&)>> observers;
-    std::vector<std::function<void()>> callbacks;
+    State() = default;
+    explicit State(T ready) : done(true), value(std::move(ready)) {}
 
-    bool settled() const { return value || failure; }
+    Mutex mutex;
+    ConditionVariable changed;
+    bool done RESTANTE_GUARDED_BY(mutex) = false;
+    std::optional<T> value RESTANTE_GUARDED_BY(mutex);
+    std::exception_ptr failure RESTANTE_GUARDED_BY(mutex);
+    std::vector<std::function<void(const T&)>> observers RESTANTE_GUARDED_BY(mutex);
+    std::vector<std::function<void()>> callbacks RESTANTE_GUARDED_BY(mutex);
+
+    bool settled() const RESTANTE_REQUIRES(mutex) { return value || failure; }
+    // Null when there is none. For observers, who read it without the lock: nobody changes it before take().
+    const T* if_value() const RESTANTE_REQUIRES(mutex) { return value ? &*value : nullptr; }
   };
-  std::shared_ptr<State> state_ = std::make_shared<State>();
+  explicit Commit(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<State> state_;
 };
 
 // The writer's side: fulfilled exactly once, after the commit.
 template <class T>
 class CommitPromise {
  public:
-  Commit<T> commit() const { return commit_; }
-  void fulfil(T value) {
-    settle([&](auto& state) { state.value.emplace(std::move(value)); });
-  }
-  void fail(std::exception_ptr failure) {
-    settle([&](auto& state) { state.failure = std::move(failure); });
-  }
+  Commit<T> commit() const { return Commit<T>(state_); }
+  void fulfil(T value) { settle(std::move(value), nullptr); }
+  void fail(std::exception_ptr failure) { settle(std::nullopt, std::move(failure)); }
 
  private:
-  template <class Set>
-  void settle(Set set) {
-    auto& state = *commit_.state_;
+  using State = typename Commit<T>::State;
+
+  void settle(std::optional<T> value, std::exception_ptr failure) {
+    State& state = *state_;
+    const T* settled = nullptr;
     std::vector<std::function<void(const T&)>> observers;
     {
-      const std::lock_guard lock(state.mutex);
-      set(state);
+      const MutexLock lock(state.mutex);
+      if (value) state.value.emplace(std::move(*value));
+      state.failure = std::move(failure);
+      settled = state.if_value();
       observers.swap(state.observers);
     }
-    if (state.value) {
-      for (auto& observer : observers) observer(*state.value);
+    if (settled) {
+      for (auto& observer : observers) observer(*settled);
     }
     std::vector<std::function<void()>> callbacks;
     {
-      const std::lock_guard lock(state.mutex);
+      const MutexLock lock(state.mutex);
       state.done = true;
       callbacks.swap(state.callbacks);
       state.changed.notify_all();
@@ -112,7 +116,7 @@ class CommitPromise {
     for (auto& callback : callbacks) callback();
   }
 
-  Commit<T> commit_;
+  std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 }  // namespace restante

@@ -82,7 +82,7 @@ Log::Log(int fd, LogLevel least, const Clock& clock)
 
 Log::~Log() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_one();
@@ -105,7 +105,7 @@ void Log::write(LogLevel level, std::string_view event, std::initializer_list<Lo
   line.end_object();
   bool first = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (buffer_.size() + line.text().size() > kBufferBytes) {
       lost_.fetch_add(1, std::memory_order_relaxed);
       return;
@@ -128,12 +128,13 @@ void Log::run() {
     if (rest.size() < text.size()) torn = rest.data()[-1] != '\n';
     return static_cast<std::uint64_t>(std::count(rest.begin(), rest.end(), '\n'));
   };
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return stopping_ || !buffer_.empty(); });
+    while (!stopping_ && buffer_.empty()) changed_.wait(lock);
     if (buffer_.empty()) return;
     // The first of many lines waits a moment for the others: a wake-up for each line costs more than its write.
-    changed_.wait_for(lock, kGather, [this] { return stopping_.load(); });
+    const auto gathered = std::chrono::steady_clock::now() + kGather;
+    while (!stopping_ && changed_.wait_until(lock, gathered) == std::cv_status::no_timeout) continue;
     const std::string batch = std::exchange(buffer_, {});
     lock.unlock();
     const std::uint64_t lost = lost_.load(std::memory_order_relaxed);

@@ -4,16 +4,15 @@
 // Never pass a token or content: fields are what an operator may read.
 #pragma once
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <initializer_list>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <variant>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 
 namespace restante {
 
@@ -60,9 +59,9 @@ class Log {
   const int fd_;
   const LogLevel least_;
   const Clock& clock_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::string buffer_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::string buffer_ RESTANTE_GUARDED_BY(mutex_);
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> lost_{0};
   std::thread writer_;
