@@ -3,17 +3,17 @@
 namespace restante {
 
 void Announcements::subscribe(Subscriber* subscriber) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   subscriber_ = subscriber;
 }
 
 void Announcements::set_sender(std::function<void(const TransientEvent&)> sender) {
-  const std::lock_guard lock(sender_mutex_);
+  const MutexLock lock(sender_mutex_);
   sender_ = std::move(sender);
 }
 
 void Announcements::send(const TransientEvent& event) {
-  const std::lock_guard lock(sender_mutex_);
+  const MutexLock lock(sender_mutex_);
   if (sender_) sender_(event);
 }
 

@@ -5,10 +5,10 @@
 // none will arrive for a while.
 #pragma once
 #include <functional>
-#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "base/mutex.h"
 #include "model/ids.h"
 
 namespace restante {
@@ -49,15 +49,15 @@ class Announcements {
   // For the store: calls the subscriber, if there is one.
   template <class Call>
   void notify_subscriber(Call call) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (subscriber_) call(*subscriber_);
   }
 
  private:
-  std::mutex mutex_;  // the store's thread may call while the server shuts down
-  Subscriber* subscriber_ = nullptr;
-  std::mutex sender_mutex_;
-  std::function<void(const TransientEvent&)> sender_;
+  Mutex mutex_;  // the store's thread may call while the server shuts down
+  Subscriber* subscriber_ RESTANTE_GUARDED_BY(mutex_) = nullptr;
+  Mutex sender_mutex_;
+  std::function<void(const TransientEvent&)> sender_ RESTANTE_GUARDED_BY(sender_mutex_);
 };
 
 }  // namespace restante

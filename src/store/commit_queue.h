@@ -5,12 +5,10 @@
 // `Work` is what a verb gets to work on. `Hints` is what the writer should know about a verb before it runs; a verb
 // whose hints have a member `alone` that is true gets a group for itself.
 #pragma once
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -19,6 +17,7 @@
 
 #include "base/commit.h"
 #include "base/error.h"
+#include "base/mutex.h"
 
 namespace restante {
 
@@ -93,11 +92,11 @@ class CommitQueue {
   void enqueue(std::unique_ptr<Job> job);
 
   const CommitQueueLimits limits_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::unique_ptr<Job>> queue_;
-  std::size_t queued_bytes_ = 0;
-  bool closed_ = false;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::deque<std::unique_ptr<Job>> queue_ RESTANTE_GUARDED_BY(mutex_);
+  std::size_t queued_bytes_ RESTANTE_GUARDED_BY(mutex_) = 0;
+  bool closed_ RESTANTE_GUARDED_BY(mutex_) = false;
 };
 
 template <class Work, class Hints>
@@ -105,7 +104,7 @@ void CommitQueue<Work, Hints>::enqueue(std::unique_ptr<Job> job) {
   const char* refusal = nullptr;
   bool was_empty = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // One job alone always fits, whatever its size.
     if (closed_) {
       refusal = "the store is closing";
@@ -125,8 +124,8 @@ void CommitQueue<Work, Hints>::enqueue(std::unique_ptr<Job> job) {
 
 template <class Work, class Hints>
 typename CommitQueue<Work, Hints>::Jobs CommitQueue<Work, Hints>::next_group() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return closed_ || !queue_.empty(); });
+  MutexLock lock(mutex_);
+  while (!closed_ && queue_.empty()) changed_.wait(lock);
   Jobs group;
   while (!queue_.empty() && group.size() < limits_.group_verbs) {
     const bool alone = is_alone(*queue_.front());
@@ -142,7 +141,7 @@ typename CommitQueue<Work, Hints>::Jobs CommitQueue<Work, Hints>::next_group() {
 template <class Work, class Hints>
 void CommitQueue<Work, Hints>::close() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     closed_ = true;
   }
   changed_.notify_one();

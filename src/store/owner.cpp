@@ -81,7 +81,7 @@ void Owner::require_now(Place place) {
 void Owner::require_writable(Place place) {
   Ownership last{.may_write = false};
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto found = results_.find(place); found != results_.end()) last = found->second.ownership;
   }
   if (last.kind == Ownership::Kind::unknown && !last.may_write) last = ownership_of(place, steady_clock::now());
@@ -115,19 +115,19 @@ std::string Owner::disagreement() {
 Owner::Ownership Owner::ownership_of(Place place, steady_clock::time_point since) {
   if (!is_outside(place) || !places_.contains(place)) return {Ownership::Kind::ours};
   const auto recent = [&]() -> std::optional<Ownership> {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto last = results_.find(place);
     if (last == results_.end() || last->second.began < since) return std::nullopt;
     return last->second.ownership;
   };
   if (auto known = recent()) return *known;
-  const std::lock_guard check_lock(checking_.at(place));
+  const MutexLock check_lock(checking_.at(place));
   if (auto known = recent()) return *known;
   CheckResult now{steady_clock::now(), {}};
   now.ownership = check(place);
   Ownership before{Ownership::Kind::ours};
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto last = results_.find(place); last != results_.end()) before = last->second.ownership;
     results_[place] = now;
   }

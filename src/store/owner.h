@@ -8,12 +8,12 @@
 #include <chrono>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/mutex.h"
 #include "model/owner.h"
 #include "store/blobs.h"
 #include "store/store.h"
@@ -85,9 +85,9 @@ class Owner {
   Log& log_;
   Metrics& metrics_;
   const OwnerRules rules_;
-  std::map<Place, std::mutex> checking_;  // one check at a time: a thread that waited for one may use its result
-  std::mutex mutex_;                      // of results_
-  std::map<Place, CheckResult> results_;
+  std::map<Place, Mutex> checking_;  // one check at a time: a thread that waited for one may use its result
+  Mutex mutex_;
+  std::map<Place, CheckResult> results_ RESTANTE_GUARDED_BY(mutex_);
   std::atomic<bool> logged_disagreement_{false};
 };
 

@@ -47,12 +47,12 @@ Places::Places(ByPlace places, PlacePlan plan, Log& log, Metrics& metrics, Owner
     : places_(std::move(places)), log_(log), metrics_(metrics), owner_(owner), plan_(plan) {}
 
 PlacePlan Places::plan() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return plan_;
 }
 
 void Places::set_plan(PlacePlan plan) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   plan_ = plan;
 }
 
@@ -84,7 +84,7 @@ Blobs& Places::writable(Place place) const {
 
 std::string Places::trouble(Place place) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto last = checks_.find(place);
     if (last != checks_.end() && std::chrono::steady_clock::now() - last->second.at < kCheckLasts)
       return last->second.trouble;
@@ -96,7 +96,7 @@ std::string Places::trouble(Place place) {
     trouble = e.what();
     if (trouble.empty()) trouble = "it cannot be used";
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   checks_[place] = {std::chrono::steady_clock::now(), trouble};
   return trouble;
 }
@@ -181,7 +181,7 @@ std::vector<std::string> Places::drop_all(std::span<const std::string> keys, Unr
 void Places::log_unknown_place(const std::string& key) {
   const std::string prefix = key.substr(0, key.find(':'));
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!logged_.insert(prefix).second) return;
   }
   log_.warn("blobs_not_dropped",

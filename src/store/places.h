@@ -10,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -20,6 +19,7 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/mutex.h"
 #include "model/place.h"
 #include "store/blobs.h"
 
@@ -108,14 +108,14 @@ class Places {
   Log& log_;
   Metrics& metrics_;
   Owner* const owner_;
-  mutable std::mutex mutex_;  // of the members below; no place is called while it is held
-  PlacePlan plan_;
-  std::set<std::string> logged_;
+  mutable Mutex mutex_;  // no place is called while it is held
+  PlacePlan plan_ RESTANTE_GUARDED_BY(mutex_);
+  std::set<std::string> logged_ RESTANTE_GUARDED_BY(mutex_);
   struct CheckResult {
     std::chrono::steady_clock::time_point at;
     std::string trouble;
   };
-  std::map<Place, CheckResult> checks_;
+  std::map<Place, CheckResult> checks_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 }  // namespace restante

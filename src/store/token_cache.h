@@ -4,10 +4,10 @@
 #pragma once
 #include <cstring>
 #include <optional>
-#include <shared_mutex>
 #include <unordered_map>
 
 #include "base/crypto.h"
+#include "base/mutex.h"
 #include "model/token.h"
 
 namespace restante {
@@ -41,9 +41,9 @@ class TokenCache {
   // Does nothing when the cache was cleared since `generation`: the token may be old.
   void keep(const Digest& hash, const Token& token, std::uint64_t generation);
 
-  mutable std::shared_mutex mutex_;
-  std::uint64_t generation_ = 0;
-  std::unordered_map<Digest, Token, FirstBytes> tokens_;
+  mutable SharedMutex mutex_;
+  std::uint64_t generation_ RESTANTE_GUARDED_BY(mutex_) = 0;
+  std::unordered_map<Digest, Token, FirstBytes> tokens_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 }  // namespace restante

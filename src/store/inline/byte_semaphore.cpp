@@ -4,9 +4,9 @@ namespace restante::inlined {
 
 void ByteSemaphore::acquire(std::size_t bytes) {
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const auto number = requests_++;
-    changed_.wait(lock, [&] { return admitted_ == number && (acquired_ == 0 || acquired_ + bytes <= most_); });
+    while (!is_next(number, bytes)) changed_.wait(lock);
     ++admitted_;
     acquired_ += bytes;
   }
@@ -15,7 +15,7 @@ void ByteSemaphore::acquire(std::size_t bytes) {
 
 void ByteSemaphore::release(std::size_t bytes) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     acquired_ -= bytes;
   }
   changed_.notify_all();

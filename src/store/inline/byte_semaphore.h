@@ -2,11 +2,11 @@
 // queue of the database's writer refuses what is too much. A ByteReservation waits instead, in the order of requests,
 // so that two hundred uploads at once are slow but none is refused. Thread-safe.
 #pragma once
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace restante::inlined {
 
@@ -18,13 +18,17 @@ class ByteSemaphore {
   friend class ByteReservation;
   void acquire(std::size_t bytes);
   void release(std::size_t bytes);
+  bool is_next(std::uint64_t number, std::size_t bytes) const RESTANTE_REQUIRES(mutex_) {
+    return admitted_ == number && (acquired_ == 0 || acquired_ + bytes <= most_);
+  }
 
   const std::size_t most_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::size_t acquired_ = 0;    // bytes
-  std::uint64_t requests_ = 0;  // how many reservations were requested, and how many of them were admitted
-  std::uint64_t admitted_ = 0;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::size_t acquired_ RESTANTE_GUARDED_BY(mutex_) = 0;  // bytes
+  // How many reservations were requested, and how many of them were admitted.
+  std::uint64_t requests_ RESTANTE_GUARDED_BY(mutex_) = 0;
+  std::uint64_t admitted_ RESTANTE_GUARDED_BY(mutex_) = 0;
 };
 
 // Reserves `bytes` until it is destroyed. The constructor waits until they are available; a reservation that is larger

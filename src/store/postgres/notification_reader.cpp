@@ -67,7 +67,7 @@ void NotificationReader::enqueue(const TransientEvent& event) {
   if (text.empty()) return;
   bool fits = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     fits = waiting_.size() < kMostWaiting;
     if (fits) waiting_.push_back(std::move(text));
   }
@@ -192,7 +192,7 @@ void NotificationReader::announce_interest() {
 void NotificationReader::send_queued() {
   std::deque<std::string> texts;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     texts.swap(waiting_);
   }
   if (texts.empty()) return;

@@ -6,12 +6,12 @@
 #pragma once
 #include <atomic>
 #include <deque>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "base/disciplined_clock.h"
 #include "base/fd.h"
+#include "base/mutex.h"
 #include "store/announcements.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/read_cache.h"
@@ -56,8 +56,8 @@ class NotificationReader {
 
   const Fd wake_;
   std::atomic<bool> stopping_{false};
-  std::mutex mutex_;
-  std::deque<std::string> waiting_;  // under mutex_
+  Mutex mutex_;
+  std::deque<std::string> waiting_ RESTANTE_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

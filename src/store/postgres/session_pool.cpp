@@ -21,7 +21,7 @@ SessionPool::SessionPool(ConnectionOptions endpoint, std::size_t most, std::chro
 std::unique_ptr<Connection> SessionPool::take() {
   if (metrics_) metrics_->store_reads.Increment();
   const auto until = end_of_wait(std::chrono::steady_clock::now() + patience_, endpoint_.shutdown_deadline);
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
     if (!idle_.empty()) {
       auto connection = std::move(idle_.back());
@@ -32,7 +32,18 @@ std::unique_ptr<Connection> SessionPool::take() {
     const bool paused = now < down_until_;
     if (paused && open_ == 0) throw Unavailable(why_);
     if (!paused && open_ < most_now()) {
-      if (auto made = connect(lock)) return made;
+      ++open_;
+      ++connecting_;
+      lock.unlock();
+      std::string why;
+      auto made = connect(why);
+      lock.lock();
+      --connecting_;
+      if (made) return made;
+      --open_;
+      why_ = why;
+      down_until_ = std::chrono::steady_clock::now() + kConnectPause;
+      returned_.notify_all();
     } else if (now >= until) {
       throw Unavailable(paused ? why_ : "too many reads of the database are waiting");
     } else {
@@ -41,31 +52,19 @@ std::unique_ptr<Connection> SessionPool::take() {
   }
 }
 
-std::unique_ptr<Connection> SessionPool::connect(std::unique_lock<std::mutex>& lock) {
-  ++open_;
-  ++connecting_;
-  lock.unlock();
-  std::unique_ptr<Connection> made;
-  std::string why;
+std::unique_ptr<Connection> SessionPool::connect(std::string& why) const {
   try {
-    made = std::make_unique<Connection>(endpoint_);
+    return std::make_unique<Connection>(endpoint_);
   } catch (const std::exception& e) {
     why = e.what();
+    return nullptr;
   }
-  lock.lock();
-  --connecting_;
-  if (made) return made;
-  --open_;
-  why_ = why;
-  down_until_ = std::chrono::steady_clock::now() + kConnectPause;
-  returned_.notify_all();
-  return nullptr;
 }
 
 void SessionPool::give_back(std::unique_ptr<Connection> connection) {
   if (!connection->lost()) connection->rollback();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (connection->lost() || open_ - connecting_ > most_now()) {
       --open_;
     } else {
@@ -79,7 +78,7 @@ std::size_t SessionPool::most_now() const { return std::chrono::steady_clock::no
 
 void SessionPool::make_room() {
   std::unique_ptr<Connection> closed;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // A session that is being opened may fail: it is not the one that is left.
   const std::size_t usable = open_ - connecting_;
   if (usable < 2) return;
@@ -93,7 +92,7 @@ void SessionPool::make_room() {
 
 void SessionPool::forget_idle() {
   std::vector<std::unique_ptr<Connection>> old;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   open_ -= idle_.size();
   for (auto& connection : idle_) old.push_back(std::move(connection));
   idle_.clear();

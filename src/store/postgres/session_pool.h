@@ -4,13 +4,12 @@
 // the number of sessions is exhausted, reads wait for the open ones, and one session is left to the writers.
 // Thread-safe. Throws Unavailable.
 #pragma once
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/metrics.h"
+#include "base/mutex.h"
 #include "store/postgres/connection.h"
 
 namespace restante::postgres {
@@ -48,9 +47,9 @@ class SessionPool {
   };
 
   std::unique_ptr<Connection> take();
-  std::size_t most_now() const;
-  // Null when it failed; why_ has the reason. Unlocks while it connects.
-  std::unique_ptr<Connection> connect(std::unique_lock<std::mutex>& lock);
+  std::size_t most_now() const RESTANTE_REQUIRES(mutex_);
+  // Null when it failed; `why` is then the reason.
+  std::unique_ptr<Connection> connect(std::string& why) const;
   void give_back(std::unique_ptr<Connection> connection);
   // The idle ones were opened at about the same time as the lost one, and are probably lost, too.
   void forget_idle();
@@ -59,15 +58,15 @@ class SessionPool {
   const std::size_t most_;
   const std::chrono::milliseconds patience_;
   Metrics* const metrics_;
-  std::mutex mutex_;
-  std::condition_variable returned_;
-  std::vector<std::unique_ptr<Connection>> idle_;       // under mutex_
-  std::size_t open_ = 0;                                // under mutex_: lent out, idle, and connecting
-  std::size_t connecting_ = 0;                          // under mutex_
-  std::chrono::steady_clock::time_point down_until_{};  // under mutex_
-  std::size_t fewer_ = 0;                               // under mutex_: the limit until fewer_until_
-  std::chrono::steady_clock::time_point fewer_until_{};
-  std::string why_;  // under mutex_
+  Mutex mutex_;
+  ConditionVariable returned_;
+  std::vector<std::unique_ptr<Connection>> idle_ RESTANTE_GUARDED_BY(mutex_);
+  std::size_t open_ RESTANTE_GUARDED_BY(mutex_) = 0;  // lent out, idle, and connecting
+  std::size_t connecting_ RESTANTE_GUARDED_BY(mutex_) = 0;
+  std::chrono::steady_clock::time_point down_until_ RESTANTE_GUARDED_BY(mutex_){};
+  std::size_t fewer_ RESTANTE_GUARDED_BY(mutex_) = 0;  // the limit until fewer_until_
+  std::chrono::steady_clock::time_point fewer_until_ RESTANTE_GUARDED_BY(mutex_){};
+  std::string why_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 }  // namespace restante::postgres

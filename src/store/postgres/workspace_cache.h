@@ -4,10 +4,9 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <mutex>
-#include <shared_mutex>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "model/ids.h"
 
 namespace restante::postgres {
@@ -18,19 +17,19 @@ class WorkspaceCache {
   // Returns what `see(const Value&)` returns; `nothing` when there is no value.
   template <class Answer, class See>
   Answer look(WorkspaceId id, Answer nothing, See see) const {
-    const std::shared_lock lock(mutex_);
+    const ReaderLock lock(mutex_);
     const auto found = values_.find(id);
     return found == values_.end() ? nothing : see(found->second);
   }
 
   std::uint64_t generation_of(WorkspaceId id) const {
-    const std::shared_lock lock(mutex_);
+    const ReaderLock lock(mutex_);
     return generations_[slot_of(id)];
   }
   // Calls `change(Value&)`, unless the workspace was forgotten since that generation.
   template <class Change>
   void keep(WorkspaceId id, std::uint64_t generation, Change change) {
-    const std::unique_lock lock(mutex_);
+    const WriterLock lock(mutex_);
     if (generations_[slot_of(id)] != generation) return;
     if (values_.size() >= kMost) values_.clear();
     change(values_[id]);
@@ -40,14 +39,14 @@ class WorkspaceCache {
   template <class Ids>
   void forget(const Ids& ids) {
     if (ids.empty()) return;
-    const std::unique_lock lock(mutex_);
+    const WriterLock lock(mutex_);
     for (const WorkspaceId& id : ids) {
       ++generations_[slot_of(id)];
       values_.erase(id);
     }
   }
   void forget_everything() {
-    const std::unique_lock lock(mutex_);
+    const WriterLock lock(mutex_);
     for (auto& generation : generations_) ++generation;
     values_.clear();
   }
@@ -60,9 +59,9 @@ class WorkspaceCache {
   // Workspaces that share a slot invalidate each other's running reads, nothing more.
   static std::size_t slot_of(WorkspaceId id) { return std::hash<WorkspaceId>()(id) % kGenerations; }
 
-  mutable std::shared_mutex mutex_;
-  std::unordered_map<WorkspaceId, Value> values_;
-  std::array<std::uint64_t, kGenerations> generations_{};
+  mutable SharedMutex mutex_;
+  std::unordered_map<WorkspaceId, Value> values_ RESTANTE_GUARDED_BY(mutex_);
+  std::array<std::uint64_t, kGenerations> generations_ RESTANTE_GUARDED_BY(mutex_){};
 };
 
 }  // namespace restante::postgres

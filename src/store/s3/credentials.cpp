@@ -67,7 +67,7 @@ CredentialSource::CredentialSource(CredentialSettings settings, client::Environm
     : settings_(std::move(settings)), environment_(std::move(environment)) {}
 
 Outcome<Credentials> CredentialSource::current() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!known_) {
     auto found = find();
     if (found.has_error()) return found;
@@ -77,12 +77,12 @@ Outcome<Credentials> CredentialSource::current() {
 }
 
 std::uint64_t CredentialSource::generation() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return generation_;
 }
 
 bool CredentialSource::renew(std::uint64_t refused) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (generation_ != refused) return true;
   // A file that cannot be read now may just be written by another program.
   auto found = find();

@@ -4,11 +4,11 @@
 // values. CredentialSource is thread-safe; nothing here throws.
 #pragma once
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/mutex.h"
 #include "client/failure.h"
 #include "client/proxy.h"
 
@@ -53,9 +53,9 @@ class CredentialSource {
 
   const CredentialSettings settings_;
   const client::Environment environment_;
-  mutable std::mutex mutex_;
-  std::optional<Credentials> known_;
-  std::uint64_t generation_ = 0;
+  mutable Mutex mutex_;
+  std::optional<Credentials> known_ RESTANTE_GUARDED_BY(mutex_);
+  std::uint64_t generation_ RESTANTE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace restante::s3

@@ -57,7 +57,7 @@ void RequestReporter::attempted(const Attempt& attempt) {
 void RequestReporter::failed(const Attempt& attempt) {
   const Failure& failure = *attempt.failure;
   const SteadyTime now = clock_.steady();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(failed_, [&](const Failed& known) { return known.operation == attempt.operation; });
   failed_.push_back({attempt.operation, failure.sentence, now});
   const auto pause = failure.sentence == logged_ ? kSameAgain : kOtherReason;
@@ -75,7 +75,7 @@ void RequestReporter::failed(const Attempt& attempt) {
 }
 
 void RequestReporter::succeeded(std::string_view operation) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (failed_.empty()) return;
   std::erase_if(failed_, [&](const Failed& known) { return known.operation == operation; });
   if (failed_.empty() && !logged_.empty()) {
@@ -86,7 +86,7 @@ void RequestReporter::succeeded(std::string_view operation) {
 
 std::string RequestReporter::trouble() const {
   const SteadyTime now = clock_.steady();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool is_recent = !failed_.empty() && now - failed_.back().at < kFailureIsOld;
   return is_recent ? failed_.back().sentence : std::string();
 }

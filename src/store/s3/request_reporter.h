@@ -2,7 +2,6 @@
 // same reason only every few seconds, and logs when S3 answers again. Never a key or a signature: sentences are those
 // of explain.h. Thread-safe; never blocks for long.
 #pragma once
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/mutex.h"
 #include "store/s3/service.h"
 
 namespace restante::s3 {
@@ -37,11 +37,11 @@ class RequestReporter {
   const Clock& clock_;
   Log& log_;
   Metrics& metrics_;
-  mutable std::mutex mutex_;    // of the members below; held for microseconds
-  std::vector<Failed> failed_;  // at most one for each operation, the latest at the end
-  std::string logged_;
-  SteadyTime logged_at_{};
-  std::int64_t suppressed_ = 0;
+  mutable Mutex mutex_;                                     // held for microseconds
+  std::vector<Failed> failed_ RESTANTE_GUARDED_BY(mutex_);  // at most one for each operation, the latest at the end
+  std::string logged_ RESTANTE_GUARDED_BY(mutex_);
+  SteadyTime logged_at_ RESTANTE_GUARDED_BY(mutex_){};
+  std::int64_t suppressed_ RESTANTE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace restante::s3

@@ -48,7 +48,7 @@ std::chrono::milliseconds jittered(std::chrono::milliseconds whole) {
 class Service::LeasedClient {
  public:
   explicit LeasedClient(Service& service) : service_(service) {
-    const std::lock_guard lock(service.mutex_);
+    const MutexLock lock(service.mutex_);
     if (!service.idle_.empty()) {
       client_ = std::move(service.idle_.back());
       service.idle_.pop_back();
@@ -59,7 +59,7 @@ class Service::LeasedClient {
     position_ = service.busy_.insert(service.busy_.end(), client_.get());
   }
   ~LeasedClient() {
-    const std::lock_guard lock(service_.mutex_);
+    const MutexLock lock(service_.mutex_);
     service_.busy_.erase(position_);
     if (service_.idle_.size() < kIdleConnections) service_.idle_.push_back(std::move(client_));
   }
@@ -166,7 +166,7 @@ Outcome<Response> Service::send(const S3Request& call) {
 }
 
 void Service::cancel() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_cancelled_ = true;
   for (auto* client : busy_) client->cancel();
   cancelled_.notify_all();
@@ -174,8 +174,10 @@ void Service::cancel() {
 
 // False when cancel() ended the pause.
 bool Service::pause(std::chrono::milliseconds duration) {
-  std::unique_lock lock(mutex_);
-  return !cancelled_.wait_for(lock, duration, [&] { return is_cancelled_; });
+  const auto until = std::chrono::steady_clock::now() + duration;
+  MutexLock lock(mutex_);
+  while (!is_cancelled_ && cancelled_.wait_until(lock, until) == std::cv_status::no_timeout) continue;
+  return !is_cancelled_;
 }
 
 Retries::Retries(Service& service, std::optional<int> attempts)

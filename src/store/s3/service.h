@@ -3,15 +3,14 @@
 // sentence for the operator (explain.h). Thread-safe and blocking; cancel() ends every call, running or later. Throws
 // nothing.
 #pragma once
-#include <condition_variable>
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "client/http_client.h"
 #include "store/s3/credentials.h"
 #include "store/s3/signature.h"
@@ -97,11 +96,11 @@ class Service {
   client::Url server_;  // with the bucket's name in the host for Addressing::virtual_host
   CredentialSource& credentials_;
   const Clock& clock_;
-  std::mutex mutex_;
-  std::condition_variable cancelled_;
-  bool is_cancelled_ = false;
-  std::vector<std::unique_ptr<client::HttpClient>> idle_;
-  std::list<client::HttpClient*> busy_;
+  Mutex mutex_;
+  ConditionVariable cancelled_;
+  bool is_cancelled_ RESTANTE_GUARDED_BY(mutex_) = false;
+  std::vector<std::unique_ptr<client::HttpClient>> idle_ RESTANTE_GUARDED_BY(mutex_);
+  std::list<client::HttpClient*> busy_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 // Retries: counts the attempts of one call and waits between them. Belongs to one thread.

@@ -17,7 +17,7 @@ Checkpointer::Checkpointer(std::unique_ptr<Database> database) : database_(std::
 
 Checkpointer::~Checkpointer() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_one();
@@ -26,21 +26,21 @@ Checkpointer::~Checkpointer() {
 
 void Checkpointer::begin() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (std::exchange(wanted_, true)) return;
   }
   changed_.notify_one();
 }
 
 bool Checkpointer::take_near() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::exchange(near_, false);
 }
 
 void Checkpointer::work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return stopping_ || wanted_; });
+    while (!stopping_ && !wanted_) changed_.wait(lock);
     if (stopping_) return;
     lock.unlock();
     const bool near = get_near();

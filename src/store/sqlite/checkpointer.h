@@ -2,11 +2,10 @@
 // connection. It copies all but a few pages; only the writer can copy the last ones, after which the log starts from
 // the beginning. Thread-safe. A failed sync is recorded in the connection's Health.
 #pragma once
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <thread>
 
+#include "base/mutex.h"
 #include "store/sqlite/database.h"
 
 namespace restante::sqlite {
@@ -28,11 +27,11 @@ class Checkpointer {
   bool get_near();
 
   const std::unique_ptr<Database> database_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool wanted_ = false;
-  bool near_ = false;
-  bool stopping_ = false;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool wanted_ RESTANTE_GUARDED_BY(mutex_) = false;
+  bool near_ RESTANTE_GUARDED_BY(mutex_) = false;
+  bool stopping_ RESTANTE_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

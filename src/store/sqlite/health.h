@@ -3,10 +3,10 @@
 // could not write. Thread-safe. require() throws Unavailable.
 #pragma once
 #include <atomic>
-#include <mutex>
 #include <string>
 
 #include "base/error.h"
+#include "base/mutex.h"
 
 namespace restante::sqlite {
 
@@ -14,21 +14,21 @@ class Health {
  public:
   // Keeps the first reason.
   void fail(const std::string& reason) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (reason_.empty()) reason_ = reason;
     failed_ = true;
   }
   bool ok() const { return !failed_; }
   void require() const {
     if (ok()) return;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     throw Unavailable("the database has failed and needs a restart: " + reason_);
   }
 
  private:
   std::atomic<bool> failed_{false};
-  mutable std::mutex mutex_;
-  std::string reason_;
+  mutable Mutex mutex_;
+  std::string reason_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 }  // namespace restante::sqlite

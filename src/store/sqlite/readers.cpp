@@ -12,8 +12,8 @@ Readers::Readers(const std::string& path, std::size_t count, Health& health, Met
 
 Readers::Lease Readers::take() {
   if (metrics_) metrics_->store_reads.Increment();
-  std::unique_lock lock(mutex_);
-  returned_.wait(lock, [&] { return !idle_.empty(); });
+  MutexLock lock(mutex_);
+  while (idle_.empty()) returned_.wait(lock);
   auto database = std::move(idle_.back());
   idle_.pop_back();
   return {*this, std::move(database)};
@@ -21,7 +21,7 @@ Readers::Lease Readers::take() {
 
 void Readers::give_back(std::unique_ptr<Database> database) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     idle_.push_back(std::move(database));
   }
   returned_.notify_one();

@@ -1,13 +1,12 @@
 // Readers: a pool of read connections. take() blocks while all are in use: four keep two cores busy, and a thread that
 // waits costs less than a fifth connection. Thread-safe. All leases must be destroyed before the pool.
 #pragma once
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/metrics.h"
+#include "base/mutex.h"
 #include "store/sqlite/database.h"
 
 namespace restante::sqlite {
@@ -35,9 +34,9 @@ class Readers {
   void give_back(std::unique_ptr<Database> database);
 
   Metrics* const metrics_;
-  std::mutex mutex_;
-  std::condition_variable returned_;
-  std::vector<std::unique_ptr<Database>> idle_;
+  Mutex mutex_;
+  ConditionVariable returned_;
+  std::vector<std::unique_ptr<Database>> idle_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 }  // namespace restante::sqlite
