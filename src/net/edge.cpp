@@ -1,9 +1,9 @@
 #include "net/edge.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <thread>
 
+#include "base/mutex.h"
 #include "net/background_call.h"
 #include "net/io_thread.h"
 #include "net/listener.h"
@@ -29,7 +29,7 @@ class Edge::State {
 
   // A repeated job; its timer is on the first I/O thread, its work on the pool.
   struct Job {
-    LoopTick tick;  // under ticking
+    const std::size_t number;
     const std::chrono::milliseconds period;
     const std::string name;
     std::function<void()> work;
@@ -37,16 +37,17 @@ class Edge::State {
   };
 
   void ticked(Job& job, bool well) {
-    const std::lock_guard lock(ticking);
-    job.tick.last_tick_at = shared.clock.now();
-    job.tick.failed = !well;
-    if (!well) ++job.tick.failures;
+    const MutexLock lock(ticking);
+    LoopTick& tick = ticks[job.number];
+    tick.last_tick_at = shared.clock.now();
+    tick.failed = !well;
+    if (!well) ++tick.failures;
   }
 
   void schedule(Job& job) {
     {
-      const std::lock_guard lock(ticking);
-      job.tick.due_at = shared.clock.now() + job.period;
+      const MutexLock lock(ticking);
+      ticks[job.number].due_at = shared.clock.now() + job.period;
     }
     job.timer->expires_after(job.period);
     job.timer->async_wait([this, &job](const boost::system::error_code& ec) {
@@ -75,7 +76,7 @@ class Edge::State {
   }
 
   void wait_until_quiet(std::chrono::steady_clock::time_point until) {
-    std::unique_lock lock(mutex);
+    MutexLock lock(mutex);
     while (!quiet() && !hurry && std::chrono::steady_clock::now() < until) changed.wait_for(lock, kLook);
   }
 
@@ -84,10 +85,11 @@ class Edge::State {
   std::vector<std::unique_ptr<IoThread>> threads;
   std::vector<std::unique_ptr<Listener>> listeners;
   std::vector<std::unique_ptr<Job>> jobs;
-  std::mutex ticking;  // jobs end on pool threads, and loops() reads them there too
-  std::mutex mutex;    // stop_now() is called on another thread than stop()
-  std::condition_variable changed;
-  bool hurry = false;
+  Mutex ticking;  // jobs end on pool threads, and loops() reads them there too
+  std::vector<LoopTick> ticks RESTANTE_GUARDED_BY(ticking);  // by the job's number
+  Mutex mutex;                                               // stop_now() is called on another thread than stop()
+  ConditionVariable changed;
+  bool hurry RESTANTE_GUARDED_BY(mutex) = false;
   bool started = false;
   bool stopped = false;
 };
@@ -120,17 +122,18 @@ std::vector<std::string> Edge::addresses() const {
 void Edge::every(std::chrono::milliseconds period, std::string name, std::function<void()> job) {
   State& s = *state_;
   auto timer = std::make_unique<asio::steady_timer>(s.threads.front()->context());
-  LoopTick tick{name, period, {}, {}, false, 0};
+  {
+    const MutexLock lock(s.ticking);
+    s.ticks.push_back({name, period, {}, {}, false, 0});
+  }
   s.jobs.push_back(std::make_unique<State::Job>(
-      State::Job{std::move(tick), period, std::move(name), std::move(job), std::move(timer)}));
+      State::Job{s.jobs.size(), period, std::move(name), std::move(job), std::move(timer)}));
 }
 
 std::vector<LoopTick> Edge::loops() const {
   State& s = *state_;
-  const std::lock_guard lock(s.ticking);
-  std::vector<LoopTick> all;
-  for (const auto& job : s.jobs) all.push_back(job->tick);
-  return all;
+  const MutexLock lock(s.ticking);
+  return s.ticks;
 }
 
 void Edge::call(http::Forward order) {
@@ -178,7 +181,7 @@ void Edge::stop() {
       s.shared.log.warn("drain_cut", {{"connections", static_cast<std::int64_t>(s.shared.counts.total())}});
       for (auto& thread : s.threads) thread->abandon();
       {
-        const std::lock_guard lock(s.mutex);
+        const MutexLock lock(s.mutex);
         s.hurry = false;
       }
       s.wait_until_quiet(std::chrono::steady_clock::now() + kAbandonGrace);
@@ -194,7 +197,7 @@ void Edge::stop() {
 }
 
 void Edge::stop_now() {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->hurry = true;
   state_->changed.notify_all();
 }

@@ -3,13 +3,13 @@
 #include <netdb.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
+
+#include "base/mutex.h"
 
 namespace restante::net {
 namespace {
@@ -77,24 +77,25 @@ bool start(const std::string& host, std::function<void(Addresses)> done) {
 }
 
 // Shared by the thread and the coroutine that waits for it. The coroutine and its event loop may be destroyed long
-// before the thread returns: `executor_of_caller` may be used only while there is a timer, under the lock.
+// before the thread returns: `executor_of_caller` may be used only while there is a timer.
 struct PendingLookup {
   explicit PendingLookup(const asio::any_io_executor& executor) : executor_of_caller(executor) {}
 
-  asio::any_io_executor executor_of_caller;
-  std::mutex mutex;
-  asio::steady_timer* timer = nullptr;  // null once the coroutine has stopped waiting
-  std::optional<Addresses> result;
+  Mutex mutex;
+  asio::any_io_executor executor_of_caller RESTANTE_GUARDED_BY(mutex);
+  // Null once the coroutine has stopped waiting.
+  asio::steady_timer* timer RESTANTE_GUARDED_BY(mutex) = nullptr;
+  std::optional<Addresses> result RESTANTE_GUARDED_BY(mutex);
 };
 
 class TimerRegistration {
  public:
   TimerRegistration(std::shared_ptr<PendingLookup> pending, asio::steady_timer& timer) : pending_(std::move(pending)) {
-    const std::lock_guard lock(pending_->mutex);
+    const MutexLock lock(pending_->mutex);
     pending_->timer = &timer;
   }
   ~TimerRegistration() {
-    const std::lock_guard lock(pending_->mutex);
+    const MutexLock lock(pending_->mutex);
     pending_->timer = nullptr;
   }
   TimerRegistration(const TimerRegistration&) = delete;
@@ -105,13 +106,18 @@ class TimerRegistration {
 };
 
 void finish_lookup(const std::shared_ptr<PendingLookup>& pending, Addresses addresses) {
-  const std::lock_guard lock(pending->mutex);
+  const MutexLock lock(pending->mutex);
   if (!pending->timer) return;
   pending->result = std::move(addresses);
   asio::post(pending->executor_of_caller, [pending] {
-    const std::lock_guard again(pending->mutex);
+    const MutexLock again(pending->mutex);
     if (pending->timer) pending->timer->cancel();
   });
+}
+
+std::optional<Addresses> take_result(PendingLookup& pending) {
+  const MutexLock lock(pending.mutex);
+  return std::move(pending.result);
 }
 
 }  // namespace
@@ -128,28 +134,28 @@ asio::awaitable<Addresses> look_up(const std::string& host, std::chrono::steady_
   if (!start(host, [pending](Addresses addresses) { finish_lookup(pending, std::move(addresses)); })) co_return late;
   boost::system::error_code ignored;
   co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  const std::lock_guard lock(pending->mutex);
-  if (!pending->result) co_return late;
-  co_return std::move(*pending->result);
+  if (auto result = take_result(*pending)) co_return std::move(*result);
+  co_return late;
 }
 
 Addresses look_up_now(const std::string& host, std::chrono::milliseconds timeout) {
   if (auto literal = as_literal(host)) return std::move(*literal);
   struct Reply {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::optional<Addresses> result;
+    Mutex mutex;
+    ConditionVariable changed;
+    std::optional<Addresses> result RESTANTE_GUARDED_BY(mutex);
   };
   const LookupSlot slot(threads_waiting, kMostWaiting);
   const auto reply = std::make_shared<Reply>();
   const bool started = slot.taken() && start(host, [reply](Addresses addresses) {
-                         const std::lock_guard lock(reply->mutex);
+                         const MutexLock lock(reply->mutex);
                          reply->result = std::move(addresses);
                          reply->changed.notify_one();
                        });
-  std::unique_lock lock(reply->mutex);
-  const bool in_time = started && reply->changed.wait_for(lock, timeout, [&] { return reply->result.has_value(); });
-  if (in_time) return std::move(*reply->result);
+  const auto until = std::chrono::steady_clock::now() + timeout;
+  MutexLock lock(reply->mutex);
+  while (started && !reply->result && reply->changed.wait_until(lock, until) == std::cv_status::no_timeout) continue;
+  if (reply->result) return std::move(*reply->result);
   Addresses late;
   late.outcome = Outcome::too_slow;
   return late;

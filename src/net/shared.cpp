@@ -23,7 +23,7 @@ std::size_t connection_limit(std::size_t configured) {
 }  // namespace
 
 ConnectionCounts::Admission ConnectionCounts::enter(const std::string& key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::size_t& here = by_address_[key];
   if (here >= most_per_address_) return Admission::too_many_from_there;
   if (total_ >= most_) {
@@ -36,20 +36,20 @@ ConnectionCounts::Admission ConnectionCounts::enter(const std::string& key) {
 }
 
 void ConnectionCounts::replace(const std::string& key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++by_address_[key];
   ++total_;
 }
 
 void ConnectionCounts::leave(const std::string& key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   --total_;
   const auto here = by_address_.find(key);
   if (--here->second == 0) by_address_.erase(here);
 }
 
 std::size_t ConnectionCounts::total() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return total_;
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/mutex.h"
 #include "http/router.h"
 #include "net/options.h"
 #include "net/thread_pool.h"
@@ -36,9 +36,9 @@ class ConnectionCounts {
  private:
   const std::size_t most_;
   const std::size_t most_per_address_;
-  mutable std::mutex mutex_;  // connections open and close on all I/O threads
-  std::size_t total_ = 0;
-  std::unordered_map<std::string, std::size_t> by_address_;
+  mutable Mutex mutex_;  // connections open and close on all I/O threads
+  std::size_t total_ RESTANTE_GUARDED_BY(mutex_) = 0;
+  std::unordered_map<std::string, std::size_t> by_address_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 struct Shared {

@@ -12,10 +12,13 @@ constexpr auto kCheckPeriod = std::chrono::milliseconds(2);
 
 ThreadPool::ThreadPool(unsigned threads, unsigned awake)
     : most_awake_(std::clamp(awake > 0 ? awake : std::thread::hardware_concurrency(), 1u, std::max(threads, 1u))),
-      workers_(std::max(threads, 1u)) {
+      workers_(std::max(threads, 1u)),
+      progress_(workers_.size()) {
   asleep_.reserve(workers_.size());
-  for (Worker& worker : workers_) {
+  for (std::size_t number = 0; number < workers_.size(); ++number) {
+    Worker& worker = workers_[number];
     worker.pool = this;
+    worker.number = number;
     worker.thread = std::thread([this, &worker] { work(worker); });
   }
   watcher_ = std::thread([this] { watch(); });
@@ -25,7 +28,7 @@ ThreadPool::~ThreadPool() { join(); }
 
 void ThreadPool::join() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     joining_ = true;
     while (Worker* worker = call()) worker->wake.notify_one();
   }
@@ -41,7 +44,7 @@ ThreadPool::Worker* ThreadPool::call() {
   if (asleep_.empty()) return nullptr;
   Worker* const worker = asleep_.back();
   asleep_.pop_back();
-  worker->called = true;
+  progress_[worker->number].called = true;
   return worker;
 }
 
@@ -49,7 +52,7 @@ void ThreadPool::enqueue(std::unique_ptr<Work> work) {
   Worker* called = nullptr;
   bool watched = true;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     queue_.push_back(std::move(work));
     if (awake() < allowed()) called = call();
     if (!called) watched = std::exchange(watching_, true);
@@ -58,17 +61,17 @@ void ThreadPool::enqueue(std::unique_ptr<Work> work) {
   if (!watched) wake_watcher_.notify_one();
 }
 
-void ThreadPool::sleep(Worker& worker, std::unique_lock<std::mutex>& lock) {
+void ThreadPool::sleep(Worker& worker, MutexLock& lock) {
   asleep_.push_back(&worker);
-  worker.called = false;
-  worker.wake.wait(lock, [&worker] { return worker.called; });
+  progress_[worker.number].called = false;
+  while (!progress_[worker.number].called) worker.wake.wait(lock);
 }
 
 void ThreadPool::let_another_work(Worker& waiting) {
   Worker* called = nullptr;
   {
-    const std::lock_guard lock(mutex_);
-    waiting.waits = true;
+    const MutexLock lock(mutex_);
+    progress_[waiting.number].waits = true;
     ++waiting_;
     if (!queue_.empty() && awake() < allowed()) called = call();
   }
@@ -76,34 +79,34 @@ void ThreadPool::let_another_work(Worker& waiting) {
 }
 
 void ThreadPool::count_again(Worker& worker) {
-  const std::lock_guard lock(mutex_);
-  worker.waits = false;
+  const MutexLock lock(mutex_);
+  progress_[worker.number].waits = false;
   --waiting_;
 }
 
 void ThreadPool::work(Worker& worker) {
   BlockingScope::observe_this_thread(worker);
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
     // More threads than wanted are awake when stuck jobs have ended.
     while (!joining_ && (queue_.empty() || awake() > allowed())) sleep(worker, lock);
     if (queue_.empty()) return;
     std::unique_ptr<Work> next = std::move(queue_.front());
     queue_.pop_front();
-    ++worker.jobs;
-    worker.busy = true;
+    ++progress_[worker.number].jobs;
+    progress_[worker.number].busy = true;
     lock.unlock();
     next->run();
     next.reset();
     lock.lock();
-    worker.busy = false;
+    progress_[worker.number].busy = false;
   }
 }
 
 // How many work on the same job as at the last check.
 std::size_t ThreadPool::count_stuck() {
   std::size_t stuck = 0;
-  for (Worker& worker : workers_) {
+  for (Progress& worker : progress_) {
     if (worker.busy && !worker.waits && worker.jobs == worker.seen) ++stuck;
     worker.seen = worker.jobs;
   }
@@ -111,12 +114,13 @@ std::size_t ThreadPool::count_stuck() {
 }
 
 void ThreadPool::watch() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!joining_) {
     watching_ = !queue_.empty() || stuck_ > 0;
-    if (!watching_) wake_watcher_.wait(lock, [this] { return watching_ || joining_; });
+    while (!watching_ && !joining_) wake_watcher_.wait(lock);
     count_stuck();
-    wake_watcher_.wait_for(lock, kCheckPeriod, [this] { return joining_; });
+    const auto next_check = std::chrono::steady_clock::now() + kCheckPeriod;
+    while (!joining_ && wake_watcher_.wait_until(lock, next_check) == std::cv_status::no_timeout) continue;
     stuck_ = count_stuck();
     for (std::size_t jobs = queue_.size(); jobs > 0 && awake() < allowed(); --jobs) call()->wake.notify_one();
   }

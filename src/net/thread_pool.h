@@ -5,16 +5,15 @@
 // A job must not throw. A job posted after join() never runs and is destroyed with the pool.
 #pragma once
 #include <algorithm>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/blocking_scope.h"
+#include "base/mutex.h"
 
 namespace restante::net {
 
@@ -51,36 +50,44 @@ class ThreadPool {
     void blocking_ends() override { pool->count_again(*this); }
 
     ThreadPool* pool = nullptr;
-    std::condition_variable wake;
+    std::size_t number = 0;
+    ConditionVariable wake;
+    std::thread thread;
+  };
+  struct Progress {
     bool called = false;     // woken; counts as awake from then on
     std::uint64_t jobs = 0;  // begun so far
     bool busy = false;
     bool waits = false;
     std::uint64_t seen = 0;  // jobs at the watcher's last check
-    std::thread thread;
   };
 
   void enqueue(std::unique_ptr<Work> work);
   void work(Worker& worker);
-  void sleep(Worker& worker, std::unique_lock<std::mutex>& lock);
-  Worker* call();
+  void sleep(Worker& worker, MutexLock& lock) RESTANTE_REQUIRES(mutex_);
+  Worker* call() RESTANTE_REQUIRES(mutex_);
   void let_another_work(Worker& waiting);
   void count_again(Worker& worker);
   void watch();
-  std::size_t count_stuck();
-  std::size_t awake() const { return workers_.size() - asleep_.size(); }
-  std::size_t allowed() const { return std::min(most_awake_ + waiting_ + stuck_, workers_.size()); }
+  std::size_t count_stuck() RESTANTE_REQUIRES(mutex_);
+  std::size_t awake() const RESTANTE_REQUIRES(mutex_) { return workers_.size() - asleep_.size(); }
+  std::size_t allowed() const RESTANTE_REQUIRES(mutex_) {
+    return std::min(most_awake_ + waiting_ + stuck_, workers_.size());
+  }
 
   const std::size_t most_awake_;
-  std::mutex mutex_;
-  std::condition_variable wake_watcher_;  // wakes the watcher thread
-  std::deque<std::unique_ptr<Work>> queue_;
   std::vector<Worker> workers_;
-  std::vector<Worker*> asleep_;  // last in, first out: the caches of the last one are warm
-  std::size_t waiting_ = 0;      // of those awake: inside a BlockingScope
-  std::size_t stuck_ = 0;        // of the others: busy with one job since the watcher's last check
-  bool watching_ = false;        // the watcher checks again by itself
-  bool joining_ = false;
+  Mutex mutex_;
+  ConditionVariable wake_watcher_;  // wakes the watcher thread
+  std::deque<std::unique_ptr<Work>> queue_ RESTANTE_GUARDED_BY(mutex_);
+  std::vector<Progress> progress_ RESTANTE_GUARDED_BY(mutex_);  // by the worker's number
+  // Last in, first out: the caches of the last one are warm.
+  std::vector<Worker*> asleep_ RESTANTE_GUARDED_BY(mutex_);
+  std::size_t waiting_ RESTANTE_GUARDED_BY(mutex_) = 0;  // of those awake: inside a BlockingScope
+  // Of the others: busy with one job since the watcher's last check.
+  std::size_t stuck_ RESTANTE_GUARDED_BY(mutex_) = 0;
+  bool watching_ RESTANTE_GUARDED_BY(mutex_) = false;  // the watcher checks again by itself
+  bool joining_ RESTANTE_GUARDED_BY(mutex_) = false;
   std::thread watcher_;
 };
 

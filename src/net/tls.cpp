@@ -49,12 +49,12 @@ Tls::Tls(std::string certificate_file, std::string key_file)
 
 void Tls::reload() {
   auto fresh = load(certificate_file_, key_file_);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   context_ = std::move(fresh);
 }
 
 std::shared_ptr<ssl::context> Tls::current() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return context_;
 }
 

@@ -1,10 +1,11 @@
 // Tls: the current certificate. A reload replaces it for later connections; open connections keep theirs. Thread-safe.
 #pragma once
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include <boost/asio/ssl.hpp>
+
+#include "base/mutex.h"
 
 namespace restante::net {
 
@@ -18,8 +19,8 @@ class Tls {
  private:
   const std::string certificate_file_;
   const std::string key_file_;
-  mutable std::mutex mutex_;  // reload() is called on the signal's thread
-  std::shared_ptr<boost::asio::ssl::context> context_;
+  mutable Mutex mutex_;  // reload() is called on the signal's thread
+  std::shared_ptr<boost::asio::ssl::context> context_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 }  // namespace restante::net

@@ -45,7 +45,7 @@ void Waiters::Armed::count() {
 
 Waiters::Armed::~Armed() {
   if (counted_) waiters_.metrics_.held_polls.Decrement();
-  const std::lock_guard lock(waiters_.mutex_);
+  const MutexLock lock(waiters_.mutex_);
   const auto leave = [this](auto& groups, const std::string& key) {
     const auto group = groups.find(key);
     if (group == groups.end()) return;
@@ -61,7 +61,7 @@ std::unique_ptr<Waiters::Armed> Waiters::arm(asio::any_io_executor executor, std
   auto waiter = std::make_shared<Waiter>(std::move(executor));
   std::shared_ptr<Waiter> evicted;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const std::string& topic : topics) topics_[topic].push_back(waiter);
     if (owner.empty()) return std::make_unique<Armed>(*this, std::move(waiter), std::move(topics), std::string());
     if (ended_) waiter->end();
@@ -76,14 +76,14 @@ std::unique_ptr<Waiters::Armed> Waiters::arm(asio::any_io_executor executor, std
 }
 
 void Waiters::ring(std::string_view topic) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto group = topics_.find(topic);
   if (group == topics_.end()) return;
   for (const auto& waiter : group->second) waiter->ring();
 }
 
 void Waiters::ring_all() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto& [topic, group] : topics_) {
     for (const auto& waiter : group) waiter->ring();
   }
@@ -91,14 +91,14 @@ void Waiters::ring_all() {
 
 void Waiters::end_all() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ended_ = true;
   }
   release();
 }
 
 void Waiters::release() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto& [owner, group] : owners_) {
     for (const auto& waiter : group) waiter->end();
   }

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -15,6 +14,7 @@
 
 #include "base/bell.h"
 #include "base/metrics.h"
+#include "base/mutex.h"
 
 namespace restante::net {
 
@@ -87,10 +87,10 @@ class Waiters final : public Bell {
 
   const std::size_t per_owner_;
   Metrics& metrics_;
-  std::mutex mutex_;  // topics change on every poll, from pool and I/O threads alike
-  std::unordered_map<std::string, Group, TopicHash, std::equal_to<>> topics_;
-  std::unordered_map<std::string, Group, TopicHash, std::equal_to<>> owners_;
-  bool ended_ = false;
+  Mutex mutex_;  // topics change on every poll, from pool and I/O threads alike
+  std::unordered_map<std::string, Group, TopicHash, std::equal_to<>> topics_ RESTANTE_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Group, TopicHash, std::equal_to<>> owners_ RESTANTE_GUARDED_BY(mutex_);
+  bool ended_ RESTANTE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace restante::net

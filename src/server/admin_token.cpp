@@ -55,7 +55,7 @@ std::string replace_admin_token(const std::filesystem::path& data, Log& log) {
 std::optional<Digest> AdminTokenFile::current_digest() {
   struct stat found{};
   if (::stat(file_.c_str(), &found) != 0) return std::nullopt;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (now_ && is_same(found, seen_)) return now_;
   try {
     now_ = sha256(read_token(file_));

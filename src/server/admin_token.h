@@ -5,12 +5,12 @@
 #include <sys/stat.h>
 
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/crypto.h"
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace restante {
 
@@ -31,9 +31,9 @@ class AdminTokenFile {
 
  private:
   const std::filesystem::path file_;
-  std::mutex mutex_;
-  struct stat seen_{};         // under mutex_
-  std::optional<Digest> now_;  // under mutex_
+  Mutex mutex_;
+  struct stat seen_ RESTANTE_GUARDED_BY(mutex_) {};
+  std::optional<Digest> now_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 }  // namespace restante

@@ -8,6 +8,7 @@
 
 #include "api/routes.h"
 #include "base/alarm.h"
+#include "base/mutex.h"
 #include "base/text.h"
 #include "desk/other_servers.h"
 #include "desk/retention.h"
@@ -227,7 +228,7 @@ class Platform::Parts {
     check_places();
     context.rotate_admin_token = [this, given = !config.admin_token.empty()]() -> Result<std::string> {
       if (given) return errors::admin_token_given;
-      const std::lock_guard lock(rotation);
+      const MutexLock lock(rotation);
       std::string fresh = replace_admin_token(data, log);
       principals.replace_admin(sha256(fresh));
       return fresh;
@@ -388,7 +389,7 @@ class Platform::Parts {
   Seal seal;
   desk::Callbacks callbacks;  // before the edge: a running call returns its permit when the edge is destroyed
   net::Edge edge;
-  std::mutex rotation;  // two at once must not leave one token in the file and the other in memory
+  Mutex rotation;  // two at once must not leave one token in the file and the other in memory
   desk::EventBus event_bus;
   desk::OtherServers other_servers;
   desk::Principals principals;
