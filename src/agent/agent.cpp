@@ -88,14 +88,14 @@ Agent::Agent(Settings settings, StateDirectory directory, State state, Handover&
           settings_.delivery, ledger_, handover, stop_,
           [this] {
             {
-              const std::lock_guard lock(mutex_);
+              const MutexLock lock(mutex_);
             }
             progressed_.notify_all();
             reports_.wake();
           },
           [this] {
             {
-              const std::lock_guard lock(mutex_);
+              const MutexLock lock(mutex_);
               requested_end_ = End::reader_gone;
             }
             stop_.request();
@@ -128,7 +128,7 @@ End Agent::run() {
     api_.cancel();
     task_client_.cancel();
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
     }  // a thread in wait_for_progress() has seen the stop, or waits already
     progressed_.notify_all();
   });
@@ -136,7 +136,7 @@ End Agent::run() {
   if (!end && !stop_.requested()) begin();
   while (!end && !stop_.requested()) end = poll_once();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     final_end_ = end.value_or(End::stopped);
   }
   stop_.request();
@@ -145,7 +145,7 @@ End Agent::run() {
   delivery_loop_.join();
   reports_.stop();
   if (begun_) move_cursor();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return requested_end_ ? *requested_end_ : end.value_or(End::stopped);
 }
 
@@ -237,17 +237,19 @@ std::optional<End> Agent::find_start_position() {
 Agent::ConnectionStatus Agent::connection_status() const {
   ConnectionStatus status;
   status.caught_up = caught_up_.load();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   status.trouble = trouble_;
   status.end = final_end_ ? final_end_ : requested_end_;
   return status;
 }
 
 Agent::ConnectionStatus Agent::wait_until_caught_up(std::chrono::milliseconds time) const {
+  const auto until = steady_clock::now() + time;
   {
-    std::unique_lock lock(mutex_);
-    progressed_.wait_for(lock, time,
-                         [this] { return caught_up_.load() || final_end_ || !trouble_.empty() || stop_.requested(); });
+    MutexLock lock(mutex_);
+    while (!caught_up_.load() && !final_end_ && trouble_.empty() && !stop_.requested()) {
+      if (progressed_.wait_until(lock, until) == std::cv_status::timeout) break;
+    }
   }
   return connection_status();
 }
@@ -281,7 +283,7 @@ std::vector<FileRecord> Agent::files() const {
 
 void Agent::poll_now() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     poll_now_ = true;
   }
   progressed_.notify_all();
@@ -289,7 +291,7 @@ void Agent::poll_now() {
 
 void Agent::set_trouble(std::string trouble) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     trouble_ = std::move(trouble);
   }
   progressed_.notify_all();
@@ -420,7 +422,7 @@ void Agent::move_cursor() {
 // wait.
 void Agent::wait_for_progress() {
   const auto until = steady_clock::now() + settings_.busy_poll_interval;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stop_.requested() && delivery_loop_.waiting_count() > 0 && !std::exchange(poll_now_, false)) {
     if (progressed_.wait_until(lock, until) == std::cv_status::timeout) return;
   }

@@ -6,9 +6,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -20,6 +18,7 @@
 #include "agent/handover.h"
 #include "agent/ledger.h"
 #include "agent/stop.h"
+#include "base/mutex.h"
 
 namespace restante::agent {
 
@@ -119,12 +118,12 @@ class Agent {
   bool unreachable_ = false;
   std::atomic<bool> caught_up_{false};  // the first poll has been answered
 
-  mutable std::mutex mutex_;  // guards what connection_status() returns, and poll_now_
-  mutable std::condition_variable progressed_;
-  std::optional<End> requested_end_;  // set by another thread
-  std::optional<End> final_end_;
-  std::string trouble_;
-  bool poll_now_ = false;
+  mutable Mutex mutex_;
+  mutable ConditionVariable progressed_;
+  std::optional<End> requested_end_ RESTANTE_GUARDED_BY(mutex_);  // set by another thread
+  std::optional<End> final_end_ RESTANTE_GUARDED_BY(mutex_);
+  std::string trouble_ RESTANTE_GUARDED_BY(mutex_);
+  bool poll_now_ RESTANTE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace restante::agent

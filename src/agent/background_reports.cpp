@@ -39,8 +39,8 @@ BackgroundReports::BackgroundReports(ReportOptions options, Ledger& ledger, cons
       reconnect_(std::move(reconnect)),
       give_up_(std::move(give_up)),
       print_line_(std::move(print_line)),
-      alive_at_(clock.steady()),
       started_(clock.now()),
+      alive_at_(clock.steady()),
       last_wall_(started_),
       last_steady_(clock.steady()),
       next_beat_(last_steady_),
@@ -57,7 +57,7 @@ void BackgroundReports::start(std::unique_ptr<ApiClient> api, std::string server
 
 void BackgroundReports::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     if (api_) api_->cancel();
   }
@@ -67,7 +67,7 @@ void BackgroundReports::stop() {
 
 void BackgroundReports::poll_completed() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     last_poll_ = clock_.now();
     alive_at_ = clock_.steady();
     trouble_.clear();
@@ -77,7 +77,7 @@ void BackgroundReports::poll_completed() {
 
 void BackgroundReports::set_trouble(std::string sentence) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     trouble_ = std::move(sentence);
     alive_at_ = clock_.steady();  // a poll that failed is not silence
   }
@@ -86,20 +86,20 @@ void BackgroundReports::set_trouble(std::string sentence) {
 
 void BackgroundReports::wake() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     woken_ = true;
   }
   changed_.notify_all();
 }
 
 void BackgroundReports::set_current_task(const std::string& delegation, std::optional<std::chrono::milliseconds> left) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   task_ = delegation;
   task_due_ = left ? std::optional(clock_.steady() + *left) : std::nullopt;
 }
 
 void BackgroundReports::work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stopping_) {
     woken_ = false;
     lock.unlock();
@@ -121,7 +121,7 @@ void BackgroundReports::check_clocks() {
   last_steady_ = steady;
   bool silent = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     silent = steady - alive_at_ > options_.poll_silence;
     if (silent) alive_at_ = steady;
   }
@@ -145,7 +145,7 @@ void BackgroundReports::watch_task() {
   std::string task;
   std::optional<SteadyTime> due;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     task = task_;
     due = task_due_;
   }
@@ -250,7 +250,7 @@ client::Outcome<std::vector<Json>> BackgroundReports::send_files(Reply& reply) {
 
 std::string BackgroundReports::health() {
   const auto counts = ledger_.counts();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   JsonWriter out;
   out.begin_object();
   out.member("server", server_);

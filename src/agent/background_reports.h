@@ -4,9 +4,7 @@
 // jumped, the machine has slept, and all connections are closed because they are probably dead. Thread-safe.
 #pragma once
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 
@@ -14,6 +12,7 @@
 #include "agent/backoff.h"
 #include "agent/ledger.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 
 namespace restante::agent {
 
@@ -77,18 +76,20 @@ class BackgroundReports {
   PrintLine print_line_;
   std::unique_ptr<ApiClient> api_;
   std::string server_;
+  const Time started_;
 
-  std::mutex mutex_;  // guards what other threads set
-  std::condition_variable changed_;
-  bool stopping_ = false;
-  bool woken_ = false;
-  std::string trouble_;
-  std::string task_;
-  std::optional<SteadyTime> task_due_;
-  std::optional<Time> last_poll_;
-  SteadyTime alive_at_;  // the last completed poll, or the last time its absence was acted on
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool stopping_ RESTANTE_GUARDED_BY(mutex_) = false;
+  bool woken_ RESTANTE_GUARDED_BY(mutex_) = false;
+  std::string trouble_ RESTANTE_GUARDED_BY(mutex_);
+  std::string task_ RESTANTE_GUARDED_BY(mutex_);
+  std::optional<SteadyTime> task_due_ RESTANTE_GUARDED_BY(mutex_);
+  std::optional<Time> last_poll_ RESTANTE_GUARDED_BY(mutex_);
+  // The last completed poll, or the last time its absence was acted on.
+  SteadyTime alive_at_ RESTANTE_GUARDED_BY(mutex_);
 
-  Time started_;
+  // Used only by its thread.
   Time last_wall_;
   SteadyTime last_steady_;
   SteadyTime next_beat_, next_send_;

@@ -86,7 +86,7 @@ void DeliveryLoop::join() {
 
 void DeliveryLoop::take(ReceivedRow message) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     messages_.push_back(std::move(message));
   }
   changed_.notify_all();
@@ -95,7 +95,7 @@ void DeliveryLoop::take(ReceivedRow message) {
 void DeliveryLoop::take(FileId file) {
   const auto record = ledger_.file(file);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const bool begun = record && ledger_.has_begun(deliver_file(*record).id);
     const auto grace = begun ? std::chrono::milliseconds(0) : options_.file_grace;
     if (record && goes_alone(*record)) files_.try_emplace(file.text(), steady_clock::now() + grace);
@@ -104,25 +104,26 @@ void DeliveryLoop::take(FileId file) {
 }
 
 std::vector<ReceivedRow> DeliveryLoop::waiting() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<ReceivedRow> rows;
-  std::copy_if(messages_.begin(), messages_.end(), std::back_inserter(rows),
-               [this](const ReceivedRow& row) { return !expected_.contains(result_of(row)); });
+  for (const ReceivedRow& row : messages_) {
+    if (!is_expected(row)) rows.push_back(row);
+  }
   return rows;
 }
 
 std::size_t DeliveryLoop::waiting_count() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return messages_.size();
 }
 
 std::optional<std::int64_t> DeliveryLoop::first_waiting() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return messages_.empty() ? std::nullopt : std::optional(messages_.front().seq);
 }
 
 void DeliveryLoop::work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   bool receiver_ready = false;
   while (!stop_.requested()) {
     const auto now = steady_clock::now();
@@ -161,25 +162,29 @@ void DeliveryLoop::work() {
 
 // The first message that is not an expected result.
 std::deque<ReceivedRow>::iterator DeliveryLoop::next_message() {
-  if (expected_.empty()) return messages_.begin();
-  return std::find_if(messages_.begin(), messages_.end(),
-                      [this](const ReceivedRow& row) { return !expected_.contains(result_of(row)); });
+  auto message = messages_.begin();
+  while (message != messages_.end() && is_expected(*message)) ++message;
+  return message;
+}
+
+bool DeliveryLoop::is_expected(const ReceivedRow& row) const {
+  return !expected_.empty() && expected_.contains(result_of(row));
 }
 
 void DeliveryLoop::drop(const std::string& row_id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(messages_, [&](const ReceivedRow& row) { return row.id == row_id; });
   waiting_since_.reset();
 }
 
 void DeliveryLoop::expect_result(const std::string& delegation) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   expected_.insert(delegation);
 }
 
 void DeliveryLoop::stop_expecting(const std::string& delegation) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     expected_.erase(delegation);
   }
   changed_.notify_all();
@@ -188,7 +193,7 @@ void DeliveryLoop::stop_expecting(const std::string& delegation) {
 std::optional<ReceivedRow> DeliveryLoop::wait_for_result(const std::string& delegation,
                                                          std::chrono::milliseconds time) {
   const auto until = steady_clock::now() + time;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
     const auto found = std::find_if(messages_.begin(), messages_.end(),
                                     [&](const ReceivedRow& row) { return result_of(row) == delegation; });
@@ -210,7 +215,7 @@ void DeliveryLoop::end_result(const Delivery& delivery) {
 }
 
 std::vector<FileId> DeliveryLoop::waiting_files() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<FileId> ids;
   for (const auto& [text, due] : files_) ids.push_back(FileId::parse(text).value());
   return ids;

@@ -5,11 +5,9 @@
 // and has no recorded end is handed over again and marked so (Delivery::again). Thread-safe.
 #pragma once
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,6 +17,7 @@
 #include "agent/handover.h"
 #include "agent/ledger.h"
 #include "agent/stop.h"
+#include "base/mutex.h"
 
 namespace restante::agent {
 
@@ -83,18 +82,19 @@ class DeliveryLoop {
   enum class HandedOver { handed, stopped, closed };
 
   void work();
-  std::optional<FileId> next_file(Moment now);
-  std::optional<Moment> next_moment() const;
+  std::optional<FileId> next_file(Moment now) RESTANTE_REQUIRES(mutex_);
+  std::optional<Moment> next_moment() const RESTANTE_REQUIRES(mutex_);
   bool comes_before(FileId file, const ReceivedRow& message) const;
-  bool is_ready(const ReceivedRow& row, Moment now);
+  bool is_ready(const ReceivedRow& row, Moment now) RESTANTE_REQUIRES(mutex_);
   bool has_files_on_their_way(const ReceivedRow& row) const;
   HandedOver hand_over_message(const ReceivedRow& row);
   HandedOver hand_over_file(FileId id);
   HandedOver hand_over(Delivery delivery, ApiClient::TaskView task);
   std::optional<ApiClient::TaskView> ask(const Delivery& delivery);
   HandoverResult deliver(const Delivery& delivery, const ApiClient::TaskView& task);
-  std::deque<ReceivedRow>::iterator next_message();
-  void drop(const std::string& row_id);
+  bool is_expected(const ReceivedRow& row) const RESTANTE_REQUIRES(mutex_);
+  std::deque<ReceivedRow>::iterator next_message() RESTANTE_REQUIRES(mutex_);
+  void drop(const std::string& row_id) RESTANTE_EXCLUDES(mutex_);
   std::optional<Reply> reply_to(const Delivery& delivery, std::string text);
   std::optional<Reply> failure_reply_for(const Delivery& delivery, const std::string& trouble) const;
 
@@ -107,12 +107,14 @@ class DeliveryLoop {
   TaskObserver task_;
   PrintLine print_line_;
 
-  mutable std::mutex mutex_;  // the two queues: the poll and the download threads add, the loop takes
-  std::condition_variable changed_;
-  std::deque<ReceivedRow> messages_;
-  std::map<std::string, Moment> files_;  // by file id: when to hand it over alone
-  std::optional<Moment> waiting_since_;  // since when the first message waits for its files
-  std::set<std::string> expected_;       // delegations whose results a caller of wait_for_result() takes
+  mutable Mutex mutex_;  // the poll and the download threads add, the loop takes
+  ConditionVariable changed_;
+  std::deque<ReceivedRow> messages_ RESTANTE_GUARDED_BY(mutex_);
+  std::map<std::string, Moment> files_ RESTANTE_GUARDED_BY(mutex_);  // by file id: when to hand it over alone
+  // Since when the first message waits for its files.
+  std::optional<Moment> waiting_since_ RESTANTE_GUARDED_BY(mutex_);
+  // Delegations whose results a caller of wait_for_result() takes.
+  std::set<std::string> expected_ RESTANTE_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

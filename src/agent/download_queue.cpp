@@ -31,7 +31,7 @@ void DownloadQueue::start(std::uint64_t largest_file) {
 
 void DownloadQueue::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     for (auto* api : clients_) api->cancel();
   }
@@ -42,7 +42,7 @@ void DownloadQueue::stop() {
 
 void DownloadQueue::enqueue(FileId id) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     jobs_.try_emplace(id.text(),
                       DownloadJob{steady_clock::now(), false, 0, Backoff(options_.pause_first, options_.pause_most),
                                   Backoff(options_.trouble_first, options_.trouble_most)});
@@ -52,7 +52,7 @@ void DownloadQueue::enqueue(FileId id) {
 
 void DownloadQueue::retry_now() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (auto& [id, job] : jobs_) job.due = std::min(job.due, steady_clock::now());
   }
   changed_.notify_all();
@@ -60,7 +60,7 @@ void DownloadQueue::retry_now() {
 
 void DownloadQueue::work() {
   const auto api = connect_();
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   clients_.insert(api.get());
   while (!stopping_) {
     const auto next = std::min_element(jobs_.begin(), jobs_.end(), [](const auto& a, const auto& b) {

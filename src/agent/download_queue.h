@@ -3,11 +3,9 @@
 // ledger; then `done` is called on the download thread. Threads live from start() to stop(). Thread-safe.
 #pragma once
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -16,6 +14,7 @@
 #include "agent/backoff.h"
 #include "agent/file_downloader.h"
 #include "agent/ledger.h"
+#include "base/mutex.h"
 
 namespace restante::agent {
 
@@ -76,12 +75,12 @@ class DownloadQueue {
   PrintLine print_line_;
   std::uint64_t largest_ = 0;
 
-  std::mutex mutex_;  // the jobs: the poll adds, the download threads take
-  std::condition_variable changed_;
-  std::map<std::string, DownloadJob> jobs_;  // by file id
-  std::set<ApiClient*> clients_;
+  Mutex mutex_;  // the poll adds jobs, the download threads take them
+  ConditionVariable changed_;
+  std::map<std::string, DownloadJob> jobs_ RESTANTE_GUARDED_BY(mutex_);  // by file id
+  std::set<ApiClient*> clients_ RESTANTE_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;
-  bool stopping_ = false;
+  bool stopping_ RESTANTE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace restante::agent

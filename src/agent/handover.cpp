@@ -1,12 +1,11 @@
 #include "agent/handover.h"
 
-#include <mutex>
-
 #include <fmt/format.h>
 
 #include "agent/exec.h"
 #include "agent/files.h"
 #include "agent/result_files.h"
+#include "base/mutex.h"
 #include "base/utf8.h"
 
 namespace restante::agent {
@@ -79,7 +78,7 @@ class CommandHandover final : public Handover {
   bool returns_when_done() const override { return true; }
   void ended(const Delivery& delivery) override { forget_run(runs_, delivery.id); }
   void give_up(const std::string& delegation) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (given_up_ && delegation == task_) given_up_->request();
   }
 
@@ -113,7 +112,7 @@ class CommandHandover final : public Handover {
   }
 
   std::shared_ptr<const Stop> begin(const Delivery& delivery) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     task_ = delivery.type == "message" ? delivery.delegation_id : std::string();
     given_up_ = std::make_shared<Stop>();
     return given_up_;
@@ -121,9 +120,9 @@ class CommandHandover final : public Handover {
 
   std::string command_, runs_;
   const Stop& stop_;
-  std::mutex mutex_;  // the task in progress: another thread may give it up
-  std::string task_;
-  std::shared_ptr<Stop> given_up_;
+  Mutex mutex_;  // another thread may give up the task in progress
+  std::string task_ RESTANTE_GUARDED_BY(mutex_);
+  std::shared_ptr<Stop> given_up_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 // Text for a terminal: further lines are indented, control characters become `?`.

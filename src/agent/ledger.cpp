@@ -27,88 +27,88 @@ bool is_unfinished(const FileRecord& file) {
 }  // namespace
 
 Ledger::Ledger(StateDirectory directory, State state, PrintLine print_line)
-    : directory_(std::move(directory)), state_(std::move(state)), print_line_(std::move(print_line)) {}
+    : print_line_(std::move(print_line)), directory_(std::move(directory)), state_(std::move(state)) {}
 
 DiskResult<std::string> Ledger::token() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return directory_.token();
 }
 
 DiskResult<void> Ledger::keep_token(const std::string& token) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return directory_.keep_token(token);
 }
 
 void Ledger::write_health(std::string_view json) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   directory_.write_health(json);
 }
 
 State Ledger::state() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return state_;
 }
 
 std::string Ledger::workspace() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return state_.workspace;
 }
 
 std::string Ledger::enrolled() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return state_.enrolled;
 }
 
 std::int64_t Ledger::cursor() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return state_.cursor;
 }
 
 bool Ledger::started() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return state_.started;
 }
 
 std::optional<FileRecord> Ledger::file(FileId id) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto* found = state_.find(id);
   return found ? std::optional(*found) : std::nullopt;
 }
 
 std::optional<Reply> Ledger::next_reply() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return state_.outbox.empty() ? std::nullopt : std::optional(state_.outbox.front());
 }
 
 bool Ledger::has_begun(const std::string& delivery) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return state_.has_begun(delivery);
 }
 
 bool Ledger::has_seen(const ReceivedRow& row) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return state_.has_seen(row.id, row.created_at);
 }
 
 Delivery Ledger::compose(ReceivedRow row) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return deliver_message(std::move(row), state_);
 }
 
 std::optional<std::int64_t> Ledger::next_hop(const Delivery& delivery) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return agent::next_hop(state_.answered, delivery.source_id.value_or(""), delivery.hops, delivery.created_at);
 }
 
 Ledger::Counts Ledger::counts() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto waiting = std::count_if(state_.files.begin(), state_.files.end(),
                                      [](const FileRecord& file) { return file.where == Where::waiting; });
   return {static_cast<std::size_t>(waiting), state_.outbox.size()};
 }
 
 std::vector<FileRecord> Ledger::unfinished_files() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<FileRecord> found;
   std::copy_if(state_.files.begin(), state_.files.end(), std::back_inserter(found), is_unfinished);
   return found;
@@ -120,7 +120,7 @@ void Ledger::set_identity(std::string_view server, std::string_view workspace, s
 
 bool Ledger::announce(const FileRecord& file) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (state_.find(file.announced.id)) return false;
   }
   change(change::announced(file), Durable::with_the_next);
@@ -133,7 +133,7 @@ void Ledger::file_updated(const FileRecord& file) { change(change::file_updated(
 
 Ledger::Begun Ledger::begin(const std::string& id) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (state_.has_begun(id)) return Begun::again;
   }
   change(change::begun(id), Durable::now);
@@ -147,7 +147,7 @@ void Ledger::sent(const std::string& key) { change(change::sent(key), Durable::w
 void Ledger::change(const std::string& line, Durable durable) {
   std::optional<std::string> trouble;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto json = parse_json(line, {.depth = 8, .nodes = 100'000});
     [[maybe_unused]] const bool applied = json.has_value() && state_.apply(*json);
     assert(applied);

@@ -4,7 +4,6 @@
 // the poll, the downloads, the hand-over and the replies have their own threads and share only this.
 #pragma once
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 
 #include "agent/delivery.h"
 #include "agent/state_directory.h"
+#include "base/mutex.h"
 
 namespace restante::agent {
 
@@ -21,7 +21,6 @@ class Ledger {
   // `state` is the result of directory.load().
   Ledger(StateDirectory directory, State state, PrintLine print_line);
 
-  const std::string& path() const { return directory_.path(); }
   DiskResult<std::string> token() const;
   // Durable.
   DiskResult<void> keep_token(const std::string& token);
@@ -63,14 +62,14 @@ class Ledger {
 
  private:
   enum class Durable { now, with_the_next };
-  void change(const std::string& line, Durable durable);
-  DiskResult<void> write(const std::string& line, Durable durable);
+  void change(const std::string& line, Durable durable) RESTANTE_EXCLUDES(mutex_);
+  DiskResult<void> write(const std::string& line, Durable durable) RESTANTE_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  StateDirectory directory_;
-  State state_;
-  PrintLine print_line_;
-  bool failing_ = false;
+  const PrintLine print_line_;
+  mutable Mutex mutex_;
+  StateDirectory directory_ RESTANTE_GUARDED_BY(mutex_);
+  State state_ RESTANTE_GUARDED_BY(mutex_);
+  bool failing_ RESTANTE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace restante::agent

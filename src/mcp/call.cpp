@@ -11,31 +11,31 @@ constexpr std::chrono::milliseconds kReportInterval{100};
 }  // namespace
 
 void Call::cancel() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (std::exchange(cancelled_, true)) return;
   if (end_) end_();
 }
 
 bool Call::cancelled() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return cancelled_;
 }
 
 void Call::when_cancelled(std::function<void()> end) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   end_ = std::move(end);
   if (cancelled_ && end_) end_();
 }
 
 void Call::next_stage() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   base_ = std::max(reported_, 0.0);
 }
 
 void Call::progress(double done, double total, std::string_view message) {
   if (!progress_) return;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     done += base_;
     total += base_;
     const auto now = std::chrono::steady_clock::now();

@@ -2,13 +2,12 @@
 // the cancellation comes from another.
 #pragma once
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/json.h"
+#include "base/mutex.h"
 
 namespace restante::mcp {
 
@@ -34,11 +33,12 @@ class Call {
 
  private:
   const Progress progress_;
-  mutable std::mutex mutex_;
-  bool cancelled_ = false;
-  std::function<void()> end_;
-  double reported_ = -1, base_ = 0;
-  std::chrono::steady_clock::time_point reported_at_{};
+  mutable Mutex mutex_;
+  bool cancelled_ RESTANTE_GUARDED_BY(mutex_) = false;
+  std::function<void()> end_ RESTANTE_GUARDED_BY(mutex_);
+  double reported_ RESTANTE_GUARDED_BY(mutex_) = -1;
+  double base_ RESTANTE_GUARDED_BY(mutex_) = 0;
+  std::chrono::steady_clock::time_point reported_at_ RESTANTE_GUARDED_BY(mutex_){};
 };
 
 // Sets `when_cancelled` for the length of a scope.

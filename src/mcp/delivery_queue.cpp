@@ -13,18 +13,18 @@ constexpr std::chrono::milliseconds kStopCheckInterval{200};
 }  // namespace
 
 bool DeliveryQueue::wait_for_receiver() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (receivers_.empty() && !over()) changed_.wait_for(lock, kStopCheckInterval);
   return !over();
 }
 
 bool DeliveryQueue::has_receiver() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return !receivers_.empty();
 }
 
 HandoverResult DeliveryQueue::deliver(const agent::Delivery& delivery) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (over()) return {HandoverResult::What::stopped, {}, {}};
   if (receivers_.empty()) return {HandoverResult::What::not_taken, {}, {}};
   const auto receiver = receivers_.front();
@@ -33,7 +33,7 @@ HandoverResult DeliveryQueue::deliver(const agent::Delivery& delivery) {
   current_delivery_ = delivery.id;
   changed_.notify_all();
   const auto outcome = receiver->outcome;
-  changed_.wait(lock, [&] { return *outcome != DeliveryOutcome::pending; });
+  while (*outcome == DeliveryOutcome::pending) changed_.wait(lock);
   if (*outcome == DeliveryOutcome::written) return {};
   current_delivery_.clear();
   return {HandoverResult::What::not_taken, {}, {}};
@@ -44,13 +44,13 @@ std::shared_ptr<DeliveryQueue::TakenDelivery> DeliveryQueue::take(Call& call, st
   const auto receiver = std::make_shared<WaitingReceiver>();
   receiver->outcome = std::make_shared<DeliveryOutcome>(DeliveryOutcome::pending);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (over()) return {};
     receivers_.push_back(receiver);
   }
   changed_.notify_all();
   const WhenCancelled wake(call, [this] { changed_.notify_all(); });
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!receiver->delivery) {
     lock.unlock();
     const bool cancelled = call.cancelled();
@@ -69,25 +69,25 @@ std::shared_ptr<DeliveryQueue::TakenDelivery> DeliveryQueue::take(Call& call, st
 
 void DeliveryQueue::TakenDelivery::finish(DeliveryOutcome outcome) {
   {
-    const std::lock_guard lock(delivery_queue_->mutex_);
+    const MutexLock lock(delivery_queue_->mutex_);
     if (*outcome_ == DeliveryOutcome::pending) *outcome_ = outcome;
   }
   delivery_queue_->changed_.notify_all();
 }
 
 std::string DeliveryQueue::current_delivery() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return current_delivery_;
 }
 
 bool DeliveryQueue::closed() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return over();
 }
 
 void DeliveryQueue::close() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     closed_ = true;
   }
   changed_.notify_all();

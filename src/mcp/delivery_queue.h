@@ -4,13 +4,12 @@
 // of calls take.
 #pragma once
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "agent/handover.h"
+#include "base/mutex.h"
 #include "mcp/call.h"
 
 namespace restante::mcp {
@@ -38,9 +37,9 @@ class DeliveryQueue final : public agent::Handover {
     void finish(DeliveryOutcome outcome);
 
    private:
-    DeliveryQueue* delivery_queue_;
+    DeliveryQueue* const delivery_queue_;
     agent::Delivery delivery_;
-    std::shared_ptr<DeliveryOutcome> outcome_;
+    const std::shared_ptr<DeliveryOutcome> outcome_ RESTANTE_GUARDED_BY(delivery_queue_->mutex_);
   };
 
   // Null when the time is up, the call was cancelled, or the queue is closed.
@@ -52,19 +51,20 @@ class DeliveryQueue final : public agent::Handover {
   bool closed() const;
 
  private:
+  // Used only while mutex_ is locked: a call and the delivery loop share it.
   struct WaitingReceiver {
     std::optional<agent::Delivery> delivery;
     std::shared_ptr<DeliveryOutcome> outcome;
   };
 
-  bool over() const { return closed_ || stop_.requested(); }
+  bool over() const RESTANTE_REQUIRES(mutex_) { return closed_ || stop_.requested(); }
 
   const agent::Stop& stop_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::shared_ptr<WaitingReceiver>> receivers_;
-  std::string current_delivery_;
-  bool closed_ = false;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::deque<std::shared_ptr<WaitingReceiver>> receivers_ RESTANTE_GUARDED_BY(mutex_);
+  std::string current_delivery_ RESTANTE_GUARDED_BY(mutex_);
+  bool closed_ RESTANTE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace restante::mcp

@@ -17,7 +17,7 @@ constexpr std::size_t kPiece = 4096;
 
 bool Output::write(std::string_view line) {
   const auto text = std::string(line) + '\n';
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::string_view left = text;
   while (!left.empty()) {
     if (closed_.load() || !write_piece(left)) {

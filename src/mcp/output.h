@@ -2,10 +2,10 @@
 // writers, but not the shutdown: when stop is requested, a half-written line is given up. Thread-safe.
 #pragma once
 #include <atomic>
-#include <mutex>
 #include <string_view>
 
 #include "agent/stop.h"
+#include "base/mutex.h"
 
 namespace restante::mcp {
 
@@ -19,11 +19,11 @@ class Output {
   bool closed() const { return closed_.load(); }
 
  private:
-  bool write_piece(std::string_view& bytes);
+  bool write_piece(std::string_view& bytes) RESTANTE_REQUIRES(mutex_);
 
   int descriptor_;
   const agent::Stop& stop_;
-  std::mutex mutex_;
+  Mutex mutex_;  // one line at a time
   std::atomic<bool> closed_{false};
 };
 

@@ -43,7 +43,7 @@ class Session::ResponseCollector {
 
   void give(std::string text, std::function<void(bool)> after = {}) {
     if (batch_) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       texts_.push_back(std::move(text));
       if (after) afters_.push_back(std::move(after));
       return;
@@ -55,9 +55,9 @@ class Session::ResponseCollector {
  private:
   Output& output_;
   const bool batch_;
-  std::mutex mutex_;
-  std::vector<std::string> texts_;
-  std::vector<std::function<void(bool)>> afters_;
+  Mutex mutex_;
+  std::vector<std::string> texts_ RESTANTE_GUARDED_BY(mutex_);
+  std::vector<std::function<void(bool)>> afters_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 void Session::run(int input) {
@@ -143,7 +143,7 @@ void Session::take_notification(const Incoming& message) {
   if (!id) return;
   std::shared_ptr<Call> call;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = by_id_.find(id->dump());
     if (found == by_id_.end()) return;  // it has ended meanwhile
     call = found->second;
@@ -179,7 +179,7 @@ void Session::begin_call(const Incoming& message, const std::shared_ptr<Response
         message.id, kInvalidParams, name ? "there is no tool of this name; tools/list shows them" : "name is missing"));
   }
   const auto key = message.id.dump();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (by_id_.contains(key))
     return reply->give(error_response(message.id, kInvalidRequest, "a request with this id is already running"));
   if (calls_.size() >= options_.most_calls)
@@ -188,10 +188,10 @@ void Session::begin_call(const Incoming& message, const std::shared_ptr<Response
   running.call = std::make_shared<Call>(progress_for(message.params));
   by_id_.emplace(key, running.call);
   running.thread = std::thread(
-      [this, &running, message, tool, reply]() mutable { perform(running, message, *tool, std::move(reply)); });
+      [this, call = running.call, message, tool, reply]() mutable { perform(call, message, *tool, std::move(reply)); });
 }
 
-void Session::perform(RunningCall& running, const Incoming& message, const Tool& tool,
+void Session::perform(const std::shared_ptr<Call>& call, const Incoming& message, const Tool& tool,
                       std::shared_ptr<ResponseCollector> reply) {
   static const Json none = Json::object();
   const Json* given = message.params.find("arguments");
@@ -201,7 +201,7 @@ void Session::perform(RunningCall& running, const Incoming& message, const Tool&
     answer = failure(std::move(wrong) + ".");
   } else {
     try {
-      answer = tool.run(context_, *running.call, Arguments(arguments, tool.params));
+      answer = tool.run(context_, *call, Arguments(arguments, tool.params));
     } catch (const std::exception& error) {
       answer = failure(std::string("This did not work: ") + error.what() + ".");
     }
@@ -209,10 +209,10 @@ void Session::perform(RunningCall& running, const Incoming& message, const Tool&
   bool cancelled = false;
   {
     // From here on a cancellation comes too late.
-    const std::lock_guard lock(mutex_);
-    cancelled = running.call->cancelled();
+    const MutexLock lock(mutex_);
+    cancelled = call->cancelled();
     const auto known = by_id_.find(message.id.dump());
-    if (known != by_id_.end() && known->second == running.call) by_id_.erase(known);
+    if (known != by_id_.end() && known->second == call) by_id_.erase(known);
   }
   if (cancelled) {
     if (answer.after) answer.after(false);
@@ -221,15 +221,18 @@ void Session::perform(RunningCall& running, const Incoming& message, const Tool&
   }
   answer.after = {};
   reply.reset();
-  const std::lock_guard lock(mutex_);
-  running.done = true;
+  const MutexLock lock(mutex_);
+  const auto running = std::ranges::find(calls_, call, &RunningCall::call);
+  if (running != calls_.end()) running->done = true;  // else end() has taken it and waits for this thread
   ended_.notify_all();
 }
+
+bool Session::all_done() const { return std::ranges::all_of(calls_, &RunningCall::done); }
 
 void Session::reap() {
   std::list<RunningCall> done_calls;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (auto one = calls_.begin(); one != calls_.end();) {
       const auto next = std::next(one);
       if (one->done) done_calls.splice(done_calls.end(), calls_, one);
@@ -242,10 +245,10 @@ void Session::reap() {
 void Session::end() {
   // Calls that wait for a message end now; calls that send one may finish.
   context_.delivery_queue().close();
+  std::list<RunningCall> left;
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const auto until = std::chrono::steady_clock::now() + options_.end_patience;
-    const auto all_done = [this] { return std::ranges::all_of(calls_, &RunningCall::done); };
     while (!all_done() && !stop_.requested()) {
       const auto next_check = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
       if (ended_.wait_until(lock, std::min(until, next_check)) == std::cv_status::timeout &&
@@ -253,9 +256,9 @@ void Session::end() {
         break;
     }
     for (auto& one : calls_) one.call->cancel();
+    left.swap(calls_);
   }
-  for (auto& one : calls_) one.thread.join();
-  calls_.clear();
+  for (auto& one : left) one.thread.join();
 }
 
 }  // namespace restante::mcp

@@ -2,15 +2,14 @@
 // cancellation and progress. Every request gets exactly one answer, unless it was cancelled or the client has closed
 // the connection. run() blocks until stdin ends or stop is requested; all its calls have ended when it returns.
 #pragma once
-#include <condition_variable>
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "mcp/message.h"
 #include "mcp/output.h"
 #include "mcp/tool_context.h"
@@ -52,9 +51,10 @@ class Session {
   void take_notification(const Incoming& message);
   std::string initialize(const Json& params);
   void begin_call(const Incoming& message, const std::shared_ptr<ResponseCollector>& reply);
-  void perform(RunningCall& running, const Incoming& message, const Tool& tool,
+  void perform(const std::shared_ptr<Call>& call, const Incoming& message, const Tool& tool,
                std::shared_ptr<ResponseCollector> reply);
   Call::Progress progress_for(const Json& params);
+  bool all_done() const RESTANTE_REQUIRES(mutex_);
   void reap();
   void end();
 
@@ -64,10 +64,10 @@ class Session {
   agent::Stop& stop_;
   const Version* version_ = nullptr;  // null: no handshake yet
 
-  std::mutex mutex_;  // the running calls: each ends on its own thread
-  std::condition_variable ended_;
-  std::list<RunningCall> calls_;
-  std::map<std::string, std::shared_ptr<Call>> by_id_;  // the id as JSON
+  Mutex mutex_;  // each call ends on its own thread
+  ConditionVariable ended_;
+  std::list<RunningCall> calls_ RESTANTE_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<Call>> by_id_ RESTANTE_GUARDED_BY(mutex_);  // the id as JSON
 };
 
 }  // namespace restante::mcp

@@ -23,7 +23,7 @@ std::string ToolContext::connection_problem() {
 
 std::unique_ptr<agent::ApiClient> ToolContext::borrow() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!idle_.empty()) {
       auto api = std::move(idle_.back());
       idle_.pop_back();
@@ -41,7 +41,7 @@ ToolContext::ClientLease::ClientLease(ToolContext& context, Call& call)
 ToolContext::ClientLease::~ClientLease() {
   call_.when_cancelled({});
   if (call_.cancelled()) return;  // a cancelled client cannot be used again
-  const std::lock_guard lock(context_.mutex_);
+  const MutexLock lock(context_.mutex_);
   if (context_.idle_.size() < kMostIdle) context_.idle_.push_back(std::move(api_));
 }
 

@@ -2,11 +2,11 @@
 // clients of the server, which stay connected from one call to the next. Thread-safe.
 #pragma once
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "agent/agent.h"
+#include "base/mutex.h"
 #include "mcp/call.h"
 #include "mcp/delivery_queue.h"
 #include "mcp/tool.h"
@@ -17,17 +17,17 @@ namespace restante::mcp {
 class LastMessage {
  public:
   void set(std::string_view line) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     last_ = line;
   }
   std::string last() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return last_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::string last_;
+  mutable Mutex mutex_;
+  std::string last_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 class ToolContext {
@@ -64,8 +64,8 @@ class ToolContext {
   agent::Agent& agent_;
   DeliveryQueue& delivery_queue_;
   const LastMessage& last_message_;
-  std::mutex mutex_;  // guards idle_
-  std::vector<std::unique_ptr<agent::ApiClient>> idle_;
+  Mutex mutex_;
+  std::vector<std::unique_ptr<agent::ApiClient>> idle_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 // A failed request as an answer: the server's sentence, and what to do.
