@@ -36,8 +36,8 @@ BlobCheck::BlobCheck(Store& store, Places& places, Integrity& integrity, const C
 Result<BlobCheckReport> BlobCheck::start(Mend mend) {
   {
     // A client that has read that the last check is done must not get blob_check_running.
-    const std::lock_guard saving_lock(saving_);
-    const std::lock_guard lock(mutex_);
+    const MutexLock saving_lock(saving_);
+    const MutexLock lock(mutex_);
     if (report_.state != State::none) return errors::blob_check_running;
   }
   BlobCheckReport fresh;
@@ -50,7 +50,7 @@ Result<BlobCheckReport> BlobCheck::start(Mend mend) {
   const auto begun = store_.begin_blob_check(wanted, now).take();
   if (!begun) return begun.error();
   fresh.started_at = begun->begun_at;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   report_ = fresh;
   named_ = 0;
   saved_at_ = clock_.steady();
@@ -71,7 +71,7 @@ BlobCheckReport BlobCheck::report() {
 // If no other server uses the store, another worker's check was run by the process before this one.
 bool BlobCheck::is_alive(const BlobCheckRow& row) const {
   if (rules_.alone && row.worker != self_) return false;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool here = report_.state != State::none && row.worker == self_ && row.begun_at == report_.started_at;
   return here || row.worker_until > clock_.now();
 }
@@ -80,7 +80,7 @@ void BlobCheck::tick() {
   (void)guard_.believable();  // the guard compares with its last call, so call it often
   bool mend = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (report_.state != State::running) return;
     mend = report_.mend;
   }
@@ -90,12 +90,12 @@ void BlobCheck::tick() {
   try {
     now = work();
     failures_ = 0;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     report_.reason.clear();
   } catch (const Unavailable& e) {
     if (++failures_ >= rules_.attempts) return end(State::failed, e.what());
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       report_.reason = e.what();
     }
     save_progress();
@@ -135,7 +135,7 @@ void BlobCheck::begin(Mend mend) {
 void BlobCheck::end(State state, std::string reason) {
   begun_ = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     report_.state = state;
     report_.ended_at = clock_.now();
     report_.reason = std::move(reason);
@@ -146,15 +146,15 @@ void BlobCheck::end(State state, std::string reason) {
 // Another check was begun, because this server did not renew its lease in time.
 void BlobCheck::give_up() {
   begun_ = false;
-  const std::lock_guard saving_lock(saving_);
-  const std::lock_guard lock(mutex_);
+  const MutexLock saving_lock(saving_);
+  const MutexLock lock(mutex_);
   report_ = BlobCheckReport();
   log_.warn("blob_check_lost", {{"reason", "another one was begun meanwhile"}});
 }
 
 void BlobCheck::beat() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (report_.state == State::none || clock_.steady() - saved_at_ < kSaveEvery) return;
   }
   save_progress();
@@ -163,18 +163,18 @@ void BlobCheck::beat() {
 void BlobCheck::release() {
   bool running = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     running = report_.state == State::running;
   }
   running ? end(State::stopped) : save_progress();
 }
 
 void BlobCheck::save_progress() {
-  const std::lock_guard saving_lock(saving_);
+  const MutexLock saving_lock(saving_);
   BlobCheckReport now;
   BlobCheckUpdate update;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (report_.state == State::none) return;
     now = report_;
     if (now.findings.size() != named_) update.findings = write_findings(now);
@@ -190,7 +190,7 @@ void BlobCheck::save_progress() {
 
 void BlobCheck::progress_saved(const BlobCheckReport& report, bool kept) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     saved_at_ = clock_.steady();
     named_ = report.findings.size();
     if (report.state != State::running) report_ = BlobCheckReport();
@@ -231,7 +231,7 @@ bool BlobCheck::step() {
 }
 
 void BlobCheck::add_finding(BlobFinding finding) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++report_.found.at(static_cast<std::size_t>(finding.fault));
   if (finding.remedy != BlobRemedy::none) ++report_.mended;
   if (report_.findings.size() >= rules_.findings) return;
@@ -258,7 +258,7 @@ bool BlobCheck::find_orphans() {
     add_finding({BlobFault::orphan, mend ? BlobRemedy::dropped : BlobRemedy::none, key, {}});
   }
   from_ = std::move(page.next);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   report_.blobs += std::ssize(page.keys);
   return !from_.empty();
 }
@@ -269,7 +269,7 @@ void BlobCheck::find_unfinished() {
                                  : places_.count_unfinished(orphan_cutoff(), &unreachable_places_);
   places_.require_written_places(unreachable_places_);
   report_unreachable_places();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   report_.found.at(static_cast<std::size_t>(BlobFault::unfinished)) += static_cast<std::int64_t>(count);
   if (mend) report_.mended += static_cast<std::int64_t>(count);
 }

@@ -10,7 +10,6 @@
 #include <chrono>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "base/jump_guard.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/mutex.h"
 #include "desk/blob_check_report.h"
 #include "desk/integrity.h"
 #include "store/places.h"
@@ -72,10 +72,10 @@ class BlobCheck {
 
   bool is_alive(const BlobCheckRow& row) const;
   void begin(Mend mend);
-  void end(BlobCheckReport::State state, std::string reason = {});
-  void give_up();
-  void save_progress();
-  void progress_saved(const BlobCheckReport& report, bool kept);
+  void end(BlobCheckReport::State state, std::string reason = {}) RESTANTE_EXCLUDES(saving_, mutex_);
+  void give_up() RESTANTE_EXCLUDES(saving_, mutex_);
+  void save_progress() RESTANTE_EXCLUDES(saving_, mutex_);
+  void progress_saved(const BlobCheckReport& report, bool kept) RESTANTE_REQUIRES(saving_) RESTANTE_EXCLUDES(mutex_);
   BlobCheckReport::State work();
   bool step();
   bool check_next_row();
@@ -87,8 +87,8 @@ class BlobCheck {
   Copy verify(const std::string& key, const Upload& upload, std::string& why);
   bool reads_as(OpenBlob& blob, const Upload& upload);
   bool is_still(const Upload& upload);
-  void count_bytes(std::size_t bytes);
-  void add_finding(BlobFinding finding);
+  void count_bytes(std::size_t bytes) RESTANTE_EXCLUDES(mutex_);
+  void add_finding(BlobFinding finding) RESTANTE_EXCLUDES(mutex_);
   BlobRemedy report_damage(const Upload& upload, UploadDamage damage);
   BlobRemedy mend(const Upload& upload, const CheckedCopy& one, const std::vector<CheckedCopy>& wrong,
                   const std::string* right, std::string& why);
@@ -112,11 +112,13 @@ class BlobCheck {
   const WorkerId self_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> lost_{false};  // the lease was lost: another check has begun, here or on another server
-  std::mutex saving_;              // tick and beat are two threads: this keeps saved progress in order
-  mutable std::mutex mutex_;       // guards what follows: beat() and report() run on other threads
-  BlobCheckReport report_;         // of the check this server runs, until its end has been saved; else empty
-  std::size_t named_ = 0;          // findings that are in the store
-  SteadyTime saved_at_;
+  // Tick and beat are two threads: this keeps saved progress in order.
+  Mutex saving_ RESTANTE_ACQUIRED_BEFORE(mutex_);
+  mutable Mutex mutex_;  // beat() and report() run on other threads than tick()
+  // Of the check this server runs, until its end has been saved; else empty.
+  BlobCheckReport report_ RESTANTE_GUARDED_BY(mutex_);
+  std::size_t named_ RESTANTE_GUARDED_BY(mutex_) = 0;  // findings that are in the store
+  SteadyTime saved_at_ RESTANTE_GUARDED_BY(mutex_);
 
   // The position in the check, from tick to tick.
   JumpGuard guard_;

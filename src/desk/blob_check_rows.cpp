@@ -30,7 +30,7 @@ bool BlobCheck::check_next_row() {
   row_failures_ = 0;
   after_ = next.id;
   page_.pop_front();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++report_.files;
   return true;
 }
@@ -133,7 +133,7 @@ bool BlobCheck::is_still(const Upload& upload) {
 }
 
 void BlobCheck::count_bytes(std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   report_.bytes += static_cast<std::int64_t>(bytes);
 }
 

@@ -24,7 +24,7 @@ bool BlobMoves::can_copy(const BlobMove& move) {
   const auto works = usable(move.to, [&] { places_.require_not_foreign(move.to); });
   const std::string reason(works ? std::string_view() : works.error().sentence());
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (reason == held_up_) return works.has_value();
     held_up_ = reason;
   }
@@ -45,14 +45,14 @@ bool BlobMoves::holds_lease() {
   }
   leased_until_ = held ? std::optional(now + rules_.lease) : std::nullopt;
   if (!held) forget_pass();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   copier_ = held ? Copier::this_server : Copier::other_server;
   return held;
 }
 
 void BlobMoves::give_up_lease() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     copier_ = Copier::none;
   }
   page_.clear();  // other servers change these rows; after_ stays right

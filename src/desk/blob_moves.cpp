@@ -118,14 +118,14 @@ Result<void> BlobMoves::finish() {
 }
 
 void BlobMoves::apply_stored_move() {
-  const std::lock_guard applying_lock(applying_);
+  const MutexLock applying_lock(applying_);
   const auto found = store_.uploads_ready() ? store_.find_blob_move() : std::nullopt;
   const PlacePlan plan = plan_for(found, rules_.setting);
   if (places_.plan() != plan) {
     log_.info("blobs_go_to", {{"place", name_of(plan.write)}, {"also", plan.also ? name_of(*plan.also) : ""}});
     places_.set_plan(plan);
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool another = found.has_value() != move_.has_value() ||
                        (found && (found->begun_at != move_->begun_at || found->from != move_->from));
   if (another) {
@@ -140,7 +140,7 @@ void BlobMoves::apply_stored_move() {
 }
 
 std::string BlobMoves::disagreement() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!move_ || move_->phase != BlobPhase::finished || move_->to == rules_.setting) return {};
   return fmt::format("blobs = \"{}\" is set, but files were moved to \"{}\" and are stored there: set blobs = \"{}\"",
                      name_of(rules_.setting), name_of(move_->to), name_of(move_->to));
@@ -161,7 +161,7 @@ void BlobMoves::tick() {
   }
   std::optional<BlobMove> move;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     move = move_;
   }
   if (!move || stopping_ || (paused_until_ && now < *paused_until_)) return;
@@ -315,7 +315,7 @@ void BlobMoves::put_in_place(const BlobMove& move, const MovingBlob& blob, const
   metrics_.blob_move_files.Increment();
   metrics_.blob_move_bytes.Increment(static_cast<double>(blob.size));
   const SteadyTime now = std::chrono::steady_clock::now();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++copied_files_;
   copied_bytes_ += blob.size;
   copied_at_ = now;
@@ -325,7 +325,7 @@ void BlobMoves::put_in_place(const BlobMove& move, const MovingBlob& blob, const
 void BlobMoves::failed(const MovingBlob& blob, const std::string& reason) {
   metrics_.blob_move_failures.Increment();
   log_.warn("blob_not_moved", {{"blob", blob.keys.key}, {"size", blob.size}, {"reason", reason}});
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++failures_;
   last_failure_ = reason;
 }
@@ -340,14 +340,14 @@ void BlobMoves::suspect(const MovingBlob& blob) {
 
 std::vector<PlaceFigures> BlobMoves::figures() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto fresh = std::max<SteadyTime::duration>(kCountAtMostEvery, 20 * counting_takes_);
     if (counted_at_ && clock_.steady() - *counted_at_ < fresh) return figures_;
   }
   const SteadyTime start = clock_.steady();
   auto counted = store_.count_blobs();
   const SteadyTime end = clock_.steady();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   figures_ = counted;
   counted_at_ = end;
   counting_takes_ = end - start;
@@ -362,7 +362,7 @@ BlobMoveProgress BlobMoves::progress() {
   apply_stored_move();
   BlobMoveProgress progress;
   progress.places = figures();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   progress.move = move_;
   progress.copied_files = copied_files_;
   progress.copied_bytes = copied_bytes_;

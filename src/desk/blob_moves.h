@@ -9,7 +9,6 @@
 #include <chrono>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/mutex.h"
 #include "desk/integrity.h"
 #include "store/places.h"
 #include "store/store.h"
@@ -84,7 +84,7 @@ class BlobMoves {
   enum class Twins { more, slower, wait, none };
   static constexpr int kFailuresInARow = 3;  // then it pauses
 
-  void apply_stored_move();
+  void apply_stored_move() RESTANTE_EXCLUDES(applying_, mutex_);
   void log_disagreement();
   bool may_work(const BlobMove& move);
   bool can_copy(const BlobMove& move);
@@ -105,11 +105,11 @@ class BlobMoves {
   void end(const BlobMove& move);
   Copied copy(const BlobMove& move, const MovingBlob& blob);
   void put_in_place(const BlobMove& move, const MovingBlob& blob, const std::string& key);
-  void failed(const MovingBlob& blob, const std::string& reason);
+  void failed(const MovingBlob& blob, const std::string& reason) RESTANTE_EXCLUDES(mutex_);
   void suspect(const MovingBlob& blob);
   bool may_read(const BlobMove& move);
   bool has_room(const BlobMove& move, const MovingBlob& blob);
-  std::vector<PlaceFigures> figures();
+  std::vector<PlaceFigures> figures() RESTANTE_EXCLUDES(mutex_);
   Result<void> usable(Place place, const std::function<void()>& check) const;
 
   Store& store_;
@@ -122,23 +122,23 @@ class BlobMoves {
   const WorkerId self_;
   std::atomic<bool> stopping_{false};
 
-  std::mutex applying_;       // so that an older read does not replace a newer one
-  mutable std::mutex mutex_;  // guards what follows; progress() runs on other threads
-  std::optional<BlobMove> move_;
-  bool logged_ = false;
-  std::int64_t copied_files_ = 0;
-  std::int64_t copied_bytes_ = 0;
-  std::int64_t failures_ = 0;
-  std::string last_failure_;
-  std::optional<SteadyTime> copying_since_;
-  SteadyTime copied_at_;
-  std::vector<PlaceFigures> figures_;
-  std::optional<SteadyTime> counted_at_;
-  SteadyTime::duration counting_takes_{};
-  BlobMoveProgress::Copier copier_ = BlobMoveProgress::Copier::none;
-  std::string held_up_;
+  Mutex applying_ RESTANTE_ACQUIRED_BEFORE(mutex_);  // so that an older read does not replace a newer one
+  mutable Mutex mutex_;                              // progress() runs on other threads than tick()
+  std::optional<BlobMove> move_ RESTANTE_GUARDED_BY(mutex_);
+  std::int64_t copied_files_ RESTANTE_GUARDED_BY(mutex_) = 0;
+  std::int64_t copied_bytes_ RESTANTE_GUARDED_BY(mutex_) = 0;
+  std::int64_t failures_ RESTANTE_GUARDED_BY(mutex_) = 0;
+  std::string last_failure_ RESTANTE_GUARDED_BY(mutex_);
+  std::optional<SteadyTime> copying_since_ RESTANTE_GUARDED_BY(mutex_);
+  SteadyTime copied_at_ RESTANTE_GUARDED_BY(mutex_);
+  std::vector<PlaceFigures> figures_ RESTANTE_GUARDED_BY(mutex_);
+  std::optional<SteadyTime> counted_at_ RESTANTE_GUARDED_BY(mutex_);
+  SteadyTime::duration counting_takes_ RESTANTE_GUARDED_BY(mutex_){};
+  BlobMoveProgress::Copier copier_ RESTANTE_GUARDED_BY(mutex_) = BlobMoveProgress::Copier::none;
+  std::string held_up_ RESTANTE_GUARDED_BY(mutex_);
 
   // Used only by tick().
+  bool logged_ = false;
   SteadyTime applied_at_{};
   std::optional<SteadyTime> leased_until_;
   std::optional<SteadyTime> paused_until_;

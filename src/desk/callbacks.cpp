@@ -7,7 +7,7 @@
 
 namespace restante::desk {
 
-// Guarded by Callbacks::mutex_.
+// Used only while Callbacks::mutex_ is locked: a permit and the map share it.
 struct Callbacks::Callback {
   std::string url;
   int failures = 0;       // in a row
@@ -22,20 +22,20 @@ Callbacks::Permit::Permit(Callbacks& callbacks, std::shared_ptr<Callback> callba
     : callbacks_(callbacks), callback_(std::move(callback)), probe_(probe) {}
 
 Callbacks::Permit::~Permit() {
-  const std::lock_guard lock(callbacks_.mutex_);
+  const MutexLock lock(callbacks_.mutex_);
   --callback_->running;
   if (probe_) callback_->probing = false;
 }
 
 void Callbacks::Permit::succeeded() {
-  const std::lock_guard lock(callbacks_.mutex_);
+  const MutexLock lock(callbacks_.mutex_);
   callback_->failures = 0;
   callback_->failed_probes = 0;
   callback_->paused = false;
 }
 
 void Callbacks::Permit::failed() {
-  const std::lock_guard lock(callbacks_.mutex_);
+  const MutexLock lock(callbacks_.mutex_);
   Callback& callback = *callback_;
   ++callback.failures;
   // A call that began before the pause may fail during it. That must not make the pause longer.
@@ -53,7 +53,7 @@ std::shared_ptr<Callbacks::Permit> Callbacks::acquire(WorkspaceId workspace, std
   std::shared_ptr<Callback> callback;
   bool probe = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     auto& known = by_workspace_[workspace.text()];
     if (!known || known->url != url) {
       known = std::make_shared<Callback>();
@@ -71,7 +71,7 @@ std::shared_ptr<Callbacks::Permit> Callbacks::acquire(WorkspaceId workspace, std
 }
 
 void Callbacks::forget(WorkspaceId workspace) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   by_workspace_.erase(workspace.text());
 }
 

@@ -7,12 +7,12 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "model/ids.h"
 
 namespace restante::desk {
@@ -42,7 +42,7 @@ class Callbacks {
 
    private:
     Callbacks& callbacks_;
-    const std::shared_ptr<Callback> callback_;
+    const std::shared_ptr<Callback> callback_ RESTANTE_GUARDED_BY(callbacks_.mutex_);
     const bool probe_;
   };
 
@@ -62,8 +62,8 @@ class Callbacks {
   const Clock& clock_;
   const CallbackRules rules_;
   const std::function<double()> chance_;
-  std::mutex mutex_;  // calls end on any pool thread; held for a few instructions only
-  std::unordered_map<std::string, std::shared_ptr<Callback>> by_workspace_;
+  Mutex mutex_;  // calls end on any pool thread; held for a few instructions only
+  std::unordered_map<std::string, std::shared_ptr<Callback>> by_workspace_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 }  // namespace restante::desk

@@ -187,20 +187,20 @@ DelegationView Delegations::look(const Delegation& delegation, const Workspace& 
 }
 
 void Delegations::mark_acked(WorkspaceId workspace) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   acked_.insert(workspace);
 }
 
 void Delegations::mark_all_acked() {
   const auto workspaces = store_.list_workspaces();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const Workspace& workspace : workspaces) acked_.insert(workspace.id);
 }
 
 void Delegations::pick_up() {
   std::vector<WorkspaceId> acked;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     acked.assign(acked_.begin(), acked_.end());
     acked_.clear();
   }
@@ -210,7 +210,7 @@ void Delegations::pick_up() {
       events_.changed(change);
     }
   } catch (...) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     acked_.insert(acked.begin(), acked.end());
     throw;
   }

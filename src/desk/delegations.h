@@ -5,12 +5,12 @@
 #pragma once
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <set>
 #include <span>
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/mutex.h"
 #include "desk/delegation_events.h"
 #include "desk/presence.h"
 #include "desk/task_files.h"
@@ -101,8 +101,8 @@ class Delegations {
   const Clock& clock_;
   const DelegationRules rules_;
   DelegationEvents events_;
-  std::mutex mutex_;  // acks come from all pool threads
-  std::set<WorkspaceId> acked_;
+  Mutex mutex_;  // acks come from all pool threads
+  std::set<WorkspaceId> acked_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 }  // namespace restante::desk

@@ -35,7 +35,7 @@ void EventBus::publish_remote(TransientEvent event) {
 
 void EventBus::missed() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     recent_.clear();
     ++last_;
   }
@@ -45,19 +45,19 @@ void EventBus::missed() {
 void EventBus::changed(WorkspaceId workspace) { bell_.ring(topic_of(workspace)); }
 
 void EventBus::remember(LiveEvent item) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   item.number = ++last_;
   recent_.push_back(std::move(item));
   if (recent_.size() > kRemembered) recent_.pop_front();
 }
 
 std::uint64_t EventBus::last() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return last_;
 }
 
 EventBus::Page EventBus::since(std::uint64_t number, std::optional<WorkspaceId> only, std::size_t most) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Page page;
   page.last = last_;
   if (number >= last_) return page;

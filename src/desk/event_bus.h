@@ -8,13 +8,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/bell.h"
+#include "base/mutex.h"
 #include "model/inbox_row.h"
 #include "store/announcements.h"
 #include "store/store.h"
@@ -73,9 +73,9 @@ class EventBus {
   Bell& bell_;
   Announcements* const announcements_;
   std::shared_ptr<std::atomic<int>> subscribers_ = std::make_shared<std::atomic<int>>(0);
-  mutable std::mutex mutex_;      // written by the writer thread and pool threads, read by pool threads
-  std::deque<LiveEvent> recent_;  // under mutex_; numbers without gaps
-  std::uint64_t last_ = 0;        // under mutex_
+  mutable Mutex mutex_;  // the writer thread and pool threads write, pool threads read
+  std::deque<LiveEvent> recent_ RESTANTE_GUARDED_BY(mutex_);  // numbers without gaps
+  std::uint64_t last_ RESTANTE_GUARDED_BY(mutex_) = 0;
 };
 
 // Rings for events of this workspace that are not inbox rows; rows ring topic_of(workspace).

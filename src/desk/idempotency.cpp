@@ -5,8 +5,8 @@
 namespace restante::desk {
 
 struct IdempotencyLocks::RunningScopes {
-  std::mutex mutex;  // requests end on the writer's and on any pool thread
-  std::set<Digest> scopes;
+  Mutex mutex;  // requests end on the writer's and on any pool thread
+  std::set<Digest> scopes RESTANTE_GUARDED_BY(mutex);
 };
 
 IdempotencyLocks::IdempotencyLock::IdempotencyLock(std::shared_ptr<RunningScopes> running, const Digest& scope)
@@ -17,11 +17,11 @@ IdempotencyLocks::IdempotencyLock::~IdempotencyLock() { release(); }
 void IdempotencyLocks::IdempotencyLock::release() {
   std::shared_ptr<RunningScopes> running;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     running.swap(running_);
   }
   if (!running) return;
-  const std::lock_guard lock(running->mutex);
+  const MutexLock lock(running->mutex);
   running->scopes.erase(scope_);
 }
 
@@ -30,7 +30,7 @@ IdempotencyLocks::IdempotencyLocks(ClaimStore& store, const Clock& clock)
 
 Result<std::shared_ptr<IdempotencyLocks::IdempotencyLock>> IdempotencyLocks::enter(const Digest& scope) {
   {
-    const std::lock_guard lock(running_->mutex);
+    const MutexLock lock(running_->mutex);
     if (!running_->scopes.insert(scope).second) return errors::idempotency_in_progress;
   }
   return std::make_shared<IdempotencyLock>(running_, scope);

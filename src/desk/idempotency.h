@@ -4,12 +4,12 @@
 // process; the store keeps finished requests with their answers. Thread-safe.
 #pragma once
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "model/idempotency.h"
 #include "store/claims.h"
 
@@ -30,8 +30,8 @@ class IdempotencyLocks {
 
    private:
     const Digest scope_;
-    std::mutex mutex_;  // the writer thread may release while the request is destroyed
-    std::shared_ptr<RunningScopes> running_;
+    Mutex mutex_;  // the writer thread may release while the request is destroyed
+    std::shared_ptr<RunningScopes> running_ RESTANTE_GUARDED_BY(mutex_);
   };
 
   IdempotencyLocks(ClaimStore& store, const Clock& clock);

@@ -16,7 +16,7 @@ std::string InboundSecrets::find(WorkspaceId workspace) {
 Result<std::string> InboundSecrets::ensure(WorkspaceId workspace) {
   std::string known = find(workspace);
   if (!known.empty()) return known;
-  const std::lock_guard lock(making_);
+  const MutexLock lock(making_);
   known = find(workspace);
   if (!known.empty()) return known;
   return rotate(workspace);

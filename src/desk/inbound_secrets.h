@@ -2,11 +2,11 @@
 // verify the caller. These secrets must be readable again, so they are stored encrypted with the server's key. An agent
 // gets its secret when it registers and with every heartbeat. Thread-safe.
 #pragma once
-#include <mutex>
 #include <string>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/seal.h"
 #include "store/workspaces.h"
 
@@ -30,7 +30,7 @@ class InboundSecrets {
   const Seal& seal_;
   const Clock& clock_;
   Log& log_;
-  std::mutex making_;  // two first calls at once must agree on one secret
+  Mutex making_;  // two first calls at once must agree on one secret
 };
 
 }  // namespace restante::desk

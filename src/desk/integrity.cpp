@@ -72,7 +72,7 @@ Integrity::~Integrity() = default;
 void Integrity::suspect(const Upload& upload) {
   if (upload.damage) return;
   const Suspect suspect{upload.workspace_id, upload.id};
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool known = std::ranges::find(suspects_, suspect) != suspects_.end();
   if (!known && suspects_.size() < kMostSuspects) suspects_.push_back(suspect);
 }
@@ -96,7 +96,7 @@ void Integrity::tick() {
 }
 
 std::optional<Integrity::Suspect> Integrity::next_suspect() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (suspects_.empty()) return std::nullopt;
   const Suspect next = suspects_.front();
   suspects_.pop_front();

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/mutex.h"
 #include "desk/upload_events.h"
 #include "store/places.h"
 #include "store/store.h"
@@ -72,8 +72,8 @@ class Integrity {
   Metrics& metrics_;
   const IntegrityRules rules_;
   std::atomic<bool> stopping_{false};
-  std::mutex mutex_;  // guards suspects_ only: agents' failures come from the writer thread
-  std::deque<Suspect> suspects_;
+  Mutex mutex_;  // agents' failures come from the writer thread
+  std::deque<Suspect> suspects_ RESTANTE_GUARDED_BY(mutex_);
 
   // The pass over all files, from tick to tick.
   std::optional<SteadyTime> began_;

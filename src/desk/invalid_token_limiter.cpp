@@ -9,7 +9,7 @@ constexpr std::chrono::seconds kWindow{60};
 
 std::optional<std::chrono::seconds> InvalidTokenLimiter::count_invalid(std::string_view address) {
   const SteadyTime now = clock_.steady();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto known = by_address_.find(address);
   if (known != by_address_.end()) {
     counts_.splice(counts_.begin(), counts_, known->second);

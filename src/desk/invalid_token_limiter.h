@@ -4,13 +4,13 @@
 #pragma once
 #include <chrono>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 
 namespace restante::desk {
 
@@ -32,9 +32,10 @@ class InvalidTokenLimiter {
   const Clock& clock_;
   const unsigned per_minute_;
   const std::size_t addresses_;
-  std::mutex mutex_;                                                             // requests come on all pool threads
-  std::list<Count> counts_;                                                      // latest first
-  std::unordered_map<std::string_view, std::list<Count>::iterator> by_address_;  // keys are views of counts_' addresses
+  Mutex mutex_;                                          // requests come on all pool threads
+  std::list<Count> counts_ RESTANTE_GUARDED_BY(mutex_);  // latest first
+  // The keys are views of counts_' addresses.
+  std::unordered_map<std::string_view, std::list<Count>::iterator> by_address_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 }  // namespace restante::desk

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json_writer.h"
+#include "base/mutex.h"
 #include "model/errors.h"
 
 namespace restante::desk {
@@ -75,9 +76,12 @@ std::string describe_span(seconds span) {
 }  // namespace
 
 struct Presence::Agents {
-  std::mutex mutex;  // polls begin and end on any pool thread
-  bool loaded = false;
-  std::unordered_map<WorkspaceId, Agent> all;
+  // Reads the state at the start of the server, the first time.
+  void load(WorkspaceStore& store, const Clock& clock, Metrics& metrics) RESTANTE_REQUIRES(mutex);
+
+  Mutex mutex;  // polls begin and end on any pool thread
+  bool loaded RESTANTE_GUARDED_BY(mutex) = false;
+  std::unordered_map<WorkspaceId, Agent> all RESTANTE_GUARDED_BY(mutex);
 };
 
 class Presence::Poll {
@@ -85,7 +89,7 @@ class Presence::Poll {
   Poll(std::shared_ptr<Agents> agents, const Clock& clock, WorkspaceId id)
       : agents_(std::move(agents)), clock_(clock), id_(id) {}
   ~Poll() {
-    const std::lock_guard lock(agents_->mutex);
+    const MutexLock lock(agents_->mutex);
     const auto found = agents_->all.find(id_);
     if (found == agents_->all.end() || found->second.open == 0) return;
     Agent& agent = found->second;
@@ -112,32 +116,32 @@ Presence::Presence(WorkspaceStore& store, EventBus& event_bus, const Clock& cloc
       agents_(std::make_shared<Agents>()) {}
 
 void Presence::prepare() {
-  const std::lock_guard lock(agents_->mutex);
-  load();
+  const MutexLock lock(agents_->mutex);
+  agents_->load(store_, clock_, metrics_);
 }
 
-void Presence::load() {
-  if (agents_->loaded) return;
-  for (const Workspace& workspace : store_.list_workspaces()) {
-    Agent& agent = agents_->all[workspace.id];
+void Presence::Agents::load(WorkspaceStore& store, const Clock& clock, Metrics& metrics) {
+  if (loaded) return;
+  for (const Workspace& workspace : store.list_workspaces()) {
+    Agent& agent = all[workspace.id];
     agent.up = workspace.status == WorkspaceStatus::online || workspace.status == WorkspaceStatus::degraded;
-    agent.quiet_since = clock_.steady();
+    agent.quiet_since = clock.steady();
     agent.last_poll_at = workspace.last_poll_at;
     agent.usual_gap = workspace.usual_poll_gap;
     // An agent that is offline at the start had become silent before.
     const bool silent = !agent.up && workspace.last_poll_at && workspace.delivery_mode == DeliveryMode::poll;
     if (silent) agent.silence = Silence::reported;
-    if (silent) metrics_.silent_workspaces.Increment();
+    if (silent) metrics.silent_workspaces.Increment();
   }
-  agents_->loaded = true;
+  loaded = true;
 }
 
 std::shared_ptr<const void> Presence::poll(WorkspaceId id) {
   bool came_back = false;
   std::shared_ptr<const void> open;
   {
-    const std::lock_guard lock(agents_->mutex);
-    load();
+    const MutexLock lock(agents_->mutex);
+    agents_->load(store_, clock_, metrics_);
     Agent& agent = agents_->all[id];
     open = std::make_shared<const Poll>(agents_, clock_, id);
     if (agent.open++ == 0 && agent.polled_here) {
@@ -156,7 +160,7 @@ std::shared_ptr<const void> Presence::poll(WorkspaceId id) {
 }
 
 void Presence::acked(WorkspaceId id, const InboxQuery& cursor) {
-  const std::lock_guard lock(agents_->mutex);
+  const MutexLock lock(agents_->mutex);
   const auto found = agents_->all.find(id);
   if (found == agents_->all.end()) return;
   PollRecord& record = found->second.record(id, clock_.now());
@@ -165,14 +169,14 @@ void Presence::acked(WorkspaceId id, const InboxQuery& cursor) {
 }
 
 std::int64_t Presence::acked_seq(WorkspaceId id) const {
-  const std::lock_guard lock(agents_->mutex);
+  const MutexLock lock(agents_->mutex);
   const auto found = agents_->all.find(id);
   return found != agents_->all.end() && found->second.unwritten ? found->second.unwritten->acked_seq : 0;
 }
 
 void Presence::seen(WorkspaceId id) {
   {
-    const std::lock_guard lock(agents_->mutex);
+    const MutexLock lock(agents_->mutex);
     if (!agents_->loaded) return;
     Agent& agent = agents_->all[id];
     if (agent.up) return;
@@ -183,14 +187,14 @@ void Presence::seen(WorkspaceId id) {
 
 void Presence::went_offline(WorkspaceId id) {
   {
-    const std::lock_guard lock(agents_->mutex);
+    const MutexLock lock(agents_->mutex);
     agents_->all[id].up = false;
   }
   publish_status(id, "WORKSPACE_OFFLINE", {});
 }
 
 void Presence::forget(WorkspaceId id) {
-  const std::lock_guard lock(agents_->mutex);
+  const MutexLock lock(agents_->mutex);
   const auto found = agents_->all.find(id);
   if (found == agents_->all.end()) return;
   if (found->second.silence == Silence::reported) metrics_.silent_workspaces.Decrement();
@@ -198,8 +202,8 @@ void Presence::forget(WorkspaceId id) {
 }
 
 PollStatus Presence::poll_status(const Workspace& workspace) {
-  const std::lock_guard lock(agents_->mutex);
-  load();
+  const MutexLock lock(agents_->mutex);
+  agents_->load(store_, clock_, metrics_);
   PollStatus poll_status{workspace.last_poll_at, workspace.usual_poll_gap, {}, false};
   const auto found = agents_->all.find(workspace.id);
   if (found == agents_->all.end()) return poll_status;
@@ -216,7 +220,7 @@ PollStatus Presence::poll_status(const Workspace& workspace) {
 std::vector<WorkspaceId> Presence::flush() {
   std::vector<PollRecord> records;
   {
-    const std::lock_guard lock(agents_->mutex);
+    const MutexLock lock(agents_->mutex);
     for (auto& [id, agent] : agents_->all) {
       if (agent.unwritten) records.push_back(*std::exchange(agent.unwritten, std::nullopt));
     }
@@ -226,7 +230,7 @@ std::vector<WorkspaceId> Presence::flush() {
   try {
     (void)store_.record_polls(records).take();
   } catch (...) {
-    const std::lock_guard lock(agents_->mutex);
+    const MutexLock lock(agents_->mutex);
     for (const PollRecord& record : records) {
       const auto found = agents_->all.find(record.id);
       if (found == agents_->all.end()) continue;
@@ -246,8 +250,8 @@ std::vector<WorkspaceId> Presence::flush() {
 void Presence::report_silences() {
   std::vector<WorkspaceId> silent;
   {
-    const std::lock_guard lock(agents_->mutex);
-    load();
+    const MutexLock lock(agents_->mutex);
+    agents_->load(store_, clock_, metrics_);
     for (const auto& [id, agent] : agents_->all) {
       if (agent.silence == Silence::none && agent.silent_for(clock_, shortest_silence_)) silent.push_back(id);
     }
@@ -258,7 +262,7 @@ void Presence::report_silences() {
     PollStatus now;
     if (workspace) now = poll_status(*workspace);
     {
-      const std::lock_guard lock(agents_->mutex);
+      const MutexLock lock(agents_->mutex);
       const auto found = agents_->all.find(id);
       if (found == agents_->all.end() || (poll_mode && !now.silent_for) || found->second.open > 0) continue;
       found->second.silence = poll_mode ? Silence::reported : Silence::not_poll_mode;

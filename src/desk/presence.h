@@ -6,7 +6,6 @@
 // this server did not run is not counted. Thread-safe. Throws Unavailable where it uses the store.
 #pragma once
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
 #include "base/clock.h"
@@ -59,8 +58,6 @@ class Presence {
   struct Agents;
   class Poll;
 
-  // Called with the lock held. Reads the state at the start of the server.
-  void load();
   void publish_status(WorkspaceId id, std::string_view event, const PollStatus& poll_status);
 
   WorkspaceStore& store_;

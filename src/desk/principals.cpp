@@ -60,7 +60,7 @@ Result<Principal> Principals::by_session(std::string_view secret) {
 bool Principals::still_live(const Principal& principal) {
   if (!principal.token_id) {
     check_admin_token();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return !principal.is_admin() || principal.admin_generation == admin_generation_;
   }
   const auto token = store_.find_token(*principal.token_id);
@@ -96,7 +96,7 @@ void Principals::close_session(const Principal& principal) {
 }
 
 bool Principals::set_admin(const Digest& admin) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (admin == admin_) return false;
   admin_ = admin;
   ++admin_generation_;
@@ -126,7 +126,7 @@ std::vector<std::string> revocation_topics(const Principal& principal) {
 }
 
 std::optional<std::uint64_t> Principals::admin_generation(const Digest& hash) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return equal_constant_time(hash, admin_) ? std::optional(admin_generation_) : std::nullopt;
 }
 

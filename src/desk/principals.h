@@ -3,13 +3,13 @@
 #pragma once
 #include <chrono>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/bell.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "desk/token_uses.h"
 #include "model/principal.h"
 #include "store/tokens.h"
@@ -57,9 +57,9 @@ class Principals {
   Bell& bell_;
   const Clock& clock_;
   TokenUses uses_;
-  mutable std::mutex mutex_;            // one thread replaces the token, all look it up
-  Digest admin_;                        // under mutex_
-  std::uint64_t admin_generation_ = 0;  // under mutex_
+  mutable Mutex mutex_;  // one thread replaces the token, all look it up
+  Digest admin_ RESTANTE_GUARDED_BY(mutex_);
+  std::uint64_t admin_generation_ RESTANTE_GUARDED_BY(mutex_) = 0;
   std::function<std::optional<Digest>()> read_admin_;
 };
 

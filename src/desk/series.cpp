@@ -105,7 +105,7 @@ SeriesRow Series::difference(const Reading& before, const Reading& now) {
 
 void Series::tick() {
   Reading now = read_metrics();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (last_) {
     const auto shown = now.at - last_->at;
     const auto passed = std::chrono::duration_cast<std::chrono::microseconds>(now.steady - last_->steady);
@@ -135,7 +135,7 @@ void Series::add(const SeriesRow& row) {
 }
 
 std::vector<SeriesRow> Series::read(std::optional<Time> since) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<SeriesRow> rows;
   for (std::size_t i = 0; i < ring_.size(); ++i) {
     const SeriesRow& row = ring_[(next_ + i) % ring_.size()];
@@ -146,7 +146,7 @@ std::vector<SeriesRow> Series::read(std::optional<Time> since) const {
 
 SeriesRow Series::running() const {
   const Reading now = read_metrics();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (last_) return difference(*last_, now);
   SeriesRow unknown{now.at, {}};
   unknown.values.fill(kUnknown);

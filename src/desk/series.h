@@ -8,13 +8,13 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/mutex.h"
 
 namespace restante::desk {
 
@@ -61,17 +61,17 @@ class Series {
 
   Reading read_metrics() const;
   static SeriesRow difference(const Reading& before, const Reading& now);
-  void set_back(std::chrono::microseconds by);
-  void add(const SeriesRow& row);
+  void set_back(std::chrono::microseconds by) RESTANTE_REQUIRES(mutex_);
+  void add(const SeriesRow& row) RESTANTE_REQUIRES(mutex_);
 
   Metrics& metrics_;
   const Clock& clock_;
   const SeriesRules rules_;
   std::vector<std::function<double()>> figures_;  // one for each column except the percentiles
-  mutable std::mutex mutex_;                      // guards what follows: the loop writes, requests read
-  std::optional<Reading> last_;
-  std::vector<SeriesRow> ring_;
-  std::size_t next_ = 0;
+  mutable Mutex mutex_;                           // the loop writes, requests read
+  std::optional<Reading> last_ RESTANTE_GUARDED_BY(mutex_);
+  std::vector<SeriesRow> ring_ RESTANTE_GUARDED_BY(mutex_);
+  std::size_t next_ RESTANTE_GUARDED_BY(mutex_) = 0;
 };
 
 // The value below which `share` of the counted values are, interpolated linearly within a bucket; NaN when nothing was

@@ -32,8 +32,8 @@ Sweep::Sweep(Store& store, Places& places, UploadEvents& events, const Clock& cl
 void Sweep::tick() {
   bool due = false;
   {
-    const std::unique_lock lock(running_, std::try_to_lock);
-    if (!lock.owns_lock()) return;
+    if (!running_.try_lock()) return;
+    const TimedMutexLock lock(running_);
     const SteadyTime now = clock_.steady();
     due = !swept_at_ || now - *swept_at_ >= rules_.every;
     if (!due && (!measured_at_ || now - *measured_at_ >= kMeasureEvery)) measure();
@@ -42,8 +42,8 @@ void Sweep::tick() {
 }
 
 Result<SweepReport> Sweep::run_once() {
-  const std::unique_lock lock(running_, rules_.patience);
-  if (!lock.owns_lock()) return errors::sweep_running;
+  if (!running_.try_lock_for(rules_.patience)) return errors::sweep_running;
+  const TimedMutexLock lock(running_);
   const SteadyTime start = std::chrono::steady_clock::now();
   swept_at_ = clock_.steady();
   SweepReport report;
@@ -127,7 +127,7 @@ void Sweep::collect_orphans(SweepReport& report) {
     walk_from_ = std::move(page.next);
     if (!page.keys.empty()) pause_for_writers(start);
     if (!walk_from_.empty()) continue;
-    std::erase_if(orphan_candidates_, [this](const auto& candidate) {
+    std::erase_if(orphan_candidates_, [this](const auto& candidate) RESTANTE_REQUIRES(running_) {
       return candidate.second.walk != walk_ && !unreachable_places_.contains(parse_key(candidate.first)->place);
     });
     ++walk_;
@@ -165,7 +165,8 @@ void Sweep::log_unreachable_places() {
     if (logged_places_.insert(place).second)
       log_.warn("place_not_swept", {{"place", name_of(place)}, {"reason", reason}});
   }
-  std::erase_if(logged_places_, [this](Place place) { return !unreachable_places_.contains(place); });
+  std::erase_if(logged_places_,
+                [this](Place place) RESTANTE_REQUIRES(running_) { return !unreachable_places_.contains(place); });
 }
 
 void Sweep::measure() {

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 
@@ -17,6 +16,7 @@
 #include "base/last_run.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/mutex.h"
 #include "desk/upload_events.h"
 #include "store/places.h"
 #include "store/store.h"
@@ -61,13 +61,13 @@ class Sweep {
   void stop() { stopping_ = true; }
 
  private:
-  void sweep_rows(SweepReport& report);
-  void drop_blobs(SweepReport& report);
-  void collect_orphans(SweepReport& report);
-  void collect(const std::vector<std::string>& keys, SweepReport& report);
-  void measure();
+  void sweep_rows(SweepReport& report) RESTANTE_REQUIRES(running_);
+  void drop_blobs(SweepReport& report) RESTANTE_REQUIRES(running_);
+  void collect_orphans(SweepReport& report) RESTANTE_REQUIRES(running_);
+  void collect(const std::vector<std::string>& keys, SweepReport& report) RESTANTE_REQUIRES(running_);
+  void measure() RESTANTE_REQUIRES(running_);
   void log_report(const SweepReport& report) const;
-  void log_unreachable_places();
+  void log_unreachable_places() RESTANTE_REQUIRES(running_);
   void pause_for_writers(SteadyTime since) const;
 
   Store& store_;
@@ -79,19 +79,20 @@ class Sweep {
   const SweepRules rules_;
   std::atomic<bool> stopping_{false};
   LastRun last_run_;
-  std::timed_mutex running_;  // the operator's and the timer's sweep are two threads; guards what follows
-  JumpGuard guard_;
-  std::optional<SteadyTime> swept_at_;
-  std::optional<SteadyTime> measured_at_;
-  Places::UnreachablePlaces unreachable_places_;  // in this sweep
-  std::set<Place> logged_places_;                 // places that earlier sweeps could not reach, too
-  std::string walk_from_;                         // where the search for orphans continues
-  std::uint64_t walk_ = 0;
+  TimedMutex running_;  // the operator's and the timer's sweep are two threads
+  JumpGuard guard_ RESTANTE_GUARDED_BY(running_);
+  std::optional<SteadyTime> swept_at_ RESTANTE_GUARDED_BY(running_);
+  std::optional<SteadyTime> measured_at_ RESTANTE_GUARDED_BY(running_);
+  Places::UnreachablePlaces unreachable_places_ RESTANTE_GUARDED_BY(running_);  // in this sweep
+  // Places that earlier sweeps could not reach, too.
+  std::set<Place> logged_places_ RESTANTE_GUARDED_BY(running_);
+  std::string walk_from_ RESTANTE_GUARDED_BY(running_);  // where the search for orphans continues
+  std::uint64_t walk_ RESTANTE_GUARDED_BY(running_) = 0;
   struct OrphanCandidate {
     SteadyTime since;
     std::uint64_t walk;  // the last one that met it; a blob that a complete walk did not meet is deleted
   };
-  std::map<std::string, OrphanCandidate> orphan_candidates_;  // blobs without a row
+  std::map<std::string, OrphanCandidate> orphan_candidates_ RESTANTE_GUARDED_BY(running_);  // blobs without a row
 };
 
 }  // namespace restante::desk

@@ -9,7 +9,7 @@ constexpr auto kRecordInterval = std::chrono::minutes(1);
 
 void TokenUses::record(TokenId id) {
   const SteadyTime now = clock_.steady();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto [found, first] = recorded_.try_emplace(id, now);
   if (!first && now - found->second < kRecordInterval) return;
   found->second = now;
@@ -19,7 +19,7 @@ void TokenUses::record(TokenId id) {
 void TokenUses::flush() {
   std::vector<std::pair<TokenId, Time>> uses;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     uses.swap(unwritten_);
     const SteadyTime now = clock_.steady();
     std::erase_if(recorded_, [now](const auto& recorded) { return now - recorded.second >= kRecordInterval; });

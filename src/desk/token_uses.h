@@ -1,12 +1,12 @@
 // TokenUses records when each token was last used, so that people see which ones are still needed. A use is recorded at
 // most once a minute, in memory; flush() writes the recorded uses together. Thread-safe.
 #pragma once
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "store/tokens.h"
 
 namespace restante::desk {
@@ -22,9 +22,9 @@ class TokenUses {
  private:
   TokenStore& store_;
   const Clock& clock_;
-  std::mutex mutex_;  // requests come on all pool threads
-  std::unordered_map<TokenId, SteadyTime> recorded_;
-  std::vector<std::pair<TokenId, Time>> unwritten_;
+  Mutex mutex_;  // requests come on all pool threads
+  std::unordered_map<TokenId, SteadyTime> recorded_ RESTANTE_GUARDED_BY(mutex_);
+  std::vector<std::pair<TokenId, Time>> unwritten_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 }  // namespace restante::desk
