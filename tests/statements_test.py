@@ -31,10 +31,10 @@ def literals(text):
 
 def statements(backend):
     out = []
-    for path in sorted(path for path in (SOURCE / backend).iterdir() if not path.name.endswith("_test.cpp")):
+    for path in sorted(path for path in (SOURCE / backend).rglob("*") if path.is_file() and not path.name.endswith("_test.cpp")):
         found = [" ".join(text.split()) for text in literals(path.read_text(encoding="utf-8")) if SQL.match(text)]
         if found:
-            out.append(f"-- {path.name}\n" + "".join(f"{text}\n" for text in found))
+            out.append(f"-- {path.relative_to(SOURCE / backend)}\n" + "".join(f"{text}\n" for text in found))
     return "\n".join(out)
 
 

@@ -6,7 +6,7 @@
 
 #include "api/answers.h"
 #include "api/push.h"
-#include "desk/message_content.h"
+#include "desk/inbox/message_content.h"
 #include "model/inbox_messages.h"
 
 namespace restante::api {

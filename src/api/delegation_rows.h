@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "base/json_writer.h"
-#include "desk/delegations.h"
+#include "desk/delegations/delegations.h"
 #include "http/request.h"
 
 namespace restante::api {

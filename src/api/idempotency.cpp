@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "desk/canonical.h"
+#include "desk/principals/canonical.h"
 #include "model/errors.h"
 
 namespace restante::api {

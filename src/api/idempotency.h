@@ -16,7 +16,7 @@
 #include "api/answers.h"
 #include "api/context.h"
 #include "base/json.h"
-#include "desk/idempotency.h"
+#include "desk/principals/idempotency.h"
 #include "http/request.h"
 #include "http/response.h"
 #include "model/idempotency.h"

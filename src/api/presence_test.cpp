@@ -1,5 +1,5 @@
 // How a workspace's polling looks from outside.
-#include "desk/presence.h"
+#include "desk/workspaces/presence.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #pragma once
 #include "api/context.h"
 #include "api/idempotency.h"
-#include "desk/messages.h"
+#include "desk/inbox/messages.h"
 #include "http/request.h"
 #include "http/response.h"
 

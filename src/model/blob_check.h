@@ -1,6 +1,6 @@
 // BlobCheckRow is the last check of all stored blobs, or the running one, as every server sees it. One server at a
 // time runs it, as long as it renews its lease; a server that died leaves the row as it last wrote it. Progress and
-// findings are JSON that desk/blob_check_report writes and reads; the store only keeps them. Values only.
+// findings are JSON that desk/blob_checks/report writes and reads; the store only keeps them. Values only.
 #pragma once
 #include <optional>
 #include <string>

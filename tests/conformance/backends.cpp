@@ -4,7 +4,7 @@
 
 #include "base/json_writer.h"
 #include "postgres_server.h"
-#include "store/postgres/migrations.h"
+#include "store/postgres/schema/migrations.h"
 #include "store/postgres/store.h"
 #include "store/sqlite/store.h"
 #include "temporary_directory.h"

@@ -8,7 +8,7 @@
 #include "faults.h"
 #include "postgres_server.h"
 #include "store/inline/blobs.h"
-#include "store/postgres/chunks.h"
+#include "store/postgres/blobs/chunks.h"
 #include "store/sqlite/store.h"
 #include "temporary_directory.h"
 

@@ -5,7 +5,7 @@
 #include "backends.h"
 #include "postgres_server.h"
 #include "store/blob_key.h"
-#include "store/postgres/connection.h"
+#include "store/postgres/connections/connection.h"
 #include "store/postgres/store.h"
 #include "walked.h"
 

@@ -8,10 +8,10 @@
 #include "backends.h"
 #include "postgres_server.h"
 #include "store/delegation_rows.h"
-#include "store/postgres/connection.h"
-#include "store/postgres/delegation_rows.h"
+#include "store/postgres/connections/connection.h"
+#include "store/postgres/delegations/delegation_rows.h"
 #include "store/postgres/store.h"
-#include "store/sqlite/delegation_rows.h"
+#include "store/sqlite/delegations/delegation_rows.h"
 #include "store/sqlite/store.h"
 #include "temporary_directory.h"
 

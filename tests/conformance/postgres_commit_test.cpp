@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "postgres_server.h"
-#include "store/postgres/write_lane.h"
+#include "store/postgres/lanes/write_lane.h"
 
 namespace restante::testing {
 namespace {

@@ -1,5 +1,5 @@
 // A session that fails: the reported reason, and what still works.
-#include "store/postgres/connection.h"
+#include "store/postgres/connections/connection.h"
 
 #include <gmock/gmock.h>
 

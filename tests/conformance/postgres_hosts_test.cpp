@@ -1,5 +1,5 @@
 // Which of several servers a url connects to, and when the wait for one of them ends.
-#include "store/postgres/connection.h"
+#include "store/postgres/connections/connection.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

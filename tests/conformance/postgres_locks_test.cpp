@@ -8,7 +8,7 @@
 #include "backends.h"
 #include "model/errors.h"
 #include "postgres_server.h"
-#include "store/postgres/connection.h"
+#include "store/postgres/connections/connection.h"
 #include "store/postgres/store.h"
 
 namespace restante::testing {

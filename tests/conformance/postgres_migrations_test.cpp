@@ -1,4 +1,4 @@
-#include "store/postgres/migrations.h"
+#include "store/postgres/schema/migrations.h"
 
 #include <gmock/gmock.h>
 
@@ -7,7 +7,7 @@
 #include "backends.h"
 #include "postgres_server.h"
 #include "store/postgres/store.h"
-#include "store/sqlite/migrations.h"
+#include "store/sqlite/schema/migrations.h"
 
 namespace restante::testing {
 namespace {

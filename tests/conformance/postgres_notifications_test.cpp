@@ -1,5 +1,5 @@
 // Events between two servers when there are more than can be sent.
-#include "store/postgres/notification_reader.h"
+#include "store/postgres/cache/notification_reader.h"
 
 #include <gmock/gmock.h>
 #include <signal.h>

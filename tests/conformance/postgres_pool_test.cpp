@@ -1,5 +1,5 @@
 // A pool whose database allows fewer sessions than the pool may open, and values in both directions.
-#include "store/postgres/session_pool.h"
+#include "store/postgres/connections/session_pool.h"
 
 #include <gmock/gmock.h>
 

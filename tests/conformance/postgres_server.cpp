@@ -11,8 +11,8 @@
 #include "base/crypto.h"
 #include "base/text.h"
 #include "base/uuid.h"
-#include "store/postgres/connection.h"
-#include "store/postgres/migrations.h"
+#include "store/postgres/connections/connection.h"
+#include "store/postgres/schema/migrations.h"
 
 namespace restante::testing {
 namespace {

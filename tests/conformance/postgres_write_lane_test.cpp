@@ -1,4 +1,4 @@
-#include "store/postgres/write_lane.h"
+#include "store/postgres/lanes/write_lane.h"
 
 #include <gmock/gmock.h>
 
@@ -7,7 +7,7 @@
 
 #include "model/errors.h"
 #include "postgres_server.h"
-#include "store/postgres/session_pool.h"
+#include "store/postgres/connections/session_pool.h"
 
 namespace restante::testing {
 namespace {

@@ -1,5 +1,5 @@
 // One connection to SQLite: which failures are whose, and which changes of the files beside it are noticed.
-#include "store/sqlite/database.h"
+#include "store/sqlite/database/database.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "store/sqlite/migrations.h"
+#include "store/sqlite/schema/migrations.h"
 
 #include <gmock/gmock.h>
 

@@ -10,8 +10,8 @@
 #include "backends.h"
 #include "faults.h"
 #include "model/errors.h"
-#include "store/sqlite/data_lock.h"
-#include "store/sqlite/database.h"
+#include "store/sqlite/database/database.h"
+#include "store/sqlite/schema/data_lock.h"
 #include "store/sqlite/store.h"
 #include "temporary_directory.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <thread>
 
-#include "store/postgres/connection.h"
+#include "store/postgres/connections/connection.h"
 
 namespace restante::testing {
 

@@ -1,4 +1,4 @@
-#include "store/sqlite/writer.h"
+#include "store/sqlite/database/writer.h"
 
 #include <gmock/gmock.h>
 

@@ -5,12 +5,12 @@
 #include <memory>
 #include <vector>
 
-#include "store/postgres/chunks.h"
-#include "store/postgres/notification_reader.h"
-#include "store/postgres/read_cache.h"
-#include "store/postgres/session_pool.h"
+#include "store/postgres/blobs/chunks.h"
+#include "store/postgres/cache/notification_reader.h"
+#include "store/postgres/cache/read_cache.h"
+#include "store/postgres/connections/session_pool.h"
+#include "store/postgres/lanes/write_lane.h"
 #include "store/postgres/store.h"
-#include "store/postgres/write_lane.h"
 #include "store/store.h"
 
 namespace restante::postgres {

@@ -1,9 +1,9 @@
 #include "store/postgres/store.h"
 
-#include "store/postgres/migrations.h"
-#include "store/postgres/opening.h"
+#include "store/postgres/schema/migrations.h"
+#include "store/postgres/schema/opening.h"
 #include "store/postgres/shared_store.h"
-#include "store/postgres/upload_rows.h"
+#include "store/postgres/uploads/upload_rows.h"
 
 namespace restante::postgres {
 namespace {

@@ -3,11 +3,11 @@
 #pragma once
 #include <filesystem>
 
-#include "store/sqlite/chunks.h"
-#include "store/sqlite/data_lock.h"
-#include "store/sqlite/readers.h"
+#include "store/sqlite/blobs/chunks.h"
+#include "store/sqlite/database/readers.h"
+#include "store/sqlite/database/writer.h"
+#include "store/sqlite/schema/data_lock.h"
 #include "store/sqlite/store.h"
-#include "store/sqlite/writer.h"
 #include "store/store.h"
 #include "store/token_cache.h"
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "store/sqlite/embedded_store.h"
-#include "store/sqlite/migrations.h"
-#include "store/sqlite/opening.h"
-#include "store/sqlite/upload_rows.h"
+#include "store/sqlite/schema/migrations.h"
+#include "store/sqlite/schema/opening.h"
+#include "store/sqlite/uploads/upload_rows.h"
 
 namespace restante::sqlite {
 namespace {

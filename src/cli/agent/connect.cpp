@@ -1,0 +1,35 @@
+#include "cli/agent/connect.h"
+
+#include <filesystem>
+
+#include "agent/exec.h"
+#include "cli/agent/service.h"
+#include "cli/terminal/failed.h"
+#include "cli/terminal/terminal.h"
+
+namespace restante::cli {
+
+int connect(const ConnectOptions& options) {
+  check_options(options.agent);
+  if (!options.exec.empty() && options.json)
+    throw CommandFailed(kExitUsage, "give either --exec or --json: a command gets JSON on its stdin anyway");
+  if (options.reply_to_agents && options.exec.empty())
+    throw CommandFailed(kExitUsage, "--reply-to-agents needs --exec: only a command has an answer to send");
+  if (options.install_service) return install_service(options);
+  auto [directory, state] = open_state_directory(options.agent);
+  auto settings = settings_from(options.agent, state);
+  settings.delivery.file_patience = std::chrono::seconds(options.file_wait);
+  if (options.reply_to_agents) settings.delivery.agents = agent::DeliveryOptions::Agents::answered;
+  auto& stop = stop_on_signals();
+  const auto runs = std::filesystem::absolute(directory.path() + "/runs").string();
+  std::vector<std::string> unsent;
+  for (const auto& reply : state.outbox) unsent.push_back(reply.files);
+  agent::forget_other_runs(runs, state.begun, unsent);
+  const auto handover = options.exec.empty() ? agent::hand_over_lines(1, options.json ? agent::LineFormat::json
+                                                                                      : agent::LineFormat::readable)
+                                             : agent::hand_over_to(options.exec, runs, stop);
+  agent::Agent agent(std::move(settings), std::move(directory), std::move(state), *handover, stop, print_error);
+  return exit_code(agent.run());
+}
+
+}  // namespace restante::cli

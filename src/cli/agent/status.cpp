@@ -1,0 +1,86 @@
+#include "cli/agent/status.h"
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "agent/members.h"
+#include "base/json_writer.h"
+#include "cli/agent/setup.h"
+#include "cli/terminal/failed.h"
+#include "cli/terminal/terminal.h"
+
+namespace restante::cli {
+namespace {
+
+// A poll is held for 25 s and given up 15 s later; twice that is more than a short interruption.
+constexpr auto kFresh = std::chrono::seconds(80);
+
+Json health_of(const agent::StateView& state_view) {
+  auto health = parse_json(std::string_view(state_view.health).substr(0, state_view.health.find('\n')));
+  return health.has_value() ? std::move(*health) : Json::object();
+}
+
+std::string format(const agent::StateView& state_view, const Condition& condition, const std::string& folder) {
+  const auto health = health_of(state_view);
+  const auto now = SystemClock().now();
+  const auto count = [&](const char* key) {
+    const auto number = agent::number_of(health, key);
+    return number > 0 ? std::to_string(number) : std::string();
+  };
+  const auto paint = condition.code == kExitOk            ? Paint::good
+                     : condition.code == kExitUnavailable ? Paint::warn
+                                                          : Paint::bad;
+  auto text = format_facts({{"agent", {condition.word, paint}},
+                            {"server", {state_view.state ? state_view.state->server : std::string()}},
+                            {"workspace", {state_view.state ? state_view.state->workspace : std::string()}},
+                            {state_view.in_use ? "runs as" : "ran as", {state_view.holder}},
+                            {"last answer", {format_ago(agent::text_of(health, "last_poll_at"), now)}},
+                            {"trouble", {state_view.in_use ? agent::text_of(health, "trouble") : std::string()}},
+                            {"files to download", {count("waiting_files")}},
+                            {"replies to send", {count("unsent_replies")}},
+                            {"state", {folder}}},
+                           colourful(STDOUT_FILENO) ? Colours::on : Colours::off);
+  if (!condition.sentence.empty()) text += condition.sentence + "\n";
+  return text;
+}
+
+std::string as_json(const agent::StateView& state_view, const Condition& condition, const std::string& folder) {
+  auto out = health_of(state_view);
+  out.set("status", Json::string(condition.word));
+  out.set("running", Json::boolean(state_view.in_use));
+  out.set("holder", Json::string(state_view.holder));
+  out.set("server", Json::string(state_view.state ? state_view.state->server : ""));
+  out.set("workspace_id", Json::string(state_view.state ? state_view.state->workspace : ""));
+  out.set("cursor", Json::number(state_view.state ? state_view.state->cursor : 0));
+  out.set("state", Json::string(folder));
+  return out.dump() + "\n";
+}
+
+}  // namespace
+
+Condition condition_of(const agent::StateView& state_view, Time now) {
+  if (!state_view.state && !state_view.in_use)
+    return {kExitNotPermitted, "not set up", "Connect it first: restante connect --url https://… --enrol TOKEN"};
+  if (!state_view.in_use)
+    return {kExitFailed, "stopped", "Start it with: restante connect (or --install-service, to have it run always)"};
+  const auto health = health_of(state_view);
+  const auto polled = parse_time(agent::text_of(health, "last_poll_at"));
+  if (polled && now - *polled < kFresh && agent::text_of(health, "trouble").empty()) return {kExitOk, "connected", {}};
+  return {kExitUnavailable, "unreachable", "It keeps trying. restante doctor shows which step fails."};
+}
+
+int status(const StatusOptions& options) {
+  AgentOptions where;
+  where.state = options.state;
+  const auto folder = state_folder(where);
+  const auto state_view = agent::inspect_state(folder);
+  if (state_view.has_error() && state_view.error().error != ENOENT)
+    throw CommandFailed(kExitFailed, state_view.error().sentence);
+  const auto seen = state_view.has_value() ? *state_view : agent::StateView();
+  const auto condition = condition_of(seen, SystemClock().now());
+  const int printed = print(options.json ? as_json(seen, condition, folder) : format(seen, condition, folder));
+  return printed != kExitOk ? printed : condition.code;
+}
+
+}  // namespace restante::cli

@@ -1,0 +1,100 @@
+#include "cli/delegations/delegate.h"
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "cli/delegations/tasks.h"
+#include "cli/remote/wait.h"
+#include "cli/terminal/failed.h"
+#include "cli/terminal/terminal.h"
+#include "cli/uploads/send.h"
+#include "server/config/values.h"
+
+namespace restante::cli {
+namespace {
+
+Colours colours(int fd) { return colourful(fd) ? Colours::on : Colours::off; }
+
+std::string task_body(const DelegateOptions& options, WorkspaceId to, const std::vector<Json>& files) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("target_id", to.text());
+  out.member("task", options.task);
+  if (!options.id.empty()) out.member("delegation_id", options.id);
+  if (!options.within.empty()) out.member("deadline", deadline_of(options.within));
+  out.key("attachments");
+  out.begin_array();
+  for (const Json& file : files) out.raw(file.dump());
+  out.end_array();
+  out.end_object();
+  return out.take();
+}
+
+}  // namespace
+
+std::string deadline_of(const std::string& within) {
+  try {
+    const auto length = read_duration(BareText{within});
+    if (length.count() > 0) return format_time(SystemClock().now() + length);
+  } catch (const BadValue&) {
+  }
+  throw CommandFailed(kExitUsage, "--within takes a time to come, such as 30m, 6h or 3d");
+}
+
+Json follow_task(Remote& remote, WorkspaceId viewer, const std::string& id, std::int64_t timeout, bool quiet) {
+  const std::string path = "/workspaces/" + viewer.text() + "/delegations/" + percent_encode(id);
+  RemoteWait waiting(
+      remote, timeout,
+      fmt::format("not done within {} s; the task goes on, and restante task show {} shows its state", timeout, id));
+  std::string printed;
+  while (true) {
+    Json task = parse_answer(waiting.get(path));
+    if (has_ended(task)) return task;
+    const Cell state = describe_task(task);
+    const bool change = state.text != printed;
+    if (change && !quiet) print(format_facts({{id, state}}, colours(STDOUT_FILENO)));
+    printed = state.text;
+    waiting.pause(change ? RemoteWait::Observed::change : RemoteWait::Observed::no_change);
+  }
+}
+
+std::string format_outcome(const Json& task, Reader reader, Colours colours) {
+  if (text_of(task, "status") != "completed") {
+    return format_facts({{text_of(task, "delegation_id"), describe_task(task)}}, colours);
+  }
+  std::string text = text_of(task, "result");
+  if (reader == Reader::person) text = presentable_lines(text);
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  const Json* files = task.find("result_attachments");
+  for (const Json& file : files && files->if_array() ? *files->if_array() : Json::Array()) {
+    text += format_facts({{"file", {text_of(file, "name")}}, {"", {text_of(file, "uri")}}}, colours);
+  }
+  return text;
+}
+
+int delegate(const DelegateOptions& options) {
+  if (!options.within.empty()) (void)deadline_of(options.within);  // an error is reported before anything is sent
+  std::vector<FormFile> files;
+  for (const std::string& path : options.files) files.push_back(describe_file(path));
+  Remote remote(options.remote);
+  const WorkspaceId from = find_viewer(remote, options.from, "whose task is it? Give --from WORKSPACE");
+  const WorkspaceId to = remote.find_workspace(options.to);
+  const auto sent = upload_files(remote, "/workspaces/" + from.text() + "/chat/uploads?direction=out", files);
+  const std::string answer =
+      remote.post_once("/workspaces/" + from.text() + "/delegate", task_body(options, to, sent), fresh_key());
+  const std::string id = text_of(parse_answer(answer), "delegation_id");
+  if (!options.wait) {
+    if (options.remote.json) return print(answer + '\n');
+    return print(
+        fmt::format("The task is kept for {} until it asks. Its state: restante task show {}\n", options.to, id));
+  }
+  const Json task = follow_task(remote, from, id, options.timeout, options.remote.json);
+  const Reader reader = ::isatty(STDOUT_FILENO) == 1 ? Reader::person : Reader::script;
+  print(options.remote.json ? task.dump() + '\n' : format_outcome(task, reader, colours(STDOUT_FILENO)));
+  return text_of(task, "status") == "completed" ? kExitOk : kExitFailed;
+}
+
+}  // namespace restante::cli

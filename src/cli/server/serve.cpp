@@ -1,0 +1,26 @@
+#include "cli/server/serve.h"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "cli/terminal/failed.h"
+#include "cli/terminal/terminal.h"
+#include "server/config/s3.h"
+#include "server/platform/run.h"
+
+namespace restante::cli {
+
+int serve(const Config& config) {
+  require_s3_keys(config);
+  block_signals();
+  Platform platform(config);
+  run(platform, [&] {
+    // One line, for scripts that wait for it; further addresses are in the log.
+    print(fmt::format("restante ready on {}\n", platform.addresses().front()));
+    std::fflush(stdout);
+  });
+  return kExitOk;
+}
+
+}  // namespace restante::cli

@@ -1,0 +1,255 @@
+#include "cli/uploads/send.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "base/uuid.h"
+#include "cli/remote/wait.h"
+#include "cli/terminal/failed.h"
+#include "cli/terminal/terminal.h"
+#include "model/file_part.h"
+#include "model/upload.h"
+
+namespace restante::cli {
+namespace {
+
+Colours colours(int fd) { return colourful(fd) ? Colours::on : Colours::off; }
+
+WorkspaceId find_target(Remote& remote, const std::string& to) {
+  if (!to.empty()) return remote.find_workspace(to);
+  const Json who = parse_answer(remote.get("/session"));
+  if (const auto own = WorkspaceId::parse(text_of(who, "workspace_id"))) return *own;
+  throw CommandFailed(kExitUsage, "to whom? Give --to WORKSPACE (restante workspace list shows them)");
+}
+
+// The id in platform-pending:<workspace>/<id>; empty for a file that the agent keeps itself.
+std::string file_id_of(const Json& file) {
+  const std::string uri = text_of(file, "uri");
+  const auto slash = uri.rfind('/');
+  return uri.starts_with(kPendingScheme) && slash != std::string::npos ? uri.substr(slash + 1) : std::string();
+}
+
+bool is_final(const Json& file) {
+  const std::string state = text_of(file, "state");
+  return state == "acked" || state == "failed" || state == "expired" || state == "recalled";
+}
+
+// What was sent so far, with the last known state of each file.
+struct Sent {
+  WorkspaceId to;
+  std::vector<Json> files;
+  std::string message;
+};
+
+// Follows the files until each has a final state.
+class FileFollower {
+ public:
+  FileFollower(Remote& remote, Sent& sent, std::int64_t timeout, bool quiet)
+      : waiting_(
+            remote, timeout,
+            fmt::format("not everything was fetched within {} s; it stays there and can be fetched until it expires",
+                        timeout)),
+        base_("/workspaces/" + sent.to.text()),
+        files_(sent.files),
+        quiet_(quiet) {
+    for (const Json& file : files_) ids_.push_back(file_id_of(file));
+  }
+
+  // Prints each change. Throws CommandFailed when the time is up. Reads only the files, not the inbox: with the
+  // workspace's own token, reading the inbox would ack its rows.
+  void until_done() {
+    while (!poll_once())
+      waiting_.pause(std::exchange(changed_, false) ? RemoteWait::Observed::change : RemoteWait::Observed::no_change);
+  }
+  // True when all were acknowledged. Files that the agent keeps itself were delivered when they were sent.
+  bool delivered() const {
+    for (std::size_t i = 0; i < ids_.size(); ++i) {
+      if (!ids_[i].empty() && text_of(files_[i], "state") != "acked") return false;
+    }
+    return true;
+  }
+
+ private:
+  // True when every file has a final state.
+  bool poll_once() {
+    bool done = true;
+    for (std::size_t i = 0; i < ids_.size(); ++i) {
+      if (ids_[i].empty() || is_final(files_[i])) continue;
+      Json now = parse_answer(waiting_.get(base_ + "/pending-uploads/" + ids_[i]));
+      const bool change = text_of(now, "state") != text_of(files_[i], "state");
+      if (change && !quiet_) print_state(now);
+      changed_ = changed_ || change;
+      done = done && is_final(now);
+      files_[i] = std::move(now);
+    }
+    return done;
+  }
+  static void print_state(const Json& file) {
+    print(format_facts({{text_of(file, "name"), describe_state(file)}}, colours(STDOUT_FILENO)));
+  }
+
+  RemoteWait waiting_;
+  const std::string base_;
+  std::vector<Json>& files_;
+  const bool quiet_;
+  std::vector<std::string> ids_;  // of files_; empty for a file that the agent keeps itself
+  bool changed_ = false;
+};
+
+std::string as_json(const Sent& sent) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("workspace_id", sent.to.text());
+  out.key("files");
+  out.begin_array();
+  for (const Json& file : sent.files) out.raw(file.dump());
+  out.end_array();
+  out.key("message");
+  sent.message.empty() ? out.null() : out.raw(sent.message);
+  out.end_object();
+  return out.take() + '\n';
+}
+
+std::string describe_sent(const SendOptions& options, const std::vector<FormFile>& files) {
+  if (files.empty()) return "The message is kept for the agent and will be there when it asks.\n";
+  std::uint64_t bytes = 0;
+  for (const FormFile& file : files) bytes += file.size;
+  const bool one = files.size() == 1;
+  const std::string what = fmt::format("{} {} ({})", files.size(), one ? "file" : "files", format_bytes(bytes));
+  if (options.wait) return fmt::format("{} sent; waiting for the agent to take {}.\n", what, one ? "it" : "them");
+  return fmt::format("{} {} kept for the agent until it asks; with --wait you see {} being taken.\n", what,
+                     one ? "is" : "are", one ? "it" : "them");
+}
+
+// Adds to `sent` after every answer: when it throws, `sent` has the files of earlier requests.
+void add_uploads(Remote& remote, const std::string& target, const std::vector<FormFile>& files,
+                 std::vector<Json>& sent) {
+  if (files.empty()) return;
+  for (const auto& batch : batch_files(files, parse_answer(remote.get("/uploads/limits")))) {
+    Form form(batch);
+    Progress progress(form.length());
+    const Json answer = parse_answer(remote.upload_once(target, form, progress, fresh_key()));
+    const Json* list = answer.find("files");
+    if (!list || !list->if_array() || list->if_array()->size() != batch.size())
+      throw CommandFailed(kExitFailed, "the answer to the upload names other files than were sent");
+    sent.insert(sent.end(), list->if_array()->begin(), list->if_array()->end());
+  }
+}
+
+// Returns the exit code. When it throws, `sent` has what was sent before.
+int deliver(const SendOptions& options, Remote& remote, const std::vector<FormFile>& files, Sent& sent) {
+  const std::string base = "/workspaces/" + sent.to.text();
+  add_uploads(remote, base + "/chat/uploads", files, sent.files);
+  sent.message = remote.post_once(base + "/a2a", message_body(options.text, sent.files), fresh_key());
+  if (!options.remote.json) print(describe_sent(options, files));
+  if (!options.wait) return kExitOk;
+  FileFollower follower(remote, sent, options.timeout, options.remote.json);
+  follower.until_done();
+  return follower.delivered() ? kExitOk : kExitFailed;
+}
+
+}  // namespace
+
+std::vector<Json> upload_files(Remote& remote, const std::string& target, const std::vector<FormFile>& files) {
+  std::vector<Json> sent;
+  add_uploads(remote, target, files, sent);
+  return sent;
+}
+
+std::vector<std::vector<FormFile>> batch_files(const std::vector<FormFile>& files, const Json& limits) {
+  const std::uint64_t per_file = number_of(limits, "per_file_bytes");
+  const std::uint64_t per_request = number_of(limits, "per_request_bytes");
+  const std::uint64_t most = std::max<std::uint64_t>(number_of(limits, "max_files"), 1);
+  constexpr std::uint64_t kOverhead = 1024;  // upper bound for the head of a multipart part
+  std::vector<std::vector<FormFile>> batches;
+  std::uint64_t bytes = 0;
+  for (const FormFile& file : files) {
+    if (per_file > 0 && file.size > per_file) {
+      throw CommandFailed(kExitFailed,
+                          fmt::format("--file {}: has {} bytes ({}), and this server takes at most {} ({}) a file; "
+                                      "nothing was sent",
+                                      file.path, file.size, format_bytes(file.size), per_file, format_bytes(per_file)));
+    }
+    const bool full = !batches.empty() && (batches.back().size() >= most ||
+                                           (per_request > 0 && bytes + file.size + kOverhead > per_request));
+    if (batches.empty() || full) {
+      batches.emplace_back();
+      bytes = kOverhead;
+    }
+    batches.back().push_back(file);
+    bytes += file.size + kOverhead;
+  }
+  return batches;
+}
+
+std::string message_body(const std::string& text, const std::vector<Json>& files) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("jsonrpc", "2.0");
+  out.member("id", "1");
+  out.member("method", "message/send");
+  out.key("params");
+  out.begin_object();
+  out.key("message");
+  out.begin_object();
+  out.member("role", "user");
+  out.member("messageId", fresh_key());
+  out.key("parts");
+  out.begin_array();
+  if (!text.empty()) {
+    out.begin_object();
+    out.member("kind", "text");
+    out.member("text", text);
+    out.end_object();
+  }
+  for (const Json& file : files) {
+    out.begin_object();
+    out.member("kind", "file");
+    out.key("file");
+    write_file_part(out, file);
+    out.end_object();
+  }
+  out.end_array();
+  out.end_object();
+  out.end_object();
+  out.end_object();
+  return out.take();
+}
+
+Cell describe_state(const Json& file) {
+  const std::string state = text_of(file, "state");
+  const std::string reason = text_of(file, "reason");
+  if (state == "staged") return {"waiting", Paint::plain};
+  if (state == "fetched") return {"fetched, not yet acknowledged", Paint::warn};
+  if (state == "acked") return {"delivered", Paint::good};
+  if (state == "failed") return {"failed: " + (reason.empty() ? "the agent gave no reason" : reason), Paint::bad};
+  if (state == "expired") return {"expired before the agent took it", Paint::bad};
+  if (state == "recalled") return {"recalled", Paint::bad};
+  return {state, Paint::plain};
+}
+
+int send(const SendOptions& options) {
+  if (options.text.empty() && options.files.empty())
+    throw CommandFailed(kExitUsage, "there is nothing to send: give a text, --file FILE, or both");
+  std::vector<FormFile> files;
+  for (const std::string& path : options.files) files.push_back(describe_file(path));
+  Remote remote(options.remote);
+  Sent sent{find_target(remote, options.to), {}, {}};
+  try {
+    const int code = deliver(options, remote, files, sent);
+    if (options.remote.json) print(as_json(sent));
+    return code;
+  } catch (const CommandFailed&) {
+    // A script needs the ids of the files that were sent before the failure.
+    if (options.remote.json && !sent.files.empty()) print(as_json(sent));
+    throw;
+  }
+}
+
+}  // namespace restante::cli

@@ -1,0 +1,132 @@
+#include "cli/workspaces/token.h"
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "cli/terminal/failed.h"
+#include "cli/terminal/terminal.h"
+#include "server/config/values.h"
+
+namespace restante::cli {
+namespace {
+
+constexpr std::size_t kPrefixSize = 8;
+
+// Without a workspace: the enrolment tokens that are bound to none.
+std::string tokens_path(Remote& remote, const TokenOptions& options) {
+  if (options.workspace.empty()) return "/admin/invites";
+  return fmt::format("/workspaces/{}/tokens", remote.find_workspace(options.workspace).text());
+}
+
+Cell state_cell(const Json& token, Time now) {
+  // Using an enrolment revokes it.
+  const bool used = text_of(token, "kind") == "enrolment" && !text_of(token, "last_used_at").empty();
+  if (!text_of(token, "revoked_at").empty()) return {used ? "used" : "revoked", Paint::faint};
+  const auto expires = parse_time(text_of(token, "expires_at"));
+  if (!expires) return {"live", Paint::good};
+  if (*expires <= now) return {"expired", Paint::faint};
+  return {"expires " + format_ago(*expires, now), Paint::good};
+}
+
+// Only the secret goes to stdout, so that $(restante token create …) works; the hint is for a person at a terminal.
+int print_secret(const std::string& secret, std::string_view hint) {
+  if (::isatty(STDERR_FILENO) == 1) print_error(hint);
+  return print(secret + '\n');
+}
+
+int list(const TokenOptions& options) {
+  Remote remote(options.remote);
+  const std::string answer = remote.get(tokens_path(remote, options));
+  if (options.remote.json) return print(answer + '\n');
+  const Colours colours = colourful(STDOUT_FILENO) ? Colours::on : Colours::off;
+  return print(format_tokens(parse_answer(answer), SystemClock().now(), colours));
+}
+
+int create(const TokenOptions& options) {
+  Remote remote(options.remote);
+  JsonWriter body;
+  body.begin_object();
+  if (!options.label.empty()) body.member("label", options.label);
+  body.end_object();
+  const std::string answer = remote.post(tokens_path(remote, options), body.take());
+  if (options.remote.json) return print(answer + '\n');
+  return print_secret(text_of(parse_answer(answer), "auth_token"),
+                      "this token is shown once; keep it where the agent finds it");
+}
+
+int revoke(const TokenOptions& options) {
+  Remote remote(options.remote);
+  const std::string path = tokens_path(remote, options);
+  const std::string id = TokenId::parse(options.token_id)
+                             ? options.token_id
+                             : pick_token(parse_answer(remote.get(path)), options.token_id);
+  const std::string answer = remote.remove(path + '/' + id);
+  return print(options.remote.json ? answer + '\n' : std::string("Revoked; its open requests have ended.\n"));
+}
+
+int admin(const TokenOptions& options) {
+  if (!options.rotate)
+    throw CommandFailed(kExitUsage,
+                        "what shall be done with the operator's token? Write: restante token admin --rotate");
+  Remote remote(options.remote);
+  const std::string answer = remote.post("/admin/token/rotate", {});
+  if (options.remote.json) return print(answer + '\n');
+  return print_secret(
+      text_of(parse_answer(answer), "token"),
+      "the old token is void and everybody is signed out; the server keeps this one in its admin.token");
+}
+
+}  // namespace
+
+int token(const TokenOptions& options) {
+  switch (options.action) {
+    case TokenOptions::Action::list:
+      return list(options);
+    case TokenOptions::Action::create:
+      return create(options);
+    case TokenOptions::Action::revoke:
+      return revoke(options);
+    case TokenOptions::Action::admin:
+      return admin(options);
+  }
+  return kExitFailed;
+}
+
+std::string format_tokens(const Json& list, Time now, Colours colours) {
+  const auto* all = list.if_array();
+  if (!all || all->empty()) return "There is none: restante invite makes a line for an agent to paste.\n";
+  std::vector<TableRow> rows;
+  for (const Json& one : *all) {
+    const std::string used = text_of(one, "last_used_at");
+    rows.push_back({{text_of(one, "prefix") + "…"},
+                    {text_of(one, "kind")},
+                    {text_of(one, "label")},
+                    {format_ago(text_of(one, "created_at"), now)},
+                    {used.empty() ? "never" : format_ago(used, now), used.empty() ? Paint::faint : Paint::plain},
+                    state_cell(one, now),
+                    {text_of(one, "id")}});
+  }
+  return format_table({"TOKEN", "KIND", "LABEL", "CREATED", "LAST USED", "STATE", "ID"}, rows, colours);
+}
+
+std::string pick_token(const Json& list, const std::string& id_or_prefix) {
+  std::string_view prefix = id_or_prefix;
+  if (prefix.ends_with("…")) prefix.remove_suffix(std::string_view("…").size());
+  std::string found;
+  for (const Json& one : list.if_array() ? *list.if_array() : Json::Array()) {
+    if (prefix.size() != kPrefixSize || text_of(one, "prefix") != prefix || !text_of(one, "revoked_at").empty())
+      continue;
+    if (!found.empty())
+      throw CommandFailed(kExitFailed, "several tokens begin so: give the id that restante token list shows");
+    found = text_of(one, "id");
+  }
+  // The error does not repeat the argument: a person may have pasted a whole token, and the output may be logged.
+  if (found.empty())
+    throw CommandFailed(kExitFailed, "no live token has this id or beginning: restante token list shows them");
+  return found;
+}
+
+}  // namespace restante::cli

@@ -1,0 +1,213 @@
+#include "cli/workspaces/workspace.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/json_writer.h"
+#include "cli/terminal/failed.h"
+#include "cli/terminal/terminal.h"
+#include "cli/workspaces/invite.h"
+#include "server/config/nearest.h"
+#include "server/config/values.h"
+
+namespace restante::cli {
+namespace {
+
+constexpr std::array<std::string_view, 6> kKeys = {"name", "role", "parent_id", "delivery_mode", "url", "agent_card"};
+
+Time now() { return SystemClock().now(); }
+Colours colours() { return colourful(STDOUT_FILENO) ? Colours::on : Colours::off; }
+std::string path_of(WorkspaceId id) { return "/workspaces/" + id.text(); }
+
+Cell status_cell(const Json& workspace) {
+  const std::string status = text_of(workspace, "status");
+  if (status == "online") return {status, Paint::good};
+  if (status == "degraded") return {status, Paint::warn};
+  if (status == "offline") return {status, Paint::bad};
+  return {status == "awaiting_agent" ? "awaiting agent" : status, Paint::faint};
+}
+
+// The later of heartbeat and poll. Times of the server sort as text.
+std::string last_seen(const Json& workspace) {
+  return std::max(text_of(workspace, "last_heartbeat_at"), text_of(workspace, "last_poll_at"));
+}
+
+std::string number_text(const Json& object, std::string_view key) {
+  const Json* value = object.find(key);
+  return value && value->if_number() && value->if_number()->text != "0" ? value->if_number()->text : std::string();
+}
+
+// How an agent in poll mode listens, so that a person sees whether it would receive a message.
+Cell listening_cell(const Json& workspace) {
+  if (text_of(workspace, "delivery_mode") != "poll") return {};
+  const std::string silence = text_of(workspace, "silence");
+  if (!silence.empty()) return {silence, silence == "never polled" ? Paint::faint : Paint::warn};
+  const Json* now = workspace.find("listening");
+  const bool held = now && now->if_boolean() && *now->if_boolean();
+  const Json* gap = workspace.find("usual_poll_gap_seconds");
+  const auto seconds = gap ? gap->real() : std::nullopt;
+  // An agent that holds one long poll after the other has only a moment between two of them.
+  if (held || (seconds && *seconds < 1)) return {"now", Paint::good};
+  if (!seconds) return {};
+  return {*seconds < 120 ? fmt::format("every {:.0f} s", *seconds) : fmt::format("every {:.0f} min", *seconds / 60)};
+}
+
+int print_answer(const std::string& body) { return print(body + '\n'); }
+
+int create(const WorkspaceOptions& options) {
+  Remote remote(options.remote);
+  JsonWriter body;
+  body.begin_object();
+  body.member("name", options.name);
+  if (!options.role.empty()) body.member("role", options.role);
+  if (!options.parent.empty()) body.member("parent_id", remote.find_workspace(options.parent).text());
+  if (!options.push_url.empty()) body.member("url", options.push_url);
+  body.end_object();
+  const std::string answer = remote.post("/workspaces", body.take());
+  if (options.remote.json) return print_answer(answer);
+  return print(format_created(parse_answer(answer), now()));
+}
+
+int list(const WorkspaceOptions& options) {
+  Remote remote(options.remote);
+  const std::string answer = remote.get("/workspaces");
+  if (options.remote.json) return print_answer(answer);
+  return print(format_workspaces(parse_answer(answer), now(), colours()));
+}
+
+int show(const WorkspaceOptions& options) {
+  Remote remote(options.remote);
+  const std::string answer = remote.get(path_of(remote.find_workspace(options.workspace)));
+  if (options.remote.json) return print_answer(answer);
+  return print(format_workspace(parse_answer(answer), now(), colours()));
+}
+
+int remove(const WorkspaceOptions& options) {
+  Remote remote(options.remote);
+  const std::string path = path_of(remote.find_workspace(options.workspace));
+  const std::string name = in_quotes(text_of(parse_answer(remote.get(path)), "name"));
+  if (!confirmed(fmt::format("Remove {} and revoke all its tokens? Messages and files stay until their time.", name)))
+    return print("Nothing was removed.\n");
+  const std::string answer = remote.remove(path);
+  return options.remote.json ? print_answer(answer) : print(fmt::format("Removed {}; its tokens are revoked.\n", name));
+}
+
+int set(const WorkspaceOptions& options) {
+  std::string body = patch_body(options.changes);
+  Remote remote(options.remote);
+  const WorkspaceId id = remote.find_workspace(options.workspace);
+  const std::string answer = remote.patch(path_of(id), std::move(body));
+  if (options.remote.json) return print_answer(answer);
+  return print(format_workspace(parse_answer(remote.get(path_of(id))), now(), colours()));
+}
+
+void write_change(JsonWriter& out, const std::string& key, const std::string& value) {
+  if (key == "agent_card") {
+    const auto card = parse_json(value.empty() ? "{}" : value);
+    if (card.has_error() || !card->if_object())
+      throw CommandFailed(kExitUsage, "agent_card must be a JSON object, for example agent_card='{\"name\":\"x\"}'");
+    out.key(key);
+    out.raw(card->dump());
+  } else {
+    out.member(key, value);
+  }
+}
+
+}  // namespace
+
+int workspace(const WorkspaceOptions& options) {
+  switch (options.action) {
+    case WorkspaceOptions::Action::create:
+      return create(options);
+    case WorkspaceOptions::Action::list:
+      return list(options);
+    case WorkspaceOptions::Action::show:
+      return show(options);
+    case WorkspaceOptions::Action::remove:
+      return remove(options);
+    case WorkspaceOptions::Action::set:
+      return set(options);
+  }
+  return kExitFailed;
+}
+
+std::string format_workspaces(const Json& list, Time now, Colours colours) {
+  const auto* all = list.if_array();
+  if (!all || all->empty()) return "There is no workspace yet: restante workspace create NAME makes one.\n";
+  std::vector<TableRow> rows;
+  for (const Json& one : *all) {
+    const std::string seen = last_seen(one);
+    rows.push_back({{text_of(one, "name")},
+                    status_cell(one),
+                    {text_of(one, "delivery_mode")},
+                    {seen.empty() ? "never" : format_ago(seen, now), seen.empty() ? Paint::faint : Paint::plain},
+                    listening_cell(one),
+                    {text_of(one, "id")}});
+  }
+  return format_table({"NAME", "STATUS", "MODE", "LAST SEEN", "LISTENS", "ID"}, rows, colours);
+}
+
+std::string format_workspace(const Json& one, Time now, Colours colours) {
+  const auto ago = [&](std::string_view key) { return Cell{format_ago(text_of(one, key), now)}; };
+  const Json* card = one.find("agent_card");
+  return format_facts({{"Name", {text_of(one, "name")}},
+                       {"Id", {text_of(one, "id")}},
+                       {"Status", status_cell(one)},
+                       {"Role", {text_of(one, "role")}},
+                       {"Parent", {text_of(one, "parent_id")}},
+                       {"Mode", {text_of(one, "delivery_mode")}},
+                       {"Url", {text_of(one, "url")}},
+                       {"Last heartbeat", ago("last_heartbeat_at")},
+                       {"Last poll", ago("last_poll_at")},
+                       {"Listens", listening_cell(one)},
+                       {"Task", {text_of(one, "current_task")}},
+                       {"Active tasks", {number_text(one, "active_tasks")}},
+                       {"Error rate", {number_text(one, "last_error_rate")}},
+                       {"Agent card", {card && card->if_object() ? card->dump() : std::string()}},
+                       {"Created", ago("created_at")}},
+                      colours);
+}
+
+std::string format_created(const Json& created, Time now) {
+  const Json* connection = created.find("connection");
+  const Json none;
+  const Json& line = connection ? *connection : none;
+  return fmt::format(
+      "Created {}: {}\n\n"
+      "Paste this on the agent's machine; it works once and expires {}:\n\n"
+      "{}",
+      in_quotes(text_of(created, "name")), text_of(created, "id"), format_ago(text_of(line, "expires_at"), now),
+      lines_to_paste(text_of(line, "connect_command"), text_of(line, "install_command")));
+}
+
+std::string patch_body(const std::vector<std::string>& changes) {
+  const std::vector<std::string> known(kKeys.begin(), kKeys.end());
+  JsonWriter out;
+  out.begin_object();
+  std::vector<std::string> seen;
+  for (const std::string& change : changes) {
+    const auto equals = change.find('=');
+    const std::string key = change.substr(0, equals);
+    if (std::ranges::find(known, key) == known.end()) {
+      const auto meant = nearest(key, known);
+      throw CommandFailed(kExitUsage, fmt::format("a workspace has no {}: {}", in_quotes(key),
+                                                  meant.empty() ? fmt::format("write one of {}", fmt::join(known, ", "))
+                                                                : fmt::format("did you mean {}?", meant)));
+    }
+    if (equals == std::string::npos)
+      throw CommandFailed(kExitUsage,
+                          fmt::format("{} has no value: write {}=VALUE, or {}= to clear it", key, key, key));
+    if (std::ranges::find(seen, key) != seen.end()) throw CommandFailed(kExitUsage, key + " is given twice");
+    seen.push_back(key);
+    write_change(out, key, change.substr(equals + 1));
+  }
+  out.end_object();
+  return out.take();
+}
+
+}  // namespace restante::cli

@@ -1,0 +1,136 @@
+// BlobCheck checks all stored files once, when the operator asks for it. It finds rows whose content is missing or
+// changed in any place, blobs that no row names, and unfinished uploads. With Mend::yes it deletes blobs that no row
+// needs and replaces a wrong copy from the second copy; where no copy is right it marks the file as damaged and
+// notifies the sender, as Integrity does. With Mend::no it changes nothing. A file that it could not check or repair is
+// a finding, too. One check runs at a time on all servers. Its findings and its lease are in the store; the lease shows
+// whether its server is alive. tick() works in slices, for at most half of the time. Only one thread at a time calls
+// tick(); the other methods are thread-safe.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/jump_guard.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/mutex.h"
+#include "desk/blob_checks/integrity.h"
+#include "desk/blob_checks/report.h"
+#include "store/places.h"
+#include "store/store.h"
+
+namespace restante::desk {
+
+struct BlobCheckRules {
+  std::chrono::milliseconds grace{std::chrono::hours(1)};    // longer than any request: a younger blob may get a row
+  std::chrono::milliseconds slice{std::chrono::seconds(1)};  // work in one tick
+  std::size_t findings = 1'000;                              // kept with their details; all are counted
+  int attempts = 10;                                         // ticks in a row that throw before the check fails
+  int row_attempts = 3;                                      // tries to read a row before it is skipped
+  std::chrono::milliseconds lease{15'000};                   // a server without a beat for so long has stopped
+  bool alone = false;                                        // no other server uses this store
+  // Whether so many bytes can be written there without using the disk's reserve. Unset: always.
+  std::function<bool(Place, std::int64_t)> has_room{};
+};
+
+class BlobCheck {
+ public:
+  enum class Mend { no, yes };
+
+  BlobCheck(Store& store, Places& places, Integrity& integrity, const Clock& clock, Log& log, Metrics& metrics,
+            BlobCheckRules rules);
+
+  // blob_check_running if one runs. Returns at once; the ticks do the work. Throws Unavailable.
+  Result<BlobCheckReport> start(Mend mend);
+  // The report of the running check, else of the last one, on any server. Throws Unavailable.
+  BlobCheckReport report();
+  // Continues the check that was started here. Throws Unavailable; the next tick continues.
+  void tick();
+  // Saves progress and renews the lease, unless that was done a moment ago. Needed because a tick may work on one file
+  // for a long time. Throws Unavailable.
+  void beat();
+  // Call it after the last tick. Ends a check that runs here as stopped, so that no other server waits for its lease.
+  // Throws Unavailable.
+  void release();
+  // From any thread. A running tick ends after its current piece, and the check ends with it.
+  void stop() { stopping_ = true; }
+
+ private:
+  enum class Copy { sound, missing, changed, unreadable, not_checked };
+  enum class Phase { rows, places, unfinished };
+
+  struct CheckedCopy {
+    std::string key;
+    Copy copy;
+    std::string why;
+  };
+
+  bool is_alive(const BlobCheckRow& row) const;
+  void begin(Mend mend);
+  void end(BlobCheckReport::State state, std::string reason = {}) RESTANTE_EXCLUDES(saving_, mutex_);
+  void give_up() RESTANTE_EXCLUDES(saving_, mutex_);
+  void save_progress() RESTANTE_EXCLUDES(saving_, mutex_);
+  void progress_saved(const BlobCheckReport& report, bool kept) RESTANTE_REQUIRES(saving_) RESTANTE_EXCLUDES(mutex_);
+  BlobCheckReport::State work();
+  bool step();
+  bool check_next_row();
+  void check_upload(const Upload& listed);
+  void check_content_in_row(const Upload& upload);
+  void check_copies(const Upload& upload);
+  BlobRemedy mark_if_all_wrong(const Upload& upload, const std::vector<CheckedCopy>& wrong, bool has_right);
+  static BlobFault fault_of(Copy copy);
+  Copy verify(const std::string& key, const Upload& upload, std::string& why);
+  bool reads_as(OpenBlob& blob, const Upload& upload);
+  bool is_still(const Upload& upload);
+  void count_bytes(std::size_t bytes) RESTANTE_EXCLUDES(mutex_);
+  void add_finding(BlobFinding finding) RESTANTE_EXCLUDES(mutex_);
+  BlobRemedy report_damage(const Upload& upload, UploadDamage damage);
+  BlobRemedy mend(const Upload& upload, const CheckedCopy& one, const std::vector<CheckedCopy>& wrong,
+                  const std::string* right, std::string& why);
+  BlobRemedy restore(const Upload& upload, const std::string& wrong, const std::string& right, std::string& why);
+  bool find_orphans();
+  void find_unfinished();
+  void report_unreachable_places();
+  void pause_for_writers(SteadyTime since) const;
+  Time::duration lease() const { return std::chrono::duration_cast<Time::duration>(rules_.lease); }
+  Time orphan_cutoff() const {
+    return clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.grace);
+  }
+
+  Store& store_;
+  Places& places_;
+  Integrity& integrity_;
+  const Clock& clock_;
+  Log& log_;
+  Metrics& metrics_;
+  const BlobCheckRules rules_;
+  const WorkerId self_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> lost_{false};  // the lease was lost: another check has begun, here or on another server
+  // Tick and beat are two threads: this keeps saved progress in order.
+  Mutex saving_ RESTANTE_ACQUIRED_BEFORE(mutex_);
+  mutable Mutex mutex_;  // beat() and report() run on other threads than tick()
+  // Of the check this server runs, until its end has been saved; else empty.
+  BlobCheckReport report_ RESTANTE_GUARDED_BY(mutex_);
+  std::size_t named_ RESTANTE_GUARDED_BY(mutex_) = 0;  // findings that are in the store
+  SteadyTime saved_at_ RESTANTE_GUARDED_BY(mutex_);
+
+  // The position in the check, from tick to tick.
+  JumpGuard guard_;
+  bool begun_ = false;
+  Phase phase_ = Phase::rows;
+  Mend mend_ = Mend::no;
+  std::optional<FileId> after_;
+  std::deque<Upload> page_;
+  std::string from_;
+  int failures_ = 0;
+  int row_failures_ = 0;  // of the next row
+  Places::UnreachablePlaces unreachable_places_;
+};
+
+}  // namespace restante::desk

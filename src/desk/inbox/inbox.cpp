@@ -1,0 +1,71 @@
+#include "desk/inbox/inbox.h"
+
+#include <algorithm>
+
+#include "desk/workspaces/workspaces.h"
+#include "model/errors.h"
+
+namespace restante::desk {
+namespace {
+
+constexpr int kUsualLimit = 100;
+constexpr int kMaxLimit = 500;
+
+}  // namespace
+
+Result<void> Inbox::check(WorkspaceId workspace) {
+  const auto found = store_.find_delivery(workspace);
+  if (!found) return found.error();
+  return {};
+}
+
+Result<std::shared_ptr<const void>> Inbox::begin_read(const Principal& caller, WorkspaceId workspace) {
+  if (const auto there = check(workspace); !there) return there.error();
+  if (!caller.is_agent_of(workspace)) return std::shared_ptr<const void>();
+  return presence_.poll(workspace);
+}
+
+bool may_be_appended(std::string_view activity_type) {
+  static constexpr std::string_view kKinds[] = {"a2a_send",        "a2a_receive",  "task_update", "agent_log",
+                                                "skill_promotion", "memory_write", "error"};
+  return std::find(std::begin(kKinds), std::end(kKinds), activity_type) != std::end(kKinds);
+}
+
+Commit<Result<Appended>> Inbox::append_own_row(WorkspaceId workspace, const NewInboxRow& row,
+                                               OptionalClaim<Appended> claim) {
+  auto commit = store_.append_to_inbox(workspace, row, clock_.now(), std::move(claim));
+  commit.then([&event_bus = event_bus_, workspace](const Result<Appended>& at) {
+    if (at && !at->repeated) event_bus.appended(workspace, *at);
+  });
+  return commit;
+}
+
+Result<std::vector<InboxRow>> Inbox::read(const Principal& caller, WorkspaceId workspace, const InboxQuery& query) {
+  InboxQuery allowed = query;
+  allowed.chat_only = caller.sees_chat_only();
+  auto rows = read(workspace, std::move(allowed));
+  const bool cursor = query.since_id || query.since_seq;
+  if (rows && cursor && caller.is_agent_of(workspace)) presence_.acked(workspace, query);
+  return rows;
+}
+
+std::int64_t Inbox::waiting_messages(WorkspaceId workspace) {
+  const auto head = store_.find_head(workspace);
+  if (!head) return 0;
+  const std::int64_t handled = std::max(head->acked_seq, presence_.acked_seq(workspace));
+  if (handled >= head->last_seq) return 0;
+  InboxQuery query;
+  query.above_seq = handled;
+  query.type = "a2a_receive";
+  query.limit = kMaxLimit;
+  const auto rows = store_.read_inbox(workspace, query);
+  if (!rows) return 0;
+  return std::ranges::count_if(*rows, [](const InboxRow& row) { return row.method == "message/send"; });
+}
+
+Result<std::vector<InboxRow>> Inbox::read(WorkspaceId workspace, InboxQuery query) {
+  query.limit = query.limit <= 0 ? kUsualLimit : std::min(query.limit, kMaxLimit);
+  return store_.read_inbox(workspace, query);
+}
+
+}  // namespace restante::desk

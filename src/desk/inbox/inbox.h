@@ -1,0 +1,51 @@
+// Inbox reads a workspace's inbox and appends the agent's own rows. When the agent reads, that is a sign of life.
+// Thread-safe.
+#pragma once
+#include <string_view>
+
+#include "base/clock.h"
+#include "desk/events/event_bus.h"
+#include "desk/inbox/peer_info.h"
+#include "desk/workspaces/presence.h"
+#include "model/principal.h"
+#include "store/store.h"
+
+namespace restante::desk {
+
+class Inbox {
+ public:
+  Inbox(Store& store, Presence& presence, EventBus& event_bus, const Clock& clock)
+      : store_(store), presence_(presence), event_bus_(event_bus), clock_(clock) {}
+
+  // workspace_not_found, workspace_removed.
+  Result<void> check(WorkspaceId workspace);
+  // A client starts to read. If it is the workspace's own agent, that is a sign of life, and the agent counts as
+  // polling as long as the returned value exists. For other callers the value is null. Errors as in check().
+  Result<std::shared_ptr<const void>> begin_read(const Principal& caller, WorkspaceId workspace);
+  // One page. The limit is clamped to 1 … 500; 0 and less mean the default of 100. cursor_gone. An agent that reads
+  // after a cursor has handled all rows up to it. A sender gets only the chat.
+  Result<std::vector<InboxRow>> read(const Principal& caller, WorkspaceId workspace, const InboxQuery& query);
+  // The same without a caller.
+  Result<std::vector<InboxRow>> read(WorkspaceId workspace, InboxQuery query);
+  // Messages from people and other agents that an agent in poll mode has not read yet. Counts one page only: 500 means
+  // 500 or more.
+  std::int64_t waiting_messages(WorkspaceId workspace);
+  // For the rows of one page.
+  PeerInfo peer_info() { return {store_, clock_.now()}; }
+  // A row that the agent writes itself; may_be_appended() tests its type.
+  Commit<Result<Appended>> append_own_row(WorkspaceId workspace, const NewInboxRow& row,
+                                          OptionalClaim<Appended> claim = {});
+  // All rows up to `seq` were handled and may be pruned by age. Moves only forward; returns the acked seq.
+  Commit<Result<std::int64_t>> ack(WorkspaceId workspace, std::int64_t seq) { return store_.ack_inbox(workspace, seq); }
+
+ private:
+  Store& store_;
+  Presence& presence_;
+  EventBus& event_bus_;
+  const Clock& clock_;
+};
+
+// The types of rows an agent may append; only the server appends the others.
+bool may_be_appended(std::string_view activity_type);
+
+}  // namespace restante::desk

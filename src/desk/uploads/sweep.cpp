@@ -1,0 +1,184 @@
+#include "desk/uploads/sweep.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "model/errors.h"
+#include "store/blob_key.h"
+
+namespace restante::desk {
+namespace {
+
+constexpr auto kMeasureEvery = std::chrono::seconds(15);
+constexpr auto kLongestPause = std::chrono::milliseconds(50);
+
+std::chrono::milliseconds since(SteadyTime start) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+}
+
+}  // namespace
+
+Sweep::Sweep(Store& store, Places& places, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
+             SweepRules rules)
+    : store_(store),
+      places_(places),
+      events_(events),
+      clock_(clock),
+      log_(log),
+      metrics_(metrics),
+      rules_(rules),
+      guard_(clock, rules.every) {}
+
+void Sweep::tick() {
+  bool due = false;
+  {
+    if (!running_.try_lock()) return;
+    const TimedMutexLock lock(running_);
+    const SteadyTime now = clock_.steady();
+    due = !swept_at_ || now - *swept_at_ >= rules_.every;
+    if (!due && (!measured_at_ || now - *measured_at_ >= kMeasureEvery)) measure();
+  }
+  if (due) (void)run_once();
+}
+
+Result<SweepReport> Sweep::run_once() {
+  if (!running_.try_lock_for(rules_.patience)) return errors::sweep_running;
+  const TimedMutexLock lock(running_);
+  const SteadyTime start = std::chrono::steady_clock::now();
+  swept_at_ = clock_.steady();
+  SweepReport report;
+  if (!store_.uploads_ready()) return report;  // nothing was ever staged, and which places are ours is not known
+  unreachable_places_.clear();
+  try {
+    report.clock_jumped = !guard_.believable();
+    if (report.clock_jumped)
+      log_.warn("sweep_waits", {{"reason", "the clock was changed: nothing is deleted by age in this sweep"}});
+    if (!report.clock_jumped) sweep_rows(report);
+    drop_blobs(report);
+    if (!report.clock_jumped) collect_orphans(report);
+    report.took = since(start);
+    log_report(report);
+    log_unreachable_places();
+    measure();
+    places_.require_written_places(unreachable_places_);
+  } catch (...) {
+    metrics_.swept("error").Increment();
+    last_run_.ended(clock_.now(), false);
+    throw;
+  }
+  last_run_.ended(clock_.now(), true);
+  metrics_.sweep_duration.Observe(std::chrono::duration<double>(report.took).count());
+  return report;
+}
+
+void Sweep::log_report(const SweepReport& report) const {
+  if (report.acked + report.expired + report.blobs + report.orphans == 0) return;
+  log_.info("swept", {{"acked", report.acked},
+                      {"expired", report.expired},
+                      {"blobs", report.blobs},
+                      {"orphans", report.orphans},
+                      {"duration_ms", static_cast<std::int64_t>(report.took.count())}});
+}
+
+// Pauses twice as long as the step took, so that other writes can run.
+void Sweep::pause_for_writers(SteadyTime since_then) const {
+  const auto took = std::chrono::steady_clock::now() - since_then;
+  std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(2 * took, kLongestPause));
+}
+
+void Sweep::sweep_rows(SweepReport& report) {
+  for (bool more = true; more && !stopping_;) {
+    const SteadyTime start = std::chrono::steady_clock::now();
+    const SweptUploads swept = store_.sweep_uploads(rules_.ack_retention, rules_.step, clock_.now()).take().value();
+    report.acked += swept.acked;
+    report.expired += std::ssize(swept.expired);
+    metrics_.swept("acked").Increment(static_cast<double>(swept.acked));
+    metrics_.swept("expired").Increment(static_cast<double>(swept.expired.size()));
+    for (const UploadChange& change : swept.expired) events_.expired(change);
+    more = swept.more;
+    if (more) pause_for_writers(start);
+  }
+}
+
+// Blobs first, then the list of them. After a crash in between a blob is deleted again, which does no harm.
+void Sweep::drop_blobs(SweepReport& report) {
+  const Time unread = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.longest_request);
+  for (std::string after; !stopping_;) {
+    const SteadyTime start = std::chrono::steady_clock::now();
+    const auto keys = store_.list_dropped_blobs(rules_.step, unread, after);
+    if (keys.empty()) return;
+    auto dropped = places_.drop_all(keys, &unreachable_places_);
+    report.blobs += std::ssize(dropped);
+    if (!dropped.empty()) (void)store_.forget_dropped_blobs(std::move(dropped)).take();
+    if (std::ssize(keys) < rules_.step) return;
+    after = keys.back();
+    pause_for_writers(start);
+  }
+}
+
+void Sweep::collect_orphans(SweepReport& report) {
+  const Time before = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.orphan_grace);
+  report.orphans += static_cast<std::int64_t>(places_.drop_unfinished(before, &unreachable_places_));
+  for (std::size_t listed = 0; listed < rules_.look_at && !stopping_;) {
+    const SteadyTime start = std::chrono::steady_clock::now();
+    BlobPage page = places_.list(walk_from_, before, &unreachable_places_);
+    listed += page.keys.size();
+    collect(page.keys, report);
+    walk_from_ = std::move(page.next);
+    if (!page.keys.empty()) pause_for_writers(start);
+    if (!walk_from_.empty()) continue;
+    std::erase_if(orphan_candidates_, [this](const auto& candidate) RESTANTE_REQUIRES(running_) {
+      return candidate.second.walk != walk_ && !unreachable_places_.contains(parse_key(candidate.first)->place);
+    });
+    ++walk_;
+    return;
+  }
+}
+
+// A file's time is from the wall clock, which may have been set since. So a blob must also have been a candidate for as
+// long by the steady clock.
+void Sweep::collect(const std::vector<std::string>& keys, SweepReport& report) {
+  const auto known = store_.known_blobs(keys);
+  const SteadyTime now = clock_.steady();
+  auto next_known = known.begin();
+  for (const std::string& key : keys) {
+    if (stopping_) return;
+    if (next_known != known.end() && *next_known == key) {
+      ++next_known;
+      orphan_candidates_.erase(key);
+      continue;
+    }
+    const auto candidate = orphan_candidates_.try_emplace(key, OrphanCandidate{now, walk_}).first;
+    candidate->second.walk = walk_;
+    if (now - candidate->second.since < rules_.orphan_grace) continue;
+    if (places_.drop_all({&key, 1}, &unreachable_places_).empty()) continue;
+    orphan_candidates_.erase(candidate);
+    ++report.orphans;
+    metrics_.orphans_collected.Increment();
+    log_.info("orphan_collected", {{"blob", key}});
+  }
+}
+
+// Logs a place once until it answers again, not in every sweep.
+void Sweep::log_unreachable_places() {
+  for (const auto& [place, reason] : unreachable_places_) {
+    if (logged_places_.insert(place).second)
+      log_.warn("place_not_swept", {{"place", name_of(place)}, {"reason", reason}});
+  }
+  std::erase_if(logged_places_,
+                [this](Place place) RESTANTE_REQUIRES(running_) { return !unreachable_places_.contains(place); });
+}
+
+void Sweep::measure() {
+  measured_at_ = clock_.steady();
+  const UploadStats total = store_.upload_stats(clock_.now()).total;
+  const UploadTally waiting{total.never_fetched.files + total.fetched.files + total.failed.files,
+                            total.never_fetched.bytes + total.fetched.bytes + total.failed.bytes};
+  metrics_.pending_uploads.Set(static_cast<double>(waiting.files));
+  metrics_.pending_uploads_bytes.Set(static_cast<double>(waiting.bytes));
+  metrics_.damaged_uploads.Set(static_cast<double>(total.damaged.files));
+  const auto age = total.oldest ? clock_.now() - *total.oldest : std::chrono::microseconds(0);
+  metrics_.pending_uploads_oldest_age.Set(std::max(0.0, std::chrono::duration<double>(age).count()));
+}
+
+}  // namespace restante::desk

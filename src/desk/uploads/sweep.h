@@ -1,0 +1,98 @@
+// Sweep deletes files that are due, and blobs after their rows. First it deletes acked rows after their retention and
+// unacked rows past their time, then the blobs of deleted rows. Last it deletes orphans (after a crash or a failed
+// commit): blobs that have had no row for longer than any upload can take (orphan_grace). It works in bounded steps, so
+// that other writes can run between them. Nothing is deleted by age when the wall clock has just jumped. An unreachable
+// place keeps its blobs until it answers again; the other places are swept nevertheless. Thread-safe: one sweep at a
+// time, the next one waits.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/clock.h"
+#include "base/jump_guard.h"
+#include "base/last_run.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/mutex.h"
+#include "desk/uploads/upload_events.h"
+#include "store/places.h"
+#include "store/store.h"
+
+namespace restante::desk {
+
+struct SweepRules {
+  std::chrono::seconds ack_retention{3'600};
+  std::chrono::milliseconds every{std::chrono::minutes(5)};
+  std::chrono::milliseconds orphan_grace{std::chrono::hours(1)};  // longer than an upload may take
+  // A blob in the database or in S3 is deleted only this long after its row: every request that was reading it has then
+  // ended. (A file in a directory can be deleted while it is read.)
+  std::chrono::milliseconds longest_request{std::chrono::minutes(30)};
+  std::chrono::milliseconds patience{std::chrono::seconds(10)};  // how long to wait for another sweep
+  int step = 12;  // rows, or files, in one write: an upload may wait for it, about a millisecond
+  // With more blobs the search for orphans is spread over several sweeps: a query for a million takes seconds.
+  std::size_t look_at = 20'000;
+};
+
+struct SweepReport {
+  std::int64_t acked = 0;
+  std::int64_t expired = 0;
+  std::int64_t blobs = 0;     // whose rows were deleted, now or before
+  std::int64_t orphans = 0;   // that never had a row
+  bool clock_jumped = false;  // nothing was deleted by age
+  std::chrono::milliseconds took{0};
+};
+
+class Sweep {
+ public:
+  Sweep(Store& store, Places& places, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
+        SweepRules rules);
+
+  // Called about every second: the first sweep at once, then one every period. Updates the metrics from time to time.
+  void tick();
+  // One complete sweep. sweep_running when another one does not end. Throws Unavailable, which is counted. It throws at
+  // the end, too, if a place that is written to could not be reached; the next sweep continues.
+  Result<SweepReport> run_once();
+  // The last sweep, by the timer or by the operator; ticks without a sweep do not count.
+  const LastRun& last_run() const { return last_run_; }
+  // From any thread. A running sweep ends after its current step.
+  void stop() { stopping_ = true; }
+
+ private:
+  void sweep_rows(SweepReport& report) RESTANTE_REQUIRES(running_);
+  void drop_blobs(SweepReport& report) RESTANTE_REQUIRES(running_);
+  void collect_orphans(SweepReport& report) RESTANTE_REQUIRES(running_);
+  void collect(const std::vector<std::string>& keys, SweepReport& report) RESTANTE_REQUIRES(running_);
+  void measure() RESTANTE_REQUIRES(running_);
+  void log_report(const SweepReport& report) const;
+  void log_unreachable_places() RESTANTE_REQUIRES(running_);
+  void pause_for_writers(SteadyTime since) const;
+
+  Store& store_;
+  Places& places_;
+  UploadEvents& events_;
+  const Clock& clock_;
+  Log& log_;
+  Metrics& metrics_;
+  const SweepRules rules_;
+  std::atomic<bool> stopping_{false};
+  LastRun last_run_;
+  TimedMutex running_;  // the operator's and the timer's sweep are two threads
+  JumpGuard guard_ RESTANTE_GUARDED_BY(running_);
+  std::optional<SteadyTime> swept_at_ RESTANTE_GUARDED_BY(running_);
+  std::optional<SteadyTime> measured_at_ RESTANTE_GUARDED_BY(running_);
+  Places::UnreachablePlaces unreachable_places_ RESTANTE_GUARDED_BY(running_);  // in this sweep
+  // Places that earlier sweeps could not reach, too.
+  std::set<Place> logged_places_ RESTANTE_GUARDED_BY(running_);
+  std::string walk_from_ RESTANTE_GUARDED_BY(running_);  // where the search for orphans continues
+  std::uint64_t walk_ RESTANTE_GUARDED_BY(running_) = 0;
+  struct OrphanCandidate {
+    SteadyTime since;
+    std::uint64_t walk;  // the last one that met it; a blob that a complete walk did not meet is deleted
+  };
+  std::map<std::string, OrphanCandidate> orphan_candidates_ RESTANTE_GUARDED_BY(running_);  // blobs without a row
+};
+
+}  // namespace restante::desk

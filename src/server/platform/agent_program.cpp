@@ -1,0 +1,33 @@
+#include "server/platform/agent_program.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <system_error>
+
+#include "base/fd.h"
+
+namespace restante {
+
+// For a program without an embedded agent, such as a test; in the server's executable the generated function replaces
+// it.
+__attribute__((weak)) EmbeddedProgram embedded_program() { return {}; }
+
+api::Program open_agent_program() {
+  const EmbeddedProgram embedded = embedded_program();
+  if (embedded.name.empty()) return {};
+  Fd made(memfd_create("restante-agent", MFD_CLOEXEC));
+  if (!made) throw std::system_error(errno, std::generic_category(), "memfd_create");
+  const auto file = std::make_shared<const Fd>(std::move(made));
+  for (std::string_view left = embedded.bytes; !left.empty();) {
+    const ssize_t written = ::write(file->get(), left.data(), left.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw std::system_error(errno, std::generic_category(), "the agent's executable");
+    left.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {embedded.name, embedded.sha256, embedded.bytes.size(), file, file->get()};
+}
+
+}  // namespace restante

@@ -1,0 +1,87 @@
+#include "server/secrets/secret_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/uuid.h"
+
+namespace restante {
+namespace {
+
+constexpr std::size_t kMost = 4096;
+
+std::runtime_error failure(const std::filesystem::path& file, std::string_view what) {
+  return std::runtime_error(fmt::format("cannot {} {}: {}", what, file.string(), std::strerror(errno)));
+}
+
+// A temporary file beside the final one; deleted with this object unless it was renamed.
+class TemporaryFile final {
+ public:
+  TemporaryFile(const std::filesystem::path& file, std::string_view bytes)
+      : name_(fmt::format("{}.{}.new", file.string(), Uuid::make(SystemClock().now()).hex())) {
+    const Fd out(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!out) throw failure(file, "create");
+    const bool written = ::write(out.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+    if (written && ::fsync(out.get()) == 0) return;
+    const int why = errno;
+    ::unlink(name_.c_str());
+    errno = why;
+    throw failure(file, "write");
+  }
+  ~TemporaryFile() { ::unlink(name_.c_str()); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  const char* name() const { return name_.c_str(); }
+
+ private:
+  const std::string name_;
+};
+
+void sync_folder_of(const std::filesystem::path& file) {
+  const Fd folder(::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder) ::fsync(folder.get());
+}
+
+}  // namespace
+
+void write_secret_file(const std::filesystem::path& file, std::string_view bytes) {
+  const TemporaryFile temporary(file, bytes);
+  if (::rename(temporary.name(), file.c_str()) != 0) throw failure(file, "write");
+  sync_folder_of(file);
+}
+
+bool create_secret_file(const std::filesystem::path& file, std::string_view bytes) {
+  const TemporaryFile temporary(file, bytes);
+  if (::link(temporary.name(), file.c_str()) != 0) {
+    if (errno == EEXIST) return false;
+    throw failure(file, "write");
+  }
+  sync_folder_of(file);
+  return true;
+}
+
+std::string read_secret_file(const std::filesystem::path& file, std::string_view remedy) {
+  // One descriptor for check and read, so that the file cannot be replaced in between.
+  const Fd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info{};
+  if (!in || ::fstat(in.get(), &info) != 0) throw failure(file, "read");
+  if ((info.st_mode & 077) != 0) {
+    throw std::runtime_error(fmt::format("{} is readable by others; run chmod 600 on it, {}", file.string(), remedy));
+  }
+  std::string bytes(kMost, '\0');
+  const ssize_t got = ::read(in.get(), bytes.data(), bytes.size());
+  if (got < 0) throw failure(file, "read");
+  bytes.resize(static_cast<std::size_t>(got));
+  return bytes;
+}
+
+}  // namespace restante

@@ -1,0 +1,116 @@
+#include "store/postgres/inbox/files.h"
+
+#include "model/errors.h"
+#include "store/postgres/shared_store.h"
+
+namespace restante::postgres {
+namespace {
+
+// A message and the files it names, as far as they are known before the transaction.
+struct MessageWithFiles {
+  MessageWithFiles(WorkspaceId to, const NewInboxRow& activity, std::vector<OutgoingFile> named, StagingTerms given,
+                   Time now)
+      : workspace(to), message(activity, to, named, now), files(std::move(named)), terms(given) {
+    terms.direction = UploadDirection::in;
+  }
+  std::size_t bytes() const { return message.bytes() + files.size() * 1024; }
+  // The owners' heads, too: a file must not be deleted while it is copied.
+  WriteHints hints() const {
+    WriteHints hints{.heads = {workspace}};
+    for (const auto& file : files) {
+      hints.heads.push_back(file.owner);
+      hints.uploads.push_back(file.source);
+    }
+    if (message.digest) hints.message.emplace(workspace, *message.digest);
+    return hints;
+  }
+
+  WorkspaceId workspace;
+  Message message;
+  std::vector<OutgoingFile> files;
+  StagingTerms terms;
+};
+
+Result<std::vector<Upload>> find_sources(Transaction& transaction, const std::vector<OutgoingFile>& files, Time now) {
+  std::vector<Upload> sources;
+  for (const auto& file : files) {
+    const Upload* source = transaction.upload(file.source);
+    const bool owned = source && source->workspace_id == file.owner;
+    const auto usable = require_source(file, owned ? source : nullptr, now);
+    if (!usable) return usable.error();
+    sources.push_back(*source);
+  }
+  return sources;
+}
+
+StagedUpload stage_copy(Transaction& transaction, WorkspaceId workspace, const Upload& source, const OutgoingFile& file,
+                        const StagingTerms& terms, Time at, Time now) {
+  NewUpload copy = static_cast<const NewUpload&>(source);
+  copy.id = file.id;
+  copy.source_id = file.sender();
+  NewUploadRow row(workspace, std::move(copy), terms, now);
+  row.upload.created_at = at;
+  transaction.insert(row.upload, {});
+  // Small content is copied: that costs less than counting the rows that share it.
+  if (source.in_row()) {
+    transaction.run(
+        "INSERT INTO upload_contents (file_id, content) SELECT $1, content FROM upload_contents WHERE "
+        "file_id = $2",
+        file.id, source.id);
+  }
+  transaction.tallies(workspace).add(row.upload);
+  const auto activity = transaction.append(workspace, at, row.activity_id, row.arrival);
+  return {std::move(row.upload), activity};
+}
+
+Result<SentMessage> send(Transaction& transaction, const MessageWithFiles& outgoing, Time now) {
+  const auto head = transaction.find_living_head(outgoing.workspace);
+  if (!head) return head.error();
+  if (const auto repeated = transaction.find_repeated(outgoing.workspace, outgoing.message)) {
+    return SentMessage{*repeated, {}};
+  }
+  const Time at = Transaction::next_time(**head, now);
+  auto files = stage_copies(transaction, outgoing.workspace, outgoing.files, outgoing.terms, at, now);
+  if (!files) return files.error();
+  SentMessage sent;
+  sent.files = std::move(*files);
+  sent.row = transaction.append_message(outgoing.workspace, at, outgoing.message);
+  return sent;
+}
+
+}  // namespace
+
+Result<std::vector<StagedUpload>> stage_copies(Transaction& transaction, WorkspaceId workspace,
+                                               const std::vector<OutgoingFile>& files, StagingTerms terms, Time at,
+                                               Time now) {
+  terms.direction = UploadDirection::in;
+  const auto sources = find_sources(transaction, files, now);
+  if (!sources) return sources.error();
+  UploadTally more;
+  for (const auto& source : *sources) more.files += 1, more.bytes += source.size;
+  const auto fits = require_quota(transaction.head(workspace)->uploads.unacked(), terms.quota, more);
+  if (!fits) return fits.error();
+  std::vector<StagedUpload> staged;
+  for (std::size_t i = 0; i < sources->size(); ++i) {
+    staged.push_back(stage_copy(transaction, workspace, (*sources)[i], files[i], terms, at, now));
+  }
+  return staged;
+}
+
+Commit<Result<SentMessage>> SharedStore::append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& activity,
+                                                                    std::vector<OutgoingFile> files,
+                                                                    const StagingTerms& terms, Time now,
+                                                                    OptionalClaim<SentMessage> claim) {
+  if (!uploads_ready_ && !files.empty()) return Commit<Result<SentMessage>>::ready(errors::attachment_gone);
+  MessageWithFiles outgoing(workspace, activity, std::move(files), terms, now);
+  WriteHints hints = outgoing.hints();
+  hints.claim = scope_of(claim);
+  const std::size_t bytes = outgoing.bytes();
+  return lane_of(workspace).submit(
+      std::move(hints), bytes,
+      under_claim(std::move(claim), now, [outgoing = std::move(outgoing), now](Transaction& transaction) {
+        return send(transaction, outgoing, now);
+      }));
+}
+
+}  // namespace restante::postgres

@@ -1,0 +1,182 @@
+#include "store/postgres/lanes/write_lane.h"
+
+#include "store/postgres/schema/opening.h"
+
+namespace restante::postgres {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+constexpr auto kPause = std::chrono::milliseconds(50);
+// A verb that conflicts more often than this does not conflict by chance.
+constexpr int kMostConflicts = 4;
+
+}  // namespace
+
+WriteLane::WriteLane(ConnectionOptions endpoint, Uuid instance, Limits limits, ReadCache& read_cache, Metrics* metrics)
+    : endpoint_(std::move(endpoint)), limits_(limits), read_cache_(read_cache), metrics_(metrics), queue_(limits) {
+  mark_.instance = instance;
+  mark_.writer = WorkspaceId::make(SystemClock().now());
+  thread_ = std::thread([this] { work(); });
+}
+
+WriteLane::~WriteLane() {
+  queue_.close();
+  thread_.join();
+}
+
+void WriteLane::work() {
+  for (auto group = queue_.next_group(); !group.empty(); group = queue_.next_group()) perform(group);
+}
+
+void WriteLane::perform(Group group) {
+  const auto until = end_of_wait(std::chrono::steady_clock::now() + limits_.patience, endpoint_.shutdown_deadline);
+  int conflicts = 0;
+  for (;;) {
+    try {
+      if (try_once(group, until)) return;
+    } catch (const Conflict&) {
+      if (!may_try_again(group, conflicts)) return;
+    } catch (const KeyTaken&) {
+      if (!may_try_again(group, conflicts)) return;
+    } catch (const Unavailable&) {
+      undo();
+      return fail(group, std::current_exception());
+    } catch (...) {
+      undo();
+      if (group.size() > 1) return perform_singly(group);
+      return fail(group, std::current_exception());
+    }
+  }
+}
+
+bool WriteLane::may_try_again(Group group, int& conflicts) {
+  undo();
+  if (group.size() == 1 && ++conflicts < kMostConflicts) return true;
+  group.size() > 1 ? perform_singly(group) : fail(group, std::current_exception());
+  return false;
+}
+
+void WriteLane::undo() {
+  if (connection_) connection_->rollback();
+}
+
+// Each verb in its own transaction: the verb that failed then fails alone.
+void WriteLane::perform_singly(Group group) {
+  for (std::size_t i = 0; i < group.size(); ++i) perform(group.subspan(i, 1));
+}
+
+bool WriteLane::try_once(Group group, SteadyTime until) {
+  try {
+    if (attempt(group) == AttemptResult::verb_failed && group.size() > 1) {
+      perform_singly(group);
+    } else {
+      Queue::answer(group);
+    }
+    return true;
+  } catch (const Lost& lost) {
+    const bool stalled = dynamic_cast<const Stalled*>(&lost) != nullptr;
+    connection_.reset();
+    if (committing_ && was_committed()) {
+      read_cache_.forget_everything();
+      Queue::answer(group);
+      return true;
+    }
+    // After a stalled server the callers have waited long enough.
+    if (stalled || std::chrono::steady_clock::now() >= until) throw Unavailable(lost.what());
+    pause();
+    return false;
+  }
+}
+
+WriteLane::AttemptResult WriteLane::attempt(Group group) {
+  committing_ = false;
+  std::vector<const WriteHints*> hints;
+  for (auto& job : group) {
+    job->failure = nullptr;
+    hints.push_back(&job->hints);
+  }
+  Connection& connection = connected();
+  Transaction transaction(connection);
+  ++mark_.number;
+  transaction.begin(mark_, hints);
+  for (auto& job : group) {
+    const auto before = transaction.changes();
+    bool verb_failed = false;
+    try {
+      verb_failed = job->run(transaction) == Queue::Outcome::refused && transaction.changes() != before;
+    } catch (...) {
+      // If the transaction is broken, the failure may come from a statement that another verb queued.
+      if (connection.lost() || connection.is_broken()) throw;
+      job->failure = std::current_exception();
+      verb_failed = true;
+    }
+    if (verb_failed) {
+      connection.rollback();
+      return AttemptResult::verb_failed;
+    }
+  }
+  if (transaction.changes() == 0) {
+    connection.rollback();
+    return AttemptResult::committed;
+  }
+  committing_ = true;
+  transaction.commit();
+  // Before the callers are answered: a read after the answer must not get the old value.
+  read_cache_.forget(transaction.change_set());
+  if (metrics_) metrics_->store_commits.Increment();
+  return AttemptResult::committed;
+}
+
+void WriteLane::fail(Group group, std::exception_ptr failure) {
+  for (auto& job : group) job->fail(failure);
+}
+
+Connection& WriteLane::connected() {
+  if (connection_ && !connection_->lost()) return *connection_;
+  connection_.reset();
+  auto made = std::make_unique<Connection>(endpoint_);
+  // Read from the server: a proxy in between reports other process numbers.
+  const auto marked = made->query(
+      "INSERT INTO commit_marks (writer, mark) VALUES ($1, $2) ON CONFLICT (writer) DO UPDATE SET marked_at = now() "
+      "RETURNING pg_backend_pid()::bigint",
+      mark_.writer, mark_.number);
+  backend_ = marked.front().integer(0);
+  lock_out_moves(*made);
+  connection_ = std::move(made);
+  return *connection_;
+}
+
+bool WriteLane::was_committed() {
+  const auto deadline = std::chrono::steady_clock::now() + limits_.settling;
+  for (std::string why;; pause()) {
+    try {
+      auto made = std::make_unique<Connection>(endpoint_);
+      // The transaction locked this row when it began. Once we get the lock, the transaction has ended, and the row
+      // shows how.
+      const auto found = made->query("SELECT mark FROM commit_marks WHERE writer = $1 FOR UPDATE", mark_.writer);
+      return !found.empty() && found.front().integer(0) == mark_.number;
+    } catch (const Conflict& failed) {
+      // It still runs, for longer than a caller should wait. End it; the next round finds its outcome.
+      end_backend();
+      why = failed.what();
+    } catch (const Unavailable& failed) {
+      why = failed.what();
+    }
+    if (std::chrono::steady_clock::now() >= end_of_wait(deadline, endpoint_.shutdown_deadline)) {
+      throw Unavailable("it is not known whether a COMMIT took effect: " + why);
+    }
+  }
+}
+
+void WriteLane::end_backend() {
+  try {
+    Connection(endpoint_).query("SELECT pg_terminate_backend($1::bigint::int)", backend_);
+  } catch (const Unavailable&) {
+    // The next round tries again.
+  }
+}
+
+void WriteLane::pause() { std::this_thread::sleep_for(kPause); }
+
+}  // namespace restante::postgres

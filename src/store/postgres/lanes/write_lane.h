@@ -1,0 +1,78 @@
+// WriteLane is a thread with its own session that writes. It groups the waiting verbs into one transaction and answers
+// all of them after its COMMIT; no caller blocks (store/commit_queue.h). When a verb throws, or returns an error after
+// it has changed something, only that verb is undone. When the connection is lost, the lane reconnects and tries the
+// group again. When it was lost during the COMMIT, the lane first finds out whether the COMMIT took effect, then
+// answers. The destructor commits the accepted verbs, as long as the endpoint's ShutdownDeadline allows.
+#pragma once
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "base/metrics.h"
+#include "store/commit_queue.h"
+#include "store/postgres/cache/read_cache.h"
+#include "store/postgres/lanes/transaction.h"
+
+namespace restante::postgres {
+
+class WriteLane {
+ public:
+  struct Limits : CommitQueueLimits {
+    // How long a group waits for a server that was just lost, before its verbs fail.
+    std::chrono::milliseconds patience{3'000};
+    // How long the lane tries to find out the outcome of a COMMIT whose answer was lost.
+    std::chrono::milliseconds settling{30'000};
+  };
+
+  // Removes from the read cache what its transactions change.
+  WriteLane(ConnectionOptions endpoint, Uuid instance, Limits limits, ReadCache& read_cache, Metrics* metrics);
+  ~WriteLane();
+  WriteLane(const WriteLane&) = delete;
+  WriteLane& operator=(const WriteLane&) = delete;
+
+  // `verb(Transaction&)` runs inside a transaction on the lane's thread, perhaps several times, and returns a Result.
+  // `bytes` is about how much memory it occupies.
+  template <class Verb>
+  auto submit(WriteHints hints, std::size_t bytes, Verb verb) {
+    return queue_.submit(std::move(hints), bytes, std::move(verb));
+  }
+
+ private:
+  enum class AttemptResult { committed, verb_failed };
+  using Queue = CommitQueue<Transaction, WriteHints>;
+  using Group = Queue::Group;
+
+  void work();
+  // Answers every verb of the group.
+  void perform(Group group);
+  void perform_singly(Group group);
+  // Call it in the handler of a conflict. False: every verb has been answered.
+  bool may_try_again(Group group, int& conflicts);
+  // Rolls back the open transaction, if there is one.
+  void undo();
+  // False: try again.
+  bool try_once(Group group, std::chrono::steady_clock::time_point until);
+  AttemptResult attempt(Group group);
+  static void fail(Group group, std::exception_ptr failure);
+  Connection& connected();
+  // Whether the transaction whose COMMIT was lost took effect. Throws Unavailable when that stays unknown.
+  bool was_committed();
+  void end_backend();
+  void pause();
+
+  const ConnectionOptions endpoint_;
+  const Limits limits_;
+  ReadCache& read_cache_;
+  Metrics* const metrics_;
+  std::unique_ptr<Connection> connection_;
+  CommitMark mark_;
+  bool committing_ = false;
+  std::int64_t backend_ = 0;  // the process that serves the last connection
+
+  Queue queue_;
+  std::thread thread_;
+};
+
+}  // namespace restante::postgres

@@ -1,0 +1,114 @@
+#include "store/sqlite/database/writer.h"
+
+namespace restante::sqlite {
+
+Writer::Writer(std::unique_ptr<Database> database, std::unique_ptr<Database> checkpoints, Health& health, Limits limits,
+               Metrics* metrics, std::function<void()> committed)
+    : database_(std::move(database)),
+      checkpointer_(std::move(checkpoints)),
+      health_(health),
+      limits_(limits),
+      metrics_(metrics),
+      committed_(std::move(committed)),
+      queue_(limits) {
+  database_->watch_log(&log_pages_);
+  thread_ = std::thread([this] { work(); });
+}
+
+Writer::~Writer() {
+  queue_.close();
+  thread_.join();
+}
+
+void Writer::work() {
+  for (auto group = queue_.next_group(); !group.empty(); group = queue_.next_group()) {
+    perform(group);
+    checkpoint_if_due();
+  }
+}
+
+void Writer::perform(Group group) {
+  try {
+    health_.require();
+    if (!run_together(group)) run_apart(group);
+  } catch (...) {
+    database_->rollback();
+    for (auto& job : group) job->failure = std::current_exception();
+  }
+  Queue::answer(group);
+}
+
+void Writer::begin() {
+  // Rows written to a file that was deleted or replaced would be lost when the process ends.
+  if (database_->has_moved()) {
+    health_.fail("the database file was moved, replaced or deleted");
+    health_.require();
+  }
+  database_->run("BEGIN IMMEDIATE");
+}
+
+void Writer::commit() {
+  database_->run("COMMIT");
+  if (committed_) committed_();
+  if (metrics_) metrics_->store_commits.Increment();
+}
+
+// The common case: without savepoints, which would cost half of the writer's time. False when one verb failed after a
+// change and the transaction was rolled back.
+bool Writer::run_together(Group group) {
+  begin();
+  for (auto& job : group) {
+    const auto before = database_->total_changes();
+    bool must_undo = false;
+    try {
+      must_undo = job->run(*database_) == Queue::Outcome::refused && database_->total_changes() != before;
+    } catch (const StorageFull&) {
+      throw;
+    } catch (...) {
+      if (!health_.ok()) throw;
+      must_undo = true;
+    }
+    if (must_undo) {
+      database_->rollback();
+      return false;
+    }
+  }
+  commit();
+  return true;
+}
+
+void Writer::run_apart(Group group) {
+  begin();
+  for (auto& job : group) run_in_savepoint(*job);
+  commit();
+}
+
+void Writer::run_in_savepoint(Job& job) {
+  database_->run("SAVEPOINT verb");
+  try {
+    if (job.run(*database_) == Queue::Outcome::refused) database_->run("ROLLBACK TO verb");
+  } catch (const StorageFull&) {
+    throw;
+  } catch (...) {
+    // Some failures end the whole transaction inside SQLite; then all its verbs have failed.
+    if (!health_.ok() || !database_->in_transaction()) throw;
+    job.failure = std::current_exception();
+    database_->run("ROLLBACK TO verb");
+  }
+  database_->run("RELEASE verb");
+}
+
+// Called after the answers, so that no client waits for it. A failed sync is recorded in Health; no verb has failed.
+void Writer::checkpoint_if_due() {
+  if (!health_.ok()) return;
+  const bool too_long = log_pages_ >= limits_.truncate_pages;
+  if (!too_long && log_pages_ >= limits_.checkpoint_pages) checkpointer_.begin();
+  if (!too_long && !checkpointer_.take_near()) return;
+  try {
+    database_->checkpoint(too_long ? Database::Checkpoint::truncate : Database::Checkpoint::passive);
+  } catch (const std::exception&) {
+    // The disk may have space again when the next group tries it.
+  }
+}
+
+}  // namespace restante::sqlite

@@ -1,0 +1,38 @@
+// Opens a database file: finds or creates it, checks that it is Restante's and not damaged, sets WAL mode, and migrates
+// it if that is requested. The caller must hold the directory's lock. Throws OpenRefused with a sentence that names the
+// file.
+#pragma once
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "store/migration.h"
+#include "store/sqlite/database/database.h"
+#include "store/sqlite/store.h"
+
+namespace restante::sqlite {
+
+std::filesystem::path directory_of(const std::filesystem::path& file);
+
+// Whether a database with an unfinished move into it is refused. Only that move may open it.
+enum class HalfMoved { refused, accepted };
+
+std::unique_ptr<Database> open_checked(const std::filesystem::path& file, const Options& options, Health& health,
+                                       HalfMoved half_moved = HalfMoved::refused);
+
+// Runs `body` and throws every failure as OpenRefused with a sentence that names the file.
+template <class Body>
+auto refusing(const std::filesystem::path& file, Body body) {
+  try {
+    return body();
+  } catch (const OpenRefused& refused) {
+    throw OpenRefused(fmt::format("{}: {}", file.string(), refused.what()));
+  } catch (const Unavailable& failed) {
+    throw OpenRefused(
+        fmt::format("{} cannot be opened; it may be damaged or no database at all: {}", file.string(), failed.what()));
+  }
+}
+
+}  // namespace restante::sqlite
