@@ -165,6 +165,27 @@ const Json* Json::find(std::string_view key) const {
 
 Json* Json::find(std::string_view key) { return const_cast<Json*>(std::as_const(*this).find(key)); }
 
+std::string Json::text(std::string_view key) const {
+  const auto* value = find(key);
+  return value && value->if_string() ? *value->if_string() : std::string();
+}
+
+std::int64_t Json::whole(std::string_view key) const {
+  const auto* value = find(key);
+  return value ? value->integer().value_or(0) : 0;
+}
+
+bool Json::flag(std::string_view key) const {
+  const auto* value = find(key);
+  return value && value->if_boolean() && *value->if_boolean();
+}
+
+const Json::Array& Json::items(std::string_view key) const {
+  static const Array kNone;
+  const auto* value = find(key);
+  return value && value->if_array() ? *value->if_array() : kNone;
+}
+
 void Json::set(std::string_view key, Json value) {
   if (is_null()) *this = object();
   if (Json* present = find(key)) {

@@ -48,6 +48,11 @@ class Json {
   // The member of that name; null when it is absent or when this is not an object.
   const Json* find(std::string_view key) const;
   Json* find(std::string_view key);
+  // The member's value for a reader that takes what it can: a missing member, or one of another type, reads as empty.
+  std::string text(std::string_view key) const;
+  std::int64_t whole(std::string_view key) const;
+  bool flag(std::string_view key) const;
+  const Array& items(std::string_view key) const;
   // Replaces or appends; a null becomes an object first.
   void set(std::string_view key, Json value);
   void erase(std::string_view key);

@@ -264,6 +264,21 @@ std::string random_document(std::mt19937& random, int depth) {
   return out + (object ? '}' : ']');
 }
 
+TEST(Json, AMissingMemberOrOneOfAnotherTypeReadsAsEmpty) {
+  const auto document = parse_json(R"({"text":"a","whole":7,"flag":true,"items":[1,2],"real":1.5})").value();
+  EXPECT_EQ(document.text("text"), "a");
+  EXPECT_EQ(document.whole("whole"), 7);
+  EXPECT_TRUE(document.flag("flag"));
+  EXPECT_EQ(document.items("items").size(), 2U);
+  for (const auto* other : {"absent", "real"}) {
+    EXPECT_EQ(document.text(other), "");
+    EXPECT_EQ(document.whole(other), 0);
+    EXPECT_FALSE(document.flag(other));
+    EXPECT_TRUE(document.items(other).empty());
+  }
+  EXPECT_EQ(Json::string("no object").text("text"), "");
+}
+
 TEST(Json, ADumpReadsBackAsTheSameDocument) {
   std::mt19937 random(11);
   for (int i = 0; i < 3000; ++i) {

@@ -5,6 +5,8 @@
 #include <boost/json.hpp>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "base/text.h"
 
@@ -38,6 +40,36 @@ TEST(JsonWriter, ItSetsTheCommas) {
   out.end_object();
   EXPECT_EQ(out.text(), R"({"a":"x","b":[1,{},[],null],"c":false,"d":{"stored":true},"e":-5})");
   EXPECT_EQ(out.take(), R"({"a":"x","b":[1,{},[],null],"c":false,"d":{"stored":true},"e":-5})");
+}
+
+TEST(JsonWriter, ObjectsAndArraysInOneCall) {
+  const std::vector<int> numbers{1, 2};
+  const auto text = json_object([&](JsonWriter& out) {
+    out.array("numbers", numbers, [&](int number) { out.integer(number); });
+    out.objects("objects", numbers, [&](int number) { out.member("n", number); });
+    out.object("inner", [&] { out.raw_member("raw", "[0]"); });
+    out.member("yes", true);
+    out.member("half", 0.5);
+  });
+  EXPECT_EQ(text, R"({"numbers":[1,2],"objects":[{"n":1},{"n":2}],"inner":{"raw":[0]},"yes":true,"half":0.5})");
+}
+
+TEST(JsonWriter, AnAbsentValueIsNullOrNoMember) {
+  const std::optional<std::int64_t> none;
+  const std::optional<std::int64_t> seven = 7;
+  const auto text = json_object([&](JsonWriter& out) {
+    out.member_or_null("a", none);
+    out.member_or_null("b", seven);
+    out.member_or_null("c", std::string());
+    out.member_or_null("d", "text");
+    out.member_or_null("e", std::optional(Time{}));
+    out.member_if("f", none);
+    out.member_if("g", seven);
+    out.member_if("h", std::string());
+    out.flag("i", false);
+    out.flag("j", true);
+  });
+  EXPECT_EQ(text, R"({"a":null,"b":7,"c":null,"d":"text","e":"1970-01-01T00:00:00.000000Z","g":7,"j":true})");
 }
 
 TEST(JsonWriter, EveryControlCharacterIsEscaped) {
