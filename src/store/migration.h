@@ -46,6 +46,13 @@ inline std::string not_applied(const MigrationStatus& missing) {
   return "migration " + std::to_string(missing.version) + " (" + missing.name + ") has not been applied";
 }
 
+// `what`: the part of the database that differs from what this binary knows.
+[[noreturn]] inline void refuse_unknown(const std::string& what) {
+  throw OpenRefused(what +
+                    " of the database is not the one this binary knows: the data was made by a build from between two "
+                    "releases; use that build, or move the data away and start afresh");
+}
+
 // A server may start on a schema that ends before the tables of uploads, and on a complete one. Throws OpenRefused for
 // one in between.
 inline void require_usable_schema(bool has_uploads, const std::optional<MigrationStatus>& missing) {

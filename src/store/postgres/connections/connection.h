@@ -55,6 +55,10 @@ class Connection {
     send(sql, args...);
     return std::move(sync().back());
   }
+  template <class... Args>
+  void run(std::string_view sql, const Args&... args) {
+    query(sql, args...);
+  }
   // Several statements in one text, without values or answers.
   void execute(const std::string& script);
 

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <chrono>
-#include <map>
 #include <thread>
 
 #include "store/postgres/schema/migrations.h"
 #include "store/postgres/schema/opening.h"
+#include "store/sql_move_database.h"
 
 namespace restante::postgres {
 namespace {
@@ -91,9 +90,10 @@ struct Adder {
   void operator()(const MoveBytes& value) const { array.add(Bytes{value.bytes}); }
 };
 
-class PostgresMoveDatabase final : public MoveDatabase {
+class PostgresMoveDatabase final : public SqlMoveDatabase<Connection, Layout> {
  public:
   PostgresMoveDatabase(const std::string& url, MoveUse use) : use_(use), connection_(endpoint_of(url)) {
+    session_ = &connection_;
     require_sound(connection_);
     require_session(url);
     Migrations(connection_).require_ours();
@@ -105,17 +105,9 @@ class PostgresMoveDatabase final : public MoveDatabase {
     connection_.query(kSnapshot);
   }
 
-  std::vector<MoveTable> tables() override {
-    std::vector<MoveTable> all;
-    for (const auto& [name, layout] : layouts()) all.push_back(layout.table);
-    return all;
-  }
   std::vector<std::string> excluded_tables() override {
     // commit_marks is useless when its servers have ended; delegation_counts fills itself as the rows arrive.
     return {"schema_migrations", kMoveMarker, "commit_marks", "delegation_counts"};
-  }
-  std::int64_t count(const MoveTable& table) override {
-    return connection_.query(fmt::format("SELECT count(*) FROM {}", table.name)).front().integer(0);
   }
   void each_row(const MoveTable& table, const std::function<void(MoveRow&&)>& visit) override {
     const Layout& layout = layouts().at(table.name);
@@ -130,21 +122,6 @@ class PostgresMoveDatabase final : public MoveDatabase {
     if (use_ != MoveUse::source) connection_.query("COMMIT");
   }
 
-  std::optional<std::string> marker() override {
-    if (!has_marker(connection_)) return {};
-    return connection_.query(fmt::format("SELECT max(move) FROM {}", kMoveMarker)).front().text(0);
-  }
-  void prepare() override {
-    Migrations(connection_).up();
-    layouts_.clear();
-  }
-  void begin(const std::string& name) override {
-    in_transaction([&] {
-      connection_.query(fmt::format("CREATE TABLE {} (move text NOT NULL)", kMoveMarker));
-      connection_.query(fmt::format("INSERT INTO {} VALUES ($1)", kMoveMarker), name);
-      for (const auto table : kTablesFilledAtStart) connection_.query(fmt::format("DELETE FROM {}", table));
-    });
-  }
   void put(const MoveTable& table, std::span<const MoveRow> rows) override {
     const Layout& layout = layouts().at(table.name);
     std::vector<Array> columns;
@@ -153,7 +130,7 @@ class PostgresMoveDatabase final : public MoveDatabase {
       for (std::size_t i = 0; i < row.size(); ++i) std::visit(Adder{columns[i], layout.types[i]}, row[i]);
     }
     try {
-      in_transaction([&] { connection_.send_arrays(layout.insert, columns); });
+      in_transaction(connection_, [&] { connection_.send_arrays(layout.insert, columns); });
     } catch (const std::logic_error& refused) {
       throw OpenRefused(fmt::format("PostgreSQL does not take a row of {}: {}", table.name, refused.what()));
     }
@@ -164,7 +141,7 @@ class PostgresMoveDatabase final : public MoveDatabase {
     connection_.query(kSnapshot);
   }
   void finish() override {
-    in_transaction([&] {
+    in_transaction(connection_, [&] {
       for (const auto& [name, layout] : layouts()) {
         for (const std::string& column : layout.numbered) {
           connection_.query(
@@ -236,17 +213,8 @@ class PostgresMoveDatabase final : public MoveDatabase {
         .integer(0);
   }
 
-  template <class Body>
-  void in_transaction(Body body) {
-    try {
-      connection_.send("BEGIN");
-      body();
-      connection_.query("COMMIT");
-    } catch (...) {
-      connection_.rollback();
-      throw;
-    }
-  }
+  void migrate() override { Migrations(connection_).up(); }
+  void create_marker() override { connection_.query(fmt::format("CREATE TABLE {} (move text NOT NULL)", kMoveMarker)); }
 
   static MoveRow move_row(const Row& from, const Layout& layout) {
     MoveRow row;
@@ -254,16 +222,15 @@ class PostgresMoveDatabase final : public MoveDatabase {
     return row;
   }
 
-  const std::map<std::string, Layout>& layouts() {
-    if (!layouts_.empty()) return layouts_;
-    const auto excluded = excluded_tables();
+  Layouts read_layouts() override {
+    Layouts layouts;
     for (const Row row : connection_.query(
              "SELECT c.relname::text, a.attname::text, a.atttypid::bigint, a.attidentity <> '', "
              "format_type(a.atttypid, NULL) FROM pg_class c JOIN "
              "pg_attribute a ON a.attrelid = c.oid WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind "
              "IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attname")) {
-      if (std::ranges::find(excluded, row.view(0)) != excluded.end()) continue;
-      Layout& layout = layouts_[row.text(0)];
+      if (!is_moved(row.view(0))) continue;
+      Layout& layout = layouts[row.text(0)];
       const auto type = static_cast<Type>(row.integer(2));
       layout.table.name = row.text(0);
       layout.table.columns.push_back({row.text(1), kind_of(type)});
@@ -271,8 +238,8 @@ class PostgresMoveDatabase final : public MoveDatabase {
       layout.arrays.push_back(fmt::format("${}::{}[]", layout.types.size(), row.view(4)));
       if (row.boolean(3)) layout.numbered.push_back(row.text(1));
     }
-    for (auto& [name, layout] : layouts_) write_statements(layout);
-    return layouts_;
+    for (auto& [name, layout] : layouts) write_statements(layout);
+    return layouts;
   }
 
   void write_statements(Layout& layout) {
@@ -298,7 +265,6 @@ class PostgresMoveDatabase final : public MoveDatabase {
 
   const MoveUse use_;
   Connection connection_;
-  std::map<std::string, Layout> layouts_;  // once the schema is there
 };
 
 }  // namespace

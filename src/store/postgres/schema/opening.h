@@ -1,5 +1,5 @@
-// Checks before a database is opened. Throws OpenRefused with a sentence for the operator; the url may contain a
-// password and is never repeated.
+// Checks before a database is opened, and the transaction of one who has opened it alone. Throws OpenRefused with a
+// sentence for the operator; the url may contain a password and is never repeated.
 #pragma once
 #include <fmt/format.h>
 
@@ -24,6 +24,19 @@ void require_own_sessions(Connection& one, Connection& other);
 inline constexpr std::int64_t kMoveLock = 0x4D4F'5645'2048'5345;
 // For a session of a server: no move begins while the session lasts. Throws Unavailable while a move is running.
 void lock_out_moves(Connection& connection);
+
+// Runs `body` in a transaction, which is rolled back when it throws.
+template <class Body>
+void in_transaction(Connection& connection, Body body) {
+  try {
+    connection.send("BEGIN");
+    body();
+    connection.query("COMMIT");
+  } catch (...) {
+    connection.rollback();
+    throw;
+  }
+}
 
 // Turns Unavailable into OpenRefused with a sentence for the operator.
 template <class Body>

@@ -4,6 +4,7 @@
 #pragma once
 #include <sqlite3.h>
 
+#include <iterator>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -54,9 +55,29 @@ class Statement {
 
   // True while there is a row.
   bool step();
+  // The first row, of a statement that always has one.
+  const Statement& front() {
+    step();
+    return *this;
+  }
+  // Steps through all rows: `for (const Statement& row : database.query(…))`.
+  class Iterator {
+   public:
+    explicit Iterator(Statement& statement) : statement_(statement), more_(statement.step()) {}
+    const Statement& operator*() const { return statement_; }
+    void operator++() { more_ = statement_.step(); }
+    bool operator==(std::default_sentinel_t) const { return !more_; }
+
+   private:
+    Statement& statement_;
+    bool more_;
+  };
+  Iterator begin() { return Iterator(*this); }
+  static std::default_sentinel_t end() { return {}; }
 
   bool is_null(int column) const { return sqlite3_column_type(handle_, column) == SQLITE_NULL; }
   std::int64_t integer(int column) const { return sqlite3_column_int64(handle_, column); }
+  bool boolean(int column) const { return integer(column) != 0; }
   double real(int column) const { return sqlite3_column_double(handle_, column); }
   Time time(int column) const { return Time(std::chrono::microseconds(integer(column))); }
   // NULL reads as empty. Valid until the next step.
@@ -136,6 +157,13 @@ class Database {
   template <class... Args>
   void run(std::string_view sql, const Args&... args) {
     Statement(*this, prepare(sql), SQLITE_STATIC, args...).step();
+  }
+  // The same; returns how many rows it changed.
+  template <class... Args>
+  std::int64_t change(std::string_view sql, const Args&... args) {
+    const std::int64_t before = total_changes();
+    run(sql, args...);
+    return total_changes() - before;
   }
   // Returns a statement with its values bound; the caller steps through its rows.
   template <class... Args>

@@ -1,13 +1,6 @@
-// Migrations: migrates the schema up and down in numbered steps. Each step and its row in schema_migrations are one
-// transaction, so an interrupted step is either done or not done. The SQL is in the binary. Belongs to the thread of
-// its Database. Throws OpenRefused for a file that is not Restante's or too new for this binary.
+// Migrations of a SQLite file: see store/sql_migrations.h. Belongs to the thread of its Database.
 #pragma once
-#include <optional>
-#include <span>
-#include <string_view>
-#include <vector>
-
-#include "store/migration.h"
+#include "store/sql_migrations.h"
 #include "store/sqlite/database/database.h"
 
 namespace restante::sqlite {
@@ -15,27 +8,21 @@ namespace restante::sqlite {
 // Everything in migrations/sqlite, in order; generated at build time.
 std::span<const Migration> known_migrations();
 
-class Migrations {
+class Migrations final : public SqlMigrations<Database> {
  public:
-  explicit Migrations(Database& database, std::span<const Migration> known = known_migrations());
+  explicit Migrations(Database& database, std::span<const Migration> known = known_migrations())
+      : SqlMigrations(database, known) {}
 
-  // Refuses a file of another program, and one whose schema this binary must not use. Changes nothing.
-  void require_ours();
-  // Applied and missing migrations, ordered by number.
-  std::vector<MigrationStatus> status();
-  // The first migration that is not applied; none when the schema is complete.
-  std::optional<MigrationStatus> missing();
   // Applies the missing migrations and returns how many.
   int up(Time now);
   // Reverts the newest migration; false when there was none.
-  bool down();
+  bool down() { return revert_newest(); }
 
  private:
-  bool has_table();
-  void create_table();
-
-  Database& database_;
-  std::span<const Migration> known_;
+  bool require_our_tables() override;
+  bool has_table() override;
+  void create_table() override;
+  void revert(const Migration& migration) override;
 };
 
 }  // namespace restante::sqlite

@@ -56,13 +56,13 @@ void use_log(Database& database) {
   if (mode != "wal") throw OpenRefused("the database cannot be put in WAL mode; does its file system support mmap?");
 }
 
-void require_no_unfinished_move(Database& database) {
-  if (database.query("SELECT 1 FROM sqlite_schema WHERE name = ?", kMoveMarker).step()) throw OpenRefused(kHalfMoved);
-}
-
 }  // namespace
 
 fs::path directory_of(const fs::path& file) { return file.has_parent_path() ? file.parent_path() : fs::path("."); }
+
+bool has_marker(Database& database) {
+  return database.query("SELECT 1 FROM sqlite_schema WHERE name = ?", kMoveMarker).step();
+}
 
 std::unique_ptr<Database> open_checked(const fs::path& file, const Options& options, Health& health,
                                        HalfMoved half_moved) {
@@ -75,7 +75,7 @@ std::unique_ptr<Database> open_checked(const fs::path& file, const Options& opti
     require_sound(*database);
     if (database->is_read_only()) throw OpenRefused("the file is read-only");
     use_log(*database);
-    if (half_moved == HalfMoved::refused) require_no_unfinished_move(*database);
+    if (half_moved == HalfMoved::refused && has_marker(*database)) throw OpenRefused(kHalfMoved);
     if (options.migrate) migrations.up(options.now);
     return database;
   });

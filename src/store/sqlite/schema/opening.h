@@ -1,6 +1,6 @@
 // Opens a database file: finds or creates it, checks that it is Restante's and not damaged, sets WAL mode, and migrates
-// it if that is requested. The caller must hold the directory's lock. Throws OpenRefused with a sentence that names the
-// file.
+// it if that is requested. The caller must hold the directory's lock. Also the transaction of one who has opened it
+// alone. Throws OpenRefused with a sentence that names the file.
 #pragma once
 #include <fmt/format.h>
 
@@ -21,6 +21,21 @@ enum class HalfMoved { refused, accepted };
 
 std::unique_ptr<Database> open_checked(const std::filesystem::path& file, const Options& options, Health& health,
                                        HalfMoved half_moved = HalfMoved::refused);
+// True while a move into this database has not finished: only that move may use it.
+bool has_marker(Database& database);
+
+// Runs `body` in a transaction, which is rolled back when it throws.
+template <class Body>
+void in_transaction(Database& database, Body body) {
+  database.run("BEGIN IMMEDIATE");
+  try {
+    body();
+    database.run("COMMIT");
+  } catch (...) {
+    database.rollback();
+    throw;
+  }
+}
 
 // Runs `body` and throws every failure as OpenRefused with a sentence that names the file.
 template <class Body>
