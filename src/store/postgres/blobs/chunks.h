@@ -9,29 +9,42 @@
 #include <memory>
 #include <vector>
 
-#include "store/chunks.h"
 #include "store/postgres/connections/session_pool.h"
 #include "store/postgres/lanes/write_lane.h"
+#include "store/sql_chunks.h"
 
 namespace restante::postgres {
 
-class SharedChunks final : public Chunks {
+class SharedChunks final : public SqlChunks<SharedChunks> {
  public:
   explicit SharedChunks(SessionPool& pool) : pool_(pool) {}
   // Call it at least once, before any other method.
   void add(std::unique_ptr<WriteLane> lane) { lanes_.push_back(std::move(lane)); }
 
-  Commit<Result<void>> append(NewChunk chunk, Time now) override;
-  Commit<Result<void>> finish(NewChunk last, Time now) override;
-  std::optional<std::uint64_t> find(std::string_view key) override;
   std::size_t read(std::string_view key, std::int64_t number, std::size_t at, std::span<char> into) override;
-  Commit<Result<ChunkDrop>> drop(std::vector<std::string> keys) override;
-  std::vector<std::string> list(std::string_view after, Time before, int limit) override;
-  Commit<Result<ChunkDrop>> drop_unfinished(Time before) override;
-  std::int64_t count_unfinished(Time before) override;
 
  private:
-  WriteLane& lane_of(std::string_view key) { return *lanes_[std::hash<std::string_view>()(key) % lanes_.size()]; }
+  friend SqlChunks;
+  using Bytes = postgres::Bytes;
+  static constexpr const char* kUnfinished = "WHERE NOT finished AND touched_at < $1";
+  // A locked row is being appended to, or another server drops it.
+  static constexpr const char* kOldestFirst = "ORDER BY touched_at LIMIT $2 FOR UPDATE SKIP LOCKED";
+  static constexpr const char* kCannotAppend = "a blob was dropped, or a part of it lost, while it was being written";
+
+  template <class Body>
+  auto use(Body body) {
+    return pool_.use(std::move(body));
+  }
+  template <class Verb>
+  auto write(ChunkWrite how, std::string_view key, std::size_t bytes, Verb verb) {
+    WriteHints hints;
+    hints.alone = how == ChunkWrite::drop;
+    hints.lazily = how == ChunkWrite::append;
+    auto& lane = *lanes_[std::hash<std::string_view>()(key) % lanes_.size()];
+    return lane.submit(std::move(hints), bytes, std::move(verb));
+  }
+  static Connection& session_of(Transaction& work) { return work.connection(); }
+  static ChunkDrop drop_some(Transaction& transaction, const std::vector<std::string>& keys);
 
   SessionPool& pool_;
   std::vector<std::unique_ptr<WriteLane>> lanes_;
