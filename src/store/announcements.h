@@ -41,11 +41,20 @@ class Announcements {
   };
 
   // At most one of each; null removes it. Waits until a running call has returned.
-  void subscribe(Subscriber* subscriber);
-  void set_sender(std::function<void(const TransientEvent&)> sender);
+  void subscribe(Subscriber* subscriber) {
+    const MutexLock lock(mutex_);
+    subscriber_ = subscriber;
+  }
+  void set_sender(std::function<void(const TransientEvent&)> sender) {
+    const MutexLock lock(sender_mutex_);
+    sender_ = std::move(sender);
+  }
 
   // Sends the event to the subscribers of other servers.
-  void send(const TransientEvent& event);
+  void send(const TransientEvent& event) {
+    const MutexLock lock(sender_mutex_);
+    if (sender_) sender_(event);
+  }
   // For the store: calls the subscriber, if there is one.
   template <class Call>
   void notify_subscriber(Call call) {

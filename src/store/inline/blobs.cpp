@@ -1,5 +1,7 @@
 #include "store/inline/blobs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -7,7 +9,6 @@
 #include "base/blocking_scope.h"
 #include "store/blob_key.h"
 #include "store/inline/chunk_writer.h"
-#include "store/inline/open_chunks.h"
 
 namespace restante::inlined {
 namespace {
@@ -18,6 +19,32 @@ constexpr std::size_t kPendingBytes = 16 * kChunkBytes;
 constexpr int kListStep = 500;
 constexpr std::size_t kDropStep = 256;
 constexpr std::string_view kCheck = "check";
+
+// It holds only its key: every read is a separate query that reads only the requested bytes.
+class OpenChunks final : public OpenBlob {
+ public:
+  OpenChunks(Chunks& chunks, std::string key, std::uint64_t size)
+      : chunks_(chunks), key_(std::move(key)), size_(size) {}
+
+  std::uint64_t size() override { return chunks_.find(key_).value_or(0); }
+
+  std::size_t read(std::uint64_t at, std::span<char> into) override {
+    if (at >= size_ || into.empty()) return 0;
+    const auto number = static_cast<std::int64_t>(at / kChunkBytes);
+    const auto offset = static_cast<std::size_t>(at % kChunkBytes);
+    const std::size_t most = std::min(into.size(), kChunkBytes - offset);
+    const std::size_t got = chunks_.read(key_, number, offset, into.first(most));
+    // A blob that was dropped meanwhile reads as its end. A missing chunk of an existing blob must not look like the
+    // end.
+    if (got == 0 && chunks_.find(key_)) throw Unavailable(fmt::format("chunk {} of blob {} is missing", number, key_));
+    return got;
+  }
+
+ private:
+  Chunks& chunks_;
+  const std::string key_;
+  const std::uint64_t size_;  // when it was opened
+};
 
 class InlineBlobs final : public Blobs {
  public:

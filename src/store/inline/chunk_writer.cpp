@@ -36,22 +36,16 @@ void ChunkWriter::write(std::string_view bytes) {
   if (state_ != State::writing) throw std::logic_error("write to a blob that has ended");
   state_ = State::broken;
   while (!bytes.empty()) {
-    if (gathered_.size() == kChunkBytes) send_chunk();
+    if (gathered_.size() == kChunkBytes) {
+      settle();
+      send(&Chunks::append);
+    }
     const auto piece = bytes.substr(0, kChunkBytes - gathered_.size());
-    gather(piece);
+    if (gathered_.size() + piece.size() > kSmall) gathered_.reserve(kChunkBytes);
+    gathered_ += piece;
     bytes.remove_prefix(piece.size());
   }
   state_ = State::writing;
-}
-
-void ChunkWriter::gather(std::string_view bytes) {
-  if (gathered_.size() + bytes.size() > kSmall) gathered_.reserve(kChunkBytes);
-  gathered_ += bytes;
-}
-
-void ChunkWriter::send_chunk() {
-  settle();
-  send(&Chunks::append);
 }
 
 std::string ChunkWriter::finish() {

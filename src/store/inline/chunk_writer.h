@@ -25,8 +25,6 @@ class ChunkWriter final : public BlobWriter {
  private:
   enum class State { writing, broken, finished };
 
-  void gather(std::string_view bytes);
-  void send_chunk();
   // Waits until the chunk that was sent is committed.
   void settle();
   using Write = Commit<Result<void>> (Chunks::*)(NewChunk, Time);
