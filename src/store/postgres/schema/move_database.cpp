@@ -34,42 +34,22 @@ struct Layout {
 };
 
 ColumnKind kind_of(Type type) {
-  switch (type) {
-    case Type::boolean:
-    case Type::int8:
-      return ColumnKind::integer;
-    case Type::timestamptz:
-      return ColumnKind::time;
-    case Type::float8:
-      return ColumnKind::real;
-    case Type::text:
-    case Type::json:
-      return ColumnKind::text;
-    case Type::uuid:
-    case Type::bytea:
-      return ColumnKind::bytes;
-    default:
-      throw std::logic_error(fmt::format("a column of type {} cannot be moved", static_cast<Oid>(type)));
-  }
+  if (type == Type::boolean || type == Type::int8) return ColumnKind::integer;
+  if (type == Type::timestamptz) return ColumnKind::time;
+  if (type == Type::float8) return ColumnKind::real;
+  if (type == Type::text || type == Type::json) return ColumnKind::text;
+  if (type == Type::uuid || type == Type::bytea) return ColumnKind::bytes;
+  throw std::logic_error(fmt::format("a column of type {} cannot be moved", static_cast<Oid>(type)));
 }
 
 MoveValue value_of(const Row& row, int at, Type type) {
   if (row.is_null(at)) return std::monostate();
-  switch (type) {
-    case Type::boolean:
-      return std::int64_t{row.boolean(at)};
-    case Type::int8:
-      return row.integer(at);
-    case Type::timestamptz:
-      return std::int64_t{row.time(at).time_since_epoch().count()};
-    case Type::float8:
-      return row.real(at);
-    case Type::uuid:
-    case Type::bytea:
-      return MoveBytes{row.text(at)};
-    default:
-      return row.text(at);
-  }
+  if (type == Type::boolean) return std::int64_t{row.boolean(at)};
+  if (type == Type::int8) return row.integer(at);
+  if (type == Type::timestamptz) return std::int64_t{row.time(at).time_since_epoch().count()};
+  if (type == Type::float8) return row.real(at);
+  if (kind_of(type) == ColumnKind::bytes) return MoveBytes{row.text(at)};
+  return row.text(at);
 }
 
 struct Adder {
