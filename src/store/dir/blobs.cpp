@@ -7,18 +7,44 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "base/text.h"
 #include "store/blob_key.h"
 #include "store/dir/blob_directory.h"
 #include "store/dir/file_writer.h"
 #include "store/dir/mark.h"
-#include "store/dir/open_file.h"
 
 namespace restante::dir {
 namespace {
 
 constexpr int kSubdirectories = 256;
+
+// Throws Unavailable.
+class OpenFile final : public OpenBlob {
+ public:
+  explicit OpenFile(Fd file) : file_(std::move(file)) {}
+
+  std::uint64_t size() override {
+    struct stat info{};
+    if (::fstat(fd(), &info) != 0) throw Unavailable(std::strerror(errno));
+    return static_cast<std::uint64_t>(info.st_size);
+  }
+
+  std::size_t read(std::uint64_t at, std::span<char> into) override {
+    for (;;) {
+      const ssize_t got = ::pread(fd(), into.data(), into.size(), static_cast<off_t>(at));
+      if (got >= 0) return static_cast<std::size_t>(got);
+      if (errno != EINTR) throw Unavailable(std::strerror(errno));
+    }
+  }
+
+  void forget() override { ::posix_fadvise(fd(), 0, 0, POSIX_FADV_DONTNEED); }
+  int fd() const override { return file_.get(); }
+
+ private:
+  const Fd file_;
+};
 
 class DirBlobs final : public Blobs {
  public:
