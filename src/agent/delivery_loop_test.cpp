@@ -4,7 +4,7 @@
 
 #include <future>
 
-#include "agent/test_folder.h"
+#include "base/test_folder.h"
 
 namespace restante::agent {
 namespace {

@@ -15,7 +15,7 @@
 #include "agent/files.h"
 #include "agent/handover.h"
 #include "agent/result_files.h"
-#include "agent/test_folder.h"
+#include "base/test_folder.h"
 
 namespace restante::agent {
 namespace {
